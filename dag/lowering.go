@@ -1,0 +1,30 @@
+package dag
+
+// Lowering is how a network becomes a graph: the granularity of every layer. It
+// is data, so that a planner can search over it without knowing the network.
+// Zero values mean "not split" and 1 accumulator.
+type Lowering struct {
+	// Default holds for layers that Layers does not name.
+	Default LayerLowering
+	Layers  map[string]LayerLowering
+	// Fused selects the fused softmax cross-entropy; false lowers it as a chain
+	// of small operations.
+	Fused bool
+}
+
+// LayerLowering is the granularity of one layer. A tile of 0 is the full extent;
+// extents that a tile does not divide end in a shorter tile.
+type LayerLowering struct {
+	SampleTile   int // samples per task
+	OutputTile   int // output channels or features per task
+	GradTile     int // output channels or features per weight-gradient task
+	Accumulators int // private accumulators per weight-gradient reduction
+}
+
+// Of returns the granularity of a layer.
+func (l *Lowering) Of(layer string) LayerLowering {
+	if ll, ok := l.Layers[layer]; ok {
+		return ll
+	}
+	return l.Default
+}

@@ -1,0 +1,250 @@
+package dag
+
+import (
+	"fmt"
+	"strings"
+)
+
+// TaskID, BufferID and AtomID are indices into the flat arrays of one Graph.
+type (
+	TaskID   int32
+	BufferID int32
+	AtomID   int32
+)
+
+// None is the BufferID that names no buffer.
+const None BufferID = -1
+
+// DType is the element type of a buffer or the arithmetic type of a task.
+type DType uint8
+
+// The element types. Masks are Uint8, labels and indices Int32.
+const (
+	Uint8 DType = iota
+	Int32
+	Int64
+	Float32
+	Float64
+)
+
+var dtypeNames = [...]string{"uint8", "int32", "int64", "float32", "float64"}
+var dtypeSizes = [...]int64{1, 4, 8, 4, 8}
+
+func (t DType) String() string { return nameOf(dtypeNames[:], int(t)) }
+
+// SizeBytes is the size of one element.
+func (t DType) SizeBytes() int64 { return dtypeSizes[t] }
+
+// ParseDType is the inverse of String.
+func ParseDType(s string) (DType, error) {
+	i, err := parseName("element type", dtypeNames[:], s)
+	return DType(i), err
+}
+
+// Mode says what a task does with a region.
+type Mode uint8
+
+// The access modes. A Write covers every element of its region. Reduce adds into
+// the region; [Expand] rewrites it into Write and ReadWrite before planning.
+const (
+	Read Mode = iota
+	Write
+	ReadWrite
+	Reduce
+)
+
+var modeNames = [...]string{"read", "write", "readwrite", "reduce"}
+
+func (m Mode) String() string { return nameOf(modeNames[:], int(m)) }
+
+// Reads reports whether the mode needs the old contents of the region.
+func (m Mode) Reads() bool { return m != Write }
+
+// Writes reports whether the mode changes the region.
+func (m Mode) Writes() bool { return m != Read }
+
+// Role says what a buffer is for. Parameter and State are shared by the graphs
+// of a Program and keep their contents from step to step.
+type Role uint8
+
+// The roles.
+const (
+	Activation Role = iota
+	Input
+	Parameter
+	Gradient
+	State
+	Workspace
+)
+
+var roleNames = [...]string{"activation", "input", "parameter", "gradient", "state", "workspace"}
+
+func (r Role) String() string { return nameOf(roleNames[:], int(r)) }
+
+// ParseRole is the inverse of String.
+func ParseRole(s string) (Role, error) {
+	i, err := parseName("role", roleNames[:], s)
+	return Role(i), err
+}
+
+func nameOf(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("invalid(%d)", i)
+}
+
+func parseName(what string, names []string, s string) (int, error) {
+	for i, n := range names {
+		if n == s {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%s %q is not one of %s", what, s, strings.Join(names, ", "))
+}
+
+// Range is the half-open interval [Lo, Hi) of one dimension.
+type Range struct{ Lo, Hi int }
+
+// Len is the number of indices in the range.
+func (r Range) Len() int { return r.Hi - r.Lo }
+
+// Box is one range per dimension. A nil Box stands for the whole buffer.
+type Box []Range
+
+// String prints the box as in "0:4,3:7".
+func (b Box) String() string {
+	var s strings.Builder
+	for i, r := range b {
+		if i > 0 {
+			s.WriteByte(',')
+		}
+		fmt.Fprintf(&s, "%d:%d", r.Lo, r.Hi)
+	}
+	return s.String()
+}
+
+// Overlaps reports whether two boxes of equal rank share an element.
+func (b Box) Overlaps(c Box) bool {
+	for i := range b {
+		if b[i].Hi <= c[i].Lo || c[i].Hi <= b[i].Lo {
+			return false
+		}
+	}
+	return true
+}
+
+// Elems is the number of elements in the box.
+func (b Box) Elems() int64 {
+	n := int64(1)
+	for _, r := range b {
+		n *= int64(r.Len())
+	}
+	return n
+}
+
+// Buffer is a named, shaped, typed block of memory, or a view of one.
+type Buffer struct {
+	Name  string
+	Shape []int // every extent at least 1; row-major, contiguous
+	Type  DType
+	Role  Role
+
+	// ViewOf is the buffer whose storage this one shares, None for a buffer
+	// that owns its storage. The element counts are equal.
+	ViewOf BufferID
+
+	// Home is the memory where the contents are before the first step. Empty:
+	// written by its producer, or, if no task writes it, free everywhere.
+	Home string
+
+	// Accumulators is the number of private accumulators into which Expand
+	// spreads the contributors of a Reduce; 0 means 1.
+	Accumulators int
+}
+
+// Elems is the number of elements.
+func (b *Buffer) Elems() int64 {
+	n := int64(1)
+	for _, e := range b.Shape {
+		n *= int64(e)
+	}
+	return n
+}
+
+// Bytes is the size of the buffer.
+func (b *Buffer) Bytes() int64 { return b.Elems() * b.Type.SizeBytes() }
+
+// Region is a box of a buffer; a nil Box is the whole buffer.
+type Region struct {
+	Buffer BufferID
+	Box    Box
+}
+
+// Access is a region and what the task does with it.
+type Access struct {
+	Region
+	Mode Mode
+}
+
+// Param is one named number of a task, such as a stride.
+type Param struct {
+	Name  string
+	Value float64
+}
+
+// Params are sorted by name. Tasks of one operation share them.
+type Params []Param
+
+// Get returns the value of a parameter.
+func (p Params) Get(name string) (float64, bool) {
+	for _, q := range p {
+		if q.Name == name {
+			return q.Value, true
+		}
+	}
+	return 0, false
+}
+
+// Labels say where in the network a task comes from; they carry no meaning for
+// planning, and reports group by them.
+type Labels struct {
+	Layer      string
+	Phase      string
+	MicroBatch int32
+}
+
+// Cost is a duration and energy that the graph itself gives for a task. Key is
+// "device or kind[/variant][@clock]".
+type Cost struct {
+	Key    string
+	Ns     int64
+	Joules float64 // 0: take the platform's power
+}
+
+// Placement restricts where a task may run.
+type Placement struct {
+	Device   string // device, worker or kind; empty: any
+	Colocate string // tasks with the same key run on the same worker; empty: free
+}
+
+// Task is one kernel call.
+type Task struct {
+	Name     string
+	Op       string
+	Shape    string // shape key: with Op and Type it names a performance model
+	Type     DType
+	Priority int32
+	Params   Params
+	Labels   Labels
+	Accesses []Access
+
+	// Flops and MovedBytes are the work: floating-point operations, and bytes
+	// read plus written once each.
+	Flops      float64
+	MovedBytes int64
+
+	After     []TaskID   // tasks it follows without data
+	Costs     []Cost     // durations given by the graph; nil: the platform's models
+	Placement *Placement // nil: anywhere
+}

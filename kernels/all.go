@@ -1,0 +1,4 @@
+package kernels
+
+// All is the table of operations.
+var All = []Kernel{}

@@ -1,0 +1,69 @@
+package kernels
+
+import (
+	"unsafe"
+
+	"dahl/dag"
+)
+
+// Float is the arithmetic types.
+type Float interface{ float32 | float64 }
+
+// Element is the element types of operands.
+type Element interface {
+	uint8 | int32 | int64 | float32 | float64
+}
+
+// Call is one kernel call with its data bound: built once, run many times.
+type Call struct {
+	Args   []Arg
+	Params []float64 // in the order of Kernel.Params
+	Work   []byte    // workspace, at least Variant.WorkspaceBytes, 64-byte aligned
+}
+
+// Arg is a strided view of an operand: the region of a buffer that a task names.
+type Arg struct {
+	Mode   dag.Mode
+	Shape  []int // extents of the region
+	Stride []int // distance in elements between neighbours, per dimension
+	first  unsafe.Pointer
+	elems  int // from the first element to the last, inclusive
+}
+
+// Bind returns the view of a box of a buffer whose storage begins at base; a nil
+// box is the whole buffer. The caller keeps the storage alive.
+func Bind(base unsafe.Pointer, buf *dag.Buffer, box dag.Box, mode dag.Mode) Arg {
+	rank := len(buf.Shape)
+	a := Arg{Mode: mode, Shape: make([]int, rank), Stride: make([]int, rank), elems: 1}
+	offset, stride := 0, 1
+	for d := rank - 1; d >= 0; d-- {
+		r := dag.Range{Lo: 0, Hi: buf.Shape[d]}
+		if box != nil {
+			r = box[d]
+		}
+		a.Shape[d], a.Stride[d] = r.Len(), stride
+		offset += r.Lo * stride
+		a.elems += (r.Len() - 1) * stride
+		stride *= buf.Shape[d]
+	}
+	a.first = unsafe.Add(base, int64(offset)*buf.Type.SizeBytes())
+	return a
+}
+
+// Data returns the elements from the first of the region to the last; element
+// (i, j, …) is at i*Stride[0] + j*Stride[1] + …. T must be the buffer's type.
+func Data[T Element](a *Arg) []T {
+	return unsafe.Slice((*T)(a.first), a.elems)
+}
+
+// Contiguous reports whether the region's elements follow each other in memory.
+func (a *Arg) Contiguous() bool {
+	n := 1
+	for _, e := range a.Shape {
+		n *= e
+	}
+	return n == a.elems
+}
+
+// Accumulates reports whether the result is added to what the operand holds.
+func (a *Arg) Accumulates() bool { return a.Mode == dag.ReadWrite }

@@ -1,0 +1,23 @@
+// Package kernels says what each operation means and computes it on a CPU.
+//
+// Read first: [Kernel]. The table [All] has one line per operation: its operands,
+// its shape check, its work in flops and bytes, its workspace and its variants.
+// The "ref" variant is plain and obviously right at any extent, and is the
+// numeric truth of the project; the others are compared with it.
+//
+// # Invariants
+//
+//   - kernels never allocate, never start goroutines and never look at a clock
+//   - one kernel serves a sample, a tile or a whole batch: extents are those of
+//     the operands in the Call, operands are strided views
+//   - an operand in mode Write is overwritten completely, whatever it held; in
+//     mode ReadWrite a result is added to it (gradients, reductions) or it is
+//     updated in place (parameters, optimiser state), as the kernel's doc says
+//   - the order of additions inside one call is fixed by the extents alone, so
+//     equal calls give equal bits
+//
+// # Units
+//
+// Shapes are in elements, row-major; images are N×C×H×W. Work is in
+// floating-point operations (a fused multiply-add is two) and bytes.
+package kernels

@@ -1,0 +1,271 @@
+package kernels
+
+import (
+	"fmt"
+	"strings"
+
+	"dahl/dag"
+)
+
+// Kernel is what an operation means: its operands, work and variants.
+type Kernel struct {
+	Op  string
+	Doc string // one line: the equation, in terms of the operand names
+
+	Operands []Operand
+	Params   []string // names of the parameters, in the order of Call.Params
+
+	// Check reports what is wrong with the shapes; counts, types and modes have
+	// been compared with Operands before it is called.
+	Check func(s *Spec) error
+	// Work returns floating-point operations and bytes moved (each operand once).
+	Work func(s *Spec) (flops float64, bytes int64)
+
+	Variants []Variant // the first is "ref"; none for a Host operation
+
+	// Host marks an operation that the caller of execute performs through a
+	// callback: handing over a batch's indices, fetching its loss.
+	Host bool
+}
+
+// Operand describes one argument of a kernel.
+type Operand struct {
+	Name  string
+	Kind  ElemKind
+	Modes []dag.Mode // the modes it may have
+
+	// Optional operands come last; a call has them all or none.
+	Optional bool
+}
+
+// ElemKind says which element types an operand may have.
+type ElemKind uint8
+
+// Real is the task's own type (float32 or float64).
+const (
+	Real   ElemKind = iota
+	Mask            // uint8
+	Index           // int32
+	Wide            // int64
+	Pixel           // uint8 image data
+	Scalar          // float64 whatever the task's type: learning rate, step number
+)
+
+// Variant is one implementation of a kernel, for both float types.
+type Variant struct {
+	Name string // "ref", "go"; later "avx2", "avx512"
+	Doc  string
+
+	Run32, Run64 func(c *Call)
+
+	// WorkspaceBytes is the scratch one call needs; nil: none.
+	WorkspaceBytes func(s *Spec) int64
+}
+
+// Run returns the function for an arithmetic type.
+func (v *Variant) Run(t dag.DType) func(c *Call) {
+	if t == dag.Float64 {
+		return v.Run64
+	}
+	return v.Run32
+}
+
+// Spec is a call without data: what shape checks, work and workspace depend on.
+type Spec struct {
+	Op       string
+	Type     dag.DType // arithmetic type: Float32 or Float64
+	Operands []OperandSpec
+	Params   dag.Params
+}
+
+// OperandSpec is the type, mode and extents of one operand.
+type OperandSpec struct {
+	Type  dag.DType
+	Mode  dag.Mode
+	Shape []int
+}
+
+// SpecOf returns the spec of a task whose buffers are given by a lookup.
+func SpecOf(t *dag.Task, buffer func(dag.BufferID) dag.Buffer) *Spec {
+	s := &Spec{Op: t.Op, Type: t.Type, Params: t.Params}
+	for _, a := range t.Accesses {
+		b := buffer(a.Buffer)
+		o := OperandSpec{Type: b.Type, Mode: a.Mode, Shape: b.Shape}
+		if a.Box != nil {
+			o.Shape = make([]int, len(a.Box))
+			for d, r := range a.Box {
+				o.Shape[d] = r.Len()
+			}
+		}
+		s.Operands = append(s.Operands, o)
+	}
+	return s
+}
+
+// Param returns a parameter that Check has verified to be present.
+func (s *Spec) Param(name string) float64 {
+	v, ok := s.Params.Get(name)
+	if !ok {
+		panic("kernels: " + s.Op + " has no parameter " + name)
+	}
+	return v
+}
+
+// Bytes is the size of all operands, each once, ReadWrite twice.
+func (s *Spec) Bytes() int64 {
+	var total int64
+	for _, o := range s.Operands {
+		n := o.Type.SizeBytes()
+		for _, e := range o.Shape {
+			n *= int64(e)
+		}
+		if o.Mode == dag.ReadWrite || o.Mode == dag.Reduce {
+			n *= 2
+		}
+		total += n
+	}
+	return total
+}
+
+// Key is the shape key under which performance models know the call: the shapes
+// of the operands, then the parameters that change the amount of work.
+func (s *Spec) Key() string {
+	var b strings.Builder
+	for i, o := range s.Operands {
+		if i > 0 {
+			b.WriteByte(';')
+		}
+		for d, e := range o.Shape {
+			if d > 0 {
+				b.WriteByte('x')
+			}
+			fmt.Fprintf(&b, "%d", e)
+		}
+		if o.Mode == dag.ReadWrite {
+			b.WriteByte('+')
+		}
+	}
+	for _, p := range s.Params {
+		fmt.Fprintf(&b, " %s=%g", p.Name, p.Value)
+	}
+	return b.String()
+}
+
+// Lookup finds a kernel by operation.
+func Lookup(op string) (*Kernel, bool) {
+	for i := range All {
+		if All[i].Op == op {
+			return &All[i], true
+		}
+	}
+	return nil, false
+}
+
+// Variant finds a variant of the kernel.
+func (k *Kernel) Variant(name string) (*Variant, bool) {
+	for i := range k.Variants {
+		if k.Variants[i].Name == name {
+			return &k.Variants[i], true
+		}
+	}
+	return nil, false
+}
+
+// Validate checks a spec completely: known operation, operand count, element
+// types, modes, parameters and shapes.
+func Validate(s *Spec) error {
+	k, ok := Lookup(s.Op)
+	if !ok {
+		return fmt.Errorf("unknown operation %q", s.Op)
+	}
+	if s.Type != dag.Float32 && s.Type != dag.Float64 {
+		return fmt.Errorf("%s: type %v; float32 and float64 are supported", s.Op, s.Type)
+	}
+	if n := len(s.Operands); n != len(k.Operands) && n != k.required() {
+		return fmt.Errorf("%s: %d operands, want %s", s.Op, n, k.signature())
+	}
+	for i, o := range s.Operands {
+		want := k.Operands[i]
+		if t := want.Kind.DType(s.Type); o.Type != t {
+			return fmt.Errorf("%s: operand %s is %v, want %v", s.Op, want.Name, o.Type, t)
+		}
+		if !want.allows(o.Mode) {
+			return fmt.Errorf("%s: operand %s has mode %v, want one of %v", s.Op, want.Name, o.Mode, want.Modes)
+		}
+	}
+	for _, name := range k.Params {
+		if _, ok := s.Params.Get(name); !ok {
+			return fmt.Errorf("%s: parameter %s is missing", s.Op, name)
+		}
+	}
+	if k.Check != nil {
+		if err := k.Check(s); err != nil {
+			return fmt.Errorf("%s: %w (%s)", s.Op, err, s.Key())
+		}
+	}
+	return nil
+}
+
+func (o *Operand) allows(m dag.Mode) bool {
+	for _, a := range o.Modes {
+		// Reduce becomes Write or ReadWrite when the graph is expanded.
+		if a == m || m == dag.Reduce && a == dag.ReadWrite {
+			return true
+		}
+	}
+	return false
+}
+
+// DType is the element type of the kind when the task's type is real.
+func (k ElemKind) DType(real dag.DType) dag.DType {
+	switch k {
+	case Mask, Pixel:
+		return dag.Uint8
+	case Index:
+		return dag.Int32
+	case Wide:
+		return dag.Int64
+	case Scalar:
+		return dag.Float64
+	}
+	return real
+}
+
+func (k *Kernel) required() int {
+	n := 0
+	for _, o := range k.Operands {
+		if !o.Optional {
+			n++
+		}
+	}
+	return n
+}
+
+// signature prints the operands as in "y, x, w, [b]".
+func (k *Kernel) signature() string {
+	names := make([]string, len(k.Operands))
+	for i, o := range k.Operands {
+		names[i] = o.Name
+		if o.Optional {
+			names[i] = "[" + o.Name + "]"
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Add appends a task to a builder after validating it, with shape key and work
+// filled in. The caller sets everything else of the task.
+func Add(b *dag.Builder, t dag.Task) dag.TaskID {
+	if b.Err() != nil {
+		return 0
+	}
+	s := SpecOf(&t, b.BufferAt)
+	if err := Validate(s); err != nil {
+		b.Fail(fmt.Errorf("task %q: %w", t.Name, err))
+		return 0
+	}
+	k, _ := Lookup(t.Op)
+	t.Flops, t.MovedBytes = k.Work(s)
+	t.Shape = s.Key()
+	return b.Task(t)
+}

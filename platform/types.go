@@ -1,0 +1,141 @@
+package platform
+
+import "time"
+
+// Indices into the flat arrays of one Platform.
+type (
+	MemoryID int32
+	DeviceID int32
+	WorkerID int32
+	LinkID   int32
+)
+
+// MaxMemories bounds the memories of a platform, so that a set of them fits one word.
+const MaxMemories = 64
+
+// Platform is a machine.
+type Platform struct {
+	Name      string
+	HostPower Quantity // watts drawn all the time beside the devices
+
+	Memories []Memory
+	Devices  []Device
+	Workers  []Worker // the units of all devices, in the order of the devices
+	Links    []Link
+	Routes   []Route
+	Models   []Model
+}
+
+// Quantity is a number and where it comes from.
+type Quantity struct {
+	Value  float64
+	Source Source
+}
+
+// Source says how much to trust a number.
+type Source string
+
+// The sources.
+const (
+	Measured  Source = "measured"
+	Datasheet Source = "datasheet"
+	Guess     Source = "guess"
+)
+
+// Memory is a place where buffers live.
+type Memory struct {
+	Name                 string
+	CapacityBytes        int64   // 0: not limited
+	BandwidthBytesPerSec float64 // of its devices together
+}
+
+// Device is a kind of unit and how many there are: eight like cores, one GPU.
+type Device struct {
+	Name   string
+	Kind   string // cpu, cuda, emulated
+	Count  int
+	Memory MemoryID
+
+	FlopsPerSec map[string]float64 // by element type, of one unit
+	L2Bytes     int64              // per unit
+	L3Bytes     int64              // shared by the units
+	Dispatch    time.Duration      // from a task being ready to its kernel starting
+
+	CopyEnginesIn, CopyEnginesOut int // 0: not limited
+	Streams                       int // tasks that one unit runs at once; 0 means 1
+
+	IdleWatts float64 // one unit, idle
+	// BusyWatts[i] is the power of the whole device above idle units: with n of
+	// Count units busy, the units draw BusyTotal(n).
+	Busy        BusyPower
+	PowerSource Source
+
+	Clocks []Clock // the first is the one in force; empty: one clock, scale 1
+}
+
+// BusyPower is the power of the busy units of a device. With FirstWatts and
+// AllWatts set it is that of the whole device, linear from one unit busy to all;
+// otherwise each busy unit draws UnitWatts.
+type BusyPower struct {
+	UnitWatts            float64
+	FirstWatts, AllWatts float64
+	WholeDevice          bool
+}
+
+// Clock is a frequency setting of a device.
+type Clock struct {
+	Name  string
+	Scale float64 // of speed, relative to the first clock
+	Idle  float64 // watts
+	Busy  BusyPower
+}
+
+// Worker is one unit of a device: a core, a GPU. It runs one task at a time.
+type Worker struct {
+	Name   string
+	Device DeviceID
+	Index  int // within its device
+}
+
+// Sharing says how the flows through a link share its bandwidth.
+type Sharing uint8
+
+// The ways to share: one capacity for both directions, one per direction, none.
+const (
+	Shared Sharing = iota
+	Duplex
+	Fatpipe
+)
+
+// Link carries bytes between memories.
+type Link struct {
+	Name                 string
+	BandwidthBytesPerSec float64
+	Latency              time.Duration
+	Sharing              Sharing
+	IdleWatts, BusyWatts float64
+	PowerSource          Source
+}
+
+// Route is the links between two memories, in order from From to To.
+type Route struct {
+	From, To MemoryID
+	Links    []LinkID
+	OneWay   bool
+}
+
+// Model is what a kernel call costs, measured on a device.
+type Model struct {
+	Op, Variant, Type string
+	Device            string // name or kind
+	Clock             string
+	Shape             string
+	Active            int // units of the device that were busy while it was measured
+
+	MedianNs, P95Ns float64
+	Count           int
+	Joules          float64 // per call above idle; 0: not measured
+	WorkspaceBytes  int64
+	Flops           float64 // of the call, for the fit through several shapes
+	MovedBytes      int64
+}

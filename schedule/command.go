@@ -1,0 +1,23 @@
+package schedule
+
+import "dahl/platform"
+
+// CommandKind is what the Engine asks the world to do.
+type CommandKind uint8
+
+// The kinds of command.
+const (
+	RunTask    CommandKind = iota // run Instance on Worker now
+	CopyRegion                    // start Copy now; report it with Engine.Copied
+)
+
+// Command is one thing to be done by whoever drives the Engine.
+type Command struct {
+	Kind     CommandKind
+	Instance Instance          // the task to run, or the one that needs the copy
+	Worker   platform.WorkerID // where it runs, or will run
+	Copy     CopyID            // CopyRegion: index into the Engine's copies
+}
+
+// CopyID names a copy of a running Engine.
+type CopyID int32

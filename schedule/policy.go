@@ -1,0 +1,54 @@
+package schedule
+
+import (
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Instance is one execution of a task: the task and its step.
+type Instance struct {
+	Task dag.TaskID
+	Step int32
+}
+
+// Policy is a dynamic scheduler. The Engine calls it under its lock; it must not
+// keep time or start threads of its own.
+type Policy interface {
+	// Ready is called once for each instance, when its predecessors have ended.
+	// It returns the worker that is to run it, or Undecided; the Engine then
+	// starts to move the operands there.
+	Ready(v *View, i Instance) platform.WorkerID
+	// Next is called when a worker can start a task. It returns an instance that
+	// was made ready and not yet handed out, or false to leave the worker idle
+	// until something changes.
+	Next(v *View, w platform.WorkerID) (Instance, bool)
+}
+
+// Undecided is what Ready returns to leave the choice to Next.
+const Undecided platform.WorkerID = -1
+
+// PolicyInfo is one line of the table of policies.
+type PolicyInfo struct {
+	Name     string
+	Sentence string
+	Paper    string
+
+	// Exactly one of the two is set. Static makes the whole plan beforehand;
+	// Dynamic returns a scheduler for one run.
+	Static  func(p *Problem) (*Plan, error)
+	Dynamic func(p *Problem) Policy
+}
+
+// View is the read-only state a policy may look at.
+type View struct {
+	Problem *Problem
+	Now     func() time.Duration
+	// FreeAt estimates when a worker will have finished what it was given.
+	FreeAt func(w platform.WorkerID) time.Duration
+	// MissingBytes is what would have to move for an instance to run at a
+	// memory, and TransferTime how long that takes with nothing else on the links.
+	MissingBytes func(i Instance, m platform.MemoryID) int64
+	TransferTime func(i Instance, m platform.MemoryID) time.Duration
+}

@@ -1,0 +1,56 @@
+package schedule
+
+import (
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Problem is one graph to be run on one platform a number of times.
+type Problem struct {
+	Graph    *dag.Graph
+	Platform *platform.Platform
+	Costs    *Costs
+	Steps    int
+
+	// Reuse are orders beyond the graph's that let buffers share bytes: To starts
+	// after From has ended. They come from a Layout.
+	Reuse []Edge
+}
+
+// Edge is an order between two tasks of one step.
+type Edge struct{ From, To dag.TaskID }
+
+// Cost is what one task costs on one device.
+type Cost struct {
+	Duration time.Duration
+	Joules   float64 // per call; 0: the platform's busy power over Duration
+	Variant  string  // "": the executor's default
+	Source   CostSource
+	RelError float64 // of the fit or roofline, as a fraction; 0: not known
+}
+
+// CostSource says where a duration comes from.
+type CostSource string
+
+// The sources of a duration, from best to worst.
+const (
+	FromGraph    CostSource = "graph"
+	FromMeasured CostSource = "measured"
+	FromFit      CostSource = "fit"
+	FromRoofline CostSource = "roofline"
+)
+
+// Costs is the cost of every task on every device, and the variant fixed for it.
+// Tasks of equal operation, type, shape and given costs share a class.
+type Costs struct {
+	Class   []int32  // by task
+	ByClass [][]Cost // by class and device; Duration < 0: cannot run there
+}
+
+// Of returns the cost of a task on a device; ok is false where it cannot run.
+func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
+	cost = c.ByClass[c.Class[t]][d]
+	return cost, cost.Duration >= 0
+}

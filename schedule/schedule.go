@@ -1,0 +1,101 @@
+package schedule
+
+import (
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Schedule is what ran, where, from when to when: simulated or measured.
+type Schedule struct {
+	World     World
+	GraphHash string
+	Policy    string
+	Steps     int
+
+	Spans     []Span     // by start, then worker
+	Transfers []Transfer // by start, then destination
+	Memory    []Occupancy
+
+	Makespan time.Duration
+	// FirstStep is when the last task of step 0 ended; Period is the steady
+	// distance between the ends of consecutive steps (0 for a single step).
+	FirstStep, Period time.Duration
+
+	PeakBytes []int64 // by memory
+}
+
+// World tells a prediction from a measurement.
+type World string
+
+// The two worlds.
+const (
+	Simulated World = "simulated"
+	Measured  World = "measured"
+)
+
+// Span is one execution of a task.
+type Span struct {
+	Task   dag.TaskID
+	Step   int32
+	Worker platform.WorkerID
+	// Start is when the kernel began and End when it ended; Ready is when the
+	// last predecessor had ended and the operands had arrived (negative: unknown).
+	Ready, Start, End time.Duration
+}
+
+// Transfer is one movement of a region.
+type Transfer struct {
+	Buffer     dag.BufferID // storage
+	Atoms      []int32
+	Bytes      int64
+	From, To   platform.MemoryID
+	For        dag.TaskID // the task that needed it
+	Step       int32
+	Start, End time.Duration
+}
+
+// Occupancy is the bytes live in a memory from a moment on.
+type Occupancy struct {
+	Memory platform.MemoryID
+	At     time.Duration
+	Bytes  int64
+}
+
+// Plan is decisions written down; with it, a run needs no policy.
+type Plan struct {
+	Policy    string        `json:"policy,omitempty"`
+	GraphHash string        `json:"graph,omitempty"` // empty in a hand-written plan
+	Lowering  *dag.Lowering `json:"lowering,omitempty"`
+	// Order lists the tasks of one step for each worker that has any, in the
+	// order in which it runs them.
+	Order [][]dag.TaskID `json:"-"`
+	// Layout places every storage; nil until one was made.
+	Layout *Layout `json:"-"`
+}
+
+// Arena is a group of storages with one lifetime.
+type Arena uint8
+
+// The arenas. Network and Data keep their contents for the whole run and are
+// shared by the graphs of a program; Step is laid out anew for every graph and
+// its bytes are shared by storages that are never live together; Scratch is the
+// workspace of the kernels, one piece per worker.
+const (
+	NetworkArena Arena = iota
+	DataArena
+	StepArena
+	ScratchArena
+	NumArenas
+)
+
+// Layout is where every storage of one graph lies in the arenas of its home memory.
+type Layout struct {
+	Arena  []Arena // by buffer; views repeat their owner's
+	Offset []int64 // by buffer, within its arena
+	// ArenaBytes is the size of each arena, and so the peak in the home memory.
+	ArenaBytes [NumArenas]int64
+	Reuse      []Edge // orders that make sharing of bytes safe, beyond the graph's
+	SavedBytes int64  // compared with giving every storage bytes of its own
+}
