@@ -1,0 +1,51 @@
+# dahl: everything a user or CI runs. Only Go is needed.
+
+VERSION := 0.1.0
+COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+DIRTY   := $(shell test -z "$$(git status --porcelain 2>/dev/null)" && echo false || echo true)
+LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dirty=$(DIRTY)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+# The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
+FUZZTIME ?= 10s
+
+.PHONY: all demo test check bench update fuzz parity clean
+
+all: bin/dahl
+
+bin/dahl: FORCE
+	go build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/dahl
+
+.PHONY: FORCE
+FORCE:
+
+demo: bin/dahl
+	./bin/dahl demo
+
+test:
+	go build ./...
+	go test ./...
+
+check: test
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+	go test -race -shuffle=on ./execute ./schedule ./simulate
+	GOOS=darwin GOARCH=arm64 go build ./...
+	GOAMD64=v3 go build -o /dev/null ./cmd/dahl
+
+bench:
+	go test -run='^$$' -bench=. -benchmem ./...
+
+# Rewrites golden files; read the difference before committing it.
+update:
+	go test ./... -update
+
+fuzz:
+	@for pkg in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) $$pkg || exit 1; \
+	  done; done
+
+clean:
+	rm -rf bin dahl-demo

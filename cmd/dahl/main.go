@@ -1,0 +1,107 @@
+// Command dahl plans, predicts and measures the training of a network on a
+// machine of unlike devices. Each subcommand is one file of this package; the
+// work itself is done by the packages beside cmd.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1 // the run failed
+	exitBadInput    = 2 // what the user gave cannot be used
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default handling is back, so that a second one
+	// ends a program that does not stop in time.
+	context.AfterFunc(ctx, stop)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run executes one command line and returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	slog.SetDefault(slog.New(slog.NewTextHandler(stderr, nil)))
+	started := false
+	root := newRoot(args, &started)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(stderr, "dahl: interrupted:", err)
+		return exitInterrupted
+	}
+	fmt.Fprintln(stderr, "dahl:", err)
+	var bad badInput
+	if !started || errors.As(err, &bad) {
+		return exitBadInput
+	}
+	return exitFailed
+}
+
+// badInput is an error in what the user gave: a flag, a file. It exits with 2.
+type badInput struct{ error }
+
+func (b badInput) Unwrap() error { return b.error }
+
+// asInput marks an error as the user's; nil stays nil.
+func asInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return badInput{err}
+}
+
+func inputErrorf(format string, args ...any) error {
+	return badInput{fmt.Errorf(format, args...)}
+}
+
+// app is what every subcommand shares.
+type app struct {
+	args []string // the command line, for the manifest
+}
+
+// newRoot builds the command tree. started is set once a command's own code
+// runs: errors before that are usage errors.
+func newRoot(args []string, started *bool) *cobra.Command {
+	a := &app{args: args}
+	root := &cobra.Command{
+		Use:   "dahl",
+		Short: "plan, predict and measure the training of a network on unlike devices",
+		Long: `dahl lowers a network to one task graph, predicts its training on a machine
+described in TOML, runs it on the real one, and shows the two side by side.
+
+Start with:  dahl demo`,
+		Version:           buildVersion(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRun:  func(*cobra.Command, []string) { *started = true },
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	for _, sub := range commands {
+		root.AddCommand(sub(a))
+	}
+	return root
+}
+
+// commands is the table of subcommands, in the order of --help.
+var commands = []func(*app) *cobra.Command{}

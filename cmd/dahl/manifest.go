@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"dahl/dag"
+)
+
+const manifestFormat = "dahl-run 1"
+
+// manifest says how a run directory came to be, completely enough to repeat it.
+// It holds no times and no output path, so that equal runs of the simulator
+// give equal files.
+type manifest struct {
+	Format  string   `json:"format"`
+	Build   build    `json:"build"`
+	Command string   `json:"command"` // subcommand
+	Args    []string `json:"args"`    // command line without the program and --out
+	Host    host     `json:"host"`
+
+	Options  options       `json:"options"`
+	Model    string        `json:"model,omitempty"`
+	Platform identity      `json:"platform"`
+	Graphs   []identity    `json:"graphs"`
+	Lowering *dag.Lowering `json:"lowering,omitempty"`
+	Variants []string      `json:"variants,omitempty"` // "op shape device: variant", sorted
+
+	WeightsHash string  `json:"weights_sha256,omitempty"` // after training
+	FinalLoss   float64 `json:"final_loss,omitempty"`
+	Complete    bool    `json:"complete"` // false: interrupted or failed
+
+	Files []string `json:"files"`
+}
+
+// identity is a named input and the hash of its contents.
+type identity struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+}
+
+type host struct {
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+	Go   string `json:"go"`
+	CPUs int    `json:"cpus"`
+}
+
+func thisHost() host {
+	return host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()}
+}
+
+// readManifest reads the manifest of a run directory.
+func readManifest(dir string) (*manifest, error) {
+	path := filepath.Join(dir, manifestName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, inputErrorf("%s is not a run of dahl: %w", dir, err)
+	}
+	var m manifest
+	if err := json.Unmarshal(data, &m); err != nil {
+		return nil, inputErrorf("%s: %w", path, err)
+	}
+	if m.Format != manifestFormat {
+		return nil, inputErrorf("%s: format %q, want %q", path, m.Format, manifestFormat)
+	}
+	return &m, nil
+}
+
+// argsWithoutOut drops --out and its value: where a run is kept is not part of
+// what it is.
+func argsWithoutOut(args []string) []string {
+	var kept []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "--out" {
+			i++
+			continue
+		}
+		if len(args[i]) > 6 && args[i][:6] == "--out=" {
+			continue
+		}
+		kept = append(kept, args[i])
+	}
+	return kept
+}
+
+func (i identity) String() string { return fmt.Sprintf("%s (%.12s)", i.Name, i.SHA256) }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// options are the flags that decide what a run computes. They are kept in the
+// manifest, so that rerun can repeat it.
+type options struct {
+	Platform string `json:"platform,omitempty"`
+	Model    string `json:"model,omitempty"`
+	Graph    string `json:"graph,omitempty"`
+	Lowering string `json:"lowering,omitempty"`
+	Plan     string `json:"plan,omitempty"`
+	Policy   string `json:"policy"`
+	Variant  string `json:"variant,omitempty"`
+	DType    string `json:"dtype"`
+	Batch    int    `json:"batch,omitempty"`
+	Steps    int    `json:"steps,omitempty"`
+	Seed     uint64 `json:"seed"`
+
+	Data    string `json:"data,omitempty"`
+	Epochs  int    `json:"epochs,omitempty"`
+	Limit   int    `json:"limit,omitempty"`
+	Offset  int    `json:"offset,omitempty"`
+	Shuffle bool   `json:"shuffle,omitempty"`
+	Workers int    `json:"workers,omitempty"`
+	Init    string `json:"init,omitempty"`
+
+	Optimizer   string   `json:"optimizer,omitempty"`
+	LR          *float64 `json:"lr,omitempty"`
+	Momentum    *float64 `json:"momentum,omitempty"`
+	WeightDecay *float64 `json:"weight_decay,omitempty"`
+	Nesterov    bool     `json:"nesterov,omitempty"`
+}
+
+// addWorkFlags adds the flags that name a graph, a machine and a policy.
+func addWorkFlags(cmd *cobra.Command, o *options) {
+	f := cmd.Flags()
+	f.StringVar(&o.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl")
+	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
+	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON `file`")
+	f.StringVar(&o.Lowering, "lowering", "", "granularity per layer: a TOML `file` (default: derived from the caches)")
+	f.StringVar(&o.Policy, "policy", "heft", "scheduler: eager, heft, dmda")
+	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
+	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it (default: the fastest known)")
+	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
+	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's)")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
+	cmd.MarkFlagsMutuallyExclusive("model", "graph")
+	cmd.MarkFlagsMutuallyExclusive("plan", "policy")
+}
+
+// addTrainFlags adds the flags that say what is trained on and how.
+func addTrainFlags(cmd *cobra.Command, o *options) {
+	f := cmd.Flags()
+	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic, or a `path` (default: digits where the shape fits, else synthetic)")
+	f.IntVar(&o.Epochs, "epochs", 1, "passes over the training data")
+	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training images (0: all)")
+	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training images")
+	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the images in a new seeded order in every epoch")
+	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all of the platform's)")
+	f.StringVar(&o.Init, "init", "", "initial weights: an .npz `file` with PyTorch's state_dict names")
+	addOptimizerFlags(cmd, o)
+}
+
+func addOptimizerFlags(cmd *cobra.Command, o *options) {
+	f := cmd.Flags()
+	f.StringVar(&o.Optimizer, "optimizer", "", "sgd or adam (default: the model's)")
+	f.Var(&optionalFloat{&o.LR}, "lr", "learning rate (default: the model's)")
+	f.Var(&optionalFloat{&o.Momentum}, "momentum", "SGD momentum (default: the model's)")
+	f.Var(&optionalFloat{&o.WeightDecay}, "weight-decay", "L2 penalty (default: the model's)")
+	f.BoolVar(&o.Nesterov, "nesterov", false, "Nesterov's momentum")
+}
+
+// optionalFloat is a flag that knows whether it was given.
+type optionalFloat struct{ p **float64 }
+
+func (v *optionalFloat) Type() string { return "float" }
+
+func (v *optionalFloat) String() string {
+	if v.p == nil || *v.p == nil {
+		return ""
+	}
+	return fmt.Sprint(**v.p)
+}
+
+func (v *optionalFloat) Set(s string) error {
+	var x float64
+	if _, err := fmt.Sscan(s, &x); err != nil || x != x || x < 0 || x > 1e9 {
+		return fmt.Errorf("want a number from 0 to 1e9")
+	}
+	*v.p = &x
+	return nil
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// runDir is a directory that one run writes. Every file appears under its final
+// name only when it is complete.
+type runDir struct {
+	path  string
+	files []string
+}
+
+const manifestName = "manifest.json"
+
+// createRunDir makes the directory, or empties it of the files of an earlier run.
+// A directory that exists, is not empty and has no dahl manifest is refused.
+func createRunDir(path string) (*runDir, error) {
+	entries, err := os.ReadDir(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.MkdirAll(path, 0o777); err != nil {
+			return nil, inputErrorf("creating the output directory: %w", err)
+		}
+	case err != nil:
+		return nil, inputErrorf("output directory: %w", err)
+	case len(entries) > 0:
+		old, err := readManifest(path)
+		if err != nil {
+			return nil, inputErrorf("output directory %s is not empty and not a run of dahl; name another with --out", path)
+		}
+		for _, name := range append(old.Files, manifestName) {
+			if !filepath.IsLocal(name) {
+				return nil, inputErrorf("output directory %s: its manifest lists %q, which is outside it", path, name)
+			}
+			if err := os.Remove(filepath.Join(path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, inputErrorf("replacing the earlier run: %w", err)
+			}
+		}
+	}
+	d := &runDir{path: path}
+	// A manifest from the start marks the directory as dahl's even if the run is cut.
+	return d, d.writeManifest(&manifest{})
+}
+
+// write makes one file of the run.
+func (d *runDir) write(name string, fill func(w io.Writer) error) error {
+	var buf bytes.Buffer
+	if err := fill(&buf); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	if err := writeFile(filepath.Join(d.path, name), buf.Bytes()); err != nil {
+		return err
+	}
+	d.noteFile(name)
+	return nil
+}
+
+// noteFile lists a file that another package wrote into the directory.
+func (d *runDir) noteFile(name string) {
+	for _, f := range d.files {
+		if f == name {
+			return
+		}
+	}
+	d.files = append(d.files, name)
+}
+
+func (d *runDir) writeJSON(name string, v any) error {
+	return d.write(name, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	})
+}
+
+func (d *runDir) writeManifest(m *manifest) error {
+	m.Format, m.Files = manifestFormat, d.files
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", manifestName, err)
+	}
+	return writeFile(filepath.Join(d.path, manifestName), append(data, '\n'))
+}
+
+// writeFile writes to a temporary name beside the target and renames it.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	_, err = f.Write(data)
+	if e := f.Chmod(0o666 &^ umask); err == nil {
+		err = e
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}
+
+// umask is the usual one; reading the process's would change it for a moment.
+const umask = 0o022
