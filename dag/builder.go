@@ -2,8 +2,17 @@ package dag
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
+)
+
+// Bounds on what one graph may hold, so that no sum over it overflows an int64
+// or a float64. All are far beyond any machine.
+const (
+	maxTotal = 1 << 60 // bytes of all storages, bytes moved, nanoseconds: each summed over the graph
+	maxFlops = 1e30    // of one task
 )
 
 // Builder collects buffers and tasks in program order. The first mistake is kept
@@ -13,6 +22,8 @@ type Builder struct {
 	bufferIDs map[string]BufferID
 	taskIDs   map[string]TaskID
 	err       error
+
+	storedBytes, movedBytes, costNs int64 // sums, kept below maxTotal
 }
 
 // NewBuilder starts an empty graph.
@@ -51,8 +62,8 @@ func (b *Builder) View(name string, of BufferID, shape ...int) BufferID {
 }
 
 func (b *Builder) addBuffer(buf Buffer) BufferID {
-	if buf.Name == "" {
-		b.fail("a buffer has no name")
+	if buf.Name == "" || !utf8.ValidString(buf.Name) {
+		b.fail("buffer name %q is empty or not UTF-8", buf.Name)
 		return None
 	}
 	if _, ok := b.bufferIDs[buf.Name]; ok {
@@ -78,22 +89,55 @@ func (b *Builder) addBuffer(buf Buffer) BufferID {
 		}
 		elems *= int64(e)
 	}
+	if buf.ViewOf == None {
+		b.count(&b.storedBytes, buf.Bytes(), "buffer", buf.Name, "bytes stored")
+	}
 	id := BufferID(len(b.graph.Buffers))
 	b.bufferIDs[buf.Name] = id
 	b.graph.Buffers = append(b.graph.Buffers, buf)
 	return id
 }
 
+// count adds to one of the bounded sums.
+func (b *Builder) count(sum *int64, n int64, what, name, unit string) {
+	if n < 0 || n > maxTotal-*sum {
+		b.fail("%s %q: %d is negative or makes more than %d %s in this graph", what, name, n, int64(maxTotal), unit)
+		return
+	}
+	*sum += n
+}
+
+// OpCosts gives the costs of those tasks of an operation, added from now on, that
+// have none of their own.
+func (b *Builder) OpCosts(op string, costs []Cost) {
+	at, found := slices.BinarySearchFunc(b.graph.OpCosts, op, func(c OpCosts, op string) int { return strings.Compare(c.Op, op) })
+	if found || op == "" || len(costs) == 0 {
+		b.fail("costs of operation %q are empty, given twice, or of no operation", op)
+		return
+	}
+	costs = sortedBy(costs, func(c Cost) string { return c.Key })
+	b.checkCosts("operation", op, costs)
+	b.graph.OpCosts = slices.Insert(b.graph.OpCosts, at, OpCosts{op, costs})
+}
+
 // Task adds a task after all earlier ones and returns its ID.
 func (b *Builder) Task(t Task) TaskID {
 	id := TaskID(len(b.graph.Tasks))
-	if t.Name == "" {
-		b.fail("task %d has no name", id)
+	if t.Name == "" || !utf8.ValidString(t.Name) {
+		b.fail("task name %q is empty or not UTF-8", t.Name)
 		return id
 	}
 	if _, ok := b.taskIDs[t.Name]; ok {
 		b.fail("task %q is declared twice", t.Name)
 		return id
+	}
+	if int(t.Type) >= len(dtypeNames) {
+		b.fail("task %q: type %v", t.Name, t.Type)
+	}
+	for _, s := range [...]string{t.Op, t.Shape, t.Labels.Layer, t.Labels.Phase} {
+		if !utf8.ValidString(s) {
+			b.fail("task %q: %q is not UTF-8", t.Name, s)
+		}
 	}
 	for _, a := range t.Accesses {
 		b.checkAccess(&t, a)
@@ -103,13 +147,72 @@ func (b *Builder) Task(t Task) TaskID {
 			b.fail("task %q follows task %d, which is not before it", t.Name, p)
 		}
 	}
-	if !(t.Flops >= 0) || t.MovedBytes < 0 {
-		b.fail("task %q: work of %g flops and %d bytes", t.Name, t.Flops, t.MovedBytes)
+	if !(t.Flops >= 0 && t.Flops <= maxFlops) {
+		b.fail("task %q: %g flops; write a number from 0 to %g", t.Name, t.Flops, maxFlops)
 	}
-	slices.SortFunc(t.Params, func(x, y Param) int { return strings.Compare(x.Name, y.Name) })
+	b.count(&b.movedBytes, t.MovedBytes, "task", t.Name, "bytes moved")
+	t.Params = sortedBy(t.Params, func(p Param) string { return p.Name })
+	b.checkParams(&t)
+	b.setCosts(&t)
 	b.taskIDs[t.Name] = id
 	b.graph.Tasks = append(b.graph.Tasks, t)
 	return id
+}
+
+// sortedBy returns the list in the order of its keys, copied if it was not.
+func sortedBy[T any](list []T, key func(T) string) []T {
+	order := func(x, y T) int { return strings.Compare(key(x), key(y)) }
+	if !slices.IsSortedFunc(list, order) {
+		list = slices.Clone(list)
+		slices.SortStableFunc(list, order)
+	}
+	return list
+}
+
+func (b *Builder) checkParams(t *Task) {
+	for i, p := range t.Params {
+		if p.Name == "" || i > 0 && p.Name == t.Params[i-1].Name || math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
+			b.fail("task %q (%s): parameter %q = %g is nameless, given twice, or not a finite number", t.Name, t.Op, p.Name, p.Value)
+		}
+	}
+}
+
+// setCosts takes the operation's costs where the task has none.
+func (b *Builder) setCosts(t *Task) {
+	if t.Costs != nil {
+		t.Costs = sortedBy(t.Costs, func(c Cost) string { return c.Key })
+		b.checkCosts("task", t.Name, t.Costs)
+	} else if i, ok := slices.BinarySearchFunc(b.graph.OpCosts, t.Op, func(c OpCosts, op string) int { return strings.Compare(c.Op, op) }); ok {
+		t.Costs = b.graph.OpCosts[i].Costs
+	}
+	longest := int64(0)
+	for _, c := range t.Costs {
+		longest = max(longest, c.Ns)
+	}
+	b.count(&b.costNs, longest, "task", t.Name, "nanoseconds")
+}
+
+func (b *Builder) checkCosts(what, name string, costs []Cost) {
+	for i, c := range costs {
+		device, variant, clock := SplitCostKey(c.Key)
+		bare := device
+		if variant != "" {
+			bare += "/" + variant
+		}
+		if clock != "" {
+			bare += "@" + clock
+		}
+		switch {
+		case device == "" || bare != c.Key:
+			b.fail(`%s %q: cost key %q; write "device or kind[/variant][@clock]"`, what, name, c.Key)
+		case i > 0 && c.Key == costs[i-1].Key:
+			b.fail("%s %q: cost of %q is given twice", what, name, c.Key)
+		case c.Ns < 0 || c.Ns > maxTotal:
+			b.fail("%s %q: %d ns on %q; write a number from 0 to %d", what, name, c.Ns, c.Key, int64(maxTotal))
+		case !(c.Joules >= 0) || math.IsInf(c.Joules, 0):
+			b.fail("%s %q: %g joules on %q; write a finite number, at least 0", what, name, c.Joules, c.Key)
+		}
+	}
 }
 
 func (b *Builder) checkAccess(t *Task, a Access) {
@@ -170,9 +273,10 @@ func (b *Builder) Build() (*Graph, error) {
 	if b.err != nil {
 		return nil, fmt.Errorf("graph %q: %w", b.graph.Name, b.err)
 	}
-	g := &b.graph
+	g := b.graph // a copy, so that the graph does not keep the maps of names alive
+	b.taskIDs, b.bufferIDs = nil, nil
 	if err := g.derive(); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
-	return g, nil
+	return &g, nil
 }

@@ -1,8 +1,8 @@
 package dag
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 )
 
 // MaxBufferElems bounds one buffer, so that byte counts cannot overflow.
@@ -14,6 +14,7 @@ type Graph struct {
 	Name    string
 	Buffers []Buffer
 	Tasks   []Task
+	OpCosts []OpCosts // sorted by Op; already copied into the tasks
 
 	preds, succs          edges // within a step
 	carried, carriedSuccs edges // predecessors in the previous step, through carried storages
@@ -26,7 +27,8 @@ type Graph struct {
 	storageAtom []AtomID // first atom of each storage and one past the last; views repeat their owner's
 	isCarried   []bool   // by buffer
 
-	rank []int32 // position of each task in the order of names
+	rank   []int32  // position of each task in the order of names
+	byName []TaskID // the tasks in that order
 }
 
 // edges are rows of small lists in compressed form: row i is to[start[i]:start[i+1]].
@@ -135,14 +137,15 @@ func (g *Graph) RegionBytes(t TaskID, i int) int64 {
 // that a result never depends on the order of insertion.
 func (g *Graph) Rank(t TaskID) int32 { return g.rank[t] }
 
-// TaskByName finds a task by looking at all of them; callers with many names make a map.
+// TaskByName finds a task in logarithmic time.
 func (g *Graph) TaskByName(name string) (TaskID, bool) {
-	for i := range g.Tasks {
-		if g.Tasks[i].Name == name {
-			return TaskID(i), true
-		}
+	i, ok := slices.BinarySearchFunc(g.byName, name, func(t TaskID, name string) int {
+		return strings.Compare(g.Tasks[t].Name, name)
+	})
+	if !ok {
+		return 0, false
 	}
-	return 0, false
+	return g.byName[i], true
 }
 
 // BufferByName finds a buffer.
@@ -156,13 +159,13 @@ func (g *Graph) BufferByName(name string) (BufferID, bool) {
 }
 
 func (g *Graph) rankNames() {
-	order := make([]TaskID, len(g.Tasks))
-	for i := range order {
-		order[i] = TaskID(i)
+	g.byName = make([]TaskID, len(g.Tasks))
+	for i := range g.byName {
+		g.byName[i] = TaskID(i)
 	}
-	slices.SortFunc(order, func(a, b TaskID) int { return cmp.Compare(g.Tasks[a].Name, g.Tasks[b].Name) })
+	slices.SortFunc(g.byName, func(a, b TaskID) int { return strings.Compare(g.Tasks[a].Name, g.Tasks[b].Name) })
 	g.rank = make([]int32, len(g.Tasks))
-	for r, t := range order {
+	for r, t := range g.byName {
 		g.rank[t] = int32(r)
 	}
 }

@@ -19,6 +19,10 @@ type LayerLowering struct {
 	OutputTile   int // output channels or features per task
 	GradTile     int // output channels or features per weight-gradient task
 	Accumulators int // private accumulators per weight-gradient reduction
+
+	// GradSampleTile is the samples per weight-gradient task; 0 is the whole batch,
+	// which leaves nothing to accumulate.
+	GradSampleTile int
 }
 
 // Of returns the granularity of a layer.

@@ -214,12 +214,29 @@ type Labels struct {
 	MicroBatch int32
 }
 
-// Cost is a duration and energy that the graph itself gives for a task. Key is
-// "device or kind[/variant][@clock]".
+// Cost is a duration and energy that the graph itself gives for a task.
 type Cost struct {
+	// Key is "device or kind[/variant][@clock]". "*" in place of the device
+	// stands for every device, and gives way to a key that names one.
 	Key    string
 	Ns     int64
 	Joules float64 // 0: take the platform's power
+}
+
+// AnyDevice is the device of a cost that holds everywhere.
+const AnyDevice = "*"
+
+// SplitCostKey takes a cost key apart; variant and clock are empty when absent.
+func SplitCostKey(key string) (device, variant, clock string) {
+	key, clock, _ = strings.Cut(key, "@")
+	device, variant, _ = strings.Cut(key, "/")
+	return device, variant, clock
+}
+
+// OpCosts are the costs of every task of an operation that has none of its own.
+type OpCosts struct {
+	Op    string
+	Costs []Cost
 }
 
 // Placement restricts where a task may run.
@@ -245,6 +262,6 @@ type Task struct {
 	MovedBytes int64
 
 	After     []TaskID   // tasks it follows without data
-	Costs     []Cost     // durations given by the graph; nil: the platform's models
+	Costs     []Cost     // durations given by the graph, by key; nil: the platform's models
 	Placement *Placement // nil: anywhere
 }

@@ -1,0 +1,16 @@
+package dag
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+)
+
+// Hash identifies the graph: the SHA-256 of its canonical text, in hexadecimal.
+// Graphs of equal hash have the same tasks, work, costs and dependences.
+func (g *Graph) Hash() string {
+	sum := sha256.New()
+	if err := g.WriteText(sum); err != nil {
+		panic("dag: a hash cannot fail to be written: " + err.Error())
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
