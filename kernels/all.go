@@ -1,4 +1,16 @@
 package kernels
 
-// All is the table of operations.
-var All = []Kernel{}
+// All is the table of operations. Nothing changes it.
+var All = []Kernel{
+	feed, fetch,
+	load, loadLabels,
+	conv2d, conv2dDx, conv2dDw,
+	dense, denseDx, denseDw,
+	relu, reluDx,
+	maxpool, maxpoolDx,
+	avgpool, avgpoolDx,
+	softmaxXent, softmaxXentEval,
+	rowmax, expSub, rowsum, xent, softmaxXentDx,
+	mean, count, add,
+	sgd, adam,
+}

@@ -22,6 +22,7 @@ type Call struct {
 }
 
 // Arg is a strided view of an operand: the region of a buffer that a task names.
+// Buffers are row-major, so the last stride is always 1; kernels rely on it.
 type Arg struct {
 	Mode   dag.Mode
 	Shape  []int // extents of the region

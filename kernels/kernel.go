@@ -15,8 +15,8 @@ type Kernel struct {
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params
 
-	// Check reports what is wrong with the shapes; counts, types and modes have
-	// been compared with Operands before it is called.
+	// Check reports what else is wrong with shapes and parameters; counts, types,
+	// modes and the extents that Operands name have been compared before. May be nil.
 	Check func(s *Spec) error
 	// Work returns floating-point operations and bytes moved (each operand once).
 	Work func(s *Spec) (flops float64, bytes int64)
@@ -33,6 +33,11 @@ type Operand struct {
 	Name  string
 	Kind  ElemKind
 	Modes []dag.Mode // the modes it may have
+
+	// Dims names the extents, outermost first, as in "n f oh ow": extents of equal
+	// name are equal in a call, a number is that extent, and a last "..." stands
+	// for any further dimensions, the same for all operands that have it.
+	Dims string
 
 	// Optional operands come last; a call has them all or none.
 	Optional bool
@@ -197,6 +202,9 @@ func Validate(s *Spec) error {
 		if _, ok := s.Params.Get(name); !ok {
 			return fmt.Errorf("%s: parameter %s is missing", s.Op, name)
 		}
+	}
+	if err := k.checkExtents(s); err != nil {
+		return fmt.Errorf("%s: %w (%s)", s.Op, err, s.Key())
 	}
 	if k.Check != nil {
 		if err := k.Check(s); err != nil {

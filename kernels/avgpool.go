@@ -1,0 +1,77 @@
+package kernels
+
+// Average pooling without padding over size×size windows.
+
+var avgpool = Kernel{
+	Op: "avgpool", Doc: "y = mean of each window",
+	Operands: []Operand{
+		writes("y", Real, "n c oh ow"),
+		reads("x", Real, "n c h w"),
+	},
+	Params: []string{"size", "stride"},
+	Check: func(s *Spec) error {
+		return checkPool(s, sliding{out: 0, outName: "y", in: 1, inName: "x"}, maxGeometry)
+	},
+	Work: poolWork(0),
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum of each window in row-major order, divided", Run32: avgpoolRef[float32], Run64: avgpoolRef[float64]},
+	},
+}
+
+var avgpoolDx = Kernel{
+	Op: "avgpool.dx", Doc: "dx = dy/size² spread over each window, summed over windows",
+	Operands: []Operand{
+		writes("dx", Real, "n c h w"),
+		reads("dy", Real, "n c oh ow"),
+	},
+	Params: []string{"size", "stride"},
+	Check: func(s *Spec) error {
+		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, maxGeometry)
+	},
+	Work: poolWork(1),
+	Variants: []Variant{
+		{Name: "ref", Doc: "zero, then add in the order of dy", Run32: avgpoolDxRef[float32], Run64: avgpoolDxRef[float64]},
+	},
+}
+
+func avgpoolRef[T Float](call *Call) {
+	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	size, stride := int(call.Params[0]), int(call.Params[1])
+	for n := range y.extent[0] {
+		for c := range y.extent[1] {
+			for u := range y.extent[2] {
+				for v := range y.extent[3] {
+					var sum T
+					for i := range size {
+						at := x.at(n, c, u*stride+i, v*stride)
+						for _, e := range x.elems[at : at+size] {
+							sum += e
+						}
+					}
+					y.elems[y.at(n, c, u, v)] = sum / T(size*size)
+				}
+			}
+		}
+	}
+}
+
+func avgpoolDxRef[T Float](call *Call) {
+	dx, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	size, stride := int(call.Params[0]), int(call.Params[1])
+	for n := range dx.extent[0] {
+		for c := range dx.extent[1] {
+			dx.clear(n, c)
+			for u := range dy.extent[2] {
+				for v := range dy.extent[3] {
+					share := dy.elems[dy.at(n, c, u, v)] / T(size*size)
+					for i := range size {
+						at := dx.at(n, c, u*stride+i, v*stride)
+						for j := range size {
+							dx.elems[at+j] += share
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package kernels
+
+// Convolution of images of c channels with f filters of k×k elements, as in
+// PyTorch's conv2d (a cross-correlation). With s the stride, p the padding and i, j
+// running over the window:
+//
+//	y[n,f,u,v]   = b[f] + Σ_{c,i,j} w[f,c,i,j] · x[n,c,u·s+i-p,v·s+j-p]
+//	dx[n,c,a,b]  = Σ_{f,i,j: u·s+i-p=a, v·s+j-p=b} w[f,c,i,j] · dy[n,f,u,v]
+//	dw[f,c,i,j]  = Σ_{n,u,v} dy[n,f,u,v] · x[n,c,u·s+i-p,v·s+j-p]
+//	db[f]        = Σ_{n,u,v} dy[n,f,u,v]
+//
+// Elements of x outside the image are zero.
+
+var conv2d = Kernel{
+	Op: "conv2d", Doc: "y = x ⋆ w + b: cross-correlation with padding and stride",
+	Operands: []Operand{
+		writes("y", Real, "n f oh ow"),
+		reads("x", Real, "n c h w"),
+		reads("w", Real, "f c k k"),
+		optional(reads("b", Real, "f")),
+	},
+	Params: []string{"pad", "stride"},
+	Check: func(s *Spec) error {
+		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x"}, 2)
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops := convFlops(s, 0, 2)
+		if len(s.Operands) > 3 {
+			flops += s.volume(0)
+		}
+		return flops, s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: conv2dRef[float32], Run64: conv2dRef[float64]},
+	},
+}
+
+var conv2dDx = Kernel{
+	Op: "conv2d.dx", Doc: "dx = gradient of conv2d with respect to x",
+	Operands: []Operand{
+		sums("dx", "n c h w"),
+		reads("dy", Real, "n f oh ow"),
+		reads("w", Real, "f c k k"),
+	},
+	Params: []string{"pad", "stride"},
+	Check: func(s *Spec) error {
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, 2)
+	},
+	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: conv2dDxRef[float32], Run64: conv2dDxRef[float64]},
+	},
+}
+
+var conv2dDw = Kernel{
+	Op: "conv2d.dw", Doc: "dw, db = gradients of conv2d with respect to w and b",
+	Operands: []Operand{
+		sums("dw", "f c k k"),
+		reads("dy", Real, "n f oh ow"),
+		reads("x", Real, "n c h w"),
+		optional(sums("db", "f")),
+	},
+	Params: []string{"pad", "stride"},
+	Check: func(s *Spec) error {
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x"}, 0)
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops := convFlops(s, 1, 0)
+		if len(s.Operands) > 3 {
+			flops += s.volume(1)
+		}
+		return flops, s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: conv2dDwRef[float32], Run64: conv2dDwRef[float64]},
+	},
+}
+
+// checkConv checks the maps of a convolution with the filters in operand w.
+func checkConv(s *Spec, g sliding, w int) error {
+	var err error
+	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
+		return err
+	}
+	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
+		return err
+	}
+	g.size = s.Operands[w].Shape[2]
+	return g.check(s)
+}
+
+// convFlops counts all taps, those on the padding included.
+func convFlops(s *Spec, y, w int) float64 {
+	f := float64(s.Operands[w].Shape[0])
+	return 2 * s.volume(y) * s.volume(w) / f
+}
+
+// conv2dRef computes the sum over c, i, j in this order and adds the bias last.
+func conv2dRef[T Float](call *Call) {
+	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride := int(call.Params[0]), int(call.Params[1])
+	for n := range y.extent[0] {
+		for f := range y.extent[1] {
+			for u := range y.extent[2] {
+				for v := range y.extent[3] {
+					sum := window(&x, &w, n, f, u*stride-pad, v*stride-pad)
+					if len(call.Args) > 3 {
+						sum += Data[T](&call.Args[3])[f]
+					}
+					y.elems[y.at(n, f, u, v)] = sum
+				}
+			}
+		}
+	}
+}
+
+// window is the product of filter f with the window of sample n whose first
+// element is at row, column, which may lie outside the image.
+func window[T Float](x, w *map4[T], n, f, row, column int) T {
+	var sum T
+	for c := range w.extent[1] {
+		for i := range w.extent[2] {
+			for j := range w.extent[3] {
+				a, b := row+i, column+j
+				if a >= 0 && a < x.extent[2] && b >= 0 && b < x.extent[3] {
+					sum += w.elems[w.at(f, c, i, j)] * x.elems[x.at(n, c, a, b)]
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// conv2dDxRef computes the sum over f, i, j in this order, then stores or adds it.
+func conv2dDxRef[T Float](call *Call) {
+	dx, dy, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride := int(call.Params[0]), int(call.Params[1])
+	add := call.Args[0].Accumulates()
+	for n := range dx.extent[0] {
+		for c := range dx.extent[1] {
+			for a := range dx.extent[2] {
+				for b := range dx.extent[3] {
+					var sum T
+					for f := range w.extent[0] {
+						for i := range w.extent[2] {
+							for j := range w.extent[3] {
+								u, v := a+pad-i, b+pad-j
+								if u < 0 || v < 0 || u%stride != 0 || v%stride != 0 {
+									continue
+								}
+								u, v = u/stride, v/stride
+								if u < dy.extent[2] && v < dy.extent[3] {
+									sum += w.elems[w.at(f, c, i, j)] * dy.elems[dy.at(n, f, u, v)]
+								}
+							}
+						}
+					}
+					put(&dx.elems[dx.at(n, c, a, b)], sum, add)
+				}
+			}
+		}
+	}
+}
+
+// conv2dDwRef computes the sums over n, u, v in this order, then stores or adds them.
+func conv2dDwRef[T Float](call *Call) {
+	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride := int(call.Params[0]), int(call.Params[1])
+	add := call.Args[0].Accumulates()
+	for f := range dw.extent[0] {
+		for c := range dw.extent[1] {
+			for i := range dw.extent[2] {
+				for j := range dw.extent[3] {
+					var sum T
+					for n := range dy.extent[0] {
+						for u := range dy.extent[2] {
+							for v := range dy.extent[3] {
+								a, b := u*stride+i-pad, v*stride+j-pad
+								if a >= 0 && a < x.extent[2] && b >= 0 && b < x.extent[3] {
+									sum += dy.elems[dy.at(n, f, u, v)] * x.elems[x.at(n, c, a, b)]
+								}
+							}
+						}
+					}
+					put(&dw.elems[dw.at(f, c, i, j)], sum, add)
+				}
+			}
+		}
+	}
+	if len(call.Args) > 3 {
+		sumMaps(&call.Args[3], &dy)
+	}
+}
+
+// sumMaps sets or adds db[f] = Σ_{n,u,v} dy[n,f,u,v].
+func sumMaps[T Float](db *Arg, dy *map4[T]) {
+	out := Data[T](db)
+	for f := range dy.extent[1] {
+		var sum T
+		for n := range dy.extent[0] {
+			for u := range dy.extent[2] {
+				at := dy.at(n, f, u, 0)
+				for _, v := range dy.elems[at : at+dy.extent[3]] {
+					sum += v
+				}
+			}
+		}
+		put(&out[f], sum, db.Accumulates())
+	}
+}

@@ -1,0 +1,144 @@
+package kernels
+
+// Fully connected layer of i inputs and o outputs, weights as PyTorch stores them:
+//
+//	y[n,o]  = b[o] + Σ_i x[n,i]·w[o,i]
+//	dx[n,i] = Σ_o dy[n,o]·w[o,i]
+//	dw[o,i] = Σ_n dy[n,o]·x[n,i]
+//	db[o]   = Σ_n dy[n,o]
+
+var dense = Kernel{
+	Op: "dense", Doc: "y = x·wᵀ + b",
+	Operands: []Operand{
+		writes("y", Real, "n o"),
+		reads("x", Real, "n i"),
+		reads("w", Real, "o i"),
+		optional(reads("b", Real, "o")),
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops := denseFlops(s, 0, 2)
+		if len(s.Operands) > 3 {
+			flops += s.volume(0)
+		}
+		return flops, s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
+	},
+}
+
+var denseDx = Kernel{
+	Op: "dense.dx", Doc: "dx = dy·w",
+	Operands: []Operand{
+		sums("dx", "n i"),
+		reads("dy", Real, "n o"),
+		reads("w", Real, "o i"),
+	},
+	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 2), s.Bytes() },
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: denseDxRef[float32], Run64: denseDxRef[float64]},
+	},
+}
+
+var denseDw = Kernel{
+	Op: "dense.dw", Doc: "dw = dyᵀ·x, db = column sums of dy",
+	Operands: []Operand{
+		sums("dw", "o i"),
+		reads("dy", Real, "n o"),
+		reads("x", Real, "n i"),
+		optional(sums("db", "o")),
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops := denseFlops(s, 1, 0)
+		if len(s.Operands) > 3 {
+			flops += s.volume(1)
+		}
+		return flops, s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
+	},
+}
+
+// denseFlops is 2·n·o·i; y is an operand of n×o elements, w one of o×i.
+func denseFlops(s *Spec, y, w int) float64 {
+	return 2 * s.volume(y) * float64(s.Operands[w].Shape[1])
+}
+
+// map2 is a strided operand of two dimensions. The last stride is 1.
+type map2[T Element] struct {
+	elems         []T
+	rows, columns int
+	stride        int
+}
+
+func map2Of[T Element](a *Arg) map2[T] {
+	return map2[T]{Data[T](a), a.Shape[0], a.Shape[1], a.Stride[0]}
+}
+
+// row returns row i.
+func (m *map2[T]) row(i int) []T {
+	return m.elems[i*m.stride : i*m.stride+m.columns]
+}
+
+// denseRef adds the products in the order of i and the bias last.
+func denseRef[T Float](call *Call) {
+	y, x, w := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+	for n := range y.rows {
+		for o := range y.columns {
+			var sum T
+			for i, v := range x.row(n) {
+				sum += v * w.row(o)[i]
+			}
+			if len(call.Args) > 3 {
+				sum += Data[T](&call.Args[3])[o]
+			}
+			y.row(n)[o] = sum
+		}
+	}
+}
+
+// denseDxRef adds the products in the order of o, then stores or adds the sum.
+func denseDxRef[T Float](call *Call) {
+	dx, dy, w := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+	add := call.Args[0].Accumulates()
+	for n := range dx.rows {
+		for i := range dx.columns {
+			var sum T
+			for o, v := range dy.row(n) {
+				sum += v * w.row(o)[i]
+			}
+			put(&dx.row(n)[i], sum, add)
+		}
+	}
+}
+
+// denseDwRef adds the products in the order of n, then stores or adds the sums.
+func denseDwRef[T Float](call *Call) {
+	dw, dy, x := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+	add := call.Args[0].Accumulates()
+	for o := range dw.rows {
+		for i := range dw.columns {
+			var sum T
+			for n := range dy.rows {
+				sum += dy.row(n)[o] * x.row(n)[i]
+			}
+			put(&dw.row(o)[i], sum, add)
+		}
+	}
+	if len(call.Args) > 3 {
+		sumRows(&call.Args[3], &dy)
+	}
+}
+
+// sumRows sets or adds db[o] = Σ_n dy[n,o].
+func sumRows[T Float](db *Arg, dy *map2[T]) {
+	out := Data[T](db)
+	for o := range dy.columns {
+		var sum T
+		for n := range dy.rows {
+			sum += dy.row(n)[o]
+		}
+		put(&out[o], sum, db.Accumulates())
+	}
+}

@@ -1,0 +1,25 @@
+package kernels
+
+// Host operations: the caller of execute does them through a callback.
+
+var feed = Kernel{
+	Op: "feed", Doc: "the caller writes the batch's indices and {learning rate, step from 1}",
+	Operands: []Operand{
+		writes("index", Index, "n"),
+		optional(writes("hyper", Scalar, "2")),
+	},
+	Work: hostWork,
+	Host: true,
+}
+
+var fetch = Kernel{
+	Op: "fetch", Doc: "the caller reads the mean loss and the number of correct predictions",
+	Operands: []Operand{
+		reads("loss", Real, "1"),
+		reads("correct", Index, "1"),
+	},
+	Work: hostWork,
+	Host: true,
+}
+
+func hostWork(s *Spec) (float64, int64) { return 0, s.Bytes() }

@@ -1,0 +1,80 @@
+package kernels
+
+import (
+	"errors"
+	"math"
+)
+
+// Stochastic gradient descent as PyTorch 1.13 defines it (torch.optim.SGD with
+// dampening 0), element by element:
+//
+//	g ← g + weight_decay·w
+//	v ← momentum·v + g                 if momentum is not 0; v starts at 0
+//	g ← g + momentum·v  (nesterov)  or  v
+//	w ← w - lr·g
+//
+// hyper is {lr, step}; the step is not used. The operand g is not changed.
+
+var sgd = Kernel{
+	Op: "sgd", Doc: "v = momentum·v + (g + weight_decay·w), w -= lr·v (or the Nesterov step)",
+	Operands: []Operand{
+		updates("w", "..."), reads("g", Real, "..."), reads("hyper", Scalar, "2"),
+		optional(updates("v", "...")),
+	},
+	Params: []string{"momentum", "nesterov", "weight_decay"},
+	Check: func(s *Spec) error {
+		nesterov := s.Param("nesterov")
+		switch {
+		case nesterov != 0 && nesterov != 1:
+			return errors.New("parameter nesterov is neither 0 nor 1")
+		case nesterov == 1 && s.Param("momentum") == 0:
+			return errors.New("nesterov needs a momentum")
+		case s.Param("momentum") != 0 && len(s.Operands) < 4:
+			return errors.New("momentum needs the operand v")
+		}
+		return errors.Join(
+			realParam(s, "momentum", 0, math.MaxFloat32),
+			realParam(s, "weight_decay", 0, math.MaxFloat32))
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops := 2.0
+		for _, name := range []string{"momentum", "nesterov", "weight_decay"} {
+			if s.Param(name) != 0 {
+				flops += 2
+			}
+		}
+		return flops * s.volume(0), s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "element by element", Run32: sgdRef[float32], Run64: sgdRef[float64]},
+	},
+}
+
+func sgdRef[T Float](call *Call) {
+	w, g := &call.Args[0], &call.Args[1]
+	lr := T(Data[float64](&call.Args[2])[0])
+	momentum, nesterov, decay := T(call.Params[0]), call.Params[1] != 0, T(call.Params[2])
+	v := w // stands in where momentum is 0 and v is not looked at
+	if momentum != 0 {
+		v = &call.Args[3]
+	}
+	outer, rows, run := runs(w, g, v)
+	for r := range rows {
+		ws := Data[T](w)[w.offset(outer, r):][:run]
+		vs := Data[T](v)[v.offset(outer, r):][:run]
+		for i, step := range Data[T](g)[g.offset(outer, r):][:run] {
+			if decay != 0 {
+				step += decay * ws[i]
+			}
+			if momentum != 0 {
+				vs[i] = momentum*vs[i] + step
+				if nesterov {
+					step += momentum * vs[i]
+				} else {
+					step = vs[i]
+				}
+			}
+			ws[i] -= lr * step
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"dahl/dag"
+)
+
+// maxWindow is the largest pooling window: positions in it are stored in a byte.
+const maxWindow = 15
+
+// maxGeometry bounds padding, stride and window, so that extents computed from
+// them cannot overflow.
+const maxGeometry = 1 << 20
+
+// Constructors of Operand lines. dims names the extents, outermost first; equal
+// names are equal extents throughout the call, a number is that extent, and "..."
+// at the end stands for any further dimensions, the same for all operands.
+
+func reads(name string, kind ElemKind, dims string) Operand {
+	return Operand{Name: name, Kind: kind, Dims: dims, Modes: []dag.Mode{dag.Read}}
+}
+
+func writes(name string, kind ElemKind, dims string) Operand {
+	return Operand{Name: name, Kind: kind, Dims: dims, Modes: []dag.Mode{dag.Write}}
+}
+
+// sums is a result that is written, or added to what the operand holds.
+func sums(name string, dims string) Operand {
+	return Operand{Name: name, Kind: Real, Dims: dims, Modes: []dag.Mode{dag.Write, dag.ReadWrite}}
+}
+
+func updates(name string, dims string) Operand {
+	return Operand{Name: name, Kind: Real, Dims: dims, Modes: []dag.Mode{dag.ReadWrite}}
+}
+
+func optional(o Operand) Operand {
+	o.Optional = true
+	return o
+}
+
+// extent is the value that a name of Dims took in a call, and where it did first.
+type extent struct {
+	name    string
+	value   int
+	operand string
+	dim     int
+}
+
+// checkExtents compares the operands' shapes with their Dims. The extents of "..."
+// are named by their distance from the last dimension.
+func (k *Kernel) checkExtents(s *Spec) error {
+	var bound []extent
+	for i, o := range s.Operands {
+		want := &k.Operands[i]
+		names, rest := strings.Fields(want.Dims), false
+		if n := len(names); n > 0 && names[n-1] == "..." {
+			names, rest = names[:n-1], true
+		}
+		if len(o.Shape) < len(names) || !rest && len(o.Shape) > len(names) {
+			return fmt.Errorf("operand %s has shape %v, want dimensions (%s)", want.Name, o.Shape, want.Dims)
+		}
+		for d, e := range o.Shape {
+			var name string
+			if d < len(names) {
+				name = names[d]
+			} else {
+				name = strconv.Itoa(d-len(o.Shape)) + " of ..."
+			}
+			if err := bind(&bound, extent{name, e, want.Name, d}); err != nil {
+				return err
+			}
+		}
+		if rest {
+			if err := bind(&bound, extent{"...", len(o.Shape) - len(names), want.Name, -1}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// bind compares an extent with what its name is bound to, or binds it.
+func bind(bound *[]extent, e extent) error {
+	if fixed, err := strconv.Atoi(e.name); err == nil && fixed != e.value {
+		return fmt.Errorf("%s[%d] is %d, want %d", e.operand, e.dim, e.value, fixed)
+	}
+	for _, b := range *bound {
+		switch {
+		case b.name != e.name || b.value == e.value:
+		case e.dim < 0:
+			return fmt.Errorf("%s and %s differ in their number of dimensions", b.operand, e.operand)
+		default:
+			return fmt.Errorf("extent %s is %d in %s[%d] and %d in %s[%d]",
+				e.name, b.value, b.operand, b.dim, e.value, e.operand, e.dim)
+		}
+	}
+	*bound = append(*bound, e)
+	return nil
+}
+
+// intParam returns a parameter that must be an integer from low to high.
+func intParam(s *Spec, name string, low, high int) (int, error) {
+	v := s.Param(name)
+	if v != math.Trunc(v) || !(v >= float64(low) && v <= float64(high)) {
+		return 0, fmt.Errorf("parameter %s is %g, want an integer from %d to %d", name, v, low, high)
+	}
+	return int(v), nil
+}
+
+// realParam checks that a parameter is finite and in [low, high).
+func realParam(s *Spec, name string, low, high float64) error {
+	if v := s.Param(name); !(v >= low && v < high) {
+		return fmt.Errorf("parameter %s is %g, want at least %g and less than %g", name, v, low, high)
+	}
+	return nil
+}
+
+// windows is the number of windows of size k at distance stride in an extent with
+// padding on both sides: floor((extent+2·pad-k)/stride) + 1, or 0 if none fits.
+func windows(extent, k, pad, stride int) int {
+	if extent+2*pad < k {
+		return 0
+	}
+	return (extent+2*pad-k)/stride + 1
+}
+
+// sliding is the geometry of a window that slides over a map: the operands that
+// are its output and its input, with their names for messages. Dimensions 2 and 3
+// are rows and columns.
+type sliding struct {
+	out, in         int
+	outName, inName string
+	size            int
+	pad, stride     int
+}
+
+// check compares the extents of the output with the windows of the input.
+func (g sliding) check(s *Spec) error {
+	for d := 2; d < 4; d++ {
+		have, extent := s.Operands[g.out].Shape[d], s.Operands[g.in].Shape[d]
+		if want := windows(extent, g.size, g.pad, g.stride); have != want {
+			return fmt.Errorf("%s[%d] is %d, want %d: windows of %d at stride %d over %s[%d] = %d with padding %d",
+				g.outName, d, have, want, g.size, g.stride, g.inName, d, extent, g.pad)
+		}
+	}
+	return nil
+}
+
+// volume is the number of elements of operand i.
+func (s *Spec) volume(i int) float64 {
+	n := 1.0
+	for _, e := range s.Operands[i].Shape {
+		n *= float64(e)
+	}
+	return n
+}
+
+// perElement is the Work of operations that do a fixed number of flops for each
+// element of operand i.
+func perElement(flops float64, i int) func(*Spec) (float64, int64) {
+	return func(s *Spec) (float64, int64) { return flops * s.volume(i), s.Bytes() }
+}

@@ -1,0 +1,222 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+)
+
+// Softmax cross-entropy of logits z[n,c] with classes y[n], for a batch of B samples
+// of which the call sees n. With m the maximum of a row and s = Σ_c exp(z_c - m):
+//
+//	loss = log s - (z_y - m)          per sample, not divided by B
+//	dz_c = (exp(z_c - m)/s - [c = y]) / B
+//
+// Subtracting the row's true maximum keeps every exponent at most 0, so nothing
+// overflows, and s is at least 1. correct is 1 where the first maximum of the row
+// is at y. Classes must lie in [0, c); whoever loads them checks that.
+//
+// softmax_xent does it in one pass; rowmax, exp_sub, rowsum, xent, softmax_xent.dx
+// are the same as a chain of small operations. exp and log are computed in float64.
+
+var softmaxXent = Kernel{
+	Op: "softmax_xent", Doc: "dz = (softmax(z) - onehot(y))/batch, loss = -log softmax(z)[y], correct = (argmax z = y)",
+	Operands: []Operand{
+		writes("dz", Real, "n c"), writes("loss", Real, "n"), writes("correct", Mask, "n"),
+		reads("z", Real, "n c"), reads("y", Index, "n"),
+	},
+	Params: []string{"batch"},
+	Check:  checkBatch,
+	Work:   perElement(6, 0),
+	Variants: []Variant{
+		{Name: "ref", Doc: "row by row", Run32: softmaxXentRef[float32], Run64: softmaxXentRef[float64]},
+	},
+}
+
+var softmaxXentEval = Kernel{
+	Op: "softmax_xent.eval", Doc: "loss = -log softmax(z)[y], correct = (argmax z = y)",
+	Operands: []Operand{
+		writes("loss", Real, "n"), writes("correct", Mask, "n"),
+		reads("z", Real, "n c"), reads("y", Index, "n"),
+	},
+	Work: perElement(4, 2),
+	Variants: []Variant{
+		{Name: "ref", Doc: "row by row", Run32: softmaxEvalRef[float32], Run64: softmaxEvalRef[float64]},
+	},
+}
+
+var rowmax = Kernel{
+	Op: "rowmax", Doc: "m = maximum of each row of z; NaN wins",
+	Operands: []Operand{writes("m", Real, "n"), reads("z", Real, "n c")},
+	Work:     perElement(1, 1),
+	Variants: []Variant{
+		{Name: "ref", Doc: "a scan", Run32: rowmaxRef[float32], Run64: rowmaxRef[float64]},
+	},
+}
+
+var expSub = Kernel{
+	Op: "exp_sub", Doc: "e = exp(z - m)",
+	Operands: []Operand{writes("e", Real, "n c"), reads("z", Real, "n c"), reads("m", Real, "n")},
+	Work:     perElement(2, 0),
+	Variants: []Variant{
+		{Name: "ref", Doc: "exp in float64", Run32: expSubRef[float32], Run64: expSubRef[float64]},
+	},
+}
+
+var rowsum = Kernel{
+	Op: "rowsum", Doc: "s = sum of each row of e",
+	Operands: []Operand{writes("s", Real, "n"), reads("e", Real, "n c")},
+	Work:     perElement(1, 1),
+	Variants: []Variant{
+		{Name: "ref", Doc: "in the order of the row", Run32: rowsumRef[float32], Run64: rowsumRef[float64]},
+	},
+}
+
+var xent = Kernel{
+	Op: "xent", Doc: "loss = log s - (z[y] - m), correct = (argmax z = y)",
+	Operands: []Operand{
+		writes("loss", Real, "n"), writes("correct", Mask, "n"),
+		reads("z", Real, "n c"), reads("m", Real, "n"), reads("s", Real, "n"), reads("y", Index, "n"),
+	},
+	Work: perElement(1, 2),
+	Variants: []Variant{
+		{Name: "ref", Doc: "row by row", Run32: xentRef[float32], Run64: xentRef[float64]},
+	},
+}
+
+var softmaxXentDx = Kernel{
+	Op: "softmax_xent.dx", Doc: "dz = (e/s - onehot(y))/batch",
+	Operands: []Operand{
+		writes("dz", Real, "n c"), reads("e", Real, "n c"), reads("s", Real, "n"), reads("y", Index, "n"),
+	},
+	Params: []string{"batch"},
+	Check:  checkBatch,
+	Work:   perElement(2, 0),
+	Variants: []Variant{
+		{Name: "ref", Doc: "row by row", Run32: softmaxXentDxRef[float32], Run64: softmaxXentDxRef[float64]},
+	},
+}
+
+// checkBatch checks that the whole batch is at least the samples of this call.
+func checkBatch(s *Spec) error {
+	batch, err := intParam(s, "batch", 1, math.MaxInt32)
+	if n := s.Operands[0].Shape[0]; err == nil && batch < n {
+		return fmt.Errorf("parameter batch is %d, less than the %d samples of the call", batch, n)
+	}
+	return err
+}
+
+// rowMaximum returns the first maximum of a row and where it is; NaN wins.
+func rowMaximum[T Float](row []T) (most T, at int) {
+	most = row[0]
+	for i, v := range row {
+		if v > most || v != v && most == most {
+			most, at = v, i
+		}
+	}
+	return most, at
+}
+
+// expShifted is exp(z-m), computed in float64 from the difference in T.
+func expShifted[T Float](z, m T) T { return T(math.Exp(float64(z - m))) }
+
+// sampleLoss is log s - (z - m).
+func sampleLoss[T Float](s, z, m T) T { return T(math.Log(float64(s))) - (z - m) }
+
+// hit is 1 where the prediction is the class.
+func hit(predicted int, class int32) uint8 {
+	if predicted == int(class) {
+		return 1
+	}
+	return 0
+}
+
+func softmaxXentRef[T Float](call *Call) {
+	dz, z := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[3])
+	loss, correct, y := Data[T](&call.Args[1]), Data[uint8](&call.Args[2]), Data[int32](&call.Args[4])
+	batch := T(call.Params[0])
+	for n := range z.rows {
+		in, out := z.row(n), dz.row(n)
+		m, predicted := rowMaximum(in)
+		var s T
+		for c, v := range in {
+			out[c] = expShifted(v, m)
+			s += out[c]
+		}
+		loss[n] = sampleLoss(s, in[y[n]], m)
+		correct[n] = hit(predicted, y[n])
+		softmaxGradient(out, out, s, y[n], batch)
+	}
+}
+
+// softmaxGradient sets dz = (e/s - onehot(class))/batch for one row; dz may be e.
+func softmaxGradient[T Float](dz, e []T, s T, class int32, batch T) {
+	for c, v := range e {
+		p := v / s
+		if c == int(class) {
+			p -= 1
+		}
+		dz[c] = p / batch
+	}
+}
+
+func softmaxEvalRef[T Float](call *Call) {
+	z := map2Of[T](&call.Args[2])
+	loss, correct, y := Data[T](&call.Args[0]), Data[uint8](&call.Args[1]), Data[int32](&call.Args[3])
+	for n := range z.rows {
+		row := z.row(n)
+		m, predicted := rowMaximum(row)
+		var s T
+		for _, v := range row {
+			s += expShifted(v, m)
+		}
+		loss[n] = sampleLoss(s, row[y[n]], m)
+		correct[n] = hit(predicted, y[n])
+	}
+}
+
+func rowmaxRef[T Float](call *Call) {
+	m, z := Data[T](&call.Args[0]), map2Of[T](&call.Args[1])
+	for n := range z.rows {
+		m[n], _ = rowMaximum(z.row(n))
+	}
+}
+
+func expSubRef[T Float](call *Call) {
+	e, z, m := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), Data[T](&call.Args[2])
+	for n := range z.rows {
+		out := e.row(n)
+		for c, v := range z.row(n) {
+			out[c] = expShifted(v, m[n])
+		}
+	}
+}
+
+func rowsumRef[T Float](call *Call) {
+	s, e := Data[T](&call.Args[0]), map2Of[T](&call.Args[1])
+	for n := range e.rows {
+		var sum T
+		for _, v := range e.row(n) {
+			sum += v
+		}
+		s[n] = sum
+	}
+}
+
+func xentRef[T Float](call *Call) {
+	z := map2Of[T](&call.Args[2])
+	loss, correct := Data[T](&call.Args[0]), Data[uint8](&call.Args[1])
+	m, s, y := Data[T](&call.Args[3]), Data[T](&call.Args[4]), Data[int32](&call.Args[5])
+	for n := range z.rows {
+		_, predicted := rowMaximum(z.row(n))
+		loss[n] = sampleLoss(s[n], z.row(n)[y[n]], m[n])
+		correct[n] = hit(predicted, y[n])
+	}
+}
+
+func softmaxXentDxRef[T Float](call *Call) {
+	dz, e := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1])
+	s, y := Data[T](&call.Args[2]), Data[int32](&call.Args[3])
+	for n := range e.rows {
+		softmaxGradient(dz.row(n), e.row(n), s[n], y[n], T(call.Params[0]))
+	}
+}

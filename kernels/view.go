@@ -1,0 +1,66 @@
+package kernels
+
+// map4 is a strided operand of four dimensions, usually samples, channels, rows
+// and columns. The last stride is 1.
+type map4[T Element] struct {
+	elems  []T
+	extent [4]int
+	stride [4]int
+}
+
+func map4Of[T Element](a *Arg) map4[T] {
+	return map4[T]{Data[T](a), [4]int(a.Shape), [4]int(a.Stride)}
+}
+
+// at is the position of element (i, j, k, l) in elems.
+func (m *map4[T]) at(i, j, k, l int) int {
+	return i*m.stride[0] + j*m.stride[1] + k*m.stride[2] + l
+}
+
+// runs splits operands of equal shape into rows that are contiguous in all of
+// them: rows runs of length run each, over the first outer dimensions.
+func runs(args ...*Arg) (outer, rows, run int) { return runsFrom(0, args...) }
+
+// runsFrom is runs over the dimensions from first, which may differ in the extents
+// of those before; rows are those of one element of the dimensions before first.
+func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
+	rank := len(args[0].Shape)
+	run, rows = 1, 1
+	for outer = rank; outer > first; outer-- {
+		e := args[0].Shape[outer-1]
+		fits := true
+		for _, a := range args {
+			fits = fits && (e == 1 || a.Stride[outer-1] == run)
+		}
+		if !fits {
+			break
+		}
+		run *= e
+	}
+	for _, e := range args[0].Shape[first:outer] {
+		rows *= e
+	}
+	return outer, rows, run
+}
+
+// offset is the position of run r of those that runs found.
+func (a *Arg) offset(outer, r int) int { return a.offsetFrom(0, outer, r) }
+
+// offsetFrom is offset for runsFrom.
+func (a *Arg) offsetFrom(first, outer, r int) int {
+	at := 0
+	for d := outer - 1; d >= first; d-- {
+		e := a.Shape[d]
+		at += r % e * a.Stride[d]
+		r /= e
+	}
+	return at
+}
+
+// put stores a result, or adds it to what is there.
+func put[T Float](dst *T, v T, add bool) {
+	if add {
+		v += *dst
+	}
+	*dst = v
+}
