@@ -1,0 +1,46 @@
+package nn
+
+import "fmt"
+
+// Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
+type Dense struct {
+	Outputs int
+	NoBias  bool
+}
+
+// Kind implements [Layer].
+func (Dense) Kind() string { return "dense" }
+
+// Output implements [Layer].
+func (d Dense) Output(in []int) ([]int, error) {
+	if len(in) != 1 {
+		return nil, fmt.Errorf("a dense layer needs a vector; put a flatten before it")
+	}
+	if d.Outputs < 1 {
+		return nil, fmt.Errorf("%d outputs; want at least 1", d.Outputs)
+	}
+	return []int{d.Outputs}, nil
+}
+
+// Params implements [Layer].
+func (d Dense) Params(in []int) []Parameter {
+	p := []Parameter{{Name: "weight", Shape: []int{d.Outputs, in[0]}, FanIn: in[0]}}
+	if !d.NoBias {
+		p = append(p, Parameter{Name: "bias", Shape: []int{d.Outputs}, FanIn: in[0]})
+	}
+	return p
+}
+
+func (d Dense) flops(in, out []int) float64 { return 2 * float64(in[0]) * float64(out[0]) }
+
+func (d Dense) forward(l *lowerer, n *node) {
+	l.output(n)
+	n.eachTile(n.out.shape, func(t tile) {
+		l.weightedForward(n, "dense", t)
+	})
+}
+
+func (d Dense) backward(l *lowerer, n *node) {
+	l.weightGradients(n, "dense.dw")
+	l.inputGradient(n, "dense.dx")
+}

@@ -1,0 +1,28 @@
+package nn
+
+import (
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// describe gives every task of an expanded graph its shape key and work: the
+// expansion of reductions has added tasks and changed modes. Equal keys and equal
+// labels share one string each, so that a big graph stays small.
+func describe(g *dag.Graph) {
+	keys := map[string]string{}
+	buffer := func(id dag.BufferID) dag.Buffer { return g.Buffers[id] }
+	for i := range g.Tasks {
+		t := &g.Tasks[i]
+		s := kernels.SpecOf(t, buffer)
+		k, ok := kernels.Lookup(t.Op)
+		if !ok {
+			panic("nn: the expansion of a reduction added the unknown operation " + t.Op)
+		}
+		key := s.Key()
+		if _, ok := keys[key]; !ok {
+			keys[key] = key
+		}
+		t.Shape = keys[key]
+		t.Flops, t.MovedBytes = k.Work(s)
+	}
+}

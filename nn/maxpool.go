@@ -1,0 +1,73 @@
+package nn
+
+import (
+	"fmt"
+
+	"dahl/dag"
+)
+
+// MaxPool is the maximum of square windows. A byte per output remembers which
+// element of the window it was, the first among equals. A Stride of 0 means Size.
+type MaxPool struct{ Size, Stride int }
+
+// Kind implements [Layer].
+func (MaxPool) Kind() string { return "maxpool" }
+
+// maxPoolSize is the largest window whose positions fit a byte.
+const maxPoolSize = 16
+
+// Output implements [Layer].
+func (p MaxPool) Output(in []int) ([]int, error) {
+	if p.Size > maxPoolSize {
+		return nil, fmt.Errorf("window %d; at most %d, so that a position fits a byte", p.Size, maxPoolSize)
+	}
+	return pooled(in, p.Size, p.Stride)
+}
+
+// Params implements [Layer].
+func (MaxPool) Params([]int) []Parameter { return nil }
+
+func (p MaxPool) flops(_, out []int) float64 { return float64(elems(out) * p.Size * p.Size) }
+
+func (p MaxPool) forward(l *lowerer, n *node) {
+	n.params = poolParams(p.Size, p.Stride)
+	l.output(n)
+	n.saved = l.buffer(n.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
+	n.eachTile(n.out.shape, func(t tile) {
+		y := t.box(n.out.shape)
+		l.task(n, "forward", "maxpool", t, write(n.out.value, y), write(n.saved, y), read(n.in.value, t.box(n.in.shape)))
+	})
+}
+
+func (p MaxPool) backward(l *lowerer, n *node) {
+	if n.in.grad == none {
+		return
+	}
+	n.eachTile(n.in.shape, func(t tile) {
+		y := t.box(n.out.shape)
+		l.task(n, "backward", "maxpool.dx", t, write(n.in.grad, t.box(n.in.shape)), read(n.out.grad, y), read(n.saved, y))
+	})
+}
+
+// pooled is the output shape of a pooling layer.
+func pooled(in []int, size, stride int) ([]int, error) {
+	if len(in) != 3 {
+		return nil, fmt.Errorf("pooling needs C×H×W")
+	}
+	if stride == 0 {
+		stride = size
+	}
+	h, err := windows(in[1], size, 0, stride)
+	if err != nil {
+		return nil, err
+	}
+	w, err := windows(in[2], size, 0, stride)
+	return []int{in[0], h, w}, err
+}
+
+func poolParams(size, stride int) dag.Params {
+	if stride == 0 {
+		stride = size
+	}
+	return dag.Params{{Name: "size", Value: float64(size)}, {Name: "stride", Value: float64(stride)}}
+}

@@ -1,0 +1,182 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Model is a network: layers in order, and the shapes between them. The loss is
+// softmax cross-entropy, the mean over the batch. Build it with [New], [ByName]
+// or [ParseModel]; it is not changed afterwards.
+type Model struct {
+	Name     string
+	Input    []int // shape of one sample, C×H×W or a number of features
+	Stages   []Stage
+	Defaults Defaults
+}
+
+// Stage is a layer in its place: its name and the shapes of one sample before
+// and after it.
+type Stage struct {
+	Name   string
+	Layer  Layer
+	In     []int
+	Out    []int
+	Params []Parameter
+}
+
+// Parameter is a tensor that training changes.
+type Parameter struct {
+	Name  string // the key in PyTorch's state_dict: "conv1.weight"
+	Shape []int  // weights (f,c,k,k) or (out,in), biases (f) or (out)
+	FanIn int    // inputs of one output, which PyTorch's initialisation depends on
+}
+
+// Elems is the number of elements of the parameter.
+func (p *Parameter) Elems() int { return elems(p.Shape) }
+
+// Defaults is how a model is trained where the user says nothing.
+type Defaults struct {
+	Batch     int
+	Optimizer Optimizer
+}
+
+// reserved are the first parts of buffer and task names that no layer may take.
+var reserved = []string{"correct", "data", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
+
+// New checks that the layers fit together and names those that are not [Named]:
+// kinds are counted from 1, as in conv1, relu1, pool1, conv2, fc1.
+func New(name string, input []int, layers ...Layer) (*Model, error) {
+	m := &Model{Name: name, Input: slices.Clone(input), Defaults: Defaults{Batch: 32, Optimizer: SGD{LearningRate: 0.01}}}
+	if err := m.infer(layers); err != nil {
+		return nil, fmt.Errorf("model %q: %w", name, err)
+	}
+	return m, nil
+}
+
+// maxSampleElems bounds one sample at any layer, so that byte counts cannot overflow.
+const maxSampleElems = 1 << 32
+
+func (m *Model) infer(layers []Layer) error {
+	if err := checkShape(m.Input); err != nil {
+		return fmt.Errorf("input: %w", err)
+	}
+	if len(layers) == 0 {
+		return fmt.Errorf("it has no layers")
+	}
+	count := map[string]int{}
+	taken := map[string]bool{}
+	shape := m.Input
+	for _, layer := range layers {
+		prefix := kindOf(layer.Kind()).Prefix
+		count[prefix]++
+		name := fmt.Sprintf("%s%d", prefix, count[prefix])
+		if n, ok := layer.(Named); ok {
+			name, layer = n.Name, n.Layer
+		}
+		if err := checkName(name); err != nil {
+			return err
+		}
+		if taken[name] {
+			return fmt.Errorf("layer %q: the name is taken by an earlier layer", name)
+		}
+		taken[name] = true
+		out, err := layer.Output(shape)
+		if err == nil {
+			err = checkShape(out)
+		}
+		if err != nil {
+			return fmt.Errorf("layer %q (%s) of input %s: %w", name, layer.Kind(), shapeText(shape), err)
+		}
+		s := Stage{Name: name, Layer: layer, In: shape, Out: out, Params: layer.Params(shape)}
+		for i := range s.Params {
+			s.Params[i].Name = name + "." + s.Params[i].Name
+			if err := checkExtents(s.Params[i].Shape); err != nil {
+				return fmt.Errorf("parameter %q: %w", s.Params[i].Name, err)
+			}
+		}
+		m.Stages = append(m.Stages, s)
+		shape = out
+	}
+	if len(shape) != 1 {
+		return fmt.Errorf("the last layer gives %s; the loss needs one number per class (end with flatten and dense)", shapeText(shape))
+	}
+	return nil
+}
+
+func checkShape(shape []int) error {
+	if len(shape) != 1 && len(shape) != 3 {
+		return fmt.Errorf("shape %s; want C×H×W or a number of features", shapeText(shape))
+	}
+	return checkExtents(shape)
+}
+
+func checkExtents(shape []int) error {
+	n := 1
+	for _, e := range shape {
+		if e < 1 {
+			return fmt.Errorf("shape %s; every extent is at least 1", shapeText(shape))
+		}
+		if n > maxSampleElems/e {
+			return fmt.Errorf("shape %s has more than %d elements", shapeText(shape), int64(maxSampleElems))
+		}
+		n *= e
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if first, _, _ := strings.Cut(name, "."); slices.Contains(reserved, first) {
+		return fmt.Errorf("layer %q: names beginning with %q are for dahl's own buffers; choose another", name, first)
+	}
+	for i, c := range name {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		other := c >= '0' && c <= '9' || c == '.' || c == '-'
+		if !letter && (i == 0 || !other) {
+			return fmt.Errorf("layer %q: a name is a letter followed by letters, digits, '_', '-' and '.'", name)
+		}
+	}
+	if name == "" {
+		return fmt.Errorf("a layer's name is empty")
+	}
+	return nil
+}
+
+// Classes is the number of outputs.
+func (m *Model) Classes() int { return m.Stages[len(m.Stages)-1].Out[0] }
+
+// Parameters lists all parameters in the order of the layers, as PyTorch's
+// state_dict does.
+func (m *Model) Parameters() []Parameter {
+	var all []Parameter
+	for i := range m.Stages {
+		all = append(all, m.Stages[i].Params...)
+	}
+	return all
+}
+
+// NumWeights is the number of trained numbers.
+func (m *Model) NumWeights() int {
+	n := 0
+	for _, p := range m.Parameters() {
+		n += p.Elems()
+	}
+	return n
+}
+
+func elems(shape []int) int {
+	n := 1
+	for _, e := range shape {
+		n *= e
+	}
+	return n
+}
+
+func shapeText(shape []int) string {
+	parts := make([]string, len(shape))
+	for i, e := range shape {
+		parts[i] = fmt.Sprint(e)
+	}
+	return strings.Join(parts, "×")
+}

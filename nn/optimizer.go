@@ -1,0 +1,116 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+
+	"dahl/dag"
+)
+
+// Optimizer changes the parameters by their gradients, as PyTorch's optimiser of
+// the same name does. The learning rate and the step number are read from
+// "step.hyper" in every step; the other numbers are fixed in the graph.
+type Optimizer interface {
+	Name() string
+	// Rate is the learning rate.
+	Rate() float64
+	// Check reports numbers outside their range.
+	Check() error
+
+	op() string
+	states() []string // the buffers it keeps per parameter
+	params() dag.Params
+}
+
+// SGD is stochastic gradient descent. With a momentum it keeps one velocity per weight.
+type SGD struct {
+	LearningRate float64
+	Momentum     float64
+	WeightDecay  float64
+	Nesterov     bool
+}
+
+// Name implements [Optimizer].
+func (SGD) Name() string { return "sgd" }
+
+// Rate implements [Optimizer].
+func (o SGD) Rate() float64 { return o.LearningRate }
+
+// Check implements [Optimizer].
+func (o SGD) Check() error {
+	if o.Nesterov && o.Momentum == 0 {
+		return fmt.Errorf("sgd: nesterov needs a momentum above 0")
+	}
+	return checkNumbers("sgd", []number{
+		{"learning rate", o.LearningRate, math.MaxFloat64}, {"momentum", o.Momentum, 1}, {"weight decay", o.WeightDecay, math.MaxFloat64},
+	})
+}
+
+func (SGD) op() string { return "sgd" }
+
+func (o SGD) states() []string {
+	if o.Momentum == 0 {
+		return nil
+	}
+	return []string{"v"}
+}
+
+func (o SGD) params() dag.Params {
+	nesterov := 0.0
+	if o.Nesterov {
+		nesterov = 1
+	}
+	return dag.Params{{Name: "momentum", Value: o.Momentum}, {Name: "nesterov", Value: nesterov}, {Name: "weight_decay", Value: o.WeightDecay}}
+}
+
+// Adam is the method of Kingma and Ba, "Adam: a method for stochastic
+// optimization", ICLR 2015, with the weight decay added to the gradient. It keeps
+// two moments per weight.
+type Adam struct {
+	LearningRate float64
+	Beta1, Beta2 float64
+	Eps          float64
+	WeightDecay  float64
+}
+
+// DefaultAdam has PyTorch's defaults.
+func DefaultAdam() Adam { return Adam{LearningRate: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8} }
+
+// Name implements [Optimizer].
+func (Adam) Name() string { return "adam" }
+
+// Rate implements [Optimizer].
+func (o Adam) Rate() float64 { return o.LearningRate }
+
+// Check implements [Optimizer].
+func (o Adam) Check() error {
+	return checkNumbers("adam", []number{
+		{"learning rate", o.LearningRate, math.MaxFloat64}, {"beta1", o.Beta1, 1}, {"beta2", o.Beta2, 1},
+		{"eps", o.Eps, math.MaxFloat64}, {"weight decay", o.WeightDecay, math.MaxFloat64},
+	})
+}
+
+func (Adam) op() string { return "adam" }
+
+func (Adam) states() []string { return []string{"m", "v"} }
+
+func (o Adam) params() dag.Params {
+	return dag.Params{
+		{Name: "beta1", Value: o.Beta1}, {Name: "beta2", Value: o.Beta2}, {Name: "eps", Value: o.Eps}, {Name: "weight_decay", Value: o.WeightDecay},
+	}
+}
+
+type number struct {
+	name  string
+	value float64
+	below float64
+}
+
+func checkNumbers(optimizer string, numbers []number) error {
+	for _, n := range numbers {
+		if !(n.value >= 0 && n.value < n.below) {
+			return fmt.Errorf("%s: %s %g; want at least 0 and below %g", optimizer, n.name, n.value, n.below)
+		}
+	}
+	return nil
+}

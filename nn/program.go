@@ -1,0 +1,82 @@
+package nn
+
+import (
+	"fmt"
+
+	"dahl/dag"
+)
+
+// The names of a program's graphs.
+const (
+	GraphTrain     = "train"      // a training step
+	GraphTrainTail = "train.tail" // the last, shorter batch of an epoch
+	GraphEval      = "eval"       // a batch of the test set, without gradients
+	GraphEvalTail  = "eval.tail"  // the last, shorter batch of the test set
+)
+
+// ProgramOptions say how a model is trained.
+type ProgramOptions struct {
+	Batch        int // 0: the model's default
+	EvalBatch    int // 0: Batch
+	TrainSamples int
+	TestSamples  int // 0: no evaluation
+	Epochs       int // 0: one
+	Type         dag.DType
+	Lowering     dag.Lowering
+	Optimizer    Optimizer // nil: the model's default
+	Divisor      float64   // of pixels; 0: 255
+}
+
+// NewProgram lowers the graphs of a training run and orders them: in each epoch the
+// training steps, the short last batch, and the evaluation. Every sample is used
+// once per epoch. Batches larger than the data set are cut to it.
+func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
+	if opt.Batch == 0 {
+		opt.Batch = m.Defaults.Batch
+	}
+	if opt.EvalBatch == 0 {
+		opt.EvalBatch = opt.Batch
+	}
+	if opt.Epochs == 0 {
+		opt.Epochs = 1
+	}
+	if opt.Batch < 1 || opt.EvalBatch < 1 || opt.Epochs < 1 || opt.TrainSamples < 1 || opt.TestSamples < 0 {
+		return nil, fmt.Errorf("model %q: batch %d, evaluation batch %d, %d epochs, %d training and %d test samples; want at least 1, and at least 0 test samples",
+			m.Name, opt.Batch, opt.EvalBatch, opt.Epochs, opt.TrainSamples, opt.TestSamples)
+	}
+	p := &dag.Program{Name: m.Name}
+	var epoch []dag.Segment
+	for _, part := range []struct {
+		name, tail     string
+		train          bool
+		samples, batch int
+	}{
+		{GraphTrain, GraphTrainTail, true, opt.TrainSamples, min(opt.Batch, opt.TrainSamples)},
+		{GraphEval, GraphEvalTail, false, opt.TestSamples, min(opt.EvalBatch, opt.TestSamples)},
+	} {
+		if part.samples == 0 {
+			continue
+		}
+		for _, run := range []struct {
+			name         string
+			batch, steps int
+		}{{part.name, part.batch, part.samples / part.batch}, {part.tail, part.samples % part.batch, 1}} {
+			if run.batch == 0 {
+				continue
+			}
+			g, err := m.Lower(LowerOptions{
+				Name: run.name, Batch: run.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
+				Optimizer: opt.Optimizer, Samples: part.samples, Divisor: opt.Divisor,
+			})
+			if err != nil {
+				return nil, err
+			}
+			epoch = append(epoch, dag.Segment{Graph: len(p.Graphs), Steps: run.steps})
+			p.Graphs = append(p.Graphs, g)
+		}
+	}
+	for range opt.Epochs {
+		p.Order = append(p.Order, epoch...)
+	}
+	return p, p.Check()
+}
