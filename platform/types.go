@@ -24,6 +24,9 @@ type Platform struct {
 	Links    []Link
 	Routes   []Route
 	Models   []Model
+
+	// routes[from*len(Memories)+to] is what Route answers; nil until Complete.
+	routes [][]LinkID
 }
 
 // Quantity is a number and where it comes from.
@@ -46,7 +49,7 @@ const (
 type Memory struct {
 	Name                 string
 	CapacityBytes        int64   // 0: not limited
-	BandwidthBytesPerSec float64 // of its devices together
+	BandwidthBytesPerSec float64 // of its devices together; 0: not known, so no roofline
 }
 
 // Device is a kind of unit and how many there are: eight like cores, one GPU.
@@ -64,13 +67,13 @@ type Device struct {
 	CopyEnginesIn, CopyEnginesOut int // 0: not limited
 	Streams                       int // tasks that one unit runs at once; 0 means 1
 
-	IdleWatts float64 // one unit, idle
-	// BusyWatts[i] is the power of the whole device above idle units: with n of
-	// Count units busy, the units draw BusyTotal(n).
-	Busy        BusyPower
-	PowerSource Source
+	IdleWatts   float64   // one unit, idle
+	Busy        BusyPower // with n of Count units busy the device draws Platform.BusyTotal(n)
+	PowerSource Source    // empty: no power is known
 
-	Clocks []Clock // the first is the one in force; empty: one clock, scale 1
+	// Clocks are the settings of the device. The first is the one in force: its
+	// scale is 1 and its powers are the two above. Empty: one setting without a name.
+	Clocks []Clock
 }
 
 // BusyPower is the power of the busy units of a device. With FirstWatts and
@@ -86,7 +89,7 @@ type BusyPower struct {
 type Clock struct {
 	Name  string
 	Scale float64 // of speed, relative to the first clock
-	Idle  float64 // watts
+	Idle  float64 // watts of one unit
 	Busy  BusyPower
 }
 

@@ -1,0 +1,104 @@
+package platform
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// elementTypes are those that a speed may be given for.
+var elementTypes = []string{"float32", "float64", "int32", "int64", "uint8"}
+
+// kinds of device.
+var kinds = []string{"cpu", "cuda", "emulated"}
+
+func (p *Platform) checkDevices() *fault {
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if f := p.checkDevice(i, d); f != nil {
+			return f
+		}
+		if f := checkClocks(i, d); f != nil {
+			return f
+		}
+		for _, other := range p.Devices {
+			if d.Name == other.Kind && d.Kind != other.Kind {
+				return &fault{at("device", i, "name"), owner("device", d.Name),
+					fmt.Sprintf("it has the name of the kind of device %q; a model or cost for %q would mean both", other.Name, d.Name)}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *Platform) checkDevice(i int, d *Device) *fault {
+	bad := func(key, format string, args ...any) *fault {
+		return &fault{at("device", i, key), owner("device", d.Name), fmt.Sprintf(format, args...)}
+	}
+	if !slices.Contains(kinds, d.Kind) {
+		return bad("kind", "kind = %q: write \"cpu\", \"cuda\" or \"emulated\"", clip(d.Kind))
+	}
+	if d.Memory < 0 || int(d.Memory) >= len(p.Memories) {
+		return bad("memory", "its memory is not of this platform")
+	}
+	for _, t := range slices.Sorted(maps.Keys(d.FlopsPerSec)) {
+		if v := d.FlopsPerSec[t]; !slices.Contains(elementTypes, t) || !amount(v) || v == 0 {
+			return bad("speed", "speed of %q is %g F/s; want a positive one for %v", clip(t), v, elementTypes)
+		}
+	}
+	for _, n := range []struct {
+		key   string
+		value int64
+	}{
+		{"cache", d.L2Bytes}, {"cache", d.L3Bytes}, {"dispatch", int64(d.Dispatch)},
+		{"copy_engines", int64(d.CopyEnginesIn)}, {"copy_engines", int64(d.CopyEnginesOut)}, {"streams", int64(d.Streams)},
+	} {
+		if n.value < 0 || n.value > maxWhole {
+			return bad(n.key, "%s: %d is out of range", n.key, n.value)
+		}
+	}
+	return checkPower(i, "power", owner("device", d.Name), d.PowerSource, d.IdleWatts, d.Busy)
+}
+
+func checkPower(i int, key, who string, s Source, idle float64, b BusyPower) *fault {
+	if b.WholeDevice && b.UnitWatts != 0 || !b.WholeDevice && (b.FirstWatts != 0 || b.AllWatts != 0) {
+		return &fault{at("device", i, key), who, "busy power is given by unit and for the whole device; give one"}
+	}
+	for _, w := range []float64{idle, b.UnitWatts, b.FirstWatts, b.AllWatts} {
+		if f := checkSource(s, w, at("device", i, key), who); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// checkClocks checks that the first clock is the device's own setting and the
+// others have names and speeds of their own.
+func checkClocks(i int, d *Device) *fault {
+	if len(d.Clocks) == 0 {
+		return nil
+	}
+	who := owner("device", d.Name)
+	if c := &d.Clocks[0]; c.Scale != 1 || c.Idle != d.IdleWatts || c.Busy != d.Busy {
+		return &fault{at("device", i, "clock"), who, "the first clock is not the device's own setting: scale 1 and its powers"}
+	}
+	seen := map[string]bool{}
+	for j := range d.Clocks {
+		c := &d.Clocks[j]
+		key := "clock_name"
+		if j > 0 {
+			key = fmt.Sprintf("clock[%d]", j-1)
+		}
+		if !isName(c.Name) || seen[c.Name] {
+			return &fault{at("device", i, key), who, fmt.Sprintf("clock name %q: give each clock a name of its own, of letters and digits", clip(c.Name))}
+		}
+		seen[c.Name] = true
+		if !amount(c.Scale) || c.Scale == 0 {
+			return &fault{at("device", i, key+".scale"), who, fmt.Sprintf("clock %q: scale = %g: want a positive number, 1 for the speed of the device", c.Name, c.Scale)}
+		}
+		if f := checkPower(i, key+".power", who, d.PowerSource, c.Idle, c.Busy); f != nil {
+			return f
+		}
+	}
+	return nil
+}

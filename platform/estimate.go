@@ -1,0 +1,142 @@
+package platform
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Query asks what one kernel call costs on one unit of a device.
+type Query struct {
+	Op, Variant, Type string // Variant empty: the fastest
+	Device            DeviceID
+	Shape             string
+	Flops             float64
+	MovedBytes        int64
+}
+
+// Estimate is the answer.
+type Estimate struct {
+	Duration time.Duration // without Device.Dispatch
+	Joules   float64       // above idle; 0: not measured, the platform's busy power holds
+	Variant  string
+	Source   string  // how it was found: "measured", "fit" or "roofline"
+	RelError float64 // of a fit: the median relative residual over its shapes; 0: not known
+}
+
+// Estimate answers from the models of the clock in force: the median of the very
+// shape if it was measured (with the number of busy units nearest to the device's
+// count); else a fit through the measured shapes; else a roofline. Without a
+// variant it takes the fastest one measured at the shape, else the fastest fit,
+// else a roofline with no variant named. ok is false where nothing is known.
+func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
+	models := p.modelsFor(&q)
+	for _, find := range []func(*Query, []*Model) (Estimate, bool){measured, fitted} {
+		for rest := models; len(rest) > 0; {
+			n := 1
+			for n < len(rest) && rest[n].Variant == rest[0].Variant {
+				n++
+			}
+			if f, found := find(&q, rest[:n]); found && (!ok || f.Duration < e.Duration) {
+				e, ok = f, true
+			}
+			rest = rest[n:]
+		}
+		if ok {
+			return e, true
+		}
+	}
+	return p.roofline(&q)
+}
+
+// modelsFor returns the models that can answer a query, by variant, then shape,
+// one for each: the one measured with a number of busy units nearest to the
+// device's count (the larger of two). Models that name the device take the place
+// of those that name its kind.
+func (p *Platform) modelsFor(q *Query) []*Model {
+	d := &p.Devices[q.Device]
+	var byName, byKind []*Model
+	for i := range p.Models {
+		m := &p.Models[i]
+		switch {
+		case m.Op != q.Op || m.Type != q.Type || q.Variant != "" && m.Variant != q.Variant:
+		case m.Clock != "" && m.Clock != d.clockName():
+		case m.Device == d.Name:
+			byName = append(byName, m)
+		case m.Device == d.Kind:
+			byKind = append(byKind, m)
+		}
+	}
+	found := byName
+	if len(found) == 0 {
+		found = byKind
+	}
+	off := func(m *Model) int { return max(m.Active-d.Count, d.Count-m.Active) }
+	slices.SortStableFunc(found, func(a, b *Model) int {
+		return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Shape, b.Shape),
+			cmp.Compare(off(a), off(b)), cmp.Compare(b.Active, a.Active))
+	})
+	return slices.CompactFunc(found, func(a, b *Model) bool { return a.Variant == b.Variant && a.Shape == b.Shape })
+}
+
+// measured answers from the model of the very shape.
+func measured(q *Query, models []*Model) (Estimate, bool) {
+	for _, m := range models {
+		if m.Shape == q.Shape {
+			return Estimate{Duration: roundUpNs(m.MedianNs), Joules: m.Joules, Variant: m.Variant, Source: "measured"}, true
+		}
+	}
+	return Estimate{}, false
+}
+
+// fitted answers from a line through the models of one variant.
+func fitted(q *Query, models []*Model) (Estimate, bool) {
+	f, ok := fitModels(models)
+	if !ok {
+		return Estimate{}, false
+	}
+	ns := f.ns(q.Flops, float64(q.MovedBytes))
+	return Estimate{Duration: roundUpNs(ns), Variant: models[0].Variant, Source: "fit", RelError: f.relError}, true
+}
+
+// roofline is the longer of computing at the unit's speed and moving the bytes at
+// the unit's share of the memory's bandwidth, with all units of that memory busy
+// [Williams, Waterman, Patterson, CACM 2009].
+func (p *Platform) roofline(q *Query) (Estimate, bool) {
+	d := &p.Devices[q.Device]
+	units := 0
+	for i := range p.Devices {
+		if p.Devices[i].Memory == d.Memory {
+			units += p.Devices[i].Count
+		}
+	}
+	speed, bandwidth := d.speed(q.Type), p.Memories[d.Memory].BandwidthBytesPerSec/float64(units)
+	if q.Flops > 0 && speed <= 0 || q.MovedBytes > 0 && bandwidth <= 0 {
+		return Estimate{}, false
+	}
+	secs := 0.0
+	if q.Flops > 0 {
+		secs = q.Flops / speed
+	}
+	if q.MovedBytes > 0 {
+		secs = max(secs, float64(q.MovedBytes)/bandwidth)
+	}
+	return Estimate{Duration: roundUpNs(secs * 1e9), Variant: q.Variant, Source: "roofline"}, true
+}
+
+// speed is that of an element type. Whole-number types that are not listed run at
+// the speed of float32; a floating-point type that is not listed cannot run.
+func (d *Device) speed(elem string) float64 {
+	v, ok := d.FlopsPerSec[elem]
+	if !ok && elem != "float64" {
+		v = d.FlopsPerSec["float32"]
+	}
+	return v
+}
+
+// roundUpNs is the one place where a time in floating point becomes a Duration.
+// It rounds up, so that work never takes no time, and saturates at Unreachable.
+func roundUpNs(ns float64) time.Duration {
+	return time.Duration(math.Ceil(min(ns, float64(Unreachable))))
+}

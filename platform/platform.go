@@ -1,0 +1,129 @@
+package platform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Complete makes a platform that was built in code ready for use: it derives the
+// workers from the devices, checks everything and tabulates the routes. Load and
+// Parse have done so. Call it again after a change.
+func (p *Platform) Complete() error {
+	p.routes = nil
+	if f := p.checkParts(); f != nil {
+		return fmt.Errorf("platform %q: %w", p.Name, f)
+	}
+	p.Workers = workersOf(p.Devices)
+	if err := p.Check(); err != nil {
+		return err
+	}
+	p.routes = p.allRoutes()
+	return nil
+}
+
+// workersOf names the units: cpu.0 … of a device with several, else the device's own name.
+func workersOf(devices []Device) []Worker {
+	var ws []Worker
+	for i := range devices {
+		d := &devices[i]
+		if d.Count == 1 {
+			ws = append(ws, Worker{Name: d.Name, Device: DeviceID(i)})
+			continue
+		}
+		for u := range d.Count {
+			ws = append(ws, Worker{Name: d.Name + "." + strconv.Itoa(u), Device: DeviceID(i), Index: u})
+		}
+	}
+	return ws
+}
+
+// MemoryByName finds a memory.
+func (p *Platform) MemoryByName(name string) (MemoryID, bool) {
+	i := slices.IndexFunc(p.Memories, func(m Memory) bool { return m.Name == name })
+	return MemoryID(i), i >= 0
+}
+
+// DeviceByName finds a device.
+func (p *Platform) DeviceByName(name string) (DeviceID, bool) {
+	i := slices.IndexFunc(p.Devices, func(d Device) bool { return d.Name == name })
+	return DeviceID(i), i >= 0
+}
+
+// WorkerByName finds a worker.
+func (p *Platform) WorkerByName(name string) (WorkerID, bool) {
+	i := slices.IndexFunc(p.Workers, func(w Worker) bool { return w.Name == name })
+	return WorkerID(i), i >= 0
+}
+
+// linkByName finds a link.
+func (p *Platform) linkByName(name string) (LinkID, bool) {
+	i := slices.IndexFunc(p.Links, func(l Link) bool { return l.Name == name })
+	return LinkID(i), i >= 0
+}
+
+// HostMemory is the memory of the first cpu, or the first memory where there is
+// no cpu: where data and parameters start.
+func (p *Platform) HostMemory() MemoryID {
+	for i := range p.Devices {
+		if p.Devices[i].Kind == "cpu" {
+			return p.Devices[i].Memory
+		}
+	}
+	return 0
+}
+
+// BusyTotal is the watts that the whole device draws while busyUnits of its units
+// run something, the idle ones included.
+func (p *Platform) BusyTotal(d DeviceID, busyUnits int) float64 {
+	v := &p.Devices[d]
+	return totalWatts(v.Count, v.IdleWatts, v.Busy, busyUnits)
+}
+
+func totalWatts(count int, idle float64, b BusyPower, busy int) float64 {
+	switch {
+	case busy <= 0:
+		return float64(float64(count) * idle)
+	case !b.WholeDevice:
+		return float64(float64(busy)*b.UnitWatts) + float64(float64(count-busy)*idle)
+	case busy >= count:
+		return b.AllWatts
+	}
+	share := float64(busy-1) / float64(count-1)
+	return b.FirstWatts + float64((b.AllWatts-b.FirstWatts)*share)
+}
+
+// clockName is the name of the clock in force; empty when the device has only one.
+func (d *Device) clockName() string {
+	if len(d.Clocks) == 0 {
+		return ""
+	}
+	return d.Clocks[0].Name
+}
+
+// WithClock returns a platform on which another clock of a device is in force:
+// its powers are the device's and speeds are scaled. The receiver is not changed.
+func (p *Platform) WithClock(device, clock string) (*Platform, error) {
+	id, ok := p.DeviceByName(device)
+	if !ok {
+		return nil, fmt.Errorf("platform %q: set a clock: no device %q", p.Name, device)
+	}
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
+	d := &q.Devices[id]
+	at := slices.IndexFunc(d.Clocks, func(c Clock) bool { return c.Name == clock })
+	if at < 0 {
+		return nil, fmt.Errorf("platform %q: device %q has no clock %q", p.Name, device, clock)
+	}
+	chosen := d.Clocks[at]
+	d.Clocks = slices.Insert(slices.Delete(slices.Clone(d.Clocks), at, at+1), 0, chosen)
+	for i := range d.Clocks {
+		d.Clocks[i].Scale /= chosen.Scale
+	}
+	speeds := make(map[string]float64, len(d.FlopsPerSec))
+	for t, v := range d.FlopsPerSec {
+		speeds[t] = v * chosen.Scale
+	}
+	d.FlopsPerSec, d.IdleWatts, d.Busy = speeds, chosen.Idle, chosen.Busy
+	return &q, nil
+}

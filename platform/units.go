@@ -1,0 +1,237 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bounds of what a quantity may be; beyond them a value is a mistake, and sums of
+// many could overflow. Up to 2^53 every whole number is exact in float64.
+const (
+	maxWhole = 1 << 53 // bytes, nanoseconds
+	maxReal  = 1e24    // rates, watts, joules, operations
+)
+
+// unit is a suffix and its factor 10^exp10 · 2^exp2.
+type unit struct {
+	suffix      string
+	exp10, exp2 int
+}
+
+// scale is a kind of quantity and its units; the decimal ones from large to small.
+type scale struct {
+	what    string
+	suggest string // the unit to propose when none was written
+	max     float64
+	units   []unit
+}
+
+var (
+	bytesScale = scale{"a size", "GB", maxWhole, []unit{
+		{"PB", 15, 0}, {"TB", 12, 0}, {"GB", 9, 0}, {"MB", 6, 0}, {"kB", 3, 0}, {"B", 0, 0},
+		{"TiB", 0, 40}, {"GiB", 0, 30}, {"MiB", 0, 20}, {"KiB", 0, 10}}}
+	bytesPerSecScale = scale{"a bandwidth", "GB/s", maxReal, []unit{
+		{"TB/s", 12, 0}, {"GB/s", 9, 0}, {"MB/s", 6, 0}, {"kB/s", 3, 0}, {"B/s", 0, 0},
+		{"GiB/s", 0, 30}, {"MiB/s", 0, 20}, {"KiB/s", 0, 10}}}
+	flopsPerSecScale = scale{"a speed", "GF/s", maxReal, []unit{
+		{"PF/s", 15, 0}, {"TF/s", 12, 0}, {"GF/s", 9, 0}, {"MF/s", 6, 0}, {"kF/s", 3, 0}, {"F/s", 0, 0}}}
+	flopsScale = scale{"a number of operations", "F", maxReal, []unit{
+		{"TF", 12, 0}, {"GF", 9, 0}, {"MF", 6, 0}, {"kF", 3, 0}, {"F", 0, 0}}}
+	wattsScale = scale{"a power", "W", maxReal, []unit{
+		{"MW", 6, 0}, {"kW", 3, 0}, {"W", 0, 0}, {"mW", -3, 0}, {"uW", -6, 0}}}
+	joulesScale = scale{"an energy", "J", maxReal, []unit{
+		{"MJ", 6, 0}, {"kJ", 3, 0}, {"J", 0, 0}, {"mJ", -3, 0}, {"uJ", -6, 0}, {"nJ", -9, 0}}}
+	// Times count in nanoseconds, the base of time.Duration.
+	nsScale = scale{"a time", "us", maxWhole, []unit{{"s", 9, 0}, {"ms", 6, 0}, {"us", 3, 0}, {"ns", 0, 0}}}
+)
+
+// parse reads "12.5 GB". The value is the float64 nearest to the decimal number:
+// the unit's exponent is added to the number's, with no rounding between.
+func (s *scale) parse(text string) (float64, error) {
+	number, suffix := splitNumber(text)
+	if number == "" {
+		return 0, fmt.Errorf("not %s; write for example %q", s.what, "1.5 "+s.suggest)
+	}
+	if suffix == "" {
+		return 0, fmt.Errorf("a unit is missing; write %q", clip(number)+" "+s.suggest)
+	}
+	suffix = strings.NewReplacer("\u00b5", "u", "\u03bc", "u").Replace(suffix)
+	for _, u := range s.units {
+		if u.suffix == suffix {
+			return s.value(number, u)
+		}
+	}
+	names := make([]string, len(s.units))
+	for i, u := range s.units {
+		names[i] = u.suffix
+	}
+	return 0, fmt.Errorf("unknown unit %q for %s; write one of %s", clip(suffix), s.what, strings.Join(names, ", "))
+}
+
+func (s *scale) value(number string, u unit) (float64, error) {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	exp := 0
+	if exponent != "" {
+		var err error
+		if exp, err = strconv.Atoi(exponent); err != nil || exp < -400 || exp > 400 {
+			return 0, fmt.Errorf("the exponent of %q is out of range", clip(number))
+		}
+	}
+	v, err := strconv.ParseFloat(mantissa+"e"+strconv.Itoa(exp+u.exp10), 64)
+	if errors.Is(err, strconv.ErrSyntax) {
+		return 0, fmt.Errorf("%q is not a number", clip(number))
+	}
+	v = math.Ldexp(v, u.exp2)
+	switch {
+	case math.Signbit(v):
+		return 0, fmt.Errorf("%s cannot be negative", s.what)
+	case v > s.max:
+		return 0, fmt.Errorf("larger than %s, the most that is accepted", s.format(s.max))
+	}
+	return v, nil
+}
+
+// parseWhole is parse for counts of bytes, which have no fractions.
+func (s *scale) parseWhole(text string) (int64, error) {
+	v, err := s.parse(text)
+	if err == nil && v != math.Trunc(v) {
+		err = errors.New("not a whole number of bytes")
+	}
+	return int64(v), err
+}
+
+// splitNumber cuts the leading number off a quantity. What it returns need not
+// be well formed; ParseFloat judges that.
+func splitNumber(text string) (number, suffix string) {
+	text = strings.TrimSpace(text)
+	i := 0
+	for i < len(text) {
+		c := text[i]
+		sign := c == '+' || c == '-'
+		exponent := (c == 'e' || c == 'E') && i+1 < len(text) && strings.IndexByte("+-0123456789", text[i+1]) >= 0
+		switch {
+		case c >= '0' && c <= '9', c == '.', exponent && i > 0, sign && (i == 0 || text[i-1]|0x20 == 'e'):
+			i++
+		default:
+			return text[:i], strings.TrimSpace(text[i:])
+		}
+	}
+	return text, ""
+}
+
+// clip shortens text that goes into an error.
+func clip(s string) string {
+	const most = 40
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}
+
+// format writes v so that parse gives back the same float64. It moves the point
+// in the shortest decimal form of v to the largest unit with a digit before the
+// point, or takes a binary unit where that is whole and shorter.
+func (s *scale) format(v float64) string {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Sprint(v) + " " + s.suggest
+	case v < 0:
+		return "-" + s.format(-v)
+	}
+	digits, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', -1, 64), "e")
+	exp, _ := strconv.Atoi(exponent) // as FormatFloat writes it
+	var best unit
+	for _, u := range s.units {
+		if u.exp2 == 0 && (best.suffix == "" || best.exp10 > exp) {
+			best = u
+		}
+	}
+	text := movePoint(strings.Replace(digits, ".", "", 1), exp-best.exp10) + " " + best.suffix
+	for _, u := range s.units {
+		if w := math.Ldexp(v, -u.exp2); u.exp2 > 0 && w >= 1 && w == math.Trunc(w) {
+			if b := strconv.FormatFloat(w, 'f', -1, 64) + " " + u.suffix; len(b) < len(text) {
+				text = b
+			}
+		}
+	}
+	return text
+}
+
+// movePoint writes d.ddd × 10^exp without an exponent.
+func movePoint(digits string, exp int) string {
+	switch {
+	case exp < 0 && strings.Trim(digits, "0") != "":
+		return "0." + strings.Repeat("0", -exp-1) + digits
+	case exp < 0:
+		return "0"
+	case exp+1 >= len(digits):
+		return digits + strings.Repeat("0", exp+1-len(digits))
+	}
+	return digits[:exp+1] + "." + digits[exp+1:]
+}
+
+// ParseBytes reads a size such as "24 GB" (10^9 B) or "32 MiB" (2^20 B).
+func ParseBytes(s string) (int64, error) {
+	v, err := bytesScale.parseWhole(s)
+	return v, wrapQuantity(s, err)
+}
+
+// ParseBytesPerSec reads a bandwidth such as "12 GB/s".
+func ParseBytesPerSec(s string) (float64, error) {
+	v, err := bytesPerSecScale.parse(s)
+	return v, wrapQuantity(s, err)
+}
+
+// ParseFlopsPerSec reads a speed such as "60 GF/s".
+func ParseFlopsPerSec(s string) (float64, error) {
+	v, err := flopsPerSecScale.parse(s)
+	return v, wrapQuantity(s, err)
+}
+
+// ParseWatts reads a power such as "2.5 W".
+func ParseWatts(s string) (float64, error) {
+	v, err := wattsScale.parse(s)
+	return v, wrapQuantity(s, err)
+}
+
+// ParseJoules reads an energy such as "12 mJ".
+func ParseJoules(s string) (float64, error) {
+	v, err := joulesScale.parse(s)
+	return v, wrapQuantity(s, err)
+}
+
+// ParseDuration reads a time such as "1.5 us", to the nearest nanosecond.
+func ParseDuration(s string) (time.Duration, error) {
+	v, err := nsScale.parse(s)
+	return time.Duration(math.Round(v)), wrapQuantity(s, err)
+}
+
+func wrapQuantity(text string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%q: %w", clip(text), err)
+}
+
+// FormatBytes writes a size; ParseBytes reads the same number back. Sizes are
+// not negative and at most 2^53.
+func FormatBytes(n int64) string { return bytesScale.format(float64(n)) }
+
+// FormatBytesPerSec writes a bandwidth; ParseBytesPerSec reads the same number back.
+func FormatBytesPerSec(v float64) string { return bytesPerSecScale.format(v) }
+
+// FormatFlopsPerSec writes a speed; ParseFlopsPerSec reads the same number back.
+func FormatFlopsPerSec(v float64) string { return flopsPerSecScale.format(v) }
+
+// FormatWatts writes a power; ParseWatts reads the same number back.
+func FormatWatts(v float64) string { return wattsScale.format(v) }
+
+// FormatJoules writes an energy; ParseJoules reads the same number back.
+func FormatJoules(v float64) string { return joulesScale.format(v) }
+
+// FormatDuration writes a time; ParseDuration reads the same one back.
+func FormatDuration(d time.Duration) string { return nsScale.format(float64(d)) }
