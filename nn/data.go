@@ -1,0 +1,194 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Dataset is labelled images as they are stored: bytes, scaled when a batch is
+// built.
+type Dataset struct {
+	Name    string
+	Images  []byte  // N×C×H×W, row-major; a pixel's value is byte/Divisor, 0 to 1
+	Labels  []int32 // N, each in [0, Classes)
+	Shape   [3]int  // C, H, W
+	Classes int
+	Divisor float64
+	Source  string // where the bytes come from, for the manifest
+}
+
+// Len is the number of samples.
+func (d *Dataset) Len() int { return len(d.Labels) }
+
+// DataOptions selects a part of a data set.
+type DataOptions struct {
+	Split  string // "train" (also if empty) or "test"
+	Limit  int    // at most so many samples; 0: all
+	Offset int    // leave out so many samples first
+}
+
+// The splits.
+const (
+	Train = "train"
+	Test  = "test"
+)
+
+// MaxDataBytes bounds the pixels that OpenData loads, so that a damaged or
+// hostile header is refused rather than allocated.
+const MaxDataBytes = 16 << 30
+
+// OpenData loads a data set. The name is one of
+//
+//	digits                        optical digits 1×8×8, embedded in the program
+//	synthetic[:CxHxW[:N[:K]]]     N random images of K classes that can be learned
+//	DIR                           IDX files as MNIST names them, plain or gzip
+//	DIR                           CIFAR-10, binary version
+//	DIR                           train/CLASS/*.png and test/CLASS/*.png (or JPEG),
+//	                              or CLASS/*.png, of which every fifth is for the test
+//
+// What a directory holds is told by the names in it; a directory that fits none
+// or several of the formats is an error.
+func OpenData(name string, opt DataOptions) (*Dataset, error) {
+	d, err := openData(name, opt)
+	if err != nil {
+		return nil, fmt.Errorf("data %s: %w", name, err)
+	}
+	return d, nil
+}
+
+func openData(name string, opt DataOptions) (*Dataset, error) {
+	switch opt.Split {
+	case "":
+		opt.Split = Train
+	case Train, Test:
+	default:
+		return nil, fmt.Errorf("there is no split %q; write train or test", opt.Split)
+	}
+	if opt.Limit < 0 || opt.Offset < 0 {
+		return nil, fmt.Errorf("limit %d, offset %d: neither can be negative", opt.Limit, opt.Offset)
+	}
+	kind, spec, _ := strings.Cut(name, ":")
+	switch kind {
+	case "digits":
+		if spec != "" {
+			return nil, errors.New("digits takes no shape; write digits")
+		}
+		return openDigits(opt)
+	case "synthetic":
+		s, err := ParseSynthetic(spec)
+		if err != nil {
+			return nil, err
+		}
+		return s.open(opt)
+	}
+	return openDir(name, opt)
+}
+
+// A dirFormat is a way to keep a data set in a directory.
+type dirFormat struct {
+	name string
+	fits func(dir string, entries []os.DirEntry) bool
+	open func(dir string, opt DataOptions) (*Dataset, error)
+}
+
+var dirFormats = [...]dirFormat{
+	{"IDX files", fitsIDX, openIDX},
+	{"CIFAR-10 binary files", fitsCIFAR, openCIFAR},
+	{"directories of images", fitsImages, openImages},
+}
+
+func openDir(dir string, opt DataOptions) (*Dataset, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, errors.New("no such directory; write digits, synthetic, or the path of a directory of data")
+	}
+	if err != nil {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			return nil, errors.New("this is a file; give the directory that holds it")
+		}
+		return nil, err
+	}
+	var found *dirFormat
+	for i := range dirFormats {
+		f := &dirFormats[i]
+		if !f.fits(dir, entries) {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("holds both %s and %s; keep one kind in a directory", found.name, f.name)
+		}
+		found = f
+	}
+	if found == nil {
+		return nil, errors.New("holds no data known here: IDX files (train-images-idx3-ubyte …), " +
+			"CIFAR-10 binary files (data_batch_1.bin …), or a directory of images per class")
+	}
+	return found.open(dir, opt)
+}
+
+// window returns the samples lo to hi of n that the options select.
+func (opt DataOptions) window(n int) (lo, hi int, err error) {
+	if opt.Offset >= n {
+		return 0, 0, fmt.Errorf("offset %d leaves none of the %d %s images", opt.Offset, n, opt.Split)
+	}
+	lo, hi = opt.Offset, n
+	if opt.Limit > 0 && opt.Limit < hi-lo {
+		hi = lo + opt.Limit
+	}
+	return lo, hi, nil
+}
+
+// imageBytes is the size of n images of a shape, refused where it is absurd.
+func imageBytes(n int, shape [3]int) (int64, error) {
+	bytes := int64(n)
+	for _, e := range shape {
+		if e < 1 || n < 1 {
+			return 0, fmt.Errorf("%d images of %d×%d×%d hold no pixel", n, shape[0], shape[1], shape[2])
+		}
+		if bytes > MaxDataBytes/int64(e) {
+			return 0, fmt.Errorf("%d images of %d×%d×%d are more than %d GiB; use a limit",
+				n, shape[0], shape[1], shape[2], MaxDataBytes>>30)
+		}
+		bytes *= int64(e)
+	}
+	return bytes, nil
+}
+
+// readBytes reads exactly n bytes. A header that promises more than the file
+// holds costs no more memory than the file.
+func readBytes(r io.Reader, n int64) ([]byte, error) {
+	const chunk = 1 << 20
+	buf := make([]byte, 0, min(n, chunk))
+	for int64(len(buf)) < n {
+		if len(buf) == cap(buf) {
+			grown := make([]byte, len(buf), min(n, 2*int64(cap(buf))))
+			copy(grown, buf)
+			buf = grown
+		}
+		got, err := io.ReadFull(r, buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+got]
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, fmt.Errorf("truncated: %d bytes where %d should be; fetch the file again", len(buf), n)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return buf, nil
+}
+
+// atEnd reports an error if the reader holds more bytes.
+func atEnd(r io.Reader) error {
+	var b [1]byte
+	_, err := io.ReadFull(r, b[:])
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.New("holds more bytes than its header says; fetch the file again")
+}

@@ -1,0 +1,252 @@
+package nn
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	_ "image/jpeg" // the formats a directory of images may hold
+	_ "image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// testStride: without directories train and test, every fifth image of a class
+// in the order of the file names is for the test.
+const testStride = 5
+
+// maxImageExtent refuses pictures whose header promises absurd sizes before any
+// pixel is decoded.
+const maxImageExtent = 1 << 14
+
+func isImage(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".png", ".jpg", ".jpeg":
+		return !strings.HasPrefix(name, ".")
+	}
+	return false
+}
+
+// isClassDir reports whether the entry is a directory that may hold a class: a
+// symbolic link is followed, a hidden one is not a class.
+func isClassDir(dir string, e os.DirEntry) bool {
+	if strings.HasPrefix(e.Name(), ".") {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(dir, e.Name()))
+	return err == nil && info.IsDir()
+}
+
+// fitsImages looks for a picture one directory down, or two below train and test;
+// any other directory beside the data is nobody's business.
+func fitsImages(dir string, entries []os.DirEntry) bool {
+	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		path := filepath.Join(dir, e.Name())
+		if !isClassDir(dir, e) {
+			return false
+		}
+		if e.Name() != Train && e.Name() != Test {
+			return holdsImage(path)
+		}
+		classes, err := subdirs(path)
+		return err == nil && slices.ContainsFunc(classes, func(class string) bool {
+			return holdsImage(filepath.Join(path, class))
+		})
+	})
+}
+
+func holdsImage(dir string) bool {
+	files, err := imageFiles(dir)
+	return err == nil && len(files) > 0
+}
+
+// openImages loads a directory of one directory per class. The classes are
+// numbered in the order of their names. The samples go round the classes, the
+// first image of each, then the second, so that a limit keeps all classes.
+func openImages(dir string, opt DataOptions) (*Dataset, error) {
+	classes, source, err := findImages(dir, opt.Split)
+	if err != nil {
+		return nil, err
+	}
+	paths, labels := roundRobin(classes)
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("the directories hold no %s image; put PNG or JPEG files into one directory per class", opt.Split)
+	}
+	lo, hi, err := opt.window(len(paths))
+	if err != nil {
+		return nil, err
+	}
+	d := &Dataset{
+		Name: filepath.Base(filepath.Clean(dir)), Classes: len(classes), Divisor: 255,
+		Source: source, Labels: labels[lo:hi],
+	}
+	if d.Shape, err = imageShape(paths[0]); err != nil {
+		return nil, err
+	}
+	size, err := imageBytes(hi-lo, d.Shape)
+	if err != nil {
+		return nil, err
+	}
+	d.Images = make([]byte, 0, size)
+	for _, path := range paths[lo:hi] {
+		if d.Images, err = appendImage(d.Images, path, d.Shape, paths[0]); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// findImages returns the files of each class of the split.
+func findImages(dir, split string) (classes [][]string, source string, err error) {
+	classDirs, err := subdirs(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	separate := slices.Contains(classDirs, Train) || slices.Contains(classDirs, Test)
+	root := dir
+	source = fmt.Sprintf("%s, every %dth image of a class for the test", dir, testStride)
+	if separate {
+		if !slices.Contains(classDirs, split) {
+			return nil, "", fmt.Errorf("there is no directory %s beside the other split; add it", filepath.Join(dir, split))
+		}
+		root = filepath.Join(dir, split)
+		source = root
+		if classDirs, err = subdirs(root); err != nil {
+			return nil, "", err
+		}
+	}
+	for _, class := range classDirs {
+		files, err := imageFiles(filepath.Join(root, class))
+		if err != nil {
+			return nil, "", err
+		}
+		if len(files) == 0 {
+			return nil, "", fmt.Errorf("%s holds no PNG or JPEG file; every directory is a class: add images or remove it",
+				filepath.Join(root, class))
+		}
+		if !separate {
+			files = everyFifth(files, split == Test)
+		}
+		classes = append(classes, files)
+	}
+	return classes, source, nil
+}
+
+func subdirs(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if isClassDir(dir, e) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+func imageFiles(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if !e.IsDir() && isImage(e.Name()) {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	return files, nil
+}
+
+// everyFifth keeps files 4, 9, 14, … or all others.
+func everyFifth(files []string, test bool) []string {
+	var kept []string
+	for i, f := range files {
+		if (i%testStride == testStride-1) == test {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+func roundRobin(classes [][]string) (paths []string, labels []int32) {
+	for i, more := 0, true; more; i++ {
+		more = false
+		for class, files := range classes {
+			if i < len(files) {
+				paths, labels = append(paths, files[i]), append(labels, int32(class))
+				more = true
+			}
+		}
+	}
+	return paths, labels
+}
+
+// imageShape reads the extents of a picture without decoding it: one channel if
+// it is grey, else three.
+func imageShape(path string) (shape [3]int, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return shape, err
+	}
+	defer f.Close()
+	cfg, _, err := image.DecodeConfig(f)
+	if err != nil {
+		return shape, fmt.Errorf("%s: %w; replace the file or remove it", path, err)
+	}
+	if cfg.Width < 1 || cfg.Height < 1 || cfg.Width > maxImageExtent || cfg.Height > maxImageExtent {
+		return shape, fmt.Errorf("%s: %d×%d pixels; the largest picture read is %d×%d",
+			path, cfg.Width, cfg.Height, maxImageExtent, maxImageExtent)
+	}
+	channels := 3
+	if cfg.ColorModel == color.GrayModel || cfg.ColorModel == color.Gray16Model {
+		channels = 1
+	}
+	return [3]int{channels, cfg.Height, cfg.Width}, nil
+}
+
+// appendImage adds the pixels of a picture that must have that shape, which is
+// that of the file named first. A transparent picture is laid over black.
+func appendImage(dst []byte, path string, shape [3]int, first string) ([]byte, error) {
+	got, err := imageShape(path)
+	if err != nil {
+		return dst, err
+	}
+	if got != shape {
+		return dst, fmt.Errorf("%s is %d×%d×%d (channels×height×width), but %s is %d×%d×%d; "+
+			"all images must be equal: resize them first",
+			path, got[0], got[1], got[2], first, shape[0], shape[1], shape[2])
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return dst, err
+	}
+	defer f.Close()
+	img, _, err := image.Decode(f)
+	if err != nil {
+		return dst, fmt.Errorf("%s: %w; replace the file or remove it", path, err)
+	}
+	return appendPixels(dst, img, shape), nil
+}
+
+// appendPixels adds the channels one after the other.
+func appendPixels(dst []byte, img image.Image, shape [3]int) []byte {
+	size := image.Rect(0, 0, shape[2], shape[1])
+	if shape[0] == 1 {
+		grey := image.NewGray(size)
+		draw.Draw(grey, size, img, img.Bounds().Min, draw.Src)
+		return append(dst, grey.Pix...)
+	}
+	rgba := image.NewRGBA(size)
+	draw.Draw(rgba, size, img, img.Bounds().Min, draw.Src)
+	for channel := range shape[0] {
+		for i := channel; i < len(rgba.Pix); i += 4 {
+			dst = append(dst, rgba.Pix[i])
+		}
+	}
+	return dst
+}

@@ -1,0 +1,210 @@
+package nn
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+)
+
+// Array is a named array of an .npz file.
+type Array struct {
+	Name  string
+	Type  dag.DType
+	Shape []int  // empty: a single number
+	Data  []byte // little-endian, row-major
+}
+
+// NewArray makes an array of float64 numbers; they are stored in that type or,
+// rounded, as float32.
+func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
+	a := Array{Name: name, Type: t, Shape: slices.Clone(shape)}
+	if n, err := arrayBytes(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {
+		panic(fmt.Sprintf("nn: array %q of shape %v made of %d numbers", name, shape, len(values)))
+	}
+	for _, v := range values {
+		switch t {
+		case dag.Float32:
+			a.Data = binary.LittleEndian.AppendUint32(a.Data, math.Float32bits(float32(v)))
+		case dag.Float64:
+			a.Data = binary.LittleEndian.AppendUint64(a.Data, math.Float64bits(v))
+		default:
+			panic("nn: NewArray makes float32 or float64, not " + t.String())
+		}
+	}
+	return a
+}
+
+// Len is the number of elements.
+func (a *Array) Len() int { return len(a.Data) / int(a.Type.SizeBytes()) }
+
+// Float64s returns the elements; an int64 beyond 2^53 is rounded.
+func (a *Array) Float64s() []float64 {
+	values := make([]float64, a.Len())
+	for i := range values {
+		switch a.Type {
+		case dag.Uint8:
+			values[i] = float64(a.Data[i])
+		case dag.Int32:
+			values[i] = float64(int32(binary.LittleEndian.Uint32(a.Data[4*i:])))
+		case dag.Int64:
+			values[i] = float64(int64(binary.LittleEndian.Uint64(a.Data[8*i:])))
+		case dag.Float32:
+			values[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(a.Data[4*i:])))
+		case dag.Float64:
+			values[i] = math.Float64frombits(binary.LittleEndian.Uint64(a.Data[8*i:]))
+		}
+	}
+	return values
+}
+
+// arrayBytes is the size of an array, refused where it is absurd.
+func arrayBytes(t dag.DType, shape []int) (int64, error) {
+	n := t.SizeBytes()
+	for _, e := range shape {
+		if e < 0 {
+			return 0, fmt.Errorf("extent %d in shape %v", e, shape)
+		}
+		if e > 0 && n > MaxDataBytes/int64(e) {
+			return 0, fmt.Errorf("shape %v is more than %d GiB", shape, MaxDataBytes>>30)
+		}
+		n *= int64(e)
+	}
+	return n, nil
+}
+
+// ReadNPZ reads all arrays of a file that numpy.savez or savez_compressed wrote,
+// in the order of the file. Types are f4, f8, i4, i8 and u1.
+func ReadNPZ(path string) ([]Array, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	arrays, err := DecodeNPZ(f, info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return arrays, nil
+}
+
+// DecodeNPZ reads the arrays of an .npz file of that size.
+func DecodeNPZ(r io.ReaderAt, size int64) ([]Array, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("no .npz file: %w; write it with numpy.savez", err)
+	}
+	var arrays []Array
+	seen := map[string]bool{}
+	for _, entry := range z.File {
+		a, err := decodeEntry(entry)
+		if err == nil && seen[a.Name] {
+			err = errors.New("the name is there twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Name, err)
+		}
+		seen[a.Name] = true
+		arrays = append(arrays, a)
+	}
+	return arrays, nil
+}
+
+func decodeEntry(entry *zip.File) (Array, error) {
+	name, ok := strings.CutSuffix(entry.Name, ".npy")
+	if !ok {
+		return Array{}, errors.New("not an .npy array; an .npz file holds nothing else")
+	}
+	r, err := entry.Open()
+	if err != nil {
+		return Array{}, err
+	}
+	defer r.Close()
+	a, err := decodeNPY(r)
+	a.Name = name
+	return a, err
+}
+
+// decodeNPY reads one array (numpy.lib.format, versions 1.0 and 2.0).
+func decodeNPY(r io.Reader) (Array, error) {
+	a, err := decodeNPYHeader(r)
+	if err != nil {
+		return a, err
+	}
+	n, err := arrayBytes(a.Type, a.Shape)
+	if err != nil {
+		return a, err
+	}
+	if a.Data, err = readBytes(r, n); err != nil {
+		return a, err
+	}
+	return a, atEnd(r)
+}
+
+// WriteNPZ writes the arrays, uncompressed and in their order, so that the bytes
+// depend on nothing else. An existing file is replaced.
+func WriteNPZ(path string, arrays []Array) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(EncodeNPZ(f, arrays), f.Close())
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+// EncodeNPZ writes an .npz file.
+func EncodeNPZ(w io.Writer, arrays []Array) error {
+	z := zip.NewWriter(w)
+	seen := map[string]bool{}
+	for i := range arrays {
+		a := &arrays[i]
+		n, err := arrayBytes(a.Type, a.Shape)
+		if err != nil {
+			return fmt.Errorf("array %q: %w", a.Name, err)
+		}
+		if n != int64(len(a.Data)) {
+			return fmt.Errorf("array %q: %d bytes do not fill shape %v of %v", a.Name, len(a.Data), a.Shape, a.Type)
+		}
+		if a.Name == "" || seen[a.Name] {
+			return fmt.Errorf("array name %q is empty or there twice", a.Name)
+		}
+		seen[a.Name] = true
+		if err := encodeEntry(z, a); err != nil {
+			return fmt.Errorf("array %q: %w", a.Name, err)
+		}
+	}
+	return z.Close()
+}
+
+// encodeEntry writes the sizes and checksum before the data, as numpy does, and
+// no time.
+func encodeEntry(z *zip.Writer, a *Array) error {
+	header := encodeNPYHeader(a)
+	sum := crc32.Update(crc32.ChecksumIEEE(header), crc32.IEEETable, a.Data)
+	size := uint64(len(header) + len(a.Data))
+	w, err := z.CreateRaw(&zip.FileHeader{
+		Name: a.Name + ".npy", Method: zip.Store, CRC32: sum,
+		CompressedSize64: size, UncompressedSize64: size,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(w, io.MultiReader(bytes.NewReader(header), bytes.NewReader(a.Data)))
+	return err
+}

@@ -1,0 +1,95 @@
+package nn
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Synthetic describes random images. Each class has its own pattern; an image is
+// the mean of its class's pattern and noise, so that a network can learn it. An
+// image depends on the seed, the split and its index only.
+type Synthetic struct {
+	Shape   [3]int // C, H, W
+	Samples int    // of each split
+	Classes int
+	Seed    uint64
+}
+
+// defaultSynthetic is what "synthetic" alone stands for.
+var defaultSynthetic = Synthetic{Shape: [3]int{1, 28, 28}, Samples: 1000, Classes: 10}
+
+// ParseSynthetic reads what may follow "synthetic:", CxHxW[:samples[:classes]];
+// what is left out is 1x28x28:1000:10.
+func ParseSynthetic(spec string) (Synthetic, error) {
+	s := defaultSynthetic
+	if spec == "" {
+		return s, nil
+	}
+	usage := fmt.Errorf("%q is no shape; write synthetic:3x32x32:1000:10 for 1000 images of 3×32×32 of 10 classes", spec)
+	parts := strings.Split(spec, ":")
+	extents := strings.Split(parts[0], "x")
+	if len(parts) > 3 || len(extents) != 3 {
+		return s, usage
+	}
+	targets := []*int{&s.Shape[0], &s.Shape[1], &s.Shape[2], &s.Samples, &s.Classes}
+	for i, word := range append(extents, parts[1:]...) {
+		n, err := strconv.ParseInt(word, 10, 32)
+		if err != nil || n < 1 {
+			return s, usage
+		}
+		*targets[i] = int(n)
+	}
+	return s, nil
+}
+
+func (s Synthetic) open(opt DataOptions) (*Dataset, error) {
+	if s.Samples < 1 || s.Classes < 1 {
+		return nil, fmt.Errorf("%d images of %d classes; each is at least 1", s.Samples, s.Classes)
+	}
+	lo, hi, err := opt.window(s.Samples)
+	if err != nil {
+		return nil, err
+	}
+	size, err := imageBytes(hi-lo, s.Shape)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dataset{
+		Name:    fmt.Sprintf("synthetic %d×%d×%d", s.Shape[0], s.Shape[1], s.Shape[2]),
+		Images:  make([]byte, size),
+		Labels:  make([]int32, hi-lo),
+		Shape:   s.Shape,
+		Classes: s.Classes,
+		Divisor: 255,
+		Source:  fmt.Sprintf("synthetic, seed %d, samples %d to %d of %d", s.Seed, lo, hi-1, s.Samples),
+	}
+	labels := NewStream(s.Seed, "synthetic.labels."+opt.Split)
+	pattern := NewStream(s.Seed, "synthetic.pattern")
+	noise := NewStream(s.Seed, "synthetic.noise."+opt.Split)
+	pixels := int(size) / (hi - lo)
+	base := make([]byte, pixels)
+	for i := range d.Labels {
+		sample := uint64(lo + i)
+		d.Labels[i] = int32(labels.Below(sample, uint64(s.Classes)))
+		pattern.fill(base, uint64(d.Labels[i])*uint64(pixels))
+		image := d.Images[i*pixels : (i+1)*pixels]
+		noise.fill(image, sample*uint64(pixels))
+		for p := range image {
+			image[p] = byte((int(base[p]) + int(image[p])) / 2)
+		}
+	}
+	return d, nil
+}
+
+// fill writes the bytes of the stream from byte i on: eight come from a number.
+func (s Stream) fill(dst []byte, i uint64) {
+	word := s.Uint64(i >> 3)
+	for k := range dst {
+		if i&7 == 0 {
+			word = s.Uint64(i >> 3)
+		}
+		dst[k] = byte(word >> (8 * (i & 7)))
+		i++
+	}
+}
