@@ -1,0 +1,79 @@
+package plots
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// pngDPI gives 2 pixels per point.
+const pngDPI = 144
+
+// Formats are the file extensions that figures can be written with.
+func Formats() []string { return []string{"svg", "png", "pdf"} }
+
+// render paints a page and writes it to path in the format of its extension.
+func render(path string, width, height vg.Length, paint func(c draw.Canvas)) error {
+	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+	var canvas vg.CanvasWriterTo
+	switch format {
+	case "svg":
+		canvas = vgsvg.New(width, height)
+	case "png":
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngDPI))}
+	case "pdf":
+		canvas = vgpdf.New(width, height)
+	default:
+		return fmt.Errorf("figure %s: the extension must be one of %s", path, strings.Join(Formats(), ", "))
+	}
+	c := draw.NewCanvas(canvas, width, height)
+	fillRect(c, c.Rectangle, white)
+	paint(c)
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return fmt.Errorf("figure %s: %w", path, err)
+	}
+	if err := writeFile(path, finish(format, out.Bytes())); err != nil {
+		return fmt.Errorf("figure: %w", err)
+	}
+	return nil
+}
+
+// pdfDates matches the two dates of a PDF, which the writer takes from the clock.
+var pdfDates = regexp.MustCompile(`/(CreationDate|ModDate) \(D:\d{14}\)`)
+
+// finish removes what would differ from run to run or from viewer to viewer:
+// PDF dates become one fixed date of the same length, so that offsets stay
+// right, and SVG text falls back to fonts with the metrics of Liberation Sans.
+func finish(format string, file []byte) []byte {
+	switch format {
+	case "pdf":
+		return pdfDates.ReplaceAll(file, []byte("/$1 (D:20000101000000)"))
+	case "svg":
+		return bytes.ReplaceAll(file, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+	}
+	return file
+}
+
+// writeFile writes under a temporary name beside path and renames it.
+func writeFile(path string, content []byte) error {
+	temporary := path + ".tmp"
+	if err := os.WriteFile(temporary, content, 0o666); err != nil {
+		os.Remove(temporary)
+		return err
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		os.Remove(temporary)
+		return err
+	}
+	return nil
+}

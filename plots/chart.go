@@ -1,0 +1,227 @@
+package plots
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// chart is the contents of a Gantt chart: rows of pieces on a time axis.
+type chart struct {
+	colours  *colouring
+	rows     []row
+	end      time.Duration   // of the axis
+	stepEnds []time.Duration // the end of the last task of each step
+	hops     []hop
+}
+
+// row is one worker, a group of like workers, or the transfers between two memories.
+type row struct {
+	label string
+	lanes [][]piece
+	path  []piece // the stretches on the critical path
+}
+
+// hop is where the critical path changes rows.
+type hop struct {
+	fromRow, toRow int
+	from, to       time.Duration
+}
+
+// maxWorkerRows bounds the rows of a chart. Beyond it, neighbouring workers of
+// a device share a row; maxRouteRows does the same for pairs of memories.
+const (
+	maxWorkerRows = 96
+	maxRouteRows  = 16
+)
+
+// newChart arranges a run. Colours may come from another run of the same graph.
+func newChart(r *Run, colours *colouring) *chart {
+	b := chartBuilder{run: r, chart: &chart{colours: colours, end: r.Schedule.Makespan}}
+	b.addWorkerRows()
+	b.addSpans()
+	b.addIdles()
+	b.addTransfers()
+	b.addPath()
+	b.addSteps()
+	for i := range b.chart.rows {
+		for _, lane := range b.chart.rows[i].lanes {
+			slices.SortStableFunc(lane, func(x, y piece) int { return cmp.Compare(x.from, y.from) })
+		}
+	}
+	return b.chart
+}
+
+// chartBuilder remembers where spans and transfers went.
+type chartBuilder struct {
+	run         *Run
+	chart       *chart
+	rowOfWorker []int
+	firstLane   []int // by worker: its first lane within its row
+	rowOfRoute  map[route]int
+}
+
+// route is a pair of memories; From is anyMemory where rows are by destination.
+type route struct{ from, to platform.MemoryID }
+
+const anyMemory platform.MemoryID = -1
+
+// addWorkerRows makes the rows in the order of the workers. A worker has as many
+// lanes as its tasks overlap (streams).
+func (b *chartBuilder) addWorkerRows() {
+	p, s := b.run.Problem.Platform, b.run.Schedule
+	group := (len(p.Workers) + maxWorkerRows - 1) / maxWorkerRows
+	b.rowOfWorker, b.firstLane = make([]int, len(p.Workers)), make([]int, len(p.Workers))
+	laneCount := make([]int, len(p.Workers))
+	for w, spans := range spansByWorker(s, len(p.Workers)) {
+		_, laneCount[w] = lanes(len(spans), func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End })
+	}
+	inRow, device := 0, platform.DeviceID(-1)
+	rows := &b.chart.rows
+	for w := range p.Workers {
+		if inRow == group || p.Workers[w].Device != device {
+			*rows = append(*rows, row{label: p.Workers[w].Name})
+			inRow, device = 0, p.Workers[w].Device
+		}
+		r := &(*rows)[len(*rows)-1]
+		if inRow > 0 {
+			first, _, _ := strings.Cut(r.label, "..")
+			r.label = fmt.Sprintf("%s..%d", first, p.Workers[w].Index)
+		}
+		inRow++
+		b.rowOfWorker[w], b.firstLane[w] = len(*rows)-1, len(r.lanes)
+		r.lanes = append(r.lanes, make([][]piece, max(1, laneCount[w]))...)
+	}
+}
+
+// spansByWorker lists the indices of each worker's spans in the order of the schedule.
+func spansByWorker(s *schedule.Schedule, workers int) [][]int {
+	by := make([][]int, workers)
+	for i := range s.Spans {
+		w := s.Spans[i].Worker
+		by[w] = append(by[w], i)
+	}
+	return by
+}
+
+func (b *chartBuilder) addSpans() {
+	g, s := b.run.Problem.Graph, b.run.Schedule
+	for w, spans := range spansByWorker(s, len(b.rowOfWorker)) {
+		at := func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End }
+		lane, _ := lanes(len(spans), at)
+		r := &b.chart.rows[b.rowOfWorker[w]]
+		for i, k := range spans {
+			span := &s.Spans[k]
+			l := &r.lanes[b.firstLane[w]+lane[i]]
+			*l = append(*l, piece{span.Start, span.End, b.chart.colours.ofTask[span.Task], g.Tasks[span.Task].Name})
+		}
+	}
+}
+
+func (b *chartBuilder) addIdles() {
+	for _, idle := range schedule.Idles(b.run.Problem, b.run.Schedule) {
+		l := &b.chart.rows[b.rowOfWorker[idle.Worker]].lanes[b.firstLane[idle.Worker]]
+		*l = append(*l, piece{idle.Start, idle.End, b.chart.colours.idle(idle.Cause), ""})
+	}
+}
+
+// addTransfers makes one row per pair of memories that exchange data, below the workers.
+func (b *chartBuilder) addTransfers() {
+	s, memories := b.run.Schedule, b.run.Problem.Platform.Memories
+	by, order := transfersByRoute(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
+	if len(order) > maxRouteRows {
+		by, order = transfersByRoute(s, func(t *schedule.Transfer) route { return route{anyMemory, t.To} })
+	}
+	b.rowOfRoute = map[route]int{}
+	for _, key := range order {
+		label := "to " + memories[key.to].Name
+		if key.from != anyMemory {
+			label = memories[key.from].Name + " to " + memories[key.to].Name
+		}
+		transfers := by[key]
+		lane, count := lanes(len(transfers), func(i int) (from, to time.Duration) {
+			return s.Transfers[transfers[i]].Start, s.Transfers[transfers[i]].End
+		})
+		r := row{label: label, lanes: make([][]piece, count)}
+		for i, k := range transfers {
+			t := &s.Transfers[k]
+			r.lanes[lane[i]] = append(r.lanes[lane[i]], piece{t.Start, t.End, b.chart.colours.transfer(), formatBytes(t.Bytes)})
+		}
+		b.rowOfRoute[key] = len(b.chart.rows)
+		b.chart.rows = append(b.chart.rows, r)
+	}
+}
+
+// transfersByRoute groups transfers, in the order of their starts, and lists the keys in order.
+func transfersByRoute(s *schedule.Schedule, key func(t *schedule.Transfer) route) (by map[route][]int, order []route) {
+	by = map[route][]int{}
+	for i := range s.Transfers {
+		k := key(&s.Transfers[i])
+		if by[k] == nil {
+			order = append(order, k)
+		}
+		by[k] = append(by[k], i)
+	}
+	slices.SortFunc(order, func(a, b route) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	for _, list := range by {
+		slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(s.Transfers[a].Start, s.Transfers[b].Start) })
+	}
+	return by, order
+}
+
+func (b *chartBuilder) addPath() {
+	s := b.run.Schedule
+	lastRow, lastEnd := -1, time.Duration(0)
+	for _, step := range schedule.CriticalPath(b.run.Problem, s) {
+		var at int
+		var from, to time.Duration
+		if step.Span >= 0 {
+			span := &s.Spans[step.Span]
+			at, from, to = b.rowOfWorker[span.Worker], span.Start, span.End
+		} else {
+			t := &s.Transfers[step.Transfer]
+			key := route{t.From, t.To}
+			if _, ok := b.rowOfRoute[key]; !ok {
+				key.from = anyMemory
+			}
+			at, from, to = b.rowOfRoute[key], t.Start, t.End
+		}
+		r := &b.chart.rows[at]
+		r.path = append(r.path, piece{from, to, b.chart.colours.path(), ""})
+		if lastRow >= 0 && lastRow != at {
+			b.chart.hops = append(b.chart.hops, hop{lastRow, at, lastEnd, from})
+		}
+		lastRow, lastEnd = at, to
+	}
+}
+
+func (b *chartBuilder) addSteps() {
+	for i := range b.run.Schedule.Spans {
+		s := &b.run.Schedule.Spans[i]
+		for int(s.Step) >= len(b.chart.stepEnds) {
+			b.chart.stepEnds = append(b.chart.stepEnds, 0)
+		}
+		b.chart.stepEnds[s.Step] = max(b.chart.stepEnds[s.Step], s.End)
+	}
+}
+
+// used reports which categories appear in the chart.
+func (c *chart) used() []bool {
+	used := make([]bool, c.colours.categories())
+	for i := range c.rows {
+		for _, lane := range c.rows[i].lanes {
+			for _, p := range lane {
+				used[p.category] = true
+			}
+		}
+		for _, p := range c.rows[i].path {
+			used[p.category] = true
+		}
+	}
+	return used
+}

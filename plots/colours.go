@@ -1,0 +1,140 @@
+package plots
+
+import (
+	"cmp"
+	"image/color"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/schedule"
+)
+
+// colouring gives every task of a graph a category, and every category a colour.
+// The idle causes, transfers and the critical path are categories of their own
+// behind those of the tasks.
+type colouring struct {
+	by     ColourBy
+	names  []string     // of the categories of tasks
+	fills  []color.RGBA // of all categories
+	ofTask []int        // by task
+}
+
+// Offsets of the further categories from the number of task categories.
+const (
+	transferCategory = iota
+	pathCategory
+	firstIdleCategory
+	extraCategories = firstIdleCategory + int(schedule.NumIdleCauses)
+)
+
+func (c *colouring) transfer() int { return len(c.names) + transferCategory }
+func (c *colouring) path() int     { return len(c.names) + pathCategory }
+func (c *colouring) idle(cause schedule.IdleCause) int {
+	return len(c.names) + firstIdleCategory + int(cause)
+}
+func (c *colouring) categories() int { return len(c.fills) }
+
+// newColouring gives colours to the labels in the order in which they first
+// appear in the graph. Where there are more labels than colours, those that took
+// the most time in the schedule keep theirs and the rest share grey.
+func newColouring(r *Run) *colouring {
+	g := r.Problem.Graph
+	c := &colouring{by: r.colourBy(), ofTask: make([]int, len(g.Tasks))}
+	var labels []string
+	index := map[string]int{}
+	for t := range g.Tasks {
+		name := c.by.label(&g.Tasks[t])
+		if _, ok := index[name]; !ok {
+			index[name] = len(labels)
+			labels = append(labels, name)
+		}
+	}
+	kept := keptLabels(r, c.by, labels, index)
+	category := make([]int, len(labels))
+	for i, name := range labels {
+		if kept[i] {
+			category[i] = len(c.names)
+			c.fills = append(c.fills, palette[len(c.names)])
+			c.names = append(c.names, cmp.Or(name, "no "+string(c.by)))
+		}
+	}
+	if len(c.names) < len(labels) {
+		for i := range labels {
+			if !kept[i] {
+				category[i] = len(c.names)
+			}
+		}
+		c.names = append(c.names, plural(len(labels)-len(palette)+1, "other "+string(c.by)))
+		c.fills = append(c.fills, otherGrey)
+	}
+	for t := range g.Tasks {
+		c.ofTask[t] = category[index[c.by.label(&g.Tasks[t])]]
+	}
+	c.fills = append(c.fills, moveGrey, pathBlack)
+	c.fills = append(c.fills, idleTints[:]...)
+	return c
+}
+
+// keptLabels says which labels get a colour of their own.
+func keptLabels(r *Run, by ColourBy, labels []string, index map[string]int) []bool {
+	kept := make([]bool, len(labels))
+	order := make([]int, len(labels))
+	for i := range order {
+		order[i] = i
+	}
+	if len(labels) > len(palette) {
+		busy := make([]time.Duration, len(labels))
+		for i := range r.Schedule.Spans {
+			s := &r.Schedule.Spans[i]
+			busy[index[by.label(&r.Problem.Graph.Tasks[s.Task])]] += s.End - s.Start
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(busy[b], busy[a]) })
+		order = order[:len(palette)-1]
+	}
+	for _, i := range order {
+		kept[i] = true
+	}
+	return kept
+}
+
+// colourBy is the label asked for, or the first that tells tasks apart.
+func (r *Run) colourBy() ColourBy {
+	if r.ColourBy != "" {
+		return r.ColourBy
+	}
+	tasks := r.Problem.Graph.Tasks
+	for _, by := range []ColourBy{ByLayer, ByPhase} {
+		if slices.ContainsFunc(tasks, func(t dag.Task) bool { return by.label(&t) != by.label(&tasks[0]) }) {
+			return by
+		}
+	}
+	return ByOp
+}
+
+// legend is the groups that explain the colours in use.
+func (c *colouring) legend(used []bool) []legendGroup {
+	tasks := legendGroup{caption: string(c.by)}
+	for i, name := range c.names {
+		if used[i] {
+			tasks.entries = append(tasks.entries, legendEntry{name: name, colour: c.fills[i]})
+		}
+	}
+	marks := legendGroup{caption: "other"}
+	if used[c.transfer()] {
+		marks.entries = append(marks.entries, legendEntry{name: "transfer", colour: moveGrey})
+	}
+	if used[c.path()] {
+		marks.entries = append(marks.entries, legendEntry{name: "critical path", colour: pathBlack, stroke: true})
+	}
+	idle := legendGroup{caption: "idle, waiting for"}
+	for cause := range schedule.NumIdleCauses {
+		if used[c.idle(cause)] {
+			idle.entries = append(idle.entries, legendEntry{name: idleNames[cause], colour: c.fills[c.idle(cause)]})
+		}
+	}
+	return []legendGroup{tasks, idle, marks}
+}
+
+// idleNames completes "idle, waiting for", by schedule.IdleCause.
+var idleNames = [...]string{"a predecessor", "a transfer", "dispatch", "nothing: no work left"}

@@ -1,0 +1,92 @@
+package plots
+
+import "time"
+
+// A lane of a picture has at most a few thousand columns, a run millions of
+// tasks. Drawing each of them would make files of hundreds of megabytes in which
+// later bars hide earlier ones. Instead, a lane with more pieces than its columns
+// can show is painted column by column.
+//
+// Theory. Each column is painted in one colour. The time that a category (a
+// colour, or nothing) spent inside the columns so far is its claim, and the
+// columns painted in it are deducted from the claim; the next column goes to
+// the category with the greatest claim. This is error diffusion (Floyd and
+// Steinberg, 1976) in one dimension: every category gets its share of the columns
+// to within one, and long pieces keep their place. A column that one category
+// fills completely resets all claims, so that no colour shows up far from its time.
+
+// piece is a stretch of time of one category in one lane. Pieces are ordered by
+// start and do not overlap within a lane.
+type piece struct {
+	from, to time.Duration
+	category int
+	text     string // drawn inside where it fits
+}
+
+// run is neighbouring columns of one category.
+type run struct {
+	first, end int // columns
+	category   int
+}
+
+// diffuse paints lanes that share one row onto columns of equal width between 0
+// and end. Time that no piece covers belongs to no run.
+func diffuse(lanes [][]piece, end time.Duration, columns, categories int) []run {
+	nothing := categories
+	claims := make([]int64, categories+1)
+	covered := make([]int64, categories+1)
+	next := make([]int, len(lanes))
+	var runs []run
+	for k := range columns {
+		lo, hi := columnEdge(end, k, columns), columnEdge(end, k+1, columns)
+		capacity := int64(hi-lo) * int64(len(lanes))
+		clear(covered)
+		covered[nothing] = capacity
+		for l, lane := range lanes {
+			for next[l] < len(lane) && lane[next[l]].from < hi {
+				p := &lane[next[l]]
+				if inside := int64(min(p.to, hi) - max(p.from, lo)); inside > 0 {
+					covered[p.category] += inside
+					covered[nothing] -= inside
+				}
+				if p.to > hi {
+					break
+				}
+				next[l]++
+			}
+		}
+		winner := claim(claims, covered, capacity)
+		switch last := len(runs) - 1; {
+		case winner == nothing:
+		case last >= 0 && runs[last].end == k && runs[last].category == winner:
+			runs[last].end = k + 1
+		default:
+			runs = append(runs, run{k, k + 1, winner})
+		}
+	}
+	return runs
+}
+
+// claim adds what a column covers to the claims and pays one column to the greatest.
+func claim(claims, covered []int64, capacity int64) int {
+	winner := 0
+	for c := range claims {
+		if covered[c] == capacity && capacity > 0 {
+			clear(claims)
+			return c
+		}
+		claims[c] += covered[c]
+		if claims[c] > claims[winner] {
+			winner = c
+		}
+	}
+	claims[winner] -= capacity
+	return winner
+}
+
+// columnEdge is the time at which column k of n begins. The quotient comes first
+// so that the product cannot overflow.
+func columnEdge(end time.Duration, k, n int) time.Duration {
+	q, r := end/time.Duration(n), end%time.Duration(n)
+	return q*time.Duration(k) + r*time.Duration(k)/time.Duration(n)
+}

@@ -1,0 +1,171 @@
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Run is one schedule and what its figures show beside it.
+type Run struct {
+	Problem  *schedule.Problem
+	Schedule *schedule.Schedule
+
+	Title    string   // "": the graph's name, the policy and the world
+	ColourBy ColourBy // "": the first of layer, phase, op that tells tasks apart
+
+	// Power is what each device (and the host, and the links) drew over time, drawn
+	// from the bottom up; nil where it is not known.
+	Power []PowerTrace
+	// PlannedPeakBytes is what the plan reserves, by memory; 0 or missing: no line.
+	PlannedPeakBytes []int64
+}
+
+// PowerTrace is the power of one consumer as a step function.
+type PowerTrace struct {
+	Name  string
+	Steps []Step // by At
+}
+
+// Step is a power that holds from a moment until the next step, or to the end of the run.
+type Step struct {
+	At    time.Duration
+	Watts float64
+}
+
+// ColourBy names the label that gives a task its colour.
+type ColourBy string
+
+// The labels that tasks can be coloured by.
+const (
+	ByLayer ColourBy = "layer"
+	ByPhase ColourBy = "phase"
+	ByOp    ColourBy = "op"
+)
+
+// Input is what a figure is drawn from. Run is the schedule shown. Predicted is
+// set where a prediction of Run exists and is needed by the comparison alone.
+type Input struct {
+	Run       *Run
+	Predicted *Run
+}
+
+// Figure is one line of the table of figures.
+type Figure struct {
+	Name     string // also the file name without extension
+	Sentence string
+	Draw     func(path string, in Input) error
+}
+
+// ErrNoData says that a run lacks what a figure shows; callers that draw every
+// figure may skip it.
+var ErrNoData = errors.New("nothing to draw")
+
+// Figures is the table of figures.
+func Figures() []Figure {
+	return []Figure{
+		{"gantt", "what each worker did when, and why it waited", func(path string, in Input) error { return Gantt(path, in.Run) }},
+		{"power", "power by device and the energy it adds up to", func(path string, in Input) error { return Power(path, in.Run) }},
+		{"memory", "bytes live in each memory, and the planned peak", func(path string, in Input) error { return Memory(path, in.Run) }},
+		{"compare", "predicted and measured on one time axis, and kernel by kernel", func(path string, in Input) error { return Compare(path, in.Predicted, in.Run) }},
+	}
+}
+
+// FigureByName finds a figure in the table.
+func FigureByName(name string) (Figure, bool) {
+	for _, f := range Figures() {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Figure{}, false
+}
+
+// check refuses what could not be drawn, so that a damaged file ends in an error
+// and not in a panic.
+func (r *Run) check(figure string) error {
+	if r == nil || r.Problem == nil || r.Schedule == nil || len(r.Schedule.Spans) == 0 {
+		return fmt.Errorf("%s: the run has no tasks: %w", figure, ErrNoData)
+	}
+	g, p := r.Problem.Graph, r.Problem.Platform
+	for i := range r.Schedule.Spans {
+		s := &r.Schedule.Spans[i]
+		if s.Task < 0 || int(s.Task) >= len(g.Tasks) || s.Worker < 0 || int(s.Worker) >= len(p.Workers) ||
+			s.Step < 0 || s.Start < 0 || s.End < s.Start || s.End > r.Schedule.Makespan {
+			return fmt.Errorf("%s: span %d (task %d on worker %d from %v to %v) does not fit the graph, the platform or the makespan %v",
+				figure, i, s.Task, s.Worker, s.Start, s.End, r.Schedule.Makespan)
+		}
+	}
+	for i := range r.Schedule.Transfers {
+		t := &r.Schedule.Transfers[i]
+		if !r.hasMemory(t.From) || !r.hasMemory(t.To) || t.For < 0 || int(t.For) >= len(g.Tasks) ||
+			t.Buffer < 0 || int(t.Buffer) >= len(g.Buffers) || t.Start < 0 || t.End < t.Start {
+			return fmt.Errorf("%s: transfer %d (buffer %d from memory %d to %d for task %d) does not fit the graph or the platform",
+				figure, i, t.Buffer, t.From, t.To, t.For)
+		}
+	}
+	for i, o := range r.Schedule.Memory {
+		if !r.hasMemory(o.Memory) || o.At < 0 {
+			return fmt.Errorf("%s: occupancy %d of memory %d at %v does not fit the platform", figure, i, o.Memory, o.At)
+		}
+	}
+	return nil
+}
+
+func (r *Run) hasMemory(m platform.MemoryID) bool {
+	return m >= 0 && int(m) < len(r.Problem.Platform.Memories)
+}
+
+// title is the headline of a figure of one run.
+func (r *Run) title() string {
+	if r.Title != "" {
+		return r.Title
+	}
+	title := r.Problem.Graph.Name
+	if title == "" {
+		title = "task graph"
+	}
+	if r.Schedule.Policy != "" {
+		title += ", " + r.Schedule.Policy
+	}
+	if r.Schedule.World != "" {
+		title += ", " + string(r.Schedule.World)
+	}
+	return title
+}
+
+// summary is the line under the title: how much ran, for how long, how busily.
+func (r *Run) summary() string {
+	s := r.Schedule
+	busy := time.Duration(0)
+	for i := range s.Spans {
+		busy += s.Spans[i].End - s.Spans[i].Start
+	}
+	text := fmt.Sprintf("%s on %s", plural(len(s.Spans), "task"), plural(len(r.Problem.Platform.Workers), "worker"))
+	if s.Steps > 1 {
+		text += fmt.Sprintf(", %d steps", s.Steps)
+	}
+	text += fmt.Sprintf(", makespan %s", formatDuration(s.Makespan))
+	if s.Period > 0 {
+		text += fmt.Sprintf(", steady step %s", formatDuration(s.Period))
+	}
+	if capacity := float64(s.Makespan) * float64(len(r.Problem.Platform.Workers)); capacity > 0 {
+		text += fmt.Sprintf(", workers busy %.1f %%", 100*float64(busy)/capacity)
+	}
+	return text
+}
+
+// label returns what a task is coloured by.
+func (by ColourBy) label(t *dag.Task) string {
+	switch by {
+	case ByLayer:
+		return t.Labels.Layer
+	case ByPhase:
+		return t.Labels.Phase
+	}
+	return t.Op
+}

@@ -1,0 +1,188 @@
+package plots
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// axis maps an interval of values to a side of a frame.
+type axis struct {
+	min, max float64
+	log      bool
+	label    string
+	ticks    []plot.Tick // an empty label is a grid line without text
+}
+
+// linearAxis runs from 0 to max plus headroom (a share of it) with about the
+// given number of round ticks, labelled in a unit.
+func linearAxis(max, headroom float64, u unit, what string, ticks int) axis {
+	top := max * (1 + headroom) / u.size
+	if !(top > 0) || math.IsInf(top, 0) {
+		top = 1
+	}
+	a := axis{min: 0, max: top * u.size, label: what + " (" + u.name + ")"}
+	step := roundStep(top / float64(ticks))
+	digits := 0
+	if step < 1 {
+		digits = int(math.Ceil(-math.Log10(step) - 1e-9))
+	}
+	for k := 0; float64(k)*step <= top*(1+1e-9); k++ {
+		v := float64(k) * step
+		a.ticks = append(a.ticks, plot.Tick{Value: v * u.size, Label: fmt.Sprintf("%.*f", digits, v)})
+	}
+	return a
+}
+
+// roundStep is the smallest of 1, 2 and 5 times a power of ten that is at least v.
+func roundStep(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*power >= v*(1-1e-9) {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// logAxis covers a positive interval with ticks at 1, 2 and 5 times the powers of ten.
+func logAxis(min, max float64, u unit, what string) axis {
+	a := axis{min: min, max: max, log: true, label: what + " (" + u.name + ")"}
+	decades := math.Log10(max / min)
+	for e := math.Floor(math.Log10(min / u.size)); e <= math.Ceil(math.Log10(max/u.size)); e++ {
+		for _, m := range []float64{1, 2, 5} {
+			v := m * math.Pow(10, e)
+			if v*u.size < min*(1-1e-9) || v*u.size > max*(1+1e-9) {
+				continue
+			}
+			t := plot.Tick{Value: v * u.size}
+			if m == 1 || decades < 2.5 {
+				t.Label = fmt.Sprintf("%.12g", v)
+			}
+			a.ticks = append(a.ticks, t)
+		}
+	}
+	return a
+}
+
+// at is the position of a value as a share of the axis.
+func (a *axis) at(v float64) float64 {
+	if a.log {
+		return math.Log(v/a.min) / math.Log(a.max/a.min)
+	}
+	return (v - a.min) / (a.max - a.min)
+}
+
+// frame is a rectangle of a page with two axes.
+type frame struct {
+	c    draw.Canvas
+	face typeface
+	box  vg.Rectangle // where the data is drawn
+	x, y axis
+}
+
+func (f *frame) X(v float64) vg.Length {
+	return f.box.Min.X + vg.Length(f.x.at(v))*(f.box.Max.X-f.box.Min.X)
+}
+
+func (f *frame) Y(v float64) vg.Length {
+	return f.box.Min.Y + vg.Length(f.y.at(v))*(f.box.Max.Y-f.box.Min.Y)
+}
+
+// drawGrid paints the lines behind the data at the ticks of both axes.
+func (f *frame) drawGrid() {
+	f.drawXGrid()
+	for _, t := range f.y.ticks {
+		y := f.Y(t.Value)
+		line(f.c, gridLine, 0.5, vg.Point{X: f.box.Min.X, Y: y}, vg.Point{X: f.box.Max.X, Y: y})
+	}
+}
+
+func (f *frame) drawXGrid() {
+	for _, t := range f.x.ticks {
+		x := f.X(t.Value)
+		line(f.c, gridLine, 0.5, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y})
+	}
+}
+
+// Distances of labels from the axes, in points.
+const (
+	tickSize      = 8.5
+	labelSize     = 9.5
+	tickGap       = 4
+	xLabelDrop    = 17
+	axisBottom    = 32 // what an x axis with its label needs below the box
+	axisBottomBar = 17 // without the label
+)
+
+// drawX paints the lower axis, its ticks and, if label is set, what it shows.
+func (f *frame) drawX(label bool) {
+	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Max.X, Y: f.box.Min.Y})
+	style := f.face.style(tickSize, ink, text.XCenter, text.YTop)
+	for _, t := range f.x.ticks {
+		x := f.X(t.Value)
+		line(f.c, ink, 0.6, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Min.Y - 3})
+		f.c.FillText(style, vg.Point{X: x, Y: f.box.Min.Y - tickGap}, t.Label)
+	}
+	if label {
+		at := vg.Point{X: (f.box.Min.X + f.box.Max.X) / 2, Y: f.box.Min.Y - xLabelDrop}
+		f.c.FillText(f.face.style(labelSize, ink, text.XCenter, text.YTop), at, f.x.label)
+	}
+}
+
+// drawY paints the left axis, its ticks and its label at a distance to the left.
+func (f *frame) drawY(labelDistance vg.Length) {
+	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
+	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
+	for _, t := range f.y.ticks {
+		y := f.Y(t.Value)
+		line(f.c, ink, 0.6, vg.Point{X: f.box.Min.X, Y: y}, vg.Point{X: f.box.Min.X - 3, Y: y})
+		f.c.FillText(style, vg.Point{X: f.box.Min.X - tickGap - 1, Y: y}, t.Label)
+	}
+	turned := f.face.style(labelSize, ink, text.XCenter, text.YBottom)
+	turned.Rotation = math.Pi / 2
+	f.c.FillText(turned, vg.Point{X: f.box.Min.X - labelDistance, Y: (f.box.Min.Y + f.box.Max.Y) / 2}, f.y.label)
+}
+
+// drawHeader paints the title and the line below it and returns what is left of the page.
+func drawHeader(c draw.Canvas, face typeface, title, summary string) draw.Canvas {
+	at := vg.Point{X: c.Min.X + pageMargin, Y: c.Max.Y - 10}
+	width := c.Max.X - c.Min.X - 2*pageMargin
+	big, small := face.style(13, ink, text.XLeft, text.YTop), face.style(9.5, faintInk, text.XLeft, text.YTop)
+	c.FillText(big, at, clip(big, title, width))
+	c.FillText(small, vg.Point{X: at.X, Y: at.Y - 18}, clip(small, summary, width))
+	return draw.Crop(c, 0, 0, 0, -headerHeight)
+}
+
+// Sizes of a page, in points.
+const (
+	pageWidth    = 960
+	pageMargin   = 14
+	headerHeight = 48
+)
+
+// clip shortens a text with dots until it fits the width; it returns "" where
+// fewer than three characters would remain.
+func clip(style draw.TextStyle, s string, width vg.Length) string {
+	if style.Width(s) <= width {
+		return s
+	}
+	runes := []rune(s)
+	lo, hi := 0, len(runes) // the longest prefix that fits with the dots
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		if style.Width(string(runes[:mid])+"...") <= width {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	if lo < 3 {
+		return ""
+	}
+	return string(runes[:lo]) + "..."
+}

@@ -1,0 +1,236 @@
+package plots
+
+import (
+	"fmt"
+	"time"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Gantt draws what each worker did when: tasks coloured by layer or phase, the
+// transfers in rows of their own, idle time tinted by its cause, the critical
+// path of the schedule as a black line under its tasks, and the ends of the steps.
+func Gantt(path string, r *Run) error {
+	if err := r.check("gantt"); err != nil {
+		return err
+	}
+	face := newTypeface()
+	ch := newChart(r, newColouring(r))
+	legend := ch.colours.legend(ch.used())
+	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
+	chartTall := ch.height(520)
+	height := headerHeight + stepStrip + chartTall + axisBottom + legendTall + pageMargin
+	return render(path, pageWidth, height, func(c draw.Canvas) {
+		below := drawHeader(c, face, r.title(), r.summary())
+		f := ch.frame(below, face, ch.labelWidth(face), ch.end)
+		f.box.Max.Y = below.Max.Y - stepStrip
+		f.box.Min.Y = f.box.Max.Y - chartTall
+		ch.draw(f)
+		f.drawX(true)
+		drawLegend(c, face, legend, vg.Rectangle{
+			Min: vg.Point{X: pageMargin, Y: pageMargin / 2},
+			Max: vg.Point{X: pageWidth - pageMargin, Y: pageMargin/2 + legendTall},
+		})
+	})
+}
+
+// Sizes of a Gantt chart, in points.
+const (
+	stepStrip    = 12 // above the rows, for the names of the steps
+	minRowHeight = 6
+	maxRowHeight = 32
+	rowGap       = 0.16 // share of a row left empty
+	maxHops      = 400  // beyond it, the path is drawn without the lines between rows
+)
+
+// maxMarks bounds the rectangles of one chart, and with them the size of a file.
+const maxMarks = 24000
+
+// height is that of all rows, at best the target.
+func (c *chart) height(target float64) vg.Length {
+	return vg.Length(min(max(target/float64(len(c.rows)), minRowHeight), maxRowHeight) * float64(len(c.rows)))
+}
+
+// labelWidth is what the names of the rows need to the left of the axis.
+func (c *chart) labelWidth(face typeface) vg.Length {
+	style := face.style(tickSize, ink, text.XRight, text.YCenter)
+	widest := vg.Length(0)
+	for i := range c.rows {
+		widest = max(widest, style.Width(clip(style, c.rows[i].label, 140)))
+	}
+	return widest + 8
+}
+
+// frame places the time axis between the row labels and the right margin.
+func (c *chart) frame(on draw.Canvas, face typeface, labels vg.Length, end time.Duration) *frame {
+	f := &frame{c: on, face: face}
+	f.box.Min.X = on.Min.X + pageMargin + labels
+	f.box.Max.X = on.Max.X - pageMargin - 6
+	f.x = linearAxis(float64(end), 0, timeUnit(end), "time", 12)
+	return f
+}
+
+// draw paints the rows into the frame's box, the first on top.
+func (c *chart) draw(f *frame) {
+	f.drawXGrid()
+	tall := (f.box.Max.Y - f.box.Min.Y) / vg.Length(len(c.rows))
+	shown := f.X(float64(c.end)) - f.box.Min.X // the axis may go on beyond this schedule
+	columns := min(int(2*shown), max(maxMarks/len(c.rows), 64))
+	columns = max(columns, 1)
+	p := painter{chart: c, f: f, columns: columns, rects: make([]vg.Path, c.colours.categories())}
+	for i := range c.rows {
+		top := f.box.Max.Y - vg.Length(i)*tall
+		p.paintRow(&c.rows[i], top-tall*(1-rowGap/2), top-tall*rowGap/2)
+	}
+	p.finish()
+	c.drawSteps(f)
+	c.drawHops(f, tall)
+	c.drawLabels(f, tall)
+}
+
+// painter collects the rectangles of each category into one path, which keeps
+// files small.
+type painter struct {
+	chart   *chart
+	f       *frame
+	columns int
+	rects   []vg.Path // by category
+	edges   vg.Path   // the outlines of bars wide enough to have one
+	texts   []func()
+}
+
+// paintRow paints one row between two heights: its pieces, and below them the
+// strip of the critical path.
+func (p *painter) paintRow(r *row, bottom, top vg.Length) {
+	strip := (top - bottom) * 0.14
+	p.paintLanes(r.lanes, bottom+strip, top, true)
+	if len(r.path) > 0 {
+		p.paintLanes([][]piece{r.path}, bottom, bottom+strip, false)
+	}
+}
+
+// paintLanes paints each piece where they are few, columns where they are many.
+func (p *painter) paintLanes(lanes [][]piece, bottom, top vg.Length, outlined bool) {
+	pieces := 0
+	for _, lane := range lanes {
+		pieces += len(lane)
+	}
+	if 3*pieces > p.columns || len(lanes) > 4 {
+		for _, run := range diffuse(lanes, p.chart.end, p.columns, len(p.rects)) {
+			from := p.f.X(float64(columnEdge(p.chart.end, run.first, p.columns)))
+			to := p.f.X(float64(columnEdge(p.chart.end, run.end, p.columns)))
+			addRect(&p.rects[run.category], from, bottom, to, top)
+		}
+		return
+	}
+	tall := (top - bottom) / vg.Length(len(lanes))
+	for l, lane := range lanes {
+		high := top - vg.Length(l)*tall
+		for i := range lane {
+			p.paintPiece(&lane[i], high-tall, high, outlined)
+		}
+	}
+}
+
+func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
+	from, to := p.f.X(float64(q.from)), p.f.X(float64(q.to))
+	addRect(&p.rects[q.category], from, bottom, to, top)
+	if outlined && to-from >= 2.5 {
+		addRect(&p.edges, from, bottom, to, top)
+	}
+	size := min(8.5, (top-bottom).Points()*0.62)
+	if q.text == "" || size < 5 || to-from < 12 {
+		return
+	}
+	style := p.f.face.style(size, onColour(p.chart.colours.fills[q.category]), text.XCenter, text.YCenter)
+	if name := fitText(&style, q, p.chart.colours.transfer(), to-from-3); name != "" {
+		p.texts = append(p.texts, func() {
+			p.f.c.FillText(style, vg.Point{X: (from + to) / 2, Y: (bottom + top) / 2}, name)
+		})
+	}
+}
+
+// fitText makes the text of a piece fit a width: smaller at first, then cut. The
+// bytes of a transfer are never cut, since part of a number is another number.
+func fitText(style *draw.TextStyle, q *piece, transfer int, width vg.Length) string {
+	if style.Width(q.text) > width {
+		style.Font.Size *= 0.82
+	}
+	name := clip(*style, q.text, width)
+	if name != q.text && q.category == transfer {
+		return ""
+	}
+	return name
+}
+
+// finish paints what was collected: fills, then outlines, then text.
+func (p *painter) finish() {
+	for category, path := range p.rects {
+		if len(path) > 0 {
+			p.f.c.SetColor(p.chart.colours.fills[category])
+			p.f.c.Fill(path)
+		}
+	}
+	if len(p.edges) > 0 {
+		p.f.c.SetLineStyle(draw.LineStyle{Color: white, Width: 0.5})
+		p.f.c.Stroke(p.edges)
+	}
+	for _, draw := range p.texts {
+		draw()
+	}
+}
+
+func addRect(path *vg.Path, left, bottom, right, top vg.Length) {
+	path.Move(vg.Point{X: left, Y: bottom})
+	path.Line(vg.Point{X: right, Y: bottom})
+	path.Line(vg.Point{X: right, Y: top})
+	path.Line(vg.Point{X: left, Y: top})
+	path.Close()
+}
+
+// drawSteps marks where the last task of each step ended, if there are several,
+// and names as many as there is room for.
+func (c *chart) drawSteps(f *frame) {
+	if len(c.stepEnds) < 2 {
+		return
+	}
+	style := f.face.style(8, faintInk, text.XRight, text.YBottom)
+	free := f.box.Min.X
+	lastLine := f.box.Min.X - 10
+	for k, end := range c.stepEnds {
+		x := f.X(float64(end))
+		if x-lastLine >= 4 {
+			line(f.c, faintInk, 0.6, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y + 3}, 2, 2)
+			lastLine = x
+		}
+		name := fmt.Sprintf("step %d", k)
+		if w := style.Width(name); x-w >= free {
+			f.c.FillText(style, vg.Point{X: x, Y: f.box.Max.Y + 3}, name)
+			free = x + 8
+		}
+	}
+}
+
+// drawHops paints the lines of the critical path between rows.
+func (c *chart) drawHops(f *frame, tall vg.Length) {
+	if len(c.hops) > maxHops {
+		return
+	}
+	strip := func(row int) vg.Length { return f.box.Max.Y - vg.Length(row)*tall - tall*(1-rowGap/2-0.07) }
+	for _, h := range c.hops {
+		line(f.c, pathBlack, 0.8, vg.Point{X: f.X(float64(h.from)), Y: strip(h.fromRow)}, vg.Point{X: f.X(float64(h.to)), Y: strip(h.toRow)})
+	}
+}
+
+// drawLabels names the rows, every other or fewer where they are thin.
+func (c *chart) drawLabels(f *frame, tall vg.Length) {
+	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
+	every := max(1, int(10/tall.Points()+0.999))
+	for i := 0; i < len(c.rows); i += every {
+		y := f.box.Max.Y - (vg.Length(i)+0.5)*tall
+		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: y}, clip(style, c.rows[i].label, 140))
+	}
+	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})
+}

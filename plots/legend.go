@@ -1,0 +1,91 @@
+package plots
+
+import (
+	"image/color"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// legendEntry is a swatch and what it stands for.
+type legendEntry struct {
+	name   string
+	colour color.RGBA
+	stroke bool // a line instead of a filled box
+	dashed bool
+}
+
+// legendGroup is a caption and entries that begin on a line of their own.
+type legendGroup struct {
+	caption string
+	entries []legendEntry
+}
+
+// Sizes of a legend, in points.
+const (
+	legendLine    = 15
+	legendSwatch  = 14
+	legendSpacing = 14
+	legendName    = 190 // the longest name is cut to this
+)
+
+// legendHeight is the height of the lines that the groups need at a width.
+func legendHeight(face typeface, groups []legendGroup, width vg.Length) vg.Length {
+	lines := 0
+	layoutLegend(face, groups, width, func(row int, _ vg.Length, _ legendEntry, _ string) { lines = max(lines, row+1) })
+	return vg.Length(lines * legendLine)
+}
+
+// drawLegend paints the groups from the top of a rectangle down.
+func drawLegend(c draw.Canvas, face typeface, groups []legendGroup, box vg.Rectangle) {
+	style := face.style(8.5, ink, text.XLeft, text.YCenter)
+	caption := face.style(8.5, faintInk, text.XLeft, text.YCenter)
+	layoutLegend(face, groups, box.Max.X-box.Min.X, func(row int, x vg.Length, e legendEntry, name string) {
+		y := box.Max.Y - vg.Length(row*legendLine) - legendLine/2
+		left := box.Min.X + x
+		if e == (legendEntry{}) {
+			c.FillText(caption, vg.Point{X: left, Y: y}, name)
+			return
+		}
+		swatch := vg.Rectangle{Min: vg.Point{X: left, Y: y - 4}, Max: vg.Point{X: left + legendSwatch, Y: y + 4}}
+		switch {
+		case e.stroke && e.dashed:
+			line(c, e.colour, 1.5, vg.Point{X: left, Y: y}, vg.Point{X: left + legendSwatch, Y: y}, 3, 2)
+		case e.stroke:
+			line(c, e.colour, 2, vg.Point{X: left, Y: y}, vg.Point{X: left + legendSwatch, Y: y})
+		default:
+			fillRect(c, swatch, e.colour)
+			c.SetLineStyle(draw.LineStyle{Color: gridLine, Width: 0.5})
+			c.Stroke(swatch.Path())
+		}
+		c.FillText(style, vg.Point{X: left + legendSwatch + 4, Y: y}, name)
+	})
+}
+
+// layoutLegend places captions (a zero entry) and entries in rows.
+func layoutLegend(face typeface, groups []legendGroup, width vg.Length, place func(row int, x vg.Length, e legendEntry, name string)) {
+	style := face.style(8.5, ink, text.XLeft, text.YCenter)
+	indent := vg.Length(0)
+	for _, g := range groups {
+		indent = max(indent, style.Width(g.caption)+10)
+	}
+	row := 0
+	for _, g := range groups {
+		if len(g.entries) == 0 {
+			continue
+		}
+		place(row, 0, legendEntry{}, g.caption)
+		x := indent
+		for _, e := range g.entries {
+			name := clip(style, e.name, legendName)
+			w := legendSwatch + 4 + style.Width(name)
+			if x+w > width && x > indent {
+				row, x = row+1, indent
+			}
+			place(row, x, e, name)
+			x += w + legendSpacing
+		}
+		row++
+	}
+}

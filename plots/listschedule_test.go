@@ -1,0 +1,127 @@
+package plots
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// listSchedule runs tasks in program order, each on the worker that place picks,
+// as early as its predecessors, its worker and its operands allow. An operand
+// that was written in another memory moves at 1 GB/s plus 10 us; dispatch takes
+// 2 us. It is a stand-in for the simulator, which this package must not import.
+func listSchedule(p *schedule.Problem, place func(t dag.TaskID, free []time.Duration) platform.WorkerID, cost func(t dag.TaskID) time.Duration) *schedule.Schedule {
+	g := p.Graph
+	l := lister{p: p, s: &schedule.Schedule{Steps: p.Steps}, free: make([]time.Duration, len(p.Platform.Workers)),
+		end: [2][]time.Duration{make([]time.Duration, len(g.Tasks)), make([]time.Duration, len(g.Tasks))},
+		at:  make([]platform.MemoryID, g.NumAtoms())}
+	for step := range int32(p.Steps) {
+		l.end[0], l.end[1] = l.end[1], l.end[0]
+		for t := range dag.TaskID(len(g.Tasks)) {
+			l.run(t, step, place(t, l.free), cost(t))
+		}
+	}
+	s := l.s
+	slices.SortFunc(s.Spans, func(a, b schedule.Span) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Worker, b.Worker))
+	})
+	slices.SortFunc(s.Transfers, func(a, b schedule.Transfer) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.To, b.To))
+	})
+	s.Memory = occupancy(p, s)
+	return s
+}
+
+type lister struct {
+	p    *schedule.Problem
+	s    *schedule.Schedule
+	free []time.Duration
+	end  [2][]time.Duration  // of the tasks of the previous step and of this one
+	at   []platform.MemoryID // by atom: where it is valid
+}
+
+func (l *lister) run(t dag.TaskID, step int32, w platform.WorkerID, cost time.Duration) {
+	g := l.p.Graph
+	ready := time.Duration(0)
+	for _, k := range g.Preds(t) {
+		ready = max(ready, l.end[1][k])
+	}
+	if step > 0 {
+		for _, k := range slices.Concat(g.CarriedPreds(t), g.ReusePreds(t)) {
+			ready = max(ready, l.end[0][k])
+		}
+	}
+	memory := l.p.Platform.Devices[l.p.Platform.Workers[w].Device].Memory
+	arrival := ready
+	for a, access := range g.Tasks[t].Accesses {
+		for _, atom := range g.Atoms(t, a) {
+			if from := l.at[atom]; access.Mode.Reads() && from != memory {
+				bytes := g.AtomBytes(dag.AtomID(atom))
+				end := arrival + 10*us + time.Duration(bytes)
+				l.s.Transfers = append(l.s.Transfers, schedule.Transfer{Buffer: g.AtomStorage(dag.AtomID(atom)), Atoms: []int32{atom},
+					Bytes: bytes, From: from, To: memory, For: t, Step: step, Start: arrival, End: end})
+				arrival = end
+			}
+			l.at[atom] = memory
+		}
+	}
+	start := max(arrival, l.free[w]) + 2*us
+	l.end[1][t], l.free[w] = start+cost, start+cost
+	l.s.Spans = append(l.s.Spans, schedule.Span{Task: t, Step: step, Worker: w, Ready: arrival, Start: start, End: start + cost})
+	l.s.Makespan = max(l.s.Makespan, start+cost)
+}
+
+// occupancy lets bytes come with the span that writes them and go with the end of the step.
+func occupancy(p *schedule.Problem, s *schedule.Schedule) []schedule.Occupancy {
+	live := make([]int64, len(p.Platform.Memories))
+	s.PeakBytes = make([]int64, len(live))
+	var out []schedule.Occupancy
+	for i := range s.Spans {
+		span := &s.Spans[i]
+		memory := p.Platform.Devices[p.Platform.Workers[span.Worker].Device].Memory
+		if i%(len(p.Graph.Tasks)) == 0 {
+			clear(live)
+		}
+		for a, access := range p.Graph.Tasks[span.Task].Accesses {
+			if access.Mode == dag.Write {
+				live[memory] += p.Graph.RegionBytes(span.Task, a)
+			}
+		}
+		out = append(out, schedule.Occupancy{Memory: memory, At: span.Start, Bytes: live[memory]})
+		s.PeakBytes[memory] = max(s.PeakBytes[memory], live[memory])
+	}
+	return out
+}
+
+// busyPower gives each device its idle power plus its busy power per running task.
+func busyPower(p *schedule.Problem, s *schedule.Schedule) []PowerTrace {
+	type change struct {
+		at     time.Duration
+		device platform.DeviceID
+		by     int
+	}
+	var changes []change
+	for i := range s.Spans {
+		d := p.Platform.Workers[s.Spans[i].Worker].Device
+		changes = append(changes, change{s.Spans[i].Start, d, 1}, change{s.Spans[i].End, d, -1})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	traces := make([]PowerTrace, len(p.Platform.Devices))
+	busy := make([]int, len(traces))
+	watts := func(d platform.DeviceID) float64 {
+		device := &p.Platform.Devices[d]
+		return float64(device.Count)*device.IdleWatts + float64(busy[d])*device.Busy.UnitWatts
+	}
+	for d := range traces {
+		traces[d] = PowerTrace{p.Platform.Devices[d].Name, []Step{{0, watts(platform.DeviceID(d))}}}
+	}
+	for _, c := range changes {
+		busy[c.device] += c.by
+		traces[c.device].Steps = append(traces[c.device].Steps, Step{c.at, watts(c.device)})
+	}
+	return traces
+}

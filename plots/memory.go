@@ -1,0 +1,136 @@
+package plots
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"slices"
+	"time"
+
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Memory draws the bytes live in each memory over the run, one panel for each
+// memory that held anything, with the peak that the plan reserves as a dashed line.
+func Memory(path string, r *Run) error {
+	if err := r.check("memory"); err != nil {
+		return err
+	}
+	panels := memoryPanels(r)
+	if len(panels) == 0 {
+		return fmt.Errorf("memory: the run has no occupancy over time: %w", ErrNoData)
+	}
+	face := newTypeface()
+	tall := vg.Length(max(90, min(240, 640/len(panels))))
+	const caption = 24
+	height := headerHeight + vg.Length(len(panels))*(tall+caption) + axisBottom*2 + legendLine
+	return render(path, pageWidth, height, func(c draw.Canvas) {
+		below := drawHeader(c, face, r.title()+": live bytes by memory", r.summary())
+		end := max(r.Schedule.Makespan, 1)
+		f := &frame{c: below, face: face, x: linearAxis(float64(end), 0, timeUnit(end), "time", 12)}
+		top := below.Max.Y
+		for i, p := range panels {
+			f.box = vg.Rectangle{Min: vg.Point{X: 66, Y: top - caption - tall}, Max: vg.Point{X: pageWidth - pageMargin - 6, Y: top - caption}}
+			p.draw(f, end, traceColour(i))
+			f.drawX(i == len(panels)-1)
+			top = f.box.Min.Y - axisBottomBar + 4
+		}
+	})
+}
+
+// panel is the occupancy of one memory.
+type panel struct {
+	memory        platform.Memory
+	at            []time.Duration
+	bytes         []int64
+	peak, planned int64
+}
+
+// memoryPanels splits the occupancy by memory and leaves out those that stayed empty.
+func memoryPanels(r *Run) []panel {
+	all := make([]panel, len(r.Problem.Platform.Memories))
+	events := slices.Clone(r.Schedule.Memory)
+	slices.SortStableFunc(events, func(a, b schedule.Occupancy) int { return cmp.Compare(a.At, b.At) })
+	for _, o := range events {
+		p := &all[o.Memory]
+		p.at, p.bytes = append(p.at, o.At), append(p.bytes, o.Bytes)
+		p.peak = max(p.peak, o.Bytes)
+	}
+	var panels []panel
+	for m := range all {
+		all[m].memory = r.Problem.Platform.Memories[m]
+		if m < len(r.PlannedPeakBytes) {
+			all[m].planned = r.PlannedPeakBytes[m]
+		}
+		if all[m].peak > 0 {
+			panels = append(panels, all[m])
+		}
+	}
+	return panels
+}
+
+// caption names the memory and its peaks.
+func (p *panel) caption() string {
+	s := fmt.Sprintf("%s: peak %s", p.memory.Name, formatBytes(p.peak))
+	if p.planned > 0 {
+		s += ", planned " + formatBytes(p.planned)
+	}
+	if p.memory.CapacityBytes > 0 {
+		s += ", capacity " + formatBytes(p.memory.CapacityBytes)
+	}
+	return s
+}
+
+func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
+	highest := float64(max(p.peak, p.planned))
+	f.y = linearAxis(highest, 0.12, byteUnit(highest), "live", 5)
+	f.drawGrid()
+	times, bytes := envelope(p.at, p.bytes, end)
+	upper := f.stairs(times, bytes)
+	f.fillBetween(upper, []vg.Point{{X: upper[0].X, Y: f.box.Min.Y}, {X: f.box.Max.X, Y: f.box.Min.Y}}, lighten(colour, 0.65))
+	f.c.StrokeLines(draw.LineStyle{Color: colour, Width: 1}, upper)
+	if p.planned > 0 {
+		y := f.Y(float64(p.planned))
+		line(f.c, plannedRed, 1.2, vg.Point{X: f.box.Min.X, Y: y}, vg.Point{X: f.box.Max.X, Y: y}, 5, 3)
+		f.c.FillText(f.face.style(8, plannedRed, text.XRight, text.YBottom), vg.Point{X: f.box.Max.X - 2, Y: y + 1}, "planned peak")
+	}
+	f.drawY(44)
+	f.c.FillText(f.face.style(9.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 5}, p.caption())
+}
+
+// envelope turns occupancy events into the values between moments. Where events
+// are more than a picture can show, each column shows its highest value: a peak
+// must not vanish.
+func envelope(at []time.Duration, bytes []int64, end time.Duration) (times []time.Duration, values []float64) {
+	times = []time.Duration{0}
+	for _, t := range at {
+		if t > times[len(times)-1] && t < end {
+			times = append(times, t)
+		}
+	}
+	times = append(times, end)
+	if len(times) > maxStairs {
+		times = grid(end, maxStairs)
+	}
+	values = make([]float64, len(times)-1)
+	i, current := 0, int64(0)
+	for k := range values {
+		for i < len(at) && at[i] <= times[k] { // what holds when the interval begins
+			current = bytes[i]
+			i++
+		}
+		highest := current
+		for i < len(at) && at[i] < times[k+1] {
+			current = bytes[i]
+			highest = max(highest, current)
+			i++
+		}
+		values[k] = float64(highest)
+	}
+	return times, values
+}

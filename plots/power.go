@@ -1,0 +1,141 @@
+package plots
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"slices"
+	"time"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Power draws the power of each consumer, stacked, over the run, and below it
+// the energy that they add up to. Where power changes more often than a picture
+// can show, each column shows its mean, which keeps the energy.
+func Power(path string, r *Run) error {
+	if err := r.check("power"); err != nil {
+		return err
+	}
+	if err := r.checkPower(); err != nil {
+		return err
+	}
+	face := newTypeface()
+	s := newStack(r.Power, r.Schedule.Makespan)
+	legend := []legendGroup{{caption: "joules", entries: s.legend(r.Power)}}
+	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
+	const upper, lower, between = 230, 170, 26
+	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
+	summary := fmt.Sprintf("%s in %s, %s on average", siUnit("J", s.total()).format(s.total()),
+		formatDuration(r.Schedule.Makespan), siUnit("W", s.meanWatts()).format(s.meanWatts()))
+	return render(path, pageWidth, height, func(c draw.Canvas) {
+		below := drawHeader(c, face, r.title()+": power and energy", summary)
+		f := &frame{c: below, face: face, x: linearAxis(float64(s.end), 0, timeUnit(s.end), "time", 12)}
+		f.box = vg.Rectangle{Min: vg.Point{X: 66, Y: below.Max.Y - upper}, Max: vg.Point{X: pageWidth - pageMargin - 6, Y: below.Max.Y}}
+		s.drawPower(f)
+		f.box.Max.Y = f.box.Min.Y - between
+		f.box.Min.Y = f.box.Max.Y - lower
+		s.drawEnergy(f)
+		drawLegend(c, face, legend, vg.Rectangle{Min: vg.Point{X: pageMargin, Y: pageMargin / 2},
+			Max: vg.Point{X: pageWidth - pageMargin, Y: pageMargin/2 + legendTall}})
+	})
+}
+
+// checkPower refuses traces that are not step functions of time.
+func (r *Run) checkPower() error {
+	if len(r.Power) == 0 || r.Schedule.Makespan <= 0 {
+		return fmt.Errorf("power: the run has no power over time: %w", ErrNoData)
+	}
+	for _, t := range r.Power {
+		if !slices.IsSortedFunc(t.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) }) {
+			return fmt.Errorf("power: the steps of %q are not in the order of time", t.Name)
+		}
+		for _, s := range t.Steps {
+			if !(s.Watts >= 0 && s.Watts < 1e12) {
+				return fmt.Errorf("power: %q draws %g W at %v", t.Name, s.Watts, s.At)
+			}
+		}
+	}
+	return nil
+}
+
+// stack is several step functions over common times, each on top of those before it.
+type stack struct {
+	times []time.Duration
+	end   time.Duration
+	watts [][]float64 // by trace and interval, summed from the first trace up
+	sums  [][]float64 // joules from 0 to each of the times, summed likewise
+}
+
+func newStack(traces []PowerTrace, end time.Duration) *stack {
+	s := &stack{end: end, times: mergedTimes(traces, end)}
+	n := len(s.times) - 1
+	watts, sums := make([]float64, n), make([]float64, n+1)
+	for _, t := range traces {
+		joules := joulesBetween(t.Steps, s.times)
+		running := 0.0
+		for k, j := range joules {
+			watts[k] += j / (s.times[k+1] - s.times[k]).Seconds()
+			running += j
+			sums[k+1] += running
+		}
+		s.watts, s.sums = append(s.watts, slices.Clone(watts)), append(s.sums, slices.Clone(sums))
+	}
+	return s
+}
+
+func (s *stack) total() float64     { return s.joules(len(s.sums) - 1) }
+func (s *stack) meanWatts() float64 { return s.total() / s.end.Seconds() }
+
+// joules is the energy of the first traces up to and with i.
+func (s *stack) joules(i int) float64 { return s.sums[i][len(s.times)-1] }
+
+// legend names the traces from the top of the stack down, with their energy.
+func (s *stack) legend(traces []PowerTrace) []legendEntry {
+	var entries []legendEntry
+	for i, t := range slices.Backward(traces) {
+		own := s.joules(i)
+		if i > 0 {
+			own -= s.joules(i - 1)
+		}
+		name := fmt.Sprintf("%s %s", t.Name, siUnit("J", own).format(own))
+		if s.total() > 0 {
+			name += fmt.Sprintf(" (%.1f %%)", 100*own/s.total())
+		}
+		entries = append(entries, legendEntry{name: name, colour: lighten(traceColour(i), 0.25)})
+	}
+	return entries
+}
+
+func (s *stack) drawPower(f *frame) {
+	top := s.watts[len(s.watts)-1]
+	peak := slices.Max(top)
+	f.y = linearAxis(peak, 0.08, siUnit("W", peak), "power", 6)
+	f.drawGrid()
+	lower := []vg.Point{f.box.Min, {X: f.box.Max.X, Y: f.box.Min.Y}}
+	for i, w := range s.watts {
+		upper := f.stairs(s.times, w)
+		f.fillBetween(upper, lower, lighten(traceColour(i), 0.25))
+		lower = upper
+	}
+	f.drawX(false)
+	f.drawY(44)
+}
+
+func (s *stack) drawEnergy(f *frame) {
+	f.y = linearAxis(s.total(), 0.08, siUnit("J", s.total()), "cumulative energy", 5)
+	f.drawGrid()
+	lower := []vg.Point{f.box.Min, {X: f.box.Max.X, Y: f.box.Min.Y}}
+	for i, sums := range s.sums {
+		upper := f.polyline(s.times, sums)
+		f.fillBetween(upper, lower, lighten(traceColour(i), 0.25))
+		lower = upper
+	}
+	f.c.StrokeLines(draw.LineStyle{Color: ink, Width: 1.2}, lower)
+	f.drawX(true)
+	f.drawY(44)
+}
+
+// traceColour repeats the palette where there are more traces than colours.
+func traceColour(i int) color.RGBA { return palette[i%len(palette)] }

@@ -1,0 +1,109 @@
+package plots
+
+import (
+	"image/color"
+	"time"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// maxStairs bounds the points of a step function that is drawn.
+const maxStairs = 2400
+
+// mergedTimes lists the moments at which any of several step functions changes,
+// ascending and once each, from 0 to end inclusive. Where they are more than a
+// picture can show, it is a grid of equal columns instead.
+func mergedTimes(traces []PowerTrace, end time.Duration) []time.Duration {
+	next := make([]int, len(traces))
+	times := []time.Duration{0}
+	for {
+		at := end
+		for i := range traces {
+			for next[i] < len(traces[i].Steps) && traces[i].Steps[next[i]].At <= times[len(times)-1] {
+				next[i]++
+			}
+			if next[i] < len(traces[i].Steps) {
+				at = min(at, traces[i].Steps[next[i]].At)
+			}
+		}
+		if at >= end {
+			break
+		}
+		times = append(times, at)
+		if len(times) > maxStairs {
+			return grid(end, maxStairs)
+		}
+	}
+	return append(times, end)
+}
+
+func grid(end time.Duration, columns int) []time.Duration {
+	times := make([]time.Duration, columns+1)
+	for k := range times {
+		times[k] = columnEdge(end, k, columns)
+	}
+	return times
+}
+
+// joulesBetween integrates a step function over each interval between
+// neighbouring times. Before its first step it is zero.
+func joulesBetween(steps []Step, times []time.Duration) []float64 {
+	joules := make([]float64, len(times)-1)
+	i, watts := 0, 0.0
+	for k := range joules {
+		at := times[k]
+		for at < times[k+1] {
+			for i < len(steps) && steps[i].At <= at {
+				watts = steps[i].Watts
+				i++
+			}
+			until := times[k+1]
+			if i < len(steps) {
+				until = min(until, steps[i].At)
+			}
+			joules[k] += watts * (until - at).Seconds()
+			at = until
+		}
+	}
+	return joules
+}
+
+// stairs is the outline of a step function: value v[k] from times[k] to times[k+1].
+func (f *frame) stairs(times []time.Duration, v []float64) []vg.Point {
+	var pts []vg.Point
+	for k := range v {
+		y := f.Y(v[k])
+		if k == 0 || y != pts[len(pts)-1].Y {
+			x := f.X(float64(times[k]))
+			if k > 0 {
+				pts = append(pts, vg.Point{X: x, Y: pts[len(pts)-1].Y})
+			}
+			pts = append(pts, vg.Point{X: x, Y: y})
+		}
+	}
+	return append(pts, vg.Point{X: f.X(float64(times[len(v)])), Y: pts[len(pts)-1].Y})
+}
+
+// polyline is the outline of a function given at each of the times.
+func (f *frame) polyline(times []time.Duration, v []float64) []vg.Point {
+	pts := make([]vg.Point, len(v))
+	for k := range v {
+		pts[k] = vg.Point{X: f.X(float64(times[k])), Y: f.Y(v[k])}
+	}
+	return pts
+}
+
+// fillBetween paints the area between two outlines.
+func (f *frame) fillBetween(upper, lower []vg.Point, fill color.RGBA) {
+	var path vg.Path
+	path.Move(upper[0])
+	for _, p := range upper[1:] {
+		path.Line(p)
+	}
+	for i := len(lower) - 1; i >= 0; i-- {
+		path.Line(lower[i])
+	}
+	path.Close()
+	f.c.SetColor(fill)
+	f.c.Fill(path)
+}

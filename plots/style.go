@@ -1,0 +1,169 @@
+package plots
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"strings"
+	"time"
+
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// The neutral colours. No colour has an alpha channel: PDF viewers and SVG
+// renderers blend differently.
+var (
+	white      = color.RGBA{255, 255, 255, 255}
+	ink        = color.RGBA{34, 34, 34, 255}    // text, axes
+	faintInk   = color.RGBA{102, 102, 102, 255} // second-rank text
+	gridLine   = color.RGBA{225, 225, 225, 255}
+	pathBlack  = color.RGBA{0, 0, 0, 255}
+	otherGrey  = color.RGBA{153, 153, 153, 255}
+	moveGrey   = color.RGBA{85, 85, 85, 255} // transfers
+	plannedRed = color.RGBA{190, 60, 0, 255} // the planned peak
+)
+
+// The tints behind idle workers, by schedule.IdleCause. They are far lighter than any task.
+var idleTints = [...]color.RGBA{
+	{236, 236, 236, 255}, // dependence: grey
+	{250, 205, 190, 255}, // transfer: light vermilion
+	{255, 236, 150, 255}, // dispatch: light yellow
+	{250, 250, 250, 255}, // no work left: almost the paper
+}
+
+// palette is the seven colours of Okabe and Ito (Color Universal Design, 2008)
+// without black, then five darker and lighter relatives of them.
+var palette = [...]color.RGBA{
+	{0, 114, 178, 255},   // blue
+	{230, 159, 0, 255},   // orange
+	{0, 158, 115, 255},   // bluish green
+	{204, 121, 167, 255}, // reddish purple
+	{86, 180, 233, 255},  // sky blue
+	{213, 94, 0, 255},    // vermilion
+	{240, 228, 66, 255},  // yellow
+	{68, 51, 136, 255},   // indigo
+	{136, 34, 85, 255},   // wine
+	{160, 205, 160, 255}, // pale green
+	{128, 90, 40, 255},   // brown
+	{175, 175, 230, 255}, // pale indigo
+}
+
+// onColour is the ink that reads best on a fill.
+func onColour(c color.RGBA) color.RGBA {
+	luminance := 0.299*float64(c.R) + 0.587*float64(c.G) + 0.114*float64(c.B)
+	if luminance > 140 {
+		return ink
+	}
+	return white
+}
+
+// lighten mixes a colour with white.
+func lighten(c color.RGBA, share float64) color.RGBA {
+	mix := func(v uint8) uint8 { return uint8(math.Round(float64(v) + (255-float64(v))*share)) }
+	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 255}
+}
+
+// typeface measures and draws all text of a page. PDF output keeps its fonts in
+// a map, so one face per page also keeps its bytes in one order.
+type typeface struct{ handler text.Handler }
+
+func newTypeface() typeface {
+	return typeface{text.Plain{Fonts: font.NewCache(liberation.Collection())}}
+}
+
+func (f typeface) style(points float64, c color.Color, x text.XAlignment, y text.YAlignment) draw.TextStyle {
+	return draw.TextStyle{Color: c, Handler: f.handler, XAlign: x, YAlign: y,
+		Font: font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(points))}
+}
+
+// fillRect paints a rectangle.
+func fillRect(c draw.Canvas, r vg.Rectangle, fill color.Color) {
+	c.SetColor(fill)
+	c.Fill(r.Path())
+}
+
+// line strokes a straight line.
+func line(c draw.Canvas, col color.Color, width float64, from, to vg.Point, dashes ...vg.Length) {
+	c.StrokeLines(draw.LineStyle{Color: col, Width: vg.Points(width), Dashes: dashes}, []vg.Point{from, to})
+}
+
+// unit is a decimal multiple of a base unit.
+type unit struct {
+	name string
+	size float64 // in base units
+}
+
+// timeUnit is the unit in which a span of time reads best, in nanoseconds.
+func timeUnit(d time.Duration) unit {
+	switch {
+	case d >= time.Second:
+		return unit{"s", 1e9}
+	case d >= time.Millisecond:
+		return unit{"ms", 1e6}
+	case d >= time.Microsecond:
+		return unit{"us", 1e3}
+	}
+	return unit{"ns", 1}
+}
+
+func byteUnit(bytes float64) unit {
+	switch {
+	case bytes >= 1e9:
+		return unit{"GB", 1e9}
+	case bytes >= 1e6:
+		return unit{"MB", 1e6}
+	case bytes >= 1e3:
+		return unit{"kB", 1e3}
+	}
+	return unit{"B", 1}
+}
+
+// siUnit is the multiple of a watt or joule in which a value reads best.
+func siUnit(name string, v float64) unit {
+	switch {
+	case v >= 1e3:
+		return unit{"k" + name, 1e3}
+	case v >= 1 || v == 0:
+		return unit{name, 1}
+	case v >= 1e-3:
+		return unit{"m" + name, 1e-3}
+	}
+	return unit{"u" + name, 1e-6}
+}
+
+// format writes a quantity with three significant digits and its unit.
+func (u unit) format(v float64) string {
+	return significant(v/u.size) + " " + u.name
+}
+
+func formatDuration(d time.Duration) string { return timeUnit(d).format(float64(d)) }
+func formatBytes(b int64) string            { return byteUnit(float64(b)).format(float64(b)) }
+
+// significant writes three significant digits without an exponent.
+func significant(v float64) string {
+	digits := 2
+	if a := math.Abs(v); a >= 1 {
+		digits = max(0, 2-int(math.Floor(math.Log10(a))))
+	}
+	s := fmt.Sprintf("%.*f", digits, v)
+	if strings.Contains(s, ".") {
+		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")
+	}
+	return s
+}
+
+// plural counts things, with thousands set apart.
+func plural(n int, what string) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	if n != 1 {
+		what += "s"
+	}
+	return digits + " " + what
+}
