@@ -32,6 +32,8 @@ var conv2d = Kernel{
 	},
 	Variants: []Variant{
 		{Name: "ref", Doc: "the sum as written", Run32: conv2dRef[float32], Run64: conv2dRef[float64]},
+		{Name: "go", Doc: "filters times a panel of gathered inputs per block of pixels", Run32: conv2dGo[float32], Run64: conv2dGo[float64],
+			WorkspaceBytes: conv2dGoWorkspace},
 	},
 }
 
@@ -49,6 +51,8 @@ var conv2dDx = Kernel{
 	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
 	Variants: []Variant{
 		{Name: "ref", Doc: "the sum as written", Run32: conv2dDxRef[float32], Run64: conv2dDxRef[float64]},
+		{Name: "go", Doc: "as conv2d, one convolution of dy per phase of the stride", Run32: conv2dDxGo[float32], Run64: conv2dDxGo[float64],
+			WorkspaceBytes: conv2dDxGoWorkspace},
 	},
 }
 
@@ -73,6 +77,8 @@ var conv2dDw = Kernel{
 	},
 	Variants: []Variant{
 		{Name: "ref", Doc: "the sum as written", Run32: conv2dDwRef[float32], Run64: conv2dDwRef[float64]},
+		{Name: "go", Doc: "dy times a panel of gathered inputs per block of pixels", Run32: conv2dDwGo[float32], Run64: conv2dDwGo[float64],
+			WorkspaceBytes: conv2dDwGoWorkspace},
 	},
 }
 

@@ -24,6 +24,7 @@ var dense = Kernel{
 	},
 	Variants: []Variant{
 		{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
+		{Name: "go", Doc: "four dot products at a time, in blocks of the inputs", Run32: denseGo[float32], Run64: denseGo[float64]},
 	},
 }
 
@@ -37,6 +38,7 @@ var denseDx = Kernel{
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 2), s.Bytes() },
 	Variants: []Variant{
 		{Name: "ref", Doc: "the sum as written", Run32: denseDxRef[float32], Run64: denseDxRef[float64]},
+		{Name: "go", Doc: "rank-4 updates of two rows, added in place", Run32: denseDxGo[float32], Run64: denseDxGo[float64]},
 	},
 }
 
@@ -57,6 +59,7 @@ var denseDw = Kernel{
 	},
 	Variants: []Variant{
 		{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
+		{Name: "go", Doc: "rank-4 updates of two rows, added in place", Run32: denseDwGo[float32], Run64: denseDwGo[float64]},
 	},
 }
 

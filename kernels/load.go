@@ -16,6 +16,7 @@ var load = Kernel{
 	Work: func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
 	Variants: []Variant{
 		{Name: "ref", Doc: "one division per element", Run32: loadRef[float32], Run64: loadRef[float64]},
+		{Name: "go", Doc: "a table of the 256 quotients", Run32: loadGo[float32], Run64: loadGo[float64]},
 	},
 }
 

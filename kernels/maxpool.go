@@ -18,6 +18,7 @@ var maxpool = Kernel{
 	Work: poolWork(0),
 	Variants: []Variant{
 		{Name: "ref", Doc: "a scan of each window", Run32: maxpoolRef[float32], Run64: maxpoolRef[float64]},
+		{Name: "go", Doc: "2×2 windows without branches", Run32: maxpoolGo[float32], Run64: maxpoolGo[float64]},
 	},
 }
 
@@ -35,6 +36,7 @@ var maxpoolDx = Kernel{
 	Work: perElement(1, 1),
 	Variants: []Variant{
 		{Name: "ref", Doc: "zero, then add in the order of dy", Run32: maxpoolDxRef[float32], Run64: maxpoolDxRef[float64]},
+		{Name: "go", Doc: "2×2 windows without division", Run32: maxpoolDxGo[float32], Run64: maxpoolDxGo[float64]},
 	},
 }
 

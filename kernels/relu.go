@@ -13,6 +13,7 @@ var relu = Kernel{
 	Work: perElement(1, 0),
 	Variants: []Variant{
 		{Name: "ref", Doc: "one comparison per element", Run32: reluRef[float32], Run64: reluRef[float64]},
+		{Name: "go", Doc: "no branches", Run32: reluGo32, Run64: reluGo64},
 	},
 }
 
@@ -26,6 +27,7 @@ var reluDx = Kernel{
 	Work: perElement(1, 0),
 	Variants: []Variant{
 		{Name: "ref", Doc: "one comparison per element", Run32: reluDxRef[float32], Run64: reluDxRef[float64]},
+		{Name: "go", Doc: "no branches: the bits of dy and the mask", Run32: reluDxGo32, Run64: reluDxGo64},
 	},
 }
 

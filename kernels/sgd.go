@@ -47,6 +47,7 @@ var sgd = Kernel{
 	},
 	Variants: []Variant{
 		{Name: "ref", Doc: "element by element", Run32: sgdRef[float32], Run64: sgdRef[float64]},
+		{Name: "go", Doc: "a loop of its own for plain momentum", Run32: sgdGo[float32], Run64: sgdGo[float64]},
 	},
 }
 

@@ -1,0 +1,83 @@
+package kernels
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"dahl/dag"
+)
+
+var benchCases = []struct {
+	op     string
+	shapes [][]int
+	params dag.Params
+}{
+	{"dense", [][]int{{64, 128}, {64, 512}, {128, 512}, {128}}, nil},
+	{"dense.dx", [][]int{{64, 512}, {64, 128}, {128, 512}}, nil},
+	{"dense.dw", [][]int{{128, 512}, {64, 128}, {64, 512}, {128}}, nil},
+	{"dense", [][]int{{8, 128}, {8, 512}, {128, 512}, {128}}, nil},
+	{"dense.dx", [][]int{{8, 512}, {8, 128}, {128, 512}}, nil},
+	{"dense.dw", [][]int{{128, 512}, {8, 128}, {8, 512}, {128}}, nil},
+	{"dense", [][]int{{1, 128}, {1, 512}, {128, 512}, {128}}, nil},
+	{"conv2d", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {32, 32, 3, 3}, {32}}, window3(1)},
+	{"conv2d.dx", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {32, 32, 3, 3}}, window3(1)},
+	{"conv2d.dw", [][]int{{32, 32, 3, 3}, {8, 32, 8, 8}, {8, 32, 8, 8}, {32}}, window3(1)},
+	{"conv2d", [][]int{{8, 4, 26, 26}, {8, 1, 28, 28}, {4, 1, 3, 3}, {4}}, window3(0)},
+	{"conv2d.dw", [][]int{{4, 1, 3, 3}, {8, 4, 26, 26}, {8, 1, 28, 28}, {4}}, window3(0)},
+	{"relu", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {8, 32, 8, 8}}, nil},
+	{"relu.dx", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {8, 32, 8, 8}}, nil},
+	{"maxpool", [][]int{{8, 32, 4, 4}, {8, 32, 4, 4}, {8, 32, 8, 8}}, pool(2, 2)},
+	{"maxpool.dx", [][]int{{8, 32, 8, 8}, {8, 32, 4, 4}, {8, 32, 4, 4}}, pool(2, 2)},
+	{"softmax_xent", [][]int{{64, 10}, {64}, {64}, {64, 10}, {64}}, dag.Params{{Name: "batch", Value: 64}}},
+	{"add", [][]int{{128, 512}, {128, 512}}, nil},
+	{"sgd", [][]int{{128, 512}, {128, 512}, {2}, {128, 512}}, sgdParams(0.9, 0, 0)},
+	{"load", [][]int{{64, 1, 28, 28}, {1000, 1, 28, 28}, {64}}, dag.Params{{Name: "divisor", Value: 255}}},
+}
+
+func window3(pad float64) dag.Params {
+	return dag.Params{{Name: "pad", Value: pad}, {Name: "stride", Value: 1}}
+}
+
+func pool(size, stride float64) dag.Params {
+	return dag.Params{{Name: "size", Value: size}, {Name: "stride", Value: stride}}
+}
+
+func sgdParams(momentum, nesterov, decay float64) dag.Params {
+	return dag.Params{{Name: "momentum", Value: momentum}, {Name: "nesterov", Value: nesterov}, {Name: "weight_decay", Value: decay}}
+}
+
+// BenchmarkKernels reports GFLOP/s of every variant over shapes of digits-cnn and
+// dahl-cnn.
+func BenchmarkKernels(b *testing.B) {
+	for _, c := range benchCases {
+		k, _ := Lookup(c.op)
+		for i := range k.Variants {
+			v := &k.Variants[i]
+			for _, t := range []dag.DType{dag.Float32, dag.Float64} {
+				s := newSample(k, t, c.shapes, firstModes(k), c.params, 0)
+				s.fill(rand.New(rand.NewPCG(1, 2)))
+				if err := Validate(&s.spec); err != nil {
+					b.Fatal(err)
+				}
+				flops, _ := k.Work(&s.spec)
+				call, run := s.call(v), v.Run(t)
+				b.Run(fmt.Sprintf("%s/%v/%s/%v", c.op, c.shapes[0], v.Name, t), func(b *testing.B) {
+					for b.Loop() {
+						run(call)
+					}
+					b.ReportMetric(flops*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+				})
+			}
+		}
+	}
+}
+
+// firstModes is the first mode of each operand.
+func firstModes(k *Kernel) []dag.Mode {
+	var modes []dag.Mode
+	for _, o := range k.Operands {
+		modes = append(modes, o.Modes[0])
+	}
+	return modes
+}
