@@ -29,7 +29,8 @@ type Estimate struct {
 // shape if it was measured (with the number of busy units nearest to the device's
 // count); else a fit through the measured shapes; else a roofline. Without a
 // variant it takes the fastest one measured at the shape, else the fastest fit,
-// else a roofline with no variant named. ok is false where nothing is known.
+// else a roofline with no variant named. ok is false where nothing is known, and
+// for a variant of which there is no model at all.
 func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 	models := p.modelsFor(&q)
 	for _, find := range []func(*Query, []*Model) (Estimate, bool){measured, fitted} {
@@ -46,6 +47,9 @@ func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 		if ok {
 			return e, true
 		}
+	}
+	if q.Variant != "" && len(models) == 0 {
+		return Estimate{}, false
 	}
 	return p.roofline(&q)
 }

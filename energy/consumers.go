@@ -1,0 +1,217 @@
+package energy
+
+import (
+	"fmt"
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// PowerSample is a power from At until the next sample or the end of the run.
+type PowerSample struct {
+	At    time.Duration `json:"at_ns"`
+	Watts float64       `json:"watts"`
+}
+
+// PowerTrace is the power of one consumer: a device, a link or the host.
+type PowerTrace struct {
+	Name    string        `json:"name"`
+	Samples []PowerSample `json:"samples"`
+}
+
+func (t *PowerTrace) add(at time.Duration, watts float64) {
+	if n := len(t.Samples); n == 0 || t.Samples[n-1].Watts != watts {
+		t.Samples = append(t.Samples, PowerSample{at, watts})
+	}
+}
+
+// account is the energy of one schedule, before it is grouped.
+type account struct {
+	s *schedule.Schedule
+	p *schedule.Problem
+
+	traces     []PowerTrace // host, devices, links
+	spanJ      []float64    // by span: what running it drew
+	spanCallJ  []float64    // by span: joules given for the call; 0: none
+	transferJ  []float64    // by transfer
+	deviceIdle []float64    // by device: what waiting units drew
+	linkIdle   []float64
+	linkBusy   []float64
+	hostJ      float64
+}
+
+// newAccount checks what it needs of the schedule and integrates all consumers.
+func newAccount(s *schedule.Schedule, p *schedule.Problem) (*account, error) {
+	if err := checkTimes(s, p); err != nil {
+		return nil, err
+	}
+	pl := p.Platform
+	a := &account{s: s, p: p,
+		spanJ: make([]float64, len(s.Spans)), spanCallJ: make([]float64, len(s.Spans)),
+		transferJ:  make([]float64, len(s.Transfers)),
+		deviceIdle: make([]float64, len(pl.Devices)),
+		linkIdle:   make([]float64, len(pl.Links)), linkBusy: make([]float64, len(pl.Links)),
+	}
+	a.hostJ = float64(pl.HostPower.Value * s.Makespan.Seconds())
+	host := PowerTrace{Name: "host"}
+	if s.Makespan > 0 {
+		host.add(0, pl.HostPower.Value)
+	}
+	a.traces = append(a.traces, host)
+	if err := a.findCallJoules(); err != nil {
+		return nil, err
+	}
+	a.integrateDevices()
+	return a, a.integrateLinks()
+}
+
+func checkTimes(s *schedule.Schedule, p *schedule.Problem) error {
+	bad := func(start, end time.Duration) bool { return start < 0 || end < start || end > s.Makespan }
+	for i := range s.Spans {
+		v := &s.Spans[i]
+		if v.Task < 0 || int(v.Task) >= len(p.Graph.Tasks) || v.Worker < 0 || int(v.Worker) >= len(p.Platform.Workers) {
+			return fmt.Errorf("energy of a schedule: span %d is of no task or worker of this graph and platform", i)
+		}
+		if bad(v.Start, v.End) {
+			return fmt.Errorf("energy of a schedule: task %q runs from %v to %v in a run of %v", p.Graph.Tasks[v.Task].Name, v.Start, v.End, s.Makespan)
+		}
+	}
+	for i := range s.Transfers {
+		v := &s.Transfers[i]
+		n := platform.MemoryID(len(p.Platform.Memories))
+		if v.From < 0 || v.From >= n || v.To < 0 || v.To >= n || v.For < 0 || int(v.For) >= len(p.Graph.Tasks) {
+			return fmt.Errorf("energy of a schedule: transfer %d is of no memory or task of this graph and platform", i)
+		}
+		if bad(v.Start, v.End) {
+			return fmt.Errorf("energy of a schedule: a transfer for task %q runs from %v to %v in a run of %v", p.Graph.Tasks[v.For].Name, v.Start, v.End, s.Makespan)
+		}
+	}
+	return nil
+}
+
+// findCallJoules looks up the joules that models or the graph give for each call.
+func (a *account) findCallJoules() error {
+	if a.p.Costs == nil {
+		return nil
+	}
+	for i := range a.s.Spans {
+		v := &a.s.Spans[i]
+		cost, ok := a.p.Costs.Of(v.Task, a.p.Platform.Workers[v.Worker].Device)
+		if !ok || cost.Joules == 0 {
+			continue
+		}
+		if v.End == v.Start {
+			return fmt.Errorf("energy of a schedule: task %q takes %g J in no time; give it a duration", a.p.Graph.Tasks[v.Task].Name, cost.Joules)
+		}
+		a.spanCallJ[i] = cost.Joules
+	}
+	return nil
+}
+
+func (a *account) integrateDevices() {
+	pl := a.p.Platform
+	spans := make([][]int32, len(pl.Devices))
+	for i := range a.s.Spans {
+		d := pl.Workers[a.s.Spans[i].Worker].Device
+		spans[d] = append(spans[d], int32(i))
+	}
+	for d := range pl.Devices {
+		a.integrateDevice(platform.DeviceID(d), spans[d])
+	}
+}
+
+// integrateDevice adds up one device over its spans.
+func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
+	d := &a.p.Platform.Devices[id]
+	in := make([]interval, len(spans))
+	for k, i := range spans {
+		in[k] = interval{a.s.Spans[i].Start, a.s.Spans[i].End}
+	}
+	unit := func(k int32) int { return a.p.Platform.Workers[a.s.Spans[spans[k]].Worker].Index }
+	trace := PowerTrace{Name: d.Name}
+	running := make([]int, d.Count)  // calls on each unit
+	modelled := make([]int, d.Count) // those of them without joules of their own
+	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
+		clear(running)
+		clear(modelled)
+		busy, modelledBusy := 0, 0
+		callWatts := 0.0
+		for _, k := range active {
+			u := unit(k)
+			if running[u]++; running[u] == 1 {
+				busy++
+			}
+			if joules := a.spanCallJ[spans[k]]; joules != 0 {
+				callWatts += joules / (in[k].end - in[k].start).Seconds()
+			} else if modelled[u]++; modelled[u] == 1 {
+				modelledBusy++
+			}
+		}
+		secs := (to - from).Seconds()
+		total := a.p.Platform.BusyTotal(id, modelledBusy)
+		a.deviceIdle[id] += float64(float64(float64(d.Count-busy)*d.IdleWatts) * secs)
+		aboveIdle := 0.0 // of one unit
+		if modelledBusy > 0 {
+			aboveIdle = (total - a.p.Platform.BusyTotal(id, 0)) / float64(modelledBusy)
+		}
+		for _, k := range active {
+			u := unit(k)
+			watts := d.IdleWatts / float64(running[u])
+			if joules := a.spanCallJ[spans[k]]; joules != 0 {
+				watts += joules / (in[k].end - in[k].start).Seconds()
+			} else {
+				watts += aboveIdle / float64(modelled[u])
+			}
+			a.spanJ[spans[k]] += float64(watts * secs)
+		}
+		trace.add(from, total+callWatts)
+	})
+	a.traces = append(a.traces, trace)
+}
+
+func (a *account) integrateLinks() error {
+	pl := a.p.Platform
+	carried := make([][]int32, len(pl.Links)) // transfers by link
+	for i := range a.s.Transfers {
+		v := &a.s.Transfers[i]
+		links, ok := pl.Route(v.From, v.To)
+		if !ok {
+			return fmt.Errorf("energy of a schedule: a transfer from %q to %q, and platform %q has no route",
+				pl.Memories[v.From].Name, pl.Memories[v.To].Name, pl.Name)
+		}
+		for _, l := range links {
+			if on := carried[l]; len(on) == 0 || on[len(on)-1] != int32(i) { // once, also where a route uses a link twice
+				carried[l] = append(on, int32(i))
+			}
+		}
+	}
+	for l := range pl.Links {
+		a.integrateLink(platform.LinkID(l), carried[l])
+	}
+	return nil
+}
+
+func (a *account) integrateLink(id platform.LinkID, transfers []int32) {
+	l := &a.p.Platform.Links[id]
+	in := make([]interval, len(transfers))
+	for k, i := range transfers {
+		in[k] = interval{a.s.Transfers[i].Start, a.s.Transfers[i].End}
+	}
+	trace := PowerTrace{Name: l.Name}
+	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
+		secs := (to - from).Seconds()
+		if len(active) == 0 {
+			a.linkIdle[id] += float64(l.IdleWatts * secs)
+			trace.add(from, l.IdleWatts)
+			return
+		}
+		joules := float64(l.BusyWatts * secs)
+		a.linkBusy[id] += joules
+		for _, k := range active {
+			a.transferJ[transfers[k]] += joules / float64(len(active))
+		}
+		trace.add(from, l.BusyWatts)
+	})
+	a.traces = append(a.traces, trace)
+}

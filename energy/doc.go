@@ -1,0 +1,31 @@
+// Package energy says how many joules a schedule costs, and where they go.
+//
+// Read first: [FromSchedule], which integrates the platform's powers over a
+// schedule of either world, and [Power], the same powers over time. [Meter] is a
+// source of measured joules; [OpenRAPL] reads the processor's own.
+//
+// # Model
+//
+// At every moment a device draws platform.BusyTotal of the number of its units
+// that run something; a call whose joules are known draws its unit's idle power
+// and those joules spread over its duration instead. A link draws its busy power
+// while anything moves on it and its idle power otherwise. The host's baseline is
+// drawn all the time. Each joule has one cause: a unit or link that waits (idle),
+// a unit that runs (busy, its own idle power included), a link that carries
+// (transfer), the baseline (host).
+//
+// Tasks that run at the same time share the power of their device: each busy unit
+// has its own idle power and an equal part of what the device draws above idle,
+// and the tasks on one unit have equal parts of that. Transfers share a link
+// likewise.
+//
+// # Invariants
+//
+//   - TotalJoules is the sum of the causes, of devices, links and host, and the
+//     integral of Power
+//   - a modelled joule is never shown as measured
+//
+// # Units
+//
+// Joules, watts; times are time.Duration from the start of the run.
+package energy

@@ -1,0 +1,242 @@
+package energy
+
+import (
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Basis says what a number of joules rests on.
+type Basis string
+
+// The bases. Unavailable is a number that lacks the power of something it should contain.
+const (
+	Modelled    Basis = "modelled"
+	Measured    Basis = "measured"
+	Unavailable Basis = "unavailable"
+)
+
+// Report is the energy of one run.
+type Report struct {
+	TotalJoules     float64 `json:"total_joules"`
+	Basis           Basis   `json:"basis"`
+	MakespanSeconds float64 `json:"makespan_s"`
+	MeanWatts       float64 `json:"mean_watts"`
+
+	Causes   Causes  `json:"causes"`
+	ByDevice []Entry `json:"by_device"` // in the order of the platform
+	ByLink   []Entry `json:"by_link"`
+	ByPhase  []Entry `json:"by_phase"` // in the order of the graph; what ran and moved, not what waited
+	ByLayer  []Entry `json:"by_layer"`
+
+	Sources []PowerSource `json:"sources"` // where each power comes from
+	Missing []string      `json:"missing"` // devices, links and host whose power is not known
+
+	// Readings are joules that a meter counted over the run; AddReading adds one.
+	Readings []Reading `json:"readings"`
+
+	Images         int64   `json:"images,omitempty"`
+	JoulesPerImage float64 `json:"joules_per_image,omitempty"`
+}
+
+// Causes splits the total.
+type Causes struct {
+	Idle     float64 `json:"idle_joules"`     // units and links while they wait
+	Busy     float64 `json:"busy_joules"`     // units while they run
+	Transfer float64 `json:"transfer_joules"` // links while they carry
+	Host     float64 `json:"host_joules"`     // the baseline
+}
+
+// Entry is the energy of one device, link, phase or layer.
+type Entry struct {
+	Name           string  `json:"name"`
+	Joules         float64 `json:"joules"`
+	IdleJoules     float64 `json:"idle_joules,omitempty"`
+	BusyJoules     float64 `json:"busy_joules,omitempty"`
+	TransferJoules float64 `json:"transfer_joules,omitempty"`
+	Basis          Basis   `json:"basis"`
+}
+
+// PowerSource says where the watts of a device, link or the host come from, or
+// (Calls) the joules of its calls.
+type PowerSource struct {
+	Name   string `json:"name"`
+	Calls  bool   `json:"calls,omitempty"`
+	Source string `json:"source"` // measured, datasheet, guess; of calls also graph, fit
+}
+
+// Reading is what a meter counted.
+type Reading struct {
+	Meter   string  `json:"meter"`
+	Joules  float64 `json:"joules"`
+	Seconds float64 `json:"seconds"`
+}
+
+// FromSchedule integrates the platform's powers over a schedule. It fails when the
+// schedule does not fit the problem: a task or worker that does not exist, a time
+// outside the run, a transfer without a route.
+func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error) {
+	a, err := newAccount(s, prob)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Basis: Modelled, MakespanSeconds: s.Makespan.Seconds(), Missing: []string{}, Readings: []Reading{}}
+	r.addSources(a)
+	r.addConsumers(a)
+	r.addLabels(a)
+	r.Causes.Host = a.hostJ
+	r.TotalJoules = r.Causes.Idle + r.Causes.Busy + r.Causes.Transfer + r.Causes.Host
+	if s.Makespan > 0 {
+		r.MeanWatts = r.TotalJoules / r.MakespanSeconds
+	}
+	return r, nil
+}
+
+// addSources lists where the powers come from and what has none. A run whose
+// devices do not all have one has no total.
+func (r *Report) addSources(a *account) {
+	pl := a.p.Platform
+	add := func(name string, s platform.Source) bool {
+		if s == "" {
+			r.Missing = append(r.Missing, name)
+			return false
+		}
+		r.Sources = append(r.Sources, PowerSource{Name: name, Source: string(s)})
+		return true
+	}
+	add("host", pl.HostPower.Source)
+	for i := range pl.Devices {
+		if !add(pl.Devices[i].Name, pl.Devices[i].PowerSource) {
+			r.Basis = Unavailable
+		}
+	}
+	for i := range pl.Links {
+		add(pl.Links[i].Name, pl.Links[i].PowerSource)
+	}
+	seen := map[PowerSource]bool{}
+	for i := range a.s.Spans {
+		if a.spanCallJ[i] == 0 {
+			continue
+		}
+		d := a.device(i)
+		cost, _ := a.p.Costs.Of(a.s.Spans[i].Task, d)
+		s := PowerSource{Name: pl.Devices[d].Name, Calls: true, Source: string(cost.Source)}
+		if !seen[s] {
+			seen[s] = true
+			r.Sources = append(r.Sources, s)
+		}
+	}
+}
+
+func (a *account) device(span int) platform.DeviceID {
+	return a.p.Platform.Workers[a.s.Spans[span].Worker].Device
+}
+
+func basisOf(known bool) Basis {
+	if known {
+		return Modelled
+	}
+	return Unavailable
+}
+
+// addConsumers sums by device and link, and so by cause.
+func (r *Report) addConsumers(a *account) {
+	pl := a.p.Platform
+	r.ByDevice, r.ByLink = make([]Entry, len(pl.Devices)), make([]Entry, len(pl.Links))
+	for i := range pl.Devices {
+		r.ByDevice[i] = Entry{Name: pl.Devices[i].Name, IdleJoules: a.deviceIdle[i], Basis: basisOf(pl.Devices[i].PowerSource != "")}
+	}
+	for i, joules := range a.spanJ {
+		r.ByDevice[a.device(i)].BusyJoules += joules
+	}
+	for i := range pl.Links {
+		r.ByLink[i] = Entry{Name: pl.Links[i].Name, IdleJoules: a.linkIdle[i], TransferJoules: a.linkBusy[i], Basis: basisOf(pl.Links[i].PowerSource != "")}
+	}
+	for _, list := range [][]Entry{r.ByDevice, r.ByLink} {
+		for i := range list {
+			e := &list[i]
+			e.Joules = e.IdleJoules + e.BusyJoules + e.TransferJoules
+			r.Causes.Idle += e.IdleJoules
+			r.Causes.Busy += e.BusyJoules
+			r.Causes.Transfer += e.TransferJoules
+		}
+	}
+}
+
+// groups sums entries by name in the order in which the names come up.
+type groups struct {
+	at   map[string]int
+	list []Entry
+}
+
+func (g *groups) entry(name string) *Entry {
+	if name == "" {
+		name = "(none)"
+	}
+	i, ok := g.at[name]
+	if !ok {
+		i = len(g.list)
+		g.at[name] = i
+		g.list = append(g.list, Entry{Name: name, Basis: Modelled})
+	}
+	return &g.list[i]
+}
+
+// addLabels sums by phase and layer what the tasks and the transfers for them drew.
+func (r *Report) addLabels(a *account) {
+	tasks := a.p.Graph.Tasks
+	phases, layers := groups{at: map[string]int{}}, groups{at: map[string]int{}}
+	for i := range tasks {
+		phases.entry(tasks[i].Labels.Phase)
+		layers.entry(tasks[i].Labels.Layer)
+	}
+	for i, joules := range a.spanJ {
+		labels := tasks[a.s.Spans[i].Task].Labels
+		known := a.spanCallJ[i] != 0 || a.p.Platform.Devices[a.device(i)].PowerSource != ""
+		for _, e := range []*Entry{phases.entry(labels.Phase), layers.entry(labels.Layer)} {
+			e.BusyJoules += joules
+			if !known {
+				e.Basis = Unavailable
+			}
+		}
+	}
+	for i, joules := range a.transferJ {
+		labels := tasks[a.s.Transfers[i].For].Labels
+		phases.entry(labels.Phase).TransferJoules += joules
+		layers.entry(labels.Layer).TransferJoules += joules
+	}
+	r.ByPhase, r.ByLayer = phases.list, layers.list
+	for _, list := range [][]Entry{r.ByPhase, r.ByLayer} {
+		for i := range list {
+			list[i].Joules = list[i].BusyJoules + list[i].TransferJoules
+		}
+	}
+}
+
+// AddReading adds what a meter counted over the run.
+func (r *Report) AddReading(meter string, joules float64, over time.Duration) {
+	r.Readings = append(r.Readings, Reading{Meter: meter, Joules: joules, Seconds: over.Seconds()})
+}
+
+// Best is the number to show first and what it rests on: the sum of the meters
+// where there are any (they may cover less than the model does, such as the
+// processors alone), else the total of the model.
+func (r *Report) Best() (joules float64, basis Basis) {
+	if len(r.Readings) == 0 {
+		return r.TotalJoules, r.Basis
+	}
+	for _, m := range r.Readings {
+		joules += m.Joules
+	}
+	return joules, Measured
+}
+
+// CountImages says how many images the run processed, and so the joules for each,
+// by Best.
+func (r *Report) CountImages(n int64) {
+	r.Images, r.JoulesPerImage = n, 0
+	if joules, basis := r.Best(); n > 0 && basis != Unavailable {
+		r.JoulesPerImage = joules / float64(n)
+	}
+}

@@ -1,0 +1,42 @@
+package energy
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// interval is when something is in use; it holds from start until just before end.
+type interval struct{ start, end time.Duration }
+
+// sweep cuts [0, end) where an interval starts or ends and visits the pieces in
+// order with the intervals that cover each (indices in order of start; valid
+// during the call). Empty intervals cover nothing.
+func sweep(in []interval, end time.Duration, visit func(from, to time.Duration, active []int32)) {
+	order := make([]int32, 0, len(in))
+	for i, v := range in {
+		if v.end > v.start {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(in[a].start, in[b].start), cmp.Compare(a, b))
+	})
+	var active []int32
+	for now := time.Duration(0); now < end; {
+		active = slices.DeleteFunc(active, func(i int32) bool { return in[i].end <= now })
+		for len(order) > 0 && in[order[0]].start <= now {
+			active = append(active, order[0])
+			order = order[1:]
+		}
+		next := end
+		if len(order) > 0 {
+			next = min(next, in[order[0]].start)
+		}
+		for _, i := range active {
+			next = min(next, in[i].end)
+		}
+		visit(now, next, active)
+		now = next
+	}
+}
