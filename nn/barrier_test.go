@@ -1,0 +1,220 @@
+package nn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// barrierCase is conv → ReLU → pool → flatten → dense with another split in every
+// layer, none of which divides its extent.
+func barrierCase(t testing.TB, train bool) (*Model, *dag.Graph) {
+	t.Helper()
+	m := mustNew(t, "barrier", []int{2, 11, 13}, Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Flatten{}, Dense{Outputs: 7})
+	l := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
+		"input": {SampleTile: 5},
+		"conv1": {SampleTile: 3, OutputTile: 2, GradTile: 2, GradSampleTile: 4, Accumulators: 2},
+		"relu1": {SampleTile: 2, OutputTile: 3},
+		"pool1": {SampleTile: 4, OutputTile: 2},
+		"fc1":   {SampleTile: 3, OutputTile: 4, GradTile: 3},
+		"loss":  {SampleTile: 5},
+	}}
+	return m, mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: train, Samples: 19, Lowering: l})
+}
+
+// tilesOf are the tiles of a step of a layer, by task, read from the names.
+func tilesOf(g *dag.Graph, step string) map[string]tile {
+	tiles := map[string]tile{}
+	for i := range g.Tasks {
+		var t tile
+		name := g.Tasks[i].Name
+		if rest, ok := strings.CutPrefix(name, step+"["); ok {
+			if n, _ := fmt.Sscanf(rest, "%d:%d,%d:%d]", &t.samples.Lo, &t.samples.Hi, &t.channels.Lo, &t.channels.Hi); n < 4 {
+				t.channels = dag.Range{Lo: 0, Hi: 1 << 30} // one range: all channels
+			}
+			tiles[name] = t
+		}
+	}
+	return tiles
+}
+
+func overlap(a, b dag.Range) bool { return a.Lo < b.Hi && b.Lo < a.Hi }
+
+// TestNoTaskWaitsForMoreThanItReads derives from the tiles alone which tasks each one
+// may wait for: the producer's tiles that share samples and, for layers that work
+// channel by channel, channels with it. The graph must have exactly these edges.
+func TestNoTaskWaitsForMoreThanItReads(t *testing.T) {
+	_, g := barrierCase(t, true)
+	for _, c := range []struct {
+		step      string
+		producers []string
+		channels  bool // reads its own channels only
+	}{
+		{"conv1.forward", []string{"input.load"}, false},
+		{"relu1.forward", []string{"conv1.forward"}, true},
+		{"pool1.forward", []string{"relu1.forward"}, true},
+		{"fc1.forward", []string{"pool1.forward"}, false},
+		{"loss.softmax_xent", []string{"fc1.forward"}, false},
+		{"fc1.backward.input", []string{"loss.softmax_xent"}, false},
+		{"pool1.backward", []string{"pool1.forward"}, true},
+		{"relu1.backward", []string{"pool1.backward", "relu1.forward"}, true},
+	} {
+		tasks := tilesOf(g, c.step)
+		if len(tasks) < 4 {
+			t.Fatalf("%s: %d tiles; the case should split it", c.step, len(tasks))
+		}
+		for name, tl := range tasks {
+			var want []string
+			for _, producer := range c.producers {
+				for p, pt := range tilesOf(g, producer) {
+					if overlap(tl.samples, pt.samples) && (!c.channels || overlap(tl.channels, pt.channels)) {
+						want = append(want, p)
+					}
+				}
+			}
+			var got []string
+			for _, p := range predNames(g, name) {
+				other := !slices.ContainsFunc(c.producers, func(s string) bool { return strings.HasPrefix(p, s+"[") })
+				switch {
+				case c.step == "pool1.backward" && strings.HasPrefix(p, "fc1.backward.input["):
+					// A view splits it; checked below.
+				case c.step == "loss.softmax_xent" && p == "labels.load":
+				case other:
+					t.Errorf("%s waits for %s, which it does not read", name, p)
+				default:
+					got = append(got, p)
+				}
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s waits for %v, reads %v", name, got, want)
+			}
+		}
+	}
+}
+
+// TestFlattenedGradientWaitsForItsFeatures checks the one boundary where tiles are
+// of features on one side and of channels on the other: a channel of the pool's
+// output, 4×5, is 20 features.
+func TestFlattenedGradientWaitsForItsFeatures(t *testing.T) {
+	_, g := barrierCase(t, true)
+	dense := tilesOf(g, "fc1.backward.input")
+	for name, tl := range tilesOf(g, "pool1.backward") {
+		features := dag.Range{Lo: 20 * tl.channels.Lo, Hi: 20 * tl.channels.Hi}
+		var want, got []string
+		for p, pt := range dense {
+			if overlap(tl.samples, pt.samples) && overlap(features, pt.channels) {
+				want = append(want, p)
+			}
+		}
+		for _, p := range predNames(g, name) {
+			if strings.HasPrefix(p, "fc1.") {
+				got = append(got, p)
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) || len(want) == len(dense) {
+			t.Errorf("%s waits for %v, reads %v", name, got, want)
+		}
+	}
+}
+
+// TestUpdatesWaitForTheirPart checks that the update of some rows of a weight waits
+// for the gradients of these rows only: rows of other tiles never appear among its
+// ancestors' weight gradients.
+func TestUpdatesWaitForTheirPart(t *testing.T) {
+	_, g := barrierCase(t, true)
+	for _, layer := range []string{"conv1", "fc1"} {
+		grads := tilesOf(g, layer+".backward.weight")
+		for _, param := range []string{"weight", "bias"} {
+			updates := tilesOf(g, layer+".update."+param)
+			if len(updates) != 3 {
+				t.Fatalf("%s.%s: %d updates, want 3 (5 rows by 2, 7 rows by 3)", layer, param, len(updates))
+			}
+			for name, rows := range updates {
+				seen := 0
+				for _, p := range ancestors(g, name) {
+					if gt, ok := grads[p]; ok {
+						seen++
+						if gt.channels != rows.samples {
+							t.Errorf("%s waits for %s", name, p)
+						}
+					}
+				}
+				if want := len(grads) / 3; seen != want {
+					t.Errorf("%s sums %d tiles of samples, want %d", name, seen, want)
+				}
+			}
+		}
+	}
+}
+
+// TestMetricsBlockNothing checks that whatever follows a metric is a metric, and
+// that the gradient of the first layer's input does not exist.
+func TestMetricsBlockNothing(t *testing.T) {
+	_, g := barrierCase(t, true)
+	for i := range g.Tasks {
+		if g.Tasks[i].Labels.Phase != phaseMetrics {
+			continue
+		}
+		for _, s := range g.Succs(dag.TaskID(i)) {
+			if g.Tasks[s].Labels.Phase != phaseMetrics {
+				t.Errorf("%s waits for %s", g.Tasks[s].Name, g.Tasks[i].Name)
+			}
+		}
+		if n := len(g.CarriedSuccs(dag.TaskID(i))); n > 0 {
+			t.Errorf("%d tasks of the next step wait for %s", n, g.Tasks[i].Name)
+		}
+	}
+	if n := len(tilesOf(g, "conv1.backward.input")); n != 0 {
+		t.Errorf("%d tasks compute the gradient of the network's input", n)
+	}
+	if n := len(tilesOf(g, "flatten1.forward")); n != 0 {
+		t.Errorf("flatten has %d tasks", n)
+	}
+}
+
+// TestEvaluationChangesNothing checks that an evaluation has no gradient and writes
+// no parameter.
+func TestEvaluationChangesNothing(t *testing.T) {
+	_, g := barrierCase(t, false)
+	for i := range g.Tasks {
+		for _, a := range g.Tasks[i].Accesses {
+			if role := g.Buffers[a.Buffer].Role; role == dag.Gradient || a.Mode.Writes() && (role == dag.Parameter || role == dag.State) {
+				t.Errorf("%s has %v access to %s", g.Tasks[i].Name, a.Mode, g.Buffers[a.Buffer].Name)
+			}
+		}
+	}
+}
+
+func predNames(g *dag.Graph, name string) []string {
+	id, _ := g.TaskByName(name)
+	var names []string
+	for _, p := range g.Preds(id) {
+		names = append(names, g.Tasks[p].Name)
+	}
+	return names
+}
+
+func ancestors(g *dag.Graph, name string) []string {
+	id, _ := g.TaskByName(name)
+	seen := make([]bool, g.NumTasks())
+	var names []string
+	var walk func(int32)
+	walk = func(t int32) {
+		for _, p := range g.Preds(dag.TaskID(t)) {
+			if !seen[p] {
+				seen[p] = true
+				names = append(names, g.Tasks[p].Name)
+				walk(p)
+			}
+		}
+	}
+	walk(int32(id))
+	return names
+}

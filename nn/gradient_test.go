@@ -1,0 +1,138 @@
+package nn
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dahl/dag"
+)
+
+// TestLayerCasesCoverTable makes a new layer in the table ask for its case.
+func TestLayerCasesCoverTable(t *testing.T) {
+	cases := layerCases(t)
+	for _, kind := range Layers {
+		m := cases[kind.Kind]
+		if m == nil {
+			t.Errorf("layer kind %q has no case in layerCases", kind.Kind)
+			continue
+		}
+		found := false
+		for _, s := range m.Stages {
+			found = found || s.Layer.Kind() == kind.Kind
+		}
+		if !found {
+			t.Errorf("the case of layer kind %q does not use it", kind.Kind)
+		}
+	}
+}
+
+// TestGradientsAgainstFiniteDifferences compares every weight's gradient (all of
+// them for small parameters, 40 drawn ones else) with central differences of the loss.
+//
+// With D(h) = (L(w+h)-L(w-h))/2h the truncation error is h²·L”'/6 + O(h⁴), so
+// D(2h)-D(h) is three times it; the loss itself errs by at most the bound of
+// magnitudes, which the quotient divides by h.
+func TestGradientsAgainstFiniteDifferences(t *testing.T) {
+	const batch, h = 3, 0x1p-15
+	for kind, m := range layerCases(t) {
+		t.Run(kind, func(t *testing.T) {
+			g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: dag.Lowering{Fused: true}})
+			in := newInterpreter(t, g, map[string][]uint64{})
+			in.fill(m, "train", 1)
+			index := indices(0, batch)
+			in.step(index, 0, 1) // rate 0: the weights stay
+			mag := magnitudesOf(t, m, in, batch, batch, index, dag.Float64)
+			grads := map[string][]float64{}
+			for _, p := range m.Parameters() {
+				grads[p.Name] = in.floats("grad." + p.Name)
+			}
+			for _, p := range m.Parameters() {
+				w := in.floats(p.Name)
+				slope := func(i int, h float64) float64 {
+					old := w[i]
+					defer func() { w[i] = old; in.setFloats(p.Name, w) }()
+					var loss [2]float64
+					for k, d := range []float64{h, -h} {
+						w[i] = old + d
+						in.setFloats(p.Name, w)
+						in.step(index, 0, 1)
+						loss[k] = in.floats("loss")[0]
+					}
+					return (loss[0] - loss[1]) / (2 * h)
+				}
+				for _, i := range drawn(len(w), 40) {
+					d1, d2 := slope(i, h), slope(i, 2*h)
+					limit := math.Abs(d2-d1) + 3*mag.bound("loss", 0)/h
+					// max(|gradient|) of the parameter bounds what a bug would hide below.
+					if got := grads[p.Name][i]; !(math.Abs(got-d1) <= limit) {
+						t.Errorf("grad.%s[%d] is %g, central difference %g ± %.2g", p.Name, i, got, d1, limit)
+					} else if limit > 1e-3 {
+						t.Errorf("grad.%s[%d]: bound %g is no test", p.Name, i, limit)
+					}
+				}
+			}
+		})
+	}
+}
+
+// drawn returns all of 0…n-1, or some of them.
+func drawn(n, some int) []int {
+	if n <= some {
+		some = n
+	}
+	return rand.New(rand.NewPCG(uint64(n), 3)).Perm(n)[:some]
+}
+
+// TestLoweringsAgree compares loss, outputs and gradients of random lowerings with
+// the unsplit one, for every layer's case and both float types, and both forms of
+// the loss. Tiles that do not divide the extents are among them.
+func TestLoweringsAgree(t *testing.T) {
+	const batch, samples = 7, 11
+	rng := rand.New(rand.NewPCG(5, 6))
+	for kind, m := range layerCases(t) {
+		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+			index := indices(2, batch)
+			opt := LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples, Lowering: dag.Lowering{Fused: true}}
+			whole := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
+			whole.fill(m, "train", 2)
+			mag := magnitudesOf(t, m, whole, batch, samples, index, real)
+			whole.step(index, 0, 1)
+			for try := range 4 {
+				opt.Lowering = randomLowering(m, rng)
+				opt.Lowering.Fused = try%2 == 0
+				split := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
+				split.fill(m, "train", 2)
+				split.step(index, 0, 1)
+				what := fmt.Sprintf("%s %v %+v", kind, real, opt.Lowering)
+				mag.compareWithin(t, what, "loss", split.floats("loss"), whole.floats("loss"))
+				if split.ints("correct")[0] != whole.ints("correct")[0] {
+					t.Fatalf("%s: %d correct, want %d", what, split.ints("correct")[0], whole.ints("correct")[0])
+				}
+				for _, s := range m.Stages {
+					mag.compareWithin(t, what, s.Name+".out", split.floats(s.Name+".out"), whole.floats(s.Name+".out"))
+					mag.compareWithin(t, what, "grad."+s.Name+".out", split.floats("grad."+s.Name+".out"), whole.floats("grad."+s.Name+".out"))
+				}
+				for _, p := range m.Parameters() {
+					mag.compareWithin(t, what, "grad."+p.Name, split.floats("grad."+p.Name), whole.floats("grad."+p.Name))
+				}
+			}
+		}
+	}
+}
+
+func randomLowering(m *Model, rng *rand.Rand) dag.Lowering {
+	draw := func() dag.LayerLowering {
+		return dag.LayerLowering{
+			SampleTile: rng.IntN(6), OutputTile: rng.IntN(5), GradTile: rng.IntN(5), GradSampleTile: rng.IntN(6), Accumulators: rng.IntN(5),
+		}
+	}
+	l := dag.Lowering{Default: draw(), Layers: map[string]dag.LayerLowering{"input": draw(), "loss": draw()}}
+	for _, s := range m.Stages {
+		if rng.IntN(4) > 0 {
+			l.Layers[s.Name] = draw()
+		}
+	}
+	return l
+}

@@ -1,0 +1,181 @@
+package nn
+
+import (
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// interpreter runs the tasks of a graph one after the other in program order with
+// the reference kernels. It is what program order means, and knows nothing else:
+// no dependences, no schedule, no shared memory between buffers.
+type interpreter struct {
+	g       *dag.Graph
+	storage map[string][]uint64 // by name of the owner; 8-byte aligned
+	calls   []func()
+	kind    dag.DType
+}
+
+// newInterpreter binds a graph to storage by buffer name; what is not in shared yet is
+// added to it, so that the graphs of a program share parameters and data.
+func newInterpreter(t testing.TB, g *dag.Graph, shared map[string][]uint64) *interpreter {
+	t.Helper()
+	in := &interpreter{g: g, storage: shared}
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		if b.ViewOf == dag.None && shared[b.Name] == nil {
+			shared[b.Name] = make([]uint64, (b.Bytes()+7)/8)
+			if b.Role != dag.State && b.Role != dag.Parameter && b.Role != dag.Input {
+				poison(shared[b.Name])
+			}
+		}
+	}
+	for i := range g.Tasks {
+		task := &g.Tasks[i]
+		in.kind = task.Type
+		k, ok := kernels.Lookup(task.Op)
+		if !ok {
+			t.Fatalf("task %q: unknown operation %q", task.Name, task.Op)
+		}
+		if k.Host {
+			continue
+		}
+		call := &kernels.Call{}
+		for j, a := range task.Accesses {
+			base := shared[g.Buffers[g.Storage(a.Buffer)].Name]
+			call.Args = append(call.Args, kernels.Bind(unsafe.Pointer(&base[0]), &g.Buffers[a.Buffer], g.Box(dag.TaskID(i), j), a.Mode))
+		}
+		for _, p := range k.Params {
+			v, _ := task.Params.Get(p)
+			call.Params = append(call.Params, v)
+		}
+		variant, _ := k.Variant("ref")
+		if variant.WorkspaceBytes != nil {
+			spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+			work := make([]uint64, variant.WorkspaceBytes(spec)/8+1)
+			call.Work = unsafe.Slice((*byte)(unsafe.Pointer(&work[0])), 8*len(work))
+		}
+		run := variant.Run(task.Type)
+		in.calls = append(in.calls, func() { run(call) })
+	}
+	return in
+}
+
+// poison fills memory with NaN in either float type, so that a read of what was
+// never written shows.
+func poison(words []uint64) {
+	for i := range words {
+		words[i] = 0xffffffffffffffff
+	}
+}
+
+// step runs the graph once on the samples with these indices.
+func (in *interpreter) step(index []int32, rate float64, step int) {
+	copy(in.ints("step.index"), index)
+	if h, ok := in.storage["step.hyper"]; ok {
+		hyper := unsafe.Slice((*float64)(unsafe.Pointer(&h[0])), 2)
+		hyper[0], hyper[1] = rate, float64(step)
+	}
+	for _, run := range in.calls {
+		run()
+	}
+}
+
+func (in *interpreter) elems(name string) (*uint64, int) {
+	id, ok := in.g.BufferByName(name)
+	if !ok {
+		panic("no buffer " + name)
+	}
+	s := in.storage[in.g.Buffers[in.g.Storage(id)].Name]
+	return &s[0], int(in.g.Buffers[id].Elems())
+}
+
+func (in *interpreter) ints(name string) []int32 {
+	p, n := in.elems(name)
+	return unsafe.Slice((*int32)(unsafe.Pointer(p)), n)
+}
+
+func (in *interpreter) bytes(name string) []byte {
+	p, n := in.elems(name)
+	return unsafe.Slice((*byte)(unsafe.Pointer(p)), n)
+}
+
+// floats returns a copy of a buffer of the graph's float type.
+func (in *interpreter) floats(name string) []float64 {
+	p, n := in.elems(name)
+	out := make([]float64, n)
+	if in.kind == dag.Float64 {
+		copy(out, unsafe.Slice((*float64)(unsafe.Pointer(p)), n))
+		return out
+	}
+	for i, v := range unsafe.Slice((*float32)(unsafe.Pointer(p)), n) {
+		out[i] = float64(v)
+	}
+	return out
+}
+
+func (in *interpreter) setFloats(name string, values []float64) {
+	p, n := in.elems(name)
+	if len(values) != n {
+		panic("wrong length for " + name)
+	}
+	if in.kind == dag.Float64 {
+		copy(unsafe.Slice((*float64)(unsafe.Pointer(p)), n), values)
+		return
+	}
+	dst := unsafe.Slice((*float32)(unsafe.Pointer(p)), n)
+	for i, v := range values {
+		dst[i] = float32(v)
+	}
+}
+
+// fill gives the data set random pixels and labels and the parameters random
+// values in [-0.5, 0.5), the same for equal seeds whatever the lowering.
+func (in *interpreter) fill(m *Model, split string, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 17))
+	pixels := in.bytes("data." + split + ".images")
+	for i := range pixels {
+		pixels[i] = byte(rng.IntN(256))
+	}
+	labels := in.ints("data." + split + ".labels")
+	for i := range labels {
+		labels[i] = int32(rng.IntN(m.Classes()))
+	}
+	for _, p := range m.Parameters() {
+		values := make([]float64, p.Elems())
+		for i := range values {
+			values[i] = float64(float32(rng.Float64() - 0.5))
+		}
+		in.setFloats(p.Name, values)
+	}
+}
+
+// indices are the samples first, first+1, … of a batch.
+func indices(first, batch int) []int32 {
+	index := make([]int32, batch)
+	for i := range index {
+		index[i] = int32(first + i)
+	}
+	return index
+}
+
+func mustNew(t testing.TB, name string, input []int, layers ...Layer) *Model {
+	t.Helper()
+	m, err := New(name, input, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func mustLower(t testing.TB, m *Model, opt LowerOptions) *dag.Graph {
+	t.Helper()
+	g, err := m.Lower(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}

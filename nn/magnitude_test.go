@@ -1,0 +1,144 @@
+package nn
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// Error bounds of a network's values, derived as follows.
+//
+// A sum of n products computed in any order errs by at most n·eps·Σ|a||b| (with
+// eps the unit roundoff, to first order). Let M be the same network on absolute
+// values: weights |w|, pixels as they are, ReLU passing everything. If a layer's
+// inputs err by at most k·eps·M_x, then its outputs, y = Σ w·x + b, err by at most
+//
+//	Σ|w|·k·eps·M_x + (n+1)·eps·(Σ|w|·M_x + |b|)  ≤  (k+n+1)·eps·M_y ,
+//
+// so by induction a value errs by at most K·eps·M, where K adds up n+1 over all
+// layers that it depends on. A max-pool gives one element of its window, which is
+// at most the sum of the window: M takes size² times the average. ReLU and the
+// choice of the maximum are the same on both sides unless values within the bound
+// of each other straddle the kink; the fixtures have none.
+//
+// The softmax's derivative in z is at most 1/2, so loss and dz·B err by at most
+// 2·K·eps·max M_z plus (c+8)·eps for their own operations. The backward pass
+// is linear again in dz: M starts from (1+max M_z)/B and runs through |w|.
+// A weight gradient is a sum of products of two values with such errors, of n
+// terms: its K adds both and n.
+type magnitudes struct {
+	m   map[string][]float64 // M of each buffer of activations and gradients
+	k   float64
+	eps float64
+}
+
+// bound is the largest error of element i of a buffer in one computation; the
+// difference of two has twice that.
+func (b *magnitudes) bound(buffer string, i int) float64 { return b.k * b.eps * b.m[buffer][i] }
+
+// magnitudesOf runs the network of absolute values on the data and weights that
+// an interpreter holds.
+func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
+	t.Helper()
+	layers := make([]Layer, len(m.Stages))
+	scale, k := 1.0, float64(m.Classes()+8)
+	for i, s := range m.Stages {
+		layers[i] = Named{s.Name, s.Layer}
+		outputs := float64(s.Out[0])
+		switch p := s.Layer.(type) {
+		case MaxPool:
+			layers[i] = Named{s.Name, AvgPool(p)}
+			scale *= float64(p.Size * p.Size)
+			k += 2
+		case AvgPool:
+			k += 2 * float64(p.Size*p.Size+1)
+		case Conv2D:
+			fanIn := float64(s.Params[0].FanIn)
+			k += 2*(fanIn+1) + outputs*float64(p.Kernel*p.Kernel) + 1 + float64(batch*s.Out[1]*s.Out[2])
+		case Dense:
+			k += 2*(float64(s.In[0])+1) + outputs + 1 + float64(batch)
+		}
+	}
+	abs := mustNew(t, "magnitudes", m.Input, layers...)
+	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Lowering: dag.Lowering{Fused: true}})
+	mag := newInterpreter(t, g, map[string][]uint64{})
+	copy(mag.bytes("data.train.images"), in.bytes("data.train.images"))
+	copy(mag.ints("data.train.labels"), in.ints("data.train.labels"))
+	for _, p := range m.Parameters() {
+		values := in.floats(p.Name)
+		for i := range values {
+			values[i] = math.Abs(values[i])
+		}
+		mag.setFloats(p.Name, values)
+	}
+	copy(mag.ints("step.index"), index)
+	z := m.Stages[len(m.Stages)-1].Name + ".out"
+	for i := range g.Tasks {
+		task := &g.Tasks[i]
+		if task.Op == "feed" || task.Op == "fetch" || task.Labels.Phase == phaseUpdate {
+			continue
+		}
+		if task.Op == "softmax_xent" {
+			d := mag.floats("grad." + z)
+			top := maxOf(mag.floats(z)) * scale
+			for j := range d {
+				d[j] = (1 + top) / float64(batch)
+			}
+			mag.setFloats("grad."+z, d)
+			continue
+		}
+		mag.calls[callIndex(g, i)]()
+	}
+	b := &magnitudes{m: map[string][]float64{}, k: 2 * k, eps: 0x1p-53}
+	if real == dag.Float32 {
+		b.eps = 0x1p-24
+	}
+	for i := range g.Buffers {
+		buf := &g.Buffers[i]
+		if buf.Type != dag.Float64 || buf.Role == dag.Input || strings.HasPrefix(buf.Name, "loss") {
+			continue
+		}
+		values := mag.floats(buf.Name)
+		for j := range values {
+			values[j] *= scale * scale
+		}
+		b.m[buf.Name] = values
+	}
+	b.m["loss"] = []float64{1 + maxOf(b.m[z])}
+	return b
+}
+
+// callIndex is the position of a task among those that are not done by the host.
+func callIndex(g *dag.Graph, task int) int {
+	n := 0
+	for i := range task {
+		if op := g.Tasks[i].Op; op != "feed" && op != "fetch" {
+			n++
+		}
+	}
+	return n
+}
+
+func maxOf(values []float64) float64 {
+	m := math.Inf(-1)
+	for _, v := range values {
+		m = max(m, v)
+	}
+	return m
+}
+
+// compareWithin fails if two versions of a buffer differ by more than their bound.
+func (b *magnitudes) compareWithin(t *testing.T, what, buffer string, got, want []float64) {
+	t.Helper()
+	if len(got) != len(want) || len(got) == 0 || len(b.m[buffer]) != len(got) {
+		t.Fatalf("%s: %s has %d values, want %d, bounds %d", what, buffer, len(got), len(want), len(b.m[buffer]))
+	}
+	for i := range got {
+		limit := 2 * b.bound(buffer, i)
+		if !(math.Abs(got[i]-want[i]) <= limit) {
+			t.Fatalf("%s: %s[%d] is %.17g, want %.17g, off by %.3g, bound %.3g", what, buffer, i, got[i], want[i], math.Abs(got[i]-want[i]), limit)
+		}
+	}
+}

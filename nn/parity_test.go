@@ -1,0 +1,241 @@
+package nn
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"dahl/dag"
+)
+
+// The fixtures of testdata/torch_fixtures.py.
+type fixtures struct {
+	Layers     []layerFixture
+	Optimizers []optimizerFixture
+}
+
+type layerFixture struct {
+	Name        string
+	Input       []int
+	Batch       int
+	Layers      []map[string]any
+	Images      []byte
+	Labels      []int32
+	Params      map[string]coded
+	Outputs     []coded
+	OutputGrads []coded `json:"output_grads"`
+	Grads       map[string]coded
+	Loss        float64
+	Correct     int32
+}
+
+type optimizerFixture struct {
+	Optimizer struct {
+		Kind                                      string
+		LR, Momentum, Nesterov, Beta1, Beta2, Eps float64
+		WeightDecay                               float64 `json:"weight_decay"`
+	}
+	Batch, Features, Classes, Samples int
+	Images                            []byte
+	Labels                            []int32
+	Params                            map[string]coded
+	Rates, Loss                       []float64
+	After                             []map[string]coded
+}
+
+// coded is float64 values, little-endian in base64.
+type coded []float64
+
+func (c *coded) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	raw, err := base64.StdEncoding.DecodeString(text)
+	for i := 0; i+8 <= len(raw); i += 8 {
+		*c = append(*c, math.Float64frombits(binary.LittleEndian.Uint64(raw[i:])))
+	}
+	return err
+}
+
+func readFixtures(t testing.TB) *fixtures {
+	t.Helper()
+	data, err := os.ReadFile("testdata/torch_fixtures.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f fixtures
+	if err := json.Unmarshal(data, &f); err != nil {
+		t.Fatal(err)
+	}
+	return &f
+}
+
+// model builds the fixture's network through the table of layers.
+func (f *layerFixture) model(t testing.TB) *Model {
+	t.Helper()
+	var layers []Layer
+	for _, spec := range f.Layers {
+		kind := kindOf(spec["kind"].(string))
+		s := Settings{}
+		for _, key := range kind.Keys {
+			s[key.Name] = key.Default
+			if v, ok := spec[key.Name]; ok {
+				s[key.Name] = int(v.(float64))
+			}
+		}
+		layers = append(layers, kind.New(s))
+	}
+	return mustNew(t, f.Name, f.Input, layers...)
+}
+
+// layerCases are the networks of the fixtures, one around each kind of layer, with
+// pairwise different primes for all extents. The layer under test follows a
+// convolution, so that the gradient of its input is needed.
+func layerCases(t testing.TB) map[string]*Model {
+	t.Helper()
+	cases := map[string]*Model{}
+	for _, f := range readFixtures(t).Layers {
+		cases[f.Name] = f.model(t)
+	}
+	return cases
+}
+
+// TestLayersMatchPyTorch compares every layer's output, its gradient, and the
+// gradients of all weights with PyTorch's float64 results, within the bound that
+// magnitudes derives for the element type.
+func TestLayersMatchPyTorch(t *testing.T) {
+	for _, f := range readFixtures(t).Layers {
+		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
+			t.Run(fmt.Sprintf("%s/%v", f.Name, real), func(t *testing.T) {
+				m := f.model(t)
+				g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Batch, Lowering: dag.Lowering{Fused: true}})
+				in := newInterpreter(t, g, map[string][]uint64{})
+				copy(in.bytes("data.train.images"), f.Images)
+				copy(in.ints("data.train.labels"), f.Labels)
+				for name, values := range f.Params {
+					in.setFloats(name, values)
+				}
+				index := indices(0, f.Batch)
+				mag := magnitudesOf(t, m, in, f.Batch, f.Batch, index, real)
+				in.step(index, 0, 1)
+				for i, s := range m.Stages {
+					mag.compareWithin(t, "PyTorch", s.Name+".out", in.floats(s.Name+".out"), f.Outputs[i])
+					mag.compareWithin(t, "PyTorch", "grad."+s.Name+".out", in.floats("grad."+s.Name+".out"), f.OutputGrads[i])
+				}
+				for _, p := range m.Parameters() {
+					mag.compareWithin(t, "PyTorch", "grad."+p.Name, in.floats("grad."+p.Name), f.Grads[p.Name])
+				}
+				mag.compareWithin(t, "PyTorch", "loss", in.floats("loss"), []float64{f.Loss})
+				if got := in.ints("correct")[0]; got != f.Correct {
+					t.Errorf("%d correct, want %d", got, f.Correct)
+				}
+			})
+		}
+	}
+}
+
+func (f *optimizerFixture) optimizer() Optimizer {
+	o := f.Optimizer
+	if o.Kind == "adam" {
+		return Adam{LearningRate: o.LR, Beta1: o.Beta1, Beta2: o.Beta2, Eps: o.Eps, WeightDecay: o.WeightDecay}
+	}
+	return SGD{LearningRate: o.LR, Momentum: o.Momentum, WeightDecay: o.WeightDecay, Nesterov: o.Nesterov != 0}
+}
+
+// TestOptimizersMatchPyTorch trains one dense layer for five steps whose rate
+// changes, and compares weights and losses after each with PyTorch's.
+//
+// Bound. With pixels in [0,1], a batch of n, and weights that differ by at most d,
+// logits differ by at most (features+1)·d, softmax probabilities by half of that, and
+// so does the mean gradient of a weight: a gradient errs by
+// e = (features+1)/2·d + K·eps·M with K, M as in magnitudes (K = 2·features + n +
+// classes + 12, M ≤ 1 + max|z| ≤ 1 + features+1 times the largest weight), plus
+// weight_decay·d. SGD then adds at most rate·e to d, or with momentum rate·Σ of the
+// e so far (velocities err by the sum; Nesterov counts the last one twice), and eps
+// times the numbers added. In Adam, m/(√v+eps') has in each moment the errors of the
+// gradients so far, relative to √v+eps': with r the smallest √v̂+eps' (as recomputed
+// from our own state, which is bounded away from 0 by the test) the quotient errs by at most 2·e/r,
+// plus 8 roundings; a factor 2 for bias corrections that PyTorch applies in another order.
+func TestOptimizersMatchPyTorch(t *testing.T) {
+	for _, f := range readFixtures(t).Optimizers {
+		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
+			t.Run(fmt.Sprintf("%+v/%v", f.Optimizer, real), func(t *testing.T) { checkOptimizer(t, &f, real) })
+		}
+	}
+}
+
+func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType) {
+	m := mustNew(t, "one dense layer", []int{f.Features}, Dense{Outputs: f.Classes})
+	// The updates are split, so that parts of a parameter are updated by tasks of their own.
+	lowering := dag.Lowering{Fused: true, Default: dag.LayerLowering{GradTile: 2, GradSampleTile: 2}}
+	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Samples, Optimizer: f.optimizer(), Lowering: lowering})
+	in := newInterpreter(t, g, map[string][]uint64{})
+	copy(in.bytes("data.train.images"), f.Images)
+	copy(in.ints("data.train.labels"), f.Labels)
+	for name, values := range f.Params {
+		in.setFloats(name, values)
+	}
+	eps := 0x1p-53
+	if real == dag.Float32 {
+		eps = 0x1p-24
+	}
+	d, sumErr := 0.0, 0.0
+	for step, rate := range f.Rates {
+		index := make([]int32, f.Batch)
+		for i := range index {
+			index[i] = int32((f.Batch*step + i) % f.Samples)
+		}
+		in.step(index, rate, step+1)
+		top := 0.0
+		for _, p := range m.Parameters() {
+			for _, w := range in.floats(p.Name) {
+				top = max(top, math.Abs(w))
+			}
+		}
+		k := float64(2*f.Features + f.Batch + f.Classes + 12)
+		mag := 1 + float64(f.Features+1)*(top+1)
+		e := float64(f.Features+1)/2*d + k*eps*mag + f.Optimizer.WeightDecay*d
+		sumErr += e
+		if loss := in.floats("loss")[0]; !(math.Abs(loss-f.Loss[step]) <= 2*(k*eps*mag+2*float64(f.Features+1)*d)) {
+			t.Fatalf("step %d: loss %.17g, want %.17g", step+1, loss, f.Loss[step])
+		}
+		switch o := f.Optimizer; {
+		case o.Kind == "adam":
+			d += rate * (2*2*sumErr/smallestRoot(in, m, f, step+1) + 8*eps)
+		case o.Momentum > 0:
+			d += rate * (sumErr + e + 4*eps*mag)
+		default:
+			d += rate * (e + 2*eps*mag)
+		}
+		d += 4 * eps * top
+		for name, want := range f.After[step] {
+			for i, got := range in.floats(name) {
+				if !(math.Abs(got-want[i]) <= 2*d) {
+					t.Fatalf("step %d: %s[%d] is %.17g, want %.17g, off by %.3g, bound %.3g", step+1, name, i, got, want[i], math.Abs(got-want[i]), 2*d)
+				}
+			}
+		}
+		if d > 0.01 && step > 0 && real == dag.Float32 {
+			return // dividing by √v lets the float32 bound of Adam grow past use
+		}
+		if d > 0.01 {
+			t.Fatalf("step %d: bound %g is no test", step+1, d)
+		}
+	}
+}
+
+// smallestRoot is the smallest √v̂+eps of Adam over all weights after a step.
+func smallestRoot(in *interpreter, m *Model, f *optimizerFixture, step int) float64 {
+	least := math.Inf(1)
+	for _, p := range m.Parameters() {
+		for _, v := range in.floats("state." + p.Name + ".v") {
+			least = min(least, math.Sqrt(v/(1-math.Pow(f.Optimizer.Beta2, float64(step))))+f.Optimizer.Eps)
+		}
+	}
+	return least
+}
