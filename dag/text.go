@@ -20,7 +20,7 @@ import (
 //	buffer g float32 [3,7] gradient accumulators=2
 //	view flat x [35]
 //	costs add *=120 cuda=40,0.002
-//	task "fc1.forward[0:2]" op=dense type=float32 shape=2x3;2x7;3x7
+//	task fc1.forward[0:2] op=dense type=float32 shape=2x3;2x7;3x7
 //	  write y[0:2,:]
 //	  read x[0:2,:]
 //	  read w
@@ -31,8 +31,9 @@ import (
 //	  costs cpu/go@2GHz=900 cuda=70,0.004
 //	  place device=cpu colocate=left
 //
-// In full, with {} for any number and [] for at most one, words separated by
-// blanks, and what has the value zero or none left out:
+// In full, with {} for any number and [] for at most one. Blanks separate the
+// parts of a line; what is zero or empty is left out. Costs of an operation stand
+// before the first task:
 //
 //	graph    = "graph" word, { buffer | view | costs | task }
 //	buffer   = "buffer" name type shape role [ "home=" word ] [ "accumulators=" int ]
@@ -51,7 +52,7 @@ import (
 //	role     = "activation" | "input" | "parameter" | "gradient" | "state" | "workspace"
 //
 // A word is a Go string literal in double quotes, or the bare characters when
-// there are some and none is a blank, a quote, "=", "," or "#"; a name, being a
+// there are some and none is a blank, a quote, "=" or "#"; a name, being a
 // buffer's, also has no "[" or "]" when bare. "#" begins a comment and empty lines
 // are skipped; WriteText writes neither, except for one empty line before the
 // first task.
@@ -242,7 +243,7 @@ func appendWord(line []byte, s string, isBuffer bool) []byte {
 // isBare reports whether a character may stand in an unquoted word.
 func isBare(r rune, isBuffer bool) bool {
 	switch r {
-	case '"', '=', ',', '#', unicode.ReplacementChar:
+	case '"', '=', '#', unicode.ReplacementChar:
 		return false
 	case '[', ']':
 		return !isBuffer

@@ -57,6 +57,12 @@ var modeNames = [...]string{"read", "write", "readwrite", "reduce"}
 
 func (m Mode) String() string { return nameOf(modeNames[:], int(m)) }
 
+// ParseMode is the inverse of String.
+func ParseMode(s string) (Mode, error) {
+	i, err := parseName("access mode", modeNames[:], s)
+	return Mode(i), err
+}
+
 // Reads reports whether the mode needs the old contents of the region.
 func (m Mode) Reads() bool { return m != Write }
 

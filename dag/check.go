@@ -1,0 +1,253 @@
+package dag
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Check derives the invariants of the graph again, by other means than Build, and
+// reports the first that does not hold: names, boxes, atoms, carried storages,
+// and every edge, present exactly when an atom or After calls for it. It is
+// an oracle for tests and for graphs of doubtful origin; time and memory are a few
+// times those of Build.
+func (g *Graph) Check() error {
+	for _, check := range []func() error{g.checkNames, g.checkBuffers, g.checkAtoms, g.checkEdges, g.checkCarried} {
+		if err := check(); err != nil {
+			return fmt.Errorf("graph %q: %w", g.Name, err)
+		}
+	}
+	return nil
+}
+
+func (g *Graph) checkNames() error {
+	buffers := make(map[string]bool, len(g.Buffers))
+	for i := range g.Buffers {
+		if buffers[g.Buffers[i].Name] {
+			return fmt.Errorf("two buffers are named %q", g.Buffers[i].Name)
+		}
+		buffers[g.Buffers[i].Name] = true
+	}
+	if len(g.byName) != len(g.Tasks) || len(g.rank) != len(g.Tasks) {
+		return fmt.Errorf("%d names in order for %d tasks", len(g.byName), len(g.Tasks))
+	}
+	for r, t := range g.byName {
+		if g.rank[t] != int32(r) {
+			return fmt.Errorf("task %q has rank %d, not %d", g.Tasks[t].Name, g.rank[t], r)
+		}
+		if r > 0 && g.Tasks[g.byName[r-1]].Name >= g.Tasks[t].Name {
+			return fmt.Errorf("tasks %q and %q: the order of names is not strict", g.Tasks[g.byName[r-1]].Name, g.Tasks[t].Name)
+		}
+	}
+	return nil
+}
+
+func (g *Graph) checkBuffers() error {
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		for _, e := range b.Shape {
+			if e < 1 {
+				return fmt.Errorf("buffer %q has shape %v", b.Name, b.Shape)
+			}
+		}
+		if b.ViewOf == None {
+			continue
+		}
+		if b.ViewOf < 0 || int(b.ViewOf) >= i {
+			return fmt.Errorf("view %q of buffer %d, which is not before it", b.Name, b.ViewOf)
+		}
+		if o := &g.Buffers[b.ViewOf]; o.ViewOf != None || o.Elems() != b.Elems() || o.Type != b.Type {
+			return fmt.Errorf("view %q does not fit its owner %q", b.Name, o.Name)
+		}
+	}
+	return nil
+}
+
+// checkAtoms verifies that atoms divide each storage, and that those of an access
+// add up to its box and are distinct.
+func (g *Graph) checkAtoms() error {
+	elems := make([]int64, len(g.Buffers))
+	for a, s := range g.atomStorage {
+		elems[s] += g.atomElems[a]
+	}
+	for i := range g.Buffers {
+		if b := &g.Buffers[i]; b.ViewOf == None && elems[i] != b.Elems() {
+			return fmt.Errorf("the atoms of %q hold %d elements, not %d", b.Name, elems[i], b.Elems())
+		}
+	}
+	for t := range g.Tasks {
+		for i := range g.Tasks[t].Accesses {
+			if err := g.checkAccessAtoms(TaskID(t), i); err != nil {
+				return fmt.Errorf("task %q: %w", g.Tasks[t].Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (g *Graph) checkAccessAtoms(t TaskID, i int) error {
+	a := &g.Tasks[t].Accesses[i]
+	b := &g.Buffers[a.Buffer]
+	if a.Box != nil && len(a.Box) != len(b.Shape) {
+		return fmt.Errorf("box %v on shape %v", a.Box, b.Shape)
+	}
+	for d, r := range a.Box {
+		if r.Lo < 0 || r.Lo >= r.Hi || r.Hi > b.Shape[d] {
+			return fmt.Errorf("box %v outside shape %v", a.Box, b.Shape)
+		}
+	}
+	atoms := slices.Clone(g.Atoms(t, i))
+	slices.Sort(atoms)
+	elems := int64(0)
+	for k, atom := range atoms {
+		if k > 0 && atom == atoms[k-1] || g.atomStorage[atom] != g.Storage(a.Buffer) {
+			return fmt.Errorf("access to %s covers atom %d twice or of another storage", g.regionName(t, i), atom)
+		}
+		elems += g.atomElems[atom]
+	}
+	if box := g.Box(t, i); elems != box.Elems() {
+		return fmt.Errorf("access to %s covers %d elements", g.regionName(t, i), elems)
+	}
+	return nil
+}
+
+// edgeKey packs an edge so that sorting gives rows in order.
+func edgeKey(to, from int32) uint64 { return uint64(to)<<32 | uint64(from) }
+
+// checkEdges lists, for each atom on its own, the accesses of two steps one after
+// the other, and from them all edges that must exist.
+func (g *Graph) checkEdges() error {
+	users := g.atomUsers()
+	var within, carried, reuse []uint64
+	n := int32(len(g.Tasks))
+	for a := range users.start[:g.NumAtoms()] {
+		across := &reuse
+		if g.isCarried[g.atomStorage[a]] {
+			across = &carried
+		}
+		writer := int32(-1)
+		var readers []int32
+		row := users.row(int32(a))
+		for k := range 2 * len(row) {
+			task, writes := row[k%len(row)]>>1, row[k%len(row)]&1 == 1
+			at := task + n*int32(k/len(row))
+			preds := []int32{writer}
+			if writes {
+				preds = append(preds, readers...)
+				writer, readers = at, nil
+			} else {
+				readers = append(readers, at)
+			}
+			for _, p := range preds {
+				switch {
+				case p < 0 || p == at:
+				case at < n:
+					within = append(within, edgeKey(at, p))
+				case p < n:
+					*across = append(*across, edgeKey(task, p))
+				}
+			}
+		}
+	}
+	for t := range g.Tasks {
+		for _, p := range g.Tasks[t].After {
+			within = append(within, edgeKey(int32(t), int32(p)))
+		}
+	}
+	for _, c := range []struct {
+		what         string
+		want         []uint64
+		preds, succs edges
+	}{
+		{"within a step", within, g.preds, g.succs},
+		{"carried", carried, g.carried, g.carriedSuccs},
+		{"of reuse", reuse, g.reuse, g.reuseSuccs},
+	} {
+		slices.Sort(c.want)
+		if err := g.compareEdges(slices.Compact(c.want), c.preds, c.succs); err != nil {
+			return fmt.Errorf("edges %s: %w", c.what, err)
+		}
+	}
+	return nil
+}
+
+// atomUsers lists, for each atom in program order, 2·task, plus 1 for a write.
+func (g *Graph) atomUsers() edges {
+	u := edges{start: make([]int32, g.NumAtoms()+1), to: make([]int32, len(g.atoms.to))}
+	for _, a := range g.atoms.to {
+		u.start[a+1]++
+	}
+	for a := range g.NumAtoms() {
+		u.start[a+1] += u.start[a]
+	}
+	next := slices.Clone(u.start)
+	for t := range g.Tasks {
+		for i, access := range g.Tasks[t].Accesses {
+			user := int32(t) << 1
+			if access.Mode.Writes() {
+				user |= 1
+			}
+			for _, a := range g.Atoms(TaskID(t), i) {
+				u.to[next[a]] = user
+				next[a]++
+			}
+		}
+	}
+	return u
+}
+
+func (g *Graph) compareEdges(want []uint64, preds, succs edges) error {
+	var backward []uint64
+	for t := range g.Tasks {
+		for _, s := range succs.row(int32(t)) {
+			backward = append(backward, edgeKey(s, int32(t)))
+		}
+	}
+	slices.Sort(backward)
+	k := 0
+	for t := range g.Tasks {
+		for _, p := range preds.row(int32(t)) {
+			if k == len(want) || want[k] != edgeKey(int32(t), p) {
+				return fmt.Errorf("task %q need not follow %q, or one that it must follow is missing", g.Tasks[t].Name, g.Tasks[p].Name)
+			}
+			k++
+		}
+	}
+	if k < len(want) {
+		return fmt.Errorf("task %q does not follow %q", g.Tasks[want[k]>>32].Name, g.Tasks[uint32(want[k])].Name)
+	}
+	if !slices.Equal(backward, want) {
+		return fmt.Errorf("successors are not the reverse of predecessors")
+	}
+	return nil
+}
+
+// checkCarried derives anew which storages keep their contents between steps.
+func (g *Graph) checkCarried() error {
+	users := g.atomUsers()
+	carried := make([]bool, len(g.Buffers))
+	written := make([]bool, len(g.Buffers))
+	for _, t := range g.Tasks {
+		for _, a := range t.Accesses {
+			written[g.Storage(a.Buffer)] = written[g.Storage(a.Buffer)] || a.Mode.Writes()
+		}
+	}
+	for a, s := range g.atomStorage {
+		row := users.row(int32(a))
+		if len(row) == 0 || !written[s] {
+			continue
+		}
+		for i, access := range g.Tasks[row[0]>>1].Accesses {
+			if access.Mode.Reads() && access.Mode != Reduce && slices.Contains(g.Atoms(TaskID(row[0]>>1), i), int32(a)) {
+				carried[s] = true
+			}
+		}
+	}
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		want := b.Role == Parameter || b.Role == State || carried[i]
+		if b.ViewOf == None && g.isCarried[i] != want {
+			return fmt.Errorf("buffer %q: carried is %v, not %v", b.Name, g.isCarried[i], want)
+		}
+	}
+	return nil
+}
