@@ -35,8 +35,9 @@ type PolicyInfo struct {
 	Sentence string
 	Paper    string
 
-	// Exactly one of the two is set. Static makes the whole plan beforehand;
-	// Dynamic returns a scheduler for one run.
+	// At most one of the two is set. Static makes the whole plan beforehand;
+	// Dynamic returns a scheduler for one run. Neither is set for replay, which
+	// needs a plan from elsewhere.
 	Static  func(p *Problem) (*Plan, error)
 	Dynamic func(p *Problem) Policy
 }
@@ -51,4 +52,19 @@ type View struct {
 	// memory, and TransferTime how long that takes with nothing else on the links.
 	MissingBytes func(i Instance, m platform.MemoryID) int64
 	TransferTime func(i Instance, m platform.MemoryID) time.Duration
+
+	eligible *eligibility
+	order    *readiness
+}
+
+// CanRun reports whether a worker may run a task: its device has a cost for it,
+// the task's placement allows it, and no other worker has its colocation group.
+func (v *View) CanRun(t dag.TaskID, w platform.WorkerID) bool { return v.eligible.canRun(t, w) }
+
+// Workers lists the workers for which CanRun holds, ascending; not to be kept.
+func (v *View) Workers(t dag.TaskID) []platform.WorkerID { return v.eligible.of(t) }
+
+// Occupies is how long a task keeps a worker that can run it, dispatch included.
+func (v *View) Occupies(t dag.TaskID, w platform.WorkerID) time.Duration {
+	return v.Problem.occupies(t, w)
 }

@@ -14,12 +14,14 @@ type Problem struct {
 	Costs    *Costs
 	Steps    int
 
-	// Reuse are orders beyond the graph's that let buffers share bytes: To starts
-	// after From has ended. They come from a Layout.
-	Reuse []Edge
+	// Reuse and ReuseNext are orders beyond the graph's that let buffers share
+	// bytes; they come from a Layout. To starts after From has ended: of the same
+	// step for Reuse, of the step before for ReuseNext.
+	Reuse     []Edge
+	ReuseNext []Edge
 }
 
-// Edge is an order between two tasks of one step.
+// Edge is an order between two tasks.
 type Edge struct{ From, To dag.TaskID }
 
 // Cost is what one task costs on one device.
@@ -43,7 +45,7 @@ const (
 )
 
 // Costs is the cost of every task on every device, and the variant fixed for it.
-// Tasks of equal operation, type, shape and given costs share a class.
+// Tasks of equal operation, type, shape, work, given costs and placement share a class.
 type Costs struct {
 	Class   []int32  // by task
 	ByClass [][]Cost // by class and device; Duration < 0: cannot run there
@@ -53,4 +55,16 @@ type Costs struct {
 func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
 	cost = c.ByClass[c.Class[t]][d]
 	return cost, cost.Duration >= 0
+}
+
+// memoryOf is the memory in which a worker finds its operands.
+func (p *Problem) memoryOf(w platform.WorkerID) platform.MemoryID {
+	return p.Platform.Devices[p.Platform.Workers[w].Device].Memory
+}
+
+// occupies is how long a task keeps a worker: dispatch and kernel. The worker
+// must be able to run it.
+func (p *Problem) occupies(t dag.TaskID, w platform.WorkerID) time.Duration {
+	d := p.Platform.Workers[w].Device
+	return p.Platform.Devices[d].Dispatch + p.Costs.ByClass[p.Costs.Class[t]][d].Duration
 }

@@ -1,0 +1,168 @@
+package schedule
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// CostOptions says how variants are chosen.
+type CostOptions struct {
+	// Variant pins one variant by name for every task that has it; "" takes the
+	// fastest that is known.
+	Variant string
+}
+
+// costKey is what two tasks share when they share a class.
+type costKey struct {
+	op, shape, given, device string
+	dtype                    dag.DType
+	flops                    float64
+	movedBytes               int64
+}
+
+// NewCosts finds the duration of every task on every device: the costs that the
+// graph gives a task win, and a task that has any runs only where one of them
+// matches; the platform's models answer for the others. It fails when a task
+// can run nowhere.
+func NewCosts(g *dag.Graph, p *platform.Platform, opt CostOptions) (*Costs, error) {
+	c := &Costs{Class: make([]int32, len(g.Tasks))}
+	classes := map[costKey]int32{}
+	for t := range g.Tasks {
+		task := &g.Tasks[t]
+		key := costKey{op: task.Op, shape: task.Shape, dtype: task.Type, flops: task.Flops, movedBytes: task.MovedBytes, given: givenKey(task.Costs)}
+		if task.Placement != nil {
+			key.device = task.Placement.Device
+		}
+		class, ok := classes[key]
+		if !ok {
+			class = int32(len(c.ByClass))
+			classes[key] = class
+			row, err := costRow(task, p, opt)
+			if err != nil {
+				return nil, fmt.Errorf("task %q (%s) of graph %q: %w", task.Name, task.Op, g.Name, err)
+			}
+			c.ByClass = append(c.ByClass, row)
+		}
+		c.Class[t] = class
+	}
+	return c, nil
+}
+
+// givenKey writes the costs given for a task as a string that equals another
+// task's only if they are the same.
+func givenKey(costs []dag.Cost) string {
+	if len(costs) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, c := range costs {
+		b.WriteString(strconv.Quote(c.Key))
+		b.WriteByte(' ')
+		b.WriteString(strconv.FormatInt(c.Ns, 10))
+		b.WriteByte(' ')
+		b.WriteString(strconv.FormatFloat(c.Joules, 'g', -1, 64))
+		b.WriteByte(';')
+	}
+	return b.String()
+}
+
+// costRow is the cost of one task on each device.
+func costRow(task *dag.Task, p *platform.Platform, opt CostOptions) ([]Cost, error) {
+	row := make([]Cost, len(p.Devices))
+	runs := false
+	for d := range p.Devices {
+		row[d] = Cost{Duration: -1}
+		if task.Placement != nil && !placedOnDevice(task.Placement.Device, p, platform.DeviceID(d)) {
+			continue
+		}
+		if cost, ok := costOn(task, p, platform.DeviceID(d), opt); ok {
+			row[d], runs = cost, true
+		}
+	}
+	if runs {
+		return row, nil
+	}
+	if task.Placement != nil && task.Placement.Device != "" {
+		return nil, fmt.Errorf("it is placed on %q, and platform %q has no such device, worker or kind that can run it", task.Placement.Device, p.Name)
+	}
+	if len(task.Costs) > 0 {
+		return nil, fmt.Errorf("platform %q has no device for which the task gives a cost (%s); name a device or a kind of the platform", p.Name, costKeys(task.Costs))
+	}
+	return nil, fmt.Errorf("no device of platform %q has a model for it or a speed for %s", p.Name, task.Type)
+}
+
+func costKeys(costs []dag.Cost) string {
+	keys := make([]string, len(costs))
+	for i, c := range costs {
+		keys[i] = c.Key
+	}
+	return strings.Join(keys, ", ")
+}
+
+// costOn is the cost of a task on one device.
+func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, opt CostOptions) (Cost, bool) {
+	if len(task.Costs) > 0 {
+		return givenCost(task.Costs, &p.Devices[d], opt.Variant)
+	}
+	if task.Op == "" && task.Flops == 0 && task.MovedBytes == 0 {
+		return Cost{Source: FromGraph}, true // a point in the order of others, no work
+	}
+	q := platform.Query{Op: task.Op, Variant: opt.Variant, Type: task.Type.String(), Device: d,
+		Shape: task.Shape, Flops: task.Flops, MovedBytes: task.MovedBytes}
+	e, ok := p.Estimate(q)
+	if !ok && opt.Variant != "" {
+		q.Variant = ""
+		e, ok = p.Estimate(q)
+	}
+	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: e.Variant, Source: CostSource(e.Source), RelError: e.RelError}, ok
+}
+
+// givenCost finds the cost that the graph gives for a device: a key that names
+// the device wins over its kind, the kind over any device, a pinned variant over
+// others, and then the fastest wins.
+func givenCost(costs []dag.Cost, device *platform.Device, pinned string) (best Cost, found bool) {
+	bestOrder := 0
+	for _, c := range costs {
+		name, variant, clock := dag.SplitCostKey(c.Key)
+		order := 0
+		switch name {
+		case device.Name:
+			order = 6
+		case device.Kind:
+			order = 4
+		case dag.AnyDevice:
+			order = 2
+		default:
+			continue
+		}
+		if clock != "" && (len(device.Clocks) == 0 || device.Clocks[0].Name != clock) {
+			continue
+		}
+		if pinned != "" && variant == pinned {
+			order++
+		}
+		d := time.Duration(c.Ns)
+		if order > bestOrder || order == bestOrder && d < best.Duration {
+			best, bestOrder = Cost{Duration: d, Joules: c.Joules, Variant: variant, Source: FromGraph}, order
+		}
+	}
+	return best, bestOrder > 0
+}
+
+// placedOnDevice reports whether a placement allows some worker of a device.
+func placedOnDevice(name string, p *platform.Platform, d platform.DeviceID) bool {
+	if name == "" || name == p.Devices[d].Name || name == p.Devices[d].Kind {
+		return true
+	}
+	for _, w := range p.Workers {
+		if w.Device == d && w.Name == name {
+			return true
+		}
+	}
+	return false
+}

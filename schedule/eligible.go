@@ -1,0 +1,122 @@
+package schedule
+
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// eligibility says which workers may run which tasks. Tasks with equal answers
+// share a class; each colocation group has a class of its own, which shrinks to
+// one worker when the first of its tasks is given to it.
+type eligibility struct {
+	class   []int32               // by task
+	allowed [][]bool              // by class and worker
+	workers [][]platform.WorkerID // by class, ascending
+	group   []bool                // by class: a colocation group
+}
+
+func newEligibility(p *Problem) (*eligibility, error) {
+	g := p.Graph
+	e := &eligibility{class: make([]int32, len(g.Tasks))}
+	type key struct {
+		costs            int32
+		device, colocate string
+	}
+	byKey := map[key]int32{} // ungrouped tasks
+	byWorkers := map[string]int32{}
+	groups := map[string]int32{} // colocation key to class
+	for t := range g.Tasks {
+		k := key{costs: p.Costs.Class[t]}
+		if pl := g.Tasks[t].Placement; pl != nil {
+			k.device, k.colocate = pl.Device, pl.Colocate
+		}
+		class, known := byKey[k]
+		if !known {
+			allowed := allowedWorkers(p, dag.TaskID(t), k.device)
+			if k.colocate == "" {
+				class = e.classOf(byWorkers, allowed)
+			} else {
+				class = e.joinGroup(groups, k.colocate, allowed)
+			}
+			byKey[k] = class
+		}
+		e.class[t] = class
+	}
+	for c, allowed := range e.allowed {
+		for w, ok := range allowed {
+			if ok {
+				e.workers[c] = append(e.workers[c], platform.WorkerID(w))
+			}
+		}
+	}
+	for t, c := range e.class {
+		if len(e.workers[c]) > 0 {
+			continue
+		}
+		if e.group[c] {
+			return nil, fmt.Errorf("task %q: no worker can run all tasks that are to share one with it (colocate %q)", g.Tasks[t].Name, g.Tasks[t].Placement.Colocate)
+		}
+		return nil, fmt.Errorf("task %q: no worker of platform %q can run it", g.Tasks[t].Name, p.Platform.Name)
+	}
+	return e, nil
+}
+
+func allowedWorkers(p *Problem, t dag.TaskID, placed string) []bool {
+	allowed := make([]bool, len(p.Platform.Workers))
+	for w := range p.Platform.Workers {
+		worker := &p.Platform.Workers[w]
+		device := &p.Platform.Devices[worker.Device]
+		_, runs := p.Costs.Of(t, worker.Device)
+		allowed[w] = runs && (placed == "" || placed == worker.Name || placed == device.Name || placed == device.Kind)
+	}
+	return allowed
+}
+
+func (e *eligibility) classOf(byWorkers map[string]int32, allowed []bool) int32 {
+	key := fmt.Sprint(allowed)
+	class, ok := byWorkers[key]
+	if !ok {
+		class = e.add(allowed, false)
+		byWorkers[key] = class
+	}
+	return class
+}
+
+func (e *eligibility) joinGroup(groups map[string]int32, colocate string, allowed []bool) int32 {
+	class, ok := groups[colocate]
+	if !ok {
+		class = e.add(allowed, true)
+		groups[colocate] = class
+		return class
+	}
+	for w := range allowed {
+		e.allowed[class][w] = e.allowed[class][w] && allowed[w]
+	}
+	return class
+}
+
+func (e *eligibility) add(allowed []bool, group bool) int32 {
+	e.allowed = append(e.allowed, allowed)
+	e.workers = append(e.workers, nil)
+	e.group = append(e.group, group)
+	return int32(len(e.allowed) - 1)
+}
+
+// canRun reports whether a worker may run a task now.
+func (e *eligibility) canRun(t dag.TaskID, w platform.WorkerID) bool { return e.allowed[e.class[t]][w] }
+
+// of lists the workers that may run a task now.
+func (e *eligibility) of(t dag.TaskID) []platform.WorkerID { return e.workers[e.class[t]] }
+
+// bind notes that a worker was given a task: the rest of its colocation group follows.
+func (e *eligibility) bind(t dag.TaskID, w platform.WorkerID) {
+	c := e.class[t]
+	if !e.group[c] || len(e.workers[c]) == 1 {
+		return
+	}
+	clear(e.allowed[c])
+	e.allowed[c][w] = true
+	e.workers[c] = append(e.workers[c][:0], w)
+}

@@ -1,0 +1,382 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Engine is the state machine behind both worlds: it knows which instances are
+// ready, where every region is valid and what is moving, and asks a policy for
+// the rest. Events go in (Start, Done, Copied), commands come out.
+//
+// It has no clock and no threads. now is read once per event and only shown to
+// the policy, which may estimate with it. The same events at the same times in
+// the same order give the same commands.
+//
+// A caller that drives it from several threads holds one lock around each call.
+type Engine struct {
+	p        *Problem
+	policy   Policy
+	view     View
+	now      func() time.Duration
+	at       time.Duration // of the event in progress
+	err      error
+	ready    int // instances made ready and not handed out
+	released []Instance
+
+	steps     *readiness
+	instances []instance // by slot of readiness
+	workers   []workerState
+	idle      []uint64 // set of workers
+	eligible  *eligibility
+
+	// Nil where there is one memory without a limit: everything is valid in it.
+	resident *residency
+	copies   *copies
+	pushes   *pushes // nil without a plan
+	placed   []platform.WorkerID
+}
+
+// instance is what the Engine knows of one execution of a task.
+type instance struct {
+	readyAt time.Duration
+	worker  platform.WorkerID // Undecided until it has one
+	waits   int32             // copies that have to arrive
+	phase   phase
+}
+
+type phase uint8
+
+const (
+	blocked phase = iota
+	ready
+	taken
+)
+
+// workerState is what a worker was given.
+type workerState struct {
+	holds  Instance
+	phase  workerPhase
+	until  time.Duration // when what it runs should end
+	queued time.Duration // what it was assigned and has not started
+}
+
+type workerPhase uint8
+
+const (
+	resting workerPhase = iota
+	fetching
+	running
+)
+
+// placer is a policy that knows beforehand where every task will run; operands
+// then move as soon as they are written.
+type placer interface {
+	placement() (workers []platform.WorkerID, position []int32)
+}
+
+// checker is a policy that can turn out not to fit the problem.
+type checker interface{ check() error }
+
+// NewEngine prepares a run. It fails when the problem is not complete, a task can
+// run nowhere, a home does not exist, or a plan does not fit.
+func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if c, ok := policy.(checker); ok {
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+	}
+	e := &Engine{p: p, policy: policy, now: now, steps: newReadiness(p)}
+	var err error
+	if e.eligible, err = newEligibility(p); err != nil {
+		return nil, err
+	}
+	e.instances = make([]instance, len(e.steps.pending))
+	e.released = make([]Instance, 0, len(p.Graph.Tasks))
+	workers := len(p.Platform.Workers)
+	e.workers = make([]workerState, workers)
+	e.idle = make([]uint64, (workers+63)/64)
+	for w := range workers {
+		e.idle[w/64] |= 1 << (w % 64)
+	}
+	resident, err := newResidency(p)
+	if err != nil {
+		return nil, err
+	}
+	for m := range p.Platform.Memories {
+		if err := resident.overfull(platform.MemoryID(m)); err != nil {
+			return nil, fmt.Errorf("before the first task: %w", err)
+		}
+	}
+	if ms := p.Platform.Memories; len(ms) > 1 || ms[0].CapacityBytes > 0 {
+		e.resident = resident
+	}
+	if len(p.Platform.Memories) > 1 {
+		e.copies = newCopies(p, e.resident)
+		if known, ok := policy.(placer); ok {
+			var position []int32
+			e.placed, position = known.placement()
+			e.pushes = newPushes(p.Graph, position)
+		}
+	}
+	e.view = View{Problem: p, Now: func() time.Duration { return e.at }, FreeAt: e.freeAt,
+		MissingBytes: e.missingBytes, TransferTime: e.transferTime, eligible: e.eligible, order: e.steps}
+	return e, nil
+}
+
+// check refuses what no engine can run.
+func (p *Problem) check() error {
+	switch {
+	case p.Graph == nil || p.Platform == nil || p.Costs == nil:
+		return errors.New("a problem needs a graph, a platform and costs")
+	case p.Steps < 1:
+		return fmt.Errorf("graph %q: %d steps; at least 1 is needed", p.Graph.Name, p.Steps)
+	case len(p.Graph.Tasks) == 0:
+		return fmt.Errorf("graph %q has no tasks", p.Graph.Name)
+	case len(p.Platform.Workers) == 0 || len(p.Platform.Memories) == 0:
+		return fmt.Errorf("platform %q has no workers or no memory", p.Platform.Name)
+	case len(p.Costs.Class) != len(p.Graph.Tasks):
+		return fmt.Errorf("graph %q has %d tasks, its costs are for %d", p.Graph.Name, len(p.Graph.Tasks), len(p.Costs.Class))
+	}
+	for t := range p.Graph.Tasks {
+		for _, a := range p.Graph.Tasks[t].Accesses {
+			if a.Mode == dag.Reduce {
+				return fmt.Errorf("task %q reduces into buffer %q; expand the graph's reductions first", p.Graph.Tasks[t].Name, p.Graph.Buffers[a.Buffer].Name)
+			}
+		}
+	}
+	for _, e := range append(p.Reuse[:len(p.Reuse):len(p.Reuse)], p.ReuseNext...) {
+		if n := len(p.Graph.Tasks); e.From < 0 || e.To < 0 || int(e.From) >= n || int(e.To) >= n {
+			return fmt.Errorf("graph %q has %d tasks; a reuse of memory orders tasks %d and %d", p.Graph.Name, n, e.From, e.To)
+		}
+	}
+	return nil
+}
+
+// Start begins the run.
+func (e *Engine) Start(cmds []Command) []Command {
+	e.at = e.now()
+	e.steps.begin()
+	if e.pushes != nil {
+		cmds = e.push(Instance{Task: dag.TaskID(len(e.p.Graph.Tasks))}, cmds)
+	}
+	return e.settle(cmds)
+}
+
+// Done reports that a worker ended its task.
+func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
+	state := &e.workers[w]
+	if state.phase != running {
+		panic("schedule: Done of a worker that runs nothing")
+	}
+	e.at = e.now()
+	i := state.holds
+	state.phase = resting
+	e.idle[w/64] |= 1 << (w % 64)
+	e.instances[e.steps.slot(i)].phase = blocked // the slot is free for a later step
+	if e.resident != nil {
+		e.resident.end(i.Task)
+	}
+	if e.pushes != nil {
+		cmds = e.push(i, cmds)
+	}
+	e.steps.end(i)
+	return e.settle(cmds)
+}
+
+// Copied reports that a copy arrived.
+func (e *Engine) Copied(c CopyID, cmds []Command) []Command {
+	e.at = e.now()
+	to := e.copies.inFlight[c].To
+	for _, i := range e.copies.arrive(c) {
+		x := &e.instances[e.steps.slot(i)]
+		if e.p.memoryOf(x.worker) != to {
+			continue // it was taken by a worker elsewhere
+		}
+		x.readyAt = e.at
+		x.waits--
+		if w := x.worker; x.waits == 0 && e.workers[w].phase == fetching && e.workers[w].holds == i {
+			cmds = e.run(w, cmds)
+		}
+	}
+	return cmds
+}
+
+// CopyAt describes a copy that was commanded and has not arrived. Start and End
+// are the caller's to fill in, on a copy of it; Atoms are valid until it arrives.
+func (e *Engine) CopyAt(c CopyID) *Transfer { return &e.copies.inFlight[c].Transfer }
+
+// Finished reports whether every task of every step has ended.
+func (e *Engine) Finished() bool { return e.steps.finished() }
+
+// Err returns what stopped the run: a memory that is too small, a route that is
+// missing, or a policy that broke the rules. No commands follow it.
+func (e *Engine) Err() error { return e.err }
+
+// ReadyAt is when the last predecessor of an instance had ended and its operands
+// had arrived. It holds until the instance's task ends.
+func (e *Engine) ReadyAt(i Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
+
+// settle shows the policy what became ready and gives idle workers work.
+func (e *Engine) settle(cmds []Command) []Command {
+	e.released = e.steps.takeReleased(e.released)
+	for _, i := range e.released {
+		if e.err != nil {
+			return cmds
+		}
+		cmds = e.makeReady(i, cmds)
+	}
+	for word, set := range e.idle {
+		for ; set != 0 && e.ready > 0 && e.err == nil; set &= set - 1 {
+			w := platform.WorkerID(64*word + bits.TrailingZeros64(set))
+			if i, ok := e.policy.Next(&e.view, w); ok {
+				cmds = e.handOut(w, i, cmds)
+			}
+		}
+	}
+	return cmds
+}
+
+func (e *Engine) makeReady(i Instance, cmds []Command) []Command {
+	e.ready++
+	x := &e.instances[e.steps.slot(i)]
+	*x = instance{readyAt: e.at, worker: Undecided, phase: ready}
+	if w := e.policy.Ready(&e.view, i); w != Undecided {
+		return e.assign(w, i, cmds)
+	}
+	return cmds
+}
+
+// assign gives an instance to a worker and starts to move its operands there.
+func (e *Engine) assign(w platform.WorkerID, i Instance, cmds []Command) []Command {
+	x := &e.instances[e.steps.slot(i)]
+	if int(w) < 0 || int(w) >= len(e.workers) || !e.eligible.canRun(i.Task, w) {
+		e.err = fmt.Errorf("the policy put task %q on worker %d, which cannot run it", e.p.Graph.Tasks[i.Task].Name, w)
+		return cmds
+	}
+	elsewhere := x.worker == Undecided || e.p.memoryOf(x.worker) != e.p.memoryOf(w)
+	if x.worker != Undecided {
+		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
+	}
+	x.worker = w
+	e.workers[w].queued += e.p.occupies(i.Task, w)
+	e.eligible.bind(i.Task, w)
+	if elsewhere && e.copies != nil {
+		if x.waits, e.err = e.copies.fetch(i, e.p.memoryOf(w)); e.err != nil {
+			return cmds
+		}
+		cmds = e.commandCopies(i, w, cmds)
+	}
+	return cmds
+}
+
+func (e *Engine) commandCopies(i Instance, w platform.WorkerID, cmds []Command) []Command {
+	for _, c := range e.copies.batch {
+		cmds = append(cmds, Command{Kind: CopyRegion, Instance: i, Worker: w, Copy: c})
+	}
+	return cmds
+}
+
+// handOut gives a worker the instance that the policy chose for it.
+func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Command {
+	if int(i.Task) < 0 || i.Task >= dag.TaskID(e.steps.n) || i.Step < e.steps.base || int(i.Step) >= e.p.Steps ||
+		e.instances[e.steps.slot(i)].phase != ready {
+		e.err = fmt.Errorf("the policy chose task %d of step %d, which is not ready", i.Task, i.Step)
+		return cmds
+	}
+	x := &e.instances[e.steps.slot(i)]
+	if x.worker != w {
+		if cmds = e.assign(w, i, cmds); e.err != nil {
+			return cmds
+		}
+	}
+	x.phase = taken
+	e.ready--
+	e.idle[w/64] &^= 1 << (w % 64)
+	e.workers[w].holds, e.workers[w].phase = i, fetching
+	if x.waits == 0 {
+		return e.run(w, cmds)
+	}
+	return cmds
+}
+
+// run starts a task whose operands are there.
+func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
+	state := &e.workers[w]
+	i := state.holds
+	if e.resident != nil {
+		if err := e.resident.begin(i.Task, e.p.memoryOf(w)); err != nil {
+			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
+			return cmds
+		}
+	}
+	takes := e.p.occupies(i.Task, w)
+	state.phase, state.until = running, e.at+takes
+	state.queued -= takes
+	return append(cmds, Command{Kind: RunTask, Instance: i, Worker: w})
+}
+
+// push starts to move what an instance wrote to the memories where the plan
+// will read it.
+func (e *Engine) push(i Instance, cmds []Command) []Command {
+	for _, to := range e.pushes.byWriter[i.Task] {
+		reader := Instance{Task: to.reader, Step: i.Step}
+		if to.nextStep {
+			reader.Step++
+		}
+		if int(reader.Step) >= e.p.Steps || e.err != nil {
+			break
+		}
+		w := e.placed[to.reader]
+		if e.err = e.copies.push(reader, to.atoms, e.p.memoryOf(w)); e.err == nil {
+			cmds = e.commandCopies(reader, w, cmds)
+		}
+	}
+	return cmds
+}
+
+// freeAt estimates when a worker has done what it was given.
+func (e *Engine) freeAt(w platform.WorkerID) time.Duration {
+	at := e.at
+	if s := &e.workers[w]; s.phase == running {
+		at = max(at, s.until)
+	}
+	return at + e.workers[w].queued
+}
+
+func (e *Engine) missingBytes(i Instance, m platform.MemoryID) int64 {
+	if e.copies == nil {
+		return 0
+	}
+	var bytes int64
+	e.resident.missing(i.Task, m, func(atom int32, _ int64) { bytes += e.p.Graph.AtomBytes(dag.AtomID(atom)) })
+	return bytes
+}
+
+// transferTime adds up what comes from each memory and takes the slowest of them.
+func (e *Engine) transferTime(i Instance, m platform.MemoryID) time.Duration {
+	if e.copies == nil {
+		return 0
+	}
+	var from [platform.MaxMemories]int64
+	e.resident.missing(i.Task, m, func(atom int32, regionBytes int64) {
+		if e.resident.valid[atom] != 0 {
+			from[e.resident.source(atom, m, regionBytes)] += e.p.Graph.AtomBytes(dag.AtomID(atom))
+		}
+	})
+	var slowest time.Duration
+	for source, bytes := range from[:len(e.p.Platform.Memories)] {
+		if bytes > 0 {
+			slowest = max(slowest, e.p.Platform.RouteTime(platform.MemoryID(source), m, bytes))
+		}
+	}
+	return slowest
+}

@@ -1,0 +1,87 @@
+package schedule
+
+import (
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// flow is the data that passes between the tasks of one step.
+type flow struct {
+	into  [][]inflow // by task
+	homes homes
+}
+
+// inflow is what a task reads of what one other task wrote, or, for writer -1, of
+// what a storage held before the step.
+type inflow struct {
+	writer  dag.TaskID
+	storage dag.BufferID // of the contents from before the step
+	bytes   int64
+}
+
+func newFlow(g *dag.Graph) *flow {
+	f := &flow{into: make([][]inflow, len(g.Tasks)), homes: homes{written: writtenStorages(g)}}
+	last := make([]dag.TaskID, g.NumAtoms())
+	for a := range last {
+		last[a] = -1
+	}
+	for t := range g.Tasks {
+		id := dag.TaskID(t)
+		for i, a := range g.Tasks[t].Accesses {
+			if !a.Mode.Reads() {
+				continue
+			}
+			for _, atom := range g.Atoms(id, i) {
+				f.add(id, last[atom], g.Storage(a.Buffer), g.AtomBytes(dag.AtomID(atom)))
+			}
+		}
+		for i, a := range g.Tasks[t].Accesses {
+			if a.Mode.Writes() {
+				for _, atom := range g.Atoms(id, i) {
+					last[atom] = id
+				}
+			}
+		}
+	}
+	return f
+}
+
+func (f *flow) add(t, writer dag.TaskID, storage dag.BufferID, bytes int64) {
+	k := slices.IndexFunc(f.into[t], func(in inflow) bool {
+		return in.writer == writer && (writer >= 0 || in.storage == storage)
+	})
+	if k < 0 {
+		f.into[t] = append(f.into[t], inflow{writer, storage, bytes})
+		return
+	}
+	f.into[t][k].bytes += bytes
+}
+
+// bytes is what t reads of what s wrote.
+func (f *flow) bytes(s, t dag.TaskID) int64 {
+	for _, in := range f.into[t] {
+		if in.writer == s {
+			return in.bytes
+		}
+	}
+	return 0
+}
+
+// homes says where storages are before the first step.
+type homes struct{ written []bool }
+
+// memory is -1 for what is everywhere, and for homes that the platform lacks.
+func (h homes) memory(p *Problem, storage dag.BufferID) platform.MemoryID {
+	set, counted, err := initialMemories(p, storage, h.written[storage])
+	if err != nil || !counted {
+		return -1
+	}
+	for m := range p.Platform.Memories {
+		if set&(1<<m) != 0 {
+			return platform.MemoryID(m)
+		}
+	}
+	return -1
+}

@@ -1,0 +1,273 @@
+package schedule
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// HEFT plans one step with the heterogeneous earliest finish time heuristic.
+//
+// Theory. Let w(t) be the mean duration of t over the workers that can run it and
+// c(s,t) the mean time to move what s writes and t reads, over all ordered pairs
+// of distinct workers. The upward rank is
+//
+//	rank(t) = w(t) + max over successors s of (c(t,s) + rank(s))
+//
+// In the order of decreasing rank each task goes to the worker on which it ends
+// first. On worker p it can start when its operands are there,
+//
+//	ready(t,p) = max over predecessors s of (end(s) + time to move from s's worker to p)
+//
+// and it takes the first gap between tasks already placed on p that is long
+// enough. Equal ranks are broken by depth, then by name; equal ends by the index
+// of the worker. Transfers are timed with nothing else on the links; operands
+// whose home is another memory move from there at time 0.
+//
+// Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
+// for heterogeneous computing, IEEE TPDS 13(3), 2002.
+func HEFT(p *Problem) (*Plan, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	eligible, err := newEligibility(p)
+	if err != nil {
+		return nil, err
+	}
+	sorted, stuck := topological(p.Graph, p.Reuse, nil)
+	if stuck >= 0 {
+		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
+	}
+	h := newHEFT(p, eligible)
+	for _, t := range h.byRank(sorted) {
+		if err := h.place(t); err != nil {
+			return nil, err
+		}
+	}
+	return h.plan(), nil
+}
+
+type heft struct {
+	p        *Problem
+	eligible *eligibility
+	flow     *flow
+	reuse    rows // predecessors by Problem.Reuse
+	mean     meanTransfer
+
+	worker []platform.WorkerID // by task
+	end    []time.Duration     // by task
+	lanes  [][]slotOf          // by worker, by start
+}
+
+// slotOf is a task placed on a worker.
+type slotOf struct {
+	start, end time.Duration
+	task       dag.TaskID
+}
+
+func newHEFT(p *Problem, eligible *eligibility) *heft {
+	n := len(p.Graph.Tasks)
+	back := make([]Edge, len(p.Reuse))
+	for i, e := range p.Reuse {
+		back[i] = Edge{e.To, e.From}
+	}
+	return &heft{p: p, eligible: eligible, flow: newFlow(p.Graph), reuse: newRows(n, back), mean: newMeanTransfer(p),
+		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), lanes: make([][]slotOf, len(p.Platform.Workers))}
+}
+
+// byRank orders the tasks by upward rank; sorted is a topological order.
+func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
+	n := len(sorted)
+	rank, depth := make([]float64, n), make([]int32, n)
+	after := newRows(n, h.p.Reuse)
+	for _, t := range sorted {
+		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.of(t)} {
+			for _, s := range next {
+				depth[s] = max(depth[s], depth[t]+1)
+			}
+		}
+	}
+	for _, t := range slices.Backward(sorted) {
+		longest := 0.0
+		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.of(t)} {
+			for _, s := range next {
+				longest = max(longest, h.mean.ns(h.flow.bytes(t, dag.TaskID(s)))+rank[s])
+			}
+		}
+		rank[t] = h.meanNs(t) + longest
+	}
+	order := slices.Clone(sorted)
+	slices.SortFunc(order, func(a, b dag.TaskID) int {
+		return cmp.Or(cmp.Compare(rank[b], rank[a]), cmp.Compare(depth[a], depth[b]), cmp.Compare(h.p.Graph.Rank(a), h.p.Graph.Rank(b)))
+	})
+	return order
+}
+
+// meanNs is the mean duration of a task over the workers that can run it.
+func (h *heft) meanNs(t dag.TaskID) float64 {
+	workers := h.eligible.of(t)
+	sum := 0.0
+	for _, w := range workers {
+		sum += float64(h.p.occupies(t, w))
+	}
+	return sum / float64(len(workers))
+}
+
+// place puts a task where it ends first.
+func (h *heft) place(t dag.TaskID) error {
+	best, bestAt := slotOf{end: -1}, 0
+	var bestWorker platform.WorkerID
+	for _, w := range h.eligible.of(t) {
+		ready, ok := h.readyAt(t, w)
+		if !ok {
+			continue
+		}
+		takes := h.p.occupies(t, w)
+		start, at := h.gap(w, ready, takes)
+		if end := start + takes; best.end < 0 || end < best.end {
+			best, bestAt, bestWorker = slotOf{start, end, t}, at, w
+		}
+	}
+	if best.end < 0 {
+		return fmt.Errorf("task %q: no route brings its operands to a worker that can run it", h.p.Graph.Tasks[t].Name)
+	}
+	h.eligible.bind(t, bestWorker)
+	h.worker[t], h.end[t] = bestWorker, best.end
+	h.lanes[bestWorker] = slices.Insert(h.lanes[bestWorker], bestAt, best)
+	return nil
+}
+
+// readyAt is when a task's predecessors have ended and its operands are with a worker.
+func (h *heft) readyAt(t dag.TaskID, w platform.WorkerID) (at time.Duration, ok bool) {
+	to := h.p.memoryOf(w)
+	for _, s := range h.p.Graph.Preds(t) {
+		at = max(at, h.end[s])
+	}
+	for _, s := range h.reuse.of(t) {
+		at = max(at, h.end[s])
+	}
+	for _, in := range h.flow.into[t] {
+		from, sent := h.flow.homes.memory(h.p, in.storage), time.Duration(0)
+		if in.writer >= 0 {
+			from, sent = h.p.memoryOf(h.worker[in.writer]), h.end[in.writer]
+		}
+		if from < 0 || from == to {
+			continue
+		}
+		if _, routed := h.p.Platform.Route(from, to); !routed {
+			return 0, false
+		}
+		at = max(at, sent+h.p.Platform.RouteTime(from, to, in.bytes))
+	}
+	return at, true
+}
+
+// gap finds the first gap of a worker in which a task fits, and its index.
+func (h *heft) gap(w platform.WorkerID, ready, takes time.Duration) (start time.Duration, at int) {
+	lane := h.lanes[w]
+	at, _ = slices.BinarySearchFunc(lane, ready, func(s slotOf, ready time.Duration) int {
+		if s.end <= ready {
+			return -1
+		}
+		return 1
+	})
+	for start = ready; at < len(lane); at++ {
+		if start+takes <= lane[at].start {
+			return start, at
+		}
+		start = max(start, lane[at].end)
+	}
+	return start, at
+}
+
+func (h *heft) plan() *Plan {
+	plan := &Plan{Policy: "heft", GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.lanes))}
+	for w, lane := range h.lanes {
+		for _, s := range lane {
+			plan.Order[w] = append(plan.Order[w], s.task)
+		}
+	}
+	return plan
+}
+
+// meanTransfer is the mean time to move bytes over ordered pairs of distinct workers.
+type meanTransfer struct {
+	p     *platform.Platform
+	pairs []memoryPairs
+	total float64
+	known map[int64]float64
+}
+
+// memoryPairs counts the pairs of workers with the same pair of memories.
+type memoryPairs struct {
+	from, to platform.MemoryID
+	count    float64
+}
+
+func newMeanTransfer(p *Problem) meanTransfer {
+	workersIn := make([]float64, len(p.Platform.Memories))
+	for w := range p.Platform.Workers {
+		workersIn[p.memoryOf(platform.WorkerID(w))]++
+	}
+	m := meanTransfer{p: p.Platform, known: map[int64]float64{}}
+	n := float64(len(p.Platform.Workers))
+	m.total = n * (n - 1)
+	for from, a := range workersIn {
+		for to, b := range workersIn {
+			pair := memoryPairs{platform.MemoryID(from), platform.MemoryID(to), float64(a * b)}
+			if _, ok := p.Platform.Route(pair.from, pair.to); from != to && pair.count > 0 && ok {
+				m.pairs = append(m.pairs, pair)
+			}
+		}
+	}
+	return m
+}
+
+func (m *meanTransfer) ns(bytes int64) float64 {
+	if bytes == 0 || len(m.pairs) == 0 {
+		return 0
+	}
+	mean, ok := m.known[bytes]
+	if !ok {
+		for _, pair := range m.pairs {
+			mean += float64(pair.count * float64(m.p.RouteTime(pair.from, pair.to, bytes)))
+		}
+		mean /= m.total
+		m.known[bytes] = mean
+	}
+	return mean
+}
+
+// PlanFrom writes down what a run decided: for each worker the tasks of one step
+// in the order in which they started. It takes the step in the middle, which
+// neither the start nor the end of the run disturbs.
+func PlanFrom(s *Schedule, policy string, g *dag.Graph) (*Plan, error) {
+	if s.Steps < 1 {
+		return nil, errors.New("a schedule without steps has no plan")
+	}
+	step := int32((s.Steps - 1) / 2)
+	plan := &Plan{Policy: policy, GraphHash: g.Hash()}
+	var spans []Span
+	for _, span := range s.Spans {
+		if span.Step == step {
+			spans = append(spans, span)
+		}
+	}
+	// A task of no duration ends before the next one starts, and among several at
+	// one moment program order is an order that the dependences allow.
+	slices.SortFunc(spans, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Task, b.Task))
+	})
+	for _, span := range spans {
+		for int(span.Worker) >= len(plan.Order) {
+			plan.Order = append(plan.Order, nil)
+		}
+		plan.Order[span.Worker] = append(plan.Order[span.Worker], span.Task)
+	}
+	return plan, nil
+}

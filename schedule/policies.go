@@ -1,0 +1,62 @@
+package schedule
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Policies is the table of schedulers.
+func Policies() []PolicyInfo {
+	return []PolicyInfo{
+		{
+			Name:     "eager",
+			Sentence: "one central queue by priority, then name; an idle worker takes the first task it can run",
+			Paper:    "R. L. Graham, Bounds for certain multiprocessing anomalies, Bell System Technical Journal 45(9), 1966",
+			Dynamic:  func(*Problem) Policy { return &eager{} },
+		},
+		{
+			Name:     "dmda",
+			Sentence: "a task that becomes ready goes where it is expected to end first, transfers included",
+			Paper:    "C. Augonnet, S. Thibault, R. Namyst, P.-A. Wacrenier, StarPU, Concurrency and Computation: Practice and Experience 23(2), 2011",
+			Dynamic:  func(p *Problem) Policy { return newDMDA(p) },
+		},
+		{
+			Name:     "heft",
+			Sentence: "tasks by upward rank, each into the earliest gap in which it can end first; planned once, then replayed",
+			Paper:    "H. Topcuoglu, S. Hariri, M.-Y. Wu, IEEE Transactions on Parallel and Distributed Systems 13(3), 2002",
+			Static:   HEFT,
+		},
+		{
+			Name:     "replay",
+			Sentence: "device and order of every task from a plan file",
+		},
+	}
+}
+
+// PolicyByName finds a line of the table.
+func PolicyByName(name string) (PolicyInfo, error) {
+	var names []string
+	for _, info := range Policies() {
+		if info.Name == name {
+			return info, nil
+		}
+		names = append(names, info.Name)
+	}
+	return PolicyInfo{}, fmt.Errorf("policy %q is not one of %s", name, strings.Join(names, ", "))
+}
+
+// New makes a scheduler for one run. A static policy plans first; its plan is
+// returned beside the policy that replays it, and is nil for a dynamic one.
+func (info PolicyInfo) New(p *Problem) (Policy, *Plan, error) {
+	switch {
+	case info.Dynamic != nil:
+		return info.Dynamic(p), nil, nil
+	case info.Static != nil:
+		plan, err := info.Static(p)
+		if err != nil {
+			return nil, nil, fmt.Errorf("policy %s: %w", info.Name, err)
+		}
+		return Replay(p, plan), plan, nil
+	}
+	return nil, nil, fmt.Errorf("policy %s needs a plan", info.Name)
+}

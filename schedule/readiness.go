@@ -1,0 +1,187 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+
+	"dahl/dag"
+)
+
+// stepWindow is how many steps may be in progress at once. Within it a task
+// waits for nothing but its predecessors; it bounds the Engine's memory to
+// stepWindow+1 counters per task, whatever the number of steps.
+const stepWindow = 8
+
+// ringSlots is the number of steps for which state is kept: those in progress
+// and the next one, whose predecessors may already end.
+func ringSlots(steps int) int32 { return int32(min(steps, stepWindow+1)) }
+
+// readiness counts the predecessors that each instance still waits for. Step k
+// lives in slot k modulo the number of slots.
+type readiness struct {
+	p     *Problem
+	slots int32
+	base  int32 // the first step with tasks left
+	n     int32
+
+	reuse, reuseNext    rows    // successors by Problem.Reuse and Problem.ReuseNext
+	inStep, acrossSteps []int32 // by task: predecessors in the same step and the one before
+	pending             []int32 // by slot and task
+	left                []int32 // by slot: tasks that have not ended
+	keyOf               []int32 // by task: its place in the order of tasks
+	taskOf              []dag.TaskID
+	released            []int64 // instances that became ready: step and key
+}
+
+// rows are lists of tasks in compressed form.
+type rows struct{ start, to []int32 }
+
+func (r rows) of(t dag.TaskID) []int32 { return r.to[r.start[t]:r.start[t+1]] }
+
+// newRows lists the To of every From.
+func newRows(n int, edges []Edge) rows {
+	r := rows{start: make([]int32, n+1), to: make([]int32, len(edges))}
+	for _, e := range edges {
+		r.start[e.From+1]++
+	}
+	for i := range n {
+		r.start[i+1] += r.start[i]
+	}
+	next := slices.Clone(r.start[:n])
+	for _, e := range edges {
+		r.to[next[e.From]] = int32(e.To)
+		next[e.From]++
+	}
+	return r
+}
+
+// taskOrder lists the tasks by priority, highest first, then by name.
+func taskOrder(g *dag.Graph) []dag.TaskID {
+	order := make([]dag.TaskID, len(g.Tasks))
+	for i := range order {
+		order[i] = dag.TaskID(i)
+	}
+	slices.SortFunc(order, func(a, b dag.TaskID) int {
+		return cmp.Or(cmp.Compare(g.Tasks[b].Priority, g.Tasks[a].Priority), cmp.Compare(g.Rank(a), g.Rank(b)))
+	})
+	return order
+}
+
+func newReadiness(p *Problem) *readiness {
+	g, n := p.Graph, len(p.Graph.Tasks)
+	r := &readiness{p: p, n: int32(n), slots: ringSlots(p.Steps),
+		reuse: newRows(n, p.Reuse), reuseNext: newRows(n, p.ReuseNext),
+		inStep: make([]int32, n), acrossSteps: make([]int32, n),
+		taskOf: taskOrder(g), keyOf: make([]int32, n)}
+	for key, t := range r.taskOf {
+		r.keyOf[t] = int32(key)
+	}
+	for t := range n {
+		id := dag.TaskID(t)
+		r.inStep[t] = int32(len(g.Preds(id)))
+		r.acrossSteps[t] = int32(len(g.CarriedPreds(id)) + len(g.ReusePreds(id)))
+	}
+	for _, e := range p.Reuse {
+		r.inStep[e.To]++
+	}
+	for _, e := range p.ReuseNext {
+		r.acrossSteps[e.To]++
+	}
+	r.pending = make([]int32, int(r.slots)*n)
+	r.left = make([]int32, r.slots)
+	r.released = make([]int64, 0, n)
+	return r
+}
+
+// begin releases the instances that wait for nothing.
+func (r *readiness) begin() {
+	for step := range r.slots {
+		r.prepare(step)
+	}
+	for step := range min(int32(r.p.Steps), stepWindow) {
+		r.open(step)
+	}
+}
+
+// prepare sets the counters of a step; one is added that open takes away.
+func (r *readiness) prepare(step int32) {
+	pending := r.pending[(step%r.slots)*r.n:][:r.n]
+	for t := range pending {
+		pending[t] = 1 + r.inStep[t]
+		if step > 0 {
+			pending[t] += r.acrossSteps[t]
+		}
+	}
+	r.left[step%r.slots] = r.n
+}
+
+// open lets the tasks of a step start when their predecessors have ended.
+func (r *readiness) open(step int32) {
+	for t := range r.n {
+		r.countDown(step, t)
+	}
+}
+
+func (r *readiness) countDown(step, t int32) {
+	p := &r.pending[(step%r.slots)*r.n+t]
+	*p--
+	if *p == 0 {
+		r.released = append(r.released, r.keyAt(Instance{dag.TaskID(t), step}))
+	}
+}
+
+// keyAt orders instances by step, then priority, then name; instanceAt is its inverse.
+func (r *readiness) keyAt(i Instance) int64 { return int64(i.Step)<<32 | int64(r.keyOf[i.Task]) }
+
+func (r *readiness) instanceAt(key int64) Instance {
+	return Instance{Task: r.taskOf[key&(1<<32-1)], Step: int32(key >> 32)}
+}
+
+// end counts down the successors of an instance that has ended.
+func (r *readiness) end(i Instance) {
+	g := r.p.Graph
+	for _, t := range g.Succs(i.Task) {
+		r.countDown(i.Step, t)
+	}
+	for _, t := range r.reuse.of(i.Task) {
+		r.countDown(i.Step, t)
+	}
+	if next := i.Step + 1; int(next) < r.p.Steps {
+		for _, t := range g.CarriedSuccs(i.Task) {
+			r.countDown(next, t)
+		}
+		for _, t := range g.ReuseSuccs(i.Task) {
+			r.countDown(next, t)
+		}
+		for _, t := range r.reuseNext.of(i.Task) {
+			r.countDown(next, t)
+		}
+	}
+	r.left[i.Step%r.slots]--
+	for !r.finished() && r.left[r.base%r.slots] == 0 {
+		r.base++
+		if ahead := r.base + stepWindow; int(ahead) < r.p.Steps {
+			r.prepare(ahead)
+		}
+		if opened := r.base + stepWindow - 1; int(opened) < r.p.Steps {
+			r.open(opened)
+		}
+	}
+}
+
+func (r *readiness) finished() bool { return int(r.base) == r.p.Steps }
+
+// takeReleased moves the instances that became ready into buf, in the order of
+// steps, then priorities, then names.
+func (r *readiness) takeReleased(buf []Instance) []Instance {
+	slices.Sort(r.released)
+	buf = buf[:0]
+	for _, k := range r.released {
+		buf = append(buf, r.instanceAt(k))
+	}
+	r.released = r.released[:0]
+	return buf
+}
+
+// slot is the index of an instance in tables by slot and task.
+func (r *readiness) slot(i Instance) int32 { return i.Step%r.slots*r.n + int32(i.Task) }

@@ -1,0 +1,199 @@
+package schedule
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// residency knows where the contents of every atom are valid, what is on its
+// way, and how many bytes are live in every memory. A set of memories is a word.
+//
+// An atom of a storage that keeps its contents from step to step stays live until
+// a write elsewhere makes it invalid; one of another storage is freed after its
+// last use in the step. An input without a home is everywhere and costs nothing.
+type residency struct {
+	p        *Problem
+	valid    []uint64 // by atom
+	arriving []uint64 // by atom
+	uses     []int32  // by atom: accesses in one step after which it is freed; 0: never freed
+	left     []int32  // by atom: of these, still to come
+	live     []int64  // by memory
+}
+
+const everywhere = ^uint64(0)
+
+func newResidency(p *Problem) (*residency, error) {
+	g := p.Graph
+	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()), arriving: make([]uint64, g.NumAtoms()),
+		uses: make([]int32, g.NumAtoms()), live: make([]int64, len(p.Platform.Memories))}
+	written := writtenStorages(g)
+	for b := range g.Buffers {
+		id := dag.BufferID(b)
+		if g.Storage(id) != id {
+			continue
+		}
+		start, counted, err := initialMemories(p, id, written[b])
+		if err != nil {
+			return nil, err
+		}
+		first, end := g.StorageAtoms(id)
+		for a := first; a < end; a++ {
+			r.valid[a] = start
+			if counted {
+				r.live[bits.TrailingZeros64(start)] += g.AtomBytes(a)
+			}
+		}
+	}
+	for t := range g.Tasks {
+		for i, a := range g.Tasks[t].Accesses {
+			if s := g.Storage(a.Buffer); written[s] && !g.Carried(s) {
+				for _, atom := range g.Atoms(dag.TaskID(t), i) {
+					r.uses[atom]++
+				}
+			}
+		}
+	}
+	r.left = slices.Clone(r.uses)
+	return r, nil
+}
+
+// writtenStorages marks the storages that some task writes.
+func writtenStorages(g *dag.Graph) []bool {
+	written := make([]bool, len(g.Buffers))
+	for t := range g.Tasks {
+		for _, a := range g.Tasks[t].Accesses {
+			if a.Mode.Writes() {
+				written[g.Storage(a.Buffer)] = true
+			}
+		}
+	}
+	return written
+}
+
+// initialMemories is where a storage's contents are before the first step, as a
+// set, and whether its bytes count there.
+func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64, counted bool, err error) {
+	b := &p.Graph.Buffers[storage]
+	switch {
+	case b.Home == HostHome:
+		return 1 << p.Platform.HostMemory(), true, nil
+	case b.Home != "":
+		m, ok := p.Platform.MemoryByName(b.Home)
+		if !ok {
+			return 0, false, fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", b.Name, b.Home, p.Platform.Name, HostHome)
+		}
+		return 1 << m, true, nil
+	case !written:
+		return everywhere, false, nil
+	case p.Graph.Carried(storage):
+		return 1 << p.Platform.HostMemory(), true, nil
+	}
+	return 0, false, nil
+}
+
+// HostHome is the home that stands for the platform's host memory.
+const HostHome = "host"
+
+// begin makes room for what a task writes and reports a memory that is too small.
+func (r *residency) begin(t dag.TaskID, m platform.MemoryID) error {
+	r.occupy(t, m)
+	return r.overfull(m)
+}
+
+// occupy makes room for what a task writes and makes the other copies invalid.
+func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
+	g := r.p.Graph
+	for i, a := range g.Tasks[t].Accesses {
+		if !a.Mode.Writes() {
+			continue
+		}
+		for _, atom := range g.Atoms(t, i) {
+			bytes := g.AtomBytes(dag.AtomID(atom))
+			r.drop(r.valid[atom]&^(1<<m)|r.arriving[atom], bytes)
+			if r.valid[atom]&(1<<m) == 0 {
+				r.live[m] += bytes
+			}
+			r.valid[atom], r.arriving[atom] = 1<<m, 0
+		}
+	}
+}
+
+// end frees what no later task of the step uses.
+func (r *residency) end(t dag.TaskID) {
+	g := r.p.Graph
+	for i := range g.Tasks[t].Accesses {
+		for _, atom := range g.Atoms(t, i) {
+			if r.uses[atom] == 0 {
+				continue
+			}
+			if r.left[atom]--; r.left[atom] == 0 {
+				r.left[atom] = r.uses[atom]
+				r.drop(r.valid[atom]|r.arriving[atom], g.AtomBytes(dag.AtomID(atom)))
+				r.valid[atom], r.arriving[atom] = 0, 0
+			}
+		}
+	}
+}
+
+func (r *residency) drop(set uint64, bytes int64) {
+	for ; set != 0; set &= set - 1 {
+		r.live[bits.TrailingZeros64(set)] -= bytes
+	}
+}
+
+// overfull reports a memory that holds more than it can.
+func (r *residency) overfull(m platform.MemoryID) error {
+	mem := &r.p.Platform.Memories[m]
+	if mem.CapacityBytes == 0 || r.live[m] <= mem.CapacityBytes {
+		return nil
+	}
+	return fmt.Errorf("memory %q would hold %d bytes and has %d: %d too many", mem.Name, r.live[m], mem.CapacityBytes, r.live[m]-mem.CapacityBytes)
+}
+
+// fits reports whether bytes more would fit into a memory.
+func (r *residency) fits(m platform.MemoryID, bytes int64) bool {
+	limit := r.p.Platform.Memories[m].CapacityBytes
+	return limit == 0 || r.live[m]+bytes <= limit
+}
+
+// missing visits the atoms that a task reads and that are not valid in a
+// memory, with the size of the access that names them.
+func (r *residency) missing(t dag.TaskID, m platform.MemoryID, visit func(atom int32, accessBytes int64)) {
+	g := r.p.Graph
+	for i, a := range g.Tasks[t].Accesses {
+		if !a.Mode.Reads() {
+			continue
+		}
+		bytes := int64(-1)
+		for _, atom := range g.Atoms(t, i) {
+			if r.valid[atom]&(1<<m) != 0 {
+				continue
+			}
+			if bytes < 0 {
+				bytes = g.RegionBytes(t, i)
+			}
+			visit(atom, bytes)
+		}
+	}
+}
+
+// source is the memory from which an atom reaches another soonest, as part of a
+// region of a size; ties go to the lower index.
+func (r *residency) source(atom int32, to platform.MemoryID, regionBytes int64) platform.MemoryID {
+	set := r.valid[atom]
+	best := platform.MemoryID(bits.TrailingZeros64(set))
+	if set&(set-1) == 0 {
+		return best
+	}
+	for rest := set & (set - 1); rest != 0; rest &= rest - 1 {
+		m := platform.MemoryID(bits.TrailingZeros64(rest))
+		if r.p.Platform.RouteTime(m, to, regionBytes) < r.p.Platform.RouteTime(best, to, regionBytes) {
+			best = m
+		}
+	}
+	return best
+}

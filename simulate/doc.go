@@ -1,0 +1,25 @@
+// Package simulate runs a graph on a described machine: a discrete-event
+// simulation that supplies time to the state machine of package schedule.
+//
+// Read first: [Run]. The event queue is in run.go, the sharing of links in
+// flow.go, with its theory and a worked system at the top.
+//
+// # Invariants
+//
+//   - events are ordered by time, then kind, then the rank of the task's name,
+//     then step; never by insertion or address, so equal input gives equal output
+//   - a worker runs one task at a time and pays its device's dispatch cost before
+//     each kernel
+//   - a transfer waits for the latencies of its links and then shares their
+//     bandwidth max-min fairly with all others
+//
+// # Units
+//
+// Times are time.Duration from the start of the run. Rates are solved in float64
+// and become times in one function, which rounds up.
+//
+// # Limits
+//
+// Copy engines, streams and clocks of a device are read by later planners and
+// not modelled here; a link serves any number of transfers at once.
+package simulate

@@ -1,0 +1,238 @@
+package simulate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"dahl/platform"
+)
+
+// Max-min fair sharing of links.
+//
+// Theory. Flows f cross resources r of capacity C(r); a link is one resource
+// (shared), one per direction (duplex) or none (fatpipe: every flow may use the
+// whole bandwidth, so the link only caps each flow). Rates x(f) are max-min fair
+// if no rate can grow without lowering another that is not larger. They are
+// unique and found by progressive filling: raise all rates together until a
+// resource is full or a flow reaches its cap; the flows that this stops keep
+// their rate; go on with the others.
+//
+// Bertsekas and Gallager, Data Networks, second edition 1992, section 6.5.2.
+//
+// A worked system. Links a, b, c of 1, 2 and 2 B/s. Flow 1 crosses a, b and c,
+// flow 2 crosses a, flow 3 crosses b, flow 4 crosses c, and flow 5 crosses c.
+// All rates rise together until a is full at 1/2: flows 1 and 2 stop there. The
+// capacities left are 3/2 on b for flow 3 and 3/2 on c for flows 4 and 5, so
+// those rise to 3/4 and c is full; flow 3 goes on alone to 3/2.
+//
+// All flows between the same two memories cross the same links and have equal
+// rates, so they are one class: a change costs the number of classes times the
+// number of links, not the number of flows. A class counts the bytes that each
+// of its flows has been served since the class was last empty; a flow ends when
+// that count reaches the one at which it joined plus its own bytes.
+type network struct {
+	p        *platform.Platform
+	at       time.Duration // to which the classes have been served
+	classes  []*class
+	byRoute  []int32 // by pair of memories: class, -1: none yet
+	capacity []float64
+	oriented *orientation
+
+	room  []float64 // by resource, while filling: capacity that no stopped flow uses
+	users []float64 // by resource, while filling: flows that still rise
+	stale bool // the set of flows changed since the rates were found
+
+	filled []*class // scratch of solve
+}
+
+// class is the flows from one memory to another.
+type class struct {
+	resources []int32
+	cap       float64 // bytes per second that a flow can have on fatpipes
+	rate      float64 // of each flow
+	served    float64 // bytes per flow since the class was last empty
+	flows     heap[flowEnd]
+	fixed     bool
+}
+
+// flowEnd is a flow and the count of served bytes at which it ends.
+type flowEnd struct {
+	at    float64
+	order int64 // ties: first come, first out
+	id    int32
+}
+
+func newNetwork(p *platform.Platform) *network {
+	m := len(p.Memories)
+	n := &network{p: p, byRoute: make([]int32, m*m), oriented: newOrientation(p),
+		capacity: make([]float64, 2*len(p.Links)), room: make([]float64, 2*len(p.Links)), users: make([]float64, 2*len(p.Links))}
+	for i := range n.byRoute {
+		n.byRoute[i] = -1
+	}
+	for l := range p.Links {
+		n.capacity[2*l], n.capacity[2*l+1] = p.Links[l].BandwidthBytesPerSec, p.Links[l].BandwidthBytesPerSec
+	}
+	return n
+}
+
+// latency is what every flow of a route waits before its first byte moves.
+func (n *network) latency(from, to platform.MemoryID) time.Duration {
+	var sum time.Duration
+	links, _ := n.p.Route(from, to)
+	for _, l := range links {
+		sum += n.p.Links[l].Latency
+	}
+	return sum
+}
+
+// join adds a flow at a time that is not before the last one given.
+func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64, id int32, order int64) {
+	n.serve(at)
+	k := int(from)*len(n.p.Memories) + int(to)
+	if n.byRoute[k] < 0 {
+		n.byRoute[k] = int32(len(n.classes))
+		n.classes = append(n.classes, n.newClass(from, to))
+	}
+	c := n.classes[n.byRoute[k]]
+	if len(c.flows) == 0 {
+		c.served = 0
+	}
+	c.flows.push(flowEnd{c.served + float64(bytes), order, id})
+	n.stale = true
+}
+
+func (n *network) newClass(from, to platform.MemoryID) *class {
+	c := &class{cap: math.Inf(1)}
+	links, _ := n.p.Route(from, to)
+	directions := n.oriented.along(from, to, links)
+	for i, l := range links {
+		switch n.p.Links[l].Sharing {
+		case platform.Fatpipe:
+			c.cap = min(c.cap, n.p.Links[l].BandwidthBytesPerSec)
+		case platform.Duplex:
+			c.resources = append(c.resources, 2*int32(l)+directions[i])
+		default:
+			c.resources = append(c.resources, 2*int32(l))
+		}
+	}
+	slices.Sort(c.resources)
+	c.resources = slices.Compact(c.resources)
+	return c
+}
+
+// endTolerance, relative to what was served, absorbs the rounding of sums of
+// rates times intervals; it is far below a byte for any transfer.
+const endTolerance = 1e-12
+
+// ended removes the flows that have been served completely at a time and passes
+// their identities to done.
+func (n *network) ended(at time.Duration, done func(id int32)) {
+	n.serve(at)
+	for _, c := range n.classes {
+		for len(c.flows) > 0 && c.flows[0].at <= c.served+float64(c.served*endTolerance) {
+			done(c.flows.pop().id)
+			n.stale = true
+		}
+	}
+}
+
+// next is when the next flow ends; ok is false if there is none.
+func (n *network) next() (at time.Duration, ok bool) {
+	if n.stale {
+		n.solve()
+	}
+	for _, c := range n.classes {
+		if len(c.flows) == 0 {
+			continue
+		}
+		end := n.at + max(1, roundUp((c.flows[0].at-c.served)/c.rate))
+		if !ok || end < at {
+			at, ok = end, true
+		}
+	}
+	return at, ok
+}
+
+// serve moves the classes on to a time.
+func (n *network) serve(at time.Duration) {
+	if at == n.at {
+		return
+	}
+	if n.stale {
+		n.solve()
+	}
+	seconds := float64(at-n.at) / 1e9
+	for _, c := range n.classes {
+		if len(c.flows) > 0 {
+			c.served += float64(c.rate * seconds)
+		}
+	}
+	n.at = at
+}
+
+// solve finds the max-min fair rates by progressive filling.
+func (n *network) solve() {
+	n.stale = false
+	copy(n.room, n.capacity)
+	clear(n.users)
+	open := 0
+	for _, c := range n.classes {
+		c.fixed = len(c.flows) == 0
+		if c.fixed {
+			continue
+		}
+		open++
+		for _, r := range c.resources {
+			n.users[r] += float64(len(c.flows))
+		}
+	}
+	level := 0.0
+	for open > 0 {
+		lowest := math.Inf(1)
+		for _, c := range n.classes {
+			if !c.fixed {
+				lowest = min(lowest, n.limit(c))
+			}
+		}
+		level = max(level, lowest) // rounding must not let the level sink
+		n.filled = n.filled[:0]
+		for _, c := range n.classes {
+			if !c.fixed && n.limit(c) <= level {
+				n.filled = append(n.filled, c)
+			}
+		}
+		for _, c := range n.filled {
+			c.fixed, c.rate = true, level
+			open--
+			for _, r := range c.resources {
+				n.room[r] -= float64(level * float64(len(c.flows)))
+				n.users[r] -= float64(len(c.flows))
+			}
+		}
+	}
+}
+
+// limit is the rate at which a class stops rising with the others.
+func (n *network) limit(c *class) float64 {
+	rate := c.cap
+	for _, r := range c.resources {
+		rate = min(rate, n.room[r]/n.users[r])
+	}
+	return rate
+}
+
+// roundUp turns seconds into a Duration, up to the next nanosecond. What the
+// rounding of float64 left above a whole number does not count.
+func roundUp(seconds float64) time.Duration {
+	ns := float64(seconds * 1e9)
+	if whole := math.Round(ns); math.Abs(ns-whole) <= 1e-9*max(1, whole) {
+		ns = whole
+	}
+	return time.Duration(math.Ceil(min(ns, float64(platform.Unreachable))))
+}
+
+func (a flowEnd) before(b flowEnd) bool {
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order)) < 0
+}

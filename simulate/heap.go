@@ -1,0 +1,37 @@
+package simulate
+
+// heap is a binary heap with the first element on top.
+type heap[T interface{ before(T) bool }] []T
+
+func (h *heap[T]) push(x T) {
+	*h = append(*h, x)
+	a := *h
+	for i := len(a) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if !a[i].before(a[parent]) {
+			return
+		}
+		a[i], a[parent] = a[parent], a[i]
+		i = parent
+	}
+}
+
+func (h *heap[T]) pop() T {
+	a := *h
+	top, last := a[0], len(a)-1
+	a[0] = a[last]
+	a = a[:last]
+	for i := 0; ; {
+		child := 2*i + 1
+		if child+1 < last && a[child+1].before(a[child]) {
+			child++
+		}
+		if child >= last || !a[child].before(a[i]) {
+			break
+		}
+		a[i], a[child] = a[child], a[i]
+		i = child
+	}
+	*h = a
+	return top
+}

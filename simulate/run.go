@@ -1,0 +1,207 @@
+package simulate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Options selects the scheduler. Exactly one of Policy and Plan is set.
+type Options struct {
+	Policy schedule.Policy
+	Name   string // of the policy, for the schedule
+	Plan   *schedule.Plan
+
+	// Durations overrides the cost of an instance on a worker, such as with what
+	// was measured; ok is false where the costs hold. Nil: they always hold.
+	Durations func(i schedule.Instance, w platform.WorkerID) (d time.Duration, ok bool)
+}
+
+// Run simulates all steps of a problem. It fails when the problem or the plan is
+// not sound, when a memory is too small, or when the policy leaves tasks behind.
+func Run(p *schedule.Problem, opt Options) (*schedule.Schedule, error) {
+	if (opt.Policy == nil) == (opt.Plan == nil) {
+		return nil, errors.New("simulate: give a policy or a plan, and not both")
+	}
+	policy, name := opt.Policy, opt.Name
+	if opt.Plan != nil {
+		policy = schedule.Replay(p, opt.Plan)
+		name = cmp.Or(name, opt.Plan.Policy, "replay")
+	}
+	s := &simulation{p: p, opt: opt}
+	var err error
+	s.engine, err = schedule.NewEngine(p, policy, func() time.Duration { return s.now })
+	if err != nil {
+		return nil, fmt.Errorf("simulate %q on %q: %w", p.Graph.Name, p.Platform.Name, err)
+	}
+	s.network = newNetwork(p.Platform)
+	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: p.Graph.Hash(), Policy: name, Steps: p.Steps,
+		Spans: make([]schedule.Span, 0, p.Steps*len(p.Graph.Tasks))}
+	if err := s.run(); err != nil {
+		return nil, fmt.Errorf("simulate %q on %q at %v: %w", p.Graph.Name, p.Platform.Name, s.now, err)
+	}
+	if err := s.out.Complete(p); err != nil {
+		return nil, fmt.Errorf("simulate %q on %q: %w", p.Graph.Name, p.Platform.Name, err)
+	}
+	return s.out, nil
+}
+
+type simulation struct {
+	p       *schedule.Problem
+	opt     Options
+	engine  *schedule.Engine
+	network *network
+	now     time.Duration
+	events  heap[event]
+	cmds    []schedule.Command
+	out     *schedule.Schedule
+
+	transferOf []int32 // by CopyID: index into out.Transfers
+	atoms      []int32 // storage of the atom lists of all transfers
+}
+
+// event is something that happens at a moment. Copies that end come before tasks
+// that end, so that a task does not wait for what has arrived.
+type event struct {
+	at   time.Duration
+	kind eventKind
+	step int32
+	rank int32 // of the name of the task, or of the one that needs the copy
+	id   int32 // worker, or copy
+}
+
+type eventKind uint8
+
+const (
+	copyEnds eventKind = iota
+	taskEnds
+	copyJoins // the latency has passed, bytes begin to move
+)
+
+func (a event) before(b event) bool {
+	switch {
+	case a.at != b.at:
+		return a.at < b.at
+	case a.kind != b.kind:
+		return a.kind < b.kind
+	case a.rank != b.rank:
+		return a.rank < b.rank
+	case a.step != b.step:
+		return a.step < b.step
+	}
+	return a.id < b.id
+}
+
+func (s *simulation) run() error {
+	s.obey(s.engine.Start(s.cmds[:0]))
+	for s.engine.Err() == nil && s.advance() {
+		for len(s.events) > 0 && s.events[0].at == s.now && s.engine.Err() == nil {
+			s.handle(s.events.pop())
+		}
+	}
+	if err := s.engine.Err(); err != nil {
+		return err
+	}
+	if !s.engine.Finished() {
+		return s.leftBehind()
+	}
+	return nil
+}
+
+// advance moves to the next moment at which something happens; false: nothing will.
+func (s *simulation) advance() bool {
+	flowEnds, flowing := s.network.next()
+	switch {
+	case flowing && (len(s.events) == 0 || flowEnds <= s.events[0].at):
+		s.now = flowEnds
+	case len(s.events) > 0:
+		s.now = s.events[0].at
+	default:
+		return false
+	}
+	if flowing {
+		s.network.ended(s.now, func(copy int32) {
+			t := &s.out.Transfers[s.transferOf[copy]]
+			s.events.push(event{s.now, copyEnds, t.Step, s.p.Graph.Rank(t.For), copy})
+		})
+	}
+	return true
+}
+
+func (s *simulation) handle(e event) {
+	switch e.kind {
+	case taskEnds:
+		s.obey(s.engine.Done(platform.WorkerID(e.id), s.cmds[:0]))
+	case copyJoins:
+		t := &s.out.Transfers[s.transferOf[e.id]]
+		s.network.join(s.now, t.From, t.To, t.Bytes, e.id, int64(s.transferOf[e.id]))
+	case copyEnds:
+		s.out.Transfers[s.transferOf[e.id]].End = s.now
+		s.obey(s.engine.Copied(schedule.CopyID(e.id), s.cmds[:0]))
+	}
+}
+
+// obey does what the engine commands.
+func (s *simulation) obey(cmds []schedule.Command) {
+	s.cmds = cmds
+	for _, c := range cmds {
+		if c.Kind == schedule.RunTask {
+			s.startTask(c)
+		} else {
+			s.startCopy(c.Copy)
+		}
+	}
+}
+
+func (s *simulation) startTask(c schedule.Command) {
+	device := s.p.Platform.Workers[c.Worker].Device
+	cost, _ := s.p.Costs.Of(c.Instance.Task, device)
+	takes := cost.Duration
+	if s.opt.Durations != nil {
+		if d, ok := s.opt.Durations(c.Instance, c.Worker); ok {
+			takes = d
+		}
+	}
+	start := s.now + s.p.Platform.Devices[device].Dispatch
+	s.out.Spans = append(s.out.Spans, schedule.Span{Task: c.Instance.Task, Step: c.Instance.Step, Worker: c.Worker,
+		Ready: s.engine.ReadyAt(c.Instance), Start: start, End: start + takes})
+	s.events.push(event{start + takes, taskEnds, c.Instance.Step, s.p.Graph.Rank(c.Instance.Task), int32(c.Worker)})
+}
+
+func (s *simulation) startCopy(id schedule.CopyID) {
+	t := *s.engine.CopyAt(id)
+	from := len(s.atoms)
+	s.atoms = append(s.atoms, t.Atoms...)
+	t.Atoms = s.atoms[from:len(s.atoms):len(s.atoms)]
+	t.Start = s.now
+	for int(id) >= len(s.transferOf) {
+		s.transferOf = append(s.transferOf, 0)
+	}
+	s.transferOf[id] = int32(len(s.out.Transfers))
+	s.out.Transfers = append(s.out.Transfers, t)
+	s.events.push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.p.Graph.Rank(t.For), int32(id)})
+}
+
+// leftBehind names a task that never ran.
+func (s *simulation) leftBehind() error {
+	ran := map[schedule.Instance]bool{}
+	for _, span := range s.out.Spans {
+		ran[schedule.Instance{Task: span.Task, Step: span.Step}] = true
+	}
+	byName := make([]dag.TaskID, len(s.p.Graph.Tasks))
+	for t := range byName {
+		byName[s.p.Graph.Rank(dag.TaskID(t))] = dag.TaskID(t)
+	}
+	for step := range int32(s.p.Steps) {
+		if i := slices.IndexFunc(byName, func(t dag.TaskID) bool { return !ran[schedule.Instance{Task: t, Step: step}] }); i >= 0 {
+			return fmt.Errorf("the policy left task %q of step %d waiting and every worker idle", s.p.Graph.Tasks[byName[i]].Name, step)
+		}
+	}
+	return errors.New("every task ran, but the engine waits for more")
+}
