@@ -50,7 +50,7 @@ func newComparison(predicted, measured *Run) *comparison {
 	face := newTypeface()
 	// One colouring, so that a layer looks the same above and below.
 	colours := newColouring(measured)
-	c := &comparison{face: face, title: measured.title() + ": predicted and measured",
+	c := &comparison{face: face, title: measured.name() + ": predicted and measured",
 		predicted: newChart(predicted, colours), measured: newChart(measured, colours),
 		kernels: pairKernels(predicted, measured)}
 	m, p := measured.Schedule.Makespan, predicted.Schedule.Makespan

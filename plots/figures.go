@@ -1,11 +1,13 @@
 package plots
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"dahl/dag"
+	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -18,23 +20,11 @@ type Run struct {
 	Title    string   // "": the graph's name, the policy and the world
 	ColourBy ColourBy // "": the first of layer, phase, op that tells tasks apart
 
-	// Power is what each device (and the host, and the links) drew over time, drawn
-	// from the bottom up; nil where it is not known.
-	Power []PowerTrace
+	// Power is what the host, the devices and the links drew over time, as
+	// energy.Traces gives it, drawn from the bottom up; nil where it is not known.
+	Power []energy.PowerTrace
 	// PlannedPeakBytes is what the plan reserves, by memory; 0 or missing: no line.
 	PlannedPeakBytes []int64
-}
-
-// PowerTrace is the power of one consumer as a step function.
-type PowerTrace struct {
-	Name  string
-	Steps []Step // by At
-}
-
-// Step is a power that holds from a moment until the next step, or to the end of the run.
-type Step struct {
-	At    time.Duration
-	Watts float64
 }
 
 // ColourBy names the label that gives a task its colour.
@@ -122,20 +112,22 @@ func (r *Run) hasMemory(m platform.MemoryID) bool {
 
 // title is the headline of a figure of one run.
 func (r *Run) title() string {
+	if r.Title == "" && r.Schedule.World != "" {
+		return r.name() + ", " + string(r.Schedule.World)
+	}
+	return r.name()
+}
+
+// name is the title without the world.
+func (r *Run) name() string {
 	if r.Title != "" {
 		return r.Title
 	}
-	title := r.Problem.Graph.Name
-	if title == "" {
-		title = "task graph"
-	}
+	name := cmp.Or(r.Problem.Graph.Name, "task graph")
 	if r.Schedule.Policy != "" {
-		title += ", " + r.Schedule.Policy
+		name += ", " + r.Schedule.Policy
 	}
-	if r.Schedule.World != "" {
-		title += ", " + string(r.Schedule.World)
-	}
-	return title
+	return name
 }
 
 // summary is the line under the title: how much ran, for how long, how busily.

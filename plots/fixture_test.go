@@ -22,6 +22,8 @@ func twoDevices() *platform.Platform {
 			{Name: "cpu", Kind: "cpu", Count: 2, Memory: 0, IdleWatts: 2, Busy: platform.BusyPower{UnitWatts: 9}},
 			{Name: "gpu", Kind: "cuda", Count: 1, Memory: 1, IdleWatts: 20, Busy: platform.BusyPower{UnitWatts: 120}},
 		},
+		Links:   []platform.Link{{Name: "pcie", BandwidthBytesPerSec: 1e9, Latency: 10 * us, IdleWatts: 1, BusyWatts: 3}},
+		Routes:  []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
 		Workers: []platform.Worker{{Name: "cpu.0", Device: 0, Index: 0}, {Name: "cpu.1", Device: 0, Index: 1}, {Name: "gpu", Device: 1}},
 	}
 }
@@ -98,7 +100,7 @@ func tinyRun(t testing.TB, world schedule.World, factor float64) *Run {
 		return time.Duration(float64(cost[g.Tasks[task].Op]) * factor)
 	})
 	s.World, s.Policy = world, "heft"
-	return &Run{Problem: p, Schedule: s, Power: busyPower(p, s), PlannedPeakBytes: []int64{150_000, 120_000}}
+	return &Run{Problem: p, Schedule: s, Power: modelledPower(t, p, s), PlannedPeakBytes: []int64{150_000, 120_000}}
 }
 
 // largeRun is a network of 20 layers over many tiles, about n tasks in all, on
@@ -148,5 +150,5 @@ func largeRun(t testing.TB, n, workers, steps int, seed uint64) *Run {
 		return time.Duration(20+13*(layer%4)*(layer%4)+random.IntN(30)) * us
 	})
 	s.World, s.Policy = schedule.Simulated, "eager"
-	return &Run{Problem: p, Schedule: s, Power: busyPower(p, s)}
+	return &Run{Problem: p, Schedule: s, Power: modelledPower(t, p, s)}
 }

@@ -49,12 +49,17 @@ func roundStep(v float64) float64 {
 	return 10 * power
 }
 
-// logAxis covers a positive interval with ticks at 1, 2 and 5 times the powers of ten.
+// logAxis covers a positive interval with ticks at 1, 2 and 5 times the powers of
+// ten, and more of them within one decade.
 func logAxis(min, max float64, u unit, what string) axis {
 	a := axis{min: min, max: max, log: true, label: what + " (" + u.name + ")"}
 	decades := math.Log10(max / min)
+	steps := []float64{1, 2, 5}
+	if decades < 1 {
+		steps = []float64{1, 1.5, 2, 3, 4, 5, 6, 8}
+	}
 	for e := math.Floor(math.Log10(min / u.size)); e <= math.Ceil(math.Log10(max/u.size)); e++ {
-		for _, m := range []float64{1, 2, 5} {
+		for _, m := range steps {
 			v := m * math.Pow(10, e)
 			if v*u.size < min*(1-1e-9) || v*u.size > max*(1+1e-9) {
 				continue

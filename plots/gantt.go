@@ -42,6 +42,7 @@ const (
 	minRowHeight = 6
 	maxRowHeight = 32
 	rowGap       = 0.16 // share of a row left empty
+	stripShare   = 0.14 // share of the rest for the critical path
 	maxHops      = 400  // beyond it, the path is drawn without the lines between rows
 )
 
@@ -104,7 +105,7 @@ type painter struct {
 // paintRow paints one row between two heights: its pieces, and below them the
 // strip of the critical path.
 func (p *painter) paintRow(r *row, bottom, top vg.Length) {
-	strip := (top - bottom) * 0.14
+	strip := (top - bottom) * stripShare
 	p.paintLanes(r.lanes, bottom+strip, top, true)
 	if len(r.path) > 0 {
 		p.paintLanes([][]piece{r.path}, bottom, bottom+strip, false)
@@ -218,7 +219,7 @@ func (c *chart) drawHops(f *frame, tall vg.Length) {
 	if len(c.hops) > maxHops {
 		return
 	}
-	strip := func(row int) vg.Length { return f.box.Max.Y - vg.Length(row)*tall - tall*(1-rowGap/2-0.07) }
+	strip := func(row int) vg.Length { return f.box.Max.Y - vg.Length(row)*tall - tall*(1-rowGap/2-stripShare/2) }
 	for _, h := range c.hops {
 		line(f.c, pathBlack, 0.8, vg.Point{X: f.X(float64(h.from)), Y: strip(h.fromRow)}, vg.Point{X: f.X(float64(h.to)), Y: strip(h.toRow)})
 	}
@@ -229,7 +230,7 @@ func (c *chart) drawLabels(f *frame, tall vg.Length) {
 	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
 	every := max(1, int(10/tall.Points()+0.999))
 	for i := 0; i < len(c.rows); i += every {
-		y := f.box.Max.Y - (vg.Length(i)+0.5)*tall
+		y := f.box.Max.Y - (vg.Length(i)+0.5-stripShare*(1-rowGap)/2)*tall // the middle of the bars
 		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: y}, clip(style, c.rows[i].label, 140))
 	}
 	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})

@@ -3,9 +3,11 @@ package plots
 import (
 	"cmp"
 	"slices"
+	"testing"
 	"time"
 
 	"dahl/dag"
+	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -97,31 +99,11 @@ func occupancy(p *schedule.Problem, s *schedule.Schedule) []schedule.Occupancy {
 	return out
 }
 
-// busyPower gives each device its idle power plus its busy power per running task.
-func busyPower(p *schedule.Problem, s *schedule.Schedule) []PowerTrace {
-	type change struct {
-		at     time.Duration
-		device platform.DeviceID
-		by     int
-	}
-	var changes []change
-	for i := range s.Spans {
-		d := p.Platform.Workers[s.Spans[i].Worker].Device
-		changes = append(changes, change{s.Spans[i].Start, d, 1}, change{s.Spans[i].End, d, -1})
-	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
-	traces := make([]PowerTrace, len(p.Platform.Devices))
-	busy := make([]int, len(traces))
-	watts := func(d platform.DeviceID) float64 {
-		device := &p.Platform.Devices[d]
-		return float64(device.Count)*device.IdleWatts + float64(busy[d])*device.Busy.UnitWatts
-	}
-	for d := range traces {
-		traces[d] = PowerTrace{p.Platform.Devices[d].Name, []Step{{0, watts(platform.DeviceID(d))}}}
-	}
-	for _, c := range changes {
-		busy[c.device] += c.by
-		traces[c.device].Steps = append(traces[c.device].Steps, Step{c.at, watts(c.device)})
+// modelledPower is what the run draws by the platform's powers.
+func modelledPower(t testing.TB, p *schedule.Problem, s *schedule.Schedule) []energy.PowerTrace {
+	traces, err := energy.Traces(s, p)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return traces
 }

@@ -28,17 +28,17 @@ func Memory(path string, r *Run) error {
 	face := newTypeface()
 	tall := vg.Length(max(90, min(240, 640/len(panels))))
 	const caption = 24
-	height := headerHeight + vg.Length(len(panels))*(tall+caption) + axisBottom*2 + legendLine
+	height := headerHeight + vg.Length(len(panels))*(tall+caption+axisBottomBar) + axisBottom
 	return render(path, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": live bytes by memory", r.summary())
 		end := max(r.Schedule.Makespan, 1)
 		f := &frame{c: below, face: face, x: linearAxis(float64(end), 0, timeUnit(end), "time", 12)}
-		top := below.Max.Y
+		top := below.Max.Y + 8
 		for i, p := range panels {
 			f.box = vg.Rectangle{Min: vg.Point{X: 66, Y: top - caption - tall}, Max: vg.Point{X: pageWidth - pageMargin - 6, Y: top - caption}}
 			p.draw(f, end, traceColour(i))
 			f.drawX(i == len(panels)-1)
-			top = f.box.Min.Y - axisBottomBar + 4
+			top = f.box.Min.Y - axisBottomBar
 		}
 	})
 }
@@ -97,7 +97,7 @@ func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
 	if p.planned > 0 {
 		y := f.Y(float64(p.planned))
 		line(f.c, plannedRed, 1.2, vg.Point{X: f.box.Min.X, Y: y}, vg.Point{X: f.box.Max.X, Y: y}, 5, 3)
-		f.c.FillText(f.face.style(8, plannedRed, text.XRight, text.YBottom), vg.Point{X: f.box.Max.X - 2, Y: y + 1}, "planned peak")
+		f.c.FillText(f.face.style(8, plannedRed, text.XRight, text.YBottom), vg.Point{X: f.box.Max.X - 2, Y: y + 3}, "planned peak")
 	}
 	f.drawY(44)
 	f.c.FillText(f.face.style(9.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 5}, p.caption())

@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"dahl/energy"
 )
 
 // Power draws the power of each consumer, stacked, over the run, and below it
@@ -22,8 +24,14 @@ func Power(path string, r *Run) error {
 		return err
 	}
 	face := newTypeface()
-	s := newStack(r.Power, r.Schedule.Makespan)
-	legend := []legendGroup{{caption: "joules", entries: s.legend(r.Power)}}
+	drawing := slices.DeleteFunc(slices.Clone(r.Power), func(t energy.PowerTrace) bool {
+		return !slices.ContainsFunc(t.Samples, func(s energy.PowerSample) bool { return s.Watts > 0 })
+	})
+	if len(drawing) == 0 {
+		return fmt.Errorf("power: no power of the platform is above 0 W: %w", ErrNoData)
+	}
+	s := newStack(drawing, r.Schedule.Makespan)
+	legend := []legendGroup{{caption: "joules", entries: s.legend(drawing)}}
 	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
 	const upper, lower, between = 230, 170, 26
 	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
@@ -48,10 +56,10 @@ func (r *Run) checkPower() error {
 		return fmt.Errorf("power: the run has no power over time: %w", ErrNoData)
 	}
 	for _, t := range r.Power {
-		if !slices.IsSortedFunc(t.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) }) {
+		if !slices.IsSortedFunc(t.Samples, func(a, b energy.PowerSample) int { return cmp.Compare(a.At, b.At) }) {
 			return fmt.Errorf("power: the steps of %q are not in the order of time", t.Name)
 		}
-		for _, s := range t.Steps {
+		for _, s := range t.Samples {
 			if !(s.Watts >= 0 && s.Watts < 1e12) {
 				return fmt.Errorf("power: %q draws %g W at %v", t.Name, s.Watts, s.At)
 			}
@@ -68,12 +76,12 @@ type stack struct {
 	sums  [][]float64 // joules from 0 to each of the times, summed likewise
 }
 
-func newStack(traces []PowerTrace, end time.Duration) *stack {
+func newStack(traces []energy.PowerTrace, end time.Duration) *stack {
 	s := &stack{end: end, times: mergedTimes(traces, end)}
 	n := len(s.times) - 1
 	watts, sums := make([]float64, n), make([]float64, n+1)
 	for _, t := range traces {
-		joules := joulesBetween(t.Steps, s.times)
+		joules := joulesBetween(t.Samples, s.times)
 		running := 0.0
 		for k, j := range joules {
 			watts[k] += j / (s.times[k+1] - s.times[k]).Seconds()
@@ -92,7 +100,7 @@ func (s *stack) meanWatts() float64 { return s.total() / s.end.Seconds() }
 func (s *stack) joules(i int) float64 { return s.sums[i][len(s.times)-1] }
 
 // legend names the traces from the top of the stack down, with their energy.
-func (s *stack) legend(traces []PowerTrace) []legendEntry {
+func (s *stack) legend(traces []energy.PowerTrace) []legendEntry {
 	var entries []legendEntry
 	for i, t := range slices.Backward(traces) {
 		own := s.joules(i)
@@ -101,7 +109,7 @@ func (s *stack) legend(traces []PowerTrace) []legendEntry {
 		}
 		name := fmt.Sprintf("%s %s", t.Name, siUnit("J", own).format(own))
 		if s.total() > 0 {
-			name += fmt.Sprintf(" (%.1f %%)", 100*own/s.total())
+			name += fmt.Sprintf(" (%s %%)", significant(100*own/s.total()))
 		}
 		entries = append(entries, legendEntry{name: name, colour: lighten(traceColour(i), 0.25)})
 	}

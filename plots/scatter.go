@@ -157,7 +157,7 @@ func drawOpTable(f *frame, ops []opError, colours map[string]color.RGBA) {
 			f.c.FillText(name, vg.Point{X: left + 14, Y: y}, plural(len(ops)-i, "further operation"))
 			return
 		}
-		f.c.DrawGlyph(draw.GlyphStyle{Color: colours[o.op], Radius: 3.5, Shape: draw.CircleGlyph{}}, vg.Point{X: left + 4, Y: y})
+		f.c.DrawGlyph(draw.GlyphStyle{Color: colours[o.op], Radius: 3.5, Shape: draw.CircleGlyph{}}, vg.Point{X: left + 4, Y: y - 1})
 		f.c.FillText(name, vg.Point{X: left + 14, Y: y}, clip(name, o.op, 170))
 		for c, s := range []string{fmt.Sprint(o.calls), formatDuration(time.Duration(o.predicted)), formatDuration(time.Duration(o.measured)),
 			fmt.Sprintf("%+.1f %%", 100*(o.predicted/o.measured-1))} {

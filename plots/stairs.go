@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"gonum.org/v1/plot/vg"
+
+	"dahl/energy"
 )
 
 // maxStairs bounds the points of a step function that is drawn.
@@ -13,17 +15,17 @@ const maxStairs = 2400
 // mergedTimes lists the moments at which any of several step functions changes,
 // ascending and once each, from 0 to end inclusive. Where they are more than a
 // picture can show, it is a grid of equal columns instead.
-func mergedTimes(traces []PowerTrace, end time.Duration) []time.Duration {
+func mergedTimes(traces []energy.PowerTrace, end time.Duration) []time.Duration {
 	next := make([]int, len(traces))
 	times := []time.Duration{0}
 	for {
 		at := end
 		for i := range traces {
-			for next[i] < len(traces[i].Steps) && traces[i].Steps[next[i]].At <= times[len(times)-1] {
+			for next[i] < len(traces[i].Samples) && traces[i].Samples[next[i]].At <= times[len(times)-1] {
 				next[i]++
 			}
-			if next[i] < len(traces[i].Steps) {
-				at = min(at, traces[i].Steps[next[i]].At)
+			if next[i] < len(traces[i].Samples) {
+				at = min(at, traces[i].Samples[next[i]].At)
 			}
 		}
 		if at >= end {
@@ -47,7 +49,7 @@ func grid(end time.Duration, columns int) []time.Duration {
 
 // joulesBetween integrates a step function over each interval between
 // neighbouring times. Before its first step it is zero.
-func joulesBetween(steps []Step, times []time.Duration) []float64 {
+func joulesBetween(steps []energy.PowerSample, times []time.Duration) []float64 {
 	joules := make([]float64, len(times)-1)
 	i, watts := 0, 0.0
 	for k := range joules {

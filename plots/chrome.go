@@ -1,0 +1,301 @@
+package plots
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Chrome writes a run in the Trace Event Format (JSON object form; Google, "Trace
+// Event Format", 2016), which Perfetto and chrome://tracing open: one process per
+// device with a thread per worker, one process for the transfers with a thread
+// per route, a slice per task and transfer, flow arrows for dependences between
+// workers and for transfers, and counters of live bytes and power.
+//
+// Times are microseconds with nanosecond digits. Slices of one thread never
+// overlap: what runs at once on one worker or route gets threads of its own.
+func Chrome(w io.Writer, r *Run) error {
+	if err := r.check("chrome trace"); err != nil {
+		return err
+	}
+	t := chromeTrace{run: r, out: bufio.NewWriter(w)}
+	t.placeSlices()
+	t.text(`{"displayTimeUnit":"ns","otherData":{"title":`)
+	t.value(r.title())
+	t.text("},\"traceEvents\":[\n")
+	t.writeNames()
+	t.writeSpans()
+	t.writeTransfers()
+	t.writeFlows()
+	t.writeCounters()
+	t.text("\n]}\n")
+	if t.err == nil {
+		t.err = t.out.Flush()
+	}
+	if t.err != nil {
+		return fmt.Errorf("chrome trace: %w", t.err)
+	}
+	return nil
+}
+
+// chromeEvent is one event; the members are those of the format.
+type chromeEvent struct {
+	Phase    string  `json:"ph"` // X slice, M metadata, s and f flow, C counter
+	Name     string  `json:"name"`
+	Category string  `json:"cat,omitempty"`
+	Process  int     `json:"pid"`
+	Thread   int     `json:"tid"`
+	At       micros  `json:"ts"`
+	Length   *micros `json:"dur,omitempty"`
+	Flow     int     `json:"id,omitempty"`
+	Bind     string  `json:"bp,omitempty"` // e: to the slice around the moment
+	Args     any     `json:"args,omitempty"`
+}
+
+// micros is a time that is written in microseconds without rounding.
+type micros time.Duration
+
+// MarshalJSON writes whole nanoseconds as three decimals.
+func (m micros) MarshalJSON() ([]byte, error) {
+	b := strconv.AppendInt(nil, int64(m)/1000, 10)
+	return fmt.Appendf(b, ".%03d", int64(m)%1000), nil
+}
+
+// taskArgs is what the viewer shows of a selected task.
+type taskArgs struct {
+	Step   int32    `json:"step"`
+	Op     string   `json:"op,omitempty"`
+	Layer  string   `json:"layer,omitempty"`
+	Phase  string   `json:"phase,omitempty"`
+	Type   string   `json:"type,omitempty"`
+	Shape  string   `json:"shape,omitempty"`
+	Flops  float64  `json:"flops,omitempty"`
+	Bytes  int64    `json:"bytes,omitempty"`
+	Waited *float64 `json:"ready_to_start_us,omitempty"`
+}
+
+type transferArgs struct {
+	Bytes  int64  `json:"bytes"`
+	Buffer string `json:"buffer"`
+	For    string `json:"for"`
+	Step   int32  `json:"step"`
+}
+
+type nameArgs struct {
+	Name string `json:"name"`
+}
+
+// place is the process and thread of a slice.
+type place struct{ process, thread int }
+
+// chromeTrace is the state of one writing. The first error sticks.
+type chromeTrace struct {
+	run    *Run
+	out    *bufio.Writer
+	err    error
+	events int
+	flows  int
+
+	names       []chromeEvent
+	ofSpan      []place
+	ofTransfer  []place
+	spanOf      map[schedule.Instance]int
+	transferFor map[schedule.Instance][]int
+}
+
+func (t *chromeTrace) text(s string) {
+	if t.err == nil {
+		_, t.err = t.out.WriteString(s)
+	}
+}
+
+func (t *chromeTrace) value(v any) {
+	b, err := json.Marshal(v)
+	if t.err == nil {
+		t.err = err
+	}
+	t.text(string(b))
+}
+
+func (t *chromeTrace) event(e chromeEvent) {
+	if t.events > 0 {
+		t.text(",\n")
+	}
+	t.events++
+	t.value(e)
+}
+
+// placeSlices gives every span and transfer a thread and notes the names.
+func (t *chromeTrace) placeSlices() {
+	p, s := t.run.Problem.Platform, t.run.Schedule
+	t.ofSpan, t.ofTransfer = make([]place, len(s.Spans)), make([]place, len(s.Transfers))
+	t.spanOf, t.transferFor = map[schedule.Instance]int{}, map[schedule.Instance][]int{}
+	for d := range p.Devices {
+		t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: nameArgs{p.Devices[d].Name}})
+	}
+	thread := 1
+	name := func(process, count int, label string) {
+		for l := range max(1, count) {
+			full := label
+			if l > 0 {
+				full = fmt.Sprintf("%s (%d)", label, l+1)
+			}
+			t.names = append(t.names, chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: thread + l, Args: nameArgs{full}})
+		}
+		thread += max(1, count)
+	}
+	for w, spans := range spansByWorker(s, len(p.Workers)) {
+		lane, count := lanes(len(spans), func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End })
+		process := int(p.Workers[w].Device) + 1
+		for i, k := range spans {
+			t.ofSpan[k] = place{process, thread + lane[i]}
+			t.spanOf[schedule.Instance{Task: s.Spans[k].Task, Step: s.Spans[k].Step}] = k
+		}
+		name(process, count, p.Workers[w].Name)
+	}
+	t.placeTransfers(thread, name)
+}
+
+func (t *chromeTrace) placeTransfers(thread int, name func(process, count int, label string)) {
+	p, s := t.run.Problem.Platform, t.run.Schedule
+	process := len(p.Devices) + 1
+	t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: nameArgs{"transfers and counters"}})
+	by, order := transfersByRoute(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
+	for _, key := range order {
+		list := by[key]
+		lane, count := lanes(len(list), func(i int) (from, to time.Duration) { return s.Transfers[list[i]].Start, s.Transfers[list[i]].End })
+		for i, k := range list {
+			t.ofTransfer[k] = place{process, thread + lane[i]}
+			of := schedule.Instance{Task: s.Transfers[k].For, Step: s.Transfers[k].Step}
+			t.transferFor[of] = append(t.transferFor[of], k)
+		}
+		name(process, count, p.Memories[key.from].Name+" to "+p.Memories[key.to].Name)
+		thread += count
+	}
+}
+
+func (t *chromeTrace) writeNames() {
+	for _, e := range t.names {
+		t.event(e)
+	}
+}
+
+func (t *chromeTrace) slice(at place, name, category string, from, to time.Duration, args any) {
+	length := micros(to - from)
+	t.event(chromeEvent{Phase: "X", Name: name, Category: category, Process: at.process, Thread: at.thread, At: micros(from), Length: &length, Args: args})
+}
+
+func (t *chromeTrace) writeSpans() {
+	g := t.run.Problem.Graph
+	for i := range t.run.Schedule.Spans {
+		s := &t.run.Schedule.Spans[i]
+		task := &g.Tasks[s.Task]
+		args := taskArgs{Step: s.Step, Op: task.Op, Layer: task.Labels.Layer, Phase: task.Labels.Phase, Type: task.Type.String(),
+			Shape: task.Shape, Flops: task.Flops, Bytes: task.MovedBytes}
+		if s.Ready >= 0 && s.Ready <= s.Start {
+			waited := float64(s.Start-s.Ready) / 1e3
+			args.Waited = &waited
+		}
+		t.slice(t.ofSpan[i], task.Name, cmp.Or(task.Labels.Layer, task.Op, "task"), s.Start, s.End, args)
+	}
+}
+
+func (t *chromeTrace) writeTransfers() {
+	g := t.run.Problem.Graph
+	for i := range t.run.Schedule.Transfers {
+		x := &t.run.Schedule.Transfers[i]
+		args := transferArgs{x.Bytes, g.Buffers[x.Buffer].Name, g.Tasks[x.For].Name, x.Step}
+		t.slice(t.ofTransfer[i], g.Buffers[x.Buffer].Name+" "+formatBytes(x.Bytes), "transfer", x.Start, x.End, args)
+	}
+}
+
+// writeFlows draws an arrow into a task from each predecessor that ran on another
+// worker, and through the transfers that the task needed. Where a transfer moves
+// what a predecessor wrote, the arrow goes through it.
+func (t *chromeTrace) writeFlows() {
+	g, s := t.run.Problem.Graph, t.run.Schedule
+	for i := range s.Spans {
+		span := &s.Spans[i]
+		var through []dag.TaskID // predecessors whose arrow goes through a transfer
+		for _, k := range t.transferFor[schedule.Instance{Task: span.Task, Step: span.Step}] {
+			x := &s.Transfers[k]
+			for _, from := range t.preds(span) {
+				if p := &s.Spans[from]; p.End <= x.Start && writes(g, p.Task, x.Buffer) {
+					t.flow("transfer", t.ofSpan[from], p.Start, p.End, t.ofTransfer[k], x.Start)
+					through = append(through, p.Task)
+				}
+			}
+			t.flow("transfer", t.ofTransfer[k], x.Start, x.End, t.ofSpan[i], span.Start)
+		}
+		for _, from := range t.preds(span) {
+			p := &s.Spans[from]
+			if p.Worker != span.Worker && p.End <= span.Start && !slices.Contains(through, p.Task) {
+				t.flow("dependence", t.ofSpan[from], p.Start, p.End, t.ofSpan[i], span.Start)
+			}
+		}
+	}
+}
+
+// preds lists the spans of the predecessors in the same step and, through
+// carried storages, in the step before.
+func (t *chromeTrace) preds(span *schedule.Span) []int {
+	g := t.run.Problem.Graph
+	var list []int
+	for back, tasks := range [][]int32{g.Preds(span.Task), g.CarriedPreds(span.Task)} {
+		for _, p := range tasks {
+			if k, ok := t.spanOf[schedule.Instance{Task: dag.TaskID(p), Step: span.Step - int32(back)}]; ok {
+				list = append(list, k)
+			}
+		}
+	}
+	return list
+}
+
+func writes(g *dag.Graph, t dag.TaskID, storage dag.BufferID) bool {
+	return slices.ContainsFunc(g.Tasks[t].Accesses, func(a dag.Access) bool {
+		return a.Mode.Writes() && g.Storage(a.Buffer) == storage
+	})
+}
+
+// flow writes an arrow from the last nanosecond of one slice, since viewers bind
+// an end of an arrow to the slice around it, to the start of another.
+func (t *chromeTrace) flow(category string, from place, start, end time.Duration, to place, at time.Duration) {
+	t.flows++
+	t.event(chromeEvent{Phase: "s", Name: category, Category: category, Process: from.process, Thread: from.thread, At: micros(max(start, end-1)), Flow: t.flows})
+	t.event(chromeEvent{Phase: "f", Name: category, Category: category, Process: to.process, Thread: to.thread, At: micros(at), Flow: t.flows, Bind: "e"})
+}
+
+// bytesArgs and wattsArgs are the values of the counters.
+type bytesArgs struct {
+	Bytes int64 `json:"bytes"`
+}
+
+type wattsArgs struct {
+	Watts float64 `json:"watts"`
+}
+
+func (t *chromeTrace) writeCounters() {
+	p := t.run.Problem.Platform
+	process := len(p.Devices) + 1
+	named := make([]string, len(p.Memories))
+	for m := range named {
+		named[m] = "memory " + p.Memories[platform.MemoryID(m)].Name
+	}
+	for _, o := range t.run.Schedule.Memory {
+		t.event(chromeEvent{Phase: "C", Name: named[o.Memory], Process: process, At: micros(o.At), Args: bytesArgs{o.Bytes}})
+	}
+	for _, trace := range t.run.Power {
+		for _, s := range trace.Samples {
+			t.event(chromeEvent{Phase: "C", Name: "power " + trace.Name, Process: process, At: micros(s.At), Args: wattsArgs{s.Watts}})
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package plots
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"image/color"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Paje writes a run in the Pajé trace format (Schnorr, "Paje Trace File", version
+// 1.2.5, 2014), which ViTE opens: containers for the machine, its devices, workers
+// and memories; a state per task, valued and coloured by layer or phase; a state
+// per idle gap, valued by its cause; a link per transfer between memories, keyed
+// uniquely; and variables of live bytes and power. Events are in the order of time.
+//
+// Times are seconds with nine decimals. Tasks that overlap on one worker
+// (streams) get containers of their own.
+func Paje(w io.Writer, r *Run) error {
+	if err := r.check("Paje trace"); err != nil {
+		return err
+	}
+	t := pajeTrace{run: r, out: bufio.NewWriter(w), colours: newColouring(r)}
+	t.printf("%s", pajeHeader)
+	t.writeTypes()
+	t.writeContainers()
+	t.collect()
+	slices.SortStableFunc(t.events, func(a, b pajeEvent) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order)) })
+	for _, e := range t.events {
+		t.printf("%s", t.line(e))
+	}
+	t.destroyContainers()
+	if t.err == nil {
+		t.err = t.out.Flush()
+	}
+	if t.err != nil {
+		return fmt.Errorf("Paje trace: %w", t.err)
+	}
+	return nil
+}
+
+// The event kinds, as numbered in the header.
+const (
+	pajeDefineContainerType = iota
+	pajeDefineStateType
+	pajeDefineVariableType
+	pajeDefineLinkType
+	pajeDefineEntityValue
+	pajeCreateContainer
+	pajeDestroyContainer
+	pajeSetState
+	pajeSetVariable
+	pajeStartLink
+	pajeEndLink
+)
+
+const pajeHeader = `%EventDef PajeDefineContainerType 0
+% Alias string
+% Type string
+% Name string
+%EndEventDef
+%EventDef PajeDefineStateType 1
+% Alias string
+% Type string
+% Name string
+%EndEventDef
+%EventDef PajeDefineVariableType 2
+% Alias string
+% Type string
+% Name string
+% Color color
+%EndEventDef
+%EventDef PajeDefineLinkType 3
+% Alias string
+% Type string
+% StartContainerType string
+% EndContainerType string
+% Name string
+%EndEventDef
+%EventDef PajeDefineEntityValue 4
+% Alias string
+% Type string
+% Name string
+% Color color
+%EndEventDef
+%EventDef PajeCreateContainer 5
+% Time date
+% Alias string
+% Type string
+% Container string
+% Name string
+%EndEventDef
+%EventDef PajeDestroyContainer 6
+% Time date
+% Type string
+% Name string
+%EndEventDef
+%EventDef PajeSetState 7
+% Time date
+% Type string
+% Container string
+% Value string
+% Task string
+% Step int
+%EndEventDef
+%EventDef PajeSetVariable 8
+% Time date
+% Type string
+% Container string
+% Value double
+%EndEventDef
+%EventDef PajeStartLink 9
+% Time date
+% Type string
+% Container string
+% StartContainer string
+% Value string
+% Key string
+%EndEventDef
+%EventDef PajeEndLink 10
+% Time date
+% Type string
+% Container string
+% EndContainer string
+% Value string
+% Key string
+%EndEventDef
+`
+
+// pajeEvent is one line below the header. It keeps indices rather than text, so
+// that a million of them fit in memory while they are sorted.
+type pajeEvent struct {
+	at    time.Duration
+	order uint8 // at equal times: ends of links, then states, variables, starts of links
+	kind  uint8
+	where int32 // container: a lane, memory or power trace
+	index int32 // span, idle gap (-1 - index), transfer; unused by variables
+	value float64
+}
+
+// pajeTrace is the state of one writing. The first error sticks.
+type pajeTrace struct {
+	run     *Run
+	out     *bufio.Writer
+	err     error
+	colours *colouring
+
+	events    []pajeEvent
+	idles     []schedule.Idle
+	firstLane []int32 // by worker: its first lane container
+	laneOf    []int32 // by span
+	lanes     []string
+}
+
+func (t *pajeTrace) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.out, format, args...)
+	}
+}
+
+// quoted writes a string field. The format has no escapes, so quotes and line
+// ends become others.
+func quoted(s string) string {
+	return `"` + strings.NewReplacer(`"`, "'", "\n", " ", "\r", " ").Replace(s) + `"`
+}
+
+func pajeColour(c color.RGBA) string {
+	return fmt.Sprintf(`"%.3f %.3f %.3f"`, float64(c.R)/255, float64(c.G)/255, float64(c.B)/255)
+}
+
+func seconds(d time.Duration) string {
+	return fmt.Sprintf("%d.%09d", d/time.Second, d%time.Second)
+}
+
+// writeTypes declares the hierarchy machine > device > worker, machine > memory,
+// machine > power, and the values of states and links.
+func (t *pajeTrace) writeTypes() {
+	t.printf("%d CM 0 \"Machine\"\n", pajeDefineContainerType)
+	t.printf("%d CD CM \"Device\"\n", pajeDefineContainerType)
+	t.printf("%d CW CD \"Worker\"\n", pajeDefineContainerType)
+	t.printf("%d CR CM \"Memory\"\n", pajeDefineContainerType)
+	t.printf("%d CP CM \"Power\"\n", pajeDefineContainerType)
+	t.printf("%d ST CW \"Task\"\n", pajeDefineStateType)
+	t.printf("%d VB CR \"Live bytes\" %s\n", pajeDefineVariableType, pajeColour(palette[0]))
+	t.printf("%d VW CP \"Watts\" %s\n", pajeDefineVariableType, pajeColour(palette[1]))
+	t.printf("%d LT CM CR CR \"Transfer\"\n", pajeDefineLinkType)
+	for i, name := range t.colours.names {
+		t.printf("%d V%d ST %s %s\n", pajeDefineEntityValue, i, quoted(name), pajeColour(t.colours.fills[i]))
+	}
+	for cause := range schedule.NumIdleCauses {
+		t.printf("%d I%d ST %s %s\n", pajeDefineEntityValue, cause, quoted("idle: "+cause.String()), pajeColour(t.colours.fills[t.colours.idle(cause)]))
+	}
+	t.printf("%d X LT \"transfer\" %s\n", pajeDefineEntityValue, pajeColour(moveGrey))
+}
+
+func (t *pajeTrace) writeContainers() {
+	p, s := t.run.Problem.Platform, t.run.Schedule
+	create := func(alias, kind, parent, name string) {
+		t.printf("%d %s %s %s %s %s\n", pajeCreateContainer, seconds(0), alias, kind, parent, quoted(name))
+	}
+	create("machine", "CM", "0", cmp.Or(p.Name, "machine"))
+	for d := range p.Devices {
+		create(fmt.Sprintf("d%d", d), "CD", "machine", p.Devices[d].Name)
+	}
+	t.laneOf, t.firstLane = make([]int32, len(s.Spans)), make([]int32, len(p.Workers))
+	for w, spans := range spansByWorker(s, len(p.Workers)) {
+		lane, count := lanes(len(spans), func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End })
+		t.firstLane[w] = int32(len(t.lanes))
+		for i, k := range spans {
+			t.laneOf[k] = t.firstLane[w] + int32(lane[i])
+		}
+		for l := range max(1, count) {
+			name := p.Workers[w].Name
+			if l > 0 {
+				name = fmt.Sprintf("%s (%d)", name, l+1)
+			}
+			alias := fmt.Sprintf("w%d", len(t.lanes))
+			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), name)
+			t.lanes = append(t.lanes, alias)
+		}
+	}
+	for m := range p.Memories {
+		create(fmt.Sprintf("m%d", m), "CR", "machine", p.Memories[m].Name)
+	}
+	for i, trace := range t.run.Power {
+		create(fmt.Sprintf("p%d", i), "CP", "machine", trace.Name)
+	}
+}
+
+// Orders of events at one time.
+const (
+	orderEnd uint8 = iota
+	orderState
+	orderVariable
+	orderStart
+)
+
+// collect gathers the events. A state lasts until the next one of its container:
+// spans and idle gaps tile a worker's time; a further lane is idle, with no work
+// left, between its spans.
+func (t *pajeTrace) collect() {
+	s := t.run.Schedule
+	t.idles = schedule.Idles(t.run.Problem, s)
+	between := int32(len(t.idles)) // an idle entry that belongs to no worker
+	t.idles = append(t.idles, schedule.Idle{Cause: schedule.NoWork})
+	for i := range t.idles[:between] {
+		idle := &t.idles[i]
+		t.events = append(t.events, pajeEvent{at: idle.Start, order: orderState, kind: pajeSetState, where: t.firstLane[idle.Worker], index: -1 - int32(i)})
+	}
+	for i := range s.Spans {
+		lane := t.laneOf[i]
+		if lane != t.firstLane[s.Spans[i].Worker] {
+			t.events = append(t.events, pajeEvent{at: s.Spans[i].End, order: orderEnd, kind: pajeSetState, where: lane, index: -1 - between})
+		}
+		t.events = append(t.events, pajeEvent{at: s.Spans[i].Start, order: orderState, kind: pajeSetState, where: lane, index: int32(i)})
+	}
+	for i := range s.Transfers {
+		x := &s.Transfers[i]
+		t.events = append(t.events,
+			pajeEvent{at: x.Start, order: orderStart, kind: pajeStartLink, where: int32(x.From), index: int32(i)},
+			pajeEvent{at: x.End, order: orderEnd, kind: pajeEndLink, where: int32(x.To), index: int32(i)})
+	}
+	for _, o := range s.Memory {
+		t.events = append(t.events, pajeEvent{at: o.At, order: orderVariable, kind: pajeSetVariable, where: int32(o.Memory), index: 0, value: float64(o.Bytes)})
+	}
+	for i, trace := range t.run.Power {
+		for _, step := range trace.Samples {
+			t.events = append(t.events, pajeEvent{at: step.At, order: orderVariable, kind: pajeSetVariable, where: int32(i), index: 1, value: step.Watts})
+		}
+	}
+}
+
+// line writes one event.
+func (t *pajeTrace) line(e pajeEvent) string {
+	at := seconds(e.at)
+	switch e.kind {
+	case pajeSetState:
+		if e.index < 0 {
+			return fmt.Sprintf("%d %s ST %s I%d \"idle\" 0\n", e.kind, at, t.lanes[e.where], t.idles[-1-e.index].Cause)
+		}
+		s := &t.run.Schedule.Spans[e.index]
+		return fmt.Sprintf("%d %s ST %s V%d %s %d\n", e.kind, at, t.lanes[e.where], t.colours.ofTask[s.Task], quoted(t.run.Problem.Graph.Tasks[s.Task].Name), s.Step)
+	case pajeSetVariable:
+		if e.index == 0 {
+			return fmt.Sprintf("%d %s VB m%d %.0f\n", e.kind, at, e.where, e.value)
+		}
+		return fmt.Sprintf("%d %s VW p%d %.9g\n", e.kind, at, e.where, e.value)
+	}
+	return fmt.Sprintf("%d %s LT machine m%d X t%d\n", e.kind, at, e.where, e.index)
+}
+
+// destroyContainers closes what was created, children first.
+func (t *pajeTrace) destroyContainers() {
+	end := t.run.Schedule.Makespan
+	for _, e := range t.events {
+		end = max(end, e.at)
+	}
+	destroy := func(kind, alias string) {
+		t.printf("%d %s %s %s\n", pajeDestroyContainer, seconds(end), kind, alias)
+	}
+	for i := range t.run.Power {
+		destroy("CP", fmt.Sprintf("p%d", i))
+	}
+	for m := range platform.MemoryID(len(t.run.Problem.Platform.Memories)) {
+		destroy("CR", fmt.Sprintf("m%d", m))
+	}
+	for _, alias := range t.lanes {
+		destroy("CW", alias)
+	}
+	for d := range t.run.Problem.Platform.Devices {
+		destroy("CD", fmt.Sprintf("d%d", d))
+	}
+	destroy("CM", "machine")
+}
