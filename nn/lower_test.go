@@ -1,26 +1,205 @@
 package nn
 
 import (
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"dahl/dag"
 )
 
-// TestModelsLower builds the training step and the evaluation of every model at its
-// default batch, with the default lowering.
+// TestModels checks the built-in models against the table of networks: the number
+// of weights, counted layer by layer, and the training defaults.
+func TestModels(t *testing.T) {
+	weights := map[string]int{
+		// conv (f·c·k·k + f) + dense (out·in + out)
+		"digits-cnn":     (32*1*9 + 32) + (32*32*9 + 32) + (128*512 + 128) + (10*128 + 10),
+		"dahl-cnn":       (4*1*9 + 4) + (10*676 + 10),
+		"dahl32":         (32*1*9 + 32) + (10*32*13*13 + 10),
+		"dahl-cnn-cifar": (4*3*9 + 4) + (10*900 + 10),
+		"dahl-cnn-big":   (4*3*9 + 4) + (7*95944 + 7),
+		"dahl-cnn-512":   (4*3*9 + 4) + (10*260100 + 10),
+		"dahl-cnn-k6":    (2*1*36 + 2) + (10*242 + 10),
+		"mlp":            (512*784 + 512) + (512*512 + 512) + (10*512 + 10),
+		"lenet5":         (6*25 + 6) + (16*6*25 + 16) + (120*400 + 120) + (84*120 + 84) + (10*84 + 10),
+		"cifar-cnn":      (32*3*9 + 32) + (32*32*9 + 32) + (64*32*9 + 64) + (64*64*9 + 64) + (512*64*8*8 + 512) + (10*512 + 10),
+	}
+	if len(Models) != len(weights) {
+		t.Errorf("%d models, %d expected counts", len(Models), len(weights))
+	}
+	for _, info := range Models {
+		m, err := ByName(info.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.NumWeights(); got != weights[info.Name] || m.Name != info.Name {
+			t.Errorf("%s (%s): %d weights, want %d", info.Name, m.Name, got, weights[info.Name])
+		}
+		if err := m.Defaults.Optimizer.Check(); err != nil || m.Defaults.Batch < 1 {
+			t.Errorf("%s: defaults %+v: %v", info.Name, m.Defaults, err)
+		}
+	}
+	if _, err := ByName("alexnet"); err == nil || !strings.Contains(err.Error(), "digits-cnn") {
+		t.Errorf("an unknown model: %v", err)
+	}
+}
+
+// TestModelsLower builds training step and evaluation of every model at its default
+// batch: phases and layers are labelled, every task has work or is a host's, and
+// all the work that the convolutions and dense layers need is there.
 func TestModelsLower(t *testing.T) {
 	for _, info := range Models {
 		m := info.New()
 		batch := m.Defaults.Batch
+		lowering := DefaultLowering(m, batch, 1<<20, dag.Float32)
 		for _, train := range []bool{true, false} {
-			g, err := m.Lower(LowerOptions{
-				Batch: batch, Type: dag.Float32, Train: train, Samples: 1009,
-				Lowering: DefaultLowering(m, batch, 1<<20, dag.Float32),
-			})
-			if err != nil {
-				t.Fatal(err)
+			g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float32, Train: train, Samples: 1009, Lowering: lowering})
+			t.Logf("%-15s batch %3d train=%-5v %4d tasks", info.Name, batch, train, g.NumTasks())
+			var got, want float64
+			for i := range g.Tasks {
+				task := &g.Tasks[i]
+				if task.Labels.Layer == "" || task.Labels.Phase == "" || task.Shape == "" || task.MovedBytes == 0 {
+					t.Errorf("%s: task %q: labels %+v, shape %q, %d bytes", info.Name, task.Name, task.Labels, task.Shape, task.MovedBytes)
+				}
+				if strings.HasPrefix(task.Op, "conv2d") || strings.HasPrefix(task.Op, "dense") {
+					got += task.Flops
+				}
 			}
-			t.Logf("%-15s batch %3d train=%-5v %4d tasks, %d weights", info.Name, batch, train, g.NumTasks(), m.NumWeights())
+			first := true
+			for _, s := range m.Stages {
+				if len(s.Params) == 0 {
+					continue
+				}
+				times := 1.0 // forward
+				if train {
+					times = 3 // and two gradients, one for the first layer
+					if first {
+						times = 2
+					}
+				}
+				first = false
+				want += times * float64(batch) * s.Layer.flops(s.In, s.Out)
+			}
+			// The kernels also count additions of bias, below one per output and pass.
+			if got < want || got > 1.2*want {
+				t.Errorf("%s: convolutions and dense layers have %g flops, want %g", info.Name, got, want)
+			}
+		}
+	}
+}
+
+// TestDefaultLowering checks the rules that its documentation states, for every
+// model and cache sizes from small to large.
+func TestDefaultLowering(t *testing.T) {
+	for _, info := range Models {
+		m := info.New()
+		for _, batch := range []int{1, 7, 64} {
+			for _, l2 := range []int{256 << 10, 1 << 20, 4 << 20} {
+				l := DefaultLowering(m, batch, l2, dag.Float32)
+				for i := range m.Stages {
+					s := &m.Stages[i]
+					if len(s.Params) == 0 {
+						continue
+					}
+					ll := l.Of(s.Name)
+					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, s.Name, batch, l2, ll)
+					tiles := parts(batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile)
+					work := s.Layer.flops(s.In, s.Out) * float64(ll.SampleTile) * float64(ll.OutputTile) / float64(s.Out[0])
+					if tiles < minTiles && work > tileFlops && ll.SampleTile*ll.OutputTile > 1 {
+						t.Errorf("%s: %d tiles of %g flops", what, tiles, work)
+					}
+					out, weights := 4*elems(s.Out)/s.Out[0], 4*s.Params[0].Elems()/s.Out[0]
+					bytes := ll.SampleTile*(4*elems(s.In)+out*ll.OutputTile) + weights*ll.OutputTile
+					if bytes > l2/2 && ll.SampleTile > 1 {
+						t.Errorf("%s: a tile of several samples works on %d bytes", what, bytes)
+					}
+					if grad := 4 * s.Params[0].Elems(); grad > privateBytes && ll.Accumulators > 1 {
+						t.Errorf("%s: %d accumulators of %d bytes", what, ll.Accumulators, grad)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestShortBatchHasSameTiles checks that names do not depend on the batch where the
+// tile is the same, so that measurements and plans of one apply to the other.
+func TestShortBatchHasSameTiles(t *testing.T) {
+	m, _ := ByName("lenet5")
+	lowering := DefaultLowering(m, 32, 1<<20, dag.Float32)
+	names := map[string]bool{}
+	for _, batch := range []int{32, 11} {
+		g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float32, Samples: 32, Lowering: lowering})
+		shared := 0
+		for i := range g.Tasks {
+			if names[g.Tasks[i].Name] {
+				shared++
+			}
+			names[g.Tasks[i].Name] = true
+		}
+		if batch == 11 && shared*2 < g.NumTasks() {
+			t.Errorf("%d of %d tasks of the short batch have a name of the full one", shared, g.NumTasks())
+		}
+	}
+}
+
+// TestChainEqualsFusedLoss compares both forms on logits far apart, where a softmax
+// without its maximum would overflow: loss within 4·(c+8) roundings of its size.
+func TestChainEqualsFusedLoss(t *testing.T) {
+	const batch, samples = 5, 7
+	m := mustNew(t, "loss", []int{3}, Dense{Outputs: 11})
+	for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+		var got [2][]float64
+		var grads [2][]float64
+		for i, fused := range []bool{true, false} {
+			g := mustLower(t, m, LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples, Lowering: dag.Lowering{Fused: fused}})
+			in := newInterpreter(t, g, map[string][]uint64{})
+			in.fill(m, "train", 3)
+			w := in.floats("fc1.weight")
+			for j := range w {
+				w[j] *= 2000 // logits to ±3000: exp overflows at 88 and 709
+			}
+			in.setFloats("fc1.weight", w)
+			in.step(indices(1, batch), 0, 1)
+			got[i], grads[i] = in.floats("loss.sample"), in.floats("grad.fc1.out")
+		}
+		eps := 0x1p-53
+		if real == dag.Float32 {
+			eps = 0x1p-24
+		}
+		for j := range got[0] {
+			if limit := 4 * 19 * eps * max(1, math.Abs(got[0][j])); !(math.Abs(got[0][j]-got[1][j]) <= limit) {
+				t.Errorf("%v: loss of sample %d is %g fused, %g as a chain", real, j, got[0][j], got[1][j])
+			}
+		}
+		for j := range grads[0] {
+			if !(math.Abs(grads[0][j]-grads[1][j]) <= 4*19*eps) {
+				t.Errorf("%v: gradient %d is %g fused, %g as a chain", real, j, grads[0][j], grads[1][j])
+			}
+		}
+	}
+}
+
+// TestOptionErrors checks that mistakes are named.
+func TestOptionErrors(t *testing.T) {
+	m, _ := ByName("dahl-cnn")
+	good := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
+	for want, change := range map[string]func(*LowerOptions){
+		"batch 0":                             func(o *LowerOptions) { o.Batch = 0 },
+		"of -1 samples":                       func(o *LowerOptions) { o.Samples = -1 },
+		"element type int32":                  func(o *LowerOptions) { o.Type = dag.Int32 },
+		"pixel divisor NaN":                   func(o *LowerOptions) { o.Divisor = math.NaN() },
+		"momentum 1.5":                        func(o *LowerOptions) { o.Optimizer = SGD{Momentum: 1.5} },
+		"learning rate NaN":                   func(o *LowerOptions) { o.Optimizer = SGD{LearningRate: math.NaN()} },
+		"beta2 1;":                            func(o *LowerOptions) { o.Optimizer = Adam{Beta2: 1} },
+		`no layer "conv9"; it has [input los`: func(o *LowerOptions) { o.Lowering.Layers = map[string]dag.LayerLowering{"conv9": {}} },
+		`layer "fc1": samples is -2`:          func(o *LowerOptions) { o.Lowering.Layers = map[string]dag.LayerLowering{"fc1": {SampleTile: -2}} },
+	} {
+		opt := good
+		change(&opt)
+		if _, err := m.Lower(opt); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }

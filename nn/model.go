@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -35,6 +36,13 @@ type Parameter struct {
 
 // Elems is the number of elements of the parameter.
 func (p *Parameter) Elems() int { return elems(p.Shape) }
+
+// Init fills dst, which holds the parameter, with PyTorch's default distribution:
+// U(-b, b) with b = 1/√fan_in, for weights and biases. It depends on the seed and
+// the parameter's name only.
+func (p *Parameter) Init(dst []float64, seed uint64) {
+	InitUniform(dst, seed, p.Name, 1/math.Sqrt(float64(p.FanIn)))
+}
 
 // Defaults is how a model is trained where the user says nothing.
 type Defaults struct {

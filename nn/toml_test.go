@@ -1,0 +1,138 @@
+package nn
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// TestExampleModel checks that the shipped model file says what lenet5 is in Go.
+func TestExampleModel(t *testing.T) {
+	m, err := LoadModel("examples/model.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ByName("lenet5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The file writes out what Go leaves at 0, where 0 means the same.
+	opt := LowerOptions{Batch: 7, Type: dag.Float32, Train: true, Samples: 11, Lowering: dag.Lowering{Fused: true}}
+	got, wanted := mustLower(t, m, opt), mustLower(t, want, opt)
+	if !reflect.DeepEqual(got.Tasks, wanted.Tasks) || !reflect.DeepEqual(got.Buffers, wanted.Buffers) {
+		t.Error("examples/model.toml lowers to another graph than lenet5")
+	}
+	if m.Name != want.Name || !reflect.DeepEqual(m.Defaults, want.Defaults) {
+		t.Errorf("defaults are %+v, want %+v", m.Defaults, want.Defaults)
+	}
+}
+
+func TestExampleLowering(t *testing.T) {
+	l, err := LoadLowering("examples/lowering.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := dag.LayerLowering{SampleTile: 8, OutputTile: 3, GradSampleTile: 8, GradTile: 6, Accumulators: 2}
+	if l.Of("conv1") != want || !l.Fused || l.Of("relu1").SampleTile != 8 {
+		t.Errorf("lowering is %+v", l)
+	}
+	m, _ := ByName("lenet5")
+	mustLower(t, m, LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
+}
+
+// TestFileErrors checks that an error names file, line, key, value and the fix.
+func TestFileErrors(t *testing.T) {
+	const ok = "name = \"m\"\ninput = [1, 8, 8]\n"
+	for _, c := range []struct{ src, want string }{
+		{"", "f.toml:1: name is missing: name the model"},
+		{"name = \"m\"\n", "f.toml:1: input is missing: write the shape"},
+		{"input = [1, 8, 8]\n", `f.toml:1: name is missing: name the model`},
+		{"name = 7\n", "f.toml:1: name = 7: write a text in quotes"},
+		{"name = \"m\"\ninput = [1, 0, 8]\n", "f.toml:2: input = [1 0 8]: write the shape"},
+		{"name = \"m\"\ninput = [1, 8]\n[[layer]]\nkind = \"relu\"\n", "f.toml: model \"m\": input: shape 1×8; want C×H×W"},
+		{ok, "f.toml:1: layer is missing: write at least one [[layer]]"},
+		{ok + "colour = 3\n", "f.toml:3: colour = 3: no such key; there are name, input, layer, train"},
+		{ok + "[[layer]]\nkind = \"relu\"\n[[layer]]\nkind = \"conv\"\n", `f.toml:6: layer 2: kind = "conv": write one of conv2d, dense,`},
+		{ok + "[[layer]]\nkind = \"dense\"\noutputs = -3\n", "f.toml:5: layer 1: outputs = -3: write an integer from 1 to"},
+		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 2.5\n", "f.toml:5: layer 1: outputs = 2.5: write an integer"},
+		{ok + "[[layer]]\nkind = \"dense\"\n", "f.toml:3: layer 1: outputs is missing: write an integer"},
+		{ok + "[[layer]]\nkind = \"relu\"\nsize = 2\n", "f.toml:5: layer 1: size = 2: no such key; there are kind, name"},
+		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 3\n", "layer \"fc1\" (dense) of input 1×8×8: a dense layer needs a vector; put a flatten before it"},
+		{ok + "[[layer]]\nkind = \"conv2d\"\nfilters = 2\nkernel = 9\n", "layer \"conv1\" (conv2d) of input 1×8×8: window 9 is larger than the input, 8 with padding"},
+		{ok + "[[layer]]\nkind = \"flatten\"\nname = \"loss\"\n", "names beginning with \"loss\" are for dahl's own buffers"},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nlr = nan\n", "f.toml:6: train.lr = NaN: write a number of at least 0"},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nnesterov = true\n", "f.toml:5: train: sgd: nesterov needs a momentum above 0"},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"lbfgs\"\n", `f.toml:6: train.optimizer = "lbfgs": write sgd or adam`},
+		{ok + "x = = 3\n", "f.toml:3: "},
+	} {
+		_, err := ParseModel([]byte(c.src), "f.toml")
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: error %v, want one line with %q", c.src, err, c.want)
+		}
+	}
+	for _, c := range []struct{ src, want string }{
+		{"fused = 1\n", "f.toml:1: fused = 1: write true or false"},
+		{"[layer.conv1]\nsamples = -1\n", "f.toml:2: layer.conv1.samples = -1: write an integer from 0 to"},
+		{"[layer.conv1]\ntile = 1\n", "f.toml:2: layer.conv1.tile = 1: no such key; there are samples,"},
+		{"layer = 3\n", "f.toml:1: layer = 3: write a table, as in [layer]"},
+	} {
+		_, err := ParseLowering([]byte(c.src), "f.toml")
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: error %v, want %q", c.src, err, c.want)
+		}
+	}
+}
+
+// FuzzParseModel checks that no input panics, and that a model that parses has a
+// consistent shape and lowers.
+func FuzzParseModel(f *testing.F) {
+	example, err := os.ReadFile("examples/model.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(example))
+	f.Add("name = \"m\"\ninput = [7]\n[[layer]]\nkind = \"dense\"\noutputs = 3\n")
+	f.Add("name = \"m\"\ninput = [16777216, 16777216, 16777216]\n[[layer]]\nkind = \"flatten\"\n")
+	f.Add("name = \"m\"\ninput = [1, 2, 3]\nlayer = [{kind = \"relu\"}, 3]\n")
+	f.Add("[train]\nlr = inf\n[[layer]]\n[[layer]]\nkind = []\n")
+	f.Fuzz(func(t *testing.T, src string) {
+		m, err := ParseModel([]byte(src), "fuzz")
+		if err != nil {
+			return
+		}
+		for _, s := range m.Stages {
+			if elems(s.In) > 1<<20 || elems(s.Out) > 1<<20 {
+				return // fine, but slow to lower
+			}
+		}
+		opt := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5, Lowering: DefaultLowering(m, 3, 1<<20, dag.Float32)}
+		if _, err := m.Lower(opt); err != nil {
+			t.Errorf("a model that parses does not lower: %v\n%s", err, src)
+		}
+	})
+}
+
+// FuzzParseLowering checks that no input panics.
+func FuzzParseLowering(f *testing.F) {
+	example, err := os.ReadFile("examples/lowering.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(example))
+	f.Add("layer = {a = {samples = 3}, b = 4}\n")
+	f.Add("[layer.\"x y\"]\nsamples = 9223372036854775807\n")
+	f.Fuzz(func(t *testing.T, src string) {
+		l, err := ParseLowering([]byte(src), "fuzz")
+		if err != nil {
+			return
+		}
+		m, _ := ByName("dahl-cnn")
+		// Whatever it says, lowering gives a graph or an error.
+		if g, err := m.Lower(LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l}); err == nil && g.NumTasks() == 0 {
+			t.Error("a graph without tasks")
+		}
+	})
+}
