@@ -1,0 +1,162 @@
+package kernels
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"dahl/dag"
+)
+
+// primes for the extents of a call, pairwise different, so that no two dimensions
+// can be swapped unnoticed.
+var primes = []int{2, 3, 5, 7, 11, 13, 17, 19}
+
+// eachCall runs a test over random calls of every operation that computes: extents
+// of 1 and pairwise different primes, whole buffers and regions of larger ones, both
+// element types, all modes, padding 0 to 2 and stride 1 to 3.
+func eachCall(t *testing.T, calls int, test func(t *testing.T, s *sample)) {
+	for i := range All {
+		k := &All[i]
+		if k.Host {
+			continue
+		}
+		t.Run(k.Op, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(uint64(i), 20))
+			for c := range calls {
+				s := randomCall(k, rng, []dag.DType{dag.Float32, dag.Float64}[c%2])
+				if err := Validate(&s.spec); err != nil {
+					t.Fatalf("call %d: %v", c, err)
+				}
+				s.fill(rng)
+				test(t, s)
+			}
+		})
+	}
+}
+
+// randomCall draws shapes, modes and parameters of a call.
+func randomCall(k *Kernel, rng *rand.Rand, real dag.DType) *sample {
+	e := make([]int, len(primes))
+	for i, p := range rng.Perm(len(primes)) {
+		e[i] = primes[p]
+		if rng.IntN(6) == 0 {
+			e[i] = 1
+		}
+	}
+	params, shapes := randomShapes(k.Op, rng, e)
+	operands := len(k.Operands)
+	momentum, _ := params.Get("momentum")
+	if k.required() < operands && momentum == 0 && rng.IntN(2) == 0 {
+		operands = k.required()
+	}
+	var modes []dag.Mode
+	for _, o := range k.Operands[:operands] {
+		modes = append(modes, o.Modes[rng.IntN(len(o.Modes))])
+	}
+	return newSample(k, real, shapes[:operands], modes, params, rng.IntN(3))
+}
+
+// randomShapes returns parameters and the shapes of all operands of an operation for
+// extents e.
+func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
+	switch op {
+	case "conv2d", "conv2d.dx", "conv2d.dw":
+		return convShapes(op, rng, e)
+	case "maxpool", "maxpool.dx", "avgpool", "avgpool.dx":
+		return poolShapes(op, rng, e)
+	case "dense":
+		return nil, [][]int{{e[0], e[1]}, {e[0], e[2]}, {e[1], e[2]}, {e[1]}}
+	case "dense.dx":
+		return nil, [][]int{{e[0], e[2]}, {e[0], e[1]}, {e[1], e[2]}}
+	case "dense.dw":
+		return nil, [][]int{{e[1], e[2]}, {e[0], e[1]}, {e[0], e[2]}, {e[1]}}
+	case "relu", "relu.dx":
+		s := e[:1+rng.IntN(4)]
+		return nil, [][]int{s, s, s}
+	case "add":
+		s := e[:1+rng.IntN(4)]
+		return nil, [][]int{s, s}
+	case "load":
+		image := e[2 : 2+rng.IntN(4)]
+		return dag.Params{{Name: "divisor", Value: 255}},
+			[][]int{append([]int{e[0]}, image...), append([]int{e[1]}, image...), {e[0]}}
+	case "load.labels":
+		return nil, [][]int{{e[0]}, {e[1]}, {e[0]}}
+	case "mean", "count":
+		return nil, [][]int{{1}, {e[0]}}
+	case "sgd":
+		s := e[:1+rng.IntN(4)]
+		momentum := float64(rng.IntN(2)) * 0.9
+		nesterov := 0.0
+		if momentum != 0 {
+			nesterov = float64(rng.IntN(2))
+		}
+		return sgdParams(momentum, nesterov, float64(rng.IntN(2))*0.01), [][]int{s, s, {2}, s}
+	case "adam":
+		s := e[:1+rng.IntN(4)]
+		return adamParams(float64(rng.IntN(2)) * 0.01), [][]int{s, s, {2}, s, s}
+	}
+	return softmaxShapes(op, e)
+}
+
+func adamParams(decay float64) dag.Params {
+	return dag.Params{{Name: "beta1", Value: 0.9}, {Name: "beta2", Value: 0.999}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: decay}}
+}
+
+func convShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
+	pad, stride := rng.IntN(3), 1+rng.IntN(3)
+	n, c, f, h, w := e[0], e[1], e[2], e[3], e[4]
+	k := 1 + rng.IntN(min(5, h+2*pad, w+2*pad))
+	x := []int{n, c, h, w}
+	y := []int{n, f, windows(h, k, pad, stride), windows(w, k, pad, stride)}
+	filters := []int{f, c, k, k}
+	params := dag.Params{{Name: "pad", Value: float64(pad)}, {Name: "stride", Value: float64(stride)}}
+	switch op {
+	case "conv2d":
+		return params, [][]int{y, x, filters, {f}}
+	case "conv2d.dx":
+		return params, [][]int{x, y, filters}
+	}
+	return params, [][]int{filters, y, x, {f}}
+}
+
+func poolShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
+	n, c, h, w := e[0], e[1], e[2], e[3]
+	size := 1 + rng.IntN(min(4, h, w))
+	if rng.IntN(2) == 0 {
+		size = min(2, h, w) // the window of the fast variants
+	}
+	stride := 1 + rng.IntN(3)
+	x := []int{n, c, h, w}
+	y := []int{n, c, windows(h, size, 0, stride), windows(w, size, 0, stride)}
+	params := pool(float64(size), float64(stride))
+	switch op {
+	case "maxpool":
+		return params, [][]int{y, y, x}
+	case "maxpool.dx":
+		return params, [][]int{x, y, y}
+	case "avgpool":
+		return params, [][]int{y, x}
+	}
+	return params, [][]int{x, y}
+}
+
+func softmaxShapes(op string, e []int) (dag.Params, [][]int) {
+	n, z := []int{e[0]}, []int{e[0], e[1]}
+	batch := dag.Params{{Name: "batch", Value: float64(e[0] + e[2])}}
+	switch op {
+	case "softmax_xent":
+		return batch, [][]int{z, n, n, z, n}
+	case "softmax_xent.eval":
+		return nil, [][]int{n, n, z, n}
+	case "rowmax", "rowsum":
+		return nil, [][]int{n, z}
+	case "exp_sub":
+		return nil, [][]int{z, z, n}
+	case "xent":
+		return nil, [][]int{n, n, z, n, n, n}
+	case "softmax_xent.dx":
+		return batch, [][]int{z, z, n, n}
+	}
+	panic("kernels: no random shapes for " + op)
+}

@@ -1,0 +1,281 @@
+package kernels
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+)
+
+var nan, inf = math.NaN(), math.Inf(1)
+
+// handCases are calls small enough to compute by hand. in are the values of all
+// operands before the call, nil for those it writes; want those after it, nil for
+// those that are only read. All numbers are exact in float32.
+var handCases = []struct {
+	name   string // operation, then what the case is about
+	op     string
+	params dag.Params
+	shapes [][]int
+	in     [][]float64
+	want   [][]float64
+}{
+	{
+		// x = 1 2 3   w = 1  2   y = 1·1+2·2+3·4+4·5 = 37, 1·2+2·3+3·5+4·6 = 47, each + 10
+		//     4 5 6       3  4   A true convolution would turn w round: 4·1+3·2+2·4+1·5 = 23.
+		name: "cross-correlation, not convolution", op: "conv2d", params: window3(0),
+		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 3}, {1, 1, 2, 2}, {1}},
+		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4}, {10}},
+		want:   [][]float64{{47, 57}, nil, nil, nil},
+	},
+	{
+		// Padding 1, stride 2, so windows begin at -1 and 1 in both directions.
+		// x = 1 2 3   w = 1 1 1   window (-1,-1): rows 0,1 columns 0,1: 1+2+4+5 = 12
+		//     4 5 6       1 1 1   (-1,1): rows 0,1 columns 1,2: 2+3+5+6 = 16
+		//     7 8 9       1 1 1   (1,-1): 4+5+7+8 = 24, (1,1): 5+6+8+9 = 28
+		name: "padding and stride", op: "conv2d",
+		params: dag.Params{{Name: "pad", Value: 1}, {Name: "stride", Value: 2}},
+		shapes: [][]int{{1, 1, 2, 2}, {1, 1, 3, 3}, {1, 1, 3, 3}},
+		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 1, 1, 1, 1, 1, 1, 1}},
+		want:   [][]float64{{12, 16, 24, 28}, nil, nil},
+	},
+	{
+		// y[u] = w0·x[u]+w1·x[u+1] over one row (the second row of w meets a second row
+		// of x): dx = dy0·w, shifted by one dy1·w. With dy = 1, 10 and w = 1 2 / 3 4:
+		// row 0: 1·1, 1·2+10·1, 10·2 = 1 12 20; row 1: 1·3, 1·4+10·3, 10·4 = 3 34 40.
+		name: "each dy spreads the filter", op: "conv2d.dx", params: window3(0),
+		shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}, {1, 1, 2, 2}},
+		in:     [][]float64{nil, {1, 10}, {1, 2, 3, 4}},
+		want:   [][]float64{{1, 12, 20, 3, 34, 40}, nil, nil},
+	},
+	{
+		// dw[i,j] = dy0·x[i,j] + dy1·x[i,j+1], dy = 1, 10, x = 1 2 3 / 4 5 6:
+		// 1+20, 2+30, 4+50, 5+60; db = 11.
+		name: "each dy spreads its window", op: "conv2d.dw", params: window3(0),
+		shapes: [][]int{{1, 1, 2, 2}, {1, 1, 1, 2}, {1, 1, 2, 3}, {1}},
+		in:     [][]float64{nil, {1, 10}, {1, 2, 3, 4, 5, 6}, nil},
+		want:   [][]float64{{21, 32, 54, 65}, nil, nil, {11}},
+	},
+	{
+		// x = 1 2 3, w = (1 0 1), (0 1 2): y = 1+3, 2+6, plus b = 10, 20.
+		name: "weights are (out, in)", op: "dense",
+		shapes: [][]int{{1, 2}, {1, 3}, {2, 3}, {2}},
+		in:     [][]float64{nil, {1, 2, 3}, {1, 0, 1, 0, 1, 2}, {10, 20}},
+		want:   [][]float64{{14, 28}, nil, nil, nil},
+	},
+	{
+		// dx = 5·(1 0 1) + 7·(0 1 2)
+		name: "rows of w by dy", op: "dense.dx",
+		shapes: [][]int{{1, 3}, {1, 2}, {2, 3}},
+		in:     [][]float64{nil, {5, 7}, {1, 0, 1, 0, 1, 2}},
+		want:   [][]float64{{5, 7, 19}, nil, nil},
+	},
+	{
+		// Two samples: dw = dyᵀ·x, dy = (5), (7), x = (1 2 3), (4 5 6): 5·x0 + 7·x1; db = 12.
+		name: "samples add up", op: "dense.dw",
+		shapes: [][]int{{1, 3}, {2, 1}, {2, 3}, {1}},
+		in:     [][]float64{nil, {5, 7}, {1, 2, 3, 4, 5, 6}, nil},
+		want:   [][]float64{{33, 45, 57}, nil, nil, {12}},
+	},
+	{
+		name: "NaN passes, infinity too, zero and NaN have no gradient", op: "relu",
+		shapes: [][]int{{7}, {7}, {7}},
+		in:     [][]float64{nil, nil, {-1, 0, 2, nan, inf, -inf, 0x1p-149}},
+		want:   [][]float64{{0, 0, 2, nan, inf, 0, 0x1p-149}, {0, 0, 1, 0, 1, 0, 1}, nil},
+	},
+	{
+		name: "a masked gradient is 0 even if infinite", op: "relu.dx",
+		shapes: [][]int{{4}, {4}, {4}},
+		in:     [][]float64{nil, {3, inf, nan, nan}, {1, 0, 0, 1}},
+		want:   [][]float64{{3, 0, 0, nan}, nil, nil},
+	},
+	{
+		// Windows of columns 0-1, 2-3, 4-5, 6-7; the ninth column is in none. Ties: the
+		// first of the equal 5s is at 1; of two NaNs the first, at 2, wins over 9.
+		name: "first maximum, NaN wins, odd column dropped", op: "maxpool", params: pool(2, 2),
+		shapes: [][]int{{1, 1, 1, 4}, {1, 1, 1, 4}, {1, 1, 2, 9}},
+		in: [][]float64{nil, nil, {
+			1, 5, -3, -2, 9, 9, 1, 2, 99,
+			5, 2, -1, -4, nan, nan, 3, 4, 99}},
+		want: [][]float64{{5, -1, nan, 4}, {1, 2, 2, 3}, nil},
+	},
+	{
+		// 3×3 at stride 2, two windows in 3×5: maxima 9 at row 2, column 0, and 8 at row 0, column 2.
+		name: "window of 3", op: "maxpool", params: pool(3, 2),
+		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 1, 2}, {1, 1, 3, 5}},
+		in:     [][]float64{nil, nil, {0, 1, 8, 3, 4, 5, 6, 7, 0, 1, 9, 2, 3, 4, 5}},
+		want:   [][]float64{{9, 8}, {6, 0}, nil},
+	},
+	{
+		// Windows of 2 at stride 1 over 2×3 share column 1: position 1 of the first and
+		// position 0 of the second are the same element, 3+4.
+		name: "overlapping windows add", op: "maxpool.dx", params: pool(2, 1),
+		shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}, {1, 1, 1, 2}},
+		in:     [][]float64{nil, {3, 4}, {1, 0}},
+		want:   [][]float64{{0, 7, 0, 0, 0, 0}, nil, nil},
+	},
+	{
+		name: "mean of each window", op: "avgpool", params: pool(2, 2), // (1+2+5+6)/4, (3+4+7+8)/4
+		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 4}},
+		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8}},
+		want:   [][]float64{{3.5, 5.5}, nil},
+	},
+	{
+		name: "a quarter to each, overlaps add", op: "avgpool.dx", params: pool(2, 1),
+		shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}},
+		in:     [][]float64{nil, {4, 8}},
+		want:   [][]float64{{1, 3, 2, 1, 3, 2}, nil},
+	},
+	{
+		name: "rows by index, repeats allowed", op: "load", params: dag.Params{{Name: "divisor", Value: 4}},
+		shapes: [][]int{{3, 2}, {2, 2}, {3}},
+		in:     [][]float64{nil, {1, 2, 8, 255}, {1, 0, 1}},
+		want:   [][]float64{{2, 63.75, 0.25, 0.5, 2, 63.75}, nil, nil},
+	},
+	{
+		name: "labels by index", op: "load.labels",
+		shapes: [][]int{{3}, {2}, {3}},
+		in:     [][]float64{nil, {7, 9}, {1, 0, 1}},
+		want:   [][]float64{{9, 7, 9}, nil, nil},
+	},
+	{
+		// All logits are below 0: a maximum that started at 0 would give 0.
+		name: "the true maximum", op: "rowmax",
+		shapes: [][]int{{2}, {2, 3}},
+		in:     [][]float64{nil, {-5, -3, -4, 1, nan, 2}},
+		want:   [][]float64{{-3, nan}, nil},
+	},
+	{
+		name: "exp of differences", op: "exp_sub", // exp(0) = 1, exp(-∞) = 0
+		shapes: [][]int{{1, 2}, {1, 2}, {1}},
+		in:     [][]float64{nil, {-1000, -inf}, {-1000}},
+		want:   [][]float64{{1, 0}, nil, nil},
+	},
+	{
+		name: "row sums", op: "rowsum",
+		shapes: [][]int{{2}, {2, 3}},
+		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6}},
+		want:   [][]float64{{6, 15}, nil},
+	},
+	{
+		// s = 1: log s = 0 and loss = m - z_y. The first of two equal maxima is the prediction.
+		name: "loss and prediction", op: "xent",
+		shapes: [][]int{{3}, {3}, {3, 2}, {3}, {3}, {3}},
+		in:     [][]float64{nil, nil, {5, 5, 5, 5, 1, 7}, {5, 5, 7}, {1, 1, 1}, {0, 1, 0}},
+		want:   [][]float64{{0, 0, 6}, {1, 0, 0}, nil, nil, nil, nil},
+	},
+	{
+		// p = 1/4, 3/4, class 1, B = 8: (1/4)/8, (3/4-1)/8. Only two samples are in this call.
+		name: "divided by the whole batch once", op: "softmax_xent.dx", params: dag.Params{{Name: "batch", Value: 8}},
+		shapes: [][]int{{2, 2}, {2, 2}, {2}, {2}},
+		in:     [][]float64{nil, {1, 3, 1, 1}, {4, 2}, {1, 0}},
+		want:   [][]float64{{0.03125, -0.03125, -0.0625, 0.0625}, nil, nil, nil},
+	},
+	{
+		// Two infinitely unequal logits: e = 0, 1, s = 1, loss of the winner 0, gradient 0;
+		// for the loser the loss is 2000 and the gradient ∓1/B. 1000 alone would overflow exp.
+		name: "no overflow at large logits", op: "softmax_xent", params: dag.Params{{Name: "batch", Value: 2}},
+		shapes: [][]int{{2, 2}, {2}, {2}, {2, 2}, {2}},
+		in:     [][]float64{nil, nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
+		want:   [][]float64{{0, 0, -0.5, 0.5}, {0, 2000}, {1, 0}, nil, nil},
+	},
+	{
+		name: "evaluation", op: "softmax_xent.eval",
+		shapes: [][]int{{2}, {2}, {2, 2}, {2}},
+		in:     [][]float64{nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
+		want:   [][]float64{{0, 2000}, {1, 0}, nil, nil},
+	},
+	{
+		name: "mean", op: "mean", shapes: [][]int{{1}, {4}},
+		in: [][]float64{nil, {1, 2, 3, 8}}, want: [][]float64{{3.5}, nil},
+	},
+	{
+		name: "count", op: "count", shapes: [][]int{{1}, {5}},
+		in: [][]float64{nil, {1, 0, 1, 1, 0}}, want: [][]float64{{3}, nil},
+	},
+	{
+		name: "add", op: "add", shapes: [][]int{{2}, {2}},
+		in: [][]float64{{1, 2}, {10, 20}}, want: [][]float64{{11, 22}, nil},
+	},
+	{
+		name: "plain", op: "sgd", params: sgdParams(0, 0, 0), // 2 - 0.5·4
+		shapes: [][]int{{1}, {1}, {2}},
+		in:     [][]float64{{2}, {4}, {0.5, 1}},
+		want:   [][]float64{{0}, nil, nil},
+	},
+	{
+		// g = 4 + 0.25·8 = 6; v = 0.5·2 + 6 = 7; w = 8 - 0.5·7 = 4.5
+		name: "momentum and weight decay", op: "sgd", params: sgdParams(0.5, 0, 0.25),
+		shapes: [][]int{{1}, {1}, {2}, {1}},
+		in:     [][]float64{{8}, {4}, {0.5, 1}, {2}},
+		want:   [][]float64{{4.5}, nil, nil, {7}},
+	},
+	{
+		// The same, but the step is g + 0.5·v = 6 + 3.5: w = 8 - 0.5·9.5 = 3.25
+		name: "nesterov", op: "sgd", params: sgdParams(0.5, 1, 0.25),
+		shapes: [][]int{{1}, {1}, {2}, {1}},
+		in:     [][]float64{{8}, {4}, {0.5, 1}, {2}},
+		want:   [][]float64{{3.25}, nil, nil, {7}},
+	},
+	{
+		// beta1 = 1/2, beta2 = 3/4, t = 1, so the corrections are 1/2 and 1/4. g = 4:
+		// m = ½·0+½·4 = 2, v = ¾·0+¼·16 = 4; √v/√¼ = 4, + eps 4 = 8; rate = 1/½ = 2;
+		// w = 8 - 2·2/8 = 7.5.
+		name: "first step", op: "adam",
+		params: dag.Params{{Name: "beta1", Value: 0.5}, {Name: "beta2", Value: 0.75}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0}},
+		shapes: [][]int{{1}, {1}, {2}, {1}, {1}},
+		in:     [][]float64{{8}, {4}, {1, 1}, {0}, {0}},
+		want:   [][]float64{{7.5}, nil, nil, {2}, {4}},
+	},
+	{
+		// beta1 = beta2 = 0: no memory and no correction, at any t. g = 2 + ¼·8 = 4: m = 4,
+		// v = 16, w = 8 - 1·4/(4+4) = 7.5.
+		name: "weight decay enters the gradient", op: "adam",
+		params: dag.Params{{Name: "beta1", Value: 0}, {Name: "beta2", Value: 0}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0.25}},
+		shapes: [][]int{{1}, {1}, {2}, {1}, {1}},
+		in:     [][]float64{{8}, {2}, {1, 5}, {9}, {9}},
+		want:   [][]float64{{7.5}, nil, nil, {4}, {16}},
+	},
+}
+
+// TestHandComputed runs every variant in both types on whole buffers and on regions
+// of larger ones.
+func TestHandComputed(t *testing.T) {
+	tested := map[string]bool{}
+	for _, c := range handCases {
+		tested[c.op] = true
+		k, ok := Lookup(c.op)
+		if !ok {
+			t.Fatalf("no operation %s", c.op)
+		}
+		for v := range k.Variants {
+			for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+				for margin := range 2 {
+					s := newSample(k, real, c.shapes, firstModes(k), c.params, margin)
+					if err := Validate(&s.spec); err != nil {
+						t.Fatalf("%s, %s: %v", c.op, c.name, err)
+					}
+					for i, values := range c.in {
+						if values != nil {
+							s.set(i, func(j int) float64 { return values[j] })
+						}
+					}
+					runVariant(s, &k.Variants[v])
+					for i, want := range c.want {
+						if got := s.values(i); want != nil && !slices.EqualFunc(got, want, same) {
+							t.Errorf("%s %s %v, %s: %s is %v, want %v", c.op, k.Variants[v].Name, real, c.name, k.Operands[i].Name, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+	for i := range All {
+		if !All[i].Host && !tested[All[i].Op] {
+			t.Errorf("no case computed by hand for %s", All[i].Op)
+		}
+	}
+}
+
+func same(a, b float64) bool { return a == b || a != a && b != b }

@@ -1,0 +1,223 @@
+package kernels
+
+import (
+	"math"
+	"testing"
+
+	"dahl/dag"
+)
+
+// TestVariantsAgainstReference compares every variant with "ref".
+//
+// A result is a sum of N products of inputs, added in another order. Both variants
+// err from the exact sum by at most γ·Σ|a||b|, γ = N·u/(1-N·u), u half the distance
+// of 1 and the next number (Higham, Accuracy and Stability of Numerical Algorithms,
+// section 3.1), so they differ by at most 2γ·Σ|a||b|. What is there before (mode
+// ReadWrite) and the bias are two more terms. The bound of each element is computed
+// by the reference itself in float64 on the absolute values of the inputs, which
+// gives Σ|a||b|, itself with a relative error below 1e-12, covered by the 1.01.
+//
+// Operations that move or compare values, or do the same few operations per element
+// in both variants, must be equal bit for bit, except for a fused multiply-add,
+// which the compiler may use in one and not in the other: the update of sgd is four
+// products and four additions deep, so N is 8.
+func TestVariantsAgainstReference(t *testing.T) {
+	eachCall(t, 120, func(t *testing.T, s *sample) {
+		k := s.kernel
+		want := s.clone()
+		runVariant(want, &k.Variants[0])
+		terms := summands(s)
+		var scale *sample
+		if terms > 0 {
+			scale = s.magnitudes()
+			runVariant(scale, &k.Variants[0])
+		}
+		for v := 1; v < len(k.Variants); v++ {
+			got := s.clone()
+			runVariant(got, &k.Variants[v])
+			for i := range s.buffers {
+				compare(t, s, got, want, scale, i, terms, k.Variants[v].Name)
+			}
+			if t.Failed() {
+				t.FailNow()
+			}
+		}
+	})
+}
+
+func runVariant(s *sample, v *Variant) { v.Run(s.spec.Type)(s.call(v)) }
+
+// summands is the number of products and terms added into one element, 0 where a
+// variant must give the reference's bits.
+func summands(s *sample) int {
+	shape := func(i int) []int { return s.spec.Operands[i].Shape }
+	switch s.kernel.Op {
+	case "conv2d":
+		w := shape(2)
+		return w[1]*w[2]*w[3] + 2
+	case "conv2d.dx":
+		w := shape(2)
+		return w[0]*w[2]*w[3] + 2
+	case "conv2d.dw":
+		y := shape(1)
+		return y[0]*y[2]*y[3] + 2
+	case "dense":
+		return shape(1)[1] + 2
+	case "dense.dx":
+		return shape(1)[1] + 2
+	case "dense.dw":
+		return shape(1)[0] + 2
+	case "sgd":
+		return 8
+	}
+	return 0
+}
+
+// magnitudes returns the call in float64 with the absolute values of all reals. The
+// update of sgd is the only subtraction; a negative learning rate makes it an addition.
+func (s *sample) magnitudes() *sample {
+	var shapes [][]int
+	var modes []dag.Mode
+	for _, o := range s.spec.Operands {
+		shapes, modes = append(shapes, o.Shape), append(modes, o.Mode)
+	}
+	m := newSample(s.kernel, dag.Float64, shapes, modes, s.spec.Params, 0)
+	for i := range s.buffers {
+		values := s.values(i)
+		sign := 1.0
+		if s.kernel.Operands[i].Kind == Scalar {
+			sign = -1
+		}
+		m.set(i, func(j int) float64 { return sign * math.Abs(values[j]) })
+	}
+	return m
+}
+
+// compare checks operand i: bits outside the region, values within.
+func compare(t *testing.T, s, got, want, scale *sample, i, terms int, variant string) {
+	t.Helper()
+	if terms == 0 || s.spec.Operands[i].Mode == dag.Read {
+		if !got.sameBytes(want, i) {
+			t.Errorf("%s %v, operand %s: %s differs from ref: %v, want %v",
+				s.spec.Key(), s.spec.Type, s.kernel.Operands[i].Name, variant, got.values(i), want.values(i))
+		}
+		return
+	}
+	g, w, limit := got.values(i), want.values(i), scale.values(i)
+	nu := float64(terms) * unitRoundoff(s.spec.Type)
+	for j := range g {
+		if bound := 2 * 1.01 * nu / (1 - nu) * limit[j]; !(math.Abs(g[j]-w[j]) <= bound) {
+			t.Errorf("%s %v, operand %s[%d]: %s gives %g, ref %g, difference %g > %g",
+				s.spec.Key(), s.spec.Type, s.kernel.Operands[i].Name, j, variant, g[j], w[j], g[j]-w[j], bound)
+			return
+		}
+	}
+	// What lies around the region must not change: put the reference's values into
+	// the region and compare all bytes.
+	both := got.clone()
+	both.set(i, func(j int) float64 { return w[j] })
+	if !both.sameBytes(want, i) {
+		t.Errorf("%s, operand %s: %s writes outside its region", s.spec.Key(), s.kernel.Operands[i].Name, variant)
+	}
+}
+
+// unitRoundoff is half the distance of 1 and the next number.
+func unitRoundoff(t dag.DType) float64 {
+	if t == dag.Float32 {
+		return 0x1p-24
+	}
+	return 0x1p-53
+}
+
+// TestRegions checks that no variant changes an operand it only reads, or anything
+// outside the regions it writes, and that a written region holds nothing of what was
+// there before: filled with NaN, or 0xff bytes, it gives the same bits.
+func TestRegions(t *testing.T) {
+	eachCall(t, 40, func(t *testing.T, s *sample) {
+		for v := range s.kernel.Variants {
+			variant := &s.kernel.Variants[v]
+			got, poisoned := s.clone(), s.clone()
+			for i, o := range s.spec.Operands {
+				if o.Mode == dag.Write {
+					poisoned.poison(i)
+				}
+			}
+			runVariant(got, variant)
+			runVariant(poisoned, variant)
+			for i, o := range s.spec.Operands {
+				name := s.kernel.Operands[i].Name
+				if o.Mode == dag.Read && !got.sameBytes(s, i) {
+					t.Errorf("%s %s: changes %s, which it only reads", variant.Name, s.spec.Key(), name)
+				}
+				if o.Mode != dag.Read && !got.sameOutside(s, i) {
+					t.Errorf("%s %s: changes what lies around %s", variant.Name, s.spec.Key(), name)
+				}
+				if !poisoned.sameBytes(got, i) {
+					t.Errorf("%s %s: %s depends on what it held before", variant.Name, s.spec.Key(), name)
+				}
+			}
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	})
+}
+
+// poison fills operand i's region with 0xff bytes, which are NaN in both float types.
+func (s *sample) poison(i int) {
+	size := int(s.buffers[i].Type.SizeBytes())
+	s.each(i, func(at int) {
+		for b := range size {
+			s.data[i][at*size+b] = 0xff
+		}
+	})
+}
+
+// sameOutside compares operand i of two samples bit for bit outside its region.
+func (s *sample) sameOutside(t *sample, i int) bool {
+	a, b := s.clone(), t.clone()
+	a.poison(i)
+	b.poison(i)
+	return a.sameBytes(b, i)
+}
+
+// TestAccumulation checks that ReadWrite is Write plus what was there before. In the
+// reference this is one addition, so it is exact; variants are compared with the
+// reference above.
+func TestAccumulation(t *testing.T) {
+	eachCall(t, 40, func(t *testing.T, s *sample) {
+		for i := range s.spec.Operands {
+			o := &s.spec.Operands[i]
+			if o.Mode != dag.ReadWrite || len(s.kernel.Operands[i].Modes) == 1 {
+				continue
+			}
+			added, alone := s.clone(), s.clone()
+			alone.spec.Operands = append([]OperandSpec(nil), s.spec.Operands...)
+			alone.spec.Operands[i].Mode = dag.Write
+			runVariant(added, &s.kernel.Variants[0])
+			runVariant(alone, &s.kernel.Variants[0])
+			before, sum := s.values(i), alone.values(i)
+			for j, v := range added.values(i) {
+				want := before[j] + sum[j]
+				if s.spec.Type == dag.Float32 {
+					want = float64(float32(before[j]) + float32(sum[j]))
+				}
+				if v != want {
+					t.Fatalf("%s: %g + %g gives %g", s.spec.Key(), before[j], sum[j], v)
+				}
+			}
+		}
+	})
+}
+
+// TestNoAllocation runs every variant of every operation once more.
+func TestNoAllocation(t *testing.T) {
+	eachCall(t, 4, func(t *testing.T, s *sample) {
+		for v := range s.kernel.Variants {
+			call, run := s.call(&s.kernel.Variants[v]), s.kernel.Variants[v].Run(s.spec.Type)
+			if n := testing.AllocsPerRun(5, func() { run(call) }); n != 0 {
+				t.Errorf("%s %s: %g allocations", s.kernel.Variants[v].Name, s.spec.Key(), n)
+			}
+		}
+	})
+}
