@@ -1,0 +1,128 @@
+package execute
+
+import (
+	"fmt"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/schedule"
+)
+
+const (
+	// alignBytes is a cache line, and the widest vector of any kernel.
+	alignBytes = 64
+	// guardBytes beyond each arena belong to nobody; HighWater looks at them too.
+	guardBytes = 4096
+	// poison is NaN in both float types, -1 as an index: whatever is read before
+	// it is written shows.
+	poison = 0xFF
+)
+
+// arenas are the memory of a runner, by schedule.Arena. Each slice is as long as
+// its arena, with guardBytes more up to its capacity.
+type arenas [schedule.NumArenas][]byte
+
+// newArenas allocates every arena at its greatest size over the layouts: the
+// step arena and the scratch serve one graph at a time.
+func newArenas(layouts []*schedule.Layout) *arenas {
+	var a arenas
+	for i := range a {
+		size := int64(0)
+		for _, l := range layouts {
+			size = max(size, l.ArenaBytes[i])
+		}
+		a[i] = alignedBytes(size)
+	}
+	return &a
+}
+
+// alignedBytes returns size zero bytes that begin on a cache line, with the
+// guard as spare capacity.
+func alignedBytes(size int64) []byte {
+	raw := make([]byte, size+guardBytes+alignBytes)
+	skip := -int(uintptr(unsafe.Pointer(&raw[0]))) & (alignBytes - 1)
+	return raw[skip : skip+int(size) : skip+int(size)+guardBytes]
+}
+
+func (a *arenas) poison() {
+	for i := range a {
+		b := a[i][:cap(a[i])]
+		for k := range b {
+			b[k] = poison
+		}
+	}
+}
+
+// highWater returns one past the highest byte of each arena, its guard
+// included, that no longer holds the pattern.
+func (a *arenas) highWater() (high [schedule.NumArenas]int64) {
+	for i := range a {
+		b := a[i][:cap(a[i])]
+		n := len(b)
+		for n > 0 && b[n-1] == poison {
+			n--
+		}
+		high[i] = int64(n)
+	}
+	return high
+}
+
+// storage is the bytes of a buffer.
+func (a *arenas) storage(l *schedule.Layout, g *dag.Graph, b dag.BufferID) []byte {
+	first := l.Offset[b]
+	end := first + g.Buffers[b].Bytes()
+	return a[l.Arena[b]][first:end:end]
+}
+
+func roundUp(n int64) int64 { return (n + alignBytes - 1) &^ (alignBytes - 1) }
+
+// checkLayout verifies that every storage lies on a cache line inside its arena
+// and that views lie where their storage does.
+func checkLayout(g *dag.Graph, l *schedule.Layout) error {
+	if len(l.Arena) != len(g.Buffers) || len(l.Offset) != len(g.Buffers) {
+		return fmt.Errorf("the layout places %d buffers, the graph has %d", len(l.Offset), len(g.Buffers))
+	}
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		s := g.Storage(dag.BufferID(i))
+		switch {
+		case l.Arena[i] >= schedule.ScratchArena || l.Arena[i] != l.Arena[s] || l.Offset[i] != l.Offset[s]:
+			return fmt.Errorf("buffer %q is placed in arena %d at %d, its storage in arena %d at %d", b.Name, l.Arena[i], l.Offset[i], l.Arena[s], l.Offset[s])
+		case l.Offset[i] < 0 || l.Offset[i]%alignBytes != 0:
+			return fmt.Errorf("buffer %q is placed at %d, which is not a multiple of %d", b.Name, l.Offset[i], alignBytes)
+		case l.Offset[i]+b.Bytes() > l.ArenaBytes[l.Arena[i]]:
+			return fmt.Errorf("buffer %q ends at %d, arena %d at %d", b.Name, l.Offset[i]+b.Bytes(), l.Arena[i], l.ArenaBytes[l.Arena[i]])
+		}
+	}
+	return nil
+}
+
+// checkShared verifies that buffers of one name in the network and data arenas
+// lie in one place in every graph.
+func checkShared(prog *dag.Program, layouts []*schedule.Layout) error {
+	type place struct {
+		graph  string
+		arena  schedule.Arena
+		offset int64
+		bytes  int64
+	}
+	seen := map[string]place{}
+	for i, g := range prog.Graphs {
+		l := layouts[i]
+		for b := range g.Buffers {
+			if l.Arena[b] >= schedule.StepArena {
+				continue
+			}
+			buf := &g.Buffers[b]
+			here := place{g.Name, l.Arena[b], l.Offset[b], buf.Bytes()}
+			there, ok := seen[buf.Name]
+			if !ok {
+				seen[buf.Name] = here
+			} else if there.arena != here.arena || there.offset != here.offset || there.bytes != here.bytes {
+				return fmt.Errorf("buffer %q: %d bytes of arena %d from %d in graph %q, %d bytes of arena %d from %d in %q",
+					buf.Name, there.bytes, there.arena, there.offset, there.graph, here.bytes, here.arena, here.offset, g.Name)
+			}
+		}
+	}
+	return nil
+}

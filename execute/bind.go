@@ -1,0 +1,160 @@
+package execute
+
+import (
+	"fmt"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// boundTask is a task with its data bound: what a worker needs to run it.
+type boundTask struct {
+	// run is the kernel by device, since the variant may differ; nil where the
+	// task cannot run. A host operation has a hook instead.
+	run  []func(*kernels.Call)
+	hook Hook
+	call kernels.Call // without workspace, which is the worker's
+}
+
+// binder binds the tasks of one graph.
+type binder struct {
+	opt    *Options
+	graph  *dag.Graph
+	layout *schedule.Layout
+	costs  *schedule.Costs
+	arenas *arenas
+
+	scratchBytes int64 // the greatest workspace of one call so far
+}
+
+func (b *binder) bindAll() ([]boundTask, error) {
+	tasks := make([]boundTask, len(b.graph.Tasks))
+	for t := range tasks {
+		if err := b.bind(dag.TaskID(t), &tasks[t]); err != nil {
+			return nil, fmt.Errorf("task %q: %w", b.graph.Tasks[t].Name, err)
+		}
+	}
+	return tasks, nil
+}
+
+func (b *binder) bind(t dag.TaskID, to *boundTask) error {
+	task := &b.graph.Tasks[t]
+	spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return b.graph.Buffers[id] })
+	if err := kernels.Validate(spec); err != nil {
+		return err
+	}
+	k, _ := kernels.Lookup(task.Op)
+	for _, name := range k.Params {
+		to.call.Params = append(to.call.Params, spec.Param(name))
+	}
+	to.call.Args = make([]kernels.Arg, len(task.Accesses))
+	for i, a := range task.Accesses {
+		if a.Mode == dag.Reduce {
+			return fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
+		}
+		base := unsafe.Pointer(unsafe.SliceData(b.arenas.storage(b.layout, b.graph, a.Buffer)))
+		to.call.Args[i] = kernels.Bind(base, &b.graph.Buffers[a.Buffer], a.Box, a.Mode)
+	}
+	if k.Host {
+		to.hook = b.opt.Hooks[task.Op]
+		if to.hook == nil {
+			return fmt.Errorf("%s is done by the caller, and there is no hook for it", task.Op)
+		}
+		return nil
+	}
+	to.run = make([]func(*kernels.Call), len(b.opt.Platform.Devices))
+	for d := range to.run {
+		v, err := b.variant(k, t, platform.DeviceID(d))
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			continue
+		}
+		to.run[d] = v.Run(task.Type)
+		if v.WorkspaceBytes != nil {
+			b.scratchBytes = max(b.scratchBytes, v.WorkspaceBytes(spec))
+		}
+	}
+	return nil
+}
+
+// variant chooses what runs a task on a device: the variant pinned by the
+// options if the operation has it, else the costs', else the last in the table.
+// It is nil where the costs say that the task cannot run there.
+func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
+	c, ok := b.costs.Of(t, d)
+	if !ok {
+		return nil, nil
+	}
+	if v, ok := k.Variant(b.opt.Variant); ok {
+		return v, nil
+	}
+	if c.Variant == "" {
+		return &k.Variants[len(k.Variants)-1], nil
+	}
+	v, ok := k.Variant(c.Variant)
+	if !ok {
+		return nil, fmt.Errorf("%s has no variant %q on this machine, which its model for device %q names",
+			k.Op, c.Variant, b.opt.Platform.Devices[d].Name)
+	}
+	return v, nil
+}
+
+// ScratchBytes returns, for each graph of a program, the scratch arena that a
+// number of workers need: one piece each, as large as the greatest workspace of
+// the variants that the costs choose. Without costs (nil, or a nil entry) it is
+// the greatest of all variants. Tasks without a kernel need none.
+func ScratchBytes(prog *dag.Program, costs []*schedule.Costs, workers int) []int64 {
+	total := make([]int64, len(prog.Graphs))
+	for i, g := range prog.Graphs {
+		var chosen *schedule.Costs
+		if i < len(costs) {
+			chosen = costs[i]
+		}
+		piece := int64(0)
+		for t := range g.Tasks {
+			piece = max(piece, taskScratch(g, dag.TaskID(t), chosen))
+		}
+		total[i] = roundUp(piece) * int64(workers)
+	}
+	return total
+}
+
+func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs) (bytes int64) {
+	k, ok := kernels.Lookup(g.Tasks[t].Op)
+	if !ok {
+		return 0
+	}
+	var spec *kernels.Spec
+	for i := range k.Variants {
+		v := &k.Variants[i]
+		if v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name, i == len(k.Variants)-1) {
+			continue
+		}
+		if spec == nil {
+			spec = kernels.SpecOf(&g.Tasks[t], func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+			if kernels.Validate(spec) != nil {
+				return 0 // New says what is wrong
+			}
+		}
+		bytes = max(bytes, v.WorkspaceBytes(spec))
+	}
+	return bytes
+}
+
+// mayChoose reports whether the costs choose a variant for a task on some device.
+func mayChoose(costs *schedule.Costs, t dag.TaskID, variant string, isDefault bool) bool {
+	if costs == nil {
+		return true
+	}
+	for _, c := range costs.ByClass[costs.Class[t]] {
+		if c.Duration >= 0 && (c.Variant == variant || c.Variant == "" && isDefault) {
+			return true
+		}
+	}
+	return false
+}

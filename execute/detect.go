@@ -1,0 +1,217 @@
+package execute
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/cpu"
+
+	"dahl/platform"
+)
+
+// What is not read from the system. The speeds are those of plain Go kernels on
+// one core of a recent machine, on the low side; Calibrate measures them.
+const (
+	guessFlopsPerSec = 4e9
+	guessBandwidth   = 10e9
+	guessDispatch    = 300 * time.Nanosecond
+	guessHostWatts   = 30
+	guessIdleWatts   = 1.5
+	guessBusyWatts   = 8
+	fallbackL2Bytes  = 1 << 20
+	fallbackL3Bytes  = 8 << 20
+	sysCPU           = "/sys/devices/system/cpu"
+	procCPU          = "/proc/cpuinfo"
+	procMemory       = "/proc/meminfo"
+)
+
+// CPULevel names the vector instructions of this machine as the variants of
+// kernels are named: avx512, avx2, or go where there are neither.
+func CPULevel() string {
+	switch {
+	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL:
+		return "avx512"
+	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
+		return "avx2"
+	}
+	return "go"
+}
+
+// Detect describes this machine: one cpu device with a unit for each physical
+// core that the process may use, and the memory. Caches and sizes are read from
+// the system where it tells them; powers and speeds are guesses and marked so.
+// The name ends in CPULevel.
+func Detect() (*platform.Platform, error) {
+	cpus := workerCPUs()
+	l2, l3 := caches(sysCPU, cpus[0])
+	p := &platform.Platform{
+		Name:      machineName() + " " + CPULevel(),
+		HostPower: platform.Quantity{Value: guessHostWatts, Source: platform.Guess},
+		Memories:  []platform.Memory{{Name: "ram", CapacityBytes: memoryBytes(), BandwidthBytesPerSec: guessBandwidth}},
+		Devices: []platform.Device{{
+			Name: "cpu", Kind: "cpu", Count: coreCount(cpus),
+			FlopsPerSec: map[string]float64{"float32": guessFlopsPerSec, "float64": guessFlopsPerSec},
+			L2Bytes:     l2, L3Bytes: l3,
+			Dispatch:  guessDispatch,
+			IdleWatts: guessIdleWatts, Busy: platform.BusyPower{UnitWatts: guessBusyWatts}, PowerSource: platform.Guess,
+		}},
+	}
+	if err := p.Complete(); err != nil {
+		return nil, fmt.Errorf("detect this machine: %w", err)
+	}
+	return p, nil
+}
+
+// coreCount is the number of physical cores among the CPUs, and not more than Go
+// runs on at once (a container's quota lowers that).
+func coreCount(cpus []int) int {
+	cores := 0
+	for _, c := range cpus {
+		if firstSibling(sysCPU, c, cpus) == c {
+			cores++
+		}
+	}
+	return max(1, min(cores, runtime.GOMAXPROCS(0)))
+}
+
+// workerCPUs lists the allowed CPUs in the order in which workers take them: one
+// per physical core first, then their siblings.
+func workerCPUs() []int {
+	allowed := allowedCPUs()
+	if len(allowed) == 0 {
+		allowed = countedCPUs(runtime.NumCPU())
+	}
+	var first, rest []int
+	for _, c := range allowed {
+		if firstSibling(sysCPU, c, allowed) == c {
+			first = append(first, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return append(first, rest...)
+}
+
+// countedCPUs is 0 … n-1.
+func countedCPUs(n int) []int {
+	cpus := make([]int, n)
+	for i := range cpus {
+		cpus[i] = i
+	}
+	return cpus
+}
+
+// firstSibling is the first allowed CPU on the same core as one, or that one
+// where the system does not say.
+func firstSibling(root string, cpu int, allowed []int) int {
+	text, err := os.ReadFile(filepath.Join(root, "cpu"+strconv.Itoa(cpu), "topology", "thread_siblings_list"))
+	if err != nil {
+		return cpu
+	}
+	for _, s := range parseCPUList(string(text)) {
+		if slices.Contains(allowed, s) {
+			return s
+		}
+	}
+	return cpu
+}
+
+// parseCPUList reads "0-2,8" as 0, 1, 2, 8. What is malformed is left out.
+func parseCPUList(text string) []int {
+	var cpus []int
+	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {
+		lo, hi, isRange := strings.Cut(part, "-")
+		first, err := strconv.Atoi(lo)
+		last := first
+		if isRange && err == nil {
+			last, err = strconv.Atoi(hi)
+		}
+		if err != nil || first < 0 || last >= first+4096 {
+			continue
+		}
+		for c := first; c <= last; c++ {
+			cpus = append(cpus, c)
+		}
+	}
+	return cpus
+}
+
+// caches reads the sizes of a CPU's second and third level caches.
+func caches(root string, cpu int) (l2, l3 int64) {
+	l2, l3 = fallbackL2Bytes, fallbackL3Bytes
+	dir := filepath.Join(root, "cpu"+strconv.Itoa(cpu), "cache")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return l2, l3
+	}
+	for _, e := range entries {
+		size, ok := parseCacheSize(readWord(filepath.Join(dir, e.Name(), "size")))
+		if !ok {
+			continue
+		}
+		switch readWord(filepath.Join(dir, e.Name(), "level")) {
+		case "2":
+			l2 = size
+		case "3":
+			l3 = size
+		}
+	}
+	return l2, l3
+}
+
+// parseCacheSize reads "48K" or "32M".
+func parseCacheSize(text string) (int64, bool) {
+	number, unit := text, int64(1)
+	if n, ok := strings.CutSuffix(text, "K"); ok {
+		number, unit = n, 1<<10
+	} else if n, ok := strings.CutSuffix(text, "M"); ok {
+		number, unit = n, 1<<20
+	}
+	n, err := strconv.ParseInt(number, 10, 32)
+	return n * unit, err == nil && n > 0
+}
+
+func readWord(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// fieldOf finds the value of the first line "key : value" of a file.
+func fieldOf(path, key string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// machineName is the processor's name, or the architecture where it has none.
+func machineName() string {
+	if name := fieldOf(procCPU, "model name"); name != "" {
+		return name
+	}
+	return runtime.GOARCH
+}
+
+// memoryBytes is the size of the memory; 0 (not limited) where it is not known.
+func memoryBytes() int64 {
+	kib, err := strconv.ParseInt(strings.TrimSuffix(fieldOf(procMemory, "MemTotal"), " kB"), 10, 48)
+	if err != nil {
+		return 0
+	}
+	return kib << 10
+}

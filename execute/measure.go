@@ -1,0 +1,155 @@
+package execute
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// onCores runs body(0) … body(n-1) at once, each on a pinned thread of its own,
+// after all of them have run setup.
+func onCores(n int, setup, body func(worker int)) {
+	cpus := workerCPUs()
+	var ready, done sync.WaitGroup
+	start := make(chan struct{})
+	ready.Add(n)
+	for i := range n {
+		done.Go(func() {
+			runtime.LockOSThread() // ends with the goroutine
+			// A thread that cannot be pinned measures a little less steadily.
+			_ = pinThread(cpus[i%len(cpus)])
+			setup(i)
+			ready.Done()
+			<-start
+			body(i)
+		})
+	}
+	ready.Wait()
+	close(start)
+	done.Wait()
+}
+
+// sample is the times of one call, repeated.
+type sample struct {
+	median, p95 time.Duration
+	count       int
+	spread      float64 // |first half's median / second half's - 1|
+}
+
+// summarise takes the quantiles of repeated times, in the order measured.
+func summarise(times []time.Duration) sample {
+	if len(times) == 0 {
+		return sample{}
+	}
+	half := len(times) / 2
+	first, second := median(times[:half]), median(times[half:])
+	s := sample{count: len(times)}
+	if first > 0 && second > 0 {
+		s.spread = float64(first)/float64(second) - 1
+		if s.spread < 0 {
+			s.spread = -s.spread
+		}
+	}
+	sorted := slices.Clone(times)
+	slices.Sort(sorted)
+	s.median = sorted[len(sorted)/2]
+	s.p95 = sorted[min(len(sorted)-1, len(sorted)*95/100)]
+	return s
+}
+
+func median(times []time.Duration) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	sorted := slices.Clone(times)
+	slices.Sort(sorted)
+	return sorted[len(sorted)/2]
+}
+
+// bench is one kernel variant with operands of its own: several sets, taken in
+// turn, so that a call finds its operands as far away as a real step would leave
+// them.
+type bench struct {
+	run   func(*kernels.Call)
+	calls []kernels.Call
+}
+
+const (
+	warmCalls   = 3
+	minRepeats  = 10
+	maxRepeats  = 10000
+	maxSets     = 64
+	seedOfBench = 7
+)
+
+// newBench allocates operand sets of at least cycleBytes together.
+func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, cycleBytes int64) *bench {
+	b := &bench{run: v.Run(s.Type)}
+	rng := rand.New(rand.NewPCG(seedOfBench, 0))
+	var work []byte
+	if v.WorkspaceBytes != nil {
+		work = alignedBytes(v.WorkspaceBytes(s))
+	}
+	for held := int64(0); len(b.calls) == 0 || held < cycleBytes && len(b.calls) < maxSets; {
+		call := kernels.Call{Params: params, Work: work}
+		for _, o := range s.Operands {
+			buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
+			data := alignedBytes(buf.Bytes())
+			held += buf.Bytes()
+			arg := kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode)
+			fill(&arg, o.Type, rng)
+			call.Args = append(call.Args, arg)
+		}
+		b.calls = append(b.calls, call)
+	}
+	return b
+}
+
+// fill gives an operand contents that any kernel accepts: reals and scalars in
+// (0, 1), pixels and masks of 0 and 1 (a window has at least two positions in
+// the pools of all models), indices 0.
+func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand) {
+	switch t {
+	case dag.Float32:
+		x := kernels.Data[float32](a)
+		for i := range x {
+			x[i] = rng.Float32()
+		}
+	case dag.Float64:
+		x := kernels.Data[float64](a)
+		for i := range x {
+			x[i] = rng.Float64()
+		}
+	case dag.Uint8:
+		x := kernels.Data[uint8](a)
+		for i := range x {
+			x[i] = uint8(rng.IntN(2))
+		}
+	}
+}
+
+// measure repeats the call for about a duration.
+func (b *bench) measure(ctx context.Context, budget time.Duration) []time.Duration {
+	times := make([]time.Duration, 0, maxRepeats)
+	for i := range warmCalls {
+		b.run(&b.calls[i%len(b.calls)])
+	}
+	begin := time.Now()
+	for i := 0; i < maxRepeats && ctx.Err() == nil; i++ {
+		spent := time.Since(begin)
+		if spent >= budget && i >= minRepeats || spent >= 10*budget {
+			break
+		}
+		start := time.Now()
+		b.run(&b.calls[i%len(b.calls)])
+		times = append(times, time.Since(start))
+	}
+	return times
+}

@@ -1,0 +1,58 @@
+package execute
+
+import (
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// collect turns what the workers noted into a schedule. That of a run cut short
+// has as many steps as were begun.
+func (j *job) collect(workers []*worker, p *schedule.Problem) *schedule.Schedule {
+	s := &schedule.Schedule{World: schedule.Measured, GraphHash: j.graph.hash, Policy: j.graph.policy, Steps: j.steps}
+	if !j.record {
+		s.Makespan = j.now()
+		return s
+	}
+	begun := int32(1)
+	for _, w := range workers {
+		for _, r := range w.spans {
+			s.Spans = append(s.Spans, schedule.Span{Task: dag.TaskID(r.task), Step: r.step,
+				Worker: platform.WorkerID(w.id), Start: r.start, End: r.end})
+			begun = max(begun, r.step+1)
+		}
+	}
+	s.Steps = int(begun)
+	noteReady(s, p)
+	s.Complete(p)
+	return s
+}
+
+// noteReady sets when the last predecessor of every span had ended.
+func noteReady(s *schedule.Schedule, p *schedule.Problem) {
+	g, n := p.Graph, len(p.Graph.Tasks)
+	ends := make([]time.Duration, n*s.Steps)
+	for _, sp := range s.Spans {
+		ends[int(sp.Step)*n+int(sp.Task)] = sp.End
+	}
+	same, next := edgesInto(n, p.Reuse), edgesInto(n, p.ReuseNext)
+	for i := range s.Spans {
+		sp := &s.Spans[i]
+		latest := func(step int, preds []int32) {
+			if step < 0 {
+				return
+			}
+			for _, q := range preds {
+				sp.Ready = max(sp.Ready, ends[step*n+int(q)])
+			}
+		}
+		here, before := int(sp.Step), int(sp.Step)-1
+		latest(here, g.Preds(sp.Task))
+		latest(here, same[sp.Task])
+		latest(before, g.CarriedPreds(sp.Task))
+		latest(before, g.ReusePreds(sp.Task))
+		latest(before, next[sp.Task])
+	}
+}

@@ -1,0 +1,213 @@
+package execute
+
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/schedule"
+)
+
+// replay is a plan compiled for the workers: built once, run many times.
+type replay struct {
+	lists [][]item // by worker
+	waits []wait   // those of all items
+}
+
+// item is one task of a worker's list and the waits before it.
+type item struct {
+	task               int32
+	firstWait, endWait int32
+}
+
+// wait holds a worker until another one has ended enough tasks: in step s,
+// need + s·length.
+type wait struct {
+	worker int32
+	need   int64
+	length int64 // tasks of that worker per step
+}
+
+// position is where a plan puts a task.
+type position struct{ worker, index int32 }
+
+// compileReplay turns a plan into lists with waits. The orders come from the
+// graph and from the layout, which lets storages share bytes.
+func compileReplay(g *dag.Graph, plan *schedule.Plan, layout *schedule.Layout, workers int) (*replay, error) {
+	at, err := positions(g, plan, workers)
+	if err != nil {
+		return nil, err
+	}
+	same, next := edgesInto(len(g.Tasks), layout.Reuse), edgesInto(len(g.Tasks), layout.ReuseNext)
+	r := &replay{lists: make([][]item, workers)}
+	for w, order := range plan.Order {
+		var c clock
+		c.reset(w, plan.Order)
+		// The first pass finds what the whole list has waited for; in the second
+		// that is known from the step before.
+		for pass := range 2 {
+			r.lists[w] = make([]item, 0, len(order))
+			first := len(r.waits)
+			for i, t := range order {
+				it := item{task: int32(t), firstWait: int32(len(r.waits))}
+				c.follow(at, g.Preds(t), 0)
+				c.follow(at, same[t], 0)
+				c.follow(at, g.CarriedPreds(t), 1)
+				c.follow(at, g.ReusePreds(t), 1)
+				c.follow(at, next[t], 1)
+				if need := c.need[w]; need > int64(i) {
+					return nil, fmt.Errorf("the plan cannot run: worker %d has task %q before %q, which it follows",
+						w, g.Tasks[t].Name, g.Tasks[order[need-1]].Name)
+				}
+				r.waits = c.take(r.waits)
+				it.endWait = int32(len(r.waits))
+				r.lists[w] = append(r.lists[w], it)
+			}
+			if pass == 0 {
+				c.wrap()
+				r.waits = r.waits[:first]
+			}
+		}
+	}
+	if err := r.checkProgress(g); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// positions finds every task in the plan exactly once.
+func positions(g *dag.Graph, plan *schedule.Plan, workers int) ([]position, error) {
+	if len(plan.Order) > workers {
+		return nil, fmt.Errorf("the plan has lists for %d workers, the platform has %d", len(plan.Order), workers)
+	}
+	at := make([]position, len(g.Tasks))
+	for t := range at {
+		at[t].worker = -1
+	}
+	for w, order := range plan.Order {
+		for i, t := range order {
+			if t < 0 || int(t) >= len(at) {
+				return nil, fmt.Errorf("the plan names task %d; there are %d", t, len(at))
+			}
+			if at[t].worker >= 0 {
+				return nil, fmt.Errorf("the plan names task %q twice", g.Tasks[t].Name)
+			}
+			at[t] = position{int32(w), int32(i)}
+		}
+	}
+	for t := range at {
+		if at[t].worker < 0 {
+			return nil, fmt.Errorf("the plan does not name task %q", g.Tasks[t].Name)
+		}
+	}
+	return at, nil
+}
+
+// edgesInto lists the From of every To.
+func edgesInto(tasks int, edges []schedule.Edge) [][]int32 {
+	into := make([][]int32, tasks)
+	for _, e := range edges {
+		into[e.To] = append(into[e.To], int32(e.From))
+	}
+	return into
+}
+
+// clock is what one worker knows, at a place in its list, of the counts of all
+// workers: a vector clock relative to the current step.
+type clock struct {
+	self   int
+	length []int64 // tasks per step, by worker
+	known  []int64 // counts that earlier waits have established
+	need   []int64 // counts that the tasks so far need
+}
+
+func (c *clock) reset(self int, order [][]dag.TaskID) {
+	c.self = self
+	c.length = make([]int64, len(order))
+	c.known = make([]int64, len(order))
+	c.need = make([]int64, len(order))
+	for w := range order {
+		c.length[w] = int64(len(order[w]))
+		// Nothing is known; a count below that of the step before last is never needed.
+		c.known[w] = -2 * c.length[w]
+	}
+	copy(c.need, c.known)
+}
+
+// follow raises the needs of the current task to the ends of others, steps ago.
+func (c *clock) follow(at []position, preds []int32, steps int64) {
+	for _, p := range preds {
+		w := at[p].worker
+		c.need[w] = max(c.need[w], int64(at[p].index)+1-steps*c.length[w])
+	}
+}
+
+// take appends a wait for every need that is not known to be met.
+func (c *clock) take(waits []wait) []wait {
+	for w, need := range c.need {
+		if need <= c.known[w] {
+			continue
+		}
+		c.known[w] = need
+		if w != c.self {
+			waits = append(waits, wait{worker: int32(w), need: need, length: c.length[w]})
+		}
+	}
+	return waits
+}
+
+// wrap begins the next step: what is known is one step older.
+func (c *clock) wrap() {
+	for w := range c.known {
+		c.known[w] -= c.length[w]
+		c.need[w] = c.known[w]
+	}
+}
+
+// checkProgress runs through the lists once, without time, and reports the task
+// at which they would wait for each other. Waits for the step before cannot
+// close a circle, so one step is enough.
+func (r *replay) checkProgress(g *dag.Graph) error {
+	done := make([]int64, len(r.lists))
+	for {
+		moved, finished := false, true
+		for w, list := range r.lists {
+			for done[w] < int64(len(list)) && r.met(&list[done[w]], done) {
+				done[w]++
+				moved = true
+			}
+			finished = finished && done[w] == int64(len(list))
+		}
+		if finished {
+			return nil
+		}
+		if !moved {
+			return r.stuck(g, done)
+		}
+	}
+}
+
+func (r *replay) met(it *item, done []int64) bool {
+	for _, wt := range r.waits[it.firstWait:it.endWait] {
+		if done[wt.worker] < wt.need {
+			return false
+		}
+	}
+	return true
+}
+
+// stuck names a task that cannot start and the place it waits for.
+func (r *replay) stuck(g *dag.Graph, done []int64) error {
+	for w, list := range r.lists {
+		if done[w] == int64(len(list)) {
+			continue
+		}
+		it := list[done[w]]
+		for _, wt := range r.waits[it.firstWait:it.endWait] {
+			if done[wt.worker] < wt.need {
+				return fmt.Errorf("the plan cannot run: on worker %d task %q waits for task %q of worker %d, which waits in turn",
+					w, g.Tasks[it.task].Name, g.Tasks[r.lists[wt.worker][wt.need-1].task].Name, wt.worker)
+			}
+		}
+	}
+	return fmt.Errorf("the plan cannot run")
+}

@@ -1,0 +1,107 @@
+package execute
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// spinLimit is how long a wait spins before it parks. Parking and waking a
+// locked thread costs some 10 µs, so a short wait is better spun; a long one
+// would keep the rest of the process from the core.
+const spinLimit = 50 * time.Microsecond
+
+// spinLoads is how many looks a spinning wait takes between two at the clock.
+const spinLoads = 64
+
+// team is what the workers of one run share to wait for each other. The protocol
+// and why it is enough is in the package's documentation.
+type team struct {
+	members []member
+	spin    time.Duration
+	parked  atomic.Int32 // members that are parked or about to be
+	stopped atomic.Bool
+}
+
+// member is a worker's part of the team. Its count only grows; it has cache
+// lines of its own, two since processors fetch them in pairs.
+type member struct {
+	count atomic.Int64
+	_     [120]byte
+
+	// While it is parked: whose count it waits for (1 + worker; 0: nobody's), and which.
+	waitsFor atomic.Int32
+	target   atomic.Int64
+	token    chan struct{} // a wake-up, kept until it is fetched
+	_        [104]byte
+}
+
+func newTeam(workers int, spin time.Duration) *team {
+	t := &team{members: make([]member, workers), spin: spin}
+	for i := range t.members {
+		t.members[i].token = make(chan struct{}, 1)
+	}
+	return t
+}
+
+// publish sets the count of a worker and wakes those who wait for it.
+func (t *team) publish(worker int, count int64) {
+	t.members[worker].count.Store(count)
+	if t.parked.Load() == 0 {
+		return
+	}
+	for i := range t.members {
+		m := &t.members[i]
+		if m.waitsFor.Load() == int32(worker)+1 && m.target.Load() <= count {
+			m.wake()
+		}
+	}
+}
+
+func (m *member) wake() {
+	select {
+	case m.token <- struct{}{}:
+	default:
+	}
+}
+
+// await returns when the count of another worker has reached the target; false
+// means that the run has been stopped.
+func (t *team) await(self, other int, target int64) bool {
+	count := &t.members[other].count
+	if count.Load() >= target || t.spinFor(count, target) {
+		return !t.stopped.Load()
+	}
+	m := &t.members[self]
+	m.target.Store(target)
+	m.waitsFor.Store(int32(other) + 1)
+	t.parked.Add(1)
+	for count.Load() < target && !t.stopped.Load() {
+		<-m.token
+	}
+	t.parked.Add(-1)
+	m.waitsFor.Store(0)
+	return !t.stopped.Load()
+}
+
+// spinFor looks at a count for at most the team's limit.
+func (t *team) spinFor(count *atomic.Int64, target int64) bool {
+	if t.spin == 0 {
+		return false
+	}
+	for begin := time.Now(); time.Since(begin) < t.spin && !t.stopped.Load(); {
+		for range spinLoads {
+			if count.Load() >= target {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stop ends all waits, now and later.
+func (t *team) stop() {
+	t.stopped.Store(true)
+	for i := range t.members {
+		t.members[i].wake()
+	}
+}

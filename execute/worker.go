@@ -1,0 +1,122 @@
+package execute
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+)
+
+// worker is one goroutine on its own thread. It lives from New to Close.
+type worker struct {
+	id     int
+	device platform.DeviceID
+	cpu    int
+	jobs   chan *job
+
+	call    kernels.Call // the call in progress; kept here so that it needs no allocation
+	scratch []byte
+
+	task, step int32 // in progress; task -1: none
+	spans      []span
+}
+
+// span is one execution as a worker notes it.
+type span struct {
+	task, step int32
+	start, end time.Duration
+}
+
+// main runs jobs until the channel is closed. pinned gets the result of pinning.
+// The thread is never unlocked, so that it ends with the goroutine and no other
+// goroutine inherits its CPU.
+func (w *worker) main(pinned chan<- error) {
+	runtime.LockOSThread()
+	if err := pinThread(w.cpu); err != nil {
+		pinned <- fmt.Errorf("worker %d is not pinned to cpu %d: %w", w.id, w.cpu, err)
+	} else {
+		pinned <- nil
+	}
+	for j := range w.jobs {
+		w.do(j)
+	}
+}
+
+// do works on a job until it ends or fails.
+func (w *worker) do(j *job) {
+	defer j.done.Done()
+	w.task = -1
+	returned := false
+	defer func() {
+		cause := recover()
+		switch {
+		case returned:
+		case w.task >= 0:
+			j.fault(w.task, w.step, recovered(cause))
+		default:
+			j.fail(fmt.Errorf("execute: graph %q: %w", j.graph.graph.Name, recovered(cause)))
+		}
+	}()
+	if j.dynamic != nil {
+		w.serve(j)
+	} else {
+		w.replay(j)
+	}
+	returned = true
+}
+
+// replay runs the worker's list once per step.
+func (w *worker) replay(j *job) {
+	list, waits := j.graph.replay.lists[w.id], j.graph.replay.waits
+	ended := int64(0)
+	for step := range int32(j.steps) {
+		for i := range list {
+			it := &list[i]
+			for k := it.firstWait; k < it.endWait; k++ {
+				wt := &waits[k]
+				if !j.team.await(w.id, int(wt.worker), wt.need+int64(step)*wt.length) {
+					return
+				}
+			}
+			if j.team.stopped.Load() || !w.run(j, it.task, step) {
+				return
+			}
+			ended++
+			j.team.publish(w.id, ended)
+		}
+	}
+}
+
+// run executes one task; false means that the run has failed.
+func (w *worker) run(j *job, task, step int32) bool {
+	w.task, w.step = task, step
+	t := &j.graph.tasks[task]
+	var before uint64
+	if j.verify != nil {
+		before = j.verify.sum(j.graph.graph, dag.TaskID(task), t.call.Args)
+	}
+	start := j.now()
+	if t.hook != nil {
+		if err := t.hook(int(step), t.call.Args); err != nil {
+			j.fault(task, step, err)
+			return false
+		}
+	} else {
+		w.call = t.call
+		w.call.Work = w.scratch
+		t.run[w.device](&w.call)
+	}
+	end := j.now()
+	if j.verify != nil && j.verify.sum(j.graph.graph, dag.TaskID(task), t.call.Args) != before {
+		j.fault(task, step, errReadChanged)
+		return false
+	}
+	if j.record {
+		w.spans = append(w.spans, span{task, step, start, end})
+	}
+	w.task = -1
+	return true
+}
