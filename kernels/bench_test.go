@@ -20,11 +20,11 @@ var benchCases = []struct {
 	{"dense.dx", [][]int{{8, 512}, {8, 128}, {128, 512}}, nil},
 	{"dense.dw", [][]int{{128, 512}, {8, 128}, {8, 512}, {128}}, nil},
 	{"dense", [][]int{{1, 128}, {1, 512}, {128, 512}, {128}}, nil},
-	{"conv2d", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {32, 32, 3, 3}, {32}}, window3(1)},
-	{"conv2d.dx", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {32, 32, 3, 3}}, window3(1)},
-	{"conv2d.dw", [][]int{{32, 32, 3, 3}, {8, 32, 8, 8}, {8, 32, 8, 8}, {32}}, window3(1)},
-	{"conv2d", [][]int{{8, 4, 26, 26}, {8, 1, 28, 28}, {4, 1, 3, 3}, {4}}, window3(0)},
-	{"conv2d.dw", [][]int{{4, 1, 3, 3}, {8, 4, 26, 26}, {8, 1, 28, 28}, {4}}, window3(0)},
+	{"conv2d", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {32, 32, 3, 3}, {32}}, convParams(1, 1)},
+	{"conv2d.dx", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {32, 32, 3, 3}}, convParams(1, 1)},
+	{"conv2d.dw", [][]int{{32, 32, 3, 3}, {8, 32, 8, 8}, {8, 32, 8, 8}, {32}}, convParams(1, 1)},
+	{"conv2d", [][]int{{8, 4, 26, 26}, {8, 1, 28, 28}, {4, 1, 3, 3}, {4}}, convParams(0, 1)},
+	{"conv2d.dw", [][]int{{4, 1, 3, 3}, {8, 4, 26, 26}, {8, 1, 28, 28}, {4}}, convParams(0, 1)},
 	{"relu", [][]int{{64, 32, 16, 16}, {64, 32, 16, 16}, {64, 32, 16, 16}}, nil},
 	{"relu.dx", [][]int{{64, 32, 16, 16}, {64, 32, 16, 16}, {64, 32, 16, 16}}, nil},
 	{"maxpool", [][]int{{8, 32, 4, 4}, {8, 32, 4, 4}, {8, 32, 8, 8}}, pool(2, 2)},
@@ -35,8 +35,8 @@ var benchCases = []struct {
 	{"load", [][]int{{64, 1, 28, 28}, {1000, 1, 28, 28}, {64}}, dag.Params{{Name: "divisor", Value: 255}}},
 }
 
-func window3(pad float64) dag.Params {
-	return dag.Params{{Name: "pad", Value: pad}, {Name: "stride", Value: 1}}
+func convParams(pad, stride float64) dag.Params {
+	return dag.Params{{Name: "pad", Value: pad}, {Name: "stride", Value: stride}}
 }
 
 func pool(size, stride float64) dag.Params {

@@ -24,7 +24,7 @@ var handCases = []struct {
 	{
 		// x = 1 2 3   w = 1  2   y = 1·1+2·2+3·4+4·5 = 37, 1·2+2·3+3·5+4·6 = 47, each + 10
 		//     4 5 6       3  4   A true convolution would turn w round: 4·1+3·2+2·4+1·5 = 23.
-		name: "cross-correlation, not convolution", op: "conv2d", params: window3(0),
+		name: "cross-correlation, not convolution", op: "conv2d", params: convParams(0, 1),
 		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 3}, {1, 1, 2, 2}, {1}},
 		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4}, {10}},
 		want:   [][]float64{{47, 57}, nil, nil, nil},
@@ -44,7 +44,7 @@ var handCases = []struct {
 		// y[u] = w0·x[u]+w1·x[u+1] over one row (the second row of w meets a second row
 		// of x): dx = dy0·w, shifted by one dy1·w. With dy = 1, 10 and w = 1 2 / 3 4:
 		// row 0: 1·1, 1·2+10·1, 10·2 = 1 12 20; row 1: 1·3, 1·4+10·3, 10·4 = 3 34 40.
-		name: "each dy spreads the filter", op: "conv2d.dx", params: window3(0),
+		name: "each dy spreads the filter", op: "conv2d.dx", params: convParams(0, 1),
 		shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}, {1, 1, 2, 2}},
 		in:     [][]float64{nil, {1, 10}, {1, 2, 3, 4}},
 		want:   [][]float64{{1, 12, 20, 3, 34, 40}, nil, nil},
@@ -52,7 +52,7 @@ var handCases = []struct {
 	{
 		// dw[i,j] = dy0·x[i,j] + dy1·x[i,j+1], dy = 1, 10, x = 1 2 3 / 4 5 6:
 		// 1+20, 2+30, 4+50, 5+60; db = 11.
-		name: "each dy spreads its window", op: "conv2d.dw", params: window3(0),
+		name: "each dy spreads its window", op: "conv2d.dw", params: convParams(0, 1),
 		shapes: [][]int{{1, 1, 2, 2}, {1, 1, 1, 2}, {1, 1, 2, 3}, {1}},
 		in:     [][]float64{nil, {1, 10}, {1, 2, 3, 4, 5, 6}, nil},
 		want:   [][]float64{{21, 32, 54, 65}, nil, nil, {11}},

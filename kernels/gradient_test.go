@@ -1,0 +1,187 @@
+package kernels
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dahl/dag"
+)
+
+// gradientCases name each backward operation, its forward operation with shapes, and
+// the step of the difference quotient. Extents are pairwise different primes where
+// they are free.
+var gradientCases = []struct {
+	backward, forward string
+	shapes            [][]int
+	params            dag.Params
+	step              float64
+}{
+	{"conv2d.dx", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(1, 2), 1},
+	{"conv2d.dw", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(1, 2), 1},
+	{"conv2d.dx", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(2, 1), 1},
+	{"conv2d.dw", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(2, 1), 1},
+	{"dense.dx", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
+	{"dense.dw", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
+	{"avgpool.dx", "avgpool", [][]int{{2, 5, 5, 6}, {2, 5, 11, 13}}, pool(3, 2), 1},
+	{"relu.dx", "relu", [][]int{{3, 5, 7}, {3, 5, 7}, {3, 5, 7}}, nil, 0x1p-6},
+	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, pool(3, 2), 0x1p-6},
+	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, pool(2, 2), 0x1p-6},
+}
+
+// TestGradientsAgainstDifferences compares every backward operation with the central
+// difference (L(x+h)-L(x-h))/2h of L = Σ r·y for random r, in float64.
+//
+// In each input by itself these operations are linear (convolution, dense, average)
+// or, on both sides of x and no further than h from it, linear because the inputs of
+// ReLU and maximum are at least 0.05 from 0 and 0.1 from each other and h = 1/64. So
+// the quotient has no truncation error at any h. What remains is rounding: L is a
+// sum of N products with an error of at most γ_N·S, S = Σ|r|·|y| computed on absolute
+// values, so the quotient errs by γ_N·S/h. N counts products within y, outputs, and
+// four more for x±h, the bias, the subtraction and the division.
+func TestGradientsAgainstDifferences(t *testing.T) {
+	for _, c := range gradientCases {
+		rng := rand.New(rand.NewPCG(3, 5))
+		forward, _ := Lookup(c.forward)
+		f := newSample(forward, dag.Float64, c.shapes, firstModes(forward), c.params, 1)
+		if err := Validate(&f.spec); err != nil {
+			t.Fatal(err)
+		}
+		f.fill(rng)
+		f.spreadOut(rng)
+		r := make([]float64, int(f.spec.volume(0)))
+		for j := range r {
+			r[j] = 2*rng.Float64() - 1
+		}
+		runVariant(f, &forward.Variants[0])
+		backward, _ := Lookup(c.backward)
+		b := backwardOf(f, backward, r)
+		for v := range backward.Variants {
+			runVariant(b, &backward.Variants[v])
+			for i, o := range backward.Operands {
+				if o.Modes[0] != dag.Read {
+					compareWithDifferences(t, f, b.values(i), o.Name[1:], r, c.step, backward.Variants[v].Name)
+				}
+			}
+		}
+	}
+}
+
+// spreadOut puts the inputs of operations with kinks at (p+½)/10 for different
+// integers p.
+func (s *sample) spreadOut(rng *rand.Rand) {
+	if s.kernel.Op != "relu" && s.kernel.Op != "maxpool" {
+		return
+	}
+	n := int(s.spec.volume(2))
+	perm := rng.Perm(n)
+	s.set(2, func(j int) float64 { return (float64(perm[j]-n/2) + 0.5) / 10 })
+}
+
+// operand is the index of the operand of a name, or -1.
+func (k *Kernel) operand(name string) int {
+	for i, o := range k.Operands {
+		if o.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// backwardOf builds the call of a backward operation: dy is r, operands that the
+// forward call has too are copied from it, and dX has the shape of its X.
+func backwardOf(f *sample, k *Kernel, r []float64) *sample {
+	var shapes [][]int
+	from := make([]int, len(k.Operands))
+	for i, o := range k.Operands {
+		from[i] = f.kernel.operand(o.Name)
+		if from[i] < 0 {
+			from[i] = f.kernel.operand(o.Name[1:])
+		}
+		shapes = append(shapes, f.spec.Operands[from[i]].Shape)
+	}
+	b := newSample(k, dag.Float64, shapes, firstModes(k), f.spec.Params, 1)
+	for i, o := range k.Operands {
+		values := f.values(from[i])
+		if o.Name == "dy" {
+			values = r
+		}
+		b.set(i, func(j int) float64 { return values[j] })
+	}
+	return b
+}
+
+// compareWithDifferences checks up to 60 elements of the gradient with respect to
+// the forward operand called name.
+func compareWithDifferences(t *testing.T, f *sample, gradient []float64, name string, r []float64, h float64, variant string) {
+	t.Helper()
+	i := f.kernel.operand(name)
+	ref := &f.kernel.Variants[0]
+	loss := func(s *sample) float64 {
+		runVariant(s, ref)
+		sum := 0.0
+		for j, y := range s.values(0) {
+			sum += r[j] * y
+		}
+		return sum
+	}
+	shifted := func(j int, by float64) float64 {
+		s := f.clone()
+		x := f.values(i)
+		x[j] += by
+		s.set(i, func(j int) float64 { return x[j] })
+		return loss(s)
+	}
+	m := f.magnitudes()
+	x := m.values(i)
+	m.set(i, func(j int) float64 { return x[j] + h })
+	runVariant(m, ref)
+	magnitude := 0.0
+	for j, y := range m.values(0) {
+		magnitude += math.Abs(r[j]) * y
+	}
+	n := float64(summands(f)+len(r)+4) * unitRoundoff(dag.Float64)
+	bound := n / (1 - n) * magnitude / h
+	for j := 0; j < len(gradient); j += 1 + len(gradient)/60 {
+		want := (shifted(j, h) - shifted(j, -h)) / (2 * h)
+		if !(math.Abs(gradient[j]-want) <= bound) {
+			t.Fatalf("%s %s: d/d%s[%d] is %g, the difference quotient %g, bound %g",
+				f.kernel.Op, variant, name, j, gradient[j], want, bound)
+		}
+	}
+}
+
+// TestSoftmaxGradient compares softmax_xent with the central difference of the mean
+// loss. The loss of a sample is log Σ exp(z) - z_y; with p the softmax its third
+// derivative is p(1-p)(1-2p), at most 1/(6√3) < 0.1 in size, so the quotient's
+// truncation error is at most h²/6·0.1/B. A loss of c classes with |z| ≤ 1 is below
+// log c + 2 ≤ 5 and errs by at most 2c+10 roundings of numbers below that (c
+// exponentials within 1 ulp and their sum, log, two subtractions), so the quotient by
+// (2c+10)·u·5/h/B. h = 2⁻¹³.
+func TestSoftmaxGradient(t *testing.T) {
+	const n, c, batch, h = 3, 7, 5, 0x1p-13
+	fused, _ := Lookup("softmax_xent")
+	shapes := [][]int{{n, c}, {n}, {n}, {n, c}, {n}}
+	s := newSample(fused, dag.Float64, shapes, firstModes(fused), dag.Params{{Name: "batch", Value: batch}}, 1)
+	s.fill(rand.New(rand.NewPCG(7, 11)))
+	total := func(j int, by float64) float64 {
+		moved := s.clone()
+		z := s.values(3)
+		z[j] += by
+		moved.set(3, func(j int) float64 { return z[j] })
+		runVariant(moved, &fused.Variants[0])
+		sum := 0.0
+		for _, l := range moved.values(1) {
+			sum += l
+		}
+		return sum / batch
+	}
+	bound := (h*h/60 + (2*c+10)*0x1p-53*5*n/h) / batch
+	runVariant(s, &fused.Variants[0])
+	for j, got := range s.values(0) {
+		want := (total(j, h) - total(j, -h)) / (2 * h)
+		if !(math.Abs(got-want) <= bound) {
+			t.Errorf("dz[%d] is %g, the difference quotient %g, bound %g", j, got, want, bound)
+		}
+	}
+}

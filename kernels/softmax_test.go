@@ -1,0 +1,82 @@
+package kernels
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"dahl/dag"
+)
+
+// TestSoftmaxChain compares softmax_xent with rowmax, exp_sub, rowsum, xent and
+// softmax_xent.dx run one after the other.
+//
+// Both take the exact maximum and compute each exponential from the same rounded
+// difference, so e and m are equal. The sums of c positive numbers differ by at most
+// 2γ_c relative, however they are ordered. So p = e/s differs by (2γ_c+2u)·p, dz by
+// (2γ_c+6u)·(p+1)/B, and the loss by 2γ_c + 4u·(log s + |z_y - m|), since a relative
+// change of s is an absolute one of log s. Evaluation computes the loss as training does.
+func TestSoftmaxChain(t *testing.T) {
+	const n, c, batch = 5, 11, 13
+	rng := rand.New(rand.NewPCG(13, 17))
+	for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+		build := func(op string) *sample {
+			k, _ := Lookup(op)
+			params := dag.Params{{Name: "batch", Value: batch}}
+			shapes := map[string][]int{"z": {n, c}, "dz": {n, c}, "e": {n, c}}
+			var all [][]int
+			for _, o := range k.Operands {
+				if shape, ok := shapes[o.Name]; ok {
+					all = append(all, shape)
+				} else {
+					all = append(all, []int{n})
+				}
+			}
+			return newSample(k, real, all, firstModes(k), params, 1)
+		}
+		fused := build("softmax_xent")
+		fused.fill(rng)
+		fused.set(3, func(int) float64 { return 20*rng.Float64() - 40 }) // all below 0
+		values := map[string][]float64{"z": fused.values(3), "y": fused.values(4)}
+		run := func(s *sample) {
+			for i, o := range s.kernel.Operands {
+				if v, ok := values[o.Name]; ok && s.spec.Operands[i].Mode == dag.Read {
+					s.set(i, func(j int) float64 { return v[j] })
+				}
+			}
+			runVariant(s, &s.kernel.Variants[0])
+		}
+		for _, op := range []string{"rowmax", "exp_sub", "rowsum", "xent", "softmax_xent.dx"} {
+			s := build(op)
+			run(s)
+			for _, i := range s.written() {
+				values[s.kernel.Operands[i].Name] = s.values(i)
+			}
+		}
+		run(fused)
+		eval := build("softmax_xent.eval")
+		run(eval)
+
+		u := unitRoundoff(real)
+		gamma := c * u / (1 - c*u)
+		for j, got := range fused.values(0) {
+			p := values["e"][j] / values["s"][j/c]
+			if bound := (2*gamma + 6*u) * (p + 1) / batch; math.Abs(got-values["dz"][j]) > bound {
+				t.Errorf("%v: dz[%d] is %g fused, %g as a chain, bound %g", real, j, got, values["dz"][j], bound)
+			}
+		}
+		for j, got := range fused.values(1) {
+			z := values["z"][j*c+int(values["y"][j])]
+			bound := 2*gamma + 4*u*(math.Log(values["s"][j])+math.Abs(z-values["m"][j]))
+			if math.Abs(got-values["loss"][j]) > bound {
+				t.Errorf("%v: loss[%d] is %g fused, %g as a chain, bound %g", real, j, got, values["loss"][j], bound)
+			}
+			if e := eval.values(0)[j]; math.Abs(got-e) > bound {
+				t.Errorf("%v: loss[%d] is %g in training, %g in evaluation, bound %g", real, j, got, e, bound)
+			}
+			if a, b, d := fused.values(2)[j], values["correct"][j], eval.values(1)[j]; a != b || a != d {
+				t.Errorf("%v: correct[%d] is %g fused, %g as a chain, %g in evaluation", real, j, a, b, d)
+			}
+		}
+	}
+}
