@@ -85,12 +85,12 @@ func checkClocks(i int, d *Device) *fault {
 	seen := map[string]bool{}
 	for j := range d.Clocks {
 		c := &d.Clocks[j]
-		key := "clock_name"
+		key, named := fmt.Sprintf("clock[%d]", j-1), "clock_name" // the first is the device's own
 		if j > 0 {
-			key = fmt.Sprintf("clock[%d]", j-1)
+			named = key + ".name"
 		}
 		if !isName(c.Name) || seen[c.Name] {
-			return &fault{at("device", i, key), who, fmt.Sprintf("clock name %q: give each clock a name of its own, of letters and digits", clip(c.Name))}
+			return &fault{at("device", i, named), who, fmt.Sprintf("clock name %q: give each clock a name of its own, of letters and digits", clip(c.Name))}
 		}
 		seen[c.Name] = true
 		if !amount(c.Scale) || c.Scale == 0 {

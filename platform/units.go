@@ -33,7 +33,7 @@ type scale struct {
 var (
 	bytesScale = scale{"a size", "GB", maxWhole, []unit{
 		{"PB", 15, 0}, {"TB", 12, 0}, {"GB", 9, 0}, {"MB", 6, 0}, {"kB", 3, 0}, {"B", 0, 0},
-		{"TiB", 0, 40}, {"GiB", 0, 30}, {"MiB", 0, 20}, {"KiB", 0, 10}}}
+		{"PiB", 0, 50}, {"TiB", 0, 40}, {"GiB", 0, 30}, {"MiB", 0, 20}, {"KiB", 0, 10}}}
 	bytesPerSecScale = scale{"a bandwidth", "GB/s", maxReal, []unit{
 		{"TB/s", 12, 0}, {"GB/s", 9, 0}, {"MB/s", 6, 0}, {"kB/s", 3, 0}, {"B/s", 0, 0},
 		{"GiB/s", 0, 30}, {"MiB/s", 0, 20}, {"KiB/s", 0, 10}}}
@@ -53,7 +53,7 @@ var (
 // the unit's exponent is added to the number's, with no rounding between.
 func (s *scale) parse(text string) (float64, error) {
 	number, suffix := splitNumber(text)
-	if number == "" {
+	if !strings.ContainsAny(number, "0123456789") {
 		return 0, fmt.Errorf("not %s; write for example %q", s.what, "1.5 "+s.suggest)
 	}
 	if suffix == "" {

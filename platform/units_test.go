@@ -1,0 +1,101 @@
+package platform
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseBytes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0 B": 0, "24 GB": 24_000_000_000, "1.5kB": 1500, " 32 MiB ": 32 << 20, "0.5 KiB": 512,
+		"1e3 B": 1000, "1e-3 MB": 1000, "9007199254740992 B": 1 << 53, "2.5E1 kB": 25_000,
+	} {
+		if got, err := ParseBytes(text); err != nil || got != want {
+			t.Errorf("ParseBytes(%q) = %d, %v; want %d", text, got, err, want)
+		}
+	}
+}
+
+// 12.3 us is 12300 ns to the last bit, although 12.3·1000 in float64 is not:
+// the exponent is added before the conversion.
+func TestParseAddsExponents(t *testing.T) {
+	if got, err := nsScale.parse("12.3 us"); err != nil || got != 12300 {
+		t.Errorf("12.3 us = %v ns, %v", got, err)
+	}
+	for text, want := range map[string]time.Duration{"1.5 µs": 1500, "0.3 us": 300, "0.4 ns": 0, "0.5 ns": 1, "2 s": 2e9} {
+		if got, err := ParseDuration(text); err != nil || got != want {
+			t.Errorf("ParseDuration(%q) = %d ns, %v; want %d", text, got, err, want)
+		}
+	}
+	if got, err := ParseFlopsPerSec("60.8 GF/s"); err != nil || got != 60.8e9 {
+		t.Errorf("60.8 GF/s = %v, %v", got, err)
+	}
+	if got, err := ParseBytesPerSec("2 GiB/s"); err != nil || got != 2*1024*1024*1024 {
+		t.Errorf("2 GiB/s = %v, %v", got, err)
+	}
+	if got, err := ParseJoules("3 mJ"); err != nil || got != 0.003 {
+		t.Errorf("3 mJ = %v, %v", got, err)
+	}
+}
+
+func TestParseQuantityErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"24": `a unit is missing; write "24 W"`, "": "not a power", "W": "not a power", "NaN W": "not a power",
+		"Inf W": "not a power", "1 w": `unknown unit "w"`, "-1 W": "cannot be negative", "-0 W": "cannot be negative",
+		"1e30 W": "larger than", "1e400 W": "larger than", "1e401 W": "out of range", "1e99999999999 W": "out of range",
+		"1.2.3 W": "not a number", "1 GB": `unknown unit "GB" for a power; write one of MW, kW, W`, "--1 W": "not a power",
+		"1 " + strings.Repeat("x", 1000): "…",
+	} {
+		_, err := ParseWatts(text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("ParseWatts(%.20q): %v; want an error with %q", text, err, want)
+		}
+		if err != nil && len(err.Error()) > 300 {
+			t.Errorf("ParseWatts(%.20q): an error of %d bytes", text, len(err.Error()))
+		}
+	}
+	for _, text := range []string{"1.5 B", "0.1 KiB", "1e-9 kB", "9.1 PB"} {
+		if v, err := ParseBytes(text); err == nil {
+			t.Errorf("ParseBytes(%q) = %d; want an error", text, v)
+		}
+	}
+}
+
+func TestFormatExamples(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{FormatBytes(0), "0 B"}, {FormatBytes(24e9), "24 GB"}, {FormatBytes(1 << 20), "1 MiB"}, {FormatBytes(999), "999 B"},
+		{FormatBytes(1500), "1.5 kB"}, {FormatBytes(-1500), "-1.5 kB"}, {FormatDuration(12300), "12.3 us"},
+		{FormatDuration(time.Second), "1 s"}, {FormatWatts(0.25), "250 mW"}, {FormatWatts(1e-9), "0.001 uW"},
+		{FormatFlopsPerSec(60.8e9), "60.8 GF/s"}, {FormatBytesPerSec(51.2e9), "51.2 GB/s"}, {FormatJoules(0.003), "3 mJ"},
+		{FormatWatts(math.Inf(1)), "+Inf W"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// Whatever is written is read back as the same number.
+func TestFormatIsLossless(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		v := math.Ldexp(r.Float64(), r.IntN(140)-70)
+		for _, s := range []*scale{&bytesPerSecScale, &flopsPerSecScale, &flopsScale, &wattsScale, &joulesScale} {
+			text := s.format(v)
+			if back, err := s.parse(text); err != nil || back != v {
+				t.Fatalf("%v is written %q and read as %v, %v", v, text, back, err)
+			}
+		}
+		n := r.Int64N(1<<53 + 1)
+		n >>= r.IntN(50)
+		if back, err := ParseBytes(FormatBytes(n)); err != nil || back != n {
+			t.Fatalf("%d bytes are written %q and read as %d, %v", n, FormatBytes(n), back, err)
+		}
+		if back, err := ParseDuration(FormatDuration(time.Duration(n))); err != nil || back != time.Duration(n) {
+			t.Fatalf("%d ns are written %q and read as %d, %v", n, FormatDuration(time.Duration(n)), back, err)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package platform
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func checkRoundTrip(t *testing.T, p *Platform) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := p.WriteTOML(&text); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Parse(text.Bytes(), "written.toml")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text.Bytes())
+	}
+	if !reflect.DeepEqual(p, back) {
+		t.Fatalf("wrote %+v\nread  %+v\n%s", p, back, text.Bytes())
+	}
+	if p.Hash() != back.Hash() {
+		t.Error("the hashes differ")
+	}
+}
+
+func TestWriteRoundTrips(t *testing.T) {
+	p, err := Parse([]byte(everyKey), "node.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRoundTrip(t, p)
+	for seed := range uint64(200) {
+		checkRoundTrip(t, randomPlatform(t, rand.New(rand.NewPCG(seed, 0))))
+	}
+}
+
+// randomPlatform has numbers with all their bits in use.
+func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
+	real := func() float64 { return math.Ldexp(1+r.Float64(), r.IntN(60)-20) }
+	whole := func() int64 { return 1 + r.Int64N(1<<53)>>r.IntN(50) }
+	maybe := func(n int64) int64 { return n * int64(r.IntN(2)) }
+	sources := []Source{Measured, Datasheet, Guess}
+	source := func() Source { return sources[r.IntN(3)] }
+	busy := func(count int) BusyPower {
+		if count > 1 && r.IntN(2) == 0 {
+			return BusyPower{FirstWatts: real(), AllWatts: real(), WholeDevice: true}
+		}
+		return BusyPower{UnitWatts: real()}
+	}
+	p := &Platform{Name: fmt.Sprintf("näme \"%d\" \\ \t", r.IntN(9)), HostPower: Quantity{real(), source()}}
+	for i := range 1 + r.IntN(4) {
+		p.Memories = append(p.Memories, Memory{fmt.Sprint("m", i), maybe(whole()), real()})
+	}
+	for i := range 1 + r.IntN(4) {
+		d := Device{Name: fmt.Sprint("d", i), Kind: kinds[r.IntN(3)], Count: 1 + r.IntN(5), Memory: MemoryID(r.IntN(len(p.Memories))),
+			FlopsPerSec: map[string]float64{"float32": real(), "int32": real()}, L2Bytes: maybe(whole()), L3Bytes: maybe(whole()),
+			Dispatch: time.Duration(maybe(whole())), CopyEnginesIn: r.IntN(3), CopyEnginesOut: r.IntN(3), Streams: r.IntN(3)}
+		if r.IntN(4) > 0 {
+			d.IdleWatts, d.Busy, d.PowerSource = real(), busy(d.Count), source()
+			if r.IntN(2) == 0 {
+				d.Clocks = []Clock{{"own", 1, d.IdleWatts, d.Busy}, {"x", real(), real(), busy(d.Count)}, {"y", real(), 0, busy(d.Count)}}
+			}
+		}
+		p.Devices = append(p.Devices, d)
+		p.Models = append(p.Models, Model{Op: "o", Variant: "v\n", Type: "float32", Device: d.Name, Clock: "own", Shape: `s"`, Active: 1 + r.IntN(9),
+			MedianNs: real(), P95Ns: real(), Count: r.IntN(5), Joules: real() * float64(r.IntN(2)), WorkspaceBytes: maybe(whole()), Flops: real(), MovedBytes: maybe(whole())})
+	}
+	for i := range 1 + r.IntN(3) {
+		l := Link{Name: fmt.Sprint("l", i), BandwidthBytesPerSec: real(), Latency: time.Duration(maybe(whole())), Sharing: Sharing(r.IntN(3))}
+		if r.IntN(2) == 0 {
+			l.IdleWatts, l.BusyWatts, l.PowerSource = real(), real(), source()
+		}
+		p.Links = append(p.Links, l)
+	}
+	for i := 1; i < len(p.Memories); i++ {
+		p.Routes = append(p.Routes, Route{MemoryID(i - 1), MemoryID(i), []LinkID{LinkID(r.IntN(len(p.Links))), 0}, r.IntN(2) == 0})
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// The hash is that of the content: comments, units and the order of keys do not show.
+func TestHashIgnoresLayout(t *testing.T) {
+	a, err := Parse([]byte("[[memory]]\nname = \"ram\"\ncapacity = \"2 GB\"\n[[device]]\nname = \"cpu\"\nkind = \"cpu\"\nmemory = \"ram\"\n"), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Parse([]byte("# x\n[[device]]\nmemory = \"ram\"\nname = \"cpu\"\nkind = \"cpu\"\ncount = 1\n[[memory]]\ncapacity = \"2000 MB\"\nname = \"ram\"\n"), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Hash() != b.Hash() {
+		t.Error("equal platforms have different hashes")
+	}
+	b.Memories[0].CapacityBytes++
+	if a.Hash() == b.Hash() {
+		t.Error("different platforms have equal hashes")
+	}
+}

@@ -1,0 +1,41 @@
+// Package platforms holds the machine descriptions that are built into the
+// program: one TOML file for each machine, in the form that package platform reads.
+// Each file says in its comments where its numbers come from.
+//
+// Adding a machine is adding a file here; the tests of package platform load every one.
+package platforms
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+//go:embed *.toml
+var files embed.FS
+
+// FS is the files, such as "laptop.toml".
+func FS() fs.FS { return files }
+
+// Names are the machines in alphabetical order, without the ending of their files.
+func Names() []string {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		panic("platforms: the embedded files cannot be listed: " + err.Error())
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = strings.TrimSuffix(e.Name(), ".toml")
+	}
+	return names
+}
+
+// Open returns the TOML of a machine by name, with or without its ending.
+func Open(name string) ([]byte, error) {
+	src, err := files.ReadFile(strings.TrimSuffix(name, ".toml") + ".toml")
+	if err != nil {
+		return nil, fmt.Errorf("no built-in platform %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	return src, nil
+}
