@@ -18,13 +18,17 @@ const (
 // Builder collects buffers and tasks in program order. The first mistake is kept
 // and returned by Build, so that callers need no check after every call.
 type Builder struct {
-	graph     Graph
+	graph     Graph    // its Tasks are set by Build
+	chunks    [][]Task // all but the last full, so that a million tasks are copied only once
 	bufferIDs map[string]BufferID
 	taskIDs   map[string]TaskID
 	err       error
 
 	storedBytes, movedBytes, costNs int64 // sums, kept below maxTotal
 }
+
+// taskChunk is the number of tasks in a chunk.
+const taskChunk = 4096
 
 // NewBuilder starts an empty graph.
 func NewBuilder(name string) *Builder {
@@ -122,7 +126,7 @@ func (b *Builder) OpCosts(op string, costs []Cost) {
 
 // Task adds a task after all earlier ones and returns its ID.
 func (b *Builder) Task(t Task) TaskID {
-	id := TaskID(len(b.graph.Tasks))
+	id := TaskID(len(b.taskIDs))
 	if t.Name == "" || !utf8.ValidString(t.Name) {
 		b.fail("task name %q is empty or not UTF-8", t.Name)
 		return id
@@ -155,7 +159,11 @@ func (b *Builder) Task(t Task) TaskID {
 	b.checkParams(&t)
 	b.setCosts(&t)
 	b.taskIDs[t.Name] = id
-	b.graph.Tasks = append(b.graph.Tasks, t)
+	if int(id)%taskChunk == 0 {
+		b.chunks = append(b.chunks, make([]Task, 0, min(taskChunk, 64+int(id))))
+	}
+	last := len(b.chunks) - 1
+	b.chunks[last] = append(b.chunks[last], t)
 	return id
 }
 
@@ -274,7 +282,11 @@ func (b *Builder) Build() (*Graph, error) {
 		return nil, fmt.Errorf("graph %q: %w", b.graph.Name, b.err)
 	}
 	g := b.graph // a copy, so that the graph does not keep the maps of names alive
-	b.taskIDs, b.bufferIDs = nil, nil
+	g.Tasks = make([]Task, 0, len(b.taskIDs))
+	for _, chunk := range b.chunks {
+		g.Tasks = append(g.Tasks, chunk...)
+	}
+	b.taskIDs, b.bufferIDs, b.chunks = nil, nil, nil
 	if err := g.derive(); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}

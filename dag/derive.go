@@ -2,21 +2,15 @@ package dag
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
-// maxAtomVisits bounds the atoms visited by one pass over the tasks, and with it
-// the time and memory of Build.
-const maxAtomVisits = 1 << 28
-
-// grid cuts one storage into atoms: the cells between neighbouring cuts of each
-// dimension of its refinement.
-type grid struct {
-	fine []int
-	cuts [][]int // per dimension, ascending, from 0 to the extent
-	base AtomID
-}
+// Both bound the time and memory of Build: the atoms of all storages, and the
+// atoms of all accesses.
+const (
+	maxAtoms      = 1 << 26
+	maxAtomVisits = 1 << 27
+)
 
 // derive fills everything of the graph but Buffers and Tasks.
 func (g *Graph) derive() error {
@@ -54,10 +48,7 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 		if err != nil {
 			return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
 		}
-		grids[i] = &grid{fine: fine, cuts: make([][]int, len(fine))}
-		for d, e := range fine {
-			grids[i].cuts[d] = []int{0, e}
-		}
+		grids[i] = newGrid(fine)
 	}
 	for t := range g.Tasks {
 		for _, a := range g.Tasks[t].Accesses {
@@ -65,30 +56,12 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 				continue
 			}
 			gr := grids[a.Buffer]
-			for _, box := range toFine(g.Buffers[a.Buffer].Shape, gr.fine, a.Box) {
+			for _, box := range gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box) {
 				gr.addCuts(box)
 			}
 		}
 	}
 	return grids, g.numberAtoms(grids)
-}
-
-// addCuts notes the boundaries of a box. The lists are compacted whenever they
-// are full, so they stay proportional to the number of distinct cuts.
-func (gr *grid) addCuts(box Box) {
-	for d, r := range box {
-		if r.Lo == 0 && r.Hi == gr.fine[d] {
-			continue
-		}
-		c := gr.cuts[d]
-		if len(c)+2 > cap(c) {
-			slices.Sort(c)
-			c = slices.Compact(c)
-			c = slices.Grow(c, len(c)+2)
-		}
-		c = append(c, r.Lo, r.Hi)
-		gr.cuts[d] = c
-	}
 }
 
 // numberAtoms gives every storage a contiguous range of atoms.
@@ -98,76 +71,44 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 		if g.Storage(BufferID(i)) != BufferID(i) {
 			continue
 		}
-		atoms := 1
-		for d := range gr.cuts {
-			slices.Sort(gr.cuts[d])
-			gr.cuts[d] = slices.Compact(gr.cuts[d])
-			atoms *= len(gr.cuts[d]) - 1
-			if atoms > maxAtomVisits-len(g.atomStorage) {
-				return fmt.Errorf("the regions of buffer %q cut it into more than %d pieces; use fewer distinct splits", g.Buffers[i].Name, maxAtomVisits)
-			}
+		atoms, ok := gr.sortCuts(maxAtoms - len(g.atomElems))
+		if !ok {
+			return fmt.Errorf("the regions of buffer %q cut it, with the buffers before, into more than %d pieces; use fewer distinct splits", g.Buffers[i].Name, maxAtoms)
 		}
-		gr.base = AtomID(len(g.atomStorage))
+		gr.base = AtomID(len(g.atomElems))
 		g.storageAtom[2*i], g.storageAtom[2*i+1] = gr.base, gr.base+AtomID(atoms)
-		gr.eachCell(gr.all(), func(_ int, elems int64) {
+		g.atomElems = gr.appendElems(g.atomElems, 0, 1)
+		for range atoms {
 			g.atomStorage = append(g.atomStorage, BufferID(i))
-			g.atomElems = append(g.atomElems, elems)
-		})
+		}
 	}
+	g.atomElems, g.atomStorage = fit(g.atomElems), fit(g.atomStorage)
 	return nil
-}
-
-// all is the cell range of the whole storage.
-func (gr *grid) all() Box {
-	cells := make(Box, len(gr.cuts))
-	for d := range gr.cuts {
-		cells[d] = Range{0, len(gr.cuts[d]) - 1}
-	}
-	return cells
-}
-
-// cells turns a box over the refinement into a box of cell indices.
-func (gr *grid) cells(box Box) Box {
-	cells := make(Box, len(box))
-	for d, r := range box {
-		lo, _ := slices.BinarySearch(gr.cuts[d], r.Lo)
-		hi, _ := slices.BinarySearch(gr.cuts[d], r.Hi)
-		cells[d] = Range{lo, hi}
-	}
-	return cells
-}
-
-// eachCell visits the cells of a cell box in row-major order with their index
-// within the storage and their size in elements.
-func (gr *grid) eachCell(cells Box, visit func(index int, elems int64)) {
-	var walk func(d, index int, elems int64)
-	walk = func(d, index int, elems int64) {
-		if d == len(cells) {
-			visit(index, elems)
-			return
-		}
-		n := len(gr.cuts[d]) - 1
-		for c := cells[d].Lo; c < cells[d].Hi; c++ {
-			walk(d+1, index*n+c, elems*int64(gr.cuts[d][c+1]-gr.cuts[d][c]))
-		}
-	}
-	walk(0, 0, 1)
 }
 
 // coverAccesses lists the atoms of every access.
 func (g *Graph) coverAccesses(grids []*grid) error {
 	g.access = make([]int32, len(g.Tasks)+1)
-	g.atoms.start = append(g.atoms.start, 0)
+	accesses := 0
+	for t := range g.Tasks {
+		accesses += len(g.Tasks[t].Accesses)
+	}
+	if accesses > maxAtomVisits {
+		return fmt.Errorf("%d accesses; at most %d can be analysed", accesses, maxAtomVisits)
+	}
+	g.atoms.start = append(make([]int32, 0, accesses+1), 0)
 	for t := range g.Tasks {
 		for _, a := range g.Tasks[t].Accesses {
 			gr := grids[a.Buffer]
-			if first, end := g.StorageAtoms(a.Buffer); end-first == 1 {
-				g.atoms.to = append(g.atoms.to, int32(first))
-			} else {
-				for _, box := range toFine(g.Buffers[a.Buffer].Shape, gr.fine, a.Box) {
-					gr.eachCell(gr.cells(box), func(index int, _ int64) {
-						g.atoms.to = append(g.atoms.to, int32(gr.base)+int32(index))
-					})
+			first, end := g.StorageAtoms(a.Buffer)
+			switch {
+			case a.Box == nil || end-first == 1:
+				for atom := first; atom < end; atom++ {
+					g.atoms.to = append(g.atoms.to, int32(atom))
+				}
+			default:
+				for _, box := range gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box) {
+					g.atoms.to = gr.appendAtoms(g.atoms.to, box)
 				}
 			}
 			if len(g.atoms.to) > maxAtomVisits {
@@ -177,6 +118,7 @@ func (g *Graph) coverAccesses(grids []*grid) error {
 		}
 		g.access[t+1] = int32(len(g.atoms.start) - 1)
 	}
+	g.atoms.to = fit(g.atoms.to)
 	return nil
 }
 
@@ -245,22 +187,23 @@ func newHazards(atoms int) *hazards {
 	return h
 }
 
-// visit reports the tasks that the access must follow and records it.
-func (h *hazards) visit(task, atom int32, mode Mode, follow func(int32)) {
+// visit appends the tasks that the access must follow, and records it.
+func (h *hazards) visit(follow []int32, task, atom int32, mode Mode) []int32 {
 	if w := h.writer[atom]; w >= 0 {
-		follow(w)
+		follow = append(follow, w)
 	}
 	if !mode.Writes() {
 		h.addReader(task, atom)
-		return
+		return follow
 	}
 	for r := h.readers[atom]; r >= 0; {
-		follow(h.pool[r].task)
+		follow = append(follow, h.pool[r].task)
 		next := h.pool[r].next
 		h.pool[r].next, h.free = h.free, r
 		r = next
 	}
 	h.writer[atom], h.readers[atom] = task, -1
+	return follow
 }
 
 func (h *hazards) addReader(task, atom int32) {
@@ -281,62 +224,56 @@ func (h *hazards) addReader(task, atom int32) {
 func (g *Graph) deriveEdges() {
 	n := int32(len(g.Tasks))
 	h := newHazards(g.NumAtoms())
-	met := make([]int32, n) // the last row in which a task was noted
-	for i := range met {
-		met[i] = math.MinInt32
-	}
-	row := int32(0)
-	note := func(e *edges, p int32) {
-		if met[p] != row {
-			met[p] = row
-			e.to = append(e.to, p)
-		}
-	}
-	closeRow := func(e *edges) {
-		slices.Sort(e.to[e.start[len(e.start)-1]:])
-		e.start = append(e.start, int32(len(e.to)))
-		row++
-	}
 	for _, e := range []*edges{&g.preds, &g.carried, &g.reuse} {
 		e.start = append(make([]int32, 0, n+1), 0)
 	}
-
 	for t := range n {
 		for i, a := range g.Tasks[t].Accesses {
 			for _, atom := range g.Atoms(TaskID(t), i) {
-				h.visit(t, atom, a.Mode, func(p int32) {
-					if p != t {
-						note(&g.preds, p)
-					}
-				})
+				g.preds.to = h.visit(g.preds.to, t, atom, a.Mode)
 			}
 		}
 		for _, p := range g.Tasks[t].After {
-			note(&g.preds, int32(p))
+			g.preds.to = append(g.preds.to, int32(p))
 		}
-		closeRow(&g.preds)
+		g.preds.closeRow(t)
 	}
 	for t := range n {
-		for _, pass := range []struct {
-			e       *edges
-			carried bool
-		}{{&g.carried, true}, {&g.reuse, false}} {
-			for i, a := range g.Tasks[t].Accesses {
-				if g.isCarried[g.Storage(a.Buffer)] != pass.carried {
-					continue
-				}
-				for _, atom := range g.Atoms(TaskID(t), i) {
-					h.visit(n+t, atom, a.Mode, func(p int32) {
-						if p < n {
-							note(pass.e, p)
-						}
-					})
-				}
+		for i, a := range g.Tasks[t].Accesses {
+			across := &g.reuse
+			if g.isCarried[g.Storage(a.Buffer)] {
+				across = &g.carried
 			}
-			closeRow(pass.e)
+			for _, atom := range g.Atoms(TaskID(t), i) {
+				across.to = h.visit(across.to, n+t, atom, a.Mode)
+			}
 		}
+		g.carried.closeRow(n)
+		g.reuse.closeRow(n)
+	}
+	for _, e := range []*edges{&g.preds, &g.carried, &g.reuse} {
+		e.to = fit(e.to)
 	}
 	g.succs = g.preds.transpose(int(n))
 	g.carriedSuccs = g.carried.transpose(int(n))
 	g.reuseSuccs = g.reuse.transpose(int(n))
+}
+
+// closeRow ends a row whose entries were appended: it keeps each one below limit
+// once, in ascending order.
+func (e *edges) closeRow(limit int32) {
+	row := e.to[e.start[len(e.start)-1]:]
+	slices.Sort(row)
+	row = slices.Compact(row)
+	end, _ := slices.BinarySearch(row, limit)
+	e.to = e.to[:int(e.start[len(e.start)-1])+end]
+	e.start = append(e.start, int32(len(e.to)))
+}
+
+// fit returns the list without the capacity that growing left over.
+func fit[T any](list []T) []T {
+	if cap(list)-len(list) <= len(list)/32 {
+		return list
+	}
+	return append(make([]T, 0, len(list)), list...)
 }

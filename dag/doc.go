@@ -37,6 +37,6 @@
 //
 // # Limits
 //
-// At most 2^31-1 tasks, buffers and atoms; a graph whose regions cut its
-// storages into more than maxAtomVisits pieces, counted per access, is refused.
+// At most 2^31-1 tasks; a graph whose regions cut its storages into more than 2^26
+// pieces, or 2^27 counted once per access, is refused.
 package dag
