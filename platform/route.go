@@ -1,14 +1,13 @@
 package platform
 
 import (
-	"math"
 	"slices"
 	"time"
 )
 
 // Unreachable is what RouteTime answers where there is no route: longer than any
 // run, and small enough that sums of a few do not overflow.
-const Unreachable = time.Duration(math.MaxInt64 / 16)
+const Unreachable time.Duration = 1 << 59
 
 // Route returns the links from one memory to another, in order. Where no route is
 // given for the pair it goes through other memories, by as few routes as

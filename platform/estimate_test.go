@@ -1,0 +1,131 @@
+package platform
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// twoKinds is a cpu of four cores and a GPU, each with a memory.
+func twoKinds(models ...Model) *Platform {
+	return &Platform{
+		Memories: []Memory{{Name: "ram", BandwidthBytesPerSec: 40e9}, {Name: "hbm", BandwidthBytesPerSec: 1e12}},
+		Devices: []Device{
+			{Name: "big", Kind: "cpu", Count: 4, Memory: 0, FlopsPerSec: map[string]float64{"float32": 10e9}},
+			{Name: "gpu0", Kind: "cuda", Count: 1, Memory: 1, FlopsPerSec: map[string]float64{"float32": 1e12, "float64": 5e11}},
+		},
+		Models: models,
+	}
+}
+
+func model(variant, device, shape string, active int, medianNs float64) Model {
+	return Model{Op: "dense", Variant: variant, Type: "float32", Device: device, Shape: shape, Active: active, MedianNs: medianNs}
+}
+
+func TestEstimateMeasured(t *testing.T) {
+	p := twoKinds(
+		model("ref", "cpu", "a", 4, 900), model("go", "cpu", "a", 1, 100), model("go", "cpu", "a", 3, 300.25), model("go", "cpu", "a", 7, 700),
+		model("go", "cpu", "b", 2, 50), model("go", "cpu", "b", 6, 60), // equally near to 4: the larger
+		model("go", "cuda", "a", 1, 7), model("go", "gpu0", "a", 1, 9), // the name wins over the kind
+	)
+	p.Models[2].Joules = 0.5
+	for _, c := range []struct {
+		name string
+		q    Query
+		want Estimate
+	}{
+		{"fastest, nearest to four busy, rounded up", Query{Op: "dense", Type: "float32", Shape: "a"}, Estimate{Duration: 301, Joules: 0.5, Variant: "go"}},
+		{"pinned", Query{Op: "dense", Variant: "ref", Type: "float32", Shape: "a"}, Estimate{Duration: 900, Variant: "ref"}},
+		{"two as near", Query{Op: "dense", Type: "float32", Shape: "b"}, Estimate{Duration: 60, Variant: "go"}},
+		{"device before kind", Query{Op: "dense", Type: "float32", Shape: "a", Device: 1}, Estimate{Duration: 9, Variant: "go"}},
+	} {
+		c.want.Source = "measured"
+		if got, ok := p.Estimate(c.q); !ok || got != c.want {
+			t.Errorf("%s: got %+v, %v; want %+v", c.name, got, ok, c.want)
+		}
+	}
+}
+
+// Models of a clock that is not in force do not answer.
+func TestEstimateKeepsToTheClock(t *testing.T) {
+	p := twoKinds(model("go", "big", "a", 4, 100), model("go", "big", "a", 4, 250))
+	p.Models[0].Clock, p.Models[1].Clock = "fast", "slow"
+	p.Devices[0].Clocks = []Clock{{Name: "fast", Scale: 1}, {Name: "slow", Scale: 0.4, Idle: 3, Busy: BusyPower{UnitWatts: 5}}}
+	q := Query{Op: "dense", Type: "float32", Shape: "a", Flops: 40}
+	if e, _ := p.Estimate(q); e.Duration != 100 {
+		t.Errorf("fast: %v", e.Duration)
+	}
+	slow, err := p.WithClock("big", "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := slow.Estimate(q); e.Duration != 250 {
+		t.Errorf("slow: %v", e.Duration)
+	}
+	d := slow.Devices[0]
+	if d.FlopsPerSec["float32"] != 4e9 || d.IdleWatts != 3 || slow.BusyTotal(0, 1) != 14 || d.Clocks[0].Scale != 1 || d.Clocks[1].Scale != 2.5 {
+		t.Errorf("the slow clock is not in force: %+v", d)
+	}
+	if p.Devices[0].FlopsPerSec["float32"] != 10e9 || p.Devices[0].Clocks[0].Name != "fast" {
+		t.Error("WithClock changed its receiver")
+	}
+	if _, err := p.WithClock("big", "warp"); err == nil {
+		t.Error("a clock that does not exist was put in force")
+	}
+}
+
+// One of four cores moves bytes at a quarter of 40 GB/s.
+func TestEstimateRoofline(t *testing.T) {
+	p := twoKinds(model("go", "cpu", "a", 4, 100))
+	for _, c := range []struct {
+		name string
+		q    Query
+		want time.Duration
+		ok   bool
+	}{
+		{"compute bound: 1e6/10e9 s", Query{Type: "float32", Flops: 1e6, MovedBytes: 1000}, 100_000, true},
+		{"memory bound: 1e6/10e9 s", Query{Type: "float32", Flops: 1000, MovedBytes: 1e6}, 100_000, true},
+		{"no arithmetic needs no speed", Query{Type: "float64", MovedBytes: 10}, 1, true},
+		{"float64 has no speed", Query{Type: "float64", Flops: 1}, 0, false},
+		{"whole numbers run as float32", Query{Type: "int32", Flops: 1e6}, 100_000, true},
+		{"the GPU has its memory for itself", Query{Type: "float64", Device: 1, MovedBytes: 1e6}, 1000, true},
+		{"a variant without a model", Query{Variant: "avx2", Type: "float32", Flops: 1e6}, 0, false},
+		{"no work", Query{Type: "float32"}, 0, true},
+	} {
+		c.q.Op = "relu"
+		got, ok := p.Estimate(c.q)
+		if ok != c.ok || got.Duration != c.want || ok && (got.Source != "roofline" || got.Variant != "") {
+			t.Errorf("%s: got %+v, %v; want %v", c.name, got, ok, c.want)
+		}
+	}
+	// A variant with one model only has no fit: the roofline, under its name.
+	e, ok := p.Estimate(Query{Op: "dense", Variant: "go", Type: "float32", Shape: "z", Flops: 1e6})
+	if !ok || e.Source != "roofline" || e.Variant != "go" || e.Duration != 100_000 {
+		t.Errorf("too few shapes for a fit: %+v, %v", e, ok)
+	}
+}
+
+func TestEstimateFit(t *testing.T) {
+	var models []Model
+	for i, work := range []float64{10, 20, 40} { // t = 1000 + 3·flops exactly
+		m := model("go", "cpu", string(rune('a'+i)), 4, 1000+3*work)
+		m.Flops = work
+		models = append(models, m)
+		slow := m
+		slow.Variant, slow.MedianNs = "ref", 2*m.MedianNs
+		models = append(models, slow)
+	}
+	p := twoKinds(models...)
+	e, ok := p.Estimate(Query{Op: "dense", Type: "float32", Shape: "z", Flops: 100})
+	if !ok || e.Source != "fit" || e.Variant != "go" || e.Duration < 1300 || e.Duration > 1301 || e.RelError > 1e-9 {
+		t.Errorf("got %+v, %v; want 1300 ns by the fit of go", e, ok)
+	}
+}
+
+func TestRoundUpNs(t *testing.T) {
+	for ns, want := range map[float64]time.Duration{0: 0, 0.001: 1, 1: 1, 1.5: 2, 1e300: Unreachable, math.Inf(1): Unreachable} {
+		if got := roundUpNs(ns); got != want {
+			t.Errorf("%g ns rounds to %d, want %d", ns, got, want)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package platform
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// star has memories ram, a, b, c, d: a and b hang on ram, c only takes from b,
+// and nothing leads to d.
+func star() *Platform {
+	mem := func(n string) Memory { return Memory{Name: n} }
+	return &Platform{
+		Memories: []Memory{mem("ram"), mem("a"), mem("b"), mem("c"), mem("d")},
+		Devices:  []Device{{Name: "gpu", Kind: "cuda", Count: 1, Memory: 1}, {Name: "cpu", Kind: "cpu", Count: 2, Memory: 2}},
+		Links: []Link{
+			{Name: "l0", BandwidthBytesPerSec: 10e9, Latency: 8000},
+			{Name: "l1", BandwidthBytesPerSec: 5e9, Latency: 2000},
+			{Name: "l2", BandwidthBytesPerSec: 20e9, Latency: 500},
+		},
+		Routes: []Route{
+			{From: 0, To: 1, Links: []LinkID{0, 2}},
+			{From: 2, To: 0, Links: []LinkID{1}},
+			{From: 2, To: 3, Links: []LinkID{2}, OneWay: true},
+		},
+	}
+}
+
+func TestRoute(t *testing.T) {
+	bare, complete := star(), star()
+	if err := complete.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to MemoryID
+		links    []LinkID
+		ok       bool
+		time     time.Duration // of 1e6 bytes
+	}{
+		{0, 1, []LinkID{0, 2}, true, 8500 + 100_000},         // 10 GB/s is the slowest
+		{1, 0, []LinkID{2, 0}, true, 8500 + 100_000},         // turned round
+		{0, 2, []LinkID{1}, true, 2000 + 200_000},            // given as 2 to 0
+		{1, 2, []LinkID{2, 0, 1}, true, 10_500 + 200_000},    // through ram
+		{1, 3, []LinkID{2, 0, 1, 2}, true, 11_000 + 200_000}, // through ram and b
+		{3, 2, nil, false, Unreachable},                      // against a one-way route
+		{0, 4, nil, false, Unreachable},
+		{2, 2, nil, true, 0},
+		{4, 4, nil, true, 0},
+	} {
+		for _, p := range []*Platform{bare, complete} {
+			links, ok := p.Route(c.from, c.to)
+			if !slices.Equal(links, c.links) || ok != c.ok {
+				t.Errorf("%d to %d: %v, %v; want %v, %v", c.from, c.to, links, ok, c.links, c.ok)
+			}
+			if got := p.RouteTime(c.from, c.to, 1e6); got != c.time {
+				t.Errorf("%d to %d: %v, want %v", c.from, c.to, got, c.time)
+			}
+		}
+	}
+}
+
+func TestLookups(t *testing.T) {
+	p := star()
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	if p.HostMemory() != 2 {
+		t.Errorf("the host memory is %d, want that of the cpu", p.HostMemory())
+	}
+	if m, ok := p.MemoryByName("b"); !ok || m != 2 {
+		t.Errorf("b is %d, %v", m, ok)
+	}
+	if d, ok := p.DeviceByName("cpu"); !ok || d != 1 {
+		t.Errorf("cpu is %d, %v", d, ok)
+	}
+	if w, ok := p.WorkerByName("cpu.1"); !ok || w != 2 || p.Workers[w] != (Worker{"cpu.1", 1, 1}) {
+		t.Errorf("cpu.1 is %d, %v", w, ok)
+	}
+	if w, ok := p.WorkerByName("cpu"); ok {
+		t.Errorf("cpu is worker %d; its units are cpu.0 and cpu.1", w)
+	}
+	p.Devices[1].Kind = "emulated"
+	if p.HostMemory() != 0 {
+		t.Error("without a cpu the host memory is the first")
+	}
+}
+
+// By unit: n·busy + (count − n)·idle. For the whole device: linear from the first
+// unit, 120 W, to all four, 200 W, so 120 + 80/3 with two.
+func TestBusyTotal(t *testing.T) {
+	p := &Platform{Devices: []Device{
+		{Count: 3, IdleWatts: 2, Busy: BusyPower{UnitWatts: 9}},
+		{Count: 4, IdleWatts: 25, Busy: BusyPower{FirstWatts: 120, AllWatts: 200, WholeDevice: true}},
+		{Count: 1, IdleWatts: 20, Busy: BusyPower{FirstWatts: 250, AllWatts: 250, WholeDevice: true}},
+	}}
+	for _, c := range []struct {
+		d    DeviceID
+		n    int
+		want float64
+	}{{0, 0, 6}, {0, 1, 13}, {0, 2, 20}, {0, 3, 27}, {1, 0, 100}, {1, 1, 120}, {1, 2, 120 + 80.0/3}, {1, 4, 200}, {2, 0, 20}, {2, 1, 250}} {
+		if got := p.BusyTotal(c.d, c.n); !near(got, c.want, 1e-15) {
+			t.Errorf("device %d with %d busy: %g W, want %g", c.d, c.n, got, c.want)
+		}
+	}
+}
