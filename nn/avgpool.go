@@ -18,7 +18,7 @@ func (p AvgPool) forward(l *lowerer, n *node) {
 	n.params = poolParams(p.Size, p.Stride)
 	l.output(n)
 	n.eachTile(n.out.shape, func(t tile) {
-		l.task(n, "forward", "avgpool", t, write(n.out.value, t.box(n.out.shape)), read(n.in.value, t.box(n.in.shape)))
+		l.task(n, "forward", "avgpool", t, writes(n.out.value, t.box(n.out.shape)), reads(n.in.value, t.box(n.in.shape)))
 	})
 }
 
@@ -27,6 +27,6 @@ func (p AvgPool) backward(l *lowerer, n *node) {
 		return
 	}
 	n.eachTile(n.in.shape, func(t tile) {
-		l.task(n, "backward", "avgpool.dx", t, write(n.in.grad, t.box(n.in.shape)), read(n.out.grad, t.box(n.out.shape)))
+		l.task(n, "backward", "avgpool.dx", t, writes(n.in.grad, t.box(n.in.shape)), reads(n.out.grad, t.box(n.out.shape)))
 	})
 }

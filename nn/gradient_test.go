@@ -65,7 +65,6 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 				for _, i := range drawn(len(w), 40) {
 					d1, d2 := slope(i, h), slope(i, 2*h)
 					limit := math.Abs(d2-d1) + 3*mag.bound("loss", 0)/h
-					// max(|gradient|) of the parameter bounds what a bug would hide below.
 					if got := grads[p.Name][i]; !(math.Abs(got-d1) <= limit) {
 						t.Errorf("grad.%s[%d] is %g, central difference %g ± %.2g", p.Name, i, got, d1, limit)
 					} else if limit > 1e-3 {

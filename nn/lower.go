@@ -113,10 +113,10 @@ func (l *lowerer) load() tensor {
 	images := l.input("data."+l.opt.Split+".images", dag.Uint8, withBatch(l.opt.Samples, l.m.Input), hostMemory)
 	labels := l.input("data."+l.opt.Split+".labels", dag.Int32, []int{l.opt.Samples}, hostMemory)
 	l.index = l.input("step.index", dag.Int32, []int{batch}, "")
-	feed := []dag.Access{write(l.index, nil)}
+	feed := []dag.Access{writes(l.index, nil)}
 	if l.opt.Train {
 		l.hyper = l.input("step.hyper", dag.Float64, []int{2}, "")
-		feed = append(feed, write(l.hyper, nil))
+		feed = append(feed, writes(l.hyper, nil))
 	}
 	l.add(dag.Task{Name: "feed", Op: "feed", Labels: labelsOf("input", phaseLoad), Accesses: feed})
 
@@ -127,13 +127,13 @@ func (l *lowerer) load() tensor {
 	eachRange(batch, size, func(r dag.Range) {
 		l.add(dag.Task{
 			Name: "input.load[" + rangeText(r) + "]", Op: "load", Params: params, Labels: labelsOf("input", phaseLoad),
-			Accesses: []dag.Access{write(x.value, boxOf(x.shape, r)), read(images, nil), read(l.index, boxOf([]int{batch}, r))},
+			Accesses: []dag.Access{writes(x.value, boxOf(x.shape, r)), reads(images, nil), reads(l.index, boxOf([]int{batch}, r))},
 		})
 	})
 	y := l.buffer("labels", dag.Int32, dag.Activation, []int{batch})
 	l.add(dag.Task{
 		Name: "labels.load", Op: "load.labels", Labels: labelsOf("input", phaseLoad),
-		Accesses: []dag.Access{write(y, nil), read(labels, nil), read(l.index, nil)},
+		Accesses: []dag.Access{writes(y, nil), reads(labels, nil), reads(l.index, nil)},
 	})
 	return x
 }
@@ -192,9 +192,9 @@ func (l *lowerer) output(n *node) {
 // weightedForward adds one tile of a layer with weights: all input channels of the
 // tile's samples, and the weights of its output channels.
 func (l *lowerer) weightedForward(n *node, op string, t tile) {
-	accesses := []dag.Access{write(n.out.value, t.box(n.out.shape)), read(n.in.value, t.rows(n.in.shape))}
+	accesses := []dag.Access{writes(n.out.value, t.box(n.out.shape)), reads(n.in.value, t.rows(n.in.shape))}
 	for i, w := range n.weights {
-		accesses = append(accesses, read(w, boxOf(n.Params[i].Shape, t.channels)))
+		accesses = append(accesses, reads(w, boxOf(n.Params[i].Shape, t.channels)))
 	}
 	l.task(n, "forward", op, t, accesses...)
 }
@@ -209,9 +209,9 @@ func (l *lowerer) weightGradients(n *node, op string) {
 	}
 	eachTile(n.out.shape, n.tiles.GradSampleTile, n.tiles.GradTile, func(t tile) {
 		rows := func(i int) dag.Box { return boxOf(n.Params[i].Shape, t.channels) }
-		accesses := []dag.Access{reduce(n.grads[0], rows(0)), read(n.out.grad, t.box(n.out.shape)), read(n.in.value, t.rows(n.in.shape))}
+		accesses := []dag.Access{reduces(n.grads[0], rows(0)), reads(n.out.grad, t.box(n.out.shape)), reads(n.in.value, t.rows(n.in.shape))}
 		if len(n.grads) > 1 {
-			accesses = append(accesses, reduce(n.grads[1], rows(1)))
+			accesses = append(accesses, reduces(n.grads[1], rows(1)))
 		}
 		l.task(n, "backward.weight", op, t, accesses...)
 	})
@@ -228,7 +228,7 @@ func (l *lowerer) inputGradient(n *node, op string) {
 	size := parts(channels, parts(n.out.shape[1], n.tiles.OutputTile))
 	eachTile(n.in.shape, n.tiles.SampleTile, size, func(t tile) {
 		weight := boxOf(n.Params[0].Shape, dag.Range{Lo: 0, Hi: n.Params[0].Shape[0]}, t.channels)
-		l.task(n, "backward.input", op, t, write(n.in.grad, t.box(n.in.shape)), read(n.out.grad, t.rows(n.out.shape)), read(n.weights[0], weight))
+		l.task(n, "backward.input", op, t, writes(n.in.grad, t.box(n.in.shape)), reads(n.out.grad, t.rows(n.out.shape)), reads(n.weights[0], weight))
 	})
 }
 
@@ -247,9 +247,9 @@ func (l *lowerer) updates(n *node) {
 		short := p.Name[len(n.Name)+1:]
 		eachRange(p.Shape[0], n.tiles.GradTile, func(r dag.Range) {
 			box := boxOf(p.Shape, r)
-			accesses := []dag.Access{update(n.weights[i], box), read(n.grads[i], box), read(l.hyper, nil)}
+			accesses := []dag.Access{updates(n.weights[i], box), reads(n.grads[i], box), reads(l.hyper, nil)}
 			for _, s := range states {
-				accesses = append(accesses, update(s, box))
+				accesses = append(accesses, updates(s, box))
 			}
 			l.add(dag.Task{
 				Name: n.Name + ".update." + short + "[" + rangeText(r) + "]", Op: o.op(), Params: params,

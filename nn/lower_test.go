@@ -99,10 +99,14 @@ func TestDefaultLowering(t *testing.T) {
 				l := DefaultLowering(m, batch, l2, dag.Float32)
 				for i := range m.Stages {
 					s := &m.Stages[i]
+					ll := l.Of(s.Name)
 					if len(s.Params) == 0 {
+						channel := 4 * (elems(s.In) + elems(s.Out)) / s.Out[0]
+						if ll.SampleTile*ll.OutputTile > 1 && ll.SampleTile*ll.OutputTile*channel > l2/2 {
+							t.Errorf("%s %s batch %d L2 %d: %+v works on more than half of L2", info.Name, s.Name, batch, l2, ll)
+						}
 						continue
 					}
-					ll := l.Of(s.Name)
 					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, s.Name, batch, l2, ll)
 					tiles := parts(batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile)
 					work := s.Layer.flops(s.In, s.Out) * float64(ll.SampleTile) * float64(ll.OutputTile) / float64(s.Out[0])

@@ -12,11 +12,12 @@ import (
 // to dispatch) and the cache, never about the number of workers, so that a model's
 // results do not depend on where it runs.
 const (
-	minTiles     = 8       // per layer, while a tile is worth it
-	tileFlops    = 1e6     // a tile with more work is split further
-	minTileElems = 1 << 14 // below this an elementwise task is mostly dispatch
-	privateBytes = 1 << 16 // larger weight gradients are split, not privatised
-	defaultL2    = 1 << 20 // where the platform does not say
+	minTiles        = 8       // per layer, while a tile is worth it
+	tileFlops       = 1e6     // a tile with more work is split further
+	minTileElems    = 1 << 14 // below this an elementwise task is mostly dispatch
+	privateBytes    = 1 << 16 // larger weight gradients are split, not privatised
+	maxAccumulators = 4       // each more is one more merge of weight and of bias
+	defaultL2       = 1 << 20 // where the platform does not say
 )
 
 // DefaultLowering chooses a granularity for every layer from the shapes, the batch
@@ -26,9 +27,9 @@ const (
 //     than one sample or output to give up
 //   - at least 8 tiles per layer while a tile has more than 1 MFLOP
 //   - layers without weights take the tiles of the layer before them, or several
-//     at once where those are tiny
-//   - weight gradients up to 64 KiB are summed in private accumulators; larger
-//     ones are split by filters or features and not privatised
+//     at once where those are tiny, or fewer channels where a sample is large
+//   - weight gradients up to 64 KiB are summed in up to 4 private accumulators;
+//     larger ones are split by filters or features and not privatised
 func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
@@ -38,15 +39,19 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	before := dag.LayerLowering{SampleTile: batch}
 	for i := range m.Stages {
 		s := &m.Stages[i]
+		if s.Layer.flops(s.In, s.Out) == 0 {
+			continue // a view
+		}
 		ll := d.elementwise(s, before.SampleTile)
 		if len(s.Params) > 0 {
 			ll = d.weighted(s)
 		}
+		if len(lowering.Layers) == 0 {
+			lowering.Layers["input"] = dag.LayerLowering{SampleTile: d.grow(ll.SampleTile, elems(m.Input))}
+		}
 		lowering.Layers[s.Name] = ll
 		before = ll
 	}
-	first := lowering.Layers[m.Stages[0].Name]
-	lowering.Layers["input"] = dag.LayerLowering{SampleTile: d.grow(first.SampleTile, elems(m.Input))}
 	lowering.Layers["loss"] = dag.LayerLowering{SampleTile: d.grow(before.SampleTile, m.Classes())}
 	return lowering
 }
@@ -92,7 +97,7 @@ func (d *chooser) gradient(s *Stage, ll *dag.LayerLowering, weights int, flops f
 	ll.GradSampleTile = d.batch
 	if weights <= privateBytes {
 		ll.GradSampleTile = ll.SampleTile
-		ll.Accumulators = min(minTiles, parts(d.batch, ll.GradSampleTile))
+		ll.Accumulators = min(maxAccumulators, parts(d.batch, ll.GradSampleTile))
 		return
 	}
 	work := func() float64 { return flops / float64(outputs) * float64(ll.GradTile) * float64(ll.GradSampleTile) }
@@ -106,9 +111,19 @@ func (d *chooser) gradient(s *Stage, ll *dag.LayerLowering, weights int, flops f
 	}
 }
 
-// elementwise is the granularity of a layer without weights.
+// elementwise is the granularity of a layer without weights, after one with tiles
+// of some samples.
 func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
-	return dag.LayerLowering{SampleTile: d.grow(before, elems(s.In)), OutputTile: s.Out[0]}
+	ll := dag.LayerLowering{SampleTile: d.grow(before, elems(s.In)), OutputTile: s.Out[0]}
+	channel := (elems(s.In) + elems(s.Out)) * d.elemBytes / s.Out[0]
+	for ll.SampleTile*ll.OutputTile*channel > d.half && ll.SampleTile*ll.OutputTile > 1 {
+		if ll.SampleTile > 1 {
+			ll.SampleTile = halve(ll.SampleTile)
+		} else {
+			ll.OutputTile = halve(ll.OutputTile)
+		}
+	}
+	return ll
 }
 
 // grow doubles a number of samples while a task over them is tiny.

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,26 +43,7 @@ func (b *magnitudes) bound(buffer string, i int) float64 { return b.k * b.eps * 
 // an interpreter holds.
 func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
 	t.Helper()
-	layers := make([]Layer, len(m.Stages))
-	scale, k := 1.0, float64(m.Classes()+8)
-	for i, s := range m.Stages {
-		layers[i] = Named{s.Name, s.Layer}
-		outputs := float64(s.Out[0])
-		switch p := s.Layer.(type) {
-		case MaxPool:
-			layers[i] = Named{s.Name, AvgPool(p)}
-			scale *= float64(p.Size * p.Size)
-			k += 2
-		case AvgPool:
-			k += 2 * float64(p.Size*p.Size+1)
-		case Conv2D:
-			fanIn := float64(s.Params[0].FanIn)
-			k += 2*(fanIn+1) + outputs*float64(p.Kernel*p.Kernel) + 1 + float64(batch*s.Out[1]*s.Out[2])
-		case Dense:
-			k += 2*(float64(s.In[0])+1) + outputs + 1 + float64(batch)
-		}
-	}
-	abs := mustNew(t, "magnitudes", m.Input, layers...)
+	abs, scale, k := absoluteModel(t, m, batch)
 	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Lowering: dag.Lowering{Fused: true}})
 	mag := newInterpreter(t, g, map[string][]uint64{})
 	copy(mag.bytes("data.train.images"), in.bytes("data.train.images"))
@@ -82,7 +64,7 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 		}
 		if task.Op == "softmax_xent" {
 			d := mag.floats("grad." + z)
-			top := maxOf(mag.floats(z)) * scale
+			top := slices.Max(mag.floats(z)) * scale
 			for j := range d {
 				d[j] = (1 + top) / float64(batch)
 			}
@@ -91,7 +73,7 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 		}
 		mag.calls[callIndex(g, i)]()
 	}
-	b := &magnitudes{m: map[string][]float64{}, k: 2 * k, eps: 0x1p-53}
+	b := &magnitudes{m: map[string][]float64{}, k: k, eps: 0x1p-53}
 	if real == dag.Float32 {
 		b.eps = 0x1p-24
 	}
@@ -106,8 +88,32 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 		}
 		b.m[buf.Name] = values
 	}
-	b.m["loss"] = []float64{1 + maxOf(b.m[z])}
+	b.m["loss"] = []float64{1 + slices.Max(b.m[z])}
 	return b
+}
+
+// absoluteModel is the network whose values are M/scale, and the K of all its values.
+func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, scale, k float64) {
+	t.Helper()
+	layers := make([]Layer, len(m.Stages))
+	scale, k = 1, float64(m.Classes()+8)
+	for i, s := range m.Stages {
+		layers[i] = Named{s.Name, s.Layer}
+		outputs := float64(s.Out[0])
+		switch p := s.Layer.(type) {
+		case MaxPool:
+			layers[i] = Named{s.Name, AvgPool(p)}
+			scale *= float64(p.Size * p.Size)
+			k += 2
+		case AvgPool:
+			k += 2 * float64(p.Size*p.Size+1)
+		case Conv2D:
+			k += 2*float64(s.Params[0].FanIn+1) + outputs*float64(p.Kernel*p.Kernel) + 1 + float64(batch*s.Out[1]*s.Out[2])
+		case Dense:
+			k += 2*float64(s.In[0]+1) + outputs + 1 + float64(batch)
+		}
+	}
+	return mustNew(t, "magnitudes", m.Input, layers...), scale, 2 * k
 }
 
 // callIndex is the position of a task among those that are not done by the host.
@@ -119,14 +125,6 @@ func callIndex(g *dag.Graph, task int) int {
 		}
 	}
 	return n
-}
-
-func maxOf(values []float64) float64 {
-	m := math.Inf(-1)
-	for _, v := range values {
-		m = max(m, v)
-	}
-	return m
 }
 
 // compareWithin fails if two versions of a buffer differ by more than their bound.

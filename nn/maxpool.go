@@ -35,7 +35,7 @@ func (p MaxPool) forward(l *lowerer, n *node) {
 	n.saved = l.buffer(n.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
 	n.eachTile(n.out.shape, func(t tile) {
 		y := t.box(n.out.shape)
-		l.task(n, "forward", "maxpool", t, write(n.out.value, y), write(n.saved, y), read(n.in.value, t.box(n.in.shape)))
+		l.task(n, "forward", "maxpool", t, writes(n.out.value, y), writes(n.saved, y), reads(n.in.value, t.box(n.in.shape)))
 	})
 }
 
@@ -45,7 +45,7 @@ func (p MaxPool) backward(l *lowerer, n *node) {
 	}
 	n.eachTile(n.in.shape, func(t tile) {
 		y := t.box(n.out.shape)
-		l.task(n, "backward", "maxpool.dx", t, write(n.in.grad, t.box(n.in.shape)), read(n.out.grad, y), read(n.saved, y))
+		l.task(n, "backward", "maxpool.dx", t, writes(n.in.grad, t.box(n.in.shape)), reads(n.out.grad, y), reads(n.saved, y))
 	})
 }
 

@@ -22,7 +22,7 @@ func (ReLU) forward(l *lowerer, n *node) {
 	n.saved = l.buffer(n.Name+".mask", dag.Uint8, dag.Activation, n.out.shape)
 	n.eachTile(n.out.shape, func(t tile) {
 		box := t.box(n.out.shape)
-		l.task(n, "forward", "relu", t, write(n.out.value, box), write(n.saved, box), read(n.in.value, box))
+		l.task(n, "forward", "relu", t, writes(n.out.value, box), writes(n.saved, box), reads(n.in.value, box))
 	})
 }
 
@@ -32,6 +32,6 @@ func (ReLU) backward(l *lowerer, n *node) {
 	}
 	n.eachTile(n.in.shape, func(t tile) {
 		box := t.box(n.in.shape)
-		l.task(n, "backward", "relu.dx", t, write(n.in.grad, box), read(n.out.grad, box), read(n.saved, box))
+		l.task(n, "backward", "relu.dx", t, writes(n.in.grad, box), reads(n.out.grad, box), reads(n.saved, box))
 	})
 }

@@ -45,22 +45,22 @@ type lossBuffers struct {
 func (l *lowerer) fusedLoss(f *lossBuffers, r dag.Range) {
 	z, row := boxOf(f.z.shape, r), boxOf(f.batch, r)
 	if f.z.grad == none {
-		l.lossTask("softmax_xent.eval", r, nil, write(f.sample, row), write(f.correct, row), read(f.z.value, z), read(f.y, row))
+		l.lossTask("softmax_xent.eval", r, nil, writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row))
 		return
 	}
 	l.lossTask("softmax_xent", r, f.params,
-		write(f.z.grad, z), write(f.sample, row), write(f.correct, row), read(f.z.value, z), read(f.y, row))
+		writes(f.z.grad, z), writes(f.sample, row), writes(f.correct, row), reads(f.z.value, z), reads(f.y, row))
 }
 
 func (l *lowerer) chainLoss(f *lossBuffers, r dag.Range) {
 	z, row := boxOf(f.z.shape, r), boxOf(f.batch, r)
-	l.lossTask("rowmax", r, nil, write(f.max, row), read(f.z.value, z))
-	l.lossTask("exp_sub", r, nil, write(f.exp, z), read(f.z.value, z), read(f.max, row))
-	l.lossTask("rowsum", r, nil, write(f.sum, row), read(f.exp, z))
-	l.lossTask("xent", r, nil, write(f.sample, row), write(f.correct, row),
-		read(f.z.value, z), read(f.max, row), read(f.sum, row), read(f.y, row))
+	l.lossTask("rowmax", r, nil, writes(f.max, row), reads(f.z.value, z))
+	l.lossTask("exp_sub", r, nil, writes(f.exp, z), reads(f.z.value, z), reads(f.max, row))
+	l.lossTask("rowsum", r, nil, writes(f.sum, row), reads(f.exp, z))
+	l.lossTask("xent", r, nil, writes(f.sample, row), writes(f.correct, row),
+		reads(f.z.value, z), reads(f.max, row), reads(f.sum, row), reads(f.y, row))
 	if f.z.grad != none {
-		l.lossTask("softmax_xent.dx", r, f.params, write(f.z.grad, z), read(f.exp, z), read(f.sum, row), read(f.y, row))
+		l.lossTask("softmax_xent.dx", r, f.params, writes(f.z.grad, z), reads(f.exp, z), reads(f.sum, row), reads(f.y, row))
 	}
 }
 
@@ -76,9 +76,9 @@ func (l *lowerer) metrics(f *lossBuffers) {
 	loss := l.buffer("loss", l.opt.Type, dag.Activation, []int{1})
 	correct := l.buffer("correct", dag.Int32, dag.Activation, []int{1})
 	for _, t := range []dag.Task{
-		{Name: "metrics.mean", Op: "mean", Accesses: []dag.Access{write(loss, nil), read(f.sample, nil)}},
-		{Name: "metrics.count", Op: "count", Accesses: []dag.Access{write(correct, nil), read(f.correct, nil)}},
-		{Name: "fetch", Op: "fetch", Accesses: []dag.Access{read(loss, nil), read(correct, nil)}},
+		{Name: "metrics.mean", Op: "mean", Accesses: []dag.Access{writes(loss, nil), reads(f.sample, nil)}},
+		{Name: "metrics.count", Op: "count", Accesses: []dag.Access{writes(correct, nil), reads(f.correct, nil)}},
+		{Name: "fetch", Op: "fetch", Accesses: []dag.Access{reads(loss, nil), reads(correct, nil)}},
 	} {
 		t.Labels = labelsOf("metrics", phaseMetrics)
 		l.add(t)

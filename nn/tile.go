@@ -69,10 +69,10 @@ func clip(size, extent int) int {
 
 func parts(extent, size int) int { return (extent + size - 1) / size }
 
-func write(b dag.BufferID, box dag.Box) dag.Access  { return access(b, box, dag.Write) }
-func read(b dag.BufferID, box dag.Box) dag.Access   { return access(b, box, dag.Read) }
-func update(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.ReadWrite) }
-func reduce(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.Reduce) }
+func writes(b dag.BufferID, box dag.Box) dag.Access  { return access(b, box, dag.Write) }
+func reads(b dag.BufferID, box dag.Box) dag.Access   { return access(b, box, dag.Read) }
+func updates(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.ReadWrite) }
+func reduces(b dag.BufferID, box dag.Box) dag.Access { return access(b, box, dag.Reduce) }
 
 func access(b dag.BufferID, box dag.Box, mode dag.Mode) dag.Access {
 	return dag.Access{Region: dag.Region{Buffer: b, Box: box}, Mode: mode}
