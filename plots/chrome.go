@@ -228,8 +228,12 @@ func (t *chromeTrace) writeFlows() {
 		var through []dag.TaskID // predecessors whose arrow goes through a transfer
 		for _, k := range t.transferFor[schedule.Instance{Task: span.Task, Step: span.Step}] {
 			x := &s.Transfers[k]
+			moved := map[int32]bool{}
+			for _, atom := range x.Atoms {
+				moved[atom] = true
+			}
 			for _, from := range t.preds(span) {
-				if p := &s.Spans[from]; p.End <= x.Start && writes(g, p.Task, x.Buffer) {
+				if p := &s.Spans[from]; p.End <= x.Start && writesAny(g, p.Task, moved) {
 					t.flow("transfer", t.ofSpan[from], p.Start, p.End, t.ofTransfer[k], x.Start)
 					through = append(through, p.Task)
 				}
@@ -260,10 +264,14 @@ func (t *chromeTrace) preds(span *schedule.Span) []int {
 	return list
 }
 
-func writes(g *dag.Graph, t dag.TaskID, storage dag.BufferID) bool {
-	return slices.ContainsFunc(g.Tasks[t].Accesses, func(a dag.Access) bool {
-		return a.Mode.Writes() && g.Storage(a.Buffer) == storage
-	})
+// writesAny reports whether a task writes one of the atoms.
+func writesAny(g *dag.Graph, t dag.TaskID, atoms map[int32]bool) bool {
+	for i, access := range g.Tasks[t].Accesses {
+		if access.Mode.Writes() && slices.ContainsFunc(g.Atoms(t, i), func(a int32) bool { return atoms[a] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // flow writes an arrow from the last nanosecond of one slice, since viewers bind

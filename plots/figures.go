@@ -85,9 +85,9 @@ func (r *Run) check(figure string) error {
 	for i := range r.Schedule.Spans {
 		s := &r.Schedule.Spans[i]
 		if s.Task < 0 || int(s.Task) >= len(g.Tasks) || s.Worker < 0 || int(s.Worker) >= len(p.Workers) ||
-			s.Step < 0 || s.Start < 0 || s.End < s.Start || s.End > r.Schedule.Makespan {
-			return fmt.Errorf("%s: span %d (task %d on worker %d from %v to %v) does not fit the graph, the platform or the makespan %v",
-				figure, i, s.Task, s.Worker, s.Start, s.End, r.Schedule.Makespan)
+			s.Step < 0 || int(s.Step) >= r.Schedule.Steps || s.Start < 0 || s.End < s.Start || s.End > r.Schedule.Makespan {
+			return fmt.Errorf("%s: span %d (task %d of step %d on worker %d from %v to %v) does not fit the graph, the platform, the %d steps or the makespan %v",
+				figure, i, s.Task, s.Step, s.Worker, s.Start, s.End, r.Schedule.Steps, r.Schedule.Makespan)
 		}
 	}
 	for i := range r.Schedule.Transfers {

@@ -43,7 +43,7 @@ const (
 	maxRowHeight = 32
 	rowGap       = 0.16 // share of a row left empty
 	stripShare   = 0.14 // share of the rest for the critical path
-	maxHops      = 400  // beyond it, the path is drawn without the lines between rows
+	maxHops      = 80   // beyond it, the path is drawn without the lines between rows
 )
 
 // maxMarks bounds the rectangles of one chart, and with them the size of a file.
@@ -153,14 +153,15 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 	}
 }
 
-// fitText makes the text of a piece fit a width: smaller at first, then cut. The
-// bytes of a transfer are never cut, since part of a number is another number.
+// fitText makes the text of a piece fit a width: smaller at first, then cut, but
+// not to a stub. The bytes of a transfer are never cut, since part of a number
+// is another number.
 func fitText(style *draw.TextStyle, q *piece, transfer int, width vg.Length) string {
 	if style.Width(q.text) > width {
 		style.Font.Size *= 0.82
 	}
 	name := clip(*style, q.text, width)
-	if name != q.text && q.category == transfer {
+	if name != q.text && (q.category == transfer || len(name) < len("relu1...")) {
 		return ""
 	}
 	return name

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -154,6 +155,7 @@ type pajeTrace struct {
 	events    []pajeEvent
 	idles     []schedule.Idle
 	firstLane []int32 // by worker: its first lane container
+	streams   []int   // by worker: how many lanes it has
 	laneOf    []int32 // by span
 	lanes     []string
 }
@@ -196,6 +198,7 @@ func (t *pajeTrace) writeTypes() {
 	for cause := range schedule.NumIdleCauses {
 		t.printf("%d I%d ST %s %s\n", pajeDefineEntityValue, cause, quoted("idle: "+cause.String()), pajeColour(t.colours.fills[t.colours.idle(cause)]))
 	}
+	t.printf("%d U ST \"empty stream\" %s\n", pajeDefineEntityValue, pajeColour(t.colours.fills[t.colours.idle(schedule.NoWork)]))
 	t.printf("%d X LT \"transfer\" %s\n", pajeDefineEntityValue, pajeColour(moveGrey))
 }
 
@@ -208,10 +211,10 @@ func (t *pajeTrace) writeContainers() {
 	for d := range p.Devices {
 		create(fmt.Sprintf("d%d", d), "CD", "machine", p.Devices[d].Name)
 	}
-	t.laneOf, t.firstLane = make([]int32, len(s.Spans)), make([]int32, len(p.Workers))
+	t.laneOf, t.firstLane, t.streams = make([]int32, len(s.Spans)), make([]int32, len(p.Workers)), make([]int, len(p.Workers))
 	for w, spans := range spansByWorker(s, len(p.Workers)) {
 		lane, count := lanes(len(spans), func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End })
-		t.firstLane[w] = int32(len(t.lanes))
+		t.firstLane[w], t.streams[w] = int32(len(t.lanes)), count
 		for i, k := range spans {
 			t.laneOf[k] = t.firstLane[w] + int32(lane[i])
 		}
@@ -233,6 +236,9 @@ func (t *pajeTrace) writeContainers() {
 	}
 }
 
+// emptyStream is the index of a state that is neither a span nor an idle gap.
+const emptyStream = math.MinInt32
+
 // Orders of events at one time.
 const (
 	orderEnd uint8 = iota
@@ -242,21 +248,19 @@ const (
 )
 
 // collect gathers the events. A state lasts until the next one of its container:
-// spans and idle gaps tile a worker's time; a further lane is idle, with no work
-// left, between its spans.
+// spans and idle gaps tile a worker's time. Where tasks overlap, gaps do not tile
+// the time of a stream, and each task is followed by the state of an empty one.
 func (t *pajeTrace) collect() {
 	s := t.run.Schedule
 	t.idles = schedule.Idles(t.run.Problem, s)
-	between := int32(len(t.idles)) // an idle entry that belongs to no worker
-	t.idles = append(t.idles, schedule.Idle{Cause: schedule.NoWork})
-	for i := range t.idles[:between] {
+	for i := range t.idles {
 		idle := &t.idles[i]
 		t.events = append(t.events, pajeEvent{at: idle.Start, order: orderState, kind: pajeSetState, where: t.firstLane[idle.Worker], index: -1 - int32(i)})
 	}
 	for i := range s.Spans {
 		lane := t.laneOf[i]
-		if lane != t.firstLane[s.Spans[i].Worker] {
-			t.events = append(t.events, pajeEvent{at: s.Spans[i].End, order: orderEnd, kind: pajeSetState, where: lane, index: -1 - between})
+		if t.streams[s.Spans[i].Worker] > 1 {
+			t.events = append(t.events, pajeEvent{at: s.Spans[i].End, order: orderEnd, kind: pajeSetState, where: lane, index: emptyStream})
 		}
 		t.events = append(t.events, pajeEvent{at: s.Spans[i].Start, order: orderState, kind: pajeSetState, where: lane, index: int32(i)})
 	}
@@ -281,6 +285,9 @@ func (t *pajeTrace) line(e pajeEvent) string {
 	at := seconds(e.at)
 	switch e.kind {
 	case pajeSetState:
+		if e.index == emptyStream {
+			return fmt.Sprintf("%d %s ST %s U \"idle\" 0\n", e.kind, at, t.lanes[e.where])
+		}
 		if e.index < 0 {
 			return fmt.Sprintf("%d %s ST %s I%d \"idle\" 0\n", e.kind, at, t.lanes[e.where], t.idles[-1-e.index].Cause)
 		}

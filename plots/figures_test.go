@@ -1,0 +1,251 @@
+package plots
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"image"
+	"image/draw"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/energy"
+	"dahl/schedule"
+)
+
+var update = flag.Bool("update", false, "write the golden pictures anew; look at them before committing")
+
+func tinyInput(t testing.TB) Input {
+	return Input{Run: tinyRun(t, schedule.Measured, 1), Predicted: tinyRun(t, schedule.Simulated, 0.93)}
+}
+
+// drawFile draws a figure into a new folder and returns the bytes of the file.
+func drawFile(t *testing.T, f Figure, format string, in Input) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, f.Name+"."+format)
+	if err := f.Draw(path, in); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("%s: %d files were left, want the figure alone", f.Name, len(left))
+	}
+	return file
+}
+
+// The pictures of two steps of a ten-task graph on two cores and a GPU were
+// looked at when they were committed.
+func TestGoldenPictures(t *testing.T) {
+	for _, f := range Figures() {
+		t.Run(f.Name, func(t *testing.T) {
+			got := drawFile(t, f, "png", tinyInput(t))
+			golden := filepath.Join("testdata", f.Name+".golden.png")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if off := differingPixels(t, got, want); off > 0 {
+				t.Errorf("%d pixels differ from %s; if that is meant, look at it with -update", off, golden)
+			}
+		})
+	}
+}
+
+// differingPixels counts pixels that differ by more than 2 of 255 in a channel:
+// less is the rounding of the rasteriser, which may fuse multiplications.
+func differingPixels(t *testing.T, a, b []byte) int {
+	t.Helper()
+	decode := func(file []byte) *image.RGBA {
+		img, err := png.Decode(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flat := image.NewRGBA(img.Bounds())
+		draw.Draw(flat, flat.Rect, img, img.Bounds().Min, draw.Src)
+		return flat
+	}
+	x, y := decode(a), decode(b)
+	if x.Rect != y.Rect {
+		t.Fatalf("the pictures measure %v and %v", x.Rect, y.Rect)
+	}
+	count := 0
+	for i := 0; i < len(x.Pix); i += 4 {
+		for c := range 4 {
+			if v, w := x.Pix[i+c], y.Pix[i+c]; max(v, w)-min(v, w) > 2 {
+				count++
+				break
+			}
+		}
+	}
+	return count
+}
+
+func TestGoldenPicturesBelongToFigures(t *testing.T) {
+	files, err := filepath.Glob("testdata/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if _, ok := FigureByName(strings.TrimSuffix(filepath.Base(file), ".golden.png")); !ok {
+			t.Errorf("%s belongs to no figure", file)
+		}
+	}
+}
+
+func TestEqualInputGivesEqualBytes(t *testing.T) {
+	for _, format := range Formats() {
+		for _, f := range Figures() {
+			if format == "png" && f.Name != "compare" {
+				continue // slow, and one rasteriser draws them all
+			}
+			first := drawFile(t, f, format, tinyInput(t))
+			for range 2 { // a map walked in two orders may agree by chance once
+				if !bytes.Equal(first, drawFile(t, f, format, tinyInput(t))) {
+					t.Errorf("%s.%s: two drawings differ", f.Name, format)
+				}
+			}
+		}
+	}
+}
+
+func TestPDFHasNoDateOfToday(t *testing.T) {
+	pdf := drawFile(t, Figures()[0], "pdf", tinyInput(t))
+	if n := bytes.Count(pdf, []byte("(D:20000101000000)")); n != 2 {
+		t.Errorf("%d fixed dates, want those of creation and modification", n)
+	}
+	if bytes.Contains(pdf, []byte("(D:"+time.Now().Format("2006"))) {
+		t.Error("the file holds the date of today")
+	}
+}
+
+// Ten thousand tasks stay far below the size that browsers open with ease, and
+// nothing in the file is a picture of pixels.
+func TestSVGOfTenThousandTasksIsSmall(t *testing.T) {
+	in := Input{Run: largeRun(t, 10000, 8, 4, 1), Predicted: largeRun(t, 10000, 8, 4, 2)}
+	if n := len(in.Run.Schedule.Spans); n != 10000 {
+		t.Fatalf("the run has %d tasks", n)
+	}
+	for _, f := range Figures() {
+		svg := drawFile(t, f, "svg", in)
+		if len(svg) >= 2e6 {
+			t.Errorf("%s.svg has %d bytes, want less than 2 MB", f.Name, len(svg))
+		}
+		if bytes.Contains(svg, []byte("<image")) {
+			t.Errorf("%s.svg holds a raster image", f.Name)
+		}
+	}
+}
+
+// With more workers than rows the chart groups them, and the size stays bounded.
+func TestManyWorkersShareRows(t *testing.T) {
+	r := largeRun(t, 20000, 500, 1, 3)
+	ch := newChart(r, newColouring(r))
+	// ceil(500/96) = 6 workers share a row, which makes ceil(500/6) = 84 rows.
+	if len(ch.rows) != 84 || ch.rows[0].label != "cpu.0..5" || ch.rows[83].label != "cpu.498..499" {
+		t.Errorf("%d rows from %q to %q, want 84 from cpu.0..5 to cpu.498..499", len(ch.rows), ch.rows[0].label, ch.rows[len(ch.rows)-1].label)
+	}
+	if svg := drawFile(t, Figures()[0], "svg", Input{Run: r}); len(svg) >= 2e6 {
+		t.Errorf("%d bytes, want less than 2 MB", len(svg))
+	}
+}
+
+func TestFiguresSayWhatIsMissing(t *testing.T) {
+	tiny := tinyRun(t, schedule.Measured, 1)
+	without := func(change func(r *Run, s *schedule.Schedule)) *Run {
+		r, s := *tiny, *tiny.Schedule
+		r.Schedule = &s
+		change(&r, &s)
+		return &r
+	}
+	for _, c := range []struct {
+		figure string
+		in     Input
+	}{
+		{"gantt", Input{}},
+		{"gantt", Input{Run: &Run{}}},
+		{"gantt", Input{Run: without(func(_ *Run, s *schedule.Schedule) { s.Spans = nil })}},
+		{"power", Input{Run: without(func(r *Run, _ *schedule.Schedule) { r.Power = nil })}},
+		{"memory", Input{Run: without(func(_ *Run, s *schedule.Schedule) { s.Memory = nil })}},
+		{"compare", Input{Run: tiny}},
+	} {
+		f, ok := FigureByName(c.figure)
+		if !ok {
+			t.Fatalf("no figure %q", c.figure)
+		}
+		path := filepath.Join(t.TempDir(), "x.svg")
+		if err := f.Draw(path, c.in); !errors.Is(err, ErrNoData) {
+			t.Errorf("%s: error %v, want ErrNoData", c.figure, err)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s: a file was written", c.figure)
+		}
+	}
+}
+
+// Damaged runs end in an error, never in a panic.
+func TestDamagedRunsAreRefused(t *testing.T) {
+	for name, damage := range map[string]func(r *Run){
+		"task":         func(r *Run) { r.Schedule.Spans[3].Task = 10 },
+		"negative":     func(r *Run) { r.Schedule.Spans[3].Task = -1 },
+		"worker":       func(r *Run) { r.Schedule.Spans[3].Worker = 3 },
+		"step":         func(r *Run) { r.Schedule.Spans[3].Step = -1 },
+		"backwards":    func(r *Run) { r.Schedule.Spans[3].End = r.Schedule.Spans[3].Start - 1 },
+		"makespan":     func(r *Run) { r.Schedule.Makespan = 1 },
+		"route":        func(r *Run) { r.Schedule.Transfers[0].To = 2 },
+		"buffer":       func(r *Run) { r.Schedule.Transfers[0].Buffer = -1 },
+		"destination":  func(r *Run) { r.Schedule.Transfers[0].For = 99 },
+		"memory":       func(r *Run) { r.Schedule.Memory[0].Memory = 7 },
+		"unknown step": func(r *Run) { r.Schedule.Spans[3].Step = 2 },
+	} {
+		in := tinyInput(t)
+		damage(in.Run)
+		for _, f := range Figures() {
+			if err := f.Draw(filepath.Join(t.TempDir(), "x.svg"), in); err == nil {
+				t.Errorf("%s: %s was drawn", name, f.Name)
+			}
+		}
+		if err := Chrome(&bytes.Buffer{}, in.Run); err == nil {
+			t.Errorf("%s: a Chrome trace was written", name)
+		}
+		if err := Paje(&bytes.Buffer{}, in.Run); err == nil {
+			t.Errorf("%s: a Pajé trace was written", name)
+		}
+	}
+}
+
+func TestPowerThatIsNoStepFunctionIsRefused(t *testing.T) {
+	for _, samples := range [][]energy.PowerSample{
+		{{At: 2, Watts: 1}, {At: 1, Watts: 1}},
+		{{At: 0, Watts: -1}},
+		{{At: 0, Watts: 1e300}},
+	} {
+		r := tinyRun(t, schedule.Measured, 1)
+		r.Power = []energy.PowerTrace{{Name: "cpu", Samples: samples}}
+		if err := Power(filepath.Join(t.TempDir(), "x.svg"), r); err == nil || errors.Is(err, ErrNoData) {
+			t.Errorf("%v: error %v", samples, err)
+		}
+	}
+}
+
+func TestUnknownFormatsAndFoldersAreErrors(t *testing.T) {
+	r := tinyRun(t, schedule.Measured, 1)
+	if err := Gantt(filepath.Join(t.TempDir(), "gantt.bmp"), r); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
+		t.Errorf("error %v, want one that lists the formats", err)
+	}
+	if err := Gantt(filepath.Join(t.TempDir(), "missing", "gantt.svg"), r); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want that the folder does not exist", err)
+	}
+}

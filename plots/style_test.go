@@ -1,0 +1,39 @@
+package plots
+
+import (
+	"testing"
+	"time"
+)
+
+func TestQuantitiesHaveThreeDigitsAndAUnit(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{formatDuration(1_420_000), "1.42 ms"},
+		{formatDuration(103_456 * time.Microsecond), "103 ms"},
+		{formatDuration(2_190 * time.Millisecond), "2.19 s"},
+		{formatDuration(40 * time.Microsecond), "40 us"},
+		{formatDuration(7), "7 ns"},
+		{formatDuration(0), "0 ns"},
+		{formatBytes(28_000), "28 kB"},
+		{formatBytes(9_800_000), "9.8 MB"},
+		{formatBytes(24_000_000_000), "24 GB"},
+		{formatBytes(999), "999 B"},
+		{siUnit("J", 0.151).format(0.151), "151 mJ"},
+		{siUnit("W", 1234).format(1234), "1.23 kW"},
+		{plural(1, "task"), "1 task"},
+		{plural(999, "task"), "999 tasks"},
+		{plural(1234567, "task"), "1,234,567 tasks"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// Steps are 1, 2 or 5 times a power of ten, so labels are round numbers.
+func TestRoundStep(t *testing.T) {
+	for _, c := range []struct{ v, want float64 }{{1, 1}, {1.01, 2}, {2.5, 5}, {5.1, 10}, {0.03, 0.05}, {700, 1000}} {
+		if got := roundStep(c.v); got < c.want*(1-1e-12) || got > c.want*(1+1e-12) {
+			t.Errorf("step for %g is %g, want %g", c.v, got, c.want)
+		}
+	}
+}
