@@ -1,0 +1,181 @@
+package nn
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// writePNG writes a grey picture whose pixel p has the value first+p.
+func writePNG(t testing.TB, dir, name string, height, width int, first byte) {
+	t.Helper()
+	img := image.NewGray(image.Rect(0, 0, width, height))
+	for i := range img.Pix {
+		img.Pix[i] = first + byte(i)
+	}
+	writeFile(t, dir, name, encode(t, img))
+}
+
+func encode(t testing.TB, img image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// firstPixels lists the first byte of each image, by which the tests tell them apart.
+func firstPixels(d *Dataset) []byte {
+	var first []byte
+	for i := 0; i < len(d.Images); i += len(d.Images) / d.Len() {
+		first = append(first, d.Images[i])
+	}
+	return first
+}
+
+// Class b has images 1 to 7, class a 11 to 13. Every fifth of a class is for the
+// test: image 5. The others go round the classes, a before b.
+func TestImagesSplitEveryFifth(t *testing.T) {
+	dir := t.TempDir()
+	for i := range byte(7) {
+		writePNG(t, dir, "b/"+string(rune('p'+i))+".png", 5, 3, 1+i)
+	}
+	for i := range byte(3) {
+		writePNG(t, dir, "a/"+string(rune('p'+i))+".PNG", 5, 3, 11+i)
+	}
+	writeFile(t, dir, "a/notes.txt", nil)
+	writeFile(t, dir, "readme.txt", nil)
+	writeFile(t, dir, ".cache/x.png", []byte("no picture"))
+	train, err := OpenData(dir, DataOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkDataset(t, train)
+	if got, want := firstPixels(train), []byte{11, 1, 12, 2, 13, 3, 4, 6, 7}; !slices.Equal(got, want) {
+		t.Errorf("training images %d, want %d", got, want)
+	}
+	if want := []int32{0, 1, 0, 1, 0, 1, 1, 1, 1}; !slices.Equal(train.Labels, want) {
+		t.Errorf("labels %d, want %d", train.Labels, want)
+	}
+	if train.Shape != [3]int{1, 5, 3} || train.Classes != 2 || !strings.Contains(train.Source, "every 5th") {
+		t.Errorf("shape %v, %d classes, source %q", train.Shape, train.Classes, train.Source)
+	}
+	test, err := OpenData(dir, DataOptions{Split: Test})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := firstPixels(test); !slices.Equal(got, []byte{5}) || test.Labels[0] != 1 || test.Classes != 2 {
+		t.Errorf("test images %d of classes %d", got, test.Labels)
+	}
+}
+
+func TestImagesSplitByDirectory(t *testing.T) {
+	dir := t.TempDir()
+	writePNG(t, dir, "train/cat/1.png", 5, 3, 1)
+	writePNG(t, dir, "train/dog/1.png", 5, 3, 2)
+	wantError(t, dir, DataOptions{Split: Test}, filepath.Join(dir, "test"), "add it")
+	writePNG(t, dir, "test/cat/1.png", 5, 3, 3)
+	writePNG(t, dir, "test/dog/1.png", 5, 3, 4)
+	for split, want := range map[string][]byte{Train: {1, 2}, Test: {3, 4}} {
+		d, err := OpenData(dir, DataOptions{Split: split})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkDataset(t, d)
+		if got := firstPixels(d); !slices.Equal(got, want) || d.Source != filepath.Join(dir, split) {
+			t.Errorf("%s: images %d from %s, want %d", split, got, d.Source, want)
+		}
+	}
+}
+
+// Colours become three planes; an opaque picture gives the bytes it was made of
+// in every model, black where it is transparent.
+func TestImageColours(t *testing.T) {
+	const height, width = 5, 3
+	size := image.Rect(2, 1, 2+width, 1+height) // a picture need not start at 0,0
+	nrgba, rgba := image.NewNRGBA(size), image.NewRGBA(size)
+	paletted := image.NewPaletted(size, nil)
+	var want [3 * height * width]byte
+	for y := range height {
+		for x := range width {
+			i := y*width + x
+			c := color.NRGBA{R: byte(3 * i), G: byte(100 + i), B: byte(255 - 5*i), A: 255}
+			if i == 4 {
+				c.A = 0
+			} else {
+				want[i], want[15+i], want[30+i] = c.R, c.G, c.B
+			}
+			nrgba.SetNRGBA(2+x, 1+y, c)
+			rgba.Set(2+x, 1+y, c)
+			paletted.Palette = append(paletted.Palette, c)
+			paletted.SetColorIndex(2+x, 1+y, uint8(i))
+		}
+	}
+	for name, img := range map[string]image.Image{"nrgba": nrgba, "rgba": rgba, "paletted": paletted} {
+		dir := t.TempDir()
+		writeFile(t, dir, "class/1.png", encode(t, img))
+		d, err := OpenData(dir, DataOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Shape != [3]int{3, height, width} || !bytes.Equal(d.Images, want[:]) {
+			t.Errorf("%s: shape %v, pixels\n%d, want\n%d", name, d.Shape, d.Images, want)
+		}
+	}
+}
+
+// A JPEG of one grey value has only the first coefficient of each block, 8·(v-128)
+// at most half a quantisation step off: at quality 100 the step is 1, so v itself
+// is off by at most 1/16 and one rounding.
+func TestImageJPEG(t *testing.T) {
+	img := image.NewGray(image.Rect(0, 0, 11, 17))
+	for i := range img.Pix {
+		img.Pix[i] = 77
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: 100}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, dir, "class/1.jpeg", b.Bytes())
+	d, err := OpenData(dir, DataOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Shape != [3]int{1, 17, 11} || slices.Min(d.Images) < 76 || slices.Max(d.Images) > 78 {
+		t.Errorf("shape %v, pixels %d to %d; want 77", d.Shape, slices.Min(d.Images), slices.Max(d.Images))
+	}
+}
+
+func TestImagesRefuse(t *testing.T) {
+	dir := t.TempDir()
+	writePNG(t, dir, "a/1.png", 5, 3, 0)
+	writePNG(t, dir, "b/1.png", 3, 5, 0)
+	wantError(t, dir, DataOptions{}, "b/1.png is 1×3×5", "a/1.png is 1×5×3", "resize")
+	writeFile(t, dir, "b/1.png", encode(t, image.NewNRGBA(image.Rect(0, 0, 3, 5))))
+	wantError(t, dir, DataOptions{}, "b/1.png is 3×5×3", "a/1.png is 1×5×3")
+	good := encode(t, image.NewGray(image.Rect(0, 0, 3, 5)))
+	writeFile(t, dir, "b/1.png", good[:len(good)-20])
+	wantError(t, dir, DataOptions{}, "b/1.png", "replace the file or remove it")
+	writeFile(t, dir, "b/1.png", []byte("no picture"))
+	wantError(t, dir, DataOptions{}, "b/1.png", "unknown format")
+	writeFile(t, dir, "b/1.png", nil)
+	wantError(t, dir, DataOptions{}, "b/1.png", "replace the file")
+	writePNG(t, dir, "b/1.png", 5, 3, 0)
+	wantError(t, dir, DataOptions{Split: Test}, "no test image")
+	writeFile(t, dir, "c/notes.txt", nil)
+	wantError(t, dir, DataOptions{}, filepath.Join(dir, "c"), "every directory is a class")
+
+	huge := bytes.Clone(good) // a header of 2^30 pixels in each direction, without its checksum
+	copy(huge[16:], []byte{0x40, 0, 0, 0, 0x40, 0, 0, 0})
+	dir = t.TempDir()
+	writeFile(t, dir, "a/1.png", huge)
+	wantError(t, dir, DataOptions{}, "a/1.png")
+}
