@@ -229,3 +229,19 @@ func TestBuilderLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestShortFileCannotAskForMuch: 18 dimensions with two cuts each make
+// 3^18 = 387,420,489 pieces, which are refused before they are made.
+func TestShortFileCannotAskForMuch(t *testing.T) {
+	const rank = 18
+	b := NewBuilder("pieces")
+	shape, box := make([]int, rank), make(Box, rank)
+	for d := range shape {
+		shape[d], box[d] = 4, Range{1, 2}
+	}
+	x := b.Buffer(Buffer{Name: "x", Shape: shape, Type: Uint8})
+	b.Task(Task{Name: "t", Accesses: []Access{{Region{x, box}, Write}}})
+	if _, err := b.Build(); err == nil || !strings.Contains(err.Error(), `buffer "x" cut it`) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -5,11 +5,14 @@ import (
 	"slices"
 )
 
-// Both bound the time and memory of Build: the atoms of all storages, and the
-// atoms of all accesses.
+// The time and memory of Build grow with the atoms of all storages and with those
+// of all accesses. Both are bounded; the former also by the number of accesses,
+// so that a short file cannot ask for gigabytes.
 const (
-	maxAtoms      = 1 << 26
-	maxAtomVisits = 1 << 27
+	maxAtoms       = 1 << 26
+	maxAtomVisits  = 1 << 26
+	freeAtoms      = 1 << 20
+	atomsPerAccess = 64
 )
 
 // derive fills everything of the graph but Buffers and Tasks.
@@ -67,13 +70,14 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 // numberAtoms gives every storage a contiguous range of atoms.
 func (g *Graph) numberAtoms(grids []*grid) error {
 	g.storageAtom = make([]AtomID, 2*len(g.Buffers))
+	limit := min(maxAtoms, freeAtoms+atomsPerAccess*g.countAccesses())
 	for i, gr := range grids {
 		if g.Storage(BufferID(i)) != BufferID(i) {
 			continue
 		}
-		atoms, ok := gr.sortCuts(maxAtoms - len(g.atomElems))
+		atoms, ok := gr.sortCuts(limit - len(g.atomElems))
 		if !ok {
-			return fmt.Errorf("the regions of buffer %q cut it, with the buffers before, into more than %d pieces; use fewer distinct splits", g.Buffers[i].Name, maxAtoms)
+			return fmt.Errorf("the regions of buffer %q cut it, with the buffers before, into more than %d pieces; use fewer distinct splits", g.Buffers[i].Name, limit)
 		}
 		gr.base = AtomID(len(g.atomElems))
 		g.storageAtom[2*i], g.storageAtom[2*i+1] = gr.base, gr.base+AtomID(atoms)
@@ -86,13 +90,18 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 	return nil
 }
 
+func (g *Graph) countAccesses() int {
+	n := 0
+	for t := range g.Tasks {
+		n += len(g.Tasks[t].Accesses)
+	}
+	return n
+}
+
 // coverAccesses lists the atoms of every access.
 func (g *Graph) coverAccesses(grids []*grid) error {
 	g.access = make([]int32, len(g.Tasks)+1)
-	accesses := 0
-	for t := range g.Tasks {
-		accesses += len(g.Tasks[t].Accesses)
-	}
+	accesses := g.countAccesses()
 	if accesses > maxAtomVisits {
 		return fmt.Errorf("%d accesses; at most %d can be analysed", accesses, maxAtomVisits)
 	}

@@ -8,8 +8,9 @@ import (
 
 // TestDependencesAgainstElementSets compares the derived edges with the
 // definition, on element sets: random tasks over random boxes of one storage and
-// a view of it; task t follows p if t touches an element whose last writer is p,
-// or writes one that p has read since its last write.
+// its views, run for two steps; task t follows p if t touches an element whose
+// last writer is p, or writes one that p has read since its last write. Edges
+// from step to step are carried if some element is read before it is written.
 func TestDependencesAgainstElementSets(t *testing.T) {
 	shapes := [][][]int{{{2, 3, 5}, {2, 15}}, {{6, 7}, {2, 3, 7}, {42}}, {{4, 1, 3}, {2, 6}, {12}}}
 	for seed := range uint64(300) {
@@ -20,53 +21,85 @@ func TestDependencesAgainstElementSets(t *testing.T) {
 		for i, v := range views[1:] {
 			ids = append(ids, b.View(string(rune('b'+i)), ids[0], v...))
 		}
-		type access struct {
-			elems  []int
-			writes bool
-		}
-		var tasks []access
+		var tasks []elementTask
 		for n := range 12 {
 			v := rng.IntN(len(views))
-			box := make(Box, len(views[v]))
-			for d, e := range views[v] {
-				lo := rng.IntN(e)
-				box[d] = Range{lo, lo + 1 + rng.IntN(e-lo)}
-			}
-			mode := Mode(rng.IntN(3))
+			box := randomBox(rng, views[v])
+			mode := Mode(rng.IntN(4))
 			b.Task(Task{Name: string(rune('A' + n)), Accesses: []Access{{Region{ids[v], box}, mode}}})
-			tasks = append(tasks, access{elements(views[v], box), mode.Writes()})
+			tasks = append(tasks, elementTask{elements(views[v], box), mode})
 		}
 		g, err := b.Build()
 		if err != nil {
 			t.Fatal(err)
 		}
-		writer, readers := map[int]int32{}, map[int][]int32{}
-		for i, task := range tasks {
-			want := map[int32]bool{}
-			for _, e := range task.elems {
-				if w, ok := writer[e]; ok {
-					want[w] = true
-				}
-				if task.writes {
-					for _, r := range readers[e] {
-						want[r] = true
-					}
-					writer[e], readers[e] = int32(i), nil
-				} else {
-					readers[e] = append(readers[e], int32(i))
-				}
+		within, across, carried := twoSteps(tasks)
+		if g.Carried(ids[0]) != carried {
+			t.Fatalf("seed %d: carried is %v", seed, !carried)
+		}
+		for i := range tasks {
+			id := TaskID(i)
+			between, none := g.ReusePreds(id), g.CarriedPreds(id)
+			if carried {
+				between, none = none, between
 			}
-			got := g.Preds(TaskID(i))
-			if len(got) != len(want) {
-				t.Fatalf("seed %d: task %d follows %v, want %v", seed, i, got, want)
-			}
-			for _, p := range got {
-				if !want[p] {
-					t.Fatalf("seed %d: task %d follows %v, want %v", seed, i, got, want)
-				}
+			if !sameSet(g.Preds(id), within[i]) || !sameSet(between, across[i]) || len(none) > 0 {
+				t.Fatalf("seed %d: task %d follows %v, and %v and %v of the step before; want %v and %v",
+					seed, i, g.Preds(id), between, none, within[i], across[i])
 			}
 		}
 	}
+}
+
+type elementTask struct {
+	elems []int
+	mode  Mode
+}
+
+// twoSteps applies the definition to two consecutive steps: by task, whom it
+// follows within its step and across the boundary.
+func twoSteps(tasks []elementTask) (within, across []map[int32]bool, carried bool) {
+	n := len(tasks)
+	writer, readers := map[int]int{}, map[int][]int{}
+	var readFirst, written bool
+	for at := range 2 * n {
+		task := tasks[at%n]
+		sets := [2]map[int32]bool{{}, {}} // by the step of the predecessor
+		for _, e := range task.elems {
+			w, ok := writer[e]
+			readFirst = readFirst || !ok && (task.mode == Read || task.mode == ReadWrite)
+			follow := readers[e]
+			if !task.mode.Writes() {
+				follow = nil
+			}
+			if ok {
+				follow = append(follow[:len(follow):len(follow)], w)
+			}
+			for _, p := range follow {
+				sets[p/n][int32(p%n)] = true
+			}
+			if task.mode.Writes() {
+				writer[e], readers[e], written = at, nil, true
+			} else {
+				readers[e] = append(readers[e], at)
+			}
+		}
+		if at < n {
+			within = append(within, sets[0])
+		} else {
+			across = append(across, sets[0])
+		}
+	}
+	return within, across, readFirst && written
+}
+
+func sameSet(list []int32, set map[int32]bool) bool {
+	for _, v := range list {
+		if !set[v] {
+			return false
+		}
+	}
+	return len(list) == len(set) && slices.IsSorted(list)
 }
 
 // elements lists the row-major indices of a box.

@@ -7,6 +7,10 @@
 // with at least one of the two writing (read after write, write after read,
 // write after write), within a step and from one step to the next.
 //
+// [Expand] turns reductions into chains and trees of ordinary accesses. Graphs are
+// read and written as text ([ParseText], which also defines [Graph.Hash]) and as
+// JSON ([ReadJSON]), and drawn by [Graph.WriteDOT].
+//
 // # How dependences are found
 //
 // Every storage is cut along the boundaries of all regions that any task names.
@@ -37,6 +41,7 @@
 //
 // # Limits
 //
-// At most 2^31-1 tasks; a graph whose regions cut its storages into more than 2^26
-// pieces, or 2^27 counted once per access, is refused.
+// A graph is refused when its regions cut its storages into more than 2^26 pieces,
+// or into more than 2^20 and 64 for each access, or when the pieces of all
+// accesses together are more than 2^26.
 package dag

@@ -2,6 +2,8 @@ package dag
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -242,5 +244,99 @@ func TestExpandAccumulatorNameTaken(t *testing.T) {
 	}
 	if _, err := Expand(graph); err == nil || !strings.Contains(err.Error(), `"g.acc1" has the name`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestExpandRandomTiles reduces into random tiles in random order with random
+// numbers of accumulators, and adds up tokens: in the end each tile holds each of
+// its contributors once, whatever another tile does.
+func TestExpandRandomTiles(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		accs := rng.IntN(6)
+		boxes := tiles(11, 1+rng.IntN(11))
+		b := NewBuilder("tiles")
+		g := b.Buffer(Buffer{Name: "g", Shape: []int{11, 3}, Type: Float32, Accumulators: accs})
+		want := make([]map[string]int, len(boxes))
+		for i := range want {
+			want[i] = map[string]int{}
+		}
+		for i := range 1 + rng.IntN(40) {
+			k, name := rng.IntN(len(boxes)), fmt.Sprint("c", i)
+			b.Task(Task{Name: name, Accesses: []Access{{Region{g, Box{boxes[k], {0, 3}}}, Reduce}}})
+			want[k][name]++
+		}
+		before, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := Expand(before)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := after.Check(); err != nil {
+			t.Fatal(err)
+		}
+		for k, r := range boxes {
+			if got := tokens(after, r, 0); !maps.Equal(got, want[k]) {
+				t.Fatalf("seed %d: tile %v holds %v, want %v", seed, r, got, want[k])
+			}
+			chains := 0 // a Write starts each
+			for _, task := range after.Tasks {
+				if a := task.Accesses[0]; a.Box[0] == r && a.Mode == Write {
+					chains++
+				}
+			}
+			if n := len(want[k]); chains != min(max(accs, 1), n) {
+				t.Fatalf("seed %d: %d contributors in %d chains, %d accumulators", seed, n, chains, accs)
+			}
+		}
+	}
+}
+
+// tokens runs the tasks of one tile and returns what is in a buffer's in the end.
+func tokens(g *Graph, tile Range, buffer BufferID) map[string]int {
+	sums := map[BufferID]map[string]int{}
+	for _, task := range g.Tasks {
+		dst := task.Accesses[0]
+		if dst.Box[0] != tile {
+			continue
+		}
+		if dst.Mode == Write || sums[dst.Buffer] == nil {
+			sums[dst.Buffer] = map[string]int{}
+		}
+		add := map[string]int{task.Name: 1}
+		if task.Op == "add" {
+			add = sums[task.Accesses[1].Buffer]
+		}
+		for name, n := range add {
+			sums[dst.Buffer][name] += n
+		}
+	}
+	if sums[buffer] == nil {
+		return map[string]int{}
+	}
+	return sums[buffer]
+}
+
+// TestExpandCosts: merge tasks take the costs that the graph gives the operation
+// add, as a graph file without models needs.
+func TestExpandCosts(t *testing.T) {
+	g, err := Expand(parse(t, `graph g
+buffer g float32 [7] gradient accumulators=2
+costs add cpu=13
+task a
+  reduce g
+  costs cpu=5
+task b
+  reduce g
+  costs cpu=5
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, ok := g.TaskByName("g.merge.0+1")
+	if !ok || !slices.Equal(g.Tasks[id].Costs, []Cost{{Key: "cpu", Ns: 13}}) {
+		t.Errorf("merge task %v has costs %v", ok, g.Tasks[id].Costs)
 	}
 }
