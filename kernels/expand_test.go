@@ -1,0 +1,58 @@
+package kernels
+
+import (
+	"fmt"
+	"testing"
+
+	"dahl/dag"
+)
+
+// TestExpandedTasksAreKernelCalls: dag.Expand changes modes and adds merge tasks
+// without knowing kernels. Each of its tasks must be one that Add would have made:
+// valid, and with the same shape key, flops and bytes.
+func TestExpandedTasksAreKernelCalls(t *testing.T) {
+	b := dag.NewBuilder("expand")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{7, 3, 11, 13}, Type: dag.Float32})
+	dy := b.Buffer(dag.Buffer{Name: "dy", Shape: []int{7, 5, 9, 11}, Type: dag.Float32})
+	dw := b.Buffer(dag.Buffer{Name: "dw", Shape: []int{5, 3, 3, 3}, Type: dag.Float32, Accumulators: 3})
+	db := b.Buffer(dag.Buffer{Name: "db", Shape: []int{5}, Type: dag.Float32, Accumulators: 2})
+	for n := range 7 {
+		sample := dag.Range{Lo: n, Hi: n + 1}
+		for _, f := range []dag.Range{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 5}} {
+			Add(b, dag.Task{
+				Name: fmt.Sprintf("dw[%d,%d]", n, f.Lo), Op: "conv2d.dw", Type: dag.Float32,
+				Params: dag.Params{{Name: "pad", Value: 0}, {Name: "stride", Value: 1}},
+				Accesses: []dag.Access{
+					{Region: dag.Region{Buffer: dw, Box: dag.Box{f, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 3}}}, Mode: dag.Reduce},
+					{Region: dag.Region{Buffer: dy, Box: dag.Box{sample, f, {Lo: 0, Hi: 9}, {Lo: 0, Hi: 11}}}, Mode: dag.Read},
+					{Region: dag.Region{Buffer: x, Box: dag.Box{sample, {Lo: 0, Hi: 3}, {Lo: 0, Hi: 11}, {Lo: 0, Hi: 13}}}, Mode: dag.Read},
+					{Region: dag.Region{Buffer: db, Box: dag.Box{f}}, Mode: dag.Reduce},
+				},
+			})
+		}
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = dag.Expand(g); err != nil {
+		t.Fatal(err)
+	}
+	// 14 contributors, and for each of two tiles two merges of dw and one of db.
+	if g.NumTasks() != 14+2*3 {
+		t.Errorf("%d tasks", g.NumTasks())
+	}
+	for i := range g.Tasks {
+		task := &g.Tasks[i]
+		s := SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+		if err := Validate(s); err != nil {
+			t.Fatalf("task %q: %v", task.Name, err)
+		}
+		k, _ := Lookup(task.Op)
+		flops, bytes := k.Work(s)
+		if task.Shape != s.Key() || task.Flops != flops || task.MovedBytes != bytes {
+			t.Errorf("task %q: key %q, %g flops, %d bytes; the kernel says %q, %g, %d",
+				task.Name, task.Shape, task.Flops, task.MovedBytes, s.Key(), flops, bytes)
+		}
+	}
+}
