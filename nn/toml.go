@@ -2,7 +2,10 @@ package nn
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"dahl/dag"
@@ -163,4 +166,23 @@ func (t *table) granularity() dag.LayerLowering {
 		GradSampleTile: t.int("grad_samples", 0, maxExtent, 0),
 		Accumulators:   t.int("accumulators", 0, maxExtent, 1),
 	}
+}
+
+// WriteLowering writes a lowering as a file that [ParseLowering] reads back,
+// layers in the order of their names.
+func WriteLowering(w io.Writer, l dag.Lowering) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "fused = %v\n\n[default]\n", l.Fused)
+	writeGranularity(&b, l.Default)
+	for _, name := range slices.Sorted(maps.Keys(l.Layers)) {
+		fmt.Fprintf(&b, "\n[layer.%q]\n", name)
+		writeGranularity(&b, l.Layers[name])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeGranularity(b *strings.Builder, ll dag.LayerLowering) {
+	fmt.Fprintf(b, "samples = %d\noutputs = %d\ngrad_outputs = %d\ngrad_samples = %d\naccumulators = %d\n",
+		ll.SampleTile, ll.OutputTile, ll.GradTile, ll.GradSampleTile, ll.Accumulators)
 }

@@ -43,6 +43,22 @@ func TestExampleLowering(t *testing.T) {
 	mustLower(t, m, LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
 }
 
+// TestLoweringRoundTrip writes and reads the default lowering of every model.
+func TestLoweringRoundTrip(t *testing.T) {
+	for _, info := range Models {
+		want := DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
+		want.Default = dag.LayerLowering{SampleTile: 3, Accumulators: 2}
+		var text strings.Builder
+		if err := WriteLowering(&text, want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ParseLowering([]byte(text.String()), "written")
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v: read %+v, want %+v", info.Name, err, got, want)
+		}
+	}
+}
+
 // TestFileErrors checks that an error names file, line, key, value and the fix.
 func TestFileErrors(t *testing.T) {
 	const ok = "name = \"m\"\ninput = [1, 8, 8]\n"
