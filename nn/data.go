@@ -60,15 +60,9 @@ func OpenData(name string, opt DataOptions) (*Dataset, error) {
 }
 
 func openData(name string, opt DataOptions) (*Dataset, error) {
-	switch opt.Split {
-	case "":
-		opt.Split = Train
-	case Train, Test:
-	default:
-		return nil, fmt.Errorf("there is no split %q; write train or test", opt.Split)
-	}
-	if opt.Limit < 0 || opt.Offset < 0 {
-		return nil, fmt.Errorf("limit %d, offset %d: neither can be negative", opt.Limit, opt.Offset)
+	opt, err := opt.check()
+	if err != nil {
+		return nil, err
 	}
 	kind, spec, _ := strings.Cut(name, ":")
 	switch kind {
@@ -82,7 +76,7 @@ func openData(name string, opt DataOptions) (*Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.open(opt)
+		return s.Open(opt)
 	}
 	return openDir(name, opt)
 }
@@ -127,6 +121,21 @@ func openDir(dir string, opt DataOptions) (*Dataset, error) {
 			"CIFAR-10 binary files (data_batch_1.bin …), or a directory of images per class")
 	}
 	return found.open(dir, opt)
+}
+
+// check fills in the split.
+func (opt DataOptions) check() (DataOptions, error) {
+	switch opt.Split {
+	case "":
+		opt.Split = Train
+	case Train, Test:
+	default:
+		return opt, fmt.Errorf("there is no split %q; write train or test", opt.Split)
+	}
+	if opt.Limit < 0 || opt.Offset < 0 {
+		return opt, fmt.Errorf("limit %d, offset %d: neither can be negative", opt.Limit, opt.Offset)
+	}
+	return opt, nil
 }
 
 // window returns the samples lo to hi of n that the options select.

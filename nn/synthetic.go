@@ -43,7 +43,12 @@ func ParseSynthetic(spec string) (Synthetic, error) {
 	return s, nil
 }
 
-func (s Synthetic) open(opt DataOptions) (*Dataset, error) {
+// Open makes the images that the options select.
+func (s Synthetic) Open(opt DataOptions) (*Dataset, error) {
+	opt, err := opt.check()
+	if err != nil {
+		return nil, err
+	}
 	if s.Samples < 1 || s.Classes < 1 {
 		return nil, fmt.Errorf("%d images of %d classes; each is at least 1", s.Samples, s.Classes)
 	}

@@ -73,9 +73,9 @@ func distance(a, b []byte) int {
 
 func TestSyntheticDependsOnSeed(t *testing.T) {
 	s := Synthetic{Shape: [3]int{2, 3, 5}, Samples: 13, Classes: 7}
-	a, errA := s.open(DataOptions{Split: Train})
+	a, errA := s.Open(DataOptions{Split: Train})
 	s.Seed = 1
-	b, errB := s.open(DataOptions{Split: Train})
+	b, errB := s.Open(DataOptions{Split: Train})
 	if errA != nil || errB != nil || bytes.Equal(a.Images, b.Images) {
 		t.Errorf("errors %v, %v; equal images of two seeds", errA, errB)
 	}
