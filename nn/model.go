@@ -63,6 +63,29 @@ func New(name string, input []int, layers ...Layer) (*Model, error) {
 	return m, nil
 }
 
+// For returns the same layers for images of another shape or another number of
+// classes, as in mlp on 8×8 digits: the last layer, if it is dense, gets as many
+// outputs. A shape that the layers cannot take is an error that names the layer.
+func (m *Model) For(input []int, classes int) (*Model, error) {
+	layers := make([]Layer, len(m.Stages))
+	for i, s := range m.Stages {
+		layers[i] = Named{s.Name, s.Layer}
+	}
+	if d, ok := m.Stages[len(layers)-1].Layer.(Dense); ok {
+		d.Outputs = classes
+		layers[len(layers)-1] = Named{m.Stages[len(layers)-1].Name, d}
+	}
+	other, err := New(m.Name, input, layers...)
+	if err != nil {
+		return nil, err
+	}
+	if got := other.Classes(); got != classes {
+		return nil, fmt.Errorf("model %q has %d outputs, the data %d classes", m.Name, got, classes)
+	}
+	other.Defaults = m.Defaults
+	return other, nil
+}
+
 // maxSampleElems bounds one sample at any layer, so that byte counts cannot overflow.
 const maxSampleElems = 1 << 32
 

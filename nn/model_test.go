@@ -1,0 +1,94 @@
+package nn
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestStateDictNames checks names, shapes and fan-in of parameters against the
+// state_dict of the PyTorch twin: conv (out,in,kh,kw), dense (out,in).
+func TestStateDictNames(t *testing.T) {
+	m := mustNew(t, "names", []int{2, 11, 13},
+		Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2, NoBias: true}, AvgPool{Size: 2},
+		Flatten{}, Named{"classifier.0", Dense{Outputs: 17}}, Dense{Outputs: 19})
+	want := []Parameter{
+		{"conv1.weight", []int{5, 2, 3, 3}, 18}, {"conv1.bias", []int{5}, 18}, // 2·3·3
+		{"conv2.weight", []int{7, 5, 2, 2}, 20},                                          // 5·2·2
+		{"classifier.0.weight", []int{17, 14}, 14}, {"classifier.0.bias", []int{17}, 14}, // 7 channels of 1×2
+		{"fc2.weight", []int{19, 17}, 17}, {"fc2.bias", []int{19}, 17},
+	}
+	got := m.Parameters()
+	if !slices.EqualFunc(got, want, func(a, b Parameter) bool {
+		return a.Name == b.Name && slices.Equal(a.Shape, b.Shape) && a.FanIn == b.FanIn
+	}) {
+		t.Errorf("parameters are %v, want %v", got, want)
+	}
+	var stages []string
+	for _, s := range m.Stages {
+		stages = append(stages, s.Name+" "+shapeText(s.Out))
+	}
+	// 11×13 less 2 is 9×11, halved and floored 4×5, less 1 is 3×4, halved 1×2.
+	if text := strings.Join(stages, ", "); text != "conv1 5×9×11, relu1 5×9×11, pool1 5×4×5, conv2 7×3×4, pool2 7×1×2, flatten1 14, classifier.0 17, fc2 19" {
+		t.Errorf("stages are %s", text)
+	}
+}
+
+// TestParameterInit checks the bound of PyTorch's default distribution and that two
+// parameters of equal shape differ.
+func TestParameterInit(t *testing.T) {
+	m := mustNew(t, "init", []int{101}, Dense{Outputs: 97}, Dense{Outputs: 101})
+	var means []float64
+	for _, p := range m.Parameters() {
+		values := make([]float64, p.Elems())
+		p.Init(values, 7)
+		bound := 1 / math.Sqrt(float64(p.FanIn))
+		if top := max(slices.Max(values), -slices.Min(values)); !(top <= bound && top > bound*0.9) {
+			t.Errorf("%s reaches %g, the distribution %g", p.Name, top, bound)
+		}
+		means = append(means, values[0])
+	}
+	slices.Sort(means)
+	if len(slices.Compact(means)) != 4 {
+		t.Errorf("parameters begin with equal numbers: %v", means)
+	}
+}
+
+// TestModelFor puts mlp on 8×8 digits of 10 classes, and refuses what does not fit.
+func TestModelFor(t *testing.T) {
+	m, _ := ByName("mlp")
+	digits, err := m.For([]int{1, 8, 8}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 64*512 + 512 + 512*512 + 512 + 512*7 + 7; digits.NumWeights() != want || digits.Classes() != 7 || digits.Name != "mlp" || digits.Defaults != m.Defaults {
+		t.Errorf("mlp on digits has %d weights, want %d", digits.NumWeights(), want)
+	}
+	lenet, _ := ByName("lenet5")
+	if _, err := lenet.For([]int{1, 8, 8}, 10); err == nil || !strings.Contains(err.Error(), `layer "conv2" (conv2d) of input 6×4×4: window 5 is larger than the input, 4 with padding`) {
+		t.Errorf("lenet5 on 8×8: %v", err)
+	}
+}
+
+// TestModelErrors checks mistakes that a file cannot make, or makes like Go code.
+func TestModelErrors(t *testing.T) {
+	for want, build := range map[string]func() (*Model, error){
+		"has no layers":                   func() (*Model, error) { return New("m", []int{3}) },
+		"input: shape 3×-1×2":             func() (*Model, error) { return New("m", []int{3, -1, 2}, ReLU{}) },
+		"the last layer gives 1×2×3":      func() (*Model, error) { return New("m", []int{1, 2, 3}, ReLU{}) },
+		"the name is taken":               func() (*Model, error) { return New("m", []int{3}, Named{"a", ReLU{}}, Named{"a", ReLU{}}) },
+		"a layer's name is empty":         func() (*Model, error) { return New("m", []int{3}, Named{"", ReLU{}}) },
+		"letter followed by letters":      func() (*Model, error) { return New("m", []int{3}, Named{"a[", ReLU{}}) },
+		"are for dahl's own buffers":      func() (*Model, error) { return New("m", []int{3}, Named{"grad.x", ReLU{}}) },
+		"window 17; at most 16":           func() (*Model, error) { return New("m", []int{1, 19, 19}, MaxPool{Size: 17}, Flatten{}) },
+		"has more than 4294967296":        func() (*Model, error) { return New("m", []int{1 << 20}, Dense{Outputs: 1 << 20}) },
+		"pooling needs C×H×W":             func() (*Model, error) { return New("m", []int{3}, AvgPool{Size: 2}) },
+		"pad -1":                          func() (*Model, error) { return New("m", []int{1, 5, 5}, Conv2D{Filters: 1, Kernel: 3, Pad: -1}) },
+		"window 0, stride 1; want at lea": func() (*Model, error) { return New("m", []int{1, 5, 5}, Conv2D{Filters: 1}) },
+	} {
+		if _, err := build(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
