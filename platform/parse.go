@@ -283,7 +283,12 @@ func listNames[T any](what string, all []T, name func(T) string) string {
 
 var sharingNames = [...]string{"shared", "duplex", "fatpipe"}
 
-func (s Sharing) String() string { return sharingNames[s] }
+func (s Sharing) String() string {
+	if int(s) < len(sharingNames) {
+		return sharingNames[s]
+	}
+	return fmt.Sprintf("invalid(%d)", s)
+}
 
 func (b *builder) link(t *table) {
 	t.need("name", `"pcie0"`)

@@ -283,3 +283,23 @@ func FuzzParse(f *testing.F) {
 		checkRoundTrip(t, p)
 	})
 }
+
+// The reference in platforms/README.md is read as it stands.
+func TestDocumentedKeys(t *testing.T) {
+	text, err := os.ReadFile("../platforms/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```toml\n")
+	src, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("no example in platforms/README.md")
+	}
+	p, err := Parse([]byte(src), "README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Workers) != 9 || len(p.Models) != 1 || p.Devices[0].Clocks[0].Name != "base" {
+		t.Errorf("got %+v", p)
+	}
+}

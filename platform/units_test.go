@@ -99,3 +99,23 @@ func TestFormatIsLossless(t *testing.T) {
 		}
 	}
 }
+
+func FuzzParseQuantity(f *testing.F) {
+	for _, s := range []string{"24 GB", "1e3 B", "-1 W", "1e400 W", ".5 us", "1e-400 ns", "5 µs", "e5 J", "+1 F/s", "1 GiB/s", "0x1p3 B"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, s := range []*scale{&bytesScale, &bytesPerSecScale, &flopsPerSecScale, &flopsScale, &wattsScale, &joulesScale, &nsScale} {
+			v, err := s.parse(text)
+			if err != nil {
+				continue
+			}
+			if !(v >= 0 && v <= s.max) {
+				t.Errorf("%q is read as %g", text, v)
+			}
+			if back, err := s.parse(s.format(v)); err != nil || back != v {
+				t.Errorf("%q is read as %g, written %q and read as %g, %v", text, v, s.format(v), back, err)
+			}
+		}
+	})
+}

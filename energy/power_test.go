@@ -1,0 +1,147 @@
+package energy
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// randomRun is a run of some nanoseconds in which anything may overlap: several
+// calls on one unit (streams), transfers on one link, calls with joules of their own.
+func randomRun(t *testing.T, r *rand.Rand) (*schedule.Schedule, *schedule.Problem) {
+	p := &platform.Platform{
+		HostPower: platform.Quantity{Value: r.Float64() * 50, Source: platform.Guess},
+		Memories:  []platform.Memory{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+		Devices: []platform.Device{
+			{Name: "whole", Kind: "cpu", Count: 3, IdleWatts: 5 * r.Float64(), PowerSource: platform.Guess,
+				Busy: platform.BusyPower{FirstWatts: 20 * r.Float64(), AllWatts: 60 * r.Float64(), WholeDevice: true}},
+			{Name: "units", Kind: "cpu", Count: 2, Memory: 1, IdleWatts: 5 * r.Float64(), PowerSource: platform.Guess,
+				Busy: platform.BusyPower{UnitWatts: 30 * r.Float64()}},
+			{Name: "gpu", Kind: "cuda", Count: 1, Memory: 2, Streams: 3, IdleWatts: 20, PowerSource: platform.Guess,
+				Busy: platform.BusyPower{UnitWatts: 100}},
+		},
+		Links: []platform.Link{
+			{Name: "x", BandwidthBytesPerSec: 1, IdleWatts: r.Float64(), BusyWatts: 3, PowerSource: platform.Guess},
+			{Name: "y", BandwidthBytesPerSec: 1, IdleWatts: r.Float64(), BusyWatts: 5, PowerSource: platform.Guess},
+		},
+		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 1, To: 2, Links: []platform.LinkID{0, 1}}},
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	const end = 60
+	times := func() (a, b time.Duration) {
+		a, b = time.Duration(r.IntN(end)), time.Duration(r.IntN(end))
+		return min(a, b), max(a, b) + 1
+	}
+	var tasks []dag.Task
+	s := &schedule.Schedule{Makespan: end}
+	costs := &schedule.Costs{}
+	for i := range 1 + r.IntN(12) {
+		tasks = append(tasks, dag.Task{Name: fmt.Sprint(i), Op: "o", Labels: dag.Labels{Layer: fmt.Sprint(r.IntN(3)), Phase: fmt.Sprint(r.IntN(2))}})
+		a, b := times()
+		s.Spans = append(s.Spans, schedule.Span{Task: dag.TaskID(i), Worker: platform.WorkerID(r.IntN(6)), Start: a, End: b})
+		costs.Class = append(costs.Class, int32(i))
+		joules := 1e-7 * r.Float64() * float64(r.IntN(2))
+		costs.ByClass = append(costs.ByClass, []schedule.Cost{{Joules: joules}, {Joules: joules}, {Joules: joules}})
+	}
+	for range r.IntN(5) {
+		a, b := times()
+		ends := r.Perm(3)
+		s.Transfers = append(s.Transfers, schedule.Transfer{From: platform.MemoryID(ends[0]), To: platform.MemoryID(ends[1]), Start: a, End: b})
+	}
+	return s, &schedule.Problem{Graph: mustBuild(t, tasks...), Platform: p, Costs: costs}
+}
+
+// slowWatts is the power at one nanosecond by the definition: it counts what runs.
+func slowWatts(s *schedule.Schedule, prob *schedule.Problem, at time.Duration) float64 {
+	p := prob.Platform
+	watts := p.HostPower.Value
+	modelled := map[platform.WorkerID]bool{}
+	for _, v := range s.Spans {
+		if v.Start > at || at >= v.End {
+			continue
+		}
+		if cost, _ := prob.Costs.Of(v.Task, p.Workers[v.Worker].Device); cost.Joules > 0 {
+			watts += cost.Joules / (v.End - v.Start).Seconds()
+		} else {
+			modelled[v.Worker] = true
+		}
+	}
+	for d := range p.Devices {
+		n := 0
+		for w := range modelled {
+			if p.Workers[w].Device == platform.DeviceID(d) {
+				n++
+			}
+		}
+		watts += p.BusyTotal(platform.DeviceID(d), n)
+	}
+	for l := range p.Links {
+		link := p.Links[l].IdleWatts
+		for _, v := range s.Transfers {
+			links, _ := p.Route(v.From, v.To)
+			for _, m := range links {
+				if int(m) == l && v.Start <= at && at < v.End {
+					link = p.Links[l].BusyWatts
+				}
+			}
+		}
+		watts += link
+	}
+	return watts
+}
+
+// Every way of adding up gives the same joules: nanosecond by nanosecond from the
+// definition, the integral of Power, the causes, the consumers, and (for what runs
+// and moves) phases and layers.
+func TestJoulesAddUp(t *testing.T) {
+	for seed := range uint64(300) {
+		s, prob := randomRun(t, rand.New(rand.NewPCG(seed, 7)))
+		r, err := FromSchedule(s, prob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := 0.0
+		for at := range s.Makespan {
+			slow += slowWatts(s, prob, at) * 1e-9
+		}
+		samples := Power(s, prob)
+		integral := 0.0
+		for i, p := range samples {
+			until := s.Makespan
+			if i+1 < len(samples) {
+				until = samples[i+1].At
+			}
+			if until <= p.At {
+				t.Fatalf("seed %d: sample %d does not advance", seed, i)
+			}
+			integral += p.Watts * (until - p.At).Seconds()
+		}
+		sum := func(lists ...[]Entry) (all float64) {
+			for _, list := range lists {
+				for _, e := range list {
+					all += e.Joules
+				}
+			}
+			return all
+		}
+		running := r.Causes.Busy + r.Causes.Transfer
+		for what, pair := range map[string][2]float64{
+			"total and definition": {r.TotalJoules, slow},
+			"total and power":      {r.TotalJoules, integral},
+			"total and consumers":  {r.TotalJoules, sum(r.ByDevice, r.ByLink) + r.Causes.Host},
+			"phases and causes":    {sum(r.ByPhase), running},
+			"layers and causes":    {sum(r.ByLayer), running},
+		} {
+			if a, b := pair[0]*1e6, pair[1]*1e6; !near(a, b) { // microjoules: the runs are short
+				t.Errorf("seed %d: %s: %g and %g uJ", seed, what, a, b)
+			}
+		}
+	}
+}

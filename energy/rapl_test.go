@@ -1,0 +1,111 @@
+package energy
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// zone writes one counter of a powercap tree.
+func zone(t *testing.T, root, dir, name, energyUj, rangeUj string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, text := range map[string]string{"name": name, "energy_uj": energyUj, "max_energy_range_uj": rangeUj} {
+		if err := os.WriteFile(filepath.Join(root, dir, file), []byte(text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Two packages; their parts, the memory-mapped twin and the whole platform would
+// count joules twice and must not be read.
+func twoPackages(t *testing.T) string {
+	root := t.TempDir()
+	zone(t, root, "intel-rapl:0", "package-0", "1000000", "9999999")
+	zone(t, root, "intel-rapl:1", "package-1", "9000000", "9999999")
+	zone(t, root, "intel-rapl:0:0", "core", "not read", "not read")
+	zone(t, root, "intel-rapl:2", "psys", "not read", "not read")
+	zone(t, root, "intel-rapl-mmio:0", "package-0", "not read", "not read")
+	if err := os.Mkdir(filepath.Join(root, "intel-rapl"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// Package 0 goes from 1 to 3.5 J: 2.5 J. Package 1 goes from 9 J to its range of
+// 9.999999 J and on to 0.5 J: 0.999999 + 0.5 J. Then package 1 wraps again, from
+// 0.5 J to 0.25 J: 9.749999 J more.
+func TestRAPLCountsAndWraps(t *testing.T) {
+	root := twoPackages(t)
+	m, err := OpenRAPL(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	read := func(want float64) {
+		t.Helper()
+		if got, err := m.Joules(); err != nil || !near(got, want) {
+			t.Errorf("%g J, %v; want %g", got, err, want)
+		}
+	}
+	read(0)
+	zone(t, root, "intel-rapl:0", "package-0", "3500000", "9999999")
+	zone(t, root, "intel-rapl:1", "package-1", "500000", "9999999")
+	read(2.5 + 1.499999)
+	read(2.5 + 1.499999)
+	zone(t, root, "intel-rapl:1", "package-1", "250000", "9999999")
+	read(2.5 + 1.499999 + 9.749999)
+	if m.Name() != "RAPL (2 packages)" {
+		t.Errorf("name %q", m.Name())
+	}
+}
+
+func TestRAPLErrors(t *testing.T) {
+	if _, err := OpenRAPL(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no package counter") {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if _, err := OpenRAPL(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "no package counter") {
+		t.Errorf("no directory: %v", err)
+	}
+	for _, text := range []string{"", "-1", "x", "1.5", "99999999999999999999999"} {
+		root := twoPackages(t)
+		zone(t, root, "intel-rapl:0", "package-0", text, "9999999")
+		if _, err := OpenRAPL(root); err == nil || !strings.Contains(err.Error(), "not a number of microjoules") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("a counter of %q: %v", text, err)
+		}
+	}
+	root := twoPackages(t)
+	m, err := OpenRAPL(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(root, "intel-rapl:0")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Joules(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a counter that went away: %v", err)
+	}
+	// A counter beyond its own range cannot be a wrap.
+	root = twoPackages(t)
+	zone(t, root, "intel-rapl:0", "package-0", "20000000", "9999999")
+	if m, err = OpenRAPL(root); err != nil {
+		t.Fatal(err)
+	}
+	zone(t, root, "intel-rapl:0", "package-0", "5", "9999999")
+	if _, err := m.Joules(); err == nil || !strings.Contains(err.Error(), "range") {
+		t.Errorf("a fall beyond the range: %v", err)
+	}
+}
+
+// Root may read every file, so that the message is tested on the error itself.
+func TestRAPLPermission(t *testing.T) {
+	err := explain(&fs.PathError{Op: "open", Path: "/x/energy_uj", Err: fs.ErrPermission})
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "/x/energy_uj") || !strings.Contains(err.Error(), "run as root") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,376 @@
+package energy
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+const seconds = time.Second
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
+
+func mustParse(t testing.TB, src string) *platform.Platform {
+	t.Helper()
+	p, err := platform.Parse([]byte(src), "test.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func mustBuild(t testing.TB, tasks ...dag.Task) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder("energy")
+	for _, task := range tasks {
+		b.Task(task)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+const twoDevices = `
+host_power = "35 W"
+[[memory]]
+name = "ram"
+[[memory]]
+name = "hbm"
+[[device]]
+name = "cpu"
+kind = "cpu"
+count = 2
+memory = "ram"
+power = { idle = "2 W", busy = "9 W", source = "datasheet" }
+[[device]]
+name = "gpu"
+kind = "cuda"
+memory = "hbm"
+power = { idle = "20 W", busy = "250 W", source = "measured" }
+[[link]]
+name = "pcie"
+bandwidth = "1 GB/s"
+power = { idle = "1 W", busy = "3 W" }
+[[route]]
+from = "ram"
+to = "hbm"
+links = ["pcie"]
+`
+
+// handExample is a run of 10 s:
+//
+//	cpu.0  A (conv, forward) 0–4 s
+//	pcie   A's result, for B, 4–5 s
+//	gpu    B (dense, forward) 5–8 s
+//	cpu.1  C (conv, update) 3–10 s
+func handExample(t testing.TB) (*schedule.Schedule, *schedule.Problem) {
+	g := mustBuild(t,
+		dag.Task{Name: "A", Op: "conv", Labels: dag.Labels{Layer: "conv", Phase: "forward"}},
+		dag.Task{Name: "B", Op: "dense", Labels: dag.Labels{Layer: "dense", Phase: "forward"}},
+		dag.Task{Name: "C", Op: "sgd", Labels: dag.Labels{Layer: "conv", Phase: "update"}})
+	s := &schedule.Schedule{
+		Spans: []schedule.Span{
+			{Task: 0, Worker: 0, Start: 0, End: 4 * seconds},
+			{Task: 2, Worker: 1, Start: 3 * seconds, End: 10 * seconds},
+			{Task: 1, Worker: 2, Start: 5 * seconds, End: 8 * seconds},
+		},
+		Transfers: []schedule.Transfer{{From: 0, To: 1, For: 1, Bytes: 1e9, Start: 4 * seconds, End: 5 * seconds}},
+		Makespan:  10 * seconds,
+	}
+	return s, &schedule.Problem{Graph: g, Platform: mustParse(t, twoDevices), Steps: 1}
+}
+
+// The joules of handExample:
+//
+//	cpu.0  busy 4 s at 9 W = 36, idle 6 s at 2 W = 12
+//	cpu.1  busy 7 s at 9 W = 63, idle 3 s at 2 W = 6
+//	gpu    busy 3 s at 250 W = 750, idle 7 s at 20 W = 140
+//	pcie   busy 1 s at 3 W = 3, idle 9 s at 1 W = 9
+//	host   10 s at 35 W = 350
+//
+// idle 12+6+140+9 = 167, busy 36+63+750 = 849, transfer 3, host 350: 1369 J.
+func TestHandExample(t *testing.T) {
+	s, prob := handExample(t)
+	r, err := FromSchedule(s, prob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.CountImages(74)
+	want := &Report{
+		TotalJoules: 1369, Basis: Modelled, MakespanSeconds: 10, MeanWatts: 136.9,
+		Causes: Causes{Idle: 167, Busy: 849, Transfer: 3, Host: 350},
+		ByDevice: []Entry{
+			{Name: "cpu", Joules: 117, IdleJoules: 18, BusyJoules: 99, Basis: Modelled},
+			{Name: "gpu", Joules: 890, IdleJoules: 140, BusyJoules: 750, Basis: Modelled}},
+		ByLink: []Entry{{Name: "pcie", Joules: 12, IdleJoules: 9, TransferJoules: 3, Basis: Modelled}},
+		ByPhase: []Entry{
+			{Name: "forward", Joules: 36 + 750 + 3, BusyJoules: 786, TransferJoules: 3, Basis: Modelled},
+			{Name: "update", Joules: 63, BusyJoules: 63, Basis: Modelled}},
+		ByLayer: []Entry{
+			{Name: "conv", Joules: 99, BusyJoules: 99, Basis: Modelled},
+			{Name: "dense", Joules: 753, BusyJoules: 750, TransferJoules: 3, Basis: Modelled}},
+		Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "datasheet"},
+			{Name: "gpu", Source: "measured"}, {Name: "pcie", Source: "guess"}},
+		Missing: []string{}, Readings: []Reading{}, Images: 74, JoulesPerImage: 18.5,
+	}
+	if !reflect.DeepEqual(r, want) {
+		t.Errorf("got  %+v\nwant %+v", r, want)
+	}
+}
+
+// The same run in steps: 35 W of the host, 2 or 9 W for each core, 20 or 250 W of
+// the GPU, 1 or 3 W of the link. 3·67 + 74 + 69 + 3·297 + 2·67 = 1369 J.
+func TestPowerOfHandExample(t *testing.T) {
+	s, prob := handExample(t)
+	want := []PowerSample{
+		{0, 35 + 9 + 2 + 20 + 1}, {3 * seconds, 35 + 9 + 9 + 20 + 1}, {4 * seconds, 35 + 2 + 9 + 20 + 3},
+		{5 * seconds, 35 + 2 + 9 + 250 + 1}, {8 * seconds, 35 + 2 + 9 + 20 + 1}}
+	if got := Power(s, prob); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	traces, err := Traces(s, prob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTraces := []PowerTrace{
+		{"host", []PowerSample{{0, 35}}},
+		{"cpu", []PowerSample{{0, 11}, {3 * seconds, 18}, {4 * seconds, 11}}},
+		{"gpu", []PowerSample{{0, 20}, {5 * seconds, 250}, {8 * seconds, 20}}},
+		{"pcie", []PowerSample{{0, 1}, {4 * seconds, 3}, {5 * seconds, 1}}},
+	}
+	if !reflect.DeepEqual(traces, wantTraces) {
+		t.Errorf("got %v, want %v", traces, wantTraces)
+	}
+}
+
+// With 21 J given for C's call of 7 s, its core draws 2 W + 3 W instead of 9 W: 35 J
+// instead of 63, and 28 J less in all.
+func TestCallJoules(t *testing.T) {
+	s, prob := handExample(t)
+	cpuOnly := func(joules float64) []schedule.Cost {
+		return []schedule.Cost{{Duration: 7 * seconds, Joules: joules, Source: schedule.FromMeasured}, {Duration: 3 * seconds}}
+	}
+	prob.Costs = &schedule.Costs{Class: []int32{0, 0, 1}, ByClass: [][]schedule.Cost{cpuOnly(0), cpuOnly(21)}}
+	r, err := FromSchedule(s, prob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !near(r.TotalJoules, 1341) || !near(r.ByPhase[1].Joules, 35) || !near(r.ByDevice[0].Joules, 89) || !near(r.Causes.Idle, 167) {
+		t.Errorf("got %+v", r)
+	}
+	if got := r.Sources[len(r.Sources)-1]; got != (PowerSource{Name: "cpu", Calls: true, Source: "measured"}) {
+		t.Errorf("the source of the call's joules is %+v", got)
+	}
+	s.Spans[1].End = s.Spans[1].Start
+	if _, err := FromSchedule(s, prob); err == nil || !strings.Contains(err.Error(), `task "C" takes 21 J in no time`) {
+		t.Errorf("joules without a duration: %v", err)
+	}
+}
+
+// SimGrid's s4u-energy-exec (its numbers are from SimGrid's documentation): three
+// hosts of four cores, powers idle : just above idle : all busy of 100 : 93.33 :
+// 200 W at 100 Mflop/s per core, 93 : 90 : 170 W at 50, 90 : 90 : 150 W at 20. (The
+// 93.33 stands for 280/3, which makes one busy core draw the 120 W of the example.)
+// Its power is linear in busy cores between the last two, so that one busy core
+// draws low + (all − low)/4, which is what our form takes:
+//
+//	280/3 + (200 − 280/3)/4 = 120;  90 + 80/4 = 110;  90 + 60/4 = 105
+//
+// "off" is a host switched off, 10 W. A schedule has one clock per device, so the run
+// is cut where a setting changes.
+const simgrid = `
+[[memory]]
+name = "ram"
+[[device]]
+name = "host1"
+kind = "emulated"
+count = 4
+memory = "ram"
+speed = { float64 = "100 MF/s" }
+power = { idle = "25 W", busy = ["120 W", "200 W"] }
+clock_name = "p0"
+[[device.clock]]
+name = "p1"
+scale = 0.5
+power = { idle = "23.25 W", busy = ["110 W", "170 W"] }
+[[device.clock]]
+name = "p2"
+scale = 0.2
+power = { idle = "22.5 W", busy = ["105 W", "150 W"] }
+[[device]]
+name = "host2"
+kind = "emulated"
+count = 4
+memory = "ram"
+power = { idle = "25 W", busy = ["120 W", "200 W"] }
+[[device.clock]]
+name = "off"
+scale = 1e-9
+power = { idle = "2.5 W", busy = "2.5 W" }
+[[device]]
+name = "host3"
+kind = "emulated"
+count = 4
+memory = "ram"
+power = { idle = "25 W", busy = ["120 W", "200 W"] }
+`
+
+func TestSimGridHostEnergy(t *testing.T) {
+	base := mustParse(t, simgrid)
+	g := mustBuild(t, dag.Task{Name: "exec", Op: "exec", Type: dag.Float64, Flops: 1e8})
+	joules := make([]float64, 3)
+	// piece runs 1e8 flop on host 1 after a pause, if at all, and adds up.
+	piece := func(host1, host2 string, pause time.Duration, exec bool, after time.Duration) {
+		t.Helper()
+		p, err := base.WithClock("host1", host1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err = p.WithClock("host2", host2); err != nil {
+			t.Fatal(err)
+		}
+		s := &schedule.Schedule{Makespan: pause + after}
+		if exec {
+			e, ok := p.Estimate(platform.Query{Op: "exec", Type: "float64", Flops: 1e8})
+			if !ok {
+				t.Fatal("no speed")
+			}
+			s.Spans = []schedule.Span{{Start: pause, End: pause + e.Duration}}
+			s.Makespan += e.Duration
+		}
+		r, err := FromSchedule(s, &schedule.Problem{Graph: g, Platform: p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d := range joules {
+			joules[d] += r.ByDevice[d].Joules
+		}
+	}
+	want := func(when string, host1 float64) {
+		t.Helper()
+		if !near(joules[0], host1) {
+			t.Errorf("host 1 after %s: %.6f J, want %g", when, joules[0], host1)
+		}
+	}
+	piece("p0", "nominal", 10*seconds, false, 0)
+	want("sleeping 10 s", 1000)
+	piece("p0", "nominal", 0, true, 0) // 1e8/100e6 = 1 s
+	want("computing at clock 0", 1120)
+	piece("p2", "nominal", 0, true, 0) // 1e8/20e6 = 5 s
+	want("computing at clock 2", 1645)
+	piece("p2", "nominal", 4*seconds, false, 0)
+	want("sleeping 4 s", 2005)
+	piece("p2", "off", 10*seconds, false, 0)
+	want("sleeping 10 s more", 2905)
+	if !near(joules[1], 2100) || !near(joules[2], 3000) || !near(joules[0]+joules[1]+joules[2], 8005) {
+		t.Errorf("hosts take %v J, want 2905, 2100, 3000, together 8005", joules)
+	}
+}
+
+// A power that nobody gave is no power of zero.
+func TestMissingPowersAreUnavailable(t *testing.T) {
+	s, prob := handExample(t)
+	src := strings.Replace(twoDevices, `power = { idle = "20 W", busy = "250 W", source = "measured" }`, "", 1)
+	src = strings.Replace(src, `host_power = "35 W"`, "", 1)
+	prob.Platform = mustParse(t, src)
+	r, err := FromSchedule(s, prob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Basis != Unavailable || !reflect.DeepEqual(r.Missing, []string{"host", "gpu"}) {
+		t.Errorf("the total is %s, missing %v", r.Basis, r.Missing)
+	}
+	bases := []Basis{r.ByDevice[0].Basis, r.ByDevice[1].Basis, r.ByPhase[0].Basis, r.ByPhase[1].Basis, r.ByLayer[0].Basis, r.ByLayer[1].Basis}
+	if want := []Basis{Modelled, Unavailable, Unavailable, Modelled, Modelled, Unavailable}; !reflect.DeepEqual(bases, want) {
+		t.Errorf("cpu, gpu, forward, update, conv, dense: %v, want %v", bases, want)
+	}
+	if r.CountImages(10); r.JoulesPerImage != 0 {
+		t.Errorf("%g J per image of a total that is not known", r.JoulesPerImage)
+	}
+}
+
+func TestReadingsAreShownAsMeasured(t *testing.T) {
+	s, prob := handExample(t)
+	r, err := FromSchedule(s, prob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if joules, basis := r.Best(); joules != r.TotalJoules || basis != Modelled {
+		t.Errorf("without a meter: %g J %s", joules, basis)
+	}
+	r.AddReading("RAPL", 100, 10*seconds)
+	r.AddReading("NVML", 50, 10*seconds)
+	r.CountImages(10)
+	if joules, basis := r.Best(); joules != 150 || basis != Measured || r.JoulesPerImage != 15 || r.TotalJoules != 1369 {
+		t.Errorf("with two meters: %g J %s, %g per image", joules, basis, r.JoulesPerImage)
+	}
+}
+
+func TestReportJSON(t *testing.T) {
+	s, prob := handExample(t)
+	r, err := FromSchedule(s, prob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(&back, r) {
+		t.Errorf("read back: %+v, %v", back, err)
+	}
+	for _, key := range []string{`"total_joules":1369`, `"basis":"modelled"`, `"by_device":[{"name":"cpu"`, `"transfer_joules":3`, `"missing":[]`} {
+		if !strings.Contains(string(text), key) {
+			t.Errorf("%s lacks %s", text, key)
+		}
+	}
+}
+
+func TestSchedulesThatDoNotFit(t *testing.T) {
+	for name, change := range map[string]func(s *schedule.Schedule, p *schedule.Problem){
+		"worker":        func(s *schedule.Schedule, p *schedule.Problem) { s.Spans[0].Worker = 3 },
+		"negative":      func(s *schedule.Schedule, p *schedule.Problem) { s.Spans[0].Worker = -1 },
+		"task":          func(s *schedule.Schedule, p *schedule.Problem) { s.Spans[0].Task = 3 },
+		"late":          func(s *schedule.Schedule, p *schedule.Problem) { s.Spans[0].End = 11 * seconds },
+		"backwards":     func(s *schedule.Schedule, p *schedule.Problem) { s.Spans[0].End = -1 },
+		"memory":        func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].To = 2 },
+		"transfer late": func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].End = 11 * seconds },
+		"transfer for":  func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].For = -1 },
+		"no route": func(s *schedule.Schedule, p *schedule.Problem) {
+			p.Platform.Routes = nil
+			if err := p.Platform.Complete(); err != nil {
+				panic(err)
+			}
+		},
+	} {
+		s, prob := handExample(t)
+		change(s, prob)
+		if r, err := FromSchedule(s, prob); err == nil {
+			t.Errorf("%s: accepted, %g J", name, r.TotalJoules)
+		}
+		if got := Power(s, prob); got != nil {
+			t.Errorf("%s: power %v", name, got)
+		}
+	}
+}
+
+func TestEmptySchedule(t *testing.T) {
+	_, prob := handExample(t)
+	r, err := FromSchedule(&schedule.Schedule{}, prob)
+	if err != nil || r.TotalJoules != 0 || r.MeanWatts != 0 {
+		t.Errorf("%+v, %v; want 0 J in no time", r, err)
+	}
+	if got := Power(&schedule.Schedule{}, prob); len(got) != 0 {
+		t.Errorf("power in no time: %v", got)
+	}
+}
