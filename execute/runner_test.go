@@ -1,0 +1,421 @@
+package execute
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/schedule"
+)
+
+// weights is a digest of all parameters.
+func weights(r *Runner) string {
+	h := sha256.New()
+	for _, p := range []string{"w1", "b1", "w2", "b2", "v.w1"} {
+		h.Write(r.Bytes(p))
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// TestBitsAreEqual trains with every worker count and every way to schedule. The
+// truth is one worker in program order.
+func TestBitsAreEqual(t *testing.T) {
+	const steps = 20
+	prog := testProgram(t)
+	train := func(opt Options) (string, []float32) {
+		var losses []float32
+		opt.Hooks, opt.Verify = testHooks(&losses), true
+		r := newRunner(t, prog, opt)
+		s, err := r.Run(context.Background(), 0, steps, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSpans(t, s, prog.Graphs[0])
+		for w := range r.workers {
+			if plan := r.Plan(0); plan != nil && w < len(plan.Order) {
+				checkOrder(t, s, plan, w)
+			}
+		}
+		digest := weights(r)
+		if _, err := r.Run(context.Background(), 1, 2, false); err != nil {
+			t.Fatal(err)
+		}
+		if weights(r) != digest {
+			t.Error("evaluation changed the weights")
+		}
+		return digest, losses
+	}
+	var inOrder schedule.Plan
+	for _, g := range prog.Graphs[:1] {
+		inOrder.Order = [][]dag.TaskID{nil}
+		for i := range g.Tasks {
+			inOrder.Order[0] = append(inOrder.Order[0], dag.TaskID(i))
+		}
+	}
+	want, losses := train(Options{Platform: machine(t, 1), Plans: []*schedule.Plan{&inOrder}})
+	if len(losses) != steps+2 || !finite(losses[steps-1]) || losses[steps-1] >= losses[0] {
+		t.Fatalf("losses %v: want %d falling ones", losses, steps)
+	}
+	for workers := 1; workers <= 3; workers++ {
+		for seed := range uint64(4) {
+			opt := Options{Platform: machine(t, workers), Plans: randomPlans(prog, workers, seed)}
+			if got, other := train(opt); got != want || !slices.Equal(other, losses) {
+				t.Errorf("random plan %d on %d workers: other bits", seed, workers)
+			}
+		}
+		for _, info := range schedule.Policies() {
+			if info.Static == nil && info.Dynamic == nil {
+				continue
+			}
+			if got, other := train(Options{Platform: machine(t, workers), Policy: info.Name}); got != want || !slices.Equal(other, losses) {
+				t.Errorf("%s on %d workers: other bits", info.Name, workers)
+			}
+		}
+	}
+}
+
+// checkOrder compares what a worker ran with its list, repeated every step.
+func checkOrder(t *testing.T, s *schedule.Schedule, plan *schedule.Plan, w int) {
+	t.Helper()
+	n := 0
+	for _, sp := range s.Spans {
+		if int(sp.Worker) != w {
+			continue
+		}
+		list := plan.Order[w]
+		if want := list[n%len(list)]; sp.Task != want || int(sp.Step) != n/len(list) {
+			t.Fatalf("worker %d ran task %d of step %d as number %d, the plan says task %d", w, sp.Task, sp.Step, n, want)
+		}
+		n++
+	}
+	if n != len(plan.Order[w])*s.Steps {
+		t.Errorf("worker %d ran %d tasks, the plan has %d", w, n, len(plan.Order[w])*s.Steps)
+	}
+}
+
+// TestSteadyStepsAllocateNothing counts allocations of the whole process between
+// two steps of one run, from inside the run.
+func TestSteadyStepsAllocateNothing(t *testing.T) {
+	const first, last = 50, 1050
+	prog := testProgram(t)
+	for _, c := range []struct {
+		name string
+		opt  Options
+	}{
+		{"static", Options{Platform: machine(t, 2), Plans: randomPlans(prog, 2, 1)}},
+		{"eager", Options{Platform: machine(t, 2), Policy: "eager"}},
+		{"dmda", Options{Platform: machine(t, 2), Policy: "dmda"}},
+	} {
+		var before, after runtime.MemStats
+		c.opt.Hooks = testHooks(nil)
+		feed := c.opt.Hooks["feed"]
+		c.opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+			switch step {
+			case first:
+				runtime.ReadMemStats(&before)
+			case last:
+				runtime.ReadMemStats(&after)
+			}
+			return feed(step, args)
+		}
+		r := newRunner(t, prog, c.opt)
+		least := uint64(1 << 60)
+		for try := 0; try < 5 && least > 0; try++ {
+			if _, err := r.Run(context.Background(), 0, last+1, true); err != nil {
+				t.Fatal(err)
+			}
+			least = min(least, after.Mallocs-before.Mallocs)
+		}
+		if least != 0 {
+			t.Errorf("%s: %d allocations in %d steps, want none", c.name, least, last-first)
+		}
+	}
+}
+
+func TestCancelStopsBetweenTasks(t *testing.T) {
+	prog := testProgram(t)
+	before := runtime.NumGoroutine()
+	for _, opt := range []Options{
+		{Platform: machine(t, 3), Plans: randomPlans(prog, 3, 2)},
+		{Platform: machine(t, 3), Policy: "eager"},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		opt.Hooks = testHooks(nil)
+		feed := opt.Hooks["feed"]
+		opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+			if step == 5 {
+				cancel()
+			}
+			return feed(step, args)
+		}
+		r, err := New(prog, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		initialise(r)
+		const steps = 20000
+		s, err := r.Run(ctx, 0, steps, true)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that the context was cancelled", err)
+		}
+		// Step 5 had begun, so steps 0 to 3 had ended: at most two steps overlap
+		// here, since feed waits for every reader of the last index.
+		n := len(prog.Graphs[0].Tasks)
+		if len(s.Spans) < 4*n || len(s.Spans) == steps*n || s.Steps < 6 {
+			t.Errorf("%d spans of %d steps after a cancel in step 5 of %d", len(s.Spans), s.Steps, steps)
+		}
+		// The runner still works, and a context that has ended stops it at once.
+		if s, err = r.Run(ctx, 0, 3, true); !errors.Is(err, context.Canceled) || s == nil {
+			t.Errorf("run with an ended context: %v, %v", s, err)
+		}
+		if _, err = r.Run(context.Background(), 0, 3, true); err != nil {
+			t.Errorf("run after a cancelled one: %v", err)
+		}
+		r.Close()
+		r.Close() // closing twice does nothing
+		if _, err = r.Run(context.Background(), 0, 3, true); err == nil {
+			t.Error("a closed runner ran")
+		}
+	}
+	for wait := 0; runtime.NumGoroutine() > before; wait++ {
+		if wait == 200 {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestFailureNamesTheTask(t *testing.T) {
+	prog := testProgram(t)
+	cause := errors.New("no more data")
+	for _, c := range []struct {
+		name   string
+		change func(step int, args []kernels.Arg) error
+		task   string
+		is     error
+		parts  []string
+	}{
+		{"hook fails", func(int, []kernels.Arg) error { return cause }, "feed", cause, []string{"step 4", `"feed"`, "index write [7]", "no more data"}},
+		{"hook panics", func(int, []kernels.Arg) error { panic("boom") }, "feed", nil, []string{`"feed"`, "panic: boom"}},
+		{"hook leaves", func(int, []kernels.Arg) error { runtime.Goexit(); return nil }, "feed", errGoexit, []string{`"feed"`}},
+		// An index beyond the data set makes the kernel of some tile panic.
+		{"kernel panics", func(_ int, args []kernels.Arg) error {
+			for i := range kernels.Data[int32](&args[0]) {
+				kernels.Data[int32](&args[0])[i] = 1 << 20
+			}
+			return nil
+		}, "l", nil, []string{"load", "images read [13 11]", "panic: "}},
+	} {
+		for _, opt := range []Options{
+			{Platform: machine(t, 3), Plans: randomPlans(prog, 3, 4)},
+			{Platform: machine(t, 3), Policy: "eager"},
+		} {
+			opt.Hooks = testHooks(nil)
+			feed := opt.Hooks["feed"]
+			opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
+				if step == 4 {
+					return c.change(step, args)
+				}
+				return feed(step, args)
+			}
+			r := newRunner(t, prog, opt)
+			s, err := r.Run(context.Background(), 0, 9, true)
+			var failed *TaskError
+			if !errors.As(err, &failed) {
+				t.Fatalf("%s: error %v, want a TaskError", c.name, err)
+			}
+			if failed.Step != 4 || !strings.HasPrefix(failed.Task, c.task) || s == nil || c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("%s: %+v", c.name, failed)
+			}
+			for _, part := range c.parts {
+				if part == "load" || part == "images read [13 11]" {
+					if strings.HasPrefix(failed.Task, "labels") {
+						continue // the labels' kernel may panic first
+					}
+				}
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%s: %q does not say %q", c.name, err, part)
+				}
+			}
+		}
+	}
+}
+
+func TestVerifySeesWritesToReadOperands(t *testing.T) {
+	prog := testProgram(t)
+	hooks := testHooks(nil)
+	hooks["fetch"] = func(step int, args []kernels.Arg) error {
+		if step == 2 {
+			kernels.Data[float32](&args[0])[0]++ // loss is only read
+		}
+		return nil
+	}
+	r := newRunner(t, prog, Options{Platform: machine(t, 2), Hooks: hooks, Verify: true})
+	_, err := r.Run(context.Background(), 0, 5, false)
+	var failed *TaskError
+	if !errors.As(err, &failed) || failed.Task != "fetch" || failed.Step != 2 || !errors.Is(err, errReadChanged) {
+		t.Errorf("error %v, want that fetch of step 2 changed what it reads", err)
+	}
+}
+
+// TestHighWater: every byte of every storage is written by the tasks or by
+// initialise, so the highest touched byte is the end of the last storage.
+func TestHighWater(t *testing.T) {
+	prog := testProgram(t)
+	for _, opt := range []Options{
+		{Platform: machine(t, 2), Plans: randomPlans(prog, 2, 6)},
+		{Platform: machine(t, 2), Policy: "eager"},
+	} {
+		var losses []float32
+		opt.Poison, opt.Hooks = true, testHooks(&losses)
+		r := newRunner(t, prog, opt)
+		for graph := range prog.Graphs {
+			if _, err := r.Run(context.Background(), graph, 3, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		high, planned := r.HighWater(), r.PlannedHighWater()
+		for a := schedule.NetworkArena; a < schedule.ScratchArena; a++ {
+			if high[a] != planned[a] {
+				t.Errorf("arena %d: highest byte %d, planned %d", a, high[a], planned[a])
+			}
+			if size := r.Layout(0).ArenaBytes[a]; a != schedule.StepArena && size-planned[a] >= alignBytes {
+				t.Errorf("arena %d: %d bytes, of which %d are used", a, size, planned[a])
+			}
+		}
+		if high[schedule.ScratchArena] > planned[schedule.ScratchArena] {
+			t.Errorf("scratch: highest byte %d of %d", high[schedule.ScratchArena], planned[schedule.ScratchArena])
+		}
+		// Poison reads as NaN: had a task read before the write, the loss would be.
+		for _, l := range losses {
+			if !finite(l) {
+				t.Fatalf("losses %v", losses)
+			}
+		}
+	}
+}
+
+// TestHighWaterSeesOverruns writes one byte into the guard.
+func TestHighWaterSeesOverruns(t *testing.T) {
+	a := newArenas([]*schedule.Layout{{ArenaBytes: [schedule.NumArenas]int64{0, 64, 128, 0}}})
+	a.poison()
+	if got, want := a.highWater(), ([schedule.NumArenas]int64{}); got != want {
+		t.Errorf("untouched: %v", got)
+	}
+	a[1][7] = 1
+	step := a[2][:129]
+	step[128] = 0
+	if got, want := a.highWater(), ([schedule.NumArenas]int64{0, 8, 129, 0}); got != want {
+		t.Errorf("high water %v, want %v", got, want)
+	}
+}
+
+func TestLiveBytesNeverExceedTheLayout(t *testing.T) {
+	prog := testProgram(t)
+	for seed := range uint64(5) {
+		r := newRunner(t, prog, Options{Platform: machine(t, 2), Plans: randomPlans(prog, 2, seed), Hooks: testHooks(nil)})
+		s, err := r.Run(context.Background(), 0, 10, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := int64(0)
+		for _, b := range r.Layout(0).ArenaBytes[:schedule.ScratchArena] {
+			total += b
+		}
+		if s.PeakBytes[0] <= 0 || s.PeakBytes[0] > total {
+			t.Errorf("seed %d: %d bytes live, the layout has %d", seed, s.PeakBytes[0], total)
+		}
+		if s.World != schedule.Measured || s.Steps != 10 || s.FirstStep <= 0 || s.Period <= 0 || s.Makespan < s.FirstStep {
+			t.Errorf("world %s, %d steps, first %v, period %v, makespan %v", s.World, s.Steps, s.FirstStep, s.Period, s.Makespan)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	prog := testProgram(t)
+	cuda := machine(t, 2)
+	cuda.Devices[0].Kind = "cuda"
+	badVariant := func() []*schedule.Costs {
+		c, err := schedule.NewCosts(prog.Graphs[0], machine(t, 2), schedule.CostOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range c.ByClass {
+			c.ByClass[i][0].Variant = "abacus"
+		}
+		return []*schedule.Costs{c}
+	}
+	other := randomPlan(prog.Graphs[0], 2, 0)
+	other.GraphHash = strings.Repeat("0", 64)
+	for _, c := range []struct {
+		want   string
+		change func(*Options)
+	}{
+		{"no hook", func(o *Options) { o.Hooks = nil }},
+		{`kind "cuda"`, func(o *Options) { o.Platform = cuda }},
+		{`policy "chance"`, func(o *Options) { o.Policy = "chance" }},
+		{"needs a plan", func(o *Options) { o.Policy = "replay" }},
+		{`no variant "abacus"`, func(o *Options) { o.Costs = badVariant() }},
+		{"000000000000…", func(o *Options) { o.Plans = []*schedule.Plan{other} }},
+		{"3 workers", func(o *Options) { o.Plans = []*schedule.Plan{randomPlan(prog.Graphs[0], 3, 0)} }},
+		{"places 0 buffers", func(o *Options) { o.Layouts = []*schedule.Layout{{}, {}} }},
+	} {
+		opt := Options{Platform: machine(t, 2), Hooks: testHooks(nil)}
+		c.change(&opt)
+		r, err := New(prog, opt)
+		if err == nil {
+			r.Close()
+			t.Errorf("no error, want one about %q", c.want)
+		} else if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %q, want one about %q", err, c.want)
+		}
+	}
+	r := newRunner(t, prog, Options{Platform: machine(t, 2), Hooks: testHooks(nil)})
+	for _, c := range [][2]int{{-1, 1}, {2, 1}, {0, 0}} {
+		if _, err := r.Run(context.Background(), c[0], c[1], false); err == nil {
+			t.Errorf("%d steps of graph %d ran", c[1], c[0])
+		}
+	}
+}
+
+func TestWarnsOfWorkersBeyondCores(t *testing.T) {
+	many := len(allowedCPUs()) + 1
+	prog := testProgram(t)
+	r := newRunner(t, prog, Options{Platform: machine(t, many), Hooks: testHooks(nil)})
+	if w := r.Warnings(); len(w) == 0 || !strings.Contains(w[0], fmt.Sprint(many, " workers")) {
+		t.Errorf("warnings %q with %d workers", w, many)
+	}
+}
+
+// TestTheRestKeepsRunning: with a worker on every core and hooks that wait for
+// the caller, the caller must still get its turn.
+func TestTheRestKeepsRunning(t *testing.T) {
+	prog := testProgram(t)
+	cores := len(allowedCPUs())
+	asked, answered := make(chan int), make(chan int)
+	hooks := testHooks(nil)
+	fetch := hooks["fetch"]
+	hooks["fetch"] = func(step int, args []kernels.Arg) error {
+		asked <- step
+		<-answered
+		return fetch(step, args)
+	}
+	r := newRunner(t, prog, Options{Platform: machine(t, cores), Plans: randomPlans(prog, cores, 8), Hooks: hooks})
+	go func() {
+		for step := range asked {
+			answered <- step
+		}
+	}()
+	if _, err := r.Run(context.Background(), 0, 50, false); err != nil {
+		t.Fatal(err)
+	}
+	close(asked)
+}
