@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"dahl/dag"
@@ -22,27 +23,59 @@ import (
 // which the compiler may use in one and not in the other: the update of sgd is four
 // products and four additions deep, so N is 8.
 func TestVariantsAgainstReference(t *testing.T) {
-	eachCall(t, 120, func(t *testing.T, s *sample) {
-		k := s.kernel
-		want := s.clone()
-		runVariant(want, &k.Variants[0])
-		terms := summands(s)
-		var scale *sample
-		if terms > 0 {
-			scale = s.magnitudes()
-			runVariant(scale, &k.Variants[0])
+	eachCall(t, 120, compareVariants)
+}
+
+func compareVariants(t *testing.T, s *sample) {
+	t.Helper()
+	k := s.kernel
+	want := s.clone()
+	runVariant(want, &k.Variants[0])
+	terms := summands(s)
+	var scale *sample
+	if terms > 0 {
+		scale = s.magnitudes()
+		runVariant(scale, &k.Variants[0])
+	}
+	for v := 1; v < len(k.Variants); v++ {
+		got := s.clone()
+		runVariant(got, &k.Variants[v])
+		for i := range s.buffers {
+			compare(t, s, got, want, scale, i, terms, k.Variants[v].Name)
 		}
-		for v := 1; v < len(k.Variants); v++ {
-			got := s.clone()
-			runVariant(got, &k.Variants[v])
-			for i := range s.buffers {
-				compare(t, s, got, want, scale, i, terms, k.Variants[v].Name)
-			}
-			if t.Failed() {
-				t.FailNow()
-			}
+		if t.Failed() {
+			t.FailNow()
 		}
-	})
+	}
+}
+
+// TestBlocks does the same at extents beyond the blocks of the fast variants, none a
+// multiple of them: more than denseDepth inputs, blockColumns columns and blockRows
+// rows of a product, panelPixels pixels, and rows longer than a panel.
+func TestBlocks(t *testing.T) {
+	for _, c := range []struct {
+		op     string
+		shapes [][]int
+		params dag.Params
+	}{
+		{"dense", [][]int{{3, 5}, {3, 2*denseDepth + 7}, {5, 2*denseDepth + 7}, {5}}, nil},
+		{"dense.dx", [][]int{{3, 2*blockColumns + 7}, {3, 2*blockRows + 5}, {2*blockRows + 5, 2*blockColumns + 7}}, nil},
+		{"dense.dw", [][]int{{5, 2*blockColumns + 7}, {2*blockRows + 3, 5}, {2*blockRows + 3, 2*blockColumns + 7}, {5}}, nil},
+		{"conv2d", [][]int{{2, 3, 29, 41}, {2, 5, 29, 41}, {3, 5, 3, 3}, {3}}, convParams(1, 1)},
+		{"conv2d.dx", [][]int{{2, 5, 53, 67}, {2, 3, 27, 34}, {3, 5, 3, 3}}, convParams(1, 2)},
+		{"conv2d.dw", [][]int{{3, 5, 3, 3}, {2, 3, 29, 41}, {2, 5, 29, 41}, {3}}, convParams(1, 1)},
+		{"conv2d", [][]int{{1, 2, 2, panelPixels + 9}, {1, 7, 2, panelPixels + 9}, {2, 7, 3, 3}}, convParams(1, 1)},
+	} {
+		k, _ := Lookup(c.op)
+		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+			s := newSample(k, real, c.shapes, firstModes(k)[:len(c.shapes)], c.params, 0)
+			if err := Validate(&s.spec); err != nil {
+				t.Fatal(err)
+			}
+			s.fill(rand.New(rand.NewPCG(19, 23)))
+			compareVariants(t, s)
+		}
+	}
 }
 
 func runVariant(s *sample, v *Variant) { v.Run(s.spec.Type)(s.call(v)) }
