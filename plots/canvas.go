@@ -3,9 +3,11 @@ package plots
 import (
 	"bytes"
 	"fmt"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -53,16 +55,39 @@ var pdfDates = regexp.MustCompile(`/(CreationDate|ModDate) \(D:\d{14}\)`)
 
 // finish removes what would differ from run to run or from viewer to viewer:
 // PDF dates become one fixed date of the same length, so that offsets stay
-// right, and SVG text falls back to fonts with the metrics of Liberation Sans.
+// right; SVG text falls back to fonts with the metrics of Liberation Sans, and is
+// given the length it was laid out with, whatever font the viewer has.
 func finish(format string, file []byte) []byte {
 	switch format {
 	case "pdf":
 		return pdfDates.ReplaceAll(file, []byte("/$1 (D:20000101000000)"))
 	case "svg":
+		face := newTypeface()
+		file = bytes.Map(xmlRune, file)
+		file = svgText.ReplaceAllFunc(file, func(element []byte) []byte {
+			m := svgText.FindSubmatch(element)
+			size, err := strconv.ParseFloat(string(m[2]), 64)
+			width := face.style(size, ink, 0, 0).Width(html.UnescapeString(string(m[3])))
+			if err != nil || width <= 0 {
+				return element
+			}
+			return fmt.Appendf([]byte("<text"), ` textLength="%.5g" lengthAdjust="spacingAndGlyphs"%s`, width.Points(), m[1])
+		})
 		return bytes.ReplaceAll(file, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 	}
 	return file
 }
+
+// xmlRune replaces what a name may hold but an XML document may not.
+func xmlRune(r rune) rune {
+	if r < ' ' && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff {
+		return ' '
+	}
+	return r
+}
+
+// svgText matches a text element: what follows its name, its font size, its text.
+var svgText = regexp.MustCompile(`<text( [^>]*font-size:([0-9.]+)px[^>]*>([^<]*)</text>)`)
 
 // writeFile writes under a temporary name beside path and renames it.
 func writeFile(path string, content []byte) error {

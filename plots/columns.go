@@ -39,6 +39,9 @@ func diffuse(lanes [][]piece, end time.Duration, columns, categories int) []run 
 	var runs []run
 	for k := range columns {
 		lo, hi := columnEdge(end, k, columns), columnEdge(end, k+1, columns)
+		if lo == hi { // the picture has more columns than the run nanoseconds
+			continue
+		}
 		capacity := int64(hi-lo) * int64(len(lanes))
 		clear(covered)
 		covered[nothing] = capacity
@@ -71,7 +74,7 @@ func diffuse(lanes [][]piece, end time.Duration, columns, categories int) []run 
 func claim(claims, covered []int64, capacity int64) int {
 	winner := 0
 	for c := range claims {
-		if covered[c] == capacity && capacity > 0 {
+		if covered[c] == capacity {
 			clear(claims)
 			return c
 		}

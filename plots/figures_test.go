@@ -2,6 +2,7 @@ package plots
 
 import (
 	"bytes"
+	"encoding/xml"
 	"errors"
 	"flag"
 	"image"
@@ -117,6 +118,20 @@ func TestEqualInputGivesEqualBytes(t *testing.T) {
 					t.Errorf("%s.%s: two drawings differ", f.Name, format)
 				}
 			}
+		}
+	}
+}
+
+// Every text carries its length, so that a viewer without the font keeps the layout.
+func TestSVGTextKeepsItsLength(t *testing.T) {
+	for _, f := range Figures() {
+		svg := drawFile(t, f, "svg", tinyInput(t))
+		texts, fixed := bytes.Count(svg, []byte("<text")), bytes.Count(svg, []byte("<text textLength="))
+		if texts == 0 || texts != fixed {
+			t.Errorf("%s: %d of %d texts have a length", f.Name, fixed, texts)
+		}
+		if err := xml.Unmarshal(svg, new(struct{})); err != nil {
+			t.Errorf("%s: %v", f.Name, err)
 		}
 	}
 }
@@ -237,6 +252,45 @@ func TestPowerThatIsNoStepFunctionIsRefused(t *testing.T) {
 		if err := Power(filepath.Join(t.TempDir(), "x.svg"), r); err == nil || errors.Is(err, ErrNoData) {
 			t.Errorf("%v: error %v", samples, err)
 		}
+	}
+}
+
+// Runs at the ends of what a clock can hold are drawn without a panic: no time at
+// all, one nanosecond, and 292 years.
+func TestExtremeTimesAreDrawn(t *testing.T) {
+	for _, makespan := range []time.Duration{0, 1, 1<<63 - 1} {
+		in := tinyInput(t)
+		for _, r := range []*Run{in.Run, in.Predicted} {
+			s := r.Schedule
+			for i := range s.Spans {
+				s.Spans[i].Start, s.Spans[i].End = 0, makespan/time.Duration(1+i%3)
+			}
+			for i := range s.Transfers {
+				s.Transfers[i].Start, s.Transfers[i].End = 0, makespan
+			}
+			for i := range s.Memory {
+				s.Memory[i].At = 0
+			}
+			s.Makespan, r.Power = makespan, []energy.PowerTrace{{Name: "cpu", Samples: []energy.PowerSample{{At: 0, Watts: 5}}}}
+		}
+		for _, f := range Figures() {
+			path := filepath.Join(t.TempDir(), "x.svg")
+			if err := f.Draw(path, in); err != nil && !errors.Is(err, ErrNoData) {
+				t.Errorf("makespan %v: %v", makespan, err)
+			} else if svg, err := os.ReadFile(path); err == nil && (bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf"))) {
+				t.Errorf("makespan %v: %s has coordinates that are no numbers", makespan, f.Name)
+			}
+		}
+	}
+}
+
+// Names come from files of users; the SVG must stay readable whatever they hold.
+func TestSVGSurvivesOddNames(t *testing.T) {
+	r := tinyRun(t, schedule.Measured, 1)
+	r.Title = "a <b> & \x01\x02 \xff \"c\""
+	svg := drawFile(t, Figures()[0], "svg", Input{Run: r})
+	if err := xml.Unmarshal(svg, new(struct{})); err != nil {
+		t.Error(err)
 	}
 }
 

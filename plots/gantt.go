@@ -61,7 +61,7 @@ func (c *chart) labelWidth(face typeface) vg.Length {
 	for i := range c.rows {
 		widest = max(widest, style.Width(clip(style, c.rows[i].label, 140)))
 	}
-	return widest + 8
+	return widest*1.05 + 8 // SVG viewers without the font draw wider ones
 }
 
 // frame places the time axis between the row labels and the right margin.
