@@ -46,9 +46,12 @@ type Engine struct {
 type instance struct {
 	readyAt time.Duration
 	worker  platform.WorkerID // Undecided until it has one
+	memory  platform.MemoryID // to which its operands move; noMemory before
 	waits   int32             // copies that have to arrive
 	phase   phase
 }
+
+const noMemory platform.MemoryID = -1
 
 type phase uint8
 
@@ -132,6 +135,9 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	return e, nil
 }
 
+// LongestRun bounds the sum of all durations of a run, so that no time overflows.
+const LongestRun = time.Duration(1 << 61)
+
 // check refuses what no engine can run.
 func (p *Problem) check() error {
 	switch {
@@ -146,12 +152,19 @@ func (p *Problem) check() error {
 	case len(p.Costs.Class) != len(p.Graph.Tasks):
 		return fmt.Errorf("graph %q has %d tasks, its costs are for %d", p.Graph.Name, len(p.Graph.Tasks), len(p.Costs.Class))
 	}
+	serial := 0.0
 	for t := range p.Graph.Tasks {
+		for _, c := range p.Costs.ByClass[p.Costs.Class[t]] {
+			serial += float64(max(c.Duration, 0))
+		}
 		for _, a := range p.Graph.Tasks[t].Accesses {
 			if a.Mode == dag.Reduce {
 				return fmt.Errorf("task %q reduces into buffer %q; expand the graph's reductions first", p.Graph.Tasks[t].Name, p.Graph.Buffers[a.Buffer].Name)
 			}
 		}
+	}
+	if total := float64(serial * float64(p.Steps)); total > float64(LongestRun) {
+		return fmt.Errorf("graph %q: its tasks take %.3g s in %d steps, longer than %v can hold", p.Graph.Name, total/1e9, p.Steps, LongestRun)
 	}
 	for _, e := range append(p.Reuse[:len(p.Reuse):len(p.Reuse)], p.ReuseNext...) {
 		if n := len(p.Graph.Tasks); e.From < 0 || e.To < 0 || int(e.From) >= n || int(e.To) >= n {
@@ -198,7 +211,7 @@ func (e *Engine) Copied(c CopyID, cmds []Command) []Command {
 	to := e.copies.inFlight[c].To
 	for _, i := range e.copies.arrive(c) {
 		x := &e.instances[e.steps.slot(i)]
-		if e.p.memoryOf(x.worker) != to {
+		if x.memory != to {
 			continue // it was taken by a worker elsewhere
 		}
 		x.readyAt = e.at
@@ -225,14 +238,12 @@ func (e *Engine) Err() error { return e.err }
 // had arrived. It holds until the instance's task ends.
 func (e *Engine) ReadyAt(i Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
 
-// settle shows the policy what became ready and gives idle workers work.
+// settle shows the policy what became ready, gives idle workers work, and starts
+// to move the operands of what was assigned and not taken at once.
 func (e *Engine) settle(cmds []Command) []Command {
 	e.released = e.steps.takeReleased(e.released)
 	for _, i := range e.released {
-		if e.err != nil {
-			return cmds
-		}
-		cmds = e.makeReady(i, cmds)
+		e.makeReady(i)
 	}
 	for word, set := range e.idle {
 		for ; set != 0 && e.ready > 0 && e.err == nil; set &= set - 1 {
@@ -242,40 +253,51 @@ func (e *Engine) settle(cmds []Command) []Command {
 			}
 		}
 	}
-	return cmds
-}
-
-func (e *Engine) makeReady(i Instance, cmds []Command) []Command {
-	e.ready++
-	x := &e.instances[e.steps.slot(i)]
-	*x = instance{readyAt: e.at, worker: Undecided, phase: ready}
-	if w := e.policy.Ready(&e.view, i); w != Undecided {
-		return e.assign(w, i, cmds)
+	for _, i := range e.released {
+		if x := &e.instances[e.steps.slot(i)]; x.phase == ready && x.worker != Undecided {
+			cmds = e.fetch(i, x, cmds)
+		}
 	}
 	return cmds
 }
 
-// assign gives an instance to a worker and starts to move its operands there.
-func (e *Engine) assign(w platform.WorkerID, i Instance, cmds []Command) []Command {
-	x := &e.instances[e.steps.slot(i)]
+func (e *Engine) makeReady(i Instance) {
+	e.ready++
+	e.instances[e.steps.slot(i)] = instance{readyAt: e.at, worker: Undecided, memory: noMemory, phase: ready}
+	if e.err != nil {
+		return
+	}
+	if w := e.policy.Ready(&e.view, i); w != Undecided {
+		e.assign(w, i)
+	}
+}
+
+// assign gives an instance to a worker.
+func (e *Engine) assign(w platform.WorkerID, i Instance) {
 	if int(w) < 0 || int(w) >= len(e.workers) || !e.eligible.canRun(i.Task, w) {
 		e.err = fmt.Errorf("the policy put task %q on worker %d, which cannot run it", e.p.Graph.Tasks[i.Task].Name, w)
-		return cmds
+		return
 	}
-	elsewhere := x.worker == Undecided || e.p.memoryOf(x.worker) != e.p.memoryOf(w)
+	x := &e.instances[e.steps.slot(i)]
 	if x.worker != Undecided {
 		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
 	}
 	x.worker = w
 	e.workers[w].queued += e.p.occupies(i.Task, w)
 	e.eligible.bind(i.Task, w)
-	if elsewhere && e.copies != nil {
-		if x.waits, e.err = e.copies.fetch(i, e.p.memoryOf(w)); e.err != nil {
-			return cmds
-		}
-		cmds = e.commandCopies(i, w, cmds)
+}
+
+// fetch starts to move the operands of an instance to its worker's memory.
+func (e *Engine) fetch(i Instance, x *instance, cmds []Command) []Command {
+	m := e.p.memoryOf(x.worker)
+	if e.copies == nil || x.memory == m || e.err != nil {
+		return cmds
 	}
-	return cmds
+	x.memory = m
+	if x.waits, e.err = e.copies.fetch(i, m); e.err != nil {
+		return cmds
+	}
+	return e.commandCopies(i, x.worker, cmds)
 }
 
 func (e *Engine) commandCopies(i Instance, w platform.WorkerID, cmds []Command) []Command {
@@ -287,16 +309,17 @@ func (e *Engine) commandCopies(i Instance, w platform.WorkerID, cmds []Command) 
 
 // handOut gives a worker the instance that the policy chose for it.
 func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Command {
-	if int(i.Task) < 0 || i.Task >= dag.TaskID(e.steps.n) || i.Step < e.steps.base || int(i.Step) >= e.p.Steps ||
+	if i.Task < 0 || int32(i.Task) >= e.steps.n || i.Step < e.steps.base || int(i.Step) >= e.p.Steps ||
 		e.instances[e.steps.slot(i)].phase != ready {
 		e.err = fmt.Errorf("the policy chose task %d of step %d, which is not ready", i.Task, i.Step)
 		return cmds
 	}
 	x := &e.instances[e.steps.slot(i)]
 	if x.worker != w {
-		if cmds = e.assign(w, i, cmds); e.err != nil {
-			return cmds
-		}
+		e.assign(w, i)
+	}
+	if cmds = e.fetch(i, x, cmds); e.err != nil {
+		return cmds
 	}
 	x.phase = taken
 	e.ready--

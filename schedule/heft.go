@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -241,33 +240,4 @@ func (m *meanTransfer) ns(bytes int64) float64 {
 		m.known[bytes] = mean
 	}
 	return mean
-}
-
-// PlanFrom writes down what a run decided: for each worker the tasks of one step
-// in the order in which they started. It takes the step in the middle, which
-// neither the start nor the end of the run disturbs.
-func PlanFrom(s *Schedule, policy string, g *dag.Graph) (*Plan, error) {
-	if s.Steps < 1 {
-		return nil, errors.New("a schedule without steps has no plan")
-	}
-	step := int32((s.Steps - 1) / 2)
-	plan := &Plan{Policy: policy, GraphHash: g.Hash()}
-	var spans []Span
-	for _, span := range s.Spans {
-		if span.Step == step {
-			spans = append(spans, span)
-		}
-	}
-	// A task of no duration ends before the next one starts, and among several at
-	// one moment program order is an order that the dependences allow.
-	slices.SortFunc(spans, func(a, b Span) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Task, b.Task))
-	})
-	for _, span := range spans {
-		for int(span.Worker) >= len(plan.Order) {
-			plan.Order = append(plan.Order, nil)
-		}
-		plan.Order[span.Worker] = append(plan.Order[span.Worker], span.Task)
-	}
-	return plan, nil
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // moment is something in a schedule that changes what is live. At one time, ends
-// come before tasks of no duration, those before starts, and those before
-// transfers, which move what had been written by then.
+// come before tasks of no duration, those before transfers, which move what had
+// been written by then, and those before starts.
 type moment struct {
 	at    time.Duration
 	kind  momentKind
@@ -23,8 +23,8 @@ type momentKind uint8
 const (
 	spanEnds momentKind = iota
 	spanPasses
-	spanStarts
 	transferStarts
+	spanStarts
 )
 
 // moments lists what happened in a schedule, in order. Tasks of no duration at

@@ -96,6 +96,10 @@ type Layout struct {
 	Offset []int64 // by buffer, within its arena
 	// ArenaBytes is the size of each arena, and so the peak in the home memory.
 	ArenaBytes [NumArenas]int64
-	Reuse      []Edge // orders that make sharing of bytes safe, beyond the graph's
-	SavedBytes int64  // compared with giving every storage bytes of its own
+	// Reuse and ReuseNext are the orders beyond the graph's that make sharing of
+	// bytes safe, within a step and from one step to the next. Whoever uses the
+	// offsets puts them into Problem.Reuse and Problem.ReuseNext.
+	Reuse      []Edge
+	ReuseNext  []Edge
+	SavedBytes int64 // compared with giving every storage bytes of its own
 }

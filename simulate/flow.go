@@ -42,7 +42,7 @@ type network struct {
 
 	room  []float64 // by resource, while filling: capacity that no stopped flow uses
 	users []float64 // by resource, while filling: flows that still rise
-	stale bool // the set of flows changed since the rates were found
+	stale bool      // the set of flows changed since the rates were found
 
 	filled []*class // scratch of solve
 }

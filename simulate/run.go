@@ -101,6 +101,9 @@ func (a event) before(b event) bool {
 func (s *simulation) run() error {
 	s.obey(s.engine.Start(s.cmds[:0]))
 	for s.engine.Err() == nil && s.advance() {
+		if s.now > schedule.LongestRun {
+			return errors.New("the run takes longer than a time.Duration can hold")
+		}
 		for len(s.events) > 0 && s.events[0].at == s.now && s.engine.Err() == nil {
 			s.handle(s.events.pop())
 		}

@@ -1,0 +1,96 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// LowerBound is a time that no schedule of all steps can beat on the costs of the
+// problem: the larger of the critical path, each task at its best cost and every
+// transfer free, and the area, the work divided by the workers that can do it.
+func LowerBound(p *Problem) time.Duration {
+	if p.check() != nil {
+		return 0
+	}
+	eligible, err := newEligibility(p)
+	if err != nil {
+		return 0
+	}
+	best := make([]time.Duration, len(p.Graph.Tasks))
+	for t := range best {
+		id := dag.TaskID(t)
+		for k, w := range eligible.of(id) {
+			if takes := p.occupies(id, w); k == 0 || takes < best[t] {
+				best[t] = takes
+			}
+		}
+	}
+	return max(criticalPathBound(p, best), areaBound(p, eligible, best))
+}
+
+// criticalPathBound follows the dependences through all steps.
+func criticalPathBound(p *Problem, best []time.Duration) time.Duration {
+	sorted, stuck := topological(p.Graph, p.Reuse, nil)
+	if stuck >= 0 {
+		return 0
+	}
+	n := len(best)
+	before, ends := make([]time.Duration, n), make([]time.Duration, n)
+	after, afterNext := newRows(n, p.Reuse), newRows(n, p.ReuseNext)
+	starts := make([]time.Duration, n)
+	var longest time.Duration
+	for step := range p.Steps {
+		clear(starts)
+		if step > 0 {
+			for t := range n {
+				id := dag.TaskID(t)
+				for _, list := range [3][]int32{p.Graph.CarriedSuccs(id), p.Graph.ReuseSuccs(id), afterNext.of(id)} {
+					for _, s := range list {
+						starts[s] = max(starts[s], before[t])
+					}
+				}
+			}
+		}
+		for _, t := range sorted {
+			ends[t] = starts[t] + best[t]
+			longest = max(longest, ends[t])
+			for _, list := range [2][]int32{p.Graph.Succs(t), after.of(t)} {
+				for _, s := range list {
+					starts[s] = max(starts[s], ends[t])
+				}
+			}
+		}
+		before, ends = ends, before
+	}
+	return longest
+}
+
+// areaBound looks at each set of workers to which some tasks are restricted: all
+// tasks that can run on no other worker have to share it.
+func areaBound(p *Problem, eligible *eligibility, best []time.Duration) time.Duration {
+	work := make([]time.Duration, len(eligible.workers)) // by class
+	for t, c := range eligible.class {
+		work[c] += best[t]
+	}
+	var bound time.Duration
+	for _, set := range eligible.workers {
+		var sum time.Duration
+		for c, within := range eligible.workers {
+			if work[c] > 0 && !slices.ContainsFunc(within, func(w platform.WorkerID) bool { return !slices.Contains(set, w) }) {
+				sum += work[c]
+			}
+		}
+		workers := time.Duration(len(set))
+		bound = max(bound, (sum*time.Duration(p.Steps)+workers-1)/workers)
+	}
+	// All workers together.
+	var sum time.Duration
+	for _, w := range work {
+		sum += w
+	}
+	workers := time.Duration(len(p.Platform.Workers))
+	return max(bound, (sum*time.Duration(p.Steps)+workers-1)/workers)
+}

@@ -1,0 +1,224 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Check re-derives a schedule from the graph and the platform alone: every
+// instance ran once, after everything it depends on, on a worker that may run
+// it and runs one task at a time; what it read was valid where it read it, and
+// moved there once; no memory held more than it can; makespan, first step,
+// period and peaks are what the spans say. It shares nothing with the Engine.
+func (s *Schedule) Check(p *Problem) error {
+	c := &audit{p: p, s: s, n: len(p.Graph.Tasks)}
+	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.exclusive, c.times, c.residency} {
+		if err := verify(); err != nil {
+			return fmt.Errorf("schedule of graph %q: %w", p.Graph.Name, err)
+		}
+	}
+	return nil
+}
+
+// audit is one check in progress.
+type audit struct {
+	p      *Problem
+	s      *Schedule
+	n      int
+	spanOf []int32 // by step and task
+
+	balance []balance // what became live and what was freed
+}
+
+func (c *audit) span(t, step int) *Span { return &c.s.Spans[c.spanOf[step*c.n+t]] }
+
+// name writes an instance for a message.
+func (c *audit) name(t dag.TaskID, step int32) string {
+	return fmt.Sprintf("%q of step %d", c.p.Graph.Tasks[t].Name, step)
+}
+
+func (c *audit) instances() error {
+	if c.s.Steps != c.p.Steps || len(c.s.Spans) != c.n*c.s.Steps {
+		return fmt.Errorf("%d spans of %d steps, want %d tasks in %d steps", len(c.s.Spans), c.s.Steps, c.n, c.p.Steps)
+	}
+	c.spanOf = make([]int32, len(c.s.Spans))
+	for i := range c.spanOf {
+		c.spanOf[i] = -1
+	}
+	for i := range c.s.Spans {
+		span := &c.s.Spans[i]
+		if span.Task < 0 || int(span.Task) >= c.n || span.Step < 0 || int(span.Step) >= c.s.Steps ||
+			span.Worker < 0 || int(span.Worker) >= len(c.p.Platform.Workers) {
+			return fmt.Errorf("span %d is of task %d, step %d, worker %d, which do not exist", i, span.Task, span.Step, span.Worker)
+		}
+		at := &c.spanOf[int(span.Step)*c.n+int(span.Task)]
+		if *at >= 0 {
+			return fmt.Errorf("task %s ran twice", c.name(span.Task, span.Step))
+		}
+		*at = int32(i)
+		if span.Start < 0 || span.End < span.Start || span.Ready > span.Start {
+			return fmt.Errorf("task %s was ready at %v, started at %v and ended at %v", c.name(span.Task, span.Step), span.Ready, span.Start, span.End)
+		}
+		if i > 0 && c.s.Spans[i-1].Start > span.Start {
+			return fmt.Errorf("span %d starts before the one listed before it", i)
+		}
+	}
+	return nil
+}
+
+func (c *audit) placement() error {
+	together := map[string]platform.WorkerID{}
+	for i := range c.s.Spans {
+		span := &c.s.Spans[i]
+		worker := c.p.Platform.Workers[span.Worker]
+		device := c.p.Platform.Devices[worker.Device]
+		if cost, ok := c.p.Costs.Of(span.Task, worker.Device); !ok || cost.Duration < 0 {
+			return fmt.Errorf("task %s ran on %q, where it cannot run", c.name(span.Task, span.Step), worker.Name)
+		}
+		where := c.p.Graph.Tasks[span.Task].Placement
+		if where == nil {
+			continue
+		}
+		if d := where.Device; d != "" && d != worker.Name && d != device.Name && d != device.Kind {
+			return fmt.Errorf("task %s ran on %q and is placed on %q", c.name(span.Task, span.Step), worker.Name, d)
+		}
+		if key := where.Colocate; key != "" {
+			if other, ok := together[key]; ok && other != span.Worker {
+				return fmt.Errorf("task %s ran on %q, others of %q on %q", c.name(span.Task, span.Step), worker.Name, key, c.p.Platform.Workers[other].Name)
+			}
+			together[key] = span.Worker
+		}
+	}
+	return nil
+}
+
+func (c *audit) dependences() error {
+	g := c.p.Graph
+	follows := func(first, then, step, distance int) error {
+		if step < distance {
+			return nil
+		}
+		a, b := c.span(first, step-distance), c.span(then, step)
+		if a.End > b.Start {
+			return fmt.Errorf("task %s started at %v, before %s, which it follows, ended at %v", c.name(b.Task, b.Step), b.Start, c.name(a.Task, a.Step), a.End)
+		}
+		return nil
+	}
+	for step := range c.s.Steps {
+		for t := range c.n {
+			id := dag.TaskID(t)
+			for distance, preds := range [][][]int32{{g.Preds(id)}, {g.CarriedPreds(id), g.ReusePreds(id)}} {
+				for _, list := range preds {
+					for _, pred := range list {
+						if err := follows(int(pred), t, step, distance); err != nil {
+							return err
+						}
+					}
+				}
+			}
+		}
+		for distance, edges := range [][]Edge{c.p.Reuse, c.p.ReuseNext} {
+			for _, e := range edges {
+				if err := follows(int(e.From), int(e.To), step, distance); err != nil {
+					return fmt.Errorf("reuse of memory: %w", err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// exclusive verifies that a worker runs one task at a time.
+func (c *audit) exclusive() error {
+	until := make([]*Span, len(c.p.Platform.Workers))
+	byStart := slices.Clone(c.s.Spans)
+	slices.SortStableFunc(byStart, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	for i := range byStart {
+		span := &byStart[i]
+		if last := until[span.Worker]; last != nil && last.End > span.Start {
+			return fmt.Errorf("worker %q ran %s until %v and %s from %v", c.p.Platform.Workers[span.Worker].Name,
+				c.name(last.Task, last.Step), last.End, c.name(span.Task, span.Step), span.Start)
+		}
+		until[span.Worker] = span
+	}
+	return nil
+}
+
+func (c *audit) times() error {
+	lastEnd := func(step int) time.Duration {
+		var end time.Duration
+		for t := range c.n {
+			end = max(end, c.span(t, step).End)
+		}
+		return end
+	}
+	var makespan, period time.Duration
+	for step := range c.s.Steps {
+		makespan = max(makespan, lastEnd(step))
+	}
+	if n := c.s.Steps; n > 1 {
+		middle := (n - 1) / 2
+		period = (lastEnd(n-1) - lastEnd(middle)) / time.Duration(n-1-middle)
+	}
+	if first := lastEnd(0); c.s.Makespan != makespan || c.s.FirstStep != first || c.s.Period != period {
+		return fmt.Errorf("makespan %v, first step %v, period %v; the spans say %v, %v, %v",
+			c.s.Makespan, c.s.FirstStep, c.s.Period, makespan, first, period)
+	}
+	return nil
+}
+
+// transfer verifies one transfer by itself.
+func (c *audit) transfer(i int) error {
+	t := &c.s.Transfers[i]
+	memories := len(c.p.Platform.Memories)
+	if t.From < 0 || t.To < 0 || int(t.From) >= memories || int(t.To) >= memories || t.From == t.To ||
+		t.Start < 0 || t.End < t.Start || t.Buffer < 0 || int(t.Buffer) >= len(c.p.Graph.Buffers) {
+		return fmt.Errorf("transfer %d of buffer %d goes from memory %d to %d, from %v to %v", i, t.Buffer, t.From, t.To, t.Start, t.End)
+	}
+	var bytes int64
+	for _, a := range t.Atoms {
+		if a < 0 || int(a) >= c.p.Graph.NumAtoms() || c.p.Graph.AtomStorage(dag.AtomID(a)) != c.p.Graph.Storage(t.Buffer) {
+			return fmt.Errorf("transfer %d moves piece %d, which is not of buffer %q", i, a, c.p.Graph.Buffers[t.Buffer].Name)
+		}
+		bytes += c.p.Graph.AtomBytes(dag.AtomID(a))
+	}
+	if bytes != t.Bytes {
+		return fmt.Errorf("transfer %d of buffer %q is of %d bytes, its pieces have %d", i, c.p.Graph.Buffers[t.Buffer].Name, t.Bytes, bytes)
+	}
+	if c.s.World == Simulated {
+		if _, ok := c.p.Platform.Route(t.From, t.To); !ok {
+			return fmt.Errorf("transfer %d of buffer %q has no route", i, c.p.Graph.Buffers[t.Buffer].Name)
+		}
+		if least := c.p.Platform.RouteTime(t.From, t.To, t.Bytes); t.End-t.Start < least-1 {
+			return fmt.Errorf("transfer %d of buffer %q took %v, its route needs %v", i, c.p.Graph.Buffers[t.Buffer].Name, t.End-t.Start, least)
+		}
+	}
+	return nil
+}
+
+// home is the memory where a storage is before the first step; -1: everywhere,
+// or nowhere.
+func (c *audit) home(storage dag.BufferID, written bool) (memory int, everywhere bool, err error) {
+	b := &c.p.Graph.Buffers[storage]
+	name := b.Home
+	if name == "" && !written {
+		return -1, true, nil
+	}
+	if name == "" && !c.p.Graph.Carried(storage) {
+		return -1, false, nil
+	}
+	if name == "" || name == "host" {
+		return int(c.p.Platform.HostMemory()), false, nil
+	}
+	for m := range c.p.Platform.Memories {
+		if c.p.Platform.Memories[m].Name == name {
+			return m, false, nil
+		}
+	}
+	return -1, false, fmt.Errorf("buffer %q has home %q, which is no memory", b.Name, name)
+}

@@ -1,0 +1,309 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+)
+
+// Alignment is that of every storage and arena, in bytes: a cache line, and the
+// widest vector register.
+const Alignment = 64
+
+// Align rounds a size up to Alignment.
+func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1) }
+
+// LayoutProgram places every storage of every graph of a program.
+//
+// Parameters and optimiser state go to the network arena, inputs that no task of
+// any graph writes to the data arena; both depend on the program alone, in the
+// order of names, so that all graphs find them at the same place. Everything else
+// goes to the step arena, which is laid out for each graph by itself.
+//
+// Plans has an entry for each graph, or is nil. Without a plan two storages of
+// the step arena share bytes only if the graph puts every use of one before every
+// use of the other. With a plan the order in which its workers run their tasks
+// counts too; what of it the sharing relies on is returned in Layout.Reuse.
+// Either way Layout.ReuseNext holds what the next step has to wait for.
+//
+// ScratchBytes is the size of the scratch arena of each graph; nil: none.
+func LayoutProgram(prog *dag.Program, plans []*Plan, scratchBytes []int64) ([]*Layout, error) {
+	if plans != nil && len(plans) != len(prog.Graphs) || scratchBytes != nil && len(scratchBytes) != len(prog.Graphs) {
+		return nil, fmt.Errorf("program %q has %d graphs; the layout was given %d plans and %d scratch sizes", prog.Name, len(prog.Graphs), len(plans), len(scratchBytes))
+	}
+	shared, err := placeShared(prog)
+	if err != nil {
+		return nil, fmt.Errorf("program %q: %w", prog.Name, err)
+	}
+	layouts := make([]*Layout, len(prog.Graphs))
+	for i, g := range prog.Graphs {
+		l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers))}
+		l.ArenaBytes[NetworkArena], l.ArenaBytes[DataArena] = shared.bytes[NetworkArena], shared.bytes[DataArena]
+		if scratchBytes != nil {
+			l.ArenaBytes[ScratchArena] = Align(scratchBytes[i])
+		}
+		var plan *Plan
+		if plans != nil {
+			plan = plans[i]
+		}
+		if err := l.place(g, shared, plan); err != nil {
+			return nil, fmt.Errorf("layout of graph %q: %w", g.Name, err)
+		}
+		layouts[i] = l
+	}
+	return layouts, nil
+}
+
+// sharedStorages are the places of the storages that all graphs have in common.
+type sharedStorages struct {
+	bytes [NumArenas]int64
+	place map[string]sharedPlace
+}
+
+type sharedPlace struct {
+	arena         Arena
+	offset, bytes int64
+}
+
+func placeShared(prog *dag.Program) (*sharedStorages, error) {
+	s := &sharedStorages{place: map[string]sharedPlace{}}
+	written := map[string]bool{}
+	for _, g := range prog.Graphs {
+		for b, w := range writtenStorages(g) {
+			if w {
+				written[g.Buffers[b].Name] = true
+			}
+		}
+	}
+	for _, g := range prog.Graphs {
+		for i := range g.Buffers {
+			b := &g.Buffers[i]
+			p := sharedPlace{bytes: b.Bytes()}
+			switch {
+			case b.ViewOf != dag.None:
+				continue
+			case b.Role == dag.Parameter || b.Role == dag.State:
+				p.arena = NetworkArena
+			case b.Role == dag.Input && !written[b.Name]:
+				p.arena = DataArena
+			default:
+				continue
+			}
+			if other, ok := s.place[b.Name]; ok && other != p {
+				return nil, fmt.Errorf("buffer %q has %d bytes as %s in graph %q, and something else in another graph", b.Name, p.bytes, b.Role, g.Name)
+			}
+			s.place[b.Name] = p
+		}
+	}
+	names := make([]string, 0, len(s.place))
+	for name := range s.place {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		p := s.place[name]
+		p.offset = s.bytes[p.arena]
+		s.bytes[p.arena] += Align(p.bytes)
+		s.place[name] = p
+	}
+	return s, nil
+}
+
+// place fills the layout of one graph.
+func (l *Layout) place(g *dag.Graph, shared *sharedStorages, plan *Plan) error {
+	var step []dag.BufferID
+	for i := range g.Buffers {
+		id := dag.BufferID(i)
+		if g.Storage(id) != id {
+			continue
+		}
+		if p, ok := shared.place[g.Buffers[i].Name]; ok {
+			l.Arena[i], l.Offset[i] = p.arena, p.offset
+			continue
+		}
+		l.Arena[i] = StepArena
+		step = append(step, id)
+	}
+	if err := l.placeStep(g, step, plan); err != nil {
+		return err
+	}
+	for i := range g.Buffers {
+		owner := g.Storage(dag.BufferID(i))
+		l.Arena[i], l.Offset[i] = l.Arena[owner], l.Offset[owner]
+	}
+	return nil
+}
+
+// placeStep places the storages that share the step arena: the largest first,
+// each at the lowest offset where it meets only storages that are never live
+// together with it.
+func (l *Layout) placeStep(g *dag.Graph, storages []dag.BufferID, plan *Plan) error {
+	slices.SortFunc(storages, func(a, b dag.BufferID) int {
+		x, y := &g.Buffers[a], &g.Buffers[b]
+		if d := y.Bytes() - x.Bytes(); d != 0 {
+			return int(min(max(d, -1), 1))
+		}
+		return strings.Compare(x.Name, y.Name)
+	})
+	lives, err := newLifetimes(g, storages, plan)
+	if err != nil {
+		return err
+	}
+	var total, end int64
+	if lives == nil {
+		for _, id := range storages {
+			l.Offset[id] = end
+			end += Align(g.Buffers[id].Bytes())
+		}
+		l.ArenaBytes[StepArena] = end
+		return nil
+	}
+	placed := make([]int, 0, len(storages)) // indices into storages, by offset
+	var gaps []extent
+	for k, id := range storages {
+		size := Align(g.Buffers[id].Bytes())
+		total += size
+		gaps = gaps[:0]
+		for _, other := range placed {
+			if !lives.ordered(k, other) {
+				gaps = append(gaps, extent{l.Offset[storages[other]], Align(g.Buffers[storages[other]].Bytes())})
+			}
+		}
+		l.Offset[id] = firstFit(gaps, size)
+		end = max(end, l.Offset[id]+size)
+		at, _ := slices.BinarySearchFunc(placed, l.Offset[id], func(other int, offset int64) int {
+			if l.Offset[storages[other]] <= offset {
+				return -1
+			}
+			return 1
+		})
+		placed = slices.Insert(placed, at, k)
+	}
+	l.ArenaBytes[StepArena], l.SavedBytes = end, total-end
+	l.Reuse, l.ReuseNext = lives.edges(func(a, b int) bool {
+		x, y := storages[a], storages[b]
+		return l.Offset[x] < l.Offset[y]+g.Buffers[y].Bytes() && l.Offset[y] < l.Offset[x]+g.Buffers[x].Bytes()
+	})
+	return nil
+}
+
+// extent is bytes in use.
+type extent struct{ offset, bytes int64 }
+
+// firstFit is the lowest offset at which size bytes meet none of the extents,
+// which are ordered by offset.
+func firstFit(used []extent, size int64) int64 {
+	var at int64
+	for _, u := range used {
+		if at+size <= u.offset {
+			return at
+		}
+		at = max(at, u.offset+u.bytes)
+	}
+	return at
+}
+
+// CheckLayout verifies a layout against the definition: whenever two storages of
+// the step arena share a byte, every use of one comes before every use of the
+// other, in each step and into the next, by the graph and the layout's reuse
+// edges alone. Storages of the other arenas, and those that keep their contents
+// from step to step, share nothing. It walks two steps from every task, so it is
+// for tests and small graphs.
+func CheckLayout(g *dag.Graph, l *Layout) error {
+	if len(l.Arena) != len(g.Buffers) || len(l.Offset) != len(g.Buffers) {
+		return errors.New("the layout is for another number of buffers")
+	}
+	reach := reachTwoSteps(g, l)
+	users := make([][]int, len(g.Buffers))
+	for t := range g.Tasks {
+		for _, a := range g.Tasks[t].Accesses {
+			s := g.Storage(a.Buffer)
+			users[s] = append(users[s], t)
+		}
+	}
+	written := writtenStorages(g)
+	for x := range g.Buffers {
+		bx := &g.Buffers[x]
+		if l.Offset[x] < 0 || l.Offset[x]%Alignment != 0 || l.Offset[x]+bx.Bytes() > l.ArenaBytes[l.Arena[x]] {
+			return fmt.Errorf("buffer %q at %d does not lie in its arena of %d bytes", bx.Name, l.Offset[x], l.ArenaBytes[l.Arena[x]])
+		}
+		if owner := g.Storage(dag.BufferID(x)); l.Offset[x] != l.Offset[owner] || l.Arena[x] != l.Arena[owner] {
+			return fmt.Errorf("view %q lies apart from its storage", bx.Name)
+		}
+		for y := range x {
+			by := &g.Buffers[y]
+			if bx.ViewOf != dag.None || by.ViewOf != dag.None || l.Arena[x] != l.Arena[y] ||
+				l.Offset[x] >= l.Offset[y]+by.Bytes() || l.Offset[y] >= l.Offset[x]+bx.Bytes() {
+				continue
+			}
+			keep := func(b int) bool { return g.Carried(dag.BufferID(b)) || !written[b] && len(users[b]) > 0 }
+			if l.Arena[x] != StepArena || keep(x) || keep(y) {
+				return fmt.Errorf("buffers %q and %q share bytes, and one of them keeps its contents", bx.Name, by.Name)
+			}
+			if !apart(reach, users[x], users[y], len(g.Tasks)) && !apart(reach, users[y], users[x], len(g.Tasks)) {
+				return fmt.Errorf("buffers %q and %q share bytes and may be in use at once", bx.Name, by.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// apart reports whether each use of one storage reaches each use of the other in
+// the same step, and those reach each use of the first in the next step.
+func apart(reach [][]bool, first, second []int, n int) bool {
+	for _, a := range first {
+		for _, b := range second {
+			if !reach[a][b] || !reach[b][n+a] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// reachTwoSteps says for each task of a step which tasks of it and of the next
+// (at n more) come after it.
+func reachTwoSteps(g *dag.Graph, l *Layout) [][]bool {
+	n := len(g.Tasks)
+	next := make([][]int, 2*n)
+	add := func(from, to int) { next[from] = append(next[from], to) }
+	for t := range n {
+		id := dag.TaskID(t)
+		for _, s := range g.Succs(id) {
+			add(t, int(s))
+			add(n+t, n+int(s))
+		}
+		for _, s := range g.CarriedSuccs(id) {
+			add(t, n+int(s))
+		}
+		for _, s := range g.ReuseSuccs(id) {
+			add(t, n+int(s))
+		}
+	}
+	for _, e := range l.Reuse {
+		add(int(e.From), int(e.To))
+		add(n+int(e.From), n+int(e.To))
+	}
+	for _, e := range l.ReuseNext {
+		add(int(e.From), n+int(e.To))
+	}
+	reach := make([][]bool, n)
+	for t := range n {
+		reach[t] = make([]bool, 2*n)
+		stack := []int{t}
+		for len(stack) > 0 {
+			at := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			for _, to := range next[at] {
+				if !reach[t][to] {
+					reach[t][to] = true
+					stack = append(stack, to)
+				}
+			}
+		}
+	}
+	return reach
+}

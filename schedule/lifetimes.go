@@ -1,0 +1,226 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+)
+
+// maxLayoutTasks is the largest number of tasks, and of storages, for which
+// sharing is looked for: three sets of tasks are kept for each task, 32 MiB each
+// at this size. The storages of larger graphs get bytes of their own.
+const maxLayoutTasks = 1 << 14
+
+// lifetimes says which storages are never live together.
+//
+// Storage x is before y if every task that uses x comes before every task that
+// uses y. To share bytes in a loop takes three things: x before y in a step; y of
+// one step before x of the next; and x of one step before y of the next, which
+// follows, as y of the next step waits for y of this one, which is after x. The
+// first comes from the graph or from the plan, and the second is added where the
+// graph does not give it.
+type lifetimes struct {
+	g       *dag.Graph
+	users   [][]dag.TaskID // by storage
+	pinned  []bool         // by storage: shares with none
+	common  []bitset       // by storage: tasks that come after every user, plan included
+	inGraph relation       // by the graph alone, within a step
+	across  relation       // by the graph alone, into the next step
+	plan    *Plan
+}
+
+// bitset is a set of tasks; relation a set for each task.
+type (
+	bitset   []uint64
+	relation []bitset
+)
+
+func (b bitset) has(t dag.TaskID) bool { return b[t/64]&(1<<(t%64)) != 0 }
+func (b bitset) add(t dag.TaskID)      { b[t/64] |= 1 << (t % 64) }
+func (b bitset) or(c bitset) {
+	for i, w := range c {
+		b[i] |= w
+	}
+}
+func (b bitset) and(c bitset) {
+	for i, w := range c {
+		b[i] &= w
+	}
+}
+
+func newRelation(rows, tasks int) relation {
+	words := (tasks + 63) / 64
+	slab := make(bitset, rows*words)
+	r := make(relation, rows)
+	for i := range r {
+		r[i] = slab[i*words : (i+1)*words : (i+1)*words]
+	}
+	return r
+}
+
+// newLifetimes returns nil for a graph that is too large.
+func newLifetimes(g *dag.Graph, storages []dag.BufferID, plan *Plan) (*lifetimes, error) {
+	if len(g.Tasks) > maxLayoutTasks || len(storages) > maxLayoutTasks {
+		return nil, nil
+	}
+	l := &lifetimes{g: g, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages)), plan: plan}
+	index := make(map[dag.BufferID]int, len(storages))
+	written := writtenStorages(g)
+	for k, id := range storages {
+		index[id] = k
+		l.pinned[k] = g.Carried(id) || !written[id]
+	}
+	for t := range g.Tasks {
+		for _, a := range g.Tasks[t].Accesses {
+			if k, ok := index[g.Storage(a.Buffer)]; ok {
+				if u := l.users[k]; len(u) == 0 || u[len(u)-1] != dag.TaskID(t) {
+					l.users[k] = append(u, dag.TaskID(t))
+				}
+			}
+		}
+	}
+	for k := range l.users {
+		l.pinned[k] = l.pinned[k] && len(l.users[k]) > 0 // what nothing uses may lie anywhere
+	}
+	l.inGraph = reachable(g, nil, nil)
+	l.across = l.reachableNext()
+	planned := l.inGraph
+	if plan != nil {
+		sorted, stuck := topological(g, nil, plan.Order)
+		if stuck >= 0 {
+			return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
+		}
+		planned = reachable(g, plan.Order, sorted)
+	}
+	l.common = newRelation(len(storages), len(g.Tasks))
+	for k, users := range l.users {
+		for i := range l.common[k] {
+			l.common[k][i] = ^uint64(0)
+		}
+		for _, t := range users {
+			l.common[k].and(planned[t])
+		}
+	}
+	return l, nil
+}
+
+// reachable is the tasks after each task in the same step, by the graph and the
+// order of the workers' lists. sorted is a topological order; nil: program order.
+func reachable(g *dag.Graph, lists [][]dag.TaskID, sorted []dag.TaskID) relation {
+	n := len(g.Tasks)
+	if sorted == nil {
+		sorted = make([]dag.TaskID, n)
+		for t := range sorted {
+			sorted[t] = dag.TaskID(t)
+		}
+	}
+	nextOnWorker := make([]dag.TaskID, n)
+	for t := range nextOnWorker {
+		nextOnWorker[t] = -1
+	}
+	for _, list := range lists {
+		for k := 1; k < len(list); k++ {
+			nextOnWorker[list[k-1]] = list[k]
+		}
+	}
+	r := newRelation(n, n)
+	follow := func(t, s dag.TaskID) {
+		r[t].add(s)
+		r[t].or(r[s])
+	}
+	for _, t := range slices.Backward(sorted) {
+		for _, s := range g.Succs(t) {
+			follow(t, dag.TaskID(s))
+		}
+		if s := nextOnWorker[t]; s >= 0 {
+			follow(t, s)
+		}
+	}
+	return r
+}
+
+// reachableNext is the tasks of the next step after each task of this one.
+func (l *lifetimes) reachableNext() relation {
+	g, n := l.g, len(l.g.Tasks)
+	r := newRelation(n, n)
+	for t := n - 1; t >= 0; t-- {
+		id := dag.TaskID(t)
+		for _, s := range g.Succs(id) {
+			r[t].or(r[s])
+		}
+		for _, next := range [2][]int32{g.CarriedSuccs(id), g.ReuseSuccs(id)} {
+			for _, s := range next {
+				r[t].add(dag.TaskID(s))
+				r[t].or(l.inGraph[s])
+			}
+		}
+	}
+	return r
+}
+
+// ordered reports whether two storages may share bytes.
+func (l *lifetimes) ordered(x, y int) bool { return l.before(x, y) || l.before(y, x) }
+
+func (l *lifetimes) before(x, y int) bool {
+	if l.pinned[x] || l.pinned[y] {
+		return false
+	}
+	for _, t := range l.users[y] {
+		if !l.common[x].has(t) {
+			return false
+		}
+	}
+	return true
+}
+
+// edges are the orders that the sharing needs and the graph does not give. Of
+// the storages that share bytes with one, only its neighbours in the order of
+// lifetimes matter: the others follow through them.
+func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []Edge) {
+	for x := range l.users {
+		if l.pinned[x] || len(l.users[x]) == 0 {
+			continue
+		}
+		var after []int // storages that share with x and come after it
+		for y := range l.users {
+			if y != x && len(l.users[y]) > 0 && l.before(x, y) && overlap(x, y) {
+				after = append(after, y)
+			}
+		}
+		for _, y := range after {
+			between := func(z int) bool { return l.before(z, y) && overlap(z, y) }
+			beyond := func(z int) bool { return l.before(y, z) && overlap(y, z) }
+			if l.plan != nil && !slices.ContainsFunc(after, between) {
+				reuse = l.connect(reuse, x, y, l.inGraph)
+			}
+			if !slices.ContainsFunc(after, beyond) {
+				next = l.connect(next, y, x, l.across)
+			}
+		}
+	}
+	return tidy(reuse), tidy(next)
+}
+
+// connect puts the last users of one storage before the first users of another,
+// where a relation does not do so already.
+func (l *lifetimes) connect(edges []Edge, x, y int, known relation) []Edge {
+	for _, from := range l.users[x] {
+		if slices.ContainsFunc(l.users[x], l.inGraph[from].has) {
+			continue // a later user of x is after it
+		}
+		for _, to := range l.users[y] {
+			earlier := func(t dag.TaskID) bool { return l.inGraph[t].has(to) }
+			if !known[from].has(to) && !slices.ContainsFunc(l.users[y], earlier) {
+				edges = append(edges, Edge{from, to})
+			}
+		}
+	}
+	return edges
+}
+
+func tidy(edges []Edge) []Edge {
+	slices.SortFunc(edges, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	return slices.Compact(edges)
+}

@@ -1,0 +1,121 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// PlanFrom writes down what a run decided: for each worker the tasks of one step
+// in the order in which they started. It takes the step in the middle, which
+// neither the start nor the end of the run disturbs.
+func PlanFrom(s *Schedule, policy string, g *dag.Graph) *Plan {
+	step := int32((s.Steps - 1) / 2)
+	plan := &Plan{Policy: policy, GraphHash: g.Hash()}
+	var spans []Span
+	for _, span := range s.Spans {
+		if span.Step == step {
+			spans = append(spans, span)
+		}
+	}
+	// A task of no duration ends before the next one starts, and among several at
+	// one moment program order is an order that the dependences allow.
+	slices.SortFunc(spans, func(a, b Span) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Task, b.Task))
+	})
+	for _, span := range spans {
+		for int(span.Worker) >= len(plan.Order) {
+			plan.Order = append(plan.Order, nil)
+		}
+		plan.Order[span.Worker] = append(plan.Order[span.Worker], span.Task)
+	}
+	return plan
+}
+
+// Check verifies that a plan fits a problem: every task once, on a worker that
+// can run it, colocated tasks together, in an order that the dependences allow.
+func (plan *Plan) Check(p *Problem) error {
+	if err := p.check(); err != nil {
+		return err
+	}
+	g, pl := p.Graph, p.Platform
+	if len(plan.Order) > len(pl.Workers) {
+		return fmt.Errorf("the plan is for %d workers, platform %q has %d", len(plan.Order), pl.Name, len(pl.Workers))
+	}
+	eligible, err := newEligibility(p)
+	if err != nil {
+		return err
+	}
+	seen := make([]bool, len(g.Tasks))
+	for w, list := range plan.Order {
+		for _, t := range list {
+			if int(t) < 0 || int(t) >= len(g.Tasks) {
+				return fmt.Errorf("the plan gives worker %q task %d; graph %q has %d", pl.Workers[w].Name, t, g.Name, len(g.Tasks))
+			}
+			if seen[t] {
+				return fmt.Errorf("the plan runs task %q twice in one step", g.Tasks[t].Name)
+			}
+			seen[t] = true
+			if !eligible.canRun(t, platform.WorkerID(w)) {
+				return fmt.Errorf("the plan puts task %q on worker %q, which cannot run it", g.Tasks[t].Name, pl.Workers[w].Name)
+			}
+			eligible.bind(t, platform.WorkerID(w))
+		}
+	}
+	for t, ok := range seen {
+		if !ok {
+			return fmt.Errorf("the plan leaves out task %q", g.Tasks[t].Name)
+		}
+	}
+	if _, stuck := topological(g, p.Reuse, plan.Order); stuck >= 0 {
+		return fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
+	}
+	return nil
+}
+
+// topological orders the tasks of one step by the graph, the reuse edges and the
+// order of each worker. If they contradict each
+// other it returns a task that can never start, else -1.
+func topological(g *dag.Graph, reuse []Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
+	extra := reuse[:len(reuse):len(reuse)]
+	for _, list := range order {
+		for k := 1; k < len(list); k++ {
+			extra = append(extra, Edge{list[k-1], list[k]})
+		}
+	}
+	after := newRows(len(g.Tasks), extra)
+	waits := make([]int32, len(g.Tasks))
+	for t := range g.Tasks {
+		waits[t] = int32(len(g.Preds(dag.TaskID(t))))
+	}
+	for _, e := range extra {
+		waits[e.To]++
+	}
+	sorted = make([]dag.TaskID, 0, len(g.Tasks))
+	for t := range waits {
+		if waits[t] == 0 {
+			sorted = append(sorted, dag.TaskID(t))
+		}
+	}
+	for k := 0; k < len(sorted); k++ {
+		for _, next := range [2][]int32{g.Succs(sorted[k]), after.of(sorted[k])} {
+			for _, t := range next {
+				if waits[t]--; waits[t] == 0 {
+					sorted = append(sorted, dag.TaskID(t))
+				}
+			}
+		}
+	}
+	if len(sorted) == len(g.Tasks) {
+		return sorted, -1
+	}
+	for t, n := range waits {
+		if n > 0 {
+			return sorted, dag.TaskID(t)
+		}
+	}
+	panic("schedule: tasks are missing from the order and none waits")
+}

@@ -1,0 +1,79 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dahl/schedule"
+)
+
+// runPolicy runs one policy of the table; replay replays what eager did.
+func runPolicy(t *testing.T, p *schedule.Problem, info schedule.PolicyInfo) *schedule.Schedule {
+	t.Helper()
+	opt := Options{Name: info.Name}
+	if info.Name == "replay" {
+		eager, err := schedule.PolicyByName("eager")
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt.Plan = schedule.PlanFrom(runPolicy(t, p, eager), "replay", p.Graph)
+	} else {
+		policy, _, err := info.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt.Policy = policy
+	}
+	s, err := Run(p, opt)
+	if err != nil {
+		t.Fatalf("%s: %v", info.Name, err)
+	}
+	return s
+}
+
+// byName writes a schedule with names in place of indices, so that graphs built
+// in different orders can be compared.
+func byName(p *schedule.Problem, s *schedule.Schedule) string {
+	var b strings.Builder
+	for _, span := range s.Spans {
+		fmt.Fprintln(&b, p.Graph.Tasks[span.Task].Name, span.Step, span.Worker, span.Ready, span.Start, span.End)
+	}
+	for _, tr := range s.Transfers {
+		fmt.Fprintln(&b, p.Graph.Buffers[tr.Buffer].Name, tr.Atoms, tr.From, tr.To, p.Graph.Tasks[tr.For].Name, tr.Step, tr.Start, tr.End)
+	}
+	fmt.Fprintln(&b, s.Memory, s.PeakBytes, s.Makespan, s.FirstStep, s.Period)
+	return b.String()
+}
+
+// TestPolicies holds every policy of the table to the same promises on random
+// graphs and platforms: the schedule stands up to Check, is no shorter than the
+// lower bound, comes out the same twice, and does not depend on the order in
+// which independent tasks were added.
+func TestPolicies(t *testing.T) {
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		pl := randomPlatform(t, r)
+		tasks := randomGraph(r, pl)
+		g := tasks.build(t, inOrder(len(tasks.tasks)))
+		p := problem(t, g, pl, 1+int(seed%12))
+		shuffled := problem(t, tasks.build(t, otherOrder(r, g)), pl, p.Steps)
+		for _, info := range schedule.Policies() {
+			s := runPolicy(t, p, info)
+			if err := s.Check(p); err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, info.Name, err)
+			}
+			if bound := schedule.LowerBound(p); s.Makespan < bound {
+				t.Fatalf("seed %d, %s: makespan %v is below the bound %v", seed, info.Name, s.Makespan, bound)
+			}
+			first := byName(p, s)
+			if again := byName(p, runPolicy(t, p, info)); again != first {
+				t.Fatalf("seed %d, %s: a second run differs", seed, info.Name)
+			}
+			if other := byName(shuffled, runPolicy(t, shuffled, info)); other != first {
+				t.Fatalf("seed %d, %s: built in another order it differs:\n%s\n%s", seed, info.Name, first, other)
+			}
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// randomPlatform has one to three memories with one device each, joined by links
+// of every kind of sharing; with three, the last is reached through the second.
+func randomPlatform(t *testing.T, r *rand.Rand) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{Name: "random"}
+	n := 1 + r.IntN(3)
+	for i := range n {
+		kind := "cpu"
+		if i > 0 {
+			kind = "emulated"
+		}
+		p.Memories = append(p.Memories, platform.Memory{Name: "m" + strconv.Itoa(i), BandwidthBytesPerSec: 1e9})
+		p.Devices = append(p.Devices, platform.Device{Name: "d" + strconv.Itoa(i), Kind: kind, Count: 1 + r.IntN(3),
+			Memory: platform.MemoryID(i), Dispatch: time.Duration(r.IntN(3)), PowerSource: platform.Guess})
+	}
+	for i := 1; i < n; i++ {
+		p.Links = append(p.Links, platform.Link{Name: "l" + strconv.Itoa(i), BandwidthBytesPerSec: float64(1+r.IntN(5)) * 1e9,
+			Latency: time.Duration(r.IntN(4)), Sharing: platform.Sharing(r.IntN(3)), PowerSource: platform.Guess})
+		p.Routes = append(p.Routes, platform.Route{From: platform.MemoryID(i - 1), To: platform.MemoryID(i), Links: []platform.LinkID{platform.LinkID(i - 1)}})
+	}
+	complete(t, p)
+	return p
+}
+
+// randomTasks describes a graph by data, so that it can be built in any order
+// that its dependences allow.
+type randomTasks struct {
+	buffers []dag.Buffer
+	tasks   []dag.Task
+}
+
+// randomGraph mixes parameters that are read and later updated, inputs with and
+// without a home, and activations in tiles that are written and then read in
+// other tiles; some tasks run on one kind of device only, some share a worker,
+// some take no time.
+func randomGraph(r *rand.Rand, p *platform.Platform) *randomTasks {
+	g := &randomTasks{}
+	buffer := func(role dag.Role, home string) dag.BufferID {
+		g.buffers = append(g.buffers, dag.Buffer{Name: fmt.Sprintf("b%d", len(g.buffers)), Shape: []int{2 + r.IntN(12)}, Type: dag.Float32, Role: role, Home: home})
+		return dag.BufferID(len(g.buffers) - 1)
+	}
+	tile := func(b dag.BufferID) dag.Region {
+		n := g.buffers[b].Shape[0]
+		if r.IntN(2) == 0 {
+			return dag.Region{Buffer: b}
+		}
+		lo := r.IntN(n)
+		return dag.Region{Buffer: b, Box: dag.Box{{Lo: lo, Hi: lo + 1 + r.IntN(n-lo)}}}
+	}
+	home := func() string { return []string{"", "host", p.Memories[r.IntN(len(p.Memories))].Name}[r.IntN(3)] }
+	var readable []dag.BufferID
+	for range 1 + r.IntN(3) {
+		readable = append(readable, buffer(dag.Input, home()), buffer(dag.Parameter, home()))
+	}
+	for i := range 3 + r.IntN(20) {
+		task := dag.Task{Name: fmt.Sprintf("t%02d", (i*37)%101), Op: "op", Priority: int32(r.IntN(2))}
+		used := map[dag.BufferID]bool{}
+		for range 1 + r.IntN(3) {
+			b := readable[r.IntN(len(readable))]
+			if used[b] {
+				continue
+			}
+			used[b] = true
+			mode := dag.Read
+			if g.buffers[b].Role != dag.Input && r.IntN(4) == 0 {
+				mode = dag.ReadWrite
+			}
+			task.Accesses = append(task.Accesses, dag.Access{Region: tile(b), Mode: mode})
+		}
+		if r.IntN(4) > 0 {
+			b := buffer(dag.Activation, "")
+			task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: b}, Mode: dag.Write})
+			readable = append(readable, b)
+		}
+		for _, d := range p.Devices {
+			if d.Kind == "cpu" || r.IntN(3) > 0 {
+				task.Costs = append(task.Costs, dag.Cost{Key: d.Name, Ns: int64(r.IntN(20))})
+			}
+		}
+		if r.IntN(8) == 0 {
+			task.Placement = &dag.Placement{Device: "cpu"}
+		} else if r.IntN(8) == 0 {
+			task.Placement = &dag.Placement{Colocate: "together"}
+		}
+		g.tasks = append(g.tasks, task)
+	}
+	return g
+}
+
+func (g *randomTasks) build(t *testing.T, order []int) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder("random")
+	for _, buf := range g.buffers {
+		b.Buffer(buf)
+	}
+	for _, i := range order {
+		b.Task(g.tasks[i])
+	}
+	graph, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
+}
+
+func inOrder(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	return order
+}
+
+// otherOrder is a random order of the tasks in which every pair that depends on
+// each other keeps its order, so that the graph means the same.
+func otherOrder(r *rand.Rand, g *dag.Graph) []int {
+	n := len(g.Tasks)
+	waits := make([]int, n)
+	var free, order []int
+	for t := range n {
+		if waits[t] = len(g.Preds(dag.TaskID(t))); waits[t] == 0 {
+			free = append(free, t)
+		}
+	}
+	for len(free) > 0 {
+		k := r.IntN(len(free))
+		t := free[k]
+		free = append(free[:k], free[k+1:]...)
+		order = append(order, t)
+		for _, s := range g.Succs(dag.TaskID(t)) {
+			if waits[s]--; waits[s] == 0 {
+				free = append(free, int(s))
+			}
+		}
+	}
+	return order
+}
