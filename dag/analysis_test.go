@@ -173,7 +173,11 @@ func TestRefinement(t *testing.T) {
 			shape := shapes[rng.IntN(len(shapes))]
 			box := randomBox(rng, shape)
 			var got []int
-			for _, b := range toFine(shape, fine, box) {
+			boxes, err := toFine(shape, fine, box)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range boxes {
 				got = append(got, elements(fine, b)...)
 			}
 			slices.Sort(got)
@@ -227,6 +231,18 @@ func TestBuilderLimits(t *testing.T) {
 		if full := i >= 128; (b.Err() != nil) != full {
 			t.Fatalf("buffer %d: %v", i, b.Err())
 		}
+	}
+}
+
+// TestViewsMayNotShatter: a range 1:3 of a dimension of 4 is two boxes over 2×2, so
+// one in each of 25 dimensions is 2^25 boxes.
+func TestViewsMayNotShatter(t *testing.T) {
+	b := NewBuilder("shatter")
+	x := b.Buffer(Buffer{Name: "x", Shape: slices.Repeat([]int{2}, 50), Type: Uint8})
+	v := b.View("v", x, slices.Repeat([]int{4}, 25)...)
+	b.Task(Task{Name: "t", Accesses: []Access{{Region{v, slices.Repeat(Box{{1, 3}}, 25)}, Write}}})
+	if _, err := b.Build(); err == nil || !strings.Contains(err.Error(), `task "t": buffer "v": box`) {
+		t.Errorf("error %v", err)
 	}
 }
 

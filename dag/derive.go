@@ -59,7 +59,11 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 				continue
 			}
 			gr := grids[a.Buffer]
-			for _, box := range gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box) {
+			boxes, err := gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box)
+			if err != nil {
+				return nil, fmt.Errorf("task %q: buffer %q: %w", g.Tasks[t].Name, g.Buffers[a.Buffer].Name, err)
+			}
+			for _, box := range boxes {
 				gr.addCuts(box)
 			}
 		}
@@ -108,26 +112,36 @@ func (g *Graph) coverAccesses(grids []*grid) error {
 	g.atoms.start = append(make([]int32, 0, accesses+1), 0)
 	for t := range g.Tasks {
 		for _, a := range g.Tasks[t].Accesses {
-			gr := grids[a.Buffer]
-			first, end := g.StorageAtoms(a.Buffer)
-			switch {
-			case a.Box == nil || end-first == 1:
-				for atom := first; atom < end; atom++ {
-					g.atoms.to = append(g.atoms.to, int32(atom))
-				}
-			default:
-				for _, box := range gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box) {
-					g.atoms.to = gr.appendAtoms(g.atoms.to, box)
-				}
+			if err := g.coverAccess(grids[a.Buffer], &a); err != nil {
+				return fmt.Errorf("task %q: %w", g.Tasks[t].Name, err)
 			}
-			if len(g.atoms.to) > maxAtomVisits {
-				return fmt.Errorf("task %q: the accesses so far cover more than %d pieces of their buffers; use fewer or coarser splits", g.Tasks[t].Name, maxAtomVisits)
-			}
-			g.atoms.start = append(g.atoms.start, int32(len(g.atoms.to)))
 		}
 		g.access[t+1] = int32(len(g.atoms.start) - 1)
 	}
 	g.atoms.to = fit(g.atoms.to)
+	return nil
+}
+
+// coverAccess appends the row of one access.
+func (g *Graph) coverAccess(gr *grid, a *Access) error {
+	first, end := g.StorageAtoms(a.Buffer)
+	if a.Box == nil || end-first == 1 {
+		for atom := first; atom < end; atom++ {
+			g.atoms.to = append(g.atoms.to, int32(atom))
+		}
+	} else {
+		boxes, err := gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box)
+		if err != nil {
+			return err
+		}
+		for _, box := range boxes {
+			g.atoms.to = gr.appendAtoms(g.atoms.to, box)
+		}
+	}
+	if len(g.atoms.to) > maxAtomVisits {
+		return fmt.Errorf("the accesses so far cover more than %d pieces of their buffers; use fewer or coarser splits", maxAtomVisits)
+	}
+	g.atoms.start = append(g.atoms.start, int32(len(g.atoms.to)))
 	return nil
 }
 

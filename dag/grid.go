@@ -22,10 +22,10 @@ func newGrid(fine []int) *grid {
 
 // boxesOf returns a box of a view as boxes over the refinement, which are valid
 // until the next call.
-func (gr *grid) boxesOf(shape []int, box Box) []Box {
+func (gr *grid) boxesOf(shape []int, box Box) ([]Box, error) {
 	if slices.Equal(shape, gr.fine) {
 		gr.boxes = append(gr.boxes[:0], box)
-		return gr.boxes
+		return gr.boxes, nil
 	}
 	return toFine(shape, gr.fine, box)
 }

@@ -39,12 +39,14 @@ func refine(shapes [][]int) ([]int, error) {
 	return fine, nil
 }
 
+// maxFineBoxes bounds the boxes over the refinement that make one box of a view.
+// An offset range costs a box or two for each dimension merged into its own, and
+// the costs of several such ranges multiply.
+const maxFineBoxes = 1 << 12
+
 // toFine rewrites a box of a view with the given shape as disjoint boxes over
-// the refinement. A nil box is the whole buffer.
-func toFine(shape, fine []int, box Box) []Box {
-	if box == nil {
-		return []Box{whole(fine)}
-	}
+// the refinement, or fails if that takes more than maxFineBoxes.
+func toFine(shape, fine []int, box Box) ([]Box, error) {
 	boxes := []Box{nil}
 	next := 0
 	for d, extent := range shape {
@@ -56,6 +58,9 @@ func toFine(shape, fine []int, box Box) []Box {
 			continue
 		}
 		parts := splitRange(fine[first:next], box[d])
+		if len(boxes)*len(parts) > maxFineBoxes {
+			return nil, fmt.Errorf("box %v of shape %v is more than %d boxes of the common refinement %v; use a box aligned with the other shapes", box, shape, maxFineBoxes, fine)
+		}
 		product := make([]Box, 0, len(boxes)*len(parts))
 		for _, b := range boxes {
 			for _, p := range parts {
@@ -64,7 +69,7 @@ func toFine(shape, fine []int, box Box) []Box {
 		}
 		boxes = product
 	}
-	return boxes
+	return boxes, nil
 }
 
 // splitRange writes a range of the merged dimension as at most 2k-1 boxes of its
