@@ -209,7 +209,7 @@ func TestCheckAcceptsAndFinds(t *testing.T) {
 		func(g *Graph) { g.reuseSuccs.to[0]++ },
 		func(g *Graph) { g.rank[0], g.rank[1] = g.rank[1], g.rank[0] },
 		func(g *Graph) { g.atomElems[0]++ },
-		func(g *Graph) { g.atoms.to[0]++ },
+		func(g *Graph) { g.atomLists[0]++ },
 		func(g *Graph) { g.isCarried[2] = true },
 		func(g *Graph) { g.Tasks[0].Name = g.Tasks[1].Name },
 		func(g *Graph) { g.Buffers[0].Name = g.Buffers[1].Name },

@@ -172,13 +172,18 @@ func (g *Graph) checkEdges() error {
 
 // atomUsers lists, for each atom in program order, 2·task, plus 1 for a write.
 func (g *Graph) atomUsers() edges {
-	u := edges{start: make([]int32, g.NumAtoms()+1), to: make([]int32, len(g.atoms.to))}
-	for _, a := range g.atoms.to {
-		u.start[a+1]++
+	u := edges{start: make([]int32, g.NumAtoms()+1)}
+	for t := range g.Tasks {
+		for i := range g.Tasks[t].Accesses {
+			for _, a := range g.Atoms(TaskID(t), i) {
+				u.start[a+1]++
+			}
+		}
 	}
 	for a := range g.NumAtoms() {
 		u.start[a+1] += u.start[a]
 	}
+	u.to = make([]int32, u.start[g.NumAtoms()])
 	next := slices.Clone(u.start)
 	for t := range g.Tasks {
 		for i, access := range g.Tasks[t].Accesses {

@@ -94,57 +94,6 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 	return nil
 }
 
-func (g *Graph) countAccesses() int {
-	n := 0
-	for t := range g.Tasks {
-		n += len(g.Tasks[t].Accesses)
-	}
-	return n
-}
-
-// coverAccesses lists the atoms of every access.
-func (g *Graph) coverAccesses(grids []*grid) error {
-	g.access = make([]int32, len(g.Tasks)+1)
-	accesses := g.countAccesses()
-	if accesses > maxAtomVisits {
-		return fmt.Errorf("%d accesses; at most %d can be analysed", accesses, maxAtomVisits)
-	}
-	g.atoms.start = append(make([]int32, 0, accesses+1), 0)
-	for t := range g.Tasks {
-		for _, a := range g.Tasks[t].Accesses {
-			if err := g.coverAccess(grids[a.Buffer], &a); err != nil {
-				return fmt.Errorf("task %q: %w", g.Tasks[t].Name, err)
-			}
-		}
-		g.access[t+1] = int32(len(g.atoms.start) - 1)
-	}
-	g.atoms.to = fit(g.atoms.to)
-	return nil
-}
-
-// coverAccess appends the row of one access.
-func (g *Graph) coverAccess(gr *grid, a *Access) error {
-	first, end := g.StorageAtoms(a.Buffer)
-	if a.Box == nil || end-first == 1 {
-		for atom := first; atom < end; atom++ {
-			g.atoms.to = append(g.atoms.to, int32(atom))
-		}
-	} else {
-		boxes, err := gr.boxesOf(g.Buffers[a.Buffer].Shape, a.Box)
-		if err != nil {
-			return err
-		}
-		for _, box := range boxes {
-			g.atoms.to = gr.appendAtoms(g.atoms.to, box)
-		}
-	}
-	if len(g.atoms.to) > maxAtomVisits {
-		return fmt.Errorf("the accesses so far cover more than %d pieces of their buffers; use fewer or coarser splits", maxAtomVisits)
-	}
-	g.atoms.start = append(g.atoms.start, int32(len(g.atoms.to)))
-	return nil
-}
-
 // checkTaskAliases refuses a task that names an atom twice with a write among
 // the two: kernels may assume that their operands do not overlap.
 func (g *Graph) checkTaskAliases() error {

@@ -20,8 +20,9 @@ type Graph struct {
 	carried, carriedSuccs edges // predecessors in the previous step, through carried storages
 	reuse, reuseSuccs     edges // predecessors in the step that used the same instance of a storage before
 
-	access      []int32 // first access of each task in atoms' rows, and one past the last
-	atoms       edges   // atoms of each access
+	access      []int32 // first access of each task in spans, and one past the last
+	spans       []span  // where the atoms of each access are in atomLists
+	atomLists   []int32
 	atomStorage []BufferID
 	atomElems   []int64
 	storageAtom []AtomID // first atom of each storage and one past the last; views repeat their owner's
@@ -86,7 +87,10 @@ func (g *Graph) ReuseSuccs(t TaskID) []int32 { return g.reuseSuccs.row(int32(t))
 func (g *Graph) NumAtoms() int { return len(g.atomStorage) }
 
 // Atoms are the atoms that access i of task t covers.
-func (g *Graph) Atoms(t TaskID, i int) []int32 { return g.atoms.row(g.access[t] + int32(i)) }
+func (g *Graph) Atoms(t TaskID, i int) []int32 {
+	s := g.spans[g.access[t]+int32(i)]
+	return g.atomLists[s.first:s.end:s.end]
+}
 
 // AtomStorage is the buffer that owns the atom's storage.
 func (g *Graph) AtomStorage(a AtomID) BufferID { return g.atomStorage[a] }
