@@ -1,10 +1,12 @@
 package execute
 
 import (
+	"cmp"
 	"fmt"
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -16,6 +18,9 @@ const (
 	// poison is NaN in both float types, -1 as an index: whatever is read before
 	// it is written shows.
 	poison = 0xFF
+	// maxArenaBytes bounds what is asked of the system where the platform does
+	// not say how much there is.
+	maxArenaBytes = 1 << 46
 )
 
 // arenas are the memory of a runner, by schedule.Arena. Each slice is as long as
@@ -23,17 +28,27 @@ const (
 type arenas [schedule.NumArenas][]byte
 
 // newArenas allocates every arena at its greatest size over the layouts: the
-// step arena and the scratch serve one graph at a time.
-func newArenas(layouts []*schedule.Layout) *arenas {
+// step arena and the scratch serve one graph at a time. It refuses what the
+// memory cannot hold.
+func newArenas(layouts []*schedule.Layout, m *platform.Memory) (*arenas, error) {
+	var size [schedule.NumArenas]int64
+	total := int64(0)
+	for i := range size {
+		for _, l := range layouts {
+			size[i] = max(size[i], l.ArenaBytes[i])
+		}
+		total += min(size[i], maxArenaBytes)
+	}
+	limit := cmp.Or(m.CapacityBytes, maxArenaBytes)
+	if total > limit {
+		return nil, fmt.Errorf("%d bytes (network %d, data %d, step %d, scratch %d) do not fit memory %q of %d bytes: %d too many",
+			total, size[0], size[1], size[2], size[3], m.Name, limit, total-limit)
+	}
 	var a arenas
 	for i := range a {
-		size := int64(0)
-		for _, l := range layouts {
-			size = max(size, l.ArenaBytes[i])
-		}
-		a[i] = alignedBytes(size)
+		a[i] = alignedBytes(size[i])
 	}
-	return &a
+	return &a, nil
 }
 
 // alignedBytes returns size zero bytes that begin on a cache line, with the

@@ -63,6 +63,9 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 	if err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("calibrate: %w", err)
+	}
 	c.measureMachine()
 	if err := c.measurePoints(points); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)

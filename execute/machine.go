@@ -2,6 +2,7 @@ package execute
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"dahl/dag"
@@ -100,7 +101,7 @@ func dispatchCost() time.Duration {
 	order := make([]dag.TaskID, dispatchTasks)
 	c := &compiledGraph{tasks: make([]boundTask, dispatchTasks)}
 	for i := range order {
-		order[i] = b.Task(dag.Task{Name: emptyName(i)})
+		order[i] = b.Task(dag.Task{Name: strconv.Itoa(i)})
 		c.tasks[i].run = []func(*kernels.Call){func(*kernels.Call) {}}
 	}
 	g, err := b.Build()
@@ -121,8 +122,4 @@ func dispatchCost() time.Duration {
 		took = j.now()
 	})
 	return took / (dispatchTasks * dispatchSteps)
-}
-
-func emptyName(i int) string {
-	return string([]byte{'t', byte('0' + i/100%10), byte('0' + i/10%10), byte('0' + i%10)})
 }

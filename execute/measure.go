@@ -138,10 +138,11 @@ func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand) {
 // measure repeats the call for about a duration.
 func (b *bench) measure(ctx context.Context, budget time.Duration) []time.Duration {
 	times := make([]time.Duration, 0, maxRepeats)
-	for i := range warmCalls {
+	begin := time.Now()
+	for i := 0; i < warmCalls && (i == 0 || time.Since(begin) < budget); i++ {
 		b.run(&b.calls[i%len(b.calls)])
 	}
-	begin := time.Now()
+	begin = time.Now()
 	for i := 0; i < maxRepeats && ctx.Err() == nil; i++ {
 		spent := time.Since(begin)
 		if spent >= budget && i >= minRepeats || spent >= 10*budget {

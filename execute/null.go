@@ -44,7 +44,9 @@ func NullRun(p *schedule.Problem, policy schedule.Policy) (*schedule.Schedule, e
 		return nil, fmt.Errorf("null run of graph %q: %w", p.Graph.Name, errStall)
 	}
 	s := &schedule.Schedule{World: schedule.Simulated, GraphHash: p.Graph.Hash(), Steps: p.Steps, Spans: c.spans}
-	s.Complete(p)
+	if err := s.Complete(p); err != nil {
+		return nil, fmt.Errorf("null run: %w", err)
+	}
 	return s, nil
 }
 

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -203,11 +202,12 @@ func initialise(r *Runner) {
 	for i := range r.Bytes("images") {
 		r.Bytes("images")[i] = uint8(rng.IntN(256))
 	}
-	for i := range testSamples {
-		binary.NativeEndian.PutUint32(r.Bytes("labels")[4*i:], uint32(rng.IntN(testClasses)))
+	labels := r.Int32s("labels")
+	for i := range labels {
+		labels[i] = int32(rng.IntN(testClasses))
 	}
 	for _, p := range []string{"w1", "b1", "w2", "b2"} {
-		w := Elements[float32](r, p)
+		w := r.Float32s(p)
 		for i := range w {
 			w[i] = rng.Float32() - 0.5
 		}

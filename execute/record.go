@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"fmt"
 	"time"
 
 	"dahl/dag"
@@ -8,13 +9,16 @@ import (
 	"dahl/schedule"
 )
 
+// maxRecords bounds the tasks recorded in one run, and with them its memory.
+const maxRecords = 1 << 27
+
 // collect turns what the workers noted into a schedule. That of a run cut short
 // has as many steps as were begun.
-func (j *job) collect(workers []*worker, p *schedule.Problem) *schedule.Schedule {
+func (j *job) collect(workers []*worker, p *schedule.Problem) (*schedule.Schedule, error) {
 	s := &schedule.Schedule{World: schedule.Measured, GraphHash: j.graph.hash, Policy: j.graph.policy, Steps: j.steps}
 	if !j.record {
 		s.Makespan = j.now()
-		return s
+		return s, nil
 	}
 	begun := int32(1)
 	for _, w := range workers {
@@ -26,8 +30,10 @@ func (j *job) collect(workers []*worker, p *schedule.Problem) *schedule.Schedule
 	}
 	s.Steps = int(begun)
 	noteReady(s, p)
-	s.Complete(p)
-	return s
+	if err := s.Complete(p); err != nil {
+		return nil, fmt.Errorf("execute graph %q: schedule of the run: %w", p.Graph.Name, err)
+	}
+	return s, nil
 }
 
 // noteReady sets when the last predecessor of every span had ended.

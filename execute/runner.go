@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"runtime"
 	"sync"
 	"time"
-	"unsafe"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -120,7 +120,10 @@ func (r *Runner) prepare() error {
 	if err := checkShared(r.prog, layouts); err != nil {
 		return err
 	}
-	r.arenas = newArenas(layouts)
+	home := r.opt.Platform.Devices[r.opt.Platform.Workers[0].Device].Memory
+	if r.arenas, err = newArenas(layouts, &r.opt.Platform.Memories[home]); err != nil {
+		return err
+	}
 	for i, c := range r.graphs {
 		c.layout = layouts[i]
 		if err := r.compile(c); err != nil {
@@ -155,8 +158,8 @@ func checkWorkers(p *platform.Platform) error {
 	return nil
 }
 
-// at returns the entry of a slice by graph, nil beyond its end.
-func at[T any](s []*T, i int) *T {
+// entry is the one for a graph, nil beyond the end of the list.
+func entry[T any](s []*T, i int) *T {
 	if i < len(s) {
 		return s[i]
 	}
@@ -165,7 +168,7 @@ func at[T any](s []*T, i int) *T {
 
 // decide finds the costs and the plan, or the dynamic policy, of a graph.
 func (r *Runner) decide(i int, g *dag.Graph) (*compiledGraph, error) {
-	c := &compiledGraph{graph: g, hash: g.Hash(), plan: at(r.opt.Plans, i), costs: at(r.opt.Costs, i)}
+	c := &compiledGraph{graph: g, hash: g.Hash(), plan: entry(r.opt.Plans, i), costs: entry(r.opt.Costs, i)}
 	if c.costs == nil {
 		var err error
 		if c.costs, err = schedule.NewCosts(g, r.opt.Platform, schedule.CostOptions{Variant: r.opt.Variant}); err != nil {
@@ -206,7 +209,7 @@ func (r *Runner) layouts() ([]*schedule.Layout, error) {
 	missing := false
 	for i, c := range r.graphs {
 		plans[i], costs[i] = c.plan, c.costs
-		given[i] = at(r.opt.Layouts, i)
+		given[i] = entry(r.opt.Layouts, i)
 		if given[i] == nil && c.plan != nil {
 			given[i] = c.plan.Layout
 		}
@@ -313,6 +316,9 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if r.closed {
 		return nil, errClosed
 	}
+	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
+		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
+	}
 	j := &job{graph: r.graphs[graph], team: newTeam(len(r.workers), r.spin), steps: steps, record: record, verify: r.verify}
 	p := j.graph.problem(r.opt.Platform, steps)
 	j.base = time.Now()
@@ -323,6 +329,9 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 		}
 	}
 	r.reserveSpans(j)
+	if ctx.Err() != nil {
+		j.team.stop() // AfterFunc would do so a little later, when the run may be over
+	}
 	unwatch := context.AfterFunc(ctx, j.team.stop)
 	defer unwatch()
 	j.base = time.Now()
@@ -331,15 +340,15 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 		w.jobs <- j
 	}
 	j.done.Wait()
-	s := j.collect(r.workers, p)
-	if err := j.failure.Load(); err != nil {
-		r.closed = errors.Is(*err, errGoexit)
-		return s, *err
+	s, err := j.collect(r.workers, p)
+	if failure := j.failure.Load(); failure != nil {
+		r.closed = errors.Is(*failure, errGoexit)
+		return s, *failure
 	}
-	if j.cut() {
-		return s, context.Cause(ctx)
+	if err == nil && j.cut() {
+		err = context.Cause(ctx)
 	}
-	return s, nil
+	return s, err
 }
 
 // problem is a number of steps of the graph on a platform.
@@ -373,70 +382,4 @@ func (r *Runner) Close() {
 	}
 	r.workers = nil
 	r.ended.Wait()
-}
-
-// Platform is the machine the program was compiled for.
-func (r *Runner) Platform() *platform.Platform { return r.opt.Platform }
-
-// Plan is what a graph replays; nil when a policy decides at run time.
-func (r *Runner) Plan(graph int) *schedule.Plan { return r.graphs[graph].plan }
-
-// Layout is where the storages of a graph lie.
-func (r *Runner) Layout(graph int) *schedule.Layout { return r.graphs[graph].layout }
-
-// Problem is what Run solves, for checking a schedule against it.
-func (r *Runner) Problem(graph, steps int) *schedule.Problem {
-	return r.graphs[graph].problem(r.opt.Platform, steps)
-}
-
-// Bytes is the memory of a network or data buffer, shared by all graphs; nil if
-// there is none of that name. It must not be touched while Run is in progress,
-// except by hooks whose tasks are ordered by it.
-func (r *Runner) Bytes(name string) []byte {
-	for i, c := range r.graphs {
-		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena {
-			return r.StepBytes(i, name)
-		}
-	}
-	return nil
-}
-
-// StepBytes is the memory of any buffer of one graph; nil if there is none of
-// that name. Bytes of the step arena hold their contents until a task or the
-// next run of another graph reuses them.
-func (r *Runner) StepBytes(graph int, name string) []byte {
-	c := r.graphs[graph]
-	b, ok := c.graph.BufferByName(name)
-	if !ok {
-		return nil
-	}
-	return r.arenas.storage(c.layout, c.graph, b)
-}
-
-// Elements is Bytes as elements of a type, which must be the buffer's.
-func Elements[T kernels.Element](r *Runner, name string) []T {
-	b := r.Bytes(name)
-	var zero T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
-}
-
-// HighWater returns, for every arena of a poisoned runner, one past the highest
-// byte that anything has written, the caller included; more than the arena's
-// size means that a kernel wrote beyond it. When every byte of the last storage
-// was written it equals PlannedHighWater; the rest up to the arena's size, less
-// than 64 bytes, is padding that belongs to nobody. A last byte of 0xFF (a NaN,
-// -1) cannot be told from the pattern.
-func (r *Runner) HighWater() [schedule.NumArenas]int64 { return r.arenas.highWater() }
-
-// PlannedHighWater returns, for every arena, the end of its last storage in any
-// graph; for the scratch arena, its size.
-func (r *Runner) PlannedHighWater() (end [schedule.NumArenas]int64) {
-	for _, c := range r.graphs {
-		for i := range c.graph.Buffers {
-			a := c.layout.Arena[i]
-			end[a] = max(end[a], c.layout.Offset[i]+c.graph.Buffers[i].Bytes())
-		}
-	}
-	end[schedule.ScratchArena] = int64(len(r.arenas[schedule.ScratchArena]))
-	return end
 }

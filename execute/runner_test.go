@@ -13,6 +13,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -39,6 +40,9 @@ func TestBitsAreEqual(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkSpans(t, s, prog.Graphs[0])
+		if err := s.Check(r.Problem(0, steps)); err != nil {
+			t.Error(err)
+		}
 		for w := range r.workers {
 			if plan := r.Plan(0); plan != nil && w < len(plan.Order) {
 				checkOrder(t, s, plan, w)
@@ -106,6 +110,8 @@ func checkOrder(t *testing.T, s *schedule.Schedule, plan *schedule.Plan, w int) 
 func TestSteadyStepsAllocateNothing(t *testing.T) {
 	const first, last = 50, 1050
 	prog := testProgram(t)
+	limited := machine(t, 2) // the Engine then counts live bytes
+	limited.Memories[0].CapacityBytes = 1 << 20
 	for _, c := range []struct {
 		name string
 		opt  Options
@@ -113,6 +119,7 @@ func TestSteadyStepsAllocateNothing(t *testing.T) {
 		{"static", Options{Platform: machine(t, 2), Plans: randomPlans(prog, 2, 1)}},
 		{"eager", Options{Platform: machine(t, 2), Policy: "eager"}},
 		{"dmda", Options{Platform: machine(t, 2), Policy: "dmda"}},
+		{"eager in a limited memory", Options{Platform: limited, Policy: "eager"}},
 	} {
 		var before, after runtime.MemStats
 		c.opt.Hooks = testHooks(nil)
@@ -173,7 +180,7 @@ func TestCancelStopsBetweenTasks(t *testing.T) {
 			t.Errorf("%d spans of %d steps after a cancel in step 5 of %d", len(s.Spans), s.Steps, steps)
 		}
 		// The runner still works, and a context that has ended stops it at once.
-		if s, err = r.Run(ctx, 0, 3, true); !errors.Is(err, context.Canceled) || s == nil {
+		if s, err = r.Run(ctx, 0, 3, true); !errors.Is(err, context.Canceled) || s == nil || len(s.Spans) > 0 {
 			t.Errorf("run with an ended context: %v, %v", s, err)
 		}
 		if _, err = r.Run(context.Background(), 0, 3, true); err != nil {
@@ -305,7 +312,10 @@ func TestHighWater(t *testing.T) {
 
 // TestHighWaterSeesOverruns writes one byte into the guard.
 func TestHighWaterSeesOverruns(t *testing.T) {
-	a := newArenas([]*schedule.Layout{{ArenaBytes: [schedule.NumArenas]int64{0, 64, 128, 0}}})
+	a, err := newArenas([]*schedule.Layout{{ArenaBytes: [schedule.NumArenas]int64{0, 64, 128, 0}}}, &platform.Memory{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	a.poison()
 	if got, want := a.highWater(), ([schedule.NumArenas]int64{}); got != want {
 		t.Errorf("untouched: %v", got)
@@ -353,6 +363,8 @@ func TestNewRefuses(t *testing.T) {
 		}
 		return []*schedule.Costs{c}
 	}
+	small := machine(t, 2)
+	small.Memories[0].CapacityBytes = 1000
 	other := randomPlan(prog.Graphs[0], 2, 0)
 	other.GraphHash = strings.Repeat("0", 64)
 	for _, c := range []struct {
@@ -365,6 +377,7 @@ func TestNewRefuses(t *testing.T) {
 		{"needs a plan", func(o *Options) { o.Policy = "replay" }},
 		{`no variant "abacus"`, func(o *Options) { o.Costs = badVariant() }},
 		{"000000000000…", func(o *Options) { o.Plans = []*schedule.Plan{other} }},
+		{`memory "ram" of 1000 bytes`, func(o *Options) { o.Platform = small }},
 		{"3 workers", func(o *Options) { o.Plans = []*schedule.Plan{randomPlan(prog.Graphs[0], 3, 0)} }},
 		{"places 0 buffers", func(o *Options) { o.Layouts = []*schedule.Layout{{}, {}} }},
 	} {
@@ -379,8 +392,8 @@ func TestNewRefuses(t *testing.T) {
 		}
 	}
 	r := newRunner(t, prog, Options{Platform: machine(t, 2), Hooks: testHooks(nil)})
-	for _, c := range [][2]int{{-1, 1}, {2, 1}, {0, 0}} {
-		if _, err := r.Run(context.Background(), c[0], c[1], false); err == nil {
+	for _, c := range [][2]int{{-1, 1}, {2, 1}, {0, 0}, {0, maxRecords}} {
+		if _, err := r.Run(context.Background(), c[0], c[1], true); err == nil {
 			t.Errorf("%d steps of graph %d ran", c[1], c[0])
 		}
 	}
