@@ -96,7 +96,6 @@ type point struct {
 	kernel  *kernels.Kernel
 	variant *kernels.Variant
 	spec    *kernels.Spec
-	key     string // shape
 	model   platform.Model
 }
 
@@ -150,6 +149,7 @@ type calibrator struct {
 	ctx      context.Context
 	opt      CalibrateOptions
 	platform *platform.Platform
+	deadline time.Time // after which nothing is measured again
 	spreads  []float64
 }
 
@@ -166,7 +166,10 @@ func (c *calibrator) measurePoints(points []point) error {
 		return nil
 	}
 	total := cmp.Or(c.opt.MaxTime, defaultMaxTime)
-	budget := total / time.Duration(len(points)*len(c.activeCounts()))
+	c.deadline = time.Now().Add(total)
+	// Half of the time is for measuring each point once, the rest for preparing
+	// operands and for measuring unsteady points again.
+	budget := total / time.Duration(2*len(points)*len(c.activeCounts()))
 	for i := range points {
 		if c.opt.Progress != nil {
 			c.opt.Progress(i, len(points), points[i].model.Op+" "+points[i].model.Variant+" "+points[i].model.Shape)
@@ -212,7 +215,7 @@ func (c *calibrator) measurePoint(pt *point, active int, budget time.Duration) (
 		if try == 0 || s.spread < best.spread {
 			best = s
 		}
-		if best.spread <= unsteadySpread {
+		if best.spread <= unsteadySpread || time.Now().After(c.deadline) {
 			break
 		}
 	}
