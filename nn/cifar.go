@@ -78,7 +78,7 @@ func findCIFAR(dir, split string) ([]string, error) {
 	if split == Test {
 		path := filepath.Join(dir, cifarTestName)
 		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("no test split: add %s (%w)", cifarTestName, err)
+			return nil, fmt.Errorf("no test split: %w; add %s (%v)", ErrNoSplit, cifarTestName, err)
 		}
 		return []string{path}, nil
 	}
@@ -93,7 +93,7 @@ func findCIFAR(dir, split string) ([]string, error) {
 		}
 	}
 	if n == 0 {
-		return nil, fmt.Errorf("no train split: add %s1.bin", cifarTrainPrefix)
+		return nil, fmt.Errorf("no train split: %w; add %s1.bin", ErrNoSplit, cifarTrainPrefix)
 	}
 	var paths []string
 	for i := range n {

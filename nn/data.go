@@ -123,6 +123,9 @@ func openDir(dir string, opt DataOptions) (*Dataset, error) {
 	return found.open(dir, opt)
 }
 
+// ErrNoSplit says that the data are there, but not the split asked for.
+var ErrNoSplit = errors.New("the split is missing")
+
 // check fills in the split.
 func (opt DataOptions) check() (DataOptions, error) {
 	switch opt.Split {

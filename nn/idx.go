@@ -110,8 +110,8 @@ func findIDX(dir, split string) (imagePath, labelPath string, err error) {
 		imagePath, labelPath = images, labels
 	}
 	if imagePath == "" {
-		return "", "", fmt.Errorf("no %s split: add %s-images-idx3-ubyte and %s-labels-idx1-ubyte, plain or .gz",
-			split, prefixes[0], prefixes[0])
+		return "", "", fmt.Errorf("no %s split: %w; add %s-images-idx3-ubyte and %s-labels-idx1-ubyte, plain or .gz",
+			split, ErrNoSplit, prefixes[0], prefixes[0])
 	}
 	return imagePath, labelPath, nil
 }

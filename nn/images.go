@@ -72,7 +72,7 @@ func openImages(dir string, opt DataOptions) (*Dataset, error) {
 	}
 	paths, labels := roundRobin(classes)
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("the directories hold no %s image; put PNG or JPEG files into one directory per class", opt.Split)
+		return nil, fmt.Errorf("the directories hold no %s image: %w; put PNG or JPEG files into one directory per class", opt.Split, ErrNoSplit)
 	}
 	lo, hi, err := opt.window(len(paths))
 	if err != nil {

@@ -104,4 +104,10 @@ Start with:  dahl demo`,
 }
 
 // commands is the table of subcommands, in the order of --help.
-var commands = []func(*app) *cobra.Command{}
+var commands = []func(*app) *cobra.Command{
+	newSimulate,
+	newExecute,
+	newCompare,
+	newPlot,
+	newTrace,
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 )
@@ -88,8 +89,8 @@ func (v *optionalFloat) String() string {
 }
 
 func (v *optionalFloat) Set(s string) error {
-	var x float64
-	if _, err := fmt.Sscan(s, &x); err != nil || x != x || x < 0 || x > 1e9 {
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(x >= 0 && x <= 1e9) {
 		return fmt.Errorf("want a number from 0 to 1e9")
 	}
 	*v.p = &x

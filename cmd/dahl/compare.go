@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"dahl/plots"
+	"dahl/schedule"
+)
+
+func newCompare(*app) *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use:   "compare PREDICTED MEASURED",
+		Short: "lay a predicted run beside a measured one",
+		Long: `compare reads two run directories of one graph and prints time, energy, memory,
+and every worker and kernel: predicted, measured, error. The error of the step is
+split in two by giving the simulator the measured durations.
+
+An executed run holds its own prediction: name its directory twice.`,
+		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute dahl-execute --json",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return compareDirs(cmd.OutOrStdout(), args[0], args[1], &out)
+		},
+	}
+	cmd.Flags().StringVar(&out.dir, "out", "", "also draw both runs on one axis into this existing `directory`")
+	cmd.Flags().BoolVar(&out.json, "json", false, "print one JSON object instead of text")
+	return cmd
+}
+
+func compareDirs(stdout io.Writer, predictedDir, measuredDir string, out *output) error {
+	measured, err := loadRun(measuredDir)
+	if err != nil {
+		return err
+	}
+	if measured.schedule.World != schedule.Measured {
+		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
+	}
+	problem, plan, predicted := measured.problem, measured.plan, (*schedule.Schedule)(nil)
+	if filepath.Clean(predictedDir) == filepath.Clean(measuredDir) {
+		if predicted, err = measured.predicted(); err != nil {
+			return err
+		}
+		if predicted == nil {
+			return inputErrorf("%s holds no prediction; name a simulated run first", measuredDir)
+		}
+	} else {
+		other, err := loadRun(predictedDir)
+		if err != nil {
+			return err
+		}
+		if other.problem.Graph.Hash() != problem.Graph.Hash() {
+			return inputErrorf("%s and %s are of different graphs: compare runs of one model, batch, type and lowering", predictedDir, measuredDir)
+		}
+		if len(other.problem.Platform.Workers) != len(problem.Platform.Workers) {
+			return inputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
+		}
+		problem, plan, predicted = other.problem, other.plan, other.schedule
+	}
+	c, err := compareSchedules(problem, plan, predicted, measured.schedule)
+	if err != nil {
+		return err
+	}
+	if out.dir != "" {
+		if err := drawComparison(filepath.Join(out.dir, "compare.svg"), problem, predicted, measured.schedule); err != nil {
+			return err
+		}
+	}
+	if out.json {
+		return printJSON(stdout, c)
+	}
+	c.print(stdout, fmt.Sprintf("(%s)", measured.summary.EnergyJ.Basis))
+	return nil
+}
+
+// drawComparison draws both schedules on one time axis.
+func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule) error {
+	runs := make([]*plots.Run, 2)
+	for i, s := range []*schedule.Schedule{predicted, measured} {
+		q := *p
+		q.Steps = s.Steps
+		var err error
+		if runs[i], err = newPlotRun(&q, s, nil); err != nil {
+			return err
+		}
+	}
+	return plots.Compare(path, runs[0], runs[1])
+}

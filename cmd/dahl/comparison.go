@@ -1,0 +1,214 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// comparison lays a prediction beside a measurement of the same graph.
+type comparison struct {
+	Graph string `json:"graph"`
+
+	Step     pair `json:"step_s"`
+	Makespan pair `json:"makespan_s"` // of the compared segment
+	Energy   pair `json:"energy_j"`
+	Peak     pair `json:"peak_bytes"` // live bytes in the host's memory
+
+	// The error of the step in two parts, in percent: what remains when the
+	// simulator is given the measured durations is the scheduling model's; what
+	// vanishes was the kernel models'.
+	KernelErrorPercent     float64 `json:"kernel_error_percent"`
+	SchedulingErrorPercent float64 `json:"scheduling_error_percent"`
+
+	Workers []workerComparison `json:"workers"`
+	Kernels []kernelComparison `json:"kernels"` // by measured time, largest first
+
+	MovedTasks int `json:"moved_tasks"` // measured on another worker than predicted
+}
+
+// pair is one quantity in both worlds.
+type pair struct {
+	Predicted    float64 `json:"predicted"`
+	Measured     float64 `json:"measured"`
+	ErrorPercent float64 `json:"error_percent"`
+}
+
+func newPair(predicted, measured float64) pair {
+	return pair{predicted, measured, percent(predicted, measured)}
+}
+
+// workerComparison is the busy time per step of one worker.
+type workerComparison struct {
+	Worker string `json:"worker"`
+	Busy   pair   `json:"busy_s_per_step"`
+}
+
+// kernelComparison is one operation and shape.
+type kernelComparison struct {
+	Op      string  `json:"op"`
+	Shape   string  `json:"shape"`
+	Variant string  `json:"variant"`
+	Source  string  `json:"source"` // of the prediction
+	Count   int     `json:"count_per_step"`
+	Median  pair    `json:"median_s"`
+	MeanS   float64 `json:"measured_mean_s"`
+	P95S    float64 `json:"measured_p95_s"`
+	Share   float64 `json:"share"` // of the measured busy time
+}
+
+// compareSchedules compares two schedules of one problem.
+func compareSchedules(p *schedule.Problem, plan *schedule.Plan, predicted, measured *schedule.Schedule) (*comparison, error) {
+	c := &comparison{
+		Graph:    p.Graph.Name,
+		Step:     newPair(stepTime(predicted).Seconds(), stepTime(measured).Seconds()),
+		Makespan: newPair(predicted.Makespan.Seconds(), measured.Makespan.Seconds()),
+	}
+	host := p.Platform.HostMemory()
+	c.Peak = newPair(float64(predicted.PeakBytes[host]), float64(measured.PeakBytes[host]))
+	var joules [2]float64
+	for i, s := range []*schedule.Schedule{predicted, measured} {
+		q := *p
+		q.Steps = s.Steps
+		report, err := energy.FromSchedule(s, &q)
+		if err != nil {
+			return nil, err
+		}
+		joules[i] = report.TotalJoules
+	}
+	c.Energy = newPair(joules[0], joules[1])
+	fed, err := feedBack(p, plan, measured)
+	if err != nil {
+		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
+	}
+	c.KernelErrorPercent = percent(stepTime(predicted).Seconds(), stepTime(fed).Seconds())
+	c.SchedulingErrorPercent = percent(stepTime(fed).Seconds(), stepTime(measured).Seconds())
+	c.compareWorkers(p, predicted, measured)
+	c.compareKernels(p, predicted, measured)
+	return c, nil
+}
+
+// feedBack simulates the problem with each instance's measured duration.
+func feedBack(p *schedule.Problem, plan *schedule.Plan, measured *schedule.Schedule) (*schedule.Schedule, error) {
+	tasks := p.Graph.NumTasks()
+	durations := make([]time.Duration, tasks*measured.Steps)
+	for _, s := range measured.Spans {
+		durations[int(s.Step)*tasks+int(s.Task)] = s.End - s.Start
+	}
+	q := *p
+	q.Steps = measured.Steps
+	return simulate.Run(&q, simulate.Options{Plan: plan, Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+		return durations[int(i.Step)*tasks+int(i.Task)], true
+	}})
+}
+
+func (c *comparison) compareWorkers(p *schedule.Problem, predicted, measured *schedule.Schedule) {
+	busy := func(s *schedule.Schedule) []float64 {
+		perStep := make([]float64, len(p.Platform.Workers))
+		for _, span := range s.Spans {
+			perStep[span.Worker] += (span.End - span.Start).Seconds() / float64(s.Steps)
+		}
+		return perStep
+	}
+	pb, mb := busy(predicted), busy(measured)
+	for w := range p.Platform.Workers {
+		c.Workers = append(c.Workers, workerComparison{p.Platform.Workers[w].Name, newPair(pb[w], mb[w])})
+	}
+	where := make([]platform.WorkerID, p.Graph.NumTasks())
+	for _, s := range predicted.Spans {
+		if s.Step == 0 {
+			where[s.Task] = s.Worker
+		}
+	}
+	for _, s := range measured.Spans {
+		if s.Step == 0 && where[s.Task] != s.Worker {
+			c.MovedTasks++
+		}
+	}
+}
+
+func (c *comparison) compareKernels(p *schedule.Problem, predicted, measured *schedule.Schedule) {
+	type key struct{ op, shape string }
+	keyOf := func(t dag.TaskID) key { return key{p.Graph.Tasks[t].Op, p.Graph.Tasks[t].Shape} }
+	times := map[key][]float64{}
+	var total float64
+	for _, s := range measured.Spans {
+		d := (s.End - s.Start).Seconds()
+		times[keyOf(s.Task)] = append(times[keyOf(s.Task)], d)
+		total += d
+	}
+	expected := map[key][]float64{}
+	for _, s := range predicted.Spans {
+		expected[keyOf(s.Task)] = append(expected[keyOf(s.Task)], (s.End - s.Start).Seconds())
+	}
+	count := map[key]int{}
+	var order []key
+	first := map[key]dag.TaskID{}
+	for t := range p.Graph.Tasks {
+		k := keyOf(dag.TaskID(t))
+		if count[k] == 0 {
+			order = append(order, k)
+			first[k] = dag.TaskID(t)
+		}
+		count[k]++
+	}
+	for _, k := range order {
+		if len(times[k]) == 0 || len(expected[k]) == 0 {
+			continue
+		}
+		slices.Sort(times[k])
+		slices.Sort(expected[k])
+		row := kernelComparison{Op: k.op, Shape: k.shape, Count: count[k],
+			Median: newPair(quantile(expected[k], 0.5), quantile(times[k], 0.5)), P95S: quantile(times[k], 0.95)}
+		var sum float64
+		for _, d := range times[k] {
+			sum += d
+		}
+		row.MeanS, row.Share = sum/float64(len(times[k])), sum/total
+		for d := range p.Platform.Devices {
+			if cost, ok := p.Costs.Of(first[k], platform.DeviceID(d)); ok {
+				row.Variant, row.Source = cost.Variant, string(cost.Source)
+				break
+			}
+		}
+		c.Kernels = append(c.Kernels, row)
+	}
+	slices.SortStableFunc(c.Kernels, func(a, b kernelComparison) int { return cmp.Compare(b.Share, a.Share) })
+}
+
+// quantile of a sorted, non-empty list: the smallest value with at least the
+// fraction q of the list at or below it.
+func quantile(sorted []float64, q float64) float64 {
+	i := int(q * float64(len(sorted)))
+	return sorted[min(i, len(sorted)-1)]
+}
+
+// print writes the comparison as tables.
+func (c *comparison) print(w io.Writer, basis string) {
+	fmt.Fprintf(w, "%-14s %12s %12s %9s\n", c.Graph, "predicted", "measured", "error")
+	row := func(what string, p pair, show func(float64) string) {
+		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent)
+	}
+	showTime := func(s float64) string { return shortTime(seconds(s)) }
+	row("step", c.Step, showTime)
+	fmt.Fprintf(w, "%-14s kernels %+.1f %%, scheduling %+.1f %%; %d tasks ran elsewhere than predicted\n", "  of which", c.KernelErrorPercent, c.SchedulingErrorPercent, c.MovedTasks)
+	row("segment", c.Makespan, showTime)
+	row("energy "+basis, c.Energy, func(j float64) string { return fmt.Sprintf("%.3g J", j) })
+	row("live bytes", c.Peak, func(b float64) string { return shortBytes(int64(b)) })
+	for _, b := range c.Workers {
+		row("busy "+b.Worker, b.Busy, showTime)
+	}
+	fmt.Fprintf(w, "\n%-18s %-44s %-7s %-9s %5s %11s %11s %11s %9s %6s\n", "kernel", "shape", "variant", "model", "n", "predicted", "median", "p95", "error", "share")
+	for _, k := range c.Kernels {
+		fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5d %11s %11s %11s %+8.1f%% %5.1f%%\n", k.Op, k.Shape, k.Variant, k.Source, k.Count,
+			showTime(k.Median.Predicted), showTime(k.Median.Measured), showTime(k.P95S), k.Median.ErrorPercent, 100*k.Share)
+	}
+}

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/plots"
+	"dahl/schedule"
+)
+
+// executeFlags are the flags of execute that do not decide what is computed.
+type executeFlags struct {
+	out  output
+	save string
+}
+
+func newExecute(a *app) *cobra.Command {
+	var o options
+	var f executeFlags
+	cmd := &cobra.Command{
+		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
+		Short: "train a network on this machine and measure every task",
+		Long: `execute trains a network on the cores of this machine, following a plan to the
+letter or asking a policy at run time, and writes what ran beside what the
+simulator predicted. Without --platform the machine is detected; give it the file
+that dahl calibrate wrote for predictions that mean something.`,
+		Example: `  dahl execute --model digits-cnn --epochs 5
+  dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
+  dahl execute --model mlp --policy eager --workers 2 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			progress := cmd.OutOrStdout()
+			if f.out.json {
+				progress = io.Discard
+			}
+			_, err := a.execute(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
+			return err
+		},
+	}
+	addWorkFlags(cmd, &o)
+	addTrainFlags(cmd, &o)
+	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
+	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
+	addOutputFlags(cmd, &f.out, "dahl-execute")
+	return cmd
+}
+
+// execute runs one training from options to files. On an interruption or a
+// failure it writes what was done so far and returns the error.
+func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) (*manifest, error) {
+	w, train, test, err := trainingWorkload(o)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := createRunDir(f.out.dir)
+	if err != nil {
+		return nil, err
+	}
+	predicted, err := w.predict()
+	if err != nil {
+		return nil, err
+	}
+	w.printTraining(progress, train, predicted)
+	t, err := newTrainer(w, train, test, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer t.runner.Close()
+	for _, warning := range t.runner.Warnings() {
+		slog.Warn(warning)
+	}
+	reading := startMeter()
+	runErr := t.run(ctx)
+	if err := reading.stop(t.measured); err != nil {
+		slog.Warn("the energy meter failed; joules are modelled", "error", err)
+	}
+	m, err := a.writeTraining(dir, t, predicted, f)
+	if err != nil {
+		return nil, errors.Join(runErr, err)
+	}
+	if runErr != nil {
+		return m, fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
+	}
+	if f.out.json {
+		s, err := readSummary(filepath.Join(dir.path, summaryFile))
+		if err != nil {
+			return nil, err
+		}
+		return m, printJSON(stdout, s)
+	}
+	t.printMeasured(progress, predicted)
+	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s %s\n", dir.path, dir.path, dir.path)
+	return m, nil
+}
+
+// trainingWorkload opens the data, fits the model to it and makes the decisions
+// for this machine.
+func trainingWorkload(o *options) (w *workload, train, test *nn.Dataset, err error) {
+	if o.Model == "" {
+		return nil, nil, nil, inputErrorf("name a network with --model; a graph file has no kernels to execute")
+	}
+	if o.Epochs < 1 || o.Steps < 0 || o.Limit < 0 || o.Offset < 0 || o.Batch < 0 || o.Workers < 0 {
+		return nil, nil, nil, inputErrorf("--epochs is at least 1; --steps, --limit, --offset, --batch and --workers are not negative")
+	}
+	m, err := loadModel(o.Model)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if o.Batch == 0 {
+		o.Batch = m.Defaults.Batch
+	}
+	if train, test, err = openSplits(o, m); err != nil {
+		return nil, nil, nil, err
+	}
+	if m, err = m.For(inputShape(m, train), max(m.Classes(), train.Classes)); err != nil {
+		return nil, nil, nil, asInput(fmt.Errorf("data %s: %w", train.Name, err))
+	}
+	p, err := thisMachine(o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	n := samples{train: train.Len(), divisor: train.Divisor}
+	if test != nil {
+		n.test = test.Len()
+	}
+	w, err = newWorkload(o, m, p, n)
+	return w, train, test, err
+}
+
+// inputShape is the shape the model sees: that of the images, or a vector of
+// their pixels for a model that begins with features.
+func inputShape(m *nn.Model, d *nn.Dataset) []int {
+	if len(m.Input) == 1 {
+		return []int{d.Shape[0] * d.Shape[1] * d.Shape[2]}
+	}
+	return d.Shape[:]
+}
+
+// openSplits opens the training data and, where there is one, the test split.
+func openSplits(o *options, m *nn.Model) (train, test *nn.Dataset, err error) {
+	if o.Data == "" {
+		o.Data = defaultData(m)
+	}
+	limit := o.Limit
+	if o.Steps > 0 && (limit == 0 || limit > o.Steps*o.Batch) {
+		limit = o.Steps * o.Batch
+	}
+	train, err = nn.OpenData(o.Data, nn.DataOptions{Split: nn.Train, Limit: limit, Offset: o.Offset})
+	if err != nil {
+		return nil, nil, asInput(err)
+	}
+	test, err = nn.OpenData(o.Data, nn.DataOptions{Split: nn.Test})
+	if errors.Is(err, nn.ErrNoSplit) {
+		return train, nil, nil
+	}
+	return train, test, asInput(err)
+}
+
+// defaultData is the built-in data that has the model's shape.
+func defaultData(m *nn.Model) string {
+	if slices.Equal(m.Input, []int{1, 8, 8}) {
+		return "digits"
+	}
+	if len(m.Input) == 3 {
+		return fmt.Sprintf("synthetic:%dx%dx%d:2000:%d", m.Input[0], m.Input[1], m.Input[2], m.Classes())
+	}
+	return fmt.Sprintf("synthetic:1x1x%d:2000:%d", m.Input[0], m.Classes())
+}
+
+// thisMachine is the platform file, or the detected machine, with as many
+// workers as asked for.
+func thisMachine(o *options) (*platform.Platform, error) {
+	var p *platform.Platform
+	var err error
+	if o.Platform != "" {
+		p, err = loadPlatform(o.Platform)
+	} else {
+		p, err = execute.Detect()
+	}
+	if err != nil || o.Workers == 0 {
+		return p, err
+	}
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
+	q.Devices[0].Count = o.Workers
+	return &q, asInput(q.Complete())
+}
+
+// startMeter opens the meter of this machine, if there is one that may be read.
+func startMeter() *metering {
+	m, err := energy.OpenRAPL(energy.PowercapRoot)
+	if err != nil {
+		return &metering{}
+	}
+	return &metering{meter: m, sampler: energy.StartSampler(m, energy.SampleInterval)}
+}
+
+// metering is a meter that runs beside a training; without a meter it does nothing.
+type metering struct {
+	meter   energy.Meter
+	sampler *energy.Sampler
+}
+
+// stop adds what was counted to the outcome.
+func (m *metering) stop(o *outcome) error {
+	if m.sampler == nil {
+		return nil
+	}
+	samples, err := m.sampler.Stop()
+	if err != nil {
+		return err
+	}
+	joules, over, err := energy.Total(samples)
+	if err != nil {
+		return err
+	}
+	o.Reading = &energy.Reading{Meter: m.meter.Name(), Joules: joules, Seconds: over.Seconds()}
+	return m.meter.Close()
+}
+
+// writeTraining writes the run directory of an executed run.
+func (a *app) writeTraining(dir *runDir, t *trainer, predicted *outcome, f *executeFlags) (*manifest, error) {
+	m := a.newManifest("execute", t.w)
+	m.Complete = t.complete
+	m.WeightsHash = t.weightsHash()
+	if n := len(t.steps); n > 0 {
+		m.FinalLoss = t.steps[n-1].Loss
+	}
+	if f.save != "" {
+		if err := nn.WriteNPZ(f.save, t.weights()); err != nil {
+			return nil, err
+		}
+	}
+	if err := dir.writeMetrics(t); err != nil {
+		return nil, err
+	}
+	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.weights()) }); err != nil {
+		return nil, err
+	}
+	if t.measured.Main != nil {
+		if err := dir.writeOutcome(t.w, t.measured, t.summarize()); err != nil {
+			return nil, err
+		}
+		if err := dir.writePredicted(t, predicted); err != nil {
+			return nil, err
+		}
+	}
+	return m, dir.writeManifest(m)
+}
+
+// writePredicted writes the simulated schedule of the same segment and the
+// figure of both.
+func (d *runDir) writePredicted(t *trainer, predicted *outcome) error {
+	p := t.w.mainProblem(predicted.Main.Steps)
+	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, predicted.Main, p.Graph, p.Platform) })
+	if err != nil {
+		return err
+	}
+	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, predicted.Main, t.measured.Main); err != nil && !errors.Is(err, plots.ErrNoData) {
+		return err
+	}
+	d.noteFile("compare.svg")
+	return nil
+}
+
+func (d *runDir) writeMetrics(t *trainer) error {
+	err := d.write(stepsFile, func(out io.Writer) error {
+		w, err := nn.NewStepWriter(out)
+		for i := 0; err == nil && i < len(t.steps); i++ {
+			err = w.Step(t.steps[i])
+		}
+		return errors.Join(err, w.Flush())
+	})
+	if err != nil {
+		return err
+	}
+	return d.write(epochsFile, func(out io.Writer) error {
+		w, err := nn.NewEpochWriter(out)
+		for i := 0; err == nil && i < len(t.epochs); i++ {
+			err = w.Epoch(t.epochs[i])
+		}
+		return err
+	})
+}
+
+// summarize adds what only a training knows.
+func (t *trainer) summarize() *summary {
+	s := t.w.summarize(t.measured)
+	b := thisBuild()
+	s.Provenance = &b
+	if n := len(t.epochs); n > 0 {
+		last := t.epochs[n-1]
+		s.ImagesPerS, s.Loss = &last.ImagesPerSec, &last.Loss
+		if last.Tested {
+			s.Accuracy = &last.TestAccuracy
+		}
+	}
+	images := 0
+	for _, step := range t.steps {
+		images += step.Images
+	}
+	if len(t.steps) > 0 {
+		s.Trained = &trainedSummary{Epochs: len(t.epochs), Images: images, FirstLoss: t.steps[0].Loss, WeightsSHA256: t.weightsHash()}
+	}
+	return s
+}
+
+// printTraining says what is about to run.
+func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcome) {
+	g := w.program.Graphs[0]
+	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
+	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.model.Name, w.dtype, w.model.NumWeights(), w.opts.Batch, w.opts.Epochs)
+	fmt.Fprintf(out, "machine   %s, %d workers\n", w.platform.Name, len(w.platform.Workers))
+	fmt.Fprintf(out, "graph     %d tasks and %.3g GFLOP per step; policy %s; predicted: step %s, run %s\n",
+		g.NumTasks(), g.TotalFlops()/1e9, predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
+}
+
+// printMeasured says what the run came to beside its prediction.
+func (t *trainer) printMeasured(out io.Writer, predicted *outcome) {
+	m := t.measured
+	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), peak %s, %s\n",
+		shortTime(m.stepTime()), shortTime(predicted.stepTime()), shortTime(m.Run), shortTime(predicted.Run),
+		shortBytes(t.w.plannedPeakBytes()), m.energyText())
+}

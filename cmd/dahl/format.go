@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// shortTime prints a duration with three significant digits.
+func shortTime(d time.Duration) string {
+	switch s := math.Abs(d.Seconds()); {
+	case s >= 100:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case s >= 1:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case s >= 1e-3:
+		return fmt.Sprintf("%.3g ms", d.Seconds()*1e3)
+	case s >= 1e-6:
+		return fmt.Sprintf("%.3g us", d.Seconds()*1e6)
+	}
+	return fmt.Sprintf("%d ns", d.Nanoseconds())
+}
+
+// shortBytes prints a size with at most three significant digits, in decimal units.
+func shortBytes(n int64) string {
+	v, unit := float64(n), "B"
+	for _, next := range []string{"kB", "MB", "GB", "TB"} {
+		if math.Abs(v) < 1000 {
+			break
+		}
+		v, unit = v/1000, next
+	}
+	return fmt.Sprintf("%.3g %s", v, unit)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
+
+// percent is the error of a prediction, in percent of the measurement.
+func percent(predicted, measured float64) float64 {
+	if measured == 0 {
+		return 0
+	}
+	return 100 * (predicted/measured - 1)
+}

@@ -1,0 +1,234 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// outcome is what a run of either world came to. Its totals are over the whole
+// program: every segment in its order.
+type outcome struct {
+	World    schedule.World
+	Run      time.Duration // all segments, one after another
+	Joules   float64
+	Basis    energy.Basis
+	ByDevice map[string]float64 // joules
+
+	Tasks, Transfers int
+	BytesMoved       int64
+	PeakBytes        []int64 // by memory
+
+	// Main is the schedule of the last segment of the program's first graph, and
+	// Report its energy: what figures and comparisons show.
+	Main   *schedule.Schedule
+	Report *energy.Report
+
+	// Reading is what a meter counted over the run; nil without one.
+	Reading *energy.Reading
+
+	steps []time.Duration // step time of each segment of the first graph
+}
+
+func newOutcome(world schedule.World, p *platform.Platform) *outcome {
+	return &outcome{World: world, ByDevice: map[string]float64{}, PeakBytes: make([]int64, len(p.Memories))}
+}
+
+// maxSimulatedTasks bounds the task instances simulated for one segment; the
+// rest of a longer one is added at the steady period.
+const maxSimulatedTasks = 2_000_000
+
+// predict simulates every graph of the program for as many steps as its segments
+// have and adds the segments up. Segments of one graph repeat exactly.
+func (w *workload) predict() (*outcome, error) {
+	out := newOutcome(schedule.Simulated, w.platform)
+	type key struct{ graph, steps int }
+	done := map[key]*schedule.Schedule{}
+	for _, seg := range w.program.Order {
+		s, ok := done[key{seg.Graph, seg.Steps}]
+		if !ok {
+			var err error
+			if s, err = w.simulateGraph(seg.Graph, seg.Steps, nil); err != nil {
+				return nil, err
+			}
+			done[key{seg.Graph, seg.Steps}] = s
+		}
+		problem := w.parts[seg.Graph].problem
+		problem.Steps = s.Steps
+		if _, err := out.add(s, &problem, seg); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// simulateGraph runs one graph in the simulator, with other durations than the
+// costs' where durations is given.
+func (w *workload) simulateGraph(graph, steps int, durations durationFunc) (*schedule.Schedule, error) {
+	p := &w.parts[graph]
+	problem := p.problem
+	problem.Steps = max(min(steps, maxSimulatedTasks/max(1, problem.Graph.NumTasks())), min(steps, 4))
+	opt := simulate.Options{Plan: p.plan, Durations: durations}
+	if p.plan == nil {
+		info, err := schedule.PolicyByName(w.opts.Policy)
+		if err != nil {
+			return nil, asInput(err)
+		}
+		opt.Policy, opt.Name = info.Dynamic(&problem), info.Name
+	}
+	return simulate.Run(&problem, opt)
+}
+
+// add accounts for one segment, of whose steps s holds all or the first, and
+// returns its joules.
+func (o *outcome) add(s *schedule.Schedule, p *schedule.Problem, seg dag.Segment) (joules float64, err error) {
+	report, err := energy.FromSchedule(s, p)
+	if err != nil {
+		return 0, fmt.Errorf("energy of graph %q: %w", p.Graph.Name, err)
+	}
+	run := s.Makespan + time.Duration(seg.Steps-s.Steps)*s.Period
+	scale := 1.0
+	if s.Makespan > 0 {
+		scale = float64(run) / float64(s.Makespan)
+	}
+	o.Run += run
+	joules = report.TotalJoules * scale
+	o.Joules += joules
+	o.Basis = report.Basis
+	for _, d := range report.ByDevice {
+		o.ByDevice[d.Name] += float64(d.Joules * scale)
+	}
+	o.Tasks += p.Graph.NumTasks() * seg.Steps
+	o.Transfers += len(s.Transfers) * seg.Steps / s.Steps
+	for _, t := range s.Transfers {
+		o.BytesMoved += t.Bytes * int64(seg.Steps) / int64(s.Steps)
+	}
+	for m, b := range s.PeakBytes {
+		o.PeakBytes[m] = max(o.PeakBytes[m], b)
+	}
+	if seg.Graph == 0 {
+		o.Main, o.Report = s, report
+		o.steps = append(o.steps, stepTime(s))
+	}
+	return joules, nil
+}
+
+// energyText prints the joules and what they rest on.
+func (o *outcome) energyText() string {
+	if o.Reading != nil {
+		return fmt.Sprintf("%.3g J (measured by %s; modelled %.3g J)", o.Reading.Joules, o.Reading.Meter, o.Joules)
+	}
+	if o.Basis == energy.Unavailable {
+		return "energy unavailable: the platform names no powers"
+	}
+	return fmt.Sprintf("%.3g J (%s: no meter)", o.Joules, o.Basis)
+}
+
+// stepTime is the median over the segments of the first graph.
+func (o *outcome) stepTime() time.Duration {
+	sorted := slices.Sorted(slices.Values(o.steps))
+	return sorted[len(sorted)/2]
+}
+
+// plannedPeakBytes is what the layouts reserve: the arenas of the graph that
+// needs most, in the host's memory.
+func (w *workload) plannedPeakBytes() int64 {
+	var peak int64
+	for i := range w.parts {
+		var sum int64
+		for _, b := range w.parts[i].layout.ArenaBytes {
+			sum += b
+		}
+		peak = max(peak, sum)
+	}
+	return peak
+}
+
+// stepTime is the steady distance between steps, or the whole of a single one.
+func stepTime(s *schedule.Schedule) time.Duration {
+	if s.Period > 0 {
+		return s.Period
+	}
+	return s.Makespan / time.Duration(max(1, s.Steps))
+}
+
+// summary is the object that --json prints.
+type summary struct {
+	World        schedule.World   `json:"world"`
+	Graph        string           `json:"graph"`
+	Policy       string           `json:"policy"`
+	Steps        int              `json:"steps"`
+	MakespanS    float64          `json:"makespan_s"`
+	FirstStepS   float64          `json:"first_step_s"`
+	PeriodS      float64          `json:"period_s"`
+	EnergyJ      energySummary    `json:"energy_j"`
+	Tasks        int              `json:"tasks"`
+	Transfers    int              `json:"transfers"`
+	BytesMoved   int64            `json:"bytes_moved"`
+	PeakBytes    map[string]int64 `json:"peak_bytes"`
+	PlannedBytes int64            `json:"planned_bytes"`
+	LowerBoundS  float64          `json:"lower_bound_s"`
+
+	Trained *trainedSummary `json:"training,omitempty"`
+
+	ImagesPerS *float64 `json:"images_per_s,omitempty"`
+	Loss       *float64 `json:"loss,omitempty"`
+	Accuracy   *float64 `json:"accuracy,omitempty"`
+	Provenance *build   `json:"provenance,omitempty"`
+}
+
+type energySummary struct {
+	Total    float64            `json:"total"`
+	Basis    energy.Basis       `json:"basis"`
+	ByDevice map[string]float64 `json:"by_device"`
+}
+
+// trainedSummary is what only an executed run knows.
+type trainedSummary struct {
+	Epochs        int     `json:"epochs"`
+	Images        int     `json:"images"`
+	FirstLoss     float64 `json:"first_loss"`
+	WeightsSHA256 string  `json:"weights_sha256"`
+}
+
+// summarize fills what both worlds know. The makespan is that of the whole program.
+func (w *workload) summarize(o *outcome) *summary {
+	problem := w.parts[0].problem
+	problem.Steps = o.Main.Steps
+	s := &summary{
+		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
+		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
+		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice},
+		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, PeakBytes: map[string]int64{},
+		PlannedBytes: w.plannedPeakBytes(),
+	}
+	for m := range w.platform.Memories {
+		s.PeakBytes[w.platform.Memories[m].Name] = o.PeakBytes[m]
+	}
+	for _, seg := range w.program.Order {
+		p := w.parts[seg.Graph].problem
+		p.Steps = seg.Steps
+		s.LowerBoundS += schedule.LowerBound(&p).Seconds()
+	}
+	return s
+}
+
+// totalSteps is the number of steps of the program's main graph.
+func (w *workload) totalSteps() int {
+	n := 0
+	for _, seg := range w.program.Order {
+		if seg.Graph == 0 {
+			n += seg.Steps
+		}
+	}
+	return n
+}
+
+// durationFunc overrides the costs of the simulator.
+type durationFunc = func(i schedule.Instance, w platform.WorkerID) (time.Duration, bool)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dahl/plots"
+)
+
+func newPlot(*app) *cobra.Command {
+	var format string
+	var long strings.Builder
+	long.WriteString("plot draws the figures of a run directory into it:\n\n")
+	var names []string
+	for _, f := range plots.Figures() {
+		names = append(names, f.Name)
+		fmt.Fprintf(&long, "  %-10s %s\n", f.Name, f.Sentence)
+	}
+	cmd := &cobra.Command{
+		Use:       "plot DIR [FIGURE…]",
+		Short:     "draw figures of a run",
+		Long:      long.String(),
+		Example:   "  dahl plot dahl-demo gantt --format png",
+		Args:      cobra.MinimumNArgs(1),
+		ValidArgs: names,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return plotRun(cmd, args[0], args[1:], format)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "svg", "svg, png or pdf")
+	return cmd
+}
+
+func plotRun(cmd *cobra.Command, path string, names []string, format string) error {
+	if !slices.Contains(plots.Formats(), format) {
+		return inputErrorf("--format %q: want one of %s", format, strings.Join(plots.Formats(), ", "))
+	}
+	figures := plots.Figures()
+	if len(names) > 0 {
+		figures = nil
+		for _, n := range names {
+			f, ok := plots.FigureByName(n)
+			if !ok {
+				return inputErrorf("no figure %q; see dahl plot --help", n)
+			}
+			figures = append(figures, f)
+		}
+	}
+	r, err := loadRun(path)
+	if err != nil {
+		return err
+	}
+	in := plots.Input{}
+	if in.Run, err = r.plotRun(r.schedule); err != nil {
+		return err
+	}
+	predicted, err := r.predicted()
+	if err != nil {
+		return err
+	}
+	if predicted != nil {
+		if in.Predicted, err = r.plotRun(predicted); err != nil {
+			return err
+		}
+	}
+	dir := &runDir{path: path, files: r.manifest.Files}
+	for _, f := range figures {
+		switch err := dir.draw(f, in, format); {
+		case err == nil:
+			fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(path, f.Name+"."+format))
+		case len(names) > 0 || !errors.Is(err, plots.ErrNoData):
+			return err
+		}
+	}
+	return dir.writeManifest(r.manifest)
+}

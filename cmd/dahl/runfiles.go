@@ -1,0 +1,200 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/plots"
+	"dahl/schedule"
+)
+
+// The files of a run directory.
+const (
+	platformFile  = "platform.toml"
+	graphFile     = "graph.json"
+	planFile      = "plan.json"
+	scheduleFile  = "schedule.json"
+	predictedFile = "predicted.json" // what the simulator said of an executed run
+	energyFile    = "energy.json"
+	summaryFile   = "summary.json"
+	weightsFile   = "weights.npz"
+	stepsFile     = "steps.csv"
+	epochsFile    = "epochs.csv"
+)
+
+// writeOutcome writes what both worlds have: inputs, decisions, schedule, energy
+// and figures of the program's main graph.
+func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
+	p := w.mainProblem(o.Main.Steps)
+	plan := w.parts[0].plan
+	if plan == nil {
+		plan = schedule.PlanFrom(o.Main, o.Main.Policy, p.Graph)
+	}
+	plan.Lowering, plan.Layout = w.lowering, w.parts[0].layout
+	for _, file := range []struct {
+		name string
+		fill func(io.Writer) error
+	}{
+		{platformFile, w.platform.WriteTOML},
+		{graphFile, p.Graph.WriteJSON},
+		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, plan, p.Graph, p.Platform) }},
+		{scheduleFile, func(out io.Writer) error { return schedule.WriteSchedule(out, o.Main, p.Graph, p.Platform) }},
+	} {
+		if err := d.write(file.name, file.fill); err != nil {
+			return err
+		}
+	}
+	if err := d.writeJSON(energyFile, o.Report); err != nil {
+		return err
+	}
+	if err := d.writeJSON(summaryFile, s); err != nil {
+		return err
+	}
+	run, err := newPlotRun(p, o.Main, w.parts[0].layout)
+	if err != nil {
+		return err
+	}
+	return d.drawAll(plots.Input{Run: run}, "svg")
+}
+
+// mainProblem is the program's first graph for a number of steps.
+func (w *workload) mainProblem(steps int) *schedule.Problem {
+	p := w.parts[0].problem
+	p.Steps = steps
+	return &p
+}
+
+// drawAll draws every figure that the input has data for.
+func (d *runDir) drawAll(in plots.Input, format string) error {
+	for _, f := range plots.Figures() {
+		err := d.draw(f, in, format)
+		if err != nil && !errors.Is(err, plots.ErrNoData) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *runDir) draw(f plots.Figure, in plots.Input, format string) error {
+	name := f.Name + "." + format
+	if err := f.Draw(filepath.Join(d.path, name), in); err != nil {
+		return fmt.Errorf("drawing %s: %w", name, err)
+	}
+	d.noteFile(name)
+	return nil
+}
+
+// newPlotRun prepares a schedule for figures and traces.
+func newPlotRun(p *schedule.Problem, s *schedule.Schedule, layout *schedule.Layout) (*plots.Run, error) {
+	traces, err := energy.Traces(s, p)
+	if err != nil {
+		return nil, err
+	}
+	run := &plots.Run{Problem: p, Schedule: s, Power: traces}
+	if layout != nil {
+		run.PlannedPeakBytes = make([]int64, len(p.Platform.Memories))
+		for _, b := range layout.ArenaBytes {
+			run.PlannedPeakBytes[p.Platform.HostMemory()] += b
+		}
+	}
+	return run, nil
+}
+
+// loadedRun is a run directory read back.
+type loadedRun struct {
+	dir      string
+	manifest *manifest
+	summary  *summary
+	problem  *schedule.Problem
+	plan     *schedule.Plan
+	schedule *schedule.Schedule
+}
+
+func loadRun(dir string) (*loadedRun, error) {
+	r := &loadedRun{dir: dir}
+	var err error
+	if r.manifest, err = readManifest(dir); err != nil {
+		return nil, err
+	}
+	if r.summary, err = readSummary(filepath.Join(dir, summaryFile)); err != nil {
+		return nil, err
+	}
+	p, err := platform.Load(filepath.Join(dir, platformFile))
+	if err != nil {
+		return nil, asInput(err)
+	}
+	g, err := openAs(filepath.Join(dir, graphFile), dag.ReadJSON)
+	if err != nil {
+		return nil, err
+	}
+	costs, err := schedule.NewCosts(g, p, schedule.CostOptions{Variant: r.manifest.Options.Variant})
+	if err != nil {
+		return nil, asInput(err)
+	}
+	r.problem = &schedule.Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}
+	if r.plan, err = loadPlan(filepath.Join(dir, planFile), r.problem); err != nil {
+		return nil, err
+	}
+	if l := r.plan.Layout; l != nil {
+		r.problem.Reuse, r.problem.ReuseNext = l.Reuse, l.ReuseNext
+	}
+	if r.schedule, err = loadSchedule(filepath.Join(dir, scheduleFile), r.problem); err != nil {
+		return nil, err
+	}
+	r.problem.Steps = r.schedule.Steps
+	return r, nil
+}
+
+// predicted is the simulated schedule that lies beside a measured one.
+func (r *loadedRun) predicted() (*schedule.Schedule, error) {
+	path := filepath.Join(r.dir, predictedFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil
+	}
+	return loadSchedule(path, r.problem)
+}
+
+func (r *loadedRun) plotRun(s *schedule.Schedule) (*plots.Run, error) {
+	p := *r.problem
+	p.Steps = s.Steps
+	return newPlotRun(&p, s, r.plan.Layout)
+}
+
+func loadSchedule(path string, p *schedule.Problem) (*schedule.Schedule, error) {
+	return openAs(path, func(f io.Reader, name string) (*schedule.Schedule, error) { return schedule.ReadSchedule(f, name, p.Graph, p.Platform) })
+}
+
+func loadPlan(path string, p *schedule.Problem) (*schedule.Plan, error) {
+	return openAs(path, func(f io.Reader, name string) (*schedule.Plan, error) { return schedule.ReadPlan(f, name, p.Graph, p.Platform) })
+}
+
+// openAs reads a file with a parser that takes the name for its errors.
+func openAs[T any](path string, parse func(io.Reader, string) (T, error)) (T, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		var zero T
+		return zero, asInput(err)
+	}
+	defer f.Close()
+	v, err := parse(f, path)
+	return v, asInput(err)
+}
+
+func readSummary(path string) (*summary, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	var s summary
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, inputErrorf("%s: %w", path, err)
+	}
+	return &s, nil
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"dahl/plots"
+)
+
+// traceFormats are the formats of dahl trace and the files they go to.
+var traceFormats = map[string]struct {
+	file  string
+	write func(io.Writer, *plots.Run) error
+}{
+	"chrome": {"trace.json", plots.Chrome},
+	"paje":   {"trace.paje", plots.Paje},
+}
+
+func newTrace(*app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "trace DIR",
+		Short: "write the schedule of a run for Perfetto or ViTE",
+		Long: `trace writes the schedule of a run directory into it, as Chrome trace events
+(trace.json, opens in Perfetto) or in the Pajé format (trace.paje, opens in ViTE).`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, ok := traceFormats[format]
+			if !ok {
+				return inputErrorf("--format %q: want chrome or paje", format)
+			}
+			r, err := loadRun(args[0])
+			if err != nil {
+				return err
+			}
+			run, err := r.plotRun(r.schedule)
+			if err != nil {
+				return err
+			}
+			dir := &runDir{path: args[0], files: r.manifest.Files}
+			if err := dir.write(f.file, func(w io.Writer) error { return f.write(w, run) }); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(args[0], f.file))
+			return dir.writeManifest(r.manifest)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "chrome", "chrome or paje")
+	return cmd
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"time"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/schedule"
+)
+
+// trainer runs the program of a model on this machine: it hands batches to the
+// executor, counts, and prints a line per epoch.
+type trainer struct {
+	w           *workload
+	runner      *execute.Runner
+	train, test *nn.Dataset
+	feeder      feeder
+	progress    io.Writer // a line per epoch; nil: none
+
+	measured *outcome
+	epochs   []nn.EpochMetrics
+	steps    []nn.StepMetrics
+	complete bool
+}
+
+// maxRecordedSpans bounds the spans of one segment; longer ones are executed in
+// pieces, with a barrier between them.
+const maxRecordedSpans = 4_000_000
+
+// newTrainer compiles the program and fills parameters and data.
+func newTrainer(w *workload, train, test *nn.Dataset, progress io.Writer) (*trainer, error) {
+	t := &trainer{w: w, train: train, test: test, progress: progress}
+	opt, err := w.opts.optimizer(w.model)
+	if err != nil {
+		return nil, err
+	}
+	t.feeder = feeder{dtype: w.dtype, rate: opt.Rate()}
+	t.measured = newOutcome(schedule.Measured, w.platform)
+	t.runner, err = execute.New(w.program, w.executeOptions(map[string]execute.Hook{"feed": t.feeder.feed, "fetch": t.feeder.fetch}))
+	if err != nil {
+		return nil, err
+	}
+	t.setData("data.train", train)
+	if test != nil {
+		t.setData("data.test", test)
+	}
+	if err := t.setWeights(); err != nil {
+		t.runner.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// executeOptions hands the decisions of the workload to the executor.
+func (w *workload) executeOptions(hooks map[string]execute.Hook) execute.Options {
+	o := execute.Options{Platform: w.platform, Policy: w.opts.Policy, Hooks: hooks, Variant: w.opts.Variant}
+	for i := range w.parts {
+		o.Plans = append(o.Plans, w.parts[i].plan)
+		o.Costs = append(o.Costs, w.parts[i].problem.Costs)
+		o.Layouts = append(o.Layouts, w.parts[i].layout)
+	}
+	return o
+}
+
+func (t *trainer) setData(prefix string, d *nn.Dataset) {
+	copy(t.runner.Bytes(prefix+".images"), d.Images)
+	copy(t.runner.Int32s(prefix+".labels"), d.Labels)
+}
+
+// setWeights draws PyTorch's default distributions, or reads the --init file.
+func (t *trainer) setWeights() error {
+	given := map[string]nn.Array{}
+	if path := t.w.opts.Init; path != "" {
+		arrays, err := nn.ReadNPZ(path)
+		if err != nil {
+			return asInput(fmt.Errorf("reading the initial weights: %w", err))
+		}
+		for _, a := range arrays {
+			given[a.Name] = a
+		}
+	}
+	for _, p := range t.w.model.Parameters() {
+		values := make([]float64, p.Elems())
+		if t.w.opts.Init == "" {
+			p.Init(values, t.w.opts.Seed)
+		} else {
+			a, ok := given[p.Name]
+			if !ok || a.Len() != p.Elems() {
+				return inputErrorf("%s: no array %q with %d elements (shape %v)", t.w.opts.Init, p.Name, p.Elems(), p.Shape)
+			}
+			values = a.Float64s()
+		}
+		t.setParameter(p.Name, values)
+	}
+	return nil
+}
+
+func (t *trainer) setParameter(name string, values []float64) {
+	if t.w.dtype == dag.Float64 {
+		copy(t.runner.Float64s(name), values)
+		return
+	}
+	dst := t.runner.Float32s(name)
+	for i, v := range values {
+		dst[i] = float32(v)
+	}
+}
+
+// weights returns the parameters as arrays of an .npz file.
+func (t *trainer) weights() []nn.Array {
+	var arrays []nn.Array
+	for _, p := range t.w.model.Parameters() {
+		arrays = append(arrays, nn.Array{Name: p.Name, Type: t.w.dtype, Shape: p.Shape, Data: t.runner.Bytes(p.Name)})
+	}
+	return arrays
+}
+
+// weightsHash is the SHA-256 of all parameters' bytes in the model's order.
+func (t *trainer) weightsHash() string {
+	h := sha256.New()
+	for _, a := range t.weights() {
+		h.Write(a.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// run trains for all epochs. With an error, what was done so far stays in t.
+func (t *trainer) run(ctx context.Context) error {
+	perEpoch := len(t.w.program.Order) / t.w.opts.Epochs
+	order := make([]int32, t.train.Len())
+	begin := time.Now()
+	for e := range t.w.opts.Epochs {
+		if t.w.opts.Shuffle {
+			nn.Shuffle(order, t.w.opts.Seed, e)
+		} else {
+			nn.InOrder(order)
+		}
+		m, err := t.epoch(ctx, e, order, t.w.program.Order[e*perEpoch:(e+1)*perEpoch])
+		if err != nil {
+			return fmt.Errorf("epoch %d: %w", e+1, err)
+		}
+		t.epochs = append(t.epochs, m)
+		t.printEpoch(m, time.Since(begin))
+	}
+	t.complete = true
+	return nil
+}
+
+// epoch runs the segments of one epoch: training in the given order, then the test set.
+func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []dag.Segment) (nn.EpochMetrics, error) {
+	m := nn.EpochMetrics{Epoch: e + 1}
+	var trained, tested tally
+	var joules float64
+	inOrder := []int32{}
+	if t.test != nil {
+		inOrder = make([]int32, t.test.Len())
+		nn.InOrder(inOrder)
+	}
+	for _, seg := range t.pieces(segments) {
+		g := t.w.program.Graphs[seg.Graph]
+		training := g.Name == nn.GraphTrain || g.Name == nn.GraphTrainTail
+		count, source := &tested, inOrder
+		if training {
+			count, source = &trained, order
+		}
+		batch := batchOf(g)
+		t.feeder.begin(source[count.images:], batch, seg.Steps)
+		problem := t.w.parts[seg.Graph].problem
+		problem.Steps = seg.Steps
+		s, err := t.runner.Run(ctx, seg.Graph, seg.Steps, true)
+		if err != nil {
+			return m, err
+		}
+		segmentJoules, err := t.measured.add(s, &problem, seg)
+		if err != nil {
+			return m, err
+		}
+		count.time += s.Makespan
+		for k, r := range t.feeder.results {
+			count.add(r, batch)
+			if training {
+				t.steps = append(t.steps, nn.StepMetrics{Epoch: e + 1, Step: t.feeder.stepsDone + k + 1, Images: batch, Loss: r.loss, Correct: r.correct})
+			}
+		}
+		if training {
+			t.feeder.stepsDone += seg.Steps
+			joules += segmentJoules
+		}
+	}
+	m.Loss, m.Accuracy = trained.means()
+	m.Seconds = trained.time.Seconds()
+	m.ImagesPerSec = float64(trained.images) / m.Seconds
+	if t.measured.Basis != energy.Unavailable {
+		m.Joules, m.JoulesSource = joules, string(t.measured.Basis)
+	}
+	if tested.images > 0 {
+		m.Tested = true
+		m.TestLoss, m.TestAccuracy = tested.means()
+	}
+	return m, nil
+}
+
+// pieces cuts segments that are too long to record.
+func (t *trainer) pieces(segments []dag.Segment) []dag.Segment {
+	var cut []dag.Segment
+	for _, seg := range segments {
+		most := max(1, maxRecordedSpans/max(1, t.w.program.Graphs[seg.Graph].NumTasks()))
+		for ; seg.Steps > most; seg.Steps -= most {
+			cut = append(cut, dag.Segment{Graph: seg.Graph, Steps: most})
+		}
+		cut = append(cut, seg)
+	}
+	return cut
+}
+
+// tally counts the images of one split in one epoch.
+type tally struct {
+	images, correct int
+	loss            float64 // sum over images
+	time            time.Duration
+}
+
+func (c *tally) add(r stepResult, batch int) {
+	c.images += batch
+	c.correct += r.correct
+	c.loss += float64(r.loss * float64(batch))
+}
+
+func (c *tally) means() (loss, accuracy float64) {
+	return c.loss / float64(c.images), float64(c.correct) / float64(c.images)
+}
+
+// batchOf is the number of samples of one step.
+func batchOf(g *dag.Graph) int {
+	b, ok := g.BufferByName("step.index")
+	if !ok {
+		panic("dahl: graph " + g.Name + " has no step.index")
+	}
+	return g.Buffers[b].Shape[0]
+}
+
+func (t *trainer) printEpoch(m nn.EpochMetrics, spent time.Duration) {
+	if t.progress == nil {
+		return
+	}
+	left := time.Duration(float64(spent) / float64(m.Epoch) * float64(t.w.opts.Epochs-m.Epoch))
+	fmt.Fprintf(t.progress, "epoch %*d/%d  loss %.4f  accuracy %5.2f %%", len(fmt.Sprint(t.w.opts.Epochs)), m.Epoch, t.w.opts.Epochs, m.Loss, 100*m.Accuracy)
+	if m.Tested {
+		fmt.Fprintf(t.progress, "  test %5.2f %%", 100*m.TestAccuracy)
+	}
+	fmt.Fprintf(t.progress, "  %8.0f images/s", m.ImagesPerSec)
+	if m.JoulesSource != "" {
+		fmt.Fprintf(t.progress, "  %.3g J (%s)", m.Joules, m.JoulesSource)
+	}
+	fmt.Fprintf(t.progress, "  left %s\n", left.Round(100*time.Millisecond))
+}

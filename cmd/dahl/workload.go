@@ -1,0 +1,261 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/platforms"
+	"dahl/schedule"
+)
+
+// workload is what a run works on: the graphs, the machine, what every task
+// costs there, and the decisions made beforehand.
+type workload struct {
+	opts     *options
+	model    *nn.Model // nil for a graph file
+	dtype    dag.DType
+	lowering *dag.Lowering
+	program  *dag.Program
+	platform *platform.Platform
+
+	parts []part // by graph of the program
+}
+
+// part is one graph of the program with its decisions.
+type part struct {
+	problem schedule.Problem
+	plan    *schedule.Plan // nil: the policy decides while it runs
+	layout  *schedule.Layout
+}
+
+// loadPlatform reads a platform file, or one that ships with dahl by its name.
+func loadPlatform(name string) (*platform.Platform, error) {
+	p, err := platform.Load(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return p, asInput(err)
+	}
+	short := strings.TrimSuffix(strings.TrimPrefix(name, "platforms/"), ".toml")
+	if src, err := platforms.Open(short); err == nil {
+		return platform.Parse(src, "platforms/"+short+".toml")
+	}
+	return nil, inputErrorf("platform %q: no such file, and none of those that ship with dahl: %s",
+		name, strings.Join(platforms.Names(), ", "))
+}
+
+// loadModel finds a built-in model or reads a model file.
+func loadModel(name string) (*nn.Model, error) {
+	load := nn.ByName
+	if strings.HasSuffix(name, ".toml") || strings.ContainsRune(name, os.PathSeparator) {
+		load = nn.LoadModel
+	}
+	m, err := load(name)
+	return m, asInput(err)
+}
+
+// optimizer applies the flags to the model's default.
+func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
+	opt := m.Defaults.Optimizer
+	switch o.Optimizer {
+	case "":
+	case "sgd":
+		if opt.Name() != "sgd" {
+			opt = nn.SGD{LearningRate: 0.01}
+		}
+	case "adam":
+		if opt.Name() != "adam" {
+			opt = nn.DefaultAdam()
+		}
+	default:
+		return nil, inputErrorf("--optimizer %q: want sgd or adam", o.Optimizer)
+	}
+	set := func(dst *float64, v *float64) {
+		if v != nil {
+			*dst = *v
+		}
+	}
+	switch q := opt.(type) {
+	case nn.SGD:
+		set(&q.LearningRate, o.LR)
+		set(&q.Momentum, o.Momentum)
+		set(&q.WeightDecay, o.WeightDecay)
+		q.Nesterov = q.Nesterov || o.Nesterov
+		opt = q
+	case nn.Adam:
+		if o.Momentum != nil || o.Nesterov {
+			return nil, inputErrorf("--momentum and --nesterov belong to sgd; the optimiser is adam")
+		}
+		set(&q.LearningRate, o.LR)
+		set(&q.WeightDecay, o.WeightDecay)
+		opt = q
+	}
+	return opt, asInput(opt.Check())
+}
+
+// samples says what a model's program is trained and evaluated on.
+type samples struct {
+	train, test int
+	divisor     float64
+}
+
+// newWorkload loads everything the options name and makes the decisions. A model
+// that was fitted to its data is given; nil stands for the one the options name.
+func newWorkload(o *options, m *nn.Model, p *platform.Platform, n samples) (*workload, error) {
+	w := &workload{opts: o, model: m, platform: p}
+	if err := w.buildProgram(n); err != nil {
+		return nil, err
+	}
+	return w, w.decide()
+}
+
+func (w *workload) buildProgram(n samples) error {
+	o := w.opts
+	if (o.Model == "") == (o.Graph == "") {
+		return inputErrorf("name a network with --model or a task graph with --graph")
+	}
+	if o.Graph != "" {
+		g, err := loadGraph(o.Graph)
+		if err != nil {
+			return err
+		}
+		w.program = &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: max(1, o.Steps)}}}
+		return nil
+	}
+	var err error
+	if w.model == nil {
+		if w.model, err = loadModel(o.Model); err != nil {
+			return err
+		}
+	}
+	if w.dtype, err = dag.ParseDType(o.DType); err != nil || w.dtype != dag.Float32 && w.dtype != dag.Float64 {
+		return inputErrorf("--dtype %q: want float32 or float64", o.DType)
+	}
+	opt, err := o.optimizer(w.model)
+	if err != nil {
+		return err
+	}
+	if o.Batch < 0 {
+		return inputErrorf("--batch %d: want at least 1", o.Batch)
+	}
+	if o.Batch == 0 {
+		o.Batch = w.model.Defaults.Batch
+	}
+	if w.lowering, err = o.lowering(w.model, w.platform, w.dtype); err != nil {
+		return err
+	}
+	if n.train == 0 {
+		n.train = o.Batch
+	}
+	w.program, err = nn.NewProgram(w.model, nn.ProgramOptions{
+		Batch: o.Batch, TrainSamples: n.train, TestSamples: n.test, Epochs: max(1, o.Epochs),
+		Type: w.dtype, Lowering: *w.lowering, Optimizer: opt, Divisor: n.divisor,
+	})
+	return asInput(err)
+}
+
+// lowering reads the lowering file, or derives one from the platform's caches.
+func (o *options) lowering(m *nn.Model, p *platform.Platform, t dag.DType) (*dag.Lowering, error) {
+	if o.Lowering == "" {
+		l := nn.DefaultLowering(m, o.Batch, l2Bytes(p), t)
+		return &l, nil
+	}
+	l, err := nn.LoadLowering(o.Lowering)
+	return &l, asInput(err)
+}
+
+// l2Bytes is the second-level cache of the first CPU, 0 where none is given.
+func l2Bytes(p *platform.Platform) int {
+	for i := range p.Devices {
+		if p.Devices[i].Kind == "cpu" {
+			return int(p.Devices[i].L2Bytes)
+		}
+	}
+	return 0
+}
+
+func loadGraph(path string) (*dag.Graph, error) {
+	g, err := openAs(path, dag.ReadJSON)
+	if err != nil {
+		return nil, err
+	}
+	g, err = dag.Expand(g)
+	return g, asInput(err)
+}
+
+// decide computes costs, plans and memory layouts of all graphs.
+func (w *workload) decide() error {
+	w.parts = make([]part, len(w.program.Graphs))
+	plans := make([]*schedule.Plan, len(w.parts))
+	costs := make([]*schedule.Costs, len(w.parts))
+	for i, g := range w.program.Graphs {
+		c, err := schedule.NewCosts(g, w.platform, schedule.CostOptions{Variant: w.opts.Variant})
+		if err != nil {
+			return asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
+		}
+		costs[i] = c
+		w.parts[i].problem = schedule.Problem{Graph: g, Platform: w.platform, Costs: c, Steps: 1}
+		if plans[i], err = w.choosePlan(&w.parts[i].problem, i); err != nil {
+			return err
+		}
+		w.parts[i].plan = plans[i]
+	}
+	var scratch []int64
+	if w.model != nil {
+		scratch = execute.ScratchBytes(w.program, costs, len(w.platform.Workers))
+	}
+	layouts, err := schedule.LayoutProgram(w.program, plans, scratch)
+	if err != nil {
+		return err
+	}
+	for i := range w.parts {
+		w.parts[i].layout = layouts[i]
+		w.parts[i].problem.Reuse, w.parts[i].problem.ReuseNext = layouts[i].Reuse, layouts[i].ReuseNext
+	}
+	return nil
+}
+
+// choosePlan returns the plan of one graph: from the plan file for the first
+// graph, from a static policy for all, none for a dynamic policy.
+func (w *workload) choosePlan(p *schedule.Problem, graph int) (*schedule.Plan, error) {
+	if w.opts.Plan != "" && graph == 0 {
+		plan, err := loadPlan(w.opts.Plan, p)
+		if err != nil {
+			return nil, err
+		}
+		return plan, asInput(plan.Check(p))
+	}
+	name := w.opts.Policy
+	if w.opts.Plan != "" {
+		name = "heft" // the graphs that a plan file does not speak of
+	}
+	info, err := schedule.PolicyByName(name)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	_, plan, err := info.New(p)
+	return plan, asInput(err)
+}
+
+// variants lists what the costs fix for the main graph, as "device op type
+// shape: variant", sorted.
+func (w *workload) variants() []string {
+	p := &w.parts[0].problem
+	var lines []string
+	for t := range p.Graph.Tasks {
+		task := &p.Graph.Tasks[t]
+		for d := range p.Platform.Devices {
+			if c, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(d)); ok && c.Variant != "" {
+				lines = append(lines, fmt.Sprintf("%s %s %s %s: %s", p.Platform.Devices[d].Name, task.Op, task.Type, task.Shape, c.Variant))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
