@@ -72,21 +72,26 @@ type route struct{ from, to platform.MemoryID }
 const anyMemory platform.MemoryID = -1
 
 // addWorkerRows makes the rows in the order of the workers. A worker has as many
-// lanes as its tasks overlap (streams).
+// lanes as its tasks overlap (streams). Neighbours that ran nothing share a row.
 func (b *chartBuilder) addWorkerRows() {
 	p, s := b.run.Problem.Platform, b.run.Schedule
-	group := (len(p.Workers) + maxWorkerRows - 1) / maxWorkerRows
 	b.rowOfWorker, b.firstLane = make([]int, len(p.Workers)), make([]int, len(p.Workers))
 	laneCount := make([]int, len(p.Workers))
 	for w, spans := range spansByWorker(s, len(p.Workers)) {
 		_, laneCount[w] = lanes(len(spans), func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End })
 	}
-	inRow, device := 0, platform.DeviceID(-1)
+	used := 0
+	for _, n := range laneCount {
+		used += min(n, 1)
+	}
+	group := (used + maxWorkerRows - 1) / maxWorkerRows
+	inRow, device, unused := 0, platform.DeviceID(-1), false
 	rows := &b.chart.rows
 	for w := range p.Workers {
-		if inRow == group || p.Workers[w].Device != device {
+		share := p.Workers[w].Device == device && unused == (laneCount[w] == 0) && (unused || inRow < group)
+		if !share {
 			*rows = append(*rows, row{label: p.Workers[w].Name})
-			inRow, device = 0, p.Workers[w].Device
+			inRow, device, unused = 0, p.Workers[w].Device, laneCount[w] == 0
 		}
 		r := &(*rows)[len(*rows)-1]
 		if inRow > 0 {

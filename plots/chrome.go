@@ -218,39 +218,46 @@ func (t *chromeTrace) writeTransfers() {
 	}
 }
 
-// writeFlows draws an arrow into a task from each predecessor that ran on another
-// worker, and through the transfers that the task needed. Where a transfer moves
-// what a predecessor wrote, the arrow goes through it.
+// maxArrows bounds the dependences drawn into one task: a reduction over a
+// thousand tiles would otherwise fill the file and hide everything else.
+const maxArrows = 4
+
+// writeFlows draws arrows into a task from the predecessors on other workers that
+// ended last, and through the transfers that the task needed. Where a transfer
+// moves what a predecessor wrote, the arrow goes through it.
 func (t *chromeTrace) writeFlows() {
 	g, s := t.run.Problem.Graph, t.run.Schedule
 	for i := range s.Spans {
 		span := &s.Spans[i]
-		var through []dag.TaskID // predecessors whose arrow goes through a transfer
+		preds := t.preds(span)
+		through := map[int]bool{} // predecessors whose arrow goes through a transfer
 		for _, k := range t.transferFor[schedule.Instance{Task: span.Task, Step: span.Step}] {
 			x := &s.Transfers[k]
 			moved := map[int32]bool{}
 			for _, atom := range x.Atoms {
 				moved[atom] = true
 			}
-			for _, from := range t.preds(span) {
+			for _, from := range preds {
 				if p := &s.Spans[from]; p.End <= x.Start && writesAny(g, p.Task, moved) {
 					t.flow("transfer", t.ofSpan[from], p.Start, p.End, t.ofTransfer[k], x.Start)
-					through = append(through, p.Task)
+					through[from] = true
 				}
 			}
 			t.flow("transfer", t.ofTransfer[k], x.Start, x.End, t.ofSpan[i], span.Start)
 		}
-		for _, from := range t.preds(span) {
+		drawn := 0
+		for _, from := range preds {
 			p := &s.Spans[from]
-			if p.Worker != span.Worker && p.End <= span.Start && !slices.Contains(through, p.Task) {
+			if p.Worker != span.Worker && p.End <= span.Start && !through[from] && drawn < maxArrows {
 				t.flow("dependence", t.ofSpan[from], p.Start, p.End, t.ofSpan[i], span.Start)
+				drawn++
 			}
 		}
 	}
 }
 
 // preds lists the spans of the predecessors in the same step and, through
-// carried storages, in the step before.
+// carried storages, in the step before, the one that ended last first.
 func (t *chromeTrace) preds(span *schedule.Span) []int {
 	g := t.run.Problem.Graph
 	var list []int
@@ -261,6 +268,9 @@ func (t *chromeTrace) preds(span *schedule.Span) []int {
 			}
 		}
 	}
+	slices.SortStableFunc(list, func(a, b int) int {
+		return cmp.Compare(t.run.Schedule.Spans[b].End, t.run.Schedule.Spans[a].End)
+	})
 	return list
 }
 

@@ -199,3 +199,22 @@ func TestTracesReturnWriteErrors(t *testing.T) {
 		}
 	}
 }
+
+// A task that waits for a hundred others shows the arrows of the last four.
+func TestChromeBoundsTheArrowsIntoATask(t *testing.T) {
+	r := largeRun(t, 2000, 4, 1, 5)
+	into := map[[2]float64]int{} // by thread and time
+	for _, e := range readChrome(t, r).TraceEvents {
+		if e.Ph == "f" && e.Cat == "dependence" {
+			into[[2]float64{float64(e.Tid), e.Ts}]++
+		}
+	}
+	most := 0
+	for _, n := range into {
+		most = max(most, n)
+	}
+	// The last tile of a layer writes the weight that all hundred others read.
+	if most != maxArrows {
+		t.Errorf("a task has %d arrows, want %d", most, maxArrows)
+	}
+}

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"gonum.org/v1/plot/text"
@@ -41,8 +42,10 @@ const (
 	stepStrip    = 12 // above the rows, for the names of the steps
 	minRowHeight = 6
 	maxRowHeight = 32
+	minBar       = 0.6  // no task is drawn narrower, among few
 	rowGap       = 0.16 // share of a row left empty
-	stripShare   = 0.14 // share of the rest for the critical path
+	stripShare   = 0.14 // share of the rest for the critical path, if that is
+	minStrip     = 1.6  // no less than this many points
 	maxHops      = 80   // beyond it, the path is drawn without the lines between rows
 )
 
@@ -105,11 +108,17 @@ type painter struct {
 // paintRow paints one row between two heights: its pieces, and below them the
 // strip of the critical path.
 func (p *painter) paintRow(r *row, bottom, top vg.Length) {
-	strip := (top - bottom) * stripShare
+	strip := stripHeight(top - bottom)
 	p.paintLanes(r.lanes, bottom+strip, top, true)
 	if len(r.path) > 0 {
 		p.paintLanes([][]piece{r.path}, bottom, bottom+strip, false)
 	}
+}
+
+// stripHeight is that of the critical path in a row of a height; in thin rows it
+// takes a greater share.
+func stripHeight(row vg.Length) vg.Length {
+	return max(row*stripShare, min(minStrip, row*0.35))
 }
 
 // paintLanes paints each piece where they are few, columns where they are many.
@@ -137,8 +146,12 @@ func (p *painter) paintLanes(lanes [][]piece, bottom, top vg.Length, outlined bo
 
 func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 	from, to := p.f.X(float64(q.from)), p.f.X(float64(q.to))
+	idle := q.category > p.chart.colours.path()
+	if !idle {
+		to = max(to, from+minBar)
+	}
 	addRect(&p.rects[q.category], from, bottom, to, top)
-	if outlined && to-from >= 2.5 {
+	if outlined && !idle && to-from >= 2.5 {
 		addRect(&p.edges, from, bottom, to, top)
 	}
 	size := min(8.5, (top-bottom).Points()*0.62)
@@ -167,9 +180,10 @@ func fitText(style *draw.TextStyle, q *piece, transfer int, width vg.Length) str
 	return name
 }
 
-// finish paints what was collected: fills, then outlines, then text.
+// finish paints what was collected: fills, those of idle time below those of
+// tasks, then outlines, then text.
 func (p *painter) finish() {
-	for category, path := range p.rects {
+	for category, path := range slices.Backward(p.rects) {
 		if len(path) > 0 {
 			p.f.c.SetColor(p.chart.colours.fills[category])
 			p.f.c.Fill(path)
@@ -220,7 +234,9 @@ func (c *chart) drawHops(f *frame, tall vg.Length) {
 	if len(c.hops) > maxHops {
 		return
 	}
-	strip := func(row int) vg.Length { return f.box.Max.Y - vg.Length(row)*tall - tall*(1-rowGap/2-stripShare/2) }
+	strip := func(row int) vg.Length {
+		return f.box.Max.Y - vg.Length(row+1)*tall + tall*rowGap/2 + stripHeight(tall*(1-rowGap))/2
+	}
 	for _, h := range c.hops {
 		line(f.c, pathBlack, 0.8, vg.Point{X: f.X(float64(h.from)), Y: strip(h.fromRow)}, vg.Point{X: f.X(float64(h.to)), Y: strip(h.toRow)})
 	}

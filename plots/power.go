@@ -24,14 +24,11 @@ func Power(path string, r *Run) error {
 		return err
 	}
 	face := newTypeface()
-	drawing := slices.DeleteFunc(slices.Clone(r.Power), func(t energy.PowerTrace) bool {
-		return !slices.ContainsFunc(t.Samples, func(s energy.PowerSample) bool { return s.Watts > 0 })
-	})
-	if len(drawing) == 0 {
+	s := newStack(r.Power, r.Schedule.Makespan)
+	if s.total() <= 0 {
 		return fmt.Errorf("power: no power of the platform is above 0 W: %w", ErrNoData)
 	}
-	s := newStack(drawing, r.Schedule.Makespan)
-	legend := []legendGroup{{caption: "joules", entries: s.legend(drawing)}}
+	legend := []legendGroup{{caption: "joules", entries: s.legend()}}
 	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
 	const upper, lower, between = 230, 170, 26
 	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
@@ -72,45 +69,90 @@ func (r *Run) checkPower() error {
 type stack struct {
 	times []time.Duration
 	end   time.Duration
-	watts [][]float64 // by trace and interval, summed from the first trace up
+	names []string
+	watts [][]float64 // by layer and interval, summed from the first layer up
 	sums  [][]float64 // joules from 0 to each of the times, summed likewise
 }
 
+// Consumers below a hundredth of the energy, and those beyond as many layers as
+// there are clearly different colours, share one layer on top.
+const (
+	maxLayers  = 8
+	smallShare = 0.01
+)
+
 func newStack(traces []energy.PowerTrace, end time.Duration) *stack {
 	s := &stack{end: end, times: mergedTimes(traces, end)}
-	n := len(s.times) - 1
-	watts, sums := make([]float64, n), make([]float64, n+1)
-	for _, t := range traces {
-		joules := joulesBetween(t.Samples, s.times)
-		running := 0.0
-		for k, j := range joules {
-			watts[k] += j / (s.times[k+1] - s.times[k]).Seconds()
-			running += j
-			sums[k+1] += running
+	joules := make([][]float64, len(traces)) // by trace and interval
+	totals := make([]float64, len(traces))
+	all := 0.0
+	for i, t := range traces {
+		joules[i] = joulesBetween(t.Samples, s.times)
+		for _, j := range joules[i] {
+			totals[i] += j
 		}
-		s.watts, s.sums = append(s.watts, slices.Clone(watts)), append(s.sums, slices.Clone(sums))
+		all += totals[i]
+	}
+	ranked := slices.Clone(totals)
+	slices.SortFunc(ranked, func(a, b float64) int { return cmp.Compare(b, a) })
+	least := max(smallShare*all, ranked[min(maxLayers, len(ranked))-1])
+	rest := make([]float64, len(s.times)-1)
+	small := 0
+	for i, t := range traces {
+		switch {
+		case totals[i] >= least && len(s.names) < maxLayers && totals[i] > 0:
+			s.add(t.Name, joules[i])
+		case totals[i] > 0:
+			small++
+			for k, j := range joules[i] {
+				rest[k] += j
+			}
+		}
+	}
+	if small > 0 {
+		s.add(plural(small, "other"), rest)
 	}
 	return s
 }
 
-func (s *stack) total() float64     { return s.joules(len(s.sums) - 1) }
+// add puts a layer on top.
+func (s *stack) add(name string, joules []float64) {
+	watts, sums := make([]float64, len(joules)), make([]float64, len(joules)+1)
+	if n := len(s.names); n > 0 {
+		copy(watts, s.watts[n-1])
+		copy(sums, s.sums[n-1])
+	}
+	running := 0.0
+	for k, j := range joules {
+		watts[k] += j / (s.times[k+1] - s.times[k]).Seconds()
+		running += j
+		sums[k+1] += running
+	}
+	s.names, s.watts, s.sums = append(s.names, name), append(s.watts, watts), append(s.sums, sums)
+}
+
 func (s *stack) meanWatts() float64 { return s.total() / s.end.Seconds() }
 
-// joules is the energy of the first traces up to and with i.
+func (s *stack) total() float64 {
+	if len(s.sums) == 0 {
+		return 0
+	}
+	return s.joules(len(s.sums) - 1)
+}
+
+// joules is the energy of the first layers up to and with i.
 func (s *stack) joules(i int) float64 { return s.sums[i][len(s.times)-1] }
 
-// legend names the traces from the top of the stack down, with their energy.
-func (s *stack) legend(traces []energy.PowerTrace) []legendEntry {
+// legend names the layers from the top of the stack down, with their energy.
+func (s *stack) legend() []legendEntry {
 	var entries []legendEntry
-	for i, t := range slices.Backward(traces) {
+	for i, layer := range slices.Backward(s.names) {
 		own := s.joules(i)
 		if i > 0 {
 			own -= s.joules(i - 1)
 		}
-		name := fmt.Sprintf("%s %s", t.Name, siUnit("J", own).format(own))
-		if s.total() > 0 {
-			name += fmt.Sprintf(" (%s %%)", significant(100*own/s.total()))
-		}
+		name := fmt.Sprintf("%s %s", layer, siUnit("J", own).format(own))
+		name += fmt.Sprintf(" (%s %%)", significant(100*own/s.total()))
 		entries = append(entries, legendEntry{name: name, colour: lighten(traceColour(i), 0.25)})
 	}
 	return entries

@@ -56,3 +56,32 @@ func TestEnvelopeOfFewEvents(t *testing.T) {
 		t.Errorf("times %v values %v, want 0, 7 from 10, 2 from 30", times, values)
 	}
 }
+
+// Ten consumers of 1 W beside one of 990 W draw 0.1 % each: they share a layer.
+// Nine alike exceed the layers: eight keep one and the ninth is the other.
+func TestSmallConsumersShareALayer(t *testing.T) {
+	constant := func(name string, watts float64) energy.PowerTrace {
+		return energy.PowerTrace{Name: name, Samples: []energy.PowerSample{{At: 0, Watts: watts}}}
+	}
+	traces := []energy.PowerTrace{constant("big", 990), constant("off", 0)}
+	var alike []energy.PowerTrace
+	for range 10 {
+		traces = append(traces, constant("small", 1))
+	}
+	for range 9 {
+		alike = append(alike, constant("same", 4))
+	}
+	for _, c := range []struct {
+		traces []energy.PowerTrace
+		names  []string
+		joules float64 // in 2 s
+	}{
+		{traces, []string{"big", "10 others"}, 2000},
+		{alike, []string{"same", "same", "same", "same", "same", "same", "same", "same", "1 other"}, 72},
+	} {
+		s := newStack(c.traces, 2*time.Second)
+		if !slices.Equal(s.names, c.names) || s.total() != c.joules {
+			t.Errorf("layers %q of %g J, want %q of %g J", s.names, s.total(), c.names, c.joules)
+		}
+	}
+}

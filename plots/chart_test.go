@@ -1,0 +1,69 @@
+package plots
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"dahl/schedule"
+)
+
+// A run that leaves most of a machine unused shows the unused workers in one row
+// of each device, not in seventy.
+func TestUnusedNeighboursShareARow(t *testing.T) {
+	r := largeRun(t, 40, 9, 1, 1)
+	for i := range r.Schedule.Spans {
+		r.Schedule.Spans[i].Worker = 4 // one after the other
+		r.Schedule.Spans[i].Start, r.Schedule.Spans[i].End = time.Duration(i), time.Duration(i+1)
+	}
+	r.Schedule.Makespan = time.Duration(len(r.Schedule.Spans))
+	var labels []string
+	for _, row := range newChart(r, newColouring(r)).rows {
+		labels = append(labels, row.label)
+	}
+	if want := []string{"cpu.0..3", "cpu.4", "cpu.5..8"}; !slices.Equal(labels, want) {
+		t.Errorf("rows %q, want %q", labels, want)
+	}
+}
+
+// Twenty layers have twelve colours: the eleven that took the most time keep
+// their own, the other nine share grey.
+func TestManyLayersShareAColour(t *testing.T) {
+	r := largeRun(t, 400, 4, 1, 1)
+	c := newColouring(r)
+	if len(c.names) != len(palette) || c.names[len(c.names)-1] != "9 other layers" || c.fills[len(c.names)-1] != otherGrey {
+		t.Errorf("categories %q", c.names)
+	}
+	busy := make([]time.Duration, len(c.names))
+	for _, s := range r.Schedule.Spans {
+		busy[c.ofTask[s.Task]] += s.End - s.Start
+	}
+	least := slices.Min(busy[:len(busy)-1])
+	perLayer := map[string]time.Duration{}
+	for _, s := range r.Schedule.Spans {
+		if c.ofTask[s.Task] == len(c.names)-1 {
+			perLayer[r.Problem.Graph.Tasks[s.Task].Labels.Layer] += s.End - s.Start
+		}
+	}
+	for layer, d := range perLayer {
+		if d > least {
+			t.Errorf("%s took %v and is grey; a layer of %v has a colour", layer, d, least)
+		}
+	}
+}
+
+// Colours follow the label asked for, else the first that tells tasks apart.
+func TestColourBy(t *testing.T) {
+	r := tinyRun(t, schedule.Measured, 1)
+	for by, want := range map[ColourBy][]string{
+		"":      {"conv1", "relu1", "fc1", "loss"},
+		ByLayer: {"conv1", "relu1", "fc1", "loss"},
+		ByPhase: {"forward", "backward", "update"},
+		ByOp:    {"conv2d", "relu", "dense", "dense.dw", "mean", "sgd"},
+	} {
+		r.ColourBy = by
+		if got := newColouring(r).names; !slices.Equal(got, want) {
+			t.Errorf("by %q: %q, want %q", by, got, want)
+		}
+	}
+}
