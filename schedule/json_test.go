@@ -1,0 +1,225 @@
+package schedule
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// twoCores is a device of two units on one memory.
+func twoCores(t testing.TB) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{Name: "cores", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// pairGraph is two tasks, b after a.
+func pairGraph(t testing.TB) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder("pair")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4}, Type: dag.Float32})
+	b.Task(dag.Task{Name: "a", Accesses: []dag.Access{access(x, dag.Write)}, Costs: []dag.Cost{{Key: "cpu", Ns: 5}}})
+	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{access(x, dag.Read)}, Costs: []dag.Cost{{Key: "cpu", Ns: 7}}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func pairPlan(t testing.TB, g *dag.Graph) *Plan {
+	t.Helper()
+	ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{g}}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ls[0].Reuse, ls[0].ReuseNext = []Edge{{0, 1}}, []Edge{{1, 0}}
+	return &Plan{Policy: "by hand", GraphHash: g.Hash(), Order: [][]dag.TaskID{{1}, {0}}, Layout: ls[0],
+		Lowering: &dag.Lowering{Default: dag.LayerLowering{SampleTile: 3}, Fused: true}}
+}
+
+func TestPlanRoundTrip(t *testing.T) {
+	g, p := pairGraph(t), twoCores(t)
+	plan := pairPlan(t, g)
+	var file bytes.Buffer
+	if err := WritePlan(&file, plan, g, p); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadPlan(bytes.NewReader(file.Bytes()), "plan.json", g, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, plan) {
+		t.Errorf("read %+v, wrote %+v\n%s", got, plan, file.String())
+	}
+}
+
+// TestPlanByHand is the least that a person has to write.
+func TestPlanByHand(t *testing.T) {
+	g, p := pairGraph(t), twoCores(t)
+	plan, err := ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`), "plan.json", g, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := [][]dag.TaskID{nil, {0, 1}}; !reflect.DeepEqual(plan.Order, want) {
+		t.Errorf("order %v, want %v", plan.Order, want)
+	}
+}
+
+func pairSchedule(g *dag.Graph) *Schedule {
+	return &Schedule{World: Measured, GraphHash: g.Hash(), Policy: "eager", Steps: 1, Makespan: 13, FirstStep: 13,
+		Spans:     []Span{{Task: 0, Worker: 0, Start: 1, End: 6}, {Task: 1, Worker: 1, Ready: -1, Start: 6, End: 13}},
+		Memory:    []Occupancy{{0, 0, 0}, {0, 1, 16}, {0, 13, 0}},
+		PeakBytes: []int64{16}}
+}
+
+func TestScheduleRoundTrip(t *testing.T) {
+	g, p := pairGraph(t), twoCores(t)
+	p.Memories = append(p.Memories, platform.Memory{Name: "far", BandwidthBytesPerSec: 1})
+	s := pairSchedule(g)
+	s.PeakBytes = []int64{16, 3}
+	s.Transfers = []Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Start: 2, End: 4}}
+	var file bytes.Buffer
+	if err := WriteSchedule(&file, s, g, p); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadSchedule(bytes.NewReader(file.Bytes()), "schedule.json", g, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, s) {
+		t.Errorf("read %+v, wrote %+v\n%s", got, s, file.String())
+	}
+}
+
+// TestBadFiles: each mistake gives one line that names the file and what is wrong.
+func TestBadFiles(t *testing.T) {
+	g, p := pairGraph(t), twoCores(t)
+	for text, want := range map[string]string{
+		`{"format": "dahl-plan 2"}`:                                                                         `format "dahl-plan 2"`,
+		`{"format": "dahl-plan 1", "devices": {"gpu": []}}`:                                                 `no worker "gpu"`,
+		`{"format": "dahl-plan 1", "devices": {"cpu.0": ["z"]}}`:                                            `no task "z"`,
+		`{"format": "dahl-plan 1", "devices": {"cpu.0": ["a"], "cpu.0": ["b"]}}`:                            "listed twice",
+		`{"format": "dahl-plan 1", "devices": ["a"]}`:                                                       "object of lists",
+		`{"format": "dahl-plan 1", "graph": "00"}`:                                                          "another graph",
+		`{"format": "dahl-plan 1", "order": {}}`:                                                            "order",
+		"{\n\"format\": \"dahl-plan 1\",\n\"policy\": 3}":                                                   "file:3",
+		`{"format": "dahl-plan 1"`:                                                                          "ends early",
+		`{"format": "dahl-plan 1"} {}`:                                                                      "more after the end",
+		`{"format": "dahl-plan 1", "layout": {"buffers": []}}`:                                              `leaves out buffer "x"`,
+		`{"format": "dahl-plan 1", "layout": {"arena_bytes": {"heap": 1}}}`:                                 "arena",
+		`{"format": "dahl-plan 1", "layout": {"buffers": [{"buffer": "x", "arena": "step", "offset": 0}]}}`: "inside its arena",
+	} {
+		_, err := ReadPlan(strings.NewReader(text), "file", g, p)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line with %q", text, err, want)
+		}
+	}
+	head := `{"format": "dahl-schedule 1", "world": "measured", "steps": 1, `
+	for text, want := range map[string]string{
+		`{"format": "dahl-plan 1"}`:                                                                     `write "dahl-schedule 1"`,
+		`{"format": "dahl-schedule 1", "world": "x"}`:                                                   `world "x"`,
+		`{"format": "dahl-schedule 1", "world": "measured"}`:                                            "0 steps",
+		head + `"spans": [{"task": "a", "worker": "cpu.0", "step": 1}]}`:                                "step 1 of 1",
+		head + `"spans": [{"task": "a", "worker": "cpu.0", "start_ns": 9}]}`:                            "from 9 to 0",
+		head + `"spans": [{"task": "a", "worker": "cpu.0", "start_ns": 1e30}]}`:                         "file:1",
+		head + `"peak_bytes": [{"memory": "hbm"}]}`:                                                     `no memory "hbm"`,
+		head + `"transfers": [{"buffer": "x", "from": "ram", "to": "ram", "for": "a", "pieces": [1]}]}`: "1 pieces",
+	} {
+		_, err := ReadSchedule(strings.NewReader(text), "file", g, p)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one line with %q", text, err, want)
+		}
+	}
+}
+
+// TestPlanRefused: plans that name existing tasks and workers and still cannot run.
+func TestPlanRefused(t *testing.T) {
+	g, pl := pairGraph(t), twoCores(t)
+	costs, err := NewCosts(g, pl, CostOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Problem{Graph: g, Platform: pl, Costs: costs, Steps: 1}
+	for want, order := range map[string][][]dag.TaskID{
+		"twice":       {{0, 1}, {1}},
+		"leaves out":  {{0}},
+		"contradicts": {{1, 0}},
+		"3 workers":   {{0}, {1}, {}},
+	} {
+		if err := (&Plan{Order: order}).Check(p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want one with %q", order, err, want)
+		}
+	}
+}
+
+func FuzzReadPlan(f *testing.F) {
+	g, p := pairGraph(f), twoCores(f)
+	var file bytes.Buffer
+	if err := WritePlan(&file, pairPlan(f, g), g, p); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file.Bytes())
+	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`))
+	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "a"]}, "layout": {"buffers": [{"offset": -1}]}}`))
+	costs, err := NewCosts(g, p, CostOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		plan, err := ReadPlan(bytes.NewReader(data), "plan", g, p)
+		if err != nil {
+			oneLine(t, err)
+			return
+		}
+		if err := plan.Check(&Problem{Graph: g, Platform: p, Costs: costs, Steps: 2}); err != nil {
+			oneLine(t, err)
+		}
+		var again bytes.Buffer
+		if err := WritePlan(&again, plan, g, p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadPlan(&again, "plan", g, p); err != nil {
+			t.Fatalf("what was read and written is refused: %v", err)
+		}
+	})
+}
+
+func FuzzReadSchedule(f *testing.F) {
+	g, p := pairGraph(f), twoCores(f)
+	var file bytes.Buffer
+	if err := WriteSchedule(&file, pairSchedule(g), g, p); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file.Bytes())
+	f.Add([]byte(`{"format": "dahl-schedule 1", "world": "measured", "steps": 9223372036854775807}`))
+	costs, err := NewCosts(g, p, CostOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := ReadSchedule(bytes.NewReader(data), "schedule", g, p)
+		if err != nil {
+			oneLine(t, err)
+			return
+		}
+		if err := s.Check(&Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}); err != nil {
+			oneLine(t, err)
+		}
+	})
+}
+
+func oneLine(t *testing.T, err error) {
+	t.Helper()
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("an error of several lines: %q", err)
+	}
+}

@@ -1,0 +1,192 @@
+package schedule
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// scheduleFile is the form of a schedule on disk.
+type scheduleFile struct {
+	Format      string         `json:"format"`
+	World       World          `json:"world"`
+	Graph       string         `json:"graph"`
+	Policy      string         `json:"policy"`
+	Steps       int            `json:"steps"`
+	MakespanNs  time.Duration  `json:"makespan_ns"`
+	FirstStepNs time.Duration  `json:"first_step_ns"`
+	PeriodNs    time.Duration  `json:"period_ns"`
+	PeakBytes   []peakFile     `json:"peak_bytes"`
+	Spans       []spanFile     `json:"spans"`
+	Transfers   []transferFile `json:"transfers"`
+	Memory      []memoryFile   `json:"memory"`
+}
+
+type peakFile struct {
+	Memory string `json:"memory"`
+	Bytes  int64  `json:"bytes"`
+}
+
+type spanFile struct {
+	Task    string        `json:"task"`
+	Step    int32         `json:"step"`
+	Worker  string        `json:"worker"`
+	ReadyNs time.Duration `json:"ready_ns"`
+	StartNs time.Duration `json:"start_ns"`
+	EndNs   time.Duration `json:"end_ns"`
+}
+
+type transferFile struct {
+	Buffer  string        `json:"buffer"`
+	Pieces  []int32       `json:"pieces"` // of the buffer, in the order of the graph's atoms
+	Bytes   int64         `json:"bytes"`
+	From    string        `json:"from"`
+	To      string        `json:"to"`
+	For     string        `json:"for"`
+	Step    int32         `json:"step"`
+	StartNs time.Duration `json:"start_ns"`
+	EndNs   time.Duration `json:"end_ns"`
+}
+
+type memoryFile struct {
+	Memory string        `json:"memory"`
+	AtNs   time.Duration `json:"at_ns"`
+	Bytes  int64         `json:"bytes"`
+}
+
+// WriteSchedule writes a schedule as JSON, one span on each line.
+func WriteSchedule(w io.Writer, s *Schedule, g *dag.Graph, p *platform.Platform) error {
+	l := newLineWriter(w)
+	l.field("format", ScheduleFormat)
+	l.field("world", s.World)
+	l.field("graph", s.GraphHash)
+	l.field("policy", s.Policy)
+	l.field("steps", s.Steps)
+	l.field("makespan_ns", s.Makespan)
+	l.field("first_step_ns", s.FirstStep)
+	l.field("period_ns", s.Period)
+	l.list("peak_bytes", "[", "]", len(s.PeakBytes), func(i int) {
+		l.value(peakFile{p.Memories[i].Name, s.PeakBytes[i]})
+	})
+	l.list("spans", "[", "]", len(s.Spans), func(i int) {
+		x := &s.Spans[i]
+		l.value(spanFile{g.Tasks[x.Task].Name, x.Step, p.Workers[x.Worker].Name, x.Ready, x.Start, x.End})
+	})
+	l.list("transfers", "[", "]", len(s.Transfers), func(i int) {
+		x := &s.Transfers[i]
+		first, _ := g.StorageAtoms(x.Buffer)
+		pieces := make([]int32, len(x.Atoms))
+		for k, a := range x.Atoms {
+			pieces[k] = a - int32(first)
+		}
+		l.value(transferFile{g.Buffers[x.Buffer].Name, pieces, x.Bytes, p.Memories[x.From].Name, p.Memories[x.To].Name,
+			g.Tasks[x.For].Name, x.Step, x.Start, x.End})
+	})
+	l.list("memory", "[", "]", len(s.Memory), func(i int) {
+		x := &s.Memory[i]
+		l.value(memoryFile{p.Memories[x.Memory].Name, x.At, x.Bytes})
+	})
+	if err := l.close(); err != nil {
+		return fmt.Errorf("write the schedule of graph %q: %w", g.Name, err)
+	}
+	return nil
+}
+
+// ReadSchedule reads a schedule of a graph on a platform. name is the file's, for
+// errors. [Schedule.Check] says whether it is sound.
+func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Schedule, error) {
+	var f scheduleFile
+	if err := decode(r, name, &f); err != nil {
+		return nil, err
+	}
+	if err := checkHeader(name, f.Format, ScheduleFormat, f.Graph, g); err != nil {
+		return nil, err
+	}
+	if f.World != Simulated && f.World != Measured {
+		return nil, fmt.Errorf("%s: world %q is not %q or %q", name, f.World, Simulated, Measured)
+	}
+	if f.Steps < 1 || f.Steps > max(1, len(f.Spans)) {
+		return nil, fmt.Errorf("%s: %d steps with %d spans; there is at least one of each step", name, f.Steps, len(f.Spans))
+	}
+	s := &Schedule{World: f.World, GraphHash: f.Graph, Policy: f.Policy, Steps: f.Steps,
+		Makespan: f.MakespanNs, FirstStep: f.FirstStepNs, Period: f.PeriodNs, PeakBytes: make([]int64, len(p.Memories))}
+	n := newNames(name, g, p)
+	for _, x := range f.PeakBytes {
+		m, err := n.memory(x.Memory)
+		if err != nil {
+			return nil, err
+		}
+		s.PeakBytes[m] = x.Bytes
+	}
+	for _, x := range f.Memory {
+		m, err := n.memory(x.Memory)
+		if err != nil {
+			return nil, err
+		}
+		s.Memory = append(s.Memory, Occupancy{m, x.AtNs, x.Bytes})
+	}
+	for i := range f.Spans {
+		span, err := n.span(&f.Spans[i], f.Steps)
+		if err != nil {
+			return nil, err
+		}
+		s.Spans = append(s.Spans, span)
+	}
+	for i := range f.Transfers {
+		t, err := n.transfer(&f.Transfers[i], g, f.Steps)
+		if err != nil {
+			return nil, err
+		}
+		s.Transfers = append(s.Transfers, t)
+	}
+	return s, nil
+}
+
+func (n *names) span(x *spanFile, steps int) (Span, error) {
+	t, err := n.task(x.Task)
+	if err != nil {
+		return Span{}, err
+	}
+	w, err := n.worker(x.Worker)
+	if err != nil {
+		return Span{}, err
+	}
+	if x.Step < 0 || int(x.Step) >= steps || x.StartNs < 0 || x.EndNs < x.StartNs {
+		return Span{}, fmt.Errorf("%s: task %q in step %d of %d runs from %d to %d ns", n.file, x.Task, x.Step, steps, x.StartNs, x.EndNs)
+	}
+	return Span{Task: t, Step: x.Step, Worker: w, Ready: x.ReadyNs, Start: x.StartNs, End: x.EndNs}, nil
+}
+
+func (n *names) transfer(x *transferFile, g *dag.Graph, steps int) (Transfer, error) {
+	b, err := n.buffer(x.Buffer)
+	if err != nil {
+		return Transfer{}, err
+	}
+	from, err := n.memory(x.From)
+	if err != nil {
+		return Transfer{}, err
+	}
+	to, err := n.memory(x.To)
+	if err != nil {
+		return Transfer{}, err
+	}
+	t, err := n.task(x.For)
+	if err != nil {
+		return Transfer{}, err
+	}
+	if x.Step < 0 || int(x.Step) >= steps || x.StartNs < 0 || x.EndNs < x.StartNs || x.Bytes < 0 {
+		return Transfer{}, fmt.Errorf("%s: transfer of %d bytes of %q in step %d of %d from %d to %d ns", n.file, x.Bytes, x.Buffer, x.Step, steps, x.StartNs, x.EndNs)
+	}
+	first, end := g.StorageAtoms(b)
+	atoms := make([]int32, len(x.Pieces))
+	for i, piece := range x.Pieces {
+		if piece < 0 || piece >= int32(end-first) {
+			return Transfer{}, fmt.Errorf("%s: buffer %q has %d pieces; a transfer moves piece %d", n.file, x.Buffer, end-first, piece)
+		}
+		atoms[i] = int32(first) + piece
+	}
+	return Transfer{Buffer: b, Atoms: atoms, Bytes: x.Bytes, From: from, To: to, For: t, Step: x.Step, Start: x.StartNs, End: x.EndNs}, nil
+}

@@ -1,0 +1,171 @@
+package simulate
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"dahl/platform"
+)
+
+// line is memories 0, 1, 2 … in a row, joined by links of the given bandwidths
+// in bytes per second.
+func line(t *testing.T, sharing platform.Sharing, bandwidths ...float64) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{Name: "line", Memories: []platform.Memory{{Name: "m0", BandwidthBytesPerSec: 1}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess}}}
+	for i, b := range bandwidths {
+		p.Memories = append(p.Memories, platform.Memory{Name: "m" + strconv.Itoa(i+1), BandwidthBytesPerSec: 1})
+		p.Links = append(p.Links, platform.Link{Name: "l" + strconv.Itoa(i), BandwidthBytesPerSec: b, Sharing: sharing, PowerSource: platform.Guess})
+		p.Routes = append(p.Routes, platform.Route{From: platform.MemoryID(i), To: platform.MemoryID(i + 1), Links: []platform.LinkID{platform.LinkID(i)}})
+	}
+	complete(t, p)
+	return p
+}
+
+type testFlow struct {
+	at       time.Duration
+	from, to platform.MemoryID
+	bytes    int64
+}
+
+// endsOf runs flows through a network and returns when each ends.
+func endsOf(p *platform.Platform, flows []testFlow) []time.Duration {
+	n := newNetwork(p)
+	ends := make([]time.Duration, len(flows))
+	next := 0
+	for {
+		end, ok := n.next()
+		if next < len(flows) && (!ok || flows[next].at < end) {
+			f := flows[next]
+			n.join(f.at, f.from, f.to, f.bytes, int32(next), int64(next))
+			next++
+			continue
+		}
+		if !ok {
+			return ends
+		}
+		n.ended(end, func(id int32) { ends[id] = end })
+	}
+}
+
+const second = time.Second
+
+func TestFlows(t *testing.T) {
+	for _, c := range []struct {
+		words   string
+		sharing platform.Sharing
+		links   []float64
+		flows   []testFlow
+		want    []time.Duration
+	}{
+		{"one flow of 2 bytes on a link of 2 B/s: exactly 1 s", platform.Shared, []float64{2},
+			[]testFlow{{0, 0, 1, 2}}, []time.Duration{second}},
+		{"two flows of 1 byte share one link of 1 B/s: exactly 2 s each", platform.Shared, []float64{1},
+			[]testFlow{{0, 0, 1, 1}, {0, 0, 1, 1}}, []time.Duration{2 * second, 2 * second}},
+		{"in opposite directions of a shared link: the same", platform.Shared, []float64{1},
+			[]testFlow{{0, 0, 1, 1}, {0, 1, 0, 1}}, []time.Duration{2 * second, 2 * second}},
+		{"in opposite directions of a duplex link: 1 s each", platform.Duplex, []float64{1},
+			[]testFlow{{0, 0, 1, 1}, {0, 1, 0, 1}}, []time.Duration{second, second}},
+		{"in one direction of a fatpipe: 1 s each", platform.Fatpipe, []float64{1},
+			[]testFlow{{0, 0, 1, 1}, {0, 0, 1, 1}}, []time.Duration{second, second}},
+		{"3 bytes alone for 1 s, then with 1 byte at half rate for 2 s, then alone: 4 s and 3 s", platform.Shared, []float64{1},
+			[]testFlow{{0, 0, 1, 3}, {second, 0, 1, 1}}, []time.Duration{4 * second, 3 * second}},
+		// The long flow and the one on link 0 get 1/2 each. Link 1 leaves 2-1/2 = 3/2
+		// to its own flow, link 2 leaves 4-1/2 = 7/2. With 1, 3 and 7 bytes all but
+		// the long flow end at 2 s, by when that was served 1 byte of its 2; the last
+		// goes at the 1 B/s of link 0: 3 s.
+		{"a chain of three links of 1, 2 and 4 B/s, a long flow and one on each link", platform.Shared, []float64{1, 2, 4},
+			[]testFlow{{0, 0, 3, 2}, {0, 0, 1, 1}, {0, 1, 2, 3}, {0, 2, 3, 7}},
+			[]time.Duration{3 * second, 2 * second, 2 * second, 2 * second}},
+		{"1 byte at 3 B/s takes a third of a second, rounded up", platform.Shared, []float64{3},
+			[]testFlow{{0, 0, 1, 1}}, []time.Duration{333333334}},
+	} {
+		if got := endsOf(line(t, c.sharing, c.links...), c.flows); !slices.Equal(got, c.want) {
+			t.Errorf("%s: ends at %v, want %v", c.words, got, c.want)
+		}
+	}
+}
+
+// TestWorkedSystem is the system in the comment of network.
+func TestWorkedSystem(t *testing.T) {
+	n := newNetwork(line(t, platform.Shared, 1, 2, 2))
+	for i, f := range []testFlow{{0, 0, 3, 9}, {0, 0, 1, 9}, {0, 1, 2, 9}, {0, 2, 3, 9}, {0, 2, 3, 9}} {
+		n.join(0, f.from, f.to, f.bytes, int32(i), int64(i))
+	}
+	n.solve()
+	want := []float64{0.5, 0.5, 1.5, 0.75} // the last class has two flows
+	for i, c := range n.classes {
+		if c.rate != want[i] {
+			t.Errorf("class %d has %g B/s, want %g", i, c.rate, want[i])
+		}
+	}
+}
+
+// TestMaxMin verifies the definition on random flows: no link carries more than
+// it can, and every flow crosses a link that is full and on which no flow is
+// faster, or is held by the bandwidth of a fatpipe.
+func TestMaxMin(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		p := line(t, platform.Shared, 1+9*r.Float64(), 1+9*r.Float64(), 1+9*r.Float64(), 1+9*r.Float64())
+		for l := range p.Links {
+			p.Links[l].Sharing = platform.Sharing(r.IntN(3))
+		}
+		n := newNetwork(p)
+		for i := range 1 + r.IntN(20) {
+			from, to := platform.MemoryID(r.IntN(5)), platform.MemoryID(r.IntN(5))
+			if from != to {
+				n.join(0, from, to, 1, int32(i), int64(i))
+			}
+		}
+		n.solve()
+		load, fastest := make([]float64, len(n.capacity)), make([]float64, len(n.capacity))
+		for _, c := range n.classes {
+			for _, res := range c.resources {
+				load[res] += float64(c.rate * float64(len(c.flows)))
+				fastest[res] = max(fastest[res], c.rate)
+			}
+		}
+		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
+		for res, l := range load {
+			if l > n.capacity[res] && !near(l, n.capacity[res]) {
+				t.Fatalf("seed %d: %g B/s on a link of %g", seed, l, n.capacity[res])
+			}
+		}
+		for _, c := range n.classes {
+			held := near(c.rate, c.cap) || slices.ContainsFunc(c.resources, func(res int32) bool {
+				return near(load[res], n.capacity[res]) && near(fastest[res], c.rate)
+			})
+			if !held {
+				t.Fatalf("seed %d: a flow at %g B/s could be faster", seed, c.rate)
+			}
+		}
+	}
+}
+
+// TestDirections: on a star of two duplex links, a transfer from one leaf to the
+// other goes up the first link and down the second. It shares the first with
+// another that goes up, and not with one that comes down it.
+func TestDirections(t *testing.T) {
+	p := line(t, platform.Duplex, 1, 1)
+	p.Routes = []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 0, To: 2, Links: []platform.LinkID{1}}}
+	complete(t, p)
+	across := testFlow{0, 1, 2, 1}
+	for _, c := range []struct {
+		other testFlow
+		want  time.Duration
+	}{
+		{testFlow{0, 1, 0, 1}, 2 * second},
+		{testFlow{0, 0, 1, 1}, second},
+		{testFlow{0, 0, 2, 1}, 2 * second},
+		{testFlow{0, 2, 0, 1}, second},
+	} {
+		if got := endsOf(p, []testFlow{across, c.other}); got[0] != c.want || got[1] != c.want {
+			t.Errorf("beside a transfer from %d to %d both end at %v, want %v", c.other.from, c.other.to, got, c.want)
+		}
+	}
+}
