@@ -107,14 +107,27 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 // trainingWorkload opens the data, fits the model to it and makes the decisions
 // for this machine.
 func trainingWorkload(o *options) (w *workload, train, test *nn.Dataset, err error) {
+	m, train, test, err := trainingData(o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	p, err := thisMachine(o)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	w, err = newWorkload(o, m, p, sampleCounts(train, test))
+	return w, train, test, err
+}
+
+// trainingData opens the data and fits the model to it.
+func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) {
 	if o.Model == "" {
 		return nil, nil, nil, inputErrorf("name a network with --model; a graph file has no kernels to execute")
 	}
 	if o.Epochs < 1 || o.Steps < 0 || o.Limit < 0 || o.Offset < 0 || o.Batch < 0 || o.Workers < 0 {
 		return nil, nil, nil, inputErrorf("--epochs is at least 1; --steps, --limit, --offset, --batch and --workers are not negative")
 	}
-	m, err := loadModel(o.Model)
-	if err != nil {
+	if m, err = loadModel(o.Model); err != nil {
 		return nil, nil, nil, err
 	}
 	if o.Batch == 0 {
@@ -123,19 +136,19 @@ func trainingWorkload(o *options) (w *workload, train, test *nn.Dataset, err err
 	if train, test, err = openSplits(o, m); err != nil {
 		return nil, nil, nil, err
 	}
-	if m, err = m.For(inputShape(m, train), max(m.Classes(), train.Classes)); err != nil {
+	m, err = m.For(inputShape(m, train), max(m.Classes(), train.Classes))
+	if err != nil {
 		return nil, nil, nil, asInput(fmt.Errorf("data %s: %w", train.Name, err))
 	}
-	p, err := thisMachine(o)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	return m, train, test, nil
+}
+
+func sampleCounts(train, test *nn.Dataset) samples {
 	n := samples{train: train.Len(), divisor: train.Divisor}
 	if test != nil {
 		n.test = test.Len()
 	}
-	w, err = newWorkload(o, m, p, n)
-	return w, train, test, err
+	return n
 }
 
 // inputShape is the shape the model sees: that of the images, or a vector of
@@ -191,10 +204,7 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	if err != nil || o.Workers == 0 {
 		return p, err
 	}
-	q := *p
-	q.Devices = slices.Clone(p.Devices)
-	q.Devices[0].Count = o.Workers
-	return &q, asInput(q.Complete())
+	return withWorkers(p, o.Workers)
 }
 
 // startMeter opens the meter of this machine, if there is one that may be read.

@@ -107,6 +107,7 @@ Start with:  dahl demo`,
 var commands = []func(*app) *cobra.Command{
 	newSimulate,
 	newExecute,
+	newCalibrate,
 	newCompare,
 	newPlot,
 	newTrace,

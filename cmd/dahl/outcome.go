@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -25,16 +26,20 @@ type outcome struct {
 	BytesMoved       int64
 	PeakBytes        []int64 // by memory
 
-	// Main is the schedule of the last segment of the program's first graph, and
-	// Report its energy: what figures and comparisons show.
+	// Main is the schedule of one segment of the program's first graph, that with
+	// the median step time, and Report its energy: what figures and comparisons show.
 	Main   *schedule.Schedule
 	Report *energy.Report
 
 	// Reading is what a meter counted over the run; nil without one.
 	Reading *energy.Reading
 
-	steps []time.Duration // step time of each segment of the first graph
+	recent []*schedule.Schedule // the last segments of the first graph
 }
+
+// maxRecent bounds the segments among which Main is chosen. It is odd, so that
+// one of them is the median.
+const maxRecent = 15
 
 func newOutcome(world schedule.World, p *platform.Platform) *outcome {
 	return &outcome{World: world, ByDevice: map[string]float64{}, PeakBytes: make([]int64, len(p.Memories))}
@@ -113,8 +118,7 @@ func (o *outcome) add(s *schedule.Schedule, p *schedule.Problem, seg dag.Segment
 		o.PeakBytes[m] = max(o.PeakBytes[m], b)
 	}
 	if seg.Graph == 0 {
-		o.Main, o.Report = s, report
-		o.steps = append(o.steps, stepTime(s))
+		return joules, o.chooseMain(s, p)
 	}
 	return joules, nil
 }
@@ -130,24 +134,38 @@ func (o *outcome) energyText() string {
 	return fmt.Sprintf("%.3g J (%s: no meter)", o.Joules, o.Basis)
 }
 
-// stepTime is the median over the segments of the first graph.
-func (o *outcome) stepTime() time.Duration {
-	sorted := slices.Sorted(slices.Values(o.steps))
-	return sorted[len(sorted)/2]
+// chooseMain takes in one more segment of the first graph.
+func (o *outcome) chooseMain(s *schedule.Schedule, p *schedule.Problem) (err error) {
+	if len(o.recent) == maxRecent {
+		o.recent = o.recent[1:]
+	}
+	o.recent = append(o.recent, s)
+	byStep := slices.Clone(o.recent)
+	slices.SortStableFunc(byStep, func(a, b *schedule.Schedule) int { return cmp.Compare(stepTime(a), stepTime(b)) })
+	o.Main = byStep[len(byStep)/2]
+	q := *p
+	q.Steps = o.Main.Steps
+	o.Report, err = energy.FromSchedule(o.Main, &q)
+	return err
 }
 
-// plannedPeakBytes is what the layouts reserve: the arenas of the graph that
-// needs most, in the host's memory.
+// stepTime is the median over the last segments of the first graph.
+func (o *outcome) stepTime() time.Duration { return stepTime(o.Main) }
+
+// plannedPeakBytes is what the layouts reserve in the host's memory: the graphs
+// share the arenas, so each is as large as the graph that needs most.
 func (w *workload) plannedPeakBytes() int64 {
-	var peak int64
+	var arenas [schedule.NumArenas]int64
 	for i := range w.parts {
-		var sum int64
-		for _, b := range w.parts[i].layout.ArenaBytes {
-			sum += b
+		for a, b := range w.parts[i].layout.ArenaBytes {
+			arenas[a] = max(arenas[a], schedule.Align(b))
 		}
-		peak = max(peak, sum)
 	}
-	return peak
+	var sum int64
+	for _, b := range arenas {
+		sum += b
+	}
+	return sum
 }
 
 // stepTime is the steady distance between steps, or the whole of a single one.

@@ -168,11 +168,15 @@ func (r *loadedRun) plotRun(s *schedule.Schedule) (*plots.Run, error) {
 }
 
 func loadSchedule(path string, p *schedule.Problem) (*schedule.Schedule, error) {
-	return openAs(path, func(f io.Reader, name string) (*schedule.Schedule, error) { return schedule.ReadSchedule(f, name, p.Graph, p.Platform) })
+	return openAs(path, func(f io.Reader, name string) (*schedule.Schedule, error) {
+		return schedule.ReadSchedule(f, name, p.Graph, p.Platform)
+	})
 }
 
 func loadPlan(path string, p *schedule.Problem) (*schedule.Plan, error) {
-	return openAs(path, func(f io.Reader, name string) (*schedule.Plan, error) { return schedule.ReadPlan(f, name, p.Graph, p.Platform) })
+	return openAs(path, func(f io.Reader, name string) (*schedule.Plan, error) {
+		return schedule.ReadPlan(f, name, p.Graph, p.Platform)
+	})
 }
 
 // openAs reads a file with a parser that takes the name for its errors.

@@ -60,7 +60,7 @@ func newTrainer(w *workload, train, test *nn.Dataset, progress io.Writer) (*trai
 
 // executeOptions hands the decisions of the workload to the executor.
 func (w *workload) executeOptions(hooks map[string]execute.Hook) execute.Options {
-	o := execute.Options{Platform: w.platform, Policy: w.opts.Policy, Hooks: hooks, Variant: w.opts.Variant}
+	o := execute.Options{Platform: w.platform, Policy: w.opts.Policy, Hooks: hooks, Variant: w.opts.Variant, Poison: true}
 	for i := range w.parts {
 		o.Plans = append(o.Plans, w.parts[i].plan)
 		o.Costs = append(o.Costs, w.parts[i].problem.Costs)
@@ -153,6 +153,16 @@ func (t *trainer) run(ctx context.Context) error {
 	return nil
 }
 
+// measurePeak is the bytes of the arenas that the run has touched, in whole cache
+// lines. Untouched memory still holds the pattern that the executor put there.
+func (t *trainer) measurePeak() int64 {
+	var sum int64
+	for _, b := range t.runner.HighWater() {
+		sum += schedule.Align(b)
+	}
+	return sum
+}
+
 // epoch runs the segments of one epoch: training in the given order, then the test set.
 func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []dag.Segment) (nn.EpochMetrics, error) {
 	m := nn.EpochMetrics{Epoch: e + 1}
@@ -165,7 +175,7 @@ func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []da
 	}
 	for _, seg := range t.pieces(segments) {
 		g := t.w.program.Graphs[seg.Graph]
-		training := g.Name == nn.GraphTrain || g.Name == nn.GraphTrainTail
+		training := isTraining(g)
 		count, source := &tested, inOrder
 		if training {
 			count, source = &trained, order
@@ -236,6 +246,9 @@ func (c *tally) add(r stepResult, batch int) {
 func (c *tally) means() (loss, accuracy float64) {
 	return c.loss / float64(c.images), float64(c.correct) / float64(c.images)
 }
+
+// isTraining tells a training step from an evaluation.
+func isTraining(g *dag.Graph) bool { return g.Name == nn.GraphTrain || g.Name == nn.GraphTrainTail }
 
 // batchOf is the number of samples of one step.
 func batchOf(g *dag.Graph) int {
