@@ -71,26 +71,33 @@ func criticalPathBound(p *Problem, best []time.Duration) time.Duration {
 // areaBound looks at each set of workers to which some tasks are restricted: all
 // tasks that can run on no other worker have to share it.
 func areaBound(p *Problem, eligible *eligibility, best []time.Duration) time.Duration {
-	work := make([]time.Duration, len(eligible.workers)) // by class
+	everyone := make([]platform.WorkerID, len(p.Platform.Workers))
+	for w := range everyone {
+		everyone[w] = platform.WorkerID(w)
+	}
+	sets, work := [][]platform.WorkerID{everyone}, []time.Duration{0}
+	setOf := make([]int, len(eligible.workers)) // by class
+	for c, workers := range eligible.workers {
+		k := slices.IndexFunc(sets, func(s []platform.WorkerID) bool { return slices.Equal(s, workers) })
+		if k < 0 {
+			k = len(sets)
+			sets, work = append(sets, workers), append(work, 0)
+		}
+		setOf[c] = k
+	}
 	for t, c := range eligible.class {
-		work[c] += best[t]
+		work[setOf[c]] += best[t]
 	}
 	var bound time.Duration
-	for _, set := range eligible.workers {
+	for _, set := range sets {
 		var sum time.Duration
-		for c, within := range eligible.workers {
-			if work[c] > 0 && !slices.ContainsFunc(within, func(w platform.WorkerID) bool { return !slices.Contains(set, w) }) {
-				sum += work[c]
+		for k, within := range sets {
+			if !slices.ContainsFunc(within, func(w platform.WorkerID) bool { return !slices.Contains(set, w) }) {
+				sum += work[k]
 			}
 		}
 		workers := time.Duration(len(set))
 		bound = max(bound, (sum*time.Duration(p.Steps)+workers-1)/workers)
 	}
-	// All workers together.
-	var sum time.Duration
-	for _, w := range work {
-		sum += w
-	}
-	workers := time.Duration(len(p.Platform.Workers))
-	return max(bound, (sum*time.Duration(p.Steps)+workers-1)/workers)
+	return bound
 }

@@ -12,6 +12,7 @@
 //   - a task starts only when its predecessors have ended, in its own step, in
 //     the previous step for carried storages, and in the step that used the same
 //     instance for the others
+//   - steps overlap as far as these dependences allow, up to eight at once
 //   - a region moves once, when it is needed somewhere it is not valid; a write
 //     makes it invalid everywhere else
 //   - a variant is fixed per (operation, type, shape, device kind) before the

@@ -9,9 +9,9 @@ import (
 )
 
 // maxLayoutTasks is the largest number of tasks, and of storages, for which
-// sharing is looked for: three sets of tasks are kept for each task, 32 MiB each
+// sharing is looked for: three sets of tasks are kept for each task, 8 MiB each
 // at this size. The storages of larger graphs get bytes of their own.
-const maxLayoutTasks = 1 << 14
+const maxLayoutTasks = 1 << 13
 
 // lifetimes says which storages are never live together.
 //

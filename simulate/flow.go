@@ -233,6 +233,7 @@ func roundUp(seconds float64) time.Duration {
 	return time.Duration(math.Ceil(min(ns, float64(platform.Unreachable))))
 }
 
-func (a flowEnd) before(b flowEnd) bool {
+// Before orders flows by their ends, then by when they came.
+func (a flowEnd) Before(b flowEnd) bool {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order)) < 0
 }

@@ -1,14 +1,14 @@
 package simulate
 
 // heap is a binary heap with the first element on top.
-type heap[T interface{ before(T) bool }] []T
+type heap[T interface{ Before(T) bool }] []T
 
 func (h *heap[T]) push(x T) {
 	*h = append(*h, x)
 	a := *h
 	for i := len(a) - 1; i > 0; {
 		parent := (i - 1) / 2
-		if !a[i].before(a[parent]) {
+		if !a[i].Before(a[parent]) {
 			return
 		}
 		a[i], a[parent] = a[parent], a[i]
@@ -23,10 +23,10 @@ func (h *heap[T]) pop() T {
 	a = a[:last]
 	for i := 0; ; {
 		child := 2*i + 1
-		if child+1 < last && a[child+1].before(a[child]) {
+		if child+1 < last && a[child+1].Before(a[child]) {
 			child++
 		}
-		if child >= last || !a[child].before(a[i]) {
+		if child >= last || !a[child].Before(a[i]) {
 			break
 		}
 		a[i], a[child] = a[child], a[i]

@@ -84,7 +84,8 @@ const (
 	copyJoins // the latency has passed, bytes begin to move
 )
 
-func (a event) before(b event) bool {
+// Before is the order of events; nothing else decides.
+func (a event) Before(b event) bool {
 	switch {
 	case a.at != b.at:
 		return a.at < b.at

@@ -1,0 +1,158 @@
+package schedule
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// mixed is two cores and two devices of another kind, one of them with a clock.
+func mixed(t *testing.T) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{Name: "mixed", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}},
+		Devices: []platform.Device{
+			{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess, FlopsPerSec: map[string]float64{"float32": 1e9, "float64": 1e9}},
+			{Name: "e0", Kind: "emulated", Count: 1, PowerSource: platform.Guess},
+			{Name: "e1", Kind: "emulated", Count: 1, PowerSource: platform.Guess, Clocks: []platform.Clock{{Name: "fast", Scale: 1}}},
+		},
+		Models: []platform.Model{{Op: "f", Variant: "ref", Type: "float32", Device: "cpu", Shape: "3", MedianNs: 200, P95Ns: 200, Count: 5, Active: 1},
+			{Op: "f", Variant: "go", Type: "float32", Device: "cpu", Shape: "3", MedianNs: 100, P95Ns: 100, Count: 5, Active: 1}},
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func oneTask(t *testing.T, task dag.Task) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder("one")
+	task.Name = "task"
+	b.Task(task)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestGivenCosts: -1 marks a device on which the task cannot run.
+func TestGivenCosts(t *testing.T) {
+	p := mixed(t)
+	for _, c := range []struct {
+		words   string
+		costs   []dag.Cost
+		placed  string
+		variant string
+		want    [3]time.Duration // cpu, e0, e1
+	}{
+		{"by kind", []dag.Cost{{Key: "emulated", Ns: 5}}, "", "", [3]time.Duration{-1, 5, 5}},
+		{"a device wins over its kind", []dag.Cost{{Key: "emulated", Ns: 5}, {Key: "e1", Ns: 9}}, "", "", [3]time.Duration{-1, 5, 9}},
+		{"any device gives way", []dag.Cost{{Key: "*", Ns: 7}, {Key: "cpu", Ns: 9}}, "", "", [3]time.Duration{9, 7, 7}},
+		{"the fastest variant", []dag.Cost{{Key: "cpu/go", Ns: 6}, {Key: "cpu/ref", Ns: 8}}, "", "", [3]time.Duration{6, -1, -1}},
+		{"a pinned variant", []dag.Cost{{Key: "cpu/go", Ns: 6}, {Key: "cpu/ref", Ns: 8}}, "", "ref", [3]time.Duration{8, -1, -1}},
+		{"only the clock in force", []dag.Cost{{Key: "emulated@fast", Ns: 3}, {Key: "emulated@slow", Ns: 1}}, "", "", [3]time.Duration{-1, -1, 3}},
+		{"placed on a device", []dag.Cost{{Key: "*", Ns: 4}}, "e0", "", [3]time.Duration{-1, 4, -1}},
+		{"placed on a worker", []dag.Cost{{Key: "*", Ns: 4}}, "cpu.1", "", [3]time.Duration{4, -1, -1}},
+		{"placed on a kind", []dag.Cost{{Key: "*", Ns: 4}}, "emulated", "", [3]time.Duration{-1, 4, 4}},
+	} {
+		g := oneTask(t, dag.Task{Op: "f", Costs: c.costs, Placement: &dag.Placement{Device: c.placed}})
+		costs, err := NewCosts(g, p, CostOptions{Variant: c.variant})
+		if err != nil {
+			t.Errorf("%s: %v", c.words, err)
+			continue
+		}
+		for d, want := range c.want {
+			got, ok := costs.Of(0, platform.DeviceID(d))
+			if got.Duration != want || ok != (want >= 0) || ok && got.Source != FromGraph {
+				t.Errorf("%s: %v on %s, want %d", c.words, got, p.Devices[d].Name, want)
+			}
+		}
+	}
+}
+
+// TestModelCosts: without costs of its own a task takes the platform's: the
+// faster of two measured variants, the pinned one, or for an unknown operation
+// 50 flops at 1 GF/s, 50 ns.
+func TestModelCosts(t *testing.T) {
+	p := mixed(t)
+	for _, c := range []struct {
+		op, pinned string
+		want       time.Duration
+		variant    string
+		source     CostSource
+	}{
+		{"f", "", 100, "go", FromMeasured},
+		{"f", "ref", 200, "ref", FromMeasured},
+		{"g", "", 50, "", FromRoofline},
+		{"g", "ref", 50, "ref", FromRoofline},
+	} {
+		g := oneTask(t, dag.Task{Op: c.op, Type: dag.Float32, Shape: "3", Flops: 50, MovedBytes: 1})
+		costs, err := NewCosts(g, p, CostOptions{Variant: c.pinned})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := costs.Of(0, 0)
+		if !ok || got.Duration != c.want || got.Source != c.source || c.source == FromMeasured && got.Variant != c.variant {
+			t.Errorf("%s, pinned %q: %+v, want %v of variant %q, %s", c.op, c.pinned, got, c.want, c.variant, c.source)
+		}
+	}
+}
+
+// TestClasses: equal tasks share a class, and a difference in any of what a cost
+// depends on makes another.
+func TestClasses(t *testing.T) {
+	base := dag.Task{Op: "f", Shape: "3", Type: dag.Float32, Flops: 5}
+	tasks := []dag.Task{base, base, base, base, base, base, base}
+	tasks[2].Shape = "4"
+	tasks[3].Type = dag.Float64
+	tasks[4].Flops = 6
+	tasks[5].Costs = []dag.Cost{{Key: "cpu", Ns: 1}}
+	tasks[6].Placement = &dag.Placement{Device: "cpu"}
+	b := dag.NewBuilder("classes")
+	for i, task := range tasks {
+		task.Name = string(rune('a' + i))
+		b.Task(task)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs, err := NewCosts(g, mixed(t), CostOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if costs.Class[0] != costs.Class[1] || len(costs.ByClass) != 6 {
+		t.Errorf("classes %v", costs.Class)
+	}
+}
+
+func TestNowhereToRun(t *testing.T) {
+	for want, task := range map[string]dag.Task{
+		"gives a cost (cuda, tpu)": {Op: "f", Costs: []dag.Cost{{Key: "cuda", Ns: 1}, {Key: "tpu", Ns: 1}}},
+		`placed on "cuda"`:         {Op: "f", Type: dag.Float32, Flops: 1, Placement: &dag.Placement{Device: "cuda"}},
+	} {
+		if _, err := NewCosts(oneTask(t, task), mixed(t), CostOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	// Two tasks that are to share a worker, one for each kind.
+	b := dag.NewBuilder("apart")
+	b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "cpu", Ns: 1}}, Placement: &dag.Placement{Colocate: "k"}})
+	b.Task(dag.Task{Name: "b", Costs: []dag.Cost{{Key: "e0", Ns: 1}}, Placement: &dag.Placement{Colocate: "k"}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := mixed(t)
+	costs, err := NewCosts(g, p, CostOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := HEFT(&Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}); err == nil || !strings.Contains(err.Error(), `colocate "k"`) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,156 @@
+package simulate
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// TestDMDAWeighsTransfers: the gpu takes 10 ns and the cpu 80. The operand is in
+// ram, and the link takes 10 ns and one more for each byte. With 59 bytes the gpu
+// ends at 69 + 10 = 79, before the cpu; with 61 at 81, after it; with 60 both end at
+// 80 and the tie goes to the lower index, the cpu.
+func TestDMDAWeighsTransfers(t *testing.T) {
+	for bytes, want := range map[int]string{59: "gpu", 60: "cpu", 61: "cpu"} {
+		b := dag.NewBuilder("one")
+		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{bytes}, Type: dag.Uint8, Role: dag.Input, Home: "host"})
+		b.Task(dag.Task{Name: "t", Accesses: []dag.Access{whole(x, dag.Read)}, Costs: []dag.Cost{{Key: "cpu", Ns: 80}, {Key: "gpu", Ns: 10}}})
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := problem(t, g, twoMemories(t), 1)
+		s, err := Run(p, Options{Policy: dynamic(t, p, "dmda")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Platform.Workers[s.Spans[0].Worker].Name; got != want {
+			t.Errorf("%d bytes: on %s, want %s", bytes, got, want)
+		}
+	}
+}
+
+// TestDMDAQueues: three independent tasks, 10 ns on either of two cores, are ready at
+// once. The first two go to one core each; the third expects both free at 10
+// and goes to the first.
+func TestDMDAQueues(t *testing.T) {
+	b := dag.NewBuilder("three")
+	for _, name := range []string{"a", "b", "c"} {
+		b.Task(dag.Task{Name: name, Costs: []dag.Cost{{Key: "cpu", Ns: 10}}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, cores(t, 2), 1)
+	s, err := Run(p, Options{Policy: dynamic(t, p, "dmda")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, span := range s.Spans {
+		got += fmt.Sprint(g.Tasks[span.Task].Name, " ", span.Worker, " ", int64(span.Start), "; ")
+	}
+	if want := "a 0 0; b 1 0; c 0 10; "; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestEagerOrder: one core takes ready tasks by priority, then by name, and a task
+// of the step before goes first whatever its priority.
+func TestEagerOrder(t *testing.T) {
+	b := dag.NewBuilder("order")
+	for _, task := range []dag.Task{{Name: "d"}, {Name: "b"}, {Name: "c", Priority: 1}, {Name: "a", Priority: -1}} {
+		task.Costs = []dag.Cost{{Key: "cpu", Ns: 1}}
+		b.Task(task)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, cores(t, 1), 2)
+	s, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, span := range s.Spans {
+		got += g.Tasks[span.Task].Name
+	}
+	if want := "cbdacbda"; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+}
+
+// TestDispatch: with 2 ns of dispatch before each kernel, a chain of 5 and 7 runs
+// from 2 to 7 and from 9 to 16.
+func TestDispatch(t *testing.T) {
+	b := dag.NewBuilder("chain")
+	first := b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "cpu", Ns: 5}}})
+	b.Task(dag.Task{Name: "b", Costs: []dag.Cost{{Key: "cpu", Ns: 7}}, After: []dag.TaskID{first}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl := cores(t, 1)
+	pl.Devices[0].Dispatch = 2
+	p := problem(t, g, pl, 1)
+	for _, info := range schedule.Policies() {
+		s := runPolicy(t, p, info)
+		a, b := s.Spans[0], s.Spans[1]
+		if got, want := [6]time.Duration{a.Ready, a.Start, a.End, b.Ready, b.Start, b.End}, [6]time.Duration{0, 2, 7, 7, 9, 16}; got != want {
+			t.Errorf("%s: %d, want %d", info.Name, got, want)
+		}
+	}
+}
+
+// TestSharedCopies: two tasks on the gpu read one operand of 40 bytes from ram. It
+// moves once, for the first by name, and the copy is kept for the next step, as
+// nothing writes it.
+func TestSharedCopies(t *testing.T) {
+	b := dag.NewBuilder("shared")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "ram"})
+	for _, name := range []string{"b", "a"} {
+		b.Task(dag.Task{Name: name, Accesses: []dag.Access{whole(x, dag.Read)}, Costs: []dag.Cost{{Key: "gpu", Ns: 10}}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, twoMemories(t), 3)
+	for _, info := range schedule.Policies() {
+		s := runPolicy(t, p, info)
+		if len(s.Transfers) != 1 || s.Transfers[0].Bytes != 40 || g.Tasks[s.Transfers[0].For].Name != "a" {
+			t.Errorf("%s: transfers %+v, want one of 40 bytes for a", info.Name, s.Transfers)
+		}
+	}
+}
+
+// TestNearestSource: an operand that is in ram and in the first gpu moves to the
+// second gpu from where the route is faster.
+func TestNearestSource(t *testing.T) {
+	pl := line(t, platform.Shared, 1e9, 4e9)
+	pl.Devices = append(pl.Devices, platform.Device{Name: "g1", Kind: "emulated", Count: 1, Memory: 1, PowerSource: platform.Guess},
+		platform.Device{Name: "g2", Kind: "emulated", Count: 1, Memory: 2, PowerSource: platform.Guess})
+	complete(t, pl)
+	b := dag.NewBuilder("nearest")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "m0"})
+	first := b.Task(dag.Task{Name: "a", Accesses: []dag.Access{whole(x, dag.Read)}, Costs: []dag.Cost{{Key: "g1", Ns: 10}}})
+	b.Task(dag.Task{Name: "b", Accesses: []dag.Access{whole(x, dag.Read)}, Costs: []dag.Cost{{Key: "g2", Ns: 10}}, After: []dag.TaskID{first}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, pl, 1)
+	s, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Transfers) != 2 || s.Transfers[1].From != 1 || s.Transfers[1].End-s.Transfers[1].Start != 10 {
+		t.Errorf("transfers %+v; the second comes from m1 and takes 40 B at 4 B/ns", s.Transfers)
+	}
+}

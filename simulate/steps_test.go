@@ -1,0 +1,332 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// cores is one device of n units on one memory.
+func cores(t testing.TB, n int) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{Name: "cores", Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: n, PowerSource: platform.Guess}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func whole(b dag.BufferID, m dag.Mode) dag.Access {
+	return dag.Access{Region: dag.Region{Buffer: b}, Mode: m}
+}
+
+// twoLayers is a loop of two independent layers: fast updates u in 1 ns, slow
+// updates v in 10 ns.
+func twoLayers(t *testing.T) *dag.Graph {
+	b := dag.NewBuilder("layers")
+	for _, layer := range []struct {
+		name string
+		ns   int64
+	}{{"fast", 1}, {"slow", 10}} {
+		x := b.Buffer(dag.Buffer{Name: "w." + layer.name, Shape: []int{1}, Type: dag.Float32, Role: dag.Parameter})
+		b.Task(dag.Task{Name: layer.name, Accesses: []dag.Access{whole(x, dag.ReadWrite)}, Costs: []dag.Cost{{Key: "cpu", Ns: layer.ns}}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestStepsOverlap: a step does not wait for the one before. The fast layer of
+// step k+1 follows only itself, so with a core for each layer it is at step 6 when
+// the slow one still runs step 0: fast starts at 0, 1, 2, …, slow at 0, 10, 20, ….
+func TestStepsOverlap(t *testing.T) {
+	p := problem(t, twoLayers(t), cores(t, 2), 6)
+	s, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(p); err != nil {
+		t.Fatal(err)
+	}
+	each := map[string]time.Duration{"fast": 1, "slow": 10}
+	for _, span := range s.Spans {
+		name := p.Graph.Tasks[span.Task].Name
+		if want := time.Duration(span.Step) * each[name]; span.Start != want {
+			t.Errorf("%s of step %d starts at %d, want %d", name, span.Step, span.Start, want)
+		}
+	}
+	// The step ends are those of slow, 10 apart.
+	if s.Makespan != 60 || s.FirstStep != 10 || s.Period != 10 {
+		t.Errorf("makespan %d, first step %d, period %d", s.Makespan, s.FirstStep, s.Period)
+	}
+	if bound := schedule.LowerBound(p); bound != 60 {
+		t.Errorf("lower bound %d; slow alone takes 60", bound)
+	}
+}
+
+// TestManySteps runs far more steps than the engine keeps state for.
+func TestManySteps(t *testing.T) {
+	p := problem(t, twoLayers(t), cores(t, 2), 1000)
+	for _, info := range schedule.Policies() {
+		s := runPolicy(t, p, info)
+		if err := s.Check(p); err != nil {
+			t.Fatalf("%s: %v", info.Name, err)
+		}
+		if s.Makespan != 10000 || s.Period != 10 {
+			t.Errorf("%s: makespan %d, period %d; slow takes 10 ns in each of 1000 steps", info.Name, s.Makespan, s.Period)
+		}
+	}
+}
+
+func dynamic(t testing.TB, p *schedule.Problem, name string) schedule.Policy {
+	t.Helper()
+	info, err := schedule.PolicyByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, _, err := info.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+// TestReuseEdges: in two layers that are independent in the graph, an edge of
+// each kind holds slow back until fast has ended, and the next fast until slow
+// has: the steps follow each other, 11 ns each.
+func TestReuseEdges(t *testing.T) {
+	p := problem(t, twoLayers(t), cores(t, 2), 5)
+	fast, _ := p.Graph.TaskByName("fast")
+	slow, _ := p.Graph.TaskByName("slow")
+	p.Reuse, p.ReuseNext = []schedule.Edge{{From: fast, To: slow}}, []schedule.Edge{{From: slow, To: fast}}
+	for _, info := range schedule.Policies() {
+		s := runPolicy(t, p, info)
+		if err := s.Check(p); err != nil {
+			t.Fatalf("%s: %v", info.Name, err)
+		}
+		if s.Makespan != 55 || schedule.LowerBound(p) != 55 {
+			t.Errorf("%s: makespan %d, bound %d, want 55", info.Name, s.Makespan, schedule.LowerBound(p))
+		}
+		s.Spans[1].Start--
+		if s.Check(p) == nil {
+			t.Errorf("%s: slow starts before fast ended, and Check says nothing", info.Name)
+		}
+	}
+}
+
+// TestMeasuredDurations: durations that are given replace the costs. Slow takes 2
+// more in every odd step: 3 × 10 + 3 × 12.
+func TestMeasuredDurations(t *testing.T) {
+	p := problem(t, twoLayers(t), cores(t, 2), 6)
+	slow, _ := p.Graph.TaskByName("slow")
+	s, err := Run(p, Options{Policy: dynamic(t, p, "dmda"), Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+		return 12, i.Task == slow && i.Step%2 == 1
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Makespan != 66 {
+		t.Errorf("makespan %d, want 66", s.Makespan)
+	}
+}
+
+// TestCapacity: the gpu of the ping-pong holds w, x and y of 40 bytes at once. It
+// fits in 120 bytes; in 119 the run is refused, by name, need and size.
+func TestCapacity(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Memories[1].CapacityBytes = 120
+	p := problem(t, pingPong(t), pl, 3)
+	for _, info := range schedule.Policies() {
+		if err := runPolicy(t, p, info).Check(p); err != nil {
+			t.Errorf("%s: %v", info.Name, err)
+		}
+	}
+	pl.Memories[1].CapacityBytes = 119
+	_, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	for _, want := range []string{`"hbm"`, "120", "119"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not name %s", err, want)
+		}
+	}
+}
+
+// lazy never gives a worker anything.
+type lazy struct{}
+
+func (lazy) Ready(*schedule.View, schedule.Instance) platform.WorkerID { return schedule.Undecided }
+func (lazy) Next(*schedule.View, platform.WorkerID) (schedule.Instance, bool) {
+	return schedule.Instance{}, false
+}
+
+// rogue hands out what it likes.
+type rogue struct{ i schedule.Instance }
+
+func (rogue) Ready(*schedule.View, schedule.Instance) platform.WorkerID { return schedule.Undecided }
+func (r rogue) Next(*schedule.View, platform.WorkerID) (schedule.Instance, bool) {
+	return r.i, true
+}
+
+// assigner puts every task on one worker.
+type assigner struct{ w platform.WorkerID }
+
+func (a assigner) Ready(*schedule.View, schedule.Instance) platform.WorkerID { return a.w }
+func (assigner) Next(*schedule.View, platform.WorkerID) (schedule.Instance, bool) {
+	return schedule.Instance{}, false
+}
+
+// TestErrors: what cannot run ends in an error that says so.
+func TestErrors(t *testing.T) {
+	p := problem(t, pingPong(t), twoMemories(t), 2)
+	run := func(opt Options) func() error {
+		return func() error { _, err := Run(p, opt); return err }
+	}
+	homeless := *p
+	homeless.Graph = pingPong(t)
+	homeless.Graph.Buffers[0].Home = "attic"
+	apart := *p
+	apart.Platform = twoMemories(t)
+	apart.Platform.Routes = []platform.Route{{From: 1, To: 0, Links: []platform.LinkID{0}, OneWay: true}}
+	complete(t, apart.Platform)
+	none := *p
+	none.Steps = 0
+	for want, do := range map[string]func() error{
+		"give a policy or a plan":   run(Options{}),
+		`left task "a" of step 0`:   run(Options{Policy: lazy{}}),
+		"which is not ready":        run(Options{Policy: rogue{schedule.Instance{Task: 1}}}),
+		"task -1 of step 0":         run(Options{Policy: rogue{schedule.Instance{Task: -1}}}),
+		"task 0 of step 7":          run(Options{Policy: rogue{schedule.Instance{Task: 0, Step: 7}}}),
+		"worker 1, which cannot":    run(Options{Policy: assigner{1}}),
+		"worker 9, which cannot":    run(Options{Policy: assigner{9}}),
+		"leaves out":                run(Options{Plan: &schedule.Plan{}}),
+		"at least 1":                func() error { _, err := Run(&none, Options{Policy: lazy{}}); return err },
+		`home "attic" is not a mem`: func() error { _, err := Run(&homeless, Options{Policy: lazy{}}); return err },
+		"no route": func() error {
+			_, err := Run(&apart, Options{Policy: dynamic(t, &apart, "eager")})
+			return err
+		},
+	} {
+		if err := do(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// TestNoAllocationInASteadyStep drives an engine through 100 steps more and finds
+// no more allocations: on one memory a step needs none.
+func TestNoAllocationInASteadyStep(t *testing.T) {
+	for _, name := range []string{"eager", "dmda", "heft"} {
+		p := problem(t, layered(t, 6, 8), cores(t, 3), 4000)
+		var now time.Duration
+		e, err := schedule.NewEngine(p, dynamic(t, p, name), func() time.Duration { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var queue []platform.WorkerID // each task ends in the order of its start
+		cmds := e.Start(make([]schedule.Command, 0, 64))
+		step := func() {
+			for range len(p.Graph.Tasks) {
+				for _, c := range cmds {
+					queue = append(queue, c.Worker)
+				}
+				if len(queue) == 0 {
+					return
+				}
+				now += 5
+				w := queue[0]
+				copy(queue, queue[1:])
+				queue = queue[:len(queue)-1]
+				cmds = e.Done(w, cmds[:0])
+			}
+		}
+		for range 50 {
+			step()
+		}
+		if n := testing.AllocsPerRun(100, step); n > 0 {
+			t.Errorf("%s: %g allocations in a step", name, n)
+		}
+		if e.Finished() || e.Err() != nil {
+			t.Errorf("%s: finished %v, %v", name, e.Finished(), e.Err())
+		}
+	}
+}
+
+// layered is a network of layers of tiles: each task reads two tiles of the layer
+// before and writes its own, and the last layer updates the parameter that the
+// first reads.
+func layered(t testing.TB, layers, width int) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder("layered")
+	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{width}, Type: dag.Float32, Role: dag.Parameter})
+	tile := func(b dag.BufferID, i int, m dag.Mode) dag.Access {
+		return dag.Access{Region: dag.Region{Buffer: b, Box: dag.Box{{Lo: i, Hi: i + 1}}}, Mode: m}
+	}
+	last := w
+	for l := range layers {
+		x := b.Buffer(dag.Buffer{Name: fmt.Sprintf("x%d", l), Shape: []int{width}, Type: dag.Float32})
+		for i := range width {
+			task := dag.Task{Name: fmt.Sprintf("l%06d.t%04d", l, i), Op: "op", Costs: []dag.Cost{{Key: "cpu", Ns: int64(1000 + 10*(i%7))}},
+				Accesses: []dag.Access{tile(last, i, dag.Read), tile(x, i, dag.Write)}}
+			if j := (i + 1) % width; j != i {
+				task.Accesses = append(task.Accesses, tile(last, j, dag.Read))
+			}
+			b.Task(task)
+		}
+		last = x
+	}
+	for i := range width {
+		b.Task(dag.Task{Name: fmt.Sprintf("update.t%04d", i), Op: "sgd", Costs: []dag.Cost{{Key: "cpu", Ns: 100}},
+			Accesses: []dag.Access{tile(w, i, dag.ReadWrite), tile(last, i, dag.Read)}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestReplayOfEager: on one memory eager starts a task as soon as its worker and
+// its predecessors allow, and so does a replay of its plan: the same spans.
+func TestReplayOfEager(t *testing.T) {
+	p := problem(t, layered(t, 5, 7), cores(t, 3), 1)
+	eager, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Run(p, Options{Plan: schedule.PlanFrom(eager, "eager", p.Graph)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(eager.Spans, again.Spans, func(a, b schedule.Span) bool {
+		return a.Task == b.Task && a.Worker == b.Worker && a.Start == b.Start && a.End == b.End
+	}) {
+		t.Errorf("the replay differs")
+	}
+}
+
+// BenchmarkComputeOnly measures the simulator without transfers.
+func BenchmarkComputeOnly(b *testing.B) {
+	p := &schedule.Problem{Graph: layered(b, 2000, 50), Platform: cores(b, 8), Steps: 1}
+	var err error
+	if p.Costs, err = schedule.NewCosts(p.Graph, p.Platform, schedule.CostOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"eager", "dmda", "heft"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := Run(p, Options{Policy: dynamic(b, p, name)}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N*len(p.Graph.Tasks))/b.Elapsed().Seconds(), "tasks/s")
+		})
+	}
+}
