@@ -95,7 +95,8 @@ type history struct {
 
 	steps  int32
 	spanOf []int32 // by step and task; -1: did not run
-	reuse  map[dag.TaskID][]dag.TaskID
+	reuse  map[dag.TaskID][]dag.TaskID // predecessors by Problem.Reuse
+	across map[dag.TaskID][]dag.TaskID // and by Problem.ReuseNext
 
 	// Transfers in the order of their ends: by the atoms they carry and by the
 	// instance they were started for.
@@ -104,7 +105,7 @@ type history struct {
 }
 
 func newHistory(p *Problem, s *Schedule) *history {
-	h := &history{p: p, s: s, reuse: map[dag.TaskID][]dag.TaskID{},
+	h := &history{p: p, s: s, reuse: map[dag.TaskID][]dag.TaskID{}, across: map[dag.TaskID][]dag.TaskID{},
 		byAtom: map[int32][]int32{}, byInstance: map[Instance][]int32{}}
 	for i := range s.Spans {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
@@ -118,6 +119,9 @@ func newHistory(p *Problem, s *Schedule) *history {
 	}
 	for _, e := range p.Reuse {
 		h.reuse[e.To] = append(h.reuse[e.To], e.From)
+	}
+	for _, e := range p.ReuseNext {
+		h.across[e.To] = append(h.across[e.To], e.From)
 	}
 	for _, i := range transfersByEnd(s) {
 		t := &s.Transfers[i]
@@ -176,6 +180,9 @@ func (h *history) eachPred(i int32, visit func(pred int32)) {
 	}
 	for _, t := range g.ReusePreds(span.Task) {
 		one(dag.TaskID(t), span.Step-1)
+	}
+	for _, t := range h.across[span.Task] {
+		one(t, span.Step-1)
 	}
 }
 
