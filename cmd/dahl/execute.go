@@ -85,7 +85,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if err := reading.stop(t.measured); err != nil {
 		slog.Warn("the energy meter failed; joules are modelled", "error", err)
 	}
-	m, err := a.writeTraining(dir, t, predicted, f)
+	m, err := a.writeTraining(dir, t, predicted, "execute", f.save)
 	if err != nil {
 		return nil, errors.Join(runErr, err)
 	}
@@ -239,16 +239,17 @@ func (m *metering) stop(o *outcome) error {
 	return m.meter.Close()
 }
 
-// writeTraining writes the run directory of an executed run.
-func (a *app) writeTraining(dir *runDir, t *trainer, predicted *outcome, f *executeFlags) (*manifest, error) {
-	m := a.newManifest("execute", t.w)
+// writeTraining writes the run directory of an executed run, and the weights to a
+// file of their own where one is named.
+func (a *app) writeTraining(dir *runDir, t *trainer, predicted *outcome, command, save string) (*manifest, error) {
+	m := a.newManifest(command, t.w)
 	m.Complete = t.complete
 	m.WeightsHash = t.weightsHash()
 	if n := len(t.steps); n > 0 {
 		m.FinalLoss = t.steps[n-1].Loss
 	}
-	if f.save != "" {
-		if err := nn.WriteNPZ(f.save, t.weights()); err != nil {
+	if save != "" {
+		if err := nn.WriteNPZ(save, t.weights()); err != nil {
 			return nil, err
 		}
 	}

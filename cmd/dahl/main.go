@@ -105,6 +105,7 @@ Start with:  dahl demo`,
 
 // commands is the table of subcommands, in the order of --help.
 var commands = []func(*app) *cobra.Command{
+	newDemo,
 	newSimulate,
 	newExecute,
 	newCalibrate,

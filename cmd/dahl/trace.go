@@ -32,22 +32,31 @@ func newTrace(*app) *cobra.Command {
 			if !ok {
 				return inputErrorf("--format %q: want chrome or paje", format)
 			}
-			r, err := loadRun(args[0])
-			if err != nil {
-				return err
-			}
-			run, err := r.plotRun(r.schedule)
-			if err != nil {
-				return err
-			}
-			dir := &runDir{path: args[0], files: r.manifest.Files}
-			if err := dir.write(f.file, func(w io.Writer) error { return f.write(w, run) }); err != nil {
+			if err := traceRun(args[0], format); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(args[0], f.file))
-			return dir.writeManifest(r.manifest)
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "chrome", "chrome or paje")
 	return cmd
+}
+
+// traceRun writes the trace of a run directory into it.
+func traceRun(path, format string) error {
+	r, err := loadRun(path)
+	if err != nil {
+		return err
+	}
+	run, err := r.plotRun(r.schedule)
+	if err != nil {
+		return err
+	}
+	f := traceFormats[format]
+	dir := &runDir{path: path, files: r.manifest.Files}
+	if err := dir.write(f.file, func(w io.Writer) error { return f.write(w, run) }); err != nil {
+		return err
+	}
+	return dir.writeManifest(r.manifest)
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// What the demo does: small enough to end in about 15 seconds, real enough to learn.
+const (
+	demoModel           = "digits-cnn"
+	demoData            = "digits"
+	demoEpochs          = 5
+	demoCalibrationTime = 4 * time.Second
+)
+
+func newDemo(a *app) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "calibrate, plan, predict and measure one training run, offline",
+		Long: `demo calibrates this machine, plans the training of a small network on handwritten
+digits that are part of the program, predicts the run in the simulator, trains the
+network for real, and shows both side by side. It opens no socket.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), cmd.OutOrStdout(), out) },
+	}
+	cmd.Flags().StringVar(&out, "out", "dahl-demo", "`directory` for schedule, energy, figures and manifest")
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
+	o := &options{Model: demoModel, Data: demoData, Epochs: demoEpochs, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true}
+	dir, err := createRunDir(out)
+	if err != nil {
+		return err
+	}
+	m, train, test, err := trainingData(o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "dahl demo: plan a training run, predict it, then measure it (offline, about 15 s)")
+	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test images\n", train.Len(), test.Len())
+	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %d epochs = %d steps\n", m.Name, o.DType, thousands(m.NumWeights()),
+		o.Batch, o.Epochs, o.Epochs*nn.BatchCount(train.Len(), o.Batch))
+
+	w, err := calibratedWorkload(ctx, stdout, o, m, train, test)
+	if err != nil {
+		return err
+	}
+	predicted, err := w.predict()
+	if err != nil {
+		return err
+	}
+	w.printPlan(stdout, predicted)
+
+	t, err := newTrainer(w, train, test, nil)
+	if err != nil {
+		return err
+	}
+	defer t.runner.Close()
+	runErr := t.run(ctx)
+	if runErr == nil {
+		runErr = t.printDemo(stdout, predicted)
+	}
+	if _, err := a.writeTraining(dir, t, predicted, "demo", ""); err != nil {
+		return err
+	}
+	if runErr != nil {
+		return fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
+	}
+	if err := traceRun(dir.path, "chrome"); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "pictures  %s/compare.svg  gantt.svg  power.svg  memory.svg; %s opens in Perfetto\n", dir.path, filepath.Join(dir.path, "trace.json"))
+	fmt.Fprintf(stdout, "next      dahl simulate --platform platforms/server.toml --model %s --batch %d\n", o.Model, o.Batch)
+	return nil
+}
+
+// calibratedWorkload measures this machine for the demo's network, prints the
+// machine's line, and plans.
+func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn.Model, train, test *nn.Dataset) (*workload, error) {
+	p, err := execute.Detect()
+	if err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	c, err := calibrate(ctx, o, m, p, train, test, demoCalibrationTime, nil)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWorkload(o, m, c.Platform, sampleCounts(train, test))
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(stdout, "machine   %d CPU workers, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
+		len(c.Platform.Workers), strings.Join(w.variantNames(), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
+	return w, nil
+}
+
+// variantNames are the names of the variants in use, sorted.
+func (w *workload) variantNames() []string {
+	var names []string
+	for _, line := range w.variants() {
+		_, name, _ := strings.Cut(line, ": ")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// printPlan prints the graph and the prediction.
+func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
+	g := w.program.Graphs[0]
+	bound := schedule.LowerBound(w.mainProblem(1))
+	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
+		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
+	fmt.Fprintf(stdout, "          predicted: step %s   run %s   peak %s   energy %.3g J (%s)\n",
+		shortTime(predicted.stepTime()), shortTime(predicted.Run), shortBytes(w.plannedPeakBytes()), predicted.Joules, predicted.Basis)
+}
+
+// printDemo prints the measurement beside the prediction. It fails when the run
+// did not follow its plan.
+func (t *trainer) printDemo(stdout io.Writer, predicted *outcome) error {
+	if err := followsPlan(t.w.parts[0].plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
+		return err
+	}
+	c, err := compareSchedules(t.w.mainProblem(t.measured.Main.Steps), t.w.parts[0].plan, predicted.Main, t.measured.Main)
+	if err != nil {
+		return err
+	}
+	peak := t.measurePeak()
+	last := t.epochs[len(t.epochs)-1]
+	fmt.Fprintf(stdout, "          measured:  step %s   run %s   peak %s   energy %s\n",
+		shortTime(t.measured.stepTime()), shortTime(t.measured.Run), shortBytes(peak), t.measured.energyText())
+	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f), peak %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
+		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, peak-t.w.plannedPeakBytes(),
+		t.steps[0].Loss, last.Loss, 100*last.TestAccuracy)
+	return nil
+}
+
+// followsPlan reports the first task that a run did not execute on the planned
+// worker in the planned order.
+func followsPlan(plan *schedule.Plan, s *schedule.Schedule, p *platform.Platform, g *dag.Graph) error {
+	next := make([]int, len(plan.Order))
+	for _, span := range s.Spans {
+		list := plan.Order[span.Worker]
+		want := list[next[span.Worker]%len(list)]
+		if want != span.Task {
+			return fmt.Errorf("worker %s ran task %q where the plan has %q", p.Workers[span.Worker].Name, g.Tasks[span.Task].Name, g.Tasks[want].Name)
+		}
+		next[span.Worker]++
+	}
+	return nil
+}
+
+// thousands prints an integer with commas.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
