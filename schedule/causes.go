@@ -94,7 +94,7 @@ type history struct {
 	s *Schedule
 
 	steps  int32
-	spanOf []int32 // by step and task; -1: did not run
+	spanOf []int32                     // by step and task; -1: did not run
 	reuse  map[dag.TaskID][]dag.TaskID // predecessors by Problem.Reuse
 	across map[dag.TaskID][]dag.TaskID // and by Problem.ReuseNext
 
