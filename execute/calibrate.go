@@ -230,13 +230,18 @@ func (c *calibrator) measurePoint(pt *point, active int, budget time.Duration) (
 func (c *calibrator) put(m platform.Model) { c.platform.Models = PutModel(c.platform.Models, m) }
 
 // PutModel replaces the model of the same call on the same device, clock and
-// number of busy units, or appends it.
+// number of busy units, or appends it. One from real steps gives an existing model
+// its StepNs alone: what the call takes by itself is kept.
 func PutModel(models []platform.Model, m platform.Model) []platform.Model {
 	for i := range models {
 		o := &models[i]
 		if o.Op == m.Op && o.Variant == m.Variant && o.Type == m.Type && o.Device == m.Device &&
 			o.Clock == m.Clock && o.Shape == m.Shape && o.Active == m.Active {
-			*o = m
+			if m.StepNs > 0 {
+				o.StepNs = m.StepNs
+			} else {
+				*o = m
+			}
 			return models
 		}
 	}

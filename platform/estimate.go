@@ -27,20 +27,21 @@ type Estimate struct {
 
 // Estimate answers from the models of the clock in force: the median of the very
 // shape if it was measured (with the number of busy units nearest to the device's
-// count); else a fit through the measured shapes; else a roofline. Without a
-// variant it takes the fastest one measured at the shape, else the fastest fit,
-// else a roofline with no variant named. ok is false where nothing is known, and
+// count), inside real steps where that is known; else a fit through the measured
+// shapes; else a roofline. Without a variant it takes the one that is fastest by
+// itself at the shape, else the fastest fit, else a roofline with no variant named. ok is false where nothing is known, and
 // for a variant of which there is no model at all.
 func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 	models := p.modelsFor(&q)
-	for _, find := range []func(*Query, []*Model) (Estimate, bool){measured, fitted} {
+	for _, find := range []func(*Query, []*Model) (e Estimate, rankNs float64, ok bool){measured, fitted} {
+		best := math.Inf(1)
 		for rest := models; len(rest) > 0; {
 			n := 1
 			for n < len(rest) && rest[n].Variant == rest[0].Variant {
 				n++
 			}
-			if f, found := find(&q, rest[:n]); found && (!ok || f.Duration < e.Duration) {
-				e, ok = f, true
+			if f, rankNs, found := find(&q, rest[:n]); found && rankNs < best {
+				e, best, ok = f, rankNs, true
 			}
 			rest = rest[n:]
 		}
@@ -84,24 +85,33 @@ func (p *Platform) modelsFor(q *Query) []*Model {
 	return slices.CompactFunc(found, func(a, b *Model) bool { return a.Variant == b.Variant && a.Shape == b.Shape })
 }
 
-// measured answers from the model of the very shape.
-func measured(q *Query, models []*Model) (Estimate, bool) {
+// measured answers from the model of the very shape. Variants are ranked by their
+// times by themselves: only those were measured alike.
+func measured(q *Query, models []*Model) (e Estimate, rankNs float64, ok bool) {
 	for _, m := range models {
 		if m.Shape == q.Shape {
-			return Estimate{Duration: roundUpNs(m.MedianNs), Joules: m.Joules, Variant: m.Variant, Source: "measured"}, true
+			return Estimate{Duration: roundUpNs(m.expectedNs()), Joules: m.Joules, Variant: m.Variant, Source: "measured"}, m.MedianNs, true
 		}
 	}
-	return Estimate{}, false
+	return Estimate{}, 0, false
+}
+
+// expectedNs is what a call takes in a training step, as far as it is known.
+func (m *Model) expectedNs() float64 {
+	if m.StepNs > 0 {
+		return m.StepNs
+	}
+	return m.MedianNs
 }
 
 // fitted answers from a line through the models of one variant.
-func fitted(q *Query, models []*Model) (Estimate, bool) {
+func fitted(q *Query, models []*Model) (e Estimate, rankNs float64, ok bool) {
 	f, ok := fitModels(models)
 	if !ok {
-		return Estimate{}, false
+		return Estimate{}, 0, false
 	}
 	ns := f.ns(q.Flops, float64(q.MovedBytes))
-	return Estimate{Duration: roundUpNs(ns), Variant: models[0].Variant, Source: "fit", RelError: f.relError}, true
+	return Estimate{Duration: roundUpNs(ns), Variant: models[0].Variant, Source: "fit", RelError: f.relError}, ns, true
 }
 
 // roofline is the longer of computing at the unit's speed and moving the bytes at

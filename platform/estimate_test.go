@@ -46,6 +46,18 @@ func TestEstimateMeasured(t *testing.T) {
 	}
 }
 
+// By itself ref takes 90 ns and go 100, so ref is chosen; inside steps ref was seen
+// to take 500, and that is what it is expected to take. go's 40 inside steps is no
+// reason to choose it: ref may have had worse neighbours.
+func TestEstimateInStep(t *testing.T) {
+	p := twoKinds(model("ref", "big", "a", 4, 90), model("go", "big", "a", 4, 100))
+	p.Models[0].StepNs, p.Models[1].StepNs = 500, 40
+	want := Estimate{Duration: 500, Variant: "ref", Source: "measured"}
+	if got, ok := p.Estimate(Query{Op: "dense", Type: "float32", Shape: "a"}); !ok || got != want {
+		t.Errorf("got %+v, %v; want %+v", got, ok, want)
+	}
+}
+
 // Models of a clock that is not in force do not answer.
 func TestEstimateKeepsToTheClock(t *testing.T) {
 	p := twoKinds(model("go", "big", "a", 4, 100), model("go", "big", "a", 4, 250))

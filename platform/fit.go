@@ -43,7 +43,8 @@ func fitModels(models []*Model) (f fit, ok bool) {
 	rows := make([][3]float64, len(models))
 	var scale [3]float64
 	for i, m := range models {
-		rows[i] = [3]float64{1 / m.MedianNs, m.Flops / m.MedianNs, float64(m.MovedBytes) / m.MedianNs}
+		ns := m.expectedNs()
+		rows[i] = [3]float64{1 / ns, m.Flops / ns, float64(m.MovedBytes) / ns}
 		for j, v := range rows[i] {
 			scale[j] += float64(v * v)
 		}

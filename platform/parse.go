@@ -345,12 +345,13 @@ func (b *builder) modelTables(top *table) {
 			MedianNs:       t.positive("median", &nsScale),
 			P95Ns:          t.quantity("p95", &nsScale),
 			Count:          t.count("count", 1, math.MaxInt32, 0),
+			StepNs:         t.quantity("in_step", &nsScale),
 			Joules:         t.quantity("joules", &joulesScale),
 			WorkspaceBytes: t.bytes("workspace"),
 			Flops:          t.quantity("flops", &flopsScale),
 			MovedBytes:     t.bytes("bytes"),
 		})
-		t.done("op, variant, type, device, clock, shape, active, median, p95, count, joules, flops, bytes, workspace")
+		t.done("op, variant, type, device, clock, shape, active, median, p95, count, in_step, joules, flops, bytes, workspace")
 		b.models = append(b.models, t)
 	}
 }

@@ -135,10 +135,13 @@ type Model struct {
 	Shape             string
 	Active            int // units of the device that were busy while it was measured
 
-	MedianNs, P95Ns float64
+	MedianNs, P95Ns float64 // by itself, which compares variants
 	Count           int
-	Joules          float64 // per call above idle; 0: not measured
-	WorkspaceBytes  int64
-	Flops           float64 // of the call, for the fit through several shapes
-	MovedBytes      int64
+	// StepNs is the median inside real training steps, among its neighbours; 0:
+	// not measured. Where it is known it is what a call is expected to take.
+	StepNs         float64
+	Joules         float64 // per call above idle; 0: not measured
+	WorkspaceBytes int64
+	Flops          float64 // of the call, for the fit through several shapes
+	MovedBytes     int64
 }

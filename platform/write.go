@@ -211,6 +211,7 @@ func encodeModel(e *encoder, m *Model) {
 	e.quantity("median", &nsScale, m.MedianNs)
 	e.quantity("p95", &nsScale, m.P95Ns)
 	e.count("count", m.Count)
+	e.quantity("in_step", &nsScale, m.StepNs)
 	e.quantity("joules", &joulesScale, m.Joules)
 	e.quantity("flops", &flopsScale, m.Flops)
 	e.quantity("bytes", &bytesScale, float64(m.MovedBytes))

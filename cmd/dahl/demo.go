@@ -23,7 +23,7 @@ const (
 	demoModel           = "digits-cnn"
 	demoData            = "digits"
 	demoEpochs          = 5
-	demoCalibrationTime = 4 * time.Second
+	demoCalibrationTime = 3 * time.Second
 )
 
 func newDemo(a *app) *cobra.Command {
@@ -96,6 +96,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	if err != nil {
 		return nil, err
 	}
+	o.Workers = len(p.Workers) // measured inside steps with all of them only
 	begin := time.Now()
 	c, err := calibrate(ctx, o, m, p, train, test, demoCalibrationTime, nil)
 	if err != nil {
