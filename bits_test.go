@@ -1,0 +1,105 @@
+package dahl_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/schedule"
+)
+
+// TestBitsDependOnTheGraphAlone trains with every number of workers and every way
+// to schedule: the weights and every loss have the same bits, so long as lowering,
+// type and variants are the same.
+func TestBitsDependOnTheGraphAlone(t *testing.T) {
+	const fast = "" // the default variants
+	for _, model := range []string{"digits-cnn", "lenet5"} {
+		for _, dtype := range []dag.DType{dag.Float32, dag.Float64} {
+			for _, loss := range []string{"fused", "chain"} {
+				for _, c := range []struct {
+					variant string
+					epochs  int
+				}{{fast, 2}, {"ref", 1}} {
+					t.Run(fmt.Sprintf("%s/%v/%s/%s", model, dtype, loss, cmp.Or(c.variant, "default")), func(t *testing.T) {
+						newNetwork(t, model, dtype, loss == "fused", c.epochs).checkBits(t, c.variant)
+					})
+				}
+			}
+		}
+	}
+}
+
+// TestBitsTellRunsApart: the comparison above would see another type and another
+// order of additions.
+func TestBitsTellRunsApart(t *testing.T) {
+	seen := map[string]string{}
+	for _, dtype := range []dag.DType{dag.Float32, dag.Float64} {
+		n := newNetwork(t, "digits-cnn", dtype, true, 1)
+		for _, accumulators := range []int{1, 3} {
+			n.lower(t, dag.Lowering{Fused: true, Default: dag.LayerLowering{GradSampleTile: 1, Accumulators: accumulators}})
+			name := fmt.Sprintf("%v, %d accumulators", dtype, accumulators)
+			hash := n.execute(t, execute.Options{Platform: machine(t, 2)}).hash()
+			if other, ok := seen[hash]; ok {
+				t.Errorf("%s: the weights are those of %s", name, other)
+			}
+			seen[hash] = name
+		}
+	}
+}
+
+// checkBits compares all runs with that of one worker that follows eager.
+func (n *network) checkBits(t *testing.T, variant string) {
+	t.Helper()
+	var want string
+	var losses []float64
+	for workers := 1; workers <= 3; workers++ {
+		p := machine(t, workers)
+		var plans []*schedule.Plan
+		for _, policy := range []string{"eager", "dmda", "heft", "replay"} {
+			opt := execute.Options{Platform: p, Policy: policy, Variant: variant}
+			if policy == "replay" {
+				opt.Plans = n.throughFiles(t, plans, opt)
+			}
+			tr := n.execute(t, opt)
+			if policy == "eager" {
+				plans = tr.plans()
+			}
+			hash := tr.hash()
+			if want == "" {
+				want, losses = hash, tr.losses
+				if len(losses) != epochSteps*n.epochs || !finite(losses) {
+					t.Fatalf("losses %v: want %d numbers", losses, epochSteps*n.epochs)
+				}
+			}
+			if hash != want || !slices.Equal(tr.losses, losses) {
+				t.Errorf("%d workers, %s: other bits", workers, policy)
+			}
+		}
+	}
+}
+
+// throughFiles writes plans and the layouts made for them as files and reads them
+// back, as dahl plan and dahl execute --plan do.
+func (n *network) throughFiles(t *testing.T, plans []*schedule.Plan, opt execute.Options) []*schedule.Plan {
+	t.Helper()
+	layouts, err := schedule.LayoutProgram(n.prog, plans, execute.ScratchBytes(n.prog, nil, len(opt.Platform.Workers)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make([]*schedule.Plan, len(plans))
+	for i, g := range n.prog.Graphs {
+		plans[i].Layout = layouts[i]
+		var file bytes.Buffer
+		if err := schedule.WritePlan(&file, plans[i], g, opt.Platform); err != nil {
+			t.Fatal(err)
+		}
+		if read[i], err = schedule.ReadPlan(&file, "plan.json", g, opt.Platform); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return read
+}

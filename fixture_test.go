@@ -1,0 +1,289 @@
+package dahl_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/kernels"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/platforms"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// network is a small training run: in each epoch two training steps and a short
+// last batch, one evaluation step and a short last batch.
+type network struct {
+	model       *nn.Model
+	prog        *dag.Program
+	dtype       dag.DType
+	train, test *nn.Dataset
+	epochs      int
+}
+
+// 2·5 + 3 training images and 5 + 2 test images; see fixtureLowering for the tiles.
+const (
+	fixtureBatch = 5
+	fixtureTrain = 13
+	fixtureTest  = 7
+	epochSteps   = 5 // 2 + 1 of training, 1 + 1 of evaluation
+)
+
+// fixtureLowering splits every layer, and sums five tiles of each weight gradient
+// in three accumulators, so that there is much that could be done in another order.
+func fixtureLowering(fused bool) dag.Lowering {
+	return dag.Lowering{Fused: fused, Default: dag.LayerLowering{SampleTile: 3, OutputTile: 11, GradTile: 13, GradSampleTile: 1, Accumulators: 3}}
+}
+
+func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs int) *network {
+	t.Helper()
+	m, err := nn.ByName(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := "digits"
+	if !slices.Equal(m.Input, []int{1, 8, 8}) {
+		source = "synthetic:1x28x28:13:10"
+	}
+	n := &network{model: m, dtype: dtype, epochs: epochs}
+	for _, split := range []struct {
+		name  string
+		limit int
+		to    **nn.Dataset
+	}{{nn.Train, fixtureTrain, &n.train}, {nn.Test, fixtureTest, &n.test}} {
+		if *split.to, err = nn.OpenData(source, nn.DataOptions{Split: split.name, Limit: split.limit}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.lower(t, fixtureLowering(fused))
+	return n
+}
+
+func (n *network) lower(t testing.TB, l dag.Lowering) {
+	t.Helper()
+	var err error
+	n.prog, err = nn.NewProgram(n.model, nn.ProgramOptions{Batch: fixtureBatch, TrainSamples: fixtureTrain, TestSamples: fixtureTest,
+		Epochs: n.epochs, Type: n.dtype, Lowering: l, Divisor: n.train.Divisor})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// training is a network on a runner, its data and weights in place.
+type training struct {
+	*network
+	runner  *execute.Runner
+	samples []int32 // of the running segment
+	done    int     // training steps so far
+	losses  []float64
+	runs    []run
+}
+
+// run is one executed segment.
+type run struct {
+	graph    int
+	problem  *schedule.Problem
+	schedule *schedule.Schedule
+}
+
+// execute runs the whole program and holds the schedule of every segment to
+// Schedule.Check. The runner is closed; its memory stays readable.
+func (n *network) execute(t testing.TB, opt execute.Options) *training {
+	t.Helper()
+	tr := &training{network: n}
+	opt.Hooks = map[string]execute.Hook{"feed": tr.feed, "fetch": tr.fetch}
+	var err error
+	if tr.runner, err = execute.New(n.prog, opt); err != nil {
+		t.Fatal(err)
+	}
+	defer tr.runner.Close()
+	tr.fill()
+	for _, seg := range n.prog.Order {
+		tr.segment(t, seg)
+	}
+	return tr
+}
+
+// fill puts data and initial weights in place.
+func (tr *training) fill() {
+	for prefix, d := range map[string]*nn.Dataset{"data.train": tr.train, "data.test": tr.test} {
+		copy(tr.runner.Bytes(prefix+".images"), d.Images)
+		copy(tr.runner.Int32s(prefix+".labels"), d.Labels)
+	}
+	for _, p := range tr.model.Parameters() {
+		values := make([]float64, p.Elems())
+		p.Init(values, 5)
+		if tr.dtype == dag.Float64 {
+			copy(tr.runner.Float64s(p.Name), values)
+			continue
+		}
+		for i, v := range values {
+			tr.runner.Float32s(p.Name)[i] = float32(v)
+		}
+	}
+}
+
+// segment runs one segment. Training images are visited in another order in every
+// epoch, test images in their own.
+func (tr *training) segment(t testing.TB, seg dag.Segment) {
+	t.Helper()
+	g := tr.prog.Graphs[seg.Graph]
+	before := tr.hash()
+	epoch := len(tr.runs) * tr.epochs / len(tr.prog.Order)
+	training := g.Name == nn.GraphTrain || g.Name == nn.GraphTrainTail
+	split := tr.test
+	if training {
+		split = tr.train
+	}
+	tr.samples = make([]int32, split.Len())
+	nn.InOrder(tr.samples)
+	if training {
+		nn.Shuffle(tr.samples, 3, epoch)
+	}
+	if g.Name == nn.GraphTrainTail || g.Name == nn.GraphEvalTail {
+		tr.samples = tr.samples[split.Len()/fixtureBatch*fixtureBatch:]
+	}
+	s, err := tr.runner.Run(context.Background(), seg.Graph, seg.Steps, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem := tr.runner.Problem(seg.Graph, seg.Steps)
+	if err := s.Check(problem); err != nil {
+		t.Error(err)
+	}
+	if trained := tr.hash() != before; trained != training {
+		t.Errorf("graph %q: weights changed: %v, want %v", g.Name, trained, training)
+	}
+	if training {
+		tr.done += seg.Steps
+	}
+	tr.runs = append(tr.runs, run{seg.Graph, problem, s})
+}
+
+func (tr *training) feed(step int, args []kernels.Arg) error {
+	index := kernels.Data[int32](&args[0])
+	copy(index, nn.Batch(tr.samples, len(index), step))
+	if len(args) > 1 {
+		copy(kernels.Data[float64](&args[1]), []float64{tr.model.Defaults.Optimizer.Rate(), float64(tr.done + step + 1)})
+	}
+	return nil
+}
+
+func (tr *training) fetch(_ int, args []kernels.Arg) error {
+	if tr.dtype == dag.Float64 {
+		tr.losses = append(tr.losses, kernels.Data[float64](&args[0])[0])
+	} else {
+		tr.losses = append(tr.losses, float64(kernels.Data[float32](&args[0])[0]))
+	}
+	return nil
+}
+
+// hash is the SHA-256 of all parameters.
+func (tr *training) hash() string {
+	h := sha256.New()
+	for _, p := range tr.model.Parameters() {
+		h.Write(tr.runner.Bytes(p.Name))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// plans writes down what the runs decided, one plan for each graph.
+func (tr *training) plans() []*schedule.Plan {
+	plans := make([]*schedule.Plan, len(tr.prog.Graphs))
+	for _, r := range tr.runs {
+		plans[r.graph] = schedule.PlanFrom(r.schedule, "replay", r.problem.Graph)
+	}
+	return plans
+}
+
+func finite(values []float64) bool {
+	return !slices.ContainsFunc(values, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+}
+
+// machine is a platform of cores that share one memory.
+func machine(t testing.TB, cores int) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{
+		Name:     "test",
+		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e10}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: cores,
+			FlopsPerSec: map[string]float64{"float32": 4e9, "float64": 2e9}}},
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// shipped is a platform of the directory platforms.
+func shipped(t testing.TB, name string) *platform.Platform {
+	t.Helper()
+	src, err := platforms.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := platform.Parse(src, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// trainingStep lowers a training step as the program does by default.
+func trainingStep(t testing.TB, model string, batch int, p *platform.Platform) *dag.Graph {
+	t.Helper()
+	m, err := nn.ByName(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := m.Lower(nn.LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
+		Lowering: nn.DefaultLowering(m, batch, int(p.Devices[0].L2Bytes), dag.Float32)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func newProblem(t testing.TB, g *dag.Graph, p *platform.Platform, steps int) *schedule.Problem {
+	t.Helper()
+	costs, err := schedule.NewCosts(g, p, schedule.CostOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &schedule.Problem{Graph: g, Platform: p, Costs: costs, Steps: steps}
+}
+
+// decide returns a scheduler for one run, and its plan if it has one.
+func decide(t testing.TB, p *schedule.Problem, name string) (schedule.Policy, *schedule.Plan) {
+	t.Helper()
+	info, err := schedule.PolicyByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, plan, err := info.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy, plan
+}
+
+// simulated runs a policy in the simulator and holds the schedule to Check.
+func simulated(t testing.TB, p *schedule.Problem, policy string) *schedule.Schedule {
+	t.Helper()
+	scheduler, _ := decide(t, p, policy)
+	s, err := simulate.Run(p, simulate.Options{Policy: scheduler, Name: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(p); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,242 @@
+package dahl_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// TestReplayIsExact executes static plans, made by heft and written down from a
+// dynamic run: every task runs on the planned worker in the planned order, the
+// highest byte touched in each arena is the planned one, and what the measured
+// schedule keeps live never exceeds the layout.
+func TestReplayIsExact(t *testing.T) {
+	for _, model := range []string{"digits-cnn", "lenet5"} {
+		n := newNetwork(t, model, dag.Float32, true, 2)
+		for workers := 1; workers <= 3; workers++ {
+			p := machine(t, workers)
+			eager := n.execute(t, execute.Options{Platform: p, Policy: "eager"})
+			for name, opt := range map[string]execute.Options{
+				"heft":         {Platform: p, Policy: "heft", Poison: true},
+				"eager's plan": {Platform: p, Plans: eager.plans(), Poison: true},
+			} {
+				t.Run(fmt.Sprintf("%s/%d/%s", model, workers, name), func(t *testing.T) {
+					tr := n.execute(t, opt)
+					for _, r := range tr.runs {
+						checkPlanned(t, r, tr.runner.Plan(r.graph))
+						checkLive(t, r, tr.runner.Layout(r.graph))
+					}
+					high, planned := tr.runner.HighWater(), tr.runner.PlannedHighWater()
+					planned[schedule.ScratchArena] = tr.plannedScratch(t)
+					if high != planned {
+						t.Errorf("highest bytes %v, planned %v", high, planned)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestPoliciesKeepTheBound: where the policy decides at run time, the layout is a
+// bound that holds in any order.
+func TestPoliciesKeepTheBound(t *testing.T) {
+	for _, model := range []string{"digits-cnn", "lenet5"} {
+		n := newNetwork(t, model, dag.Float32, false, 2)
+		for workers := 1; workers <= 3; workers++ {
+			for _, policy := range []string{"eager", "dmda"} {
+				tr := n.execute(t, execute.Options{Platform: machine(t, workers), Policy: policy, Poison: true})
+				for _, r := range tr.runs {
+					checkLive(t, r, tr.runner.Layout(r.graph))
+				}
+				high, planned := tr.runner.HighWater(), tr.runner.PlannedHighWater()
+				for a := range high {
+					if high[a] > planned[a] {
+						t.Errorf("%s, %d workers, %s: arena %v touched up to byte %d, the bound is %d", model, workers, policy, schedule.Arena(a), high[a], planned[a])
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkPlanned compares worker and order of every span with the plan's lists.
+func checkPlanned(t *testing.T, r run, plan *schedule.Plan) {
+	t.Helper()
+	got := make([][]dag.TaskID, len(r.problem.Platform.Workers))
+	for _, s := range r.schedule.Spans { // by start
+		got[s.Worker] = append(got[s.Worker], s.Task)
+	}
+	for w := range got {
+		var want []dag.TaskID
+		for range r.schedule.Steps {
+			if w < len(plan.Order) {
+				want = append(want, plan.Order[w]...)
+			}
+		}
+		if !slices.Equal(got[w], want) {
+			t.Errorf("graph %q: worker %d ran %v, planned %v", r.problem.Graph.Name, w, got[w], want)
+		}
+	}
+}
+
+// plannedScratch is the highest byte of the scratch arena that the plans use: in
+// the piece of the last worker that has any, the largest workspace of its tasks.
+func (tr *training) plannedScratch(t *testing.T) int64 {
+	t.Helper()
+	workers := len(tr.runner.Platform().Workers)
+	piece := tr.runner.PlannedHighWater()[schedule.ScratchArena] / int64(workers)
+	var end int64
+	for i, g := range tr.prog.Graphs {
+		for w, list := range tr.runner.Plan(i).Order {
+			for _, task := range list {
+				if bytes := workspace(g, task); bytes > 0 {
+					end = max(end, int64(w)*piece+bytes)
+				}
+			}
+		}
+	}
+	if end == 0 {
+		t.Fatal("no task uses a workspace")
+	}
+	return end
+}
+
+// workspace is what the default variant of a task declares.
+func workspace(g *dag.Graph, task dag.TaskID) int64 {
+	k, _ := kernels.Lookup(g.Tasks[task].Op)
+	if k.Host {
+		return 0
+	}
+	v := &k.Variants[len(k.Variants)-1]
+	if v.WorkspaceBytes == nil {
+		return 0
+	}
+	return v.WorkspaceBytes(kernels.SpecOf(&g.Tasks[task], func(b dag.BufferID) dag.Buffer { return g.Buffers[b] }))
+}
+
+// checkLive derives from the spans alone when every storage of the step arena is
+// live, from the first start to the last end of the tasks of a step that touch it.
+// Storages that share a byte are never live at once, and the live bytes never
+// exceed the arena, nor does the sum over all arenas fall below the schedule's own
+// peak.
+func checkLive(t *testing.T, r run, l *schedule.Layout) {
+	t.Helper()
+	g, lives := r.problem.Graph, stepLives(r)
+	for _, x := range lives {
+		for _, y := range lives {
+			sharesBytes := x.storage != y.storage && l.Arena[x.storage] == schedule.StepArena && l.Arena[y.storage] == schedule.StepArena &&
+				l.Offset[x.storage] < l.Offset[y.storage]+g.Buffers[y.storage].Bytes() && l.Offset[y.storage] < l.Offset[x.storage]+g.Buffers[x.storage].Bytes()
+			if sharesBytes && x.from < y.to && y.from < x.to {
+				t.Errorf("graph %q: %q of step %d and %q of step %d share bytes and are both live from %v to %v",
+					g.Name, g.Buffers[x.storage].Name, x.step, g.Buffers[y.storage].Name, y.step, max(x.from, y.from), min(x.to, y.to))
+			}
+		}
+	}
+	for a := range schedule.ScratchArena {
+		if peak := peakOf(g, lives, func(b dag.BufferID) bool { return l.Arena[b] == a }); peak > l.ArenaBytes[a] || peak == 0 {
+			t.Errorf("graph %q: %d bytes live in arena %v of %d", g.Name, peak, a, l.ArenaBytes[a])
+		}
+	}
+	all := peakOf(g, lives, func(dag.BufferID) bool { return true })
+	if host := r.problem.Platform.HostMemory(); r.schedule.PeakBytes[host] > all {
+		t.Errorf("graph %q: the schedule's peak is %d bytes, whole storages have %d", g.Name, r.schedule.PeakBytes[host], all)
+	}
+}
+
+// life is the time in which a storage holds what a step needs.
+type life struct {
+	storage  dag.BufferID
+	step     int32
+	from, to time.Duration
+}
+
+// stepLives are the lives of all storages in all steps. One that keeps its contents
+// from step to step, or that no task writes, lives for the whole run.
+func stepLives(r run) []life {
+	g := r.problem.Graph
+	written := make([]bool, len(g.Buffers))
+	for i := range g.Tasks {
+		for _, a := range g.Tasks[i].Accesses {
+			written[g.Storage(a.Buffer)] = written[g.Storage(a.Buffer)] || a.Mode.Writes()
+		}
+	}
+	type key struct {
+		storage dag.BufferID
+		step    int32
+	}
+	at := map[key]int{}
+	var lives []life
+	for _, s := range r.schedule.Spans {
+		for _, a := range g.Tasks[s.Task].Accesses {
+			x := life{g.Storage(a.Buffer), s.Step, s.Start, s.End}
+			if g.Carried(x.storage) || !written[x.storage] {
+				x.step, x.from, x.to = 0, 0, r.schedule.Makespan
+			}
+			k := key{x.storage, x.step}
+			i, ok := at[k]
+			if !ok {
+				i = len(lives)
+				at[k] = i
+				lives = append(lives, x)
+			}
+			lives[i].from, lives[i].to = min(lives[i].from, x.from), max(lives[i].to, x.to)
+		}
+	}
+	return lives
+}
+
+// peakOf is the largest number of bytes of chosen storages live at once. Lives of
+// one storage in different steps that overlap, tile by tile, count once.
+func peakOf(g *dag.Graph, lives []life, chosen func(dag.BufferID) bool) int64 {
+	type change struct {
+		at      time.Duration
+		by      int
+		storage dag.BufferID
+	}
+	var changes []change
+	for _, x := range lives {
+		if chosen(x.storage) {
+			changes = append(changes, change{x.from, 1, x.storage}, change{x.to, -1, x.storage})
+		}
+	}
+	// At one moment ends come first: what follows an end may start with it.
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	holders := make([]int, len(g.Buffers))
+	var live, peak int64
+	for _, c := range changes {
+		before := holders[c.storage]
+		holders[c.storage] += c.by
+		switch {
+		case before == 0:
+			live += g.Buffers[c.storage].Bytes()
+		case holders[c.storage] == 0:
+			live -= g.Buffers[c.storage].Bytes()
+		}
+		peak = max(peak, live)
+	}
+	return peak
+}
+
+// TestSchedulesOfBothWorldsStandUp holds simulated schedules of the fixture's graphs,
+// on one memory and on several, to Schedule.Check; those that were executed are held
+// to it by the fixture.
+func TestSchedulesOfBothWorldsStandUp(t *testing.T) {
+	for _, model := range []string{"digits-cnn", "lenet5"} {
+		n := newNetwork(t, model, dag.Float32, true, 1)
+		for _, p := range []*platform.Platform{machine(t, 3), shipped(t, "laptop"), shipped(t, "server")} {
+			for _, g := range n.prog.Graphs {
+				for _, policy := range []string{"eager", "dmda", "heft"} {
+					simulated(t, newProblem(t, g, p, 3), policy)
+				}
+			}
+		}
+	}
+}
