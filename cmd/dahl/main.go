@@ -112,4 +112,5 @@ var commands = []func(*app) *cobra.Command{
 	newCompare,
 	newPlot,
 	newTrace,
+	newBench,
 }

@@ -205,6 +205,7 @@ type energySummary struct {
 	Total    float64            `json:"total"`
 	Basis    energy.Basis       `json:"basis"`
 	ByDevice map[string]float64 `json:"by_device"`
+	Reading  *energy.Reading    `json:"reading,omitempty"` // of a meter, over the run
 }
 
 // trainedSummary is what only an executed run knows.
@@ -222,7 +223,7 @@ func (w *workload) summarize(o *outcome) *summary {
 	s := &summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
-		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice},
+		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice, o.Reading},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, PeakBytes: map[string]int64{},
 		PlannedBytes: w.plannedPeakBytes(),
 	}
