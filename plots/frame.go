@@ -91,11 +91,11 @@ type frame struct {
 }
 
 func (f *frame) X(v float64) vg.Length {
-	return f.box.Min.X + vg.Length(f.x.at(v))*(f.box.Max.X-f.box.Min.X)
+	return f.box.Min.X + vg.Length(vg.Length(f.x.at(v))*(f.box.Max.X-f.box.Min.X))
 }
 
 func (f *frame) Y(v float64) vg.Length {
-	return f.box.Min.Y + vg.Length(f.y.at(v))*(f.box.Max.Y-f.box.Min.Y)
+	return f.box.Min.Y + vg.Length(vg.Length(f.y.at(v))*(f.box.Max.Y-f.box.Min.Y))
 }
 
 // drawGrid paints the lines behind the data at the ticks of both axes.

@@ -64,7 +64,7 @@ func (c *chart) labelWidth(face typeface) vg.Length {
 	for i := range c.rows {
 		widest = max(widest, style.Width(clip(style, c.rows[i].label, 140)))
 	}
-	return widest*1.05 + 8 // SVG viewers without the font draw wider ones
+	return vg.Length(widest*1.05) + 8 // SVG viewers without the font draw wider ones
 }
 
 // frame places the time axis between the row labels and the right margin.
@@ -85,8 +85,8 @@ func (c *chart) draw(f *frame) {
 	columns = max(columns, 1)
 	p := painter{chart: c, f: f, columns: columns, rects: make([]vg.Path, c.colours.categories())}
 	for i := range c.rows {
-		top := f.box.Max.Y - vg.Length(i)*tall
-		p.paintRow(&c.rows[i], top-tall*(1-rowGap/2), top-tall*rowGap/2)
+		top := f.box.Max.Y - vg.Length(vg.Length(i)*tall)
+		p.paintRow(&c.rows[i], top-vg.Length(tall*(1-rowGap/2)), top-vg.Length(tall*rowGap/2))
 	}
 	p.finish()
 	c.drawSteps(f)
@@ -137,7 +137,7 @@ func (p *painter) paintLanes(lanes [][]piece, bottom, top vg.Length, outlined bo
 	}
 	tall := (top - bottom) / vg.Length(len(lanes))
 	for l, lane := range lanes {
-		high := top - vg.Length(l)*tall
+		high := top - vg.Length(vg.Length(l)*tall)
 		for i := range lane {
 			p.paintPiece(&lane[i], high-tall, high, outlined)
 		}
@@ -235,7 +235,8 @@ func (c *chart) drawHops(f *frame, tall vg.Length) {
 		return
 	}
 	strip := func(row int) vg.Length {
-		return f.box.Max.Y - vg.Length(row+1)*tall + tall*rowGap/2 + stripHeight(tall*(1-rowGap))/2
+		middle := vg.Length(tall*rowGap/2) + vg.Length(stripHeight(tall*(1-rowGap))/2)
+		return f.box.Max.Y - vg.Length(vg.Length(row+1)*tall) + middle
 	}
 	for _, h := range c.hops {
 		line(f.c, pathBlack, 0.8, vg.Point{X: f.X(float64(h.from)), Y: strip(h.fromRow)}, vg.Point{X: f.X(float64(h.to)), Y: strip(h.toRow)})
@@ -247,7 +248,7 @@ func (c *chart) drawLabels(f *frame, tall vg.Length) {
 	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
 	every := max(1, int(10/tall.Points()+0.999))
 	for i := 0; i < len(c.rows); i += every {
-		y := f.box.Max.Y - (vg.Length(i)+0.5-stripShare*(1-rowGap)/2)*tall // the middle of the bars
+		y := f.box.Max.Y - vg.Length((vg.Length(i)+0.5-stripShare*(1-rowGap)/2)*tall) // the middle of the bars
 		f.c.FillText(style, vg.Point{X: f.box.Min.X - 6, Y: y}, clip(style, c.rows[i].label, 140))
 	}
 	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Min.X, Y: f.box.Max.Y})

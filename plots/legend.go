@@ -68,7 +68,7 @@ func layoutLegend(face typeface, groups []legendGroup, width vg.Length, place fu
 	style := face.style(8.5, ink, text.XLeft, text.YCenter)
 	indent := vg.Length(0)
 	for _, g := range groups {
-		indent = max(indent, style.Width(g.caption)*1.05+12)
+		indent = max(indent, vg.Length(style.Width(g.caption)*1.05)+12)
 	}
 	row := 0
 	for _, g := range groups {

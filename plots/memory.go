@@ -28,7 +28,7 @@ func Memory(path string, r *Run) error {
 	face := newTypeface()
 	tall := vg.Length(max(90, min(240, 640/len(panels))))
 	const caption = 24
-	height := headerHeight + vg.Length(len(panels))*(tall+caption+axisBottomBar) + axisBottom
+	height := headerHeight + vg.Length(vg.Length(len(panels))*(tall+caption+axisBottomBar)) + axisBottom
 	return render(path, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": live bytes by memory", r.summary())
 		end := max(r.Schedule.Makespan, 1)

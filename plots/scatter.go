@@ -127,8 +127,8 @@ func opsByTime(kernels []kernelPair) ([]opError, map[string]color.RGBA) {
 		}
 		o := &ops[len(ops)-1]
 		o.calls += k.calls
-		o.predicted += k.predicted * float64(k.calls)
-		o.measured += k.measured * float64(k.calls)
+		o.predicted += float64(k.predicted * float64(k.calls))
+		o.measured += float64(k.measured * float64(k.calls))
 	}
 	slices.SortStableFunc(ops, func(a, b opError) int { return cmp.Compare(b.measured, a.measured) })
 	colours := map[string]color.RGBA{}
@@ -152,7 +152,7 @@ func drawOpTable(f *frame, ops []opError, colours map[string]color.RGBA) {
 	}
 	name, number := f.face.style(9, ink, text.XLeft, text.YCenter), f.face.style(9, ink, text.XRight, text.YCenter)
 	for i, o := range ops {
-		y := top - vg.Length(i+1)*legendLine
+		y := top - vg.Length(vg.Length(i+1)*legendLine)
 		if i == maxOps && len(ops) > maxOps+1 {
 			f.c.FillText(name, vg.Point{X: left + 14, Y: y}, plural(len(ops)-i, "further operation"))
 			return

@@ -63,7 +63,7 @@ func joulesBetween(steps []energy.PowerSample, times []time.Duration) []float64 
 			if i < len(steps) {
 				until = min(until, steps[i].At)
 			}
-			joules[k] += watts * (until - at).Seconds()
+			joules[k] += float64(watts * (until - at).Seconds())
 			at = until
 		}
 	}

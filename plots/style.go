@@ -54,7 +54,7 @@ var palette = [...]color.RGBA{
 
 // onColour is the ink that reads best on a fill.
 func onColour(c color.RGBA) color.RGBA {
-	luminance := 0.299*float64(c.R) + 0.587*float64(c.G) + 0.114*float64(c.B)
+	luminance := float64(0.299*float64(c.R)) + float64(0.587*float64(c.G)) + float64(0.114*float64(c.B))
 	if luminance > 140 {
 		return ink
 	}
@@ -63,7 +63,7 @@ func onColour(c color.RGBA) color.RGBA {
 
 // lighten mixes a colour with white.
 func lighten(c color.RGBA, share float64) color.RGBA {
-	mix := func(v uint8) uint8 { return uint8(math.Round(float64(v) + (255-float64(v))*share)) }
+	mix := func(v uint8) uint8 { return uint8(math.Round(float64(v) + float64((255-float64(v))*share))) }
 	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 255}
 }
 

@@ -103,7 +103,7 @@ func (o *outcome) add(s *schedule.Schedule, p *schedule.Problem, seg dag.Segment
 		scale = float64(run) / float64(s.Makespan)
 	}
 	o.Run += run
-	joules = report.TotalJoules * scale
+	joules = float64(report.TotalJoules * scale)
 	o.Joules += joules
 	o.Basis = report.Basis
 	for _, d := range report.ByDevice {
