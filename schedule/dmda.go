@@ -12,14 +12,24 @@ import (
 // worker runs its tasks in the order in which it got them. Ties go to the worker
 // with the lower index.
 type dmda struct {
-	queues  []fifo          // by worker
+	queues  []queue         // by worker
+	behind  []Instance      // by slot of an instance that waits in a queue: the one behind it
 	moving  []time.Duration // by memory, for the task at hand
 	movesOf []bool
 }
 
+// queue is the instances that wait for one worker, first come, first out. Each
+// instance waits in one queue at most, so all of them are linked through
+// dmda.behind and none ever grows.
+type queue struct {
+	first, last Instance
+	size        int
+}
+
 func newDMDA(p *Problem) *dmda {
 	memories := len(p.Platform.Memories)
-	return &dmda{queues: make([]fifo, len(p.Platform.Workers)), moving: make([]time.Duration, memories), movesOf: make([]bool, memories)}
+	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]Instance, int(ringSlots(p.Steps))*len(p.Graph.Tasks)),
+		moving: make([]time.Duration, memories), movesOf: make([]bool, memories)}
 }
 
 func (q *dmda) Ready(v *View, i Instance) platform.WorkerID {
@@ -36,35 +46,24 @@ func (q *dmda) Ready(v *View, i Instance) platform.WorkerID {
 			best, bestEnd = w, end
 		}
 	}
-	q.queues[best].push(i)
+	waiting := &q.queues[best]
+	if waiting.size == 0 {
+		waiting.first = i
+	} else {
+		q.behind[v.order.slot(waiting.last)] = i
+	}
+	waiting.last = i
+	waiting.size++
 	return best
 }
 
-func (q *dmda) Next(_ *View, w platform.WorkerID) (Instance, bool) { return q.queues[w].pop() }
-
-// fifo is a queue in a ring that grows when it is full.
-type fifo struct {
-	ring        []Instance
-	first, size int
-}
-
-func (f *fifo) push(i Instance) {
-	if f.size == len(f.ring) {
-		grown := make([]Instance, max(8, 2*f.size))
-		n := copy(grown, f.ring[f.first:])
-		copy(grown[n:], f.ring[:f.first])
-		f.ring, f.first = grown, 0
-	}
-	f.ring[(f.first+f.size)%len(f.ring)] = i
-	f.size++
-}
-
-func (f *fifo) pop() (Instance, bool) {
-	if f.size == 0 {
+func (q *dmda) Next(v *View, w platform.WorkerID) (Instance, bool) {
+	waiting := &q.queues[w]
+	if waiting.size == 0 {
 		return Instance{}, false
 	}
-	i := f.ring[f.first]
-	f.first = (f.first + 1) % len(f.ring)
-	f.size--
+	i := waiting.first
+	waiting.first = q.behind[v.order.slot(i)]
+	waiting.size--
 	return i, true
 }

@@ -14,7 +14,7 @@ type eager struct {
 
 func (q *eager) Ready(v *View, i Instance) platform.WorkerID {
 	if q.queues == nil {
-		q.queues = make([]taskHeap, len(v.eligible.allowed))
+		q.queues = newTaskHeaps(v)
 	}
 	q.queues[v.eligible.class[i.Task]].push(v.order.keyAt(i))
 	return Undecided
@@ -31,6 +31,20 @@ func (q *eager) Next(v *View, w platform.WorkerID) (Instance, bool) {
 		return Instance{}, false
 	}
 	return v.order.instanceAt(q.queues[first].pop()), true
+}
+
+// newTaskHeaps makes a queue for each class, large enough for all of its instances
+// that can be ready at once.
+func newTaskHeaps(v *View) []taskHeap {
+	count := make([]int, len(v.eligible.allowed))
+	for _, c := range v.eligible.class {
+		count[c]++
+	}
+	queues := make([]taskHeap, len(count))
+	for c, n := range count {
+		queues[c] = make(taskHeap, 0, n*int(v.order.slots))
+	}
+	return queues
 }
 
 // taskHeap is a binary heap of instances by their keys in the order of readiness.
