@@ -54,7 +54,7 @@ func compareDirs(stdout io.Writer, predictedDir, measuredDir string, out *output
 			return err
 		}
 		if other.problem.Graph.Hash() != problem.Graph.Hash() {
-			return inputErrorf("%s and %s are of different graphs: compare runs of one model, batch, type and lowering", predictedDir, measuredDir)
+			return inputErrorf("%s and %s are of different graphs: compare runs of one model, batch, type, data and platform (whose caches decide the lowering)", predictedDir, measuredDir)
 		}
 		if len(other.problem.Platform.Workers) != len(problem.Platform.Workers) {
 			return inputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))

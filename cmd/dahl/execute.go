@@ -63,20 +63,23 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if err != nil {
 		return nil, err
 	}
-	dir, err := createRunDir(f.out.dir)
-	if err != nil {
-		return nil, err
-	}
 	predicted, err := w.predict()
 	if err != nil {
 		return nil, err
 	}
-	w.printTraining(progress, train, predicted)
 	t, err := newTrainer(w, train, test, progress)
 	if err != nil {
 		return nil, err
 	}
 	defer t.runner.Close()
+	if err := checkWritable(f.save); err != nil {
+		return nil, err
+	}
+	dir, err := createRunDir(f.out.dir)
+	if err != nil {
+		return nil, err
+	}
+	w.printTraining(progress, train, predicted)
 	for _, warning := range t.runner.Warnings() {
 		slog.Warn(warning)
 	}
@@ -115,7 +118,10 @@ func trainingWorkload(o *options) (w *workload, train, test *nn.Dataset, err err
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	w, err = newWorkload(o, m, p, sampleCounts(train, test))
+	if w, err = newWorkload(o, m, p, sampleCounts(train, test)); err != nil {
+		return nil, nil, nil, err
+	}
+	w.inputs, err = hashInputs(o)
 	return w, train, test, err
 }
 
@@ -136,11 +142,17 @@ func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) 
 	if train, test, err = openSplits(o, m); err != nil {
 		return nil, nil, nil, err
 	}
-	m, err = m.For(inputShape(m, train), max(m.Classes(), train.Classes))
+	m, err = fit(m, train)
+	return m, train, test, err
+}
+
+// fit adapts the first and the last layer of a network to its data.
+func fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
+	fitted, err := m.For(inputShape(m, d), max(m.Classes(), d.Classes))
 	if err != nil {
-		return nil, nil, nil, asInput(fmt.Errorf("data %s: %w", train.Name, err))
+		return nil, inputErrorf("data %s: %w", d.Name, err)
 	}
-	return m, train, test, nil
+	return fitted, nil
 }
 
 func sampleCounts(train, test *nn.Dataset) samples {
@@ -244,6 +256,7 @@ func (m *metering) stop(o *outcome) error {
 func (a *app) writeTraining(dir *runDir, t *trainer, predicted *outcome, command, save string) (*manifest, error) {
 	m := a.newManifest(command, t.w)
 	m.Complete = t.complete
+	m.Data = hashData(t.train, t.test)
 	m.WeightsHash = t.weightsHash()
 	if n := len(t.steps); n > 0 {
 		m.FinalLoss = t.steps[n-1].Loss

@@ -33,6 +33,21 @@ func shortBytes(n int64) string {
 	return fmt.Sprintf("%.3g %s", v, unit)
 }
 
+// shortCount prints a number with three significant digits and a decimal prefix.
+func shortCount(v float64) string {
+	unit := ""
+	for _, next := range []string{"k", "M", "G", "T", "P", "E"} {
+		if math.Abs(v) < 1000 {
+			break
+		}
+		v, unit = v/1000, next
+	}
+	if unit == "" {
+		return fmt.Sprintf("%.3g", v)
+	}
+	return fmt.Sprintf("%.3g %s", v, unit)
+}
+
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
 // percent is the error of a prediction, in percent of the measurement.

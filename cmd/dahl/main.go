@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -42,20 +43,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitOK
-	}
-	if errors.Is(err, context.Canceled) {
-		fmt.Fprintln(stderr, "dahl: interrupted:", err)
-		return exitInterrupted
-	}
-	fmt.Fprintln(stderr, "dahl:", err)
+	cmd, err := root.ExecuteContextC(ctx)
 	var bad badInput
-	if !started || errors.As(err, &bad) {
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(stderr, "dahl: interrupted:", oneLine(err))
+		return exitInterrupted
+	case !started:
+		fmt.Fprintf(stderr, "dahl: %s; see %s --help\n", oneLine(err), cmd.CommandPath())
+		return exitBadInput
+	case errors.As(err, &bad):
+		fmt.Fprintln(stderr, "dahl:", oneLine(err))
 		return exitBadInput
 	}
+	fmt.Fprintln(stderr, "dahl:", oneLine(err))
 	return exitFailed
+}
+
+// oneLine joins the lines of an error, which errors.Join and cobra make several of.
+func oneLine(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean ")
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "; ")
 }
 
 // badInput is an error in what the user gave: a flag, a file. It exits with 2.
@@ -94,23 +108,42 @@ Start with:  dahl demo`,
 		Version:           buildVersion(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRun:  func(*cobra.Command, []string) { *started = true },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	for _, sub := range commands {
 		root.AddCommand(sub(a))
 	}
+	noteStart(root, started)
 	return root
+}
+
+// noteStart makes every command below cmd set started when its own code begins,
+// which is after cobra has checked arguments and flags.
+func noteStart(cmd *cobra.Command, started *bool) {
+	if body := cmd.RunE; body != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*started = true
+			return body(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		noteStart(sub, started)
+	}
 }
 
 // commands is the table of subcommands, in the order of --help.
 var commands = []func(*app) *cobra.Command{
 	newDemo,
 	newSimulate,
+	newPlan,
 	newExecute,
 	newCalibrate,
 	newCompare,
 	newPlot,
 	newTrace,
+	newGraph,
+	newKernels,
+	newVerify,
+	newRerun,
 	newBench,
 }

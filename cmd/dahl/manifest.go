@@ -27,7 +27,9 @@ type manifest struct {
 	Platform identity      `json:"platform"`
 	Graphs   []identity    `json:"graphs"`
 	Lowering *dag.Lowering `json:"lowering,omitempty"`
-	Variants []string      `json:"variants,omitempty"` // "op shape device: variant", sorted
+	Variants []string      `json:"variants,omitempty"` // "device op type shape: variant", sorted
+	Inputs   []identity    `json:"inputs,omitempty"`   // files that the options name, the platform excepted
+	Data     *identity     `json:"data,omitempty"`     // what was trained and tested on
 
 	WeightsHash string  `json:"weights_sha256,omitempty"` // after training
 	FinalLoss   float64 `json:"final_loss,omitempty"`

@@ -22,6 +22,8 @@ type options struct {
 	Steps    int    `json:"steps,omitempty"`
 	Seed     uint64 `json:"seed"`
 
+	Objective string `json:"objective,omitempty"`
+
 	Data    string `json:"data,omitempty"`
 	Epochs  int    `json:"epochs,omitempty"`
 	Limit   int    `json:"limit,omitempty"`
@@ -37,30 +39,57 @@ type options struct {
 	Nesterov    bool     `json:"nesterov,omitempty"`
 }
 
-// addWorkFlags adds the flags that name a graph, a machine and a policy.
-func addWorkFlags(cmd *cobra.Command, o *options) {
+// addGraphFlags adds the flags that name a graph and a machine.
+func addGraphFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Platform, "platform", "", "machine: a TOML `file`, or the name of one that ships with dahl")
 	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
-	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON `file`")
+	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`")
 	f.StringVar(&o.Lowering, "lowering", "", "granularity per layer: a TOML `file` (default: derived from the caches)")
+	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
+	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's)")
+	exclude(cmd, "model", "graph")
+}
+
+// exclude refuses two flags that contradict each other.
+func exclude(cmd *cobra.Command, a, b string) {
+	next := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed(a) && cmd.Flags().Changed(b) {
+			return fmt.Errorf("--%s and --%s exclude each other", a, b)
+		}
+		if next != nil {
+			return next(cmd, args)
+		}
+		return nil
+	}
+}
+
+// addWorkFlags adds the flags that name a graph, a machine and a policy.
+func addWorkFlags(cmd *cobra.Command, o *options) {
+	addGraphFlags(cmd, o)
+	f := cmd.Flags()
 	f.StringVar(&o.Policy, "policy", "heft", "scheduler: eager, heft, dmda")
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
 	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it (default: the fastest known)")
-	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
-	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
-	cmd.MarkFlagsMutuallyExclusive("model", "graph")
-	cmd.MarkFlagsMutuallyExclusive("plan", "policy")
+	exclude(cmd, "plan", "policy")
+}
+
+// addDataFlags adds the flags that name the training data, whose size and shape
+// are part of the graph.
+func addDataFlags(cmd *cobra.Command, o *options) {
+	f := cmd.Flags()
+	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic[:CxHxW[:N[:CLASSES]]], or a `path` (default: digits where the shape fits, else synthetic)")
+	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training images (0: all)")
+	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training images")
 }
 
 // addTrainFlags adds the flags that say what is trained on and how.
 func addTrainFlags(cmd *cobra.Command, o *options) {
+	addDataFlags(cmd, o)
 	f := cmd.Flags()
-	f.StringVar(&o.Data, "data", "", "training data: digits, synthetic, or a `path` (default: digits where the shape fits, else synthetic)")
 	f.IntVar(&o.Epochs, "epochs", 1, "passes over the training data")
-	f.IntVar(&o.Limit, "limit", 0, "use at most `n` training images (0: all)")
-	f.IntVar(&o.Offset, "offset", 0, "skip the first `n` training images")
 	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the images in a new seeded order in every epoch")
 	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all of the platform's)")
 	f.StringVar(&o.Init, "init", "", "initial weights: an .npz `file` with PyTorch's state_dict names")

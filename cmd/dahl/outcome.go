@@ -149,6 +149,14 @@ func (o *outcome) chooseMain(s *schedule.Schedule, p *schedule.Problem) (err err
 	return err
 }
 
+// mainPlan is the plan of the main graph, or what its policy decided while it ran.
+func (w *workload) mainPlan(o *outcome) *schedule.Plan {
+	if plan := w.parts[0].plan; plan != nil {
+		return plan
+	}
+	return schedule.PlanFrom(o.Main, o.Main.Policy, w.parts[0].problem.Graph)
+}
+
 // stepTime is the median over the last segments of the first graph.
 func (o *outcome) stepTime() time.Duration { return stepTime(o.Main) }
 

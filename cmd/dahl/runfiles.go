@@ -33,10 +33,7 @@ const (
 // and figures of the program's main graph.
 func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
-	plan := w.parts[0].plan
-	if plan == nil {
-		plan = schedule.PlanFrom(o.Main, o.Main.Policy, p.Graph)
-	}
+	plan := w.mainPlan(o)
 	plan.Lowering, plan.Layout = w.lowering, w.parts[0].layout
 	for _, file := range []struct {
 		name string

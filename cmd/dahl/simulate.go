@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/dag"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/platforms"
 )
 
 // output says where results go.
@@ -33,21 +38,22 @@ byte-identical files.`,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.simulate(cmd.OutOrStdout(), &o, &out) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.simulate(cmd.Context(), "simulate", cmd.OutOrStdout(), &o, &out)
+		},
 	}
 	addWorkFlags(cmd, &o)
+	addDataFlags(cmd, &o)
 	addOptimizerFlags(cmd, &o)
 	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps")
 	addOutputFlags(cmd, &out, "dahl-simulate")
 	return cmd
 }
 
-func (a *app) simulate(stdout io.Writer, o *options, out *output) error {
+// simulate predicts a run and writes its directory. command is simulate or plan;
+// they differ in what they print.
+func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
 	w, err := simulatedWorkload(o)
-	if err != nil {
-		return err
-	}
-	dir, err := createRunDir(out.dir)
 	if err != nil {
 		return err
 	}
@@ -55,11 +61,18 @@ func (a *app) simulate(stdout io.Writer, o *options, out *output) error {
 	if err != nil {
 		return asInput(err)
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	dir, err := createRunDir(out.dir)
+	if err != nil {
+		return err
+	}
 	s := w.summarize(result)
 	if err := dir.writeOutcome(w, result, s); err != nil {
 		return err
 	}
-	m := a.newManifest("simulate", w)
+	m := a.newManifest(command, w)
 	m.Complete = true
 	if err := dir.writeManifest(m); err != nil {
 		return err
@@ -68,6 +81,9 @@ func (a *app) simulate(stdout io.Writer, o *options, out *output) error {
 		return printJSON(stdout, s)
 	}
 	w.printPrediction(stdout, result, s)
+	if command == "plan" {
+		w.printAssignment(stdout, w.mainPlan(result), result)
+	}
 	fmt.Fprintf(stdout, "files     %s\n", dir.path)
 	return nil
 }
@@ -75,7 +91,7 @@ func (a *app) simulate(stdout io.Writer, o *options, out *output) error {
 // simulatedWorkload loads what simulate and plan work on: one graph, some steps.
 func simulatedWorkload(o *options) (*workload, error) {
 	if o.Platform == "" {
-		return nil, inputErrorf("name the machine with --platform, such as --platform laptop")
+		return nil, inputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
 	if o.Steps < 1 {
 		return nil, inputErrorf("--steps %d: want at least 1", o.Steps)
@@ -84,12 +100,73 @@ func simulatedWorkload(o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWorkload(o, nil, p, samples{})
+	w, err := mainGraph(o, p)
 	if err != nil {
 		return nil, err
 	}
-	w.program.Order = []dag.Segment{{Graph: 0, Steps: o.Steps}}
+	w.program.Order[0].Steps = o.Steps
+	return w, w.decide()
+}
+
+// mainGraph builds the program of the first graph alone, for one step.
+func mainGraph(o *options, p *platform.Platform) (*workload, error) {
+	if o.Batch < 0 || o.Limit < 0 || o.Offset < 0 {
+		return nil, inputErrorf("--batch, --limit and --offset are not negative")
+	}
+	w := &workload{opts: o, platform: p}
+	var n samples
+	var err error
+	if o.Model != "" {
+		if w.model, n, err = fittedModel(o); err != nil {
+			return nil, err
+		}
+	}
+	if w.inputs, err = hashInputs(o); err != nil {
+		return nil, err
+	}
+	if err := w.buildProgram(n); err != nil {
+		return nil, err
+	}
+	w.program.Graphs = w.program.Graphs[:1]
+	w.program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
 	return w, nil
+}
+
+// fittedModel fits the network to its data as execute does, so that both worlds
+// run one graph. Of synthetic data only size and shape are looked at.
+func fittedModel(o *options) (*nn.Model, samples, error) {
+	m, err := loadModel(o.Model)
+	if err != nil {
+		return nil, samples{}, err
+	}
+	if o.Batch == 0 {
+		o.Batch = m.Defaults.Batch
+	}
+	if o.Data == "" {
+		o.Data = defaultData(m)
+	}
+	opt := nn.DataOptions{Split: nn.Train, Limit: o.Limit, Offset: o.Offset}
+	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
+	if synthetic {
+		opt.Limit = 1
+	}
+	d, err := nn.OpenData(o.Data, opt)
+	if err != nil {
+		return nil, samples{}, asInput(err)
+	}
+	n := samples{train: d.Len(), divisor: d.Divisor}
+	if synthetic {
+		s, err := nn.ParseSynthetic(strings.TrimPrefix(spec, ":"))
+		if err != nil {
+			return nil, samples{}, asInput(err)
+		}
+		n.train = s.Samples - o.Offset
+		if o.Limit > 0 {
+			n.train = min(n.train, o.Limit)
+		}
+	}
+	m, err = fit(m, d)
+	return m, n, err
 }
 
 // printPrediction prints what a simulated run came to.
@@ -119,7 +196,7 @@ func (a *app) newManifest(command string, w *workload) *manifest {
 	m := &manifest{
 		Build: thisBuild(), Command: command, Args: argsWithoutOut(a.args), Host: thisHost(),
 		Options: *w.opts, Platform: identity{w.platform.Name, w.platform.Hash()}, Lowering: w.lowering,
-		Variants: w.variants(),
+		Variants: w.variants(), Inputs: w.inputs,
 	}
 	if w.model != nil {
 		m.Model = w.model.Name

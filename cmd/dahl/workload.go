@@ -1,10 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,6 +27,8 @@ type workload struct {
 	lowering *dag.Lowering
 	program  *dag.Program
 	platform *platform.Platform
+
+	inputs []identity // files that the options name, for the manifest
 
 	parts []part // by graph of the program
 }
@@ -53,11 +57,16 @@ func loadPlatform(name string) (*platform.Platform, error) {
 // loadModel finds a built-in model or reads a model file.
 func loadModel(name string) (*nn.Model, error) {
 	load := nn.ByName
-	if strings.HasSuffix(name, ".toml") || strings.ContainsRune(name, os.PathSeparator) {
+	if isFile(name) {
 		load = nn.LoadModel
 	}
 	m, err := load(name)
 	return m, asInput(err)
+}
+
+// isFile tells the name of a model file from that of a built-in model.
+func isFile(model string) bool {
+	return strings.HasSuffix(model, ".toml") || strings.ContainsRune(model, os.PathSeparator)
 }
 
 // optimizer applies the flags to the model's default.
@@ -162,12 +171,34 @@ func (w *workload) buildProgram(n samples) error {
 
 // lowering reads the lowering file, or derives one from the platform's caches.
 func (o *options) lowering(m *nn.Model, p *platform.Platform, t dag.DType) (*dag.Lowering, error) {
+	if o.Lowering == "" && o.Plan != "" {
+		l, err := loweringOfPlan(o.Plan)
+		if l != nil || err != nil {
+			return l, err
+		}
+	}
 	if o.Lowering == "" {
 		l := nn.DefaultLowering(m, o.Batch, l2Bytes(p), t)
 		return &l, nil
 	}
 	l, err := nn.LoadLowering(o.Lowering)
 	return &l, asInput(err)
+}
+
+// loweringOfPlan is the granularity that a plan was made for; nil where its file
+// does not say.
+func loweringOfPlan(path string) (*dag.Lowering, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	var plan struct {
+		Lowering *dag.Lowering `json:"lowering"`
+	}
+	if err := json.Unmarshal(data, &plan); err != nil {
+		return nil, nil // reading the plan itself says what is wrong, and where
+	}
+	return plan.Lowering, nil
 }
 
 // l2Bytes is the second-level cache of the first CPU, 0 where none is given.
@@ -180,8 +211,13 @@ func l2Bytes(p *platform.Platform) int {
 	return 0
 }
 
+// loadGraph reads a graph file, in the text form if its name ends in .txt.
 func loadGraph(path string) (*dag.Graph, error) {
-	g, err := openAs(path, dag.ReadJSON)
+	read := dag.ReadJSON
+	if strings.EqualFold(filepath.Ext(path), ".txt") {
+		read = dag.ParseText
+	}
+	g, err := openAs(path, read)
 	if err != nil {
 		return nil, err
 	}

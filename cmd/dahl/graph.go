@@ -1,0 +1,285 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// graphFlags are the flags of graph beside those that name the graph.
+type graphFlags struct {
+	list, json bool
+	export     string
+}
+
+func newGraph(*app) *cobra.Command {
+	o := options{Policy: "heft"}
+	var f graphFlags
+	cmd := &cobra.Command{
+		Use:   "graph (--model NAME|FILE | --graph FILE | --list)",
+		Short: "show what a training step consists of, or export it",
+		Long: `graph shows the task graph of a training step, or one from a file: its tasks,
+levels, work, critical path and memory. With --platform the critical path is in
+time, each task at its best cost there; without, it counts operations.`,
+		Example: `  dahl graph --list
+  dahl graph --model lenet5 --batch 64 --platform laptop
+  dahl graph --model digits-cnn --export digits.dot`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.list {
+				return listModels(cmd.OutOrStdout())
+			}
+			return inspectGraph(cmd.OutOrStdout(), &o, &f)
+		},
+	}
+	addGraphFlags(cmd, &o)
+	addDataFlags(cmd, &o)
+	addOptimizerFlags(cmd, &o)
+	cmd.Flags().BoolVar(&f.list, "list", false, "list the built-in networks")
+	cmd.Flags().StringVar(&f.export, "export", "", "write the graph to a `file`: .json, .dot (Graphviz) or .txt")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
+	exclude(cmd, "list", "model")
+	exclude(cmd, "list", "graph")
+	return cmd
+}
+
+func listModels(out io.Writer) error {
+	for _, info := range nn.Models {
+		m := info.New()
+		fmt.Fprintf(out, "%-16s %s; %s weights, batch %d\n", info.Name, info.Doc, thousands(m.NumWeights()), m.Defaults.Batch)
+	}
+	return nil
+}
+
+func inspectGraph(stdout io.Writer, o *options, f *graphFlags) error {
+	write, err := graphFormat(f.export)
+	if err != nil {
+		return err
+	}
+	w, costs, err := inspectedGraph(o)
+	if err != nil {
+		return err
+	}
+	g := w.program.Graphs[0]
+	if write != nil {
+		if err := checkWritable(f.export); err != nil {
+			return err
+		}
+		if err := writeTo(f.export, func(out io.Writer) error { return write(g, out) }); err != nil {
+			return err
+		}
+	}
+	r, err := describeGraph(w, costs)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return printJSON(stdout, r)
+	}
+	r.print(stdout)
+	if write != nil {
+		fmt.Fprintf(stdout, "\nwritten   %s\n", f.export)
+	}
+	return nil
+}
+
+// graphFormat chooses how to export by the end of the file's name; nil for no file.
+func graphFormat(path string) (func(*dag.Graph, io.Writer) error, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json":
+		return (*dag.Graph).WriteJSON, nil
+	case ".dot":
+		return (*dag.Graph).WriteDOT, nil
+	case ".txt":
+		return (*dag.Graph).WriteText, nil
+	}
+	if path == "" {
+		return nil, nil
+	}
+	return nil, inputErrorf("--export %q: end the name in .json, .dot or .txt", path)
+}
+
+// inspectedGraph builds the graph, and its costs where a platform is given.
+func inspectedGraph(o *options) (*workload, *schedule.Costs, error) {
+	p := &platform.Platform{}
+	if o.Platform != "" {
+		var err error
+		if p, err = loadPlatform(o.Platform); err != nil {
+			return nil, nil, err
+		}
+	}
+	w, err := mainGraph(o, p)
+	if err != nil || o.Platform == "" {
+		return w, nil, err
+	}
+	costs, err := schedule.NewCosts(w.program.Graphs[0], p, schedule.CostOptions{})
+	return w, costs, asInput(err)
+}
+
+// graphReport is what graph prints.
+type graphReport struct {
+	Graph    string `json:"graph"`
+	SHA256   string `json:"sha256"`
+	Platform string `json:"platform,omitempty"`
+
+	Tasks   int     `json:"tasks"`
+	Buffers int     `json:"buffers"`
+	Edges   int     `json:"edges"`         // within a step
+	Carried int     `json:"carried_edges"` // into the next step
+	Levels  int     `json:"levels"`
+	Width   int     `json:"width"`
+	Flops   float64 `json:"flops"`
+	Bytes   int64   `json:"bytes"` // read plus written
+
+	// CriticalS and WorkS are in seconds, each task at its best cost on Platform;
+	// 0 without one. CriticalFlops is the path with the most operations.
+	CriticalS     float64 `json:"critical_path_s,omitempty"`
+	WorkS         float64 `json:"work_s,omitempty"`
+	CriticalFlops float64 `json:"critical_path_flops"`
+	CriticalTasks int     `json:"critical_path_tasks"`
+
+	ArenaBytes map[string]int64 `json:"arena_bytes"`
+	SavedBytes int64            `json:"saved_bytes"`
+
+	Parts []graphPart `json:"parts"`
+}
+
+// graphPart is the tasks of one layer and phase.
+type graphPart struct {
+	Layer string  `json:"layer"`
+	Phase string  `json:"phase"`
+	Tasks int     `json:"tasks"`
+	Flops float64 `json:"flops"`
+	Bytes int64   `json:"bytes"`
+	BestS float64 `json:"best_s,omitempty"` // sum of the best costs
+}
+
+func describeGraph(w *workload, costs *schedule.Costs) (*graphReport, error) {
+	g := w.program.Graphs[0]
+	r := &graphReport{
+		Graph: g.Name, SHA256: g.Hash(), Platform: w.platform.Name, Tasks: g.NumTasks(), Buffers: len(g.Buffers),
+		Width: g.Width(), Flops: g.TotalFlops(), Bytes: g.TotalBytes(), ArenaBytes: map[string]int64{},
+	}
+	for t := range g.Tasks {
+		r.Edges += len(g.Preds(dag.TaskID(t)))
+		r.Carried += len(g.CarriedPreds(dag.TaskID(t)))
+	}
+	if levels := g.Levels(); len(levels) > 0 {
+		r.Levels = int(slices.Max(levels)) + 1
+	}
+	best := func(dag.TaskID) time.Duration { return 0 }
+	if costs != nil {
+		best = func(t dag.TaskID) time.Duration { return bestCost(costs, w.platform, t) }
+	}
+	r.addPaths(g, best, costs != nil)
+	r.addParts(g, best)
+	var scratch []int64
+	if w.model != nil && costs != nil {
+		scratch = execute.ScratchBytes(w.program, []*schedule.Costs{costs}, len(w.platform.Workers))
+	}
+	layouts, err := schedule.LayoutProgram(w.program, nil, scratch)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	for a := range schedule.NumArenas {
+		r.ArenaBytes[a.String()] = layouts[0].ArenaBytes[a]
+	}
+	r.SavedBytes = layouts[0].SavedBytes
+	return r, nil
+}
+
+// bestCost is the shortest duration of a task on any device.
+func bestCost(costs *schedule.Costs, p *platform.Platform, t dag.TaskID) time.Duration {
+	best := time.Duration(-1)
+	for d := range p.Devices {
+		if c, ok := costs.Of(t, platform.DeviceID(d)); ok && (best < 0 || c.Duration < best) {
+			best = c.Duration
+		}
+	}
+	return max(best, 0)
+}
+
+// addPaths finds the path with the most operations and, with costs, the longest
+// in time; the tasks counted are those of the latter.
+func (r *graphReport) addPaths(g *dag.Graph, best func(dag.TaskID) time.Duration, timed bool) {
+	// CriticalPath adds integers: operations are counted in whole ones, or in units
+	// that keep the sum of all below 2^62.
+	unit := max(1, g.TotalFlops()/(1<<61))
+	length, path := g.CriticalPath(func(t dag.TaskID) time.Duration { return time.Duration(g.Tasks[t].Flops / unit) })
+	r.CriticalFlops, r.CriticalTasks = float64(length)*unit, len(path)
+	if !timed {
+		return
+	}
+	length, path = g.CriticalPath(best)
+	r.CriticalS, r.CriticalTasks = length.Seconds(), len(path)
+	var work time.Duration
+	for t := range g.Tasks {
+		work += best(dag.TaskID(t))
+	}
+	r.WorkS = work.Seconds()
+}
+
+// addParts groups the tasks by layer and phase, in program order.
+func (r *graphReport) addParts(g *dag.Graph, best func(dag.TaskID) time.Duration) {
+	type key struct{ layer, phase string }
+	index := map[key]int{}
+	for t := range g.Tasks {
+		task := &g.Tasks[t]
+		k := key{task.Labels.Layer, task.Labels.Phase}
+		i, ok := index[k]
+		if !ok {
+			i = len(r.Parts)
+			index[k] = i
+			r.Parts = append(r.Parts, graphPart{Layer: k.layer, Phase: k.phase})
+		}
+		part := &r.Parts[i]
+		part.Tasks++
+		part.Flops += task.Flops
+		part.Bytes += task.MovedBytes
+		part.BestS += best(dag.TaskID(t)).Seconds()
+	}
+}
+
+func (r *graphReport) print(out io.Writer) {
+	fmt.Fprintf(out, "graph     %s (%.12s): %d tasks, %d buffers, %d dependences, %d into the next step\n", r.Graph, r.SHA256, r.Tasks, r.Buffers, r.Edges, r.Carried)
+	fmt.Fprintf(out, "shape     %d levels, at most %d tasks on one\n", r.Levels, r.Width)
+	fmt.Fprintf(out, "work      %s flop, %s read and written\n", shortCount(r.Flops), shortBytes(r.Bytes))
+	if r.CriticalS > 0 {
+		fmt.Fprintf(out, "path      %s critical (%d tasks) of %s work on %s: at most %.1f tasks at a time on average\n",
+			shortTime(seconds(r.CriticalS)), r.CriticalTasks, shortTime(seconds(r.WorkS)), r.Platform, ratio(r.WorkS, r.CriticalS))
+	} else {
+		fmt.Fprintf(out, "path      %s flop critical (%d tasks): at most %.1f tasks at a time on average\n",
+			shortCount(r.CriticalFlops), r.CriticalTasks, ratio(r.Flops, r.CriticalFlops))
+	}
+	fmt.Fprintf(out, "memory   ")
+	for a := range schedule.NumArenas {
+		fmt.Fprintf(out, " %s %s,", a, shortBytes(r.ArenaBytes[a.String()]))
+	}
+	fmt.Fprintf(out, " %s saved by sharing bytes\n\n", shortBytes(r.SavedBytes))
+	fmt.Fprintf(out, "%-14s %-10s %6s %10s %10s %10s\n", "layer", "phase", "tasks", "flop", "bytes", "best time")
+	for _, p := range r.Parts {
+		best := "-"
+		if r.Platform != "" {
+			best = shortTime(seconds(p.BestS))
+		}
+		fmt.Fprintf(out, "%-14s %-10s %6d %10s %10s %10s\n", orDash(p.Layer), orDash(p.Phase), p.Tasks, shortCount(p.Flops), shortBytes(p.Bytes), best)
+	}
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

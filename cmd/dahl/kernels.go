@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+)
+
+func newKernels(*app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "kernels [DIR | PLATFORM]",
+		Short: "list the operations, or how long kernels took in a run or a calibration",
+		Long: `kernels lists the operations, their operands and variants. With a run directory it
+prints how long each kernel took there, by variant and shape; with a platform file,
+what its calibration measured, alone (active 1) and with several units busy.`,
+		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return listKernels(cmd.OutOrStdout(), asJSON)
+			}
+			rows, title, err := kernelTimes(args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), struct {
+					Source  string       `json:"source"`
+					Kernels []kernelTime `json:"kernels"`
+				}{title, rows})
+			}
+			printKernelTimes(cmd.OutOrStdout(), title, rows)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
+	return cmd
+}
+
+// kernelLine is one operation of the table.
+type kernelLine struct {
+	Op       string   `json:"op"`
+	Operands []string `json:"operands"`
+	Params   []string `json:"params,omitempty"`
+	Variants []string `json:"variants"`
+	Doc      string   `json:"doc"`
+}
+
+func listKernels(out io.Writer, asJSON bool) error {
+	lines := make([]kernelLine, 0, len(kernels.All))
+	for i := range kernels.All {
+		k := &kernels.All[i]
+		line := kernelLine{Op: k.Op, Params: k.Params, Variants: []string{}, Doc: k.Doc}
+		for _, o := range k.Operands {
+			line.Operands = append(line.Operands, operandText(&o))
+		}
+		for _, v := range k.Variants {
+			line.Variants = append(line.Variants, v.Name)
+		}
+		lines = append(lines, line)
+	}
+	if asJSON {
+		return printJSON(out, struct {
+			Kernels []kernelLine `json:"kernels"`
+		}{lines})
+	}
+	for _, l := range lines {
+		variants := strings.Join(l.Variants, " ")
+		if variants == "" {
+			variants = "host"
+		}
+		fmt.Fprintf(out, "%-18s %s\n", l.Op, l.Doc)
+		fmt.Fprintf(out, "%-18s %s", "  "+variants, strings.Join(l.Operands, ", "))
+		if len(l.Params) > 0 {
+			fmt.Fprintf(out, "; %s", strings.Join(l.Params, ", "))
+		}
+		fmt.Fprintln(out)
+	}
+	return nil
+}
+
+// operandText prints an operand as in "y[n f oh ow] write", in brackets if it may
+// be left out.
+func operandText(o *kernels.Operand) string {
+	modes := make([]string, len(o.Modes))
+	for i, m := range o.Modes {
+		modes[i] = m.String()
+	}
+	text := fmt.Sprintf("%s[%s] %s", o.Name, o.Dims, strings.Join(modes, "|"))
+	if o.Optional {
+		return "(" + text + ")"
+	}
+	return text
+}
+
+// kernelTime is how long one kernel took, by variant, shape and place.
+type kernelTime struct {
+	Op      string `json:"op"`
+	Variant string `json:"variant"`
+	Type    string `json:"type"`
+	Shape   string `json:"shape"`
+	Device  string `json:"device"`
+	Clock   string `json:"clock,omitempty"`
+	Active  int    `json:"active,omitempty"` // busy units of a calibration
+
+	Count   int     `json:"count"`
+	MeanS   float64 `json:"mean_s,omitempty"` // 0: a calibration does not keep it
+	MedianS float64 `json:"median_s"`
+	P95S    float64 `json:"p95_s"`
+
+	GFlopsPerSec float64 `json:"gflop_per_s"` // at the median
+	GBPerSec     float64 `json:"gb_per_s"`
+
+	total float64 // seconds, by which the rows are ordered
+}
+
+func (k *kernelTime) setRates(flops float64, bytes int64) {
+	k.GFlopsPerSec = ratio(flops, k.MedianS) / 1e9
+	k.GBPerSec = ratio(float64(bytes), k.MedianS) / 1e9
+	k.total = k.MedianS * float64(k.Count)
+}
+
+// kernelTimes reads a run directory or a platform file.
+func kernelTimes(path string) (rows []kernelTime, title string, err error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		r, err := loadRun(path)
+		if err != nil {
+			return nil, "", err
+		}
+		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %d steps", path, r.schedule.World, r.problem.Platform.Name, r.schedule.Steps), nil
+	}
+	p, err := loadPlatform(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(p.Models) == 0 {
+		return nil, "", inputErrorf("%s holds no measured kernels; dahl calibrate writes a file that does", path)
+	}
+	for _, m := range p.Models {
+		k := kernelTime{Op: m.Op, Variant: m.Variant, Type: m.Type, Shape: m.Shape, Device: m.Device, Clock: m.Clock, Active: m.Active,
+			Count: m.Count, MedianS: m.MedianNs / 1e9, P95S: m.P95Ns / 1e9}
+		k.setRates(m.Flops, m.MovedBytes)
+		rows = append(rows, k)
+	}
+	slices.SortStableFunc(rows, func(a, b kernelTime) int {
+		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Type, b.Type),
+			cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Active, b.Active))
+	})
+	return rows, fmt.Sprintf("%s: calibration of %s", path, p.Name), nil
+}
+
+// kernelTimes are the times of a schedule's spans, the most costly kernel first.
+func (r *loadedRun) kernelTimes() []kernelTime {
+	type key struct {
+		op, typ, shape string
+		device         platform.DeviceID
+	}
+	g, p := r.problem.Graph, r.problem.Platform
+	times := map[key][]float64{}
+	first := map[key]dag.TaskID{}
+	var order []key
+	for _, s := range r.schedule.Spans {
+		task := &g.Tasks[s.Task]
+		k := key{task.Op, task.Type.String(), task.Shape, p.Workers[s.Worker].Device}
+		if _, ok := times[k]; !ok {
+			order = append(order, k)
+			first[k] = s.Task
+		}
+		times[k] = append(times[k], (s.End - s.Start).Seconds())
+	}
+	rows := make([]kernelTime, 0, len(order))
+	for _, k := range order {
+		durations := times[k]
+		slices.Sort(durations)
+		row := kernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
+			Count: len(durations), MedianS: quantile(durations, 0.5), P95S: quantile(durations, 0.95)}
+		if c, ok := r.problem.Costs.Of(first[k], k.device); ok {
+			row.Variant = c.Variant
+		}
+		task := &g.Tasks[first[k]]
+		row.setRates(task.Flops, task.MovedBytes)
+		row.total = 0
+		for _, d := range durations {
+			row.total += d
+		}
+		row.MeanS = row.total / float64(len(durations))
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b kernelTime) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape))
+	})
+	return rows
+}
+
+func printKernelTimes(out io.Writer, title string, rows []kernelTime) {
+	fmt.Fprintln(out, title)
+	shape := len("shape")
+	for i := range rows {
+		shape = max(shape, len(rows[i].Shape))
+	}
+	format := "%-18s %-7s %-7s %-*s %-8s %6s %7s %10s %10s %10s %9s %8s\n"
+	fmt.Fprintf(out, format, "kernel", "variant", "type", shape, "shape", "device", "active", "count", "mean", "median", "p95", "GFLOP/s", "GB/s")
+	for i := range rows {
+		k := &rows[i]
+		active, mean := "-", "-"
+		if k.Active > 0 {
+			active = fmt.Sprint(k.Active)
+		}
+		if k.MeanS > 0 {
+			mean = shortTime(seconds(k.MeanS))
+		}
+		fmt.Fprintf(out, format, k.Op, orDash(k.Variant), k.Type, shape, k.Shape, k.Device, active, fmt.Sprint(k.Count), mean,
+			shortTime(seconds(k.MedianS)), shortTime(seconds(k.P95S)), fmt.Sprintf("%.3g", k.GFlopsPerSec), fmt.Sprintf("%.3g", k.GBPerSec))
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/schedule"
+)
+
+func newPlan(a *app) *cobra.Command {
+	o := options{Objective: "time"}
+	var out output
+	cmd := &cobra.Command{
+		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE)",
+		Short: "decide where and in which order tasks run, and write it down",
+		Long: `plan lets a policy decide where and in which order the tasks of a step run, and
+writes the decisions as plan.json into a run directory, beside the schedule that
+the simulator predicts for them. simulate and execute replay the file with --plan.
+A plan holds for one graph: give them the same --model, --batch, --dtype, --data
+and --limit. The granularity of the layers is taken from the plan.`,
+		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
+  dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkObjective(o.Objective); err != nil {
+				return err
+			}
+			return a.simulate(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
+		},
+	}
+	addWorkFlags(cmd, &o)
+	addDataFlags(cmd, &o)
+	addOptimizerFlags(cmd, &o)
+	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps in the predicted schedule")
+	cmd.Flags().StringVar(&o.Objective, "objective", o.Objective, "what to make small: time")
+	addOutputFlags(cmd, &out, "dahl-plan")
+	return cmd
+}
+
+func checkObjective(objective string) error {
+	switch objective {
+	case "time":
+		return nil
+	case "energy", "edp":
+		return inputErrorf("--objective %s comes with a planner that is not there yet; only time can be asked for", objective)
+	}
+	return inputErrorf("--objective %q: want time", objective)
+}
+
+// printAssignment prints what a plan gives to each worker that has a task.
+func (w *workload) printAssignment(out io.Writer, plan *schedule.Plan, o *outcome) {
+	busy := make([]time.Duration, len(w.platform.Workers))
+	for _, s := range o.Main.Spans {
+		busy[s.Worker] += s.End - s.Start
+	}
+	unused := 0
+	fmt.Fprintf(out, "\n%-12s %7s %12s %7s  %s\n", "worker", "tasks", "busy/step", "share", "operations")
+	for i := range w.platform.Workers {
+		if i >= len(plan.Order) || len(plan.Order[i]) == 0 {
+			unused++
+			continue
+		}
+		count := map[string]int{}
+		for _, t := range plan.Order[i] {
+			count[w.parts[0].problem.Graph.Tasks[t].Op]++
+		}
+		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.platform.Workers[i].Name, len(plan.Order[i]),
+			shortTime(busy[i]/time.Duration(o.Main.Steps)), 100*ratio(float64(busy[i]), float64(o.Main.Makespan)), mostFrequent(count, 4))
+	}
+	if unused > 0 {
+		fmt.Fprintf(out, "%d workers get no task\n", unused)
+	}
+	fmt.Fprintln(out)
+}
+
+// mostFrequent names the n most frequent operations and how often each occurs.
+func mostFrequent(count map[string]int, n int) string {
+	ops := make([]string, 0, len(count))
+	for op := range count {
+		ops = append(ops, op)
+	}
+	slices.SortFunc(ops, func(a, b string) int {
+		if count[a] != count[b] {
+			return count[b] - count[a]
+		}
+		return strings.Compare(a, b)
+	})
+	var b strings.Builder
+	for i, op := range ops {
+		if i == n {
+			b.WriteString(", …")
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d %s", count[op], op)
+	}
+	return b.String()
+}
+
+// ratio is a/b, and 0 where b is.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}

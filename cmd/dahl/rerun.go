@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+func newRerun(*app) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "rerun DIR",
+		Short: "repeat a run and compare what must come out equal",
+		Long: `rerun repeats the run that a directory's manifest describes, on the platform kept
+there, and compares. A simulated run must give the same files; an executed one the
+same loss in every step, the same weights, the same plan and the same prediction.
+Times are shown, never compared. It refuses when an input file has changed, and
+exits with 1 when something came out different. File names are taken as they were
+given: start it in the directory where the run was started.`,
+		Example: "  dahl rerun dahl-execute\n  dahl rerun dahl-simulate --out again",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return rerun(cmd.Context(), cmd.OutOrStdout(), args[0], out)
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "keep the new run in this `directory` (default: compare and forget it)")
+	return cmd
+}
+
+func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
+	old, err := readManifest(dir)
+	if err != nil {
+		return err
+	}
+	if err := old.repeatable(dir); err != nil {
+		return err
+	}
+	if out == "" {
+		tmp, err := os.MkdirTemp("", "dahl-rerun-")
+		if err != nil {
+			return fmt.Errorf("making room for the new run: %w", err)
+		}
+		defer os.RemoveAll(tmp)
+		out = filepath.Join(tmp, "run")
+	} else if sameFile(dir, out) {
+		return inputErrorf("--out %s is the run to be repeated; name another directory", out)
+	}
+	if err := old.repeat(ctx, dir, out); err != nil {
+		return fmt.Errorf("repeating %s: %w", dir, err)
+	}
+	now, err := readManifest(out)
+	if err != nil {
+		return err
+	}
+	if b := thisBuild(); b != old.Build {
+		fmt.Fprintf(stdout, "note: the run was made by version %s, commit %s; this is %s, commit %s\n", old.Build.Version, old.Build.Commit, b.Version, b.Commit)
+	}
+	rows, err := compareRuns(old, now, dir, out)
+	if err != nil {
+		return err
+	}
+	different := 0
+	for _, r := range rows {
+		fmt.Fprintf(stdout, "%-20s %s\n", r.what, r.verdict())
+		if !r.same {
+			different++
+		}
+	}
+	printBothTimes(stdout, dir, out)
+	if different > 0 {
+		return fmt.Errorf("%s did not repeat: %d of %d came out different", dir, different, len(rows))
+	}
+	return nil
+}
+
+// repeatable refuses a run that was not completed or whose inputs have changed.
+func (m *manifest) repeatable(dir string) error {
+	switch m.Command {
+	case "simulate", "plan", "execute", "demo":
+	default:
+		return inputErrorf("%s: a run of %q cannot be repeated", dir, m.Command)
+	}
+	if !m.Complete {
+		return inputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
+	}
+	path := filepath.Join(dir, platformFile)
+	p, err := platform.Load(path)
+	if err != nil {
+		return asInput(err)
+	}
+	if p.Hash() != m.Platform.SHA256 {
+		return inputErrorf("%s has changed since the run", path)
+	}
+	for _, file := range m.Inputs {
+		sum, err := hashFile(file.Name)
+		if err != nil {
+			return inputErrorf("an input of the run is missing: %w", err)
+		}
+		if sum != file.SHA256 {
+			return inputErrorf("%s has changed since the run", file.Name)
+		}
+	}
+	if m.Data == nil {
+		return nil
+	}
+	o := m.Options
+	_, train, test, err := trainingData(&o)
+	if err != nil {
+		return err
+	}
+	if hashData(train, test).SHA256 != m.Data.SHA256 {
+		return inputErrorf("the data %s have changed since the run", o.Data)
+	}
+	return nil
+}
+
+// repeat runs the manifest's options again on the platform kept in dir. A demo is
+// an execution on the platform that it calibrated.
+func (m *manifest) repeat(ctx context.Context, dir, out string) error {
+	again := &app{args: m.Args}
+	o := m.Options
+	o.Platform = filepath.Join(dir, platformFile)
+	if m.Command == "simulate" || m.Command == "plan" {
+		return again.simulate(ctx, m.Command, io.Discard, &o, &output{dir: out})
+	}
+	_, err := again.execute(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}})
+	return err
+}
+
+// repeatRow is one thing that must come out equal.
+type repeatRow struct {
+	what string
+	same bool
+	note string
+}
+
+func (r *repeatRow) verdict() string {
+	word := "same"
+	if !r.same {
+		word = "DIFFERENT"
+	}
+	if r.note == "" {
+		return word
+	}
+	return word + ": " + r.note
+}
+
+// compareRuns compares two runs of one manifest. Of an executed run the measured
+// schedule and energy are left out, and the plan too if a policy made it while
+// the run went on.
+func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
+	rows := []repeatRow{
+		{what: "graphs", same: slices.Equal(old.Graphs, now.Graphs)},
+		{what: "kernel variants", same: slices.Equal(old.Variants, now.Variants)},
+	}
+	files := []string{graphFile, planFile, scheduleFile, energyFile, summaryFile}
+	if old.Command == "execute" || old.Command == "demo" {
+		rows = append(rows,
+			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
+			repeatRow{what: "final loss", same: old.FinalLoss == now.FinalLoss, note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
+		files = []string{graphFile, stepsFile, predictedFile}
+		if static, err := old.Options.planned(); err != nil {
+			return nil, err
+		} else if static {
+			files = append(files, planFile)
+		}
+	}
+	for _, name := range files {
+		row, err := compareFiles(name, dir, out)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// planned tells whether the plan was made before the run.
+func (o *options) planned() (bool, error) {
+	if o.Plan != "" {
+		return true, nil
+	}
+	info, err := schedule.PolicyByName(o.Policy)
+	return info.Static != nil, asInput(err)
+}
+
+// compareFiles compares one file of both directories byte by byte.
+func compareFiles(name, dir, out string) (repeatRow, error) {
+	now, err := os.ReadFile(filepath.Join(out, name))
+	if err != nil {
+		return repeatRow{}, err
+	}
+	old, err := os.ReadFile(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return repeatRow{what: name, note: "missing in " + dir}, nil
+	}
+	if err != nil {
+		return repeatRow{}, err
+	}
+	row := repeatRow{what: name, same: bytes.Equal(old, now)}
+	if !row.same {
+		row.note = firstDifference(old, now)
+	}
+	return row, nil
+}
+
+// firstDifference says where two texts part.
+func firstDifference(a, b []byte) string {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return fmt.Sprintf("from line %d on", 1+bytes.Count(a[:n], []byte("\n")))
+}
+
+// printBothTimes reports how long both runs took, where both say so.
+func printBothTimes(stdout io.Writer, dir, out string) {
+	then, err := readSummary(filepath.Join(dir, summaryFile))
+	if err != nil {
+		return
+	}
+	now, err := readSummary(filepath.Join(out, summaryFile))
+	if err != nil {
+		return
+	}
+	fmt.Fprintf(stdout, "%-20s %s, then %s per step; %s, then %s in all (not compared)\n", "times",
+		shortTime(seconds(then.PeriodS)), shortTime(seconds(now.PeriodS)), shortTime(seconds(then.MakespanS)), shortTime(seconds(now.MakespanS)))
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+func newVerify(*app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify DIR",
+		Short: "check that a run directory is sound",
+		Long: `verify derives again what the files of a run claim: the graph's dependences, the
+plan's completeness, every start and end of the schedules against graph and
+platform, the joules, and that no two live buffers share a byte. It prints a line
+for each and exits with 1 if one does not hold.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := readManifest(args[0])
+			if err != nil {
+				return err
+			}
+			v := &verification{dir: args[0], manifest: m, out: cmd.OutOrStdout()}
+			v.run()
+			if v.wrong > 0 {
+				return fmt.Errorf("%s: %d of %d checks failed", v.dir, v.wrong, v.done)
+			}
+			return nil
+		},
+	}
+}
+
+// verification checks one run directory and prints a line for each check.
+type verification struct {
+	dir      string
+	manifest *manifest
+	out      io.Writer
+
+	done, wrong int
+
+	graph    *dag.Graph
+	platform *platform.Platform
+	problem  *schedule.Problem
+	plan     *schedule.Plan
+}
+
+// check prints one line and reports whether all is well.
+func (v *verification) check(what string, err error) bool {
+	v.done++
+	if err == nil {
+		fmt.Fprintf(v.out, "%-22s ok\n", what)
+		return true
+	}
+	v.wrong++
+	fmt.Fprintf(v.out, "%-22s %s\n", what, oneLine(err))
+	return false
+}
+
+func (v *verification) path(name string) string { return filepath.Join(v.dir, name) }
+
+// run checks in the order in which the files need each other and leaves out what
+// cannot be judged once something they need is wrong.
+func (v *verification) run() {
+	v.check("manifest", v.checkManifest())
+	if slices.Contains(v.manifest.Files, weightsFile) {
+		v.check(weightsFile, v.checkWeights())
+	}
+	soundPlatform := v.check(platformFile, v.loadPlatform())
+	if !v.check(graphFile, v.loadGraph()) || !soundPlatform {
+		return
+	}
+	costs, err := schedule.NewCosts(v.graph, v.platform, schedule.CostOptions{Variant: v.manifest.Options.Variant})
+	if !v.check("costs", err) {
+		return
+	}
+	v.problem = &schedule.Problem{Graph: v.graph, Platform: v.platform, Costs: costs, Steps: 1}
+	if !v.check(planFile, v.loadPlan()) {
+		return
+	}
+	v.checkLayout()
+	for _, name := range []string{scheduleFile, predictedFile} {
+		if slices.Contains(v.manifest.Files, name) {
+			v.checkSchedule(name)
+		}
+	}
+}
+
+// checkManifest verifies that the run was completed and all its files are there.
+func (v *verification) checkManifest() error {
+	if !v.manifest.Complete {
+		return fmt.Errorf("the run was interrupted")
+	}
+	for _, name := range v.manifest.Files {
+		if _, err := os.Stat(v.path(name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verification) checkWeights() error {
+	arrays, err := nn.ReadNPZ(v.path(weightsFile))
+	if err != nil {
+		return err
+	}
+	h := sha256.New()
+	for _, a := range arrays {
+		h.Write(a.Data)
+	}
+	return sameHash(hex.EncodeToString(h.Sum(nil)), v.manifest.WeightsHash)
+}
+
+// sameHash compares a hash with the manifest's.
+func sameHash(got, want string) error {
+	if got != want {
+		return fmt.Errorf("its hash is %.12s, the manifest says %.12s", got, want)
+	}
+	return nil
+}
+
+func (v *verification) loadPlatform() (err error) {
+	if v.platform, err = platform.Load(v.path(platformFile)); err != nil {
+		return err
+	}
+	if err := v.platform.Check(); err != nil {
+		return err
+	}
+	return sameHash(v.platform.Hash(), v.manifest.Platform.SHA256)
+}
+
+func (v *verification) loadGraph() (err error) {
+	if v.graph, err = openAs(v.path(graphFile), dag.ReadJSON); err != nil {
+		return err
+	}
+	if err := v.graph.Check(); err != nil {
+		return err
+	}
+	if len(v.manifest.Graphs) == 0 {
+		return fmt.Errorf("the manifest names no graph")
+	}
+	return sameHash(v.graph.Hash(), v.manifest.Graphs[0].SHA256)
+}
+
+func (v *verification) loadPlan() (err error) {
+	if v.plan, err = loadPlan(v.path(planFile), v.problem); err != nil {
+		return err
+	}
+	return v.plan.Check(v.problem)
+}
+
+// maxLayoutTasks bounds the graphs whose memory is checked: the check walks two
+// steps from every task.
+const maxLayoutTasks = 20_000
+
+func (v *verification) checkLayout() {
+	l := v.plan.Layout
+	switch {
+	case l == nil:
+		return
+	case v.graph.NumTasks() > maxLayoutTasks:
+		fmt.Fprintf(v.out, "%-22s not checked: more than %d tasks\n", "layout", maxLayoutTasks)
+	default:
+		v.check("layout", schedule.CheckLayout(v.graph, l))
+	}
+	v.problem.Reuse, v.problem.ReuseNext = l.Reuse, l.ReuseNext
+}
+
+// checkSchedule checks one schedule; the energy file belongs to the run's own.
+func (v *verification) checkSchedule(name string) {
+	s, err := loadSchedule(v.path(name), v.problem)
+	if err != nil {
+		v.check(name, err)
+		return
+	}
+	p := *v.problem
+	p.Steps = s.Steps
+	if v.check(name, s.Check(&p)) && name == scheduleFile {
+		v.check(energyFile, v.checkEnergy(s, &p))
+	}
+}
+
+// checkEnergy integrates the powers over the schedule again.
+func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
+	report, err := energy.FromSchedule(s, p)
+	if err != nil {
+		return err
+	}
+	want, err := json.Marshal(report)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(v.path(energyFile))
+	if err != nil {
+		return err
+	}
+	var got bytes.Buffer
+	if err := json.Compact(&got, data); err != nil {
+		return err
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		return fmt.Errorf("the schedule and the platform's powers give other joules: %.6g J in all", report.TotalJoules)
+	}
+	return nil
+}
