@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check bench update fuzz parity clean
+.PHONY: all demo test check bench update fuzz clean
 
 all: bin/dahl
 
@@ -36,6 +36,16 @@ check: test
 
 bench:
 	go test -run='^$$' -bench=. -benchmem ./...
+
+# The same trainings by dahl and by PyTorch, compared step by step: some minutes.
+# DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.
+PYTHON ?= /usr/bin/python3
+DATA   ?= ../shared/data
+
+.PHONY: parity
+parity: bin/dahl
+	@sh bench/parity/run.sh "$(PYTHON)" "$(DATA)"
+	@go run ./bench/parity bench/parity/out
 
 # Rewrites golden files; read the difference before committing it.
 update:

@@ -8,7 +8,10 @@ Make the initial weights once, then train from them:
         --dtype float64 --steps-csv steps.csv --epochs-csv epochs.csv --save final.npz
 
 DIR holds IDX files as MNIST names them (train- or train10k-, t10k-), plain or gzip. The samples are
-taken in their order, the last short batch included. Written for PyTorch 1.13.1; one thread.
+taken in their order, the last short batch included. Written for PyTorch 1.13; one thread.
+
+--order N turns the samples of every training batch around in a seeded order. The mathematics stays the
+same and only the order of summation changes, so such runs show how far PyTorch is from itself.
 """
 
 import argparse
@@ -116,6 +119,8 @@ def train(args):
     init = np.load(args.init)
     model.load_state_dict({k: torch.from_numpy(init[k]).to(dtype) for k in init.files})
     batch = args.batch or model.defaults["batch"]
+    shuffle = np.random.default_rng(args.order)
+    print(f"torch {torch.__version__}, numpy {np.__version__}")
     optimizer = torch.optim.SGD(model.parameters(), lr=args.lr or model.defaults["lr"])
     x, y = load(args.data, ["train", "train10k"], dtype)
     test_x, test_y = load(args.data, ["t10k", "test"], dtype)
@@ -131,8 +136,11 @@ def train(args):
             start, loss_sum, correct_sum = time.monotonic(), 0.0, 0
             for i in range(0, len(y), batch):
                 step += 1
-                target = y[i : i + batch]
-                z = model(x[i : i + batch])
+                images, target = x[i : i + batch], y[i : i + batch]
+                if args.order is not None:
+                    order = torch.from_numpy(shuffle.permutation(len(target)))
+                    images, target = images[order], target[order]
+                z = model(images)
                 loss = F.cross_entropy(z, target)
                 optimizer.zero_grad()
                 loss.backward()
@@ -149,7 +157,8 @@ def train(args):
             epochs_file.flush()
             print(f"{args.model} {args.dtype} epoch {epoch}: loss {loss_sum / len(y):.6f}, "
                   f"test accuracy {test_accuracy:.4f}, {seconds:.1f} s", flush=True)
-    np.savez(args.save, **{k: v.numpy() for k, v in model.state_dict().items()})
+    if args.save:
+        np.savez(args.save, **{k: v.numpy() for k, v in model.state_dict().items()})
 
 
 def main():
@@ -168,10 +177,11 @@ def main():
     p.add_argument("--batch", type=int, help="default: the model's")
     p.add_argument("--lr", type=float, help="default: the model's")
     p.add_argument("--dtype", choices=["float32", "float64"], default="float64")
+    p.add_argument("--order", type=int, metavar="N", help="another order of summation: permute within each batch")
     p.add_argument("--mkldnn", action="store_true", help="oneDNN's kernels, another order of summation (float32)")
     p.add_argument("--steps-csv", required=True)
     p.add_argument("--epochs-csv", required=True)
-    p.add_argument("--save", required=True)
+    p.add_argument("--save", help="write the trained weights")
     p.set_defaults(run=train)
     args = parser.parse_args()
     args.run(args)
