@@ -19,7 +19,7 @@ import (
 )
 
 // network is a small training run: in each epoch two training steps and a short
-// last batch, one evaluation step and a short last batch.
+// last batch, two evaluation steps and a short last batch.
 type network struct {
 	model       *nn.Model
 	prog        *dag.Program
@@ -28,12 +28,12 @@ type network struct {
 	epochs      int
 }
 
-// 2·5 + 3 training images and 5 + 2 test images; see fixtureLowering for the tiles.
+// 2·5 + 3 training images and 2·5 + 2 test images; see fixtureLowering for the tiles.
 const (
 	fixtureBatch = 5
 	fixtureTrain = 13
-	fixtureTest  = 7
-	epochSteps   = 5 // 2 + 1 of training, 1 + 1 of evaluation
+	fixtureTest  = 12
+	epochSteps   = 6 // 2 + 1 of training, 2 + 1 of evaluation
 )
 
 // fixtureLowering splits every layer, and sums five tiles of each weight gradient
