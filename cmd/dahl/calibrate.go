@@ -56,6 +56,9 @@ func must(err error) {
 }
 
 func calibrateFile(ctx context.Context, stdout, stderr io.Writer, o *options, models []string, batches []int, perModel time.Duration, out string) error {
+	if err := checkWritable(out); err != nil {
+		return err
+	}
 	p, err := thisMachine(o)
 	if err != nil {
 		return err

@@ -130,8 +130,11 @@ func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) 
 	if o.Model == "" {
 		return nil, nil, nil, inputErrorf("name a network with --model; a graph file has no kernels to execute")
 	}
-	if o.Epochs < 1 || o.Steps < 0 || o.Limit < 0 || o.Offset < 0 || o.Batch < 0 || o.Workers < 0 {
-		return nil, nil, nil, inputErrorf("--epochs is at least 1; --steps, --limit, --offset, --batch and --workers are not negative")
+	if o.Epochs < 1 || o.Epochs > maxRounds {
+		return nil, nil, nil, inputErrorf("--epochs %d: want 1 to %d", o.Epochs, maxRounds)
+	}
+	if o.Steps < 0 || o.Limit < 0 || o.Offset < 0 || o.Batch < 0 || o.Workers < 0 {
+		return nil, nil, nil, inputErrorf("--steps, --limit, --offset, --batch and --workers are not negative")
 	}
 	if m, err = loadModel(o.Model); err != nil {
 		return nil, nil, nil, err

@@ -37,7 +37,7 @@ func main() {
 
 // run executes one command line and returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	slog.SetDefault(slog.New(slog.NewTextHandler(stderr, nil)))
+	slog.SetDefault(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{ReplaceAttr: dropTime})))
 	started := false
 	root := newRoot(args, &started)
 	root.SetArgs(args)
@@ -60,6 +60,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintln(stderr, "dahl:", oneLine(err))
 	return exitFailed
+}
+
+// dropTime leaves the time out of warnings: they are read as they appear.
+func dropTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
 }
 
 // oneLine joins the lines of an error, which errors.Join and cobra make several of.

@@ -39,6 +39,9 @@ type options struct {
 	Nesterov    bool     `json:"nesterov,omitempty"`
 }
 
+// maxRounds bounds --steps and --epochs: what is planned for each of them takes memory.
+const maxRounds = 1_000_000
+
 // addGraphFlags adds the flags that name a graph and a machine.
 func addGraphFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()

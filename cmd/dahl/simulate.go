@@ -93,8 +93,8 @@ func simulatedWorkload(o *options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, inputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
-	if o.Steps < 1 {
-		return nil, inputErrorf("--steps %d: want at least 1", o.Steps)
+	if o.Steps < 1 || o.Steps > maxRounds {
+		return nil, inputErrorf("--steps %d: want 1 to %d", o.Steps, maxRounds)
 	}
 	p, err := loadPlatform(o.Platform)
 	if err != nil {

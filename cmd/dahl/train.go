@@ -45,7 +45,7 @@ func newTrainer(w *workload, train, test *nn.Dataset, progress io.Writer) (*trai
 	t.measured = newOutcome(schedule.Measured, w.platform)
 	t.runner, err = execute.New(w.program, w.executeOptions(map[string]execute.Hook{"feed": t.feeder.feed, "fetch": t.feeder.fetch}))
 	if err != nil {
-		return nil, err
+		return nil, asInput(err)
 	}
 	t.setData("data.train", train)
 	if test != nil {

@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/kernels"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/platforms"
@@ -150,6 +151,9 @@ func (w *workload) buildProgram(n samples) error {
 	if err != nil {
 		return err
 	}
+	if err := checkVariant(o.Variant); err != nil {
+		return err
+	}
 	if o.Batch < 0 {
 		return inputErrorf("--batch %d: want at least 1", o.Batch)
 	}
@@ -167,6 +171,25 @@ func (w *workload) buildProgram(n samples) error {
 		Type: w.dtype, Lowering: *w.lowering, Optimizer: opt, Divisor: n.divisor,
 	})
 	return asInput(err)
+}
+
+// checkVariant refuses a name that no kernel has; kernels without the named variant
+// run their fastest.
+func checkVariant(name string) error {
+	if name == "" {
+		return nil
+	}
+	var all []string
+	for i := range kernels.All {
+		for _, v := range kernels.All[i].Variants {
+			all = append(all, v.Name)
+		}
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); !slices.Contains(all, name) {
+		return inputErrorf("--variant %q: no kernel has it; there are %s", name, strings.Join(all, ", "))
+	}
+	return nil
 }
 
 // lowering reads the lowering file, or derives one from the platform's caches.

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// result is what one command line came to.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// dahl runs one command line in the current directory.
+func dahl(t *testing.T, ctx context.Context, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, args, &stdout, &stderr)
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// mustRun runs a command line that has to succeed and returns what it printed.
+func mustRun(t *testing.T, args ...string) string {
+	t.Helper()
+	r := dahl(t, t.Context(), args...)
+	if r.code != exitOK {
+		t.Fatalf("dahl %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+	}
+	return r.stdout
+}
+
+// writeTestFile writes one file into the current directory.
+func writeTestFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// listing names every file and directory below the current one.
+func listing(t *testing.T) string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
+		names = append(names, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(names, "\n")
+}
+
+func TestHelp(t *testing.T) {
+	for _, sub := range newRoot(nil, new(bool)).Commands() {
+		name := sub.Name()
+		out := mustRun(t, name, "--help")
+		if !strings.Contains(out, "Usage:\n  dahl "+name) {
+			t.Errorf("dahl %s --help does not show its usage:\n%s", name, out)
+		}
+		if sub.Short == "" || sub.RunE != nil && sub.Long == "" {
+			t.Errorf("dahl %s has no description", name)
+		}
+	}
+}
+
+// badInputs are command lines that cannot be carried out. want is part of the
+// message: what is wrong, in the user's terms.
+var badInputs = []struct{ line, want string }{
+	{"nope", `unknown command "nope"`},
+	{"simulat --model mlp", "did you mean simulate"},
+	{"simulate --nope", "unknown flag: --nope"},
+	{"simulate extra", "extra"},
+	{"simulate --model mlp", "--platform"},
+	{"simulate --platform laptop", "--model or a task graph with --graph"},
+	{"simulate --platform laptop --model mlp --graph bad.json", "exclude each other"},
+	{"simulate --platform laptop --model mlp --plan bad.json --policy heft", "exclude each other"},
+	{"simulate --platform laptop --model nope", `"nope"`},
+	{"simulate --platform laptop --model nope.toml", "nope.toml"},
+	{"simulate --platform laptop --model bad.toml", "bad.toml:"},
+	{"simulate --platform nope --model mlp", "laptop"},
+	{"simulate --platform bad.toml --model mlp", "bad.toml:"},
+	{"simulate --platform unit.toml --model mlp", "unit.toml:"},
+	{"simulate --platform laptop --graph nope.json", "nope.json"},
+	{"simulate --platform laptop --graph bad.json", "bad.json:"},
+	{"simulate --platform laptop --graph bad.txt", "bad.txt:"},
+	{"simulate --platform laptop --model mlp --plan nope.json", "nope.json"},
+	{"simulate --platform laptop --model mlp --plan bad.json", "bad.json"},
+	{"simulate --platform laptop --model mlp --lowering bad.toml", "bad.toml:"},
+	{"simulate --platform laptop --model mlp --policy nope", "heft"},
+	{"simulate --platform laptop --model mlp --policy replay", "plan"},
+	{"simulate --platform laptop --model mlp --variant nope", "ref"},
+	{"simulate --platform laptop --model mlp --out foreign", "foreign"},
+	{"simulate --platform laptop --model mlp --out bad.json", "bad.json"},
+	{"simulate --platform laptop --model mlp --out bad.json/deeper", "bad.json"},
+	{"simulate --platform laptop --model mlp --batch=-3", "--batch"},
+	{"simulate --platform laptop --model mlp --batch three", "--batch"},
+	{"simulate --platform laptop --model mlp --dtype int8", "float32 or float64"},
+	{"simulate --platform laptop --model mlp --steps 0", "--steps 0"},
+	{"simulate --platform laptop --model mlp --steps 99999999999", "--steps"},
+	{"simulate --platform laptop --model mlp --data nope", "nope"},
+	{"simulate --platform laptop --model mlp --data synthetic:1x2", "1x2"},
+	{"simulate --platform laptop --model mlp --offset 999999", "offset"},
+	{"simulate --platform laptop --model mlp --optimizer lion", "sgd or adam"},
+	{"simulate --platform laptop --model mlp --optimizer adam --momentum 0.5", "adam"},
+	{"simulate --platform laptop --model mlp --lr=-1", "--lr"},
+	{"simulate --platform laptop --model mlp --lr NaN", "--lr"},
+	{"plan --platform laptop --model mlp --objective energy", "not there yet"},
+	{"plan --platform laptop --model mlp --objective edp", "not there yet"},
+	{"plan --platform laptop --model mlp --objective beauty", "want time"},
+	{"execute", "--model"},
+	{"execute --graph bad.json", "--model"},
+	{"execute --model digits-cnn --epochs 0", "--epochs 0"},
+	{"execute --model digits-cnn --limit=-1", "--limit"},
+	{"execute --model digits-cnn --batch=-3", "--batch"},
+	{"execute --model digits-cnn --dtype int8", "float32 or float64"},
+	{"execute --model digits-cnn --limit 64 --lr=-1", "--lr"},
+	{"execute --model digits-cnn --limit 64 --platform server", "server"},
+	{"execute --model digits-cnn --limit 64 --init nope.npz", "nope.npz"},
+	{"execute --model digits-cnn --limit 64 --init bad.json", "bad.json"},
+	{"execute --model digits-cnn --limit 64 --save nope/w.npz", "nope"},
+	{"execute --model digits-cnn --limit 64 --out foreign", "foreign"},
+	{"execute --model lenet5 --data digits", "conv2"},
+	{"calibrate", "out"},
+	{"calibrate --out nope/x.toml", "nope"},
+	{"calibrate --out x.toml --model nope", `"nope"`},
+	{"graph", "--model"},
+	{"graph --model nope", `"nope"`},
+	{"graph --list --model mlp", "exclude each other"},
+	{"graph --model mlp --export x.pdf", ".dot"},
+	{"graph --model mlp --export nope/x.dot", "nope"},
+	{"graph --model mlp --batch=-3", "--batch"},
+	{"kernels nope", "nope"},
+	{"kernels foreign", "foreign"},
+	{"kernels laptop", "calibrate"},
+	{"kernels broken", "broken"},
+	{"compare broken", "2 arg"},
+	{"compare foreign foreign", "foreign"},
+	{"plot", "arg"},
+	{"plot foreign", "foreign"},
+	{"plot foreign nope", `"nope"`},
+	{"plot foreign --format bmp", "svg"},
+	{"trace foreign", "foreign"},
+	{"trace foreign --format nope", "chrome"},
+	{"verify foreign", "foreign"},
+	{"verify broken", "broken"},
+	{"verify newer", "dahl-run 999"},
+	{"rerun foreign", "foreign"},
+	{"rerun nope", "nope"},
+	{"rerun cut", "interrupted"},
+}
+
+// TestBadInput holds every command to one clear line, exit code 2 and no trace in
+// the file system.
+func TestBadInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "bad.toml", "[[")
+	writeTestFile(t, "unit.toml", "name = \"m\"\n[[memory]]\nname = \"ram\"\ncapacity = 5\n")
+	writeTestFile(t, "bad.json", "{")
+	writeTestFile(t, "bad.txt", "graph\nnonsense here")
+	writeTestFile(t, "foreign/notes", "not dahl's")
+	writeTestFile(t, "broken/manifest.json", "{")
+	writeTestFile(t, "newer/manifest.json", `{"format": "dahl-run 999"}`)
+	writeTestFile(t, "cut/manifest.json", `{"format": "dahl-run 1", "command": "execute", "complete": false}`)
+	before := listing(t)
+	for _, c := range badInputs {
+		r := dahl(t, t.Context(), strings.Fields(c.line)...)
+		switch {
+		case r.code != exitBadInput:
+			t.Errorf("dahl %s: exit code %d, want %d; it said %q", c.line, r.code, exitBadInput, r.stderr)
+		case !strings.HasPrefix(r.stderr, "dahl: ") || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, "\n"):
+			t.Errorf("dahl %s: want one line that begins with \"dahl: \", got %q", c.line, r.stderr)
+		case !strings.Contains(r.stderr, c.want):
+			t.Errorf("dahl %s: want %q in the message, got %q", c.line, c.want, r.stderr)
+		case r.stdout != "":
+			t.Errorf("dahl %s: it printed %q", c.line, r.stdout)
+		}
+		if after := listing(t); after != before {
+			t.Fatalf("dahl %s left something behind:\n%s", c.line, after)
+		}
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	err := inputErrorf("unknown command\n\nDid you mean this?\n\tplot\n\nand\r\nmore")
+	if got, want := oneLine(err), "unknown command; did you mean plot; and; more"; got != want {
+		t.Errorf("oneLine = %q, want %q", got, want)
+	}
+}
+
+// TestWriteFileCleansUp lets the last step fail: a file cannot be renamed onto a
+// directory that is not empty.
+func TestWriteFileCleansUp(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "target/inside", "kept")
+	before := listing(t)
+	if err := writeFile("target", []byte("new")); err == nil {
+		t.Error("writing a file over a directory succeeded")
+	}
+	if after := listing(t); after != before {
+		t.Errorf("a failed write left something behind:\n%s", after)
+	}
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// decodeObject decodes exactly one JSON object into v.
+func decodeObject(t *testing.T, text string, v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		t.Fatalf("not one JSON object: %v\n%s", err, text)
+	}
+}
+
+// sameFiles reports whether a file is equal in two directories.
+func sameFiles(t *testing.T, name, a, b string) {
+	t.Helper()
+	x, err := os.ReadFile(filepath.Join(a, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.ReadFile(filepath.Join(b, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(x) != string(y) {
+		t.Errorf("%s differs between %s and %s", name, a, b)
+	}
+}
+
+// twoTasks is a chain of two tasks of 3 and 4 ms that share a buffer.
+const twoTasks = `{"format": "dahl-graph 1", "name": "two",
+ "buffers": [{"name": "x", "shape": [5], "type": "float32"}],
+ "tasks": [
+  {"name": "first", "op": "f", "writes": ["x"], "ns": {"*": 3000000}},
+  {"name": "second", "op": "g", "updates": ["x"], "ns": {"*": 4000000}}]}`
+
+// TestSimulateByHand predicts a graph whose step cannot take less than 3 + 4 ms,
+// and not much more on one machine with one memory.
+func TestSimulateByHand(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.json", twoTasks)
+	var s summary
+	decodeObject(t, mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--steps", "1", "--out", "run", "--json"), &s)
+	if s.Tasks != 2 || s.Transfers != 0 || s.Steps != 1 {
+		t.Errorf("tasks %d, transfers %d, steps %d; want 2, 0, 1", s.Tasks, s.Transfers, s.Steps)
+	}
+	if s.MakespanS < 7e-3 || s.MakespanS > 7.1e-3 {
+		t.Errorf("makespan %v s, want 7 ms and two dispatches", s.MakespanS)
+	}
+	if s.LowerBoundS < 7e-3 || s.LowerBoundS > s.MakespanS {
+		t.Errorf("lower bound %v s, want between 7 ms and the makespan", s.LowerBoundS)
+	}
+	var r graphReport
+	decodeObject(t, mustRun(t, "graph", "--graph", "two.json", "--platform", "laptop", "--json"), &r)
+	if r.Tasks != 2 || r.Levels != 2 || r.Width != 1 || r.CriticalS != 7e-3 || r.CriticalTasks != 2 {
+		t.Errorf("graph says %+v, want 2 tasks on 2 levels of width 1, critical path 7 ms", r)
+	}
+}
+
+func TestSimulatedRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	network := []string{"--platform", "laptop", "--model", "digits-cnn", "--batch", "17", "--steps", "3"}
+	at := func(command, dir string, more ...string) []string {
+		return slices.Concat([]string{command, "--out", dir}, network, more)
+	}
+	mustRun(t, at("simulate", "a")...)
+	mustRun(t, at("simulate", "b")...)
+	for _, name := range []string{scheduleFile, planFile, energyFile, summaryFile, graphFile, platformFile, manifestName, "gantt.svg"} {
+		sameFiles(t, name, "a", "b")
+	}
+	if out := mustRun(t, at("plan", "p")...); !strings.Contains(out, "cpu.0") {
+		t.Errorf("plan does not say what cpu.0 does:\n%s", out)
+	}
+	mustRun(t, at("simulate", "replayed", "--plan", "p/plan.json")...)
+	sameFiles(t, scheduleFile, "a", "replayed")
+
+	for _, dir := range []string{"a", "p", "replayed"} {
+		if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
+			t.Errorf("verify %s:\n%s", dir, out)
+		}
+		if out := mustRun(t, "rerun", dir); strings.Contains(out, "DIFFERENT") || strings.Count(out, " same\n") < 6 {
+			t.Errorf("rerun %s:\n%s", dir, out)
+		}
+	}
+	// A plan for one batch size is of another graph than that of the next.
+	r := dahl(t, t.Context(), "simulate", "--platform", "laptop", "--model", "digits-cnn", "--batch", "19", "--plan", "p/plan.json", "--out", "c")
+	if r.code != exitBadInput || !strings.Contains(r.stderr, "another graph") {
+		t.Errorf("a plan of another graph: exit code %d, %q", r.code, r.stderr)
+	}
+	testTampering(t)
+}
+
+// testTampering changes files of the runs a, p and replayed: verify and rerun say so.
+func testTampering(t *testing.T) {
+	edit := func(path, old, with string) {
+		t.Helper()
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(data), old) {
+			t.Fatalf("%s does not hold %q (%v)", path, old, err)
+		}
+		writeTestFile(t, path, strings.Replace(string(data), old, with, 1))
+	}
+	edit("a/"+energyFile, ": 0.", ": 1.")
+	r := dahl(t, t.Context(), "verify", "a")
+	if r.code != exitFailed || !strings.Contains(r.stdout, "other joules") {
+		t.Errorf("verify of changed joules: exit code %d\n%s", r.code, r.stdout)
+	}
+	r = dahl(t, t.Context(), "rerun", "a")
+	if r.code != exitFailed || !strings.Contains(r.stdout, "DIFFERENT") {
+		t.Errorf("rerun of changed joules: exit code %d\n%s", r.code, r.stdout)
+	}
+	edit("p/"+planFile, "heft", "hift") // an input of the run "replayed"
+	r = dahl(t, t.Context(), "rerun", "replayed")
+	if r.code != exitBadInput || !strings.Contains(r.stderr, "has changed") {
+		t.Errorf("rerun with a changed plan: exit code %d, %q", r.code, r.stderr)
+	}
+	writeTestFile(t, "p/"+scheduleFile, "{}")
+	if r := dahl(t, t.Context(), "verify", "p"); r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("verify of an empty schedule: exit code %d, %q", r.code, r.stderr)
+	}
+}
+
+func TestExportedGraphsAreOne(t *testing.T) {
+	t.Chdir(t.TempDir())
+	reports := make([]graphReport, 3)
+	decodeObject(t, mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.json", "--json"), &reports[0])
+	mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.txt")
+	mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.dot")
+	decodeObject(t, mustRun(t, "graph", "--graph", "g.json", "--json"), &reports[1])
+	decodeObject(t, mustRun(t, "graph", "--graph", "g.txt", "--json"), &reports[2])
+	for _, r := range reports[1:] {
+		if r.SHA256 != reports[0].SHA256 || r.Flops != reports[0].Flops {
+			t.Errorf("graph %s with %v flop was read back as %s with %v", reports[0].SHA256, reports[0].Flops, r.SHA256, r.Flops)
+		}
+	}
+	var tasks int
+	var flops float64
+	for _, p := range reports[0].Parts {
+		tasks, flops = tasks+p.Tasks, flops+p.Flops
+	}
+	if tasks != reports[0].Tasks || flops != reports[0].Flops {
+		t.Errorf("the parts have %d tasks and %v flop, the whole %d and %v", tasks, flops, reports[0].Tasks, reports[0].Flops)
+	}
+	if dot, err := os.ReadFile("g.dot"); err != nil || !strings.HasPrefix(string(dot), "digraph") {
+		t.Errorf("g.dot is no digraph (%v)", err)
+	}
+}
+
+func TestLists(t *testing.T) {
+	if out := mustRun(t, "graph", "--list"); !strings.Contains(out, "lenet5") || !strings.Contains(out, "61,706 weights") {
+		t.Errorf("the list of networks lacks lenet5, which has 61,706 weights:\n%s", out)
+	}
+	var list struct{ Kernels []kernelLine }
+	decodeObject(t, mustRun(t, "kernels", "--json"), &list)
+	i := slices.IndexFunc(list.Kernels, func(k kernelLine) bool { return k.Op == "dense" })
+	if i < 0 || len(list.Kernels[i].Operands) != 4 || !slices.Contains(list.Kernels[i].Variants, "ref") {
+		t.Errorf("the table lacks dense with y, x, w, b and the variant ref: %+v", list.Kernels)
+	}
+	if out := mustRun(t, "kernels"); !strings.Contains(out, "dense.dw") {
+		t.Errorf("the table lacks dense.dw:\n%s", out)
+	}
+}
+
+// TestExecutedRun trains on 200 images: 3 whole batches of 64 and a short one.
+func TestExecutedRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	network := []string{"--model", "digits-cnn", "--limit", "200", "--batch", "64"}
+	var s summary
+	decodeObject(t, mustRun(t, append([]string{"execute", "--epochs", "1", "--json", "--out", "e"}, network...)...), &s)
+	if s.Steps != 3 || s.Trained == nil || s.Trained.Images != 200 || s.Provenance == nil || s.ImagesPerS == nil || s.Accuracy == nil {
+		t.Errorf("summary %+v; want 3 whole steps and 200 images trained", s)
+	}
+	steps, err := os.ReadFile("e/" + stepsFile)
+	if err != nil || strings.Count(string(steps), "\n") != 1+4 {
+		t.Errorf("steps.csv: want a header and 4 lines (%v)\n%s", err, steps)
+	}
+	platform := []string{"--platform", "e/platform.toml"}
+	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network, platform)...)
+	sameFiles(t, graphFile, "e", "p")
+	mustRun(t, slices.Concat([]string{"execute", "--plan", "p/plan.json", "--out", "replayed"}, network, platform)...)
+	var c comparison
+	decodeObject(t, mustRun(t, "compare", "p", "replayed", "--json"), &c)
+	if c.MovedTasks != 0 || len(c.Kernels) == 0 {
+		t.Errorf("%d tasks moved from their plan; %d kernels", c.MovedTasks, len(c.Kernels))
+	}
+	a, err := readManifest("e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := readManifest("replayed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.WeightsHash != b.WeightsHash || a.WeightsHash == "" || len(b.Inputs) != 1 {
+		t.Errorf("weights %q and %q, want equal; inputs %v, want the plan", a.WeightsHash, b.WeightsHash, b.Inputs)
+	}
+	if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
+		t.Errorf("verify:\n%s", out)
+	}
+	if out := mustRun(t, "rerun", "e", "--out", "again"); strings.Contains(out, "DIFFERENT") || !strings.Contains(out, "weights") {
+		t.Errorf("rerun:\n%s", out)
+	}
+	testReading(t)
+}
+
+// testReading reads the executed run e in every way there is.
+func testReading(t *testing.T) {
+	var k struct{ Kernels []kernelTime }
+	decodeObject(t, mustRun(t, "kernels", "e", "--json"), &k)
+	for _, row := range k.Kernels {
+		if row.Count < 1 || row.MedianS < 0 || row.P95S < row.MedianS {
+			t.Errorf("kernel %+v: want a count, and a median that the 95th percentile does not undercut", row)
+		}
+	}
+	mustRun(t, "plot", "e", "gantt", "--format", "png")
+	mustRun(t, "trace", "e")
+	mustRun(t, "trace", "e", "--format", "paje")
+	for _, name := range []string{"gantt.png", "trace.json", "trace.paje", "compare.svg", weightsFile} {
+		if info, err := os.Stat("e/" + name); err != nil || info.Size() == 0 {
+			t.Errorf("e/%s: %v", name, err)
+		}
+	}
+	trace, err := os.ReadFile("e/trace.json")
+	if err != nil || !json.Valid(trace) {
+		t.Errorf("trace.json is not JSON (%v)", err)
+	}
+	for _, path := range []string{"e/.*", ".*"} {
+		if left, _ := filepath.Glob(path); len(left) > 0 {
+			t.Errorf("temporary files were left: %v", left)
+		}
+	}
+}
+
+// TestInterrupted cancels a training that would take minutes.
+func TestInterrupted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	go func() {
+		for { // until the run directory says that the training began
+			if _, err := os.Stat("cut/" + manifestName); err == nil || ctx.Err() != nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		cancel()
+	}()
+	r := dahl(t, ctx, "execute", "--model", "digits-cnn", "--limit", "200", "--epochs", "500", "--out", "cut")
+	if r.code != exitInterrupted || !strings.HasPrefix(r.stderr, "dahl: interrupted") || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("exit code %d, %q", r.code, r.stderr)
+	}
+	m, err := readManifest("cut")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Complete || m.Command != "execute" || !slices.Contains(m.Files, stepsFile) {
+		t.Errorf("manifest says complete %v, command %q, files %v", m.Complete, m.Command, m.Files)
+	}
+	if r := dahl(t, t.Context(), "rerun", "cut"); r.code != exitBadInput {
+		t.Errorf("an interrupted run was repeated: exit code %d", r.code)
+	}
+}
+
+// TestInterruptedBeforeAnything leaves no directory.
+func TestInterruptedBeforeAnything(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, command := range []string{"simulate", "plan"} {
+		if r := dahl(t, ctx, command, "--platform", "laptop", "--model", "digits-cnn"); r.code != exitInterrupted {
+			t.Errorf("%s: exit code %d, %q", command, r.code, r.stderr)
+		}
+	}
+	if left := listing(t); left != "." {
+		t.Errorf("left behind:\n%s", left)
+	}
+}
