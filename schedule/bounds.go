@@ -31,7 +31,11 @@ func LowerBound(p *Problem) time.Duration {
 	return max(criticalPathBound(p, best), areaBound(p, eligible, best))
 }
 
-// criticalPathBound follows the dependences through all steps.
+// maxBoundInstances bounds the task instances that criticalPathBound visits. The
+// path through the first steps bounds longer runs too, if not as closely.
+const maxBoundInstances = 20_000_000
+
+// criticalPathBound follows the dependences through the steps.
 func criticalPathBound(p *Problem, best []time.Duration) time.Duration {
 	sorted, stuck := topological(p.Graph, p.Reuse, nil)
 	if stuck >= 0 {
@@ -42,7 +46,7 @@ func criticalPathBound(p *Problem, best []time.Duration) time.Duration {
 	after, afterNext := newRows(n, p.Reuse), newRows(n, p.ReuseNext)
 	starts := make([]time.Duration, n)
 	var longest time.Duration
-	for step := range p.Steps {
+	for step := range min(p.Steps, 1+maxBoundInstances/max(1, n)) {
 		clear(starts)
 		if step > 0 {
 			for t := range n {

@@ -197,4 +197,3 @@ func weightedMedianError(kernels []kernelComparison) float64 {
 	}
 	return 0
 }
-
