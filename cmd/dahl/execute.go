@@ -50,6 +50,7 @@ that dahl calibrate wrote for predictions that mean something.`,
 	}
 	addWorkFlags(cmd, &o)
 	addTrainFlags(cmd, &o)
+	must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	addOutputFlags(cmd, &f.out, "dahl-execute")

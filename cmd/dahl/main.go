@@ -139,7 +139,7 @@ func noteStart(cmd *cobra.Command, started *bool) {
 	}
 }
 
-// commands is the table of subcommands, in the order of --help.
+// commands is the table of subcommands.
 var commands = []func(*app) *cobra.Command{
 	newDemo,
 	newSimulate,

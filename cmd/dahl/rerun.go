@@ -86,13 +86,13 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 
 // repeatable refuses a run that was not completed or whose inputs have changed.
 func (m *manifest) repeatable(dir string) error {
+	if !m.Complete {
+		return inputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
+	}
 	switch m.Command {
 	case "simulate", "plan", "execute", "demo":
 	default:
 		return inputErrorf("%s: a run of %q cannot be repeated", dir, m.Command)
-	}
-	if !m.Complete {
-		return inputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
 	}
 	path := filepath.Join(dir, platformFile)
 	p, err := platform.Load(path)

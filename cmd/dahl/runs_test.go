@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/platforms"
 )
 
 // decodeObject decodes exactly one JSON object into v.
@@ -166,6 +169,44 @@ func TestLists(t *testing.T) {
 	}
 	if out := mustRun(t, "kernels"); !strings.Contains(out, "dense.dw") {
 		t.Errorf("the table lacks dense.dw:\n%s", out)
+	}
+}
+
+// TestKernelsOfCalibration reads one model: 70 flop and 210 bytes in 7 us are
+// 1e7 flop/s and 3e7 bytes/s.
+func TestKernelsOfCalibration(t *testing.T) {
+	t.Chdir(t.TempDir())
+	laptop, err := platforms.Open("laptop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, "measured.toml", string(laptop)+`
+[[model]]
+op = "add"
+variant = "ref"
+type = "float32"
+device = "cpu"
+shape = "7x5+;7x5"
+active = 1
+median = "7 us"
+p95 = "11 us"
+count = 13
+flops = "70 F"
+bytes = "210 B"
+`)
+	var k struct{ Kernels []kernelTime }
+	decodeObject(t, mustRun(t, "kernels", "measured.toml", "--json"), &k)
+	if len(k.Kernels) != 1 {
+		t.Fatalf("%d kernels, want 1", len(k.Kernels))
+	}
+	got := k.Kernels[0]
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*b }
+	if got.Op != "add" || got.Count != 13 || !near(got.MedianS, 7e-6) || !near(got.P95S, 11e-6) ||
+		!near(got.GFlopsPerSec, 0.01) || !near(got.GBPerSec, 0.03) {
+		t.Errorf("kernel %+v, want add, 13 times, 7 and 11 us, 0.01 GFLOP/s, 0.03 GB/s", got)
+	}
+	if out := mustRun(t, "kernels", "measured.toml"); !strings.Contains(out, "7 us") {
+		t.Errorf("the table lacks the median:\n%s", out)
 	}
 }
 

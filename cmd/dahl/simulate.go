@@ -173,7 +173,7 @@ func fittedModel(o *options) (*nn.Model, samples, error) {
 func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 	g := w.program.Graphs[0]
 	fmt.Fprintf(out, "graph     %s: %d tasks, %.3g GFLOP per step\n", g.Name, g.NumTasks(), g.TotalFlops()/1e9)
-	fmt.Fprintf(out, "machine   %s: %d workers, %d memories\n", w.platform.Name, len(w.platform.Workers), len(w.platform.Memories))
+	fmt.Fprintf(out, "machine   %s: workers %d, memories %d\n", w.platform.Name, len(w.platform.Workers), len(w.platform.Memories))
 	fmt.Fprintf(out, "policy    %s, %d steps\n", s.Policy, s.Steps)
 	fmt.Fprintf(out, "time      %s in all, first step %s, then %s per step; no schedule is below %s\n",
 		shortTime(o.Run), shortTime(o.Main.FirstStep), shortTime(o.stepTime()), shortTime(seconds(s.LowerBoundS)))
