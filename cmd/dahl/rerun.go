@@ -46,7 +46,8 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 	if err := old.repeatable(dir); err != nil {
 		return err
 	}
-	if out == "" {
+	forget := out == ""
+	if forget {
 		tmp, err := os.MkdirTemp("", "dahl-rerun-")
 		if err != nil {
 			return fmt.Errorf("making room for the new run: %w", err)
@@ -57,6 +58,9 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 		return inputErrorf("--out %s is the run to be repeated; name another directory", out)
 	}
 	if err := old.repeat(ctx, dir, out); err != nil {
+		if forget && ctx.Err() != nil {
+			err = ctx.Err() // err says where the part that was done is kept, which is nowhere
+		}
 		return fmt.Errorf("repeating %s: %w", dir, err)
 	}
 	now, err := readManifest(out)
