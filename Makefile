@@ -37,7 +37,7 @@ check: test
 bench:
 	go test -run='^$$' -bench=. -benchmem ./...
 
-# The same trainings by dahl and by PyTorch, compared step by step: some minutes.
+# The same trainings by dahl and by PyTorch, compared step by step: some ten minutes.
 # DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.
 PYTHON ?= /usr/bin/python3
 DATA   ?= ../shared/data
