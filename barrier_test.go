@@ -2,6 +2,7 @@ package dahl_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -270,7 +271,7 @@ func makespanSeconds(b *testing.B, g *dag.Graph, p *platform.Platform, policy st
 	b.Helper()
 	problem := newProblem(b, g, p, steps)
 	scheduler, _ := decide(b, problem, policy)
-	s, err := simulate.Run(problem, simulate.Options{Policy: scheduler, Name: policy})
+	s, err := simulate.Run(context.Background(), problem, simulate.Options{Policy: scheduler, Name: policy})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package dahl_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func feedBack(t *testing.T, p *schedule.Problem, plan *schedule.Plan, measured *
 	for _, s := range measured.Spans {
 		durations[int(s.Step)*tasks+int(s.Task)] = s.End - s.Start
 	}
-	fed, err := simulate.Run(p, simulate.Options{Plan: plan, Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+	fed, err := simulate.Run(context.Background(), p, simulate.Options{Plan: plan, Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return durations[int(i.Step)*tasks+int(i.Task)], true
 	}})
 	if err != nil {

@@ -278,7 +278,7 @@ func decide(t testing.TB, p *schedule.Problem, name string) (schedule.Policy, *s
 func simulated(t testing.TB, p *schedule.Problem, policy string) *schedule.Schedule {
 	t.Helper()
 	scheduler, _ := decide(t, p, policy)
-	s, err := simulate.Run(p, simulate.Options{Policy: scheduler, Name: policy})
+	s, err := simulate.Run(context.Background(), p, simulate.Options{Policy: scheduler, Name: policy})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package dahl_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -60,7 +61,7 @@ func TestNullRunReplaysAPlan(t *testing.T) {
 			if len(problem.Reuse)+len(problem.ReuseNext) == 0 {
 				t.Errorf("graph %q: no order from reuse; the case should have some", g.Name)
 			}
-			want, err := simulate.Run(problem, simulate.Options{Plan: plans[i]})
+			want, err := simulate.Run(context.Background(), problem, simulate.Options{Plan: plans[i]})
 			if err != nil {
 				t.Fatal(err)
 			}

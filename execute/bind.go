@@ -94,7 +94,7 @@ func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (
 		return v, nil
 	}
 	if c.Variant == "" {
-		return &k.Variants[len(k.Variants)-1], nil
+		return defaultVariant(k), nil
 	}
 	v, ok := k.Variant(c.Variant)
 	if !ok {
@@ -102,6 +102,26 @@ func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (
 			k.Op, c.Variant, b.opt.Platform.Devices[d].Name)
 	}
 	return v, nil
+}
+
+// defaultVariant is the last of the table, where no model says which is fastest.
+func defaultVariant(k *kernels.Kernel) *kernels.Variant { return &k.Variants[len(k.Variants)-1] }
+
+// NameVariants writes the executor's default into costs of cpu devices that leave
+// the variant open, so that plans and manifests record what runs.
+func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs) {
+	for t := range g.Tasks {
+		k, ok := kernels.Lookup(g.Tasks[t].Op)
+		if !ok || k.Host {
+			continue
+		}
+		for d := range p.Devices {
+			cost := &c.ByClass[c.Class[t]][d]
+			if p.Devices[d].Kind == "cpu" && cost.Duration >= 0 && cost.Variant == "" {
+				cost.Variant = defaultVariant(k).Name
+			}
+		}
+	}
 }
 
 // ScratchBytes returns, for each graph of a program, the scratch arena that a

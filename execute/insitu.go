@@ -86,7 +86,7 @@ func (c *compiledGraph) modelOf(sp schedule.Span, opt *Options, sum sample) plat
 	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: opt.Platform.Devices[device].Name,
 		Shape: task.Shape, Active: len(opt.Platform.Workers),
 		MedianNs: float64(max(sum.median, 1)), P95Ns: float64(sum.p95), Count: sum.count,
-		StepNs: float64(max(sum.median, 1)),
+		StepNs: float64(max(sum.mean, 1)),
 		Flops:  task.Flops, MovedBytes: task.MovedBytes}
 	k, _ := kernels.Lookup(task.Op)
 	if k.Host {

@@ -27,7 +27,7 @@ type Estimate struct {
 
 // Estimate answers from the models of the clock in force: the median of the very
 // shape if it was measured (with the number of busy units nearest to the device's
-// count), inside real steps where that is known; else a fit through the measured
+// count), or its mean inside real steps where that is known; else a fit through the measured
 // shapes; else a roofline. Without a variant it takes the one that is fastest by
 // itself at the shape, else the fastest fit, else a roofline with no variant named. ok is false where nothing is known, and
 // for a variant of which there is no model at all.

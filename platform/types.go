@@ -137,8 +137,8 @@ type Model struct {
 
 	MedianNs, P95Ns float64 // by itself, which compares variants
 	Count           int
-	// StepNs is the median inside real training steps, among its neighbours; 0:
-	// not measured. Where it is known it is what a call is expected to take.
+	// StepNs is the mean inside real training steps, among its neighbours; 0: not
+	// measured. Where it is known it is what a call is expected to take.
 	StepNs         float64
 	Joules         float64 // per call above idle; 0: not measured
 	WorkspaceBytes int64

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -58,7 +59,7 @@ func TestPingPong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Run(p, Options{Plan: plan})
+	s, err := Run(context.Background(), p, Options{Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestCheckRefuses(t *testing.T) {
 		"the occupancy is wrong":             func(s *schedule.Schedule) { s.Memory = s.Memory[:1] },
 	}
 	for name, spoil := range breaks {
-		s, err := Run(p, Options{Plan: plan})
+		s, err := Run(context.Background(), p, Options{Plan: plan})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestCheckRefuses(t *testing.T) {
 			t.Errorf("%s, and Check says nothing", name)
 		}
 	}
-	s, err := Run(p, Options{Plan: plan})
+	s, err := Run(context.Background(), p, Options{Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestStealing(t *testing.T) {
 		pl := randomPlatform(t, r)
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 3)
-		s, err := Run(p, Options{Policy: &thief{}})
+		s, err := Run(context.Background(), p, Options{Policy: &thief{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -26,7 +27,7 @@ func runPolicy(t *testing.T, p *schedule.Problem, info schedule.PolicyInfo) *sch
 		}
 		opt.Policy = policy
 	}
-	s, err := Run(p, opt)
+	s, err := Run(context.Background(), p, opt)
 	if err != nil {
 		t.Fatalf("%s: %v", info.Name, err)
 	}

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bufio"
+	"context"
 	"os"
 	"slices"
 	"strconv"
@@ -118,7 +119,7 @@ func TestHEFTPaper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Run(p, Options{Plan: plan})
+	s, err := Run(context.Background(), p, Options{Plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ func TestDMDAWeighsTransfers(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := problem(t, g, twoMemories(t), 1)
-		s, err := Run(p, Options{Policy: dynamic(t, p, "dmda")})
+		s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "dmda")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestDMDAQueues(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, cores(t, 2), 1)
-	s, err := Run(p, Options{Policy: dynamic(t, p, "dmda")})
+	s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "dmda")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestEagerOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, cores(t, 1), 2)
-	s, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestNearestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, pl, 1)
-	s, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
 	if err != nil {
 		t.Fatal(err)
 	}

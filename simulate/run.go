@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,8 +25,9 @@ type Options struct {
 }
 
 // Run simulates all steps of a problem. It fails when the problem or the plan is
-// not sound, when a memory is too small, or when the policy leaves tasks behind.
-func Run(p *schedule.Problem, opt Options) (*schedule.Schedule, error) {
+// not sound, when a memory is too small, when the policy leaves tasks behind, or
+// when ctx ends.
+func Run(ctx context.Context, p *schedule.Problem, opt Options) (*schedule.Schedule, error) {
 	if (opt.Policy == nil) == (opt.Plan == nil) {
 		return nil, errors.New("simulate: give a policy or a plan, and not both")
 	}
@@ -43,7 +45,7 @@ func Run(p *schedule.Problem, opt Options) (*schedule.Schedule, error) {
 	s.network = newNetwork(p.Platform)
 	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: p.Graph.Hash(), Policy: name, Steps: p.Steps,
 		Spans: make([]schedule.Span, 0, p.Steps*len(p.Graph.Tasks))}
-	if err := s.run(); err != nil {
+	if err := s.run(ctx); err != nil {
 		return nil, fmt.Errorf("simulate %q on %q at %v: %w", p.Graph.Name, p.Platform.Name, s.now, err)
 	}
 	if err := s.out.Complete(p); err != nil {
@@ -99,9 +101,15 @@ func (a event) Before(b event) bool {
 	return a.id < b.id
 }
 
-func (s *simulation) run() error {
+// eventsPerLook is how many moments pass between two looks at the context.
+const eventsPerLook = 4096
+
+func (s *simulation) run(ctx context.Context) error {
 	s.obey(s.engine.Start(s.cmds[:0]))
-	for s.engine.Err() == nil && s.advance() {
+	for n := 1; s.engine.Err() == nil && s.advance(); n++ {
+		if n%eventsPerLook == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if s.now > schedule.LongestRun {
 			return errors.New("the run takes longer than a time.Duration can hold")
 		}

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func twoLayers(t *testing.T) *dag.Graph {
 // the slow one still runs step 0: fast starts at 0, 1, 2, …, slow at 0, 10, 20, ….
 func TestStepsOverlap(t *testing.T) {
 	p := problem(t, twoLayers(t), cores(t, 2), 6)
-	s, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestReuseEdges(t *testing.T) {
 func TestMeasuredDurations(t *testing.T) {
 	p := problem(t, twoLayers(t), cores(t, 2), 6)
 	slow, _ := p.Graph.TaskByName("slow")
-	s, err := Run(p, Options{Policy: dynamic(t, p, "dmda"), Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+	s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "dmda"), Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return 12, i.Task == slow && i.Step%2 == 1
 	}})
 	if err != nil {
@@ -151,7 +152,7 @@ func TestCapacity(t *testing.T) {
 		}
 	}
 	pl.Memories[1].CapacityBytes = 119
-	_, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	_, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
 	for _, want := range []string{`"hbm"`, "120", "119"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not name %s", err, want)
@@ -187,7 +188,7 @@ func (assigner) Next(*schedule.View, platform.WorkerID) (schedule.Instance, bool
 func TestErrors(t *testing.T) {
 	p := problem(t, pingPong(t), twoMemories(t), 2)
 	run := func(opt Options) func() error {
-		return func() error { _, err := Run(p, opt); return err }
+		return func() error { _, err := Run(context.Background(), p, opt); return err }
 	}
 	homeless := *p
 	homeless.Graph = pingPong(t)
@@ -207,10 +208,10 @@ func TestErrors(t *testing.T) {
 		"worker 1, which cannot":    run(Options{Policy: assigner{1}}),
 		"worker 9, which cannot":    run(Options{Policy: assigner{9}}),
 		"leaves out":                run(Options{Plan: &schedule.Plan{}}),
-		"at least 1":                func() error { _, err := Run(&none, Options{Policy: lazy{}}); return err },
-		`home "attic" is not a mem`: func() error { _, err := Run(&homeless, Options{Policy: lazy{}}); return err },
+		"at least 1":                func() error { _, err := Run(context.Background(), &none, Options{Policy: lazy{}}); return err },
+		`home "attic" is not a mem`: func() error { _, err := Run(context.Background(), &homeless, Options{Policy: lazy{}}); return err },
 		"no route": func() error {
-			_, err := Run(&apart, Options{Policy: dynamic(t, &apart, "eager")})
+			_, err := Run(context.Background(), &apart, Options{Policy: dynamic(t, &apart, "eager")})
 			return err
 		},
 	} {
@@ -297,11 +298,11 @@ func layered(t testing.TB, layers, width int) *dag.Graph {
 // its predecessors allow, and so does a replay of its plan: the same spans.
 func TestReplayOfEager(t *testing.T) {
 	p := problem(t, layered(t, 5, 7), cores(t, 3), 1)
-	eager, err := Run(p, Options{Policy: dynamic(t, p, "eager")})
+	eager, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Run(p, Options{Plan: schedule.PlanFrom(eager, "eager", p.Graph)})
+	again, err := Run(context.Background(), p, Options{Plan: schedule.PlanFrom(eager, "eager", p.Graph)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +323,7 @@ func BenchmarkComputeOnly(b *testing.B) {
 	for _, name := range []string{"eager", "dmda", "heft"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := Run(p, Options{Policy: dynamic(b, p, name)}); err != nil {
+				if _, err := Run(context.Background(), p, Options{Policy: dynamic(b, p, name)}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -138,11 +138,11 @@ func (a *accuracyOptions) row(ctx context.Context, model string, batch, workers 
 		return nil, err
 	}
 	measured := schedules[len(schedules)/2]
-	predicted, err := w.simulateGraph(0, measured.Steps, nil)
+	predicted, err := w.simulateGraph(ctx, 0, measured.Steps)
 	if err != nil {
 		return nil, err
 	}
-	cmpd, err := compareSchedules(w.mainProblem(measured.Steps), w.parts[0].plan, predicted, measured)
+	cmpd, err := compareSchedules(ctx, w.mainProblem(measured.Steps), w.parts[0].plan, predicted, measured)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (a *accuracyOptions) measure(ctx context.Context, w *workload, train, test 
 		if err != nil {
 			return nil, err
 		}
-		guess, err := w.simulateGraph(0, 2, nil)
+		guess, err := w.simulateGraph(ctx, 0, 2)
 		if err == nil {
 			steps := int(max(minSteps, min(maxSteps, time.Second/max(1, stepTime(guess)))))
 			t.feeder.begin(cyclic(train.Len(), batchOf(w.program.Graphs[0])*steps), batchOf(w.program.Graphs[0]), steps)

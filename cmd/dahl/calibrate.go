@@ -166,7 +166,7 @@ func measureSteps(ctx context.Context, o *options, m *nn.Model, p *platform.Plat
 	var models []platform.Model
 	var spread float64
 	for g := range w.program.Graphs {
-		s, err := w.simulateGraph(g, 2, nil)
+		s, err := w.simulateGraph(ctx, g, 2)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -24,7 +25,7 @@ An executed run holds its own prediction: name its directory twice.`,
 		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute dahl-execute --json",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return compareDirs(cmd.OutOrStdout(), args[0], args[1], &out)
+			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[1], &out)
 		},
 	}
 	cmd.Flags().StringVar(&out.dir, "out", "", "also draw both runs on one axis into this existing `directory`")
@@ -32,7 +33,7 @@ An executed run holds its own prediction: name its directory twice.`,
 	return cmd
 }
 
-func compareDirs(stdout io.Writer, predictedDir, measuredDir string, out *output) error {
+func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDir string, out *output) error {
 	measured, err := loadRun(measuredDir)
 	if err != nil {
 		return err
@@ -61,7 +62,7 @@ func compareDirs(stdout io.Writer, predictedDir, measuredDir string, out *output
 		}
 		problem, plan, predicted = other.problem, other.plan, other.schedule
 	}
-	c, err := compareSchedules(problem, plan, predicted, measured.schedule)
+	c, err := compareSchedules(ctx, problem, plan, predicted, measured.schedule)
 	if err != nil {
 		return err
 	}

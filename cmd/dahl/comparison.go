@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -66,7 +67,7 @@ type kernelComparison struct {
 }
 
 // compareSchedules compares two schedules of one problem.
-func compareSchedules(p *schedule.Problem, plan *schedule.Plan, predicted, measured *schedule.Schedule) (*comparison, error) {
+func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.Plan, predicted, measured *schedule.Schedule) (*comparison, error) {
 	c := &comparison{
 		Graph:    p.Graph.Name,
 		Step:     newPair(stepTime(predicted).Seconds(), stepTime(measured).Seconds()),
@@ -85,7 +86,7 @@ func compareSchedules(p *schedule.Problem, plan *schedule.Plan, predicted, measu
 		joules[i] = report.TotalJoules
 	}
 	c.Energy = newPair(joules[0], joules[1])
-	fed, err := feedBack(p, plan, measured)
+	fed, err := feedBack(ctx, p, plan, measured)
 	if err != nil {
 		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
 	}
@@ -97,7 +98,7 @@ func compareSchedules(p *schedule.Problem, plan *schedule.Plan, predicted, measu
 }
 
 // feedBack simulates the problem with each instance's measured duration.
-func feedBack(p *schedule.Problem, plan *schedule.Plan, measured *schedule.Schedule) (*schedule.Schedule, error) {
+func feedBack(ctx context.Context, p *schedule.Problem, plan *schedule.Plan, measured *schedule.Schedule) (*schedule.Schedule, error) {
 	tasks := p.Graph.NumTasks()
 	durations := make([]time.Duration, tasks*measured.Steps)
 	for _, s := range measured.Spans {
@@ -105,7 +106,7 @@ func feedBack(p *schedule.Problem, plan *schedule.Plan, measured *schedule.Sched
 	}
 	q := *p
 	q.Steps = measured.Steps
-	return simulate.Run(&q, simulate.Options{Plan: plan, Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+	return simulate.Run(ctx, &q, simulate.Options{Plan: plan, Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return durations[int(i.Step)*tasks+int(i.Task)], true
 	}})
 }

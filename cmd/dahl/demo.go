@@ -60,7 +60,7 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if err != nil {
 		return err
 	}
-	predicted, err := w.predict()
+	predicted, err := w.predict(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	defer t.runner.Close()
 	runErr := t.run(ctx)
 	if runErr == nil {
-		runErr = t.printDemo(stdout, predicted)
+		runErr = t.printDemo(ctx, stdout, predicted)
 	}
 	if _, err := a.writeTraining(dir, t, predicted, "demo", ""); err != nil {
 		return err
@@ -134,11 +134,11 @@ func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 
 // printDemo prints the measurement beside the prediction. It fails when the run
 // did not follow its plan.
-func (t *trainer) printDemo(stdout io.Writer, predicted *outcome) error {
+func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *outcome) error {
 	if err := followsPlan(t.w.parts[0].plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
 		return err
 	}
-	c, err := compareSchedules(t.w.mainProblem(t.measured.Main.Steps), t.w.parts[0].plan, predicted.Main, t.measured.Main)
+	c, err := compareSchedules(ctx, t.w.mainProblem(t.measured.Main.Steps), t.w.parts[0].plan, predicted.Main, t.measured.Main)
 	if err != nil {
 		return err
 	}

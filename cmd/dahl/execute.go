@@ -64,7 +64,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if err != nil {
 		return nil, err
 	}
-	predicted, err := w.predict()
+	predicted, err := w.predict(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -34,7 +35,7 @@ type outcome struct {
 	// Reading is what a meter counted over the run; nil without one.
 	Reading *energy.Reading
 
-	recent []*schedule.Schedule // the last segments of the first graph
+	recent []accounted // the last segments of the first graph
 }
 
 // maxRecent bounds the segments among which Main is chosen. It is odd, so that
@@ -51,35 +52,33 @@ const maxSimulatedTasks = 2_000_000
 
 // predict simulates every graph of the program for as many steps as its segments
 // have and adds the segments up. Segments of one graph repeat exactly.
-func (w *workload) predict() (*outcome, error) {
+func (w *workload) predict(ctx context.Context) (*outcome, error) {
 	out := newOutcome(schedule.Simulated, w.platform)
-	type key struct{ graph, steps int }
-	done := map[key]*schedule.Schedule{}
+	done := map[dag.Segment]accounted{}
 	for _, seg := range w.program.Order {
-		s, ok := done[key{seg.Graph, seg.Steps}]
+		a, ok := done[seg]
 		if !ok {
-			var err error
-			if s, err = w.simulateGraph(seg.Graph, seg.Steps, nil); err != nil {
+			s, err := w.simulateGraph(ctx, seg.Graph, seg.Steps)
+			if err != nil {
 				return nil, err
 			}
-			done[key{seg.Graph, seg.Steps}] = s
+			if a, err = w.account(seg.Graph, s); err != nil {
+				return nil, err
+			}
+			done[seg] = a
 		}
-		problem := w.parts[seg.Graph].problem
-		problem.Steps = s.Steps
-		if _, err := out.add(s, &problem, seg); err != nil {
-			return nil, err
-		}
+		out.add(a, w.program.Graphs[seg.Graph], seg)
 	}
 	return out, nil
 }
 
-// simulateGraph runs one graph in the simulator, with other durations than the
-// costs' where durations is given.
-func (w *workload) simulateGraph(graph, steps int, durations durationFunc) (*schedule.Schedule, error) {
+// simulateGraph runs the steps of one graph in the simulator, or as many as
+// maxSimulatedTasks allows.
+func (w *workload) simulateGraph(ctx context.Context, graph, steps int) (*schedule.Schedule, error) {
 	p := &w.parts[graph]
 	problem := p.problem
 	problem.Steps = max(min(steps, maxSimulatedTasks/max(1, problem.Graph.NumTasks())), min(steps, 4))
-	opt := simulate.Options{Plan: p.plan, Durations: durations}
+	opt := simulate.Options{Plan: p.plan}
 	if p.plan == nil {
 		info, err := schedule.PolicyByName(w.opts.Policy)
 		if err != nil {
@@ -87,16 +86,38 @@ func (w *workload) simulateGraph(graph, steps int, durations durationFunc) (*sch
 		}
 		opt.Policy, opt.Name = info.Dynamic(&problem), info.Name
 	}
-	return simulate.Run(&problem, opt)
+	return simulate.Run(ctx, &problem, opt)
 }
 
-// add accounts for one segment, of whose steps s holds all or the first, and
-// returns its joules.
-func (o *outcome) add(s *schedule.Schedule, p *schedule.Problem, seg dag.Segment) (joules float64, err error) {
+// accounted is a schedule and its energy.
+type accounted struct {
+	schedule *schedule.Schedule
+	report   *energy.Report
+}
+
+func (w *workload) account(graph int, s *schedule.Schedule) (accounted, error) {
+	p := w.parts[graph].problem
+	p.Steps = s.Steps
+	report, err := energyOf(s, &p)
+	return accounted{s, report}, err
+}
+
+// energyOf is the energy of a schedule, and per image where a model made the graph.
+func energyOf(s *schedule.Schedule, p *schedule.Problem) (*energy.Report, error) {
 	report, err := energy.FromSchedule(s, p)
 	if err != nil {
-		return 0, fmt.Errorf("energy of graph %q: %w", p.Graph.Name, err)
+		return nil, fmt.Errorf("energy of graph %q: %w", p.Graph.Name, err)
 	}
+	if batch := batchOf(p.Graph); batch > 0 {
+		report.CountImages(int64(batch * s.Steps))
+	}
+	return report, nil
+}
+
+// add accounts for one segment of a graph, of whose steps the schedule holds all
+// or the first, and returns its joules.
+func (o *outcome) add(a accounted, g *dag.Graph, seg dag.Segment) (joules float64) {
+	s, report := a.schedule, a.report
 	run := s.Makespan + time.Duration(seg.Steps-s.Steps)*s.Period
 	scale := 1.0
 	if s.Makespan > 0 {
@@ -109,7 +130,7 @@ func (o *outcome) add(s *schedule.Schedule, p *schedule.Problem, seg dag.Segment
 	for _, d := range report.ByDevice {
 		o.ByDevice[d.Name] += float64(d.Joules * scale)
 	}
-	o.Tasks += p.Graph.NumTasks() * seg.Steps
+	o.Tasks += g.NumTasks() * seg.Steps
 	o.Transfers += len(s.Transfers) * seg.Steps / s.Steps
 	for _, t := range s.Transfers {
 		o.BytesMoved += t.Bytes * int64(seg.Steps) / int64(s.Steps)
@@ -118,9 +139,9 @@ func (o *outcome) add(s *schedule.Schedule, p *schedule.Problem, seg dag.Segment
 		o.PeakBytes[m] = max(o.PeakBytes[m], b)
 	}
 	if seg.Graph == 0 {
-		return joules, o.chooseMain(s, p)
+		o.chooseMain(a)
 	}
-	return joules, nil
+	return joules
 }
 
 // energyText prints the joules and what they rest on.
@@ -135,18 +156,15 @@ func (o *outcome) energyText() string {
 }
 
 // chooseMain takes in one more segment of the first graph.
-func (o *outcome) chooseMain(s *schedule.Schedule, p *schedule.Problem) (err error) {
+func (o *outcome) chooseMain(a accounted) {
 	if len(o.recent) == maxRecent {
 		o.recent = o.recent[1:]
 	}
-	o.recent = append(o.recent, s)
+	o.recent = append(o.recent, a)
 	byStep := slices.Clone(o.recent)
-	slices.SortStableFunc(byStep, func(a, b *schedule.Schedule) int { return cmp.Compare(stepTime(a), stepTime(b)) })
-	o.Main = byStep[len(byStep)/2]
-	q := *p
-	q.Steps = o.Main.Steps
-	o.Report, err = energy.FromSchedule(o.Main, &q)
-	return err
+	slices.SortStableFunc(byStep, func(a, b accounted) int { return cmp.Compare(stepTime(a.schedule), stepTime(b.schedule)) })
+	median := byStep[len(byStep)/2]
+	o.Main, o.Report = median.schedule, median.report
 }
 
 // mainPlan is the plan of the main graph, or what its policy decided while it ran.
@@ -256,6 +274,3 @@ func (w *workload) totalSteps() int {
 	}
 	return n
 }
-
-// durationFunc overrides the costs of the simulator.
-type durationFunc = func(i schedule.Instance, w platform.WorkerID) (time.Duration, bool)

@@ -57,7 +57,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	if err != nil {
 		return err
 	}
-	result, err := w.predict()
+	result, err := w.predict(ctx)
 	if err != nil {
 		return asInput(err)
 	}

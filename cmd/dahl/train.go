@@ -182,16 +182,15 @@ func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []da
 		}
 		batch := batchOf(g)
 		t.feeder.begin(source[count.images:], batch, seg.Steps)
-		problem := t.w.parts[seg.Graph].problem
-		problem.Steps = seg.Steps
 		s, err := t.runner.Run(ctx, seg.Graph, seg.Steps, true)
 		if err != nil {
 			return m, err
 		}
-		segmentJoules, err := t.measured.add(s, &problem, seg)
+		a, err := t.w.account(seg.Graph, s)
 		if err != nil {
 			return m, err
 		}
+		segmentJoules := t.measured.add(a, g, seg)
 		count.time += s.Makespan
 		for k, r := range t.feeder.results {
 			count.add(r, batch)
@@ -250,11 +249,11 @@ func (c *tally) means() (loss, accuracy float64) {
 // isTraining tells a training step from an evaluation.
 func isTraining(g *dag.Graph) bool { return g.Name == nn.GraphTrain || g.Name == nn.GraphTrainTail }
 
-// batchOf is the number of samples of one step.
+// batchOf is the number of samples of one step, 0 for a graph no model made.
 func batchOf(g *dag.Graph) int {
 	b, ok := g.BufferByName("step.index")
 	if !ok {
-		panic("dahl: graph " + g.Name + " has no step.index")
+		return 0
 	}
 	return g.Buffers[b].Shape[0]
 }

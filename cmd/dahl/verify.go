@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/dag"
-	"dahl/energy"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
@@ -195,7 +194,7 @@ func (v *verification) checkSchedule(name string) {
 
 // checkEnergy integrates the powers over the schedule again.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
-	report, err := energy.FromSchedule(s, p)
+	report, err := energyOf(s, p)
 	if err != nil {
 		return err
 	}

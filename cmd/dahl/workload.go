@@ -258,6 +258,7 @@ func (w *workload) decide() error {
 		if err != nil {
 			return asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
 		}
+		execute.NameVariants(g, w.platform, c)
 		costs[i] = c
 		w.parts[i].problem = schedule.Problem{Graph: g, Platform: w.platform, Costs: c, Steps: 1}
 		if plans[i], err = w.choosePlan(&w.parts[i].problem, i); err != nil {
