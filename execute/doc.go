@@ -36,8 +36,7 @@
 // A waiter announces itself and then looks at the count again before it parks; a
 // publisher stores the count and then looks for announced waiters. In a
 // sequentially consistent order one of the two comes second and sees the other,
-// and a wake-up is a token in a channel of one place, which keeps until it is
-// fetched. So no wake-up is lost, and a superfluous one costs one more look.
+// and a parker keeps a wake-up that comes before its park. So no wake-up is lost, and a superfluous one costs one more look.
 //
 // # Invariants
 //

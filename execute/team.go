@@ -31,15 +31,12 @@ type member struct {
 	// While it is parked: whose count it waits for (1 + worker; 0: nobody's), and which.
 	waitsFor atomic.Int32
 	target   atomic.Int64
-	token    chan struct{} // a wake-up, kept until it is fetched
+	parker   parker
 	_        [104]byte
 }
 
 func newTeam(workers int, spin time.Duration) *team {
 	t := &team{members: make([]member, workers), spin: spin}
-	for i := range t.members {
-		t.members[i].token = make(chan struct{}, 1)
-	}
 	return t
 }
 
@@ -52,15 +49,8 @@ func (t *team) publish(worker int, count int64) {
 	for i := range t.members {
 		m := &t.members[i]
 		if m.waitsFor.Load() == int32(worker)+1 && m.target.Load() <= count {
-			m.wake()
+			m.parker.wake()
 		}
-	}
-}
-
-func (m *member) wake() {
-	select {
-	case m.token <- struct{}{}:
-	default:
 	}
 }
 
@@ -76,7 +66,7 @@ func (t *team) await(self, other int, target int64) bool {
 	m.waitsFor.Store(int32(other) + 1)
 	t.parked.Add(1)
 	for count.Load() < target && !t.stopped.Load() {
-		<-m.token
+		m.parker.park()
 	}
 	t.parked.Add(-1)
 	m.waitsFor.Store(0)
@@ -102,6 +92,6 @@ func (t *team) spinFor(count *atomic.Int64, target int64) bool {
 func (t *team) stop() {
 	t.stopped.Store(true)
 	for i := range t.members {
-		t.members[i].wake()
+		t.members[i].parker.wake()
 	}
 }

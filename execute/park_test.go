@@ -1,0 +1,29 @@
+package execute
+
+import "testing"
+
+// A wake-up is kept: a park after it returns at once, and several wake-ups before
+// one park are one. Then two threads hand each other the turn 10,000 times; a lost
+// wake-up would leave both asleep.
+func TestParker(t *testing.T) {
+	var p parker
+	p.wake()
+	p.wake()
+	p.park()
+
+	var ping, pong parker
+	const turns = 10_000
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range turns {
+			ping.park()
+			pong.wake()
+		}
+	}()
+	for range turns {
+		ping.wake()
+		pong.park()
+	}
+	<-done
+}
