@@ -118,7 +118,7 @@ func (l *lowerer) load() tensor {
 		l.hyper = l.input("step.hyper", dag.Float64, []int{2}, "")
 		feed = append(feed, writes(l.hyper, nil))
 	}
-	l.add(dag.Task{Name: "feed", Op: "feed", Labels: labelsOf("input", phaseLoad), Accesses: feed})
+	l.add(dag.Task{Name: "feed", Op: "feed", Labels: labelsOf("input", phaseLoad), Accesses: feed, Placement: onHost()})
 
 	x := tensor{shape: withBatch(batch, l.m.Input), grad: none}
 	x.value = l.buffer("input", real, dag.Activation, x.shape)
@@ -283,6 +283,9 @@ func (l *lowerer) buffer(name string, t dag.DType, role dag.Role, shape []int) d
 func (l *lowerer) input(name string, t dag.DType, shape []int, home string) dag.BufferID {
 	return l.b.Buffer(dag.Buffer{Name: name, Shape: shape, Type: t, Role: dag.Input, Home: home})
 }
+
+// onHost keeps a task that the program itself performs on a processor.
+func onHost() *dag.Placement { return &dag.Placement{Device: "cpu"} }
 
 func labelsOf(layer, phase string) dag.Labels { return dag.Labels{Layer: layer, Phase: phase} }
 

@@ -78,7 +78,7 @@ func (l *lowerer) metrics(f *lossBuffers) {
 	for _, t := range []dag.Task{
 		{Name: "metrics.mean", Op: "mean", Accesses: []dag.Access{writes(loss, nil), reads(f.sample, nil)}},
 		{Name: "metrics.count", Op: "count", Accesses: []dag.Access{writes(correct, nil), reads(f.correct, nil)}},
-		{Name: "fetch", Op: "fetch", Accesses: []dag.Access{reads(loss, nil), reads(correct, nil)}},
+		{Name: "fetch", Op: "fetch", Accesses: []dag.Access{reads(loss, nil), reads(correct, nil)}, Placement: onHost()},
 	} {
 		t.Labels = labelsOf("metrics", phaseMetrics)
 		l.add(t)

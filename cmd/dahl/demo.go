@@ -18,7 +18,7 @@ import (
 	"dahl/schedule"
 )
 
-// What the demo does: small enough to end in about 15 seconds, real enough to learn.
+// What the demo does: small enough to end in about 10 seconds, real enough to learn.
 const (
 	demoModel           = "digits-cnn"
 	demoData            = "digits"
@@ -51,7 +51,7 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout, "dahl demo: plan a training run, predict it, then measure it (offline, about 15 s)")
+	fmt.Fprintln(stdout, "dahl demo: plan a training run, predict it, then measure it (offline, about 10 s)")
 	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test images\n", train.Len(), test.Len())
 	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %d epochs = %d steps\n", m.Name, o.DType, thousands(m.NumWeights()),
 		o.Batch, o.Epochs, o.Epochs*nn.BatchCount(train.Len(), o.Batch))

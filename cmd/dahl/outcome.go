@@ -152,7 +152,11 @@ func (o *outcome) energyText() string {
 	if o.Basis == energy.Unavailable {
 		return "energy unavailable: the platform names no powers"
 	}
-	return fmt.Sprintf("%.3g J (%s: no meter)", o.Joules, o.Basis)
+	guessed := ""
+	if slices.ContainsFunc(o.Report.Sources, func(s energy.PowerSource) bool { return s.Source == string(platform.Guess) }) {
+		guessed = ", watts guessed"
+	}
+	return fmt.Sprintf("%.3g J (%s: no meter%s)", o.Joules, o.Basis, guessed)
 }
 
 // chooseMain takes in one more segment of the first graph.
