@@ -147,13 +147,6 @@ func (j *jsonReader) string(what string) string {
 	return s
 }
 
-// strings reads an array of strings.
-func (j *jsonReader) strings(what string) []string {
-	list := []string{}
-	j.array(what, func() { list = append(list, j.string(what)) })
-	return list
-}
-
 func (j *jsonReader) integer(what string) int64 {
 	t := j.token()
 	s, _ := t.(json.Number)
