@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"dahl/nn"
 )
@@ -19,7 +20,7 @@ func (o *options) inputFiles() []string {
 		files = append(files, o.Model)
 	}
 	for _, f := range []string{o.Graph, o.Lowering, o.Plan, o.Init} {
-		if f != "" {
+		if f != "" && !strings.HasPrefix(f, uniformInit) {
 			files = append(files, f)
 		}
 	}

@@ -74,28 +74,16 @@ func (t *trainer) setData(prefix string, d *nn.Dataset) {
 	copy(t.runner.Int32s(prefix+".labels"), d.Labels)
 }
 
-// setWeights draws PyTorch's default distributions, or reads the --init file.
+// setWeights fills the parameters as --init says.
 func (t *trainer) setWeights() error {
-	given := map[string]nn.Array{}
-	if path := t.w.opts.Init; path != "" {
-		arrays, err := nn.ReadNPZ(path)
-		if err != nil {
-			return asInput(fmt.Errorf("reading the initial weights: %w", err))
-		}
-		for _, a := range arrays {
-			given[a.Name] = a
-		}
+	draw, err := newInitialiser(t.w.opts)
+	if err != nil {
+		return err
 	}
 	for _, p := range t.w.model.Parameters() {
 		values := make([]float64, p.Elems())
-		if t.w.opts.Init == "" {
-			p.Init(values, t.w.opts.Seed)
-		} else {
-			a, ok := given[p.Name]
-			if !ok || a.Len() != p.Elems() {
-				return inputErrorf("%s: no array %q with %d elements (shape %v)", t.w.opts.Init, p.Name, p.Elems(), p.Shape)
-			}
-			values = a.Float64s()
+		if err := draw(&p, values); err != nil {
+			return err
 		}
 		t.setParameter(p.Name, values)
 	}
