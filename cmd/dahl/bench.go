@@ -46,7 +46,8 @@ func newBenchAccuracy() *cobra.Command {
 		Long: `accuracy calibrates this machine for each network and batch size, predicts the
 step time, and measures it in several runs on fresh memory. The table shows each
 error beside the spread of the repeated measurements: an error within the spread
-cannot be told from noise.`,
+cannot be told from noise. The file of --out also has a line for every kernel that
+matters.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.run(cmd.Context(), cmd.OutOrStdout())
@@ -71,6 +72,21 @@ type accuracyRow struct {
 	spread              float64
 	kernels, scheduling float64
 	kernelMedian        float64 // median over kernels of |error|, weighted by their time
+	kernelRows          []kernelComparison
+}
+
+// minKernelShare is the part of the busy time from which a kernel gets a line of its own.
+const minKernelShare = 0.02
+
+// printKernels writes the lines of the kernels that matter in a row.
+func (r *accuracyRow) printKernels(w io.Writer) {
+	for _, k := range r.kernelRows {
+		if k.Share < minKernelShare {
+			continue
+		}
+		fmt.Fprintf(w, "| %s | %d | %d | %s | %s | %s | %s | %s | %s | %+.1f %% | %.0f %% |\n", r.model, r.batch, r.workers, k.Op, k.Shape, k.Variant,
+			shortTime(seconds(k.Median.Predicted)), shortTime(seconds(k.Median.Measured)), shortTime(seconds(k.P95S)), k.Median.ErrorPercent, 100*k.Share)
+	}
 }
 
 func (r *accuracyRow) err() float64 { return float64(r.predicted)/float64(r.measured) - 1 }
@@ -107,6 +123,12 @@ func (a *accuracyOptions) run(ctx context.Context, stdout io.Writer) error {
 	}
 	if a.out == "" {
 		return nil
+	}
+	fmt.Fprintf(&table, "\n## Kernels with at least %.0f %% of the busy time\n\n", 100*minKernelShare)
+	fmt.Fprintln(&table, "| network | batch | workers | operation | shape | variant | predicted | measured median | p95 | error | share |")
+	fmt.Fprintln(&table, "| --- | ---: | ---: | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |")
+	for i := range rows {
+		rows[i].printKernels(&table)
 	}
 	return writeFile(a.out, []byte(table.String()))
 }
@@ -150,7 +172,7 @@ func (a *accuracyOptions) row(ctx context.Context, model string, batch, workers 
 	first, last := stepTime(schedules[0]), stepTime(schedules[len(schedules)-1])
 	r.spread = float64(last-first) / float64(r.measured)
 	r.kernels, r.scheduling = cmpd.KernelErrorPercent/100, cmpd.SchedulingErrorPercent/100
-	r.kernelMedian = weightedMedianError(cmpd.Kernels)
+	r.kernelRows, r.kernelMedian = cmpd.Kernels, weightedMedianError(cmpd.Kernels)
 	return r, nil
 }
 

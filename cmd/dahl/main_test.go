@@ -147,6 +147,7 @@ var badInputs = []struct{ line, want string }{
 	{"plot foreign", "foreign"},
 	{"plot foreign nope", `"nope"`},
 	{"plot foreign --format bmp", "svg"},
+	{"plot foreign --colour node", "phase"},
 	{"trace foreign", "foreign"},
 	{"trace foreign --format nope", "chrome"},
 	{"verify foreign", "foreign"},

@@ -13,7 +13,7 @@ import (
 )
 
 func newPlot(*app) *cobra.Command {
-	var format string
+	var format, colour string
 	var long strings.Builder
 	long.WriteString("plot draws the figures of a run directory into it:\n\n")
 	var names []string
@@ -29,16 +29,21 @@ func newPlot(*app) *cobra.Command {
 		Args:      cobra.MinimumNArgs(1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return plotRun(cmd, args[0], args[1:], format)
+			return plotRun(cmd, args[0], args[1:], format, colour)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "svg", "svg, png or pdf")
+	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by layer, phase or op (default: the first that tells them apart)")
 	return cmd
 }
 
-func plotRun(cmd *cobra.Command, path string, names []string, format string) error {
+func plotRun(cmd *cobra.Command, path string, names []string, format, colour string) error {
 	if !slices.Contains(plots.Formats(), format) {
 		return inputErrorf("--format %q: want one of %s", format, strings.Join(plots.Formats(), ", "))
+	}
+	by := plots.ColourBy(colour)
+	if by != "" && by != plots.ByLayer && by != plots.ByPhase && by != plots.ByOp {
+		return inputErrorf("--colour %q: want layer, phase or op", colour)
 	}
 	figures := plots.Figures()
 	if len(names) > 0 {
@@ -59,6 +64,7 @@ func plotRun(cmd *cobra.Command, path string, names []string, format string) err
 	if in.Run, err = r.plotRun(r.schedule); err != nil {
 		return err
 	}
+	in.Run.ColourBy = by
 	predicted, err := r.predicted()
 	if err != nil {
 		return err
@@ -67,6 +73,7 @@ func plotRun(cmd *cobra.Command, path string, names []string, format string) err
 		if in.Predicted, err = r.plotRun(predicted); err != nil {
 			return err
 		}
+		in.Predicted.ColourBy = by
 	}
 	dir := &runDir{path: path, files: r.manifest.Files}
 	for _, f := range figures {

@@ -261,7 +261,7 @@ func testReading(t *testing.T) {
 			t.Errorf("kernel %+v: want a count, and a median that the 95th percentile does not undercut", row)
 		}
 	}
-	mustRun(t, "plot", "e", "gantt", "--format", "png")
+	mustRun(t, "plot", "e", "gantt", "--format", "png", "--colour", "phase")
 	mustRun(t, "trace", "e")
 	mustRun(t, "trace", "e", "--format", "paje")
 	for _, name := range []string{"gantt.png", "trace.json", "trace.paje", "compare.svg", weightsFile} {
