@@ -42,7 +42,6 @@ bench:
 PYTHON ?= /usr/bin/python3
 DATA   ?= ../shared/data
 
-.PHONY: parity
 parity: bin/dahl
 	@sh bench/parity/run.sh "$(PYTHON)" "$(DATA)"
 	@go run ./bench/parity bench/parity/out
