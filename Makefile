@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check bench update fuzz clean
+.PHONY: all demo test check asm asm-check bench update fuzz clean
 
 all: bin/dahl
 
@@ -26,7 +26,20 @@ test:
 	go build ./...
 	go test ./...
 
-check: test
+# Rewrites the assembly of kernels/simd.
+asm:
+	cd kernels/simd/gen && go run .
+
+# Fails if the assembly is not what its generators write.
+asm-check:
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	  (cd kernels/simd/gen && go vet ./... && go run . -dir "$$dir") && \
+	  for f in kernels/simd/*_amd64.s; do \
+	    [ ! -e "$$f" ] || [ -e "$$dir/$$(basename $$f)" ] || { echo "$$f: no generator writes it"; exit 1; }; done && \
+	  for f in "$$dir"/*; do \
+	    [ ! -e "$$f" ] || diff -q "$$f" "kernels/simd/$$(basename $$f)" || { echo "run make asm"; exit 1; }; done
+
+check: test asm-check
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...

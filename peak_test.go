@@ -115,7 +115,7 @@ func workspace(g *dag.Graph, task dag.TaskID) int64 {
 	if k.Host {
 		return 0
 	}
-	v := &k.Variants[len(k.Variants)-1]
+	v := k.Default()
 	if v.WorkspaceBytes == nil {
 		return 0
 	}

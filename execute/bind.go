@@ -83,7 +83,7 @@ func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 }
 
 // variant chooses what runs a task on a device: the variant pinned by the
-// options if the operation has it, else the costs', else the last in the table.
+// options if the operation has it, else the costs', else the kernel's default.
 // It is nil where the costs say that the task cannot run there.
 func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
 	c, ok := b.costs.Of(t, d)
@@ -91,21 +91,21 @@ func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (
 		return nil, nil
 	}
 	if v, ok := k.Variant(b.opt.Variant); ok {
+		if !v.Level.Supported() {
+			return nil, fmt.Errorf("this machine cannot run the %s variant of %s", v.Name, k.Op)
+		}
 		return v, nil
 	}
 	if c.Variant == "" {
-		return defaultVariant(k), nil
+		return k.Default(), nil
 	}
 	v, ok := k.Variant(c.Variant)
-	if !ok {
+	if !ok || !v.Level.Supported() {
 		return nil, fmt.Errorf("%s has no variant %q on this machine, which its model for device %q names",
 			k.Op, c.Variant, b.opt.Platform.Devices[d].Name)
 	}
 	return v, nil
 }
-
-// defaultVariant is the last of the table, where no model says which is fastest.
-func defaultVariant(k *kernels.Kernel) *kernels.Variant { return &k.Variants[len(k.Variants)-1] }
 
 // NameVariants writes the executor's default into costs of cpu devices that leave
 // the variant open, so that plans and manifests record what runs.
@@ -118,7 +118,7 @@ func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs) {
 		for d := range p.Devices {
 			cost := &c.ByClass[c.Class[t]][d]
 			if p.Devices[d].Kind == "cpu" && cost.Duration >= 0 && cost.Variant == "" {
-				cost.Variant = defaultVariant(k).Name
+				cost.Variant = k.Default().Name
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs) (bytes int64
 	var spec *kernels.Spec
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name, i == len(k.Variants)-1) {
+		if v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name, v == k.Default()) {
 			continue
 		}
 		if spec == nil {

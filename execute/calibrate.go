@@ -121,7 +121,7 @@ func pointsOf(graphs []*dag.Graph, variants []string) ([]point, error) {
 			}
 			seen[id] = true
 			for v := range k.Variants {
-				if variants == nil || slices.Contains(variants, k.Variants[v].Name) {
+				if k.Variants[v].Level.Supported() && (variants == nil || slices.Contains(variants, k.Variants[v].Name)) {
 					points = append(points, newPoint(k, &k.Variants[v], spec))
 				}
 			}

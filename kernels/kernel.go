@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/kernels/simd"
 )
 
 // Kernel is what an operation means: its operands, work and variants.
@@ -58,8 +59,10 @@ const (
 
 // Variant is one implementation of a kernel, for both float types.
 type Variant struct {
-	Name string // "ref", "go"; later "avx2", "avx512"
+	Name string // "ref", "go", "avx2", "avx512"
 	Doc  string
+
+	Level simd.Level // the instructions it needs
 
 	Run32, Run64 func(c *Call)
 
@@ -175,6 +178,34 @@ func (k *Kernel) Variant(name string) (*Variant, bool) {
 	}
 	return nil, false
 }
+
+// Default returns the variant that runs where nothing says which is fastest: the
+// last of the table that this machine supports. There is none for a Host operation.
+func (k *Kernel) Default() *Variant {
+	for i := len(k.Variants) - 1; i >= 0; i-- {
+		if k.Variants[i].Level.Supported() {
+			return &k.Variants[i]
+		}
+	}
+	return nil
+}
+
+// atLevels returns the variants of a driver over package simd, one per level, widest
+// last. The driver is generic in the element type and takes its level.
+func atLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
+	var all []Variant
+	for _, l := range simd.Levels {
+		all = append(all, Variant{
+			Name: l.String(), Doc: doc, Level: l,
+			Run32: func(c *Call) { run32(l, c) }, Run64: func(c *Call) { run64(l, c) },
+			WorkspaceBytes: workspace,
+		})
+	}
+	return all
+}
+
+// withRef puts the reference before the variants at levels.
+func withRef(ref Variant, faster []Variant) []Variant { return append([]Variant{ref}, faster...) }
 
 // Validate checks a spec completely: known operation, operand count, element
 // types, modes, parameters and shapes.

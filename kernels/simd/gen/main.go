@@ -1,0 +1,58 @@
+// Command gen writes the assembly of package simd and its Go declarations.
+//
+//	go run . [-dir ..]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// files is the table of outputs: name_amd64.s with declarations in name_amd64.go.
+var files = []struct {
+	name  string
+	write func(c *build.Context)
+}{}
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("gen: ")
+	dir := flag.String("dir", "..", "where the files go")
+	flag.Parse()
+	for _, f := range files {
+		if err := generate(filepath.Join(*dir, f.name+"_amd64"), f.write); err != nil {
+			log.Fatalf("%s: %v", f.name, err)
+		}
+	}
+}
+
+// generate writes path.s and path.go.
+func generate(path string, write func(c *build.Context)) error {
+	c := build.NewContext()
+	write(c)
+	f, err := c.Result()
+	if err != nil {
+		return err
+	}
+	if err := pass.Compile.Execute(f); err != nil {
+		return err
+	}
+	config := printer.Config{Name: "gen", Pkg: "simd"}
+	for ext, p := range map[string]printer.Printer{".s": printer.NewGoAsm(config), ".go": printer.NewStubs(config)} {
+		text, err := p.Print(f)
+		if err != nil {
+			return fmt.Errorf("print %s: %w", ext, err)
+		}
+		if err := os.WriteFile(path+ext, text, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}

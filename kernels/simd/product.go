@@ -1,0 +1,44 @@
+package simd
+
+// Product is a batch-reduced matrix product, the one building block of dense layers
+// and convolutions (Georganas et al., "Harnessing Deep Learning via a Single
+// Building Block", IPDPS 2020):
+//
+//	C[i,j] = Bias[j] + Σ_{b<Batch} Σ_{p<K} A_b[i,p]·B_b[p,j]     i < M, j < N
+//
+// with A_b[i,p] = A[b·ABatch + i·ARow + p·AStep], B_b[p,j] = B[b·BBatch + p·BRow + j]
+// and C[i,j] = C[i·CRow + j]. Rows of B and C are contiguous, A has any two strides:
+// ARow = 1 reads it transposed. A convolution over channels-last images is one
+// product per run of output pixels, with the rows of the window as the batch.
+//
+// The sum of one element starts from zero, from the bias or from C, and takes the
+// products in the order of b, then p, whatever M, N and the position of the
+// element.
+type Product[T Float] struct {
+	M, N, K, Batch int
+
+	A, B, C             []T
+	ARow, AStep, ABatch int
+	BRow, BBatch        int
+	CRow                int
+
+	Bias       []T  // of N elements, or nil
+	Accumulate bool // start from C; Bias is not used
+	ReLU       bool // replace a negative result by zero; NaN stays
+}
+
+// check panics if an operand is shorter than the extents and distances say.
+func (p *Product[T]) check() {
+	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batch < 1 {
+		panic("simd: product of an empty matrix")
+	}
+	if p.ARow|p.AStep|p.ABatch|p.BRow|p.BBatch|p.CRow < 0 {
+		panic("simd: product with a negative distance")
+	}
+	lastA := (p.M-1)*p.ARow + (p.K-1)*p.AStep + (p.Batch-1)*p.ABatch
+	lastB := (p.K-1)*p.BRow + (p.Batch-1)*p.BBatch + p.N - 1
+	lastC := (p.M-1)*p.CRow + p.N - 1
+	if lastA >= len(p.A) || lastB >= len(p.B) || lastC >= len(p.C) || p.Bias != nil && len(p.Bias) < p.N {
+		panic("simd: product reaches beyond an operand")
+	}
+}
