@@ -56,7 +56,7 @@ func (b *Builder) View(name string, of BufferID, shape ...int) BufferID {
 	if v.ViewOf != None {
 		of = v.ViewOf
 	}
-	v.Name, v.Shape, v.ViewOf = name, shape, of
+	v.Name, v.Shape, v.ViewOf, v.Layout = name, shape, of, ""
 	id := b.addBuffer(v)
 	if id != None && v.Elems() != b.graph.Buffers[of].Elems() {
 		b.fail("view %q: shape %v does not hold the elements of %q, shape %v",

@@ -16,7 +16,7 @@ const graphFormat = "dahl-graph 1"
 //	format   "dahl-graph 1"
 //	name     of the graph
 //	buffers  each with name and, for a buffer of its own: bytes, or shape and type;
-//	         role ("activation"), home, accumulators (of a reduction into it);
+//	         role ("activation"), layout, home, accumulators (of a reduction into it);
 //	         for a view: view_of and shape
 //	costs    by operation: {"ns": …, "joules": …}, for the tasks that have no ns
 //	tasks    in program order, each with name and any of
@@ -37,6 +37,7 @@ type (
 		Shape        *[]int `json:"shape,omitempty"`
 		Type         string `json:"type,omitempty"`
 		Role         string `json:"role,omitempty"`
+		Layout       string `json:"layout,omitempty"`
 		Home         string `json:"home,omitempty"`
 		Accumulators int    `json:"accumulators,omitempty"`
 	}
@@ -158,7 +159,7 @@ func (g *Graph) jsonBuffer(id BufferID) jsonBuffer {
 	if b.Role != Activation {
 		out.Role = b.Role.String()
 	}
-	out.Home, out.Accumulators = b.Home, b.Accumulators
+	out.Layout, out.Home, out.Accumulators = b.Layout, b.Home, b.Accumulators
 	return out
 }
 

@@ -44,7 +44,7 @@ func TestJSONRoundTrip(t *testing.T) {
 func TestReadJSONByHand(t *testing.T) {
 	want := `graph ""
 buffer x uint8 [18] activation home=ram
-buffer w float64 [5,7] gradient accumulators=2
+buffer w float64 [5,7] gradient layout=oi accumulators=2
 view v w [35]
 costs gemm gpu=11
 
@@ -78,7 +78,7 @@ task d
 	  "costs": {"gemm": {"ns": {"gpu": 11}}},
 	  "buffers": [
 	    {"name": "x", "bytes": 18, "home": "ram"},
-	    {"name": "w", "shape": [5, 7], "type": "float64", "role": "gradient", "accumulators": 2},
+	    {"name": "w", "shape": [5, 7], "type": "float64", "role": "gradient", "layout": "oi", "accumulators": 2},
 	    {"name": "v", "view_of": "w", "shape": [35]}
 	  ],
 	  "format": "dahl-graph 1"

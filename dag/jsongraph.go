@@ -94,12 +94,14 @@ func (f *graphFile) buffer() {
 			buf.Role = parseString(f, key, ParseRole)
 		case "view_of":
 			viewOf = f.string(key)
+		case "layout":
+			buf.Layout = f.string(key)
 		case "home":
 			buf.Home = f.string(key)
 		case "accumulators":
 			buf.Accumulators = int(f.integer(key))
 		default:
-			f.fail("unknown key %q of a buffer; write name, bytes, shape, type, role, view_of, home or accumulators", key)
+			f.fail("unknown key %q of a buffer; write name, bytes, shape, type, role, view_of, layout, home or accumulators", key)
 		}
 	})
 	if f.err != nil {

@@ -7,10 +7,20 @@ type Lowering struct {
 	// Default holds for layers that Layers does not name.
 	Default LayerLowering
 	Layers  map[string]LayerLowering
-	// Fused selects the fused softmax cross-entropy; false lowers it as a chain
-	// of small operations.
+	// Layout is the order of the dimensions of images between layers: NCHW (the
+	// default, as data and parameters have it) or NHWC, channels last.
+	Layout string
+	// Fused computes layers that follow each other in one task where an operation
+	// exists for them in this layout, and the softmax cross-entropy; false lowers
+	// each layer by itself and the loss as a chain of small operations.
 	Fused bool
 }
+
+// The layouts of a Lowering. An empty one is NCHW.
+const (
+	NCHW = "nchw"
+	NHWC = "nhwc"
+)
 
 // LayerLowering is the granularity of one layer. A tile of 0 is the full extent;
 // extents that a tile does not divide end in a shorter tile.

@@ -95,12 +95,14 @@ func (p *textParser) buffer(w *words) {
 	buf.Role = parseWord(w, ParseRole)
 	for w.err == nil && !w.done() {
 		switch key := w.key(); key {
+		case "layout":
+			buf.Layout = w.word(false)
 		case "home":
 			buf.Home = w.word(false)
 		case "accumulators":
 			buf.Accumulators = int(w.int32(key))
 		default:
-			w.fail("a buffer has no %q; write home or accumulators", key)
+			w.fail("a buffer has no %q; write layout, home or accumulators", key)
 		}
 	}
 	if w.err == nil {

@@ -104,7 +104,7 @@ func randomGraph(t testing.TB, seed uint64) *Graph {
 	shapes := [][]int{{2, 3, 5}, {7}, {}, {11, 1}, {6, 5}}
 	for i := range 4 {
 		shape := shapes[rng.IntN(len(shapes))]
-		id := b.Buffer(Buffer{Name: fmt.Sprint(word(), i), Shape: shape, Type: DType(rng.IntN(5)), Role: Role(rng.IntN(6)), Home: []string{"", word()}[rng.IntN(2)], Accumulators: rng.IntN(3)})
+		id := b.Buffer(Buffer{Name: fmt.Sprint(word(), i), Shape: shape, Type: DType(rng.IntN(5)), Role: Role(rng.IntN(6)), Home: []string{"", word()}[rng.IntN(2)], Layout: []string{"", word()}[rng.IntN(2)], Accumulators: rng.IntN(3)})
 		if rng.IntN(2) == 0 {
 			b.View(fmt.Sprint(word(), "v", i), id, int(elemsOf(shape)))
 		}

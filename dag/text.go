@@ -36,7 +36,7 @@ import (
 // before the first task:
 //
 //	graph    = "graph" word, { buffer | view | costs | task }
-//	buffer   = "buffer" name type shape role [ "home=" word ] [ "accumulators=" int ]
+//	buffer   = "buffer" name type shape role [ "layout=" word ] [ "home=" word ] [ "accumulators=" int ]
 //	view     = "view" name name shape              its own name, then the owner's
 //	costs    = "costs" word, { cost }              of an operation
 //	task     = "task" word [ "op=" word ] [ "type=" type ] [ "shape=" word ] [ "priority=" int ], { detail }
@@ -96,6 +96,7 @@ func (g *Graph) appendBuffer(line []byte, id BufferID) []byte {
 	line = appendWord(append(line, "buffer "...), b.Name, true)
 	line = append(append(append(line, ' '), b.Type.String()...), ' ')
 	line = append(append(appendShape(line, b.Shape), ' '), b.Role.String()...)
+	line = appendField(line, "layout", b.Layout)
 	line = appendField(line, "home", b.Home)
 	line = appendInt(line, "accumulators", int64(b.Accumulators))
 	return append(line, '\n')

@@ -47,6 +47,7 @@ func TestHashSeesEverything(t *testing.T) {
 		func(g *Graph) { g.Buffers[0].Home = "" },
 		func(g *Graph) { g.Buffers[0].Role = State },
 		func(g *Graph) { g.Buffers[2].Type = Float64 },
+		func(g *Graph) { g.Buffers[2].Layout = "nhwc" },
 		func(g *Graph) { g.Buffers[9].Accumulators = 3 },
 		func(g *Graph) { g.OpCosts[0].Costs[0].Ns++ },
 		func(g *Graph) { g.Tasks[0].Flops++ },
