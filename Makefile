@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check asm asm-check bench update fuzz clean
+.PHONY: all demo test check asm asm-check bench bench-tasks update fuzz clean
 
 all: bin/dahl
 
@@ -49,6 +49,10 @@ check: test asm-check
 
 bench:
 	go test -run='^$$' -bench=. -benchmem ./...
+
+# What a task costs beside its kernel, and on StarPU where pkg-config finds it.
+bench-tasks: bin/dahl
+	@sh bench/starpu/run.sh bin/dahl bin
 
 # The same trainings by dahl and by PyTorch, compared step by step: some ten minutes.
 # DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.

@@ -42,6 +42,9 @@ func (b *binder) bindAll() ([]boundTask, error) {
 
 func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 	task := &b.graph.Tasks[t]
+	if task.Op == "" {
+		return b.bindPoint(t, to)
+	}
 	spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return b.graph.Buffers[id] })
 	if err := kernels.Validate(spec); err != nil {
 		return err
@@ -81,6 +84,20 @@ func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 	}
 	return nil
 }
+
+// bindPoint binds a task without an operation: a point in the order of others, at
+// which nothing is done.
+func (b *binder) bindPoint(t dag.TaskID, to *boundTask) error {
+	to.run = make([]func(*kernels.Call), len(b.opt.Platform.Devices))
+	for d := range to.run {
+		if _, ok := b.costs.Of(t, platform.DeviceID(d)); ok {
+			to.run[d] = doNothing
+		}
+	}
+	return nil
+}
+
+func doNothing(*kernels.Call) {}
 
 // variant chooses what runs a task on a device: the variant pinned by the
 // options if the operation has it, else the costs', else the kernel's default.

@@ -23,7 +23,7 @@ func newBench(*app) *cobra.Command {
 		Short: "measure dahl itself",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newBenchAccuracy())
+	cmd.AddCommand(newBenchAccuracy(), newBenchTasks())
 	return cmd
 }
 
