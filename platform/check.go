@@ -252,12 +252,20 @@ func (m *Model) checkNumbers(i int, who string) *fault {
 		value float64
 		most  float64
 	}{
-		{"p95", m.P95Ns, maxWhole}, {"in_step", m.StepNs, maxWhole}, {"joules", m.Joules, maxReal}, {"flops", m.Flops, maxReal},
+		{"p95", m.P95Ns, maxWhole}, {"warm", m.WarmNs, maxWhole}, {"in_step", m.StepNs, maxWhole}, {"first_step", m.FirstNs, maxWhole}, {"joules", m.Joules, maxReal}, {"flops", m.Flops, maxReal},
 		{"bytes", float64(m.MovedBytes), maxWhole}, {"workspace", float64(m.WorkspaceBytes), maxWhole},
 		{"count", float64(m.Count), math.MaxInt32}, {"active", float64(m.Active), maxUnits},
 	} {
 		if !(q.value >= 0 && q.value <= q.most) {
 			return &fault{at("model", i, q.key), who, fmt.Sprintf("%s is %g; want 0 to %g", q.key, q.value, q.most)}
+		}
+	}
+	for _, d := range []struct {
+		key   string
+		value *Distribution
+	}{{"distribution", &m.Distribution}, {"in_step_distribution", &m.StepDistribution}} {
+		if !d.value.valid() {
+			return &fault{at("model", i, d.key), who, d.key + ": want positive times from short to long"}
 		}
 	}
 	return nil

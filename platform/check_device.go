@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
+
+// maxRunSpread is a standard deviation beyond which runs are not equal.
+const maxRunSpread = 1
 
 // elementTypes are those that a speed may be given for.
 var elementTypes = []string{"float32", "float64", "int32", "int64", "uint8"}
@@ -56,6 +60,20 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 		if n.value < 0 || n.value > maxWhole {
 			return bad(n.key, "%s: %d is out of range", n.key, n.value)
 		}
+	}
+	for _, n := range []struct {
+		key   string
+		value time.Duration
+	}{{"handoff", d.Handoff}, {"wake", d.WakeAfter}, {"wake", d.Wake}} {
+		if n.value < 0 || n.value > maxWhole {
+			return bad(n.key, "%s: %d ns is out of range", n.key, n.value)
+		}
+	}
+	if (d.Wake == 0) != (d.WakeAfter == 0) {
+		return bad("wake", "wake: a cost and the time after which it is paid belong together, both positive")
+	}
+	if !(d.RunSpread >= 0 && d.RunSpread <= maxRunSpread) {
+		return bad("run_spread", "run_spread = %g: want 0 to %g, relative to the time of a step", d.RunSpread, float64(maxRunSpread))
 	}
 	return checkPower(i, "power", owner("device", d.Name), d.PowerSource, d.IdleWatts, d.Busy)
 }

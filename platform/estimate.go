@@ -21,8 +21,15 @@ type Estimate struct {
 	Duration time.Duration // without Device.Dispatch
 	Joules   float64       // above idle; 0: not measured, the platform's busy power holds
 	Variant  string
-	Source   string  // how it was found: "measured", "fit" or "roofline"
-	RelError float64 // of a fit: the median relative residual over its shapes; 0: not known
+	Source   string // how it was found: "measured", "fit" or "roofline"
+	// RelError is how far a fit may be off: two of three measured shapes, each
+	// predicted from the others, lie within it. 0: not known.
+	RelError float64
+	// First is the time in the first step of a run; 0: as Duration.
+	First time.Duration
+	// Spread is the distribution of a measured call relative to its mean; all zero:
+	// not known.
+	Spread Distribution
 }
 
 // Estimate answers from the models of the clock in force: the median of the very
@@ -90,7 +97,12 @@ func (p *Platform) modelsFor(q *Query) []*Model {
 func measured(q *Query, models []*Model) (e Estimate, rankNs float64, ok bool) {
 	for _, m := range models {
 		if m.Shape == q.Shape {
-			return Estimate{Duration: roundUpNs(m.expectedNs()), Joules: m.Joules, Variant: m.Variant, Source: "measured"}, m.MedianNs, true
+			spread := m.Distribution
+			if m.StepNs > 0 {
+				spread = m.StepDistribution
+			}
+			return Estimate{Duration: roundUpNs(m.expectedNs()), Joules: m.Joules, Variant: m.Variant, Source: "measured",
+				First: roundUpNs(m.FirstNs), Spread: spread.relative()}, m.MedianNs, true
 		}
 	}
 	return Estimate{}, 0, false

@@ -25,12 +25,58 @@ func TestFitRecoversALine(t *testing.T) {
 }
 
 // Without work the fit is a constant a that minimises Σ(a/tᵢ − 1)², which is
-// a = Σ(1/tᵢ) / Σ(1/tᵢ²). For t = 1, 2, 4: a = 1.75/1.3125 = 4/3; the relative
-// residuals are 1/3, 1/3 and 2/3, their median 1/3.
+// a = Σ(1/tᵢ) / Σ(1/tᵢ²). For t = 1, 2, 4: a = 1.75/1.3125 = 4/3. Left out in turn:
+//
+//	1: a = 0.75/0.3125 = 12/5, off by 7/5
+//	2: a = 1.25/1.0625 = 20/17, off by 7/17
+//	4: a = 1.5/1.25 = 6/5, off by 7/10
+//
+// Two of the three lie within 7/10.
 func TestFitConstant(t *testing.T) {
 	f, ok := fitOf([3]float64{0, 0, 1}, [3]float64{0, 0, 2}, [3]float64{0, 0, 4})
-	if !ok || !near(f.coef[0], 4.0/3, 1e-12) || f.coef[1] != 0 || f.coef[2] != 0 || !near(f.relError, 1.0/3, 1e-12) {
-		t.Errorf("got %+v, want 4/3 with error 1/3", f)
+	if !ok || !near(f.coef[0], 4.0/3, 1e-12) || f.coef[1] != 0 || f.coef[2] != 0 || !near(f.relError, 0.7, 1e-12) {
+		t.Errorf("got %+v, want 4/3 with error 7/10", f)
+	}
+}
+
+// TestFitErrorCoversNewShapes draws calls of a known line whose times are off by a
+// relative error uniform in ±20 %. Of a further call of the line two of three errors
+// are below 2/3 of 20 %, as |u| of a uniform u is uniform; the fit adds its own, which
+// vanishes with many shapes. So over many draws the error bar is 13.3 %: with 60 shapes
+// the coefficients are off by about 0.2/√3/√20 < 3 %, and a mean over 40 fits is to
+// lie within that of it.
+func TestFitErrorCoversNewShapes(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 2))
+	draw := func() [3]float64 {
+		f, m := math.Exp(r.Float64()*12), math.Exp(r.Float64()*12)
+		return [3]float64{math.Round(f), math.Round(m), (500 + 2*math.Round(f) + 3*math.Round(m)) * (1 + 0.2*(2*r.Float64()-1))}
+	}
+	sum, covered, total := 0.0, 0, 0
+	const fits, shapes, fresh = 40, 60, 50
+	for range fits {
+		rows := make([][3]float64, shapes)
+		for i := range rows {
+			rows[i] = draw()
+		}
+		f, ok := fitOf(rows...)
+		if !ok {
+			t.Fatal("no fit")
+		}
+		sum += f.relError
+		for range fresh {
+			row := draw()
+			total++
+			if math.Abs(f.ns(row[0], row[1])/row[2]-1) <= f.relError {
+				covered++
+			}
+		}
+	}
+	if mean := sum / fits; math.Abs(mean-0.2*2/3) > 0.03 {
+		t.Errorf("mean error bar %.3f, want 0.133 ± 0.03", mean)
+	}
+	// Standard deviation of the share: √(2/9/2000) = 1 %; five of them.
+	if share := float64(covered) / float64(total); math.Abs(share-2.0/3) > 0.053 {
+		t.Errorf("%.3f of new calls lie within the error bar, want 2/3", share)
 	}
 }
 

@@ -162,6 +162,19 @@ func (t *table) source() Source {
 	return s
 }
 
+// distribution reads DistributionParts numbers and a unit; all zero if absent.
+func (t *table) distribution(key string) Distribution {
+	text := t.text(key)
+	if text == "" {
+		return Distribution{}
+	}
+	d, ok := parseDistribution(text)
+	if !ok {
+		t.fail(key, text, fmt.Sprintf(`want %d times from short to long and their unit, "11.9 12 … 14.1 us"`, DistributionParts))
+	}
+	return d
+}
+
 func (t *table) duration(key string) time.Duration {
 	return time.Duration(math.Round(t.quantity(key, &nsScale)))
 }
@@ -196,13 +209,21 @@ func (b *builder) device(t *table) {
 		d.CopyEnginesIn, d.CopyEnginesOut = c.count("in", 1, maxUnits, 0), c.count("out", 1, maxUnits, 0)
 		c.done("in, out")
 	}
+	d.Handoff = t.duration("handoff")
+	if w := t.table("wake"); w != nil {
+		w.need("after", `"50 us"`)
+		w.need("cost", `"10 us"`)
+		d.WakeAfter, d.Wake = w.duration("after"), w.duration("cost")
+		w.done("after, cost")
+	}
+	d.RunSpread = t.number("run_spread", 0)
 	if w := t.table("power"); w != nil {
 		d.PowerSource = w.source()
 		d.IdleWatts, d.Busy = w.power(d.Count)
 		w.done("idle, busy, source")
 	}
 	b.clocks(t, &d)
-	t.done("name, kind, count, memory, speed, cache, dispatch, copy_engines, streams, power, clock_name, [[device.clock]]")
+	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, copy_engines, streams, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
 }
 
@@ -341,17 +362,24 @@ func (b *builder) modelTables(top *table) {
 		b.p.Models = append(b.p.Models, Model{
 			Op: t.text("op"), Variant: t.text("variant"), Type: t.text("type"),
 			Device: t.text("device"), Clock: t.text("clock"), Shape: t.text("shape"),
-			Active:         t.count("active", 1, maxUnits, 1),
-			MedianNs:       t.positive("median", &nsScale),
-			P95Ns:          t.quantity("p95", &nsScale),
-			Count:          t.count("count", 1, math.MaxInt32, 0),
-			StepNs:         t.quantity("in_step", &nsScale),
+			Active:       t.count("active", 1, maxUnits, 1),
+			MedianNs:     t.positive("median", &nsScale),
+			P95Ns:        t.quantity("p95", &nsScale),
+			Count:        t.count("count", 1, math.MaxInt32, 0),
+			WarmNs:       t.quantity("warm", &nsScale),
+			Distribution: t.distribution("distribution"),
+			Unsteady:     t.flag("unsteady"),
+			StepNs:       t.quantity("in_step", &nsScale),
+			FirstNs:      t.quantity("first_step", &nsScale),
+
+			StepDistribution: t.distribution("in_step_distribution"),
+
 			Joules:         t.quantity("joules", &joulesScale),
 			WorkspaceBytes: t.bytes("workspace"),
 			Flops:          t.quantity("flops", &flopsScale),
 			MovedBytes:     t.bytes("bytes"),
 		})
-		t.done("op, variant, type, device, clock, shape, active, median, p95, count, in_step, joules, flops, bytes, workspace")
+		t.done("op, variant, type, device, clock, shape, active, median, p95, warm, count, distribution, unsteady, in_step, first_step, in_step_distribution, joules, flops, bytes, workspace")
 		b.models = append(b.models, t)
 	}
 }

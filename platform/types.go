@@ -64,6 +64,16 @@ type Device struct {
 	L3Bytes     int64              // shared by the units
 	Dispatch    time.Duration      // from a task being ready to its kernel starting
 
+	// Handoff is what a unit that waits needs beyond Dispatch to learn that a task
+	// of another unit has ended. After a wait of WakeAfter it sleeps, and learns it
+	// after Wake instead. Zero: nothing, and it never sleeps.
+	Handoff         time.Duration
+	WakeAfter, Wake time.Duration
+	// RunSpread is how far equal runs lie apart: the standard deviation of the time
+	// of a step from run to run, relative to its mean. It moves all calls of a run
+	// together, unlike their distributions.
+	RunSpread float64
+
 	CopyEnginesIn, CopyEnginesOut int // 0: not limited
 	Streams                       int // tasks that one unit runs at once; 0 means 1
 
@@ -135,11 +145,20 @@ type Model struct {
 	Shape             string
 	Active            int // units of the device that were busy while it was measured
 
-	MedianNs, P95Ns float64 // by itself, which compares variants
+	// By itself, which compares variants: with operands that the second-level cache
+	// has lost, and with those of the call before (0: not measured).
+	MedianNs, P95Ns float64
+	WarmNs          float64
 	Count           int
+	Distribution    Distribution
+	Unsteady        bool // the times never settled while it was measured
+
 	// StepNs is the mean inside real training steps, among its neighbours; 0: not
-	// measured. Where it is known it is what a call is expected to take.
-	StepNs         float64
+	// measured. Where it is known it is what a call is expected to take. FirstNs is
+	// the mean in the first step of a run, which touches memory for the first time.
+	StepNs, FirstNs  float64
+	StepDistribution Distribution
+
 	Joules         float64 // per call above idle; 0: not measured
 	WorkspaceBytes int64
 	Flops          float64 // of the call, for the fit through several shapes

@@ -53,6 +53,18 @@ func (e *encoder) quantity(key string, s *scale, v float64) {
 	}
 }
 
+func (e *encoder) number(key string, v float64) {
+	if v != 0 {
+		fmt.Fprintf(e, "%s = %s\n", key, plainNumber(v))
+	}
+}
+
+func (e *encoder) distribution(key string, d *Distribution) {
+	if d.Known() {
+		fmt.Fprintf(e, "%s = %q\n", key, d.format())
+	}
+}
+
 // inline writes key = { … } of parts that are not empty.
 func (e *encoder) inline(key string, parts ...string) {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
@@ -135,6 +147,9 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 	e.inline("speed", speeds...)
 	e.inline("cache", part("l2", &bytesScale, float64(d.L2Bytes)), part("l3", &bytesScale, float64(d.L3Bytes)))
 	e.duration("dispatch", d.Dispatch)
+	e.duration("handoff", d.Handoff)
+	e.inline("wake", part("after", &nsScale, float64(d.WakeAfter)), part("cost", &nsScale, float64(d.Wake)))
+	e.number("run_spread", d.RunSpread)
 	e.inline("copy_engines", countPart("in", d.CopyEnginesIn), countPart("out", d.CopyEnginesOut))
 	e.count("streams", d.Streams)
 	if d.PowerSource != "" {
@@ -210,8 +225,15 @@ func encodeModel(e *encoder, m *Model) {
 	e.count("active", m.Active)
 	e.quantity("median", &nsScale, m.MedianNs)
 	e.quantity("p95", &nsScale, m.P95Ns)
+	e.quantity("warm", &nsScale, m.WarmNs)
 	e.count("count", m.Count)
+	e.distribution("distribution", &m.Distribution)
+	if m.Unsteady {
+		e.WriteString("unsteady = true\n")
+	}
 	e.quantity("in_step", &nsScale, m.StepNs)
+	e.quantity("first_step", &nsScale, m.FirstNs)
+	e.distribution("in_step_distribution", &m.StepDistribution)
 	e.quantity("joules", &joulesScale, m.Joules)
 	e.quantity("flops", &flopsScale, m.Flops)
 	e.quantity("bytes", &bytesScale, float64(m.MovedBytes))

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
@@ -39,6 +40,18 @@ func TestWriteRoundTrips(t *testing.T) {
 	}
 }
 
+// randomDistribution has whole nanoseconds, as measured ones do, or none.
+func randomDistribution(r *rand.Rand) (d Distribution) {
+	if r.IntN(2) == 0 {
+		return d
+	}
+	for i := range d {
+		d[i] = 1 + float64(r.Int64N(1<<30))
+	}
+	slices.Sort(d[:])
+	return d
+}
+
 // randomPlatform has numbers with all their bits in use.
 func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 	real := func() float64 { return math.Ldexp(1+r.Float64(), r.IntN(60)-20) }
@@ -59,16 +72,20 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 	for i := range 1 + r.IntN(4) {
 		d := Device{Name: fmt.Sprint("d", i), Kind: kinds[r.IntN(3)], Count: 1 + r.IntN(5), Memory: MemoryID(r.IntN(len(p.Memories))),
 			FlopsPerSec: map[string]float64{"float32": real(), "int32": real()}, L2Bytes: maybe(whole()), L3Bytes: maybe(whole()),
-			Dispatch: time.Duration(maybe(whole())), CopyEnginesIn: r.IntN(3), CopyEnginesOut: r.IntN(3), Streams: r.IntN(3)}
+			Dispatch: time.Duration(maybe(whole())), Handoff: time.Duration(maybe(whole())), RunSpread: r.Float64(), CopyEnginesIn: r.IntN(3), CopyEnginesOut: r.IntN(3), Streams: r.IntN(3)}
 		if r.IntN(4) > 0 {
 			d.IdleWatts, d.Busy, d.PowerSource = real(), busy(d.Count), source()
 			if r.IntN(2) == 0 {
 				d.Clocks = []Clock{{"own", 1, d.IdleWatts, d.Busy}, {"x", real(), real(), busy(d.Count)}, {"y", real(), 0, busy(d.Count)}}
 			}
 		}
+		if r.IntN(2) == 0 {
+			d.WakeAfter, d.Wake = time.Duration(whole()), time.Duration(whole())
+		}
 		p.Devices = append(p.Devices, d)
 		p.Models = append(p.Models, Model{Op: "o", Variant: "v\n", Type: "float32", Device: d.Name, Clock: "own", Shape: `s"`, Active: 1 + r.IntN(9),
-			MedianNs: real(), P95Ns: real(), Count: r.IntN(5), Joules: real() * float64(r.IntN(2)), WorkspaceBytes: maybe(whole()), Flops: real(), MovedBytes: maybe(whole())})
+			MedianNs: real(), P95Ns: real(), WarmNs: real(), StepNs: real(), FirstNs: real(), Unsteady: r.IntN(2) == 0,
+			Distribution: randomDistribution(r), StepDistribution: randomDistribution(r), Count: r.IntN(5), Joules: real() * float64(r.IntN(2)), WorkspaceBytes: maybe(whole()), Flops: real(), MovedBytes: maybe(whole())})
 	}
 	for i := range 1 + r.IntN(3) {
 		l := Link{Name: fmt.Sprint("l", i), BandwidthBytesPerSec: real(), Latency: time.Duration(maybe(whole())), Sharing: Sharing(r.IntN(3))}
