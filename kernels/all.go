@@ -3,11 +3,12 @@ package kernels
 // All is the table of operations. Nothing changes it.
 var All = []Kernel{
 	feed, fetch,
-	load, loadLabels,
+	load, loadNHWC, loadLabels,
+	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
 	conv2d, conv2dDx, conv2dDw,
 	dense, denseDx, denseDw,
 	relu, reluDx,
-	maxpool, maxpoolDx,
+	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,
 	avgpool, avgpoolDx,
 	softmaxXent, softmaxXentEval,
 	rowmax, expSub, rowsum, xent, softmaxXentDx,

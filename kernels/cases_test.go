@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"dahl/dag"
@@ -64,6 +65,13 @@ func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 		return convShapes(op, rng, e)
 	case "maxpool", "maxpool.dx", "avgpool", "avgpool.dx":
 		return poolShapes(op, rng, e)
+	case "maxpool.nhwc", "maxpool.nhwc.dx":
+		return poolNHWCShapes(op, rng, e)
+	case "nhwc", "nchw", "hwio", "hwoi", "oihw":
+		return nil, layoutShapes(op, rng, e)
+	case "load.nhwc":
+		return dag.Params{{Name: "divisor", Value: 255}},
+			[][]int{{e[0], e[2], e[3], e[4]}, {e[1], e[4], e[2], e[3]}, {e[0]}}
 	case "dense":
 		return nil, [][]int{{e[0], e[1]}, {e[0], e[2]}, {e[1], e[2]}, {e[1]}}
 	case "dense.dx":
@@ -139,6 +147,37 @@ func poolShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 		return params, [][]int{y, x}
 	}
 	return params, [][]int{x, y}
+}
+
+// poolNHWCShapes are poolShapes with channels last, of which some calls have more
+// than a vector holds.
+func poolNHWCShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
+	params, shapes := poolShapes(strings.Replace(op, ".nhwc", "", 1), rng, e)
+	channels := e[1]
+	if rng.IntN(2) == 0 {
+		channels += 32
+	}
+	for i, s := range shapes {
+		shapes[i] = []int{s[0], s[2], s[3], channels}
+	}
+	return params, shapes
+}
+
+// layoutShapes are those of a conversion: maps, or filters with windows of 1 to 5.
+func layoutShapes(op string, rng *rand.Rand, e []int) [][]int {
+	n, c, h, w := e[0], e[1], e[2], e[3]
+	k := 1 + rng.IntN(5)
+	switch op {
+	case "nhwc":
+		return [][]int{{n, h, w, c}, {n, c, h, w}}
+	case "nchw":
+		return [][]int{{n, c, h, w}, {n, h, w, c}}
+	case "hwio":
+		return [][]int{{k, k, c, n}, {n, c, k, k}}
+	case "hwoi":
+		return [][]int{{k, k, n, c}, {n, c, k, k}}
+	}
+	return [][]int{{n, c, k, k}, {k, k, c, n}}
 }
 
 func softmaxShapes(op string, e []int) (dag.Params, [][]int) {

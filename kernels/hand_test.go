@@ -134,6 +134,68 @@ var handCases = []struct {
 		want:   [][]float64{{2, 63.75, 0.25, 0.5, 2, 63.75}, nil, nil},
 	},
 	{
+		// The second image has channels (1 2 3) and (10 20 30): pixels (1 10), (2 20), (3 30), divided by 4.
+		name: "rows by index, channels last", op: "load.nhwc", params: dag.Params{{Name: "divisor", Value: 4}},
+		shapes: [][]int{{1, 1, 3, 2}, {2, 2, 1, 3}, {1}},
+		in:     [][]float64{nil, {9, 9, 9, 9, 9, 9, 1, 2, 3, 10, 20, 30}, {1}},
+		want:   [][]float64{{0.25, 2.5, 0.5, 5, 0.75, 7.5}, nil, nil},
+	},
+	{
+		name: "the channels of a pixel come together", op: "nhwc",
+		shapes: [][]int{{1, 1, 3, 2}, {1, 2, 1, 3}},
+		in:     [][]float64{nil, {1, 2, 3, 10, 20, 30}},
+		want:   [][]float64{{1, 10, 2, 20, 3, 30}, nil},
+	},
+	{
+		name: "the pixels of a channel come together", op: "nchw",
+		shapes: [][]int{{1, 2, 1, 3}, {1, 1, 3, 2}},
+		in:     [][]float64{nil, {1, 10, 2, 20, 3, 30}},
+		want:   [][]float64{{1, 2, 3, 10, 20, 30}, nil},
+	},
+	{
+		// One input channel, filters 1 2 / 3 4 and 5 6 / 7 8: each position of the window has both.
+		name: "filters come last", op: "hwio",
+		shapes: [][]int{{2, 2, 1, 2}, {2, 1, 2, 2}},
+		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8}},
+		want:   [][]float64{{1, 5, 2, 6, 3, 7, 4, 8}, nil},
+	},
+	{
+		// The same filters turned round: the window is read from its last position.
+		name: "turned round", op: "hwoi",
+		shapes: [][]int{{2, 2, 2, 1}, {2, 1, 2, 2}},
+		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8}},
+		want:   [][]float64{{4, 8, 3, 7, 2, 6, 1, 5}, nil},
+	},
+	{
+		name: "back to PyTorch's order", op: "oihw",
+		shapes: [][]int{{2, 1, 2, 2}, {2, 2, 1, 2}},
+		in:     [][]float64{nil, {1, 5, 2, 6, 3, 7, 4, 8}},
+		want:   [][]float64{{1, 2, 3, 4, 5, 6, 7, 8}, nil},
+	},
+	{
+		// Two channels, one window of columns 0-1; the third column is in none. Channel 0:
+		// 1 5 / 5 2, the first 5 at 1. Channel 1: NaN at 2 and 3, the first wins over 9.
+		name: "first maximum, NaN wins, odd column dropped", op: "maxpool.nhwc", params: pool(2, 2),
+		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 1, 2}, {1, 2, 3, 2}},
+		in:     [][]float64{nil, nil, {1, 9, 5, 1, 99, 99, 5, nan, 2, nan, 99, 99}},
+		want:   [][]float64{{5, nan}, {1, 2}, nil},
+	},
+	{
+		// Windows of 2 at stride 1 over 2×3 share column 1: channel 0 adds 3+4 there, of
+		// channel 1 only the second window passes anything.
+		name: "overlapping windows add, 255 passes nothing", op: "maxpool.nhwc.dx", params: pool(2, 1),
+		shapes: [][]int{{1, 2, 3, 2}, {1, 1, 2, 2}, {1, 1, 2, 2}},
+		in:     [][]float64{nil, {3, 10, 4, 20}, {1, 255, 0, 3}},
+		want:   [][]float64{{0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 20}, nil, nil},
+	},
+	{
+		// Windows of 1 at stride 2 leave the pixel between them at 0.
+		name: "pixels between windows get nothing", op: "maxpool.nhwc.dx", params: pool(1, 2),
+		shapes: [][]int{{1, 1, 4, 1}, {1, 1, 2, 1}, {1, 1, 2, 1}},
+		in:     [][]float64{nil, {3, 4}, {0, 0}},
+		want:   [][]float64{{3, 0, 4, 0}, nil, nil},
+	},
+	{
 		name: "labels by index", op: "load.labels",
 		shapes: [][]int{{3}, {2}, {3}},
 		in:     [][]float64{nil, {7, 9}, {1, 0, 1}},

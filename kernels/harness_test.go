@@ -144,7 +144,9 @@ func (s *sample) fill(rng *rand.Rand) {
 			v := 2*rng.Float64() - 1
 			switch {
 			case s.buffers[i].Type == dag.Uint8 || s.buffers[i].Type == dag.Int32:
-				v = float64(rng.IntN(limit))
+				if v = float64(rng.IntN(limit)); s.passesNothing(i) && rng.IntN(4) == 0 {
+					v = noMaximum
+				}
 			case s.kernel.Operands[i].Kind == Scalar:
 				v = []float64{0.1, 3}[rng.IntN(2)]
 			case nonNegative[s.kernel.Op+" "+s.kernel.Operands[i].Name]:
@@ -156,6 +158,12 @@ func (s *sample) fill(rng *rand.Rand) {
 			s.set(i, func(j int) float64 { return []float64{0.1, 3}[j] })
 		}
 	}
+}
+
+// passesNothing reports whether operand i holds positions in pooling windows, of which
+// [noMaximum] stands for none.
+func (s *sample) passesNothing(i int) bool {
+	return s.kernel.Op == "maxpool.nhwc.dx" && s.kernel.Operands[i].Name == "index"
 }
 
 // nonNegative are the operands that hold sums of exponentials or of squares.
@@ -172,11 +180,11 @@ func (s *sample) indexLimit(i int) int {
 		panic("kernels: no operand " + name)
 	}
 	switch s.kernel.Op + " " + s.kernel.Operands[i].Name {
-	case "load index":
+	case "load index", "load.nhwc index":
 		return shape("images")[0]
 	case "load.labels index":
 		return shape("labels")[0]
-	case "maxpool.dx index":
+	case "maxpool.dx index", "maxpool.nhwc.dx index":
 		size := int(s.spec.Param("size"))
 		return size * size
 	case "softmax_xent y", "softmax_xent.eval y", "xent y":

@@ -20,6 +20,21 @@ var load = Kernel{
 	},
 }
 
+var loadNHWC = Kernel{
+	Op: "load.nhwc", Doc: "x[i,h,w,c] = images[index[i],c,h,w] / divisor",
+	Operands: []Operand{
+		writes("x", Real, "n h w c"),
+		reads("images", Pixel, "N c h w"),
+		reads("index", Index, "n"),
+	},
+	Params: []string{"divisor"},
+	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
+	Work:   func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
+	Variants: []Variant{
+		{Name: "ref", Doc: "one division per element", Run32: loadNHWCRef[float32], Run64: loadNHWCRef[float64]},
+	},
+}
+
 var loadLabels = Kernel{
 	Op: "load.labels", Doc: "y[i] = labels[index[i]]",
 	Operands: []Operand{
@@ -51,6 +66,20 @@ func loadRef[T Float](call *Call) {
 			out := to[x.offsetFrom(1, outer, r):][:run]
 			for j, v := range from[images.offsetFrom(1, outer, r):][:run] {
 				out[j] = T(v) / divisor
+			}
+		}
+	}
+}
+
+func loadNHWCRef[T Float](call *Call) {
+	x, images := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
+	divisor := T(call.Params[0])
+	for i, source := range Data[int32](&call.Args[2]) {
+		for h := range x.extent[1] {
+			for w := range x.extent[2] {
+				for c := range x.extent[3] {
+					x.elems[x.at(i, h, w, c)] = T(images.elems[images.at(int(source), c, h, w)]) / divisor
+				}
 			}
 		}
 	}

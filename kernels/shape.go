@@ -130,17 +130,22 @@ func windows(extent, k, pad, stride int) int {
 
 // sliding is the geometry of a window that slides over a map: the operands that
 // are its output and its input, with their names for messages. Dimensions 2 and 3
-// are rows and columns.
+// are rows and columns, or 1 and 2 where channels are last.
 type sliding struct {
 	out, in         int
 	outName, inName string
 	size            int
 	pad, stride     int
+	channelsLast    bool
 }
 
 // check compares the extents of the output with the windows of the input.
 func (g sliding) check(s *Spec) error {
-	for d := 2; d < 4; d++ {
+	rows := 2
+	if g.channelsLast {
+		rows = 1
+	}
+	for d := rows; d < rows+2; d++ {
 		have, extent := s.Operands[g.out].Shape[d], s.Operands[g.in].Shape[d]
 		if want := windows(extent, g.size, g.pad, g.stride); have != want {
 			return fmt.Errorf("%s[%d] is %d, want %d: windows of %d at stride %d over %s[%d] = %d with padding %d",

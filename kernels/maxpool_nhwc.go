@@ -1,0 +1,142 @@
+package kernels
+
+import "dahl/kernels/simd"
+
+// Max-pooling over channels-last images, otherwise as maxpool: without padding, the
+// first of equal maxima in row-major order, NaN wins. The pixels of a window lie
+// apart, their channels together, so a vector holds the channels of a pixel and the
+// windows need no shuffling.
+
+var maxpoolNHWC = Kernel{
+	Op: "maxpool.nhwc", Doc: "y = maximum of each window, index = its row-major position in the window; channels last",
+	Operands: []Operand{
+		writes("y", Real, "n oh ow c"),
+		writes("index", Mask, "n oh ow c"),
+		reads("x", Real, "n h w c"),
+	},
+	Params: []string{"size", "stride"},
+	Check: func(s *Spec) error {
+		return checkPool(s, sliding{out: 0, outName: "y", in: 2, inName: "x", channelsLast: true}, maxWindow)
+	},
+	Work: poolWork(0),
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "a scan of each window", Run32: maxpoolNHWCRef[float32], Run64: maxpoolNHWCRef[float64]},
+		atLevels("rows of pixels, a vector of channels at a time", maxpoolNHWCAt[float32], maxpoolNHWCAt[float64], nil)),
+}
+
+var maxpoolNHWCDx = Kernel{
+	Op: "maxpool.nhwc.dx", Doc: "dx = dy at each window's maximum, summed over windows, else 0; index 255 passes nothing; channels last",
+	Operands: []Operand{
+		writes("dx", Real, "n h w c"),
+		reads("dy", Real, "n oh ow c"),
+		reads("index", Mask, "n oh ow c"),
+	},
+	Params: []string{"size", "stride"},
+	Check: func(s *Spec) error {
+		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", channelsLast: true}, maxWindow)
+	},
+	Work: perElement(1, 1),
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "zero, then add in the order of dy", Run32: maxpoolNHWCDxRef[float32], Run64: maxpoolNHWCDxRef[float64]},
+		atLevels("each element written once where windows do not overlap", maxpoolNHWCDxAt[float32], maxpoolNHWCDxAt[float64], nil)),
+}
+
+// noMaximum is the index of a window through which no gradient passes, because a
+// ReLU after the pooling was not positive there.
+const noMaximum = simd.NoMaximum
+
+func maxpoolNHWCRef[T Float](call *Call) {
+	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
+	size, stride := int(call.Params[0]), int(call.Params[1])
+	for n := range y.extent[0] {
+		for u := range y.extent[1] {
+			for v := range y.extent[2] {
+				for c := range y.extent[3] {
+					most, position := x.elems[x.at(n, u*stride, v*stride, c)], 0
+					for p := 1; p < size*size; p++ {
+						e := x.elems[x.at(n, u*stride+p/size, v*stride+p%size, c)]
+						if e > most || e != e && most == most {
+							most, position = e, p
+						}
+					}
+					y.elems[y.at(n, u, v, c)] = most
+					index.elems[index.at(n, u, v, c)] = uint8(position)
+				}
+			}
+		}
+	}
+}
+
+func maxpoolNHWCDxRef[T Float](call *Call) {
+	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
+	size, stride := int(call.Params[0]), int(call.Params[1])
+	for n := range dx.extent[0] {
+		dx.clearRows(n, 0, dx.extent[1])
+		for u := range dy.extent[1] {
+			for v := range dy.extent[2] {
+				for c := range dy.extent[3] {
+					if p := int(index.elems[index.at(n, u, v, c)]); p != noMaximum {
+						dx.elems[dx.at(n, u*stride+p/size, v*stride+p%size, c)] += dy.elems[dy.at(n, u, v, c)]
+					}
+				}
+			}
+		}
+	}
+}
+
+// clearRows sets rows lo to hi of map n to zero, channels last.
+func (m *map4[T]) clearRows(n, lo, hi int) {
+	for h := lo; h < hi; h++ {
+		m.clearPixels(n, h, 0, m.extent[2])
+	}
+}
+
+// clearPixels sets pixels lo to hi of row h of map n to zero, channels last.
+func (m *map4[T]) clearPixels(n, h, lo, hi int) {
+	for w := lo; w < hi; w++ {
+		at := m.at(n, h, w, 0)
+		clear(m.elems[at : at+m.extent[3]])
+	}
+}
+
+// maxpoolNHWCAt pools one row of windows after the other.
+func maxpoolNHWCAt[T Float](level simd.Level, call *Call) {
+	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
+	p := simd.MaxPool[T]{
+		Windows: y.extent[2], Channels: y.extent[3],
+		Size: int(call.Params[0]), Step: int(call.Params[1]),
+		XRow: x.stride[1], XPixel: x.stride[2], YPixel: y.stride[2], IndexPixel: index.stride[2],
+	}
+	for n := range y.extent[0] {
+		for u := range y.extent[1] {
+			p.Y, p.Index, p.X = y.elems[y.at(n, u, 0, 0):], index.elems[index.at(n, u, 0, 0):], x.elems[x.at(n, u*p.Step, 0, 0):]
+			p.Run(level)
+		}
+	}
+}
+
+// maxpoolNHWCDxAt writes the pixels of all windows, then zeros beyond them; windows
+// that overlap or leave pixels between them are added to zeros.
+func maxpoolNHWCDxAt[T Float](level simd.Level, call *Call) {
+	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
+	p := simd.Unpool[T]{
+		Windows: dy.extent[2], Channels: dy.extent[3],
+		Size: int(call.Params[0]), Step: int(call.Params[1]),
+		XRow: dx.stride[1], XPixel: dx.stride[2], YPixel: dy.stride[2], IndexPixel: index.stride[2],
+	}
+	p.Accumulate = p.Size != p.Step
+	for n := range dx.extent[0] {
+		rows, columns := p.Step*dy.extent[1], p.Step*dy.extent[2]
+		if p.Accumulate {
+			rows, columns = 0, 0
+		}
+		for h := range rows {
+			dx.clearPixels(n, h, columns, dx.extent[2])
+		}
+		dx.clearRows(n, rows, dx.extent[1])
+		for u := range dy.extent[1] {
+			p.X, p.Y, p.Index = dx.elems[dx.at(n, u*p.Step, 0, 0):], dy.elems[dy.at(n, u, 0, 0):], index.elems[index.at(n, u, 0, 0):]
+			p.Run(level)
+		}
+	}
+}
