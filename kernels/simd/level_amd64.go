@@ -1,6 +1,10 @@
 package simd
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // widest is the level of this machine. AVX2 code uses fused multiply-add too; AVX-512
 // code uses the foundation, byte and word, doubleword and quadword, and vector
@@ -15,4 +19,19 @@ func detect() Level {
 		return AVX2
 	}
 	return Go
+}
+
+// bytes is the size of a vector register.
+func (l Level) bytes() int { return 16 << l }
+
+// maskWords are eight words with the sign bit and eight without it.
+var maskWords = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
+
+// mask selects the first n elements of a vector, 1 or more: a bit for each with
+// AVX-512, with AVX2 the address of 32 bytes that have sign bits there.
+func (l Level) mask(n, size int) uintptr {
+	if l == AVX512 {
+		return 1<<n - 1
+	}
+	return uintptr(unsafe.Pointer(&maskWords[8-n*size/4]))
 }

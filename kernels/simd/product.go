@@ -11,16 +11,20 @@ package simd
 // ARow = 1 reads it transposed. A convolution over channels-last images is one
 // product per run of output pixels, with the rows of the window as the batch.
 //
+// With Groups above 1 the same is done for groups g of M rows, with g·AGroup added to
+// the positions in A and g·CGroup to those in C: the rows of an output map, say.
+//
 // The sum of one element starts from zero, from the bias or from C, and takes the
 // products in the order of b, then p, whatever M, N and the position of the
 // element.
 type Product[T Float] struct {
 	M, N, K, Batch int
+	Groups         int // 0 is 1
 
-	A, B, C             []T
-	ARow, AStep, ABatch int
-	BRow, BBatch        int
-	CRow                int
+	A, B, C                     []T
+	ARow, AStep, ABatch, AGroup int
+	BRow, BBatch                int
+	CRow, CGroup                int
 
 	Bias       []T  // of N elements, or nil
 	Accumulate bool // start from C; Bias is not used
@@ -29,16 +33,27 @@ type Product[T Float] struct {
 
 // check panics if an operand is shorter than the extents and distances say.
 func (p *Product[T]) check() {
-	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batch < 1 {
+	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batch < 1 || p.Groups < 0 {
 		panic("simd: product of an empty matrix")
 	}
-	if p.ARow|p.AStep|p.ABatch|p.BRow|p.BBatch|p.CRow < 0 {
+	if p.ARow|p.AStep|p.ABatch|p.AGroup|p.BRow|p.BBatch|p.CRow|p.CGroup < 0 {
 		panic("simd: product with a negative distance")
 	}
-	lastA := (p.M-1)*p.ARow + (p.K-1)*p.AStep + (p.Batch-1)*p.ABatch
+	last := max(p.Groups, 1) - 1
+	lastA := (p.M-1)*p.ARow + (p.K-1)*p.AStep + (p.Batch-1)*p.ABatch + last*p.AGroup
 	lastB := (p.K-1)*p.BRow + (p.Batch-1)*p.BBatch + p.N - 1
-	lastC := (p.M-1)*p.CRow + p.N - 1
+	lastC := (p.M-1)*p.CRow + p.N - 1 + last*p.CGroup
 	if lastA >= len(p.A) || lastB >= len(p.B) || lastC >= len(p.C) || p.Bias != nil && len(p.Bias) < p.N {
 		panic("simd: product reaches beyond an operand")
 	}
+}
+
+// Run computes the product at a level.
+func (p *Product[T]) Run(l Level) {
+	p.check()
+	if l == Go {
+		p.runGo()
+		return
+	}
+	p.runVectors(l)
 }

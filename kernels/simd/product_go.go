@@ -1,35 +1,35 @@
 package simd
 
-// Run computes the product at a level.
-func (p *Product[T]) Run(l Level) {
-	p.check()
-	p.runGo()
-}
-
 // runGo is the product in plain Go.
 func (p *Product[T]) runGo() {
-	for i := range p.M {
-		c := p.C[i*p.CRow:][:p.N]
-		switch {
-		case p.Accumulate:
-		case p.Bias != nil:
-			copy(c, p.Bias)
-		default:
-			clear(c)
+	for g := range max(p.Groups, 1) {
+		for i := range p.M {
+			p.rowGo(p.C[g*p.CGroup+i*p.CRow:][:p.N], p.A[g*p.AGroup+i*p.ARow:])
 		}
-		for b := range p.Batch {
-			for q := range p.K {
-				a := p.A[b*p.ABatch+i*p.ARow+q*p.AStep]
-				for j, v := range p.B[b*p.BBatch+q*p.BRow:][:p.N] {
-					c[j] += a * v
-				}
+	}
+}
+
+// rowGo computes one row of C from one of A.
+func (p *Product[T]) rowGo(c, a []T) {
+	switch {
+	case p.Accumulate:
+	case p.Bias != nil:
+		copy(c, p.Bias)
+	default:
+		clear(c)
+	}
+	for b := range p.Batch {
+		for q := range p.K {
+			scalar := a[b*p.ABatch+q*p.AStep]
+			for j, v := range p.B[b*p.BBatch+q*p.BRow:][:p.N] {
+				c[j] += scalar * v
 			}
 		}
-		if p.ReLU {
-			for j, v := range c {
-				if v < 0 {
-					c[j] = 0
-				}
+	}
+	if p.ReLU {
+		for j, v := range c {
+			if v < 0 {
+				c[j] = 0
 			}
 		}
 	}

@@ -19,7 +19,10 @@ import (
 var files = []struct {
 	name  string
 	write func(c *build.Context)
-}{}
+}{
+	{"product_avx2", productAVX2},
+	{"product_avx512", productAVX512},
+}
 
 func main() {
 	log.SetFlags(0)

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The loops of simd.Product keep m rows of C, each of nv vectors, in registers. For
+// every step of the sum they load nv vectors of a row of B and multiply them with m
+// scalars of A. Rows of A are addressed from two pointers, the second nine rows
+// below the first, by multiples of the row distance.
+
+// productRows is the largest m for each nv, bounded by the registers.
+func productRows(wide bool) map[int]int {
+	if wide {
+		return map[int]int{1: 14, 2: 14, 3: 9, 4: 6}
+	}
+	return map[int]int{1: 12, 2: 6}
+}
+
+func productAVX2(c *build.Context)   { product(c, false) }
+func productAVX512(c *build.Context) { product(c, true) }
+
+func product(c *build.Context, wide bool) {
+	rows := productRows(wide)
+	for _, m := range machines(c, wide) {
+		for nv := 1; nv <= len(rows); nv++ {
+			p := productLoop{machine: m, nv: nv}
+			p.write(rows[nv])
+		}
+	}
+}
+
+// productFields are those of simd.productArgs.
+var productFields = []string{
+	"a", "b", "c", "start", "aAt", "cAt", "startAt", "k", "batch", "blocks", "groups", "left", "rows",
+	"aRow", "aStep", "aBatch", "aBlock", "aGroup", "bRow", "bBatch",
+	"cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup", "relu", "mask", "last",
+}
+
+// Registers of the loops; the others are named where they are used.
+var (
+	args              = reg.RDI
+	a0, a9            = reg.RSI, reg.R8
+	row, row3         = reg.R9, reg.R10
+	row5, row7        = reg.R11, reg.R12
+	aStep, bRow       = reg.R13, reg.RCX
+	b, depth          = reg.RBX, reg.RDX
+	batch             = reg.RAX
+	aOfBatch, bOfThis = reg.R14, reg.R15
+)
+
+type productLoop struct {
+	machine
+	nv, m int
+	field func(string) operand.Mem
+	label func(string) string
+	mask  reg.Register
+}
+
+func (p *productLoop) write(maxRows int) {
+	p.function(fmt.Sprintf("product%sx%d", p.name(), p.nv), "productArgs",
+		fmt.Sprintf("computes blocks of 1 to %d rows of %s.", maxRows, count(p.nv, "vector")), args)
+	p.field = fields(args, productFields...)
+	p.MOVQ(p.field("aRow"), row)
+	p.LEAQ(operand.Mem{Base: row, Index: row, Scale: 2}, row3)
+	p.LEAQ(operand.Mem{Base: row, Index: row, Scale: 4}, row5)
+	p.LEAQ(operand.Mem{Base: row, Index: row3, Scale: 2}, row7)
+	p.MOVQ(p.field("aStep"), aStep)
+	p.MOVQ(p.field("bRow"), bRow)
+	if p.wide {
+		p.mask = reg.K1
+		p.MOVQ(p.field("mask"), batch)
+		p.KMOVQ(batch, reg.K1)
+	} else {
+		p.mask = p.v(15)
+		p.MOVQ(p.field("mask"), batch)
+		p.move(operand.Mem{Base: batch}, p.v(15))
+	}
+	p.MOVQ(p.field("rows"), batch)
+	p.choose(1, maxRows)
+	for p.m = 1; p.m <= maxRows; p.m++ {
+		p.rows()
+	}
+}
+
+// choose jumps to the block of as many rows as batch holds, low to high.
+func (p *productLoop) choose(low, high int) {
+	if low == high {
+		p.JMP(operand.LabelRef(fmt.Sprintf("rows%d", low)))
+		return
+	}
+	middle := (low + high + 1) / 2
+	above := fmt.Sprintf("from%d", middle)
+	p.CMPQ(batch, operand.Imm(uint64(middle)))
+	p.JAE(operand.LabelRef(above))
+	p.choose(low, middle-1)
+	p.Label(above)
+	p.choose(middle, high)
+}
+
+// rows computes all blocks of m rows, of all groups.
+func (p *productLoop) rows() {
+	m := p.m
+	p.label = func(name string) string { return fmt.Sprintf("%s%d", name, m) }
+	p.Label(p.label("rows"))
+	p.MOVQ(p.field("a"), aOfBatch)
+	p.ADDQ(p.field("aAt"), aOfBatch)
+	p.MOVQ(p.field("b"), bOfThis)
+	p.start()
+	p.MOVQ(p.field("batch"), batch)
+	p.Label(p.label("batch"))
+	p.MOVQ(aOfBatch, a0)
+	if m > 9 {
+		p.LEAQ(operand.Mem{Base: a0, Index: row, Scale: 8}, a9)
+		p.ADDQ(row, a9)
+	}
+	p.MOVQ(bOfThis, b)
+	p.MOVQ(p.field("k"), depth)
+	p.Label(p.label("step"))
+	p.step()
+	p.DECQ(depth)
+	p.JNE(operand.LabelRef(p.label("step")))
+	p.ADDQ(p.field("aBatch"), aOfBatch)
+	p.ADDQ(p.field("bBatch"), bOfThis)
+	p.DECQ(batch)
+	p.JNE(operand.LabelRef(p.label("batch")))
+	p.end()
+	p.advance("Block")
+	p.DECQ(p.field("left"))
+	p.JNE(operand.LabelRef(p.label("rows")))
+	p.DECQ(p.field("groups"))
+	p.JE(operand.LabelRef(p.label("done")))
+	p.advance("Group")
+	p.MOVQ(p.field("blocks"), batch)
+	p.MOVQ(batch, p.field("left"))
+	p.JMP(operand.LabelRef(p.label("rows")))
+	p.Label(p.label("done"))
+	p.VZEROUPPER()
+	p.RET()
+}
+
+// advance moves the operands to the next block of rows or group of rows.
+func (p *productLoop) advance(by string) {
+	for _, name := range []string{"a", "c", "start"} {
+		p.MOVQ(p.field(name+by), batch)
+		p.ADDQ(batch, p.field(name+"At"))
+	}
+}
+
+// sum is the register of vector j of row i.
+func (p *productLoop) sum(i, j int) reg.Register { return p.v(i*p.nv + j) }
+
+// start loads what the sums start from, if anything.
+func (p *productLoop) start() {
+	p.MOVQ(p.field("start"), a0)
+	p.TESTQ(a0, a0)
+	p.JNE(operand.LabelRef(p.label("load")))
+	for i := range p.m {
+		for j := range p.nv {
+			p.zero(p.sum(i, j))
+		}
+	}
+	p.JMP(operand.LabelRef(p.label("loaded")))
+	p.Label(p.label("load"))
+	p.ADDQ(p.field("startAt"), a0)
+	for i := range p.m {
+		p.loadRow(a0, func(j int) reg.Register { return p.sum(i, j) })
+		if i < p.m-1 {
+			p.ADDQ(p.field("startRow"), a0)
+		}
+	}
+	p.Label(p.label("loaded"))
+}
+
+// loadRow loads nv vectors, the last under the mask.
+func (p *productLoop) loadRow(from reg.Register, to func(j int) reg.Register) {
+	for j := range p.nv - 1 {
+		p.move(operand.Mem{Base: from, Disp: j * p.bytes()}, to(j))
+	}
+	p.load(operand.Mem{Base: from, Disp: (p.nv - 1) * p.bytes()}, p.mask, to(p.nv-1))
+}
+
+// step adds the products of one row of B.
+func (p *productLoop) step() {
+	first := p.m * p.nv
+	vector := func(j int) reg.Register { return p.v(first + j) }
+	p.loadRow(b, vector)
+	scalar := p.v(first + p.nv)
+	for i := range p.m {
+		if p.wide && p.nv == 1 {
+			p.fmaScalar(rowOf(i), vector(0), p.sum(i, 0))
+			continue
+		}
+		p.broadcast(rowOf(i), scalar)
+		for j := range p.nv {
+			p.fma(vector(j), scalar, p.sum(i, j))
+		}
+	}
+	p.ADDQ(aStep, a0)
+	if p.m > 9 {
+		p.ADDQ(aStep, a9)
+	}
+	p.ADDQ(bRow, b)
+}
+
+// rowOf is the address of the present element of row i of A.
+func rowOf(i int) operand.Mem {
+	base := a0
+	if i >= 9 {
+		base, i = a9, i-9
+	}
+	switch i {
+	case 0:
+		return operand.Mem{Base: base}
+	case 3, 6:
+		return operand.Mem{Base: base, Index: row3, Scale: uint8(i / 3)}
+	case 5:
+		return operand.Mem{Base: base, Index: row5, Scale: 1}
+	case 7:
+		return operand.Mem{Base: base, Index: row7, Scale: 1}
+	}
+	return operand.Mem{Base: base, Index: row, Scale: uint8(i)}
+}
+
+// end replaces negative sums by zero if asked, and stores them.
+func (p *productLoop) end() {
+	floor := p.v(p.m * p.nv)
+	p.MOVQ(p.field("relu"), batch)
+	p.TESTQ(batch, batch)
+	p.JE(operand.LabelRef(p.label("signed")))
+	p.zero(floor)
+	for i := range p.m {
+		for j := range p.nv {
+			p.notBelow(floor, p.sum(i, j))
+		}
+	}
+	p.Label(p.label("signed"))
+	p.MOVQ(p.field("c"), a0)
+	p.ADDQ(p.field("cAt"), a0)
+	p.MOVQ(p.field("cRow"), b)
+	if p.wide {
+		p.storeRows(true)
+		return
+	}
+	// A masked store costs many times a plain one on AVX2.
+	p.MOVQ(p.field("last"), batch)
+	p.TESTQ(batch, batch)
+	p.JNE(operand.LabelRef(p.label("part")))
+	p.storeRows(false)
+	p.JMP(operand.LabelRef(p.label("stored")))
+	p.Label(p.label("part"))
+	p.storeRows(true)
+	p.Label(p.label("stored"))
+}
+
+func (p *productLoop) storeRows(masked bool) {
+	for i := range p.m {
+		for j := range p.nv {
+			to := operand.Mem{Base: a0, Disp: j * p.bytes()}
+			if masked && j == p.nv-1 {
+				p.store(p.sum(i, j), p.mask, to)
+			} else {
+				p.move(p.sum(i, j), to)
+			}
+		}
+		if i < p.m-1 {
+			p.ADDQ(b, a0)
+		}
+	}
+}
