@@ -18,11 +18,16 @@ const (
 // Builder collects buffers and tasks in program order. The first mistake is kept
 // and returned by Build, so that callers need no check after every call.
 type Builder struct {
-	graph     Graph    // its Tasks are set by Build
-	chunks    [][]Task // all but the last full, so that a million tasks are copied only once
+	graph     Graph // its Tasks are set by Build
 	bufferIDs map[string]BufferID
-	taskIDs   map[string]TaskID
 	err       error
+
+	// Tasks in chunks, all but the last full, so that they are copied at most once:
+	// first of them in the first chunk, taskChunk in every other.
+	chunks    [][]Task
+	first     int
+	tasks     int // in all chunks
+	taskNames nameTable
 
 	storedBytes, movedBytes, costNs int64 // sums, kept below maxTotal
 }
@@ -30,12 +35,23 @@ type Builder struct {
 // taskChunk is the number of tasks in a chunk.
 const taskChunk = 4096
 
+// Grow makes room for a number of tasks in all, which spares Build the copy of as
+// many. It only helps before the first one.
+func (b *Builder) Grow(tasks int) {
+	if b.tasks > 0 || tasks <= taskChunk {
+		return
+	}
+	b.first = tasks
+	b.chunks = append(b.chunks[:0], make([]Task, 0, tasks))
+}
+
 // NewBuilder starts an empty graph.
 func NewBuilder(name string) *Builder {
 	return &Builder{
 		graph:     Graph{Name: name},
 		bufferIDs: map[string]BufferID{},
-		taskIDs:   map[string]TaskID{},
+		first:     taskChunk,
+		taskNames: newNameTable(),
 	}
 }
 
@@ -126,12 +142,13 @@ func (b *Builder) OpCosts(op string, costs []Cost) {
 
 // Task adds a task after all earlier ones and returns its ID.
 func (b *Builder) Task(t Task) TaskID {
-	id := TaskID(len(b.taskIDs))
+	id := TaskID(b.tasks)
 	if t.Name == "" || !utf8.ValidString(t.Name) {
 		b.fail("task name %q is empty or not UTF-8", t.Name)
 		return id
 	}
-	if _, ok := b.taskIDs[t.Name]; ok {
+	hash := b.taskNames.hash(t.Name)
+	if _, ok := b.findTask(hash, t.Name); ok {
 		b.fail("task %q is declared twice", t.Name)
 		return id
 	}
@@ -158,13 +175,36 @@ func (b *Builder) Task(t Task) TaskID {
 	t.Params = sortedBy(t.Params, func(p Param) string { return p.Name })
 	b.checkParams(&t)
 	b.setCosts(&t)
-	b.taskIDs[t.Name] = id
-	if int(id)%taskChunk == 0 {
-		b.chunks = append(b.chunks, make([]Task, 0, min(taskChunk, 64+int(id))))
+	b.taskNames.add(hash, int32(id))
+	b.append(t)
+	return id
+}
+
+func (b *Builder) append(t Task) {
+	switch {
+	case b.chunks == nil:
+		b.chunks = append(b.chunks, make([]Task, 0, 64))
+	case b.tasks >= b.first && (b.tasks-b.first)%taskChunk == 0:
+		b.chunks = append(b.chunks, make([]Task, 0, taskChunk))
 	}
 	last := len(b.chunks) - 1
 	b.chunks[last] = append(b.chunks[last], t)
-	return id
+	b.tasks++
+}
+
+// taskAt is a task that was added before.
+func (b *Builder) taskAt(id int) *Task {
+	if id < b.first {
+		return &b.chunks[0][id]
+	}
+	id -= b.first
+	return &b.chunks[1+id/taskChunk][id%taskChunk]
+}
+
+// findTask finds a task by its name, given the name's hash.
+func (b *Builder) findTask(hash uint32, name string) (TaskID, bool) {
+	id, ok := b.taskNames.find(hash, func(id int32) bool { return b.taskAt(int(id)).Name == name })
+	return TaskID(id), ok
 }
 
 // sortedBy returns the list in the order of its keys, copied if it was not.
@@ -258,8 +298,7 @@ func (b *Builder) BufferNamed(name string) (BufferID, bool) {
 
 // TaskNamed finds a task that was added before.
 func (b *Builder) TaskNamed(name string) (TaskID, bool) {
-	id, ok := b.taskIDs[name]
-	return id, ok
+	return b.findTask(b.taskNames.hash(name), name)
 }
 
 // Err returns the first mistake so far.
@@ -282,13 +321,22 @@ func (b *Builder) Build() (*Graph, error) {
 		return nil, fmt.Errorf("graph %q: %w", b.graph.Name, b.err)
 	}
 	g := b.graph // a copy, so that the graph does not keep the maps of names alive
-	g.Tasks = make([]Task, 0, len(b.taskIDs))
-	for _, chunk := range b.chunks {
-		g.Tasks = append(g.Tasks, chunk...)
-	}
-	b.taskIDs, b.bufferIDs, b.chunks = nil, nil, nil
+	g.Tasks = b.allTasks()
+	b.taskNames, b.bufferIDs, b.chunks = nameTable{}, nil, nil
 	if err := g.derive(); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
 	return &g, nil
+}
+
+// allTasks returns the tasks as one list.
+func (b *Builder) allTasks() []Task {
+	if len(b.chunks) == 1 && len(b.chunks[0]) >= cap(b.chunks[0])/32*31 {
+		return b.chunks[0]
+	}
+	tasks := make([]Task, 0, b.tasks)
+	for _, chunk := range b.chunks {
+		tasks = append(tasks, chunk...)
+	}
+	return tasks
 }

@@ -3,6 +3,7 @@ package dag
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // The time and memory of Build grow with the atoms of all storages and with those
@@ -15,8 +16,12 @@ const (
 	atomsPerAccess = 64
 )
 
-// derive fills everything of the graph but Buffers and Tasks.
+// derive fills everything of the graph but Buffers and Tasks. The order of names
+// depends on nothing else, so a second core can find it meanwhile.
 func (g *Graph) derive() error {
+	var ranked sync.WaitGroup
+	ranked.Go(g.rankNames)
+	defer ranked.Wait()
 	grids, err := g.cutStorages()
 	if err != nil {
 		return err
@@ -29,16 +34,16 @@ func (g *Graph) derive() error {
 	}
 	g.findCarried()
 	g.deriveEdges()
-	g.rankNames()
 	return nil
 }
 
 // cutStorages finds each storage's refinement and the boundaries of all regions.
 func (g *Graph) cutStorages() ([]*grid, error) {
-	shapes := make(map[BufferID][][]int)
+	views := make(map[BufferID][][]int) // their shapes, by storage
 	for i := range g.Buffers {
-		s := g.Storage(BufferID(i))
-		shapes[s] = append(shapes[s], g.Buffers[i].Shape)
+		if s := g.Buffers[i].ViewOf; s != None {
+			views[s] = append(views[s], g.Buffers[i].Shape)
+		}
 	}
 	grids := make([]*grid, len(g.Buffers))
 	for i := range g.Buffers {
@@ -47,7 +52,7 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 			grids[i] = grids[s] // owners come before their views
 			continue
 		}
-		fine, err := refine(shapes[id])
+		fine, err := refine(append(views[id], g.Buffers[i].Shape))
 		if err != nil {
 			return nil, fmt.Errorf("buffer %q and its views: %w", g.Buffers[i].Name, err)
 		}
@@ -141,15 +146,21 @@ func (g *Graph) findCarried() {
 }
 
 // hazards is the state of the pass over the tasks: per atom the last writer and
-// the readers since, as linked lists in one pool.
+// the readers since, as linked lists in one pool. The pool is in chunks, since it can
+// become larger than the graph and growing would copy it.
 type hazards struct {
 	writer  []int32 // -1: none
 	readers []int32 // head of the list in pool, -1: empty
-	pool    []reader
-	free    int32
+	pool    []*[readerChunk]reader
+	used    int32 // of the pool
+	free    int32 // head of the list of those used before, -1: empty
 }
 
 type reader struct{ task, next int32 }
+
+const readerChunk = 1 << 13
+
+func (h *hazards) reader(r int32) *reader { return &h.pool[r/readerChunk][r%readerChunk] }
 
 func newHazards(atoms int) *hazards {
 	h := &hazards{writer: make([]int32, atoms), readers: make([]int32, atoms), free: -1}
@@ -169,9 +180,10 @@ func (h *hazards) visit(follow []int32, task, atom int32, mode Mode) []int32 {
 		return follow
 	}
 	for r := h.readers[atom]; r >= 0; {
-		follow = append(follow, h.pool[r].task)
-		next := h.pool[r].next
-		h.pool[r].next, h.free = h.free, r
+		is := h.reader(r)
+		follow = append(follow, is.task)
+		next := is.next
+		is.next, h.free = h.free, r
 		r = next
 	}
 	h.writer[atom], h.readers[atom] = task, -1
@@ -179,15 +191,19 @@ func (h *hazards) visit(follow []int32, task, atom int32, mode Mode) []int32 {
 }
 
 func (h *hazards) addReader(task, atom int32) {
-	node := reader{task, h.readers[atom]}
-	if h.free >= 0 {
-		h.readers[atom] = h.free
-		h.free = h.pool[h.free].next
-		h.pool[h.readers[atom]] = node
-		return
+	r := h.free
+	switch {
+	case r >= 0:
+		h.free = h.reader(r).next
+	case h.used%readerChunk == 0:
+		h.pool = append(h.pool, new([readerChunk]reader))
+		fallthrough
+	default:
+		r = h.used
+		h.used++
 	}
-	h.pool = append(h.pool, node)
-	h.readers[atom] = int32(len(h.pool) - 1)
+	*h.reader(r) = reader{task, h.readers[atom]}
+	h.readers[atom] = r
 }
 
 // deriveEdges runs over two consecutive steps. Edges within the first are the
@@ -199,6 +215,7 @@ func (g *Graph) deriveEdges() {
 	for _, e := range []*edges{&g.preds, &g.carried, &g.reuse} {
 		e.start = append(make([]int32, 0, n+1), 0)
 	}
+	g.preds.to = make([]int32, 0, g.expectedEdges())
 	for t := range n {
 		for i, a := range g.Tasks[t].Accesses {
 			for _, atom := range g.Atoms(TaskID(t), i) {
@@ -210,6 +227,7 @@ func (g *Graph) deriveEdges() {
 		}
 		g.preds.closeRow(t)
 	}
+	g.carried.to, g.reuse.to = make([]int32, 0, len(g.preds.to)/2), make([]int32, 0, len(g.preds.to)/2)
 	for t := range n {
 		for i, a := range g.Tasks[t].Accesses {
 			across := &g.reuse
@@ -231,14 +249,28 @@ func (g *Graph) deriveEdges() {
 	g.reuseSuccs = g.reuse.transpose(int(n))
 }
 
+// expectedEdges is room for the edges of most graphs: one for each atom of an access.
+func (g *Graph) expectedEdges() int {
+	const most = 1 << 23
+	n := 0
+	for _, s := range g.spans {
+		n += int(s.end - s.first)
+	}
+	return min(n, most)
+}
+
 // closeRow ends a row whose entries were appended: it keeps each one below limit
 // once, in ascending order.
 func (e *edges) closeRow(limit int32) {
-	row := e.to[e.start[len(e.start)-1]:]
-	slices.Sort(row)
-	row = slices.Compact(row)
-	end, _ := slices.BinarySearch(row, limit)
-	e.to = e.to[:int(e.start[len(e.start)-1])+end]
+	begin := int(e.start[len(e.start)-1])
+	if row := e.to[begin:]; len(row) > 1 {
+		slices.Sort(row)
+		row = slices.Compact(row)
+		end, _ := slices.BinarySearch(row, limit)
+		e.to = e.to[:begin+end]
+	} else if len(row) == 1 && row[0] >= limit {
+		e.to = e.to[:begin]
+	}
 	e.start = append(e.start, int32(len(e.to)))
 }
 

@@ -163,11 +163,7 @@ func (g *Graph) BufferByName(name string) (BufferID, bool) {
 }
 
 func (g *Graph) rankNames() {
-	g.byName = make([]TaskID, len(g.Tasks))
-	for i := range g.byName {
-		g.byName[i] = TaskID(i)
-	}
-	slices.SortFunc(g.byName, func(a, b TaskID) int { return strings.Compare(g.Tasks[a].Name, g.Tasks[b].Name) })
+	g.byName = orderByName(g.Tasks)
 	g.rank = make([]int32, len(g.Tasks))
 	for r, t := range g.byName {
 		g.rank[t] = int32(r)
