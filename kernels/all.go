@@ -6,7 +6,7 @@ var All = []Kernel{
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
 	conv2d, conv2dDx, conv2dDw,
-	dense, denseDx, denseDw,
+	dense, denseDx, denseDw, denseReLU, denseDxReLU,
 	relu, reluDx,
 	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,
 	avgpool, avgpoolDx,

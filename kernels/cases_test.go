@@ -72,10 +72,12 @@ func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 	case "load.nhwc":
 		return dag.Params{{Name: "divisor", Value: 255}},
 			[][]int{{e[0], e[2], e[3], e[4]}, {e[1], e[4], e[2], e[3]}, {e[0]}}
-	case "dense":
+	case "dense", "dense.relu":
 		return nil, [][]int{{e[0], e[1]}, {e[0], e[2]}, {e[1], e[2]}, {e[1]}}
 	case "dense.dx":
 		return nil, [][]int{{e[0], e[2]}, {e[0], e[1]}, {e[1], e[2]}}
+	case "dense.dx.relu":
+		return nil, [][]int{{e[0], e[2]}, {e[0], e[1]}, {e[1], e[2]}, {e[0], e[2]}}
 	case "dense.dw":
 		return nil, [][]int{{e[1], e[2]}, {e[0], e[1]}, {e[0], e[2]}, {e[1]}}
 	case "relu", "relu.dx":

@@ -79,6 +79,20 @@ var handCases = []struct {
 		want:   [][]float64{{33, 45, 57}, nil, nil, {12}},
 	},
 	{
+		// As above with b = -20, 20 and -8: 4-20 < 0, 8+20; the third output is 0+8-8.
+		name: "a negative sum becomes zero", op: "dense.relu",
+		shapes: [][]int{{1, 3}, {1, 3}, {3, 3}, {3}},
+		in:     [][]float64{nil, {1, 2, 3}, {1, 0, 1, 0, 1, 2, 0, 4, 0}, {-20, 20, -8}},
+		want:   [][]float64{{0, 28, 0}, nil, nil, nil},
+	},
+	{
+		// dx = 5·(1 0 1 0) + 7·(0 1 2 1), kept where x > 0.
+		name: "no gradient at zero and at NaN", op: "dense.dx.relu",
+		shapes: [][]int{{1, 4}, {1, 2}, {2, 4}, {1, 4}},
+		in:     [][]float64{nil, {5, 7}, {1, 0, 1, 0, 0, 1, 2, 1}, {0x1p-149, 0, inf, nan}},
+		want:   [][]float64{{5, 0, 19, 0}, nil, nil, nil},
+	},
+	{
 		name: "NaN passes, infinity too, zero and NaN have no gradient", op: "relu",
 		shapes: [][]int{{7}, {7}, {7}},
 		in:     [][]float64{nil, nil, {-1, 0, 2, nan, inf, -inf, 0x1p-149}},

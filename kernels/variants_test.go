@@ -97,9 +97,9 @@ func summands(s *sample) int {
 	case "conv2d.dw":
 		y := shape(1)
 		return y[0]*y[2]*y[3] + 2
-	case "dense":
+	case "dense", "dense.relu":
 		return shape(1)[1] + 2
-	case "dense.dx":
+	case "dense.dx", "dense.dx.relu":
 		return shape(1)[1] + 2
 	case "dense.dw":
 		return shape(1)[0] + 2

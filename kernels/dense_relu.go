@@ -1,0 +1,68 @@
+package kernels
+
+// Fully connected layer followed by a rectifier, and the gradient of one whose input
+// x came out of a rectifier:
+//
+//	y[n,o]  = max(0, b[o] + Σ_i x[n,i]·w[o,i])
+//	dx[n,i] = Σ_o dy[n,o]·w[o,i] where x[n,i] > 0, else 0
+//
+// NaN passes through y, and the gradient is 0 where x is NaN, as in relu.
+
+var denseReLU = Kernel{
+	Op: "dense.relu", Doc: "y = max(0, x·wᵀ + b)",
+	Operands: dense.Operands,
+	Work: func(s *Spec) (float64, int64) {
+		flops, bytes := dense.Work(s)
+		return flops + s.volume(0), bytes
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "dense, then one comparison per element", Run32: denseReLURef[float32], Run64: denseReLURef[float64]},
+	},
+}
+
+var denseDxReLU = Kernel{
+	Op: "dense.dx.relu", Doc: "dx = dy·w where x > 0, else 0",
+	Operands: []Operand{
+		writes("dx", Real, "n i"),
+		reads("dy", Real, "n o"),
+		reads("w", Real, "o i"),
+		reads("x", Real, "n i"),
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops, bytes := denseDx.Work(s)
+		return flops + s.volume(0), bytes
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "dense.dx, then one comparison per element", Run32: denseDxReLURef[float32], Run64: denseDxReLURef[float64]},
+	},
+}
+
+func denseReLURef[T Float](call *Call) {
+	denseRef[T](call)
+	y := map2Of[T](&call.Args[0])
+	for n := range y.rows {
+		for o, v := range y.row(n) {
+			if v <= 0 {
+				y.row(n)[o] = 0
+			}
+		}
+	}
+}
+
+func denseDxReLURef[T Float](call *Call) {
+	denseDxRef[T](call)
+	clearUnlessPositive[T](call)
+}
+
+// clearUnlessPositive sets dx to zero where x, the fourth operand, is not positive.
+func clearUnlessPositive[T Float](call *Call) {
+	dx, x := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[3])
+	for n := range dx.rows {
+		row := dx.row(n)
+		for i, v := range x.row(n) {
+			if !(v > 0) {
+				row[i] = 0
+			}
+		}
+	}
+}
