@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check asm asm-check bench bench-tasks update fuzz clean
+.PHONY: all demo test check asm asm-check bench bench-tasks bench-peers bench-blas update fuzz clean
 
 all: bin/dahl
 
@@ -62,6 +62,10 @@ DATA   ?= ../shared/data
 parity: bin/dahl
 	@sh bench/parity/run.sh "$(PYTHON)" "$(DATA)"
 	@go run ./bench/parity bench/parity/out
+
+# Training and inference beside PyTorch, layer by layer: about 20 s for each of 36 cells.
+bench-peers: bin/dahl
+	./bin/dahl bench peers --python "$(PYTHON)" --layers --out bench/peers/RESULTS.md
 
 # Rewrites golden files; read the difference before committing it.
 update:

@@ -24,6 +24,7 @@ func newBench(*app) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(newBenchAccuracy(), newBenchTasks())
+	cmd.AddCommand(newBenchPeers())
 	return cmd
 }
 

@@ -1,0 +1,316 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/bench/peers"
+)
+
+// peersOptions say what is measured beside PyTorch.
+type peersOptions struct {
+	python     string
+	platform   string
+	models     []string
+	batches    []int
+	threads    []int
+	repeats    int
+	repetition time.Duration
+	layers     bool
+	out        string
+	json       bool
+}
+
+func newBenchPeers() *cobra.Command {
+	var p peersOptions
+	cmd := &cobra.Command{
+		Use:   "peers",
+		Short: "training and inference beside PyTorch, in images per second",
+		Long: `peers runs dahl and PyTorch alternately in one run: float32, the same network,
+batch, optimiser, first weights and images. Equal losses of the first steps prove
+that it is the same network. PyTorch runs in its best setting: every environment
+(default, tuned, AVX-512) with every memory format is tried first, for inference
+eagerly and as frozen TorchScript, and the best two then alternate with dahl. The
+figures are medians; the ratio is dahl's over the better of these two.
+
+dahl converts its images from bytes and fetches its loss in every step; PyTorch
+gets ready float32 tensors. Each row has the share of other processes in the load.`,
+		Example: "  dahl bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.python, "python", "python3", "Python `interpreter` that has PyTorch and NumPy")
+	f.StringVar(&p.platform, "platform", "", "this machine: a platform `file` that calibrate wrote (default: detected)")
+	f.StringSliceVar(&p.models, "models", []string{"dahl32", "dahl-cnn", "lenet5", "mlp", "cifar-cnn", "digits-cnn"}, "networks")
+	f.IntSliceVar(&p.batches, "batches", []int{32, 64, 128}, "batch sizes")
+	f.IntSliceVar(&p.threads, "threads", []int{1, 2}, "numbers of CPU cores")
+	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
+	f.DurationVar(&p.repetition, "repetition", 300*time.Millisecond, "about how long one repetition runs")
+	f.BoolVar(&p.layers, "layers", false, "also say how near every operation of the training step comes to the machine's limits")
+	f.StringVar(&p.out, "out", "", "also write the tables as a Markdown `file`")
+	f.BoolVar(&p.json, "json", false, "print one JSON object instead of tables")
+	return cmd
+}
+
+// The modes of a contestant; inference has two in PyTorch.
+const (
+	modeTrain  = "train"
+	modeInfer  = "infer"  // dahl's evaluation graph
+	modeEager  = "eager"  // PyTorch in inference_mode
+	modeFrozen = "frozen" // PyTorch's frozen and optimised TorchScript
+)
+
+// contestant is a program that can train or evaluate the network of a cell.
+type contestant struct {
+	label  string
+	mode   string
+	losses func(steps int) ([]float64, error)                      // of each step, from the first weights
+	run    func(warmup, steps int) (took time.Duration, err error) // of the steps alone
+
+	step time.Duration   // of the last run, by which the next is sized
+	took []time.Duration // per step, of each repetition
+}
+
+// repeat runs for about the given time, after a warm-up of an eighth of it.
+func (c *contestant) repeat(target time.Duration) error {
+	if c.step == 0 {
+		if err := c.measure(3, 5); err != nil {
+			return err
+		}
+	}
+	steps := int(max(3, target/c.step))
+	return c.measure(max(1, steps/8), steps)
+}
+
+func (c *contestant) measure(warmup, steps int) error {
+	took, err := c.run(warmup, steps)
+	if err != nil {
+		return err
+	}
+	c.step = max(1, took/time.Duration(steps))
+	return nil
+}
+
+// rate is the median number of images per second.
+func (c *contestant) rate(batch int) float64 {
+	sorted := slices.Sorted(slices.Values(c.took))
+	if len(sorted) == 0 {
+		return 0
+	}
+	middle := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	return float64(batch) / middle.Seconds()
+}
+
+// spread is how far the repetitions lie apart, as a fraction of the median.
+func (c *contestant) spread(batch int) float64 {
+	fastest, slowest := slices.Min(c.took), slices.Max(c.took)
+	return (slowest - fastest).Seconds() * c.rate(batch) / float64(batch)
+}
+
+// peerBench is a run of the command: its workers and what it has measured.
+type peerBench struct {
+	opts   *peersOptions
+	dir    string // of the worker's program, weights and data
+	script string
+	stderr io.Writer
+	report peerReport
+}
+
+func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if p.repeats < 1 || p.repetition <= 0 {
+		return inputErrorf("--repeats and --repetition are at least 1 and above 0")
+	}
+	if err := checkWritable(p.out); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "dahl-peers-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := &peerBench{opts: p, dir: dir, script: filepath.Join(dir, "torch_worker.py"), stderr: stderr}
+	if err := os.WriteFile(b.script, peers.TorchWorker, 0o666); err != nil {
+		return err
+	}
+	if err := b.describe(ctx); err != nil {
+		return err
+	}
+	for _, threads := range p.threads {
+		if err := b.withThreads(ctx, threads); err != nil {
+			return err
+		}
+	}
+	return b.report.finish(p, stdout)
+}
+
+// describe asks every setting's worker what it is.
+func (b *peerBench) describe(ctx context.Context) error {
+	for _, s := range torchSettings {
+		w, err := startTorch(ctx, b.opts.python, b.script, s, 1)
+		if err != nil {
+			return err
+		}
+		r, err := w.ask(torchRequest{Do: "describe"})
+		if err != nil {
+			return err
+		}
+		w.close()
+		b.report.Settings = append(b.report.Settings, settingReport{Name: s.name, Doc: s.doc, Capability: r.Capability})
+		b.report.Torch, b.report.OneDNN, b.report.Config = r.Torch, r.OneDNN, r.Config
+	}
+	b.report.Build = thisBuild()
+	return nil
+}
+
+// withThreads measures all networks and batches on a number of cores, with one
+// PyTorch process per setting.
+func (b *peerBench) withThreads(ctx context.Context, threads int) error {
+	var workers []*torchWorker
+	defer func() {
+		for _, w := range workers {
+			w.close()
+		}
+	}()
+	for _, s := range torchSettings {
+		w, err := startTorch(ctx, b.opts.python, b.script, s, threads)
+		if err != nil {
+			return err
+		}
+		workers = append(workers, w)
+	}
+	for _, model := range b.opts.models {
+		for _, batch := range b.opts.batches {
+			if err := b.cell(ctx, model, batch, threads, workers); err != nil {
+				return fmt.Errorf("%s, batch %d, %d threads: %w", model, batch, threads, err)
+			}
+		}
+	}
+	return nil
+}
+
+// cell measures one network, batch and number of cores.
+func (b *peerBench) cell(ctx context.Context, model string, batch, threads int, workers []*torchWorker) error {
+	ours, err := newOurSide(ctx, b.opts, model, batch, threads)
+	if err != nil {
+		return err
+	}
+	defer ours.close()
+	open, err := ours.export(b.dir)
+	if err != nil {
+		return err
+	}
+	load := loadMeter{pids: []int{os.Getpid()}}
+	for _, w := range workers {
+		load.pids = append(load.pids, w.cmd.Process.Pid)
+	}
+	var theirs []*contestant
+	for _, w := range workers {
+		c, err := w.contestants(ours.w.model, open)
+		if err != nil {
+			return err
+		}
+		theirs = append(theirs, c...)
+	}
+	for _, mode := range []string{modeTrain, modeInfer} {
+		other := func(c *contestant) bool { return (c.mode == modeTrain) != (mode == modeTrain) }
+		row := peerRow{Model: model, Batch: batch, Threads: threads, Mode: mode}
+		if err := b.row(&row, ours.contestant(mode), slices.DeleteFunc(slices.Clone(theirs), other), &load); err != nil {
+			return err
+		}
+		b.report.Rows = append(b.report.Rows, row)
+		fmt.Fprintf(b.stderr, "%s, batch %d, %d threads, %s: %.0f and %.0f images/s, ratio %.2f\n", model, batch, threads, mode, row.Ours, row.Torch, row.Ratio)
+	}
+	if !b.opts.layers {
+		return nil
+	}
+	layers, err := ours.layers(ctx, threads)
+	b.report.Layers = append(b.report.Layers, layers...)
+	return err
+}
+
+// finalists is how many of PyTorch's settings alternate with dahl; the search that
+// chooses them is short.
+const finalists = 2
+
+// row compares the losses, finds PyTorch's best settings and alternates them with
+// dahl.
+func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load *loadMeter) error {
+	var err error
+	if row.LossError, err = lossError(ours, theirs); err != nil {
+		return err
+	}
+	for range 2 {
+		for _, c := range theirs {
+			before := c.step
+			if err := c.repeat(b.opts.repetition / 3); err != nil {
+				return err
+			}
+			if before > 0 {
+				c.step = min(c.step, before)
+			}
+		}
+	}
+	slices.SortStableFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.step, y.step) })
+	for _, c := range theirs {
+		row.Searched = append(row.Searched, searchedSetting{c.label, float64(row.Batch) / c.step.Seconds()})
+	}
+	theirs = theirs[:min(finalists, len(theirs))]
+	load.start()
+	for range b.opts.repeats {
+		for _, c := range append([]*contestant{ours}, theirs...) {
+			if err := c.repeat(b.opts.repetition); err != nil {
+				return err
+			}
+			c.took = append(c.took, c.step)
+		}
+	}
+	row.OtherLoad = load.others()
+	best := slices.MaxFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.rate(row.Batch), y.rate(row.Batch)) })
+	row.Ours, row.Torch, row.Setting = ours.rate(row.Batch), best.rate(row.Batch), best.label
+	row.OursSpread, row.TorchSpread = ours.spread(row.Batch), best.spread(row.Batch)
+	row.Ratio = row.Ours / row.Torch
+	return nil
+}
+
+// The losses of the first steps differ by rounding alone, which training
+// magnifies from step to step.
+const (
+	lossSteps = 6
+	lossBound = 1e-3 // of the loss
+)
+
+// lossError is the largest difference between dahl's losses and PyTorch's, as a
+// fraction, over all settings; an error where it is more than rounding explains.
+func lossError(ours *contestant, theirs []*contestant) (float64, error) {
+	want, err := ours.losses(lossSteps)
+	if err != nil {
+		return 0, err
+	}
+	worst := 0.0
+	for _, c := range theirs {
+		got, err := c.losses(lossSteps)
+		if err != nil {
+			return 0, err
+		}
+		for i := range want {
+			off := math.Abs(got[i]-want[i]) / math.Max(math.Abs(want[i]), 1e-3)
+			if !(off <= lossBound) {
+				return 0, fmt.Errorf("step %d: loss %.8g, PyTorch (%s) %.8g: not the same network", i+1, want[i], c.label, got[i])
+			}
+			worst = max(worst, off)
+		}
+	}
+	return worst, nil
+}

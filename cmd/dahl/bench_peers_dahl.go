@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"dahl/dag"
+	"dahl/nn"
+)
+
+// peerSamples is the number of images in memory, a multiple of every usual batch.
+const peerSamples = 1024
+
+// ourSide is dahl's trainer of one cell.
+type ourSide struct {
+	ctx context.Context
+	w   *workload
+	t   *trainer
+
+	data    *nn.Dataset // trained on and evaluated
+	threads int
+}
+
+// newOurSide makes everything as `dahl execute` does.
+func newOurSide(ctx context.Context, p *peersOptions, model string, batch, threads int) (*ourSide, error) {
+	o := &options{Platform: p.platform, Model: model, Batch: batch, Workers: threads, Policy: "heft", DType: "float32", Epochs: 1, Limit: peerSamples, Seed: 1}
+	m, data, _, err := trainingData(o)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := thisMachine(o)
+	if err != nil {
+		return nil, err
+	}
+	w, err := newWorkload(o, m, machine, sampleCounts(data, data))
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTrainer(w, data, data, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &ourSide{ctx: ctx, w: w, t: t, data: data, threads: threads}, nil
+}
+
+func (s *ourSide) close() { s.t.runner.Close() }
+
+// export writes the weights and the images for the twins in other programs.
+func (s *ourSide) export(dir string) (torchRequest, error) {
+	r, err := twinRequest(s.w.model)
+	if err != nil {
+		return r, err
+	}
+	r.Threads, r.Batch, r.Divisor = s.threads, s.w.opts.Batch, s.data.Divisor
+	r.Weights, r.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, "data.npz")
+	if err := nn.WriteNPZ(r.Weights, s.t.weights()); err != nil {
+		return r, err
+	}
+	labels := make([]float64, s.data.Len())
+	for i, l := range s.data.Labels {
+		labels[i] = float64(l)
+	}
+	shape := append([]int{s.data.Len()}, s.data.Shape[:]...)
+	return r, nn.WriteNPZ(r.Data, []nn.Array{
+		{Name: "images", Type: dag.Uint8, Shape: shape, Data: s.data.Images},
+		nn.NewArray("labels", dag.Float64, []int{s.data.Len()}, labels),
+	})
+}
+
+// contestant runs the training steps or the evaluation.
+func (s *ourSide) contestant(mode string) *contestant {
+	graph := s.graph(mode)
+	return &contestant{
+		label: "dahl", mode: mode,
+		losses: func(steps int) ([]float64, error) {
+			if err := s.t.setWeights(); err != nil {
+				return nil, err
+			}
+			if _, err := s.steps(graph, steps); err != nil {
+				return nil, err
+			}
+			var losses []float64
+			for _, r := range s.t.feeder.results {
+				losses = append(losses, r.loss)
+			}
+			return losses, nil
+		},
+		run: func(warmup, steps int) (time.Duration, error) {
+			if mode == modeTrain {
+				if err := s.t.setWeights(); err != nil {
+					return 0, err
+				}
+			}
+			if _, err := s.steps(graph, warmup); err != nil {
+				return 0, err
+			}
+			return s.steps(graph, steps)
+		},
+	}
+}
+
+// graph finds the graph of whole batches.
+func (s *ourSide) graph(mode string) int {
+	name := nn.GraphTrain
+	if mode != modeTrain {
+		name = nn.GraphEval
+	}
+	for i, g := range s.w.program.Graphs {
+		if g.Name == name {
+			return i
+		}
+	}
+	panic("dahl: the program has no graph " + name)
+}
+
+// steps runs so many steps, from the first image, and returns the time of all.
+func (s *ourSide) steps(graph, steps int) (time.Duration, error) {
+	batch := batchOf(s.w.program.Graphs[graph])
+	s.t.feeder.begin(cyclic(s.data.Len(), batch*steps), batch, steps)
+	start := time.Now()
+	_, err := s.t.runner.Run(s.ctx, graph, steps, true)
+	return time.Since(start), err
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/nn"
+)
+
+// Five steps of 20, 40, 10, 30 and 50 ms per step of 64 images: the median is
+// 30 ms, so 64/0.03 = 2133.3 images/s; slowest minus fastest is 40 ms, 4/3 of it.
+func TestContestantRate(t *testing.T) {
+	c := contestant{}
+	for _, ms := range []int{20, 40, 10, 30, 50} {
+		c.took = append(c.took, time.Duration(ms)*time.Millisecond)
+	}
+	if got := c.rate(64); math.Abs(got-64/0.03) > 1e-6 {
+		t.Errorf("rate %v images/s, want %v", got, 64/0.03)
+	}
+	if got := c.spread(64); math.Abs(got-4.0/3) > 1e-9 {
+		t.Errorf("spread %v, want 4/3", got)
+	}
+}
+
+// A repetition of 90 ms at 10 ms per step is 9 steps after 9/8 = 1 of warm-up.
+func TestContestantRepeat(t *testing.T) {
+	var calls [][2]int
+	c := contestant{run: func(warmup, steps int) (time.Duration, error) {
+		calls = append(calls, [2]int{warmup, steps})
+		return time.Duration(steps) * 10 * time.Millisecond, nil
+	}}
+	if err := c.repeat(90 * time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	if len(calls) != 2 || calls[1] != [2]int{1, 9} {
+		t.Errorf("runs of {warm-up, steps} %v; want a short one and {1, 9}", calls)
+	}
+}
+
+func TestLossError(t *testing.T) {
+	fixed := func(values ...float64) *contestant {
+		return &contestant{label: "twin", losses: func(int) ([]float64, error) { return values, nil }}
+	}
+	ours := fixed(2, 1)
+	// 2.0002 is off by 1e-4 of 2, 1.0005 by 5e-4 of 1: the worse counts.
+	got, err := lossError(ours, []*contestant{fixed(2.0002, 1), fixed(2, 1.0005)})
+	if err != nil || math.Abs(got-5e-4) > 1e-9 {
+		t.Errorf("loss error %v, %v; want 5e-4", got, err)
+	}
+	for _, other := range []*contestant{fixed(2.01, 1), fixed(math.NaN(), 1)} {
+		if _, err := lossError(ours, []*contestant{other}); err == nil {
+			t.Errorf("losses %v and %v pass as the same network", ours, other)
+		}
+	}
+}
+
+// What is sent to PyTorch has every number that its twin is built from.
+func TestTwinRequest(t *testing.T) {
+	m, err := nn.ByName("lenet5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := twinRequest(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`{"name":"conv1","kind":"conv2d","in":[1,28,28],"settings":{"Filters":6,"Kernel":5,"Pad":2,"Stride":0,"NoBias":false}}`,
+		`{"name":"fc1","kind":"dense","in":[400],"settings":{"Outputs":120,"NoBias":false}}`,
+		`{"name":"pool1","kind":"maxpool","in":[6,28,28],"settings":{"Size":2,"Stride":0}}`,
+		`"optimizer":{"LearningRate":0.1,"Momentum":0,"WeightDecay":0,"Nesterov":false}`,
+	} {
+		if !bytes.Contains(line, []byte(want)) {
+			t.Errorf("the request lacks %s:\n%s", want, line)
+		}
+	}
+}
+
+func TestPeerReport(t *testing.T) {
+	r := peerReport{Rows: []peerRow{
+		{Model: "mlp", Batch: 64, Threads: 2, Mode: modeTrain, Ours: 75000, Torch: 50000, Ratio: 1.5, Setting: "tuned contiguous"},
+		{Model: "mlp", Batch: 64, Threads: 2, Mode: modeInfer, Ours: 90000, Torch: 90000, Ratio: 1, Setting: "tuned contiguous frozen"},
+	}}
+	var b strings.Builder
+	r.print(&b)
+	training, inference, ok := strings.Cut(b.String(), "## Inference")
+	if !ok || !strings.Contains(training, "| mlp | 64 | 2 | 75000 |") || !strings.Contains(training, "| 1.50 |") || !strings.Contains(inference, "frozen") {
+		t.Errorf("the report:\n%s", b.String())
+	}
+}

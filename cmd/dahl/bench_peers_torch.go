@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dahl/nn"
+)
+
+// torchSetting is an environment under which PyTorch is measured.
+type torchSetting struct {
+	name, doc string
+	env       []string
+}
+
+// The malloc thresholds keep freed memory in the process, so that a step does not
+// fault its buffers in again.
+var tunedEnv = []string{"OMP_PROC_BIND=true", "MALLOC_TRIM_THRESHOLD_=4000000000", "MALLOC_MMAP_THRESHOLD_=4000000000"}
+
+var torchSettings = []torchSetting{
+	{"default", "as a user starts it", nil},
+	{"tuned", "bound OpenMP threads, no-trim malloc", tunedEnv},
+	{"avx512", "tuned, and ATEN_CPU_CAPABILITY=avx512", append(slices.Clone(tunedEnv), "ATEN_CPU_CAPABILITY=avx512")},
+}
+
+// torchWorker is a running bench/peers/torch_worker.py.
+type torchWorker struct {
+	setting torchSetting
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	stderr  bytes.Buffer
+}
+
+// torchRequest and torchReply are the lines of the worker's protocol, which its
+// first comment describes.
+type torchRequest struct {
+	Do           string `json:"do"`
+	ChannelsLast bool   `json:"channels_last"`
+	Mode         string `json:"mode,omitempty"`
+	Steps        int    `json:"steps"`
+	Warmup       int    `json:"warmup"`
+
+	Threads   int          `json:"threads,omitempty"`
+	Batch     int          `json:"batch,omitempty"`
+	Layers    []torchLayer `json:"layers,omitempty"`
+	Divisor   float64      `json:"divisor,omitempty"`
+	Optimizer *nn.SGD      `json:"optimizer,omitempty"`
+	Weights   string       `json:"weights,omitempty"`
+	Data      string       `json:"data,omitempty"`
+}
+
+type torchLayer struct {
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"`
+	In       []int    `json:"in"`
+	Settings nn.Layer `json:"settings"`
+}
+
+type torchReply struct {
+	Error   string    `json:"error"`
+	Values  []float64 `json:"values"`
+	Seconds float64   `json:"seconds"`
+
+	torchVersion
+}
+
+// torchVersion is what a worker says of itself.
+type torchVersion struct {
+	Torch      string `json:"torch"`
+	OneDNN     string `json:"onednn"`
+	Capability string `json:"capability"`
+	Config     string `json:"config"`
+}
+
+// startTorch starts a worker with so many threads. Variables that hold OpenBLAS
+// back to another processor are not passed on.
+func startTorch(ctx context.Context, python, script string, s torchSetting, threads int) (*torchWorker, error) {
+	w := &torchWorker{setting: s, cmd: exec.CommandContext(ctx, python, script)}
+	n := strconv.Itoa(threads)
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "OPENBLAS_") && !strings.HasPrefix(v, "OMP_") && !strings.HasPrefix(v, "MALLOC_") {
+			w.cmd.Env = append(w.cmd.Env, v)
+		}
+	}
+	w.cmd.Env = append(w.cmd.Env, append([]string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + n}, s.env...)...)
+	w.cmd.Stderr = &w.stderr
+	var err error
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := w.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	w.out = bufio.NewReader(out)
+	if err := w.cmd.Start(); err != nil {
+		return nil, inputErrorf("starting PyTorch: %w; name an interpreter that has it with --python", err)
+	}
+	return w, nil
+}
+
+// ask sends a request and waits for its answer.
+func (w *torchWorker) ask(r torchRequest) (*torchReply, error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	var answer []byte
+	if _, err = w.in.Write(append(line, '\n')); err == nil {
+		answer, err = w.out.ReadBytes('\n')
+	}
+	if err != nil {
+		w.close()
+		return nil, fmt.Errorf("PyTorch (%s), %s: the worker ended: %s", w.setting.name, r.Do, lastLine(w.stderr.String()))
+	}
+	var reply torchReply
+	if err := json.Unmarshal(answer, &reply); err != nil {
+		return nil, fmt.Errorf("PyTorch (%s), %s: answer %.80q: %w", w.setting.name, r.Do, answer, err)
+	}
+	if reply.Error != "" {
+		return nil, fmt.Errorf("PyTorch (%s), %s: %s", w.setting.name, r.Do, reply.Error)
+	}
+	return &reply, nil
+}
+
+// close ends the worker: it stops where its input ends.
+func (w *torchWorker) close() {
+	w.in.Close()
+	// How the worker ended says nothing after its last answer.
+	_ = w.cmd.Wait()
+}
+
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return lines[len(lines)-1]
+}
+
+// twinRequest describes a model to the worker.
+func twinRequest(m *nn.Model) (torchRequest, error) {
+	r := torchRequest{Do: "open"}
+	sgd, ok := m.Defaults.Optimizer.(nn.SGD)
+	if !ok {
+		return r, inputErrorf("model %s: its optimiser is %s; the peers train with SGD", m.Name, m.Defaults.Optimizer.Name())
+	}
+	r.Optimizer = &sgd
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		r.Layers = append(r.Layers, torchLayer{Name: s.Name, Kind: s.Layer.Kind(), In: s.In, Settings: s.Layer})
+	}
+	return r, nil
+}
+
+// hasConvolution reports whether the memory format can matter.
+func hasConvolution(m *nn.Model) bool {
+	return slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.In) == 3 && len(s.Params) > 0 })
+}
+
+// contestants opens the network in a worker, in every memory format, and returns
+// one contestant for each of these and each mode.
+func (w *torchWorker) contestants(m *nn.Model, open torchRequest) ([]*contestant, error) {
+	formats := []bool{false}
+	if hasConvolution(m) {
+		formats = append(formats, true)
+	}
+	var all []*contestant
+	for _, last := range formats {
+		open.ChannelsLast = last
+		if _, err := w.ask(open); err != nil {
+			return nil, err
+		}
+		for _, mode := range []string{modeTrain, modeEager, modeFrozen} {
+			all = append(all, w.contestant(mode, last))
+		}
+	}
+	return all, nil
+}
+
+func (w *torchWorker) contestant(mode string, channelsLast bool) *contestant {
+	label := w.setting.name + " contiguous"
+	if channelsLast {
+		label = w.setting.name + " channels_last"
+	}
+	if mode != modeTrain {
+		label += " " + mode
+	}
+	return &contestant{
+		label: label, mode: mode,
+		losses: func(steps int) ([]float64, error) {
+			r, err := w.ask(torchRequest{Do: "losses", Mode: mode, ChannelsLast: channelsLast, Steps: steps})
+			if err != nil {
+				return nil, err
+			}
+			return r.Values, nil
+		},
+		run: func(warmup, steps int) (time.Duration, error) {
+			r, err := w.ask(torchRequest{Do: "time", Mode: mode, ChannelsLast: channelsLast, Warmup: warmup, Steps: steps})
+			if err != nil {
+				return 0, err
+			}
+			return seconds(r.Seconds), nil
+		},
+	}
+}
