@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -326,6 +327,7 @@ func (b *Builder) Build() (*Graph, error) {
 	if err := g.derive(); err != nil {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
+	g.hash = sync.OnceValue(g.textHash)
 	return &g, nil
 }
 

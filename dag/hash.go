@@ -6,8 +6,12 @@ import (
 )
 
 // Hash identifies the graph: the SHA-256 of its canonical text, in hexadecimal.
-// Graphs of equal hash have the same tasks, work, costs and dependences.
-func (g *Graph) Hash() string {
+// Graphs of equal hash have the same tasks, work, costs and dependences. It is
+// computed when it is first asked for.
+func (g *Graph) Hash() string { return g.hash() }
+
+// textHash is what Hash returns.
+func (g *Graph) textHash() string {
 	sum := sha256.New()
 	if err := g.WriteText(sum); err != nil {
 		panic("dag: a hash cannot fail to be written: " + err.Error())

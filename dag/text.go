@@ -235,10 +235,26 @@ func appendInt(line []byte, key string, value int64) []byte {
 }
 
 func appendWord(line []byte, s string, isBuffer bool) []byte {
+	if isBareASCII(s, isBuffer) {
+		return append(line, s...)
+	}
 	if s == "" || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !isBare(r, isBuffer) }) {
 		return strconv.AppendQuote(line, s)
 	}
 	return append(line, s...)
+}
+
+// isBareASCII reports whether a word surely needs no quotes; most words are such.
+func isBareASCII(s string, isBuffer bool) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ' || c > '~' || c == '"' || c == '=' || c == '#':
+			return false
+		case isBuffer && (c == '[' || c == ']'):
+			return false
+		}
+	}
+	return s != ""
 }
 
 // isBare reports whether a character may stand in an unquoted word.

@@ -15,7 +15,7 @@ const maxRecords = 1 << 27
 // collect turns what the workers noted into a schedule. That of a run cut short
 // has as many steps as were begun.
 func (j *job) collect(workers []*worker, p *schedule.Problem) (*schedule.Schedule, error) {
-	s := &schedule.Schedule{World: schedule.Measured, GraphHash: j.graph.hash, Policy: j.graph.policy, Steps: j.steps}
+	s := &schedule.Schedule{World: schedule.Measured, GraphHash: j.graph.graph.Hash(), Policy: j.graph.policy, Steps: j.steps}
 	if !j.record {
 		s.Makespan = j.now()
 		return s, nil

@@ -69,7 +69,6 @@ type Runner struct {
 // compiledGraph is a graph ready to run.
 type compiledGraph struct {
 	graph  *dag.Graph
-	hash   string
 	policy string
 	layout *schedule.Layout
 	plan   *schedule.Plan
@@ -168,7 +167,7 @@ func entry[T any](s []*T, i int) *T {
 
 // decide finds the costs and the plan, or the dynamic policy, of a graph.
 func (r *Runner) decide(i int, g *dag.Graph) (*compiledGraph, error) {
-	c := &compiledGraph{graph: g, hash: g.Hash(), plan: entry(r.opt.Plans, i), costs: entry(r.opt.Costs, i)}
+	c := &compiledGraph{graph: g, plan: entry(r.opt.Plans, i), costs: entry(r.opt.Costs, i)}
 	if c.costs == nil {
 		var err error
 		if c.costs, err = schedule.NewCosts(g, r.opt.Platform, schedule.CostOptions{Variant: r.opt.Variant}); err != nil {
@@ -177,8 +176,8 @@ func (r *Runner) decide(i int, g *dag.Graph) (*compiledGraph, error) {
 	}
 	if c.plan != nil {
 		c.policy = c.plan.Policy
-		if h := c.plan.GraphHash; h != "" && h != c.hash {
-			return nil, fmt.Errorf("the plan is for a graph with hash %.12s…, this one has %.12s…", h, c.hash)
+		if h := c.plan.GraphHash; h != "" && h != g.Hash() {
+			return nil, fmt.Errorf("the plan is for a graph with hash %.12s…, this one has %.12s…", h, g.Hash())
 		}
 		return c, nil
 	}

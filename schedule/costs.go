@@ -34,6 +34,10 @@ func NewCosts(g *dag.Graph, p *platform.Platform, opt CostOptions) (*Costs, erro
 	classes := map[costKey]int32{}
 	for t := range g.Tasks {
 		task := &g.Tasks[t]
+		if t > 0 && sameCosts(task, &g.Tasks[t-1]) { // neighbours often are tiles of one layer
+			c.Class[t] = c.Class[t-1]
+			continue
+		}
 		key := costKey{op: task.Op, shape: task.Shape, dtype: task.Type, flops: task.Flops, movedBytes: task.MovedBytes, given: givenKey(task.Costs)}
 		if task.Placement != nil {
 			key.device = task.Placement.Device
@@ -51,6 +55,12 @@ func NewCosts(g *dag.Graph, p *platform.Platform, opt CostOptions) (*Costs, erro
 		c.Class[t] = class
 	}
 	return c, nil
+}
+
+// sameCosts reports whether two tasks surely share a class.
+func sameCosts(a, b *dag.Task) bool {
+	return a.Op == b.Op && a.Shape == b.Shape && a.Type == b.Type && a.Flops == b.Flops && a.MovedBytes == b.MovedBytes &&
+		a.Placement == b.Placement && len(a.Costs) == len(b.Costs) && (len(a.Costs) == 0 || &a.Costs[0] == &b.Costs[0])
 }
 
 // givenKey writes the costs given for a task as a string that equals another

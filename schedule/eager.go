@@ -1,6 +1,9 @@
 package schedule
 
-import "dahl/platform"
+import (
+	"dahl/dag"
+	"dahl/platform"
+)
 
 // eager is list scheduling: ready tasks wait in one queue, earlier steps first,
 // then higher priorities, then by name. A worker that becomes idle takes the
@@ -9,70 +12,66 @@ import "dahl/platform"
 // Graham showed that without transfers and on equal workers any such schedule is
 // at most 2 - 1/m times as long as the best one on m workers.
 type eager struct {
-	queues []taskHeap // by class of eligibility
+	queues []eagerQueue // by class of eligibility
+	place  []int32      // by task: its place in the queue of its class
+}
+
+// eagerQueue is the ready instances of the tasks of one class.
+type eagerQueue struct {
+	tasks []dag.TaskID // by place, in the order in which they are taken
+	ready []rankSet    // by slot of readiness: places
+	size  int
 }
 
 func (q *eager) Ready(v *View, i Instance) platform.WorkerID {
 	if q.queues == nil {
-		q.queues = newTaskHeaps(v)
+		q.prepare(v)
 	}
-	q.queues[v.eligible.class[i.Task]].push(v.order.keyAt(i))
+	queue := &q.queues[v.eligible.class[i.Task]]
+	queue.ready[i.Step%v.order.slots].add(int(q.place[i.Task]))
+	queue.size++
 	return Undecided
 }
 
 func (q *eager) Next(v *View, w platform.WorkerID) (Instance, bool) {
-	first := -1
+	first, best := -1, Instance{}
 	for c := range q.queues {
-		if len(q.queues[c]) > 0 && v.eligible.allowed[c][w] && (first < 0 || q.queues[c][0] < q.queues[first][0]) {
-			first = c
+		if q.queues[c].size == 0 || !v.eligible.allowed[c][w] {
+			continue
+		}
+		if i := q.queues[c].first(v.order); first < 0 || v.order.keyAt(i) < v.order.keyAt(best) {
+			first, best = c, i
 		}
 	}
 	if first < 0 {
 		return Instance{}, false
 	}
-	return v.order.instanceAt(q.queues[first].pop()), true
+	q.queues[first].ready[best.Step%v.order.slots].remove(int(q.place[best.Task]))
+	q.queues[first].size--
+	return best, true
 }
 
-// newTaskHeaps makes a queue for each class, large enough for all of its instances
-// that can be ready at once.
-func newTaskHeaps(v *View) []taskHeap {
-	count := make([]int, len(v.eligible.allowed))
-	for _, c := range v.eligible.class {
-		count[c]++
+// first is the instance to be taken next from a queue that is not empty.
+func (q *eagerQueue) first(order *readiness) Instance {
+	step := order.base
+	for q.ready[step%order.slots].empty() {
+		step++
 	}
-	queues := make([]taskHeap, len(count))
-	for c, n := range count {
-		queues[c] = make(taskHeap, 0, n*int(v.order.slots))
-	}
-	return queues
+	return Instance{Task: q.tasks[q.ready[step%order.slots].least()], Step: step}
 }
 
-// taskHeap is a binary heap of instances by their keys in the order of readiness.
-type taskHeap []int64
-
-func (h *taskHeap) push(key int64) {
-	*h = append(*h, key)
-	for a, i := *h, len(*h)-1; i > 0 && a[i] < a[(i-1)/2]; i = (i - 1) / 2 {
-		a[i], a[(i-1)/2] = a[(i-1)/2], a[i]
+// prepare makes a queue for each class.
+func (q *eager) prepare(v *View) {
+	q.queues = make([]eagerQueue, len(v.eligible.allowed))
+	q.place = make([]int32, len(v.eligible.class))
+	for _, t := range v.order.taskOf {
+		queue := &q.queues[v.eligible.class[t]]
+		q.place[t] = int32(len(queue.tasks))
+		queue.tasks = append(queue.tasks, t)
 	}
-}
-
-func (h *taskHeap) pop() int64 {
-	a := *h
-	top, last := a[0], len(a)-1
-	a[0] = a[last]
-	a = a[:last]
-	for i := 0; ; {
-		child := 2*i + 1
-		if child+1 < last && a[child+1] < a[child] {
-			child++
+	for c := range q.queues {
+		for range v.order.slots {
+			q.queues[c].ready = append(q.queues[c].ready, newRankSet(len(q.queues[c].tasks)))
 		}
-		if child >= last || a[i] <= a[child] {
-			break
-		}
-		a[i], a[child] = a[child], a[i]
-		i = child
 	}
-	*h = a
-	return top
 }

@@ -24,14 +24,24 @@ func newEligibility(p *Problem) (*eligibility, error) {
 		costs            int32
 		device, colocate string
 	}
-	byKey := map[key]int32{} // ungrouped tasks
+	byKey := map[key]int32{} // of tasks with a placement
+	byCosts := make([]int32, len(p.Costs.ByClass))
+	for c := range byCosts {
+		byCosts[c] = -1
+	}
 	byWorkers := map[string]int32{}
 	groups := map[string]int32{} // colocation key to class
 	for t := range g.Tasks {
-		k := key{costs: p.Costs.Class[t]}
-		if pl := g.Tasks[t].Placement; pl != nil {
-			k.device, k.colocate = pl.Device, pl.Colocate
+		pl := g.Tasks[t].Placement
+		if pl == nil {
+			costs := p.Costs.Class[t]
+			if byCosts[costs] < 0 {
+				byCosts[costs] = e.classOf(byWorkers, allowedWorkers(p, dag.TaskID(t), ""))
+			}
+			e.class[t] = byCosts[costs]
+			continue
 		}
+		k := key{p.Costs.Class[t], pl.Device, pl.Colocate}
 		class, known := byKey[k]
 		if !known {
 			allowed := allowedWorkers(p, dag.TaskID(t), k.device)

@@ -1,7 +1,7 @@
 package schedule
 
 import (
-	"cmp"
+	"math"
 	"slices"
 
 	"dahl/dag"
@@ -57,13 +57,21 @@ func newRows(n int, edges []Edge) rows {
 
 // taskOrder lists the tasks by priority, highest first, then by name.
 func taskOrder(g *dag.Graph) []dag.TaskID {
-	order := make([]dag.TaskID, len(g.Tasks))
-	for i := range order {
-		order[i] = dag.TaskID(i)
+	keys := make([]uint64, len(g.Tasks)) // by rank: 2^32 less the priority, then the rank
+	tasks := make([]dag.TaskID, len(g.Tasks))
+	for t := range g.Tasks {
+		rank := g.Rank(dag.TaskID(t))
+		keys[rank] = uint64(math.MaxInt32-int64(g.Tasks[t].Priority))<<32 | uint64(rank)
+		tasks[rank] = dag.TaskID(t)
 	}
-	slices.SortFunc(order, func(a, b dag.TaskID) int {
-		return cmp.Or(cmp.Compare(g.Tasks[b].Priority, g.Tasks[a].Priority), cmp.Compare(g.Rank(a), g.Rank(b)))
-	})
+	if slices.IsSorted(keys) {
+		return tasks
+	}
+	slices.Sort(keys)
+	order := make([]dag.TaskID, len(keys))
+	for i, k := range keys {
+		order[i] = tasks[uint32(k)]
+	}
 	return order
 }
 
