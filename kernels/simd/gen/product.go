@@ -81,25 +81,25 @@ func (p *productLoop) write(maxRows int) {
 		p.move(operand.Mem{Base: batch}, p.v(15))
 	}
 	p.MOVQ(p.field("rows"), batch)
-	p.choose(1, maxRows)
+	choose(p.machine, 1, maxRows)
 	for p.m = 1; p.m <= maxRows; p.m++ {
 		p.rows()
 	}
 }
 
 // choose jumps to the block of as many rows as batch holds, low to high.
-func (p *productLoop) choose(low, high int) {
+func choose(m machine, low, high int) {
 	if low == high {
-		p.JMP(operand.LabelRef(fmt.Sprintf("rows%d", low)))
+		m.JMP(operand.LabelRef(fmt.Sprintf("rows%d", low)))
 		return
 	}
 	middle := (low + high + 1) / 2
 	above := fmt.Sprintf("from%d", middle)
-	p.CMPQ(batch, operand.Imm(uint64(middle)))
-	p.JAE(operand.LabelRef(above))
-	p.choose(low, middle-1)
-	p.Label(above)
-	p.choose(middle, high)
+	m.CMPQ(batch, operand.Imm(uint64(middle)))
+	m.JAE(operand.LabelRef(above))
+	choose(m, low, middle-1)
+	m.Label(above)
+	choose(m, middle, high)
 }
 
 // rows computes all blocks of m rows, of all groups.

@@ -1,0 +1,47 @@
+package simd
+
+// Dot is a matrix product whose operands are both contiguous along the sum:
+//
+//	C[i,j] = Bias[j] + Σ_{p<K} A[i,p]·B[j,p]     i < M, j < N
+//
+// with A[i,p] = A[i·ARow + p], B[j,p] = B[j·BRow + p] and C[i,j] = C[i·CRow + j]: a
+// dense layer with weights of (outputs, inputs), however few the outputs.
+//
+// Element p of a sum is added to lane p mod L of L lanes in the order of p, the lanes
+// are added in a tree, and bias or C last, whatever M, N and the position of the
+// element. L is 16 for float32 with AVX-512, half of that for float64, half with AVX2,
+// and 1 in plain Go.
+type Dot[T Float] struct {
+	M, N, K int
+
+	A, B, C          []T
+	ARow, BRow, CRow int
+
+	Bias       []T  // of N elements, or nil
+	Accumulate bool // add to C; Bias is not used
+	ReLU       bool // replace a negative result by zero; NaN stays
+}
+
+// check panics if an operand is shorter than the extents and distances say.
+func (d *Dot[T]) check() {
+	if d.M < 1 || d.N < 1 || d.K < 1 {
+		panic("simd: dot products of an empty matrix")
+	}
+	if d.ARow|d.BRow|d.CRow < 0 {
+		panic("simd: dot products with a negative distance")
+	}
+	if (d.M-1)*d.ARow+d.K > len(d.A) || (d.N-1)*d.BRow+d.K > len(d.B) || (d.M-1)*d.CRow+d.N > len(d.C) ||
+		d.Bias != nil && len(d.Bias) < d.N {
+		panic("simd: dot products reach beyond an operand")
+	}
+}
+
+// Run computes the product at a level.
+func (d *Dot[T]) Run(l Level) {
+	d.check()
+	if l == Go {
+		d.runGo()
+		return
+	}
+	d.runVectors(l)
+}

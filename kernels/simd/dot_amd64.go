@@ -1,0 +1,110 @@
+package simd
+
+import (
+	"math"
+	"unsafe"
+)
+
+// dotArgs is what one call of the assembly computes: blocks blocks of rows rows, and
+// one, two or four columns. Distances are in bytes. The order of the fields is known
+// to gen/dot.go.
+type dotArgs struct {
+	a, b, c, start       unsafe.Pointer // start: what is added to the sums
+	aAt, cAt, startAt    int            // where the present block begins
+	vectors              int            // whole vectors of a row
+	blocks, rows         int
+	aRow, aBlock         int
+	bRow                 int
+	cRow, cBlock         int
+	startRow, startBlock int
+	floor                uint64  // the least result: zero or minus infinity
+	mask                 uintptr // of what follows the whole vectors: see Level.mask
+	rest                 int     // 0 if nothing follows
+}
+
+// dotRows is the largest number of rows of a block, see gen/dot.go.
+var dotRows = [...]int{AVX2: 3, AVX512: 6}
+
+// zeros is what sums start from that start from nothing.
+var zeros [4]float64
+
+// runVectors computes four columns at a time, then two, then one.
+func (d *Dot[T]) runVectors(l Level) {
+	size := int(unsafe.Sizeof(d.A[0]))
+	lanes := l.bytes() / size
+	args := dotArgs{vectors: d.K / lanes, rest: d.K % lanes, aRow: d.ARow * size, bRow: d.BRow * size, cRow: d.CRow * size}
+	args.mask = l.mask(args.rest, size)
+	if !d.ReLU && size == 4 {
+		args.floor = uint64(math.Float32bits(float32(math.Inf(-1))))
+	} else if !d.ReLU {
+		args.floor = math.Float64bits(math.Inf(-1))
+	}
+	blocks := (d.M + dotRows[l] - 1) / dotRows[l]
+	rows, higher := d.M/blocks, d.M%blocks
+	for j := 0; j < d.N; {
+		n := 4
+		for n > d.N-j {
+			n /= 2
+		}
+		if higher > 0 {
+			d.rows(l, &args, 0, j, n, higher, rows+1)
+		}
+		d.rows(l, &args, higher*(rows+1), j, n, blocks-higher, rows)
+		j += n
+	}
+}
+
+// rows computes count blocks of rows rows each from row i, and n columns from j.
+func (d *Dot[T]) rows(l Level, args *dotArgs, i, j, n, count, rows int) {
+	args.a, args.b, args.c = unsafe.Pointer(&d.A[i*d.ARow]), unsafe.Pointer(&d.B[j*d.BRow]), unsafe.Pointer(&d.C[i*d.CRow+j])
+	args.aAt, args.cAt, args.startAt = 0, 0, 0
+	args.blocks, args.rows = count, rows
+	args.aBlock, args.cBlock = rows*args.aRow, rows*args.cRow
+	switch {
+	case d.Accumulate:
+		args.start, args.startRow, args.startBlock = args.c, args.cRow, args.cBlock
+	case d.Bias != nil:
+		args.start = unsafe.Pointer(&d.Bias[j])
+	default:
+		args.start = unsafe.Pointer(&zeros)
+	}
+	if unsafe.Sizeof(d.A[0]) == 8 {
+		args.runF64(l, n)
+	} else {
+		args.runF32(l, n)
+	}
+}
+
+func (args *dotArgs) runF32(l Level, n int) {
+	switch {
+	case l == AVX2 && n == 1:
+		dotAVX2F32x1(args)
+	case l == AVX2 && n == 2:
+		dotAVX2F32x2(args)
+	case l == AVX2:
+		dotAVX2F32x4(args)
+	case n == 1:
+		dotAVX512F32x1(args)
+	case n == 2:
+		dotAVX512F32x2(args)
+	default:
+		dotAVX512F32x4(args)
+	}
+}
+
+func (args *dotArgs) runF64(l Level, n int) {
+	switch {
+	case l == AVX2 && n == 1:
+		dotAVX2F64x1(args)
+	case l == AVX2 && n == 2:
+		dotAVX2F64x2(args)
+	case l == AVX2:
+		dotAVX2F64x4(args)
+	case n == 1:
+		dotAVX512F64x1(args)
+	case n == 2:
+		dotAVX512F64x2(args)
+	default:
+		dotAVX512F64x4(args)
+	}
+}

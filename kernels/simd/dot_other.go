@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package simd
+
+func (d *Dot[T]) runVectors(Level) { d.runGo() }
