@@ -99,44 +99,44 @@ func (m *map4[T]) clearPixels(n, h, lo, hi int) {
 	}
 }
 
-// maxpoolNHWCAt pools one row of windows after the other.
+// maxpoolNHWCAt pools one map after the other.
 func maxpoolNHWCAt[T Float](level simd.Level, call *Call) {
 	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
 	p := simd.MaxPool[T]{
-		Windows: y.extent[2], Channels: y.extent[3],
+		Rows: y.extent[1], Windows: y.extent[2], Channels: y.extent[3],
 		Size: int(call.Params[0]), Step: int(call.Params[1]),
-		XRow: x.stride[1], XPixel: x.stride[2], YPixel: y.stride[2], IndexPixel: index.stride[2],
+		YRow: y.stride[1], YPixel: y.stride[2],
+		IndexRow: index.stride[1], IndexPixel: index.stride[2],
+		XRow: x.stride[1], XPixel: x.stride[2],
 	}
 	for n := range y.extent[0] {
-		for u := range y.extent[1] {
-			p.Y, p.Index, p.X = y.elems[y.at(n, u, 0, 0):], index.elems[index.at(n, u, 0, 0):], x.elems[x.at(n, u*p.Step, 0, 0):]
-			p.Run(level)
-		}
+		p.Y, p.Index, p.X = y.elems[y.at(n, 0, 0, 0):], index.elems[index.at(n, 0, 0, 0):], x.elems[x.at(n, 0, 0, 0):]
+		p.Run(level)
 	}
 }
 
-// maxpoolNHWCDxAt writes the pixels of all windows, then zeros beyond them; windows
+// maxpoolNHWCDxAt writes the pixels of all windows, and zeros beyond them; windows
 // that overlap or leave pixels between them are added to zeros.
 func maxpoolNHWCDxAt[T Float](level simd.Level, call *Call) {
 	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
 	p := simd.Unpool[T]{
-		Windows: dy.extent[2], Channels: dy.extent[3],
+		Rows: dy.extent[1], Windows: dy.extent[2], Channels: dy.extent[3],
 		Size: int(call.Params[0]), Step: int(call.Params[1]),
-		XRow: dx.stride[1], XPixel: dx.stride[2], YPixel: dy.stride[2], IndexPixel: index.stride[2],
+		YRow: dy.stride[1], YPixel: dy.stride[2],
+		IndexRow: index.stride[1], IndexPixel: index.stride[2],
+		XRow: dx.stride[1], XPixel: dx.stride[2],
 	}
 	p.Accumulate = p.Size != p.Step
+	rows, columns := p.Step*dy.extent[1], p.Step*dy.extent[2] // that are written
+	if p.Accumulate {
+		rows, columns = 0, 0
+	}
 	for n := range dx.extent[0] {
-		rows, columns := p.Step*dy.extent[1], p.Step*dy.extent[2]
-		if p.Accumulate {
-			rows, columns = 0, 0
-		}
 		for h := range rows {
 			dx.clearPixels(n, h, columns, dx.extent[2])
 		}
 		dx.clearRows(n, rows, dx.extent[1])
-		for u := range dy.extent[1] {
-			p.X, p.Y, p.Index = dx.elems[dx.at(n, u*p.Step, 0, 0):], dy.elems[dy.at(n, u, 0, 0):], index.elems[index.at(n, u, 0, 0):]
-			p.Run(level)
-		}
+		p.X, p.Y, p.Index = dx.elems[dx.at(n, 0, 0, 0):], dy.elems[dy.at(n, 0, 0, 0):], index.elems[index.at(n, 0, 0, 0):]
+		p.Run(level)
 	}
 }

@@ -22,6 +22,10 @@ var files = []struct {
 }{
 	{"product_avx2", productAVX2},
 	{"product_avx512", productAVX512},
+	{"dot_avx2", dotAVX2},
+	{"dot_avx512", dotAVX512},
+	{"pool_avx2", poolAVX2},
+	{"pool_avx512", poolAVX512},
 }
 
 func main() {

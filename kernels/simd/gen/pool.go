@@ -1,0 +1,463 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The loops of simd.MaxPool and simd.Unpool walk rows of windows, the windows of a
+// row, and vectors of channels; for each vector they visit the pixels of the window.
+
+func poolAVX2(c *build.Context)   { pool(c, false) }
+func poolAVX512(c *build.Context) { pool(c, true) }
+
+func pool(c *build.Context, wide bool) {
+	for _, m := range machines(c, wide) {
+		for _, body := range []struct {
+			name, doc string
+			write     func(l *poolLoop, masked bool)
+		}{
+			{"maxPool2x2", "takes the maxima of windows of 2×2.", (*poolLoop).maximum2x2},
+			{"maxPool", "takes the maxima of windows of any size.", (*poolLoop).maximum},
+			{"unpool2x2", "spreads over windows of 2×2.", (*poolLoop).spread2x2},
+			{"unpool", "spreads over windows of any size.", (*poolLoop).spread},
+			{"unpoolAdd", "adds to windows of any size.", (*poolLoop).add},
+		} {
+			l := poolLoop{machine: m}
+			l.function(body.name+m.name(), "poolArgs", body.doc, args)
+			l.walk(func(masked bool) { body.write(&l, masked) })
+		}
+	}
+}
+
+// poolFields are those of simd.poolArgs.
+var poolFields = []string{
+	"y", "index", "x", "yAt", "indexAt", "xAt", "rows", "windows", "left", "vectors", "tail", "mask",
+	"yRow", "indexRow", "xRows", "yPixel", "indexPixel", "xStep", "xRow", "xPixel",
+	"size", "limit", "one", "none",
+}
+
+// Registers of the loops: the first channel of the present window, and the present
+// vector of channels.
+var (
+	yOfWindow, indexOfWindow, xOfWindow = reg.RSI, reg.R8, reg.R9
+	yHere, indexHere, xHere             = reg.RAX, reg.RBX, reg.RDX
+	xRow, xPixel                        = reg.R10, reg.R11
+	vectors                             = reg.R12
+	windowRow, windowPixel              = reg.R14, reg.R15
+	rowsLeft, pixelsLeft                = reg.R13, reg.RCX
+)
+
+type poolLoop struct {
+	machine
+	field func(string) operand.Mem
+	parts int // bodies written so far, for their labels
+}
+
+// Vector registers: the values and positions so far, the present pixel, scratch, and
+// constants.
+func (l *poolLoop) most() reg.Register     { return l.v(0) }
+func (l *poolLoop) index() reg.Register    { return l.v(1) }
+func (l *poolLoop) pixel() reg.Register    { return l.v(2) }
+func (l *poolLoop) scratch() reg.Register  { return l.v(3) }
+func (l *poolLoop) position() reg.Register { return l.v(5) }
+func (l *poolLoop) ones() reg.Register     { return l.v(6) }
+func (l *poolLoop) limit() reg.Register    { return l.v(9) }
+func (l *poolLoop) zeros() reg.Register    { return l.v(10) }
+func (l *poolLoop) none() reg.Register     { return l.v(11) }
+
+// constant is the position n of a window of 2×2, from 1 to 3.
+func (l *poolLoop) constant(n int) reg.Register { return l.v(5 + n) }
+
+func (l *poolLoop) mask() reg.Register {
+	if l.wide {
+		return reg.K1
+	}
+	return l.v(15)
+}
+
+// walk writes the loops around the body, which is written twice: for whole vectors of
+// channels, and masked for the rest.
+func (l *poolLoop) walk(body func(masked bool)) {
+	l.field = fields(args, poolFields...)
+	l.constants()
+	l.Label("row")
+	l.MOVQ(l.field("y"), yOfWindow)
+	l.ADDQ(l.field("yAt"), yOfWindow)
+	l.MOVQ(l.field("index"), indexOfWindow)
+	l.ADDQ(l.field("indexAt"), indexOfWindow)
+	l.MOVQ(l.field("x"), xOfWindow)
+	l.ADDQ(l.field("xAt"), xOfWindow)
+	l.MOVQ(l.field("windows"), vectors)
+	l.MOVQ(vectors, l.field("left"))
+	l.Label("window")
+	l.MOVQ(yOfWindow, yHere)
+	l.MOVQ(indexOfWindow, indexHere)
+	l.MOVQ(xOfWindow, xHere)
+	l.MOVQ(l.field("vectors"), vectors)
+	l.TESTQ(vectors, vectors)
+	l.JE(operand.LabelRef("rest"))
+	l.Label("vector")
+	body(false)
+	l.ADDQ(operand.Imm(uint64(l.bytes())), yHere)
+	l.ADDQ(operand.Imm(uint64(l.bytes())), xHere)
+	l.ADDQ(operand.Imm(uint64(l.bytes()/l.element())), indexHere)
+	l.DECQ(vectors)
+	l.JNE(operand.LabelRef("vector"))
+	l.Label("rest")
+	l.CMPQ(l.field("tail"), operand.Imm(0))
+	l.JE(operand.LabelRef("whole"))
+	body(true)
+	l.Label("whole")
+	l.ADDQ(l.field("yPixel"), yOfWindow)
+	l.ADDQ(l.field("indexPixel"), indexOfWindow)
+	l.ADDQ(l.field("xStep"), xOfWindow)
+	l.DECQ(l.field("left"))
+	l.JNE(operand.LabelRef("window"))
+	for _, operands := range [][2]string{{"yRow", "yAt"}, {"indexRow", "indexAt"}, {"xRows", "xAt"}} {
+		l.MOVQ(l.field(operands[0]), vectors)
+		l.ADDQ(vectors, l.field(operands[1]))
+	}
+	l.DECQ(l.field("rows"))
+	l.JNE(operand.LabelRef("row"))
+	l.VZEROUPPER()
+	l.RET()
+}
+
+func (l *poolLoop) constants() {
+	l.MOVQ(l.field("xRow"), xRow)
+	l.MOVQ(l.field("xPixel"), xPixel)
+	l.MOVQ(l.field("mask"), vectors)
+	if l.wide {
+		l.KMOVQ(vectors, reg.K1)
+	} else {
+		l.move(operand.Mem{Base: vectors}, l.mask())
+	}
+	l.zero(l.zeros())
+	l.broadcast(l.field("limit"), l.limit())
+	l.broadcast(l.field("none"), l.none())
+	l.broadcast(l.field("one"), l.ones())
+	l.addInt(l.ones(), l.ones(), l.constant(2))
+	l.addInt(l.ones(), l.constant(2), l.constant(3))
+}
+
+// addInt adds integers as wide as the elements.
+func (l *poolLoop) addInt(a, b, to reg.Register) {
+	if l.f64 {
+		l.VPADDQ(a, b, to)
+	} else {
+		l.VPADDD(a, b, to)
+	}
+}
+
+// pixels visits the pixels of a window, whose address is in windowPixel and whose
+// place in it in position.
+func (l *poolLoop) pixels(visit func()) {
+	row, pixel := l.unique("pixelRow"), l.unique("pixel")
+	l.zero(l.position())
+	l.MOVQ(xHere, windowRow)
+	l.MOVQ(l.field("size"), rowsLeft)
+	l.Label(row)
+	l.MOVQ(windowRow, windowPixel)
+	l.MOVQ(l.field("size"), pixelsLeft)
+	l.Label(pixel)
+	visit()
+	l.addInt(l.ones(), l.position(), l.position())
+	l.ADDQ(xPixel, windowPixel)
+	l.DECQ(pixelsLeft)
+	l.JNE(operand.LabelRef(pixel))
+	l.ADDQ(xRow, windowRow)
+	l.DECQ(rowsLeft)
+	l.JNE(operand.LabelRef(row))
+}
+
+// pixels2x2 visits the four pixels of a window, in order.
+func (l *poolLoop) pixels2x2(visit func(at operand.Mem, n int)) {
+	l.LEAQ(operand.Mem{Base: xHere, Index: xRow, Scale: 1}, windowRow)
+	for n, at := range []operand.Mem{
+		{Base: xHere}, {Base: xHere, Index: xPixel, Scale: 1},
+		{Base: windowRow}, {Base: windowRow, Index: xPixel, Scale: 1},
+	} {
+		visit(at, n)
+	}
+}
+
+// unique is a label of the body that is being written.
+func (l *poolLoop) unique(name string) string {
+	l.parts++
+	return name + string(rune('A'+l.parts))
+}
+
+func (l *poolLoop) read(masked bool, from operand.Mem, to reg.Register) {
+	if masked {
+		l.load(from, l.mask(), to)
+	} else {
+		l.move(from, to)
+	}
+}
+
+func (l *poolLoop) write(masked bool, from reg.Register, to operand.Mem) {
+	if masked {
+		l.store(from, l.mask(), to)
+	} else {
+		l.move(from, to)
+	}
+}
+
+func (l *poolLoop) maximum2x2(masked bool) {
+	l.pixels2x2(func(at operand.Mem, n int) {
+		if n == 0 {
+			l.read(masked, at, l.most())
+			l.zero(l.index())
+			return
+		}
+		l.read(masked, at, l.pixel())
+		l.takeGreater(l.constant(n))
+	})
+	l.finish(masked)
+}
+
+func (l *poolLoop) maximum(masked bool) {
+	l.read(masked, operand.Mem{Base: xHere}, l.most())
+	l.zero(l.index())
+	l.pixels(func() {
+		l.read(masked, operand.Mem{Base: windowPixel}, l.pixel())
+		l.takeGreater(l.position())
+	})
+	l.finish(masked)
+}
+
+// Predicates of comparisons; none signals.
+const (
+	lessOrEqual      = operand.U8(0x12)
+	notLessOrEqual   = operand.U8(0x16) // or one is NaN
+	neitherIsNaN     = operand.U8(0x07)
+	fromOtherHalf    = operand.U8(1)
+	everyOtherFloats = operand.U8(0x88)
+)
+
+// takeGreater replaces the maximum and its position where the pixel is greater, or is
+// NaN and the maximum is not.
+func (l *poolLoop) takeGreater(position reg.Register) {
+	greater, number := reg.Register(reg.K2), reg.Register(reg.K3)
+	if !l.wide {
+		greater, number = l.v(3), l.v(4)
+	}
+	l.compare(notLessOrEqual, l.pixel(), l.most(), greater)
+	switch {
+	case l.wide && l.f64:
+		l.VCMPPD(neitherIsNaN, l.most(), l.most(), greater, number)
+	case l.wide:
+		l.VCMPPS(neitherIsNaN, l.most(), l.most(), greater, number)
+	default:
+		l.compare(neitherIsNaN, l.most(), l.most(), number)
+		l.VANDPS(greater, number, number)
+	}
+	l.replace(number, l.pixel(), l.most())
+	l.replace(number, position, l.index())
+}
+
+// compare sets to where a and b are as the predicate says.
+func (l *poolLoop) compare(predicate operand.U8, a, b, to reg.Register) {
+	if l.f64 {
+		l.VCMPPD(predicate, b, a, to)
+	} else {
+		l.VCMPPS(predicate, b, a, to)
+	}
+}
+
+// replace moves the elements of from that the mask selects.
+func (l *poolLoop) replace(mask, from, to reg.Register) {
+	switch {
+	case l.wide && l.f64:
+		l.VMOVAPD(from, mask, to)
+	case l.wide:
+		l.VMOVAPS(from, mask, to)
+	case l.f64:
+		l.VBLENDVPD(mask, from, to, to)
+	default:
+		l.VBLENDVPS(mask, from, to, to)
+	}
+}
+
+// finish applies the ReLU and stores maxima and positions. Without a ReLU the limit is
+// NaN, which nothing is less than or equal to.
+func (l *poolLoop) finish(masked bool) {
+	cut := reg.Register(reg.K2)
+	if !l.wide {
+		cut = l.scratch()
+	}
+	l.compare(lessOrEqual, l.most(), l.limit(), cut)
+	l.replace(cut, l.zeros(), l.most())
+	l.replace(cut, l.none(), l.index())
+	l.write(masked, l.most(), operand.Mem{Base: yHere})
+	l.storeBytes(masked, operand.Mem{Base: indexHere})
+}
+
+// storeBytes stores the lowest byte of each position.
+func (l *poolLoop) storeBytes(masked bool, to operand.Mem) {
+	bytes := l.index().(reg.Vec).AsX()
+	if !l.wide {
+		l.packBytes()
+		l.storeNarrow(masked, to)
+		return
+	}
+	if l.f64 {
+		l.VPMOVQB(l.index(), bytes)
+	} else {
+		l.VPMOVDB(l.index(), bytes)
+	}
+	switch {
+	case masked:
+		l.VMOVDQU8(bytes, l.mask(), to)
+	case l.f64:
+		l.VMOVQ(bytes, to)
+	default:
+		l.VMOVDQU(bytes, to)
+	}
+}
+
+// packBytes moves the lowest byte of each element of index to its first bytes (AVX2).
+func (l *poolLoop) packBytes() {
+	low, high := l.index().(reg.Vec).AsX(), l.scratch().(reg.Vec).AsX()
+	l.VEXTRACTI128(fromOtherHalf, l.index(), high)
+	if l.f64 {
+		l.VSHUFPS(everyOtherFloats, high, low, low)
+		l.VPACKUSDW(low, low, low)
+	} else {
+		l.VPACKUSDW(high, low, low)
+	}
+	l.VPACKUSWB(low, low, low)
+}
+
+// storeNarrow stores the 4 or 8 bytes of a vector, or the first tail of them (AVX2).
+func (l *poolLoop) storeNarrow(masked bool, to operand.Mem) {
+	bytes := l.index().(reg.Vec).AsX()
+	if !masked {
+		if l.f64 {
+			l.VMOVD(bytes, to)
+		} else {
+			l.VMOVQ(bytes, to)
+		}
+		return
+	}
+	next := l.unique("byte")
+	l.VMOVQ(bytes, windowRow)
+	l.MOVQ(l.field("tail"), pixelsLeft)
+	l.MOVQ(indexHere, windowPixel)
+	l.Label(next)
+	l.MOVB(windowRow.As8(), operand.Mem{Base: windowPixel})
+	l.SHRQ(operand.U8(8), windowRow)
+	l.INCQ(windowPixel)
+	l.DECQ(pixelsLeft)
+	l.JNE(operand.LabelRef(next))
+}
+
+// gradient loads the values to spread and their positions.
+func (l *poolLoop) gradient(masked bool) {
+	l.read(masked, operand.Mem{Base: yHere}, l.most())
+	var bytes operand.Op = operand.Mem{Base: indexHere}
+	if masked {
+		bytes = l.index().(reg.Vec).AsX()
+		l.loadTail()
+	}
+	if l.f64 {
+		l.VPMOVZXBQ(bytes, l.index())
+	} else {
+		l.VPMOVZXBD(bytes, l.index())
+	}
+}
+
+// loadTail loads the first tail bytes of the positions.
+func (l *poolLoop) loadTail() {
+	bytes := l.index().(reg.Vec).AsX()
+	if l.wide {
+		l.VMOVDQU8_Z(operand.Mem{Base: indexHere}, l.mask(), bytes)
+		return
+	}
+	next := l.unique("byte")
+	l.XORQ(windowRow, windowRow)
+	l.MOVQ(l.field("tail"), pixelsLeft)
+	l.Label(next)
+	l.SHLQ(operand.U8(8), windowRow)
+	l.MOVBQZX(operand.Mem{Base: indexHere, Index: pixelsLeft, Scale: 1, Disp: -1}, windowPixel)
+	l.ORQ(windowPixel, windowRow)
+	l.DECQ(pixelsLeft)
+	l.JNE(operand.LabelRef(next))
+	l.VMOVQ(windowRow, bytes)
+}
+
+// unsigned makes -0 to 0, as a sum that starts from 0 does.
+func (l *poolLoop) unsigned() {
+	if l.f64 {
+		l.VADDPD(l.zeros(), l.most(), l.most())
+	} else {
+		l.VADDPS(l.zeros(), l.most(), l.most())
+	}
+}
+
+func (l *poolLoop) spread2x2(masked bool) {
+	l.gradient(masked)
+	l.unsigned()
+	l.pixels2x2(func(at operand.Mem, n int) {
+		position := l.zeros()
+		if n > 0 {
+			position = l.constant(n)
+		}
+		l.passed(position)
+		l.write(masked, l.pixel(), at)
+	})
+}
+
+func (l *poolLoop) spread(masked bool) {
+	l.gradient(masked)
+	l.unsigned()
+	l.pixels(func() {
+		l.passed(l.position())
+		l.write(masked, l.pixel(), operand.Mem{Base: windowPixel})
+	})
+}
+
+func (l *poolLoop) add(masked bool) {
+	l.gradient(masked)
+	l.pixels(func() {
+		at := operand.Mem{Base: windowPixel}
+		mask := l.selected(l.position())
+		l.read(masked, at, l.pixel())
+		if l.f64 {
+			l.VADDPD(l.pixel(), l.most(), l.v(4))
+		} else {
+			l.VADDPS(l.pixel(), l.most(), l.v(4))
+		}
+		l.replace(mask, l.v(4), l.pixel())
+		l.write(masked, l.pixel(), at)
+	})
+}
+
+// passed sets pixel to the values at a position, 0 elsewhere.
+func (l *poolLoop) passed(position reg.Register) {
+	mask := l.selected(position)
+	switch {
+	case l.wide && l.f64:
+		l.VMOVAPD_Z(l.most(), mask, l.pixel())
+	case l.wide:
+		l.VMOVAPS_Z(l.most(), mask, l.pixel())
+	default:
+		l.VANDPS(l.most(), mask, l.pixel())
+	}
+}
+
+// selected is a mask of the elements whose position this is.
+func (l *poolLoop) selected(position reg.Register) reg.Register {
+	mask := reg.Register(reg.K2)
+	if !l.wide {
+		mask = l.scratch()
+	}
+	if l.f64 {
+		l.VPCMPEQQ(position, l.index(), mask)
+	} else {
+		l.VPCMPEQD(position, l.index(), mask)
+	}
+	return mask
+}

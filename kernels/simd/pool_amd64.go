@@ -1,0 +1,130 @@
+package simd
+
+import (
+	"math"
+	"unsafe"
+)
+
+// poolArgs is what one call of the assembly computes. Distances are in bytes. The
+// order of the fields is known to gen/pool.go.
+type poolArgs struct {
+	y, index, x         unsafe.Pointer
+	yAt, indexAt, xAt   int // where the present row begins
+	rows, windows, left int // left: windows left of the present row
+	vectors, tail       int // whole vectors of channels, and channels beyond them
+	mask                uintptr
+	yRow, indexRow      int
+	xRows               int // from a row of windows to the next
+	yPixel, indexPixel  int
+	xStep               int // from a window to the next
+	xRow, xPixel        int
+	size                int
+	limit               uint64 // bits of the value up to which a maximum is cut off
+	one, none           int
+}
+
+// args are those of the pooling but for the operands.
+func (s *poolShape) args(l Level, size int) poolArgs {
+	lanes := l.bytes() / size
+	last := s.channels % lanes
+	return poolArgs{
+		rows: s.rows, windows: s.windows, vectors: s.channels / lanes, tail: last, mask: l.mask(last, size),
+		yRow: s.yRow * size, indexRow: s.indexRow, xRows: s.step * s.xRow * size,
+		yPixel: s.yPixel * size, indexPixel: s.indexPixel, xStep: s.step * s.xPixel * size,
+		xRow: s.xRow * size, xPixel: s.xPixel * size,
+		size: s.size, one: 1, none: NoMaximum,
+	}
+}
+
+func runMaxPool[T Float](l Level, s *poolShape, p *MaxPool[T]) bool {
+	size := int(unsafe.Sizeof(p.X[0]))
+	a := s.args(l, size)
+	a.y, a.index, a.x = unsafe.Pointer(&p.Y[0]), unsafe.Pointer(&p.Index[0]), unsafe.Pointer(&p.X[0])
+	switch {
+	case p.ReLU:
+	case size == 8:
+		a.limit = math.Float64bits(math.NaN())
+	default:
+		a.limit = uint64(math.Float32bits(float32(math.NaN())))
+	}
+	if size == 8 {
+		a.max64(l)
+	} else {
+		a.max32(l)
+	}
+	return true
+}
+
+func runUnpool[T Float](l Level, s *poolShape, p *Unpool[T]) bool {
+	size := int(unsafe.Sizeof(p.X[0]))
+	a := s.args(l, size)
+	a.y, a.index, a.x = unsafe.Pointer(&p.Y[0]), unsafe.Pointer(&p.Index[0]), unsafe.Pointer(&p.X[0])
+	if size == 8 {
+		a.spread64(l, p.Accumulate)
+	} else {
+		a.spread32(l, p.Accumulate)
+	}
+	return true
+}
+
+// A call through a table would move the arguments to the heap.
+
+func (a *poolArgs) max32(l Level) {
+	switch {
+	case l == AVX512 && a.size == 2:
+		maxPool2x2AVX512F32(a)
+	case l == AVX512:
+		maxPoolAVX512F32(a)
+	case a.size == 2:
+		maxPool2x2AVX2F32(a)
+	default:
+		maxPoolAVX2F32(a)
+	}
+}
+
+func (a *poolArgs) max64(l Level) {
+	switch {
+	case l == AVX512 && a.size == 2:
+		maxPool2x2AVX512F64(a)
+	case l == AVX512:
+		maxPoolAVX512F64(a)
+	case a.size == 2:
+		maxPool2x2AVX2F64(a)
+	default:
+		maxPoolAVX2F64(a)
+	}
+}
+
+func (a *poolArgs) spread32(l Level, add bool) {
+	switch {
+	case l == AVX512 && add:
+		unpoolAddAVX512F32(a)
+	case l == AVX512 && a.size == 2:
+		unpool2x2AVX512F32(a)
+	case l == AVX512:
+		unpoolAVX512F32(a)
+	case add:
+		unpoolAddAVX2F32(a)
+	case a.size == 2:
+		unpool2x2AVX2F32(a)
+	default:
+		unpoolAVX2F32(a)
+	}
+}
+
+func (a *poolArgs) spread64(l Level, add bool) {
+	switch {
+	case l == AVX512 && add:
+		unpoolAddAVX512F64(a)
+	case l == AVX512 && a.size == 2:
+		unpool2x2AVX512F64(a)
+	case l == AVX512:
+		unpoolAVX512F64(a)
+	case add:
+		unpoolAddAVX2F64(a)
+	case a.size == 2:
+		unpool2x2AVX2F64(a)
+	default:
+		unpoolAVX2F64(a)
+	}
+}
