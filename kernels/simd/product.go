@@ -29,6 +29,11 @@ type Product[T Float] struct {
 	Bias       []T  // of N elements, or nil
 	Accumulate bool // start from C; Bias is not used
 	ReLU       bool // replace a negative result by zero; NaN stays
+
+	// Where, if not nil, has an element for each of C, at i·WhereRow + j of its group;
+	// a result is replaced by zero where it is not positive.
+	Where                []T
+	WhereRow, WhereGroup int
 }
 
 // check panics if an operand is shorter than the extents and distances say.
@@ -36,14 +41,16 @@ func (p *Product[T]) check() {
 	if p.M < 1 || p.N < 1 || p.K < 1 || p.Batch < 1 || p.Groups < 0 {
 		panic("simd: product of an empty matrix")
 	}
-	if p.ARow|p.AStep|p.ABatch|p.AGroup|p.BRow|p.BBatch|p.CRow|p.CGroup < 0 {
+	if p.ARow|p.AStep|p.ABatch|p.AGroup|p.BRow|p.BBatch|p.CRow|p.CGroup|p.WhereRow|p.WhereGroup < 0 {
 		panic("simd: product with a negative distance")
 	}
 	last := max(p.Groups, 1) - 1
 	lastA := (p.M-1)*p.ARow + (p.K-1)*p.AStep + (p.Batch-1)*p.ABatch + last*p.AGroup
 	lastB := (p.K-1)*p.BRow + (p.Batch-1)*p.BBatch + p.N - 1
 	lastC := (p.M-1)*p.CRow + p.N - 1 + last*p.CGroup
-	if lastA >= len(p.A) || lastB >= len(p.B) || lastC >= len(p.C) || p.Bias != nil && len(p.Bias) < p.N {
+	lastWhere := (p.M-1)*p.WhereRow + p.N - 1 + last*p.WhereGroup
+	if lastA >= len(p.A) || lastB >= len(p.B) || lastC >= len(p.C) ||
+		p.Bias != nil && p.N > len(p.Bias) || p.Where != nil && lastWhere >= len(p.Where) {
 		panic("simd: product reaches beyond an operand")
 	}
 }

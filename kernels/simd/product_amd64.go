@@ -7,7 +7,9 @@ import "unsafe"
 // The order of the fields is known to gen/product.go.
 type productArgs struct {
 	a, b, c, start      unsafe.Pointer // start: what the sums start from, nil for zero
+	where               unsafe.Pointer // nil: keep all
 	aAt, cAt, startAt   int            // where the present block begins
+	whereAt             int
 	k, batch            int
 	blocks, groups      int
 	left                int // blocks left of the present group
@@ -20,6 +22,9 @@ type productArgs struct {
 	startRow            int
 	startBlock          int
 	startGroup          int
+	whereRow            int
+	whereBlock          int
+	whereGroup          int
 	relu                int
 	mask                uintptr // of the last vector: bits, or the address of a vector
 	last                int     // 0 if the last vector is whole
@@ -75,12 +80,17 @@ func (p *Product[T]) panel(l Level, j, nv, last, lanes int) {
 func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int) {
 	size := int(unsafe.Sizeof(p.A[0]))
 	args.a, args.b, args.c = unsafe.Pointer(&p.A[i*p.ARow]), unsafe.Pointer(&p.B[j]), unsafe.Pointer(&p.C[i*p.CRow+j])
-	args.aAt, args.cAt, args.startAt = 0, 0, 0
+	args.aAt, args.cAt, args.startAt, args.whereAt = 0, 0, 0, 0
 	args.blocks, args.left, args.rows, args.groups = count, count, rows, max(p.Groups, 1)
 	args.aRow, args.aStep, args.aBatch = p.ARow*size, p.AStep*size, p.ABatch*size
 	args.aBlock, args.aGroup = rows*p.ARow*size, (p.AGroup-count*rows*p.ARow)*size
 	args.bRow, args.bBatch = p.BRow*size, p.BBatch*size
 	args.cRow, args.cBlock, args.cGroup = p.CRow*size, rows*p.CRow*size, (p.CGroup-count*rows*p.CRow)*size
+	if p.Where != nil {
+		args.where = unsafe.Pointer(&p.Where[i*p.WhereRow+j])
+		args.whereRow, args.whereBlock = p.WhereRow*size, rows*p.WhereRow*size
+		args.whereGroup = (p.WhereGroup - count*rows*p.WhereRow) * size
+	}
 	switch {
 	case p.Accumulate:
 		args.start, args.startRow, args.startBlock, args.startGroup = args.c, args.cRow, args.cBlock, args.cGroup

@@ -6,15 +6,15 @@
 // Requires: AVX, FMA3
 TEXT ·productAVX2F32x1(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), DI
-	MOVQ    104(DI), R9
+	MOVQ    120(DI), R9
 	LEAQ    (R9)(R9*2), R10
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
-	MOVQ    112(DI), R13
-	MOVQ    144(DI), CX
-	MOVQ    216(DI), AX
+	MOVQ    128(DI), R13
+	MOVQ    160(DI), CX
+	MOVQ    256(DI), AX
 	VMOVUPS (AX), Y15
-	MOVQ    96(DI), AX
+	MOVQ    112(DI), AX
 	CMPQ    AX, $0x07
 	JAE     from7
 	CMPQ    AX, $0x04
@@ -74,7 +74,7 @@ from12:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -83,16 +83,16 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMASKMOVPS   (BX), Y15, Y1
@@ -102,21 +102,31 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VXORPS       Y1, Y1, Y1
 	VMAXPS       Y0, Y1, Y0
 
 signed1:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept1
+	ADDQ       64(DI), SI
+	VXORPS     Y1, Y1, Y1
+	VMASKMOVPS (SI), Y15, Y2
+	VCMPPS     $0x11, Y2, Y1, Y2
+	VANDPS     Y2, Y0, Y0
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPS Y0, (SI)
@@ -126,24 +136,28 @@ part1:
 	VMASKMOVPS Y0, Y15, (SI)
 
 stored1:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows1
+	DECQ 96(DI)
+	JE   done1
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows1
-	DECQ 80(DI)
-	JE   done1
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows1
 
 done1:
@@ -152,7 +166,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -162,18 +176,18 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMASKMOVPS   (BX), Y15, Y2
@@ -185,11 +199,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VXORPS       Y2, Y2, Y2
@@ -197,10 +211,24 @@ step2:
 	VMAXPS       Y1, Y2, Y1
 
 signed2:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept2
+	ADDQ       64(DI), SI
+	VXORPS     Y2, Y2, Y2
+	VMASKMOVPS (SI), Y15, Y3
+	VCMPPS     $0x11, Y3, Y2, Y3
+	VANDPS     Y3, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y3
+	VCMPPS     $0x11, Y3, Y2, Y3
+	VANDPS     Y3, Y1, Y1
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPS Y0, (SI)
@@ -214,24 +242,28 @@ part2:
 	VMASKMOVPS Y1, Y15, (SI)
 
 stored2:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows2
+	DECQ 96(DI)
+	JE   done2
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows2
-	DECQ 80(DI)
-	JE   done2
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows2
 
 done2:
@@ -240,7 +272,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -251,20 +283,20 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMASKMOVPS   (BX), Y15, Y3
@@ -278,11 +310,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VXORPS       Y3, Y3, Y3
@@ -291,10 +323,28 @@ step3:
 	VMAXPS       Y2, Y3, Y2
 
 signed3:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept3
+	ADDQ       64(DI), SI
+	VXORPS     Y3, Y3, Y3
+	VMASKMOVPS (SI), Y15, Y4
+	VCMPPS     $0x11, Y4, Y3, Y4
+	VANDPS     Y4, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y4
+	VCMPPS     $0x11, Y4, Y3, Y4
+	VANDPS     Y4, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y4
+	VCMPPS     $0x11, Y4, Y3, Y4
+	VANDPS     Y4, Y2, Y2
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPS Y0, (SI)
@@ -312,24 +362,28 @@ part3:
 	VMASKMOVPS Y2, Y15, (SI)
 
 stored3:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows3
+	DECQ 96(DI)
+	JE   done3
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows3
-	DECQ 80(DI)
-	JE   done3
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows3
 
 done3:
@@ -338,7 +392,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -350,22 +404,22 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMASKMOVPS   (BX), Y15, Y4
@@ -381,11 +435,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VXORPS       Y4, Y4, Y4
@@ -395,10 +449,32 @@ step4:
 	VMAXPS       Y3, Y4, Y3
 
 signed4:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept4
+	ADDQ       64(DI), SI
+	VXORPS     Y4, Y4, Y4
+	VMASKMOVPS (SI), Y15, Y5
+	VCMPPS     $0x11, Y5, Y4, Y5
+	VANDPS     Y5, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y5
+	VCMPPS     $0x11, Y5, Y4, Y5
+	VANDPS     Y5, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y5
+	VCMPPS     $0x11, Y5, Y4, Y5
+	VANDPS     Y5, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y5
+	VCMPPS     $0x11, Y5, Y4, Y5
+	VANDPS     Y5, Y3, Y3
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPS Y0, (SI)
@@ -420,24 +496,28 @@ part4:
 	VMASKMOVPS Y3, Y15, (SI)
 
 stored4:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows4
+	DECQ 96(DI)
+	JE   done4
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows4
-	DECQ 80(DI)
-	JE   done4
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows4
 
 done4:
@@ -446,7 +526,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -459,24 +539,24 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMASKMOVPS   (BX), Y15, Y5
@@ -494,11 +574,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VXORPS       Y5, Y5, Y5
@@ -509,10 +589,36 @@ step5:
 	VMAXPS       Y4, Y5, Y4
 
 signed5:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept5
+	ADDQ       64(DI), SI
+	VXORPS     Y5, Y5, Y5
+	VMASKMOVPS (SI), Y15, Y6
+	VCMPPS     $0x11, Y6, Y5, Y6
+	VANDPS     Y6, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y6
+	VCMPPS     $0x11, Y6, Y5, Y6
+	VANDPS     Y6, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y6
+	VCMPPS     $0x11, Y6, Y5, Y6
+	VANDPS     Y6, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y6
+	VCMPPS     $0x11, Y6, Y5, Y6
+	VANDPS     Y6, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y6
+	VCMPPS     $0x11, Y6, Y5, Y6
+	VANDPS     Y6, Y4, Y4
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPS Y0, (SI)
@@ -538,24 +644,28 @@ part5:
 	VMASKMOVPS Y4, Y15, (SI)
 
 stored5:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows5
+	DECQ 96(DI)
+	JE   done5
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows5
-	DECQ 80(DI)
-	JE   done5
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows5
 
 done5:
@@ -564,7 +674,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -578,26 +688,26 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMASKMOVPS   (BX), Y15, Y6
@@ -617,11 +727,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VXORPS       Y6, Y6, Y6
@@ -633,10 +743,40 @@ step6:
 	VMAXPS       Y5, Y6, Y5
 
 signed6:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept6
+	ADDQ       64(DI), SI
+	VXORPS     Y6, Y6, Y6
+	VMASKMOVPS (SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y5, Y5
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPS Y0, (SI)
@@ -666,24 +806,28 @@ part6:
 	VMASKMOVPS Y5, Y15, (SI)
 
 stored6:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows6
+	DECQ 96(DI)
+	JE   done6
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows6
-	DECQ 80(DI)
-	JE   done6
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows6
 
 done6:
@@ -692,7 +836,7 @@ done6:
 
 rows7:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -707,28 +851,28 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 
 loaded7:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step7:
 	VMASKMOVPS   (BX), Y15, Y7
@@ -750,11 +894,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VXORPS       Y7, Y7, Y7
@@ -767,10 +911,44 @@ step7:
 	VMAXPS       Y6, Y7, Y6
 
 signed7:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept7
+	ADDQ       64(DI), SI
+	VXORPS     Y7, Y7, Y7
+	VMASKMOVPS (SI), Y15, Y8
+	VCMPPS     $0x11, Y8, Y7, Y8
+	VANDPS     Y8, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y8
+	VCMPPS     $0x11, Y8, Y7, Y8
+	VANDPS     Y8, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y8
+	VCMPPS     $0x11, Y8, Y7, Y8
+	VANDPS     Y8, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y8
+	VCMPPS     $0x11, Y8, Y7, Y8
+	VANDPS     Y8, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y8
+	VCMPPS     $0x11, Y8, Y7, Y8
+	VANDPS     Y8, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y8
+	VCMPPS     $0x11, Y8, Y7, Y8
+	VANDPS     Y8, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y8
+	VCMPPS     $0x11, Y8, Y7, Y8
+	VANDPS     Y8, Y6, Y6
+
+kept7:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part7
 	VMOVUPS Y0, (SI)
@@ -804,24 +982,28 @@ part7:
 	VMASKMOVPS Y6, Y15, (SI)
 
 stored7:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows7
+	DECQ 96(DI)
+	JE   done7
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows7
-	DECQ 80(DI)
-	JE   done7
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows7
 
 done7:
@@ -830,7 +1012,7 @@ done7:
 
 rows8:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -846,30 +1028,30 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 
 loaded8:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step8:
 	VMASKMOVPS   (BX), Y15, Y8
@@ -893,11 +1075,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VXORPS       Y8, Y8, Y8
@@ -911,10 +1093,48 @@ step8:
 	VMAXPS       Y7, Y8, Y7
 
 signed8:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept8
+	ADDQ       64(DI), SI
+	VXORPS     Y8, Y8, Y8
+	VMASKMOVPS (SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y7, Y7
+
+kept8:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part8
 	VMOVUPS Y0, (SI)
@@ -952,24 +1172,28 @@ part8:
 	VMASKMOVPS Y7, Y15, (SI)
 
 stored8:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows8
+	DECQ 96(DI)
+	JE   done8
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows8
-	DECQ 80(DI)
-	JE   done8
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows8
 
 done8:
@@ -978,7 +1202,7 @@ done8:
 
 rows9:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -995,32 +1219,32 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 
 loaded9:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step9:
 	VMASKMOVPS   (BX), Y15, Y9
@@ -1046,11 +1270,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VXORPS       Y9, Y9, Y9
@@ -1065,10 +1289,52 @@ step9:
 	VMAXPS       Y8, Y9, Y8
 
 signed9:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept9
+	ADDQ       64(DI), SI
+	VXORPS     Y9, Y9, Y9
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y7, Y7
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y10
+	VCMPPS     $0x11, Y10, Y9, Y10
+	VANDPS     Y10, Y8, Y8
+
+kept9:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part9
 	VMOVUPS Y0, (SI)
@@ -1110,24 +1376,28 @@ part9:
 	VMASKMOVPS Y8, Y15, (SI)
 
 stored9:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows9
+	DECQ 96(DI)
+	JE   done9
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows9
-	DECQ 80(DI)
-	JE   done9
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows9
 
 done9:
@@ -1136,7 +1406,7 @@ done9:
 
 rows10:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1154,36 +1424,36 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 
 loaded10:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step10:
 	VMASKMOVPS   (BX), Y15, Y10
@@ -1212,11 +1482,11 @@ step10:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step10
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch10
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed10
 	VXORPS       Y10, Y10, Y10
@@ -1232,10 +1502,56 @@ step10:
 	VMAXPS       Y9, Y10, Y9
 
 signed10:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept10
+	ADDQ       64(DI), SI
+	VXORPS     Y10, Y10, Y10
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y7, Y7
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y8, Y8
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y9, Y9
+
+kept10:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part10
 	VMOVUPS Y0, (SI)
@@ -1281,24 +1597,28 @@ part10:
 	VMASKMOVPS Y9, Y15, (SI)
 
 stored10:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows10
+	DECQ 96(DI)
+	JE   done10
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows10
-	DECQ 80(DI)
-	JE   done10
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows10
 
 done10:
@@ -1307,7 +1627,7 @@ done10:
 
 rows11:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1326,38 +1646,38 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 
 loaded11:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step11:
 	VMASKMOVPS   (BX), Y15, Y11
@@ -1388,11 +1708,11 @@ step11:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step11
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch11
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed11
 	VXORPS       Y11, Y11, Y11
@@ -1409,10 +1729,60 @@ step11:
 	VMAXPS       Y10, Y11, Y10
 
 signed11:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept11
+	ADDQ       64(DI), SI
+	VXORPS     Y11, Y11, Y11
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y7, Y7
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y8, Y8
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y9, Y9
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y12
+	VCMPPS     $0x11, Y12, Y11, Y12
+	VANDPS     Y12, Y10, Y10
+
+kept11:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part11
 	VMOVUPS Y0, (SI)
@@ -1462,24 +1832,28 @@ part11:
 	VMASKMOVPS Y10, Y15, (SI)
 
 stored11:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows11
+	DECQ 96(DI)
+	JE   done11
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows11
-	DECQ 80(DI)
-	JE   done11
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows11
 
 done11:
@@ -1488,7 +1862,7 @@ done11:
 
 rows12:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1508,40 +1882,40 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 
 loaded12:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step12:
 	VMASKMOVPS   (BX), Y15, Y12
@@ -1574,11 +1948,11 @@ step12:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step12
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch12
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed12
 	VXORPS       Y12, Y12, Y12
@@ -1596,10 +1970,64 @@ step12:
 	VMAXPS       Y11, Y12, Y11
 
 signed12:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept12
+	ADDQ       64(DI), SI
+	VXORPS     Y12, Y12, Y12
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y7, Y7
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y8, Y8
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y9, Y9
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y10, Y10
+	ADDQ       224(DI), SI
+	VMASKMOVPS (SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y11, Y11
+
+kept12:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part12
 	VMOVUPS Y0, (SI)
@@ -1653,24 +2081,28 @@ part12:
 	VMASKMOVPS Y11, Y15, (SI)
 
 stored12:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows12
+	DECQ 96(DI)
+	JE   done12
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows12
-	DECQ 80(DI)
-	JE   done12
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows12
 
 done12:
@@ -1681,15 +2113,15 @@ done12:
 // Requires: AVX, FMA3
 TEXT ·productAVX2F32x2(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), DI
-	MOVQ    104(DI), R9
+	MOVQ    120(DI), R9
 	LEAQ    (R9)(R9*2), R10
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
-	MOVQ    112(DI), R13
-	MOVQ    144(DI), CX
-	MOVQ    216(DI), AX
+	MOVQ    128(DI), R13
+	MOVQ    160(DI), CX
+	MOVQ    256(DI), AX
 	VMOVUPS (AX), Y15
-	MOVQ    96(DI), AX
+	MOVQ    112(DI), AX
 	CMPQ    AX, $0x04
 	JAE     from4
 	CMPQ    AX, $0x02
@@ -1719,7 +2151,7 @@ from6:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1729,17 +2161,17 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPS      (BX), Y2
@@ -1751,11 +2183,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VXORPS       Y2, Y2, Y2
@@ -1763,10 +2195,23 @@ step1:
 	VMAXPS       Y1, Y2, Y1
 
 signed1:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept1
+	ADDQ       64(DI), SI
+	VXORPS     Y2, Y2, Y2
+	VMOVUPS    (SI), Y3
+	VCMPPS     $0x11, Y3, Y2, Y3
+	VANDPS     Y3, Y0, Y0
+	VMASKMOVPS 32(SI), Y15, Y3
+	VCMPPS     $0x11, Y3, Y2, Y3
+	VANDPS     Y3, Y1, Y1
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPS Y0, (SI)
@@ -1778,24 +2223,28 @@ part1:
 	VMASKMOVPS Y1, Y15, 32(SI)
 
 stored1:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows1
+	DECQ 96(DI)
+	JE   done1
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows1
-	DECQ 80(DI)
-	JE   done1
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows1
 
 done1:
@@ -1804,7 +2253,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1816,20 +2265,20 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPS      (BX), Y4
@@ -1844,11 +2293,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VXORPS       Y4, Y4, Y4
@@ -1858,10 +2307,30 @@ step2:
 	VMAXPS       Y3, Y4, Y3
 
 signed2:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept2
+	ADDQ       64(DI), SI
+	VXORPS     Y4, Y4, Y4
+	VMOVUPS    (SI), Y5
+	VCMPPS     $0x11, Y5, Y4, Y5
+	VANDPS     Y5, Y0, Y0
+	VMASKMOVPS 32(SI), Y15, Y5
+	VCMPPS     $0x11, Y5, Y4, Y5
+	VANDPS     Y5, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y5
+	VCMPPS     $0x11, Y5, Y4, Y5
+	VANDPS     Y5, Y2, Y2
+	VMASKMOVPS 32(SI), Y15, Y5
+	VCMPPS     $0x11, Y5, Y4, Y5
+	VANDPS     Y5, Y3, Y3
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPS Y0, (SI)
@@ -1879,24 +2348,28 @@ part2:
 	VMASKMOVPS Y3, Y15, 32(SI)
 
 stored2:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows2
+	DECQ 96(DI)
+	JE   done2
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows2
-	DECQ 80(DI)
-	JE   done2
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows2
 
 done2:
@@ -1905,7 +2378,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1919,23 +2392,23 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPS      (BX), Y6
@@ -1953,11 +2426,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VXORPS       Y6, Y6, Y6
@@ -1969,10 +2442,37 @@ step3:
 	VMAXPS       Y5, Y6, Y5
 
 signed3:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept3
+	ADDQ       64(DI), SI
+	VXORPS     Y6, Y6, Y6
+	VMOVUPS    (SI), Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y0, Y0
+	VMASKMOVPS 32(SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y2, Y2
+	VMASKMOVPS 32(SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y3, Y3
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y4, Y4
+	VMASKMOVPS 32(SI), Y15, Y7
+	VCMPPS     $0x11, Y7, Y6, Y7
+	VANDPS     Y7, Y5, Y5
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPS Y0, (SI)
@@ -1996,24 +2496,28 @@ part3:
 	VMASKMOVPS Y5, Y15, 32(SI)
 
 stored3:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows3
+	DECQ 96(DI)
+	JE   done3
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows3
-	DECQ 80(DI)
-	JE   done3
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows3
 
 done3:
@@ -2022,7 +2526,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2038,26 +2542,26 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPS      (BX), Y8
@@ -2078,11 +2582,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VXORPS       Y8, Y8, Y8
@@ -2096,10 +2600,44 @@ step4:
 	VMAXPS       Y7, Y8, Y7
 
 signed4:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept4
+	ADDQ       64(DI), SI
+	VXORPS     Y8, Y8, Y8
+	VMOVUPS    (SI), Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y0, Y0
+	VMASKMOVPS 32(SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y2, Y2
+	VMASKMOVPS 32(SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y3, Y3
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y4, Y4
+	VMASKMOVPS 32(SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y5, Y5
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y6, Y6
+	VMASKMOVPS 32(SI), Y15, Y9
+	VCMPPS     $0x11, Y9, Y8, Y9
+	VANDPS     Y9, Y7, Y7
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPS Y0, (SI)
@@ -2129,24 +2667,28 @@ part4:
 	VMASKMOVPS Y7, Y15, 32(SI)
 
 stored4:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows4
+	DECQ 96(DI)
+	JE   done4
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows4
-	DECQ 80(DI)
-	JE   done4
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows4
 
 done4:
@@ -2155,7 +2697,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2173,29 +2715,29 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y8
 	VMASKMOVPS 32(SI), Y15, Y9
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPS      (BX), Y10
@@ -2219,11 +2761,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VXORPS       Y10, Y10, Y10
@@ -2239,10 +2781,51 @@ step5:
 	VMAXPS       Y9, Y10, Y9
 
 signed5:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept5
+	ADDQ       64(DI), SI
+	VXORPS     Y10, Y10, Y10
+	VMOVUPS    (SI), Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y0, Y0
+	VMASKMOVPS 32(SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y2, Y2
+	VMASKMOVPS 32(SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y3, Y3
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y4, Y4
+	VMASKMOVPS 32(SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y5, Y5
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y6, Y6
+	VMASKMOVPS 32(SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y7, Y7
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y8, Y8
+	VMASKMOVPS 32(SI), Y15, Y11
+	VCMPPS     $0x11, Y11, Y10, Y11
+	VANDPS     Y11, Y9, Y9
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPS Y0, (SI)
@@ -2278,24 +2861,28 @@ part5:
 	VMASKMOVPS Y9, Y15, 32(SI)
 
 stored5:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows5
+	DECQ 96(DI)
+	JE   done5
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows5
-	DECQ 80(DI)
-	JE   done5
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows5
 
 done5:
@@ -2304,7 +2891,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2324,32 +2911,32 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y8
 	VMASKMOVPS 32(SI), Y15, Y9
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPS    (SI), Y10
 	VMASKMOVPS 32(SI), Y15, Y11
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPS      (BX), Y12
@@ -2376,11 +2963,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VXORPS       Y12, Y12, Y12
@@ -2398,10 +2985,58 @@ step6:
 	VMAXPS       Y11, Y12, Y11
 
 signed6:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept6
+	ADDQ       64(DI), SI
+	VXORPS     Y12, Y12, Y12
+	VMOVUPS    (SI), Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y0, Y0
+	VMASKMOVPS 32(SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y2, Y2
+	VMASKMOVPS 32(SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y3, Y3
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y4, Y4
+	VMASKMOVPS 32(SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y5, Y5
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y6, Y6
+	VMASKMOVPS 32(SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y7, Y7
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y8, Y8
+	VMASKMOVPS 32(SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y9, Y9
+	ADDQ       224(DI), SI
+	VMOVUPS    (SI), Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y10, Y10
+	VMASKMOVPS 32(SI), Y15, Y13
+	VCMPPS     $0x11, Y13, Y12, Y13
+	VANDPS     Y13, Y11, Y11
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPS Y0, (SI)
@@ -2443,24 +3078,28 @@ part6:
 	VMASKMOVPS Y11, Y15, 32(SI)
 
 stored6:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows6
+	DECQ 96(DI)
+	JE   done6
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows6
-	DECQ 80(DI)
-	JE   done6
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows6
 
 done6:
@@ -2471,15 +3110,15 @@ done6:
 // Requires: AVX, FMA3
 TEXT ·productAVX2F64x1(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), DI
-	MOVQ    104(DI), R9
+	MOVQ    120(DI), R9
 	LEAQ    (R9)(R9*2), R10
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
-	MOVQ    112(DI), R13
-	MOVQ    144(DI), CX
-	MOVQ    216(DI), AX
+	MOVQ    128(DI), R13
+	MOVQ    160(DI), CX
+	MOVQ    256(DI), AX
 	VMOVUPD (AX), Y15
-	MOVQ    96(DI), AX
+	MOVQ    112(DI), AX
 	CMPQ    AX, $0x07
 	JAE     from7
 	CMPQ    AX, $0x04
@@ -2539,7 +3178,7 @@ from12:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2548,16 +3187,16 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMASKMOVPD   (BX), Y15, Y1
@@ -2567,21 +3206,31 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VXORPS       Y1, Y1, Y1
 	VMAXPD       Y0, Y1, Y0
 
 signed1:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept1
+	ADDQ       64(DI), SI
+	VXORPS     Y1, Y1, Y1
+	VMASKMOVPD (SI), Y15, Y2
+	VCMPPD     $0x11, Y2, Y1, Y2
+	VANDPD     Y2, Y0, Y0
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPD Y0, (SI)
@@ -2591,24 +3240,28 @@ part1:
 	VMASKMOVPD Y0, Y15, (SI)
 
 stored1:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows1
+	DECQ 96(DI)
+	JE   done1
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows1
-	DECQ 80(DI)
-	JE   done1
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows1
 
 done1:
@@ -2617,7 +3270,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2627,18 +3280,18 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMASKMOVPD   (BX), Y15, Y2
@@ -2650,11 +3303,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VXORPS       Y2, Y2, Y2
@@ -2662,10 +3315,24 @@ step2:
 	VMAXPD       Y1, Y2, Y1
 
 signed2:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept2
+	ADDQ       64(DI), SI
+	VXORPS     Y2, Y2, Y2
+	VMASKMOVPD (SI), Y15, Y3
+	VCMPPD     $0x11, Y3, Y2, Y3
+	VANDPD     Y3, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y3
+	VCMPPD     $0x11, Y3, Y2, Y3
+	VANDPD     Y3, Y1, Y1
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPD Y0, (SI)
@@ -2679,24 +3346,28 @@ part2:
 	VMASKMOVPD Y1, Y15, (SI)
 
 stored2:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows2
+	DECQ 96(DI)
+	JE   done2
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows2
-	DECQ 80(DI)
-	JE   done2
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows2
 
 done2:
@@ -2705,7 +3376,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2716,20 +3387,20 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMASKMOVPD   (BX), Y15, Y3
@@ -2743,11 +3414,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VXORPS       Y3, Y3, Y3
@@ -2756,10 +3427,28 @@ step3:
 	VMAXPD       Y2, Y3, Y2
 
 signed3:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept3
+	ADDQ       64(DI), SI
+	VXORPS     Y3, Y3, Y3
+	VMASKMOVPD (SI), Y15, Y4
+	VCMPPD     $0x11, Y4, Y3, Y4
+	VANDPD     Y4, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y4
+	VCMPPD     $0x11, Y4, Y3, Y4
+	VANDPD     Y4, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y4
+	VCMPPD     $0x11, Y4, Y3, Y4
+	VANDPD     Y4, Y2, Y2
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPD Y0, (SI)
@@ -2777,24 +3466,28 @@ part3:
 	VMASKMOVPD Y2, Y15, (SI)
 
 stored3:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows3
+	DECQ 96(DI)
+	JE   done3
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows3
-	DECQ 80(DI)
-	JE   done3
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows3
 
 done3:
@@ -2803,7 +3496,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2815,22 +3508,22 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMASKMOVPD   (BX), Y15, Y4
@@ -2846,11 +3539,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VXORPS       Y4, Y4, Y4
@@ -2860,10 +3553,32 @@ step4:
 	VMAXPD       Y3, Y4, Y3
 
 signed4:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept4
+	ADDQ       64(DI), SI
+	VXORPS     Y4, Y4, Y4
+	VMASKMOVPD (SI), Y15, Y5
+	VCMPPD     $0x11, Y5, Y4, Y5
+	VANDPD     Y5, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y5
+	VCMPPD     $0x11, Y5, Y4, Y5
+	VANDPD     Y5, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y5
+	VCMPPD     $0x11, Y5, Y4, Y5
+	VANDPD     Y5, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y5
+	VCMPPD     $0x11, Y5, Y4, Y5
+	VANDPD     Y5, Y3, Y3
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPD Y0, (SI)
@@ -2885,24 +3600,28 @@ part4:
 	VMASKMOVPD Y3, Y15, (SI)
 
 stored4:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows4
+	DECQ 96(DI)
+	JE   done4
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows4
-	DECQ 80(DI)
-	JE   done4
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows4
 
 done4:
@@ -2911,7 +3630,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2924,24 +3643,24 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMASKMOVPD   (BX), Y15, Y5
@@ -2959,11 +3678,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VXORPS       Y5, Y5, Y5
@@ -2974,10 +3693,36 @@ step5:
 	VMAXPD       Y4, Y5, Y4
 
 signed5:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept5
+	ADDQ       64(DI), SI
+	VXORPS     Y5, Y5, Y5
+	VMASKMOVPD (SI), Y15, Y6
+	VCMPPD     $0x11, Y6, Y5, Y6
+	VANDPD     Y6, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y6
+	VCMPPD     $0x11, Y6, Y5, Y6
+	VANDPD     Y6, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y6
+	VCMPPD     $0x11, Y6, Y5, Y6
+	VANDPD     Y6, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y6
+	VCMPPD     $0x11, Y6, Y5, Y6
+	VANDPD     Y6, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y6
+	VCMPPD     $0x11, Y6, Y5, Y6
+	VANDPD     Y6, Y4, Y4
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPD Y0, (SI)
@@ -3003,24 +3748,28 @@ part5:
 	VMASKMOVPD Y4, Y15, (SI)
 
 stored5:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows5
+	DECQ 96(DI)
+	JE   done5
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows5
-	DECQ 80(DI)
-	JE   done5
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows5
 
 done5:
@@ -3029,7 +3778,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3043,26 +3792,26 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMASKMOVPD   (BX), Y15, Y6
@@ -3082,11 +3831,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VXORPS       Y6, Y6, Y6
@@ -3098,10 +3847,40 @@ step6:
 	VMAXPD       Y5, Y6, Y5
 
 signed6:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept6
+	ADDQ       64(DI), SI
+	VXORPS     Y6, Y6, Y6
+	VMASKMOVPD (SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y5, Y5
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPD Y0, (SI)
@@ -3131,24 +3910,28 @@ part6:
 	VMASKMOVPD Y5, Y15, (SI)
 
 stored6:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows6
+	DECQ 96(DI)
+	JE   done6
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows6
-	DECQ 80(DI)
-	JE   done6
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows6
 
 done6:
@@ -3157,7 +3940,7 @@ done6:
 
 rows7:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3172,28 +3955,28 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 
 loaded7:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step7:
 	VMASKMOVPD   (BX), Y15, Y7
@@ -3215,11 +3998,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VXORPS       Y7, Y7, Y7
@@ -3232,10 +4015,44 @@ step7:
 	VMAXPD       Y6, Y7, Y6
 
 signed7:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept7
+	ADDQ       64(DI), SI
+	VXORPS     Y7, Y7, Y7
+	VMASKMOVPD (SI), Y15, Y8
+	VCMPPD     $0x11, Y8, Y7, Y8
+	VANDPD     Y8, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y8
+	VCMPPD     $0x11, Y8, Y7, Y8
+	VANDPD     Y8, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y8
+	VCMPPD     $0x11, Y8, Y7, Y8
+	VANDPD     Y8, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y8
+	VCMPPD     $0x11, Y8, Y7, Y8
+	VANDPD     Y8, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y8
+	VCMPPD     $0x11, Y8, Y7, Y8
+	VANDPD     Y8, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y8
+	VCMPPD     $0x11, Y8, Y7, Y8
+	VANDPD     Y8, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y8
+	VCMPPD     $0x11, Y8, Y7, Y8
+	VANDPD     Y8, Y6, Y6
+
+kept7:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part7
 	VMOVUPD Y0, (SI)
@@ -3269,24 +4086,28 @@ part7:
 	VMASKMOVPD Y6, Y15, (SI)
 
 stored7:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows7
+	DECQ 96(DI)
+	JE   done7
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows7
-	DECQ 80(DI)
-	JE   done7
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows7
 
 done7:
@@ -3295,7 +4116,7 @@ done7:
 
 rows8:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3311,30 +4132,30 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 
 loaded8:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step8:
 	VMASKMOVPD   (BX), Y15, Y8
@@ -3358,11 +4179,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VXORPS       Y8, Y8, Y8
@@ -3376,10 +4197,48 @@ step8:
 	VMAXPD       Y7, Y8, Y7
 
 signed8:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept8
+	ADDQ       64(DI), SI
+	VXORPS     Y8, Y8, Y8
+	VMASKMOVPD (SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y7, Y7
+
+kept8:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part8
 	VMOVUPD Y0, (SI)
@@ -3417,24 +4276,28 @@ part8:
 	VMASKMOVPD Y7, Y15, (SI)
 
 stored8:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows8
+	DECQ 96(DI)
+	JE   done8
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows8
-	DECQ 80(DI)
-	JE   done8
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows8
 
 done8:
@@ -3443,7 +4306,7 @@ done8:
 
 rows9:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3460,32 +4323,32 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 
 loaded9:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step9:
 	VMASKMOVPD   (BX), Y15, Y9
@@ -3511,11 +4374,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VXORPS       Y9, Y9, Y9
@@ -3530,10 +4393,52 @@ step9:
 	VMAXPD       Y8, Y9, Y8
 
 signed9:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept9
+	ADDQ       64(DI), SI
+	VXORPS     Y9, Y9, Y9
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y7, Y7
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y10
+	VCMPPD     $0x11, Y10, Y9, Y10
+	VANDPD     Y10, Y8, Y8
+
+kept9:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part9
 	VMOVUPD Y0, (SI)
@@ -3575,24 +4480,28 @@ part9:
 	VMASKMOVPD Y8, Y15, (SI)
 
 stored9:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows9
+	DECQ 96(DI)
+	JE   done9
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows9
-	DECQ 80(DI)
-	JE   done9
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows9
 
 done9:
@@ -3601,7 +4510,7 @@ done9:
 
 rows10:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3619,36 +4528,36 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 
 loaded10:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step10:
 	VMASKMOVPD   (BX), Y15, Y10
@@ -3677,11 +4586,11 @@ step10:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step10
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch10
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed10
 	VXORPS       Y10, Y10, Y10
@@ -3697,10 +4606,56 @@ step10:
 	VMAXPD       Y9, Y10, Y9
 
 signed10:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept10
+	ADDQ       64(DI), SI
+	VXORPS     Y10, Y10, Y10
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y7, Y7
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y8, Y8
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y9, Y9
+
+kept10:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part10
 	VMOVUPD Y0, (SI)
@@ -3746,24 +4701,28 @@ part10:
 	VMASKMOVPD Y9, Y15, (SI)
 
 stored10:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows10
+	DECQ 96(DI)
+	JE   done10
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows10
-	DECQ 80(DI)
-	JE   done10
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows10
 
 done10:
@@ -3772,7 +4731,7 @@ done10:
 
 rows11:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3791,38 +4750,38 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 
 loaded11:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step11:
 	VMASKMOVPD   (BX), Y15, Y11
@@ -3853,11 +4812,11 @@ step11:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step11
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch11
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed11
 	VXORPS       Y11, Y11, Y11
@@ -3874,10 +4833,60 @@ step11:
 	VMAXPD       Y10, Y11, Y10
 
 signed11:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept11
+	ADDQ       64(DI), SI
+	VXORPS     Y11, Y11, Y11
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y7, Y7
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y8, Y8
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y9, Y9
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y12
+	VCMPPD     $0x11, Y12, Y11, Y12
+	VANDPD     Y12, Y10, Y10
+
+kept11:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part11
 	VMOVUPD Y0, (SI)
@@ -3927,24 +4936,28 @@ part11:
 	VMASKMOVPD Y10, Y15, (SI)
 
 stored11:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows11
+	DECQ 96(DI)
+	JE   done11
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows11
-	DECQ 80(DI)
-	JE   done11
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows11
 
 done11:
@@ -3953,7 +4966,7 @@ done11:
 
 rows12:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3973,40 +4986,40 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 
 loaded12:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step12:
 	VMASKMOVPD   (BX), Y15, Y12
@@ -4039,11 +5052,11 @@ step12:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step12
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch12
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed12
 	VXORPS       Y12, Y12, Y12
@@ -4061,10 +5074,64 @@ step12:
 	VMAXPD       Y11, Y12, Y11
 
 signed12:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept12
+	ADDQ       64(DI), SI
+	VXORPS     Y12, Y12, Y12
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y0, Y0
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y1, Y1
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y2, Y2
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y3, Y3
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y4, Y4
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y5, Y5
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y6, Y6
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y7, Y7
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y8, Y8
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y9, Y9
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y10, Y10
+	ADDQ       224(DI), SI
+	VMASKMOVPD (SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y11, Y11
+
+kept12:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part12
 	VMOVUPD Y0, (SI)
@@ -4118,24 +5185,28 @@ part12:
 	VMASKMOVPD Y11, Y15, (SI)
 
 stored12:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows12
+	DECQ 96(DI)
+	JE   done12
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows12
-	DECQ 80(DI)
-	JE   done12
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows12
 
 done12:
@@ -4146,15 +5217,15 @@ done12:
 // Requires: AVX, FMA3
 TEXT ·productAVX2F64x2(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), DI
-	MOVQ    104(DI), R9
+	MOVQ    120(DI), R9
 	LEAQ    (R9)(R9*2), R10
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
-	MOVQ    112(DI), R13
-	MOVQ    144(DI), CX
-	MOVQ    216(DI), AX
+	MOVQ    128(DI), R13
+	MOVQ    160(DI), CX
+	MOVQ    256(DI), AX
 	VMOVUPD (AX), Y15
-	MOVQ    96(DI), AX
+	MOVQ    112(DI), AX
 	CMPQ    AX, $0x04
 	JAE     from4
 	CMPQ    AX, $0x02
@@ -4184,7 +5255,7 @@ from6:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4194,17 +5265,17 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPD      (BX), Y2
@@ -4216,11 +5287,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VXORPS       Y2, Y2, Y2
@@ -4228,10 +5299,23 @@ step1:
 	VMAXPD       Y1, Y2, Y1
 
 signed1:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept1
+	ADDQ       64(DI), SI
+	VXORPS     Y2, Y2, Y2
+	VMOVUPD    (SI), Y3
+	VCMPPD     $0x11, Y3, Y2, Y3
+	VANDPD     Y3, Y0, Y0
+	VMASKMOVPD 32(SI), Y15, Y3
+	VCMPPD     $0x11, Y3, Y2, Y3
+	VANDPD     Y3, Y1, Y1
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPD Y0, (SI)
@@ -4243,24 +5327,28 @@ part1:
 	VMASKMOVPD Y1, Y15, 32(SI)
 
 stored1:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows1
+	DECQ 96(DI)
+	JE   done1
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows1
-	DECQ 80(DI)
-	JE   done1
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows1
 
 done1:
@@ -4269,7 +5357,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4281,20 +5369,20 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPD      (BX), Y4
@@ -4309,11 +5397,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VXORPS       Y4, Y4, Y4
@@ -4323,10 +5411,30 @@ step2:
 	VMAXPD       Y3, Y4, Y3
 
 signed2:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept2
+	ADDQ       64(DI), SI
+	VXORPS     Y4, Y4, Y4
+	VMOVUPD    (SI), Y5
+	VCMPPD     $0x11, Y5, Y4, Y5
+	VANDPD     Y5, Y0, Y0
+	VMASKMOVPD 32(SI), Y15, Y5
+	VCMPPD     $0x11, Y5, Y4, Y5
+	VANDPD     Y5, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y5
+	VCMPPD     $0x11, Y5, Y4, Y5
+	VANDPD     Y5, Y2, Y2
+	VMASKMOVPD 32(SI), Y15, Y5
+	VCMPPD     $0x11, Y5, Y4, Y5
+	VANDPD     Y5, Y3, Y3
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPD Y0, (SI)
@@ -4344,24 +5452,28 @@ part2:
 	VMASKMOVPD Y3, Y15, 32(SI)
 
 stored2:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows2
+	DECQ 96(DI)
+	JE   done2
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows2
-	DECQ 80(DI)
-	JE   done2
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows2
 
 done2:
@@ -4370,7 +5482,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4384,23 +5496,23 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPD      (BX), Y6
@@ -4418,11 +5530,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VXORPS       Y6, Y6, Y6
@@ -4434,10 +5546,37 @@ step3:
 	VMAXPD       Y5, Y6, Y5
 
 signed3:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept3
+	ADDQ       64(DI), SI
+	VXORPS     Y6, Y6, Y6
+	VMOVUPD    (SI), Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y0, Y0
+	VMASKMOVPD 32(SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y2, Y2
+	VMASKMOVPD 32(SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y3, Y3
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y4, Y4
+	VMASKMOVPD 32(SI), Y15, Y7
+	VCMPPD     $0x11, Y7, Y6, Y7
+	VANDPD     Y7, Y5, Y5
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPD Y0, (SI)
@@ -4461,24 +5600,28 @@ part3:
 	VMASKMOVPD Y5, Y15, 32(SI)
 
 stored3:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows3
+	DECQ 96(DI)
+	JE   done3
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows3
-	DECQ 80(DI)
-	JE   done3
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows3
 
 done3:
@@ -4487,7 +5630,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4503,26 +5646,26 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPD      (BX), Y8
@@ -4543,11 +5686,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VXORPS       Y8, Y8, Y8
@@ -4561,10 +5704,44 @@ step4:
 	VMAXPD       Y7, Y8, Y7
 
 signed4:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept4
+	ADDQ       64(DI), SI
+	VXORPS     Y8, Y8, Y8
+	VMOVUPD    (SI), Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y0, Y0
+	VMASKMOVPD 32(SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y2, Y2
+	VMASKMOVPD 32(SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y3, Y3
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y4, Y4
+	VMASKMOVPD 32(SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y5, Y5
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y6, Y6
+	VMASKMOVPD 32(SI), Y15, Y9
+	VCMPPD     $0x11, Y9, Y8, Y9
+	VANDPD     Y9, Y7, Y7
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPD Y0, (SI)
@@ -4594,24 +5771,28 @@ part4:
 	VMASKMOVPD Y7, Y15, 32(SI)
 
 stored4:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows4
+	DECQ 96(DI)
+	JE   done4
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows4
-	DECQ 80(DI)
-	JE   done4
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows4
 
 done4:
@@ -4620,7 +5801,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4638,29 +5819,29 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y8
 	VMASKMOVPD 32(SI), Y15, Y9
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPD      (BX), Y10
@@ -4684,11 +5865,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VXORPS       Y10, Y10, Y10
@@ -4704,10 +5885,51 @@ step5:
 	VMAXPD       Y9, Y10, Y9
 
 signed5:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept5
+	ADDQ       64(DI), SI
+	VXORPS     Y10, Y10, Y10
+	VMOVUPD    (SI), Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y0, Y0
+	VMASKMOVPD 32(SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y2, Y2
+	VMASKMOVPD 32(SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y3, Y3
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y4, Y4
+	VMASKMOVPD 32(SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y5, Y5
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y6, Y6
+	VMASKMOVPD 32(SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y7, Y7
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y8, Y8
+	VMASKMOVPD 32(SI), Y15, Y11
+	VCMPPD     $0x11, Y11, Y10, Y11
+	VANDPD     Y11, Y9, Y9
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPD Y0, (SI)
@@ -4743,24 +5965,28 @@ part5:
 	VMASKMOVPD Y9, Y15, 32(SI)
 
 stored5:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows5
+	DECQ 96(DI)
+	JE   done5
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows5
-	DECQ 80(DI)
-	JE   done5
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows5
 
 done5:
@@ -4769,7 +5995,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4789,32 +6015,32 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ       48(DI), SI
+	ADDQ       56(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y8
 	VMASKMOVPD 32(SI), Y15, Y9
-	ADDQ       184(DI), SI
+	ADDQ       200(DI), SI
 	VMOVUPD    (SI), Y10
 	VMASKMOVPD 32(SI), Y15, Y11
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPD      (BX), Y12
@@ -4841,11 +6067,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VXORPS       Y12, Y12, Y12
@@ -4863,10 +6089,58 @@ step6:
 	VMAXPD       Y11, Y12, Y11
 
 signed6:
+	MOVQ       32(DI), SI
+	TESTQ      SI, SI
+	JE         kept6
+	ADDQ       64(DI), SI
+	VXORPS     Y12, Y12, Y12
+	VMOVUPD    (SI), Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y0, Y0
+	VMASKMOVPD 32(SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y1, Y1
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y2, Y2
+	VMASKMOVPD 32(SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y3, Y3
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y4, Y4
+	VMASKMOVPD 32(SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y5, Y5
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y6, Y6
+	VMASKMOVPD 32(SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y7, Y7
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y8, Y8
+	VMASKMOVPD 32(SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y9, Y9
+	ADDQ       224(DI), SI
+	VMOVUPD    (SI), Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y10, Y10
+	VMASKMOVPD 32(SI), Y15, Y13
+	VCMPPD     $0x11, Y13, Y12, Y13
+	VANDPD     Y13, Y11, Y11
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
-	MOVQ    224(DI), AX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
+	MOVQ    264(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPD Y0, (SI)
@@ -4908,24 +6182,28 @@ part6:
 	VMASKMOVPD Y11, Y15, 32(SI)
 
 stored6:
-	MOVQ 128(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 168(DI), AX
+	MOVQ 144(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 184(DI), AX
+	ADDQ AX, 48(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	DECQ 104(DI)
+	JNE  rows6
+	DECQ 96(DI)
+	JE   done6
+	MOVQ 152(DI), AX
 	ADDQ AX, 40(DI)
 	MOVQ 192(DI), AX
 	ADDQ AX, 48(DI)
-	DECQ 88(DI)
-	JNE  rows6
-	DECQ 80(DI)
-	JE   done6
-	MOVQ 136(DI), AX
-	ADDQ AX, 32(DI)
-	MOVQ 176(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 200(DI), AX
-	ADDQ AX, 48(DI)
-	MOVQ 72(DI), AX
-	MOVQ AX, 88(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 88(DI), AX
+	MOVQ AX, 104(DI)
 	JMP  rows6
 
 done6:

@@ -6,15 +6,15 @@
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F32x1(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  104(DI), R9
+	MOVQ  120(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  112(DI), R13
-	MOVQ  144(DI), CX
-	MOVQ  216(DI), AX
+	MOVQ  128(DI), R13
+	MOVQ  160(DI), CX
+	MOVQ  256(DI), AX
 	KMOVQ AX, K1
-	MOVQ  96(DI), AX
+	MOVQ  112(DI), AX
 	CMPQ  AX, $0x08
 	JAE   from8
 	CMPQ  AX, $0x04
@@ -84,7 +84,7 @@ from14:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -93,16 +93,16 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPS.Z        (BX), K1, Z1
@@ -111,39 +111,53 @@ step1:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step1
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch1
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed1
 	VPXORD           Z1, Z1, Z1
 	VMAXPS           Z0, Z1, Z0
 
 signed1:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept1
+	ADDQ      64(DI), SI
+	VPXORD    Z1, Z1, Z1
+	VMOVUPS.Z (SI), K1, Z2
+	VCMPPS    $0x11, Z2, Z1, K2
+	VMOVUPS.Z Z0, K2, Z0
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows1
+	DECQ    96(DI)
+	JE      done1
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows1
-	DECQ    80(DI)
-	JE      done1
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows1
 
 done1:
@@ -152,7 +166,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -162,18 +176,18 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPS.Z        (BX), K1, Z2
@@ -183,11 +197,11 @@ step2:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step2
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch2
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed2
 	VPXORD           Z2, Z2, Z2
@@ -195,30 +209,48 @@ step2:
 	VMAXPS           Z1, Z2, Z1
 
 signed2:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept2
+	ADDQ      64(DI), SI
+	VPXORD    Z2, Z2, Z2
+	VMOVUPS.Z (SI), K1, Z3
+	VCMPPS    $0x11, Z3, Z2, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z3
+	VCMPPS    $0x11, Z3, Z2, K2
+	VMOVUPS.Z Z1, K2, Z1
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows2
+	DECQ    96(DI)
+	JE      done2
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows2
-	DECQ    80(DI)
-	JE      done2
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows2
 
 done2:
@@ -227,7 +259,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -238,20 +270,20 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPS.Z        (BX), K1, Z3
@@ -262,11 +294,11 @@ step3:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step3
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch3
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed3
 	VPXORD           Z3, Z3, Z3
@@ -275,32 +307,54 @@ step3:
 	VMAXPS           Z2, Z3, Z2
 
 signed3:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept3
+	ADDQ      64(DI), SI
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS.Z (SI), K1, Z4
+	VCMPPS    $0x11, Z4, Z3, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z4
+	VCMPPS    $0x11, Z4, Z3, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z4
+	VCMPPS    $0x11, Z4, Z3, K2
+	VMOVUPS.Z Z2, K2, Z2
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z2, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows3
+	DECQ    96(DI)
+	JE      done3
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows3
-	DECQ    80(DI)
-	JE      done3
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows3
 
 done3:
@@ -309,7 +363,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -321,22 +375,22 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPS.Z        (BX), K1, Z4
@@ -348,11 +402,11 @@ step4:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step4
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch4
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed4
 	VPXORD           Z4, Z4, Z4
@@ -362,9 +416,31 @@ step4:
 	VMAXPS           Z3, Z4, Z3
 
 signed4:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept4
+	ADDQ      64(DI), SI
+	VPXORD    Z4, Z4, Z4
+	VMOVUPS.Z (SI), K1, Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z3, K2, Z3
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -372,24 +448,28 @@ signed4:
 	VMOVUPS Z2, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z3, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows4
+	DECQ    96(DI)
+	JE      done4
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows4
-	DECQ    80(DI)
-	JE      done4
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows4
 
 done4:
@@ -398,7 +478,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -411,24 +491,24 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPS.Z        (BX), K1, Z5
@@ -441,11 +521,11 @@ step5:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step5
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch5
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed5
 	VPXORD           Z5, Z5, Z5
@@ -456,9 +536,35 @@ step5:
 	VMAXPS           Z4, Z5, Z4
 
 signed5:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept5
+	ADDQ      64(DI), SI
+	VPXORD    Z5, Z5, Z5
+	VMOVUPS.Z (SI), K1, Z6
+	VCMPPS    $0x11, Z6, Z5, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z6
+	VCMPPS    $0x11, Z6, Z5, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z6
+	VCMPPS    $0x11, Z6, Z5, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z6
+	VCMPPS    $0x11, Z6, Z5, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z6
+	VCMPPS    $0x11, Z6, Z5, K2
+	VMOVUPS.Z Z4, K2, Z4
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -468,24 +574,28 @@ signed5:
 	VMOVUPS Z3, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z4, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows5
+	DECQ    96(DI)
+	JE      done5
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows5
-	DECQ    80(DI)
-	JE      done5
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows5
 
 done5:
@@ -494,7 +604,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -508,26 +618,26 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPS.Z        (BX), K1, Z6
@@ -541,11 +651,11 @@ step6:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step6
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch6
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed6
 	VPXORD           Z6, Z6, Z6
@@ -557,9 +667,39 @@ step6:
 	VMAXPS           Z5, Z6, Z5
 
 signed6:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept6
+	ADDQ      64(DI), SI
+	VPXORD    Z6, Z6, Z6
+	VMOVUPS.Z (SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z5, K2, Z5
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -571,24 +711,28 @@ signed6:
 	VMOVUPS Z4, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z5, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows6
+	DECQ    96(DI)
+	JE      done6
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows6
-	DECQ    80(DI)
-	JE      done6
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows6
 
 done6:
@@ -597,7 +741,7 @@ done6:
 
 rows7:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -612,28 +756,28 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 
 loaded7:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step7:
 	VMOVUPS.Z        (BX), K1, Z7
@@ -648,11 +792,11 @@ step7:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step7
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch7
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed7
 	VPXORD           Z7, Z7, Z7
@@ -665,9 +809,43 @@ step7:
 	VMAXPS           Z6, Z7, Z6
 
 signed7:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept7
+	ADDQ      64(DI), SI
+	VPXORD    Z7, Z7, Z7
+	VMOVUPS.Z (SI), K1, Z8
+	VCMPPS    $0x11, Z8, Z7, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z8
+	VCMPPS    $0x11, Z8, Z7, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z8
+	VCMPPS    $0x11, Z8, Z7, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z8
+	VCMPPS    $0x11, Z8, Z7, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z8
+	VCMPPS    $0x11, Z8, Z7, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z8
+	VCMPPS    $0x11, Z8, Z7, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z8
+	VCMPPS    $0x11, Z8, Z7, K2
+	VMOVUPS.Z Z6, K2, Z6
+
+kept7:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -681,24 +859,28 @@ signed7:
 	VMOVUPS Z5, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z6, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows7
+	DECQ    96(DI)
+	JE      done7
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows7
-	DECQ    80(DI)
-	JE      done7
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows7
 
 done7:
@@ -707,7 +889,7 @@ done7:
 
 rows8:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -723,30 +905,30 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 
 loaded8:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step8:
 	VMOVUPS.Z        (BX), K1, Z8
@@ -762,11 +944,11 @@ step8:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step8
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch8
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed8
 	VPXORD           Z8, Z8, Z8
@@ -780,9 +962,47 @@ step8:
 	VMAXPS           Z7, Z8, Z7
 
 signed8:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept8
+	ADDQ      64(DI), SI
+	VPXORD    Z8, Z8, Z8
+	VMOVUPS.Z (SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z7, K2, Z7
+
+kept8:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -798,24 +1018,28 @@ signed8:
 	VMOVUPS Z6, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z7, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows8
+	DECQ    96(DI)
+	JE      done8
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows8
-	DECQ    80(DI)
-	JE      done8
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows8
 
 done8:
@@ -824,7 +1048,7 @@ done8:
 
 rows9:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -841,32 +1065,32 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 
 loaded9:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step9:
 	VMOVUPS.Z        (BX), K1, Z9
@@ -883,11 +1107,11 @@ step9:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step9
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch9
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed9
 	VPXORD           Z9, Z9, Z9
@@ -902,9 +1126,51 @@ step9:
 	VMAXPS           Z8, Z9, Z8
 
 signed9:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept9
+	ADDQ      64(DI), SI
+	VPXORD    Z9, Z9, Z9
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z8, K2, Z8
+
+kept9:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -922,24 +1188,28 @@ signed9:
 	VMOVUPS Z7, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z8, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows9
+	DECQ    96(DI)
+	JE      done9
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows9
-	DECQ    80(DI)
-	JE      done9
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows9
 
 done9:
@@ -948,7 +1218,7 @@ done9:
 
 rows10:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -966,36 +1236,36 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 
 loaded10:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step10:
 	VMOVUPS.Z        (BX), K1, Z10
@@ -1014,11 +1284,11 @@ step10:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step10
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch10
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed10
 	VPXORD           Z10, Z10, Z10
@@ -1034,9 +1304,55 @@ step10:
 	VMAXPS           Z9, Z10, Z9
 
 signed10:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept10
+	ADDQ      64(DI), SI
+	VPXORD    Z10, Z10, Z10
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z9, K2, Z9
+
+kept10:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1056,24 +1372,28 @@ signed10:
 	VMOVUPS Z8, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z9, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows10
+	DECQ    96(DI)
+	JE      done10
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows10
-	DECQ    80(DI)
-	JE      done10
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows10
 
 done10:
@@ -1082,7 +1402,7 @@ done10:
 
 rows11:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1101,38 +1421,38 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 
 loaded11:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step11:
 	VMOVUPS.Z        (BX), K1, Z11
@@ -1152,11 +1472,11 @@ step11:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step11
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch11
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed11
 	VPXORD           Z11, Z11, Z11
@@ -1173,9 +1493,59 @@ step11:
 	VMAXPS           Z10, Z11, Z10
 
 signed11:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept11
+	ADDQ      64(DI), SI
+	VPXORD    Z11, Z11, Z11
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z12
+	VCMPPS    $0x11, Z12, Z11, K2
+	VMOVUPS.Z Z10, K2, Z10
+
+kept11:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1197,24 +1567,28 @@ signed11:
 	VMOVUPS Z9, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z10, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows11
+	DECQ    96(DI)
+	JE      done11
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows11
-	DECQ    80(DI)
-	JE      done11
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows11
 
 done11:
@@ -1223,7 +1597,7 @@ done11:
 
 rows12:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1243,40 +1617,40 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 
 loaded12:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step12:
 	VMOVUPS.Z        (BX), K1, Z12
@@ -1297,11 +1671,11 @@ step12:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step12
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch12
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed12
 	VPXORD           Z12, Z12, Z12
@@ -1319,9 +1693,63 @@ step12:
 	VMAXPS           Z11, Z12, Z11
 
 signed12:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept12
+	ADDQ      64(DI), SI
+	VPXORD    Z12, Z12, Z12
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z10, K2, Z10
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z11, K2, Z11
+
+kept12:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1345,24 +1773,28 @@ signed12:
 	VMOVUPS Z10, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z11, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows12
+	DECQ    96(DI)
+	JE      done12
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows12
-	DECQ    80(DI)
-	JE      done12
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows12
 
 done12:
@@ -1371,7 +1803,7 @@ done12:
 
 rows13:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1392,42 +1824,42 @@ rows13:
 	JMP    loaded13
 
 load13:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 
 loaded13:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch13:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step13:
 	VMOVUPS.Z        (BX), K1, Z13
@@ -1449,11 +1881,11 @@ step13:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step13
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch13
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed13
 	VPXORD           Z13, Z13, Z13
@@ -1472,9 +1904,67 @@ step13:
 	VMAXPS           Z12, Z13, Z12
 
 signed13:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept13
+	ADDQ      64(DI), SI
+	VPXORD    Z13, Z13, Z13
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z10, K2, Z10
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z14
+	VCMPPS    $0x11, Z14, Z13, K2
+	VMOVUPS.Z Z12, K2, Z12
+
+kept13:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1500,24 +1990,28 @@ signed13:
 	VMOVUPS Z11, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z12, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows13
+	DECQ    96(DI)
+	JE      done13
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows13
-	DECQ    80(DI)
-	JE      done13
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows13
 
 done13:
@@ -1526,7 +2020,7 @@ done13:
 
 rows14:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1548,44 +2042,44 @@ rows14:
 	JMP    loaded14
 
 load14:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 
 loaded14:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch14:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step14:
 	VMOVUPS.Z        (BX), K1, Z14
@@ -1608,11 +2102,11 @@ step14:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step14
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch14
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed14
 	VPXORD           Z14, Z14, Z14
@@ -1632,9 +2126,71 @@ step14:
 	VMAXPS           Z13, Z14, Z13
 
 signed14:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept14
+	ADDQ      64(DI), SI
+	VPXORD    Z14, Z14, Z14
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z10, K2, Z10
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z12, K2, Z12
+	ADDQ      224(DI), SI
+	VMOVUPS.Z (SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z13, K2, Z13
+
+kept14:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1662,24 +2218,28 @@ signed14:
 	VMOVUPS Z12, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z13, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows14
+	DECQ    96(DI)
+	JE      done14
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows14
-	DECQ    80(DI)
-	JE      done14
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows14
 
 done14:
@@ -1690,15 +2250,15 @@ done14:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F32x2(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  104(DI), R9
+	MOVQ  120(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  112(DI), R13
-	MOVQ  144(DI), CX
-	MOVQ  216(DI), AX
+	MOVQ  128(DI), R13
+	MOVQ  160(DI), CX
+	MOVQ  256(DI), AX
 	KMOVQ AX, K1
-	MOVQ  96(DI), AX
+	MOVQ  112(DI), AX
 	CMPQ  AX, $0x08
 	JAE   from8
 	CMPQ  AX, $0x04
@@ -1768,7 +2328,7 @@ from14:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1778,17 +2338,17 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPS      (BX), Z2
@@ -1800,11 +2360,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z2, Z2, Z2
@@ -1812,29 +2372,46 @@ step1:
 	VMAXPS       Z1, Z2, Z1
 
 signed1:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept1
+	ADDQ      64(DI), SI
+	VPXORD    Z2, Z2, Z2
+	VMOVUPS   (SI), Z3
+	VCMPPS    $0x11, Z3, Z2, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z3
+	VCMPPS    $0x11, Z3, Z2, K2
+	VMOVUPS.Z Z1, K2, Z1
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows1
+	DECQ    96(DI)
+	JE      done1
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows1
-	DECQ    80(DI)
-	JE      done1
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows1
 
 done1:
@@ -1843,7 +2420,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1855,20 +2432,20 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPS      (BX), Z4
@@ -1883,11 +2460,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z4, Z4, Z4
@@ -1897,32 +2474,56 @@ step2:
 	VMAXPS       Z3, Z4, Z3
 
 signed2:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept2
+	ADDQ      64(DI), SI
+	VPXORD    Z4, Z4, Z4
+	VMOVUPS   (SI), Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z3, K2, Z3
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
 	VMOVUPS Z2, (SI)
 	VMOVUPS Z3, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows2
+	DECQ    96(DI)
+	JE      done2
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows2
-	DECQ    80(DI)
-	JE      done2
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows2
 
 done2:
@@ -1931,7 +2532,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -1945,23 +2546,23 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPS      (BX), Z6
@@ -1979,11 +2580,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z6, Z6, Z6
@@ -1995,9 +2596,36 @@ step3:
 	VMAXPS       Z5, Z6, Z5
 
 signed3:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept3
+	ADDQ      64(DI), SI
+	VPXORD    Z6, Z6, Z6
+	VMOVUPS   (SI), Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z5, K2, Z5
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2006,24 +2634,28 @@ signed3:
 	ADDQ    BX, SI
 	VMOVUPS Z4, (SI)
 	VMOVUPS Z5, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows3
+	DECQ    96(DI)
+	JE      done3
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows3
-	DECQ    80(DI)
-	JE      done3
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows3
 
 done3:
@@ -2032,7 +2664,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2048,26 +2680,26 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPS      (BX), Z8
@@ -2088,11 +2720,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z8, Z8, Z8
@@ -2106,9 +2738,43 @@ step4:
 	VMAXPS       Z7, Z8, Z7
 
 signed4:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept4
+	ADDQ      64(DI), SI
+	VPXORD    Z8, Z8, Z8
+	VMOVUPS   (SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z7, K2, Z7
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2120,24 +2786,28 @@ signed4:
 	ADDQ    BX, SI
 	VMOVUPS Z6, (SI)
 	VMOVUPS Z7, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows4
+	DECQ    96(DI)
+	JE      done4
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows4
-	DECQ    80(DI)
-	JE      done4
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows4
 
 done4:
@@ -2146,7 +2816,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2164,29 +2834,29 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPS      (BX), Z10
@@ -2210,11 +2880,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z10, Z10, Z10
@@ -2230,9 +2900,50 @@ step5:
 	VMAXPS       Z9, Z10, Z9
 
 signed5:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept5
+	ADDQ      64(DI), SI
+	VPXORD    Z10, Z10, Z10
+	VMOVUPS   (SI), Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z11
+	VCMPPS    $0x11, Z11, Z10, K2
+	VMOVUPS.Z Z9, K2, Z9
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2247,24 +2958,28 @@ signed5:
 	ADDQ    BX, SI
 	VMOVUPS Z8, (SI)
 	VMOVUPS Z9, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows5
+	DECQ    96(DI)
+	JE      done5
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows5
-	DECQ    80(DI)
-	JE      done5
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows5
 
 done5:
@@ -2273,7 +2988,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2293,32 +3008,32 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPS      (BX), Z12
@@ -2345,11 +3060,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z12, Z12, Z12
@@ -2367,9 +3082,57 @@ step6:
 	VMAXPS       Z11, Z12, Z11
 
 signed6:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept6
+	ADDQ      64(DI), SI
+	VPXORD    Z12, Z12, Z12
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z11, K2, Z11
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2387,24 +3150,28 @@ signed6:
 	ADDQ    BX, SI
 	VMOVUPS Z10, (SI)
 	VMOVUPS Z11, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows6
+	DECQ    96(DI)
+	JE      done6
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows6
-	DECQ    80(DI)
-	JE      done6
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows6
 
 done6:
@@ -2413,7 +3180,7 @@ done6:
 
 rows7:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2435,35 +3202,35 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
 
 loaded7:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step7:
 	VMOVUPS      (BX), Z14
@@ -2493,11 +3260,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VPXORD       Z14, Z14, Z14
@@ -2517,9 +3284,64 @@ step7:
 	VMAXPS       Z13, Z14, Z13
 
 signed7:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept7
+	ADDQ      64(DI), SI
+	VPXORD    Z14, Z14, Z14
+	VMOVUPS   (SI), Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS.Z 64(SI), K1, Z15
+	VCMPPS    $0x11, Z15, Z14, K2
+	VMOVUPS.Z Z13, K2, Z13
+
+kept7:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2540,24 +3362,28 @@ signed7:
 	ADDQ    BX, SI
 	VMOVUPS Z12, (SI)
 	VMOVUPS Z13, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows7
+	DECQ    96(DI)
+	JE      done7
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows7
-	DECQ    80(DI)
-	JE      done7
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows7
 
 done7:
@@ -2566,7 +3392,7 @@ done7:
 
 rows8:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2590,38 +3416,38 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
 
 loaded8:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step8:
 	VMOVUPS      (BX), Z16
@@ -2654,11 +3480,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VPXORD       Z16, Z16, Z16
@@ -2680,9 +3506,71 @@ step8:
 	VMAXPS       Z15, Z16, Z15
 
 signed8:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept8
+	ADDQ      64(DI), SI
+	VPXORD    Z16, Z16, Z16
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS.Z 64(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 64(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z15, K2, Z15
+
+kept8:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2706,24 +3594,28 @@ signed8:
 	ADDQ    BX, SI
 	VMOVUPS Z14, (SI)
 	VMOVUPS Z15, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows8
+	DECQ    96(DI)
+	JE      done8
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows8
-	DECQ    80(DI)
-	JE      done8
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows8
 
 done8:
@@ -2732,7 +3624,7 @@ done8:
 
 rows9:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2758,41 +3650,41 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
 
 loaded9:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step9:
 	VMOVUPS      (BX), Z18
@@ -2828,11 +3720,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VPXORD       Z18, Z18, Z18
@@ -2856,9 +3748,78 @@ step9:
 	VMAXPS       Z17, Z18, Z17
 
 signed9:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept9
+	ADDQ      64(DI), SI
+	VPXORD    Z18, Z18, Z18
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 64(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z17, K2, Z17
+
+kept9:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2885,24 +3846,28 @@ signed9:
 	ADDQ    BX, SI
 	VMOVUPS Z16, (SI)
 	VMOVUPS Z17, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows9
+	DECQ    96(DI)
+	JE      done9
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows9
-	DECQ    80(DI)
-	JE      done9
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows9
 
 done9:
@@ -2911,7 +3876,7 @@ done9:
 
 rows10:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -2939,46 +3904,46 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
 
 loaded10:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step10:
 	VMOVUPS      (BX), Z20
@@ -3018,11 +3983,11 @@ step10:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step10
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch10
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed10
 	VPXORD       Z20, Z20, Z20
@@ -3048,9 +4013,85 @@ step10:
 	VMAXPS       Z19, Z20, Z19
 
 signed10:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept10
+	ADDQ      64(DI), SI
+	VPXORD    Z20, Z20, Z20
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS.Z 64(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z19, K2, Z19
+
+kept10:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3080,24 +4121,28 @@ signed10:
 	ADDQ    BX, SI
 	VMOVUPS Z18, (SI)
 	VMOVUPS Z19, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows10
+	DECQ    96(DI)
+	JE      done10
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows10
-	DECQ    80(DI)
-	JE      done10
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows10
 
 done10:
@@ -3106,7 +4151,7 @@ done10:
 
 rows11:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3136,49 +4181,49 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
 
 loaded11:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step11:
 	VMOVUPS      (BX), Z22
@@ -3221,11 +4266,11 @@ step11:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step11
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch11
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed11
 	VPXORD       Z22, Z22, Z22
@@ -3253,9 +4298,92 @@ step11:
 	VMAXPS       Z21, Z22, Z21
 
 signed11:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept11
+	ADDQ      64(DI), SI
+	VPXORD    Z22, Z22, Z22
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z20, K2, Z20
+	VMOVUPS.Z 64(SI), K1, Z23
+	VCMPPS    $0x11, Z23, Z22, K2
+	VMOVUPS.Z Z21, K2, Z21
+
+kept11:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3288,24 +4416,28 @@ signed11:
 	ADDQ    BX, SI
 	VMOVUPS Z20, (SI)
 	VMOVUPS Z21, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows11
+	DECQ    96(DI)
+	JE      done11
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows11
-	DECQ    80(DI)
-	JE      done11
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows11
 
 done11:
@@ -3314,7 +4446,7 @@ done11:
 
 rows12:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3346,52 +4478,52 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
 
 loaded12:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step12:
 	VMOVUPS      (BX), Z24
@@ -3437,11 +4569,11 @@ step12:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step12
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch12
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed12
 	VPXORD       Z24, Z24, Z24
@@ -3471,9 +4603,99 @@ step12:
 	VMAXPS       Z23, Z24, Z23
 
 signed12:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept12
+	ADDQ      64(DI), SI
+	VPXORD    Z24, Z24, Z24
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z20, K2, Z20
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z21, K2, Z21
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z22, K2, Z22
+	VMOVUPS.Z 64(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z23, K2, Z23
+
+kept12:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3509,24 +4731,28 @@ signed12:
 	ADDQ    BX, SI
 	VMOVUPS Z22, (SI)
 	VMOVUPS Z23, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows12
+	DECQ    96(DI)
+	JE      done12
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows12
-	DECQ    80(DI)
-	JE      done12
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows12
 
 done12:
@@ -3535,7 +4761,7 @@ done12:
 
 rows13:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3569,55 +4795,55 @@ rows13:
 	JMP    loaded13
 
 load13:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS.Z 64(SI), K1, Z25
 
 loaded13:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch13:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step13:
 	VMOVUPS      (BX), Z26
@@ -3666,11 +4892,11 @@ step13:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step13
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch13
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed13
 	VPXORD       Z26, Z26, Z26
@@ -3702,9 +4928,106 @@ step13:
 	VMAXPS       Z25, Z26, Z25
 
 signed13:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept13
+	ADDQ      64(DI), SI
+	VPXORD    Z26, Z26, Z26
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z20, K2, Z20
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z21, K2, Z21
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z22, K2, Z22
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z23, K2, Z23
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z24, K2, Z24
+	VMOVUPS.Z 64(SI), K1, Z27
+	VCMPPS    $0x11, Z27, Z26, K2
+	VMOVUPS.Z Z25, K2, Z25
+
+kept13:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3743,24 +5066,28 @@ signed13:
 	ADDQ    BX, SI
 	VMOVUPS Z24, (SI)
 	VMOVUPS Z25, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows13
+	DECQ    96(DI)
+	JE      done13
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows13
-	DECQ    80(DI)
-	JE      done13
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows13
 
 done13:
@@ -3769,7 +5096,7 @@ done13:
 
 rows14:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -3805,58 +5132,58 @@ rows14:
 	JMP    loaded14
 
 load14:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS.Z 64(SI), K1, Z25
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z26
 	VMOVUPS.Z 64(SI), K1, Z27
 
 loaded14:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch14:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step14:
 	VMOVUPS      (BX), Z28
@@ -3908,11 +5235,11 @@ step14:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step14
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch14
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed14
 	VPXORD       Z28, Z28, Z28
@@ -3946,9 +5273,113 @@ step14:
 	VMAXPS       Z27, Z28, Z27
 
 signed14:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept14
+	ADDQ      64(DI), SI
+	VPXORD    Z28, Z28, Z28
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z20, K2, Z20
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z21, K2, Z21
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z22, K2, Z22
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z23, K2, Z23
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z24, K2, Z24
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z25, K2, Z25
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z26, K2, Z26
+	VMOVUPS.Z 64(SI), K1, Z29
+	VCMPPS    $0x11, Z29, Z28, K2
+	VMOVUPS.Z Z27, K2, Z27
+
+kept14:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3990,24 +5421,28 @@ signed14:
 	ADDQ    BX, SI
 	VMOVUPS Z26, (SI)
 	VMOVUPS Z27, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows14
+	DECQ    96(DI)
+	JE      done14
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows14
-	DECQ    80(DI)
-	JE      done14
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows14
 
 done14:
@@ -4018,15 +5453,15 @@ done14:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F32x3(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  104(DI), R9
+	MOVQ  120(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  112(DI), R13
-	MOVQ  144(DI), CX
-	MOVQ  216(DI), AX
+	MOVQ  128(DI), R13
+	MOVQ  160(DI), CX
+	MOVQ  256(DI), AX
 	KMOVQ AX, K1
-	MOVQ  96(DI), AX
+	MOVQ  112(DI), AX
 	CMPQ  AX, $0x05
 	JAE   from5
 	CMPQ  AX, $0x03
@@ -4071,7 +5506,7 @@ from9:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4082,18 +5517,18 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPS      (BX), Z3
@@ -4107,11 +5542,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z3, Z3, Z3
@@ -4120,30 +5555,50 @@ step1:
 	VMAXPS       Z2, Z3, Z2
 
 signed1:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept1
+	ADDQ      64(DI), SI
+	VPXORD    Z3, Z3, Z3
+	VMOVUPS   (SI), Z4
+	VCMPPS    $0x11, Z4, Z3, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z4
+	VCMPPS    $0x11, Z4, Z3, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z4
+	VCMPPS    $0x11, Z4, Z3, K2
+	VMOVUPS.Z Z2, K2, Z2
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows1
+	DECQ    96(DI)
+	JE      done1
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows1
-	DECQ    80(DI)
-	JE      done1
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows1
 
 done1:
@@ -4152,7 +5607,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4166,22 +5621,22 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPS      (BX), Z6
@@ -4199,11 +5654,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z6, Z6, Z6
@@ -4215,9 +5670,35 @@ step2:
 	VMAXPS       Z5, Z6, Z5
 
 signed2:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept2
+	ADDQ      64(DI), SI
+	VPXORD    Z6, Z6, Z6
+	VMOVUPS   (SI), Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   64(SI), Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 128(SI), K1, Z7
+	VCMPPS    $0x11, Z7, Z6, K2
+	VMOVUPS.Z Z5, K2, Z5
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -4225,24 +5706,28 @@ signed2:
 	VMOVUPS Z3, (SI)
 	VMOVUPS Z4, 64(SI)
 	VMOVUPS Z5, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows2
+	DECQ    96(DI)
+	JE      done2
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows2
-	DECQ    80(DI)
-	JE      done2
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows2
 
 done2:
@@ -4251,7 +5736,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4268,26 +5753,26 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPS      (BX), Z9
@@ -4309,11 +5794,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z9, Z9, Z9
@@ -4328,9 +5813,45 @@ step3:
 	VMAXPS       Z8, Z9, Z8
 
 signed3:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept3
+	ADDQ      64(DI), SI
+	VPXORD    Z9, Z9, Z9
+	VMOVUPS   (SI), Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   64(SI), Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 128(SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS   64(SI), Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z7, K2, Z7
+	VMOVUPS.Z 128(SI), K1, Z10
+	VCMPPS    $0x11, Z10, Z9, K2
+	VMOVUPS.Z Z8, K2, Z8
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -4342,24 +5863,28 @@ signed3:
 	VMOVUPS Z6, (SI)
 	VMOVUPS Z7, 64(SI)
 	VMOVUPS Z8, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows3
+	DECQ    96(DI)
+	JE      done3
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows3
-	DECQ    80(DI)
-	JE      done3
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows3
 
 done3:
@@ -4368,7 +5893,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4388,30 +5913,30 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPS      (BX), Z12
@@ -4437,11 +5962,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z12, Z12, Z12
@@ -4459,9 +5984,55 @@ step4:
 	VMAXPS       Z11, Z12, Z11
 
 signed4:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept4
+	ADDQ      64(DI), SI
+	VPXORD    Z12, Z12, Z12
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   64(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 128(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS   64(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z7, K2, Z7
+	VMOVUPS.Z 128(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   64(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 128(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z11, K2, Z11
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -4477,24 +6048,28 @@ signed4:
 	VMOVUPS Z9, (SI)
 	VMOVUPS Z10, 64(SI)
 	VMOVUPS Z11, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows4
+	DECQ    96(DI)
+	JE      done4
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows4
-	DECQ    80(DI)
-	JE      done4
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows4
 
 done4:
@@ -4503,7 +6078,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4526,34 +6101,34 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPS      (BX), Z15
@@ -4583,11 +6158,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z15, Z15, Z15
@@ -4608,9 +6183,65 @@ step5:
 	VMAXPS       Z14, Z15, Z14
 
 signed5:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept5
+	ADDQ      64(DI), SI
+	VPXORD    Z15, Z15, Z15
+	VMOVUPS   (SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   64(SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 128(SI), K1, Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS   64(SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z7, K2, Z7
+	VMOVUPS.Z 128(SI), K1, Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   64(SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 128(SI), K1, Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS   64(SI), Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z13, K2, Z13
+	VMOVUPS.Z 128(SI), K1, Z16
+	VCMPPS    $0x11, Z16, Z15, K2
+	VMOVUPS.Z Z14, K2, Z14
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -4630,24 +6261,28 @@ signed5:
 	VMOVUPS Z12, (SI)
 	VMOVUPS Z13, 64(SI)
 	VMOVUPS Z14, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows5
+	DECQ    96(DI)
+	JE      done5
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows5
-	DECQ    80(DI)
-	JE      done5
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows5
 
 done5:
@@ -4656,7 +6291,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4682,38 +6317,38 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPS      (BX), Z18
@@ -4747,11 +6382,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z18, Z18, Z18
@@ -4775,9 +6410,75 @@ step6:
 	VMAXPS       Z17, Z18, Z17
 
 signed6:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept6
+	ADDQ      64(DI), SI
+	VPXORD    Z18, Z18, Z18
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   64(SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 128(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS   64(SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z7, K2, Z7
+	VMOVUPS.Z 128(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   64(SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 128(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS   64(SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z13, K2, Z13
+	VMOVUPS.Z 128(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z14, K2, Z14
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z15, K2, Z15
+	VMOVUPS   64(SI), Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 128(SI), K1, Z19
+	VCMPPS    $0x11, Z19, Z18, K2
+	VMOVUPS.Z Z17, K2, Z17
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -4801,24 +6502,28 @@ signed6:
 	VMOVUPS Z15, (SI)
 	VMOVUPS Z16, 64(SI)
 	VMOVUPS Z17, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows6
+	DECQ    96(DI)
+	JE      done6
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows6
-	DECQ    80(DI)
-	JE      done6
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows6
 
 done6:
@@ -4827,7 +6532,7 @@ done6:
 
 rows7:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -4856,42 +6561,42 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
 
 loaded7:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step7:
 	VMOVUPS      (BX), Z21
@@ -4929,11 +6634,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VPXORD       Z21, Z21, Z21
@@ -4960,9 +6665,85 @@ step7:
 	VMAXPS       Z20, Z21, Z20
 
 signed7:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept7
+	ADDQ      64(DI), SI
+	VPXORD    Z21, Z21, Z21
+	VMOVUPS   (SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   64(SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 128(SI), K1, Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS   64(SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z7, K2, Z7
+	VMOVUPS.Z 128(SI), K1, Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   64(SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 128(SI), K1, Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS   64(SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z13, K2, Z13
+	VMOVUPS.Z 128(SI), K1, Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z14, K2, Z14
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z15, K2, Z15
+	VMOVUPS   64(SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 128(SI), K1, Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS   64(SI), Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z19, K2, Z19
+	VMOVUPS.Z 128(SI), K1, Z22
+	VCMPPS    $0x11, Z22, Z21, K2
+	VMOVUPS.Z Z20, K2, Z20
+
+kept7:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -4990,24 +6771,28 @@ signed7:
 	VMOVUPS Z18, (SI)
 	VMOVUPS Z19, 64(SI)
 	VMOVUPS Z20, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows7
+	DECQ    96(DI)
+	JE      done7
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows7
-	DECQ    80(DI)
-	JE      done7
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows7
 
 done7:
@@ -5016,7 +6801,7 @@ done7:
 
 rows8:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -5048,46 +6833,46 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z21
 	VMOVUPS   64(SI), Z22
 	VMOVUPS.Z 128(SI), K1, Z23
 
 loaded8:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step8:
 	VMOVUPS      (BX), Z24
@@ -5129,11 +6914,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VPXORD       Z24, Z24, Z24
@@ -5163,9 +6948,95 @@ step8:
 	VMAXPS       Z23, Z24, Z23
 
 signed8:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept8
+	ADDQ      64(DI), SI
+	VPXORD    Z24, Z24, Z24
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 128(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z7, K2, Z7
+	VMOVUPS.Z 128(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 128(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z13, K2, Z13
+	VMOVUPS.Z 128(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z14, K2, Z14
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z15, K2, Z15
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 128(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z19, K2, Z19
+	VMOVUPS.Z 128(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z20, K2, Z20
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z21, K2, Z21
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z22, K2, Z22
+	VMOVUPS.Z 128(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z23, K2, Z23
+
+kept8:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -5197,24 +7068,28 @@ signed8:
 	VMOVUPS Z21, (SI)
 	VMOVUPS Z22, 64(SI)
 	VMOVUPS Z23, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows8
+	DECQ    96(DI)
+	JE      done8
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows8
-	DECQ    80(DI)
-	JE      done8
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows8
 
 done8:
@@ -5223,7 +7098,7 @@ done8:
 
 rows9:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -5258,50 +7133,50 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z21
 	VMOVUPS   64(SI), Z22
 	VMOVUPS.Z 128(SI), K1, Z23
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS   64(SI), Z25
 	VMOVUPS.Z 128(SI), K1, Z26
 
 loaded9:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step9:
 	VMOVUPS      (BX), Z27
@@ -5347,11 +7222,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VPXORD       Z27, Z27, Z27
@@ -5384,9 +7259,105 @@ step9:
 	VMAXPS       Z26, Z27, Z26
 
 signed9:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept9
+	ADDQ      64(DI), SI
+	VPXORD    Z27, Z27, Z27
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z3, K2, Z3
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z7, K2, Z7
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z13, K2, Z13
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z14, K2, Z14
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z15, K2, Z15
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z19, K2, Z19
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z20, K2, Z20
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z21, K2, Z21
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z22, K2, Z22
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z23, K2, Z23
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z24, K2, Z24
+	VMOVUPS   64(SI), Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z25, K2, Z25
+	VMOVUPS.Z 128(SI), K1, Z28
+	VCMPPS    $0x11, Z28, Z27, K2
+	VMOVUPS.Z Z26, K2, Z26
+
+kept9:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -5422,24 +7393,28 @@ signed9:
 	VMOVUPS Z24, (SI)
 	VMOVUPS Z25, 64(SI)
 	VMOVUPS Z26, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows9
+	DECQ    96(DI)
+	JE      done9
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows9
-	DECQ    80(DI)
-	JE      done9
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows9
 
 done9:
@@ -5450,15 +7425,15 @@ done9:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F32x4(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  104(DI), R9
+	MOVQ  120(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  112(DI), R13
-	MOVQ  144(DI), CX
-	MOVQ  216(DI), AX
+	MOVQ  128(DI), R13
+	MOVQ  160(DI), CX
+	MOVQ  256(DI), AX
 	KMOVQ AX, K1
-	MOVQ  96(DI), AX
+	MOVQ  112(DI), AX
 	CMPQ  AX, $0x04
 	JAE   from4
 	CMPQ  AX, $0x02
@@ -5488,7 +7463,7 @@ from6:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -5500,19 +7475,19 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPS      (BX), Z4
@@ -5528,11 +7503,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z4, Z4, Z4
@@ -5542,31 +7517,54 @@ step1:
 	VMAXPS       Z3, Z4, Z3
 
 signed1:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept1
+	ADDQ      64(DI), SI
+	VPXORD    Z4, Z4, Z4
+	VMOVUPS   (SI), Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS   128(SI), Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 192(SI), K1, Z5
+	VCMPPS    $0x11, Z5, Z4, K2
+	VMOVUPS.Z Z3, K2, Z3
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
 	VMOVUPS Z3, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows1
+	DECQ    96(DI)
+	JE      done1
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows1
-	DECQ    80(DI)
-	JE      done1
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows1
 
 done1:
@@ -5575,7 +7573,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -5591,24 +7589,24 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPS      (BX), Z8
@@ -5629,11 +7627,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z8, Z8, Z8
@@ -5647,9 +7645,41 @@ step2:
 	VMAXPS       Z7, Z8, Z7
 
 signed2:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept2
+	ADDQ      64(DI), SI
+	VPXORD    Z8, Z8, Z8
+	VMOVUPS   (SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS   128(SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 192(SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS   64(SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z5, K2, Z5
+	VMOVUPS   128(SI), Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 192(SI), K1, Z9
+	VCMPPS    $0x11, Z9, Z8, K2
+	VMOVUPS.Z Z7, K2, Z7
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -5659,24 +7689,28 @@ signed2:
 	VMOVUPS Z5, 64(SI)
 	VMOVUPS Z6, 128(SI)
 	VMOVUPS Z7, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows2
+	DECQ    96(DI)
+	JE      done2
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows2
-	DECQ    80(DI)
-	JE      done2
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows2
 
 done2:
@@ -5685,7 +7719,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -5705,29 +7739,29 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPS      (BX), Z12
@@ -5753,11 +7787,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z12, Z12, Z12
@@ -5775,9 +7809,54 @@ step3:
 	VMAXPS       Z11, Z12, Z11
 
 signed3:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept3
+	ADDQ      64(DI), SI
+	VPXORD    Z12, Z12, Z12
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS   128(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 192(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS   64(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z5, K2, Z5
+	VMOVUPS   128(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 192(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS   64(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   128(SI), Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 192(SI), K1, Z13
+	VCMPPS    $0x11, Z13, Z12, K2
+	VMOVUPS.Z Z11, K2, Z11
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -5792,24 +7871,28 @@ signed3:
 	VMOVUPS Z9, 64(SI)
 	VMOVUPS Z10, 128(SI)
 	VMOVUPS Z11, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows3
+	DECQ    96(DI)
+	JE      done3
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows3
-	DECQ    80(DI)
-	JE      done3
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows3
 
 done3:
@@ -5818,7 +7901,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -5842,34 +7925,34 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPS      (BX), Z16
@@ -5900,11 +7983,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z16, Z16, Z16
@@ -5926,9 +8009,67 @@ step4:
 	VMAXPS       Z15, Z16, Z15
 
 signed4:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept4
+	ADDQ      64(DI), SI
+	VPXORD    Z16, Z16, Z16
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS   128(SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 192(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS   64(SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z5, K2, Z5
+	VMOVUPS   128(SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 192(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS   64(SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   128(SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 192(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS   64(SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z13, K2, Z13
+	VMOVUPS   128(SI), Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 192(SI), K1, Z17
+	VCMPPS    $0x11, Z17, Z16, K2
+	VMOVUPS.Z Z15, K2, Z15
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -5948,24 +8089,28 @@ signed4:
 	VMOVUPS Z13, 64(SI)
 	VMOVUPS Z14, 128(SI)
 	VMOVUPS Z15, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows4
+	DECQ    96(DI)
+	JE      done4
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows4
-	DECQ    80(DI)
-	JE      done4
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows4
 
 done4:
@@ -5974,7 +8119,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6002,39 +8147,39 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS   64(SI), Z17
 	VMOVUPS   128(SI), Z18
 	VMOVUPS.Z 192(SI), K1, Z19
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPS      (BX), Z20
@@ -6070,11 +8215,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z20, Z20, Z20
@@ -6100,9 +8245,80 @@ step5:
 	VMAXPS       Z19, Z20, Z19
 
 signed5:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept5
+	ADDQ      64(DI), SI
+	VPXORD    Z20, Z20, Z20
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS   128(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 192(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS   64(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z5, K2, Z5
+	VMOVUPS   128(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 192(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS   64(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   128(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 192(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS   64(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z13, K2, Z13
+	VMOVUPS   128(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 192(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS   64(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z17, K2, Z17
+	VMOVUPS   128(SI), Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS.Z 192(SI), K1, Z21
+	VCMPPS    $0x11, Z21, Z20, K2
+	VMOVUPS.Z Z19, K2, Z19
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -6127,24 +8343,28 @@ signed5:
 	VMOVUPS Z17, 64(SI)
 	VMOVUPS Z18, 128(SI)
 	VMOVUPS Z19, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows5
+	DECQ    96(DI)
+	JE      done5
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows5
-	DECQ    80(DI)
-	JE      done5
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows5
 
 done5:
@@ -6153,7 +8373,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6185,44 +8405,44 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS   64(SI), Z17
 	VMOVUPS   128(SI), Z18
 	VMOVUPS.Z 192(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS   64(SI), Z21
 	VMOVUPS   128(SI), Z22
 	VMOVUPS.Z 192(SI), K1, Z23
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPS      (BX), Z24
@@ -6263,11 +8483,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z24, Z24, Z24
@@ -6297,9 +8517,93 @@ step6:
 	VMAXPS       Z23, Z24, Z23
 
 signed6:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept6
+	ADDQ      64(DI), SI
+	VPXORD    Z24, Z24, Z24
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z0, K2, Z0
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z1, K2, Z1
+	VMOVUPS   128(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z2, K2, Z2
+	VMOVUPS.Z 192(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z4, K2, Z4
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z5, K2, Z5
+	VMOVUPS   128(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z6, K2, Z6
+	VMOVUPS.Z 192(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z8, K2, Z8
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z9, K2, Z9
+	VMOVUPS   128(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z10, K2, Z10
+	VMOVUPS.Z 192(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z12, K2, Z12
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z13, K2, Z13
+	VMOVUPS   128(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z14, K2, Z14
+	VMOVUPS.Z 192(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z16, K2, Z16
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z17, K2, Z17
+	VMOVUPS   128(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z18, K2, Z18
+	VMOVUPS.Z 192(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPS   (SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z20, K2, Z20
+	VMOVUPS   64(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z21, K2, Z21
+	VMOVUPS   128(SI), Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z22, K2, Z22
+	VMOVUPS.Z 192(SI), K1, Z25
+	VCMPPS    $0x11, Z25, Z24, K2
+	VMOVUPS.Z Z23, K2, Z23
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -6329,24 +8633,28 @@ signed6:
 	VMOVUPS Z21, 64(SI)
 	VMOVUPS Z22, 128(SI)
 	VMOVUPS Z23, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows6
+	DECQ    96(DI)
+	JE      done6
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows6
-	DECQ    80(DI)
-	JE      done6
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows6
 
 done6:
@@ -6357,15 +8665,15 @@ done6:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F64x1(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  104(DI), R9
+	MOVQ  120(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  112(DI), R13
-	MOVQ  144(DI), CX
-	MOVQ  216(DI), AX
+	MOVQ  128(DI), R13
+	MOVQ  160(DI), CX
+	MOVQ  256(DI), AX
 	KMOVQ AX, K1
-	MOVQ  96(DI), AX
+	MOVQ  112(DI), AX
 	CMPQ  AX, $0x08
 	JAE   from8
 	CMPQ  AX, $0x04
@@ -6435,7 +8743,7 @@ from14:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6444,16 +8752,16 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPD.Z        (BX), K1, Z1
@@ -6462,39 +8770,53 @@ step1:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step1
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch1
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed1
 	VPXORD           Z1, Z1, Z1
 	VMAXPD           Z0, Z1, Z0
 
 signed1:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept1
+	ADDQ      64(DI), SI
+	VPXORD    Z1, Z1, Z1
+	VMOVUPD.Z (SI), K1, Z2
+	VCMPPD    $0x11, Z2, Z1, K2
+	VMOVUPD.Z Z0, K2, Z0
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows1
+	DECQ    96(DI)
+	JE      done1
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows1
-	DECQ    80(DI)
-	JE      done1
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows1
 
 done1:
@@ -6503,7 +8825,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6513,18 +8835,18 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPD.Z        (BX), K1, Z2
@@ -6534,11 +8856,11 @@ step2:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step2
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch2
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed2
 	VPXORD           Z2, Z2, Z2
@@ -6546,30 +8868,48 @@ step2:
 	VMAXPD           Z1, Z2, Z1
 
 signed2:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept2
+	ADDQ      64(DI), SI
+	VPXORD    Z2, Z2, Z2
+	VMOVUPD.Z (SI), K1, Z3
+	VCMPPD    $0x11, Z3, Z2, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z3
+	VCMPPD    $0x11, Z3, Z2, K2
+	VMOVUPD.Z Z1, K2, Z1
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows2
+	DECQ    96(DI)
+	JE      done2
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows2
-	DECQ    80(DI)
-	JE      done2
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows2
 
 done2:
@@ -6578,7 +8918,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6589,20 +8929,20 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPD.Z        (BX), K1, Z3
@@ -6613,11 +8953,11 @@ step3:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step3
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch3
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed3
 	VPXORD           Z3, Z3, Z3
@@ -6626,32 +8966,54 @@ step3:
 	VMAXPD           Z2, Z3, Z2
 
 signed3:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept3
+	ADDQ      64(DI), SI
+	VPXORD    Z3, Z3, Z3
+	VMOVUPD.Z (SI), K1, Z4
+	VCMPPD    $0x11, Z4, Z3, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z4
+	VCMPPD    $0x11, Z4, Z3, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z4
+	VCMPPD    $0x11, Z4, Z3, K2
+	VMOVUPD.Z Z2, K2, Z2
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z2, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows3
+	DECQ    96(DI)
+	JE      done3
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows3
-	DECQ    80(DI)
-	JE      done3
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows3
 
 done3:
@@ -6660,7 +9022,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6672,22 +9034,22 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPD.Z        (BX), K1, Z4
@@ -6699,11 +9061,11 @@ step4:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step4
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch4
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed4
 	VPXORD           Z4, Z4, Z4
@@ -6713,9 +9075,31 @@ step4:
 	VMAXPD           Z3, Z4, Z3
 
 signed4:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept4
+	ADDQ      64(DI), SI
+	VPXORD    Z4, Z4, Z4
+	VMOVUPD.Z (SI), K1, Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z3, K2, Z3
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -6723,24 +9107,28 @@ signed4:
 	VMOVUPD Z2, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z3, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows4
+	DECQ    96(DI)
+	JE      done4
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows4
-	DECQ    80(DI)
-	JE      done4
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows4
 
 done4:
@@ -6749,7 +9137,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6762,24 +9150,24 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPD.Z        (BX), K1, Z5
@@ -6792,11 +9180,11 @@ step5:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step5
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch5
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed5
 	VPXORD           Z5, Z5, Z5
@@ -6807,9 +9195,35 @@ step5:
 	VMAXPD           Z4, Z5, Z4
 
 signed5:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept5
+	ADDQ      64(DI), SI
+	VPXORD    Z5, Z5, Z5
+	VMOVUPD.Z (SI), K1, Z6
+	VCMPPD    $0x11, Z6, Z5, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z6
+	VCMPPD    $0x11, Z6, Z5, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z6
+	VCMPPD    $0x11, Z6, Z5, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z6
+	VCMPPD    $0x11, Z6, Z5, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z6
+	VCMPPD    $0x11, Z6, Z5, K2
+	VMOVUPD.Z Z4, K2, Z4
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -6819,24 +9233,28 @@ signed5:
 	VMOVUPD Z3, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z4, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows5
+	DECQ    96(DI)
+	JE      done5
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows5
-	DECQ    80(DI)
-	JE      done5
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows5
 
 done5:
@@ -6845,7 +9263,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6859,26 +9277,26 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPD.Z        (BX), K1, Z6
@@ -6892,11 +9310,11 @@ step6:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step6
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch6
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed6
 	VPXORD           Z6, Z6, Z6
@@ -6908,9 +9326,39 @@ step6:
 	VMAXPD           Z5, Z6, Z5
 
 signed6:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept6
+	ADDQ      64(DI), SI
+	VPXORD    Z6, Z6, Z6
+	VMOVUPD.Z (SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z5, K2, Z5
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -6922,24 +9370,28 @@ signed6:
 	VMOVUPD Z4, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z5, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows6
+	DECQ    96(DI)
+	JE      done6
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows6
-	DECQ    80(DI)
-	JE      done6
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows6
 
 done6:
@@ -6948,7 +9400,7 @@ done6:
 
 rows7:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -6963,28 +9415,28 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 
 loaded7:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step7:
 	VMOVUPD.Z        (BX), K1, Z7
@@ -6999,11 +9451,11 @@ step7:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step7
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch7
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed7
 	VPXORD           Z7, Z7, Z7
@@ -7016,9 +9468,43 @@ step7:
 	VMAXPD           Z6, Z7, Z6
 
 signed7:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept7
+	ADDQ      64(DI), SI
+	VPXORD    Z7, Z7, Z7
+	VMOVUPD.Z (SI), K1, Z8
+	VCMPPD    $0x11, Z8, Z7, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z8
+	VCMPPD    $0x11, Z8, Z7, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z8
+	VCMPPD    $0x11, Z8, Z7, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z8
+	VCMPPD    $0x11, Z8, Z7, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z8
+	VCMPPD    $0x11, Z8, Z7, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z8
+	VCMPPD    $0x11, Z8, Z7, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z8
+	VCMPPD    $0x11, Z8, Z7, K2
+	VMOVUPD.Z Z6, K2, Z6
+
+kept7:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -7032,24 +9518,28 @@ signed7:
 	VMOVUPD Z5, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z6, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows7
+	DECQ    96(DI)
+	JE      done7
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows7
-	DECQ    80(DI)
-	JE      done7
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows7
 
 done7:
@@ -7058,7 +9548,7 @@ done7:
 
 rows8:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -7074,30 +9564,30 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 
 loaded8:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step8:
 	VMOVUPD.Z        (BX), K1, Z8
@@ -7113,11 +9603,11 @@ step8:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step8
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch8
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed8
 	VPXORD           Z8, Z8, Z8
@@ -7131,9 +9621,47 @@ step8:
 	VMAXPD           Z7, Z8, Z7
 
 signed8:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept8
+	ADDQ      64(DI), SI
+	VPXORD    Z8, Z8, Z8
+	VMOVUPD.Z (SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z7, K2, Z7
+
+kept8:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -7149,24 +9677,28 @@ signed8:
 	VMOVUPD Z6, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z7, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows8
+	DECQ    96(DI)
+	JE      done8
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows8
-	DECQ    80(DI)
-	JE      done8
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows8
 
 done8:
@@ -7175,7 +9707,7 @@ done8:
 
 rows9:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -7192,32 +9724,32 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 
 loaded9:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step9:
 	VMOVUPD.Z        (BX), K1, Z9
@@ -7234,11 +9766,11 @@ step9:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step9
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch9
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed9
 	VPXORD           Z9, Z9, Z9
@@ -7253,9 +9785,51 @@ step9:
 	VMAXPD           Z8, Z9, Z8
 
 signed9:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept9
+	ADDQ      64(DI), SI
+	VPXORD    Z9, Z9, Z9
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z8, K2, Z8
+
+kept9:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -7273,24 +9847,28 @@ signed9:
 	VMOVUPD Z7, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z8, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows9
+	DECQ    96(DI)
+	JE      done9
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows9
-	DECQ    80(DI)
-	JE      done9
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows9
 
 done9:
@@ -7299,7 +9877,7 @@ done9:
 
 rows10:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -7317,36 +9895,36 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 
 loaded10:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step10:
 	VMOVUPD.Z        (BX), K1, Z10
@@ -7365,11 +9943,11 @@ step10:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step10
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch10
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed10
 	VPXORD           Z10, Z10, Z10
@@ -7385,9 +9963,55 @@ step10:
 	VMAXPD           Z9, Z10, Z9
 
 signed10:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept10
+	ADDQ      64(DI), SI
+	VPXORD    Z10, Z10, Z10
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z9, K2, Z9
+
+kept10:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -7407,24 +10031,28 @@ signed10:
 	VMOVUPD Z8, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z9, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows10
+	DECQ    96(DI)
+	JE      done10
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows10
-	DECQ    80(DI)
-	JE      done10
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows10
 
 done10:
@@ -7433,7 +10061,7 @@ done10:
 
 rows11:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -7452,38 +10080,38 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 
 loaded11:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step11:
 	VMOVUPD.Z        (BX), K1, Z11
@@ -7503,11 +10131,11 @@ step11:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step11
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch11
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed11
 	VPXORD           Z11, Z11, Z11
@@ -7524,9 +10152,59 @@ step11:
 	VMAXPD           Z10, Z11, Z10
 
 signed11:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept11
+	ADDQ      64(DI), SI
+	VPXORD    Z11, Z11, Z11
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z12
+	VCMPPD    $0x11, Z12, Z11, K2
+	VMOVUPD.Z Z10, K2, Z10
+
+kept11:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -7548,24 +10226,28 @@ signed11:
 	VMOVUPD Z9, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z10, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows11
+	DECQ    96(DI)
+	JE      done11
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows11
-	DECQ    80(DI)
-	JE      done11
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows11
 
 done11:
@@ -7574,7 +10256,7 @@ done11:
 
 rows12:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -7594,40 +10276,40 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 
 loaded12:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step12:
 	VMOVUPD.Z        (BX), K1, Z12
@@ -7648,11 +10330,11 @@ step12:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step12
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch12
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed12
 	VPXORD           Z12, Z12, Z12
@@ -7670,9 +10352,63 @@ step12:
 	VMAXPD           Z11, Z12, Z11
 
 signed12:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept12
+	ADDQ      64(DI), SI
+	VPXORD    Z12, Z12, Z12
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z10, K2, Z10
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z11, K2, Z11
+
+kept12:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -7696,24 +10432,28 @@ signed12:
 	VMOVUPD Z10, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z11, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows12
+	DECQ    96(DI)
+	JE      done12
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows12
-	DECQ    80(DI)
-	JE      done12
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows12
 
 done12:
@@ -7722,7 +10462,7 @@ done12:
 
 rows13:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -7743,42 +10483,42 @@ rows13:
 	JMP    loaded13
 
 load13:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 
 loaded13:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch13:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step13:
 	VMOVUPD.Z        (BX), K1, Z13
@@ -7800,11 +10540,11 @@ step13:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step13
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch13
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed13
 	VPXORD           Z13, Z13, Z13
@@ -7823,9 +10563,67 @@ step13:
 	VMAXPD           Z12, Z13, Z12
 
 signed13:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept13
+	ADDQ      64(DI), SI
+	VPXORD    Z13, Z13, Z13
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z10, K2, Z10
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z14
+	VCMPPD    $0x11, Z14, Z13, K2
+	VMOVUPD.Z Z12, K2, Z12
+
+kept13:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -7851,24 +10649,28 @@ signed13:
 	VMOVUPD Z11, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z12, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows13
+	DECQ    96(DI)
+	JE      done13
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows13
-	DECQ    80(DI)
-	JE      done13
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows13
 
 done13:
@@ -7877,7 +10679,7 @@ done13:
 
 rows14:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -7899,44 +10701,44 @@ rows14:
 	JMP    loaded14
 
 load14:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 
 loaded14:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch14:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step14:
 	VMOVUPD.Z        (BX), K1, Z14
@@ -7959,11 +10761,11 @@ step14:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step14
-	ADDQ             120(DI), R14
-	ADDQ             152(DI), R15
+	ADDQ             136(DI), R14
+	ADDQ             168(DI), R15
 	DECQ             AX
 	JNE              batch14
-	MOVQ             208(DI), AX
+	MOVQ             248(DI), AX
 	TESTQ            AX, AX
 	JE               signed14
 	VPXORD           Z14, Z14, Z14
@@ -7983,9 +10785,71 @@ step14:
 	VMAXPD           Z13, Z14, Z13
 
 signed14:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept14
+	ADDQ      64(DI), SI
+	VPXORD    Z14, Z14, Z14
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z0, K2, Z0
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z4, K2, Z4
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z6, K2, Z6
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z10, K2, Z10
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z12, K2, Z12
+	ADDQ      224(DI), SI
+	VMOVUPD.Z (SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z13, K2, Z13
+
+kept14:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -8013,24 +10877,28 @@ signed14:
 	VMOVUPD Z12, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z13, K1, (SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows14
+	DECQ    96(DI)
+	JE      done14
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows14
-	DECQ    80(DI)
-	JE      done14
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows14
 
 done14:
@@ -8041,15 +10909,15 @@ done14:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F64x2(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  104(DI), R9
+	MOVQ  120(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  112(DI), R13
-	MOVQ  144(DI), CX
-	MOVQ  216(DI), AX
+	MOVQ  128(DI), R13
+	MOVQ  160(DI), CX
+	MOVQ  256(DI), AX
 	KMOVQ AX, K1
-	MOVQ  96(DI), AX
+	MOVQ  112(DI), AX
 	CMPQ  AX, $0x08
 	JAE   from8
 	CMPQ  AX, $0x04
@@ -8119,7 +10987,7 @@ from14:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -8129,17 +10997,17 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPD      (BX), Z2
@@ -8151,11 +11019,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z2, Z2, Z2
@@ -8163,29 +11031,46 @@ step1:
 	VMAXPD       Z1, Z2, Z1
 
 signed1:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept1
+	ADDQ      64(DI), SI
+	VPXORD    Z2, Z2, Z2
+	VMOVUPD   (SI), Z3
+	VCMPPD    $0x11, Z3, Z2, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z3
+	VCMPPD    $0x11, Z3, Z2, K2
+	VMOVUPD.Z Z1, K2, Z1
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows1
+	DECQ    96(DI)
+	JE      done1
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows1
-	DECQ    80(DI)
-	JE      done1
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows1
 
 done1:
@@ -8194,7 +11079,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -8206,20 +11091,20 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPD      (BX), Z4
@@ -8234,11 +11119,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z4, Z4, Z4
@@ -8248,32 +11133,56 @@ step2:
 	VMAXPD       Z3, Z4, Z3
 
 signed2:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept2
+	ADDQ      64(DI), SI
+	VPXORD    Z4, Z4, Z4
+	VMOVUPD   (SI), Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z3, K2, Z3
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
 	VMOVUPD Z2, (SI)
 	VMOVUPD Z3, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows2
+	DECQ    96(DI)
+	JE      done2
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows2
-	DECQ    80(DI)
-	JE      done2
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows2
 
 done2:
@@ -8282,7 +11191,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -8296,23 +11205,23 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPD      (BX), Z6
@@ -8330,11 +11239,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z6, Z6, Z6
@@ -8346,9 +11255,36 @@ step3:
 	VMAXPD       Z5, Z6, Z5
 
 signed3:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept3
+	ADDQ      64(DI), SI
+	VPXORD    Z6, Z6, Z6
+	VMOVUPD   (SI), Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z5, K2, Z5
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -8357,24 +11293,28 @@ signed3:
 	ADDQ    BX, SI
 	VMOVUPD Z4, (SI)
 	VMOVUPD Z5, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows3
+	DECQ    96(DI)
+	JE      done3
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows3
-	DECQ    80(DI)
-	JE      done3
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows3
 
 done3:
@@ -8383,7 +11323,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -8399,26 +11339,26 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPD      (BX), Z8
@@ -8439,11 +11379,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z8, Z8, Z8
@@ -8457,9 +11397,43 @@ step4:
 	VMAXPD       Z7, Z8, Z7
 
 signed4:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept4
+	ADDQ      64(DI), SI
+	VPXORD    Z8, Z8, Z8
+	VMOVUPD   (SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z7, K2, Z7
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -8471,24 +11445,28 @@ signed4:
 	ADDQ    BX, SI
 	VMOVUPD Z6, (SI)
 	VMOVUPD Z7, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows4
+	DECQ    96(DI)
+	JE      done4
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows4
-	DECQ    80(DI)
-	JE      done4
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows4
 
 done4:
@@ -8497,7 +11475,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -8515,29 +11493,29 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPD      (BX), Z10
@@ -8561,11 +11539,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z10, Z10, Z10
@@ -8581,9 +11559,50 @@ step5:
 	VMAXPD       Z9, Z10, Z9
 
 signed5:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept5
+	ADDQ      64(DI), SI
+	VPXORD    Z10, Z10, Z10
+	VMOVUPD   (SI), Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z11
+	VCMPPD    $0x11, Z11, Z10, K2
+	VMOVUPD.Z Z9, K2, Z9
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -8598,24 +11617,28 @@ signed5:
 	ADDQ    BX, SI
 	VMOVUPD Z8, (SI)
 	VMOVUPD Z9, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows5
+	DECQ    96(DI)
+	JE      done5
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows5
-	DECQ    80(DI)
-	JE      done5
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows5
 
 done5:
@@ -8624,7 +11647,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -8644,32 +11667,32 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPD      (BX), Z12
@@ -8696,11 +11719,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z12, Z12, Z12
@@ -8718,9 +11741,57 @@ step6:
 	VMAXPD       Z11, Z12, Z11
 
 signed6:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept6
+	ADDQ      64(DI), SI
+	VPXORD    Z12, Z12, Z12
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z11, K2, Z11
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -8738,24 +11809,28 @@ signed6:
 	ADDQ    BX, SI
 	VMOVUPD Z10, (SI)
 	VMOVUPD Z11, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows6
+	DECQ    96(DI)
+	JE      done6
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows6
-	DECQ    80(DI)
-	JE      done6
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows6
 
 done6:
@@ -8764,7 +11839,7 @@ done6:
 
 rows7:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -8786,35 +11861,35 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
 
 loaded7:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step7:
 	VMOVUPD      (BX), Z14
@@ -8844,11 +11919,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VPXORD       Z14, Z14, Z14
@@ -8868,9 +11943,64 @@ step7:
 	VMAXPD       Z13, Z14, Z13
 
 signed7:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept7
+	ADDQ      64(DI), SI
+	VPXORD    Z14, Z14, Z14
+	VMOVUPD   (SI), Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD.Z 64(SI), K1, Z15
+	VCMPPD    $0x11, Z15, Z14, K2
+	VMOVUPD.Z Z13, K2, Z13
+
+kept7:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -8891,24 +12021,28 @@ signed7:
 	ADDQ    BX, SI
 	VMOVUPD Z12, (SI)
 	VMOVUPD Z13, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows7
+	DECQ    96(DI)
+	JE      done7
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows7
-	DECQ    80(DI)
-	JE      done7
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows7
 
 done7:
@@ -8917,7 +12051,7 @@ done7:
 
 rows8:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -8941,38 +12075,38 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
 
 loaded8:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step8:
 	VMOVUPD      (BX), Z16
@@ -9005,11 +12139,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VPXORD       Z16, Z16, Z16
@@ -9031,9 +12165,71 @@ step8:
 	VMAXPD       Z15, Z16, Z15
 
 signed8:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept8
+	ADDQ      64(DI), SI
+	VPXORD    Z16, Z16, Z16
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD.Z 64(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 64(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z15, K2, Z15
+
+kept8:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -9057,24 +12253,28 @@ signed8:
 	ADDQ    BX, SI
 	VMOVUPD Z14, (SI)
 	VMOVUPD Z15, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows8
+	DECQ    96(DI)
+	JE      done8
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows8
-	DECQ    80(DI)
-	JE      done8
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows8
 
 done8:
@@ -9083,7 +12283,7 @@ done8:
 
 rows9:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -9109,41 +12309,41 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
 
 loaded9:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step9:
 	VMOVUPD      (BX), Z18
@@ -9179,11 +12379,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VPXORD       Z18, Z18, Z18
@@ -9207,9 +12407,78 @@ step9:
 	VMAXPD       Z17, Z18, Z17
 
 signed9:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept9
+	ADDQ      64(DI), SI
+	VPXORD    Z18, Z18, Z18
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 64(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z17, K2, Z17
+
+kept9:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -9236,24 +12505,28 @@ signed9:
 	ADDQ    BX, SI
 	VMOVUPD Z16, (SI)
 	VMOVUPD Z17, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows9
+	DECQ    96(DI)
+	JE      done9
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows9
-	DECQ    80(DI)
-	JE      done9
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows9
 
 done9:
@@ -9262,7 +12535,7 @@ done9:
 
 rows10:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -9290,46 +12563,46 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
 
 loaded10:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step10:
 	VMOVUPD      (BX), Z20
@@ -9369,11 +12642,11 @@ step10:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step10
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch10
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed10
 	VPXORD       Z20, Z20, Z20
@@ -9399,9 +12672,85 @@ step10:
 	VMAXPD       Z19, Z20, Z19
 
 signed10:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept10
+	ADDQ      64(DI), SI
+	VPXORD    Z20, Z20, Z20
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD.Z 64(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z19, K2, Z19
+
+kept10:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -9431,24 +12780,28 @@ signed10:
 	ADDQ    BX, SI
 	VMOVUPD Z18, (SI)
 	VMOVUPD Z19, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows10
+	DECQ    96(DI)
+	JE      done10
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows10
-	DECQ    80(DI)
-	JE      done10
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows10
 
 done10:
@@ -9457,7 +12810,7 @@ done10:
 
 rows11:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -9487,49 +12840,49 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
 
 loaded11:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step11:
 	VMOVUPD      (BX), Z22
@@ -9572,11 +12925,11 @@ step11:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step11
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch11
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed11
 	VPXORD       Z22, Z22, Z22
@@ -9604,9 +12957,92 @@ step11:
 	VMAXPD       Z21, Z22, Z21
 
 signed11:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept11
+	ADDQ      64(DI), SI
+	VPXORD    Z22, Z22, Z22
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z20, K2, Z20
+	VMOVUPD.Z 64(SI), K1, Z23
+	VCMPPD    $0x11, Z23, Z22, K2
+	VMOVUPD.Z Z21, K2, Z21
+
+kept11:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -9639,24 +13075,28 @@ signed11:
 	ADDQ    BX, SI
 	VMOVUPD Z20, (SI)
 	VMOVUPD Z21, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows11
+	DECQ    96(DI)
+	JE      done11
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows11
-	DECQ    80(DI)
-	JE      done11
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows11
 
 done11:
@@ -9665,7 +13105,7 @@ done11:
 
 rows12:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -9697,52 +13137,52 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
 
 loaded12:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step12:
 	VMOVUPD      (BX), Z24
@@ -9788,11 +13228,11 @@ step12:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step12
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch12
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed12
 	VPXORD       Z24, Z24, Z24
@@ -9822,9 +13262,99 @@ step12:
 	VMAXPD       Z23, Z24, Z23
 
 signed12:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept12
+	ADDQ      64(DI), SI
+	VPXORD    Z24, Z24, Z24
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z20, K2, Z20
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z21, K2, Z21
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z22, K2, Z22
+	VMOVUPD.Z 64(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z23, K2, Z23
+
+kept12:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -9860,24 +13390,28 @@ signed12:
 	ADDQ    BX, SI
 	VMOVUPD Z22, (SI)
 	VMOVUPD Z23, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows12
+	DECQ    96(DI)
+	JE      done12
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows12
-	DECQ    80(DI)
-	JE      done12
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows12
 
 done12:
@@ -9886,7 +13420,7 @@ done12:
 
 rows13:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -9920,55 +13454,55 @@ rows13:
 	JMP    loaded13
 
 load13:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD.Z 64(SI), K1, Z25
 
 loaded13:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch13:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step13:
 	VMOVUPD      (BX), Z26
@@ -10017,11 +13551,11 @@ step13:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step13
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch13
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed13
 	VPXORD       Z26, Z26, Z26
@@ -10053,9 +13587,106 @@ step13:
 	VMAXPD       Z25, Z26, Z25
 
 signed13:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept13
+	ADDQ      64(DI), SI
+	VPXORD    Z26, Z26, Z26
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z20, K2, Z20
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z21, K2, Z21
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z22, K2, Z22
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z23, K2, Z23
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z24, K2, Z24
+	VMOVUPD.Z 64(SI), K1, Z27
+	VCMPPD    $0x11, Z27, Z26, K2
+	VMOVUPD.Z Z25, K2, Z25
+
+kept13:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -10094,24 +13725,28 @@ signed13:
 	ADDQ    BX, SI
 	VMOVUPD Z24, (SI)
 	VMOVUPD Z25, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows13
+	DECQ    96(DI)
+	JE      done13
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows13
-	DECQ    80(DI)
-	JE      done13
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows13
 
 done13:
@@ -10120,7 +13755,7 @@ done13:
 
 rows14:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -10156,58 +13791,58 @@ rows14:
 	JMP    loaded14
 
 load14:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD.Z 64(SI), K1, Z25
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z26
 	VMOVUPD.Z 64(SI), K1, Z27
 
 loaded14:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch14:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step14:
 	VMOVUPD      (BX), Z28
@@ -10259,11 +13894,11 @@ step14:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step14
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch14
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed14
 	VPXORD       Z28, Z28, Z28
@@ -10297,9 +13932,113 @@ step14:
 	VMAXPD       Z27, Z28, Z27
 
 signed14:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept14
+	ADDQ      64(DI), SI
+	VPXORD    Z28, Z28, Z28
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z1, K2, Z1
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z9, K2, Z9
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z13, K2, Z13
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z20, K2, Z20
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z21, K2, Z21
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z22, K2, Z22
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z23, K2, Z23
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z24, K2, Z24
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z25, K2, Z25
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z26, K2, Z26
+	VMOVUPD.Z 64(SI), K1, Z29
+	VCMPPD    $0x11, Z29, Z28, K2
+	VMOVUPD.Z Z27, K2, Z27
+
+kept14:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -10341,24 +14080,28 @@ signed14:
 	ADDQ    BX, SI
 	VMOVUPD Z26, (SI)
 	VMOVUPD Z27, K1, 64(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows14
+	DECQ    96(DI)
+	JE      done14
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows14
-	DECQ    80(DI)
-	JE      done14
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows14
 
 done14:
@@ -10369,15 +14112,15 @@ done14:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F64x3(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  104(DI), R9
+	MOVQ  120(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  112(DI), R13
-	MOVQ  144(DI), CX
-	MOVQ  216(DI), AX
+	MOVQ  128(DI), R13
+	MOVQ  160(DI), CX
+	MOVQ  256(DI), AX
 	KMOVQ AX, K1
-	MOVQ  96(DI), AX
+	MOVQ  112(DI), AX
 	CMPQ  AX, $0x05
 	JAE   from5
 	CMPQ  AX, $0x03
@@ -10422,7 +14165,7 @@ from9:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -10433,18 +14176,18 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPD      (BX), Z3
@@ -10458,11 +14201,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z3, Z3, Z3
@@ -10471,30 +14214,50 @@ step1:
 	VMAXPD       Z2, Z3, Z2
 
 signed1:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept1
+	ADDQ      64(DI), SI
+	VPXORD    Z3, Z3, Z3
+	VMOVUPD   (SI), Z4
+	VCMPPD    $0x11, Z4, Z3, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z4
+	VCMPPD    $0x11, Z4, Z3, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z4
+	VCMPPD    $0x11, Z4, Z3, K2
+	VMOVUPD.Z Z2, K2, Z2
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows1
+	DECQ    96(DI)
+	JE      done1
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows1
-	DECQ    80(DI)
-	JE      done1
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows1
 
 done1:
@@ -10503,7 +14266,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -10517,22 +14280,22 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPD      (BX), Z6
@@ -10550,11 +14313,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z6, Z6, Z6
@@ -10566,9 +14329,35 @@ step2:
 	VMAXPD       Z5, Z6, Z5
 
 signed2:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept2
+	ADDQ      64(DI), SI
+	VPXORD    Z6, Z6, Z6
+	VMOVUPD   (SI), Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z3, K2, Z3
+	VMOVUPD   64(SI), Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 128(SI), K1, Z7
+	VCMPPD    $0x11, Z7, Z6, K2
+	VMOVUPD.Z Z5, K2, Z5
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -10576,24 +14365,28 @@ signed2:
 	VMOVUPD Z3, (SI)
 	VMOVUPD Z4, 64(SI)
 	VMOVUPD Z5, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows2
+	DECQ    96(DI)
+	JE      done2
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows2
-	DECQ    80(DI)
-	JE      done2
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows2
 
 done2:
@@ -10602,7 +14395,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -10619,26 +14412,26 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPD      (BX), Z9
@@ -10660,11 +14453,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z9, Z9, Z9
@@ -10679,9 +14472,45 @@ step3:
 	VMAXPD       Z8, Z9, Z8
 
 signed3:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept3
+	ADDQ      64(DI), SI
+	VPXORD    Z9, Z9, Z9
+	VMOVUPD   (SI), Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z3, K2, Z3
+	VMOVUPD   64(SI), Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 128(SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD   64(SI), Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z7, K2, Z7
+	VMOVUPD.Z 128(SI), K1, Z10
+	VCMPPD    $0x11, Z10, Z9, K2
+	VMOVUPD.Z Z8, K2, Z8
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -10693,24 +14522,28 @@ signed3:
 	VMOVUPD Z6, (SI)
 	VMOVUPD Z7, 64(SI)
 	VMOVUPD Z8, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows3
+	DECQ    96(DI)
+	JE      done3
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows3
-	DECQ    80(DI)
-	JE      done3
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows3
 
 done3:
@@ -10719,7 +14552,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -10739,30 +14572,30 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPD      (BX), Z12
@@ -10788,11 +14621,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z12, Z12, Z12
@@ -10810,9 +14643,55 @@ step4:
 	VMAXPD       Z11, Z12, Z11
 
 signed4:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept4
+	ADDQ      64(DI), SI
+	VPXORD    Z12, Z12, Z12
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z3, K2, Z3
+	VMOVUPD   64(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 128(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD   64(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z7, K2, Z7
+	VMOVUPD.Z 128(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   64(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 128(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z11, K2, Z11
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -10828,24 +14707,28 @@ signed4:
 	VMOVUPD Z9, (SI)
 	VMOVUPD Z10, 64(SI)
 	VMOVUPD Z11, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows4
+	DECQ    96(DI)
+	JE      done4
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows4
-	DECQ    80(DI)
-	JE      done4
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows4
 
 done4:
@@ -10854,7 +14737,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -10877,34 +14760,34 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPD      (BX), Z15
@@ -10934,11 +14817,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z15, Z15, Z15
@@ -10959,9 +14842,65 @@ step5:
 	VMAXPD       Z14, Z15, Z14
 
 signed5:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept5
+	ADDQ      64(DI), SI
+	VPXORD    Z15, Z15, Z15
+	VMOVUPD   (SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z3, K2, Z3
+	VMOVUPD   64(SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 128(SI), K1, Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD   64(SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z7, K2, Z7
+	VMOVUPD.Z 128(SI), K1, Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   64(SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 128(SI), K1, Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD   64(SI), Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z13, K2, Z13
+	VMOVUPD.Z 128(SI), K1, Z16
+	VCMPPD    $0x11, Z16, Z15, K2
+	VMOVUPD.Z Z14, K2, Z14
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -10981,24 +14920,28 @@ signed5:
 	VMOVUPD Z12, (SI)
 	VMOVUPD Z13, 64(SI)
 	VMOVUPD Z14, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows5
+	DECQ    96(DI)
+	JE      done5
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows5
-	DECQ    80(DI)
-	JE      done5
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows5
 
 done5:
@@ -11007,7 +14950,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -11033,38 +14976,38 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPD      (BX), Z18
@@ -11098,11 +15041,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z18, Z18, Z18
@@ -11126,9 +15069,75 @@ step6:
 	VMAXPD       Z17, Z18, Z17
 
 signed6:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept6
+	ADDQ      64(DI), SI
+	VPXORD    Z18, Z18, Z18
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z3, K2, Z3
+	VMOVUPD   64(SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 128(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD   64(SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z7, K2, Z7
+	VMOVUPD.Z 128(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   64(SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 128(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD   64(SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z13, K2, Z13
+	VMOVUPD.Z 128(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z14, K2, Z14
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z15, K2, Z15
+	VMOVUPD   64(SI), Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 128(SI), K1, Z19
+	VCMPPD    $0x11, Z19, Z18, K2
+	VMOVUPD.Z Z17, K2, Z17
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -11152,24 +15161,28 @@ signed6:
 	VMOVUPD Z15, (SI)
 	VMOVUPD Z16, 64(SI)
 	VMOVUPD Z17, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows6
+	DECQ    96(DI)
+	JE      done6
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows6
-	DECQ    80(DI)
-	JE      done6
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows6
 
 done6:
@@ -11178,7 +15191,7 @@ done6:
 
 rows7:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -11207,42 +15220,42 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
 
 loaded7:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step7:
 	VMOVUPD      (BX), Z21
@@ -11280,11 +15293,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VPXORD       Z21, Z21, Z21
@@ -11311,9 +15324,85 @@ step7:
 	VMAXPD       Z20, Z21, Z20
 
 signed7:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept7
+	ADDQ      64(DI), SI
+	VPXORD    Z21, Z21, Z21
+	VMOVUPD   (SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z3, K2, Z3
+	VMOVUPD   64(SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 128(SI), K1, Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD   64(SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z7, K2, Z7
+	VMOVUPD.Z 128(SI), K1, Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   64(SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 128(SI), K1, Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD   64(SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z13, K2, Z13
+	VMOVUPD.Z 128(SI), K1, Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z14, K2, Z14
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z15, K2, Z15
+	VMOVUPD   64(SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 128(SI), K1, Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD   64(SI), Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z19, K2, Z19
+	VMOVUPD.Z 128(SI), K1, Z22
+	VCMPPD    $0x11, Z22, Z21, K2
+	VMOVUPD.Z Z20, K2, Z20
+
+kept7:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -11341,24 +15430,28 @@ signed7:
 	VMOVUPD Z18, (SI)
 	VMOVUPD Z19, 64(SI)
 	VMOVUPD Z20, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows7
+	DECQ    96(DI)
+	JE      done7
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows7
-	DECQ    80(DI)
-	JE      done7
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows7
 
 done7:
@@ -11367,7 +15460,7 @@ done7:
 
 rows8:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -11399,46 +15492,46 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z21
 	VMOVUPD   64(SI), Z22
 	VMOVUPD.Z 128(SI), K1, Z23
 
 loaded8:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step8:
 	VMOVUPD      (BX), Z24
@@ -11480,11 +15573,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VPXORD       Z24, Z24, Z24
@@ -11514,9 +15607,95 @@ step8:
 	VMAXPD       Z23, Z24, Z23
 
 signed8:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept8
+	ADDQ      64(DI), SI
+	VPXORD    Z24, Z24, Z24
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z3, K2, Z3
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 128(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z7, K2, Z7
+	VMOVUPD.Z 128(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 128(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z13, K2, Z13
+	VMOVUPD.Z 128(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z14, K2, Z14
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z15, K2, Z15
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 128(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z19, K2, Z19
+	VMOVUPD.Z 128(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z20, K2, Z20
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z21, K2, Z21
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z22, K2, Z22
+	VMOVUPD.Z 128(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z23, K2, Z23
+
+kept8:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -11548,24 +15727,28 @@ signed8:
 	VMOVUPD Z21, (SI)
 	VMOVUPD Z22, 64(SI)
 	VMOVUPD Z23, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows8
+	DECQ    96(DI)
+	JE      done8
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows8
-	DECQ    80(DI)
-	JE      done8
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows8
 
 done8:
@@ -11574,7 +15757,7 @@ done8:
 
 rows9:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -11609,50 +15792,50 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z21
 	VMOVUPD   64(SI), Z22
 	VMOVUPD.Z 128(SI), K1, Z23
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD   64(SI), Z25
 	VMOVUPD.Z 128(SI), K1, Z26
 
 loaded9:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step9:
 	VMOVUPD      (BX), Z27
@@ -11698,11 +15881,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VPXORD       Z27, Z27, Z27
@@ -11735,9 +15918,105 @@ step9:
 	VMAXPD       Z26, Z27, Z26
 
 signed9:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept9
+	ADDQ      64(DI), SI
+	VPXORD    Z27, Z27, Z27
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z2, K2, Z2
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z3, K2, Z3
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z5, K2, Z5
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z7, K2, Z7
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z8, K2, Z8
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z13, K2, Z13
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z14, K2, Z14
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z15, K2, Z15
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z17, K2, Z17
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z19, K2, Z19
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z20, K2, Z20
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z21, K2, Z21
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z22, K2, Z22
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z23, K2, Z23
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z24, K2, Z24
+	VMOVUPD   64(SI), Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z25, K2, Z25
+	VMOVUPD.Z 128(SI), K1, Z28
+	VCMPPD    $0x11, Z28, Z27, K2
+	VMOVUPD.Z Z26, K2, Z26
+
+kept9:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -11773,24 +16052,28 @@ signed9:
 	VMOVUPD Z24, (SI)
 	VMOVUPD Z25, 64(SI)
 	VMOVUPD Z26, K1, 128(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows9
+	DECQ    96(DI)
+	JE      done9
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows9
-	DECQ    80(DI)
-	JE      done9
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows9
 
 done9:
@@ -11801,15 +16084,15 @@ done9:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F64x4(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  104(DI), R9
+	MOVQ  120(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  112(DI), R13
-	MOVQ  144(DI), CX
-	MOVQ  216(DI), AX
+	MOVQ  128(DI), R13
+	MOVQ  160(DI), CX
+	MOVQ  256(DI), AX
 	KMOVQ AX, K1
-	MOVQ  96(DI), AX
+	MOVQ  112(DI), AX
 	CMPQ  AX, $0x04
 	JAE   from4
 	CMPQ  AX, $0x02
@@ -11839,7 +16122,7 @@ from6:
 
 rows1:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -11851,19 +16134,19 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
 
 loaded1:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step1:
 	VMOVUPD      (BX), Z4
@@ -11879,11 +16162,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z4, Z4, Z4
@@ -11893,31 +16176,54 @@ step1:
 	VMAXPD       Z3, Z4, Z3
 
 signed1:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept1
+	ADDQ      64(DI), SI
+	VPXORD    Z4, Z4, Z4
+	VMOVUPD   (SI), Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD   128(SI), Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 192(SI), K1, Z5
+	VCMPPD    $0x11, Z5, Z4, K2
+	VMOVUPD.Z Z3, K2, Z3
+
+kept1:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
 	VMOVUPD Z3, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows1
+	DECQ    96(DI)
+	JE      done1
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows1
-	DECQ    80(DI)
-	JE      done1
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows1
 
 done1:
@@ -11926,7 +16232,7 @@ done1:
 
 rows2:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -11942,24 +16248,24 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
 
 loaded2:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step2:
 	VMOVUPD      (BX), Z8
@@ -11980,11 +16286,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z8, Z8, Z8
@@ -11998,9 +16304,41 @@ step2:
 	VMAXPD       Z7, Z8, Z7
 
 signed2:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept2
+	ADDQ      64(DI), SI
+	VPXORD    Z8, Z8, Z8
+	VMOVUPD   (SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD   128(SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 192(SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD   64(SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z5, K2, Z5
+	VMOVUPD   128(SI), Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 192(SI), K1, Z9
+	VCMPPD    $0x11, Z9, Z8, K2
+	VMOVUPD.Z Z7, K2, Z7
+
+kept2:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -12010,24 +16348,28 @@ signed2:
 	VMOVUPD Z5, 64(SI)
 	VMOVUPD Z6, 128(SI)
 	VMOVUPD Z7, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows2
+	DECQ    96(DI)
+	JE      done2
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows2
-	DECQ    80(DI)
-	JE      done2
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows2
 
 done2:
@@ -12036,7 +16378,7 @@ done2:
 
 rows3:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -12056,29 +16398,29 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
 
 loaded3:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step3:
 	VMOVUPD      (BX), Z12
@@ -12104,11 +16446,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z12, Z12, Z12
@@ -12126,9 +16468,54 @@ step3:
 	VMAXPD       Z11, Z12, Z11
 
 signed3:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept3
+	ADDQ      64(DI), SI
+	VPXORD    Z12, Z12, Z12
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD   128(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 192(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD   64(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z5, K2, Z5
+	VMOVUPD   128(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 192(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD   64(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   128(SI), Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 192(SI), K1, Z13
+	VCMPPD    $0x11, Z13, Z12, K2
+	VMOVUPD.Z Z11, K2, Z11
+
+kept3:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -12143,24 +16530,28 @@ signed3:
 	VMOVUPD Z9, 64(SI)
 	VMOVUPD Z10, 128(SI)
 	VMOVUPD Z11, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows3
+	DECQ    96(DI)
+	JE      done3
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows3
-	DECQ    80(DI)
-	JE      done3
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows3
 
 done3:
@@ -12169,7 +16560,7 @@ done3:
 
 rows4:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -12193,34 +16584,34 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
 
 loaded4:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step4:
 	VMOVUPD      (BX), Z16
@@ -12251,11 +16642,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z16, Z16, Z16
@@ -12277,9 +16668,67 @@ step4:
 	VMAXPD       Z15, Z16, Z15
 
 signed4:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept4
+	ADDQ      64(DI), SI
+	VPXORD    Z16, Z16, Z16
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD   128(SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 192(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD   64(SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z5, K2, Z5
+	VMOVUPD   128(SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 192(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD   64(SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   128(SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 192(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD   64(SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z13, K2, Z13
+	VMOVUPD   128(SI), Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 192(SI), K1, Z17
+	VCMPPD    $0x11, Z17, Z16, K2
+	VMOVUPD.Z Z15, K2, Z15
+
+kept4:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -12299,24 +16748,28 @@ signed4:
 	VMOVUPD Z13, 64(SI)
 	VMOVUPD Z14, 128(SI)
 	VMOVUPD Z15, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows4
+	DECQ    96(DI)
+	JE      done4
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows4
-	DECQ    80(DI)
-	JE      done4
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows4
 
 done4:
@@ -12325,7 +16778,7 @@ done4:
 
 rows5:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -12353,39 +16806,39 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD   64(SI), Z17
 	VMOVUPD   128(SI), Z18
 	VMOVUPD.Z 192(SI), K1, Z19
 
 loaded5:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step5:
 	VMOVUPD      (BX), Z20
@@ -12421,11 +16874,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z20, Z20, Z20
@@ -12451,9 +16904,80 @@ step5:
 	VMAXPD       Z19, Z20, Z19
 
 signed5:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept5
+	ADDQ      64(DI), SI
+	VPXORD    Z20, Z20, Z20
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD   128(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 192(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD   64(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z5, K2, Z5
+	VMOVUPD   128(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 192(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD   64(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   128(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 192(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD   64(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z13, K2, Z13
+	VMOVUPD   128(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 192(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD   64(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z17, K2, Z17
+	VMOVUPD   128(SI), Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD.Z 192(SI), K1, Z21
+	VCMPPD    $0x11, Z21, Z20, K2
+	VMOVUPD.Z Z19, K2, Z19
+
+kept5:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -12478,24 +17002,28 @@ signed5:
 	VMOVUPD Z17, 64(SI)
 	VMOVUPD Z18, 128(SI)
 	VMOVUPD Z19, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows5
+	DECQ    96(DI)
+	JE      done5
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows5
-	DECQ    80(DI)
-	JE      done5
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows5
 
 done5:
@@ -12504,7 +17032,7 @@ done5:
 
 rows6:
 	MOVQ   (DI), R14
-	ADDQ   32(DI), R14
+	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
@@ -12536,44 +17064,44 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      48(DI), SI
+	ADDQ      56(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD   64(SI), Z17
 	VMOVUPD   128(SI), Z18
 	VMOVUPD.Z 192(SI), K1, Z19
-	ADDQ      184(DI), SI
+	ADDQ      200(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD   64(SI), Z21
 	VMOVUPD   128(SI), Z22
 	VMOVUPD.Z 192(SI), K1, Z23
 
 loaded6:
-	MOVQ 64(DI), AX
+	MOVQ 80(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 56(DI), DX
+	MOVQ 72(DI), DX
 
 step6:
 	VMOVUPD      (BX), Z24
@@ -12614,11 +17142,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         120(DI), R14
-	ADDQ         152(DI), R15
+	ADDQ         136(DI), R14
+	ADDQ         168(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         208(DI), AX
+	MOVQ         248(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z24, Z24, Z24
@@ -12648,9 +17176,93 @@ step6:
 	VMAXPD       Z23, Z24, Z23
 
 signed6:
+	MOVQ      32(DI), SI
+	TESTQ     SI, SI
+	JE        kept6
+	ADDQ      64(DI), SI
+	VPXORD    Z24, Z24, Z24
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z0, K2, Z0
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z1, K2, Z1
+	VMOVUPD   128(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z2, K2, Z2
+	VMOVUPD.Z 192(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z3, K2, Z3
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z4, K2, Z4
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z5, K2, Z5
+	VMOVUPD   128(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z6, K2, Z6
+	VMOVUPD.Z 192(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z7, K2, Z7
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z8, K2, Z8
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z9, K2, Z9
+	VMOVUPD   128(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z10, K2, Z10
+	VMOVUPD.Z 192(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z11, K2, Z11
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z12, K2, Z12
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z13, K2, Z13
+	VMOVUPD   128(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z14, K2, Z14
+	VMOVUPD.Z 192(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z15, K2, Z15
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z16, K2, Z16
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z17, K2, Z17
+	VMOVUPD   128(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z18, K2, Z18
+	VMOVUPD.Z 192(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z19, K2, Z19
+	ADDQ      224(DI), SI
+	VMOVUPD   (SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z20, K2, Z20
+	VMOVUPD   64(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z21, K2, Z21
+	VMOVUPD   128(SI), Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z22, K2, Z22
+	VMOVUPD.Z 192(SI), K1, Z25
+	VCMPPD    $0x11, Z25, Z24, K2
+	VMOVUPD.Z Z23, K2, Z23
+
+kept6:
 	MOVQ    16(DI), SI
-	ADDQ    40(DI), SI
-	MOVQ    160(DI), BX
+	ADDQ    48(DI), SI
+	MOVQ    176(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -12680,24 +17292,28 @@ signed6:
 	VMOVUPD Z21, 64(SI)
 	VMOVUPD Z22, 128(SI)
 	VMOVUPD Z23, K1, 192(SI)
-	MOVQ    128(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    168(DI), AX
+	MOVQ    144(DI), AX
+	ADDQ    AX, 40(DI)
+	MOVQ    184(DI), AX
+	ADDQ    AX, 48(DI)
+	MOVQ    208(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    232(DI), AX
+	ADDQ    AX, 64(DI)
+	DECQ    104(DI)
+	JNE     rows6
+	DECQ    96(DI)
+	JE      done6
+	MOVQ    152(DI), AX
 	ADDQ    AX, 40(DI)
 	MOVQ    192(DI), AX
 	ADDQ    AX, 48(DI)
-	DECQ    88(DI)
-	JNE     rows6
-	DECQ    80(DI)
-	JE      done6
-	MOVQ    136(DI), AX
-	ADDQ    AX, 32(DI)
-	MOVQ    176(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    200(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    72(DI), AX
-	MOVQ    AX, 88(DI)
+	MOVQ    216(DI), AX
+	ADDQ    AX, 56(DI)
+	MOVQ    240(DI), AX
+	ADDQ    AX, 64(DI)
+	MOVQ    88(DI), AX
+	MOVQ    AX, 104(DI)
 	JMP     rows6
 
 done6:

@@ -4,7 +4,16 @@ package simd
 func (p *Product[T]) runGo() {
 	for g := range max(p.Groups, 1) {
 		for i := range p.M {
-			p.rowGo(p.C[g*p.CGroup+i*p.CRow:][:p.N], p.A[g*p.AGroup+i*p.ARow:])
+			c := p.C[g*p.CGroup+i*p.CRow:][:p.N]
+			p.rowGo(c, p.A[g*p.AGroup+i*p.ARow:])
+			if p.Where == nil {
+				continue
+			}
+			for j, v := range p.Where[g*p.WhereGroup+i*p.WhereRow:][:p.N] {
+				if !(v > 0) {
+					c[j] = 0
+				}
+			}
 		}
 	}
 }

@@ -54,6 +54,10 @@ func randomProduct[T Float](rng *rand.Rand, m, n, k, batch, groups int) *Product
 		p.Bias = integers[T](rng, n)
 	}
 	p.Accumulate, p.ReLU = rng.IntN(3) == 0, rng.IntN(2) == 0
+	if rng.IntN(3) == 0 {
+		p.WhereRow, p.WhereGroup = n+gap(), rng.IntN(m*n)
+		p.Where = integers[T](rng, (m-1)*p.WhereRow+last*p.WhereGroup+n)
+	}
 	return p
 }
 
@@ -78,6 +82,9 @@ func (p *Product[T]) want() []T {
 				}
 				if p.ReLU {
 					sum = max(sum, 0)
+				}
+				if p.Where != nil && p.Where[g*p.WhereGroup+i*p.WhereRow+j] <= 0 {
+					sum = 0
 				}
 				c[at] = sum
 			}
@@ -104,8 +111,8 @@ func testProduct[T Float](t *testing.T) {
 			q.Run(l)
 			for i, v := range q.C {
 				if v != want[i] {
-					t.Fatalf("%v %d×%d×%d, batch %d, groups %d, accumulate %v, relu %v: C[%d] is %v, want %v",
-						l, m, n, k, batch, groups, p.Accumulate, p.ReLU, i, v, want[i])
+					t.Fatalf("%v %d×%d×%d, batch %d, groups %d, accumulate %v, relu %v, where %v: C[%d] is %v, want %v",
+						l, m, n, k, batch, groups, p.Accumulate, p.ReLU, p.Where != nil, i, v, want[i])
 				}
 			}
 		}
@@ -130,6 +137,11 @@ func TestProductSpecial(t *testing.T) {
 		if c := p.C; c[0] == c[0] || c[1] != inf || c[2] != 0 || c[3] != 0 {
 			t.Errorf("%v: %v, want [NaN +Inf 0 0]", l, c)
 		}
+		p.Where, p.ReLU = []float32{0, inf, -1, nan}, false
+		p.Run(l)
+		if c := p.C; c[0] != 0 || c[1] != inf || c[2] != 0 || c[3] != 0 {
+			t.Errorf("%v: %v where %v, want [0 +Inf 0 0]", l, c, p.Where)
+		}
 	}
 }
 
@@ -145,7 +157,7 @@ func TestProductSameOrder(t *testing.T) {
 		for i := range p.B {
 			p.B[i] = rng.Float32()
 		}
-		p.Accumulate, p.ReLU = false, false
+		p.Accumulate, p.ReLU, p.Where = false, false, nil
 		p.Run(l)
 		for range 200 {
 			i, j := rng.IntN(p.M), rng.IntN(p.N)

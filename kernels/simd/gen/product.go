@@ -36,9 +36,10 @@ func product(c *build.Context, wide bool) {
 
 // productFields are those of simd.productArgs.
 var productFields = []string{
-	"a", "b", "c", "start", "aAt", "cAt", "startAt", "k", "batch", "blocks", "groups", "left", "rows",
+	"a", "b", "c", "start", "where", "aAt", "cAt", "startAt", "whereAt", "k", "batch", "blocks", "groups", "left", "rows",
 	"aRow", "aStep", "aBatch", "aBlock", "aGroup", "bRow", "bBatch",
-	"cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup", "relu", "mask", "last",
+	"cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup",
+	"whereRow", "whereBlock", "whereGroup", "relu", "mask", "last",
 }
 
 // Registers of the loops; the others are named where they are used.
@@ -145,7 +146,7 @@ func (p *productLoop) rows() {
 
 // advance moves the operands to the next block of rows or group of rows.
 func (p *productLoop) advance(by string) {
-	for _, name := range []string{"a", "c", "start"} {
+	for _, name := range []string{"a", "c", "start", "where"} {
 		p.MOVQ(p.field(name+by), batch)
 		p.ADDQ(batch, p.field(name+"At"))
 	}
@@ -226,7 +227,7 @@ func rowOf(i int) operand.Mem {
 	return operand.Mem{Base: base, Index: row, Scale: uint8(i)}
 }
 
-// end replaces negative sums by zero if asked, and stores them.
+// end replaces sums by zero as asked, and stores them.
 func (p *productLoop) end() {
 	floor := p.v(p.m * p.nv)
 	p.MOVQ(p.field("relu"), batch)
@@ -239,6 +240,7 @@ func (p *productLoop) end() {
 		}
 	}
 	p.Label(p.label("signed"))
+	p.where()
 	p.MOVQ(p.field("c"), a0)
 	p.ADDQ(p.field("cAt"), a0)
 	p.MOVQ(p.field("cRow"), b)
@@ -255,6 +257,31 @@ func (p *productLoop) end() {
 	p.Label(p.label("part"))
 	p.storeRows(true)
 	p.Label(p.label("stored"))
+}
+
+// where replaces sums by zero where another matrix, if there is one, is not positive.
+func (p *productLoop) where() {
+	p.MOVQ(p.field("where"), a0)
+	p.TESTQ(a0, a0)
+	p.JE(operand.LabelRef(p.label("kept")))
+	p.ADDQ(p.field("whereAt"), a0)
+	zero, gate := p.v(p.m*p.nv), p.v(p.m*p.nv+1)
+	p.zero(zero)
+	for i := range p.m {
+		for j := range p.nv {
+			from := operand.Mem{Base: a0, Disp: j * p.bytes()}
+			if j == p.nv-1 {
+				p.load(from, p.mask, gate)
+			} else {
+				p.move(from, gate)
+			}
+			p.keep(zero, gate, p.sum(i, j))
+		}
+		if i < p.m-1 {
+			p.ADDQ(p.field("whereRow"), a0)
+		}
+	}
+	p.Label(p.label("kept"))
 }
 
 func (p *productLoop) storeRows(masked bool) {

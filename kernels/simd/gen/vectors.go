@@ -186,3 +186,23 @@ func (m machine) notBelow(floor, v reg.Register) {
 		m.VMAXPS(v, floor, v)
 	}
 }
+
+// keep sets v to zero where gate is not greater than zero, which is a register of
+// zeros; gate and opmask 2 are overwritten.
+func (m machine) keep(zero, gate, v reg.Register) {
+	const lessThan = operand.U8(0x11) // ordered, quiet
+	switch {
+	case m.wide && m.f64:
+		m.VCMPPD(lessThan, gate, zero, reg.K2)
+		m.VMOVUPD_Z(v, reg.K2, v)
+	case m.wide:
+		m.VCMPPS(lessThan, gate, zero, reg.K2)
+		m.VMOVUPS_Z(v, reg.K2, v)
+	case m.f64:
+		m.VCMPPD(lessThan, gate, zero, gate)
+		m.VANDPD(gate, v, v)
+	default:
+		m.VCMPPS(lessThan, gate, zero, gate)
+		m.VANDPS(gate, v, v)
+	}
+}
