@@ -15,9 +15,14 @@ import (
 // CalibrateOptions says what to measure, and for how long.
 type CalibrateOptions struct {
 	Platform *platform.Platform // this machine, whose numbers are replaced; nil: Detect
-	Variants []string           // nil: all that the kernels have
+	Variants []string           // nil: all that the kernels have, without the reference where there is another
 	MaxTime  time.Duration      // about; 0: 10 s
+	// Resume skips what Platform already holds a measured model of, and the machine's
+	// own numbers if it holds any model.
+	Resume   bool
 	Progress func(done, total int, what string)
+	// Save gets the platform after each model; an error ends the calibration.
+	Save func(*platform.Platform) error
 }
 
 // Calibration is a platform with what was measured.
@@ -26,14 +31,19 @@ type Calibration struct {
 	// RepeatSpread is how far two measurements of one kernel lie apart: the median
 	// over all models of |first half / second half - 1|.
 	RepeatSpread float64
+	// Calls that were measured, those that Resume skipped, and those whose times
+	// never settled.
+	Measured, Skipped, Unsteady int
 }
 
 const (
 	defaultMaxTime = 10 * time.Second
-	// unsteadySpread is the spread beyond which a model is measured again, up to
-	// maxTries times in all; the steadiest one is kept.
+	// unsteadySpread is the spread beyond which a call is measured again, up to
+	// maxTries times in all; the steadiest try is kept.
 	unsteadySpread = 0.05
-	maxTries       = 3
+	maxTries       = 5
+	// warmShare is the part of a call's time that goes to measuring it warm.
+	warmShare = 0.2
 )
 
 // Calibrate measures the kernels that the graphs need, each by itself: every
@@ -43,10 +53,13 @@ const (
 // and what a sweep over shapes needs.
 //
 // Operands cycle through twice the second-level cache, which is what a step
-// leaves in it: neither always hot nor always cold. What precedes a task in a
+// leaves in it: neither always hot nor always cold. Calls whose operands fit that
+// cache are measured with those of the call before, too. What precedes a task in a
 // real step decides more exactly how warm its operands are; [CalibrateInSitu]
 // takes the times from real steps instead and is what a prediction of this graph
 // should use, for the variants the runner was compiled with.
+//
+// When ctx ends, Calibrate returns what it has measured so far with ctx's error.
 func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (*Calibration, error) {
 	p := opt.Platform
 	if p == nil {
@@ -66,14 +79,20 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	c.measureMachine()
-	if err := c.measurePoints(points); err != nil {
-		return nil, fmt.Errorf("calibrate: %w", err)
+	if !opt.Resume || !slices.ContainsFunc(p.Models, func(m platform.Model) bool { return m.Count > 0 }) {
+		if err := c.measureMachine(); err != nil {
+			return nil, fmt.Errorf("calibrate: %w", err)
+		}
 	}
-	if err := c.platform.Complete(); err != nil {
-		return nil, fmt.Errorf("calibrate: %w", err)
+	err = c.measurePoints(points)
+	if e := c.platform.Complete(); err == nil {
+		err = e
 	}
-	return &Calibration{Platform: c.platform, RepeatSpread: medianOf(c.spreads)}, nil
+	c.result.Platform, c.result.RepeatSpread = c.platform, medianOf(c.spreads)
+	if err != nil {
+		return &c.result, fmt.Errorf("calibrate: %w", err)
+	}
+	return &c.result, nil
 }
 
 // copyOf is a platform whose devices, memories and models can be changed.
@@ -121,7 +140,7 @@ func pointsOf(graphs []*dag.Graph, variants []string) ([]point, error) {
 			}
 			seen[id] = true
 			for v := range k.Variants {
-				if k.Variants[v].Level.Supported() && (variants == nil || slices.Contains(variants, k.Variants[v].Name)) {
+				if k.Variants[v].Level.Supported() && wanted(k, v, variants) {
 					points = append(points, newPoint(k, &k.Variants[v], spec))
 				}
 			}
@@ -132,6 +151,15 @@ func pointsOf(graphs []*dag.Graph, variants []string) ([]point, error) {
 			cmp.Compare(a.model.Type, b.model.Type), cmp.Compare(a.model.Shape, b.model.Shape))
 	})
 	return points, nil
+}
+
+// wanted reports whether a variant is to be measured. The reference is not unless it is
+// asked for or there is nothing else: it is there to compare with, and slow.
+func wanted(k *kernels.Kernel, variant int, names []string) bool {
+	if names != nil {
+		return slices.Contains(names, k.Variants[variant].Name)
+	}
+	return variant > 0 || len(k.Variants) == 1
 }
 
 func newPoint(k *kernels.Kernel, v *kernels.Variant, s *kernels.Spec) point {
@@ -151,6 +179,7 @@ type calibrator struct {
 	platform *platform.Platform
 	deadline time.Time // after which nothing is measured again
 	spreads  []float64
+	result   Calibration
 }
 
 // activeCounts is how many cores are busy while a kernel is measured.
@@ -161,61 +190,96 @@ func (c *calibrator) activeCounts() []int {
 	return []int{1}
 }
 
+// call is a point with a number of busy cores.
+type call struct {
+	*point
+	active int
+}
+
+// missing lists the calls to be measured.
+func (c *calibrator) missing(points []point) []call {
+	var calls []call
+	for i := range points {
+		for _, active := range c.activeCounts() {
+			m := points[i].model
+			m.Device, m.Active = c.platform.Devices[0].Name, active
+			k := slices.IndexFunc(c.platform.Models, func(o platform.Model) bool { return sameCall(&o, &m) && o.Distribution.Known() })
+			if c.opt.Resume && k >= 0 {
+				c.result.Skipped++
+				continue
+			}
+			calls = append(calls, call{&points[i], active})
+		}
+	}
+	return calls
+}
+
 func (c *calibrator) measurePoints(points []point) error {
-	if len(points) == 0 {
+	calls := c.missing(points)
+	if len(calls) == 0 {
 		return nil
 	}
 	total := cmp.Or(c.opt.MaxTime, defaultMaxTime)
 	c.deadline = time.Now().Add(total)
-	// Half of the time is for measuring each point once, the rest for preparing
-	// operands and for measuring unsteady points again.
-	budget := total / time.Duration(2*len(points)*len(c.activeCounts()))
-	for i := range points {
+	// Half of the time is for measuring each call once, the rest for preparing
+	// operands and for measuring unsteady calls again.
+	budget := total / time.Duration(2*len(calls))
+	for i, call := range calls {
 		if c.opt.Progress != nil {
-			c.opt.Progress(i, len(points), points[i].model.Op+" "+points[i].model.Variant+" "+points[i].model.Shape)
+			c.opt.Progress(i, len(calls), call.model.Op+" "+call.model.Variant+" "+call.model.Shape)
 		}
-		for _, active := range c.activeCounts() {
-			m, err := c.measurePoint(&points[i], active, budget)
-			if err != nil {
+		m, err := c.measureCall(call.point, call.active, budget)
+		if err != nil {
+			return err
+		}
+		c.put(m)
+		c.result.Measured++
+		if m.Unsteady {
+			c.result.Unsteady++
+		}
+		if c.opt.Save != nil {
+			if err := c.opt.Save(c.platform); err != nil {
 				return err
 			}
-			c.put(m)
 		}
 	}
 	if c.opt.Progress != nil {
-		c.opt.Progress(len(points), len(points), "")
+		c.opt.Progress(len(calls), len(calls), "")
 	}
 	return nil
 }
 
-// measurePoint measures one call with a number of cores busy with the same one,
-// again while it is unsteady.
-func (c *calibrator) measurePoint(pt *point, active int, budget time.Duration) (platform.Model, error) {
+// measureCall measures one call with a number of cores busy with the same one, again
+// while its times do not settle or others use the cores.
+func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (platform.Model, error) {
 	params := make([]float64, len(pt.kernel.Params))
 	for i, name := range pt.kernel.Params {
 		params[i] = pt.spec.Param(name)
 	}
 	benches := make([]*bench, active)
 	times := make([][]time.Duration, active)
-	cycle := 2 * c.platform.Devices[0].L2Bytes
+	l2 := c.platform.Devices[0].L2Bytes
 	var best sample
+	steady := false
 	for try := range maxTries {
+		load := StartLoad()
 		onCores(active,
 			func(w int) {
 				if benches[w] == nil {
-					benches[w] = newBench(pt.variant, pt.spec, params, cycle)
+					benches[w] = newBench(pt.variant, pt.spec, params, 2*l2)
 				}
 			},
-			func(w int) { times[w] = benches[w].measure(c.ctx, budget) })
+			func(w int) { times[w] = benches[w].measure(c.ctx, budget, false) })
 		if err := c.ctx.Err(); err != nil {
 			return platform.Model{}, err
 		}
 		s := summarise(slices.Concat(times...))
 		s.spread = summarise(times[0]).spread
-		if try == 0 || s.spread < best.spread {
-			best = s
+		quiet := !load.Load().disturbed()
+		if settled := quiet && s.spread <= unsteadySpread; try == 0 || settled || s.spread < best.spread {
+			best, steady = s, settled
 		}
-		if best.spread <= unsteadySpread || time.Now().After(c.deadline) {
+		if steady || time.Now().After(c.deadline) {
 			break
 		}
 	}
@@ -223,27 +287,41 @@ func (c *calibrator) measurePoint(pt *point, active int, budget time.Duration) (
 	m := pt.model
 	m.Device, m.Active = c.platform.Devices[0].Name, active
 	m.MedianNs, m.P95Ns, m.Count = float64(max(best.median, 1)), float64(best.p95), best.count
-	return m, nil
+	m.Distribution, m.Unsteady = best.distribution, !steady
+	if pt.spec.Bytes() <= l2 {
+		onCores(active, func(int) {}, func(w int) {
+			times[w] = benches[w].measure(c.ctx, time.Duration(warmShare*float64(budget)), true)
+		})
+		m.WarmNs = float64(max(1, median(slices.Concat(times...))))
+	}
+	return m, c.ctx.Err()
 }
 
 // put adds a model, or replaces the one of the same call.
 func (c *calibrator) put(m platform.Model) { c.platform.Models = PutModel(c.platform.Models, m) }
 
-// PutModel replaces the model of the same call on the same device, clock and
-// number of busy units, or appends it. One from real steps gives an existing model
-// its StepNs alone: what the call takes by itself is kept.
+// sameCall reports whether two models are of the same call on the same device, clock
+// and number of busy units.
+func sameCall(a, b *platform.Model) bool {
+	return a.Op == b.Op && a.Variant == b.Variant && a.Type == b.Type && a.Device == b.Device &&
+		a.Clock == b.Clock && a.Shape == b.Shape && a.Active == b.Active
+}
+
+// PutModel replaces the model of the same call, or appends it. What was measured by
+// itself and what was measured in real steps are kept when the other is replaced.
 func PutModel(models []platform.Model, m platform.Model) []platform.Model {
 	for i := range models {
 		o := &models[i]
-		if o.Op == m.Op && o.Variant == m.Variant && o.Type == m.Type && o.Device == m.Device &&
-			o.Clock == m.Clock && o.Shape == m.Shape && o.Active == m.Active {
-			if m.StepNs > 0 {
-				o.StepNs = m.StepNs
-			} else {
-				*o = m
-			}
-			return models
+		if !sameCall(o, &m) {
+			continue
 		}
+		if m.StepNs > 0 {
+			o.StepNs, o.FirstNs, o.StepDistribution = m.StepNs, m.FirstNs, m.StepDistribution
+		} else {
+			m.StepNs, m.FirstNs, m.StepDistribution = o.StepNs, o.FirstNs, o.StepDistribution
+			*o = m
+		}
+		return models
 	}
 	return append(models, m)
 }

@@ -3,6 +3,7 @@ package execute
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -62,34 +63,112 @@ func TestCalibrateStops(t *testing.T) {
 	}
 }
 
-// TestCalibrateInSitu: one model per distinct call, as often as the calls ran.
-func TestCalibrateInSitu(t *testing.T) {
-	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: machine(t, 2), Hooks: testHooks(nil), Variant: "ref"})
-	models, spread, err := CalibrateInSitu(context.Background(), r, InSituOptions{Warmup: 2, Steps: 7})
+// TestCalibrateResumes: what a platform holds is not measured again, what it lacks is;
+// after an interruption the calls measured so far are returned.
+func TestCalibrateResumes(t *testing.T) {
+	g := trainGraph(t)
+	opt := CalibrateOptions{Platform: machine(t, 1), Variants: []string{"ref"}, MaxTime: time.Millisecond}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	saved := 0
+	opt.Save = func(p *platform.Platform) error {
+		if saved++; len(p.Models) != saved {
+			t.Errorf("%d models at save %d", len(p.Models), saved)
+		}
+		if saved == 3 {
+			cancel()
+		}
+		return nil
+	}
+	part, err := Calibrate(ctx, []*dag.Graph{g}, opt)
+	if !errors.Is(err, context.Canceled) || part == nil || part.Measured != 3 || len(part.Platform.Models) != 3 {
+		t.Fatalf("cancelled after 3 models: %+v, error %v", part, err)
+	}
+	before := slices.Clone(part.Platform.Models)
+	opt.Platform, opt.Resume, opt.Save = part.Platform, true, nil
+	rest, err := Calibrate(context.Background(), []*dag.Graph{g}, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if rest.Skipped != 3 || rest.Measured == 0 || len(rest.Platform.Models) != 3+rest.Measured {
+		t.Errorf("skipped %d, measured %d, %d models", rest.Skipped, rest.Measured, len(rest.Platform.Models))
+	}
+	if !slices.Equal(rest.Platform.Models[:3], before) {
+		t.Error("models of the first run were measured again")
+	}
+	if rest.Platform.Devices[0].Dispatch != part.Platform.Devices[0].Dispatch {
+		t.Error("the machine was measured again")
+	}
+}
+
+// TestCalibrateSaveFails: the error of Save ends the calibration.
+func TestCalibrateSaveFails(t *testing.T) {
+	full := errors.New("disk full")
+	_, err := Calibrate(context.Background(), []*dag.Graph{trainGraph(t)}, CalibrateOptions{Platform: machine(t, 1), Variants: []string{"ref"},
+		MaxTime: time.Millisecond, Save: func(*platform.Platform) error { return full }})
+	if !errors.Is(err, full) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestReferenceIsNotCalibrated where there is another variant, unless asked for.
+func TestReferenceIsNotCalibrated(t *testing.T) {
+	points, err := pointsOf([]*dag.Graph{trainGraph(t)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range points {
+		if p.variant.Name == "ref" && len(p.kernel.Variants) > 1 {
+			t.Errorf("%s: the reference beside %d others", p.kernel.Op, len(p.kernel.Variants)-1)
+		}
+	}
+}
+
+// TestCalibrateInSitu: one model per distinct call, as often as the calls ran in the
+// steady steps of both runs.
+func TestCalibrateInSitu(t *testing.T) {
+	prog := testProgram(t)
+	var st StepTimes
+	for range 2 {
+		r := newRunner(t, prog, Options{Platform: machine(t, 2), Hooks: testHooks(nil), Variant: "ref"})
+		if err := CalibrateInSitu(context.Background(), r, InSituOptions{Warmup: 2, Steps: 7}, &st); err != nil {
+			t.Fatal(err)
+		}
+	}
+	models := st.Models()
 	count := 0
 	for _, m := range models {
 		count += m.Count
-		if m.Active != 2 || m.MedianNs < 1 || m.Device != "cpu" {
+		if m.Active != 2 || m.MedianNs < 1 || m.StepNs < 1 || m.FirstNs <= 0 || !m.StepDistribution.Known() || m.Device != "cpu" {
 			t.Errorf("model %+v", m)
 		}
 		if k, _ := kernels.Lookup(m.Op); !k.Host && m.Variant != "ref" {
 			t.Errorf("model %+v of a runner pinned to ref", m)
 		}
 	}
-	if want := 7 * len(prog.Graphs[0].Tasks); count != want {
+	if want := 2 * 7 * len(prog.Graphs[0].Tasks); count != want {
 		t.Errorf("models of %d calls, %d ran", count, want)
-	}
-	if spread < 0 {
-		t.Errorf("spread %g", spread)
 	}
 	p := machine(t, 2)
 	p.Models = models
 	if err := p.Complete(); err != nil {
 		t.Error(err)
+	}
+	if err := p.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRunSpread: of runs of 9, 10 and 11 ms the relative deviations are -0.1, 0 and
+// 0.1; the standard deviation of a sample of three is √(0.02/2) = 0.1.
+func TestRunSpread(t *testing.T) {
+	ms := time.Millisecond
+	st := StepTimes{runs: []time.Duration{9 * ms, 10 * ms, 11 * ms}}
+	if got := st.RunSpread(); math.Abs(got-0.1) > 1e-12 {
+		t.Errorf("%g, want 0.1", got)
+	}
+	if got := (&StepTimes{runs: []time.Duration{ms}}).RunSpread(); got != 0 {
+		t.Errorf("of one run: %g", got)
 	}
 }
 
@@ -102,7 +181,8 @@ func TestSummarise(t *testing.T) {
 	for i := range 20 {
 		times = append(times, time.Duration(i+1))
 	}
-	if got, want := summarise(times), (sample{median: 11, p95: 20, mean: 10, count: 20, spread: 0.625}); got != want {
+	want := sample{median: 11, p95: 20, mean: 10, count: 20, spread: 0.625, distribution: platform.NewDistribution(times)}
+	if got := summarise(times); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	outlier := slices.Repeat([]time.Duration{10}, 200)
@@ -115,6 +195,8 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
+// TestPutModelReplaces: a model by itself keeps what was measured in steps, and the
+// other way round.
 func TestPutModelReplaces(t *testing.T) {
 	a := platform.Model{Op: "add", Shape: "2;2", Active: 1, MedianNs: 5}
 	b := a
@@ -123,6 +205,12 @@ func TestPutModelReplaces(t *testing.T) {
 	c.MedianNs = 7
 	got := PutModel(PutModel(PutModel(nil, a), b), c)
 	if len(got) != 2 || got[0] != c || got[1] != b {
+		t.Errorf("%+v", got)
+	}
+	inStep := a
+	inStep.MedianNs, inStep.StepNs, inStep.FirstNs = 100, 9, 30
+	got = PutModel(PutModel(got, inStep), c)
+	if want := c; len(got) != 2 || got[0].MedianNs != want.MedianNs || got[0].StepNs != 9 || got[0].FirstNs != 30 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -25,80 +26,166 @@ const (
 	defaultSteps  = 50
 )
 
-// CalibrateInSitu runs real steps of a runner's graph and takes from them what
-// each of its calls costs: the times are those of tasks among their neighbours,
+// StepTimes collects what calls take inside real steps, over several runs. The zero
+// value is empty.
+type StepTimes struct {
+	calls map[platform.Model]*callTimes // by a model that names the call and no time
+	runs  []time.Duration               // steady step time of each run
+	gaps  gaps
+}
+
+// gaps are the times from when a worker could have started a task to when it did,
+// by how long it had waited for the task to be ready.
+type gaps struct{ dispatch, handoff, wake []time.Duration }
+
+// callTimes are those of one call: in the first step of a run, and in its steady ones.
+type callTimes struct {
+	workspaceBytes int64
+	flops          float64
+	movedBytes     int64
+	first, steady  []time.Duration
+}
+
+// CalibrateInSitu runs real steps of a runner's graph and adds to the collection
+// what each of its calls takes: the times are those of tasks among their neighbours,
 // with caches, memory traffic and busy cores as they are in this program with
 // this number of workers. The runner must be ready to run: parameters, data and
-// hooks in place; its parameters are trained on by the steps.
+// hooks in place; its parameters are trained on by the steps. Several runners, each
+// compiled and allocated anew, show what differs from run to run.
 //
 // Use it to predict the graph it ran, on as many workers. It measures the
 // variants that the runner was compiled with and no others; to choose among
-// variants, or for other shapes, use [Calibrate]. The spread is as in
-// [Calibration].
-func CalibrateInSitu(ctx context.Context, r *Runner, opt InSituOptions) (models []platform.Model, spread float64, err error) {
-	if _, err := r.Run(ctx, opt.Graph, cmp.Or(opt.Warmup, defaultWarmup), false); err != nil {
-		return nil, 0, fmt.Errorf("calibrate in situ: warm-up: %w", err)
+// variants, or for other shapes, use [Calibrate].
+func CalibrateInSitu(ctx context.Context, r *Runner, opt InSituOptions, into *StepTimes) error {
+	first, err := r.Run(ctx, opt.Graph, cmp.Or(opt.Warmup, defaultWarmup), true)
+	if err != nil {
+		return fmt.Errorf("calibrate in situ: warm-up: %w", err)
 	}
 	s, err := r.Run(ctx, opt.Graph, cmp.Or(opt.Steps, defaultSteps), true)
 	if err != nil {
-		return nil, 0, fmt.Errorf("calibrate in situ: %w", err)
+		return fmt.Errorf("calibrate in situ: %w", err)
 	}
-	models, spread = r.modelsOf(opt.Graph, s)
-	return models, spread, nil
+	into.add(r, opt.Graph, first, s)
+	return nil
 }
 
-// modelsOf groups the spans of a run by call and takes the quantiles.
-func (r *Runner) modelsOf(graph int, s *schedule.Schedule) ([]platform.Model, float64) {
+// add takes the first step of one run and all steps of another.
+func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule) {
+	if st.calls == nil {
+		st.calls = map[platform.Model]*callTimes{}
+	}
 	c := r.graphs[graph]
-	type identity struct {
-		class  string
-		device platform.DeviceID
-	}
-	first := map[identity]schedule.Span{}
-	times := map[identity][]time.Duration{}
-	var calls []identity
-	for _, sp := range s.Spans {
-		task := &c.graph.Tasks[sp.Task]
-		id := identity{task.Op + " " + task.Type.String() + " " + task.Shape, r.opt.Platform.Workers[sp.Worker].Device}
-		if _, ok := first[id]; !ok {
-			first[id] = sp
-			calls = append(calls, id)
+	byTask := make([]*callTimes, len(c.tasks)*len(r.opt.Platform.Devices))
+	times := func(sp *schedule.Span) *callTimes {
+		device := r.opt.Platform.Workers[sp.Worker].Device
+		at := &byTask[int(sp.Task)*len(r.opt.Platform.Devices)+int(device)]
+		if *at == nil {
+			*at = st.callOf(c, &r.opt, sp.Task, device)
 		}
-		times[id] = append(times[id], sp.End-sp.Start)
+		return *at
 	}
-	slices.SortFunc(calls, func(a, b identity) int {
-		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.device, b.device))
-	})
-	var models []platform.Model
-	var spreads []float64
-	for _, id := range calls {
-		sum := summarise(times[id])
-		spreads = append(spreads, sum.spread)
-		models = append(models, c.modelOf(first[id], &r.opt, sum))
+	for i := range first.Spans {
+		if sp := &first.Spans[i]; sp.Step == 0 {
+			t := times(sp)
+			t.first = append(t.first, sp.End-sp.Start)
+		}
 	}
-	return models, medianOf(spreads)
+	for i := range steady.Spans {
+		sp := &steady.Spans[i]
+		t := times(sp)
+		t.steady = append(t.steady, sp.End-sp.Start)
+	}
+	st.runs = append(st.runs, cmp.Or(steady.Period, steady.Makespan))
+	st.gaps.add(steady, r.spin)
 }
 
-// modelOf names the call of a span; sum is its times.
-func (c *compiledGraph) modelOf(sp schedule.Span, opt *Options, sum sample) platform.Model {
-	task := &c.graph.Tasks[sp.Task]
-	device := opt.Platform.Workers[sp.Worker].Device
-	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: opt.Platform.Devices[device].Name,
-		Shape: task.Shape, Active: len(opt.Platform.Workers),
-		MedianNs: float64(max(sum.median, 1)), P95Ns: float64(sum.p95), Count: sum.count,
-		StepNs: float64(max(sum.mean, 1)),
-		Flops:  task.Flops, MovedBytes: task.MovedBytes}
-	k, _ := kernels.Lookup(task.Op)
-	if k.Host {
-		return m
+// add takes the gaps of a schedule, whose spans are ordered by start.
+func (g *gaps) add(s *schedule.Schedule, spin time.Duration) {
+	free := map[platform.WorkerID]time.Duration{}
+	for i := range s.Spans {
+		sp := &s.Spans[i]
+		if end, ok := free[sp.Worker]; ok {
+			waited := sp.Ready - end
+			gap := sp.Start - max(sp.Ready, end)
+			switch {
+			case waited <= 0:
+				g.dispatch = append(g.dispatch, gap)
+			case spin > 0 && waited >= spin:
+				g.wake = append(g.wake, gap)
+			default:
+				g.handoff = append(g.handoff, gap)
+			}
+		}
+		free[sp.Worker] = sp.End
 	}
-	b := binder{opt: opt, graph: c.graph, costs: c.costs}
-	// The variant has been found once, when the task was bound.
-	if v, err := b.variant(k, sp.Task, device); err == nil && v != nil {
-		m.Variant = v.Name
-		if v.WorkspaceBytes != nil {
-			m.WorkspaceBytes = v.WorkspaceBytes(kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return c.graph.Buffers[id] }))
+}
+
+// callOf finds the times of the call that a task is on a device.
+func (st *StepTimes) callOf(c *compiledGraph, opt *Options, t dag.TaskID, device platform.DeviceID) *callTimes {
+	task := &c.graph.Tasks[t]
+	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: opt.Platform.Devices[device].Name,
+		Shape: task.Shape, Active: len(opt.Platform.Workers)}
+	var workspace int64
+	if k, ok := kernels.Lookup(task.Op); ok && !k.Host {
+		b := binder{opt: opt, graph: c.graph, costs: c.costs}
+		// The variant has been found once, when the task was bound.
+		if v, err := b.variant(k, t, device); err == nil && v != nil {
+			m.Variant = v.Name
+			if v.WorkspaceBytes != nil {
+				workspace = v.WorkspaceBytes(kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return c.graph.Buffers[id] }))
+			}
 		}
 	}
-	return m
+	if st.calls[m] == nil {
+		st.calls[m] = &callTimes{workspaceBytes: workspace, flops: task.Flops, movedBytes: task.MovedBytes}
+	}
+	return st.calls[m]
+}
+
+// Models are the calls with what they take in steps, sorted by name. One without a
+// model by itself has the median in steps in its place.
+func (st *StepTimes) Models() []platform.Model {
+	models := make([]platform.Model, 0, len(st.calls))
+	for m, t := range st.calls {
+		if len(t.steady) == 0 {
+			continue
+		}
+		sum := summarise(t.steady)
+		m.MedianNs, m.P95Ns, m.Count = float64(max(sum.median, 1)), float64(sum.p95), sum.count
+		m.StepNs, m.StepDistribution = sum.distribution.Mean(), sum.distribution
+		m.FirstNs = float64(meanOf(t.first))
+		m.WorkspaceBytes, m.Flops, m.MovedBytes = t.workspaceBytes, t.flops, t.movedBytes
+		models = append(models, m)
+	}
+	slices.SortFunc(models, func(a, b platform.Model) int {
+		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Type, b.Type),
+			cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Active, b.Active))
+	})
+	return models
+}
+
+func meanOf(times []time.Duration) time.Duration {
+	if len(times) == 0 {
+		return 0
+	}
+	var sum time.Duration
+	for _, t := range times {
+		sum += t
+	}
+	return sum / time.Duration(len(times))
+}
+
+// RunSpread is the standard deviation of the steady step time from run to run,
+// relative to its mean; 0 with fewer than two runs.
+func (st *StepTimes) RunSpread() float64 {
+	n := float64(len(st.runs))
+	if n < 2 {
+		return 0
+	}
+	mean, sum := float64(meanOf(st.runs)), 0.0
+	for _, t := range st.runs {
+		d := float64(t)/mean - 1
+		sum += float64(d * d)
+	}
+	return math.Sqrt(sum / (n - 1))
 }

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -15,17 +16,22 @@ const (
 	maxTriadBytes  = 256 << 20 // of one array of all cores together
 	dispatchTasks  = 1000
 	dispatchSteps  = 50
+	sleepTasks     = 10
+	sleepSteps     = 5
 	flopsRepeats   = 5
 	flopsChainIter = 200_000
 )
 
-// measureMachine replaces the numbers that belong to no kernel: bandwidth,
-// speeds of plain Go and dispatch.
-func (c *calibrator) measureMachine() {
+// measureMachine replaces the numbers that belong to no kernel: bandwidth, speeds of
+// plain Go, and what the executor takes between two tasks.
+func (c *calibrator) measureMachine() error {
 	d := &c.platform.Devices[0]
 	c.platform.Memories[d.Memory].BandwidthBytesPerSec = triad(d.Count, d.L3Bytes)
-	d.Dispatch = dispatchCost()
 	d.FlopsPerSec = map[string]float64{"float32": goFlopsPerSec[float32](), "float64": goFlopsPerSec[float64]()}
+	if err := c.measureDispatch(); err != nil {
+		return fmt.Errorf("measure the dispatch of a task: %w", err)
+	}
+	return nil
 }
 
 // triad is the bandwidth of a[i] = b[i] + s·c[i] on all cores at once (J. D.
@@ -94,32 +100,78 @@ func goFlopsPerSec[T kernels.Float]() float64 {
 	return 16 * flopsChainIter / max(best, 1).Seconds()
 }
 
-// dispatchCost is what a task costs beside its kernel: the time per task of a
-// static replay of tasks that do nothing, recorded, on one core.
-func dispatchCost() time.Duration {
+// measureDispatch measures what the executor adds to the kernels of a plan, as the gaps that
+// runs record between an end and the next start: of a list of tasks that do nothing on
+// one worker; and, beyond that, of a chain that alternates between two workers, once
+// with tasks that do nothing and once with tasks so long that the other worker has
+// gone to sleep.
+func (c *calibrator) measureDispatch() error {
+	d := &c.platform.Devices[0]
+	gap, _, err := c.replayGap(1, doNothing, dispatchTasks, dispatchSteps)
+	if err != nil {
+		return err
+	}
+	d.Dispatch = gap
+	if d.Count == 1 {
+		return nil
+	}
+	gap, spin, err := c.replayGap(2, doNothing, dispatchTasks, dispatchSteps)
+	if err != nil {
+		return err
+	}
+	d.Handoff = max(1, gap-d.Dispatch)
+	if spin == 0 {
+		return nil
+	}
+	long := func(*kernels.Call) {
+		for begin := time.Now(); time.Since(begin) < 4*spin; {
+		}
+	}
+	gap, _, err = c.replayGap(2, long, sleepTasks, sleepSteps)
+	d.WakeAfter, d.Wake = spin, max(1, gap-d.Dispatch)
+	return err
+}
+
+// replayGap runs a chain of tasks, the next one always on the next worker, and
+// returns the median time from an end to the next start within a step, and how long
+// a worker spins before it sleeps.
+func (c *calibrator) replayGap(workers int, body func(*kernels.Call), tasks, steps int) (gap, spin time.Duration, err error) {
 	b := dag.NewBuilder("dispatch")
-	order := make([]dag.TaskID, dispatchTasks)
-	c := &compiledGraph{tasks: make([]boundTask, dispatchTasks)}
-	for i := range order {
-		order[i] = b.Task(dag.Task{Name: strconv.Itoa(i)})
-		c.tasks[i].run = []func(*kernels.Call){func(*kernels.Call) {}}
+	plan := &schedule.Plan{Order: make([][]dag.TaskID, workers)}
+	for i := range tasks {
+		task := dag.Task{Name: strconv.Itoa(i)}
+		if i > 0 {
+			task.After = []dag.TaskID{dag.TaskID(i - 1)}
+		}
+		plan.Order[i%workers] = append(plan.Order[i%workers], b.Task(task))
 	}
 	g, err := b.Build()
 	if err != nil {
-		panic("execute: " + err.Error())
+		return 0, 0, err
 	}
-	c.graph = g
-	c.replay, err = compileReplay(g, &schedule.Plan{Order: [][]dag.TaskID{order}}, &schedule.Layout{}, 1)
+	p := copyOf(c.platform)
+	p.Devices[0].Count = workers
+	if err := p.Complete(); err != nil {
+		return 0, 0, err
+	}
+	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: steps}}}
+	r, err := New(prog, Options{Platform: p, Plans: []*schedule.Plan{plan}})
 	if err != nil {
-		panic("execute: " + err.Error())
+		return 0, 0, err
 	}
-	var took time.Duration
-	w := &worker{spans: make([]span, 0, dispatchTasks*dispatchSteps)}
-	onCores(1, func(int) {}, func(int) {
-		j := &job{graph: c, team: newTeam(1, 0), steps: dispatchSteps, record: true, base: time.Now()}
-		j.done.Add(1)
-		w.do(j)
-		took = j.now()
-	})
-	return took / (dispatchTasks * dispatchSteps)
+	defer r.Close()
+	for i := range r.graphs[0].tasks {
+		r.graphs[0].tasks[i].run = []func(*kernels.Call){body}
+	}
+	s, err := r.Run(c.ctx, 0, steps, true)
+	if err != nil {
+		return 0, 0, err
+	}
+	gaps := make([]time.Duration, 0, len(s.Spans))
+	for i := 1; i < len(s.Spans); i++ {
+		if s.Spans[i].Step == s.Spans[i-1].Step {
+			gaps = append(gaps, s.Spans[i].Start-s.Spans[i-1].End)
+		}
+	}
+	return median(gaps), r.spin, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/platform"
 )
 
 // onCores runs body(0) … body(n-1) at once, each on a pinned thread of its own,
@@ -42,6 +43,8 @@ type sample struct {
 	mean        time.Duration // with the longest hundredth cut to the 99th percentile
 	count       int
 	spread      float64 // |first half's median / second half's - 1|
+
+	distribution platform.Distribution // of the times as the mean takes them
 }
 
 // summarise takes the quantiles of repeated times, in the order measured.
@@ -64,10 +67,12 @@ func summarise(times []time.Duration) sample {
 	s.p95 = sorted[min(len(sorted)-1, len(sorted)*95/100)]
 	p99 := sorted[min(len(sorted)-1, len(sorted)*99/100)]
 	var sum time.Duration
-	for _, t := range sorted {
-		sum += min(t, p99)
+	for i, t := range sorted {
+		sorted[i] = min(t, p99)
+		sum += sorted[i]
 	}
 	s.mean = sum / time.Duration(len(sorted))
+	s.distribution = platform.NewDistribution(sorted)
 	return s
 }
 
@@ -165,12 +170,17 @@ func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand, signed bool) {
 	}
 }
 
-// measure repeats the call for about a duration.
-func (b *bench) measure(ctx context.Context, budget time.Duration) []time.Duration {
+// measure repeats the call for about a duration: cold, with the operand sets in
+// turn; warm, always with the first.
+func (b *bench) measure(ctx context.Context, budget time.Duration, warm bool) []time.Duration {
+	sets := len(b.calls)
+	if warm {
+		sets = 1
+	}
 	times := make([]time.Duration, 0, maxRepeats)
 	begin := time.Now()
 	for i := 0; i < warmCalls && (i == 0 || time.Since(begin) < budget); i++ {
-		b.run(&b.calls[i%len(b.calls)])
+		b.run(&b.calls[i%sets])
 	}
 	begin = time.Now()
 	for i := 0; i < maxRepeats && ctx.Err() == nil; i++ {
@@ -179,7 +189,7 @@ func (b *bench) measure(ctx context.Context, budget time.Duration) []time.Durati
 			break
 		}
 		start := time.Now()
-		b.run(&b.calls[i%len(b.calls)])
+		b.run(&b.calls[i%sets])
 		times = append(times, time.Since(start))
 	}
 	return times

@@ -148,7 +148,7 @@ func (a *accuracyOptions) row(ctx context.Context, model string, batch, workers 
 	if p, err = withWorkers(p, workers); err != nil {
 		return nil, err
 	}
-	c, err := calibrate(ctx, o, m, p, train, test, a.perModel, nil)
+	c, err := calibrate(ctx, o, m, p, train, test, calibration{time: a.perModel})
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -16,34 +18,55 @@ import (
 	"dahl/platform"
 )
 
+// calibrateFlags are the flags of calibrate beside those of options.
+type calibrateFlags struct {
+	out      string
+	models   []string
+	batches  []int
+	perModel time.Duration
+	sweep    bool
+	force    bool
+}
+
 func newCalibrate(*app) *cobra.Command {
 	o := options{Policy: "heft", Epochs: 1}
-	var models []string
-	var batches []int
-	var out string
-	var perModel time.Duration
+	var f calibrateFlags
 	cmd := &cobra.Command{
 		Use:   "calibrate --out FILE",
 		Short: "measure this machine and write it as a platform file",
 		Long: `calibrate measures every kernel variant over the shapes that the given networks
-need, alone and with all cores busy, then the chosen variants inside real training
-steps; and the memory's bandwidth, the cost of dispatching a task and the caches.
-It writes a platform file for simulate and execute. Powers are guesses unless the
-file is edited: no sensor is read.`,
-		Example: "  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64",
-		Args:    cobra.NoArgs,
+need, alone and with all cores busy, with operands that the cache has lost and with
+those of the call before; then the chosen variants inside real training steps; and
+the memory's bandwidth, the cost of dispatching and handing over a task and the
+caches. With --sweep it measures the common operations over a grid of sizes instead,
+which needs no network and answers for any through a fit with error bars.
+
+It writes a platform file for simulate and execute, anew after each second: after an
+interruption, what was measured is in it, and the same command goes on from there.
+Models are kept until --force measures them anew; do so after a new version of dahl.
+Calls whose times do not settle, or while others use the cores, are measured up to
+five times and then marked as unsteady. Powers are guesses unless the file is
+edited: no sensor is read.`,
+		Example: `  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64
+  dahl calibrate --out here.toml --sweep`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return calibrateFile(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o, models, batches, perModel, out)
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&out, "out", "", "platform `file` to write")
-	f.StringArrayVar(&models, "model", []string{"digits-cnn", "dahl-cnn", "lenet5", "mlp"}, "network whose shapes are measured; repeat for more")
-	f.IntSliceVar(&batches, "batch", nil, "batch sizes (default: each model's)")
-	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
-	f.StringVar(&o.Lowering, "lowering", "", "granularity per layer: a TOML `file`")
-	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
-	f.DurationVar(&perModel, "time", 5*time.Second, "about how long to measure for each model and batch")
+	flags := cmd.Flags()
+	flags.StringVar(&f.out, "out", "", "platform `file` to write, or to complete")
+	flags.StringArrayVar(&f.models, "model", []string{"digits-cnn", "dahl-cnn", "lenet5", "mlp"}, "network whose shapes are measured; repeat for more")
+	flags.IntSliceVar(&f.batches, "batch", nil, "batch sizes (default: each model's)")
+	flags.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
+	flags.StringVar(&o.Lowering, "lowering", "", "granularity per layer: a TOML `file`")
+	flags.StringVar(&o.Variant, "variant", "", "kernel variant to measure (default: all but the reference)")
+	flags.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
+	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch, or for the sweep")
+	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
+	flags.BoolVar(&f.force, "force", false, "measure what the file already holds again")
+	exclude(cmd, "sweep", "model")
+	exclude(cmd, "sweep", "batch")
 	must(cmd.MarkFlagRequired("out"))
 	return cmd
 }
@@ -55,19 +78,77 @@ func must(err error) {
 	}
 }
 
-func calibrateFile(ctx context.Context, stdout, stderr io.Writer, o *options, models []string, batches []int, perModel time.Duration, out string) error {
-	if err := checkWritable(out); err != nil {
+func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *options) error {
+	if err := checkWritable(f.out); err != nil {
 		return err
 	}
-	p, err := thisMachine(o)
+	p, err := f.startingPoint(o)
 	if err != nil {
 		return err
 	}
+	file := &growingFile{path: f.out}
+	var sum execute.Calibration
+	err = f.measure(ctx, stderr, o, p, file, &sum)
+	if e := file.close(); err == nil {
+		err = e
+	}
+	if err != nil && file.platform != nil {
+		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, len(file.platform.Models))
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s: %s, %d workers, %d models: %d measured by themselves, %d kept; repeat spread at most %.1f %% (median of a model's kernels)\n",
+		f.out, sum.Platform.Name, len(sum.Platform.Workers), len(sum.Platform.Models), sum.Measured, sum.Skipped, 100*sum.RepeatSpread)
+	if sum.Unsteady > 0 {
+		fmt.Fprintf(stdout, "%d of them never settled and are marked unsteady; measure them again with --force when the machine is quiet\n", sum.Unsteady)
+	}
+	return nil
+}
+
+// startingPoint is the platform in the file, if it is of this machine, so that what it
+// holds need not be measured again; otherwise the detected one.
+func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
+	here, err := thisMachine(o)
+	if err != nil || f.force {
+		return here, err
+	}
+	p, err := platform.Load(f.out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return here, nil
+	}
+	if err != nil {
+		return nil, asInput(fmt.Errorf("%w; --force writes the file anew", err))
+	}
+	d, e := &p.Devices[0], &here.Devices[0]
+	if p.Name != here.Name || d.L2Bytes != e.L2Bytes || d.Count != e.Count {
+		return nil, inputErrorf("%s is of %s with %d workers, this is %s with %d; choose another file, or --force to write it anew",
+			f.out, p.Name, d.Count, here.Name, e.Count)
+	}
+	return p, nil
+}
+
+// measure goes through the networks, or sweeps, and adds up in sum.
+func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *options, p *platform.Platform, file *growingFile, sum *execute.Calibration) error {
+	sum.Platform = p
+	add := func(c *execute.Calibration) {
+		if c != nil {
+			sum.Platform, sum.RepeatSpread = c.Platform, max(sum.RepeatSpread, c.RepeatSpread)
+			sum.Measured, sum.Skipped, sum.Unsteady = sum.Measured+c.Measured, sum.Skipped+c.Skipped, sum.Unsteady+c.Unsteady
+		}
+	}
+	if f.sweep {
+		bar := newProgressBar(stderr, "sweep")
+		defer bar.done()
+		c, err := sweep(ctx, o, p, calibration{time: f.perModel, resume: !f.force, progress: bar.set, save: file.save})
+		add(c)
+		return err
+	}
+	batches := f.batches
 	if len(batches) == 0 {
 		batches = []int{0}
 	}
-	var spread float64
-	for _, model := range models {
+	for _, model := range f.models {
 		for _, batch := range batches {
 			c := *o
 			c.Model, c.Batch = model, batch
@@ -76,63 +157,130 @@ func calibrateFile(ctx context.Context, stdout, stderr io.Writer, o *options, mo
 				return err
 			}
 			bar := newProgressBar(stderr, fmt.Sprintf("%s batch %d", m.Name, c.Batch))
-			result, err := calibrate(ctx, &c, m, p, train, test, perModel, bar.set)
+			result, err := calibrate(ctx, &c, m, sum.Platform, train, test, calibration{time: f.perModel, resume: !f.force, progress: bar.set, save: file.save})
 			bar.done()
+			add(result)
 			if err != nil {
 				return err
 			}
-			p, spread = result.Platform, max(spread, result.RepeatSpread)
 		}
 	}
-	if err := writeTo(out, p.WriteTOML); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "%s: %s, %d workers, %d models; repeat spread at most %.1f %% (median of a model's kernels)\n",
-		out, p.Name, len(p.Workers), len(p.Models), 100*spread)
 	return nil
 }
 
-// inSituShare is the part of a calibration spent in real steps, for each number
-// of workers.
-const inSituShare = 0.2
+// growingFile is a platform file that is written while it grows.
+type growingFile struct {
+	path     string
+	platform *platform.Platform // the last one given to save
+	written  time.Time
+	stale    bool
+}
+
+// savePeriod is the least time between two writes.
+const savePeriod = time.Second
+
+func (f *growingFile) save(p *platform.Platform) error {
+	f.platform, f.stale = p, true
+	if time.Since(f.written) < savePeriod {
+		return nil
+	}
+	return f.close()
+}
+
+// close writes what has not been written yet.
+func (f *growingFile) close() error {
+	if !f.stale {
+		return nil
+	}
+	f.written, f.stale = time.Now(), false
+	return writeTo(f.path, f.platform.WriteTOML)
+}
+
+// calibration says how one network is measured.
+type calibration struct {
+	time     time.Duration // about
+	resume   bool          // keep what the platform holds
+	progress func(done, total int, what string)
+	save     func(*platform.Platform) error // nil: nothing is kept on the way
+}
+
+const (
+	// inSituShare is the part of a calibration spent in real steps, for each number
+	// of workers.
+	inSituShare = 0.2
+	// inSituRuns is how often the steps are measured, each time planned with what is
+	// known by then, compiled and allocated anew: steps differ more from run to run
+	// than within one.
+	inSituRuns = 4
+)
 
 // calibrate measures what one training needs: every variant of its kernels by
 // itself, which chooses among them, then the chosen ones inside real steps, which
 // is what predicts best. The platform it returns has both.
-func calibrate(ctx context.Context, o *options, m *nn.Model, p *platform.Platform, train, test *nn.Dataset, maxTime time.Duration, progress func(done, total int, what string)) (*execute.Calibration, error) {
-	n := sampleCounts(train, test)
-	w, err := newWorkload(o, m, p, n)
+func calibrate(ctx context.Context, o *options, m *nn.Model, p *platform.Platform, train, test *nn.Dataset, c calibration) (*execute.Calibration, error) {
+	w, err := newWorkload(o, m, p, sampleCounts(train, test))
 	if err != nil {
 		return nil, err
 	}
-	var variants []string
-	if o.Variant != "" {
-		variants = []string{o.Variant}
-	}
-	alone, err := execute.Calibrate(ctx, w.program.Graphs, execute.CalibrateOptions{
-		Platform: p, Variants: variants, MaxTime: time.Duration(float64(maxTime) * (1 - 2*inSituShare)), Progress: progress,
+	result, err := execute.Calibrate(ctx, w.program.Graphs, execute.CalibrateOptions{
+		Platform: p, Variants: o.variants(), MaxTime: time.Duration(float64(c.time) * (1 - 2*inSituShare)),
+		Resume: c.resume, Progress: c.progress, Save: c.save,
 	})
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	result := &execute.Calibration{Platform: alone.Platform, RepeatSpread: alone.RepeatSpread}
-	for _, workers := range inSituWorkers(o, alone.Platform) {
-		c := *o
-		c.Workers = workers
-		q, err := withWorkers(alone.Platform, workers)
+	for _, workers := range inSituWorkers(o, result.Platform) {
+		if c.resume && w.knowsSteps(result.Platform, workers) {
+			continue
+		}
+		s, err := newStepCalibration(o, m, result.Platform, workers, train, test)
 		if err != nil {
-			return nil, err
+			return result, err
 		}
-		models, spread, err := measureSteps(ctx, &c, m, q, train, test, time.Duration(float64(maxTime)*inSituShare))
-		if err != nil {
-			return nil, err
+		for run := range inSituRuns {
+			if c.progress != nil {
+				c.progress(run, inSituRuns, fmt.Sprintf("steps on %d workers", workers))
+			}
+			if err := s.run(ctx, time.Duration(float64(c.time)*inSituShare)/inSituRuns); err != nil {
+				return result, err
+			}
 		}
-		for _, model := range models {
-			result.Platform.Models = execute.PutModel(result.Platform.Models, model)
+		s.putInto(result.Platform)
+		if c.save != nil {
+			if err := c.save(result.Platform); err != nil {
+				return result, err
+			}
 		}
-		result.RepeatSpread = spread
 	}
 	return result, result.Platform.Complete()
+}
+
+// variants are those to be measured: the pinned one, or all.
+func (o *options) variants() []string {
+	if o.Variant == "" {
+		return nil
+	}
+	return []string{o.Variant}
+}
+
+// knowsSteps reports whether every call of the program has a time inside steps on a
+// number of workers.
+func (w *workload) knowsSteps(p *platform.Platform, workers int) bool {
+	type call struct{ op, elem, shape string }
+	known := map[call]bool{}
+	for i := range p.Models {
+		if m := &p.Models[i]; m.StepNs > 0 && m.Active == workers {
+			known[call{m.Op, m.Type, m.Shape}] = true
+		}
+	}
+	for _, g := range w.program.Graphs {
+		for t := range g.Tasks {
+			if task := &g.Tasks[t]; !known[call{task.Op, task.Type.String(), task.Shape}] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // inSituWorkers are the numbers of workers whose steps are measured.
@@ -152,44 +300,69 @@ func withWorkers(p *platform.Platform, n int) (*platform.Platform, error) {
 	return &q, asInput(q.Complete())
 }
 
-// measureSteps trains for a while and takes each kernel's times from the steps.
-func measureSteps(ctx context.Context, o *options, m *nn.Model, p *platform.Platform, train, test *nn.Dataset, maxTime time.Duration) ([]platform.Model, float64, error) {
-	w, err := newWorkload(o, m, p, sampleCounts(train, test))
+// stepCalibration takes each call's times from the steps of real trainings on one
+// number of workers.
+type stepCalibration struct {
+	opts        options
+	model       *nn.Model
+	platform    *platform.Platform // with as many workers, and all that is known so far
+	train, test *nn.Dataset
+	times       []execute.StepTimes // by graph of the program
+}
+
+func newStepCalibration(o *options, m *nn.Model, p *platform.Platform, workers int, train, test *nn.Dataset) (*stepCalibration, error) {
+	s := &stepCalibration{opts: *o, model: m, train: train, test: test}
+	s.opts.Workers = workers
+	var err error
+	s.platform, err = withWorkers(p, workers)
+	return s, err
+}
+
+// run plans with what is known, trains for about some time and learns from it.
+func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error {
+	w, err := newWorkload(&s.opts, s.model, s.platform, sampleCounts(s.train, s.test))
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
-	t, err := newTrainer(w, train, test, nil)
+	t, err := newTrainer(w, s.train, s.test, nil)
 	if err != nil {
-		return nil, 0, err
+		return err
 	}
 	defer t.runner.Close()
-	var models []platform.Model
-	var spread float64
+	if s.times == nil {
+		s.times = make([]execute.StepTimes, len(w.program.Graphs))
+	}
 	for g := range w.program.Graphs {
-		s, err := w.simulateGraph(ctx, g, 2)
+		predicted, err := w.simulateGraph(ctx, g, 2)
 		if err != nil {
-			return nil, 0, err
+			return err
 		}
 		// The rarer graphs of the program get less time.
 		budget := maxTime / time.Duration(1+min(g, 1)*5)
-		steps := int(max(8, min(200, budget/max(1, stepTime(s)))))
+		steps := int(max(8, min(400, budget/max(1, stepTime(predicted)))))
 		graph := w.program.Graphs[g]
-		batch := batchOf(graph)
-		data := train.Len()
+		data := s.train.Len()
 		if !isTraining(graph) {
-			data = test.Len()
+			data = s.test.Len()
 		}
-		t.feeder.begin(cyclic(data, batch*steps), batch, steps)
-		measured, sp, err := execute.CalibrateInSitu(ctx, t.runner, execute.InSituOptions{Graph: g, Warmup: min(steps, 10), Steps: steps})
-		if err != nil {
-			return nil, 0, err
-		}
-		models = append(models, measured...)
-		if g == 0 {
-			spread = sp
+		t.feeder.begin(cyclic(data, batchOf(graph)*steps), batchOf(graph), steps)
+		if err := execute.CalibrateInSitu(ctx, t.runner, execute.InSituOptions{Graph: g, Warmup: min(steps, 10), Steps: steps}, &s.times[g]); err != nil {
+			return err
 		}
 	}
-	return models, spread, nil
+	s.putInto(s.platform)
+	return nil
+}
+
+// putInto writes what was learnt into a platform. A call that several graphs make has
+// the time of the first: the training step.
+func (s *stepCalibration) putInto(p *platform.Platform) {
+	for g := range slices.Backward(s.times) {
+		for _, m := range s.times[g].Models() {
+			p.Models = execute.PutModel(p.Models, m)
+		}
+	}
+	p.Devices[0].RunSpread = s.times[0].RunSpread()
 }
 
 // cyclic is n indices that go round a data set.

@@ -98,7 +98,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	}
 	o.Workers = len(p.Workers) // measured inside steps with all of them only
 	begin := time.Now()
-	c, err := calibrate(ctx, o, m, p, train, test, demoCalibrationTime, nil)
+	c, err := calibrate(ctx, o, m, p, train, test, calibration{time: demoCalibrationTime})
 	if err != nil {
 		return nil, err
 	}

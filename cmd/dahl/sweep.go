@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/kernels"
+	"dahl/platform"
+)
+
+// sweepExtents are the extents of one call by the names that kernels.All gives them.
+// An operation uses those that its operands name; "..." is a single further extent.
+type sweepExtents map[string]int
+
+// sweepGrids are the sizes at which operations are swept, by an extent that tells
+// their family: windows over images, matrices, images without windows, and the rest.
+var sweepGrids = []struct {
+	has  []string // any of these
+	grid func() []sweepExtents
+}{
+	{[]string{"k", "oh", "ph", "h"}, imageGrid},
+	{[]string{"i"}, matrixGrid},
+	{nil, vectorGrid},
+}
+
+// imageGrid has convolutions that keep the size of the image, and pools that halve it.
+func imageGrid() []sweepExtents {
+	var grid []sweepExtents
+	for _, size := range []struct{ c, f, h int }{{1, 8, 28}, {3, 32, 32}, {16, 16, 28}, {32, 32, 16}, {64, 64, 16}, {128, 128, 8}} {
+		for _, n := range []int{1, 8} {
+			for _, k := range []int{3, 5} {
+				grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": size.c, "f": size.f, "h": size.h, "w": size.h, "k": k, "oh": size.h, "ow": size.h, "ph": size.h / 2, "pw": size.h / 2})
+			}
+		}
+	}
+	return grid
+}
+
+func matrixGrid() []sweepExtents {
+	var grid []sweepExtents
+	for _, n := range []int{1, 8, 64} {
+		for _, i := range []int{64, 512, 4096} {
+			for _, o := range []int{10, 128, 512} {
+				grid = append(grid, sweepExtents{"n": n, "i": i, "o": o})
+			}
+		}
+	}
+	return grid
+}
+
+func vectorGrid() []sweepExtents {
+	var grid []sweepExtents
+	for _, n := range []int{8, 64, 256} {
+		for _, rest := range []int{10, 1 << 8, 1 << 12} {
+			grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": rest, "...": rest})
+		}
+	}
+	return grid
+}
+
+// sweepParams are the parameters of all operations; those not named are zero. pad
+// follows from the window.
+var sweepParams = map[string]float64{"stride": 1, "size": 2, "step": 2, "relu": 1, "divisor": 255, "batch": 256,
+	"momentum": 0.9, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
+
+// sweep measures every operation over its grid.
+func sweep(ctx context.Context, o *options, p *platform.Platform, c calibration) (*execute.Calibration, error) {
+	t, err := dag.ParseDType(o.DType)
+	if err != nil || t != dag.Float32 && t != dag.Float64 {
+		return nil, inputErrorf("--dtype %q: want float32 or float64", o.DType)
+	}
+	if err := checkVariant(o.Variant); err != nil {
+		return nil, err
+	}
+	g, err := sweepGraph(t)
+	if err != nil {
+		return nil, err
+	}
+	return execute.Calibrate(ctx, []*dag.Graph{g}, execute.CalibrateOptions{
+		Platform: p, Variants: o.variants(), MaxTime: c.time, Resume: c.resume, Progress: c.progress, Save: c.save})
+}
+
+// sweepGraph has a task for every operation and size, each with buffers of its own.
+func sweepGraph(t dag.DType) (*dag.Graph, error) {
+	b := dag.NewBuilder("sweep")
+	for i := range kernels.All {
+		k := &kernels.All[i]
+		if k.Host {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, e := range sweepGrid(k) {
+			name := fmt.Sprintf("%s/%s", k.Op, e.key(k))
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			if err := addSwept(b, k, e, t, name); err != nil {
+				return nil, fmt.Errorf("sweep %s: %w", k.Op, err)
+			}
+		}
+	}
+	return b.Build()
+}
+
+// sweepGrid is the first grid with an extent that the operation has.
+func sweepGrid(k *kernels.Kernel) []sweepExtents {
+	names := dimNames(k)
+	for _, g := range sweepGrids {
+		if g.has == nil || slices.ContainsFunc(g.has, func(n string) bool { return slices.Contains(names, n) }) {
+			return g.grid()
+		}
+	}
+	return nil
+}
+
+// dimNames are the names of the extents of an operation, sorted.
+func dimNames(k *kernels.Kernel) []string {
+	names := map[string]bool{}
+	for _, o := range k.Operands {
+		for _, n := range strings.Fields(o.Dims) {
+			names[n] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// key names the extents that the operation uses.
+func (e sweepExtents) key(k *kernels.Kernel) string {
+	var parts []string
+	for _, n := range dimNames(k) {
+		parts = append(parts, fmt.Sprint(n, e[n]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// addSwept adds one task and its buffers.
+func addSwept(b *dag.Builder, k *kernels.Kernel, e sweepExtents, t dag.DType, name string) error {
+	// A pool alone sees the image as it is, one behind a convolution sees its output;
+	// either way it halves the size.
+	if slices.Contains(k.Params, "size") && !slices.Contains(k.Params, "pad") {
+		e = maps.Clone(e)
+		e["oh"], e["ow"] = e["h"]/2, e["w"]/2
+	}
+	task := dag.Task{Name: name, Op: k.Op, Type: t}
+	for _, p := range k.Params {
+		v := sweepParams[p]
+		switch {
+		case p == "pad":
+			v = float64(e["k"] / 2)
+		case p == "stride" && !slices.Contains(k.Params, "pad"):
+			v = 2
+		}
+		task.Params = append(task.Params, dag.Param{Name: p, Value: v})
+	}
+	for i := range k.Operands {
+		o := &k.Operands[i]
+		shape, err := e.shape(o.Dims)
+		if err != nil {
+			return err
+		}
+		buffer := b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s.%s", name, o.Name), Shape: shape, Type: elemType(o.Kind, t), Role: dag.Workspace})
+		task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: buffer}, Mode: o.Modes[0]})
+	}
+	kernels.Add(b, task)
+	return b.Err()
+}
+
+// shape looks the extents up; a number stands for itself.
+func (e sweepExtents) shape(dims string) ([]int, error) {
+	var shape []int
+	for _, name := range strings.Fields(dims) {
+		n, ok := e[name]
+		if _, err := fmt.Sscan(name, &n); err != nil && !ok {
+			return nil, fmt.Errorf("no grid has an extent %q", name)
+		}
+		shape = append(shape, n)
+	}
+	return shape, nil
+}
+
+// elemType is the element type of an operand of a task of type t.
+func elemType(k kernels.ElemKind, t dag.DType) dag.DType {
+	switch k {
+	case kernels.Mask, kernels.Pixel:
+		return dag.Uint8
+	case kernels.Index:
+		return dag.Int32
+	case kernels.Wide:
+		return dag.Int64
+	case kernels.Scalar:
+		return dag.Float64
+	}
+	return t
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"testing"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// TestSweepCoversEveryOperation: each has enough shapes for a fit, for both types. A
+// new operation with an extent of a new name needs it in a grid.
+func TestSweepCoversEveryOperation(t *testing.T) {
+	for _, elem := range []dag.DType{dag.Float32, dag.Float64} {
+		g, err := sweepGraph(elem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shapes := map[string]map[string]bool{}
+		for i := range g.Tasks {
+			task := &g.Tasks[i]
+			if shapes[task.Op] == nil {
+				shapes[task.Op] = map[string]bool{}
+			}
+			shapes[task.Op][task.Shape] = true
+		}
+		for i := range kernels.All {
+			if k := &kernels.All[i]; !k.Host && len(shapes[k.Op]) < 3 {
+				t.Errorf("%s: %d shapes of %s", k.Op, len(shapes[k.Op]), elem)
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package execute
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Load is what others did on the CPUs of this process while something was measured.
+type Load struct {
+	others time.Duration // CPU time
+	window time.Duration
+}
+
+// Cores is how many of the CPUs others kept busy on average.
+func (l Load) Cores() float64 {
+	if l.window <= 0 {
+		return 0
+	}
+	return float64(l.others) / float64(l.window)
+}
+
+// disturbed reports whether the load is more than the clock's ticks and the
+// housekeeping of a machine at rest account for.
+func (l Load) disturbed() bool {
+	return l.others > loadTicks+time.Duration(float64(l.window)*restingCores)
+}
+
+const (
+	// loadTick is the unit of the system's counts of CPU time.
+	loadTick = 10 * time.Millisecond
+	// loadTicks is how far a difference of counts may be off: one tick for each of
+	// user, system and stolen time.
+	loadTicks    = 3 * loadTick
+	restingCores = 0.1
+)
+
+// LoadMeter tells the load from its start on. Where the system does not count CPU
+// time, there is none.
+type LoadMeter struct {
+	begin      time.Time
+	busy, self time.Duration
+}
+
+// StartLoad begins to count.
+func StartLoad() *LoadMeter {
+	busy, self := cpuTimes()
+	return &LoadMeter{time.Now(), busy, self}
+}
+
+// Load is that since the start: what the CPUs were busy with, or a hypervisor kept
+// from this machine, and this process did not do.
+func (m *LoadMeter) Load() Load {
+	busy, self := cpuTimes()
+	return Load{max(0, busy-m.busy-(self-m.self)), time.Since(m.begin)}
+}
+
+// busyTime sums, in the form of /proc/stat, the time that the CPUs of a list were not
+// idle: user, nice, system, interrupts and stolen.
+func busyTime(stat string, cpus []int) time.Duration {
+	ticks := int64(0)
+	for line := range strings.Lines(stat) {
+		fields := strings.Fields(line)
+		if len(fields) < 9 || !strings.HasPrefix(fields[0], "cpu") {
+			continue
+		}
+		cpu, err := strconv.Atoi(fields[0][len("cpu"):])
+		if err != nil || !slices.Contains(cpus, cpu) {
+			continue // the line of all CPUs has no number
+		}
+		for _, k := range []int{1, 2, 3, 6, 7, 8} {
+			n, err := strconv.ParseInt(fields[k], 10, 48)
+			if err == nil {
+				ticks += n
+			}
+		}
+	}
+	return time.Duration(ticks) * loadTick
+}

@@ -1,0 +1,25 @@
+package execute
+
+import (
+	"context"
+	"testing"
+)
+
+// TestMeasureDispatch: a hand-off costs more than nothing and a wake-up is paid after
+// the time that a worker spins; on one core neither is known.
+func TestMeasureDispatch(t *testing.T) {
+	for _, cores := range []int{1, 2} {
+		c := &calibrator{ctx: context.Background(), platform: copyOf(machine(t, cores))}
+		if err := c.measureDispatch(); err != nil {
+			t.Fatal(err)
+		}
+		d := c.platform.Devices[0]
+		if d.Dispatch <= 0 || (d.Handoff > 0) != (cores > 1) || (d.Wake > 0) != (d.WakeAfter > 0) || cores == 1 && d.Wake != 0 {
+			t.Errorf("%d cores: dispatch %v, handoff %v, wake %v after %v", cores, d.Dispatch, d.Handoff, d.Wake, d.WakeAfter)
+		}
+		t.Logf("%d cores: dispatch %v, handoff %v, wake %v after %v", cores, d.Dispatch, d.Handoff, d.Wake, d.WakeAfter)
+		if err := c.platform.Complete(); err != nil {
+			t.Error(err)
+		}
+	}
+}
