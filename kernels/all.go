@@ -6,6 +6,7 @@ var All = []Kernel{
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
 	conv2d, conv2dDx, conv2dDw,
+	conv2dNHWC, conv2dNHWCDx, conv2dNHWCDw, conv2dNHWCPool, conv2dNHWCPoolDw,
 	dense, denseDx, denseDw, denseReLU, denseDxReLU,
 	relu, reluDx,
 	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,

@@ -63,6 +63,8 @@ func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 	switch op {
 	case "conv2d", "conv2d.dx", "conv2d.dw":
 		return convShapes(op, rng, e)
+	case "conv2d.nhwc", "conv2d.nhwc.dx", "conv2d.nhwc.dw", "conv2d.nhwc.pool", "conv2d.nhwc.pool.dw":
+		return convNHWCShapes(op, rng, e)
 	case "maxpool", "maxpool.dx", "avgpool", "avgpool.dx":
 		return poolShapes(op, rng, e)
 	case "maxpool.nhwc", "maxpool.nhwc.dx":
@@ -128,6 +130,35 @@ func convShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 		return params, [][]int{x, y, filters}
 	}
 	return params, [][]int{filters, y, x, {f}}
+}
+
+// convNHWCShapes are convolutions of images with channels last. Some have more filters
+// or channels than two vectors hold.
+func convNHWCShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
+	pad, stride := rng.IntN(4), 1+rng.IntN(3)
+	n, c, f, h, w := e[0], e[1], e[2], e[3], e[4]
+	if rng.IntN(3) == 0 {
+		c, f = f, c+30
+	}
+	k := 1 + rng.IntN(min(5, h+2*pad, w+2*pad))
+	oh, ow := windows(h, k, pad, stride), windows(w, k, pad, stride)
+	size, step := 1+rng.IntN(min(3, oh, ow)), 1+rng.IntN(3)
+	x, y := []int{n, h, w, c}, []int{n, oh, ow, f}
+	pooled := []int{n, windows(oh, size, 0, step), windows(ow, size, 0, step), f}
+	filters, turned := []int{k, k, c, f}, []int{k, k, f, c}
+	params := convParams(float64(pad), float64(stride))
+	poolParams := append(params, dag.Param{Name: "size", Value: float64(size)}, dag.Param{Name: "step", Value: float64(step)})
+	switch op {
+	case "conv2d.nhwc":
+		return append(params, dag.Param{Name: "relu", Value: float64(rng.IntN(2))}), [][]int{y, x, filters, {f}}
+	case "conv2d.nhwc.dx":
+		return params, [][]int{x, y, turned, x}
+	case "conv2d.nhwc.dw":
+		return params, [][]int{filters, y, x, {f}}
+	case "conv2d.nhwc.pool":
+		return poolParams, [][]int{pooled, pooled, x, filters, {f}}
+	}
+	return poolParams, [][]int{filters, pooled, pooled, x, {f}}
 }
 
 func poolShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {

@@ -21,6 +21,10 @@ var gradientCases = []struct {
 	{"conv2d.dw", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(1, 2), 1},
 	{"conv2d.dx", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(2, 1), 1},
 	{"conv2d.dw", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(2, 1), 1},
+	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, append(convParams(1, 2), dag.Param{Name: "relu"}), 1},
+	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, append(convParams(1, 2), dag.Param{Name: "relu"}), 1},
+	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, append(convParams(2, 1), dag.Param{Name: "relu"}), 1},
+	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, append(convParams(2, 1), dag.Param{Name: "relu"}), 1},
 	{"dense.dx", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
 	{"dense.dw", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
 	{"avgpool.dx", "avgpool", [][]int{{2, 5, 5, 6}, {2, 5, 11, 13}}, pool(3, 2), 1},
@@ -69,7 +73,14 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 
 // spreadOut puts the inputs of operations with kinks at (p+½)/10 for different
 // integers p.
+//
+// The input of a channels-last convolution is made positive, where the gradient is that
+// of the ReLU before it, too.
 func (s *sample) spreadOut(rng *rand.Rand) {
+	if s.kernel.Op == "conv2d.nhwc" {
+		x := s.values(1)
+		s.set(1, func(j int) float64 { return math.Abs(x[j]) })
+	}
 	if s.kernel.Op != "relu" && s.kernel.Op != "maxpool" {
 		return
 	}
@@ -94,6 +105,12 @@ func backwardOf(f *sample, k *Kernel, r []float64) *sample {
 	var shapes [][]int
 	from := make([]int, len(k.Operands))
 	for i, o := range k.Operands {
+		if o.Name == "wt" {
+			from[i] = f.kernel.operand("w")
+			w := f.spec.Operands[from[i]].Shape
+			shapes = append(shapes, []int{w[0], w[1], w[3], w[2]})
+			continue
+		}
 		from[i] = f.kernel.operand(o.Name)
 		if from[i] < 0 {
 			from[i] = f.kernel.operand(o.Name[1:])
@@ -103,12 +120,29 @@ func backwardOf(f *sample, k *Kernel, r []float64) *sample {
 	b := newSample(k, dag.Float64, shapes, firstModes(k), f.spec.Params, 1)
 	for i, o := range k.Operands {
 		values := f.values(from[i])
-		if o.Name == "dy" {
+		switch o.Name {
+		case "dy":
 			values = r
+		case "wt":
+			values = turned(values, shapes[i])
 		}
 		b.set(i, func(j int) float64 { return values[j] })
 	}
 	return b
+}
+
+// turned returns filters K×K×C×F as K×K×F×C, turned round, in the given shape.
+func turned(w []float64, shape []int) []float64 {
+	var out []float64
+	k, filters, channels := shape[0], shape[2], shape[3]
+	for at := k*k - 1; at >= 0; at-- {
+		for f := range filters {
+			for c := range channels {
+				out = append(out, w[(at*channels+c)*filters+f])
+			}
+		}
+	}
+	return out
 }
 
 // compareWithDifferences checks up to 60 elements of the gradient with respect to

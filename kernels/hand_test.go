@@ -58,6 +58,63 @@ var handCases = []struct {
 		want:   [][]float64{{21, 32, 54, 65}, nil, nil, {11}},
 	},
 	{
+		// The first case of conv2d in a second layout and with two filters, the second the
+		// negative of the first: 37, 47, plus 10, and -37, -47, plus 40: 3 and, cut off, 0.
+		name: "cross-correlation, then the positive part", op: "conv2d.nhwc", params: append(convParams(0, 1), dag.Param{Name: "relu", Value: 1}),
+		shapes: [][]int{{1, 1, 2, 2}, {1, 2, 3, 1}, {2, 2, 1, 2}, {2}},
+		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6}, {1, -1, 2, -2, 3, -3, 4, -4}, {10, 40}},
+		want:   [][]float64{{47, 3, 57, 0}, nil, nil, nil},
+	},
+	{
+		// Pixels of two channels: 1·5+2·6+3·7+4·8 = 70 from w[0,0] = 5 6 and w[0,1] = 7 8; w's
+		// second row meets the padding below, its first row the one above: 9·1+10·2+11·3+12·4 = 110.
+		name: "rows of the window on the padding", op: "conv2d.nhwc", params: append(convParams(1, 1), dag.Param{Name: "relu"}),
+		shapes: [][]int{{1, 2, 3, 1}, {1, 1, 2, 2}, {2, 2, 2, 1}},
+		in:     [][]float64{nil, {1, 2, 3, 4}, {5, 6, 7, 8, 9, 10, 11, 12}},
+		// columns -1, 0, 1: (x0·w[i,1]), (all), (x1·w[i,0]) for i = 1, then i = 0
+		want: [][]float64{{11*1 + 12*2, 110, 9*3 + 10*4, 7*1 + 8*2, 70, 5*3 + 6*4}, nil, nil},
+	},
+	{
+		// As for conv2d.dx: 1 12 20 / 3 34 40, with w = 1 2 / 3 4 turned round to 4 3 / 2 1.
+		// x is not positive at the second and the last pixel.
+		name: "each dy spreads the filter, cut off where x is not positive", op: "conv2d.nhwc.dx", params: convParams(0, 1),
+		shapes: [][]int{{1, 2, 3, 1}, {1, 1, 2, 1}, {2, 2, 1, 1}, {1, 2, 3, 1}},
+		in:     [][]float64{nil, {1, 10}, {4, 3, 2, 1}, {1, 0, 0x1p-149, 1, inf, nan}},
+		want:   [][]float64{{1, 0, 20, 3, 34, 0}, nil, nil, nil},
+	},
+	{
+		// As for conv2d.dw: 21 32 / 54 65 and 11, the second filter with twice the dy.
+		name: "each dy spreads its window, channels last", op: "conv2d.nhwc.dw", params: convParams(0, 1),
+		shapes: [][]int{{2, 2, 1, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}},
+		in:     [][]float64{nil, {1, 2, 10, 20}, {1, 2, 3, 4, 5, 6}, nil},
+		want:   [][]float64{{21, 42, 32, 64, 54, 108, 65, 130}, nil, nil, {11, 22}},
+	},
+	{
+		// x = 1 2 3 9   filters of one element, 1 and -1, bias -1 and -3: 4 5 6 - 1 = 5 at most in
+		//     4 6 6 9   the window of columns 0-1 (position 3), 5 again in that of 1-2, first at 2;
+		// the second filter gives at most -4 and -5. The window of columns 2-3 has 8 at 1.
+		name: "first maximum, 255 where it is cut off", op: "conv2d.nhwc.pool", params: append(convParams(0, 1), pool2(2, 1)...),
+		shapes: [][]int{{1, 1, 3, 2}, {1, 1, 3, 2}, {1, 2, 4, 1}, {1, 1, 1, 2}, {2}},
+		in:     [][]float64{nil, nil, {1, 2, 3, 9, 4, 6, 6, 9}, {1, -1}, {-1, -3}},
+		want:   [][]float64{{5, 0, 5, 0, 8, 0}, {3, 255, 2, 255, 1, 255}, nil, nil, nil},
+	},
+	{
+		// One window, NaN at position 2 of the convolution, and infinity before it.
+		name: "NaN wins", op: "conv2d.nhwc.pool", params: append(convParams(0, 1), pool2(2, 2)...),
+		shapes: [][]int{{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 2, 2, 1}, {1, 1, 1, 1}},
+		in:     [][]float64{nil, nil, {1, inf, nan, 3}, {1}},
+		want:   [][]float64{{nan}, {2}, nil, nil},
+	},
+	{
+		// x = 1 2 3   Filters of one element, windows of columns 0-1 and 1-2. Channel 0: position 1
+		//     4 5 6   of the first is 2, position 3 of the second is 6: 10·2+20·6 = 140, 10+20 = 30.
+		// Channel 1: position 0 of the first is 1, the second passes nothing: 3·1, 3.
+		name: "the maximum's pixel only", op: "conv2d.nhwc.pool.dw", params: append(convParams(0, 1), pool2(2, 1)...),
+		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}},
+		in:     [][]float64{nil, {10, 3, 20, 5}, {1, 0, 3, 255}, {1, 2, 3, 4, 5, 6}, nil},
+		want:   [][]float64{{140, 3}, nil, nil, nil, {30, 3}},
+	},
+	{
 		// x = 1 2 3, w = (1 0 1), (0 1 2): y = 1+3, 2+6, plus b = 10, 20.
 		name: "weights are (out, in)", op: "dense",
 		shapes: [][]int{{1, 2}, {1, 3}, {2, 3}, {2}},
@@ -313,6 +370,11 @@ var handCases = []struct {
 		in:     [][]float64{{8}, {2}, {1, 5}, {9}, {9}},
 		want:   [][]float64{{7.5}, nil, nil, {4}, {16}},
 	},
+}
+
+// pool2 is the parameters of a pooling after a convolution.
+func pool2(size, step float64) dag.Params {
+	return dag.Params{{Name: "size", Value: size}, {Name: "step", Value: step}}
 }
 
 // TestHandComputed runs every variant in both types on whole buffers and on regions

@@ -94,6 +94,12 @@ func summands(s *sample) int {
 	case "conv2d.dx":
 		w := shape(2)
 		return w[0]*w[2]*w[3] + 2
+	case "conv2d.nhwc", "conv2d.nhwc.dx":
+		w := shape(2)
+		return w[0]*w[1]*w[2] + 2
+	case "conv2d.nhwc.dw":
+		y := shape(1)
+		return y[0]*y[1]*y[2] + 2
 	case "conv2d.dw":
 		y := shape(1)
 		return y[0]*y[2]*y[3] + 2

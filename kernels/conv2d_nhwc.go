@@ -1,0 +1,238 @@
+package kernels
+
+// Convolution over channels-last images: the equations of conv2d with images N×H×W×C
+// and filters K×K×C×F, so that the channels under a row of the window follow each
+// other in memory, and the filters of one channel do:
+//
+//	y[n,u,v,f]   = b[f] + Σ_{i,j,c} w[i,j,c,f] · x[n,u·s+i-p,v·s+j-p,c]
+//	dx[n,a,b,c]  = Σ_{i,j,f: u·s+i-p=a, v·s+j-p=b} wt[k-1-i,k-1-j,f,c] · dy[n,u,v,f]
+//	dw[i,j,c,f]  = Σ_{n,u,v} x[n,u·s+i-p,v·s+j-p,c] · dy[n,u,v,f]
+//	db[f]        = Σ_{n,u,v} dy[n,u,v,f]
+//
+// The gradient of x takes the filters turned round and transposed,
+// wt[i,j,f,c] = w[k-1-i,k-1-j,c,f], which makes it a convolution of dy.
+
+var conv2dNHWC = Kernel{
+	Op: "conv2d.nhwc", Doc: "y = x ⋆ w + b, with relu = 1 its positive part; channels last",
+	Operands: []Operand{
+		writes("y", Real, "n oh ow f"),
+		reads("x", Real, "n h w c"),
+		reads("w", Real, "k k c f"),
+		optional(reads("b", Real, "f")),
+	},
+	Params: []string{"pad", "stride", "relu"},
+	Check: func(s *Spec) error {
+		if _, err := intParam(s, "relu", 0, 1); err != nil {
+			return err
+		}
+		return checkConvNHWC(s, sliding{out: 0, outName: "y", in: 1, inName: "x"}, 2)
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops := convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0)
+		if len(s.Operands) > 3 {
+			flops += s.volume(0)
+		}
+		return flops, s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCRef[float32], Run64: conv2dNHWCRef[float64]},
+	},
+}
+
+var conv2dNHWCDx = Kernel{
+	Op: "conv2d.nhwc.dx", Doc: "dx = gradient of conv2d.nhwc with respect to x, with x given 0 where x ≤ 0 (x is the output of a ReLU)",
+	Operands: []Operand{
+		writes("dx", Real, "n h w c"),
+		reads("dy", Real, "n oh ow f"),
+		reads("wt", Real, "k k f c"),
+		optional(reads("x", Real, "n h w c")),
+	},
+	Params: []string{"pad", "stride"},
+	Check: func(s *Spec) error {
+		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, 2)
+	},
+	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDxRef[float32], Run64: conv2dNHWCDxRef[float64]},
+	},
+}
+
+var conv2dNHWCDw = Kernel{
+	Op: "conv2d.nhwc.dw", Doc: "dw, db = gradients of conv2d.nhwc with respect to w and b",
+	Operands: []Operand{
+		sums("dw", "k k c f"),
+		reads("dy", Real, "n oh ow f"),
+		reads("x", Real, "n h w c"),
+		optional(sums("db", "f")),
+	},
+	Params: []string{"pad", "stride"},
+	Check: func(s *Spec) error {
+		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 2, inName: "x"}, 0)
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops := convFlopsNHWC(s, 1, 0)
+		if len(s.Operands) > 3 {
+			flops += s.volume(1)
+		}
+		return flops, s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
+	},
+}
+
+// checkConvNHWC checks the maps of a channels-last convolution with the filters in
+// operand w.
+func checkConvNHWC(s *Spec, g sliding, w int) error {
+	var err error
+	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
+		return err
+	}
+	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
+		return err
+	}
+	g.size, g.channelsLast = s.Operands[w].Shape[0], true
+	return g.check(s)
+}
+
+// convFlopsNHWC counts all taps, those on the padding included. y is the operand with
+// the map of the filters, whose extent is the last but one or the last of w.
+func convFlopsNHWC(s *Spec, y, w int) float64 {
+	return 2 * s.volume(y) * s.volume(w) / float64(s.Operands[y].Shape[3])
+}
+
+// conv2dNHWCRef computes the sum over i, j, c in this order and adds the bias last.
+func conv2dNHWCRef[T Float](call *Call) {
+	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride, relu := int(call.Params[0]), int(call.Params[1]), call.Params[2] != 0
+	for n := range y.extent[0] {
+		for u := range y.extent[1] {
+			for v := range y.extent[2] {
+				for f := range y.extent[3] {
+					sum := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad)
+					if len(call.Args) > 3 {
+						sum += Data[T](&call.Args[3])[f]
+					}
+					if relu && sum < 0 {
+						sum = 0
+					}
+					y.elems[y.at(n, u, v, f)] = sum
+				}
+			}
+		}
+	}
+}
+
+// windowNHWC is the product of filter f with the window of sample n whose first
+// element is at row, column, which may lie outside the image.
+func windowNHWC[T Float](x, w *map4[T], n, f, row, column int) T {
+	var sum T
+	for i := range w.extent[0] {
+		for j := range w.extent[1] {
+			for c := range w.extent[2] {
+				a, b := row+i, column+j
+				if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
+					sum += w.elems[w.at(i, j, c, f)] * x.elems[x.at(n, a, b, c)]
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// conv2dNHWCDxRef computes the sum over i, j, f in this order.
+func conv2dNHWCDxRef[T Float](call *Call) {
+	dx, dy, wt := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride := int(call.Params[0]), int(call.Params[1])
+	for n := range dx.extent[0] {
+		for a := range dx.extent[1] {
+			for b := range dx.extent[2] {
+				for c := range dx.extent[3] {
+					dx.elems[dx.at(n, a, b, c)] = spreadNHWC(&dy, &wt, n, a+pad, b+pad, c, stride)
+				}
+			}
+		}
+	}
+	if len(call.Args) < 4 {
+		return
+	}
+	x := map4Of[T](&call.Args[3])
+	for n := range dx.extent[0] {
+		for a := range dx.extent[1] {
+			for b := range dx.extent[2] {
+				for c := range dx.extent[3] {
+					if !(x.elems[x.at(n, a, b, c)] > 0) {
+						dx.elems[dx.at(n, a, b, c)] = 0
+					}
+				}
+			}
+		}
+	}
+}
+
+// spreadNHWC is the sum of what channel c of the pixel at row, column of the padded
+// image gets from all windows that hold it.
+func spreadNHWC[T Float](dy, wt *map4[T], n, row, column, c, stride int) T {
+	var sum T
+	k := wt.extent[0]
+	for i := range k {
+		for j := range k {
+			u, v := row-(k-1-i), column-(k-1-j)
+			if u < 0 || v < 0 || u%stride != 0 || v%stride != 0 {
+				continue
+			}
+			if u, v = u/stride, v/stride; u < dy.extent[1] && v < dy.extent[2] {
+				for f := range wt.extent[2] {
+					sum += wt.elems[wt.at(i, j, f, c)] * dy.elems[dy.at(n, u, v, f)]
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// conv2dNHWCDwRef computes the sums over n, u, v in this order, then stores or adds
+// them.
+func conv2dNHWCDwRef[T Float](call *Call) {
+	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride := int(call.Params[0]), int(call.Params[1])
+	for i := range dw.extent[0] {
+		for j := range dw.extent[1] {
+			for c := range dw.extent[2] {
+				for f := range dw.extent[3] {
+					var sum T
+					for n := range dy.extent[0] {
+						for u := range dy.extent[1] {
+							for v := range dy.extent[2] {
+								a, b := u*stride+i-pad, v*stride+j-pad
+								if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
+									sum += dy.elems[dy.at(n, u, v, f)] * x.elems[x.at(n, a, b, c)]
+								}
+							}
+						}
+					}
+					put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
+				}
+			}
+		}
+	}
+	if len(call.Args) > 3 {
+		sumPixels(&call.Args[3], &dy)
+	}
+}
+
+// sumPixels sets or adds db[f] = Σ_{n,u,v} dy[n,u,v,f].
+func sumPixels[T Float](db *Arg, dy *map4[T]) {
+	out := Data[T](db)
+	for f := range dy.extent[3] {
+		var sum T
+		for n := range dy.extent[0] {
+			for u := range dy.extent[1] {
+				for v := range dy.extent[2] {
+					sum += dy.elems[dy.at(n, u, v, f)]
+				}
+			}
+		}
+		put(&out[f], sum, db.Accumulates())
+	}
+}

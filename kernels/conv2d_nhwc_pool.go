@@ -1,0 +1,174 @@
+package kernels
+
+import "fmt"
+
+// A convolution with ReLU and max-pooling in one operation, and its weight gradient
+// straight from the pooled gradient. The map between convolution and pooling is never
+// in memory as a whole:
+//
+//	z[n,u,v,f]     = b[f] + (x ⋆ w)[n,u,v,f]
+//	y[n,p,q,f]     = max(0, max_{i,j<size} z[n,p·step+i,q·step+j,f])
+//	index[n,p,q,f] = i·size + j of the first maximum, or noMaximum where it is ≤ 0
+//	dz[n,u,v,f]    = Σ dy[n,p,q,f] over the windows whose index is at u, v
+//	dw, db         = those of conv2d.nhwc for dz
+//
+// NaN wins as in maxpool.
+
+var conv2dNHWCPool = Kernel{
+	Op: "conv2d.nhwc.pool", Doc: "y = positive part of the maximum of each window of x ⋆ w + b, index = its position, 255 if it is ≤ 0; channels last",
+	Operands: []Operand{
+		writes("y", Real, "n ph pw f"),
+		writes("index", Mask, "n ph pw f"),
+		reads("x", Real, "n h w c"),
+		reads("w", Real, "k k c f"),
+		optional(reads("b", Real, "f")),
+	},
+	Params: []string{"pad", "stride", "size", "step"},
+	Check:  func(s *Spec) error { return checkConvPool(s, 0, "y", 2, 3) },
+	Work: func(s *Spec) (float64, int64) {
+		size := s.Param("size")
+		flops := convPoolFlops(s, 0, 3) + s.volume(0)*size*size
+		if len(s.Operands) > 4 {
+			flops += s.volume(0)
+		}
+		return flops, s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "a scan of each window of sums", Run32: conv2dNHWCPoolRef[float32], Run64: conv2dNHWCPoolRef[float64]},
+	},
+}
+
+var conv2dNHWCPoolDw = Kernel{
+	Op: "conv2d.nhwc.pool.dw", Doc: "dw, db = gradients of conv2d.nhwc.pool with respect to w and b",
+	Operands: []Operand{
+		sums("dw", "k k c f"),
+		reads("dy", Real, "n ph pw f"),
+		reads("index", Mask, "n ph pw f"),
+		reads("x", Real, "n h w c"),
+		optional(sums("db", "f")),
+	},
+	Params: []string{"pad", "stride", "size", "step"},
+	Check:  func(s *Spec) error { return checkConvPool(s, 1, "dy", 3, 0) },
+	Work: func(s *Spec) (float64, int64) {
+		flops := convPoolFlops(s, 1, 0)
+		if len(s.Operands) > 4 {
+			flops += s.volume(1)
+		}
+		return flops, s.Bytes()
+	},
+	Variants: []Variant{
+		{Name: "ref", Doc: "one product per window and tap", Run32: conv2dNHWCPoolDwRef[float32], Run64: conv2dNHWCPoolDwRef[float64]},
+	},
+}
+
+// checkConvPool checks the maps of a convolution with pooling: y, x, w are the
+// operands with the pooled map, the image and the filters.
+func checkConvPool(s *Spec, y int, yName string, x, w int) error {
+	var value [4]int
+	for i, p := range []struct {
+		name      string
+		low, high int
+	}{{"pad", 0, maxGeometry}, {"stride", 1, maxGeometry}, {"size", 1, maxWindow}, {"step", 1, maxGeometry}} {
+		var err error
+		if value[i], err = intParam(s, p.name, p.low, p.high); err != nil {
+			return err
+		}
+	}
+	pad, stride, size, step, k := value[0], value[1], value[2], value[3], s.Operands[w].Shape[0]
+	for d := 1; d < 3; d++ {
+		have, extent := s.Operands[y].Shape[d], s.Operands[x].Shape[d]
+		pixels := windows(extent, k, pad, stride)
+		if want := windows(pixels, size, 0, step); have != want {
+			return fmt.Errorf("%s[%d] is %d, want %d: windows of %d at stride %d over %d pixels, which are windows of %d at stride %d over x[%d] = %d with padding %d",
+				yName, d, have, want, size, step, pixels, k, stride, d, extent, pad)
+		}
+	}
+	return nil
+}
+
+// convPoolFlops counts the taps of the convolution at all pixels from the first to the
+// last that a window holds.
+func convPoolFlops(s *Spec, y, w int) float64 {
+	size, step, shape := int(s.Param("size")), int(s.Param("step")), s.Operands[y].Shape
+	pixels := float64(shape[0]) * float64(covered(shape[1], size, step)) * float64(covered(shape[2], size, step))
+	return 2 * pixels * s.volume(w)
+}
+
+// covered is the pixels from the first to the last of count windows.
+func covered(count, size, step int) int { return (count-1)*step + size }
+
+// conv2dNHWCPoolRef computes each sum as conv2dNHWCRef does.
+func conv2dNHWCPoolRef[T Float](call *Call) {
+	y, index := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
+	x, w := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
+	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
+	for n := range y.extent[0] {
+		for p := range y.extent[1] {
+			for q := range y.extent[2] {
+				for f := range y.extent[3] {
+					var bias, most T
+					if len(call.Args) > 4 {
+						bias = Data[T](&call.Args[4])[f]
+					}
+					position := noMaximum
+					for at := range size * size {
+						u, v := p*step+at/size, q*step+at%size
+						z := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad) + bias
+						if z > most || z != z && most == most {
+							most, position = z, at
+						}
+					}
+					y.elems[y.at(n, p, q, f)] = most
+					index.elems[index.at(n, p, q, f)] = uint8(position)
+				}
+			}
+		}
+	}
+}
+
+// conv2dNHWCPoolDwRef computes the sums over n, p, q in this order, then stores or
+// adds them.
+func conv2dNHWCPoolDwRef[T Float](call *Call) {
+	dw, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	index, x := map4Of[uint8](&call.Args[2]), map4Of[T](&call.Args[3])
+	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
+	for i := range dw.extent[0] {
+		for j := range dw.extent[1] {
+			for c := range dw.extent[2] {
+				for f := range dw.extent[3] {
+					var sum T
+					dy.eachMaximum(&index, f, func(n, p, q, at int, g T) {
+						a, b := (p*step+at/size)*stride+i-pad, (q*step+at%size)*stride+j-pad
+						if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
+							sum += g * x.elems[x.at(n, a, b, c)]
+						}
+					})
+					put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
+				}
+			}
+		}
+	}
+	if len(call.Args) < 5 {
+		return
+	}
+	db := Data[T](&call.Args[4])
+	for f := range db {
+		var sum T
+		dy.eachMaximum(&index, f, func(_, _, _, _ int, g T) { sum += g })
+		put(&db[f], sum, call.Args[4].Accumulates())
+	}
+}
+
+// eachMaximum visits the elements of channel f that have a maximum, with the position
+// of it.
+func (m *map4[T]) eachMaximum(index *map4[uint8], f int, visit func(n, p, q, at int, v T)) {
+	for n := range m.extent[0] {
+		for p := range m.extent[1] {
+			for q := range m.extent[2] {
+				if at := int(index.elems[index.at(n, p, q, f)]); at != noMaximum {
+					visit(n, p, q, at, m.elems[m.at(n, p, q, f)])
+				}
+			}
+		}
+	}
+}
