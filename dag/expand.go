@@ -134,6 +134,11 @@ func (e *expansion) checkOrder() error {
 func (e *expansion) rewrite() {
 	g := e.from
 	e.to = NewBuilder(g.Name)
+	merges := 0
+	for i := range e.reductions {
+		merges += e.accumulators(&e.reductions[i]) - 1
+	}
+	e.to.Grow(len(g.Tasks) + merges)
 	for _, buf := range g.Buffers {
 		buf.Accumulators = 0
 		e.to.addBuffer(buf)

@@ -20,20 +20,39 @@ func (j *job) collect(workers []*worker, p *schedule.Problem) (*schedule.Schedul
 		s.Makespan = j.now()
 		return s, nil
 	}
-	begun := int32(1)
-	for _, w := range workers {
-		for _, r := range w.spans {
-			s.Spans = append(s.Spans, schedule.Span{Task: dag.TaskID(r.task), Step: r.step,
-				Worker: platform.WorkerID(w.id), Start: r.start, End: r.end})
-			begun = max(begun, r.step+1)
-		}
-	}
+	var begun int32
+	s.Spans, begun = mergeSpans(workers)
 	s.Steps = int(begun)
 	noteReady(s, p)
 	if err := s.Complete(p); err != nil {
 		return nil, fmt.Errorf("execute graph %q: schedule of the run: %w", p.Graph.Name, err)
 	}
 	return s, nil
+}
+
+// mergeSpans puts what the workers noted into one list by start, then worker; each
+// worker's is so already. begun is one more than the greatest step, at least 1.
+func mergeSpans(workers []*worker) (spans []schedule.Span, begun int32) {
+	total := 0
+	for _, w := range workers {
+		total += len(w.spans)
+	}
+	spans, begun = make([]schedule.Span, 0, total), 1
+	next := make([]int, len(workers))
+	for range total {
+		first := -1
+		for i, w := range workers {
+			if next[i] < len(w.spans) && (first < 0 || w.spans[next[i]].start < workers[first].spans[next[first]].start) {
+				first = i
+			}
+		}
+		r := &workers[first].spans[next[first]]
+		next[first]++
+		spans = append(spans, schedule.Span{Task: dag.TaskID(r.task), Step: r.step,
+			Worker: platform.WorkerID(workers[first].id), Start: r.start, End: r.end})
+		begun = max(begun, r.step+1)
+	}
+	return spans, begun
 }
 
 // noteReady sets when the last predecessor of every span had ended.

@@ -35,7 +35,7 @@ type Engine struct {
 	idle      []uint64 // set of workers
 	eligible  *eligibility
 
-	// Nil where there is one memory without a limit: everything is valid in it.
+	// Nil where there is one memory that can hold everything: all is valid in it.
 	resident *residency
 	copies   *copies
 	pushes   *pushes // nil without a plan
@@ -119,7 +119,7 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 			return nil, fmt.Errorf("before the first task: %w", err)
 		}
 	}
-	if ms := p.Platform.Memories; len(ms) > 1 || ms[0].CapacityBytes > 0 {
+	if len(p.Platform.Memories) > 1 || p.mayOverflow() {
 		e.resident = resident
 	}
 	if len(p.Platform.Memories) > 1 {
@@ -133,6 +133,17 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	e.view = View{Problem: p, Now: func() time.Duration { return e.at }, FreeAt: e.freeAt,
 		MissingBytes: e.missingBytes, TransferTime: e.transferTime, eligible: e.eligible, order: e.steps}
 	return e, nil
+}
+
+// mayOverflow reports whether all storages together do not fit the only memory.
+func (p *Problem) mayOverflow() bool {
+	total, limit := int64(0), p.Platform.Memories[0].CapacityBytes
+	for i := range p.Graph.Buffers {
+		if p.Graph.Buffers[i].ViewOf == dag.None {
+			total += p.Graph.Buffers[i].Bytes()
+		}
+	}
+	return limit > 0 && total > limit
 }
 
 // LongestRun bounds the sum of all durations of a run, so that no time overflows.

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -27,28 +28,89 @@ const (
 	spanStarts
 )
 
-// moments lists what happened in a schedule, in order. Tasks of no duration at
-// one time follow each other by step and program order, which every dependence
-// obeys.
+// before orders moments. Tasks of no duration at one time follow each other by step
+// and program order, which every dependence obeys.
+func (s *Schedule) before(a, b moment) int {
+	if a.at == b.at && a.kind == spanPasses && b.kind == spanPasses {
+		x, y := &s.Spans[a.index], &s.Spans[b.index]
+		return cmp.Or(cmp.Compare(x.Step, y.Step), cmp.Compare(x.Task, y.Task))
+	}
+	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.index, b.index))
+}
+
+// moments lists what happened in a schedule, in order. Spans and transfers are by
+// start already, so only the few that are in progress at one time have to be sorted,
+// by their ends.
 func (s *Schedule) moments() []moment {
 	ms := make([]moment, 0, 2*len(s.Spans)+len(s.Transfers))
-	for i := range s.Spans {
-		if span := &s.Spans[i]; span.Start == span.End {
-			ms = append(ms, moment{span.Start, spanPasses, int32(i)})
-		} else {
-			ms = append(ms, moment{span.Start, spanStarts, int32(i)}, moment{span.End, spanEnds, int32(i)})
+	open := openSpans{s: s}
+	span, transfer := 0, 0
+	for span < len(s.Spans) || transfer < len(s.Transfers) {
+		at := time.Duration(math.MaxInt64)
+		if span < len(s.Spans) {
+			at = s.Spans[span].Start
 		}
-	}
-	for i := range s.Transfers {
-		ms = append(ms, moment{s.Transfers[i].Start, transferStarts, int32(i)})
-	}
-	slices.SortFunc(ms, func(a, b moment) int {
-		if a.at == b.at && a.kind == spanPasses && b.kind == spanPasses {
-			x, y := &s.Spans[a.index], &s.Spans[b.index]
-			return cmp.Or(cmp.Compare(x.Step, y.Step), cmp.Compare(x.Task, y.Task))
+		if transfer < len(s.Transfers) {
+			at = min(at, s.Transfers[transfer].Start)
 		}
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.index, b.index))
-	})
+		ms = open.endUntil(at, ms)
+		first := len(ms)
+		for ; transfer < len(s.Transfers) && s.Transfers[transfer].Start == at; transfer++ {
+			ms = append(ms, moment{at, transferStarts, int32(transfer)})
+		}
+		for ; span < len(s.Spans) && s.Spans[span].Start == at; span++ {
+			if s.Spans[span].End == at {
+				ms = append(ms, moment{at, spanPasses, int32(span)})
+				continue
+			}
+			ms = append(ms, moment{at, spanStarts, int32(span)})
+			open.add(int32(span))
+		}
+		slices.SortFunc(ms[first:], s.before)
+	}
+	return open.endUntil(math.MaxInt64, ms)
+}
+
+// openSpans is the spans in progress, as a binary heap by end, then index.
+type openSpans struct {
+	s    *Schedule
+	heap []int32
+}
+
+func (o *openSpans) less(i, j int32) bool {
+	a, b := o.s.Spans[i].End, o.s.Spans[j].End
+	return a < b || a == b && i < j
+}
+
+func (o *openSpans) add(span int32) {
+	h := append(o.heap, span)
+	for i := len(h) - 1; i > 0 && o.less(h[i], h[(i-1)/2]); i = (i - 1) / 2 {
+		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
+	}
+	o.heap = h
+}
+
+// endUntil takes out the spans that have ended at a time and appends their ends.
+func (o *openSpans) endUntil(at time.Duration, ms []moment) []moment {
+	for len(o.heap) > 0 && o.s.Spans[o.heap[0]].End <= at {
+		h := o.heap
+		ms = append(ms, moment{o.s.Spans[h[0]].End, spanEnds, h[0]})
+		last := len(h) - 1
+		h[0] = h[last]
+		h = h[:last]
+		for i := 0; ; {
+			child := 2*i + 1
+			if child+1 < last && o.less(h[child+1], h[child]) {
+				child++
+			}
+			if child >= last || !o.less(h[child], h[i]) {
+				break
+			}
+			h[i], h[child] = h[child], h[i]
+			i = child
+		}
+		o.heap = h
+	}
 	return ms
 }
 
