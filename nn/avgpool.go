@@ -14,11 +14,13 @@ func (AvgPool) Params([]int) []Parameter { return nil }
 
 func (p AvgPool) flops(_, out []int) float64 { return float64(elems(out) * p.Size * p.Size) }
 
+func (AvgPool) layout(string, string) string { return "" }
+
 func (p AvgPool) forward(l *lowerer, n *node) {
 	n.params = poolParams(p.Size, p.Stride)
 	l.output(n)
-	n.eachTile(n.out.shape, func(t tile) {
-		l.task(n, "forward", "avgpool", t, writes(n.out.value, t.box(n.out.shape)), reads(n.in.value, t.box(n.in.shape)))
+	n.eachTile(&n.out, func(t tile) {
+		l.task(n, phaseForward, "avgpool", n.params, t, writes(n.out.value, n.out.box(t)), reads(n.in.value, n.in.box(t)))
 	})
 }
 
@@ -26,7 +28,7 @@ func (p AvgPool) backward(l *lowerer, n *node) {
 	if n.in.grad == none {
 		return
 	}
-	n.eachTile(n.in.shape, func(t tile) {
-		l.task(n, "backward", "avgpool.dx", t, writes(n.in.grad, t.box(n.in.shape)), reads(n.out.grad, t.box(n.out.shape)))
+	n.eachTile(&n.in, func(t tile) {
+		l.task(n, phaseBackward, "avgpool.dx", n.params, t, writes(n.in.grad, n.in.box(t)), reads(n.out.grad, n.out.box(t)))
 	})
 }

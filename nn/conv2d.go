@@ -62,15 +62,83 @@ func (c Conv2D) flops(in, out []int) float64 {
 	return 2 * float64(elems(out)) * float64(in[0]*c.Kernel*c.Kernel)
 }
 
+func (Conv2D) layout(chosen, _ string) string { return chosen }
+
 func (c Conv2D) forward(l *lowerer, n *node) {
 	n.params = dag.Params{{Name: "pad", Value: float64(c.Pad)}, {Name: "stride", Value: float64(c.stride())}}
 	l.output(n)
-	n.eachTile(n.out.shape, func(t tile) {
-		l.weightedForward(n, "conv2d", t)
-	})
+	if n.out.layout != dag.NHWC {
+		n.weight = n.parameter()
+		l.weightedForward(n, "conv2d", n.params)
+		return
+	}
+	from := n.Params[0].Shape
+	to := []int{c.Kernel, c.Kernel, from[1], from[0]}
+	l.pack(n, packing{layout: hwio, op: hwio, back: "oihw", from: from, to: to, outputs: 3, seen: weight{shape: to, outputs: 3, inputs: 2}})
+	if n.pool != nil {
+		n.saved = l.buffer(n.pool.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
+		l.weightedForward(n, "conv2d.nhwc.pool", n.withPool())
+		return
+	}
+	rectify := 0.0
+	if n.relu != nil {
+		rectify = 1
+	}
+	l.weightedForward(n, "conv2d.nhwc", append(n.params[:2:2], dag.Param{Name: "relu", Value: rectify}))
+}
+
+// withPool is the parameters of operations that pool what the convolution gives.
+func (n *node) withPool() dag.Params {
+	p := n.pool.Layer.(MaxPool)
+	return append(n.params[:2:2], dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.stride())})
 }
 
 func (c Conv2D) backward(l *lowerer, n *node) {
-	l.weightGradients(n, "conv2d.dw")
-	l.inputGradient(n, "conv2d.dx")
+	if n.out.layout != dag.NHWC {
+		l.weightGradients(n, "conv2d.dw", n.params, n.out.gradient)
+		if n.in.grad != none {
+			l.inputGradient(n, "conv2d.dx", &n.out, &n.weight)
+		}
+		return
+	}
+	dy := n.out
+	switch {
+	case n.pool != nil && n.in.grad == none:
+		// The gradient before pooling is never needed as a whole.
+		l.weightGradients(n, "conv2d.nhwc.pool.dw", n.withPool(), func(t tile) []dag.Access {
+			return append(dy.gradient(t), reads(n.saved, dy.box(t)))
+		})
+		return
+	case n.pool != nil:
+		dy = l.unpool(n)
+	}
+	l.weightGradients(n, "conv2d.nhwc.dw", n.params, dy.gradient)
+	if n.in.grad != none {
+		w := c.turned(l, n)
+		l.inputGradient(n, "conv2d.nhwc.dx", &dy, &w)
+	}
+}
+
+// unpool adds the gradient of what a fused max-pooling read.
+func (l *lowerer) unpool(n *node) tensor {
+	dy := l.tensor(n.Out, n.out.layout)
+	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
+	p := n.pool.Layer.(MaxPool)
+	n.eachTile(&n.out, func(t tile) {
+		l.task(n, phaseBackward+".pool", "maxpool.nhwc.dx", p.params(), t,
+			writes(dy.grad, dy.box(t)), reads(n.out.grad, n.out.box(t)), reads(n.saved, n.out.box(t)))
+	})
+	return dy
+}
+
+// turned is the weight as input gradients over channels-last images read it, in
+// parts of as many input channels as a task writes.
+func (c Conv2D) turned(l *lowerer, n *node) weight {
+	from := n.Params[0].Shape
+	w := weight{shape: []int{c.Kernel, c.Kernel, from[0], from[1]}, outputs: 2, inputs: 3}
+	w.id = l.b.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + hwoi, Shape: w.shape, Type: l.opt.Type, Layout: hwoi})
+	eachRange(from[1], n.inputTile(), func(r dag.Range) {
+		l.rangeTask(n, phaseBackward, hwoi, r, writes(w.id, w.inputsBox(r)), reads(n.weights[0], boxAt(from, 1, r)))
+	})
+	return w
 }

@@ -1,6 +1,10 @@
 package nn
 
-import "fmt"
+import (
+	"fmt"
+
+	"dahl/dag"
+)
 
 // Dense is a fully connected layer: y = x·wᵀ + b, with w of shape (outputs, inputs).
 type Dense struct {
@@ -33,14 +37,32 @@ func (d Dense) Params(in []int) []Parameter {
 
 func (d Dense) flops(in, out []int) float64 { return 2 * float64(in[0]) * float64(out[0]) }
 
+func (Dense) layout(string, string) string { return "" }
+
 func (d Dense) forward(l *lowerer, n *node) {
 	l.output(n)
-	n.eachTile(n.out.shape, func(t tile) {
-		l.weightedForward(n, "dense", t)
-	})
+	n.weight = n.parameter()
+	if n.in.turned != nil {
+		c, h, w := n.in.turned[0], n.in.turned[1], n.in.turned[2]
+		l.pack(n, packing{
+			layout: dag.NHWC, op: dag.NHWC, back: dag.NCHW, from: []int{d.Outputs, c, h, w}, to: []int{d.Outputs, h, w, c}, seen: n.weight,
+		})
+	}
+	op := "dense"
+	if n.relu != nil {
+		op = "dense.relu"
+	}
+	l.weightedForward(n, op, nil)
 }
 
 func (d Dense) backward(l *lowerer, n *node) {
-	l.weightGradients(n, "dense.dw")
-	l.inputGradient(n, "dense.dx")
+	l.weightGradients(n, "dense.dw", nil, n.out.gradient)
+	if n.in.grad == none {
+		return
+	}
+	op := "dense.dx"
+	if n.in.rectified {
+		op = "dense.dx.relu"
+	}
+	l.inputGradient(n, op, &n.out, &n.weight)
 }

@@ -1,7 +1,12 @@
 package nn
 
+import "dahl/dag"
+
 // Flatten turns C×H×W into a vector. It is a view of its input, and the gradient
-// of its output is a view of the gradient of its input: no task, no copy.
+// of its output is a view of the gradient of its input: no task, no copy. Channels
+// that come last are brought into PyTorch's order of features, by whichever is
+// less to copy: the activations and their gradients, or, where a dense layer
+// follows that has fewer outputs than the batch has samples, its weights and theirs.
 type Flatten struct{}
 
 // Kind implements [Layer].
@@ -15,11 +20,31 @@ func (Flatten) Params([]int) []Parameter { return nil }
 
 func (Flatten) flops(_, _ []int) float64 { return 0 }
 
+func (Flatten) layout(_, in string) string { return in }
+
 func (Flatten) forward(l *lowerer, n *node) {
+	if n.in.layout == dag.NHWC && !sameInBothLayouts(n.in.sample) {
+		if n.next != nil && n.next.isDenseBelow(l.opt.Batch) {
+			n.out.turned = n.in.sample
+		} else {
+			l.convert(n, "")
+		}
+	}
+	n.out.rectified = n.in.rectified
 	n.out.value = l.b.View(n.Name+".out", n.in.value, n.out.shape...)
 	if n.in.grad != none {
-		n.out.grad = l.b.View("grad."+n.Name+".out", n.in.grad, n.out.shape...)
+		name := "grad." + n.Name + ".out"
+		if n.in.rectified { // the gradient of what was before the ReLU
+			name = l.b.BufferAt(n.in.grad).Name + ".flat"
+		}
+		n.out.grad = l.b.View(name, n.in.grad, n.out.shape...)
 	}
+}
+
+// isDenseBelow reports whether the stage is a dense layer of less than some outputs.
+func (s *Stage) isDenseBelow(outputs int) bool {
+	d, ok := s.Layer.(Dense)
+	return ok && d.Outputs < outputs
 }
 
 func (Flatten) backward(*lowerer, *node) {}

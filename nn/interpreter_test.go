@@ -117,6 +117,33 @@ func (in *interpreter) floats(name string) []float64 {
 	return out
 }
 
+// has reports whether the graph has a buffer: fused lowerings leave some out.
+func (in *interpreter) has(name string) bool {
+	_, ok := in.g.BufferByName(name)
+	return ok
+}
+
+// canonical returns a buffer of images or flattened images in PyTorch's order
+// N×C×H×W, whatever its layout.
+func (in *interpreter) canonical(name string) []float64 {
+	values := in.floats(name)
+	id, _ := in.g.BufferByName(name)
+	owner := &in.g.Buffers[in.g.Storage(id)]
+	if owner.Layout != dag.NHWC {
+		return values
+	}
+	n, h, w, c := owner.Shape[0], owner.Shape[1], owner.Shape[2], owner.Shape[3]
+	out := make([]float64, len(values))
+	for i, v := range values {
+		sample, pixel, channel := i/(h*w*c), i/c%(h*w), i%c
+		out[(sample*c+channel)*h*w+pixel] = v
+	}
+	if len(values) != n*h*w*c {
+		panic("view of part of " + owner.Name)
+	}
+	return out
+}
+
 func (in *interpreter) setFloats(name string, values []float64) {
 	p, n := in.elems(name)
 	if len(values) != n {

@@ -14,6 +14,9 @@ type Layer interface {
 	Params(in []int) []Parameter
 	// flops is the work of the forward computation of one sample.
 	flops(in, out []int) float64
+	// layout is the layout that the layer computes in ("" or dag.NHWC), given that
+	// of the lowering and that of its input; an input in another one is converted.
+	layout(chosen, in string) string
 	// forward adds the layer's output buffer and the tasks that fill it.
 	forward(l *lowerer, n *node)
 	// backward adds the tasks that fill the gradients of the parameters and, if
@@ -109,20 +112,17 @@ type Named struct {
 	Layer
 }
 
-// node is a layer while it is lowered.
+// node is a group of layers while it is lowered.
 type node struct {
-	*Stage
+	group
+	next    *group // nil: the loss
 	in, out tensor
+	before  *tensor           // the input before a conversion to the layer's layout, nil: none
 	tiles   dag.LayerLowering // no tile is 0 or larger than its extent
 	weights []dag.BufferID    // as Stage.Params
-	grads   []dag.BufferID
-	saved   dag.BufferID // what backward needs beyond in: a mask or an index
-	params  dag.Params   // shared by the layer's tasks
-}
-
-// tensor is the values between two layers, with the batch in front, and their
-// gradient, dag.None where nothing needs it.
-type tensor struct {
-	shape       []int
-	value, grad dag.BufferID
+	grads   []dag.BufferID    // as Stage.Params
+	weight  weight            // as forward reads it and the gradient is summed
+	packing *packing          // of weight, nil: the parameter itself
+	saved   dag.BufferID      // what backward needs beyond in: a mask or an index
+	params  dag.Params        // shared by the layer's tasks
 }

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"strings"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -47,7 +48,10 @@ type lowerer struct {
 	opt   LowerOptions
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
-	nodes []*node
+
+	layout string // of images where a layer has the choice: "" or dag.NHWC
+	groups []group
+	nodes  []*node
 }
 
 // Lower turns one step of the model into a graph. It fails on options that make no
@@ -56,7 +60,10 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none}
+	l := &lowerer{b: dag.NewBuilder(opt.Name), m: m, opt: opt, hyper: none, groups: m.groups(&opt.Lowering)}
+	if opt.Lowering.Layout == dag.NHWC {
+		l.layout = dag.NHWC
+	}
 	input := l.load()
 	l.forward(input)
 	l.loss(l.nodes[len(l.nodes)-1].out)
@@ -109,7 +116,7 @@ func (opt *LowerOptions) complete(m *Model) error {
 
 // load feeds the step and builds the batch from the data set.
 func (l *lowerer) load() tensor {
-	batch, real := l.opt.Batch, l.opt.Type
+	batch := l.opt.Batch
 	images := l.input("data."+l.opt.Split+".images", dag.Uint8, withBatch(l.opt.Samples, l.m.Input), hostMemory)
 	labels := l.input("data."+l.opt.Split+".labels", dag.Int32, []int{l.opt.Samples}, hostMemory)
 	l.index = l.input("step.index", dag.Int32, []int{batch}, "")
@@ -120,14 +127,17 @@ func (l *lowerer) load() tensor {
 	}
 	l.add(dag.Task{Name: "feed", Op: "feed", Labels: labelsOf("input", phaseLoad), Accesses: feed, Placement: onHost()})
 
-	x := tensor{shape: withBatch(batch, l.m.Input), grad: none}
-	x.value = l.buffer("input", real, dag.Activation, x.shape)
+	x, op := l.tensor(l.m.Input, l.groups[0].Layer.layout(l.layout, "")), "load"
+	if x.layout == dag.NHWC {
+		op = "load.nhwc"
+	}
+	x.value = l.image("input", dag.Activation, &x)
 	params := dag.Params{{Name: "divisor", Value: l.opt.Divisor}}
 	size := clip(l.opt.Lowering.Of("input").SampleTile, batch)
 	eachRange(batch, size, func(r dag.Range) {
 		l.add(dag.Task{
-			Name: "input.load[" + rangeText(r) + "]", Op: "load", Params: params, Labels: labelsOf("input", phaseLoad),
-			Accesses: []dag.Access{writes(x.value, boxOf(x.shape, r)), reads(images, nil), reads(l.index, boxOf([]int{batch}, r))},
+			Name: "input.load[" + rangeText(r) + "]", Op: op, Params: params, Labels: labelsOf("input", phaseLoad),
+			Accesses: []dag.Access{writes(x.value, x.samples(r)), reads(images, nil), reads(l.index, boxOf([]int{batch}, r))},
 		})
 	})
 	y := l.buffer("labels", dag.Int32, dag.Activation, []int{batch})
@@ -142,23 +152,43 @@ func (l *lowerer) load() tensor {
 // before its producer has parameters: nothing else would use it.
 func (l *lowerer) forward(x tensor) {
 	learns := false
-	for i := range l.m.Stages {
-		s := &l.m.Stages[i]
-		n := &node{Stage: s, in: x, out: tensor{shape: withBatch(l.opt.Batch, s.Out), value: none, grad: none}, saved: none}
-		n.tiles = granularity(l.opt.Lowering.Of(s.Name), l.opt.Batch, s.Out[0])
-		learns = learns || len(s.Params) > 0
-		for _, p := range s.Params {
+	for i := range l.groups {
+		n := &node{group: l.groups[i], in: x, saved: none}
+		if i+1 < len(l.groups) {
+			n.next = &l.groups[i+1]
+		}
+		n.tiles = granularity(l.opt.Lowering.Of(n.Name), l.opt.Batch, n.Out[0])
+		layout := n.Layer.layout(l.layout, x.layout)
+		if layout != x.layout {
+			l.convert(n, layout)
+		}
+		if len(n.Out) == 1 {
+			layout = ""
+		}
+		n.out = l.tensor(n.last().Out, layout)
+		n.out.rectified = n.relu != nil && n.pool == nil
+		learns = learns || len(n.Params) > 0
+		for _, p := range n.Params {
 			n.weights = append(n.weights, l.b.Buffer(dag.Buffer{
 				Name: p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Parameter, Home: hostMemory,
 			}))
 		}
-		s.Layer.forward(l, n)
+		n.Layer.forward(l, n)
 		if l.opt.Train && learns && n.out.grad == none {
-			n.out.grad = l.buffer("grad."+n.Name+".out", l.opt.Type, dag.Gradient, n.out.shape)
+			n.out.grad = l.image("grad."+n.gradientOf().Name+".out", dag.Gradient, &n.out)
 		}
 		l.nodes = append(l.nodes, n)
 		x = n.out
 	}
+}
+
+// gradientOf is the layer of the group whose output's gradient is kept: the one
+// before a ReLU that its reader takes back.
+func (n *node) gradientOf() *Stage {
+	if n.out.rectified {
+		return n.Stage
+	}
+	return n.last()
 }
 
 // granularity replaces the zeros of a lowering by full extents.
@@ -180,93 +210,29 @@ func (l *lowerer) backward() {
 			break
 		}
 		n.Layer.backward(l, n)
+		l.convertBack(n)
 		l.updates(n)
 	}
 }
 
 // output adds the buffer of a layer's output.
 func (l *lowerer) output(n *node) {
-	n.out.value = l.buffer(n.Name+".out", l.opt.Type, dag.Activation, n.out.shape)
-}
-
-// weightedForward adds one tile of a layer with weights: all input channels of the
-// tile's samples, and the weights of its output channels.
-func (l *lowerer) weightedForward(n *node, op string, t tile) {
-	accesses := []dag.Access{writes(n.out.value, t.box(n.out.shape)), reads(n.in.value, t.rows(n.in.shape))}
-	for i, w := range n.weights {
-		accesses = append(accesses, reads(w, boxOf(n.Params[i].Shape, t.channels)))
-	}
-	l.task(n, "forward", op, t, accesses...)
-}
-
-// weightGradients adds the gradients of weight and bias, in parts of GradTile
-// outputs, each summed over tiles of samples.
-func (l *lowerer) weightGradients(n *node, op string) {
-	for _, p := range n.Params {
-		n.grads = append(n.grads, l.b.Buffer(dag.Buffer{
-			Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Accumulators: n.tiles.Accumulators,
-		}))
-	}
-	eachTile(n.out.shape, n.tiles.GradSampleTile, n.tiles.GradTile, func(t tile) {
-		rows := func(i int) dag.Box { return boxOf(n.Params[i].Shape, t.channels) }
-		accesses := []dag.Access{reduces(n.grads[0], rows(0)), reads(n.out.grad, t.box(n.out.shape)), reads(n.in.value, t.rows(n.in.shape))}
-		if len(n.grads) > 1 {
-			accesses = append(accesses, reduces(n.grads[1], rows(1)))
-		}
-		l.task(n, "backward.weight", op, t, accesses...)
-	})
-}
-
-// inputGradient adds the gradient of a weighted layer's input, if anything needs
-// it. It sums over all outputs, so it is split by samples and, into as many parts
-// as the forward pass has parts of outputs, by input channels.
-func (l *lowerer) inputGradient(n *node, op string) {
-	if n.in.grad == none {
-		return
-	}
-	channels := n.in.shape[1]
-	size := parts(channels, parts(n.out.shape[1], n.tiles.OutputTile))
-	eachTile(n.in.shape, n.tiles.SampleTile, size, func(t tile) {
-		weight := boxOf(n.Params[0].Shape, dag.Range{Lo: 0, Hi: n.Params[0].Shape[0]}, t.channels)
-		l.task(n, "backward.input", op, t, writes(n.in.grad, t.box(n.in.shape)), reads(n.out.grad, t.rows(n.out.shape)), reads(n.weights[0], weight))
-	})
-}
-
-// updates adds the optimiser's tasks for a layer's parameters, split as their
-// gradients are.
-func (l *lowerer) updates(n *node) {
-	o := l.opt.Optimizer
-	params := o.params()
-	for i, p := range n.Params {
-		var states []dag.BufferID
-		for _, s := range o.states() {
-			states = append(states, l.b.Buffer(dag.Buffer{
-				Name: "state." + p.Name + "." + s, Shape: p.Shape, Type: l.opt.Type, Role: dag.State, Home: hostMemory,
-			}))
-		}
-		short := p.Name[len(n.Name)+1:]
-		eachRange(p.Shape[0], n.tiles.GradTile, func(r dag.Range) {
-			box := boxOf(p.Shape, r)
-			accesses := []dag.Access{updates(n.weights[i], box), reads(n.grads[i], box), reads(l.hyper, nil)}
-			for _, s := range states {
-				accesses = append(accesses, updates(s, box))
-			}
-			l.add(dag.Task{
-				Name: n.Name + ".update." + short + "[" + rangeText(r) + "]", Op: o.op(), Params: params,
-				Labels: labelsOf(n.Name, phaseUpdate), Accesses: accesses,
-			})
-		})
-	}
+	n.out.value = l.image(n.last().Name+".out", dag.Activation, &n.out)
 }
 
 // task adds a task of a layer; the step ("forward", "backward.weight") begins with its phase.
-func (l *lowerer) task(n *node, step, op string, t tile, accesses ...dag.Access) {
-	phase := phaseBackward
-	if step == phaseForward {
-		phase = phaseForward
-	}
+func (l *lowerer) task(n *node, step, op string, params dag.Params, t tile, accesses ...dag.Access) {
+	phase, _, _ := strings.Cut(step, ".")
 	l.add(dag.Task{
-		Name: n.Name + "." + step + "[" + t.String() + "]", Op: op, Params: n.params,
+		Name: n.Name + "." + step + "[" + t.String() + "]", Op: op, Params: params,
+		Labels: labelsOf(n.Name, phase), Accesses: accesses,
+	})
+}
+
+// rangeTask adds a task of a layer that is split in one dimension: a change of layout.
+func (l *lowerer) rangeTask(n *node, phase, op string, r dag.Range, accesses ...dag.Access) {
+	l.add(dag.Task{
+		Name: n.Name + "." + phase + "." + op + "[" + rangeText(r) + "]", Op: op,
 		Labels: labelsOf(n.Name, phase), Accesses: accesses,
 	})
 }

@@ -67,7 +67,7 @@ func TestModelsLower(t *testing.T) {
 				}
 			}
 			first := true
-			for _, s := range m.Stages {
+			for _, s := range m.groups(&lowering) {
 				if len(s.Params) == 0 {
 					continue
 				}
@@ -79,7 +79,7 @@ func TestModelsLower(t *testing.T) {
 					}
 				}
 				first = false
-				want += times * float64(batch) * s.Layer.flops(s.In, s.Out)
+				want += times * float64(batch) * s.Layer.flops(s.In, s.Out) * usedShare(&s)
 			}
 			// The kernels also count additions of bias, below one per output and pass.
 			if got < want || got > 1.2*want {
@@ -87,6 +87,20 @@ func TestModelsLower(t *testing.T) {
 			}
 		}
 	}
+}
+
+// usedShare is the share of a convolution's outputs that the pooling fused with it
+// reads: windows leave out a remainder of rows and columns, as in 23 = 11·2 + 1.
+func usedShare(g *group) float64 {
+	if g.pool == nil {
+		return 1
+	}
+	p := g.pool.Layer.(MaxPool)
+	used := 1.0
+	for d := 1; d <= 2; d++ {
+		used *= float64((g.pool.Out[d]-1)*p.stride()+p.Size) / float64(g.Out[d])
+	}
+	return used
 }
 
 // TestDefaultLowering checks the rules that its documentation states, for every
@@ -97,33 +111,51 @@ func TestDefaultLowering(t *testing.T) {
 		for _, batch := range []int{1, 7, 64} {
 			for _, l2 := range []int{256 << 10, 1 << 20, 4 << 20} {
 				l := DefaultLowering(m, batch, l2, dag.Float32)
+				if l.Layout != dag.NHWC || !l.Fused {
+					t.Errorf("%s: layout %q, fused %v", info.Name, l.Layout, l.Fused)
+				}
+				d := chooser{batch: batch, half: l2 / 2, elemBytes: 4}
 				for i := range m.Stages {
 					s := &m.Stages[i]
-					ll := l.Of(s.Name)
+					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, s.Name, batch, l2, l.Of(s.Name))
 					if len(s.Params) == 0 {
-						channel := 4 * (elems(s.In) + elems(s.Out)) / s.Out[0]
-						if ll.SampleTile*ll.OutputTile > 1 && ll.SampleTile*ll.OutputTile*channel > l2/2 {
-							t.Errorf("%s %s batch %d L2 %d: %+v works on more than half of L2", info.Name, s.Name, batch, l2, ll)
-						}
-						continue
-					}
-					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, s.Name, batch, l2, ll)
-					tiles := parts(batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile)
-					work := s.Layer.flops(s.In, s.Out) * float64(ll.SampleTile) * float64(ll.OutputTile) / float64(s.Out[0])
-					if tiles < minTiles && work > tileFlops && ll.SampleTile*ll.OutputTile > 1 {
-						t.Errorf("%s: %d tiles of %g flops", what, tiles, work)
-					}
-					out, weights := 4*elems(s.Out)/s.Out[0], 4*s.Params[0].Elems()/s.Out[0]
-					bytes := ll.SampleTile*(4*elems(s.In)+out*ll.OutputTile) + weights*ll.OutputTile
-					if bytes > l2/2 && ll.SampleTile > 1 {
-						t.Errorf("%s: a tile of several samples works on %d bytes", what, bytes)
-					}
-					if grad := 4 * s.Params[0].Elems(); grad > privateBytes && ll.Accumulators > 1 {
-						t.Errorf("%s: %d accumulators of %d bytes", what, ll.Accumulators, grad)
+						d.checkElementwise(t, what, s, l.Of(s.Name))
+					} else {
+						d.checkWeighted(t, what, s, l.Of(s.Name))
 					}
 				}
 			}
 		}
+	}
+}
+
+func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
+	channel := d.elemBytes * (elems(s.In) + elems(s.Out)) / s.Out[0]
+	if ll.SampleTile*ll.OutputTile > 1 && ll.SampleTile*ll.OutputTile*channel > d.half {
+		t.Errorf("%s works on more than half of L2", what)
+	}
+}
+
+func (d *chooser) checkWeighted(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
+	in, out, weights := d.elemBytes*elems(s.In), d.elemBytes*elems(s.Out), d.elemBytes*s.Params[0].Elems()
+	tiles := parts(d.batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile)
+	work := d.workNs(s, ll.SampleTile, ll.OutputTile)
+	big := weights > max(d.half/2, d.batch*in) // then a tile has all samples
+	if tiles < minTiles && work > taskNs && ll.OutputTile > 1 && (big || ll.SampleTile > 1) {
+		t.Errorf("%s: %d tiles of %g ns", what, tiles, work)
+	}
+	if big && (ll.SampleTile != d.batch || ll.Accumulators > 1) {
+		t.Errorf("%s: %d bytes of weights are read more than once or their gradients copied", what, weights)
+	}
+	if bytes := ll.SampleTile*(in+out/s.Out[0]*ll.OutputTile) + weights; !big && bytes > d.half && ll.SampleTile > 1 {
+		t.Errorf("%s: a tile of several samples works on %d bytes", what, bytes)
+	}
+	merges := float64(ll.Accumulators-1) * float64(3*weights/mergeBytesPerNs)
+	if contributions := parts(d.batch, ll.GradSampleTile); contributions > ll.Accumulators && merges*mergeShare > d.workNs(s, d.batch, s.Out[0]) {
+		t.Errorf("%s: merging takes %g ns", what, merges)
+	}
+	if ll.Accumulators > parts(d.batch, ll.GradSampleTile) {
+		t.Errorf("%s: more accumulators than sums", what)
 	}
 }
 

@@ -8,107 +8,138 @@ import (
 	"dahl/dag"
 )
 
-// Limits of the default lowering. They are about the cost of a task (about 0.3 µs
-// to dispatch) and the cache, never about the number of workers, so that a model's
-// results do not depend on where it runs.
+// Limits of the default lowering. They are about a core that does about 200 GFLOP/s
+// in float32, the cost of a task (about 0.3 µs to dispatch) and the cache, never
+// about the number of workers, so that a model's results do not depend on where it
+// runs.
 const (
-	minTiles        = 8       // per layer, while a tile is worth it
-	tileFlops       = 1e6     // a tile with more work is split further
-	minTileElems    = 1 << 14 // below this an elementwise task is mostly dispatch
-	privateBytes    = 1 << 16 // larger weight gradients are split, not privatised
+	flopBytesPerNs  = 800     // 200 flop/ns on 4-byte elements, 100 on 8-byte ones
+	bytesPerNs      = 40      // of activations, in second-level caches
+	vectorBytes     = 64      // fewer outputs than fill a vector take the time of a full one
+	minTiles        = 8       // per layer, while a tile is worth it: work for two to eight workers
+	taskNs          = 20_000  // a task of less is not split for more tiles
+	smallTaskNs     = 3_000   // nor one of less than ten dispatches to follow the tiles before it
+	mergeShare      = 10      // accumulators are merged in at most 1/10 of what their sums take
+	mergeBytesPerNs = 16      // of an accumulator; a merge reads two and writes one
 	maxAccumulators = 4       // each more is one more merge of weight and of bias
+	minTileElems    = 1 << 14 // below this an elementwise task is mostly dispatch
 	defaultL2       = 1 << 20 // where the platform does not say
 )
 
-// DefaultLowering chooses a granularity for every layer from the shapes, the batch
-// and the size of the second-level cache (0: 1 MiB):
+// DefaultLowering chooses channels-last, fused layers and a granularity for every
+// layer from the shapes, the batch and the size of the second-level cache (0: 1 MiB).
+// It estimates a task by its operations and the activations that it reads and writes:
 //
-//   - a layer's tile reads and writes at most half of the cache, while it has more
-//     than one sample or output to give up
-//   - at least 8 tiles per layer while a tile has more than 1 MFLOP
+//   - a tile is some samples of all outputs where activations are larger than
+//     weights, and reads and writes at most half of the cache while it has more than
+//     one sample; where weights are larger it is all samples of some outputs, so that
+//     weights are read once
+//   - at least 8 tiles per layer while a task takes more than 20 µs
+//   - a small layer follows the tiles of the one before it, so that a chain of
+//     tasks stays with its samples, down to 3 µs per task
 //   - layers without weights take the tiles of the layer before them, or several
 //     at once where those are tiny, or fewer channels where a sample is large
-//   - weight gradients up to 64 KiB are summed in up to 4 private accumulators;
-//     larger ones are split by filters or features and not privatised
+//   - weight gradients are summed by tiles in up to 4 private accumulators where
+//     merging takes less than a tenth of summing; others are split by outputs
+//
+// Layers that a fused lowering leaves out have an entry too, so that the same
+// numbers serve when Fused or Layout are changed.
 func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
 	}
 	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes())}
-	lowering := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{}}
-	before := dag.LayerLowering{SampleTile: batch}
-	for i := range m.Stages {
-		s := &m.Stages[i]
-		if s.Layer.flops(s.In, s.Out) == 0 {
-			continue // a view
+	lowering := dag.Lowering{Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{}}
+	before := batch // samples per tile of the group before
+	groups := m.groups(&lowering)
+	for i := range groups {
+		g := &groups[i]
+		ll := d.elementwise(g.Stage, before)
+		if len(g.Params) > 0 {
+			ll = d.weighted(g.Stage, before)
 		}
-		ll := d.elementwise(s, before.SampleTile)
-		if len(s.Params) > 0 {
-			ll = d.weighted(s)
-		}
-		if len(lowering.Layers) == 0 {
+		if i == 0 {
 			lowering.Layers["input"] = dag.LayerLowering{SampleTile: d.grow(ll.SampleTile, elems(m.Input))}
 		}
-		lowering.Layers[s.Name] = ll
-		before = ll
+		lowering.Layers[g.Name] = ll
+		before = ll.SampleTile
+		for _, s := range []*Stage{g.relu, g.pool} {
+			if s != nil {
+				lowering.Layers[s.Name] = d.elementwise(s, before)
+			}
+		}
 	}
-	lowering.Layers["loss"] = dag.LayerLowering{SampleTile: d.grow(before.SampleTile, m.Classes())}
+	lowering.Layers["loss"] = dag.LayerLowering{SampleTile: before}
 	return lowering
 }
 
 type chooser struct{ batch, half, elemBytes int }
 
-// weighted is the granularity of a layer with weights.
-func (d *chooser) weighted(s *Stage) dag.LayerLowering {
-	in, out := elems(s.In)*d.elemBytes, elems(s.Out)*d.elemBytes
-	weights := s.Params[0].Elems() * d.elemBytes
-	flops := s.Layer.flops(s.In, s.Out)
-	outputs := s.Out[0]
-	ll := dag.LayerLowering{SampleTile: d.batch, OutputTile: outputs}
-	part := func(bytes int) int { return bytes / outputs * ll.OutputTile }
-	tileBytes := func() int { return ll.SampleTile*(in+part(out)) + part(weights) }
-
-	for part(weights) > d.half/2 && ll.OutputTile > 1 && part(weights) > in {
-		ll.OutputTile = halve(ll.OutputTile)
-	}
-	for tileBytes() > d.half && ll.SampleTile > 1 {
-		ll.SampleTile = halve(ll.SampleTile)
-	}
-	for tileBytes() > d.half && ll.OutputTile > 1 && part(out) > in/4 {
-		ll.OutputTile = halve(ll.OutputTile)
-	}
-	work := func() float64 { return flops / float64(outputs) * float64(ll.OutputTile) * float64(ll.SampleTile) }
-	tiles := func() int { return parts(d.batch, ll.SampleTile) * parts(outputs, ll.OutputTile) }
-	for tiles() < minTiles && work() > tileFlops && ll.SampleTile*ll.OutputTile > 1 {
-		if ll.SampleTile > 1 {
-			ll.SampleTile = halve(ll.SampleTile)
-		} else {
-			ll.OutputTile = halve(ll.OutputTile)
-		}
-	}
-	d.gradient(s, &ll, weights, flops)
-	return ll
+// workNs estimates the forward pass of a layer with weights over a tile: operations,
+// with outputs that fill whole vectors, and activations once. In nanoseconds.
+func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
+	lanes := vectorBytes / d.elemBytes
+	filled := float64(parts(outputs, lanes) * lanes)
+	flops := s.Layer.flops(s.In, s.Out) / float64(s.Out[0]) * filled * float64(samples)
+	bytes := samples * (elems(s.In) + elems(s.Out)/s.Out[0]*outputs) * d.elemBytes
+	return flops*float64(d.elemBytes)/flopBytesPerNs + float64(bytes)/bytesPerNs
 }
 
-// gradient chooses how the weight gradient is split and summed.
-func (d *chooser) gradient(s *Stage, ll *dag.LayerLowering, weights int, flops float64) {
-	outputs := s.Out[0]
-	ll.GradTile, ll.Accumulators = outputs, 1
-	ll.GradSampleTile = d.batch
-	if weights <= privateBytes {
-		ll.GradSampleTile = ll.SampleTile
-		ll.Accumulators = min(maxAccumulators, parts(d.batch, ll.GradSampleTile))
-		return
+// weighted is the granularity of a layer with weights, after tiles of some samples.
+func (d *chooser) weighted(s *Stage, before int) dag.LayerLowering {
+	in, out := elems(s.In)*d.elemBytes, elems(s.Out)*d.elemBytes/s.Out[0]
+	weights := s.Params[0].Elems() * d.elemBytes
+	ll := dag.LayerLowering{SampleTile: d.batch, OutputTile: s.Out[0]}
+	part := func() int { return weights / s.Out[0] * ll.OutputTile }
+	work := func() float64 { return d.workNs(s, ll.SampleTile, ll.OutputTile) }
+	tiles := func() int { return parts(d.batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile) }
+
+	if weights > max(d.half/2, d.batch*in) {
+		// Each part of the weights is read once, with all samples.
+		for work() > taskNs && ll.OutputTile > 1 && (tiles() < minTiles || part() > d.half/2 && part() > ll.SampleTile*in) {
+			ll.OutputTile = halve(ll.OutputTile)
+		}
+		return d.gradient(s, ll, true)
 	}
-	work := func() float64 { return flops / float64(outputs) * float64(ll.GradTile) * float64(ll.GradSampleTile) }
-	for (parts(outputs, ll.GradTile) < minTiles && work() > tileFlops || weights/outputs*ll.GradTile > d.half/2) && ll.GradTile > 1 {
+	for ll.SampleTile > 1 && ll.SampleTile*(in+out*ll.OutputTile)+weights > d.half {
+		ll.SampleTile = halve(ll.SampleTile)
+	}
+	for tiles() < minTiles && work() > taskNs && ll.SampleTile > 1 {
+		ll.SampleTile = halve(ll.SampleTile)
+	}
+	for tiles() < minTiles && ll.SampleTile > before && work() > 2*smallTaskNs {
+		ll.SampleTile = max(before, halve(ll.SampleTile))
+	}
+	for ll.SampleTile == 1 && tiles() < minTiles && work() > taskNs && ll.OutputTile > 1 {
+		ll.OutputTile = halve(ll.OutputTile)
+	}
+	return d.gradient(s, ll, false)
+}
+
+// gradient chooses how the weight gradient is split and summed; big weights are
+// never copied into private accumulators.
+func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLowering {
+	outputs := s.Out[0]
+	ll.GradTile, ll.GradSampleTile, ll.Accumulators = outputs, d.batch, 1
+	if big {
+		ll.GradTile = ll.OutputTile
+		return ll
+	}
+	merge := float64(3 * s.Params[0].Elems() * d.elemBytes / mergeBytesPerNs)
+	byMerging := int(d.workNs(s, d.batch, outputs) / (mergeShare * merge)) // accumulators beside the first
+	if byMerging > 0 {
+		ll.GradSampleTile = ll.SampleTile
+		ll.Accumulators = min(maxAccumulators, 1+byMerging, parts(d.batch, ll.GradSampleTile))
+		return ll
+	}
+	lanes := vectorBytes / d.elemBytes
+	for ll.GradTile >= 2*lanes && parts(outputs, ll.GradTile) < minTiles && d.workNs(s, d.batch, ll.GradTile) > taskNs {
 		ll.GradTile = halve(ll.GradTile)
 	}
-	// A convolution's inputs are larger than its gradient: sum over samples in tiles
-	// that stay in the cache.
-	if len(s.In) == 3 {
-		ll.GradSampleTile = ll.SampleTile
+	if d.workNs(s, d.batch, ll.GradTile) > 2*taskNs && d.batch > 1 {
+		ll.GradSampleTile, ll.Accumulators = halve(d.batch), 2
 	}
+	return ll
 }
 
 // elementwise is the granularity of a layer without weights, after one with tiles
@@ -141,6 +172,9 @@ func (m *Model) checkLowering(l *dag.Lowering) error {
 	names := []string{"input", "loss"}
 	for i := range m.Stages {
 		names = append(names, m.Stages[i].Name)
+	}
+	if !slices.Contains([]string{"", dag.NCHW, dag.NHWC}, l.Layout) {
+		return fmt.Errorf("lowering: layout %q; want %s or %s", l.Layout, dag.NCHW, dag.NHWC)
 	}
 	if err := checkGranularity("default", l.Default); err != nil {
 		return err

@@ -44,7 +44,7 @@ func (b *magnitudes) bound(buffer string, i int) float64 { return b.k * b.eps * 
 func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
 	t.Helper()
 	abs, scale, k := absoluteModel(t, m, batch)
-	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples, Lowering: dag.Lowering{Fused: true}})
+	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples})
 	mag := newInterpreter(t, g, map[string][]uint64{})
 	copy(mag.bytes("data.train.images"), in.bytes("data.train.images"))
 	copy(mag.ints("data.train.labels"), in.ints("data.train.labels"))
@@ -62,7 +62,7 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 		if task.Op == "feed" || task.Op == "fetch" || task.Labels.Phase == phaseUpdate {
 			continue
 		}
-		if task.Op == "softmax_xent" {
+		if task.Op == "softmax_xent.dx" {
 			d := mag.floats("grad." + z)
 			top := slices.Max(mag.floats(z)) * scale
 			for j := range d {

@@ -29,13 +29,33 @@ func (MaxPool) Params([]int) []Parameter { return nil }
 
 func (p MaxPool) flops(_, out []int) float64 { return float64(elems(out) * p.Size * p.Size) }
 
+func (MaxPool) layout(chosen, _ string) string { return chosen }
+
+func (p MaxPool) params() dag.Params { return poolParams(p.Size, p.Stride) }
+
+func (p MaxPool) stride() int {
+	if p.Stride == 0 {
+		return p.Size
+	}
+	return p.Stride
+}
+
+// ops are the operations of a max-pooling, forward and backward.
+func (MaxPool) ops(layout string) (forward, backward string) {
+	if layout == dag.NHWC {
+		return "maxpool.nhwc", "maxpool.nhwc.dx"
+	}
+	return "maxpool", "maxpool.dx"
+}
+
 func (p MaxPool) forward(l *lowerer, n *node) {
-	n.params = poolParams(p.Size, p.Stride)
+	n.params = p.params()
 	l.output(n)
 	n.saved = l.buffer(n.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
-	n.eachTile(n.out.shape, func(t tile) {
-		y := t.box(n.out.shape)
-		l.task(n, "forward", "maxpool", t, writes(n.out.value, y), writes(n.saved, y), reads(n.in.value, t.box(n.in.shape)))
+	op, _ := p.ops(n.out.layout)
+	n.eachTile(&n.out, func(t tile) {
+		y := n.out.box(t)
+		l.task(n, phaseForward, op, n.params, t, writes(n.out.value, y), writes(n.saved, y), reads(n.in.value, n.in.box(t)))
 	})
 }
 
@@ -43,9 +63,10 @@ func (p MaxPool) backward(l *lowerer, n *node) {
 	if n.in.grad == none {
 		return
 	}
-	n.eachTile(n.in.shape, func(t tile) {
-		y := t.box(n.out.shape)
-		l.task(n, "backward", "maxpool.dx", t, writes(n.in.grad, t.box(n.in.shape)), reads(n.out.grad, y), reads(n.saved, y))
+	_, op := p.ops(n.out.layout)
+	n.eachTile(&n.in, func(t tile) {
+		y := n.out.box(t)
+		l.task(n, phaseBackward, op, n.params, t, writes(n.in.grad, n.in.box(t)), reads(n.out.grad, y), reads(n.saved, y))
 	})
 }
 

@@ -17,12 +17,14 @@ func (ReLU) Params([]int) []Parameter { return nil }
 
 func (ReLU) flops(in, _ []int) float64 { return float64(elems(in)) }
 
+func (ReLU) layout(_, in string) string { return in }
+
 func (ReLU) forward(l *lowerer, n *node) {
 	l.output(n)
 	n.saved = l.buffer(n.Name+".mask", dag.Uint8, dag.Activation, n.out.shape)
-	n.eachTile(n.out.shape, func(t tile) {
-		box := t.box(n.out.shape)
-		l.task(n, "forward", "relu", t, writes(n.out.value, box), writes(n.saved, box), reads(n.in.value, box))
+	n.eachTile(&n.out, func(t tile) {
+		box := n.out.box(t)
+		l.task(n, phaseForward, "relu", nil, t, writes(n.out.value, box), writes(n.saved, box), reads(n.in.value, box))
 	})
 }
 
@@ -30,8 +32,8 @@ func (ReLU) backward(l *lowerer, n *node) {
 	if n.in.grad == none {
 		return
 	}
-	n.eachTile(n.in.shape, func(t tile) {
-		box := t.box(n.in.shape)
-		l.task(n, "backward", "relu.dx", t, writes(n.in.grad, box), reads(n.out.grad, box), reads(n.saved, box))
+	n.eachTile(&n.in, func(t tile) {
+		box := n.in.box(t)
+		l.task(n, phaseBackward, "relu.dx", nil, t, writes(n.in.grad, box), reads(n.out.grad, box), reads(n.saved, box))
 	})
 }

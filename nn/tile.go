@@ -15,13 +15,42 @@ func (t tile) String() string {
 	return fmt.Sprintf("%d:%d,%d:%d", t.samples.Lo, t.samples.Hi, t.channels.Lo, t.channels.Hi)
 }
 
-// box is the tile in a tensor with the batch in front; nil if it is the whole tensor.
-func (t tile) box(shape []int) dag.Box {
-	return boxOf(shape, t.samples, t.channels)
+// tensor is the values between two layers, with the batch in front, and their
+// gradient, dag.None where nothing needs it.
+type tensor struct {
+	sample      []int  // shape of one sample: C×H×W, or a number of features
+	layout      string // of an image: "" for C×H×W, or dag.NHWC
+	shape       []int  // of the buffers
+	value, grad dag.BufferID
+
+	// rectified: the values are those of a fused ReLU, and grad is the gradient
+	// before it: whoever writes grad puts 0 where the value is 0.
+	rectified bool
+	// turned: features that lie as H×W×C of this C×H×W; nil: as usual.
+	turned []int
 }
 
-// rows is the box of the tile's samples.
-func (t tile) rows(shape []int) dag.Box { return boxOf(shape, t.samples) }
+// tensor is a batch of samples in a layout, without buffers yet.
+func (l *lowerer) tensor(sample []int, layout string) tensor {
+	return tensor{sample: sample, layout: layout, shape: batchShape(l.opt.Batch, sample, layout), value: none, grad: none}
+}
+
+// channels is the number of channels or features.
+func (x *tensor) channels() int { return x.sample[0] }
+
+// box is a tile of the tensor; nil if it is the whole.
+func (x *tensor) box(t tile) dag.Box {
+	if x.layout == dag.NHWC {
+		return boxOf(x.shape, t.samples, dag.Range{Lo: 0, Hi: x.shape[1]}, dag.Range{Lo: 0, Hi: x.shape[2]}, t.channels)
+	}
+	return boxOf(x.shape, t.samples, t.channels)
+}
+
+// samples is the box of some samples; nil if it is the whole.
+func (x *tensor) samples(r dag.Range) dag.Box { return boxOf(x.shape, r) }
+
+// gradient is what a task reads of the tensor's gradient.
+func (x *tensor) gradient(t tile) []dag.Access { return []dag.Access{reads(x.grad, x.box(t))} }
 
 // boxOf restricts the first dimensions of a shape; nil if nothing is restricted.
 func boxOf(shape []int, first ...dag.Range) dag.Box {
@@ -40,6 +69,16 @@ func boxOf(shape []int, first ...dag.Range) dag.Box {
 	return box
 }
 
+// boxAt restricts one dimension of a shape; nil if that restricts nothing.
+func boxAt(shape []int, dimension int, r dag.Range) dag.Box {
+	first := make([]dag.Range, dimension+1)
+	for d := range dimension {
+		first[d] = dag.Range{Lo: 0, Hi: shape[d]}
+	}
+	first[dimension] = r
+	return boxOf(shape, first...)
+}
+
 // eachRange visits [0, extent) in pieces of a size, the last one shorter if need be.
 func eachRange(extent, size int, visit func(dag.Range)) {
 	for lo := 0; lo < extent; lo += size {
@@ -48,15 +87,15 @@ func eachRange(extent, size int, visit func(dag.Range)) {
 }
 
 // eachTile visits the tiles of a tensor, samples outermost.
-func eachTile(shape []int, samples, channels int, visit func(tile)) {
-	eachRange(shape[0], samples, func(s dag.Range) {
-		eachRange(shape[1], channels, func(c dag.Range) { visit(tile{s, c}) })
+func (x *tensor) eachTile(samples, channels int, visit func(tile)) {
+	eachRange(x.shape[0], samples, func(s dag.Range) {
+		eachRange(x.channels(), channels, func(c dag.Range) { visit(tile{s, c}) })
 	})
 }
 
 // eachTile visits a tensor in the tiles of the layer.
-func (n *node) eachTile(shape []int, visit func(tile)) {
-	eachTile(shape, n.tiles.SampleTile, n.tiles.OutputTile, visit)
+func (n *node) eachTile(x *tensor, visit func(tile)) {
+	x.eachTile(n.tiles.SampleTile, n.tiles.OutputTile, visit)
 }
 
 // clip turns 0 into the whole extent and limits a tile to it.

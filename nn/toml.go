@@ -136,8 +136,8 @@ func (t *table) training() Defaults {
 	return d
 }
 
-// ParseLowering reads a lowering in TOML, as in examples/lowering.toml: fused,
-// [default] and [layer.NAME] with samples, outputs, grad_outputs, grad_samples and
+// ParseLowering reads a lowering in TOML, as in examples/lowering.toml: layout,
+// fused, [default] and [layer.NAME] with samples, outputs, grad_outputs, grad_samples and
 // accumulators. Whether the layers exist is checked when a model is lowered.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 	d, err := decode(src, file)
@@ -145,8 +145,11 @@ func ParseLowering(src []byte, file string) (dag.Lowering, error) {
 		return dag.Lowering{}, err
 	}
 	root := d.root()
-	root.allow("fused", "default", "layer")
-	l := dag.Lowering{Fused: root.flag("fused", 1) == 1, Default: root.table("default").granularity()}
+	root.allow("layout", "fused", "default", "layer")
+	l := dag.Lowering{Layout: root.text("layout", ""), Fused: root.flag("fused", 1) == 1, Default: root.table("default").granularity()}
+	if l.Layout != "" && l.Layout != dag.NCHW && l.Layout != dag.NHWC {
+		root.fail("layout", `write "nchw" or "nhwc"`)
+	}
 	layers := root.table("layer")
 	for _, name := range layers.names() {
 		if l.Layers == nil {
@@ -172,6 +175,9 @@ func (t *table) granularity() dag.LayerLowering {
 // layers in the order of their names.
 func WriteLowering(w io.Writer, l dag.Lowering) error {
 	var b strings.Builder
+	if l.Layout != "" {
+		fmt.Fprintf(&b, "layout = %q\n", l.Layout)
+	}
 	fmt.Fprintf(&b, "fused = %v\n\n[default]\n", l.Fused)
 	writeGranularity(&b, l.Default)
 	for _, name := range slices.Sorted(maps.Keys(l.Layers)) {

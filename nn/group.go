@@ -1,0 +1,90 @@
+package nn
+
+import "dahl/dag"
+
+// group is the layers whose work one kind of task does: a layer alone or, in a
+// fused lowering, a layer with weights and what follows it. The first one names
+// the tasks and gives them its granularity.
+//
+//	conv2d + relu             where the next layer with weights takes the mask; channels last only
+//	conv2d + relu + maxpool   channels last only
+//	dense + relu              where a dense layer takes the mask
+//
+// The ReLU of a group keeps no mask: its output is 0 exactly where no gradient
+// passes, so the layer that reads it stops its own input gradient there. Hence a
+// ReLU whose reader cannot do that (the loss, an average) stays a task of its own.
+type group struct {
+	*Stage
+	relu, pool *Stage // fused after it, nil: not
+}
+
+// last is the layer whose output the group computes.
+func (g *group) last() *Stage {
+	switch {
+	case g.pool != nil:
+		return g.pool
+	case g.relu != nil:
+		return g.relu
+	}
+	return g.Stage
+}
+
+// groups partitions the layers, in order.
+func (m *Model) groups(l *dag.Lowering) []group {
+	var all []group
+	for i := 0; i < len(m.Stages); {
+		g := group{Stage: &m.Stages[i]}
+		i++
+		if l.Fused && m.isReLU(i) {
+			switch {
+			case g.isConv() && l.Layout == dag.NHWC && m.isMaxPool(i+1):
+				g.relu, g.pool = &m.Stages[i], &m.Stages[i+1]
+				i += 2
+			case g.takesMask(l) && m.masks(i+1, l):
+				g.relu = &m.Stages[i]
+				i++
+			}
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+func (m *Model) isReLU(i int) bool {
+	if i >= len(m.Stages) {
+		return false
+	}
+	_, ok := m.Stages[i].Layer.(ReLU)
+	return ok
+}
+
+func (m *Model) isMaxPool(i int) bool {
+	if i >= len(m.Stages) {
+		return false
+	}
+	_, ok := m.Stages[i].Layer.(MaxPool)
+	return ok
+}
+
+func (s *Stage) isConv() bool {
+	_, ok := s.Layer.(Conv2D)
+	return ok
+}
+
+// takesMask reports whether the stage's operations know a ReLU: that of its own
+// output, and in its input gradient that of the layer before it.
+func (s *Stage) takesMask(l *dag.Lowering) bool {
+	_, ok := s.Layer.(Dense)
+	return ok || s.isConv() && l.Layout == dag.NHWC
+}
+
+// masks reports whether the layer that reads the output of layer i-1, through
+// any views, takes the mask of a ReLU.
+func (m *Model) masks(i int, l *dag.Lowering) bool {
+	for ; i < len(m.Stages); i++ {
+		if _, ok := m.Stages[i].Layer.(Flatten); !ok {
+			return m.Stages[i].takesMask(l)
+		}
+	}
+	return false
+}

@@ -1,0 +1,97 @@
+package nn
+
+import (
+	"strings"
+	"testing"
+
+	"dahl/dag"
+)
+
+// fusionCases are networks with every pair and triple of layers that a lowering may
+// fuse, and some that it must not: a ReLU before a loss or an average, and one after
+// a pooling. Outputs of the last dense layers are below and above the batch of 7, so
+// that a flatten after channels-last maps copies weights here and activations there.
+func fusionCases(t testing.TB) map[string]*Model {
+	t.Helper()
+	input := []int{2, 11, 13}
+	return map[string]*Model{
+		"pools": mustNew(t, "pools", input,
+			Conv2D{Filters: 5, Kernel: 3, Pad: 1}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2}, ReLU{}, MaxPool{Size: 3, Stride: 1},
+			Flatten{}, Dense{Outputs: 17}, ReLU{}, Dense{Outputs: 3}),
+		"convolutions": mustNew(t, "convolutions", input,
+			Conv2D{Filters: 3, Kernel: 3, Pad: 1, Stride: 2}, ReLU{}, Conv2D{Filters: 7, Kernel: 2, NoBias: true}, ReLU{}, Flatten{}, Dense{Outputs: 5}),
+		"averages": mustNew(t, "averages", input,
+			Conv2D{Filters: 3, Kernel: 2}, ReLU{}, AvgPool{Size: 2}, Conv2D{Filters: 5, Kernel: 2}, MaxPool{Size: 2}, ReLU{}, Flatten{}, Dense{Outputs: 11}, ReLU{}),
+	}
+}
+
+// TestGroups checks what is fused, in each layout: + joins layers of one group.
+func TestGroups(t *testing.T) {
+	for name, want := range map[string][3]string{ // nchw, nhwc, without fusion
+		"pools": {
+			"conv1 relu1 pool1 conv2 relu2 pool2 flatten1 fc1+relu3 fc2",
+			"conv1+relu1+pool1 conv2+relu2+pool2 flatten1 fc1+relu3 fc2",
+			"conv1 relu1 pool1 conv2 relu2 pool2 flatten1 fc1 relu3 fc2",
+		},
+		"convolutions": {
+			"conv1 relu1 conv2 relu2 flatten1 fc1",
+			"conv1+relu1 conv2+relu2 flatten1 fc1",
+			"conv1 relu1 conv2 relu2 flatten1 fc1",
+		},
+		"averages": { // averages and the loss pass gradients where the ReLU's output is 0
+			"conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
+			"conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
+			"conv1 relu1 pool1 conv2 pool2 relu2 flatten1 fc1 relu3",
+		},
+	} {
+		m := fusionCases(t)[name]
+		for i, l := range []dag.Lowering{{Layout: dag.NCHW, Fused: true}, {Layout: dag.NHWC, Fused: true}, {Layout: dag.NHWC}} {
+			var got []string
+			for _, g := range m.groups(&l) {
+				text := g.Name
+				for _, s := range []*Stage{g.relu, g.pool} {
+					if s != nil {
+						text += "+" + s.Name
+					}
+				}
+				got = append(got, text)
+			}
+			if text := strings.Join(got, " "); text != want[i] {
+				t.Errorf("%s, %+v: groups %s, want %s", name, l, text, want[i])
+			}
+		}
+	}
+}
+
+// TestLayoutsInTheGraph checks, for a step of each network, which conversions a
+// channels-last lowering adds: weights once per convolution, turned ones where a
+// gradient of the input is needed, and flattened maps or weights.
+func TestLayoutsInTheGraph(t *testing.T) {
+	const batch = 7
+	for name, want := range map[string]string{
+		// fc1 has 17 outputs, more than the batch: the maps are copied, and their gradient back.
+		"pools": "conv1.forward.hwio conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc conv2.backward.oihw conv2.backward.hwoi conv1.backward.oihw",
+		// fc1 has 5: its weights are, and their gradient.
+		"convolutions": "conv1.forward.hwio conv2.forward.hwio fc1.forward.nhwc fc1.backward.nchw conv2.backward.oihw conv2.backward.hwoi conv1.backward.oihw",
+		"averages": "conv1.forward.hwio pool1.forward.nchw conv2.forward.nhwc conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc " +
+			"conv2.backward.oihw conv2.backward.hwoi conv2.backward.nchw pool1.backward.nhwc conv1.backward.oihw",
+	} {
+		g := mustLower(t, fusionCases(t)[name], LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
+			Lowering: dag.Lowering{Layout: dag.NHWC, Fused: true}})
+		var got []string
+		for i := range g.Tasks {
+			if step, _, _ := strings.Cut(g.Tasks[i].Name, "["); strings.HasSuffix(step, "."+g.Tasks[i].Op) && strings.Count(step, ".") == 2 {
+				got = append(got, step)
+			}
+		}
+		if text := strings.Join(got, " "); text != want {
+			t.Errorf("%s: conversions %s, want %s", name, text, want)
+		}
+		for i := range g.Buffers {
+			b := &g.Buffers[i]
+			if (b.Role == dag.Parameter || b.Role == dag.State) && b.Layout != "" {
+				t.Errorf("%s: %s has layout %s; parameters are as PyTorch has them", name, b.Name, b.Layout)
+			}
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package nn
+
+import (
+	"slices"
+
+	"dahl/dag"
+)
+
+// weight is a weight as the tasks of a step see it.
+type weight struct {
+	id              dag.BufferID
+	shape           []int
+	outputs, inputs int // which dimensions these are
+}
+
+// outputsBox is the part of the weight that some outputs need; nil for the whole.
+func (w *weight) outputsBox(r dag.Range) dag.Box { return boxAt(w.shape, w.outputs, r) }
+
+// inputsBox is the part of the weight that some inputs need; nil for the whole.
+func (w *weight) inputsBox(r dag.Range) dag.Box { return boxAt(w.shape, w.inputs, r) }
+
+// packing is a copy of a weight in another layout, made once per step; the
+// gradient is summed in that layout and copied back once. Parameters and their
+// gradients themselves stay as PyTorch has them.
+type packing struct {
+	layout   string // of the copy
+	op, back string // the operations that fill the copy, and the gradient from its copy
+	from, to []int  // shapes of both, of four dimensions
+	outputs  int    // the dimension of to that dimension 0 of from becomes
+	seen     weight // the copy as the kernels see it, without its id
+}
+
+// parameter is the weight of a layer as it is.
+func (n *node) parameter() weight {
+	return weight{id: n.weights[0], shape: n.Params[0].Shape, outputs: 0, inputs: 1}
+}
+
+// pack makes the packed copy of the weight, in parts of as many outputs as a
+// forward task reads.
+func (l *lowerer) pack(n *node, p packing) {
+	name := n.Params[0].Name
+	copied := l.b.Buffer(dag.Buffer{Name: name + "." + p.layout, Shape: p.to, Type: l.opt.Type, Layout: p.layout})
+	from := l.viewed(n.weights[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
+	eachRange(p.from[0], n.tiles.OutputTile, func(r dag.Range) {
+		l.rangeTask(n, phaseForward, p.op, r, writes(copied, boxAt(p.to, p.outputs, r)), reads(from, boxOf(p.from, r)))
+	})
+	n.packing = &p
+	n.weight = p.seen
+	n.weight.id = l.viewed(copied, name+"."+p.layout+".flat", p.to, p.seen.shape)
+}
+
+// viewed is a buffer with another shape: itself if it has it.
+func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.BufferID {
+	if slices.Equal(shape, want) {
+		return id
+	}
+	return l.b.View(name, id, want...)
+}
+
+// weightedForward adds the tasks of a layer with weights: each reads all input
+// channels of its samples, and the weights of its output channels.
+func (l *lowerer) weightedForward(n *node, op string, params dag.Params) {
+	n.eachTile(&n.out, func(t tile) {
+		accesses := []dag.Access{writes(n.out.value, n.out.box(t))}
+		if n.pool != nil {
+			accesses = append(accesses, writes(n.saved, n.out.box(t)))
+		}
+		accesses = append(accesses, reads(n.in.value, n.in.samples(t.samples)), reads(n.weight.id, n.weight.outputsBox(t.channels)))
+		if len(n.weights) > 1 {
+			accesses = append(accesses, reads(n.weights[1], boxOf(n.Params[1].Shape, t.channels)))
+		}
+		l.task(n, phaseForward, op, params, t, accesses...)
+	})
+}
+
+// weightGradients adds the gradients of weight and bias, in parts of GradTile
+// outputs, each summed over tiles of samples; dy is what a task reads of the
+// gradient of the layer's output.
+func (l *lowerer) weightGradients(n *node, op string, params dag.Params, dy func(tile) []dag.Access) {
+	sums := l.gradients(n)
+	n.out.eachTile(n.tiles.GradSampleTile, n.tiles.GradTile, func(t tile) {
+		accesses := append([]dag.Access{reduces(sums, n.weight.outputsBox(t.channels))}, dy(t)...)
+		accesses = append(accesses, reads(n.in.value, n.in.samples(t.samples)))
+		if len(n.grads) > 1 {
+			accesses = append(accesses, reduces(n.grads[1], boxOf(n.Params[1].Shape, t.channels)))
+		}
+		l.task(n, phaseBackward+".weight", op, params, t, accesses...)
+	})
+	if p := n.packing; p != nil {
+		name := "grad." + n.Params[0].Name
+		to := l.viewed(n.grads[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
+		copied, _ := l.b.BufferNamed(name + "." + p.layout)
+		eachRange(p.from[0], n.tiles.GradTile, func(r dag.Range) {
+			l.rangeTask(n, phaseBackward, p.back, r, writes(to, boxOf(p.from, r)), reads(copied, boxAt(p.to, p.outputs, r)))
+		})
+	}
+}
+
+// gradients adds the buffers of the gradients and returns the one that weight
+// gradients are summed in: the gradient itself, or its packed copy.
+func (l *lowerer) gradients(n *node) dag.BufferID {
+	for i, p := range n.Params {
+		buf := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Accumulators: n.tiles.Accumulators}
+		if i == 0 && n.packing != nil {
+			buf.Accumulators = 0
+		}
+		n.grads = append(n.grads, l.b.Buffer(buf))
+	}
+	p := n.packing
+	if p == nil {
+		return n.grads[0]
+	}
+	name := "grad." + n.Params[0].Name + "." + p.layout
+	sums := l.b.Buffer(dag.Buffer{
+		Name: name, Shape: p.to, Type: l.opt.Type, Role: dag.Gradient, Layout: p.layout, Accumulators: n.tiles.Accumulators,
+	})
+	return l.viewed(sums, name+".flat", p.to, n.weight.shape)
+}
+
+// inputGradient adds the gradient of a weighted layer's input, from the gradient
+// of its output and a weight. It sums over all outputs, so it is split by samples
+// and, into as many parts as the forward pass has parts of outputs, by inputs.
+// Where the input is that of a fused ReLU, it is read to stop the gradient at zeros.
+func (l *lowerer) inputGradient(n *node, op string, dy *tensor, w *weight) {
+	n.in.eachTile(n.tiles.SampleTile, n.inputTile(), func(t tile) {
+		accesses := []dag.Access{writes(n.in.grad, n.in.box(t)), reads(dy.grad, dy.samples(t.samples)), reads(w.id, w.inputsBox(t.channels))}
+		if n.in.rectified {
+			accesses = append(accesses, reads(n.in.value, n.in.box(t)))
+		}
+		l.task(n, phaseBackward+".input", op, n.params, t, accesses...)
+	})
+}
+
+// inputTile is the number of inputs per task of the input gradient.
+func (n *node) inputTile() int {
+	return parts(n.in.channels(), parts(n.out.channels(), n.tiles.OutputTile))
+}
+
+// updates adds the optimiser's tasks for a layer's parameters, split as their
+// gradients are.
+func (l *lowerer) updates(n *node) {
+	o := l.opt.Optimizer
+	params := o.params()
+	for i, p := range n.Params {
+		var states []dag.BufferID
+		for _, s := range o.states() {
+			states = append(states, l.b.Buffer(dag.Buffer{
+				Name: "state." + p.Name + "." + s, Shape: p.Shape, Type: l.opt.Type, Role: dag.State, Home: hostMemory,
+			}))
+		}
+		short := p.Name[len(n.Name)+1:]
+		eachRange(p.Shape[0], n.tiles.GradTile, func(r dag.Range) {
+			box := boxOf(p.Shape, r)
+			accesses := []dag.Access{updates(n.weights[i], box), reads(n.grads[i], box), reads(l.hyper, nil)}
+			for _, s := range states {
+				accesses = append(accesses, updates(s, box))
+			}
+			l.add(dag.Task{
+				Name: n.Name + ".update." + short + "[" + rangeText(r) + "]", Op: o.op(), Params: params,
+				Labels: labelsOf(n.Name, phaseUpdate), Accesses: accesses,
+			})
+		})
+	}
+}
