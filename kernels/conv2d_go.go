@@ -153,7 +153,9 @@ func convolve[T Float](dst, src *map4[T], filters, bias []T, rows, columns *axis
 			pixels := height * columns.pixels
 			gatherTaps(panel, src, n, rows, columns, u, height)
 			clear(sums[:m*pixels])
-			addProduct(matrix[T]{sums, pixels, 1}, matrix[T]{filters, depth, 1}, matrix[T]{panel, pixels, 1}, m, depth, pixels)
+			if depth > 0 { // a phase may have no taps
+				addProduct(matrix[T]{sums, pixels, 1}, matrix[T]{filters, depth, 1}, matrix[T]{panel, pixels, 1}, m, depth, pixels)
+			}
 			for c := range m {
 				var b T
 				if bias != nil {

@@ -12,6 +12,12 @@ func map4Of[T Element](a *Arg) map4[T] {
 	return map4[T]{Data[T](a), [4]int(a.Shape), [4]int(a.Stride)}
 }
 
+// packed4 is a map of the given extents without gaps.
+func packed4[T Element](elems []T, extent [4]int) map4[T] {
+	e := extent
+	return map4[T]{elems, e, [4]int{e[1] * e[2] * e[3], e[2] * e[3], e[3], 1}}
+}
+
 // at is the position of element (i, j, k, l) in elems.
 func (m *map4[T]) at(i, j, k, l int) int {
 	return i*m.stride[0] + j*m.stride[1] + k*m.stride[2] + l

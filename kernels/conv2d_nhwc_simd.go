@@ -1,0 +1,262 @@
+package kernels
+
+import "dahl/kernels/simd"
+
+// The vector convolutions take their sums from simd.Product. At a pixel of the result
+// the channels under one row of the window follow each other, so all columns of the
+// window and all channels are one long step of the product, and the rows of the window
+// its batch. No input is gathered or padded: where a part of the window lies outside
+// the image, the product takes the other rows and columns only. Pixels that miss the
+// same rows and columns are computed together: the inner ones, each side, each corner.
+
+func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
+	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride, k := int(call.Params[0]), int(call.Params[1]), w.extent[0]
+	c := convNHWC[T]{
+		dst: y, src: x, w: w, relu: call.Params[2] != 0,
+		rows:    forwardLattice(y.extent[1], x.extent[1], k, pad, stride),
+		columns: forwardLattice(y.extent[2], x.extent[2], k, pad, stride),
+	}
+	if len(call.Args) > 3 {
+		c.bias = Data[T](&call.Args[3])
+	}
+	c.run(l, 0, c.rows.pixels)
+}
+
+// conv2dNHWCDxAt is the convolution of dy with the turned filters. At stride s the
+// pixels of dx fall into s×s phases, each a convolution with every s-th row and column
+// of them (Dumoulin and Visin, arXiv:1603.07285, section 4), packed in the workspace.
+func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
+	dx, dy, wt := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride, k := int(call.Params[0]), int(call.Params[1]), wt.extent[0]
+	c := convNHWC[T]{dst: dx, src: dy, w: wt}
+	if len(call.Args) > 3 {
+		c.where = map4Of[T](&call.Args[3])
+	}
+	for p := range min(stride, dx.extent[1]) {
+		var row, column int
+		c.rows, row = backwardLattice(dx.extent[1], dy.extent[1], k, pad, stride, p)
+		for q := range min(stride, dx.extent[2]) {
+			c.columns, column = backwardLattice(dx.extent[2], dy.extent[2], k, pad, stride, q)
+			if stride > 1 {
+				c.w = packPhaseNHWC(call.Work, &wt, row, column, c.rows.taps, c.columns.taps, stride)
+			}
+			c.run(l, 0, c.rows.pixels)
+		}
+	}
+}
+
+// conv2dNHWCDxWorkspace is the filters of the largest phase.
+func conv2dNHWCDxWorkspace(s *Spec) int64 {
+	wt, stride := s.Operands[2].Shape, int(s.Param("stride"))
+	if stride == 1 {
+		return 0
+	}
+	taps := (wt[0] + stride - 1) / stride
+	return int64(taps*taps*wt[2]*wt[3]) * s.Type.SizeBytes()
+}
+
+// packPhaseNHWC copies every stride-th row and column of the filters.
+func packPhaseNHWC[T Float](work []byte, w *map4[T], row, column, rows, columns, stride int) map4[T] {
+	channels, filters := w.extent[2], w.extent[3]
+	elems, _ := scratch[T](work, rows*columns*channels*filters)
+	packed := packed4(elems, [4]int{rows, columns, channels, filters})
+	for i := range rows {
+		for j := range columns {
+			for c := range channels {
+				copy(packed.elems[packed.at(i, j, c, 0):], w.elems[w.at(row+i*stride, column+j*stride, c, 0):][:filters])
+			}
+		}
+	}
+	return packed
+}
+
+// lattice relates, along rows or along columns, pixels of the result with the pixels
+// under their windows: pixel u is at first + u·step of the result and its window begins
+// at from + u·stride of the source, which has extent pixels.
+type lattice struct {
+	pixels, first, step  int
+	taps                 int
+	from, stride, extent int
+}
+
+// forwardLattice is that of conv2d.nhwc.
+func forwardLattice(out, in, k, pad, stride int) lattice {
+	return lattice{pixels: out, step: 1, taps: k, from: -pad, stride: stride, extent: in}
+}
+
+// backwardLattice is that of the pixels of dx at phase, phase+stride, …, and the first
+// of the taps of the turned filters, stride apart, that they meet.
+func backwardLattice(in, out, k, pad, stride, phase int) (l lattice, tap int) {
+	last := (phase + pad) % stride // of the taps before turning, the first
+	taps := max(0, (k-last+stride-1)/stride)
+	return lattice{
+		pixels: (in - phase + stride - 1) / stride, first: phase, step: stride,
+		taps: taps, from: (phase+pad-last)/stride - taps + 1, stride: 1, extent: out,
+	}, k - 1 - last - (taps-1)*stride
+}
+
+// zone returns the end of the pixels from u whose windows have the same part, taps lo
+// to hi, within the source. It is empty, with lo = hi, beside the source.
+func (l *lattice) zone(u int) (end, lo, hi int) {
+	at := l.from + u*l.stride
+	lo, hi = max(0, -at), min(l.taps, l.extent-at)
+	if hi <= lo {
+		return u + 1, 0, 0
+	}
+	if lo == 0 && hi == l.taps {
+		return min(l.pixels, (l.extent-l.taps-l.from)/l.stride+1), lo, hi
+	}
+	return u + 1, lo, hi
+}
+
+// walk is pixels at equal distances in the source, the result and what cuts it off.
+type walk struct{ count, source, result, where int }
+
+// join makes one walk of an outer and an inner one, if the outer's steps are as long as
+// all of the inner's.
+func (w *walk) join(outer walk) bool {
+	switch {
+	case outer.count == 1:
+	case w.count == 1:
+		*w = outer
+	case outer.source == w.count*w.source && outer.result == w.count*w.result && outer.where == w.count*w.where:
+		w.count *= outer.count
+	default:
+		return false
+	}
+	return true
+}
+
+// convNHWC is a convolution of channels-last maps: filters w of taps×taps×C×F, a bias
+// or nil, and where elements of the result are zero.
+type convNHWC[T Float] struct {
+	dst, src, w   map4[T]
+	bias          []T
+	relu          bool
+	where         map4[T] // of the shape of dst, or without elements
+	rows, columns lattice
+}
+
+// run computes rows u to end of the lattice, of all samples.
+func (c *convNHWC[T]) run(l simd.Level, u, end int) {
+	for u < end {
+		next, top, bottom := c.rows.zone(u)
+		next = min(next, end)
+		for v := 0; v < c.columns.pixels; {
+			after, left, right := c.columns.zone(v)
+			if top == bottom || left == right {
+				c.empty(u, next, v, after)
+			} else {
+				c.part(l, u, next, v, after, [4]int{top, bottom, left, right})
+			}
+			v = after
+		}
+		u = next
+	}
+}
+
+// empty sets pixels whose windows lie outside the source.
+func (c *convNHWC[T]) empty(u, end, v, after int) {
+	for n := range c.dst.extent[0] {
+		for r := u; r < end; r++ {
+			for s := v; s < after; s++ {
+				to := c.dst.elems[n*c.dst.stride[0]+c.position(&c.dst, r, s):][:c.dst.extent[3]]
+				clear(to)
+				for f, b := range c.bias {
+					if !(c.relu && b < 0) {
+						to[f] = b
+					}
+				}
+			}
+		}
+	}
+}
+
+// part computes pixels whose windows lie in the source with rows taps[0] to taps[1] and
+// columns taps[2] to taps[3].
+func (c *convNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
+	row, column := c.rows.from+u*c.rows.stride+taps[0], c.columns.from+v*c.columns.stride+taps[2]
+	from := c.src.at(0, row, column, 0)
+	to, where, cut := c.position(&c.dst, u, v), c.position(&c.where, u, v), &c.where.stride
+	inner, outer, rest := arrange(
+		walk{after - v, c.columns.stride * c.src.stride[2], c.columns.step * c.dst.stride[2], c.columns.step * cut[2]},
+		walk{end - u, c.rows.stride * c.src.stride[1], c.rows.step * c.dst.stride[1], c.rows.step * cut[1]},
+		walk{c.dst.extent[0], c.src.stride[0], c.dst.stride[0], cut[0]})
+	p := simd.Product[T]{
+		M: inner.count, N: c.w.extent[3], Groups: outer.count,
+		ARow: inner.source, AStep: 1, AGroup: outer.source,
+		BRow: c.w.stride[2], CRow: inner.result, CGroup: outer.result,
+		WhereRow: inner.where, WhereGroup: outer.where,
+	}
+	for range rest.count {
+		p.C = c.dst.elems[to:]
+		if c.where.elems != nil {
+			p.Where = c.where.elems[where:]
+		}
+		c.sum(l, &p, from, taps)
+		from, to, where = from+rest.source, to+rest.result, where+rest.where
+	}
+}
+
+// position is where pixel u, v of the lattices lies in a map.
+func (c *convNHWC[T]) position(m *map4[T], u, v int) int {
+	return m.at(0, c.rows.first+u*c.rows.step, c.columns.first+v*c.columns.step, 0)
+}
+
+// arrange joins walks over columns, rows and samples and chooses what is the rows of a
+// product, what its groups and what is left: rows of the product are the columns if
+// there are enough of them for a block, else the most there are.
+func arrange(columns, rows, samples walk) (inner, outer, rest walk) {
+	const enough = 6
+	inner, outer, rest = columns, rows, samples
+	if inner.join(outer) {
+		outer, rest = rest, walk{count: 1}
+	}
+	if outer.join(rest) {
+		rest = walk{count: 1}
+	}
+	if inner.join(outer) {
+		outer, rest = rest, walk{count: 1}
+	}
+	if inner.count < enough && outer.count > inner.count {
+		inner, outer = outer, inner
+	}
+	if inner.count < enough && rest.count > inner.count {
+		inner, rest = rest, inner
+	}
+	if rest.count > outer.count {
+		outer, rest = rest, outer
+	}
+	return inner, outer, rest
+}
+
+// sum runs a product over the taps given. The columns of the window are one step if
+// neither the source nor the filters are cut between channels; else each is a product
+// of its own, in the same order of additions.
+func (c *convNHWC[T]) sum(l simd.Level, p *simd.Product[T], from int, taps [4]int) {
+	channels, columns := c.w.extent[2], taps[3]-taps[2]
+	if columns == 1 || c.src.stride[2] == channels && c.w.stride[1] == channels*c.w.stride[2] {
+		p.K, p.Batch = columns*channels, taps[1]-taps[0]
+		p.ABatch, p.BBatch = c.src.stride[1], c.w.stride[0]
+		p.A, p.B = c.src.elems[from:], c.w.elems[c.w.at(taps[0], taps[2], 0, 0):]
+		p.Bias, p.ReLU = c.bias, c.relu
+		p.Run(l)
+		return
+	}
+	p.K, p.Batch, p.Bias, p.Accumulate, p.ReLU = channels, 1, c.bias, false, false
+	where := p.Where
+	for i := taps[0]; i < taps[1]; i++ {
+		for j := taps[2]; j < taps[3]; j++ {
+			last := i == taps[1]-1 && j == taps[3]-1
+			p.ReLU, p.Where = c.relu && last, nil
+			if last {
+				p.Where = where
+			}
+			p.A = c.src.elems[from+(i-taps[0])*c.src.stride[1]+(j-taps[2])*c.src.stride[2]:]
+			p.B = c.w.elems[c.w.at(i, j, 0, 0):]
+			p.Run(l)
+			p.Accumulate = true
+		}
+	}
+}
