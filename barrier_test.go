@@ -15,20 +15,21 @@ import (
 )
 
 // splitDifferently is a training step of conv → ReLU → pool → flatten → dense with
-// another split in every layer, of which none divides its extent.
-func splitDifferently(t testing.TB) *dag.Graph {
+// another split in every layer, of which none divides its extent, in one of the forms.
+func splitDifferently(t testing.TB, layout string, fused bool) *dag.Graph {
 	t.Helper()
 	m, err := nn.New("split", []int{2, 11, 13}, nn.Conv2D{Filters: 5, Kernel: 3}, nn.ReLU{}, nn.MaxPool{Size: 2}, nn.Flatten{}, nn.Dense{Outputs: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := m.Lower(nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
-		"input": {SampleTile: 5},
-		"conv1": {SampleTile: 3, OutputTile: 2, GradTile: 2, GradSampleTile: 4, Accumulators: 2},
-		"relu1": {SampleTile: 2, OutputTile: 3},
-		"pool1": {SampleTile: 4, OutputTile: 2},
-		"fc1":   {SampleTile: 3, OutputTile: 4, GradTile: 3, GradSampleTile: 5},
-		"loss":  {SampleTile: 5},
+	g, err := m.Lower(nn.LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{Layout: layout, Fused: fused, Layers: map[string]dag.LayerLowering{
+		"input":    {SampleTile: 5},
+		"conv1":    {SampleTile: 3, OutputTile: 2, GradTile: 2, GradSampleTile: 4, Accumulators: 2},
+		"relu1":    {SampleTile: 2, OutputTile: 3},
+		"pool1":    {SampleTile: 4, OutputTile: 2},
+		"flatten1": {SampleTile: 7},
+		"fc1":      {SampleTile: 3, OutputTile: 4, GradTile: 3, GradSampleTile: 5},
+		"loss":     {SampleTile: 5},
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,12 @@ func splitDifferently(t testing.TB) *dag.Graph {
 // shares with its original, and notes who wrote and read each one last. A task must
 // depend on those tasks and on no other.
 func TestTasksWaitForWhatTheyReadAlone(t *testing.T) {
-	g := splitDifferently(t)
+	for _, f := range forms {
+		t.Run(fmt.Sprintf("%s,fused=%v", f.layout, f.fused), func(t *testing.T) { checkWaits(t, splitDifferently(t, f.layout, f.fused)) })
+	}
+}
+
+func checkWaits(t *testing.T, g *dag.Graph) {
 	writer := make([]map[int]int32, len(g.Buffers)) // by storage and element
 	readers := make([]map[int][]int32, len(g.Buffers))
 	for i := range g.Buffers {
@@ -120,9 +126,21 @@ func reaches(g *dag.Graph, from, to int32) bool {
 // it does not.
 func TestTilesInFlightTogether(t *testing.T) {
 	p := machine(t, 3)
-	free := newProblem(t, splitDifferently(t), p, 1)
+	for _, f := range forms {
+		pairs := [][2]string{{"conv1", "relu1"}, {"relu1", "pool1"}, {"pool1", "fc1"}}
+		if f.fused && f.layout == dag.NHWC {
+			pairs = [][2]string{{"conv1", "fc1"}}
+		}
+		checkFlight(t, splitDifferently(t, f.layout, f.fused), p, pairs)
+	}
+}
+
+// checkFlight compares a graph with itself with barriers.
+func checkFlight(t *testing.T, g *dag.Graph, p *platform.Platform, pairs [][2]string) {
+	t.Helper()
+	free := newProblem(t, g, p, 1)
 	barred := newProblem(t, withBarriers(t, free.Graph), p, 1)
-	for _, pair := range [][2]string{{"conv1", "relu1"}, {"relu1", "pool1"}, {"pool1", "fc1"}} {
+	for _, pair := range pairs {
 		for problem, want := range map[*schedule.Problem]bool{free: true, barred: false} {
 			if got := overlap(problem, simulated(t, problem, "eager"), pair[0], pair[1]); got != want {
 				t.Errorf("graph %q: %s starts before %s has ended: %v, want %v", problem.Graph.Name, pair[1], pair[0], got, want)
@@ -223,7 +241,7 @@ func byLayer(g *dag.Graph) (order []dag.TaskID, group []int) {
 // TestBarriersKeepTheWork: the graph with barriers has every task with its work, and
 // every dependence of the original.
 func TestBarriersKeepTheWork(t *testing.T) {
-	g := splitDifferently(t)
+	g := splitDifferently(t, dag.NHWC, true)
 	barred := withBarriers(t, g)
 	if g.TotalFlops() != barred.TotalFlops() || g.TotalBytes() != barred.TotalBytes() {
 		t.Errorf("%g flops and %d bytes, want %g and %d", barred.TotalFlops(), barred.TotalBytes(), g.TotalFlops(), g.TotalBytes())

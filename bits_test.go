@@ -19,13 +19,15 @@ func TestBitsDependOnTheGraphAlone(t *testing.T) {
 	const fast = "" // the default variants
 	for _, model := range []string{"digits-cnn", "lenet5"} {
 		for _, dtype := range []dag.DType{dag.Float32, dag.Float64} {
-			for _, loss := range []string{"fused", "chain"} {
+			for _, form := range forms {
 				for _, c := range []struct {
 					variant string
 					epochs  int
 				}{{fast, 2}, {"ref", 1}} {
-					t.Run(fmt.Sprintf("%s/%v/%s/%s", model, dtype, loss, cmp.Or(c.variant, "default")), func(t *testing.T) {
-						newNetwork(t, model, dtype, loss == "fused", c.epochs).checkBits(t, c.variant)
+					t.Run(fmt.Sprintf("%s/%v/%s,fused=%v/%s", model, dtype, form.layout, form.fused, cmp.Or(c.variant, "default")), func(t *testing.T) {
+						n := newNetwork(t, model, dtype, form.fused, c.epochs)
+						n.lower(t, fixtureLowering(form.layout, form.fused))
+						n.checkBits(t, c.variant)
 					})
 				}
 			}

@@ -36,12 +36,20 @@ const (
 	epochSteps   = 6 // 2 + 1 of training, 2 + 1 of evaluation
 )
 
+// forms are the ways to lower a network, each with tiles of its own.
+var forms = []struct {
+	layout string
+	fused  bool
+}{{dag.NCHW, false}, {dag.NCHW, true}, {dag.NHWC, false}, {dag.NHWC, true}}
+
 // fixtureLowering splits every layer, and sums five tiles of each weight gradient
 // in three accumulators, so that there is much that could be done in another order.
-func fixtureLowering(fused bool) dag.Lowering {
-	return dag.Lowering{Fused: fused, Default: dag.LayerLowering{SampleTile: 3, OutputTile: 11, GradTile: 13, GradSampleTile: 1, Accumulators: 3}}
+func fixtureLowering(layout string, fused bool) dag.Lowering {
+	return dag.Lowering{Layout: layout, Fused: fused, Default: dag.LayerLowering{SampleTile: 3, OutputTile: 11, GradTile: 13, GradSampleTile: 1, Accumulators: 3}}
 }
 
+// newNetwork lowers a built-in model channels-last with all fusion, or as the chain of
+// single layers that these are compared with.
 func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs int) *network {
 	t.Helper()
 	m, err := nn.ByName(model)
@@ -62,7 +70,7 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs 
 			t.Fatal(err)
 		}
 	}
-	n.lower(t, fixtureLowering(fused))
+	n.lower(t, fixtureLowering(map[bool]string{true: dag.NHWC, false: dag.NCHW}[fused], fused))
 	return n
 }
 

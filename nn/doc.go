@@ -19,6 +19,36 @@
 // flatten is another view of the same storage. So a task waits for the tiles that
 // it reads, and for nothing else.
 //
+// # Layout
+//
+// Images are n×c×h×w, or n×h×w×c with [dag.NHWC]: the layout is an attribute of a
+// buffer, and a change of layout is a task like any other. Channels-last
+// convolutions read their weight in the layout (k k c f), copied once per step
+// ("conv1.forward.hwio"), and for the input gradient turned, (k k f c)
+// ("conv1.backward.hwoi"); the gradient is summed as (k k c f) and copied back once
+// ("conv1.backward.oihw"). Averages and dense layers keep PyTorch's order: their
+// input is copied, and its gradient back ("pool1.forward.nchw",
+// "pool1.backward.nhwc"), or, after a flatten, the dense layer's weight where that
+// has fewer elements ("fc1.forward.nhwc", "fc1.backward.nchw"). Parameters, their
+// gradients and the optimiser's state never change their layout.
+//
+// # Fusion
+//
+// With [dag.Lowering.Fused] one task computes a group of layers:
+//
+//	conv2d + relu + maxpool   channels last: what the convolution gives is never in memory,
+//	                          nor its gradient, where the input needs none
+//	conv2d + relu             channels last, before a convolution or a dense layer
+//	dense + relu              in both layouts, before a dense layer
+//	softmax + cross-entropy   the loss
+//
+// Convolutions in n×c×h×w are not fused. A fused ReLU keeps no mask: the layer that
+// reads its output writes 0 in the gradient where the output is 0, so that
+// "grad.conv1.out" is there and "grad.relu1.out" is not. A group has the name, the
+// labels and the granularity of its first layer; the entries of the others in a
+// lowering are for when they are layers of their own. Its output has the name of its
+// last one, "pool1.out".
+//
 // Weight gradients are split by filters or features (GradTile) and summed over
 // tiles of samples (GradSampleTile) in accumulators, as dag.Reduce accesses that
 // [dag.Expand] turns into chains and a merge tree. The update of a parameter is
@@ -31,7 +61,9 @@
 // "state.conv1.weight.v", a layer's output "conv1.out", the data set
 // "data.train.images" and "data.train.labels" (or "data.test…"), a step's inputs
 // "step.index" and "step.hyper", its results "loss" and "correct". A task's name
-// is a function of layer, phase and tile: "conv1.forward[0:8,0:4]". In "[0:8,0:4]"
+// is a function of layer, phase and tile: "conv1.forward[0:8,0:4]". A change of
+// layout has one range, of samples or of outputs, and the operation in its name:
+// "conv1.forward.hwio[0:4]". In "[0:8,0:4]"
 // the first range is of samples and the second of output channels or features;
 // for input gradients the second is of input channels; updates have one range,
 // of rows of the parameter.

@@ -16,6 +16,7 @@ import "dahl/dag"
 type group struct {
 	*Stage
 	relu, pool *Stage // fused after it, nil: not
+	isFirst    bool   // of the groups with weights
 }
 
 // last is the layer whose output the group computes.
@@ -29,11 +30,23 @@ func (g *group) last() *Stage {
 	return g.Stage
 }
 
+// written is the layer whose output is in memory as a whole, or the gradient of it:
+// pooling saves what the convolution gives in the first group only, further
+// ones pass on a gradient of the input.
+func (g *group) written() *Stage {
+	if g.pool != nil && g.isFirst {
+		return g.pool
+	}
+	return g.Stage
+}
+
 // groups partitions the layers, in order.
 func (m *Model) groups(l *dag.Lowering) []group {
 	var all []group
+	learns := false
 	for i := 0; i < len(m.Stages); {
 		g := group{Stage: &m.Stages[i]}
+		g.isFirst, learns = !learns && len(g.Params) > 0, learns || len(g.Params) > 0
 		i++
 		if l.Fused && m.isReLU(i) {
 			switch {

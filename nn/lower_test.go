@@ -115,13 +115,12 @@ func TestDefaultLowering(t *testing.T) {
 					t.Errorf("%s: layout %q, fused %v", info.Name, l.Layout, l.Fused)
 				}
 				d := chooser{batch: batch, half: l2 / 2, elemBytes: 4}
-				for i := range m.Stages {
-					s := &m.Stages[i]
-					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, s.Name, batch, l2, l.Of(s.Name))
-					if len(s.Params) == 0 {
-						d.checkElementwise(t, what, s, l.Of(s.Name))
+				for _, g := range m.groups(&l) {
+					what := fmt.Sprintf("%s %s batch %d L2 %d: %+v", info.Name, g.Name, batch, l2, l.Of(g.Name))
+					if len(g.Params) == 0 {
+						d.checkElementwise(t, what, g.Stage, l.Of(g.Name))
 					} else {
-						d.checkWeighted(t, what, s, l.Of(s.Name))
+						d.checkWeighted(t, what, &g, l.Of(g.Name))
 					}
 				}
 			}
@@ -136,8 +135,9 @@ func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.L
 	}
 }
 
-func (d *chooser) checkWeighted(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
-	in, out, weights := d.elemBytes*elems(s.In), d.elemBytes*elems(s.Out), d.elemBytes*s.Params[0].Elems()
+func (d *chooser) checkWeighted(t *testing.T, what string, g *group, ll dag.LayerLowering) {
+	s := g.Stage
+	in, out, weights := d.elemBytes*elems(s.In), d.elemBytes*elems(g.written().Out), d.elemBytes*s.Params[0].Elems()
 	tiles := parts(d.batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile)
 	work := d.workNs(s, ll.SampleTile, ll.OutputTile)
 	big := weights > max(d.half/2, d.batch*in) // then a tile has all samples
@@ -230,6 +230,7 @@ func TestOptionErrors(t *testing.T) {
 		"learning rate NaN":                   func(o *LowerOptions) { o.Optimizer = SGD{LearningRate: math.NaN()} },
 		"beta2 1;":                            func(o *LowerOptions) { o.Optimizer = Adam{Beta2: 1} },
 		`no layer "conv9"; it has [input los`: func(o *LowerOptions) { o.Lowering.Layers = map[string]dag.LayerLowering{"conv9": {}} },
+		`layout "hwcn"; want nchw or nhwc`:    func(o *LowerOptions) { o.Lowering.Layout = "hwcn" },
 		`layer "fc1": samples is -2`:          func(o *LowerOptions) { o.Lowering.Layers = map[string]dag.LayerLowering{"fc1": {SampleTile: -2}} },
 	} {
 		opt := good

@@ -56,7 +56,7 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 		g := &groups[i]
 		ll := d.elementwise(g.Stage, before)
 		if len(g.Params) > 0 {
-			ll = d.weighted(g.Stage, before)
+			ll = d.weighted(g, before)
 		}
 		if i == 0 {
 			lowering.Layers["input"] = dag.LayerLowering{SampleTile: d.grow(ll.SampleTile, elems(m.Input))}
@@ -86,8 +86,9 @@ func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
 }
 
 // weighted is the granularity of a layer with weights, after tiles of some samples.
-func (d *chooser) weighted(s *Stage, before int) dag.LayerLowering {
-	in, out := elems(s.In)*d.elemBytes, elems(s.Out)*d.elemBytes/s.Out[0]
+func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
+	s := g.Stage
+	in, out := elems(s.In)*d.elemBytes, elems(g.written().Out)*d.elemBytes/s.Out[0]
 	weights := s.Params[0].Elems() * d.elemBytes
 	ll := dag.LayerLowering{SampleTile: d.batch, OutputTile: s.Out[0]}
 	part := func() int { return weights / s.Out[0] * ll.OutputTile }

@@ -36,7 +36,7 @@ func TestExampleLowering(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := dag.LayerLowering{SampleTile: 8, OutputTile: 3, GradSampleTile: 8, GradTile: 6, Accumulators: 2}
-	if l.Of("conv1") != want || !l.Fused || l.Of("relu1").SampleTile != 8 {
+	if l.Of("conv1") != want || !l.Fused || l.Layout != dag.NHWC || l.Of("relu1").SampleTile != 8 {
 		t.Errorf("lowering is %+v", l)
 	}
 	m, _ := ByName("lenet5")
@@ -91,6 +91,7 @@ func TestFileErrors(t *testing.T) {
 	}
 	for _, c := range []struct{ src, want string }{
 		{"fused = 1\n", "f.toml:1: fused = 1: write true or false"},
+		{"layout = \"hwcn\"\n", "f.toml:1: layout = \"hwcn\": write \"nchw\" or \"nhwc\""},
 		{"[layer.conv1]\nsamples = -1\n", "f.toml:2: layer.conv1.samples = -1: write an integer from 0 to"},
 		{"[layer.conv1]\ntile = 1\n", "f.toml:2: layer.conv1.tile = 1: no such key; there are samples,"},
 		{"layer = 3\n", "f.toml:1: layer = 3: write a table, as in [layer]"},
