@@ -3,6 +3,8 @@ package kernels
 import (
 	"errors"
 	"math"
+
+	"dahl/kernels/simd"
 )
 
 // Adam (Kingma and Ba, 2015, arXiv:1412.6980) as PyTorch 1.13 defines it
@@ -28,9 +30,9 @@ var adam = Kernel{
 			realParam(s, "eps", 0, math.MaxFloat32), realParam(s, "weight_decay", 0, math.MaxFloat32))
 	},
 	Work: perElement(14, 0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "element by element", Run32: adamRef[float32], Run64: adamRef[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "element by element", Run32: adamRef[float32], Run64: adamRef[float64]},
+		atLevels("run by run", adamAt[float32], adamAt[float64], nil)),
 }
 
 func adamRef[T Float](call *Call) {
@@ -55,5 +57,23 @@ func adamRef[T Float](call *Call) {
 			vs[i] = b2*vs[i] + c2*grad*grad
 			ws[i] -= rate * ms[i] / (T(math.Sqrt(float64(vs[i])))/root + eps)
 		}
+	}
+}
+
+func adamAt[T Float](level simd.Level, call *Call) {
+	w, g, m, v := &call.Args[0], &call.Args[1], &call.Args[3], &call.Args[4]
+	lr, t := Data[float64](&call.Args[2])[0], Data[float64](&call.Args[2])[1]
+	beta1, beta2 := call.Params[0], call.Params[1]
+	step := simd.Adam[T]{
+		Beta1: T(beta1), Gain1: T(1 - beta1), Beta2: T(beta2), Gain2: T(1 - beta2),
+		Rate: T(lr / (1 - math.Pow(beta1, t))), Root: T(math.Sqrt(1 - math.Pow(beta2, t))),
+		Eps: T(call.Params[2]), Decay: T(call.Params[3]),
+	}
+	outer, rows, run := runs(w, g, m, v)
+	for r := range rows {
+		step.Step(level, Data[T](w)[w.offset(outer, r):][:run],
+			Data[T](g)[g.offset(outer, r):][:run],
+			Data[T](m)[m.offset(outer, r):][:run],
+			Data[T](v)[v.offset(outer, r):][:run])
 	}
 }

@@ -1,5 +1,7 @@
 package kernels
 
+import "dahl/kernels/simd"
+
 // Building a batch: the rows of a data set that an index list names. Indices must
 // lie in [0, N); whoever fills the list checks that.
 
@@ -14,10 +16,9 @@ var load = Kernel{
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
 	// The data set is not moved, only the rows named.
 	Work: func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
-	Variants: []Variant{
-		{Name: "ref", Doc: "one division per element", Run32: loadRef[float32], Run64: loadRef[float64]},
-		{Name: "go", Doc: "a table of the 256 quotients", Run32: loadGo[float32], Run64: loadGo[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "one division per element", Run32: loadRef[float32], Run64: loadRef[float64]},
+		atLevels("a vector of quotients at a time; in Go a table of all 256", loadAt[float32], loadAt[float64], nil)),
 }
 
 var loadNHWC = Kernel{
@@ -89,5 +90,22 @@ func loadLabelsRef(call *Call) {
 	y, labels := Data[int32](&call.Args[0]), Data[int32](&call.Args[1])
 	for i, source := range Data[int32](&call.Args[2]) {
 		y[i] = labels[source]
+	}
+}
+
+func loadAt[T Float](level simd.Level, call *Call) {
+	if level == simd.Go {
+		loadGo[T](call)
+		return
+	}
+	x, images := &call.Args[0], &call.Args[1]
+	outer, rows, run := runsFrom(1, x, images)
+	for i, source := range Data[int32](&call.Args[2]) {
+		to := Data[T](x)[i*x.Stride[0]:]
+		from := Data[uint8](images)[int(source)*images.Stride[0]:]
+		for r := range rows {
+			simd.DivideBytes(level, to[x.offsetFrom(1, outer, r):][:run],
+				from[images.offsetFrom(1, outer, r):][:run], T(call.Params[0]))
+		}
 	}
 }

@@ -1,5 +1,7 @@
 package kernels
 
+import "dahl/kernels/simd"
+
 // Small reductions and the merge of accumulators.
 
 var mean = Kernel{
@@ -24,9 +26,9 @@ var add = Kernel{
 	Op: "add", Doc: "dst += src",
 	Operands: []Operand{updates("dst", "..."), reads("src", Real, "...")},
 	Work:     perElement(1, 0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "element by element", Run32: addRef[float32], Run64: addRef[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "element by element", Run32: addRef[float32], Run64: addRef[float64]},
+		atLevels("run by run", addAt[float32], addAt[float64], nil)),
 }
 
 func meanRef[T Float](call *Call) {
@@ -56,5 +58,13 @@ func addRef[T Float](call *Call) {
 		for i, v := range Data[T](src)[src.offset(outer, r):][:run] {
 			d[i] += v
 		}
+	}
+}
+
+func addAt[T Float](level simd.Level, call *Call) {
+	dst, src := &call.Args[0], &call.Args[1]
+	outer, rows, run := runs(dst, src)
+	for r := range rows {
+		simd.Add(level, Data[T](dst)[dst.offset(outer, r):][:run], Data[T](src)[src.offset(outer, r):][:run])
 	}
 }

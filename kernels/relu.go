@@ -1,5 +1,7 @@
 package kernels
 
+import "dahl/kernels/simd"
+
 // Rectifier, any shape. NaN passes through y, as in PyTorch; the mask is 1 where
 // x > 0, so the gradient is 0 at exactly 0 and at NaN.
 
@@ -11,10 +13,9 @@ var relu = Kernel{
 		reads("x", Real, "..."),
 	},
 	Work: perElement(1, 0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "one comparison per element", Run32: reluRef[float32], Run64: reluRef[float64]},
-		{Name: "go", Doc: "no branches", Run32: reluGo32, Run64: reluGo64},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "one comparison per element", Run32: reluRef[float32], Run64: reluRef[float64]},
+		atLevels("no branches", reluAt[float32], reluAt[float64], nil)),
 }
 
 var reluDx = Kernel{
@@ -25,10 +26,9 @@ var reluDx = Kernel{
 		reads("mask", Mask, "..."),
 	},
 	Work: perElement(1, 0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "one comparison per element", Run32: reluDxRef[float32], Run64: reluDxRef[float64]},
-		{Name: "go", Doc: "no branches: the bits of dy and the mask", Run32: reluDxGo32, Run64: reluDxGo64},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "one comparison per element", Run32: reluDxRef[float32], Run64: reluDxRef[float64]},
+		atLevels("no branches: the bits of dy and the mask", reluDxAt[float32], reluDxAt[float64], nil)),
 }
 
 func reluRef[T Float](call *Call) {
@@ -61,5 +61,25 @@ func reluDxRef[T Float](call *Call) {
 				dxs[i] = dys[i]
 			}
 		}
+	}
+}
+
+func reluAt[T Float](level simd.Level, call *Call) {
+	y, mask, x := &call.Args[0], &call.Args[1], &call.Args[2]
+	outer, rows, run := runs(y, mask, x)
+	for r := range rows {
+		simd.ReLU(level, Data[T](y)[y.offset(outer, r):][:run],
+			Data[uint8](mask)[mask.offset(outer, r):][:run],
+			Data[T](x)[x.offset(outer, r):][:run])
+	}
+}
+
+func reluDxAt[T Float](level simd.Level, call *Call) {
+	dx, dy, mask := &call.Args[0], &call.Args[1], &call.Args[2]
+	outer, rows, run := runs(dx, dy, mask)
+	for r := range rows {
+		simd.ReLUGradient(level, Data[T](dx)[dx.offset(outer, r):][:run],
+			Data[T](dy)[dy.offset(outer, r):][:run],
+			Data[uint8](mask)[mask.offset(outer, r):][:run])
 	}
 }

@@ -3,6 +3,8 @@ package kernels
 import (
 	"errors"
 	"math"
+
+	"dahl/kernels/simd"
 )
 
 // Stochastic gradient descent as PyTorch 1.13 defines it (torch.optim.SGD with
@@ -45,10 +47,9 @@ var sgd = Kernel{
 		}
 		return flops * s.volume(0), s.Bytes()
 	},
-	Variants: []Variant{
-		{Name: "ref", Doc: "element by element", Run32: sgdRef[float32], Run64: sgdRef[float64]},
-		{Name: "go", Doc: "a loop of its own for plain momentum", Run32: sgdGo[float32], Run64: sgdGo[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "element by element", Run32: sgdRef[float32], Run64: sgdRef[float64]},
+		atLevels("run by run", sgdAt[float32], sgdAt[float64], nil)),
 }
 
 func sgdRef[T Float](call *Call) {
@@ -77,5 +78,23 @@ func sgdRef[T Float](call *Call) {
 			}
 			ws[i] -= lr * step
 		}
+	}
+}
+
+func sgdAt[T Float](level simd.Level, call *Call) {
+	w, g := &call.Args[0], &call.Args[1]
+	step := simd.SGD[T]{
+		Rate:     T(Data[float64](&call.Args[2])[0]),
+		Momentum: T(call.Params[0]), Nesterov: call.Params[1] != 0, Decay: T(call.Params[2]),
+	}
+	v := w // stands in where momentum is 0 and v is not looked at
+	if step.Momentum != 0 {
+		v = &call.Args[3]
+	}
+	outer, rows, run := runs(w, g, v)
+	for r := range rows {
+		step.Step(level, Data[T](w)[w.offset(outer, r):][:run],
+			Data[T](g)[g.offset(outer, r):][:run],
+			Data[T](v)[v.offset(outer, r):][:run])
 	}
 }

@@ -106,12 +106,12 @@ rest:
 	MOVQ         80(DI), CX
 	MOVQ         BX, R15
 
-byteB:
+byteC:
 	MOVB R14, (R15)
 	SHRQ $0x08, R14
 	INCQ R15
 	DECQ CX
-	JNE  byteB
+	JNE  byteC
 
 whole:
 	ADDQ 120(DI), SI
@@ -211,11 +211,11 @@ rest:
 	MOVQ       DX, R14
 	MOVQ       160(DI), R13
 
-pixelRowD:
+pixelRowE:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelE:
+pixelF:
 	VMASKMOVPS   (R15), Y15, Y2
 	VCMPPS       $0x16, Y0, Y2, Y3
 	VCMPPS       $0x07, Y0, Y0, Y4
@@ -225,10 +225,10 @@ pixelE:
 	VPADDD       Y6, Y5, Y5
 	ADDQ         R11, R15
 	DECQ         CX
-	JNE          pixelE
+	JNE          pixelF
 	ADDQ         R10, R14
 	DECQ         R13
-	JNE          pixelRowD
+	JNE          pixelRowE
 	VCMPPS       $0x12, Y9, Y0, Y3
 	VBLENDVPS    Y3, Y10, Y0, Y0
 	VBLENDVPS    Y3, Y11, Y1, Y1
@@ -240,12 +240,12 @@ pixelE:
 	MOVQ         80(DI), CX
 	MOVQ         BX, R15
 
-byteF:
+byteG:
 	MOVB R14, (R15)
 	SHRQ $0x08, R14
 	INCQ R15
 	DECQ CX
-	JNE  byteF
+	JNE  byteG
 
 whole:
 	ADDQ 120(DI), SI
@@ -327,12 +327,12 @@ rest:
 	XORQ       R14, R14
 	MOVQ       80(DI), CX
 
-byteB:
+byteC:
 	SHLQ       $0x08, R14
 	MOVBQZX    -1(BX)(CX*1), R15
 	ORQ        R15, R14
 	DECQ       CX
-	JNE        byteB
+	JNE        byteC
 	VMOVQ      R14, X1
 	VPMOVZXBD  X1, Y1
 	VADDPS     Y10, Y0, Y0
@@ -408,21 +408,21 @@ vector:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowB:
+pixelRowC:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelC:
+pixelD:
 	VPCMPEQD Y5, Y1, Y3
 	VANDPS   Y0, Y3, Y2
 	VMOVUPS  Y2, (R15)
 	VPADDD   Y6, Y5, Y5
 	ADDQ     R11, R15
 	DECQ     CX
-	JNE      pixelC
+	JNE      pixelD
 	ADDQ     R10, R14
 	DECQ     R13
-	JNE      pixelRowB
+	JNE      pixelRowC
 	ADDQ     $0x20, AX
 	ADDQ     $0x20, DX
 	ADDQ     $0x08, BX
@@ -436,12 +436,12 @@ rest:
 	XORQ       R14, R14
 	MOVQ       80(DI), CX
 
-byteD:
+byteE:
 	SHLQ      $0x08, R14
 	MOVBQZX   -1(BX)(CX*1), R15
 	ORQ       R15, R14
 	DECQ      CX
-	JNE       byteD
+	JNE       byteE
 	VMOVQ     R14, X1
 	VPMOVZXBD X1, Y1
 	VADDPS    Y10, Y0, Y0
@@ -449,21 +449,21 @@ byteD:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowE:
+pixelRowF:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelF:
+pixelG:
 	VPCMPEQD   Y5, Y1, Y3
 	VANDPS     Y0, Y3, Y2
 	VMASKMOVPS Y2, Y15, (R15)
 	VPADDD     Y6, Y5, Y5
 	ADDQ       R11, R15
 	DECQ       CX
-	JNE        pixelF
+	JNE        pixelG
 	ADDQ       R10, R14
 	DECQ       R13
-	JNE        pixelRowE
+	JNE        pixelRowF
 
 whole:
 	ADDQ 120(DI), SI
@@ -522,11 +522,11 @@ vector:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowB:
+pixelRowC:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelC:
+pixelD:
 	VPCMPEQD  Y5, Y1, Y3
 	VMOVUPS   (R15), Y2
 	VADDPS    Y2, Y0, Y4
@@ -535,10 +535,10 @@ pixelC:
 	VPADDD    Y6, Y5, Y5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelC
+	JNE       pixelD
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowB
+	JNE       pixelRowC
 	ADDQ      $0x20, AX
 	ADDQ      $0x20, DX
 	ADDQ      $0x08, BX
@@ -552,23 +552,23 @@ rest:
 	XORQ       R14, R14
 	MOVQ       80(DI), CX
 
-byteD:
+byteE:
 	SHLQ      $0x08, R14
 	MOVBQZX   -1(BX)(CX*1), R15
 	ORQ       R15, R14
 	DECQ      CX
-	JNE       byteD
+	JNE       byteE
 	VMOVQ     R14, X1
 	VPMOVZXBD X1, Y1
 	VXORPS    Y5, Y5, Y5
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowE:
+pixelRowF:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelF:
+pixelG:
 	VPCMPEQD   Y5, Y1, Y3
 	VMASKMOVPS (R15), Y15, Y2
 	VADDPS     Y2, Y0, Y4
@@ -577,10 +577,10 @@ pixelF:
 	VPADDD     Y6, Y5, Y5
 	ADDQ       R11, R15
 	DECQ       CX
-	JNE        pixelF
+	JNE        pixelG
 	ADDQ       R10, R14
 	DECQ       R13
-	JNE        pixelRowE
+	JNE        pixelRowF
 
 whole:
 	ADDQ 120(DI), SI
@@ -705,12 +705,12 @@ rest:
 	MOVQ         80(DI), CX
 	MOVQ         BX, R15
 
-byteB:
+byteC:
 	MOVB R14, (R15)
 	SHRQ $0x08, R14
 	INCQ R15
 	DECQ CX
-	JNE  byteB
+	JNE  byteC
 
 whole:
 	ADDQ 120(DI), SI
@@ -811,11 +811,11 @@ rest:
 	MOVQ       DX, R14
 	MOVQ       160(DI), R13
 
-pixelRowD:
+pixelRowE:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelE:
+pixelF:
 	VMASKMOVPD   (R15), Y15, Y2
 	VCMPPD       $0x16, Y0, Y2, Y3
 	VCMPPD       $0x07, Y0, Y0, Y4
@@ -825,10 +825,10 @@ pixelE:
 	VPADDQ       Y6, Y5, Y5
 	ADDQ         R11, R15
 	DECQ         CX
-	JNE          pixelE
+	JNE          pixelF
 	ADDQ         R10, R14
 	DECQ         R13
-	JNE          pixelRowD
+	JNE          pixelRowE
 	VCMPPD       $0x12, Y9, Y0, Y3
 	VBLENDVPD    Y3, Y10, Y0, Y0
 	VBLENDVPD    Y3, Y11, Y1, Y1
@@ -841,12 +841,12 @@ pixelE:
 	MOVQ         80(DI), CX
 	MOVQ         BX, R15
 
-byteF:
+byteG:
 	MOVB R14, (R15)
 	SHRQ $0x08, R14
 	INCQ R15
 	DECQ CX
-	JNE  byteF
+	JNE  byteG
 
 whole:
 	ADDQ 120(DI), SI
@@ -928,12 +928,12 @@ rest:
 	XORQ       R14, R14
 	MOVQ       80(DI), CX
 
-byteB:
+byteC:
 	SHLQ       $0x08, R14
 	MOVBQZX    -1(BX)(CX*1), R15
 	ORQ        R15, R14
 	DECQ       CX
-	JNE        byteB
+	JNE        byteC
 	VMOVQ      R14, X1
 	VPMOVZXBQ  X1, Y1
 	VADDPD     Y10, Y0, Y0
@@ -1009,21 +1009,21 @@ vector:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowB:
+pixelRowC:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelC:
+pixelD:
 	VPCMPEQQ Y5, Y1, Y3
 	VANDPS   Y0, Y3, Y2
 	VMOVUPD  Y2, (R15)
 	VPADDQ   Y6, Y5, Y5
 	ADDQ     R11, R15
 	DECQ     CX
-	JNE      pixelC
+	JNE      pixelD
 	ADDQ     R10, R14
 	DECQ     R13
-	JNE      pixelRowB
+	JNE      pixelRowC
 	ADDQ     $0x20, AX
 	ADDQ     $0x20, DX
 	ADDQ     $0x04, BX
@@ -1037,12 +1037,12 @@ rest:
 	XORQ       R14, R14
 	MOVQ       80(DI), CX
 
-byteD:
+byteE:
 	SHLQ      $0x08, R14
 	MOVBQZX   -1(BX)(CX*1), R15
 	ORQ       R15, R14
 	DECQ      CX
-	JNE       byteD
+	JNE       byteE
 	VMOVQ     R14, X1
 	VPMOVZXBQ X1, Y1
 	VADDPD    Y10, Y0, Y0
@@ -1050,21 +1050,21 @@ byteD:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowE:
+pixelRowF:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelF:
+pixelG:
 	VPCMPEQQ   Y5, Y1, Y3
 	VANDPS     Y0, Y3, Y2
 	VMASKMOVPD Y2, Y15, (R15)
 	VPADDQ     Y6, Y5, Y5
 	ADDQ       R11, R15
 	DECQ       CX
-	JNE        pixelF
+	JNE        pixelG
 	ADDQ       R10, R14
 	DECQ       R13
-	JNE        pixelRowE
+	JNE        pixelRowF
 
 whole:
 	ADDQ 120(DI), SI
@@ -1123,11 +1123,11 @@ vector:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowB:
+pixelRowC:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelC:
+pixelD:
 	VPCMPEQQ  Y5, Y1, Y3
 	VMOVUPD   (R15), Y2
 	VADDPD    Y2, Y0, Y4
@@ -1136,10 +1136,10 @@ pixelC:
 	VPADDQ    Y6, Y5, Y5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelC
+	JNE       pixelD
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowB
+	JNE       pixelRowC
 	ADDQ      $0x20, AX
 	ADDQ      $0x20, DX
 	ADDQ      $0x04, BX
@@ -1153,23 +1153,23 @@ rest:
 	XORQ       R14, R14
 	MOVQ       80(DI), CX
 
-byteD:
+byteE:
 	SHLQ      $0x08, R14
 	MOVBQZX   -1(BX)(CX*1), R15
 	ORQ       R15, R14
 	DECQ      CX
-	JNE       byteD
+	JNE       byteE
 	VMOVQ     R14, X1
 	VPMOVZXBQ X1, Y1
 	VXORPS    Y5, Y5, Y5
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowE:
+pixelRowF:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelF:
+pixelG:
 	VPCMPEQQ   Y5, Y1, Y3
 	VMASKMOVPD (R15), Y15, Y2
 	VADDPD     Y2, Y0, Y4
@@ -1178,10 +1178,10 @@ pixelF:
 	VPADDQ     Y6, Y5, Y5
 	ADDQ       R11, R15
 	DECQ       CX
-	JNE        pixelF
+	JNE        pixelG
 	ADDQ       R10, R14
 	DECQ       R13
-	JNE        pixelRowE
+	JNE        pixelRowF
 
 whole:
 	ADDQ 120(DI), SI

@@ -189,11 +189,11 @@ rest:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowD:
+pixelRowE:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelE:
+pixelF:
 	VMOVUPS.Z (R15), K1, Z2
 	VCMPPS    $0x16, Z0, Z2, K2
 	VCMPPS    $0x07, Z0, Z0, K2, K3
@@ -202,10 +202,10 @@ pixelE:
 	VPADDD    Z6, Z5, Z5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelE
+	JNE       pixelF
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowD
+	JNE       pixelRowE
 	VCMPPS    $0x12, Z9, Z0, K2
 	VMOVAPS   Z10, K2, Z0
 	VMOVAPS   Z11, K2, Z1
@@ -365,21 +365,21 @@ vector:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowB:
+pixelRowC:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelC:
+pixelD:
 	VPCMPEQD  Z5, Z1, K2
 	VMOVAPS.Z Z0, K2, Z2
 	VMOVUPS   Z2, (R15)
 	VPADDD    Z6, Z5, Z5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelC
+	JNE       pixelD
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowB
+	JNE       pixelRowC
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, DX
 	ADDQ      $0x10, BX
@@ -397,21 +397,21 @@ rest:
 	MOVQ       DX, R14
 	MOVQ       160(DI), R13
 
-pixelRowD:
+pixelRowF:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelE:
+pixelG:
 	VPCMPEQD  Z5, Z1, K2
 	VMOVAPS.Z Z0, K2, Z2
 	VMOVUPS   Z2, K1, (R15)
 	VPADDD    Z6, Z5, Z5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelE
+	JNE       pixelG
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowD
+	JNE       pixelRowF
 
 whole:
 	ADDQ 120(DI), SI
@@ -470,11 +470,11 @@ vector:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowB:
+pixelRowC:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelC:
+pixelD:
 	VPCMPEQD Z5, Z1, K2
 	VMOVUPS  (R15), Z2
 	VADDPS   Z2, Z0, Z4
@@ -483,10 +483,10 @@ pixelC:
 	VPADDD   Z6, Z5, Z5
 	ADDQ     R11, R15
 	DECQ     CX
-	JNE      pixelC
+	JNE      pixelD
 	ADDQ     R10, R14
 	DECQ     R13
-	JNE      pixelRowB
+	JNE      pixelRowC
 	ADDQ     $0x40, AX
 	ADDQ     $0x40, DX
 	ADDQ     $0x10, BX
@@ -503,11 +503,11 @@ rest:
 	MOVQ       DX, R14
 	MOVQ       160(DI), R13
 
-pixelRowD:
+pixelRowF:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelE:
+pixelG:
 	VPCMPEQD  Z5, Z1, K2
 	VMOVUPS.Z (R15), K1, Z2
 	VADDPS    Z2, Z0, Z4
@@ -516,10 +516,10 @@ pixelE:
 	VPADDD    Z6, Z5, Z5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelE
+	JNE       pixelG
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowD
+	JNE       pixelRowF
 
 whole:
 	ADDQ 120(DI), SI
@@ -725,11 +725,11 @@ rest:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowD:
+pixelRowE:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelE:
+pixelF:
 	VMOVUPD.Z (R15), K1, Z2
 	VCMPPD    $0x16, Z0, Z2, K2
 	VCMPPD    $0x07, Z0, Z0, K2, K3
@@ -738,10 +738,10 @@ pixelE:
 	VPADDQ    Z6, Z5, Z5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelE
+	JNE       pixelF
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowD
+	JNE       pixelRowE
 	VCMPPD    $0x12, Z9, Z0, K2
 	VMOVAPD   Z10, K2, Z0
 	VMOVAPD   Z11, K2, Z1
@@ -901,21 +901,21 @@ vector:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowB:
+pixelRowC:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelC:
+pixelD:
 	VPCMPEQQ  Z5, Z1, K2
 	VMOVAPD.Z Z0, K2, Z2
 	VMOVUPD   Z2, (R15)
 	VPADDQ    Z6, Z5, Z5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelC
+	JNE       pixelD
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowB
+	JNE       pixelRowC
 	ADDQ      $0x40, AX
 	ADDQ      $0x40, DX
 	ADDQ      $0x08, BX
@@ -933,21 +933,21 @@ rest:
 	MOVQ       DX, R14
 	MOVQ       160(DI), R13
 
-pixelRowD:
+pixelRowF:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelE:
+pixelG:
 	VPCMPEQQ  Z5, Z1, K2
 	VMOVAPD.Z Z0, K2, Z2
 	VMOVUPD   Z2, K1, (R15)
 	VPADDQ    Z6, Z5, Z5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelE
+	JNE       pixelG
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowD
+	JNE       pixelRowF
 
 whole:
 	ADDQ 120(DI), SI
@@ -1006,11 +1006,11 @@ vector:
 	MOVQ      DX, R14
 	MOVQ      160(DI), R13
 
-pixelRowB:
+pixelRowC:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelC:
+pixelD:
 	VPCMPEQQ Z5, Z1, K2
 	VMOVUPD  (R15), Z2
 	VADDPD   Z2, Z0, Z4
@@ -1019,10 +1019,10 @@ pixelC:
 	VPADDQ   Z6, Z5, Z5
 	ADDQ     R11, R15
 	DECQ     CX
-	JNE      pixelC
+	JNE      pixelD
 	ADDQ     R10, R14
 	DECQ     R13
-	JNE      pixelRowB
+	JNE      pixelRowC
 	ADDQ     $0x40, AX
 	ADDQ     $0x40, DX
 	ADDQ     $0x08, BX
@@ -1039,11 +1039,11 @@ rest:
 	MOVQ       DX, R14
 	MOVQ       160(DI), R13
 
-pixelRowD:
+pixelRowF:
 	MOVQ R14, R15
 	MOVQ 160(DI), CX
 
-pixelE:
+pixelG:
 	VPCMPEQQ  Z5, Z1, K2
 	VMOVUPD.Z (R15), K1, Z2
 	VADDPD    Z2, Z0, Z4
@@ -1052,10 +1052,10 @@ pixelE:
 	VPADDQ    Z6, Z5, Z5
 	ADDQ      R11, R15
 	DECQ      CX
-	JNE       pixelE
+	JNE       pixelG
 	ADDQ      R10, R14
 	DECQ      R13
-	JNE       pixelRowD
+	JNE       pixelRowF
 
 whole:
 	ADDQ 120(DI), SI

@@ -26,6 +26,10 @@ var files = []struct {
 	{"dot_avx512", dotAVX512},
 	{"pool_avx2", poolAVX2},
 	{"pool_avx512", poolAVX512},
+	{"elementwise_avx2", elementwiseAVX2},
+	{"elementwise_avx512", elementwiseAVX512},
+	{"columns_avx2", columnsAVX2},
+	{"columns_avx512", columnsAVX512},
 }
 
 func main() {

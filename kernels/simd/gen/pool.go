@@ -129,26 +129,13 @@ func (l *poolLoop) constants() {
 	l.MOVQ(l.field("xRow"), xRow)
 	l.MOVQ(l.field("xPixel"), xPixel)
 	l.MOVQ(l.field("mask"), vectors)
-	if l.wide {
-		l.KMOVQ(vectors, reg.K1)
-	} else {
-		l.move(operand.Mem{Base: vectors}, l.mask())
-	}
+	l.loadMask(vectors, l.mask())
 	l.zero(l.zeros())
 	l.broadcast(l.field("limit"), l.limit())
 	l.broadcast(l.field("none"), l.none())
 	l.broadcast(l.field("one"), l.ones())
 	l.addInt(l.ones(), l.ones(), l.constant(2))
 	l.addInt(l.ones(), l.constant(2), l.constant(3))
-}
-
-// addInt adds integers as wide as the elements.
-func (l *poolLoop) addInt(a, b, to reg.Register) {
-	if l.f64 {
-		l.VPADDQ(a, b, to)
-	} else {
-		l.VPADDD(a, b, to)
-	}
 }
 
 // pixels visits the pixels of a window, whose address is in windowPixel and whose
@@ -189,53 +176,33 @@ func (l *poolLoop) unique(name string) string {
 	return name + string(rune('A'+l.parts))
 }
 
-func (l *poolLoop) read(masked bool, from operand.Mem, to reg.Register) {
-	if masked {
-		l.load(from, l.mask(), to)
-	} else {
-		l.move(from, to)
-	}
-}
-
-func (l *poolLoop) write(masked bool, from reg.Register, to operand.Mem) {
-	if masked {
-		l.store(from, l.mask(), to)
-	} else {
-		l.move(from, to)
-	}
+// tail is where the bytes of a vector are.
+func (l *poolLoop) tail(at reg.Register) bytesAt {
+	return bytesAt{at, l.mask(), l.field("tail"), l.unique("byte"), [3]reg.GPPhysical{windowRow, pixelsLeft, windowPixel}}
 }
 
 func (l *poolLoop) maximum2x2(masked bool) {
 	l.pixels2x2(func(at operand.Mem, n int) {
 		if n == 0 {
-			l.read(masked, at, l.most())
+			l.read(masked, l.mask(), at, l.most())
 			l.zero(l.index())
 			return
 		}
-		l.read(masked, at, l.pixel())
+		l.read(masked, l.mask(), at, l.pixel())
 		l.takeGreater(l.constant(n))
 	})
 	l.finish(masked)
 }
 
 func (l *poolLoop) maximum(masked bool) {
-	l.read(masked, operand.Mem{Base: xHere}, l.most())
+	l.read(masked, l.mask(), operand.Mem{Base: xHere}, l.most())
 	l.zero(l.index())
 	l.pixels(func() {
-		l.read(masked, operand.Mem{Base: windowPixel}, l.pixel())
+		l.read(masked, l.mask(), operand.Mem{Base: windowPixel}, l.pixel())
 		l.takeGreater(l.position())
 	})
 	l.finish(masked)
 }
-
-// Predicates of comparisons; none signals.
-const (
-	lessOrEqual      = operand.U8(0x12)
-	notLessOrEqual   = operand.U8(0x16) // or one is NaN
-	neitherIsNaN     = operand.U8(0x07)
-	fromOtherHalf    = operand.U8(1)
-	everyOtherFloats = operand.U8(0x88)
-)
 
 // takeGreater replaces the maximum and its position where the pixel is greater, or is
 // NaN and the maximum is not.
@@ -258,29 +225,6 @@ func (l *poolLoop) takeGreater(position reg.Register) {
 	l.replace(number, position, l.index())
 }
 
-// compare sets to where a and b are as the predicate says.
-func (l *poolLoop) compare(predicate operand.U8, a, b, to reg.Register) {
-	if l.f64 {
-		l.VCMPPD(predicate, b, a, to)
-	} else {
-		l.VCMPPS(predicate, b, a, to)
-	}
-}
-
-// replace moves the elements of from that the mask selects.
-func (l *poolLoop) replace(mask, from, to reg.Register) {
-	switch {
-	case l.wide && l.f64:
-		l.VMOVAPD(from, mask, to)
-	case l.wide:
-		l.VMOVAPS(from, mask, to)
-	case l.f64:
-		l.VBLENDVPD(mask, from, to, to)
-	default:
-		l.VBLENDVPS(mask, from, to, to)
-	}
-}
-
 // finish applies the ReLU and stores maxima and positions. Without a ReLU the limit is
 // NaN, which nothing is less than or equal to.
 func (l *poolLoop) finish(masked bool) {
@@ -291,101 +235,14 @@ func (l *poolLoop) finish(masked bool) {
 	l.compare(lessOrEqual, l.most(), l.limit(), cut)
 	l.replace(cut, l.zeros(), l.most())
 	l.replace(cut, l.none(), l.index())
-	l.write(masked, l.most(), operand.Mem{Base: yHere})
-	l.storeBytes(masked, operand.Mem{Base: indexHere})
-}
-
-// storeBytes stores the lowest byte of each position.
-func (l *poolLoop) storeBytes(masked bool, to operand.Mem) {
-	bytes := l.index().(reg.Vec).AsX()
-	if !l.wide {
-		l.packBytes()
-		l.storeNarrow(masked, to)
-		return
-	}
-	if l.f64 {
-		l.VPMOVQB(l.index(), bytes)
-	} else {
-		l.VPMOVDB(l.index(), bytes)
-	}
-	switch {
-	case masked:
-		l.VMOVDQU8(bytes, l.mask(), to)
-	case l.f64:
-		l.VMOVQ(bytes, to)
-	default:
-		l.VMOVDQU(bytes, to)
-	}
-}
-
-// packBytes moves the lowest byte of each element of index to its first bytes (AVX2).
-func (l *poolLoop) packBytes() {
-	low, high := l.index().(reg.Vec).AsX(), l.scratch().(reg.Vec).AsX()
-	l.VEXTRACTI128(fromOtherHalf, l.index(), high)
-	if l.f64 {
-		l.VSHUFPS(everyOtherFloats, high, low, low)
-		l.VPACKUSDW(low, low, low)
-	} else {
-		l.VPACKUSDW(high, low, low)
-	}
-	l.VPACKUSWB(low, low, low)
-}
-
-// storeNarrow stores the 4 or 8 bytes of a vector, or the first tail of them (AVX2).
-func (l *poolLoop) storeNarrow(masked bool, to operand.Mem) {
-	bytes := l.index().(reg.Vec).AsX()
-	if !masked {
-		if l.f64 {
-			l.VMOVD(bytes, to)
-		} else {
-			l.VMOVQ(bytes, to)
-		}
-		return
-	}
-	next := l.unique("byte")
-	l.VMOVQ(bytes, windowRow)
-	l.MOVQ(l.field("tail"), pixelsLeft)
-	l.MOVQ(indexHere, windowPixel)
-	l.Label(next)
-	l.MOVB(windowRow.As8(), operand.Mem{Base: windowPixel})
-	l.SHRQ(operand.U8(8), windowRow)
-	l.INCQ(windowPixel)
-	l.DECQ(pixelsLeft)
-	l.JNE(operand.LabelRef(next))
+	l.write(masked, l.mask(), l.most(), operand.Mem{Base: yHere})
+	l.storeBytes(masked, l.index(), l.scratch(), l.tail(indexHere))
 }
 
 // gradient loads the values to spread and their positions.
 func (l *poolLoop) gradient(masked bool) {
-	l.read(masked, operand.Mem{Base: yHere}, l.most())
-	var bytes operand.Op = operand.Mem{Base: indexHere}
-	if masked {
-		bytes = l.index().(reg.Vec).AsX()
-		l.loadTail()
-	}
-	if l.f64 {
-		l.VPMOVZXBQ(bytes, l.index())
-	} else {
-		l.VPMOVZXBD(bytes, l.index())
-	}
-}
-
-// loadTail loads the first tail bytes of the positions.
-func (l *poolLoop) loadTail() {
-	bytes := l.index().(reg.Vec).AsX()
-	if l.wide {
-		l.VMOVDQU8_Z(operand.Mem{Base: indexHere}, l.mask(), bytes)
-		return
-	}
-	next := l.unique("byte")
-	l.XORQ(windowRow, windowRow)
-	l.MOVQ(l.field("tail"), pixelsLeft)
-	l.Label(next)
-	l.SHLQ(operand.U8(8), windowRow)
-	l.MOVBQZX(operand.Mem{Base: indexHere, Index: pixelsLeft, Scale: 1, Disp: -1}, windowPixel)
-	l.ORQ(windowPixel, windowRow)
-	l.DECQ(pixelsLeft)
-	l.JNE(operand.LabelRef(next))
-	l.VMOVQ(windowRow, bytes)
+	l.read(masked, l.mask(), operand.Mem{Base: yHere}, l.most())
+	l.loadBytes(masked, l.tail(indexHere), l.index())
 }
 
 // unsigned makes -0 to 0, as a sum that starts from 0 does.
@@ -406,7 +263,7 @@ func (l *poolLoop) spread2x2(masked bool) {
 			position = l.constant(n)
 		}
 		l.passed(position)
-		l.write(masked, l.pixel(), at)
+		l.write(masked, l.mask(), l.pixel(), at)
 	})
 }
 
@@ -415,7 +272,7 @@ func (l *poolLoop) spread(masked bool) {
 	l.unsigned()
 	l.pixels(func() {
 		l.passed(l.position())
-		l.write(masked, l.pixel(), operand.Mem{Base: windowPixel})
+		l.write(masked, l.mask(), l.pixel(), operand.Mem{Base: windowPixel})
 	})
 }
 
@@ -424,14 +281,14 @@ func (l *poolLoop) add(masked bool) {
 	l.pixels(func() {
 		at := operand.Mem{Base: windowPixel}
 		mask := l.selected(l.position())
-		l.read(masked, at, l.pixel())
+		l.read(masked, l.mask(), at, l.pixel())
 		if l.f64 {
 			l.VADDPD(l.pixel(), l.most(), l.v(4))
 		} else {
 			l.VADDPS(l.pixel(), l.most(), l.v(4))
 		}
 		l.replace(mask, l.v(4), l.pixel())
-		l.write(masked, l.pixel(), at)
+		l.write(masked, l.mask(), l.pixel(), at)
 	})
 }
 

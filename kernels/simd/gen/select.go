@@ -1,0 +1,73 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Predicates of comparisons; none signals.
+const (
+	lessOrEqual    = operand.U8(0x12)
+	notLessOrEqual = operand.U8(0x16) // or one is NaN
+	neitherIsNaN   = operand.U8(0x07)
+	greaterThan    = operand.U8(0x1e)
+)
+
+// compare sets to where a and b are as the predicate says.
+func (m machine) compare(predicate operand.U8, a, b, to reg.Register) {
+	if m.f64 {
+		m.VCMPPD(predicate, b, a, to)
+	} else {
+		m.VCMPPS(predicate, b, a, to)
+	}
+}
+
+// replace moves the elements of from that the mask selects.
+func (m machine) replace(mask, from, to reg.Register) {
+	switch {
+	case m.wide && m.f64:
+		m.VMOVAPD(from, mask, to)
+	case m.wide:
+		m.VMOVAPS(from, mask, to)
+	case m.f64:
+		m.VBLENDVPD(mask, from, to, to)
+	default:
+		m.VBLENDVPS(mask, from, to, to)
+	}
+}
+
+// addInt adds integers as wide as the elements.
+func (m machine) addInt(a, b, to reg.Register) {
+	if m.f64 {
+		m.VPADDQ(a, b, to)
+	} else {
+		m.VPADDD(a, b, to)
+	}
+}
+
+// read loads a vector, or what a mask selects of it.
+func (m machine) read(masked bool, mask reg.Register, from operand.Mem, to reg.Register) {
+	if masked {
+		m.load(from, mask, to)
+	} else {
+		m.move(from, to)
+	}
+}
+
+// write stores a vector, or what a mask selects of it.
+func (m machine) write(masked bool, mask reg.Register, from reg.Register, to operand.Mem) {
+	if masked {
+		m.store(from, mask, to)
+	} else {
+		m.move(from, to)
+	}
+}
+
+// loadMask makes a mask of what Level.mask gives: bits, or the address of a vector.
+func (m machine) loadMask(from, mask reg.Register) {
+	if m.wide {
+		m.KMOVQ(from, mask)
+	} else {
+		m.move(operand.Mem{Base: from}, mask)
+	}
+}
