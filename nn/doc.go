@@ -19,6 +19,12 @@
 // flatten is another view of the same storage. So a task waits for the tiles that
 // it reads, and for nothing else.
 //
+// Weight gradients are split by filters or features (GradTile) and summed over
+// tiles of samples (GradSampleTile) in accumulators, as dag.Reduce accesses that
+// [dag.Expand] turns into chains and a merge tree. The update of a weight is
+// split as its gradient is, so an update waits only for its own part; a bias is
+// updated at once.
+//
 // # Layout
 //
 // Images are n×c×h×w, or n×h×w×c with [dag.NHWC]: the layout is an attribute of a
@@ -48,11 +54,6 @@
 // labels and the granularity of its first layer; the entries of the others in a
 // lowering are for when they are layers of their own. Its output has the name of its
 // last one, "pool1.out".
-//
-// Weight gradients are split by filters or features (GradTile) and summed over
-// tiles of samples (GradSampleTile) in accumulators, as dag.Reduce accesses that
-// [dag.Expand] turns into chains and a merge tree. The update of a parameter is
-// split as its gradient is, so an update waits only for its own part.
 //
 // # Names
 //

@@ -136,8 +136,8 @@ func (n *node) inputTile() int {
 	return parts(n.in.channels(), parts(n.out.channels(), n.tiles.OutputTile))
 }
 
-// updates adds the optimiser's tasks for a layer's parameters, split as their
-// gradients are.
+// updates adds the optimiser's tasks for a layer's parameters: a weight split as its
+// gradient is, a bias, which is small, at once.
 func (l *lowerer) updates(n *node) {
 	o := l.opt.Optimizer
 	params := o.params()
@@ -149,7 +149,11 @@ func (l *lowerer) updates(n *node) {
 			}))
 		}
 		short := p.Name[len(n.Name)+1:]
-		eachRange(p.Shape[0], n.tiles.GradTile, func(r dag.Range) {
+		size := n.tiles.GradTile
+		if len(p.Shape) == 1 {
+			size = p.Shape[0]
+		}
+		eachRange(p.Shape[0], size, func(r dag.Range) {
 			box := boxOf(p.Shape, r)
 			accesses := []dag.Access{updates(n.weights[i], box), reads(n.grads[i], box), reads(l.hyper, nil)}
 			for _, s := range states {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,8 +32,9 @@ func newGraph(*app) *cobra.Command {
 		Use:   "graph (--model NAME|FILE | --graph FILE | --list)",
 		Short: "show what a training step consists of, or export it",
 		Long: `graph shows the task graph of a training step, or one from a file: its tasks,
-levels, work, critical path and memory. With --platform the critical path is in
-time, each task at its best cost there; without, it counts operations.`,
+levels, work, critical path and memory, the layout of its buffers and the
+operations of each layer. With --platform the critical path is in time, each task
+at its best cost there; without, it counts operations.`,
 		Example: `  dahl graph --list
   dahl graph --model lenet5 --batch 64 --platform laptop
   dahl graph --model digits-cnn --export digits.dot`,
@@ -133,6 +136,11 @@ type graphReport struct {
 	SHA256   string `json:"sha256"`
 	Platform string `json:"platform,omitempty"`
 
+	// Lowering is the form of the network's layers: "nhwc, fused"; empty for a file.
+	// Layouts counts the buffers whose dimensions are in another order than PyTorch's.
+	Lowering string         `json:"lowering,omitempty"`
+	Layouts  map[string]int `json:"layouts,omitempty"`
+
 	Tasks   int     `json:"tasks"`
 	Buffers int     `json:"buffers"`
 	Edges   int     `json:"edges"`         // within a step
@@ -163,6 +171,8 @@ type graphPart struct {
 	Flops float64 `json:"flops"`
 	Bytes int64   `json:"bytes"`
 	BestS float64 `json:"best_s,omitempty"` // sum of the best costs
+
+	Operations []string `json:"operations,omitempty"`
 }
 
 func describeGraph(w *workload, costs *schedule.Costs) (*graphReport, error) {
@@ -170,6 +180,17 @@ func describeGraph(w *workload, costs *schedule.Costs) (*graphReport, error) {
 	r := &graphReport{
 		Graph: g.Name, SHA256: g.Hash(), Platform: w.platform.Name, Tasks: g.NumTasks(), Buffers: len(g.Buffers),
 		Width: g.Width(), Flops: g.TotalFlops(), Bytes: g.TotalBytes(), ArenaBytes: map[string]int64{},
+	}
+	if w.lowering != nil {
+		r.Lowering = formOf(w.lowering)
+	}
+	for i := range g.Buffers {
+		if layout := g.Buffers[i].Layout; layout != "" {
+			if r.Layouts == nil {
+				r.Layouts = map[string]int{}
+			}
+			r.Layouts[layout]++
+		}
 	}
 	for t := range g.Tasks {
 		r.Edges += len(g.Preds(dag.TaskID(t)))
@@ -197,6 +218,15 @@ func describeGraph(w *workload, costs *schedule.Costs) (*graphReport, error) {
 	}
 	r.SavedBytes = layouts[0].SavedBytes
 	return r, nil
+}
+
+// formOf is the layout of a lowering and whether it fuses layers.
+func formOf(l *dag.Lowering) string {
+	form := cmp.Or(l.Layout, dag.NCHW)
+	if l.Fused {
+		return form + ", fused"
+	}
+	return form + ", layer by layer"
 }
 
 // bestCost is the shortest duration of a task on any device.
@@ -248,11 +278,21 @@ func (r *graphReport) addParts(g *dag.Graph, best func(dag.TaskID) time.Duration
 		part.Flops += task.Flops
 		part.Bytes += task.MovedBytes
 		part.BestS += best(dag.TaskID(t)).Seconds()
+		if task.Op != "" && !slices.Contains(part.Operations, task.Op) {
+			part.Operations = append(part.Operations, task.Op)
+		}
 	}
 }
 
 func (r *graphReport) print(out io.Writer) {
 	fmt.Fprintf(out, "graph     %s (%.12s): %d tasks, %d buffers, %d dependences, %d into the next step\n", r.Graph, r.SHA256, r.Tasks, r.Buffers, r.Edges, r.Carried)
+	if r.Lowering != "" {
+		fmt.Fprintf(out, "lowering  %s", r.Lowering)
+		for _, layout := range slices.Sorted(maps.Keys(r.Layouts)) {
+			fmt.Fprintf(out, "; %d buffers %s", r.Layouts[layout], layout)
+		}
+		fmt.Fprintln(out)
+	}
 	fmt.Fprintf(out, "shape     %d levels, at most %d tasks on one\n", r.Levels, r.Width)
 	fmt.Fprintf(out, "work      %s flop, %s read and written\n", shortCount(r.Flops), shortBytes(r.Bytes))
 	if r.CriticalS > 0 {
@@ -267,13 +307,14 @@ func (r *graphReport) print(out io.Writer) {
 		fmt.Fprintf(out, " %s %s,", a, shortBytes(r.ArenaBytes[a.String()]))
 	}
 	fmt.Fprintf(out, " %s saved by sharing bytes\n\n", shortBytes(r.SavedBytes))
-	fmt.Fprintf(out, "%-14s %-10s %6s %10s %10s %10s\n", "layer", "phase", "tasks", "flop", "bytes", "best time")
+	fmt.Fprintf(out, "%-14s %-10s %6s %10s %10s %10s  %s\n", "layer", "phase", "tasks", "flop", "bytes", "best time", "operations")
 	for _, p := range r.Parts {
 		best := "-"
 		if r.Platform != "" {
 			best = shortTime(seconds(p.BestS))
 		}
-		fmt.Fprintf(out, "%-14s %-10s %6d %10s %10s %10s\n", orDash(p.Layer), orDash(p.Phase), p.Tasks, shortCount(p.Flops), shortBytes(p.Bytes), best)
+		fmt.Fprintf(out, "%-14s %-10s %6d %10s %10s %10s  %s\n",
+			orDash(p.Layer), orDash(p.Phase), p.Tasks, shortCount(p.Flops), shortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
 	}
 }
 
