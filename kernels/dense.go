@@ -22,10 +22,8 @@ var dense = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: []Variant{
-		{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
-		{Name: "go", Doc: "four dot products at a time, in blocks of the inputs", Run32: denseGo[float32], Run64: denseGo[float64]},
-	},
+	Variants: withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
+		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil)),
 }
 
 var denseDx = Kernel{
@@ -36,10 +34,8 @@ var denseDx = Kernel{
 		reads("w", Real, "o i"),
 	},
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 2), s.Bytes() },
-	Variants: []Variant{
-		{Name: "ref", Doc: "the sum as written", Run32: denseDxRef[float32], Run64: denseDxRef[float64]},
-		{Name: "go", Doc: "rank-4 updates of two rows, added in place", Run32: denseDxGo[float32], Run64: denseDxGo[float64]},
-	},
+	Variants: withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDxRef[float32], Run64: denseDxRef[float64]},
+		atLevels("rank-1 updates of several rows, added in place", denseDxAt[float32], denseDxAt[float64], nil)),
 }
 
 var denseDw = Kernel{
@@ -57,10 +53,8 @@ var denseDw = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: []Variant{
-		{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
-		{Name: "go", Doc: "rank-4 updates of two rows, added in place", Run32: denseDwGo[float32], Run64: denseDwGo[float64]},
-	},
+	Variants: withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
+		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil)),
 }
 
 // denseFlops is 2·n·o·i; y is an operand of n×o elements, w one of o×i.

@@ -15,9 +15,8 @@ var denseReLU = Kernel{
 		flops, bytes := dense.Work(s)
 		return flops + s.volume(0), bytes
 	},
-	Variants: []Variant{
-		{Name: "ref", Doc: "dense, then one comparison per element", Run32: denseReLURef[float32], Run64: denseReLURef[float64]},
-	},
+	Variants: withRef(Variant{Name: "ref", Doc: "dense, then one comparison per element", Run32: denseReLURef[float32], Run64: denseReLURef[float64]},
+		atLevels("as dense, compared before it is stored", denseReLUAt[float32], denseReLUAt[float64], nil)),
 }
 
 var denseDxReLU = Kernel{
@@ -32,9 +31,8 @@ var denseDxReLU = Kernel{
 		flops, bytes := denseDx.Work(s)
 		return flops + s.volume(0), bytes
 	},
-	Variants: []Variant{
-		{Name: "ref", Doc: "dense.dx, then one comparison per element", Run32: denseDxReLURef[float32], Run64: denseDxReLURef[float64]},
-	},
+	Variants: withRef(Variant{Name: "ref", Doc: "dense.dx, then one comparison per element", Run32: denseDxReLURef[float32], Run64: denseDxReLURef[float64]},
+		atLevels("as dense.dx, masked before it is stored", denseDxReLUAt[float32], denseDxReLUAt[float64], nil)),
 }
 
 func denseReLURef[T Float](call *Call) {
@@ -51,11 +49,6 @@ func denseReLURef[T Float](call *Call) {
 
 func denseDxReLURef[T Float](call *Call) {
 	denseDxRef[T](call)
-	clearUnlessPositive[T](call)
-}
-
-// clearUnlessPositive sets dx to zero where x, the fourth operand, is not positive.
-func clearUnlessPositive[T Float](call *Call) {
 	dx, x := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[3])
 	for n := range dx.rows {
 		row := dx.row(n)

@@ -53,17 +53,17 @@ func compareVariants(t *testing.T, s *sample) {
 }
 
 // TestBlocks does the same at extents beyond the blocks of the fast variants, none a
-// multiple of them: more than denseDepth inputs, blockColumns columns and blockRows
-// rows of a product, panelPixels pixels, and rows longer than a panel.
+// multiple of them: more than 1024 inputs of a dot product, 256 columns and 64 steps of
+// a product in plain Go, panelPixels pixels, and rows longer than a panel.
 func TestBlocks(t *testing.T) {
 	for _, c := range []struct {
 		op     string
 		shapes [][]int
 		params dag.Params
 	}{
-		{"dense", [][]int{{3, 5}, {3, 2*denseDepth + 7}, {5, 2*denseDepth + 7}, {5}}, nil},
-		{"dense.dx", [][]int{{3, 2*blockColumns + 7}, {3, 2*blockRows + 5}, {2*blockRows + 5, 2*blockColumns + 7}}, nil},
-		{"dense.dw", [][]int{{5, 2*blockColumns + 7}, {2*blockRows + 3, 5}, {2*blockRows + 3, 2*blockColumns + 7}, {5}}, nil},
+		{"dense", [][]int{{3, 5}, {3, 2*1024 + 7}, {5, 2*1024 + 7}, {5}}, nil},
+		{"dense.dx", [][]int{{3, 2*256 + 7}, {3, 2*64 + 5}, {2*64 + 5, 2*256 + 7}}, nil},
+		{"dense.dw", [][]int{{5, 2*256 + 7}, {2*64 + 3, 5}, {2*64 + 3, 2*256 + 7}, {5}}, nil},
 		{"conv2d", [][]int{{2, 3, 29, 41}, {2, 5, 29, 41}, {3, 5, 3, 3}, {3}}, convParams(1, 1)},
 		{"conv2d.dx", [][]int{{2, 5, 53, 67}, {2, 3, 27, 34}, {3, 5, 3, 3}}, convParams(1, 2)},
 		{"conv2d.dw", [][]int{{3, 5, 3, 3}, {2, 3, 29, 41}, {2, 5, 29, 41}, {3}}, convParams(1, 1)},

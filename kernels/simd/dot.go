@@ -10,7 +10,8 @@ package simd
 // Element p of a sum is added to lane p mod L of L lanes in the order of p, the lanes
 // are added in a tree, and bias or C last, whatever M, N and the position of the
 // element. L is 16 for float32 with AVX-512, half of that for float64, half with AVX2,
-// and 1 in plain Go.
+// and 1 in plain Go. A sum longer than dotDepth is cut into parts of equal length, of
+// which each is added to those before it.
 type Dot[T Float] struct {
 	M, N, K int
 
@@ -36,9 +37,32 @@ func (d *Dot[T]) check() {
 	}
 }
 
+// dotDepth bounds the part of the sums that is computed for all elements before the
+// next: ten rows of it, of four columns and six rows of C (40 or 80 KB), are about
+// what fits the first-level cache, and a hundred rows of A the second.
+const dotDepth = 1024
+
 // Run computes the product at a level.
 func (d *Dot[T]) Run(l Level) {
 	d.check()
+	parts := (d.K + dotDepth - 1) / dotDepth
+	if parts == 1 {
+		d.part(l)
+		return
+	}
+	// Parts are of whole cache lines, so that loads stay aligned if rows are.
+	depth := ((d.K+parts-1)/parts + 15) &^ 15
+	for p := 0; p < d.K; p += depth {
+		e := *d
+		e.A, e.B, e.K = d.A[p:], d.B[p:], min(depth, d.K-p)
+		e.Accumulate = d.Accumulate || p > 0
+		e.ReLU = d.ReLU && p+depth >= d.K
+		e.part(l)
+	}
+}
+
+// part computes sums of at most dotDepth products.
+func (d *Dot[T]) part(l Level) {
 	if l == Go {
 		d.runGo()
 		return

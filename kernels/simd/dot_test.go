@@ -75,6 +75,7 @@ func testDot[T Float](t *testing.T) {
 	}
 	for range 50 {
 		try(1+rng.IntN(30), 1+rng.IntN(30), 1+rng.IntN(300))
+		try(1+rng.IntN(9), 1+rng.IntN(9), dotDepth+rng.IntN(2*dotDepth))
 	}
 }
 

@@ -1,0 +1,55 @@
+package kernels
+
+import "dahl/kernels/simd"
+
+// The variants at levels of dense layers: the forward pass is dot products of rows of
+// x and w, both contiguous along i; the gradients are products of columns.
+
+func denseAt[T Float](l simd.Level, call *Call)     { denseDots[T](l, call, false) }
+func denseReLUAt[T Float](l simd.Level, call *Call) { denseDots[T](l, call, true) }
+
+func denseDots[T Float](l simd.Level, call *Call, relu bool) {
+	y, x, w := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+	d := simd.Dot[T]{
+		M: y.rows, N: y.columns, K: x.columns, ReLU: relu,
+		A: x.elems, ARow: x.stride, B: w.elems, BRow: w.stride, C: y.elems, CRow: y.stride,
+	}
+	if len(call.Args) > 3 {
+		d.Bias = Data[T](&call.Args[3])
+	}
+	d.Run(l)
+}
+
+func denseDxAt[T Float](l simd.Level, call *Call) {
+	p := denseDxProduct[T](call)
+	p.Run(l)
+}
+
+func denseDxReLUAt[T Float](l simd.Level, call *Call) {
+	p := denseDxProduct[T](call)
+	x := map2Of[T](&call.Args[3])
+	p.Where, p.WhereRow = x.elems, x.stride
+	p.Run(l)
+}
+
+func denseDxProduct[T Float](call *Call) simd.Product[T] {
+	dx, dy, w := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+	return simd.Product[T]{
+		M: dx.rows, N: dx.columns, K: dy.columns, Batch: 1, Accumulate: call.Args[0].Accumulates(),
+		A: dy.elems, ARow: dy.stride, AStep: 1, B: w.elems, BRow: w.stride, C: dx.elems, CRow: dx.stride,
+	}
+}
+
+// denseDwAt reads dy transposed.
+func denseDwAt[T Float](l simd.Level, call *Call) {
+	dw, dy, x := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[1]), map2Of[T](&call.Args[2])
+	p := simd.Product[T]{
+		M: dw.rows, N: dw.columns, K: dy.rows, Batch: 1, Accumulate: call.Args[0].Accumulates(),
+		A: dy.elems, ARow: 1, AStep: dy.stride, B: x.elems, BRow: x.stride, C: dw.elems, CRow: dw.stride,
+	}
+	p.Run(l)
+	if len(call.Args) > 3 {
+		db := &call.Args[3]
+		simd.ColumnSums(l, Data[T](db), dy.elems, dy.rows, dy.stride, db.Accumulates())
+	}
+}
