@@ -76,9 +76,9 @@ var conv2dNHWCDw = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: []Variant{
-		{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
+		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], nil)),
 }
 
 // checkConvNHWC checks the maps of a channels-last convolution with the filters in

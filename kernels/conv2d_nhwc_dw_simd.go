@@ -1,0 +1,101 @@
+package kernels
+
+import "dahl/kernels/simd"
+
+// The weight gradient is a product with the image transposed: its rows are the columns
+// of the window and the channels, which follow each other under a pixel of dy, its
+// groups the rows of the window, and its sums run over pixels. Pixels whose windows
+// miss the same rows and columns are summed together, as in the other convolutions.
+
+// convDwNHWC adds to dw the gradient of a convolution of x with respect to its filters.
+type convDwNHWC[T Float] struct {
+	dw, dy, x     map4[T]
+	rows, columns lattice
+}
+
+func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
+	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride, k := int(call.Params[0]), int(call.Params[1]), dw.extent[0]
+	if !call.Args[0].Accumulates() {
+		dw.clear4()
+	}
+	c := convDwNHWC[T]{
+		dw: dw, dy: dy, x: x,
+		rows:    forwardLattice(dy.extent[1], x.extent[1], k, pad, stride),
+		columns: forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
+	}
+	c.run(l, 0, c.rows.pixels)
+	if len(call.Args) > 3 {
+		addPixels(l, Data[T](&call.Args[3]), &dy, call.Args[3].Accumulates())
+	}
+}
+
+// run adds what rows u to end of dy give, of all samples.
+func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
+	for u < end {
+		next, top, bottom := c.rows.zone(u)
+		next = min(next, end)
+		for v := 0; v < c.columns.pixels; {
+			after, left, right := c.columns.zone(v)
+			if top < bottom && left < right {
+				c.part(l, u, next, v, after, [4]int{top, bottom, left, right})
+			}
+			v = after
+		}
+		u = next
+	}
+}
+
+// part adds what the pixels give whose windows lie in x with rows taps[0] to taps[1] and
+// columns taps[2] to taps[3].
+func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
+	dy := c.dy.at(0, c.rows.first+u, v, 0)
+	from := c.x.at(0, c.rows.from+u*c.rows.stride+taps[0], c.columns.from+v*c.columns.stride+taps[2], 0)
+	inner, outer, rest := arrange(
+		walk{count: after - v, source: c.columns.stride * c.x.stride[2], result: c.dy.stride[2]},
+		walk{count: end - u, source: c.rows.stride * c.x.stride[1], result: c.dy.stride[1]},
+		walk{count: c.dy.extent[0], source: c.x.stride[0], result: c.dy.stride[0]})
+	p := simd.Product[T]{
+		N: c.dw.extent[3], K: inner.count, Batch: outer.count, Groups: taps[1] - taps[0],
+		ARow: 1, AStep: inner.source, ABatch: outer.source, AGroup: c.x.stride[1],
+		BRow: inner.result, BBatch: outer.result,
+		CRow: c.dw.stride[2], CGroup: c.dw.stride[0],
+		Accumulate: true,
+	}
+	// Columns of the window are rows of one product if neither x nor dw is cut.
+	channels, columns, together := c.dw.extent[2], taps[3]-taps[2], 1
+	if c.x.stride[2] == channels && c.dw.stride[1] == channels*c.dw.stride[2] {
+		together = columns
+	}
+	p.M = together * channels
+	for range rest.count {
+		p.B = c.dy.elems[dy:]
+		for j := 0; j < columns; j += together {
+			p.A = c.x.elems[from+j*c.x.stride[2]:]
+			p.C = c.dw.elems[c.dw.at(taps[0], taps[2]+j, 0, 0):]
+			p.Run(l)
+		}
+		from, dy = from+rest.source, dy+rest.result
+	}
+}
+
+// clear4 sets all elements to zero.
+func (m *map4[T]) clear4() {
+	for i := range m.extent[0] {
+		m.clearRows(i, 0, m.extent[1])
+	}
+}
+
+// addPixels sets or adds db[f] = Σ_{n,u,v} dy[n,u,v,f].
+func addPixels[T Float](l simd.Level, db []T, dy *map4[T], add bool) {
+	inner, outer, rest := arrange(
+		walk{count: dy.extent[2], source: dy.stride[2]},
+		walk{count: dy.extent[1], source: dy.stride[1]},
+		walk{count: dy.extent[0], source: dy.stride[0]})
+	for i := range outer.count {
+		for j := range rest.count {
+			simd.ColumnSums(l, db, dy.elems[i*outer.source+j*rest.source:], inner.count, inner.source, add)
+			add = true
+		}
+	}
+}
