@@ -105,6 +105,13 @@ func (r *Runner) prepare() error {
 	if err := checkWorkers(r.opt.Platform); err != nil {
 		return err
 	}
+	// Plans and schedules name their graph by its hash, which another core can compute
+	// meanwhile.
+	var hashes sync.WaitGroup
+	defer hashes.Wait()
+	for _, g := range r.prog.Graphs {
+		hashes.Go(func() { g.Hash() })
+	}
 	for i, g := range r.prog.Graphs {
 		c, err := r.decide(i, g)
 		if err != nil {

@@ -9,9 +9,13 @@ import (
 
 // flow is the data that passes between the tasks of one step.
 type flow struct {
-	into  [][]inflow // by task
+	start []int32 // by task: the first of its inflows, and one past the last
+	all   []inflow
 	homes homes
 }
+
+// into is what a task reads.
+func (f *flow) into(t dag.TaskID) []inflow { return f.all[f.start[t]:f.start[t+1]] }
 
 // inflow is what a task reads of what one other task wrote, or, for writer -1, of
 // what a storage held before the step.
@@ -22,7 +26,7 @@ type inflow struct {
 }
 
 func newFlow(g *dag.Graph) *flow {
-	f := &flow{into: make([][]inflow, len(g.Tasks)), homes: homes{written: writtenStorages(g)}}
+	f := &flow{start: make([]int32, len(g.Tasks)+1), homes: homes{written: writtenStorages(g)}}
 	last := make([]dag.TaskID, g.NumAtoms())
 	for a := range last {
 		last[a] = -1
@@ -37,6 +41,7 @@ func newFlow(g *dag.Graph) *flow {
 				f.add(id, last[atom], g.Storage(a.Buffer), g.AtomBytes(dag.AtomID(atom)))
 			}
 		}
+		f.start[t+1] = int32(len(f.all))
 		for i, a := range g.Tasks[t].Accesses {
 			if a.Mode.Writes() {
 				for _, atom := range g.Atoms(id, i) {
@@ -48,20 +53,22 @@ func newFlow(g *dag.Graph) *flow {
 	return f
 }
 
+// add counts bytes that a task, the last one so far, reads of what another wrote.
 func (f *flow) add(t, writer dag.TaskID, storage dag.BufferID, bytes int64) {
-	k := slices.IndexFunc(f.into[t], func(in inflow) bool {
+	into := f.all[f.start[t]:]
+	k := slices.IndexFunc(into, func(in inflow) bool {
 		return in.writer == writer && (writer >= 0 || in.storage == storage)
 	})
 	if k < 0 {
-		f.into[t] = append(f.into[t], inflow{writer, storage, bytes})
+		f.all = append(f.all, inflow{writer, storage, bytes})
 		return
 	}
-	f.into[t][k].bytes += bytes
+	into[k].bytes += bytes
 }
 
 // bytes is what t reads of what s wrote.
 func (f *flow) bytes(s, t dag.TaskID) int64 {
-	for _, in := range f.into[t] {
+	for _, in := range f.into(t) {
 		if in.writer == s {
 			return in.bytes
 		}

@@ -60,13 +60,7 @@ type heft struct {
 
 	worker []platform.WorkerID // by task
 	end    []time.Duration     // by task
-	lanes  [][]slotOf          // by worker, by start
-}
-
-// slotOf is a task placed on a worker.
-type slotOf struct {
-	start, end time.Duration
-	task       dag.TaskID
+	lanes  []lane              // by worker
 }
 
 func newHEFT(p *Problem, eligible *eligibility) *heft {
@@ -76,7 +70,7 @@ func newHEFT(p *Problem, eligible *eligibility) *heft {
 		back[i] = Edge{e.To, e.From}
 	}
 	return &heft{p: p, eligible: eligible, flow: newFlow(p.Graph), reuse: newRows(n, back), mean: newMeanTransfer(p),
-		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), lanes: make([][]slotOf, len(p.Platform.Workers))}
+		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), lanes: make([]lane, len(p.Platform.Workers))}
 }
 
 // byRank orders the tasks by upward rank; sorted is a topological order.
@@ -119,7 +113,7 @@ func (h *heft) meanNs(t dag.TaskID) float64 {
 
 // place puts a task where it ends first.
 func (h *heft) place(t dag.TaskID) error {
-	best, bestAt := slotOf{end: -1}, 0
+	best, bestAt := slotOf{end: -1}, gapAt{}
 	var bestWorker platform.WorkerID
 	for _, w := range h.eligible.of(t) {
 		ready, ok := h.readyAt(t, w)
@@ -127,7 +121,7 @@ func (h *heft) place(t dag.TaskID) error {
 			continue
 		}
 		takes := h.p.occupies(t, w)
-		start, at := h.gap(w, ready, takes)
+		start, at := h.lanes[w].gap(ready, takes)
 		if end := start + takes; best.end < 0 || end < best.end {
 			best, bestAt, bestWorker = slotOf{start, end, t}, at, w
 		}
@@ -137,7 +131,7 @@ func (h *heft) place(t dag.TaskID) error {
 	}
 	h.eligible.bind(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
-	h.lanes[bestWorker] = slices.Insert(h.lanes[bestWorker], bestAt, best)
+	h.lanes[bestWorker].insert(bestAt, best)
 	return nil
 }
 
@@ -150,7 +144,7 @@ func (h *heft) readyAt(t dag.TaskID, w platform.WorkerID) (at time.Duration, ok 
 	for _, s := range h.reuse.of(t) {
 		at = max(at, h.end[s])
 	}
-	for _, in := range h.flow.into[t] {
+	for _, in := range h.flow.into(t) {
 		from, sent := h.flow.homes.memory(h.p, in.storage), time.Duration(0)
 		if in.writer >= 0 {
 			from, sent = h.p.memoryOf(h.worker[in.writer]), h.end[in.writer]
@@ -166,29 +160,13 @@ func (h *heft) readyAt(t dag.TaskID, w platform.WorkerID) (at time.Duration, ok 
 	return at, true
 }
 
-// gap finds the first gap of a worker in which a task fits, and its index.
-func (h *heft) gap(w platform.WorkerID, ready, takes time.Duration) (start time.Duration, at int) {
-	lane := h.lanes[w]
-	at, _ = slices.BinarySearchFunc(lane, ready, func(s slotOf, ready time.Duration) int {
-		if s.end <= ready {
-			return -1
-		}
-		return 1
-	})
-	for start = ready; at < len(lane); at++ {
-		if start+takes <= lane[at].start {
-			return start, at
-		}
-		start = max(start, lane[at].end)
-	}
-	return start, at
-}
-
 func (h *heft) plan() *Plan {
 	plan := &Plan{Policy: "heft", GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.lanes))}
-	for w, lane := range h.lanes {
-		for _, s := range lane {
-			plan.Order[w] = append(plan.Order[w], s.task)
+	for w := range h.lanes {
+		for _, c := range h.lanes[w].chunks {
+			for _, s := range c.slots {
+				plan.Order[w] = append(plan.Order[w], s.task)
+			}
 		}
 	}
 	return plan
