@@ -1,0 +1,177 @@
+package plots
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Quantity is what the y axis of curves shows.
+type Quantity string
+
+// The quantities: a time, of which less is better, in seconds, and a rate, of
+// which more is better, in images per second.
+const (
+	StepTime Quantity = "step time"
+	Rate     Quantity = "images per second"
+)
+
+// Curves is a figure of one quantity over a number that takes powers of two, such
+// as a tile or a batch.
+type Curves struct {
+	Title, Summary string
+	XLabel         string
+	Y              Quantity
+	Series         []Series
+}
+
+// Series is one curve. Points are by ascending X, at least 1; the best of them is
+// marked.
+type Series struct {
+	Name   string
+	Dashed bool
+	Points []CurvePoint
+}
+
+// CurvePoint is a value and the interval in which its repetitions lie; Low and High
+// are equal to Y where there is one repetition.
+type CurvePoint struct{ X, Y, Low, High float64 }
+
+// Best is the index of the best point, the first of equal ones.
+func (s *Series) Best(q Quantity) int {
+	best := 0
+	for i := range s.Points {
+		if y := s.Points[i].Y; q == StepTime && y < s.Points[best].Y || q == Rate && y > s.Points[best].Y {
+			best = i
+		}
+	}
+	return best
+}
+
+// Sizes of the page of curves, in points.
+const (
+	curvesHeight = 420
+	curvesLeft   = 64 // for the y axis and its label
+)
+
+// DrawCurves writes the figure in the format of the path's extension. An error
+// wraps ErrNoData where a series has no points.
+func DrawCurves(path string, c *Curves) error {
+	if len(c.Series) == 0 {
+		return fmt.Errorf("curves: %w", ErrNoData)
+	}
+	for i := range c.Series {
+		if err := c.Series[i].check(); err != nil {
+			return fmt.Errorf("curves: series %q: %w", c.Series[i].Name, err)
+		}
+	}
+	return render(path, pageWidth, curvesHeight, c.draw)
+}
+
+func (s *Series) check() error {
+	if len(s.Points) == 0 {
+		return ErrNoData
+	}
+	for i, p := range s.Points {
+		if !(p.X >= 1) || !(p.Low >= 0 && p.Low <= p.Y && p.Y <= p.High) || math.IsInf(p.X+p.High, 0) {
+			return fmt.Errorf("point %d at %g is %g in [%g, %g]", i, p.X, p.Y, p.Low, p.High)
+		}
+		if i > 0 && p.X <= s.Points[i-1].X {
+			return errors.New("its points are not in ascending order")
+		}
+	}
+	return nil
+}
+
+func (c *Curves) draw(page draw.Canvas) {
+	face := newTypeface()
+	below := drawHeader(page, face, c.Title, c.Summary)
+	var entries []legendEntry
+	for i := range c.Series {
+		s := &c.Series[i]
+		entries = append(entries, legendEntry{name: s.Name + ", best " + bestText(s.Points[s.Best(c.Y)], c.Y), colour: palette[i%len(palette)], stroke: true, dashed: s.Dashed})
+	}
+	x, y := c.axes()
+	f := &frame{c: below, face: face, x: x, y: y, box: vg.Rectangle{
+		Min: vg.Point{X: below.Min.X + pageMargin + curvesLeft, Y: below.Min.Y + axisBottom + legendLine + pageMargin},
+		Max: vg.Point{X: below.Max.X - 2*pageMargin, Y: below.Max.Y},
+	}}
+	f.drawGrid()
+	for i := range c.Series {
+		f.drawSeries(&c.Series[i], c.Y, i)
+	}
+	f.drawX(true)
+	f.drawY(curvesLeft - 24)
+	bottom := below.Min.Y + pageMargin + legendLine/2
+	below.FillText(face.style(8.5, faintInk, text.XRight, text.YCenter), vg.Point{X: f.box.Max.X, Y: bottom},
+		"ring: the best point; bar: from the least to the greatest repetition")
+	drawLegend(below, face, []legendGroup{{entries: entries}}, vg.Rectangle{
+		Min: vg.Point{X: f.box.Min.X, Y: below.Min.Y}, Max: vg.Point{X: f.box.Max.X, Y: below.Min.Y + pageMargin + legendLine}})
+}
+
+// axes cover all points: the lower in steps of two, with a label at each value
+// that a point has, the left one from zero.
+func (c *Curves) axes() (x, y axis) {
+	lo, hi, top := math.Inf(1), 0.0, 0.0
+	seen := map[float64]bool{}
+	x = axis{log: true, label: c.XLabel}
+	for i := range c.Series {
+		for _, p := range c.Series[i].Points {
+			lo, hi, top = min(lo, p.X), max(hi, p.X), max(top, p.High)
+			if !seen[p.X] {
+				seen[p.X] = true
+				x.ticks = append(x.ticks, plot.Tick{Value: p.X, Label: fmt.Sprintf("%.12g", p.X)})
+			}
+		}
+	}
+	x.min, x.max = lo/math.Sqrt2, hi*math.Sqrt2
+	const yTicks = 6
+	if c.Y == Rate {
+		u := unit{"per second", 1}
+		if top >= 1e4 {
+			u = unit{"thousands per second", 1e3}
+		}
+		return x, linearAxis(top, 0.08, u, "images", yTicks)
+	}
+	u := timeUnit(time.Duration(top * 1e9))
+	u.size /= 1e9
+	return x, linearAxis(top, 0.08, u, string(c.Y), yTicks)
+}
+
+// drawSeries paints a curve, the spread of its points and a ring around the best.
+// Bars of different series stand a little apart.
+func (f *frame) drawSeries(s *Series, q Quantity, number int) {
+	colour := palette[number%len(palette)]
+	var points []vg.Point
+	for _, p := range s.Points {
+		points = append(points, vg.Point{X: f.X(p.X), Y: f.Y(p.Y)})
+	}
+	style := draw.LineStyle{Color: colour, Width: 1.6}
+	if s.Dashed {
+		style.Dashes = []vg.Length{5, 3}
+	}
+	f.c.StrokeLines(style, points)
+	for i, p := range s.Points {
+		at := points[i]
+		if p.High > p.Low {
+			x := at.X + vg.Length(3*number)
+			line(f.c, colour, 1, vg.Point{X: x, Y: f.Y(p.Low)}, vg.Point{X: x, Y: f.Y(p.High)})
+		}
+		f.c.DrawGlyph(draw.GlyphStyle{Color: colour, Radius: 3, Shape: draw.CircleGlyph{}}, at)
+	}
+	f.c.DrawGlyph(draw.GlyphStyle{Color: colour, Radius: 7, Shape: draw.RingGlyph{}}, points[s.Best(q)])
+}
+
+// bestText says where a curve is best and what it reaches there.
+func bestText(p CurvePoint, q Quantity) string {
+	if q == Rate {
+		return fmt.Sprintf("%.0f/s at %.12g", p.Y, p.X)
+	}
+	return fmt.Sprintf("%s at %.12g", formatDuration(time.Duration(p.Y*1e9)), p.X)
+}

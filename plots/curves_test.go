@@ -1,0 +1,77 @@
+package plots
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func tinyCurves() *Curves {
+	predicted := Series{Name: "predicted", Dashed: true}
+	measured := Series{Name: "measured"}
+	// A step of 2 ms of work in tiles of x samples: too few tiles for two workers on
+	// the right, one dispatch more for each on the left.
+	for _, x := range []float64{1, 2, 4, 8, 16, 32} {
+		y := 1e-3*math.Max(1, x/16) + 4e-4/x
+		predicted.Points = append(predicted.Points, CurvePoint{x, y, y, y})
+		measured.Points = append(measured.Points, CurvePoint{x, 1.1 * y, 1.08 * y, 1.2 * y})
+	}
+	return &Curves{Title: "step time over tile size", Summary: "a made-up network", XLabel: "samples per tile", Y: StepTime, Series: []Series{predicted, measured}}
+}
+
+// Of 1.4, 1.2, 1.1, 1.05, 1.025 and 2.0125 ms the fifth is the least, at 16 samples;
+// as rates the last would be the best.
+func TestSeriesBest(t *testing.T) {
+	s := tinyCurves().Series[0]
+	if got := s.Points[s.Best(StepTime)].X; got != 16 {
+		t.Errorf("best time at %v samples, want 16", got)
+	}
+	if got := s.Points[s.Best(Rate)].X; got != 32 {
+		t.Errorf("best rate at %v samples, want 32", got)
+	}
+}
+
+func TestCurvesGolden(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "curves.png")
+	if err := DrawCurves(path, tinyCurves()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "curves.golden.png")
+	if *update {
+		if err := os.WriteFile(golden, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := differingPixels(t, got, want); off > 0 {
+		t.Errorf("%d pixels differ from %s; if that is meant, look at it with -update", off, golden)
+	}
+}
+
+func TestCurvesRefuse(t *testing.T) {
+	for name, points := range map[string][]CurvePoint{
+		"descending": {{2, 1, 1, 1}, {1, 1, 1, 1}},
+		"below one":  {{0.5, 1, 1, 1}},
+		"no number":  {{1, math.NaN(), 1, 1}},
+		"outside":    {{1, 3, 1, 2}},
+	} {
+		c := &Curves{Y: StepTime, Series: []Series{{Name: name, Points: points}}}
+		if err := DrawCurves(filepath.Join(t.TempDir(), "x.svg"), c); err == nil {
+			t.Errorf("%s points were drawn", name)
+		}
+	}
+	for _, c := range []*Curves{{Y: Rate}, {Y: Rate, Series: []Series{{Name: "empty"}}}} {
+		if err := DrawCurves(filepath.Join(t.TempDir(), "x.svg"), c); !errors.Is(err, ErrNoData) {
+			t.Errorf("an empty figure: %v, want ErrNoData", err)
+		}
+	}
+}
