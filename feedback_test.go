@@ -61,7 +61,8 @@ func perturbed(p *schedule.Problem, seed uint64) *schedule.Problem {
 func TestFeedbackReproducesAnIdealMachine(t *testing.T) {
 	for _, cores := range []int{2, 5} {
 		p := machine(t, cores)
-		p.Devices[0].Dispatch = 300
+		p.Devices[0].Dispatch, p.Devices[0].Handoff = 300, 100
+		p.Devices[0].WakeAfter, p.Devices[0].Wake = 50_000, 20_000
 		for _, model := range []string{"digits-cnn", "lenet5", "mlp"} {
 			problem := newProblem(t, trainingStep(t, model, 37, p), p, 7)
 			_, plan := decide(t, problem, "heft")

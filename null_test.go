@@ -14,8 +14,8 @@ import (
 
 // TestNullRunAgreesWithTheSimulator: the executor's own loop around the Engine, with
 // the model's clock in place of kernels, gives the simulator's schedule of every
-// training step, span for span. The two share the Engine and nothing else: queue,
-// order of simultaneous ends and dispatch are written twice.
+// training step, span for span. The two share the Engine and schedule.Pace and nothing
+// else: queue and order of simultaneous ends are written twice.
 func TestNullRunAgreesWithTheSimulator(t *testing.T) {
 	const batch, steps = 23, 5
 	for _, platformName := range []string{"laptop", "manycore"} {
@@ -45,6 +45,8 @@ func TestNullRunAgreesWithTheSimulator(t *testing.T) {
 // whose reuse of bytes adds orders of its own.
 func TestNullRunReplaysAPlan(t *testing.T) {
 	p := machine(t, 3)
+	p.Devices[0].Dispatch, p.Devices[0].Handoff = 200, 100
+	p.Devices[0].WakeAfter, p.Devices[0].Wake = 50_000, 20_000
 	for _, model := range []string{"digits-cnn", "lenet5"} {
 		n := newNetwork(t, model, dag.Float64, false, 1)
 		plans := make([]*schedule.Plan, len(n.prog.Graphs))

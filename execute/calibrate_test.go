@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // TestCalibrateCoversTheGraph: every call of the graph on the whole machine has a
@@ -212,5 +213,40 @@ func TestPutModelReplaces(t *testing.T) {
 	got = PutModel(PutModel(got, inStep), c)
 	if want := c; len(got) != 2 || got[0].MedianNs != want.MedianNs || got[0].StepNs != 9 || got[0].FirstNs != 30 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestGaps: worker 0 runs 100–200, then a task ready at 150 from 230 (dispatch, 30);
+// worker 1 runs 0–100, then one ready at 200 from 250 (it waited 100 ns, less than the
+// 500 after which it sleeps: hand-off, 50), then one ready at 1000 after its end at 300
+// from 1200 (wake-up, 200). The first task of a worker tells nothing.
+func TestGaps(t *testing.T) {
+	var g gaps
+	g.add(&schedule.Schedule{Spans: []schedule.Span{
+		{Worker: 1, Start: 0, End: 100},
+		{Worker: 0, Start: 100, End: 200},
+		{Worker: 0, Ready: 150, Start: 230, End: 240},
+		{Worker: 1, Ready: 200, Start: 250, End: 300},
+		{Worker: 1, Ready: 1000, Start: 1200, End: 1300},
+	}}, 500)
+	if !slices.Equal(g.dispatch, []time.Duration{30}) || !slices.Equal(g.handoff, []time.Duration{50}) || !slices.Equal(g.wake, []time.Duration{200}) {
+		t.Errorf("%+v", g)
+	}
+}
+
+// TestPutGaps: 50 gaps of each kind of 30, 80 and 2030 ns: a hand-off costs 50 more
+// than dispatch and a wake-up 2000; with 49 nothing is said.
+func TestPutGaps(t *testing.T) {
+	fill := func(ns time.Duration, n int) []time.Duration { return slices.Repeat([]time.Duration{ns}, n) }
+	st := StepTimes{spin: 700, gaps: gaps{fill(30, minGaps), fill(80, minGaps), fill(2030, minGaps)}}
+	var d platform.Device
+	st.PutInto(&d)
+	if d.Dispatch != 30 || d.Handoff != 50 || d.Wake != 2000 || d.WakeAfter != 700 {
+		t.Errorf("%+v", d)
+	}
+	few := StepTimes{spin: 700, gaps: gaps{fill(30, minGaps-1), fill(80, minGaps), fill(2030, minGaps)}}
+	d = platform.Device{Dispatch: 7}
+	if few.PutInto(&d); d.Dispatch != 7 || d.Handoff != 0 || d.Wake != 0 {
+		t.Errorf("%+v", d)
 	}
 }

@@ -32,6 +32,7 @@ type StepTimes struct {
 	calls map[platform.Model]*callTimes // by a model that names the call and no time
 	runs  []time.Duration               // steady step time of each run
 	gaps  gaps
+	spin  time.Duration // after which a waiting worker sleeps; 0: never
 }
 
 // gaps are the times from when a worker could have started a task to when it did,
@@ -97,6 +98,7 @@ func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule)
 	}
 	st.runs = append(st.runs, cmp.Or(steady.Period, steady.Makespan))
 	st.gaps.add(steady, r.spin)
+	st.spin = r.spin
 }
 
 // add takes the gaps of a schedule, whose spans are ordered by start.
@@ -173,6 +175,25 @@ func meanOf(times []time.Duration) time.Duration {
 		sum += t
 	}
 	return sum / time.Duration(len(times))
+}
+
+// minGaps is from how many gaps of a kind on their mean says something.
+const minGaps = 50
+
+// PutInto sets what a device takes between tasks, and how far runs lie apart, to what
+// the steps showed, where there were enough of each.
+func (st *StepTimes) PutInto(d *platform.Device) {
+	d.RunSpread = st.RunSpread()
+	if len(st.gaps.dispatch) < minGaps {
+		return
+	}
+	d.Dispatch = summarise(st.gaps.dispatch).mean
+	if len(st.gaps.handoff) >= minGaps {
+		d.Handoff = max(1, summarise(st.gaps.handoff).mean-d.Dispatch)
+	}
+	if len(st.gaps.wake) >= minGaps && st.spin > 0 {
+		d.WakeAfter, d.Wake = st.spin, max(1, median(st.gaps.wake)-d.Dispatch)
+	}
 }
 
 // RunSpread is the standard deviation of the steady step time from run to run,

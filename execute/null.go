@@ -12,8 +12,7 @@ import (
 )
 
 // NullRun drives the Engine serially by the model's clock, without kernels or
-// threads: a task keeps its worker for the dispatch of its device and then for
-// the duration of its cost. It is the second opinion on package simulate, which
+// threads: a task starts and takes as [schedule.Pace] says. It is the second opinion on package simulate, which
 // it reproduces span for span on a platform with one memory; it refuses others.
 // The result's World is Simulated.
 //
@@ -23,7 +22,7 @@ func NullRun(p *schedule.Problem, policy schedule.Policy) (*schedule.Schedule, e
 	if n := len(p.Platform.Memories); n != 1 {
 		return nil, fmt.Errorf("null run of graph %q: platform %q has %d memories; one is supported", p.Graph.Name, p.Platform.Name, n)
 	}
-	c := &nullClock{p: p, ends: endQueue{rank: p.Graph.Rank}}
+	c := &nullClock{p: p, pace: schedule.NewPace(p), ends: endQueue{rank: p.Graph.Rank}}
 	e, err := schedule.NewEngine(p, policy, func() time.Duration { return c.now })
 	if err != nil {
 		return nil, fmt.Errorf("null run: %w", err)
@@ -54,6 +53,7 @@ func NullRun(p *schedule.Problem, policy schedule.Policy) (*schedule.Schedule, e
 type nullClock struct {
 	p      *schedule.Problem
 	engine *schedule.Engine
+	pace   *schedule.Pace
 	now    time.Duration
 	ends   endQueue
 	spans  []schedule.Span
@@ -69,13 +69,15 @@ func (c *nullClock) begin(cmds []schedule.Command) error {
 			return errCopy
 		}
 		device := c.p.Platform.Workers[cmd.Worker].Device
-		cost, ok := c.p.Costs.Of(cmd.Instance.Task, device)
-		if !ok {
+		if _, ok := c.p.Costs.Of(cmd.Instance.Task, device); !ok {
 			return errors.New("the engine put a task where it cannot run")
 		}
-		start := c.now + c.p.Platform.Devices[device].Dispatch
+		ready := c.engine.ReadyAt(cmd.Instance)
+		start := c.pace.Start(cmd.Worker, c.now, ready)
+		end := start + c.p.Takes(cmd.Instance, device)
+		c.pace.End(cmd.Worker, end)
 		heap.Push(&c.ends, schedule.Span{Task: cmd.Instance.Task, Step: cmd.Instance.Step, Worker: cmd.Worker,
-			Ready: c.engine.ReadyAt(cmd.Instance), Start: start, End: start + cost.Duration})
+			Ready: ready, Start: start, End: end})
 	}
 	return nil
 }

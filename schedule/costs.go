@@ -129,7 +129,8 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, opt CostO
 		q.Variant = ""
 		e, ok = p.Estimate(q)
 	}
-	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: e.Variant, Source: CostSource(e.Source), RelError: e.RelError}, ok
+	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: e.Variant, Source: CostSource(e.Source), RelError: e.RelError,
+		First: e.First, Spread: e.Spread}, ok
 }
 
 // givenCost finds the cost that the graph gives for a device: a key that names

@@ -30,7 +30,10 @@ type Cost struct {
 	Joules   float64 // per call; 0: the platform's busy power over Duration
 	Variant  string  // "": the executor's default
 	Source   CostSource
-	RelError float64 // of the fit or roofline, as a fraction; 0: not known
+	RelError float64 // of the fit, as a fraction; 0: not known
+
+	First  time.Duration         // in the first step of a run; 0: as Duration
+	Spread platform.Distribution // of a call relative to its mean; all zero: not known
 }
 
 // CostSource says where a duration comes from.

@@ -8,8 +8,8 @@
 //
 //   - events are ordered by time, then kind, then the rank of the task's name,
 //     then step; never by insertion or address, so equal input gives equal output
-//   - a worker runs one task at a time and pays its device's dispatch cost before
-//     each kernel
+//   - a worker runs one task at a time; [schedule.Pace] says when each kernel starts
+//     and how long it takes
 //   - a transfer waits for the latencies of its links and then shares their
 //     bandwidth max-min fairly with all others
 //

@@ -19,6 +19,9 @@ type Options struct {
 	Name   string // of the policy, for the schedule
 	Plan   *schedule.Plan
 
+	// Scale multiplies what an instance takes on a worker, such as by a factor drawn
+	// from a distribution; nil: 1.
+	Scale func(i schedule.Instance, w platform.WorkerID) float64
 	// Durations overrides the cost of an instance on a worker, such as with what
 	// was measured; ok is false where the costs hold. Nil: they always hold.
 	Durations func(i schedule.Instance, w platform.WorkerID) (d time.Duration, ok bool)
@@ -36,7 +39,7 @@ func Run(ctx context.Context, p *schedule.Problem, opt Options) (*schedule.Sched
 		policy = schedule.Replay(p, opt.Plan)
 		name = cmp.Or(name, opt.Plan.Policy, "replay")
 	}
-	s := &simulation{p: p, opt: opt}
+	s := &simulation{p: p, opt: opt, pace: schedule.NewPace(p)}
 	var err error
 	s.engine, err = schedule.NewEngine(p, policy, func() time.Duration { return s.now })
 	if err != nil {
@@ -58,6 +61,7 @@ type simulation struct {
 	p       *schedule.Problem
 	opt     Options
 	engine  *schedule.Engine
+	pace    *schedule.Pace
 	network *network
 	now     time.Duration
 	events  heap[event]
@@ -173,16 +177,20 @@ func (s *simulation) obey(cmds []schedule.Command) {
 
 func (s *simulation) startTask(c schedule.Command) {
 	device := s.p.Platform.Workers[c.Worker].Device
-	cost, _ := s.p.Costs.Of(c.Instance.Task, device)
-	takes := cost.Duration
+	takes := s.p.Takes(c.Instance, device)
+	if s.opt.Scale != nil {
+		takes = roundUp(float64(takes) * s.opt.Scale(c.Instance, c.Worker) / 1e9)
+	}
 	if s.opt.Durations != nil {
 		if d, ok := s.opt.Durations(c.Instance, c.Worker); ok {
 			takes = d
 		}
 	}
-	start := s.now + s.p.Platform.Devices[device].Dispatch
+	ready := s.engine.ReadyAt(c.Instance)
+	start := s.pace.Start(c.Worker, s.now, ready)
+	s.pace.End(c.Worker, start+takes)
 	s.out.Spans = append(s.out.Spans, schedule.Span{Task: c.Instance.Task, Step: c.Instance.Step, Worker: c.Worker,
-		Ready: s.engine.ReadyAt(c.Instance), Start: start, End: start + takes})
+		Ready: ready, Start: start, End: start + takes})
 	s.events.push(event{start + takes, taskEnds, c.Instance.Step, s.p.Graph.Rank(c.Instance.Task), int32(c.Worker)})
 }
 

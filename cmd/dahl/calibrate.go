@@ -355,14 +355,14 @@ func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error 
 }
 
 // putInto writes what was learnt into a platform. A call that several graphs make has
-// the time of the first: the training step.
+// the time of the first: the training step; so has what lies between calls.
 func (s *stepCalibration) putInto(p *platform.Platform) {
 	for g := range slices.Backward(s.times) {
 		for _, m := range s.times[g].Models() {
 			p.Models = execute.PutModel(p.Models, m)
 		}
 	}
-	p.Devices[0].RunSpread = s.times[0].RunSpread()
+	s.times[0].PutInto(&p.Devices[0])
 }
 
 // cyclic is n indices that go round a data set.
