@@ -1,33 +1,57 @@
 package kernels
 
+import "dahl/kernels/simd"
+
 // Conversions between layouts: pure moves of every element. Images are N×C×H×W or
 // channels-last N×H×W×C; weights are PyTorch's F×C×K×K, or for channels-last
 // convolutions K×K×C×F and, flipped in both directions of the window for the
 // gradient of the input, K×K×F×C.
 
-var toNHWC = conversion("nhwc", "y[n,h,w,c] = x[n,c,h,w]", "n h w c", "n c h w", [4]int{0, 2, 3, 1}, false)
-var toNCHW = conversion("nchw", "y[n,c,h,w] = x[n,h,w,c]", "n c h w", "n h w c", [4]int{0, 3, 1, 2}, false)
-var toHWIO = conversion("hwio", "y[i,j,c,f] = w[f,c,i,j]", "k k c f", "f c k k", [4]int{2, 3, 1, 0}, false)
-var toHWOI = conversion("hwoi", "y[i,j,f,c] = w[f,c,k-1-i,k-1-j]", "k k f c", "f c k k", [4]int{2, 3, 0, 1}, true)
-var toOIHW = conversion("oihw", "y[f,c,i,j] = w[i,j,c,f]", "f c k k", "k k c f", [4]int{3, 2, 0, 1}, false)
+var toNHWC = Kernel{
+	Op: "nhwc", Doc: "y[n,h,w,c] = x[n,c,h,w]",
+	Operands: []Operand{writes("y", Real, "n h w c"), reads("x", Real, "n c h w")},
+	Work:     perElement(0, 0),
+	Variants: conversion([4]int{0, 2, 3, 1}, false, nhwcAt[float32], nhwcAt[float64]),
+}
 
-// conversion is the line of one layout change. Dimension d of the output is dimension
+var toNCHW = Kernel{
+	Op: "nchw", Doc: "y[n,c,h,w] = x[n,h,w,c]",
+	Operands: []Operand{writes("y", Real, "n c h w"), reads("x", Real, "n h w c")},
+	Work:     perElement(0, 0),
+	Variants: conversion([4]int{0, 3, 1, 2}, false, nchwAt[float32], nchwAt[float64]),
+}
+
+var toHWIO = Kernel{
+	Op: "hwio", Doc: "y[i,j,c,f] = w[f,c,i,j]",
+	Operands: []Operand{writes("y", Real, "k k c f"), reads("w", Real, "f c k k")},
+	Work:     perElement(0, 0),
+	Variants: conversion([4]int{2, 3, 1, 0}, false, hwioAt[float32], hwioAt[float64]),
+}
+
+var toHWOI = Kernel{
+	Op: "hwoi", Doc: "y[i,j,f,c] = w[f,c,k-1-i,k-1-j]",
+	Operands: []Operand{writes("y", Real, "k k f c"), reads("w", Real, "f c k k")},
+	Work:     perElement(0, 0),
+	Variants: conversion([4]int{2, 3, 0, 1}, true, hwoiAt[float32], hwoiAt[float64]),
+}
+
+var toOIHW = Kernel{
+	Op: "oihw", Doc: "y[f,c,i,j] = w[i,j,c,f]",
+	Operands: []Operand{writes("y", Real, "f c k k"), reads("w", Real, "k k c f")},
+	Work:     perElement(0, 0),
+	Variants: conversion([4]int{3, 2, 0, 1}, false, oihwAt[float32], oihwAt[float64]),
+}
+
+// conversion is the variants of a layout change. Dimension d of the output is dimension
 // from[d] of the input; flipped reverses the first two dimensions of the output.
-func conversion(op, doc, to, dims string, from [4]int, flipped bool) Kernel {
-	in := "x"
-	if dims[0] != 'n' {
-		in = "w"
-	}
-	return Kernel{
-		Op: op, Doc: doc,
-		Operands: []Operand{writes("y", Real, to), reads(in, Real, dims)},
-		Work:     perElement(0, 0),
-		Variants: []Variant{{
+func conversion(from [4]int, flipped bool, run32, run64 func(simd.Level, *Call)) []Variant {
+	return withRef(
+		Variant{
 			Name: "ref", Doc: "element by element",
 			Run32: func(c *Call) { convertRef[float32](c, from, flipped) },
 			Run64: func(c *Call) { convertRef[float64](c, from, flipped) },
-		}},
-	}
+		},
+		atLevels("matrices transposed in blocks", run32, run64, nil))
 }
 
 func convertRef[T Float](call *Call, from [4]int, flipped bool) {
@@ -49,4 +73,87 @@ func convertRef[T Float](call *Call, from [4]int, flipped bool) {
 			}
 		}
 	}
+}
+
+// nhwcAt transposes the C×HW matrix of each sample, or one per row of pixels where the
+// rows lie apart.
+func nhwcAt[T Float](level simd.Level, call *Call) {
+	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	rows, pixels := y.extent[1], y.extent[2]
+	if x.stride[2] == pixels && y.stride[1] == pixels*y.stride[2] {
+		rows, pixels = 1, rows*pixels
+	}
+	t := simd.Transpose[T]{Rows: y.extent[3], Columns: pixels, ToRow: y.stride[2], FromRow: x.stride[1]}
+	for n := range y.extent[0] {
+		for h := range rows {
+			t.To, t.From = y.elems[y.at(n, h, 0, 0):], x.elems[x.at(n, 0, h, 0):]
+			t.Run(level)
+		}
+	}
+}
+
+// nchwAt is nhwcAt backwards.
+func nchwAt[T Float](level simd.Level, call *Call) {
+	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	rows, pixels := y.extent[2], y.extent[3]
+	if y.stride[2] == pixels && x.stride[1] == pixels*x.stride[2] {
+		rows, pixels = 1, rows*pixels
+	}
+	t := simd.Transpose[T]{Rows: pixels, Columns: y.extent[1], ToRow: y.stride[1], FromRow: x.stride[2]}
+	for n := range y.extent[0] {
+		for h := range rows {
+			t.To, t.From = y.elems[y.at(n, 0, h, 0):], x.elems[x.at(n, h, 0, 0):]
+			t.Run(level)
+		}
+	}
+}
+
+// Weights are moved one channel at a time: the windows of all its filters, or of one
+// filter, are the rows of a matrix whose columns, the positions in the window, become
+// rows. A window that lies in a larger one is taken row by row.
+
+func hwioAt[T Float](level simd.Level, call *Call) {
+	y, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	parts, columns := windowParts(&w, &y)
+	t := simd.Transpose[T]{Rows: w.extent[0], Columns: columns, ToRow: y.stride[1], FromRow: w.stride[0]}
+	for c := range w.extent[1] {
+		for i := range parts {
+			t.To, t.From = y.elems[y.at(i, 0, c, 0):], w.elems[w.at(0, c, i, 0):]
+			t.Run(level)
+		}
+	}
+}
+
+func hwoiAt[T Float](level simd.Level, call *Call) {
+	y, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	parts, columns := windowParts(&w, &y)
+	t := simd.Transpose[T]{Rows: w.extent[1], Columns: columns, ToRow: y.stride[1], FromRow: w.stride[1], Flip: true}
+	for f := range w.extent[0] {
+		for i := range parts {
+			t.To, t.From = y.elems[y.at(parts-1-i, 0, f, 0):], w.elems[w.at(f, 0, i, 0):]
+			t.Run(level)
+		}
+	}
+}
+
+func oihwAt[T Float](level simd.Level, call *Call) {
+	y, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	parts, rows := windowParts(&y, &w)
+	t := simd.Transpose[T]{Rows: rows, Columns: y.extent[0], ToRow: y.stride[0], FromRow: w.stride[1]}
+	for c := range y.extent[1] {
+		for i := range parts {
+			t.To, t.From = y.elems[y.at(0, c, i, 0):], w.elems[w.at(i, 0, c, 0):]
+			t.Run(level)
+		}
+	}
+}
+
+// windowParts splits a window of PyTorch's layout and of a channels-last one into parts
+// whose positions follow each other at one distance: the window, or its rows.
+func windowParts[T Float](pytorch, last *map4[T]) (parts, positions int) {
+	k := pytorch.extent[2]
+	if pytorch.stride[2] == k && last.stride[0] == k*last.stride[1] {
+		return 1, k * k
+	}
+	return k, k
 }

@@ -31,9 +31,9 @@ var loadNHWC = Kernel{
 	Params: []string{"divisor"},
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
 	Work:   func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
-	Variants: []Variant{
-		{Name: "ref", Doc: "one division per element", Run32: loadNHWCRef[float32], Run64: loadNHWCRef[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "one division per element", Run32: loadNHWCRef[float32], Run64: loadNHWCRef[float64]},
+		atLevels("quotients of some pixels of all channels, then transposed", loadNHWCAt[float32], loadNHWCAt[float64], nil)),
 }
 
 var loadLabels = Kernel{
@@ -107,5 +107,46 @@ func loadAt[T Float](level simd.Level, call *Call) {
 			simd.DivideBytes(level, to[x.offsetFrom(1, outer, r):][:run],
 				from[images.offsetFrom(1, outer, r):][:run], T(call.Params[0]))
 		}
+	}
+}
+
+// loadNHWCAt divides channel by channel into a block, and moves that to its pixels.
+func loadNHWCAt[T Float](level simd.Level, call *Call) {
+	x, images := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
+	divisor := T(call.Params[0])
+	rows, pixels, channels := x.extent[1], x.extent[2], x.extent[3]
+	if images.stride[2] == pixels && x.stride[1] == pixels*x.stride[2] {
+		rows, pixels = 1, rows*pixels
+	}
+	var block [2048]T
+	for i, source := range Data[int32](&call.Args[2]) {
+		for h := range rows {
+			if to := x.elems[x.at(i, h, 0, 0):]; channels == 1 && x.stride[2] == 1 {
+				simd.DivideBytes(level, to, images.elems[images.at(int(source), 0, h, 0):][:pixels], divisor)
+				continue
+			}
+			for c := 0; c < channels; c += 8 {
+				loadPixels(level, &x, &images, block[:], divisor, [4]int{i, int(source), h, c}, pixels)
+			}
+		}
+	}
+}
+
+// loadPixels loads up to eight channels from at[3] of row at[2] of image at[1] to
+// sample at[0].
+func loadPixels[T Float](level simd.Level, x *map4[T], images *map4[uint8], block []T, divisor T, at [4]int, pixels int) {
+	i, source, h, first := at[0], at[1], at[2], at[3]
+	channels := min(8, x.extent[3]-first)
+	length := min(pixels, len(block)/8)
+	for w := 0; w < pixels; w += length {
+		columns := min(length, pixels-w)
+		for c := range channels {
+			simd.DivideBytes(level, block[c*length:], images.elems[images.at(source, first+c, h, w):][:columns], divisor)
+		}
+		t := simd.Transpose[T]{
+			Rows: channels, Columns: columns, ToRow: x.stride[2], FromRow: length,
+			To: x.elems[x.at(i, h, 0, first)+w*x.stride[2]:], From: block,
+		}
+		t.Run(level)
 	}
 }

@@ -30,6 +30,8 @@ var files = []struct {
 	{"elementwise_avx512", elementwiseAVX512},
 	{"columns_avx2", columnsAVX2},
 	{"columns_avx512", columnsAVX512},
+	{"transpose_avx2", transposeAVX2},
+	{"transpose_avx512", transposeAVX512},
 }
 
 func main() {

@@ -1,0 +1,77 @@
+package simd
+
+import "unsafe"
+
+// transposeArgs is one call of the assembly. Distances are in bytes. The order of the
+// fields is known to gen/transpose.go.
+type transposeArgs struct {
+	from, to       unsafe.Pointer
+	fromRow, toRow int
+	columns        int // a multiple of those that 16 bytes hold
+}
+
+// runVectors moves blocks of as many rows as a vector holds elements, and of all
+// columns that make 16 bytes. The last blocks of rows and columns overlap those before,
+// which moves some elements twice; a matrix too small for that is left to Go.
+func (t *Transpose[T]) runVectors(l Level) bool {
+	size := size(t.From)
+	side := 16 / size
+	if t.Rows < side || t.Columns < side {
+		return false
+	}
+	for i := 0; i < t.Rows; {
+		height := side // of the block: one, two or four times side
+		switch left := t.Rows - i; {
+		case l == AVX512 && left >= 4*side:
+			height = 4 * side
+		case left >= 2*side:
+			height = 2 * side
+		}
+		i = min(i, t.Rows-height)
+		whole := t.Columns / side * side
+		t.block(i, 0, whole, height, size)
+		if whole < t.Columns {
+			t.block(i, t.Columns-side, side, height, size)
+		}
+		i += height
+	}
+	return true
+}
+
+// block moves rows i to i+height and columns j to j+columns.
+func (t *Transpose[T]) block(i, j, columns, height, size int) {
+	a := transposeArgs{
+		from: pointer(t.From[i*t.FromRow+j:]), to: pointer(t.To[t.row(j)*t.ToRow+i:]),
+		fromRow: t.FromRow * size, toRow: t.ToRow * size, columns: columns,
+	}
+	if t.Flip {
+		a.toRow = -a.toRow
+	}
+	if size == 4 {
+		a.run32(height)
+	} else {
+		a.run64(height)
+	}
+}
+
+func (a *transposeArgs) run32(height int) {
+	switch height {
+	case 16:
+		transpose16AVX512F32(a)
+	case 8:
+		transpose8AVX2F32(a)
+	default:
+		transpose4AVX2F32(a)
+	}
+}
+
+func (a *transposeArgs) run64(height int) {
+	switch height {
+	case 8:
+		transpose8AVX512F64(a)
+	case 4:
+		transpose4AVX2F64(a)
+	default:
+		transpose2AVX2F64(a)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package simd
+
+func (t *Transpose[T]) runVectors(Level) bool { return false }
