@@ -67,6 +67,12 @@ parity: bin/dahl
 bench-peers: bin/dahl
 	./bin/dahl bench peers --python "$(PYTHON)" --layers --out bench/peers/RESULTS.md
 
+# Matrix products and convolutions beside OpenBLAS, oneDNN and gonum: one to two minutes.
+bench-blas:
+	@printf '#include <cblas.h>\n#include <oneapi/dnnl/dnnl.h>\n' | $(CC) -E - >/dev/null 2>&1 || \
+	  { echo "bench-blas: no header files of OpenBLAS and oneDNN (Debian: libopenblas-dev libdnnl-dev)" >&2; exit 1; }
+	go run -tags peers ./bench/blas -out bench/blas/RESULTS.md
+
 # Rewrites golden files; read the difference before committing it.
 update:
 	go test ./dag ./plots -update

@@ -1,0 +1,132 @@
+//go:build peers
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+
+	"dahl/kernels/simd"
+)
+
+// gemmShape is C(m×n) = op(A)·op(B) over row-major matrices without gaps, where op
+// transposes a stored k×m or n×k matrix.
+type gemmShape struct {
+	m, n, k        int
+	transA, transB bool
+}
+
+func (s *gemmShape) lda() int {
+	if s.transA {
+		return s.m
+	}
+	return s.k
+}
+
+func (s *gemmShape) ldb() int {
+	if s.transB {
+		return s.k
+	}
+	return s.n
+}
+
+func (s *gemmShape) flops() float64 { return 2 * float64(s.m) * float64(s.n) * float64(s.k) }
+
+func (s *gemmShape) String() string {
+	op := func(name string, t bool) string {
+		if t {
+			return name + "ᵀ"
+		}
+		return name
+	}
+	return fmt.Sprintf("%d×%d×%d %s·%s", s.m, s.n, s.k, op("A", s.transA), op("B", s.transB))
+}
+
+var gemmShapes = []gemmShape{
+	{m: 64, n: 64, k: 64},
+	{m: 256, n: 256, k: 256},
+	{m: 256, n: 256, k: 256, transA: true},
+	{m: 256, n: 256, k: 256, transB: true},
+	{m: 256, n: 256, k: 256, transA: true, transB: true},
+	{m: 512, n: 512, k: 512},
+	{m: 1024, n: 1024, k: 1024},
+	{m: 32, n: 1024, k: 288},
+	{m: 64, n: 10, k: 5408},
+}
+
+func gemmTable(w io.Writer, t *timer) {
+	fmt.Fprint(w, "\n## Matrix products, GFLOP/s (share of the peak)\n\n")
+	fmt.Fprintln(w, "| m×n×k | type | OpenBLAS | oneDNN | gonum | dahl | peak | dahl / OpenBLAS |")
+	fmt.Fprintln(w, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+	g := gonum.Implementation{}
+	for i := range gemmShapes {
+		s := &gemmShapes[i]
+		gemmLine(w, t, s, "float32", openBLASSgemm, oneDNNSgemm, func(s *gemmShape, a, b, c []float32) {
+			g.Sgemm(gonumTrans(s.transA), gonumTrans(s.transB), s.m, s.n, s.k, 1, a, s.lda(), b, s.ldb(), 0, c, s.n)
+		})
+		gemmLine(w, t, s, "float64", openBLASDgemm, nil, func(s *gemmShape, a, b, c []float64) {
+			g.Dgemm(gonumTrans(s.transA), gonumTrans(s.transB), s.m, s.n, s.k, 1, a, s.lda(), b, s.ldb(), 0, c, s.n)
+		})
+	}
+}
+
+func gonumTrans(t bool) blas.Transpose {
+	if t {
+		return blas.Trans
+	}
+	return blas.NoTrans
+}
+
+type gemmFunc[T simd.Float] func(s *gemmShape, a, b, c []T)
+
+// gemmLine checks the contestants against each other and measures them.
+func gemmLine[T simd.Float](w io.Writer, t *timer, s *gemmShape, typeName string, openBLAS, oneDNN, gonum gemmFunc[T]) {
+	a, b, c, want := make([]T, s.m*s.k), make([]T, s.k*s.n), make([]T, s.m*s.n), make([]T, s.m*s.n)
+	for i := range a {
+		a[i] = T(i%17)/16 - 0.5
+	}
+	for i := range b {
+		b[i] = T(i%19)/16 - 0.5
+	}
+	gonum(s, a, b, want)
+	var runs []func()
+	for _, f := range []gemmFunc[T]{openBLAS, oneDNN, gonum, ourGemm[T](s)} {
+		if f == nil {
+			runs = append(runs, nil)
+			continue
+		}
+		f(s, a, b, c)
+		compareProducts(s, c, want)
+		runs = append(runs, func() { f(s, a, b, c) })
+	}
+	loop, loopFlops := peakLoop[T]()
+	m := t.medians(append(runs, loop))
+	peak := loopFlops / m[len(runs)].Seconds()
+	fmt.Fprintf(w, "| %v | %s |", s, typeName)
+	for _, took := range m[:len(runs)] {
+		fmt.Fprintf(w, " %s |", cell(s.flops(), took, peak))
+	}
+	fmt.Fprintf(w, " %.0f |", peak/1e9)
+	ratio := "–"
+	if m[3] > 0 {
+		ratio = fmt.Sprintf("%.2f", float64(m[0])/float64(m[3]))
+	}
+	fmt.Fprintf(w, " %s |\n", ratio)
+}
+
+// compareProducts panics where a contestant computes something else. The sums have
+// k terms of at most 1/4, each rounded at most once more than k times: the bound is
+// the a-priori one, k²·u/4, in single precision (Higham, Accuracy and Stability of
+// Numerical Algorithms, 2nd ed., (3.5)).
+func compareProducts[T simd.Float](s *gemmShape, got, want []T) {
+	bound := float64(s.k) * float64(s.k) / 4 * 0x1p-24 * 2
+	for i := range got {
+		if !(math.Abs(float64(got[i]-want[i])) <= bound) {
+			panic(fmt.Sprintf("blas: %v: element %d is %v, want %v within %v", s, i, got[i], want[i], bound))
+		}
+	}
+}
