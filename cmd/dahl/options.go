@@ -20,6 +20,7 @@ type options struct {
 	DType    string `json:"dtype"`
 	Batch    int    `json:"batch,omitempty"`
 	Steps    int    `json:"steps,omitempty"`
+	Samples  int    `json:"samples,omitempty"`
 	Seed     uint64 `json:"seed"`
 
 	Objective string `json:"objective,omitempty"`

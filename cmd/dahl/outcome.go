@@ -75,10 +75,16 @@ func (w *workload) predict(ctx context.Context) (*outcome, error) {
 // simulateGraph runs the steps of one graph in the simulator, or as many as
 // maxSimulatedTasks allows.
 func (w *workload) simulateGraph(ctx context.Context, graph, steps int) (*schedule.Schedule, error) {
+	return w.simulateScaled(ctx, graph, steps, nil)
+}
+
+// simulateScaled does so with durations that are multiplied by a factor of each
+// instance; nil: none.
+func (w *workload) simulateScaled(ctx context.Context, graph, steps int, scale func(schedule.Instance, platform.WorkerID) float64) (*schedule.Schedule, error) {
 	p := &w.parts[graph]
 	problem := p.problem
 	problem.Steps = max(min(steps, maxSimulatedTasks/max(1, problem.Graph.NumTasks())), min(steps, 4))
-	opt := simulate.Options{Plan: p.plan}
+	opt := simulate.Options{Plan: p.plan, Scale: scale}
 	if p.plan == nil {
 		info, err := schedule.PolicyByName(w.opts.Policy)
 		if err != nil {
@@ -223,6 +229,8 @@ type summary struct {
 	PlannedBytes int64            `json:"planned_bytes"`
 	LowerBoundS  float64          `json:"lower_bound_s"`
 
+	Models  *modelSummary   `json:"models,omitempty"`
+	Samples *samplesSummary `json:"samples,omitempty"`
 	Trained *trainedSummary `json:"training,omitempty"`
 
 	ImagesPerS *float64 `json:"images_per_s,omitempty"`

@@ -34,7 +34,9 @@ func newSimulate(a *app) *cobra.Command {
 		Short: "predict a training step on a machine described in TOML",
 		Long: `simulate replays the task graph of a training step, or one from a file, in a
 deterministic discrete-event simulator of the machine. Equal input gives
-byte-identical files.`,
+byte-identical files. With --samples it is run again and again with durations drawn
+from the distributions that calibrate kept, and prints where the run's time and
+energy lie; equal seeds draw the same.`,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
 		Args: cobra.NoArgs,
@@ -46,6 +48,7 @@ byte-identical files.`,
 	addDataFlags(cmd, &o)
 	addOptimizerFlags(cmd, &o)
 	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps")
+	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
 	addOutputFlags(cmd, &out, "dahl-simulate")
 	return cmd
 }
@@ -64,11 +67,17 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	s := w.summarize(result)
+	s.Models = newModelSummary(&w.parts[0].problem)
+	if o.Samples > 0 {
+		if s.Samples, err = w.sample(ctx, o.Samples, o.Seed); err != nil {
+			return err
+		}
+	}
 	dir, err := createRunDir(out.dir)
 	if err != nil {
 		return err
 	}
-	s := w.summarize(result)
 	if err := dir.writeOutcome(w, result, s); err != nil {
 		return err
 	}
@@ -95,6 +104,9 @@ func simulatedWorkload(o *options) (*workload, error) {
 	}
 	if o.Steps < 1 || o.Steps > maxRounds {
 		return nil, inputErrorf("--steps %d: want 1 to %d", o.Steps, maxRounds)
+	}
+	if o.Samples < 0 || o.Samples > maxSamples {
+		return nil, inputErrorf("--samples %d: want 0 to %d", o.Samples, maxSamples)
 	}
 	p, err := loadPlatform(o.Platform)
 	if err != nil {
@@ -177,6 +189,10 @@ func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 	fmt.Fprintf(out, "policy    %s, %d steps\n", s.Policy, s.Steps)
 	fmt.Fprintf(out, "time      %s in all, first step %s, then %s per step; no schedule is below %s\n",
 		shortTime(o.Run), shortTime(o.Main.FirstStep), shortTime(o.stepTime()), shortTime(seconds(s.LowerBoundS)))
+	s.Models.print(out)
+	if s.Samples != nil {
+		s.Samples.print(out)
+	}
 	fmt.Fprintf(out, "energy    %.4g J (%s)\n", o.Joules, o.Basis)
 	fmt.Fprintf(out, "memory   ")
 	for m := range w.platform.Memories {
