@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"dahl/platform"
 	"dahl/schedule"
@@ -20,6 +21,7 @@ var (
 type dispatcher struct {
 	mu      sync.Mutex
 	engine  *schedule.Engine
+	at      time.Duration // of the event in progress
 	cmds    []schedule.Command
 	running int
 	inbox   []inbox // by worker
@@ -34,12 +36,11 @@ type inbox struct {
 }
 
 func newDispatcher(p *schedule.Problem, policy schedule.Policy, j *job) (*dispatcher, error) {
-	e, err := schedule.NewEngine(p, policy, j.now)
-	if err != nil {
-		return nil, err
-	}
 	workers := len(p.Platform.Workers)
-	return &dispatcher{engine: e, cmds: make([]schedule.Command, 0, 2*workers), inbox: make([]inbox, workers)}, nil
+	d := &dispatcher{cmds: make([]schedule.Command, 0, 2*workers), inbox: make([]inbox, workers)}
+	var err error
+	d.engine, err = schedule.NewEngine(p, policy, func() time.Duration { return d.at })
+	return d, err
 }
 
 // start hands out the first tasks.
@@ -50,11 +51,25 @@ func (d *dispatcher) start(j *job) {
 	d.deliver(j)
 }
 
-// done reports the end of a worker's task and hands out what follows.
-func (d *dispatcher) done(j *job, w int) {
+// lock takes the lock. It is held for less than it takes to put a thread to sleep and
+// wake it, so a worker with a core of its own first tries for a while.
+func (d *dispatcher) lock(j *job) {
+	if j.team.spin > 0 {
+		for range spinLoads {
+			if d.mu.TryLock() {
+				return
+			}
+		}
+	}
 	d.mu.Lock()
+}
+
+// done reports the end of a worker's task at a time and hands out what follows.
+func (d *dispatcher) done(j *job, w int, at time.Duration) {
+	d.lock(j)
 	defer d.mu.Unlock()
 	d.running--
+	d.at = max(d.at, at) // another worker may have ended later and been here first
 	d.cmds = d.engine.Done(platform.WorkerID(w), d.cmds[:0])
 	d.deliver(j)
 }
@@ -95,6 +110,6 @@ func (w *worker) serve(j *job) {
 		if !w.run(j, int32(i.Task), i.Step) {
 			return
 		}
-		d.done(j, w.id)
+		d.done(j, w.id, w.ended)
 	}
 }

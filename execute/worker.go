@@ -20,7 +20,8 @@ type worker struct {
 	call    kernels.Call // the call in progress; kept here so that it needs no allocation
 	scratch []byte
 
-	task, step int32 // in progress; task -1: none
+	task, step int32         // in progress; task -1: none
+	ended      time.Duration // of the last task
 	spans      []span
 }
 
@@ -117,6 +118,6 @@ func (w *worker) run(j *job, task, step int32) bool {
 	if j.record {
 		w.spans = append(w.spans, span{task, step, start, end})
 	}
-	w.task = -1
+	w.task, w.ended = -1, end
 	return true
 }

@@ -224,18 +224,26 @@ func (o *tasksOptions) shape(ctx context.Context, stdout io.Writer, p *platform.
 	return nil
 }
 
+// buildTasks builds the program of one graph.
+func buildTasks(s *taskShape, tasks int) (*dag.Program, error) {
+	b := dag.NewBuilder(s.name)
+	s.add(b, tasks)
+	g, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	return &dag.Program{Name: s.name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, nil
+}
+
 // measure builds, compiles and runs the graph once, then runs it for some steps and
 // returns the time of one.
 func (o *tasksOptions) measure(ctx context.Context, p *platform.Platform, s *taskShape, policy string) (once onceTimes, step time.Duration, tasks int, err error) {
 	begin := time.Now()
-	b := dag.NewBuilder(s.name)
-	s.add(b, o.tasks)
-	g, err := b.Build()
+	prog, err := buildTasks(s, o.tasks)
 	if err != nil {
 		return once, 0, 0, err
 	}
 	once.build = time.Since(begin)
-	prog := &dag.Program{Name: s.name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
 	r, err := execute.New(prog, execute.Options{Platform: p, Policy: policy})
 	if err != nil {
 		return once, 0, 0, err
@@ -247,11 +255,11 @@ func (o *tasksOptions) measure(ctx context.Context, p *platform.Platform, s *tas
 	}
 	once.total = time.Since(begin)
 	once.run = once.total - once.build - once.compile
-	schedule, err := r.Run(ctx, 0, o.steps, false)
+	steady, err := r.Run(ctx, 0, o.steps, false)
 	if err != nil {
 		return once, 0, 0, err
 	}
-	return once, schedule.Makespan / time.Duration(o.steps), g.NumTasks(), nil
+	return once, steady.Makespan / time.Duration(o.steps), prog.Graphs[0].NumTasks(), nil
 }
 
 // measureStarPU runs the graph once on StarPU, after a warm-up in the same process.
