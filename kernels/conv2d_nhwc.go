@@ -36,7 +36,7 @@ var conv2dNHWC = Kernel{
 	},
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCRef[float32], Run64: conv2dNHWCRef[float64]},
-		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], nil)),
+		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace)),
 }
 
 var conv2dNHWCDx = Kernel{
@@ -78,7 +78,7 @@ var conv2dNHWCDw = Kernel{
 	},
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
-		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], nil)),
+		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace)),
 }
 
 // checkConvNHWC checks the maps of a channels-last convolution with the filters in

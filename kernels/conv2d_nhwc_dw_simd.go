@@ -24,10 +24,19 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 		rows:    forwardLattice(dy.extent[1], x.extent[1], k, pad, stride),
 		columns: forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
 	}
-	c.run(l, 0, c.rows.pixels)
+	parts, g := c.split(l, call.Work)
+	for i := range parts {
+		parts[i].run(l, 0, parts[i].rows.pixels)
+	}
+	c.fold(&parts[0], g)
 	if len(call.Args) > 3 {
 		addPixels(l, Data[T](&call.Args[3]), &dy, call.Args[3].Accumulates())
 	}
+}
+
+func conv2dNHWCDwWorkspace(s *Spec) int64 {
+	dw, dy := s.Operands[0].Shape, s.Operands[1].Shape
+	return wideWorkspace(s.Type.SizeBytes(), dy[2], dw[0], dw[2], dw[3], int(s.Param("stride")))
 }
 
 // run adds what rows u to end of dy give, of all samples.
@@ -49,7 +58,7 @@ func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
 // part adds what the pixels give whose windows lie in x with rows taps[0] to taps[1] and
 // columns taps[2] to taps[3].
 func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
-	dy := c.dy.at(0, c.rows.first+u, v, 0)
+	dy := c.dy.at(0, c.rows.first+u, c.columns.first+v, 0)
 	from := c.x.at(0, c.rows.from+u*c.rows.stride+taps[0], c.columns.from+v*c.columns.stride+taps[2], 0)
 	inner, outer, rest := arrange(
 		walk{count: after - v, source: c.columns.stride * c.x.stride[2], result: c.dy.stride[2]},

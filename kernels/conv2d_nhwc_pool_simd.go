@@ -13,68 +13,91 @@ import (
 const (
 	// poolRowsBytes is what the rows in the workspace take at most, beyond those of one
 	// row of windows.
-	poolRowsBytes = 24 << 10
+	poolRowsBytes = 48 << 10
 	// overlapRowsBytes is that for windows that overlap: the rows between two blocks
 	// are computed twice.
 	overlapRowsBytes = 256 << 10
 )
 
-// poolRows is how many of the rows of windows are computed at a time, from rows of the
-// given size in bytes.
-func poolRows(windows, size, step, bytes int) int {
-	limit := poolRowsBytes
+// poolBlock is what is pooled at a time: rows of windows of one sample, or whole
+// samples if several fit.
+type poolBlock[T Float] struct {
+	samples, windows int
+	rows             map4[T] // of the convolution, without columns that no window holds
+	wide             []byte  // for the filters of pixels that share vectors
+}
+
+// poolExtents returns the samples, the rows of windows and the extent of a block, from
+// the shape of the pooled map.
+func poolExtents(pooled []int, size, step, elementBytes int) (samples, windows int, extent [4]int) {
+	width := covered(pooled[2], size, step)
+	rowBytes, limit := width*pooled[3]*elementBytes, poolRowsBytes
 	if step < size {
 		limit = overlapRowsBytes
 	}
-	return max(1, min(windows, (limit/bytes-size)/step+1))
+	windows = max(1, min(pooled[1], (limit/rowBytes-size)/step+1))
+	rows := covered(windows, size, step)
+	samples = 1
+	if windows == pooled[1] {
+		samples = max(1, min(pooled[0], limit/(rows*rowBytes)))
+	}
+	return samples, windows, [4]int{samples, rows, width, pooled[3]}
 }
 
-// poolWorkspace is the workspace for y, the operand with the pooled map.
-func poolWorkspace(y int) func(s *Spec) int64 {
+// poolWorkspace is the block and the filters of pixels that share vectors, from the
+// operands with the pooled map and the filters.
+func poolWorkspace(y, w int) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
-		pooled, size, step := s.Operands[y].Shape, int(s.Param("size")), int(s.Param("step"))
-		bytes := covered(pooled[2], size, step) * pooled[3] * int(s.Type.SizeBytes())
-		return int64(covered(poolRows(pooled[1], size, step, bytes), size, step) * bytes)
+		filters, bytes := s.Operands[w].Shape, s.Type.SizeBytes()
+		_, _, e := poolExtents(s.Operands[y].Shape, int(s.Param("size")), int(s.Param("step")), int(bytes))
+		return int64(e[0]*e[1]*e[2]*e[3])*bytes +
+			wideWorkspace(bytes, e[2], filters[0], filters[2], filters[3], int(s.Param("stride")))
 	}
 }
 
-// poolBlock takes the rows of the convolution, without those columns that no window
-// holds, from the workspace, and returns how many rows of windows they are.
-func poolBlock[T Float](work []byte, pooled *map4[T], size, step int) (rows map4[T], windows int) {
+func poolBlockOf[T Float](work []byte, pooled *map4[T], size, step int) (b poolBlock[T]) {
 	var zero T
-	width := covered(pooled.extent[2], size, step)
-	windows = poolRows(pooled.extent[1], size, step, width*pooled.extent[3]*int(unsafe.Sizeof(zero)))
-	extent := [4]int{1, covered(windows, size, step), width, pooled.extent[3]}
-	elems, _ := scratch[T](work, extent[1]*extent[2]*extent[3])
-	return packed4(elems, extent), windows
+	var extent [4]int
+	b.samples, b.windows, extent = poolExtents(pooled.extent[:], size, step, int(unsafe.Sizeof(zero)))
+	b.rows.elems, b.wide = scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
+	b.rows = packed4(b.rows.elems, extent)
+	return b
 }
 
 func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 	y, index := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
 	x, w := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
 	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
-	block, windows := poolBlock(call.Work, &y, size, step)
+	block := poolBlockOf(call.Work, &y, size, step)
 	c := convNHWC[T]{
-		dst: block, src: x, w: w,
+		dst: block.rows, src: x, w: w,
 		rows:    forwardLattice(covered(y.extent[1], size, step), x.extent[1], w.extent[0], pad, stride),
-		columns: forwardLattice(block.extent[2], x.extent[2], w.extent[0], pad, stride),
+		columns: forwardLattice(block.rows.extent[2], x.extent[2], w.extent[0], pad, stride),
 	}
 	if len(call.Args) > 4 {
 		c.bias = Data[T](&call.Args[4])
 	}
+	parts := c.split(l, block.wide)
 	p := simd.MaxPool[T]{
 		Windows: y.extent[2], Channels: y.extent[3], Size: size, Step: step, ReLU: true,
 		YRow: y.stride[1], YPixel: y.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
-		X: block.elems, XRow: block.stride[1], XPixel: block.stride[2],
+		XRow: block.rows.stride[1], XPixel: block.rows.stride[2],
 	}
-	for n := range y.extent[0] {
-		c.src.elems = x.elems[n*x.stride[0]:]
-		for u := 0; u < y.extent[1]; u += windows {
-			p.Rows = min(windows, y.extent[1]-u)
-			c.rows.first = -u * step // the workspace begins there
-			c.run(l, u*step, u*step+covered(p.Rows, size, step))
-			p.Y, p.Index = y.elems[y.at(n, u, 0, 0):], index.elems[index.at(n, u, 0, 0):]
-			p.Run(l)
+	for n := 0; n < y.extent[0]; n += block.samples {
+		samples := min(block.samples, y.extent[0]-n)
+		for u := 0; u < y.extent[1]; u += block.windows {
+			p.Rows = min(block.windows, y.extent[1]-u)
+			for i := range parts {
+				parts[i].src.elems = x.elems[n*x.stride[0]:]
+				parts[i].dst.extent[0] = samples
+				parts[i].rows.first = -u * step // the block begins there
+				parts[i].run(l, u*step, u*step+covered(p.Rows, size, step))
+			}
+			for i := range samples {
+				p.X = block.rows.elems[i*block.rows.stride[0]:]
+				p.Y, p.Index = y.elems[y.at(n+i, u, 0, 0):], index.elems[index.at(n+i, u, 0, 0):]
+				p.Run(l)
+			}
 		}
 	}
 }
@@ -83,38 +106,48 @@ func conv2dNHWCPoolDwAt[T Float](l simd.Level, call *Call) {
 	dw, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
 	index, x := map4Of[uint8](&call.Args[2]), map4Of[T](&call.Args[3])
 	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
-	block, windows := poolBlock(call.Work, &dy, size, step)
+	block := poolBlockOf(call.Work, &dy, size, step)
+	rows := &block.rows
 	c := convDwNHWC[T]{
-		dw: dw, dy: block, x: x,
+		dw: dw, dy: *rows, x: x,
 		rows:    forwardLattice(covered(dy.extent[1], size, step), x.extent[1], dw.extent[0], pad, stride),
-		columns: forwardLattice(block.extent[2], x.extent[2], dw.extent[0], pad, stride),
+		columns: forwardLattice(rows.extent[2], x.extent[2], dw.extent[0], pad, stride),
 	}
 	p := simd.Unpool[T]{
 		Windows: dy.extent[2], Channels: dy.extent[3], Size: size, Step: step, Accumulate: step != size,
 		YRow: dy.stride[1], YPixel: dy.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
-		X: block.elems, XRow: block.stride[1], XPixel: block.stride[2],
+		XRow: rows.stride[1], XPixel: rows.stride[2],
 	}
 	if !call.Args[0].Accumulates() {
 		dw.clear4()
 	}
+	parts, g := c.split(l, block.wide)
 	add := len(call.Args) > 4 && call.Args[4].Accumulates()
-	for n := range dy.extent[0] {
-		c.x.elems = x.elems[n*x.stride[0]:]
-		for u := 0; u < dy.extent[1]; u += windows {
-			p.Rows = min(windows, dy.extent[1]-u)
-			rows := covered(p.Rows, size, step)
+	for n := 0; n < dy.extent[0]; n += block.samples {
+		samples := min(block.samples, dy.extent[0]-n)
+		for u := 0; u < dy.extent[1]; u += block.windows {
+			p.Rows = min(block.windows, dy.extent[1]-u)
 			if p.Accumulate {
-				clear(block.elems)
+				clear(rows.elems)
 			}
-			p.Y, p.Index = dy.elems[dy.at(n, u, 0, 0):], index.elems[index.at(n, u, 0, 0):]
-			p.Run(l)
-			c.rows.first = -u * step
-			c.run(l, u*step, u*step+rows)
+			for i := range samples {
+				p.X = rows.elems[i*rows.stride[0]:]
+				p.Y, p.Index = dy.elems[dy.at(n+i, u, 0, 0):], index.elems[index.at(n+i, u, 0, 0):]
+				p.Run(l)
+			}
+			height := covered(p.Rows, size, step)
+			for i := range parts {
+				parts[i].x.elems = x.elems[n*x.stride[0]:]
+				parts[i].dy.extent[0] = samples
+				parts[i].rows.first = -u * step
+				parts[i].run(l, u*step, u*step+height)
+			}
 			if len(call.Args) > 4 {
-				db := Data[T](&call.Args[4])
-				simd.ColumnSums(l, db, block.elems, rows*block.extent[2], block.extent[3], add)
+				pixels := samples * height * rows.extent[2] // several samples have all their rows
+				simd.ColumnSums(l, Data[T](&call.Args[4]), rows.elems, pixels, rows.extent[3], add)
 				add = true
 			}
 		}
 	}
+	c.fold(&parts[0], g)
 }

@@ -20,7 +20,12 @@ func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
 	if len(call.Args) > 3 {
 		c.bias = Data[T](&call.Args[3])
 	}
-	c.run(l, 0, c.rows.pixels)
+	c.all(l, call.Work)
+}
+
+func conv2dNHWCWorkspace(s *Spec) int64 {
+	y, w := s.Operands[0].Shape, s.Operands[2].Shape
+	return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[2], w[3], int(s.Param("stride")))
 }
 
 // conv2dNHWCDxAt is the convolution of dy with the turned filters. At stride s the
@@ -41,16 +46,17 @@ func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
 			if stride > 1 {
 				c.w = packPhaseNHWC(call.Work, &wt, row, column, c.rows.taps, c.columns.taps, stride)
 			}
-			c.run(l, 0, c.rows.pixels)
+			c.all(l, call.Work)
 		}
 	}
 }
 
-// conv2dNHWCDxWorkspace is the filters of the largest phase.
+// conv2dNHWCDxWorkspace is the filters of the largest phase, or the wider ones of
+// pixels that share vectors.
 func conv2dNHWCDxWorkspace(s *Spec) int64 {
-	wt, stride := s.Operands[2].Shape, int(s.Param("stride"))
+	dx, wt, stride := s.Operands[0].Shape, s.Operands[2].Shape, int(s.Param("stride"))
 	if stride == 1 {
-		return 0
+		return wideWorkspace(s.Type.SizeBytes(), dx[2], wt[0], wt[2], wt[3], 1)
 	}
 	taps := (wt[0] + stride - 1) / stride
 	return int64(taps*taps*wt[2]*wt[3]) * s.Type.SizeBytes()
@@ -136,6 +142,14 @@ type convNHWC[T Float] struct {
 	relu          bool
 	where         map4[T] // of the shape of dst, or without elements
 	rows, columns lattice
+}
+
+// all computes the whole map. Phases of a stride have no use for the workspace.
+func (c *convNHWC[T]) all(l simd.Level, work []byte) {
+	parts := c.split(l, work)
+	for i := range parts {
+		parts[i].run(l, 0, parts[i].rows.pixels)
+	}
 }
 
 // run computes rows u to end of the lattice, of all samples.

@@ -1,0 +1,156 @@
+package kernels
+
+import (
+	"unsafe"
+
+	"dahl/kernels/simd"
+)
+
+// Few filters leave most of a vector empty. Then several neighbouring pixels of a row
+// share vectors: g pixels of f filters are one pixel of g·f filters, whose window is
+// wider by the strides between them. Filter f of pixel d is w[i,j-d·stride,c,f] at
+// column j of the wider window and zero at the columns of the other pixels only. Six
+// filters of 5×5 fill 12 of 16 lanes so, with 6 steps for two pixels instead of 10.
+//
+// The added zeros change no sum of finite numbers. An infinite or NaN input may make
+// NaN of neighbours of the pixels it reaches.
+
+// vectorBytes is the size of the vectors of a level, 0 without any.
+func vectorBytes(l simd.Level) int {
+	return [...]int{simd.Go: 0, simd.AVX2: 32, simd.AVX512: 64}[l]
+}
+
+// sharedPixels is how many neighbouring pixels share vectors of lanes elements: the
+// number that takes the fewest multiplications of vectors for a row of pixels, those
+// left at its end by themselves, if that saves a tenth.
+func sharedPixels(lanes, pixels, filters, taps, stride int) int {
+	best := 1
+	if lanes == 0 {
+		return best
+	}
+	vectors := func(n int) int { return (n + lanes - 1) / lanes }
+	cost := pixels * vectors(filters) * taps
+	for g := 2; g <= min(pixels, lanes); g++ {
+		c := pixels/g*vectors(g*filters)*(taps+(g-1)*stride) + pixels%g*vectors(filters)*taps
+		if 10*c < 9*cost {
+			best, cost = g, c
+		}
+	}
+	return best
+}
+
+// wideWorkspace is the bytes of the wider filters and bias at the level that needs most.
+func wideWorkspace(t int64, pixels, taps, channels, filters, stride int) int64 {
+	most := 0
+	for _, l := range simd.Levels {
+		if g := sharedPixels(vectorBytes(l)/int(t), pixels, filters, taps, stride); g > 1 {
+			most = max(most, (taps*(taps+(g-1)*stride)*channels+1)*g*filters)
+		}
+	}
+	return int64(most) * t
+}
+
+// shared is sharedPixels for results that follow each other in a row without gaps.
+func shared[T Float](l simd.Level, result, where *map4[T], columns *lattice) int {
+	var zero T
+	filters := result.extent[3]
+	if columns.step > 1 || result.stride[2] != filters || where.elems != nil && where.stride[2] != filters {
+		return 1
+	}
+	return sharedPixels(vectorBytes(l)/int(unsafe.Sizeof(zero)), columns.pixels, filters, columns.taps, columns.stride)
+}
+
+// share returns a lattice of g pixels each, and that of the pixels left.
+func (l *lattice) share(g int) (wide, left lattice) {
+	wide, left = *l, *l
+	wide.pixels = l.pixels / g
+	wide.taps = l.taps + (g-1)*l.stride
+	wide.stride = g * l.stride
+	left.first = g * wide.pixels
+	left.from += left.first * l.stride
+	left.pixels -= left.first
+	return wide, left
+}
+
+// share makes one pixel of g neighbours.
+func (m *map4[T]) share(g int) map4[T] {
+	wide := *m
+	wide.extent[2] /= g
+	wide.extent[3] *= g
+	wide.stride[2] *= g
+	return wide
+}
+
+// split returns the convolution of the pixels that share vectors, with filters in the
+// workspace, and that of the pixels left. Either may have none.
+func (c *convNHWC[T]) split(l simd.Level, work []byte) (parts [2]convNHWC[T]) {
+	parts[0] = *c
+	g := shared(l, &c.dst, &c.where, &c.columns)
+	if g == 1 {
+		return parts
+	}
+	wide := &parts[0]
+	parts[1] = *c
+	wide.columns, parts[1].columns = c.columns.share(g)
+	wide.dst, wide.where = c.dst.share(g), c.where.share(g)
+	filters := c.w.extent[3]
+	extent := [4]int{c.w.extent[0], wide.columns.taps, c.w.extent[2], g * filters}
+	elems, work := scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
+	clear(elems)
+	wide.w = packed4(elems, extent)
+	eachShared(&c.w, &wide.w, g, c.columns.stride, func(one, many []T) { copy(many, one) })
+	if c.bias != nil {
+		wide.bias, _ = scratch[T](work, g*filters)
+		for d := range g {
+			copy(wide.bias[d*filters:], c.bias)
+		}
+	}
+	return parts
+}
+
+// eachShared visits the filters of one window position and channel, and the same of
+// each pixel among those of the wider window.
+func eachShared[T Float](w, wide *map4[T], g, stride int, visit func(one, many []T)) {
+	filters := w.extent[3]
+	for i := range w.extent[0] {
+		for j := range w.extent[1] {
+			for c := range w.extent[2] {
+				one := w.elems[w.at(i, j, c, 0):][:filters]
+				for d := range g {
+					visit(one, wide.elems[wide.at(i, j+d*stride, c, d*filters):][:filters])
+				}
+			}
+		}
+	}
+}
+
+// split returns the gradient of the pixels that share vectors, into filters in the
+// workspace that fold adds up, and that of the pixels left. Either may have none.
+func (c *convDwNHWC[T]) split(l simd.Level, work []byte) (parts [2]convDwNHWC[T], g int) {
+	parts[0] = *c
+	g = shared(l, &c.dy, &map4[T]{}, &c.columns)
+	if g == 1 {
+		return parts, g
+	}
+	wide := &parts[0]
+	parts[1] = *c
+	wide.columns, parts[1].columns = c.columns.share(g)
+	wide.dy = c.dy.share(g)
+	extent := [4]int{c.dw.extent[0], wide.columns.taps, c.dw.extent[2], g * c.dw.extent[3]}
+	elems, _ := scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
+	clear(elems)
+	wide.dw = packed4(elems, extent)
+	return parts, g
+}
+
+// fold adds the gradients of the pixels that share vectors to dw.
+func (c *convDwNHWC[T]) fold(wide *convDwNHWC[T], g int) {
+	if g == 1 {
+		return
+	}
+	eachShared(&c.dw, &wide.dw, g, c.columns.stride, func(one, many []T) {
+		for f, v := range many {
+			one[f] += v
+		}
+	})
+}
