@@ -5,9 +5,12 @@ import "unsafe"
 // transposeArgs is one call of the assembly. Distances are in bytes. The order of the
 // fields is known to gen/transpose.go.
 type transposeArgs struct {
-	from, to       unsafe.Pointer
-	fromRow, toRow int
-	columns        int // a multiple of those that 16 bytes hold
+	from, to           unsafe.Pointer
+	fromAt, toAt       int // where the present block of rows begins
+	fromRow, toRow     int
+	columns            int // a multiple of those that 16 bytes hold
+	blocks             int
+	fromBlock, toBlock int // from a block of rows to the next
 }
 
 // runVectors moves blocks of as many rows as a vector holds elements, and of all
@@ -20,7 +23,7 @@ func (t *Transpose[T]) runVectors(l Level) bool {
 		return false
 	}
 	for i := 0; i < t.Rows; {
-		height := side // of the block: one, two or four times side
+		height := side // of a block: one, two or four times side
 		switch left := t.Rows - i; {
 		case l == AVX512 && left >= 4*side:
 			height = 4 * side
@@ -28,21 +31,22 @@ func (t *Transpose[T]) runVectors(l Level) bool {
 			height = 2 * side
 		}
 		i = min(i, t.Rows-height)
-		whole := t.Columns / side * side
-		t.block(i, 0, whole, height, size)
+		blocks, whole := (t.Rows-i)/height, t.Columns/side*side
+		t.blocks(i, 0, whole, blocks, height, size)
 		if whole < t.Columns {
-			t.block(i, t.Columns-side, side, height, size)
+			t.blocks(i, t.Columns-side, side, blocks, height, size)
 		}
-		i += height
+		i += blocks * height
 	}
 	return true
 }
 
-// block moves rows i to i+height and columns j to j+columns.
-func (t *Transpose[T]) block(i, j, columns, height, size int) {
+// blocks moves blocks of height rows from row i, and columns j to j+columns of them.
+func (t *Transpose[T]) blocks(i, j, columns, blocks, height, size int) {
 	a := transposeArgs{
 		from: pointer(t.From[i*t.FromRow+j:]), to: pointer(t.To[t.row(j)*t.ToRow+i:]),
 		fromRow: t.FromRow * size, toRow: t.ToRow * size, columns: columns,
+		blocks: blocks, fromBlock: height * t.FromRow * size, toBlock: height * size,
 	}
 	if t.Flip {
 		a.toRow = -a.toRow

@@ -6,13 +6,17 @@
 // Requires: AVX
 TEXT ·transpose4AVX2F32(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
-	MOVQ 16(DI), R11
+	MOVQ 32(DI), R11
 	LEAQ (R11)(R11*2), R12
-	MOVQ (DI), SI
-	MOVQ 8(DI), AX
-	MOVQ 24(DI), BX
+	MOVQ 40(DI), BX
 	LEAQ (BX)(BX*2), DX
-	MOVQ 32(DI), CX
+
+block:
+	MOVQ (DI), SI
+	ADDQ 16(DI), SI
+	MOVQ 8(DI), AX
+	ADDQ 24(DI), AX
+	MOVQ 48(DI), CX
 
 columns:
 	VMOVUPS   (SI), X0
@@ -35,6 +39,12 @@ columns:
 	LEAQ      (AX)(BX*4), AX
 	SUBQ      $0x04, CX
 	JNE       columns
+	MOVQ      64(DI), AX
+	ADDQ      AX, 16(DI)
+	MOVQ      72(DI), AX
+	ADDQ      AX, 24(DI)
+	DECQ      56(DI)
+	JNE       block
 	VZEROUPPER
 	RET
 
@@ -42,14 +52,18 @@ columns:
 // Requires: AVX
 TEXT ·transpose8AVX2F32(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
-	MOVQ 16(DI), R11
+	MOVQ 32(DI), R11
 	LEAQ (R11)(R11*2), R12
+	MOVQ 40(DI), BX
+	LEAQ (BX)(BX*2), DX
+
+block:
 	MOVQ (DI), SI
+	ADDQ 16(DI), SI
 	LEAQ (SI)(R11*4), R8
 	MOVQ 8(DI), AX
-	MOVQ 24(DI), BX
-	LEAQ (BX)(BX*2), DX
-	MOVQ 32(DI), CX
+	ADDQ 24(DI), AX
+	MOVQ 48(DI), CX
 
 columns:
 	VMOVUPS     (SI), X0
@@ -77,6 +91,12 @@ columns:
 	LEAQ        (AX)(BX*4), AX
 	SUBQ        $0x04, CX
 	JNE         columns
+	MOVQ        64(DI), AX
+	ADDQ        AX, 16(DI)
+	MOVQ        72(DI), AX
+	ADDQ        AX, 24(DI)
+	DECQ        56(DI)
+	JNE         block
 	VZEROUPPER
 	RET
 
@@ -84,13 +104,17 @@ columns:
 // Requires: AVX
 TEXT ·transpose2AVX2F64(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
-	MOVQ 16(DI), R11
+	MOVQ 32(DI), R11
 	LEAQ (R11)(R11*2), R12
-	MOVQ (DI), SI
-	MOVQ 8(DI), AX
-	MOVQ 24(DI), BX
+	MOVQ 40(DI), BX
 	LEAQ (BX)(BX*2), DX
-	MOVQ 32(DI), CX
+
+block:
+	MOVQ (DI), SI
+	ADDQ 16(DI), SI
+	MOVQ 8(DI), AX
+	ADDQ 24(DI), AX
+	MOVQ 48(DI), CX
 
 columns:
 	VMOVUPD   (SI), X0
@@ -103,6 +127,12 @@ columns:
 	LEAQ      (AX)(BX*2), AX
 	SUBQ      $0x02, CX
 	JNE       columns
+	MOVQ      64(DI), AX
+	ADDQ      AX, 16(DI)
+	MOVQ      72(DI), AX
+	ADDQ      AX, 24(DI)
+	DECQ      56(DI)
+	JNE       block
 	VZEROUPPER
 	RET
 
@@ -110,14 +140,18 @@ columns:
 // Requires: AVX
 TEXT ·transpose4AVX2F64(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
-	MOVQ 16(DI), R11
+	MOVQ 32(DI), R11
 	LEAQ (R11)(R11*2), R12
+	MOVQ 40(DI), BX
+	LEAQ (BX)(BX*2), DX
+
+block:
 	MOVQ (DI), SI
+	ADDQ 16(DI), SI
 	LEAQ (SI)(R11*2), R8
 	MOVQ 8(DI), AX
-	MOVQ 24(DI), BX
-	LEAQ (BX)(BX*2), DX
-	MOVQ 32(DI), CX
+	ADDQ 24(DI), AX
+	MOVQ 48(DI), CX
 
 columns:
 	VMOVUPD     (SI), X0
@@ -133,5 +167,11 @@ columns:
 	LEAQ        (AX)(BX*2), AX
 	SUBQ        $0x02, CX
 	JNE         columns
+	MOVQ        64(DI), AX
+	ADDQ        AX, 16(DI)
+	MOVQ        72(DI), AX
+	ADDQ        AX, 24(DI)
+	DECQ        56(DI)
+	JNE         block
 	VZEROUPPER
 	RET

@@ -6,16 +6,20 @@
 // Requires: AVX, AVX512F
 TEXT ·transpose16AVX512F32(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
-	MOVQ 16(DI), R11
+	MOVQ 32(DI), R11
 	LEAQ (R11)(R11*2), R12
+	MOVQ 40(DI), BX
+	LEAQ (BX)(BX*2), DX
+
+block:
 	MOVQ (DI), SI
+	ADDQ 16(DI), SI
 	LEAQ (SI)(R11*4), R8
 	LEAQ (R8)(R11*4), R9
 	LEAQ (R9)(R11*4), R10
 	MOVQ 8(DI), AX
-	MOVQ 24(DI), BX
-	LEAQ (BX)(BX*2), DX
-	MOVQ 32(DI), CX
+	ADDQ 24(DI), AX
+	MOVQ 48(DI), CX
 
 columns:
 	VMOVUPS      (SI), X0
@@ -53,6 +57,12 @@ columns:
 	LEAQ         (AX)(BX*4), AX
 	SUBQ         $0x04, CX
 	JNE          columns
+	MOVQ         64(DI), AX
+	ADDQ         AX, 16(DI)
+	MOVQ         72(DI), AX
+	ADDQ         AX, 24(DI)
+	DECQ         56(DI)
+	JNE          block
 	VZEROUPPER
 	RET
 
@@ -60,16 +70,20 @@ columns:
 // Requires: AVX, AVX512F
 TEXT ·transpose8AVX512F64(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), DI
-	MOVQ 16(DI), R11
+	MOVQ 32(DI), R11
 	LEAQ (R11)(R11*2), R12
+	MOVQ 40(DI), BX
+	LEAQ (BX)(BX*2), DX
+
+block:
 	MOVQ (DI), SI
+	ADDQ 16(DI), SI
 	LEAQ (SI)(R11*2), R8
 	LEAQ (R8)(R11*2), R9
 	LEAQ (R9)(R11*2), R10
 	MOVQ 8(DI), AX
-	MOVQ 24(DI), BX
-	LEAQ (BX)(BX*2), DX
-	MOVQ 32(DI), CX
+	ADDQ 24(DI), AX
+	MOVQ 48(DI), CX
 
 columns:
 	VMOVUPD      (SI), X0
@@ -91,5 +105,11 @@ columns:
 	LEAQ         (AX)(BX*2), AX
 	SUBQ         $0x02, CX
 	JNE          columns
+	MOVQ         64(DI), AX
+	ADDQ         AX, 16(DI)
+	MOVQ         72(DI), AX
+	ADDQ         AX, 24(DI)
+	DECQ         56(DI)
+	JNE          block
 	VZEROUPPER
 	RET

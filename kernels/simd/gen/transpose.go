@@ -41,17 +41,20 @@ var (
 func (m machine) transposeRows(parts int) {
 	side := 16 / m.element() // elements of a part
 	m.function(fmt.Sprintf("transpose%d%s", parts*side, m.name()), "transposeArgs",
-		fmt.Sprintf("turns %d rows into columns.", parts*side), args)
-	field := fields(args, "from", "to", "fromRow", "toRow", "columns")
+		fmt.Sprintf("turns blocks of %d rows into columns.", parts*side), args)
+	field := fields(args, "from", "to", "fromAt", "toAt", "fromRow", "toRow", "columns", "blocks", "fromBlock", "toBlock")
 	m.MOVQ(field("fromRow"), fromRow1)
 	m.LEAQ(operand.Mem{Base: fromRow1, Index: fromRow1, Scale: 2}, fromRow3)
+	m.MOVQ(field("toRow"), toRow1)
+	m.LEAQ(operand.Mem{Base: toRow1, Index: toRow1, Scale: 2}, toRow3)
+	m.Label("block")
 	m.MOVQ(field("from"), fromRows[0])
+	m.ADDQ(field("fromAt"), fromRows[0])
 	for part := 1; part < parts; part++ {
 		m.LEAQ(operand.Mem{Base: fromRows[part-1], Index: fromRow1, Scale: uint8(side)}, fromRows[part])
 	}
 	m.MOVQ(field("to"), toHere)
-	m.MOVQ(field("toRow"), toRow1)
-	m.LEAQ(operand.Mem{Base: toRow1, Index: toRow1, Scale: 2}, toRow3)
+	m.ADDQ(field("toAt"), toHere)
 	m.MOVQ(field("columns"), columnsLeft)
 	m.Label("columns")
 	for k := range side {
@@ -66,6 +69,12 @@ func (m machine) transposeRows(parts int) {
 	m.LEAQ(operand.Mem{Base: toHere, Index: toRow1, Scale: uint8(side)}, toHere)
 	m.SUBQ(operand.Imm(uint64(side)), columnsLeft)
 	m.JNE(operand.LabelRef("columns"))
+	m.MOVQ(field("fromBlock"), toHere)
+	m.ADDQ(toHere, field("fromAt"))
+	m.MOVQ(field("toBlock"), toHere)
+	m.ADDQ(toHere, field("toAt"))
+	m.DECQ(field("blocks"))
+	m.JNE(operand.LabelRef("block"))
 	m.VZEROUPPER()
 	m.RET()
 }
