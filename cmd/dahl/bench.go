@@ -24,7 +24,7 @@ func newBench(*app) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	cmd.AddCommand(newBenchAccuracy(), newBenchTasks())
-	cmd.AddCommand(newBenchPeers())
+	cmd.AddCommand(newBenchPeers(), newBenchGranularity(), newBenchBatch())
 	return cmd
 }
 

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/plots"
+)
+
+// curveBench predicts and measures the training step at several values of one
+// number, such as a tile or the batch.
+type curveBench struct {
+	workload options
+	perPoint time.Duration // of calibration
+	repeats  int
+	out      string // folder; empty: no files
+
+	title  string
+	xLabel string
+	y      plots.Quantity
+	points []*curvePoint
+}
+
+// curvePoint is one value: its decisions, the predicted time of a step and the
+// measured ones, sorted at the end.
+type curvePoint struct {
+	x           int
+	opts        options
+	w           *workload
+	train, test *nn.Dataset
+	predicted   time.Duration
+	measured    []time.Duration
+}
+
+func (c *curveBench) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o := &c.workload
+	o.Policy, o.Epochs, o.Seed = "heft", 1, 1
+	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
+	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
+	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
+	f.DurationVar(&c.perPoint, "time", 4*time.Second, "about how long to calibrate for each point")
+	f.IntVar(&c.repeats, "repeats", 5, "measured runs of each point")
+	f.StringVar(&c.out, "out", "", "`folder` for the table and the figure")
+	must(cmd.MarkFlagRequired("model"))
+}
+
+// prepare checks the flags and makes the folder.
+func (c *curveBench) prepare() error {
+	if c.repeats < 1 {
+		return inputErrorf("--repeats %d: want at least 1", c.repeats)
+	}
+	if c.out == "" {
+		return nil
+	}
+	return asInput(os.MkdirAll(c.out, 0o777))
+}
+
+// add calibrates this machine for one point and predicts its step; nothing that
+// the point's own measured runs show goes into the prediction.
+func (c *curveBench) add(ctx context.Context, x int, o options) error {
+	p := &curvePoint{x: x, opts: o}
+	m, train, test, err := trainingData(&p.opts)
+	if err != nil {
+		return err
+	}
+	machine, err := execute.Detect()
+	if err != nil {
+		return err
+	}
+	if o.Workers > 0 {
+		if machine, err = withWorkers(machine, o.Workers); err != nil {
+			return err
+		}
+	}
+	p.train, p.test = train, test
+	calibrated, err := calibrate(ctx, &p.opts, m, machine, train, test, calibration{time: c.perPoint})
+	if err != nil {
+		return err
+	}
+	if p.w, err = newWorkload(&p.opts, m, calibrated.Platform, sampleCounts(train, test)); err != nil {
+		return err
+	}
+	const steps = 20
+	s, err := p.w.simulateGraph(ctx, 0, steps)
+	if err != nil {
+		return err
+	}
+	p.predicted = stepTime(s)
+	c.points = append(c.points, p)
+	return nil
+}
+
+// measure runs all points in turn, each time compiled and allocated anew.
+func (c *curveBench) measure(ctx context.Context) error {
+	for range c.repeats {
+		for _, p := range c.points {
+			if err := p.measure(ctx); err != nil {
+				return fmt.Errorf("%s %d: %w", c.xLabel, p.x, err)
+			}
+		}
+	}
+	for _, p := range c.points {
+		slices.Sort(p.measured)
+	}
+	return nil
+}
+
+// measure adds the step time of one run of about half a second, of at least 20 and
+// at most 1000 steps.
+func (p *curvePoint) measure(ctx context.Context) (err error) {
+	t, err := newTrainer(p.w, p.train, p.test, nil)
+	if err != nil {
+		return err
+	}
+	defer t.runner.Close()
+	steps := int(max(20, min(1000, 500*time.Millisecond/max(1, p.predicted))))
+	batch := batchOf(p.w.program.Graphs[0])
+	t.feeder.begin(cyclic(p.train.Len(), batch*steps), batch, steps)
+	s, err := t.runner.Run(ctx, 0, steps, true)
+	if err != nil {
+		return err
+	}
+	p.measured = append(p.measured, stepTime(s))
+	return nil
+}
+
+func (p *curvePoint) median() time.Duration { return p.measured[len(p.measured)/2] }
+
+// best is the point with the least value; by rate, with the most images per second.
+func (c *curveBench) best(of func(*curvePoint) time.Duration) *curvePoint {
+	return slices.MinFunc(c.points, func(a, b *curvePoint) int {
+		x, y := c.value(a, of(a)), c.value(b, of(b))
+		if c.y == plots.Rate {
+			x, y = y, x
+		}
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+}
+
+// value is a step time in what the figure shows: seconds, or images per second.
+func (c *curveBench) value(p *curvePoint, step time.Duration) float64 {
+	if c.y == plots.Rate {
+		return float64(p.opts.Batch) / step.Seconds()
+	}
+	return step.Seconds()
+}
+
+// finish prints the table, and writes it and the figure to the folder.
+func (c *curveBench) finish(stdout io.Writer) error {
+	var table strings.Builder
+	c.print(&table)
+	if _, err := io.WriteString(stdout, table.String()); err != nil || c.out == "" {
+		return err
+	}
+	name := filepath.Base(c.title)
+	err := errors.Join(
+		writeFile(filepath.Join(c.out, name+".md"), []byte(table.String())),
+		plots.DrawCurves(filepath.Join(c.out, name+".svg"), c.figure()),
+		plots.DrawCurves(filepath.Join(c.out, name+".png"), c.figure()))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "files: %s.md, .svg and .png in %s\n", name, c.out)
+	return nil
+}
+
+func (c *curveBench) print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n| %s | tasks per step | predicted step | measured step | error | repeat spread | measured images/s |\n", c.summary(), c.xLabel)
+	fmt.Fprintln(w, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+	for _, p := range c.points {
+		median := p.median()
+		spread := float64(p.measured[len(p.measured)-1]-p.measured[0]) / float64(median)
+		fmt.Fprintf(w, "| %d | %d | %s | %s | %+.1f %% | %.1f %% | %.0f |\n", p.x, p.w.program.Graphs[0].NumTasks(),
+			shortTime(p.predicted), shortTime(median), percent(float64(p.predicted), float64(median)), 100*spread, float64(p.opts.Batch)/median.Seconds())
+	}
+	predicted := c.best(func(p *curvePoint) time.Duration { return p.predicted })
+	measured := c.best((*curvePoint).median)
+	fmt.Fprintf(w, "\nBest by prediction: %d, measured there %s per step; best by measurement: %d, %s. Going by the prediction costs %.1f %%.\n",
+		predicted.x, shortTime(predicted.median()), measured.x, shortTime(measured.median()), 100*c.cost(predicted, measured))
+}
+
+// cost is by how much the measured best is better than what the prediction chose,
+// as a fraction.
+func (c *curveBench) cost(chosen, best *curvePoint) float64 {
+	ratio := c.value(chosen, chosen.median()) / c.value(best, best.median())
+	if c.y == plots.Rate {
+		ratio = 1 / ratio
+	}
+	return ratio - 1
+}
+
+// summary says what all points have in common.
+func (c *curveBench) summary() string {
+	o := &c.points[0].opts
+	text := fmt.Sprintf("%s, %s, %d workers", o.Model, o.DType, len(c.points[0].w.platform.Workers))
+	if c.y == plots.StepTime {
+		text += fmt.Sprintf(", batch %d", o.Batch)
+	}
+	return fmt.Sprintf("%s; median of %d runs", text, c.repeats)
+}
+
+func (c *curveBench) figure() *plots.Curves {
+	predicted := plots.Series{Name: "predicted", Dashed: true}
+	measured := plots.Series{Name: "measured"}
+	for _, p := range c.points {
+		x, y := float64(p.x), c.value(p, p.predicted)
+		predicted.Points = append(predicted.Points, plots.CurvePoint{X: x, Y: y, Low: y, High: y})
+		first, last := c.value(p, p.measured[0]), c.value(p, p.measured[len(p.measured)-1])
+		measured.Points = append(measured.Points, plots.CurvePoint{X: x, Y: c.value(p, p.median()), Low: min(first, last), High: max(first, last)})
+	}
+	return &plots.Curves{Title: c.title + ": predicted and measured", Summary: c.summary(), XLabel: c.xLabel, Y: c.y,
+		Series: []plots.Series{predicted, measured}}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/plots"
+)
+
+func TestTileSizes(t *testing.T) {
+	for _, c := range []struct {
+		tile, batch int
+		want        []int
+	}{
+		{8, 64, []int{1, 2, 4, 8, 16, 32, 64}},
+		{64, 64, []int{1, 2, 4, 8, 16, 32, 64}},
+		{5, 48, []int{1, 2, 5, 10, 20, 40, 48}}, // halves are rounded down, the batch is the last
+		{1, 1, []int{1}},
+	} {
+		if got := tileSizes(c.tile, c.batch); !slices.Equal(got, c.want) {
+			t.Errorf("tiles from %d in a batch of %d: %v, want %v", c.tile, c.batch, got, c.want)
+		}
+	}
+}
+
+func TestScaleTiles(t *testing.T) {
+	base := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
+		"conv1": {SampleTile: 8, OutputTile: 6, GradSampleTile: 8},
+		"fc1":   {SampleTile: 64, OutputTile: 30, GradSampleTile: 32},
+		"pool1": {SampleTile: 2, OutputTile: 3},
+	}}
+	got := scaleTiles(&base, 2, 8, 64) // a quarter
+	want := map[string]dag.LayerLowering{
+		"conv1": {SampleTile: 2, OutputTile: 6, GradSampleTile: 2},
+		"fc1":   {SampleTile: 16, OutputTile: 30, GradSampleTile: 32}, // its gradient has a tile of its own
+		"pool1": {SampleTile: 1, OutputTile: 3},
+	}
+	for name, ll := range want {
+		if got.Layers[name] != ll {
+			t.Errorf("%s: %+v, want %+v", name, got.Layers[name], ll)
+		}
+	}
+	if base.Layers["conv1"].SampleTile != 8 {
+		t.Error("the lowering that was scaled has changed")
+	}
+	if wide := scaleTiles(&base, 64, 8, 64); wide.Layers["fc1"].SampleTile != 64 || wide.Layers["conv1"].SampleTile != 64 {
+		t.Errorf("tiles beyond the batch: %+v", wide.Layers)
+	}
+}
+
+// cifar-cnn's work per image: conv2 has 9216 weights at 32×32 positions, more than
+// conv4's 36864 at 16×16 (equal: 9,437,184 each); the first of equal ones counts.
+func TestBusiestLayer(t *testing.T) {
+	for name, want := range map[string]string{"cifar-cnn": "conv2", "mlp": "fc1", "lenet5": "conv2"} {
+		m, err := nn.ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := busiestLayer(m); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// Predicted 3, 2, 4 ms, measured 5, 4, 3 ms: the prediction takes the second, which
+// took 4 ms, a third more than the best. As rates of equal batches it is the same.
+func TestCurveTable(t *testing.T) {
+	ms := time.Millisecond
+	for _, y := range []plots.Quantity{plots.StepTime, plots.Rate} {
+		c := curveBench{y: y, repeats: 1}
+		for i, times := range [][2]time.Duration{{3 * ms, 5 * ms}, {2 * ms, 4 * ms}, {4 * ms, 3 * ms}} {
+			p := &curvePoint{x: i + 1, opts: options{Batch: 64}, predicted: times[0], measured: []time.Duration{times[1]}}
+			c.points = append(c.points, p)
+		}
+		predicted := c.best(func(p *curvePoint) time.Duration { return p.predicted })
+		measured := c.best((*curvePoint).median)
+		if predicted.x != 2 || measured.x != 3 {
+			t.Errorf("%s: best by prediction %d, by measurement %d; want 2 and 3", y, predicted.x, measured.x)
+		}
+		if got := c.cost(predicted, measured); !(got > 0.333 && got < 0.334) {
+			t.Errorf("%s: the prediction costs %v, want 1/3", y, got)
+		}
+	}
+}
+
+// A short run over two batches writes its table and both pictures.
+func TestBenchBatch(t *testing.T) {
+	dir := t.TempDir()
+	out := mustRun(t, "bench", "batch", "--model", "digits-cnn", "--batches", "16,8", "--time", "50ms", "--repeats", "1", "--workers", "1", "--out", dir)
+	if !strings.Contains(out, "| 8 |") || !strings.Contains(out, "Best by prediction") {
+		t.Errorf("the table:\n%s", out)
+	}
+	for _, name := range []string{"batch.md", "batch.svg", "batch.png"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
