@@ -75,10 +75,13 @@ func convertRef[T Float](call *Call, from [4]int, flipped bool) {
 	}
 }
 
-// nhwcAt transposes the C×HW matrix of each sample, or one per row of pixels where the
-// rows lie apart.
 func nhwcAt[T Float](level simd.Level, call *Call) {
-	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	moveNHWC(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
+}
+
+// moveNHWC transposes the C×HW matrix of each sample, or one per row of pixels where the
+// rows lie apart.
+func moveNHWC[T Float](level simd.Level, y, x map4[T]) {
 	rows, pixels := y.extent[1], y.extent[2]
 	if x.stride[2] == pixels && y.stride[1] == pixels*y.stride[2] {
 		rows, pixels = 1, rows*pixels
@@ -92,9 +95,12 @@ func nhwcAt[T Float](level simd.Level, call *Call) {
 	}
 }
 
-// nchwAt is nhwcAt backwards.
 func nchwAt[T Float](level simd.Level, call *Call) {
-	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	moveNCHW(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
+}
+
+// moveNCHW is moveNHWC backwards.
+func moveNCHW[T Float](level simd.Level, y, x map4[T]) {
 	rows, pixels := y.extent[2], y.extent[3]
 	if y.stride[2] == pixels && x.stride[1] == pixels*x.stride[2] {
 		rows, pixels = 1, rows*pixels
@@ -113,7 +119,10 @@ func nchwAt[T Float](level simd.Level, call *Call) {
 // rows. A window that lies in a larger one is taken row by row.
 
 func hwioAt[T Float](level simd.Level, call *Call) {
-	y, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	moveHWIO(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
+}
+
+func moveHWIO[T Float](level simd.Level, y, w map4[T]) {
 	parts, columns := windowParts(&w, &y)
 	t := simd.Transpose[T]{Rows: w.extent[0], Columns: columns, ToRow: y.stride[1], FromRow: w.stride[0]}
 	for c := range w.extent[1] {
@@ -125,7 +134,10 @@ func hwioAt[T Float](level simd.Level, call *Call) {
 }
 
 func hwoiAt[T Float](level simd.Level, call *Call) {
-	y, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	moveHWOI(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
+}
+
+func moveHWOI[T Float](level simd.Level, y, w map4[T]) {
 	parts, columns := windowParts(&w, &y)
 	t := simd.Transpose[T]{Rows: w.extent[1], Columns: columns, ToRow: y.stride[1], FromRow: w.stride[1], Flip: true}
 	for f := range w.extent[0] {
@@ -137,7 +149,10 @@ func hwoiAt[T Float](level simd.Level, call *Call) {
 }
 
 func oihwAt[T Float](level simd.Level, call *Call) {
-	y, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+	moveOIHW(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
+}
+
+func moveOIHW[T Float](level simd.Level, y, w map4[T]) {
 	parts, rows := windowParts(&y, &w)
 	t := simd.Transpose[T]{Rows: rows, Columns: y.extent[0], ToRow: y.stride[0], FromRow: w.stride[1]}
 	for c := range y.extent[1] {
