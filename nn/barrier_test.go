@@ -97,6 +97,62 @@ func TestNoTaskWaitsForMoreThanItReads(t *testing.T) {
 	}
 }
 
+// TestFusedTasksWaitForWhatTheyRead does the same for the fused step of two
+// convolutions, channels last: a group reads all channels of its samples, and its
+// part of the packed weight. Conversions have one range, of samples or outputs.
+func TestFusedTasksWaitForWhatTheyRead(t *testing.T) {
+	m := mustNew(t, "fused", []int{2, 11, 13}, Conv2D{Filters: 5, Kernel: 3}, ReLU{}, MaxPool{Size: 2}, Conv2D{Filters: 7, Kernel: 2}, ReLU{}, Flatten{}, Dense{Outputs: 19})
+	g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 19, Lowering: dag.Lowering{
+		Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{
+			"input":    {SampleTile: 5},
+			"conv1":    {SampleTile: 3, OutputTile: 2, GradTile: 2, GradSampleTile: 4, Accumulators: 2},
+			"conv2":    {SampleTile: 4, OutputTile: 3, GradTile: 4, GradSampleTile: 6},
+			"flatten1": {SampleTile: 6},
+			"fc1":      {SampleTile: 3, OutputTile: 4, GradTile: 3},
+		}}})
+	for _, c := range []struct {
+		step   string
+		waits  map[string]overlaps // the steps it may wait for, and how tiles of both meet
+		number int                 // of its tasks
+	}{
+		{"conv1.forward", map[string]overlaps{"input.load": samples, "conv1.forward.hwio": packed}, 6 * 3},
+		{"conv2.forward", map[string]overlaps{"conv1.forward": samples, "conv2.forward.hwio": packed}, 5 * 3},
+		{"flatten1.forward.nchw", map[string]overlaps{"conv2.forward": samples}, 3},
+		{"fc1.forward", map[string]overlaps{"flatten1.forward.nchw": samples}, 6 * 5},
+		{"flatten1.backward.nhwc", map[string]overlaps{"fc1.backward.input": samples}, 3},
+		{"conv2.backward.weight", map[string]overlaps{"flatten1.backward.nhwc": samples, "conv1.forward": samples, "conv2.backward.weight": channels}, 3 * 2},
+		{"conv2.backward.oihw", map[string]overlaps{"conv2.backward.weight": unpacked}, 2},
+		{"conv1.backward.weight", map[string]overlaps{"conv2.backward.input": samples, "conv1.forward": both, "input.load": samples, "conv1.backward.weight": channels}, 5 * 3},
+	} {
+		tasks := tilesOf(g, c.step)
+		if len(tasks) != c.number {
+			t.Errorf("%s: %d tasks, want %d", c.step, len(tasks), c.number)
+		}
+		for name, tl := range tasks {
+			for _, p := range predNames(g, name) {
+				step, _, _ := strings.Cut(p, "[")
+				meet, ok := c.waits[step]
+				if !ok || !meet(tl, tilesOf(g, step)[p]) {
+					t.Errorf("%s waits for %s, which it does not read", name, p)
+				}
+			}
+		}
+	}
+}
+
+// overlaps says how the tile of a task and that of one it waits for must meet.
+type overlaps func(t, p tile) bool
+
+func samples(t, p tile) bool  { return overlap(t.samples, p.samples) }
+func channels(t, p tile) bool { return overlap(t.channels, p.channels) }
+func both(t, p tile) bool     { return samples(t, p) && channels(t, p) }
+
+// packed: p is a conversion, with one range, of the outputs that t reads.
+func packed(t, p tile) bool { return overlap(t.channels, p.samples) }
+
+// unpacked: t is a conversion, with one range, of the outputs that p writes.
+func unpacked(t, p tile) bool { return overlap(t.samples, p.channels) }
+
 // TestFlattenedGradientWaitsForItsFeatures checks the one boundary where tiles are
 // of features on one side and of channels on the other: a channel of the pool's
 // output, 4×5, is 20 features.

@@ -36,44 +36,48 @@ func TestLayerCasesCoverTable(t *testing.T) {
 // D(2h)-D(h) is three times it; the loss itself errs by at most the bound of
 // magnitudes, which the quotient divides by h.
 func TestGradientsAgainstFiniteDifferences(t *testing.T) {
-	const batch, h = 3, 0x1p-15
 	for kind, m := range layerCases(t) {
-		t.Run(kind, func(t *testing.T) {
-			g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: dag.Lowering{Fused: true}})
-			in := newInterpreter(t, g, map[string][]uint64{})
-			in.fill(m, "train", 1)
-			index := indices(0, batch)
-			in.step(index, 0, 1) // rate 0: the weights stay
-			mag := magnitudesOf(t, m, in, batch, batch, index, dag.Float64)
-			grads := map[string][]float64{}
-			for _, p := range m.Parameters() {
-				grads[p.Name] = in.floats("grad." + p.Name)
+		for _, l := range wholeLowerings {
+			t.Run(fmt.Sprintf("%s/%s,fused=%v", kind, l.Layout, l.Fused), func(t *testing.T) { checkGradients(t, m, l) })
+		}
+	}
+}
+
+func checkGradients(t *testing.T, m *Model, l dag.Lowering) {
+	const batch, h = 3, 0x1p-15
+	g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: l})
+	in := newInterpreter(t, g, map[string][]uint64{})
+	in.fill(m, "train", 1)
+	index := indices(0, batch)
+	in.step(index, 0, 1) // rate 0: the weights stay
+	mag := magnitudesOf(t, m, in, batch, batch, index, dag.Float64)
+	grads := map[string][]float64{}
+	for _, p := range m.Parameters() {
+		grads[p.Name] = in.floats("grad." + p.Name)
+	}
+	for _, p := range m.Parameters() {
+		w := in.floats(p.Name)
+		slope := func(i int, h float64) float64 {
+			old := w[i]
+			defer func() { w[i] = old; in.setFloats(p.Name, w) }()
+			var loss [2]float64
+			for k, d := range []float64{h, -h} {
+				w[i] = old + d
+				in.setFloats(p.Name, w)
+				in.step(index, 0, 1)
+				loss[k] = in.floats("loss")[0]
 			}
-			for _, p := range m.Parameters() {
-				w := in.floats(p.Name)
-				slope := func(i int, h float64) float64 {
-					old := w[i]
-					defer func() { w[i] = old; in.setFloats(p.Name, w) }()
-					var loss [2]float64
-					for k, d := range []float64{h, -h} {
-						w[i] = old + d
-						in.setFloats(p.Name, w)
-						in.step(index, 0, 1)
-						loss[k] = in.floats("loss")[0]
-					}
-					return (loss[0] - loss[1]) / (2 * h)
-				}
-				for _, i := range drawn(len(w), 40) {
-					d1, d2 := slope(i, h), slope(i, 2*h)
-					limit := math.Abs(d2-d1) + 3*mag.bound("loss", 0)/h
-					if got := grads[p.Name][i]; !(math.Abs(got-d1) <= limit) {
-						t.Errorf("grad.%s[%d] is %g, central difference %g ± %.2g", p.Name, i, got, d1, limit)
-					} else if limit > 1e-3 {
-						t.Errorf("grad.%s[%d]: bound %g is no test", p.Name, i, limit)
-					}
-				}
+			return (loss[0] - loss[1]) / (2 * h)
+		}
+		for _, i := range drawn(len(w), 40) {
+			d1, d2 := slope(i, h), slope(i, 2*h)
+			limit := math.Abs(d2-d1) + 3*mag.bound("loss", 0)/h
+			if got := grads[p.Name][i]; !(math.Abs(got-d1) <= limit) {
+				t.Errorf("grad.%s[%d] is %g, central difference %g ± %.2g", p.Name, i, got, d1, limit)
+			} else if limit > 1e-3 {
+				t.Errorf("grad.%s[%d]: bound %g is no test", p.Name, i, limit)
 			}
-		})
+		}
 	}
 }
 

@@ -141,11 +141,14 @@ func (d *chooser) checkWeighted(t *testing.T, what string, g *group, ll dag.Laye
 	tiles := parts(d.batch, ll.SampleTile) * parts(s.Out[0], ll.OutputTile)
 	work := d.workNs(s, ll.SampleTile, ll.OutputTile)
 	big := weights > max(d.half/2, d.batch*in) // then a tile has all samples
-	if tiles < minTiles && work > taskNs && ll.OutputTile > 1 && (big || ll.SampleTile > 1) {
+	if tiles < minTiles && work > taskNs && ll.OutputTile > d.lanes() && (big || ll.SampleTile > 1) {
 		t.Errorf("%s: %d tiles of %g ns", what, tiles, work)
 	}
 	if big && (ll.SampleTile != d.batch || ll.Accumulators > 1) {
 		t.Errorf("%s: %d bytes of weights are read more than once or their gradients copied", what, weights)
+	}
+	if part := weights / s.Out[0] * ll.OutputTile; big && part > d.half/2 && ll.OutputTile > d.lanes() && work > taskNs {
+		t.Errorf("%s: a tile has %d bytes of weights", what, part)
 	}
 	if bytes := ll.SampleTile*(in+out/s.Out[0]*ll.OutputTile) + weights; !big && bytes > d.half && ll.SampleTile > 1 {
 		t.Errorf("%s: a tile of several samples works on %d bytes", what, bytes)

@@ -32,8 +32,8 @@ const (
 //
 //   - a tile is some samples of all outputs where activations are larger than
 //     weights, and reads and writes at most half of the cache while it has more than
-//     one sample; where weights are larger it is all samples of some outputs, so that
-//     weights are read once
+//     one sample; where weights are larger it is all samples of some outputs, whose
+//     weights take at most a quarter of it and are read once
 //   - at least 8 tiles per layer while a task takes more than 20 µs
 //   - a small layer follows the tiles of the one before it, so that a chain of
 //     tasks stays with its samples, down to 3 µs per task
@@ -75,11 +75,13 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 
 type chooser struct{ batch, half, elemBytes int }
 
+// lanes is the number of outputs that fill a vector.
+func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
+
 // workNs estimates the forward pass of a layer with weights over a tile: operations,
 // with outputs that fill whole vectors, and activations once. In nanoseconds.
 func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
-	lanes := vectorBytes / d.elemBytes
-	filled := float64(parts(outputs, lanes) * lanes)
+	filled := float64(parts(outputs, d.lanes()) * d.lanes())
 	flops := s.Layer.flops(s.In, s.Out) / float64(s.Out[0]) * filled * float64(samples)
 	bytes := samples * (elems(s.In) + elems(s.Out)/s.Out[0]*outputs) * d.elemBytes
 	return flops*float64(d.elemBytes)/flopBytesPerNs + float64(bytes)/bytesPerNs
@@ -97,7 +99,7 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 
 	if weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
-		for work() > taskNs && ll.OutputTile > 1 && (tiles() < minTiles || part() > d.half/2 && part() > ll.SampleTile*in) {
+		for ll.OutputTile > d.lanes() && work() > taskNs && (tiles() < minTiles || part() > d.half/2) {
 			ll.OutputTile = halve(ll.OutputTile)
 		}
 		return d.gradient(s, ll, true)
@@ -111,7 +113,7 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 	for tiles() < minTiles && ll.SampleTile > before && work() > 2*smallTaskNs {
 		ll.SampleTile = max(before, halve(ll.SampleTile))
 	}
-	for ll.SampleTile == 1 && tiles() < minTiles && work() > taskNs && ll.OutputTile > 1 {
+	for ll.SampleTile == 1 && tiles() < minTiles && work() > taskNs && ll.OutputTile > d.lanes() {
 		ll.OutputTile = halve(ll.OutputTile)
 	}
 	return d.gradient(s, ll, false)
@@ -133,8 +135,7 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 		ll.Accumulators = min(maxAccumulators, 1+byMerging, parts(d.batch, ll.GradSampleTile))
 		return ll
 	}
-	lanes := vectorBytes / d.elemBytes
-	for ll.GradTile >= 2*lanes && parts(outputs, ll.GradTile) < minTiles && d.workNs(s, d.batch, ll.GradTile) > taskNs {
+	for ll.GradTile >= 2*d.lanes() && parts(outputs, ll.GradTile) < minTiles && d.workNs(s, d.batch, ll.GradTile) > taskNs {
 		ll.GradTile = halve(ll.GradTile)
 	}
 	if d.workNs(s, d.batch, ll.GradTile) > 2*taskNs && d.batch > 1 {
