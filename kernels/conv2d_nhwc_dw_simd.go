@@ -24,11 +24,7 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 		rows:    forwardLattice(dy.extent[1], x.extent[1], k, pad, stride),
 		columns: forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
 	}
-	parts, g := c.split(l, call.Work)
-	for i := range parts {
-		parts[i].run(l, 0, parts[i].rows.pixels)
-	}
-	c.fold(&parts[0], g)
+	c.all(l, call.Work)
 	if len(call.Args) > 3 {
 		addPixels(l, Data[T](&call.Args[3]), &dy, call.Args[3].Accumulates())
 	}
@@ -37,6 +33,15 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 func conv2dNHWCDwWorkspace(s *Spec) int64 {
 	dw, dy := s.Operands[0].Shape, s.Operands[1].Shape
 	return wideWorkspace(s.Type.SizeBytes(), dy[2], dw[0], dw[2], dw[3], int(s.Param("stride")))
+}
+
+// all adds what the whole of dy gives.
+func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
+	parts, g := c.split(l, work)
+	for i := range parts {
+		parts[i].run(l, 0, parts[i].rows.pixels)
+	}
+	c.fold(&parts[0], g)
 }
 
 // run adds what rows u to end of dy give, of all samples.

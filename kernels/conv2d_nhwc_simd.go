@@ -33,33 +33,43 @@ func conv2dNHWCWorkspace(s *Spec) int64 {
 // of them (Dumoulin and Visin, arXiv:1603.07285, section 4), packed in the workspace.
 func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
 	dx, dy, wt := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride, k := int(call.Params[0]), int(call.Params[1]), wt.extent[0]
-	c := convNHWC[T]{dst: dx, src: dy, w: wt}
+	c := convNHWC[T]{dst: dx, src: dy}
 	if len(call.Args) > 3 {
 		c.where = map4Of[T](&call.Args[3])
 	}
-	for p := range min(stride, dx.extent[1]) {
+	c.phases(l, &wt, int(call.Params[0]), int(call.Params[1]), call.Work)
+}
+
+// phases computes the gradient dst of a convolution whose filters, turned, are wt.
+func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], pad, stride int, work []byte) {
+	c.w = *wt
+	in, out, k := &c.dst.extent, &c.src.extent, wt.extent[0]
+	for p := range min(stride, in[1]) {
 		var row, column int
-		c.rows, row = backwardLattice(dx.extent[1], dy.extent[1], k, pad, stride, p)
-		for q := range min(stride, dx.extent[2]) {
-			c.columns, column = backwardLattice(dx.extent[2], dy.extent[2], k, pad, stride, q)
+		c.rows, row = backwardLattice(in[1], out[1], k, pad, stride, p)
+		for q := range min(stride, in[2]) {
+			c.columns, column = backwardLattice(in[2], out[2], k, pad, stride, q)
 			if stride > 1 {
-				c.w = packPhaseNHWC(call.Work, &wt, row, column, c.rows.taps, c.columns.taps, stride)
+				c.w = packPhaseNHWC(work, wt, row, column, c.rows.taps, c.columns.taps, stride)
 			}
-			c.all(l, call.Work)
+			c.all(l, work)
 		}
 	}
 }
 
-// conv2dNHWCDxWorkspace is the filters of the largest phase, or the wider ones of
-// pixels that share vectors.
 func conv2dNHWCDxWorkspace(s *Spec) int64 {
-	dx, wt, stride := s.Operands[0].Shape, s.Operands[2].Shape, int(s.Param("stride"))
+	dx, wt := s.Operands[0].Shape, s.Operands[2].Shape
+	return dxWorkspace(s.Type.SizeBytes(), dx[2], wt[0], wt[2], wt[3], int(s.Param("stride")))
+}
+
+// dxWorkspace is the bytes of the turned filters of the largest phase, or of the wider
+// ones of pixels that share vectors.
+func dxWorkspace(elementBytes int64, pixels, taps, filters, channels, stride int) int64 {
 	if stride == 1 {
-		return wideWorkspace(s.Type.SizeBytes(), dx[2], wt[0], wt[2], wt[3], 1)
+		return wideWorkspace(elementBytes, pixels, taps, filters, channels, 1)
 	}
-	taps := (wt[0] + stride - 1) / stride
-	return int64(taps*taps*wt[2]*wt[3]) * s.Type.SizeBytes()
+	taps = (taps + stride - 1) / stride
+	return int64(taps*taps*filters*channels) * elementBytes
 }
 
 // packPhaseNHWC copies every stride-th row and column of the filters.
@@ -139,7 +149,7 @@ func (w *walk) join(outer walk) bool {
 type convNHWC[T Float] struct {
 	dst, src, w   map4[T]
 	bias          []T
-	relu          bool
+	relu, add     bool    // add to dst, without bias
 	where         map4[T] // of the shape of dst, or without elements
 	rows, columns lattice
 }
@@ -172,6 +182,9 @@ func (c *convNHWC[T]) run(l simd.Level, u, end int) {
 
 // empty sets pixels whose windows lie outside the source.
 func (c *convNHWC[T]) empty(u, end, v, after int) {
+	if c.add {
+		return
+	}
 	for n := range c.dst.extent[0] {
 		for r := u; r < end; r++ {
 			for s := v; s < after; s++ {
@@ -254,11 +267,11 @@ func (c *convNHWC[T]) sum(l simd.Level, p *simd.Product[T], from int, taps [4]in
 		p.K, p.Batch = columns*channels, taps[1]-taps[0]
 		p.ABatch, p.BBatch = c.src.stride[1], c.w.stride[0]
 		p.A, p.B = c.src.elems[from:], c.w.elems[c.w.at(taps[0], taps[2], 0, 0):]
-		p.Bias, p.ReLU = c.bias, c.relu
+		p.Bias, p.ReLU, p.Accumulate = c.bias, c.relu, c.add
 		p.Run(l)
 		return
 	}
-	p.K, p.Batch, p.Bias, p.Accumulate, p.ReLU = channels, 1, c.bias, false, false
+	p.K, p.Batch, p.Bias, p.Accumulate = channels, 1, c.bias, c.add
 	where := p.Where
 	for i := taps[0]; i < taps[1]; i++ {
 		for j := taps[2]; j < taps[3]; j++ {

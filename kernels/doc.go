@@ -13,8 +13,8 @@
 //   - an operand in mode Write is overwritten completely, whatever it held; in
 //     mode ReadWrite a result is added to it (gradients, reductions) or it is
 //     updated in place (parameters, optimiser state), as the kernel's doc says.
-//     "ref" and the convolutions add up the sum of the call from zero and add it
-//     once; dense.dx and dense.dw of "go" add term by term to what is there
+//     "ref" and the convolutions of "go" over N×C×H×W add up the sum of the call
+//     from zero and add it once; the others add term by term to what is there
 //   - the order of additions inside one call is fixed by the extents alone, so
 //     equal calls give equal bits, in one build: at GOAMD64=v3 and on other
 //     processors the compiler fuses multiplications with additions

@@ -124,15 +124,15 @@ func backwardOf(f *sample, k *Kernel, r []float64) *sample {
 		case "dy":
 			values = r
 		case "wt":
-			values = turned(values, shapes[i])
+			values = turnRound(values, shapes[i])
 		}
 		b.set(i, func(j int) float64 { return values[j] })
 	}
 	return b
 }
 
-// turned returns filters K×K×C×F as K×K×F×C, turned round, in the given shape.
-func turned(w []float64, shape []int) []float64 {
+// turnRound returns filters K×K×C×F as K×K×F×C, turned round, in the given shape.
+func turnRound(w []float64, shape []int) []float64 {
 	var out []float64
 	k, filters, channels := shape[0], shape[2], shape[3]
 	for at := k*k - 1; at >= 0; at-- {

@@ -1,0 +1,146 @@
+package kernels
+
+import (
+	"unsafe"
+
+	"dahl/kernels/simd"
+)
+
+// The vector convolutions of N×C×H×W images turn the filters and a few samples at a
+// time into channels-last ones in the workspace, and the result back. What was there
+// before is turned, too, and the sums start from it.
+
+// turnedBytes is what the images and maps in the workspace take at most, beyond those
+// of one sample.
+const turnedBytes = 256 << 10
+
+// withVectors adds the variants at levels with vectors: plain Go does better without
+// turning anything.
+func withVectors(variants []Variant, doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
+	return append(variants, atLevels(doc, run32, run64, workspace)[1:]...)
+}
+
+// turnedExtents returns how many samples are turned at a time, and the extents of their
+// map (n f oh ow) and image (n c h w) with channels last.
+func turnedExtents(y, x []int, elementBytes int) (samples int, yTurned, xTurned [4]int) {
+	one := (y[1]*y[2]*y[3] + x[1]*x[2]*x[3]) * elementBytes
+	samples = max(1, min(y[0], turnedBytes/one))
+	return samples, [4]int{samples, y[2], y[3], y[1]}, [4]int{samples, x[2], x[3], x[1]}
+}
+
+// turnedWorkspace is the workspace of a convolution whose map, image and filters are
+// operands y, x and w. Filters that are read are turned round for dx.
+func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
+	return func(s *Spec) int64 {
+		filters, stride, bytes := s.Operands[w].Shape, int(s.Param("stride")), s.Type.SizeBytes()
+		_, yTurned, xTurned := turnedExtents(s.Operands[y].Shape, s.Operands[x].Shape, int(bytes))
+		f, c, k := filters[0], filters[1], filters[2]
+		rest := wideWorkspace(bytes, yTurned[2], k, c, f, stride)
+		if dx {
+			rest = dxWorkspace(bytes, xTurned[2], k, f, c, stride)
+		}
+		return roomBytes(yTurned, bytes) + roomBytes(xTurned, bytes) + roomBytes([4]int{k, k, c, f}, bytes) + rest
+	}
+}
+
+// room takes a map from the workspace, whole cache lines.
+func room[T Float](work []byte, extent [4]int) (m map4[T], rest []byte) {
+	var zero T
+	elems, _ := scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
+	return packed4(elems, extent), work[roomBytes(extent, int64(unsafe.Sizeof(zero))):]
+}
+
+func roomBytes(extent [4]int, elementBytes int64) int64 {
+	return (int64(extent[0]*extent[1]*extent[2]*extent[3])*elementBytes + 63) &^ 63
+}
+
+// samples is count samples of a map from n.
+func (m *map4[T]) samples(n, count int) map4[T] {
+	part := *m
+	part.elems = m.elems[n*m.stride[0]:]
+	part.extent[0] = count
+	return part
+}
+
+func conv2dAt[T Float](l simd.Level, call *Call) {
+	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride, k := int(call.Params[0]), int(call.Params[1]), w.extent[2]
+	t, work := turnedOf(call.Work, &y, &x, [4]int{k, k, w.extent[1], w.extent[0]})
+	moveHWIO(l, t.w, w)
+	c := convNHWC[T]{
+		dst: t.y, src: t.x, w: t.w,
+		rows:    forwardLattice(y.extent[2], x.extent[2], k, pad, stride),
+		columns: forwardLattice(y.extent[3], x.extent[3], k, pad, stride),
+	}
+	if len(call.Args) > 3 {
+		c.bias = Data[T](&call.Args[3])
+	}
+	for n := 0; n < y.extent[0]; n += t.samples {
+		count := min(t.samples, y.extent[0]-n)
+		moveNHWC(l, t.x.samples(0, count), x.samples(n, count))
+		c.dst.extent[0] = count
+		c.all(l, work)
+		moveNCHW(l, y.samples(n, count), t.y.samples(0, count))
+	}
+}
+
+// turned is a map, an image and filters with channels last.
+type turned[T Float] struct {
+	samples int // of the map and the image
+	y, x, w map4[T]
+}
+
+func turnedOf[T Float](work []byte, y, x *map4[T], filters [4]int) (t turned[T], rest []byte) {
+	var zero T
+	var yTurned, xTurned [4]int
+	t.samples, yTurned, xTurned = turnedExtents(y.extent[:], x.extent[:], int(unsafe.Sizeof(zero)))
+	t.y, work = room[T](work, yTurned)
+	t.x, work = room[T](work, xTurned)
+	t.w, work = room[T](work, filters)
+	return t, work
+}
+
+func conv2dDxAt[T Float](l simd.Level, call *Call) {
+	dx, dy, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride, k := int(call.Params[0]), int(call.Params[1]), w.extent[2]
+	t, work := turnedOf(call.Work, &dy, &dx, [4]int{k, k, w.extent[0], w.extent[1]})
+	moveHWOI(l, t.w, w)
+	c := convNHWC[T]{dst: t.x, src: t.y, add: call.Args[0].Accumulates()}
+	for n := 0; n < dy.extent[0]; n += t.samples {
+		count := min(t.samples, dy.extent[0]-n)
+		moveNHWC(l, t.y.samples(0, count), dy.samples(n, count))
+		if c.add {
+			moveNHWC(l, t.x.samples(0, count), dx.samples(n, count))
+		}
+		c.dst.extent[0] = count
+		c.phases(l, &t.w, pad, stride, work)
+		moveNCHW(l, dx.samples(n, count), t.x.samples(0, count))
+	}
+}
+
+func conv2dDwAt[T Float](l simd.Level, call *Call) {
+	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	pad, stride, k := int(call.Params[0]), int(call.Params[1]), dw.extent[2]
+	t, work := turnedOf(call.Work, &dy, &x, [4]int{k, k, dw.extent[1], dw.extent[0]})
+	if call.Args[0].Accumulates() {
+		moveHWIO(l, t.w, dw)
+	} else {
+		clear(t.w.elems)
+	}
+	c := convDwNHWC[T]{
+		dw: t.w, dy: t.y, x: t.x,
+		rows:    forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
+		columns: forwardLattice(dy.extent[3], x.extent[3], k, pad, stride),
+	}
+	for n := 0; n < dy.extent[0]; n += t.samples {
+		count := min(t.samples, dy.extent[0]-n)
+		moveNHWC(l, t.x.samples(0, count), x.samples(n, count))
+		moveNHWC(l, t.y.samples(0, count), dy.samples(n, count))
+		c.dy.extent[0] = count
+		c.all(l, work)
+		if len(call.Args) > 3 {
+			addPixels(l, Data[T](&call.Args[3]), &c.dy, n > 0 || call.Args[3].Accumulates())
+		}
+	}
+	moveOIHW(l, dw, t.w)
+}
