@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -152,7 +153,7 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 			return err
 		}
 	}
-	return b.report.finish(p, stdout)
+	return b.report.finish(p.json, stdout)
 }
 
 // describe asks every setting's worker what it is.
@@ -192,7 +193,11 @@ func (b *peerBench) withThreads(ctx context.Context, threads int) error {
 	}
 	for _, model := range b.opts.models {
 		for _, batch := range b.opts.batches {
-			if err := b.cell(ctx, model, batch, threads, workers); err != nil {
+			err := b.cell(ctx, model, batch, threads, workers)
+			if ctx.Err() != nil {
+				err = context.Cause(ctx) // the workers are gone, too
+			}
+			if err = errors.Join(err, b.report.save(b.opts.out)); err != nil {
 				return fmt.Errorf("%s, batch %d, %d threads: %w", model, batch, threads, err)
 			}
 		}

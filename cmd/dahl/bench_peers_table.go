@@ -47,18 +47,24 @@ type searchedSetting struct {
 	ImagesPerS float64 `json:"images_per_s"`
 }
 
-// finish prints the report, and writes it where --out says.
-func (r *peerReport) finish(p *peersOptions, stdout io.Writer) error {
+// save writes the report as far as it is, after every cell, so that an interrupted
+// run keeps what it measured.
+func (r *peerReport) save(path string) error {
+	if path == "" {
+		return nil
+	}
 	var b strings.Builder
 	r.print(&b)
-	if p.out != "" {
-		if err := writeFile(p.out, []byte(b.String())); err != nil {
-			return err
-		}
-	}
-	if p.json {
+	return writeFile(path, []byte(b.String()))
+}
+
+// finish prints the whole report.
+func (r *peerReport) finish(asJSON bool, stdout io.Writer) error {
+	if asJSON {
 		return printJSON(stdout, r)
 	}
+	var b strings.Builder
+	r.print(&b)
 	_, err := io.WriteString(stdout, b.String())
 	return err
 }
