@@ -1,5 +1,7 @@
 package kernels
 
+import "dahl/kernels/simd"
+
 // Max-pooling without padding over size×size windows, at most 15×15, so that a
 // position in the window fits a byte. The first of equal maxima in row-major order
 // is taken, and NaN wins, as in PyTorch.
@@ -16,10 +18,9 @@ var maxpool = Kernel{
 		return checkPool(s, sliding{out: 0, outName: "y", in: 2, inName: "x"}, maxWindow)
 	},
 	Work: poolWork(0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "a scan of each window", Run32: maxpoolRef[float32], Run64: maxpoolRef[float64]},
-		{Name: "go", Doc: "2×2 windows without branches", Run32: maxpoolGo[float32], Run64: maxpoolGo[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "a scan of each window", Run32: maxpoolRef[float32], Run64: maxpoolRef[float64]},
+		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil)),
 }
 
 var maxpoolDx = Kernel{
@@ -34,10 +35,9 @@ var maxpoolDx = Kernel{
 		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, maxWindow)
 	},
 	Work: perElement(1, 1),
-	Variants: []Variant{
-		{Name: "ref", Doc: "zero, then add in the order of dy", Run32: maxpoolDxRef[float32], Run64: maxpoolDxRef[float64]},
-		{Name: "go", Doc: "2×2 windows without division", Run32: maxpoolDxGo[float32], Run64: maxpoolDxGo[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "zero, then add in the order of dy", Run32: maxpoolDxRef[float32], Run64: maxpoolDxRef[float64]},
+		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil)),
 }
 
 // checkPool checks the maps of a pooling with windows of at most largest.
@@ -111,5 +111,84 @@ func (m *map4[T]) clear(n, c int) {
 	for a := range m.extent[2] {
 		at := m.at(n, c, a, 0)
 		clear(m.elems[at : at+m.extent[3]])
+	}
+}
+
+// maxpoolAt takes a map for one of pixels with one channel. Windows side by side of 2×2
+// are gathered in vectors; others are as fast in Go.
+func maxpoolAt[T Float](level simd.Level, call *Call) {
+	if level == simd.Go || call.Params[0] != 2 || call.Params[1] != 2 {
+		maxpoolGo[T](call)
+		return
+	}
+	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
+	p := simd.MaxPool[T]{
+		Rows: y.extent[2], Windows: y.extent[3], Channels: 1, Size: 2, Step: 2,
+		YRow: y.stride[2], YPixel: 1, IndexRow: index.stride[2], IndexPixel: 1, XRow: x.stride[2], XPixel: 1,
+	}
+	samples, channels := y.extent[0], y.extent[1]
+	if follows(p.Rows, [2]int{y.stride[1], p.YRow}, [2]int{index.stride[1], p.IndexRow}, [2]int{x.stride[1], 2 * p.XRow}) {
+		p.Rows, channels = p.Rows*channels, 1
+	}
+	for n := range samples {
+		for c := range channels {
+			p.Y, p.Index, p.X = y.elems[y.at(n, c, 0, 0):], index.elems[index.at(n, c, 0, 0):], x.elems[x.at(n, c, 0, 0):]
+			p.Run(level)
+		}
+	}
+}
+
+// follows reports whether maps of so many rows of windows follow each other as the rows
+// do, in all operands, of which the distances of maps and of rows are given: then the
+// rows of all maps are rows of one.
+func follows(rows int, distances ...[2]int) bool {
+	for _, d := range distances {
+		if d[0] != rows*d[1] {
+			return false
+		}
+	}
+	return true
+}
+
+// maxpoolDxAt writes the pixels of all windows, and zeros beyond them.
+func maxpoolDxAt[T Float](level simd.Level, call *Call) {
+	if level == simd.Go || call.Params[0] != 2 || call.Params[1] != 2 {
+		maxpoolDxGo[T](call)
+		return
+	}
+	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
+	p := simd.Unpool[T]{
+		Rows: dy.extent[2], Windows: dy.extent[3], Channels: 1, Size: 2, Step: 2,
+		YRow: dy.stride[2], YPixel: 1, IndexRow: index.stride[2], IndexPixel: 1, XRow: dx.stride[2], XPixel: 1,
+	}
+	rows, columns := 2*dy.extent[2], 2*dy.extent[3]
+	samples, channels := dy.extent[0], dy.extent[1]
+	if rows < dx.extent[2] || columns < dx.extent[3] {
+		for n := range samples {
+			for c := range channels {
+				dx.clearBeyond(n, c, rows, columns)
+			}
+		}
+	}
+	if follows(p.Rows, [2]int{dy.stride[1], p.YRow}, [2]int{index.stride[1], p.IndexRow}, [2]int{dx.stride[1], 2 * p.XRow}) {
+		p.Rows, channels = p.Rows*channels, 1
+	}
+	for n := range samples {
+		for c := range channels {
+			p.X, p.Y, p.Index = dx.elems[dx.at(n, c, 0, 0):], dy.elems[dy.at(n, c, 0, 0):], index.elems[index.at(n, c, 0, 0):]
+			p.Run(level)
+		}
+	}
+}
+
+// clearBeyond sets what of map (n, c) lies beyond rows and columns to zero.
+func (m *map4[T]) clearBeyond(n, c, rows, columns int) {
+	for a := range m.extent[2] {
+		at := m.at(n, c, a, 0)
+		if a < rows {
+			clear(m.elems[at+columns : at+m.extent[3]])
+		} else {
+			clear(m.elems[at : at+m.extent[3]])
+		}
 	}
 }

@@ -109,7 +109,11 @@ func maxpoolNHWCAt[T Float](level simd.Level, call *Call) {
 		IndexRow: index.stride[1], IndexPixel: index.stride[2],
 		XRow: x.stride[1], XPixel: x.stride[2],
 	}
-	for n := range y.extent[0] {
+	samples := y.extent[0]
+	if follows(p.Rows, [2]int{y.stride[0], p.YRow}, [2]int{index.stride[0], p.IndexRow}, [2]int{x.stride[0], p.Step * p.XRow}) {
+		p.Rows, samples = p.Rows*samples, 1
+	}
+	for n := range samples {
 		p.Y, p.Index, p.X = y.elems[y.at(n, 0, 0, 0):], index.elems[index.at(n, 0, 0, 0):], x.elems[x.at(n, 0, 0, 0):]
 		p.Run(level)
 	}
@@ -131,11 +135,19 @@ func maxpoolNHWCDxAt[T Float](level simd.Level, call *Call) {
 	if p.Accumulate {
 		rows, columns = 0, 0
 	}
-	for n := range dx.extent[0] {
-		for h := range rows {
-			dx.clearPixels(n, h, columns, dx.extent[2])
+	samples := dx.extent[0]
+	if rows < dx.extent[1] || columns < dx.extent[2] {
+		for n := range samples {
+			for h := range rows {
+				dx.clearPixels(n, h, columns, dx.extent[2])
+			}
+			dx.clearRows(n, rows, dx.extent[1])
 		}
-		dx.clearRows(n, rows, dx.extent[1])
+	}
+	if follows(p.Rows, [2]int{dy.stride[0], p.YRow}, [2]int{index.stride[0], p.IndexRow}, [2]int{dx.stride[0], p.Step * p.XRow}) {
+		p.Rows, samples = p.Rows*samples, 1
+	}
+	for n := range samples {
 		p.X, p.Y, p.Index = dx.elems[dx.at(n, 0, 0, 0):], dy.elems[dy.at(n, 0, 0, 0):], index.elems[index.at(n, 0, 0, 0):]
 		p.Run(level)
 	}

@@ -37,16 +37,17 @@ func (s *poolShape) args(l Level, size int) poolArgs {
 }
 
 func runMaxPool[T Float](l Level, s *poolShape, p *MaxPool[T]) bool {
-	size := int(unsafe.Sizeof(p.X[0]))
-	a := s.args(l, size)
-	a.y, a.index, a.x = unsafe.Pointer(&p.Y[0]), unsafe.Pointer(&p.Index[0]), unsafe.Pointer(&p.X[0])
-	switch {
-	case p.ReLU:
-	case size == 8:
-		a.limit = math.Float64bits(math.NaN())
-	default:
-		a.limit = uint64(math.Float32bits(float32(math.NaN())))
+	size := size(p.X)
+	if s.narrow(l, size) {
+		a := s.narrowArgs(l, size)
+		a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
+		a.limit = limit[T](p.ReLU)
+		a.max(l, size)
+		return true
 	}
+	a := s.args(l, size)
+	a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
+	a.limit = limit[T](p.ReLU)
 	if size == 8 {
 		a.max64(l)
 	} else {
@@ -55,10 +56,24 @@ func runMaxPool[T Float](l Level, s *poolShape, p *MaxPool[T]) bool {
 	return true
 }
 
+// limit is the value up to which maxima are cut off: none is less than or equal to NaN.
+func limit[T Float](relu bool) uint64 {
+	if relu {
+		return 0
+	}
+	return bits(T(math.NaN()))
+}
+
 func runUnpool[T Float](l Level, s *poolShape, p *Unpool[T]) bool {
-	size := int(unsafe.Sizeof(p.X[0]))
+	size := size(p.X)
+	if !p.Accumulate && s.narrow(l, size) {
+		a := s.narrowArgs(l, size)
+		a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
+		a.spread(l, size)
+		return true
+	}
 	a := s.args(l, size)
-	a.y, a.index, a.x = unsafe.Pointer(&p.Y[0]), unsafe.Pointer(&p.Index[0]), unsafe.Pointer(&p.X[0])
+	a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
 	if size == 8 {
 		a.spread64(l, p.Accumulate)
 	} else {

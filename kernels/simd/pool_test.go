@@ -22,23 +22,24 @@ func TestPool(t *testing.T) {
 func testPool[T Float](t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	for range 400 {
-		size, step := 1+rng.IntN(4), 1+rng.IntN(4)
-		if rng.IntN(2) == 0 {
-			size = 2
-		}
 		p := MaxPool[T]{
 			Rows: rng.IntN(4), Windows: 1 + rng.IntN(5), Channels: 1 + rng.IntN(40),
-			Size: size, Step: step, ReLU: rng.IntN(2) == 0,
+			Size: 1 + rng.IntN(4), Step: 1 + rng.IntN(4), ReLU: rng.IntN(2) == 0,
 		}
-		p.YPixel = p.Channels + rng.IntN(3)
-		p.IndexPixel = p.Channels + rng.IntN(3)
-		p.XPixel = p.Channels + rng.IntN(3)
+		gap := func() int { return rng.IntN(3) }
+		if rng.IntN(2) == 0 { // several windows in a vector
+			p.Size, p.Step, p.Channels, p.Windows = 2, 2, 1+rng.IntN(9), 1+rng.IntN(40)
+			gap = func() int { return 0 }
+		}
+		p.YPixel = p.Channels + gap()
+		p.IndexPixel = p.Channels + gap()
+		p.XPixel = p.Channels + gap()
 		p.YRow = p.Windows*p.YPixel + rng.IntN(3)
 		p.IndexRow = p.Windows*p.IndexPixel + rng.IntN(3)
-		p.XRow = (p.Windows*step+size)*p.XPixel + rng.IntN(3)
+		p.XRow = ((p.Windows-1)*p.Step+p.Size)*p.XPixel + rng.IntN(3)
 		rows := max(p.Rows, 1)
 		p.Y, p.Index = make([]T, rows*p.YRow), make([]uint8, rows*p.IndexRow)
-		p.X = make([]T, (rows*step+size)*p.XRow)
+		p.X = make([]T, ((rows-1)*p.Step+p.Size)*p.XRow)
 		for i := range p.X {
 			p.X[i] = T(poolValues[rng.IntN(len(poolValues))])
 		}
@@ -57,7 +58,7 @@ func testPool[T Float](t *testing.T) {
 			got.Run(l)
 			if !slices.Equal(got.Index, want.Index) || !slices.EqualFunc(got.Y, want.Y, sameBits) {
 				t.Fatalf("%v, %d windows of %d at step %d, %d channels, ReLU %v: differs from a scan",
-					l, p.Windows, size, step, p.Channels, p.ReLU)
+					l, p.Windows, p.Size, p.Step, p.Channels, p.ReLU)
 			}
 		}
 		testUnpool(t, rng, &want)

@@ -26,6 +26,8 @@ var files = []struct {
 	{"dot_avx512", dotAVX512},
 	{"pool_avx2", poolAVX2},
 	{"pool_avx512", poolAVX512},
+	{"narrow_avx2", narrowAVX2},
+	{"narrow_avx512", narrowAVX512},
 	{"elementwise_avx2", elementwiseAVX2},
 	{"elementwise_avx512", elementwiseAVX512},
 	{"columns_avx2", columnsAVX2},

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Pooling windows of 2×2 side by side over pixels of few channels and no gaps: a vector
+// of the output holds several windows. Two vectors of each row of pixels have what they
+// need; permutations pick the same pixel of all windows out of them, and spread the
+// gradient over them. Which element goes where depends on the channels only and comes
+// in tables, see simd.narrowTables.
+
+func narrowAVX2(c *build.Context)   { narrow(c, false) }
+func narrowAVX512(c *build.Context) { narrow(c, true) }
+
+func narrow(c *build.Context, wide bool) {
+	for _, m := range machines(c, wide) {
+		for _, body := range []struct {
+			name, doc string
+			constants func(l *narrowLoop)
+			write     func(l *narrowLoop, masked bool)
+		}{
+			{"maxPoolNarrow", "takes the maxima of windows of 2×2 over few channels.", (*narrowLoop).maximumConstants, (*narrowLoop).maximum},
+			{"unpoolNarrow", "spreads over windows of 2×2 with few channels.", (*narrowLoop).spreadConstants, (*narrowLoop).spread},
+		} {
+			l := narrowLoop{poolLoop{machine: m}}
+			l.function(body.name+m.name(), "narrowArgs", body.doc, args)
+			l.field = fields(args, narrowFields...)
+			body.constants(&l)
+			l.walk(func(masked bool) { body.write(&l, masked) })
+		}
+	}
+}
+
+// narrowFields are those of simd.narrowArgs.
+var narrowFields = []string{
+	"y", "index", "x", "yAt", "indexAt", "xAt", "rows", "vectors", "tail",
+	"mask", "pixels0", "pixels1", "tailMask", "tailPixels0", "tailPixels1",
+	"yRow", "indexRow", "xRows", "xRow", "yStep", "indexStep", "xStep",
+	"limit", "one", "none", "tables",
+}
+
+// Positions of the tables, each of 64 bytes, of one number of channels.
+const (
+	tapTable    = 0 // two: where the left and the right pixel of each window are
+	highTable   = 2 // two: all bits set where that is in the second vector (AVX2)
+	expandTable = 4 // two: the window of each element of two vectors of pixels
+	columnTable = 6 // two: whether it is of the left or the right pixel, 0 or 1
+)
+
+type narrowLoop struct{ poolLoop }
+
+// Vector registers beside those of poolLoop: two vectors of pixels, and tables.
+func (l *narrowLoop) pixels(half int) reg.Register { return l.v(12 + half) }
+func (l *narrowLoop) table(n int) reg.Register     { return l.v(16 + n) } // AVX-512
+
+// tables is where those of the present channels are.
+var tables = xPixel // of which narrow windows have no need
+
+func (l *narrowLoop) loadTable(n int, to reg.Register) {
+	l.move(operand.Mem{Base: tables, Disp: 64 * n}, to)
+}
+
+// walk writes the loops around the body. With AVX-512 even whole vectors are masked,
+// since windows need not fill them; with AVX2 they do.
+func (l *narrowLoop) walk(body func(masked bool)) {
+	l.MOVQ(l.field("xRow"), xRow)
+	l.Label("row")
+	for _, o := range []struct {
+		name string
+		to   reg.Register
+	}{{"y", yHere}, {"index", indexHere}, {"x", xHere}} {
+		l.MOVQ(l.field(o.name), o.to)
+		l.ADDQ(l.field(o.name+"At"), o.to)
+	}
+	l.setMasks("mask", "pixels0", "pixels1", l.wide)
+	l.MOVQ(l.field("vectors"), vectors)
+	l.TESTQ(vectors, vectors)
+	l.JE(operand.LabelRef("rest"))
+	l.Label("vector")
+	body(l.wide)
+	l.ADDQ(l.field("yStep"), yHere)
+	l.ADDQ(l.field("indexStep"), indexHere)
+	l.ADDQ(l.field("xStep"), xHere)
+	l.DECQ(vectors)
+	l.JNE(operand.LabelRef("vector"))
+	l.Label("rest")
+	l.CMPQ(l.field("tail"), operand.Imm(0))
+	l.JE(operand.LabelRef("whole"))
+	l.setMasks("tailMask", "tailPixels0", "tailPixels1", true)
+	body(true)
+	l.Label("whole")
+	for _, o := range [][2]string{{"yRow", "yAt"}, {"indexRow", "indexAt"}, {"xRows", "xAt"}} {
+		l.MOVQ(l.field(o[0]), vectors)
+		l.ADDQ(vectors, l.field(o[1]))
+	}
+	l.DECQ(l.field("rows"))
+	l.JNE(operand.LabelRef("row"))
+	l.VZEROUPPER()
+	l.RET()
+}
+
+// setMasks loads the masks of the output and of two vectors of pixels; AVX2 loads the
+// latter when they are needed.
+func (l *narrowLoop) setMasks(out, pixels0, pixels1 string, needed bool) {
+	if !needed {
+		return
+	}
+	l.MOVQ(l.field(out), windowPixel)
+	l.loadMask(windowPixel, l.mask())
+	if l.wide {
+		l.MOVQ(l.field(pixels0), windowPixel)
+		l.KMOVQ(windowPixel, reg.K4)
+		l.MOVQ(l.field(pixels1), windowPixel)
+		l.KMOVQ(windowPixel, reg.K5)
+	}
+}
+
+// pixelMask is the mask of a vector of pixels; with AVX2 it overwrites v14.
+func (l *narrowLoop) pixelMask(masked bool, half int) reg.Register {
+	if l.wide {
+		return [2]reg.Register{reg.K4, reg.K5}[half]
+	}
+	if masked {
+		l.MOVQ(l.field([2]string{"tailPixels0", "tailPixels1"}[half]), windowPixel)
+		l.loadMask(windowPixel, l.v(14))
+	}
+	return l.v(14)
+}
+
+func (l *narrowLoop) maximumConstants() {
+	l.zero(l.zeros())
+	l.broadcast(l.field("limit"), l.limit())
+	l.broadcast(l.field("none"), l.none())
+	l.broadcast(l.field("one"), l.ones())
+	l.addInt(l.ones(), l.ones(), l.constant(2))
+	l.addInt(l.ones(), l.constant(2), l.constant(3))
+	l.MOVQ(l.field("tables"), tables)
+	if l.wide {
+		l.loadTable(tapTable, l.table(0))
+		l.loadTable(tapTable+1, l.table(1))
+	}
+}
+
+func (l *narrowLoop) maximum(masked bool) {
+	for row := range 2 {
+		at := operand.Mem{Base: xHere}
+		if row == 1 {
+			at.Index, at.Scale = xRow, 1
+		}
+		for half := range 2 {
+			mask := l.pixelMask(masked, half)
+			l.read(masked, mask, at, l.pixels(half))
+			at.Disp += l.bytes()
+		}
+		for column := range 2 {
+			if row == 0 && column == 0 {
+				l.pick(column, l.most())
+				l.zero(l.index())
+				continue
+			}
+			l.pick(column, l.pixel())
+			l.takeGreater(l.constant(2*row + column))
+		}
+	}
+	l.finish(masked)
+}
+
+// pick gathers the left or right pixels of all windows.
+func (l *narrowLoop) pick(column int, to reg.Register) {
+	low, high := l.pixels(0), l.pixels(1)
+	switch {
+	case l.wide && l.f64:
+		l.move(low, to)
+		l.VPERMT2PD(high, l.table(column), to)
+	case l.wide:
+		l.move(low, to)
+		l.VPERMT2PS(high, l.table(column), to)
+	default:
+		l.loadTable(tapTable+column, l.v(5))
+		l.VPERMPS(low, l.v(5), to)
+		l.VPERMPS(high, l.v(5), l.v(14))
+		l.loadTable(highTable+column, l.v(5))
+		l.VBLENDVPS(l.v(5), l.v(14), to, to)
+	}
+}
+
+// Registers of the gradient: for both vectors of pixels the window of each element, and
+// the positions that upper and lower pixels have in it.
+func (l *narrowLoop) expand(half int) reg.Register { return l.v(5 + half) }
+func (l *narrowLoop) upper(half int) reg.Register  { return l.v(7 + half) }
+func (l *narrowLoop) lower(half int) reg.Register  { return l.v(11 + half) }
+
+func (l *narrowLoop) spreadConstants() {
+	l.zero(l.zeros())
+	l.broadcast(l.field("one"), l.v(0))
+	l.addInt(l.v(0), l.v(0), l.v(0))
+	l.MOVQ(l.field("tables"), tables)
+	for half := range 2 {
+		l.loadTable(expandTable+half, l.expand(half))
+		l.loadTable(columnTable+half, l.upper(half))
+		l.addInt(l.v(0), l.upper(half), l.lower(half))
+	}
+}
+
+func (l *narrowLoop) spread(masked bool) {
+	l.gradient(masked)
+	l.unsigned()
+	values, positions, passed := l.v(2), l.v(3), l.v(4)
+	for half := range 2 {
+		l.permute(l.expand(half), values, positions)
+		at := operand.Mem{Base: xHere, Disp: half * l.bytes()}
+		mask := l.pixelMask(masked, half)
+		l.passEqual(l.upper(half), values, positions, passed)
+		l.write(masked, mask, passed, at)
+		at.Index, at.Scale = xRow, 1
+		l.passEqual(l.lower(half), values, positions, passed)
+		l.write(masked, mask, passed, at)
+	}
+}
+
+// permute brings each window's value and position to the elements of its pixels.
+func (l *narrowLoop) permute(table, values, positions reg.Register) {
+	if l.wide && l.f64 {
+		l.VPERMPD(l.most(), table, values)
+		l.VPERMQ(l.index(), table, positions)
+		return
+	}
+	l.VPERMPS(l.most(), table, values)
+	l.VPERMD(l.index(), table, positions)
+}
+
+// passEqual sets passed to the values whose positions are as said, 0 elsewhere.
+func (l *narrowLoop) passEqual(position, values, positions, passed reg.Register) {
+	switch {
+	case l.wide && l.f64:
+		l.VPCMPEQQ(position, positions, reg.K2)
+		l.VMOVAPD_Z(values, reg.K2, passed)
+	case l.wide:
+		l.VPCMPEQD(position, positions, reg.K2)
+		l.VMOVAPS_Z(values, reg.K2, passed)
+	case l.f64:
+		l.VPCMPEQQ(position, positions, passed)
+		l.VANDPS(values, passed, passed)
+	default:
+		l.VPCMPEQD(position, positions, passed)
+		l.VANDPS(values, passed, passed)
+	}
+}

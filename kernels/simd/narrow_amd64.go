@@ -1,0 +1,138 @@
+package simd
+
+import "unsafe"
+
+// narrowArgs is what one call of the assembly for windows of 2×2 over few channels
+// computes. Distances are in bytes. The order of the fields is known to gen/narrow.go.
+type narrowArgs struct {
+	y, index, x             unsafe.Pointer
+	yAt, indexAt, xAt       int // where the present row begins
+	rows, vectors, tail     int // whole vectors of windows in a row, elements beyond them
+	mask                    uintptr
+	pixels                  [2]uintptr // masks of two vectors of pixels
+	tailMask                uintptr
+	tailPixels              [2]uintptr
+	yRow, indexRow, xRows   int
+	xRow                    int
+	yStep, indexStep, xStep int // from a vector to the next
+	limit                   uint64
+	one, none               int
+	tables                  *narrowTable
+}
+
+// narrowTable says which element goes where for one number of channels. A vector is
+// words or, with AVX-512, elements.
+type narrowTable struct {
+	tap    [2][16]uint32 // the left and the right pixel of each window, in two vectors
+	high   [2][16]uint32 // -1 where that is in the second vector
+	expand [2][16]uint32 // the window of each element of two vectors of pixels
+	column [2][16]uint32 // 0 where that is of a left pixel, 1 of a right one
+}
+
+// mostNarrow is the largest number of channels of which a vector holds two windows.
+const mostNarrow = 8
+
+// narrowTables are by level, size of elements in words, and channels.
+var narrowTables = makeNarrowTables()
+
+func makeNarrowTables() (all [AVX512 + 1][3][mostNarrow + 1]narrowTable) {
+	for _, l := range []Level{AVX2, AVX512} {
+		for words := 1; words <= 2; words++ {
+			for channels := 1; channels <= mostNarrow; channels++ {
+				all[l][words][channels].fill(l, words, channels)
+			}
+		}
+	}
+	return all
+}
+
+func (t *narrowTable) fill(l Level, words, channels int) {
+	lanes := l.bytes() / 4 / words
+	for i := range lanes / channels * channels {
+		window, c := i/channels, i%channels
+		for column := range 2 {
+			from := (2*window+column)*channels + c
+			t.put(&t.tap[column], l, words, i, from%lanes+l.second(from/lanes*lanes))
+			for w := range words {
+				t.high[column][i*words+w] = -uint32(from / lanes)
+			}
+		}
+	}
+	for i := range lanes / channels * channels * 2 {
+		pixel, c := i/channels, i%channels
+		t.put(&t.expand[i/lanes], l, words, i%lanes, pixel/2*channels+c)
+		t.column[i/lanes][i%lanes*words] = uint32(pixel % 2)
+	}
+}
+
+// second is what an index into two vectors adds for the second, where one instruction
+// looks into both.
+func (l Level) second(lanes int) int {
+	if l == AVX512 {
+		return lanes
+	}
+	return 0
+}
+
+// put sets element i of a permutation: AVX2 permutes words, AVX-512 elements.
+func (t *narrowTable) put(table *[16]uint32, l Level, words, i, from int) {
+	if l == AVX512 {
+		table[i*words] = uint32(from)
+		return
+	}
+	for w := range words {
+		table[i*words+w] = uint32(from*words + w)
+	}
+}
+
+// narrow reports whether the windows are of 2×2 side by side, without gaps between
+// pixels, and a vector holds two or more.
+func (s *poolShape) narrow(l Level, size int) bool {
+	lanes, c := l.bytes()/size, s.channels
+	return s.size == 2 && s.step == 2 && s.xPixel == c && s.yPixel == c && s.indexPixel == c &&
+		2*c <= lanes && (l == AVX512 || lanes%c == 0)
+}
+
+func (s *poolShape) narrowArgs(l Level, size int) narrowArgs {
+	lanes := l.bytes() / size
+	windows := lanes / s.channels
+	whole, tail := windows*s.channels, s.windows%windows*s.channels
+	pixels := func(elements int) [2]uintptr {
+		return [2]uintptr{l.mask(min(2*elements, lanes), size), l.mask(max(2*elements-lanes, 0), size)}
+	}
+	return narrowArgs{
+		rows: s.rows, vectors: s.windows / windows, tail: tail,
+		mask: l.mask(whole, size), pixels: pixels(whole),
+		tailMask: l.mask(tail, size), tailPixels: pixels(tail),
+		yRow: s.yRow * size, indexRow: s.indexRow, xRows: 2 * s.xRow * size, xRow: s.xRow * size,
+		yStep: whole * size, indexStep: whole, xStep: 2 * whole * size,
+		one: 1, none: NoMaximum,
+		tables: &narrowTables[l][size/4][s.channels],
+	}
+}
+
+func (a *narrowArgs) max(l Level, size int) {
+	switch {
+	case l == AVX512 && size == 4:
+		maxPoolNarrowAVX512F32(a)
+	case l == AVX512:
+		maxPoolNarrowAVX512F64(a)
+	case size == 4:
+		maxPoolNarrowAVX2F32(a)
+	default:
+		maxPoolNarrowAVX2F64(a)
+	}
+}
+
+func (a *narrowArgs) spread(l Level, size int) {
+	switch {
+	case l == AVX512 && size == 4:
+		unpoolNarrowAVX512F32(a)
+	case l == AVX512:
+		unpoolNarrowAVX512F64(a)
+	case size == 4:
+		unpoolNarrowAVX2F32(a)
+	default:
+		unpoolNarrowAVX2F64(a)
+	}
+}
