@@ -250,3 +250,25 @@ func TestPutGaps(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestStepTimesMerge: three runs in which a call took 10, 1000 and 12 ns on average are
+// off by the one disturbed run when pooled, and not when the median of their means, 12,
+// is taken; merged or added to one collection is the same.
+func TestStepTimesMerge(t *testing.T) {
+	name := platform.Model{Op: "f"}
+	run := func(ns time.Duration) *StepTimes {
+		return &StepTimes{calls: map[platform.Model]*callTimes{name: {steady: []time.Duration{ns, ns}, means: []time.Duration{ns}, first: []time.Duration{2 * ns}}},
+			runs: []time.Duration{ns}, gaps: gaps{dispatch: []time.Duration{1}}}
+	}
+	var st StepTimes
+	for _, ns := range []time.Duration{10, 1000, 12} {
+		st.Merge(run(ns))
+	}
+	models := st.Models()
+	if len(models) != 1 || models[0].StepNs != 12 || models[0].Count != 6 || models[0].FirstNs != 681 { // (20+2000+24)/3 = 681.3
+		t.Errorf("%+v", models)
+	}
+	if len(st.runs) != 3 || len(st.gaps.dispatch) != 3 {
+		t.Errorf("%d runs, %d gaps", len(st.runs), len(st.gaps.dispatch))
+	}
+}

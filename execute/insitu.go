@@ -45,6 +45,7 @@ type callTimes struct {
 	flops          float64
 	movedBytes     int64
 	first, steady  []time.Duration
+	means          []time.Duration // of the steady ones of each run
 }
 
 // CalibrateInSitu runs real steps of a runner's graph and adds to the collection
@@ -91,10 +92,17 @@ func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule)
 			t.first = append(t.first, sp.End-sp.Start)
 		}
 	}
+	before := map[*callTimes]int{}
 	for i := range steady.Spans {
 		sp := &steady.Spans[i]
 		t := times(sp)
+		if _, ok := before[t]; !ok {
+			before[t] = len(t.steady)
+		}
 		t.steady = append(t.steady, sp.End-sp.Start)
+	}
+	for t, n := range before {
+		t.means = append(t.means, summarise(t.steady[n:]).mean)
 	}
 	st.runs = append(st.runs, cmp.Or(steady.Period, steady.Makespan))
 	st.gaps.add(steady, r.spin)
@@ -144,8 +152,28 @@ func (st *StepTimes) callOf(c *compiledGraph, opt *Options, t dag.TaskID, device
 	return st.calls[m]
 }
 
-// Models are the calls with what they take in steps, sorted by name. One without a
-// model by itself has the median in steps in its place.
+// Merge adds what another collection holds.
+func (st *StepTimes) Merge(other *StepTimes) {
+	if st.calls == nil {
+		st.calls = map[platform.Model]*callTimes{}
+	}
+	for m, t := range other.calls {
+		if st.calls[m] == nil {
+			st.calls[m] = &callTimes{workspaceBytes: t.workspaceBytes, flops: t.flops, movedBytes: t.movedBytes}
+		}
+		to := st.calls[m]
+		to.first, to.steady, to.means = append(to.first, t.first...), append(to.steady, t.steady...), append(to.means, t.means...)
+	}
+	st.runs = append(st.runs, other.runs...)
+	st.gaps.dispatch = append(st.gaps.dispatch, other.gaps.dispatch...)
+	st.gaps.handoff = append(st.gaps.handoff, other.gaps.handoff...)
+	st.gaps.wake = append(st.gaps.wake, other.gaps.wake...)
+	st.spin = max(st.spin, other.spin)
+}
+
+// Models are the calls with what they take in steps, sorted by name: the mean within
+// a run, of which the median over the runs, so that one disturbed run changes little.
+// A call without a model by itself has the median of all in its place.
 func (st *StepTimes) Models() []platform.Model {
 	models := make([]platform.Model, 0, len(st.calls))
 	for m, t := range st.calls {
@@ -154,7 +182,7 @@ func (st *StepTimes) Models() []platform.Model {
 		}
 		sum := summarise(t.steady)
 		m.MedianNs, m.P95Ns, m.Count = float64(max(sum.median, 1)), float64(sum.p95), sum.count
-		m.StepNs, m.StepDistribution = sum.distribution.Mean(), sum.distribution
+		m.StepNs, m.StepDistribution = float64(max(median(t.means), 1)), sum.distribution
 		m.FirstNs = float64(meanOf(t.first))
 		m.WorkspaceBytes, m.Flops, m.MovedBytes = t.workspaceBytes, t.flops, t.movedBytes
 		models = append(models, m)

@@ -21,9 +21,9 @@ func (l Load) Cores() float64 {
 	return float64(l.others) / float64(l.window)
 }
 
-// disturbed reports whether the load is more than the clock's ticks and the
+// Disturbed reports whether the load is more than the clock's ticks and the
 // housekeeping of a machine at rest account for.
-func (l Load) disturbed() bool {
+func (l Load) Disturbed() bool {
 	return l.others > loadTicks+time.Duration(float64(l.window)*restingCores)
 }
 

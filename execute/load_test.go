@@ -24,7 +24,7 @@ func TestBusyTime(t *testing.T) {
 // core is a machine at rest. In one second that is 130 ms.
 func TestDisturbed(t *testing.T) {
 	for others, want := range map[time.Duration]bool{0: false, 130 * time.Millisecond: false, 131 * time.Millisecond: true} {
-		if got := (Load{others, time.Second}).disturbed(); got != want {
+		if got := (Load{others, time.Second}).Disturbed(); got != want {
 			t.Errorf("%v in a second: %v", others, got)
 		}
 	}

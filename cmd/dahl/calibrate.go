@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -332,26 +333,42 @@ func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error 
 	if s.times == nil {
 		s.times = make([]execute.StepTimes, len(w.program.Graphs))
 	}
+	runtime.GC() // not while the workers have the cores
 	for g := range w.program.Graphs {
-		predicted, err := w.simulateGraph(ctx, g, 2)
+		// The rarer graphs of the program get less time.
+		steps, err := t.prepare(ctx, g, maxTime/time.Duration(1+min(g, 1)*5))
 		if err != nil {
 			return err
 		}
-		// The rarer graphs of the program get less time.
-		budget := maxTime / time.Duration(1+min(g, 1)*5)
-		steps := int(max(8, min(400, budget/max(1, stepTime(predicted)))))
-		graph := w.program.Graphs[g]
-		data := s.train.Len()
-		if !isTraining(graph) {
-			data = s.test.Len()
-		}
-		t.feeder.begin(cyclic(data, batchOf(graph)*steps), batchOf(graph), steps)
-		if err := execute.CalibrateInSitu(ctx, t.runner, execute.InSituOptions{Graph: g, Warmup: min(steps, 10), Steps: steps}, &s.times[g]); err != nil {
+		if err := execute.CalibrateInSitu(ctx, t.runner, execute.InSituOptions{Graph: g, Warmup: min(steps, warmupSteps), Steps: steps}, &s.times[g]); err != nil {
 			return err
 		}
 	}
 	s.putInto(s.platform)
 	return nil
+}
+
+// Bounds of the steps that are measured in one run, and those that warm it up.
+const (
+	minMeasuredSteps, maxMeasuredSteps = 8, 400
+	warmupSteps                        = 10
+)
+
+// prepare chooses how many steps of a graph run for about some time and hands the
+// feeder their samples.
+func (t *trainer) prepare(ctx context.Context, graph int, budget time.Duration) (steps int, err error) {
+	predicted, err := t.w.simulateGraph(ctx, graph, 2)
+	if err != nil {
+		return 0, err
+	}
+	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, stepTime(predicted)))))
+	g := t.w.program.Graphs[graph]
+	data := t.train.Len()
+	if !isTraining(g) {
+		data = t.test.Len()
+	}
+	t.feeder.begin(cyclic(data, batchOf(g)*steps), batchOf(g), steps)
+	return steps, nil
 }
 
 // putInto writes what was learnt into a platform. A call that several graphs make has

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"dahl/dag"
 )
 
 // options are the flags that decide what a run computes. They are kept in the
@@ -38,6 +40,9 @@ type options struct {
 	Momentum    *float64 `json:"momentum,omitempty"`
 	WeightDecay *float64 `json:"weight_decay,omitempty"`
 	Nesterov    bool     `json:"nesterov,omitempty"`
+
+	// adapt changes the default lowering, for studies of granularity; nil: it stays.
+	adapt func(l *dag.Lowering, batch int)
 }
 
 // maxRounds bounds --steps and --epochs: what is planned for each of them takes memory.

@@ -202,6 +202,9 @@ func (o *options) lowering(m *nn.Model, p *platform.Platform, t dag.DType) (*dag
 	}
 	if o.Lowering == "" {
 		l := nn.DefaultLowering(m, o.Batch, l2Bytes(p), t)
+		if o.adapt != nil {
+			o.adapt(&l, o.Batch)
+		}
 		return &l, nil
 	}
 	l, err := nn.LoadLowering(o.Lowering)

@@ -1,0 +1,345 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// accuracyOptions say which predictions are put to the test.
+type accuracyOptions struct {
+	models    []string
+	batches   []int
+	workers   []int
+	lowerings []string
+	dtype     string
+	perRow    time.Duration // of calibration
+	repeats   int
+	out       string
+	force     bool
+}
+
+// accuracyLowering is a way to lower every network.
+type accuracyLowering struct {
+	name, doc string
+	adapt     func(l *dag.Lowering, batch int)
+}
+
+var accuracyLowerings = []accuracyLowering{
+	{"default", "as the caches suggest", nil},
+	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = scaleTiles(l, 1, 2, batch) }},
+	{"coarse", "twice the samples per task", func(l *dag.Lowering, batch int) { *l = scaleTiles(l, 2, 1, batch) }},
+	{"chain", "every layer by itself, channels first, the loss as a chain", func(l *dag.Lowering, _ int) { l.Layout, l.Fused = dag.NCHW, false }},
+}
+
+func newBenchAccuracy() *cobra.Command {
+	var a accuracyOptions
+	var names []string
+	for _, l := range accuracyLowerings {
+		names = append(names, l.name+" ("+l.doc+")")
+	}
+	cmd := &cobra.Command{
+		Use:   "accuracy",
+		Short: "predicted against measured step time, model by model",
+		Long: `accuracy calibrates this machine for each network, batch size, number of workers and
+lowering, predicts the step time, and measures it. Calibration runs and measured runs
+alternate, each compiled and allocated anew, so that both see the same machine; a pair
+during which others used the cores is repeated, at most as often again as there are
+pairs, and the quietest are kept. The table shows each error beside the spread of the
+measured runs: an error within the spread cannot be told from noise.
+
+The file of --out also has a line for every kernel that matters. It is written after
+each row, and rows that it holds already are not measured again.
+
+Lowerings: ` + strings.Join(names, ", ") + ".",
+		Example: "  dahl bench accuracy --models lenet5,mlp --batches 64 --out accuracy.md",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&a.models, "models", []string{"digits-cnn", "dahl-cnn", "dahl32", "lenet5", "mlp", "cifar-cnn"}, "networks")
+	f.IntSliceVar(&a.batches, "batches", []int{32, 64, 128}, "batch sizes")
+	f.IntSliceVar(&a.workers, "workers", []int{1, 2}, "numbers of CPU cores")
+	f.StringSliceVar(&a.lowerings, "lowerings", []string{"default", "coarse", "chain"}, "ways to lower the networks")
+	f.StringVar(&a.dtype, "dtype", "float32", "element type: float32 or float64")
+	f.DurationVar(&a.perRow, "time", 4*time.Second, "about how long to calibrate for each row")
+	f.IntVar(&a.repeats, "repeats", 5, "pairs of a calibration run and a measured run in each row")
+	f.StringVar(&a.out, "out", "", "also write the tables as a Markdown `file`, or complete one")
+	f.BoolVar(&a.force, "force", false, "measure the rows that the file holds again")
+	return cmd
+}
+
+// accuracyCase is what one row is about.
+type accuracyCase struct {
+	model          string
+	batch, workers int
+	lowering       *accuracyLowering
+}
+
+// cases are all combinations.
+func (a *accuracyOptions) cases() ([]accuracyCase, error) {
+	if a.repeats < 1 || a.perRow <= 0 {
+		return nil, inputErrorf("--repeats %d --time %v: want at least 1, and a positive time", a.repeats, a.perRow)
+	}
+	var cases []accuracyCase
+	for _, name := range a.lowerings {
+		i := slices.IndexFunc(accuracyLowerings, func(l accuracyLowering) bool { return l.name == name })
+		if i < 0 {
+			return nil, inputErrorf("--lowerings %q: there is none of this name; see dahl bench accuracy --help", name)
+		}
+		for _, model := range a.models {
+			for _, batch := range a.batches {
+				for _, workers := range a.workers {
+					cases = append(cases, accuracyCase{model, batch, workers, &accuracyLowerings[i]})
+				}
+			}
+		}
+	}
+	return cases, nil
+}
+
+func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
+	cases, err := a.cases()
+	if err != nil {
+		return err
+	}
+	if err := checkWritable(a.out); err != nil {
+		return err
+	}
+	table, err := a.openTable()
+	if err != nil {
+		return err
+	}
+	bar := newProgressBar(stderr, "accuracy")
+	defer bar.done()
+	known := knownKernels{}
+	fmt.Fprint(stdout, accuracyHead)
+	for i, c := range cases {
+		bar.set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering.name))
+		row, ok := table.row(&c)
+		if !ok {
+			r, err := a.measureRow(ctx, &c, known)
+			if err != nil {
+				return fmt.Errorf("%s, batch %d, %d workers, lowering %s: %w", c.model, c.batch, c.workers, c.lowering.name, err)
+			}
+			row = r.format()
+			if err := table.add(row, r.formatKernels()); err != nil {
+				return err
+			}
+		}
+		bar.done()
+		fmt.Fprintln(stdout, row)
+	}
+	fmt.Fprint(stdout, table.summary())
+	return nil
+}
+
+// knownKernels are platforms with the calls measured by themselves so far, by the
+// number of workers, so that rows share them.
+type knownKernels map[int]*platform.Platform
+
+// pairOfRuns is a calibration run and a measured run right after it.
+type pairOfRuns struct {
+	times    execute.StepTimes
+	measured *schedule.Schedule
+	load     float64 // cores that others kept busy meanwhile
+	quiet    bool
+}
+
+// measureRow calibrates, measures and predicts one case.
+func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known knownKernels) (*accuracyRow, error) {
+	o := &options{Model: c.model, Batch: c.batch, Workers: c.workers, Policy: "heft", DType: a.dtype, Epochs: 1, Seed: 1, adapt: c.lowering.adapt}
+	m, train, _, err := trainingData(o)
+	if err != nil {
+		return nil, err
+	}
+	train = fullBatches(train, c.batch)
+	w, err := a.plannedWorkload(ctx, o, m, train, known)
+	if err != nil {
+		return nil, err
+	}
+	var pairs []pairOfRuns
+	quiet := 0
+	for len(pairs) < 2*a.repeats && quiet < a.repeats {
+		p, err := a.runPair(ctx, w, train, len(pairs)%2 == 1)
+		if err != nil {
+			return nil, err
+		}
+		if p.quiet {
+			quiet++
+		}
+		pairs = append(pairs, *p)
+	}
+	slices.SortStableFunc(pairs, func(x, y pairOfRuns) int { return cmp.Compare(x.load, y.load) })
+	pairs = pairs[:a.repeats]
+	var times execute.StepTimes
+	for i := range pairs {
+		times.Merge(&pairs[i].times)
+	}
+	if err := w.learn(&times); err != nil {
+		return nil, err
+	}
+	return newAccuracyRow(ctx, c, w, pairs)
+}
+
+// fullBatches is as much of a data set as fills whole batches, so that there is no
+// shorter last step.
+func fullBatches(d *nn.Dataset, batch int) *nn.Dataset {
+	n := d.Len() - d.Len()%batch
+	whole := *d
+	whole.Images, whole.Labels = d.Images[:n*len(d.Images)/d.Len()], d.Labels[:n]
+	return &whole
+}
+
+// plannedWorkload measures the kernels by themselves, trains a little with the plan
+// that follows from that, and plans again with what the steps showed. Its program is
+// the training step alone.
+func (a *accuracyOptions) plannedWorkload(ctx context.Context, o *options, m *nn.Model, train *nn.Dataset, known knownKernels) (*workload, error) {
+	p := known[o.Workers]
+	if p == nil {
+		var err error
+		if p, err = execute.Detect(); err != nil {
+			return nil, err
+		}
+		if p, err = withWorkers(p, o.Workers); err != nil {
+			return nil, err
+		}
+	}
+	w, err := newWorkload(o, m, p, sampleCounts(train, nil))
+	if err != nil {
+		return nil, err
+	}
+	alone, err := execute.Calibrate(ctx, w.program.Graphs, execute.CalibrateOptions{Platform: p, MaxTime: a.perRow / 2, Resume: true})
+	if err != nil {
+		return nil, err
+	}
+	known[o.Workers] = alone.Platform
+	s, err := newStepCalibration(o, m, alone.Platform, o.Workers, train, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.run(ctx, a.perRow/4); err != nil {
+		return nil, err
+	}
+	return newWorkload(o, m, s.platform, sampleCounts(train, nil))
+}
+
+// runPair runs the training step twice, each time compiled and allocated anew: to
+// learn from and to measure, or the other way round.
+func (a *accuracyOptions) runPair(ctx context.Context, w *workload, train *nn.Dataset, measureFirst bool) (*pairOfRuns, error) {
+	p := &pairOfRuns{}
+	learn := func(t *trainer, steps int) error {
+		return execute.CalibrateInSitu(ctx, t.runner, execute.InSituOptions{Warmup: min(steps, warmupSteps), Steps: steps}, &p.times)
+	}
+	measure := func(t *trainer, steps int) error {
+		_, err := t.runner.Run(ctx, 0, min(steps, warmupSteps), true)
+		if err == nil {
+			p.measured, err = t.runner.Run(ctx, 0, steps, true)
+		}
+		return err
+	}
+	runs := []func(*trainer, int) error{learn, measure}
+	if measureFirst {
+		slices.Reverse(runs)
+	}
+	load := execute.StartLoad()
+	for _, run := range runs {
+		if err := w.timed(ctx, train, a.perRow/4, run); err != nil {
+			return nil, err
+		}
+	}
+	seen := load.Load()
+	p.load, p.quiet = seen.Cores(), !seen.Disturbed()
+	return p, nil
+}
+
+// timed compiles the workload and runs its training step for about some time.
+func (w *workload) timed(ctx context.Context, train *nn.Dataset, budget time.Duration, run func(t *trainer, steps int) error) error {
+	t, err := newTrainer(w, train, nil, nil)
+	if err != nil {
+		return err
+	}
+	defer t.runner.Close()
+	steps, err := t.prepare(ctx, 0, budget)
+	if err != nil {
+		return err
+	}
+	runtime.GC() // not while the workers have the cores
+	return run(t, steps)
+}
+
+// learn puts the times of steps into the platform and prices the main graph anew. Its
+// plan stays.
+func (w *workload) learn(times *execute.StepTimes) error {
+	p, err := withWorkers(w.platform, len(w.platform.Workers))
+	if err != nil {
+		return err
+	}
+	for _, m := range times.Models() {
+		p.Models = execute.PutModel(p.Models, m)
+	}
+	times.PutInto(&p.Devices[0])
+	main := &w.parts[0].problem
+	costs, err := schedule.NewCosts(main.Graph, p, schedule.CostOptions{Variant: w.opts.Variant})
+	if err != nil {
+		return err
+	}
+	execute.NameVariants(main.Graph, p, costs)
+	w.platform, main.Platform, main.Costs = p, p, costs
+	return nil
+}
+
+// accuracyRow is one line of the table. Errors and the spread are fractions.
+type accuracyRow struct {
+	accuracyCase
+	predicted, measured time.Duration
+	spread              float64 // of the measured runs: (slowest − fastest)/median
+	busy                float64 // the worst worker's error of its busy time per step
+	kernels, scheduling float64
+	load                float64 // cores, in the pair with most
+	kernelRows          []kernelComparison
+}
+
+// newAccuracyRow compares the prediction with the median of the measured runs.
+func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []pairOfRuns) (*accuracyRow, error) {
+	r := &accuracyRow{accuracyCase: *c}
+	var runs []*schedule.Schedule
+	for i := range pairs {
+		runs = append(runs, pairs[i].measured)
+		r.load = max(r.load, pairs[i].load)
+	}
+	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(stepTime(x), stepTime(y)) })
+	measured := runs[len(runs)/2]
+	predicted, err := w.simulateGraph(ctx, 0, measured.Steps)
+	if err != nil {
+		return nil, err
+	}
+	compared, err := compareSchedules(ctx, w.mainProblem(measured.Steps), w.parts[0].plan, predicted, measured)
+	if err != nil {
+		return nil, err
+	}
+	r.predicted, r.measured = stepTime(predicted), stepTime(measured)
+	r.spread = float64(stepTime(runs[len(runs)-1])-stepTime(runs[0])) / float64(r.measured)
+	r.kernels, r.scheduling = compared.KernelErrorPercent/100, compared.SchedulingErrorPercent/100
+	for _, b := range compared.Workers {
+		r.busy = max(r.busy, math.Abs(b.Busy.ErrorPercent)/100)
+	}
+	r.kernelRows = compared.Kernels
+	return r, nil
+}
