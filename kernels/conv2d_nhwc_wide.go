@@ -24,15 +24,15 @@ func vectorBytes(l simd.Level) int {
 // number that takes the fewest multiplications of vectors for a row of pixels, those
 // left at its end by themselves, if that saves a tenth.
 func sharedPixels(lanes, pixels, filters, taps, stride int) int {
-	best := 1
 	if lanes == 0 {
-		return best
+		return 1
 	}
 	vectors := func(n int) int { return (n + lanes - 1) / lanes }
-	cost := pixels * vectors(filters) * taps
+	alone := pixels * vectors(filters) * taps
+	best, cost := 1, alone
 	for g := 2; g <= min(pixels, lanes); g++ {
 		c := pixels/g*vectors(g*filters)*(taps+(g-1)*stride) + pixels%g*vectors(filters)*taps
-		if 10*c < 9*cost {
+		if c < cost && 10*c < 9*alone {
 			best, cost = g, c
 		}
 	}
