@@ -18,6 +18,10 @@ const (
 	// poison is NaN in both float types, -1 as an index: whatever is read before
 	// it is written shows.
 	poison = 0xFF
+	// hugePageBytes is the size and alignment of a huge page; arenas of at least one
+	// begin on such a page. pageBytes is that of a small page, or less.
+	hugePageBytes = 2 << 20
+	pageBytes     = 4096
 	// maxArenaBytes bounds what is asked of the system where the platform does
 	// not say how much there is.
 	maxArenaBytes = 1 << 46
@@ -51,12 +55,32 @@ func newArenas(layouts []*schedule.Layout, m *platform.Memory) (*arenas, error) 
 	return &a, nil
 }
 
-// alignedBytes returns size zero bytes that begin on a cache line, with the
-// guard as spare capacity.
+// alignedBytes returns size zero bytes that begin on a cache line, or on a huge page
+// when they fill one, with the guard as spare capacity.
 func alignedBytes(size int64) []byte {
-	raw := make([]byte, size+guardBytes+alignBytes)
-	skip := -int(uintptr(unsafe.Pointer(&raw[0]))) & (alignBytes - 1)
-	return raw[skip : skip+int(size) : skip+int(size)+guardBytes]
+	align := alignBytes
+	if size >= hugePageBytes {
+		align = hugePageBytes
+	}
+	raw := make([]byte, size+guardBytes+int64(align))
+	skip := -int(uintptr(unsafe.Pointer(&raw[0]))) & (align - 1)
+	b := raw[skip : skip+int(size) : skip+int(size)+guardBytes]
+	if size >= hugePageBytes {
+		adviseHugePages(b)
+	}
+	return b
+}
+
+// touch writes a zero into every page of one of a number of equal parts of all
+// arenas, so that no step waits for the system to find and clear them, and so that
+// they lie near the worker that does it.
+func (a *arenas) touch(part, parts int) {
+	for _, b := range a {
+		pages := (len(b) + pageBytes - 1) / pageBytes
+		for page := pages * part / parts; page < pages*(part+1)/parts; page++ {
+			b[page*pageBytes] = 0
+		}
+	}
 }
 
 func (a *arenas) poison() {

@@ -291,13 +291,22 @@ func (r *Runner) startWorkers() {
 		w := &worker{id: i, device: r.opt.Platform.Workers[i].Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
 		w.scratch = r.arenas[schedule.ScratchArena][i*piece : (i+1)*piece : (i+1)*piece]
 		r.workers = append(r.workers, w)
-		r.ended.Go(func() { w.main(pinned) })
+		r.ended.Go(func() { w.main(r.touchPart(i, n), pinned) })
 	}
 	for range n {
 		if err := <-pinned; err != nil {
 			r.warnings = append(r.warnings, err.Error())
 		}
 	}
+}
+
+// touchPart returns what a worker does first: touch its part of the memory, unless the
+// poison has.
+func (r *Runner) touchPart(worker, workers int) func() {
+	if r.opt.Poison {
+		return func() {}
+	}
+	return func() { r.arenas.touch(worker, workers) }
 }
 
 // Warnings says what makes measured times less trustworthy: workers that share a

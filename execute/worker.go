@@ -31,12 +31,15 @@ type span struct {
 	start, end time.Duration
 }
 
-// main runs jobs until the channel is closed. pinned gets the result of pinning.
+// main begins with first and runs jobs until the channel is closed. pinned gets the
+// result of pinning.
 // The thread is never unlocked, so that it ends with the goroutine and no other
 // goroutine inherits its CPU.
-func (w *worker) main(pinned chan<- error) {
+func (w *worker) main(first func(), pinned chan<- error) {
 	runtime.LockOSThread()
-	if err := pinThread(w.cpu); err != nil {
+	err := pinThread(w.cpu)
+	first()
+	if err != nil {
 		pinned <- fmt.Errorf("worker %d is not pinned to cpu %d: %w", w.id, w.cpu, err)
 	} else {
 		pinned <- nil
