@@ -12,7 +12,7 @@ import (
 )
 
 func newBenchBatch() *cobra.Command {
-	c := curveBench{title: "batch", xLabel: "images per batch", y: plots.Rate}
+	c := curveBench{name: "batch", xLabel: "images per batch", y: plots.Rate}
 	var batches []int
 	cmd := &cobra.Command{
 		Use:   "batch --model NAME",

@@ -26,7 +26,7 @@ type curveBench struct {
 	repeats  int
 	out      string // folder; empty: no files
 
-	title  string
+	name   string // of its files
 	xLabel string
 	y      plots.Quantity
 	points []*curvePoint
@@ -67,8 +67,8 @@ func (c *curveBench) prepare() error {
 	return asInput(os.MkdirAll(c.out, 0o777))
 }
 
-// add calibrates this machine for one point and predicts its step; nothing that
-// the point's own measured runs show goes into the prediction.
+// add calibrates this machine for one point, by kernels alone and in steps of its
+// own, and predicts its step before any run of measure.
 func (c *curveBench) add(ctx context.Context, x int, o options) error {
 	p := &curvePoint{x: x, opts: o}
 	m, train, test, err := trainingData(&p.opts)
@@ -170,15 +170,14 @@ func (c *curveBench) finish(stdout io.Writer) error {
 	if _, err := io.WriteString(stdout, table.String()); err != nil || c.out == "" {
 		return err
 	}
-	name := filepath.Base(c.title)
 	err := errors.Join(
-		writeFile(filepath.Join(c.out, name+".md"), []byte(table.String())),
-		plots.DrawCurves(filepath.Join(c.out, name+".svg"), c.figure()),
-		plots.DrawCurves(filepath.Join(c.out, name+".png"), c.figure()))
+		writeFile(filepath.Join(c.out, c.name+".md"), []byte(table.String())),
+		plots.DrawCurves(filepath.Join(c.out, c.name+".svg"), c.figure()),
+		plots.DrawCurves(filepath.Join(c.out, c.name+".png"), c.figure()))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "files: %s.md, .svg and .png in %s\n", name, c.out)
+	fmt.Fprintf(stdout, "files: %s.md, .svg and .png in %s\n", c.name, c.out)
 	return nil
 }
 
@@ -226,6 +225,6 @@ func (c *curveBench) figure() *plots.Curves {
 		first, last := c.value(p, p.measured[0]), c.value(p, p.measured[len(p.measured)-1])
 		measured.Points = append(measured.Points, plots.CurvePoint{X: x, Y: c.value(p, p.median()), Low: min(first, last), High: max(first, last)})
 	}
-	return &plots.Curves{Title: c.title + ": predicted and measured", Summary: c.summary(), XLabel: c.xLabel, Y: c.y,
+	return &plots.Curves{Title: fmt.Sprintf("%s: %s over %s", c.points[0].opts.Model, c.y, c.xLabel), Summary: c.summary(), XLabel: c.xLabel, Y: c.y,
 		Series: []plots.Series{predicted, measured}}
 }

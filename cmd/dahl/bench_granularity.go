@@ -18,7 +18,7 @@ import (
 )
 
 func newBenchGranularity() *cobra.Command {
-	c := curveBench{title: "granularity", y: plots.StepTime}
+	c := curveBench{name: "granularity", y: plots.StepTime}
 	cmd := &cobra.Command{
 		Use:   "granularity --model NAME",
 		Short: "step time over tile sizes, predicted and measured",
