@@ -147,6 +147,16 @@ func loadPixels[T Float](level simd.Level, x *map4[T], images *map4[uint8], bloc
 			Rows: channels, Columns: columns, ToRow: x.stride[2], FromRow: length,
 			To: x.elems[x.at(i, h, 0, first)+w*x.stride[2]:], From: block,
 		}
+		if channels == 3 && t.ToRow == 3 && columns > 4 {
+			// Vectors hold four: each pixel is written with one element more, which the
+			// next one overwrites, and the last by itself.
+			t.Rows, t.Columns = 4, columns-1
+			t.Run(level)
+			for c := range channels {
+				t.To[t.Columns*3+c] = block[c*length+t.Columns]
+			}
+			continue
+		}
 		t.Run(level)
 	}
 }
