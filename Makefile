@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check asm asm-check bench bench-tasks bench-peers bench-blas update fuzz clean
+.PHONY: all demo test check asm asm-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
 
 all: bin/dahl
 
@@ -53,6 +53,10 @@ bench:
 # What a task costs beside its kernel, and on StarPU where pkg-config finds it.
 bench-tasks: bin/dahl
 	@sh bench/starpu/run.sh bin/dahl bin
+
+# Ten thousand steps of training, during which nothing may grow: some minutes.
+soak: bin/dahl
+	./bin/dahl bench soak
 
 # The same trainings by dahl and by PyTorch, compared step by step: some ten minutes.
 # DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.

@@ -8,7 +8,7 @@ func newBench(*app) *cobra.Command {
 		Short: "measure dahl itself",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newBenchAccuracy(), newBenchTasks())
+	cmd.AddCommand(newBenchAccuracy(), newBenchTasks(), newBenchSoak())
 	cmd.AddCommand(newBenchPeers(), newBenchGranularity(), newBenchBatch())
 	return cmd
 }

@@ -297,9 +297,13 @@ func printTimes(w io.Writer, shape string, tasks int, name string, once []onceTi
 		}
 		return perTask(all, tasks)
 	}
+	compile := ""
+	if steady != nil { // StarPU compiles nothing, and has no steady replay
+		compile = per(func(t onceTimes) time.Duration { return t.compile })
+	}
 	fmt.Fprintf(w, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", shape, tasks, name,
 		per(func(t onceTimes) time.Duration { return t.total }), per(func(t onceTimes) time.Duration { return t.build }),
-		per(func(t onceTimes) time.Duration { return t.compile }), per(func(t onceTimes) time.Duration { return t.run }),
+		compile, per(func(t onceTimes) time.Duration { return t.run }),
 		perTask(steady, tasks))
 }
 
