@@ -22,6 +22,8 @@ var files = []struct {
 }{
 	{"product_avx2", productAVX2},
 	{"product_avx512", productAVX512},
+	{"peak_avx2", peakAVX2},
+	{"peak_avx512", peakAVX512},
 	{"dot_avx2", dotAVX2},
 	{"dot_avx512", dotAVX512},
 	{"pool_avx2", poolAVX2},

@@ -1,0 +1,39 @@
+package simd
+
+import "unsafe"
+
+// PeakFMA does nothing but fused multiply-adds in registers, rounds times a few
+// vectors, and returns how many floating-point operations (two each) that was: what a
+// core does in that time is its peak at the level. Level Go multiplies and adds one
+// number at a time.
+func PeakFMA[T Float](l Level, rounds int) (flops float64) {
+	if rounds < 1 {
+		return 0
+	}
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	if l == Go {
+		return peakGo[T](rounds)
+	}
+	return peakVectors(l, size, rounds)
+}
+
+// peakGo starts from zeros that the compiler does not know.
+func peakGo[T Float](rounds int) float64 {
+	x := T(rounds >> 62)
+	a, b, c, d, e, f, g, h := x, x, x, x, x, x, x, x
+	for range rounds {
+		a += a * x
+		b += b * x
+		c += c * x
+		d += d * x
+		e += e * x
+		f += f * x
+		g += g * x
+		h += h * x
+	}
+	if a+b+c+d+e+f+g+h != 0 {
+		panic("simd: sum of zeros")
+	}
+	return 16 * float64(rounds)
+}
