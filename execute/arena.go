@@ -71,25 +71,38 @@ func alignedBytes(size int64) []byte {
 	return b
 }
 
-// touch writes a zero into every page of one of a number of equal parts of all
-// arenas, so that no step waits for the system to find and clear them, and so that
-// they lie near the worker that does it.
+// touch writes to every page of one of a number of equal parts of all arenas, so
+// that no step waits for the system to find and clear them, and so that they lie near
+// the worker that does it.
 func (a *arenas) touch(part, parts int) {
 	for _, b := range a {
-		pages := (len(b) + pageBytes - 1) / pageBytes
-		for page := pages * part / parts; page < pages*(part+1)/parts; page++ {
-			b[page*pageBytes] = 0
+		first, end := pagesOf(b, part, parts)
+		for ; first < end; first += pageBytes {
+			b[first] = 0
 		}
 	}
 }
 
-func (a *arenas) poison() {
-	for i := range a {
-		b := a[i][:cap(a[i])]
-		for k := range b {
-			b[k] = poison
+// poison fills one of a number of equal parts of all arenas, guards included, with
+// the pattern.
+func (a *arenas) poison(part, parts int) {
+	for _, b := range a {
+		b = b[:cap(b)]
+		first, end := pagesOf(b, part, parts)
+		if b = b[first:min(end, len(b))]; len(b) == 0 {
+			continue
+		}
+		b[0] = poison
+		for done := 1; done < len(b); done *= 2 {
+			copy(b[done:], b[:done])
 		}
 	}
+}
+
+// pagesOf divides memory into parts at pages; end may be beyond the last byte.
+func pagesOf(b []byte, part, parts int) (first, end int) {
+	pages := (len(b) + pageBytes - 1) / pageBytes
+	return pages * part / parts * pageBytes, pages * (part + 1) / parts * pageBytes
 }
 
 // highWater returns one past the highest byte of each arena, its guard

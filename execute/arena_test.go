@@ -46,3 +46,21 @@ func TestTouchCoversEveryPage(t *testing.T) {
 		}
 	}
 }
+
+// TestPoisonFillsEverything: all bytes of all parts together, the guard included.
+func TestPoisonFillsEverything(t *testing.T) {
+	for _, size := range []int64{0, 1, 4097, 5*pageBytes + 7} {
+		for _, parts := range []int{1, 2, 3, 7} {
+			var a arenas
+			a[1] = alignedBytes(size)
+			for part := range parts {
+				a.poison(part, parts)
+			}
+			for k, v := range a[1][:cap(a[1])] {
+				if v != poison {
+					t.Fatalf("%d bytes in %d parts: byte %d is %d", size, parts, k, v)
+				}
+			}
+		}
+	}
+}

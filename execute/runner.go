@@ -88,6 +88,9 @@ func New(prog *dag.Program, opt Options) (*Runner, error) {
 		return nil, fmt.Errorf("execute program %q: %w", prog.Name, err)
 	}
 	r.startWorkers()
+	if opt.Poison {
+		r.clearStates()
+	}
 	return r, nil
 }
 
@@ -135,9 +138,6 @@ func (r *Runner) prepare() error {
 		if err := r.compile(c); err != nil {
 			return fmt.Errorf("graph %q: %w", c.graph.Name, err)
 		}
-	}
-	if r.opt.Poison {
-		r.poison()
 	}
 	if r.opt.Verify {
 		r.verify = &verifier{seed: maphash.MakeSeed()}
@@ -264,9 +264,8 @@ func (r *Runner) compile(c *compiledGraph) error {
 	return nil
 }
 
-// poison fills the arenas with the pattern; optimiser state starts at zero.
-func (r *Runner) poison() {
-	r.arenas.poison()
+// clearStates sets optimiser state, which starts at zero, in poisoned memory.
+func (r *Runner) clearStates() {
 	for _, c := range r.graphs {
 		for i := range c.graph.Buffers {
 			if c.graph.Buffers[i].Role == dag.State {
@@ -287,26 +286,21 @@ func (r *Runner) startWorkers() {
 	}
 	piece := len(r.arenas[schedule.ScratchArena]) / n &^ (alignBytes - 1)
 	pinned := make(chan error, n)
+	touch := r.arenas.touch
+	if r.opt.Poison {
+		touch = r.arenas.poison
+	}
 	for i := range n {
 		w := &worker{id: i, device: r.opt.Platform.Workers[i].Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
 		w.scratch = r.arenas[schedule.ScratchArena][i*piece : (i+1)*piece : (i+1)*piece]
 		r.workers = append(r.workers, w)
-		r.ended.Go(func() { w.main(r.touchPart(i, n), pinned) })
+		r.ended.Go(func() { w.main(func() { touch(i, n) }, pinned) })
 	}
 	for range n {
 		if err := <-pinned; err != nil {
 			r.warnings = append(r.warnings, err.Error())
 		}
 	}
-}
-
-// touchPart returns what a worker does first: touch its part of the memory, unless the
-// poison has.
-func (r *Runner) touchPart(worker, workers int) func() {
-	if r.opt.Poison {
-		return func() {}
-	}
-	return func() { r.arenas.touch(worker, workers) }
 }
 
 // Warnings says what makes measured times less trustworthy: workers that share a

@@ -316,7 +316,7 @@ func TestHighWaterSeesOverruns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.poison()
+	a.poison(0, 1)
 	if got, want := a.highWater(), ([schedule.NumArenas]int64{}); got != want {
 		t.Errorf("untouched: %v", got)
 	}
@@ -395,6 +395,35 @@ func TestNewRefuses(t *testing.T) {
 	for _, c := range [][2]int{{-1, 1}, {2, 1}, {0, 0}, {0, maxRecords}} {
 		if _, err := r.Run(context.Background(), c[0], c[1], true); err == nil {
 			t.Errorf("%d steps of graph %d ran", c[1], c[0])
+		}
+	}
+}
+
+// TestTasksWithoutOperation: points in the order of others run, in that order, and are
+// recorded.
+func TestTasksWithoutOperation(t *testing.T) {
+	b := dag.NewBuilder("points")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{3}, Type: dag.Float32})
+	for i := range 5 {
+		b.Task(dag.Task{Name: fmt.Sprint("t", i), Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: dag.ReadWrite}}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := &dag.Program{Name: "points", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
+	for _, policy := range []string{"eager", "heft"} {
+		r, err := New(prog, Options{Platform: machine(t, 2), Policy: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		s, err := r.Run(context.Background(), 0, 7, true)
+		if err != nil || len(s.Spans) != 5*7 {
+			t.Fatalf("%s: %d spans, error %v; want 35", policy, len(s.Spans), err)
+		}
+		if err := s.Check(r.Problem(0, 7)); err != nil {
+			t.Errorf("%s: %v", policy, err)
 		}
 	}
 }
