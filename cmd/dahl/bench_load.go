@@ -13,25 +13,20 @@ import (
 // runs on.
 const ticksPerSec = 100
 
-// loadMeter tells how busy other processes kept the machine between two moments.
+// loadMeter tells how busy other processes kept the machine for a while.
 type loadMeter struct {
-	pids  []int // of the processes that belong to the measurement
-	busy  float64
-	ours  float64
-	since time.Time
+	pids []int // of the processes that belong to the measurement
 }
 
-// start begins an interval.
-func (l *loadMeter) start() {
-	l.busy, l.ours, l.since = machineBusy(), processesBusy(l.pids), time.Now()
-}
-
-// others is the number of cores that processes beside those of the measurement
-// kept busy on average since start, what a hypervisor withheld included; NaN where
-// the system does not say.
-func (l *loadMeter) others() float64 {
-	took := time.Since(l.since).Seconds()
-	return max(0, machineBusy()-l.busy-(processesBusy(l.pids)-l.ours)) / took
+// start begins an interval. What it returns gives the number of cores that
+// processes beside those of the measurement kept busy on average since then, what a
+// hypervisor withheld included; NaN where the system does not say.
+func (l *loadMeter) start() (others func() float64) {
+	busy, ours, since := machineBusy(), processesBusy(l.pids), time.Now()
+	return func() float64 {
+		foreign := machineBusy() - busy - (processesBusy(l.pids) - ours)
+		return max(0, foreign) / time.Since(since).Seconds()
+	}
 }
 
 // machineBusy is the seconds of all cores that were not idle.

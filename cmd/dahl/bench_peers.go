@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -44,7 +45,8 @@ eagerly and as frozen TorchScript, and the best two then alternate with dahl. Th
 figures are medians; the ratio is dahl's over the better of these two.
 
 dahl converts its images from bytes and fetches its loss in every step; PyTorch
-gets ready float32 tensors. Each row has the share of other processes in the load.`,
+gets ready float32 tensors. A repetition in which other processes needed the cores is
+done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -272,21 +274,45 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 		row.Searched = append(row.Searched, searchedSetting{c.label, float64(row.Batch) / c.step.Seconds()})
 	}
 	theirs = theirs[:min(finalists, len(theirs))]
-	load.start()
-	for range b.opts.repeats {
-		for _, c := range append([]*contestant{ours}, theirs...) {
-			if err := c.repeat(b.opts.repetition); err != nil {
-				return err
-			}
-			c.took = append(c.took, c.step)
-		}
+	if row.OtherLoad, err = alternate(append([]*contestant{ours}, theirs...), b.opts, row.Threads, load.start); err != nil {
+		return err
 	}
-	row.OtherLoad = load.others()
 	best := slices.MaxFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.rate(row.Batch), y.rate(row.Batch)) })
 	row.Ours, row.Torch, row.Setting = ours.rate(row.Batch), best.rate(row.Batch), best.label
 	row.OursSpread, row.TorchSpread = ours.spread(row.Batch), best.spread(row.Batch)
 	row.Ratio = row.Ours / row.Torch
 	return nil
+}
+
+// disturbed is how many cores other processes may keep busy beside the idle ones
+// before a repetition is thrown away.
+const disturbed = 0.1
+
+// alternate repeats the contestants in turn and returns the mean load of others in
+// the repetitions that count. One that was disturbed is done again, as long as no
+// more are lost than count. load begins an interval, see loadMeter.
+func alternate(contestants []*contestant, p *peersOptions, threads int, load func() func() float64) (others float64, err error) {
+	allowed := disturbed + float64(max(0, runtime.NumCPU()-threads))
+	count := p.repeats * len(contestants)
+	spare := count
+	for range p.repeats {
+		for _, c := range contestants {
+			foreign := math.Inf(1)
+			for first := true; first || foreign > allowed && spare > 0; first = false {
+				if !first {
+					spare--
+				}
+				since := load()
+				if err := c.repeat(p.repetition); err != nil {
+					return 0, err
+				}
+				foreign = since()
+			}
+			others += foreign / float64(count)
+			c.took = append(c.took, c.step)
+		}
+	}
+	return others, nil
 }
 
 // The losses of the first steps differ by rounding alone, which training

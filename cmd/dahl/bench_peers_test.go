@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +40,57 @@ func TestContestantRepeat(t *testing.T) {
 	}
 	if len(calls) != 2 || calls[1] != [2]int{1, 9} {
 		t.Errorf("runs of {warm-up, steps} %v; want a short one and {1, 9}", calls)
+	}
+}
+
+// Two contestants, two repetitions each. The second interval is disturbed, so b's
+// first repetition of 7 ms gives way to one of 8 ms; the loads that count are 0.01,
+// 0.03, 0.05 and 0.03, 0.03 on average. With the machine always busy, the four
+// spare repetitions are used up and the last of each counts.
+func TestAlternate(t *testing.T) {
+	p := &peersOptions{repeats: 2, repetition: time.Nanosecond} // 3 steps each
+	threads := runtime.NumCPU()
+	next := 0
+	run := func(int, int) (time.Duration, error) {
+		next++
+		return time.Duration(3*(5+next)) * time.Millisecond, nil
+	}
+	contestants := func() []*contestant {
+		next = 0
+		return []*contestant{{run: run, step: 1}, {run: run, step: 1}}
+	}
+	loads := []float64{0.01, 0.5, 0.03, 0.05, 0.03}
+	interval := 0
+	load := func() func() float64 {
+		interval++
+		return func() float64 { return loads[interval-1] }
+	}
+	two := contestants()
+	others, err := alternate(two, p, threads, load)
+	if err != nil || math.Abs(others-0.03) > 1e-9 {
+		t.Errorf("load of others %v, %v; want 0.03", others, err)
+	}
+	a, b := two[0].took, two[1].took
+	if len(a) != 2 || len(b) != 2 || a[0] != 6*time.Millisecond || b[0] != 8*time.Millisecond {
+		t.Errorf("repetitions %v and %v; want 6, 9 and 8, 10 ms", a, b)
+	}
+	two = contestants()
+	if _, err := alternate(two, p, threads, func() func() float64 { return func() float64 { return 1 } }); err != nil || next != 8 {
+		t.Errorf("%d repetitions on a busy machine, %v; want 4 and 4 spare ones", next, err)
+	}
+}
+
+// The machine is at least as busy as this process, which spins for a while.
+func TestLoadMeter(t *testing.T) {
+	if math.IsNaN(machineBusy()) {
+		t.Skip("no /proc/stat here")
+	}
+	mine, all := loadMeter{pids: []int{os.Getpid()}}, loadMeter{}
+	mineOthers, allOthers := mine.start(), all.start()
+	for begin, x := time.Now(), 0.0; time.Since(begin) < 100*time.Millisecond; x++ {
+	}
+	if a, b := mineOthers(), allOthers(); !(a >= 0 && a <= b) {
+		t.Errorf("others keep %v cores busy without this process, %v with it", a, b)
 	}
 }
 
