@@ -35,11 +35,16 @@ func conv2dNHWCDwWorkspace(s *Spec) int64 {
 	return wideWorkspace(s.Type.SizeBytes(), dy[2], dw[0], dw[2], dw[3], int(s.Param("stride")))
 }
 
-// all adds what the whole of dy gives.
+// all adds what the whole of dy gives, some samples at a time.
 func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 	parts, g := c.split(l, work)
-	for i := range parts {
-		parts[i].run(l, 0, parts[i].rows.pixels)
+	step := cachedSamples(&c.x, &c.dy)
+	for n := 0; n < c.dy.extent[0]; n += step {
+		for i := range parts {
+			p := parts[i]
+			p.dy, p.x = p.dy.samples(n, min(step, c.dy.extent[0]-n)), p.x.samples(n, step)
+			p.run(l, 0, p.rows.pixels)
+		}
 	}
 	c.fold(&parts[0], g)
 }

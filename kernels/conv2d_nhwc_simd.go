@@ -1,6 +1,10 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"unsafe"
+
+	"dahl/kernels/simd"
+)
 
 // The vector convolutions take their sums from simd.Product. At a pixel of the result
 // the channels under one row of the window follow each other, so all columns of the
@@ -154,12 +158,32 @@ type convNHWC[T Float] struct {
 	rows, columns lattice
 }
 
-// all computes the whole map. Phases of a stride have no use for the workspace.
+// all computes the whole map, some samples at a time. Phases of a stride have no use for
+// the workspace.
 func (c *convNHWC[T]) all(l simd.Level, work []byte) {
 	parts := c.split(l, work)
-	for i := range parts {
-		parts[i].run(l, 0, parts[i].rows.pixels)
+	step := cachedSamples(&c.src, &c.dst)
+	for n := 0; n < c.dst.extent[0]; n += step {
+		for i := range parts {
+			p := parts[i]
+			p.dst, p.src = p.dst.samples(n, min(step, c.dst.extent[0]-n)), p.src.samples(n, step)
+			if p.where.elems != nil {
+				p.where = p.where.samples(n, step)
+			}
+			p.run(l, 0, p.rows.pixels)
+		}
 	}
+}
+
+// cachedBytes is about what the parts of a convolution share in the cache: the sides of
+// all samples are computed after the inner pixels of all.
+const cachedBytes = 256 << 10
+
+// cachedSamples is how many samples of two maps are at most cachedBytes, or one.
+func cachedSamples[T Float](a, b *map4[T]) int {
+	var zero T
+	elements := a.extent[1]*a.extent[2]*a.extent[3] + b.extent[1]*b.extent[2]*b.extent[3]
+	return max(1, cachedBytes/(elements*int(unsafe.Sizeof(zero))))
 }
 
 // run computes rows u to end of the lattice, of all samples.
