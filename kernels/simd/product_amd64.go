@@ -3,19 +3,20 @@ package simd
 import "unsafe"
 
 // productArgs is what one call of the assembly computes: blocks blocks of rows rows
-// of each of the groups, and up to four vectors of columns. Distances are in bytes.
-// The order of the fields is known to gen/product.go.
+// of each of the groups, each across panels panels of up to four vectors. Distances
+// are in bytes. The order of the fields is known to gen/product.go.
 type productArgs struct {
 	a, b, c, start      unsafe.Pointer // start: what the sums start from, nil for zero
 	where               unsafe.Pointer // nil: keep all
-	aAt, cAt, startAt   int            // where the present block begins
-	whereAt             int
+	aAt, bAt, cAt       int            // where the present block and panel begin
+	startAt, whereAt    int
 	k, batch            int
 	blocks, groups      int
 	left                int // blocks left of the present group
+	panels, panelsLeft  int
 	rows                int
 	aRow, aStep, aBatch int
-	aBlock, aGroup      int // from a block to the next, from behind a group to the next
+	aBlock, aGroup      int // to the next block, and what is missing to the next group
 	bRow, bBatch        int
 	cRow, cBlock        int
 	cGroup              int
@@ -25,6 +26,7 @@ type productArgs struct {
 	whereRow            int
 	whereBlock          int
 	whereGroup          int
+	panel               int
 	relu                int
 	mask                uintptr // of the last vector: bits, or the address of a vector
 	last                int     // 0 if the last vector is whole
@@ -33,19 +35,28 @@ type productArgs struct {
 // productRows is the largest number of rows of a block by vectors, see gen/product.go.
 var productRows = [...][5]int{AVX2: {1: 12, 2: 6}, AVX512: {1: 14, 2: 14, 3: 9, 4: 6}}
 
+// acrossBytes bounds a B, of which every block of rows passes over all panels before
+// the next: C is then written along its rows.
+const acrossBytes = 128 << 10
+
 // runVectors computes panels of columns, each of whole vectors but the last.
 func (p *Product[T]) runVectors(l Level) {
-	var zero T
-	lanes := l.bytes() / int(unsafe.Sizeof(zero))
-	vectors := (p.N + lanes - 1) / lanes
-	most := p.panelVectors(l)
+	size := int(unsafe.Sizeof(p.A[0]))
+	lanes := l.bytes() / size
+	vectors, most := (p.N+lanes-1)/lanes, p.panelVectors(l)
 	panels := (vectors + most - 1) / most
-	for j := 0; j < p.N; panels-- {
-		nv := (vectors + panels - 1) / panels
-		width := min(nv*lanes, p.N-j)
-		p.panel(l, j, nv, width-(nv-1)*lanes, lanes)
-		vectors -= nv
-		j += width
+	nv := (vectors + panels - 1) / panels
+	whole := p.N / (nv * lanes)
+	step := 1
+	if p.K*p.Batch*p.N*size <= acrossBytes {
+		step = max(whole, 1)
+	}
+	for j := range whole / step {
+		p.panels(l, j*step*nv*lanes, step, nv, lanes)
+	}
+	if rest := p.N - whole*nv*lanes; rest > 0 {
+		nv = (rest + lanes - 1) / lanes
+		p.panels(l, p.N-rest, 1, nv, rest-(nv-1)*lanes)
 	}
 }
 
@@ -58,13 +69,15 @@ func (p *Product[T]) panelVectors(l Level) int {
 	return 2
 }
 
-// panel computes nv vectors of columns from j, the last of them of last elements:
-// blocks of equal height, and before them blocks of one row more if M does not divide.
-func (p *Product[T]) panel(l Level, j, nv, last, lanes int) {
+// panels computes count panels of nv vectors of columns from j, the last of which has
+// last elements: blocks of equal height, and before them blocks of one row more if M
+// does not divide.
+func (p *Product[T]) panels(l Level, j, count, nv, last int) {
+	size := int(unsafe.Sizeof(p.A[0]))
 	blocks := (p.M + productRows[l][nv] - 1) / productRows[l][nv]
 	rows, higher := p.M/blocks, p.M%blocks
-	args := productArgs{k: p.K, batch: p.Batch, mask: l.mask(last, int(unsafe.Sizeof(p.A[0])))}
-	if last < lanes {
+	args := productArgs{k: p.K, batch: p.Batch, mask: l.mask(last, size), panels: count, panel: nv * l.bytes()}
+	if last*size < l.bytes() {
 		args.last = last
 	}
 	if p.ReLU {
@@ -80,22 +93,24 @@ func (p *Product[T]) panel(l Level, j, nv, last, lanes int) {
 func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int) {
 	size := int(unsafe.Sizeof(p.A[0]))
 	args.a, args.b, args.c = unsafe.Pointer(&p.A[i*p.ARow]), unsafe.Pointer(&p.B[j]), unsafe.Pointer(&p.C[i*p.CRow+j])
-	args.aAt, args.cAt, args.startAt, args.whereAt = 0, 0, 0, 0
+	args.aAt, args.bAt, args.cAt, args.startAt, args.whereAt = 0, 0, 0, 0, 0
 	args.blocks, args.left, args.rows, args.groups = count, count, rows, max(p.Groups, 1)
+	args.panelsLeft = args.panels
+	back := (args.panels - 1) * args.panel // from the last panel to the first
 	args.aRow, args.aStep, args.aBatch = p.ARow*size, p.AStep*size, p.ABatch*size
 	args.aBlock, args.aGroup = rows*p.ARow*size, (p.AGroup-count*rows*p.ARow)*size
 	args.bRow, args.bBatch = p.BRow*size, p.BBatch*size
-	args.cRow, args.cBlock, args.cGroup = p.CRow*size, rows*p.CRow*size, (p.CGroup-count*rows*p.CRow)*size
+	args.cRow, args.cBlock, args.cGroup = p.CRow*size, rows*p.CRow*size-back, (p.CGroup-count*rows*p.CRow)*size
 	if p.Where != nil {
 		args.where = unsafe.Pointer(&p.Where[i*p.WhereRow+j])
-		args.whereRow, args.whereBlock = p.WhereRow*size, rows*p.WhereRow*size
+		args.whereRow, args.whereBlock = p.WhereRow*size, rows*p.WhereRow*size-back
 		args.whereGroup = (p.WhereGroup - count*rows*p.WhereRow) * size
 	}
 	switch {
 	case p.Accumulate:
 		args.start, args.startRow, args.startBlock, args.startGroup = args.c, args.cRow, args.cBlock, args.cGroup
 	case p.Bias != nil:
-		args.start = unsafe.Pointer(&p.Bias[j])
+		args.start, args.startBlock = unsafe.Pointer(&p.Bias[j]), -back
 	}
 	if size == 8 {
 		args.runF64(l, nv)

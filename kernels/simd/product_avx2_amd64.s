@@ -6,15 +6,15 @@
 // Requires: AVX, FMA3
 TEXT ·productAVX2F32x1(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), DI
-	MOVQ    120(DI), R9
+	MOVQ    144(DI), R9
 	LEAQ    (R9)(R9*2), R10
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
-	MOVQ    128(DI), R13
-	MOVQ    160(DI), CX
-	MOVQ    256(DI), AX
+	MOVQ    152(DI), R13
+	MOVQ    184(DI), CX
+	MOVQ    288(DI), AX
 	VMOVUPS (AX), Y15
-	MOVQ    112(DI), AX
+	MOVQ    136(DI), AX
 	CMPQ    AX, $0x07
 	JAE     from7
 	CMPQ    AX, $0x04
@@ -76,6 +76,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -83,16 +84,16 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMASKMOVPS   (BX), Y15, Y1
@@ -102,11 +103,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VXORPS       Y1, Y1, Y1
@@ -116,7 +117,7 @@ signed1:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept1
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y1, Y1, Y1
 	VMASKMOVPS (SI), Y15, Y2
 	VCMPPS     $0x11, Y2, Y1, Y2
@@ -124,9 +125,9 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPS Y0, (SI)
@@ -136,28 +137,41 @@ part1:
 	VMASKMOVPS Y0, Y15, (SI)
 
 stored1:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across1
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows1
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done1
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows1
 
 done1:
@@ -168,6 +182,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -176,18 +191,18 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMASKMOVPS   (BX), Y15, Y2
@@ -199,11 +214,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VXORPS       Y2, Y2, Y2
@@ -214,21 +229,21 @@ signed2:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept2
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y2, Y2, Y2
 	VMASKMOVPS (SI), Y15, Y3
 	VCMPPS     $0x11, Y3, Y2, Y3
 	VANDPS     Y3, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
 	VCMPPS     $0x11, Y3, Y2, Y3
 	VANDPS     Y3, Y1, Y1
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPS Y0, (SI)
@@ -242,28 +257,41 @@ part2:
 	VMASKMOVPS Y1, Y15, (SI)
 
 stored2:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across2
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows2
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done2
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows2
 
 done2:
@@ -274,6 +302,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -283,20 +312,20 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMASKMOVPS   (BX), Y15, Y3
@@ -310,11 +339,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VXORPS       Y3, Y3, Y3
@@ -326,25 +355,25 @@ signed3:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept3
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y3, Y3, Y3
 	VMASKMOVPS (SI), Y15, Y4
 	VCMPPS     $0x11, Y4, Y3, Y4
 	VANDPS     Y4, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
 	VCMPPS     $0x11, Y4, Y3, Y4
 	VANDPS     Y4, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
 	VCMPPS     $0x11, Y4, Y3, Y4
 	VANDPS     Y4, Y2, Y2
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPS Y0, (SI)
@@ -362,28 +391,41 @@ part3:
 	VMASKMOVPS Y2, Y15, (SI)
 
 stored3:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across3
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows3
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done3
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows3
 
 done3:
@@ -394,6 +436,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -404,22 +447,22 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMASKMOVPS   (BX), Y15, Y4
@@ -435,11 +478,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VXORPS       Y4, Y4, Y4
@@ -452,29 +495,29 @@ signed4:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept4
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y4, Y4, Y4
 	VMASKMOVPS (SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y3, Y3
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPS Y0, (SI)
@@ -496,28 +539,41 @@ part4:
 	VMASKMOVPS Y3, Y15, (SI)
 
 stored4:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across4
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows4
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done4
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows4
 
 done4:
@@ -528,6 +584,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -539,24 +596,24 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMASKMOVPS   (BX), Y15, Y5
@@ -574,11 +631,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VXORPS       Y5, Y5, Y5
@@ -592,33 +649,33 @@ signed5:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept5
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y5, Y5, Y5
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 	VCMPPS     $0x11, Y6, Y5, Y6
 	VANDPS     Y6, Y4, Y4
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPS Y0, (SI)
@@ -644,28 +701,41 @@ part5:
 	VMASKMOVPS Y4, Y15, (SI)
 
 stored5:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across5
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows5
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done5
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows5
 
 done5:
@@ -676,6 +746,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -688,26 +759,26 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMASKMOVPS   (BX), Y15, Y6
@@ -727,11 +798,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VXORPS       Y6, Y6, Y6
@@ -746,37 +817,37 @@ signed6:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept6
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y6, Y6, Y6
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y5, Y5
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPS Y0, (SI)
@@ -806,28 +877,41 @@ part6:
 	VMASKMOVPS Y5, Y15, (SI)
 
 stored6:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across6
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows6
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done6
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows6
 
 done6:
@@ -838,6 +922,7 @@ rows7:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load7
@@ -851,28 +936,28 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
 
 loaded7:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step7:
 	VMASKMOVPS   (BX), Y15, Y7
@@ -894,11 +979,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VXORPS       Y7, Y7, Y7
@@ -914,41 +999,41 @@ signed7:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept7
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y7, Y7, Y7
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 	VCMPPS     $0x11, Y8, Y7, Y8
 	VANDPS     Y8, Y6, Y6
 
 kept7:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part7
 	VMOVUPS Y0, (SI)
@@ -982,28 +1067,41 @@ part7:
 	VMASKMOVPS Y6, Y15, (SI)
 
 stored7:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across7
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows7
+
+across7:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows7
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done7
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows7
 
 done7:
@@ -1014,6 +1112,7 @@ rows8:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load8
@@ -1028,30 +1127,30 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
 
 loaded8:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step8:
 	VMASKMOVPS   (BX), Y15, Y8
@@ -1075,11 +1174,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VXORPS       Y8, Y8, Y8
@@ -1096,45 +1195,45 @@ signed8:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept8
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y8, Y8, Y8
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y7, Y7
 
 kept8:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part8
 	VMOVUPS Y0, (SI)
@@ -1172,28 +1271,41 @@ part8:
 	VMASKMOVPS Y7, Y15, (SI)
 
 stored8:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across8
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows8
+
+across8:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows8
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done8
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows8
 
 done8:
@@ -1204,6 +1316,7 @@ rows9:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load9
@@ -1219,32 +1332,32 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
 
 loaded9:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step9:
 	VMASKMOVPS   (BX), Y15, Y9
@@ -1270,11 +1383,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VXORPS       Y9, Y9, Y9
@@ -1292,49 +1405,49 @@ signed9:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept9
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y9, Y9, Y9
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 	VCMPPS     $0x11, Y10, Y9, Y10
 	VANDPS     Y10, Y8, Y8
 
 kept9:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part9
 	VMOVUPS Y0, (SI)
@@ -1376,28 +1489,41 @@ part9:
 	VMASKMOVPS Y8, Y15, (SI)
 
 stored9:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across9
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows9
+
+across9:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows9
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done9
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows9
 
 done9:
@@ -1408,6 +1534,7 @@ rows10:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load10
@@ -1424,36 +1551,36 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
 
 loaded10:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step10:
 	VMASKMOVPS   (BX), Y15, Y10
@@ -1482,11 +1609,11 @@ step10:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step10
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch10
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed10
 	VXORPS       Y10, Y10, Y10
@@ -1505,53 +1632,53 @@ signed10:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept10
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y10, Y10, Y10
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y8, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y9, Y9
 
 kept10:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part10
 	VMOVUPS Y0, (SI)
@@ -1597,28 +1724,41 @@ part10:
 	VMASKMOVPS Y9, Y15, (SI)
 
 stored10:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across10
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows10
+
+across10:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows10
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done10
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows10
 
 done10:
@@ -1629,6 +1769,7 @@ rows11:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load11
@@ -1646,38 +1787,38 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
 
 loaded11:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step11:
 	VMASKMOVPS   (BX), Y15, Y11
@@ -1708,11 +1849,11 @@ step11:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step11
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch11
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed11
 	VXORPS       Y11, Y11, Y11
@@ -1732,57 +1873,57 @@ signed11:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept11
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y11, Y11, Y11
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y8, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y9, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y12
 	VCMPPS     $0x11, Y12, Y11, Y12
 	VANDPS     Y12, Y10, Y10
 
 kept11:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part11
 	VMOVUPS Y0, (SI)
@@ -1832,28 +1973,41 @@ part11:
 	VMASKMOVPS Y10, Y15, (SI)
 
 stored11:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across11
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows11
+
+across11:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows11
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done11
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows11
 
 done11:
@@ -1864,6 +2018,7 @@ rows12:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load12
@@ -1882,40 +2037,40 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPS (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y8
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y9
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y10
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPS (SI), Y15, Y11
 
 loaded12:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step12:
 	VMASKMOVPS   (BX), Y15, Y12
@@ -1948,11 +2103,11 @@ step12:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step12
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch12
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed12
 	VXORPS       Y12, Y12, Y12
@@ -1973,61 +2128,61 @@ signed12:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept12
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y12, Y12, Y12
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y8, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y9, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y10, Y10
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPS (SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y11, Y11
 
 kept12:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part12
 	VMOVUPS Y0, (SI)
@@ -2081,28 +2236,41 @@ part12:
 	VMASKMOVPS Y11, Y15, (SI)
 
 stored12:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across12
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows12
+
+across12:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows12
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done12
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows12
 
 done12:
@@ -2113,15 +2281,15 @@ done12:
 // Requires: AVX, FMA3
 TEXT ·productAVX2F32x2(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), DI
-	MOVQ    120(DI), R9
+	MOVQ    144(DI), R9
 	LEAQ    (R9)(R9*2), R10
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
-	MOVQ    128(DI), R13
-	MOVQ    160(DI), CX
-	MOVQ    256(DI), AX
+	MOVQ    152(DI), R13
+	MOVQ    184(DI), CX
+	MOVQ    288(DI), AX
 	VMOVUPS (AX), Y15
-	MOVQ    112(DI), AX
+	MOVQ    136(DI), AX
 	CMPQ    AX, $0x04
 	JAE     from4
 	CMPQ    AX, $0x02
@@ -2153,6 +2321,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -2161,17 +2330,17 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPS      (BX), Y2
@@ -2183,11 +2352,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VXORPS       Y2, Y2, Y2
@@ -2198,7 +2367,7 @@ signed1:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept1
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y2, Y2, Y2
 	VMOVUPS    (SI), Y3
 	VCMPPS     $0x11, Y3, Y2, Y3
@@ -2209,9 +2378,9 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPS Y0, (SI)
@@ -2223,28 +2392,41 @@ part1:
 	VMASKMOVPS Y1, Y15, 32(SI)
 
 stored1:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across1
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows1
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done1
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows1
 
 done1:
@@ -2255,6 +2437,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -2265,20 +2448,20 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPS      (BX), Y4
@@ -2293,11 +2476,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VXORPS       Y4, Y4, Y4
@@ -2310,7 +2493,7 @@ signed2:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept2
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y4, Y4, Y4
 	VMOVUPS    (SI), Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
@@ -2318,7 +2501,7 @@ signed2:
 	VMASKMOVPS 32(SI), Y15, Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y5
 	VCMPPS     $0x11, Y5, Y4, Y5
 	VANDPS     Y5, Y2, Y2
@@ -2328,9 +2511,9 @@ signed2:
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPS Y0, (SI)
@@ -2348,28 +2531,41 @@ part2:
 	VMASKMOVPS Y3, Y15, 32(SI)
 
 stored2:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across2
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows2
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done2
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows2
 
 done2:
@@ -2380,6 +2576,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -2392,23 +2589,23 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPS      (BX), Y6
@@ -2426,11 +2623,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VXORPS       Y6, Y6, Y6
@@ -2445,7 +2642,7 @@ signed3:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept3
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y6, Y6, Y6
 	VMOVUPS    (SI), Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
@@ -2453,14 +2650,14 @@ signed3:
 	VMASKMOVPS 32(SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y2, Y2
 	VMASKMOVPS 32(SI), Y15, Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y7
 	VCMPPS     $0x11, Y7, Y6, Y7
 	VANDPS     Y7, Y4, Y4
@@ -2470,9 +2667,9 @@ signed3:
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPS Y0, (SI)
@@ -2496,28 +2693,41 @@ part3:
 	VMASKMOVPS Y5, Y15, 32(SI)
 
 stored3:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across3
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows3
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done3
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows3
 
 done3:
@@ -2528,6 +2738,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -2542,26 +2753,26 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPS      (BX), Y8
@@ -2582,11 +2793,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VXORPS       Y8, Y8, Y8
@@ -2603,7 +2814,7 @@ signed4:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept4
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y8, Y8, Y8
 	VMOVUPS    (SI), Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
@@ -2611,21 +2822,21 @@ signed4:
 	VMASKMOVPS 32(SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y2, Y2
 	VMASKMOVPS 32(SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y4, Y4
 	VMASKMOVPS 32(SI), Y15, Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y9
 	VCMPPS     $0x11, Y9, Y8, Y9
 	VANDPS     Y9, Y6, Y6
@@ -2635,9 +2846,9 @@ signed4:
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPS Y0, (SI)
@@ -2667,28 +2878,41 @@ part4:
 	VMASKMOVPS Y7, Y15, 32(SI)
 
 stored4:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across4
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows4
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done4
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows4
 
 done4:
@@ -2699,6 +2923,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -2715,29 +2940,29 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y8
 	VMASKMOVPS 32(SI), Y15, Y9
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPS      (BX), Y10
@@ -2761,11 +2986,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VXORPS       Y10, Y10, Y10
@@ -2784,7 +3009,7 @@ signed5:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept5
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y10, Y10, Y10
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
@@ -2792,28 +3017,28 @@ signed5:
 	VMASKMOVPS 32(SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y2, Y2
 	VMASKMOVPS 32(SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y4, Y4
 	VMASKMOVPS 32(SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y6, Y6
 	VMASKMOVPS 32(SI), Y15, Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y11
 	VCMPPS     $0x11, Y11, Y10, Y11
 	VANDPS     Y11, Y8, Y8
@@ -2823,9 +3048,9 @@ signed5:
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPS Y0, (SI)
@@ -2861,28 +3086,41 @@ part5:
 	VMASKMOVPS Y9, Y15, 32(SI)
 
 stored5:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across5
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows5
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done5
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows5
 
 done5:
@@ -2893,6 +3131,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -2911,32 +3150,32 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPS    (SI), Y0
 	VMASKMOVPS 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y2
 	VMASKMOVPS 32(SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y4
 	VMASKMOVPS 32(SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y6
 	VMASKMOVPS 32(SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y8
 	VMASKMOVPS 32(SI), Y15, Y9
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPS    (SI), Y10
 	VMASKMOVPS 32(SI), Y15, Y11
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPS      (BX), Y12
@@ -2963,11 +3202,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VXORPS       Y12, Y12, Y12
@@ -2988,7 +3227,7 @@ signed6:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept6
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y12, Y12, Y12
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
@@ -2996,35 +3235,35 @@ signed6:
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y2, Y2
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y4, Y4
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y6, Y6
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y8, Y8
 	VMASKMOVPS 32(SI), Y15, Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y9, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPS    (SI), Y13
 	VCMPPS     $0x11, Y13, Y12, Y13
 	VANDPS     Y13, Y10, Y10
@@ -3034,9 +3273,9 @@ signed6:
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPS Y0, (SI)
@@ -3078,28 +3317,41 @@ part6:
 	VMASKMOVPS Y11, Y15, 32(SI)
 
 stored6:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across6
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows6
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done6
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows6
 
 done6:
@@ -3110,15 +3362,15 @@ done6:
 // Requires: AVX, FMA3
 TEXT ·productAVX2F64x1(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), DI
-	MOVQ    120(DI), R9
+	MOVQ    144(DI), R9
 	LEAQ    (R9)(R9*2), R10
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
-	MOVQ    128(DI), R13
-	MOVQ    160(DI), CX
-	MOVQ    256(DI), AX
+	MOVQ    152(DI), R13
+	MOVQ    184(DI), CX
+	MOVQ    288(DI), AX
 	VMOVUPD (AX), Y15
-	MOVQ    112(DI), AX
+	MOVQ    136(DI), AX
 	CMPQ    AX, $0x07
 	JAE     from7
 	CMPQ    AX, $0x04
@@ -3180,6 +3432,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -3187,16 +3440,16 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMASKMOVPD   (BX), Y15, Y1
@@ -3206,11 +3459,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VXORPS       Y1, Y1, Y1
@@ -3220,7 +3473,7 @@ signed1:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept1
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y1, Y1, Y1
 	VMASKMOVPD (SI), Y15, Y2
 	VCMPPD     $0x11, Y2, Y1, Y2
@@ -3228,9 +3481,9 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPD Y0, (SI)
@@ -3240,28 +3493,41 @@ part1:
 	VMASKMOVPD Y0, Y15, (SI)
 
 stored1:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across1
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows1
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done1
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows1
 
 done1:
@@ -3272,6 +3538,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -3280,18 +3547,18 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMASKMOVPD   (BX), Y15, Y2
@@ -3303,11 +3570,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VXORPS       Y2, Y2, Y2
@@ -3318,21 +3585,21 @@ signed2:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept2
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y2, Y2, Y2
 	VMASKMOVPD (SI), Y15, Y3
 	VCMPPD     $0x11, Y3, Y2, Y3
 	VANDPD     Y3, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
 	VCMPPD     $0x11, Y3, Y2, Y3
 	VANDPD     Y3, Y1, Y1
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPD Y0, (SI)
@@ -3346,28 +3613,41 @@ part2:
 	VMASKMOVPD Y1, Y15, (SI)
 
 stored2:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across2
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows2
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done2
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows2
 
 done2:
@@ -3378,6 +3658,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -3387,20 +3668,20 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMASKMOVPD   (BX), Y15, Y3
@@ -3414,11 +3695,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VXORPS       Y3, Y3, Y3
@@ -3430,25 +3711,25 @@ signed3:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept3
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y3, Y3, Y3
 	VMASKMOVPD (SI), Y15, Y4
 	VCMPPD     $0x11, Y4, Y3, Y4
 	VANDPD     Y4, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
 	VCMPPD     $0x11, Y4, Y3, Y4
 	VANDPD     Y4, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
 	VCMPPD     $0x11, Y4, Y3, Y4
 	VANDPD     Y4, Y2, Y2
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPD Y0, (SI)
@@ -3466,28 +3747,41 @@ part3:
 	VMASKMOVPD Y2, Y15, (SI)
 
 stored3:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across3
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows3
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done3
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows3
 
 done3:
@@ -3498,6 +3792,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -3508,22 +3803,22 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMASKMOVPD   (BX), Y15, Y4
@@ -3539,11 +3834,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VXORPS       Y4, Y4, Y4
@@ -3556,29 +3851,29 @@ signed4:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept4
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y4, Y4, Y4
 	VMASKMOVPD (SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y3, Y3
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPD Y0, (SI)
@@ -3600,28 +3895,41 @@ part4:
 	VMASKMOVPD Y3, Y15, (SI)
 
 stored4:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across4
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows4
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done4
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows4
 
 done4:
@@ -3632,6 +3940,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -3643,24 +3952,24 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMASKMOVPD   (BX), Y15, Y5
@@ -3678,11 +3987,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VXORPS       Y5, Y5, Y5
@@ -3696,33 +4005,33 @@ signed5:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept5
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y5, Y5, Y5
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 	VCMPPD     $0x11, Y6, Y5, Y6
 	VANDPD     Y6, Y4, Y4
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPD Y0, (SI)
@@ -3748,28 +4057,41 @@ part5:
 	VMASKMOVPD Y4, Y15, (SI)
 
 stored5:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across5
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows5
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done5
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows5
 
 done5:
@@ -3780,6 +4102,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -3792,26 +4115,26 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMASKMOVPD   (BX), Y15, Y6
@@ -3831,11 +4154,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VXORPS       Y6, Y6, Y6
@@ -3850,37 +4173,37 @@ signed6:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept6
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y6, Y6, Y6
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y5, Y5
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPD Y0, (SI)
@@ -3910,28 +4233,41 @@ part6:
 	VMASKMOVPD Y5, Y15, (SI)
 
 stored6:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across6
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows6
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done6
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows6
 
 done6:
@@ -3942,6 +4278,7 @@ rows7:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load7
@@ -3955,28 +4292,28 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
 
 loaded7:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step7:
 	VMASKMOVPD   (BX), Y15, Y7
@@ -3998,11 +4335,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VXORPS       Y7, Y7, Y7
@@ -4018,41 +4355,41 @@ signed7:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept7
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y7, Y7, Y7
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 	VCMPPD     $0x11, Y8, Y7, Y8
 	VANDPD     Y8, Y6, Y6
 
 kept7:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part7
 	VMOVUPD Y0, (SI)
@@ -4086,28 +4423,41 @@ part7:
 	VMASKMOVPD Y6, Y15, (SI)
 
 stored7:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across7
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows7
+
+across7:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows7
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done7
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows7
 
 done7:
@@ -4118,6 +4468,7 @@ rows8:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load8
@@ -4132,30 +4483,30 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
 
 loaded8:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step8:
 	VMASKMOVPD   (BX), Y15, Y8
@@ -4179,11 +4530,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VXORPS       Y8, Y8, Y8
@@ -4200,45 +4551,45 @@ signed8:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept8
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y8, Y8, Y8
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y7, Y7
 
 kept8:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part8
 	VMOVUPD Y0, (SI)
@@ -4276,28 +4627,41 @@ part8:
 	VMASKMOVPD Y7, Y15, (SI)
 
 stored8:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across8
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows8
+
+across8:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows8
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done8
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows8
 
 done8:
@@ -4308,6 +4672,7 @@ rows9:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load9
@@ -4323,32 +4688,32 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
 
 loaded9:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step9:
 	VMASKMOVPD   (BX), Y15, Y9
@@ -4374,11 +4739,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VXORPS       Y9, Y9, Y9
@@ -4396,49 +4761,49 @@ signed9:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept9
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y9, Y9, Y9
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 	VCMPPD     $0x11, Y10, Y9, Y10
 	VANDPD     Y10, Y8, Y8
 
 kept9:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part9
 	VMOVUPD Y0, (SI)
@@ -4480,28 +4845,41 @@ part9:
 	VMASKMOVPD Y8, Y15, (SI)
 
 stored9:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across9
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows9
+
+across9:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows9
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done9
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows9
 
 done9:
@@ -4512,6 +4890,7 @@ rows10:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load10
@@ -4528,36 +4907,36 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
 
 loaded10:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step10:
 	VMASKMOVPD   (BX), Y15, Y10
@@ -4586,11 +4965,11 @@ step10:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step10
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch10
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed10
 	VXORPS       Y10, Y10, Y10
@@ -4609,53 +4988,53 @@ signed10:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept10
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y10, Y10, Y10
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y8, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y9, Y9
 
 kept10:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part10
 	VMOVUPD Y0, (SI)
@@ -4701,28 +5080,41 @@ part10:
 	VMASKMOVPD Y9, Y15, (SI)
 
 stored10:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across10
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows10
+
+across10:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows10
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done10
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows10
 
 done10:
@@ -4733,6 +5125,7 @@ rows11:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load11
@@ -4750,38 +5143,38 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
 
 loaded11:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step11:
 	VMASKMOVPD   (BX), Y15, Y11
@@ -4812,11 +5205,11 @@ step11:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step11
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch11
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed11
 	VXORPS       Y11, Y11, Y11
@@ -4836,57 +5229,57 @@ signed11:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept11
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y11, Y11, Y11
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y8, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y9, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y12
 	VCMPPD     $0x11, Y12, Y11, Y12
 	VANDPD     Y12, Y10, Y10
 
 kept11:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part11
 	VMOVUPD Y0, (SI)
@@ -4936,28 +5329,41 @@ part11:
 	VMASKMOVPD Y10, Y15, (SI)
 
 stored11:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across11
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows11
+
+across11:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows11
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done11
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows11
 
 done11:
@@ -4968,6 +5374,7 @@ rows12:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load12
@@ -4986,40 +5393,40 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMASKMOVPD (SI), Y15, Y0
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y2
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y4
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y6
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y8
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y9
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y10
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMASKMOVPD (SI), Y15, Y11
 
 loaded12:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step12:
 	VMASKMOVPD   (BX), Y15, Y12
@@ -5052,11 +5459,11 @@ step12:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step12
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch12
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed12
 	VXORPS       Y12, Y12, Y12
@@ -5077,61 +5484,61 @@ signed12:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept12
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y12, Y12, Y12
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y0, Y0
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y2, Y2
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y4, Y4
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y6, Y6
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y8, Y8
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y9, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y10, Y10
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMASKMOVPD (SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y11, Y11
 
 kept12:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part12
 	VMOVUPD Y0, (SI)
@@ -5185,28 +5592,41 @@ part12:
 	VMASKMOVPD Y11, Y15, (SI)
 
 stored12:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across12
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows12
+
+across12:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows12
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done12
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows12
 
 done12:
@@ -5217,15 +5637,15 @@ done12:
 // Requires: AVX, FMA3
 TEXT ·productAVX2F64x2(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), DI
-	MOVQ    120(DI), R9
+	MOVQ    144(DI), R9
 	LEAQ    (R9)(R9*2), R10
 	LEAQ    (R9)(R9*4), R11
 	LEAQ    (R9)(R10*2), R12
-	MOVQ    128(DI), R13
-	MOVQ    160(DI), CX
-	MOVQ    256(DI), AX
+	MOVQ    152(DI), R13
+	MOVQ    184(DI), CX
+	MOVQ    288(DI), AX
 	VMOVUPD (AX), Y15
-	MOVQ    112(DI), AX
+	MOVQ    136(DI), AX
 	CMPQ    AX, $0x04
 	JAE     from4
 	CMPQ    AX, $0x02
@@ -5257,6 +5677,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -5265,17 +5686,17 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPD      (BX), Y2
@@ -5287,11 +5708,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VXORPS       Y2, Y2, Y2
@@ -5302,7 +5723,7 @@ signed1:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept1
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y2, Y2, Y2
 	VMOVUPD    (SI), Y3
 	VCMPPD     $0x11, Y3, Y2, Y3
@@ -5313,9 +5734,9 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part1
 	VMOVUPD Y0, (SI)
@@ -5327,28 +5748,41 @@ part1:
 	VMASKMOVPD Y1, Y15, 32(SI)
 
 stored1:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across1
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows1
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done1
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows1
 
 done1:
@@ -5359,6 +5793,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -5369,20 +5804,20 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPD      (BX), Y4
@@ -5397,11 +5832,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VXORPS       Y4, Y4, Y4
@@ -5414,7 +5849,7 @@ signed2:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept2
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y4, Y4, Y4
 	VMOVUPD    (SI), Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
@@ -5422,7 +5857,7 @@ signed2:
 	VMASKMOVPD 32(SI), Y15, Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y5
 	VCMPPD     $0x11, Y5, Y4, Y5
 	VANDPD     Y5, Y2, Y2
@@ -5432,9 +5867,9 @@ signed2:
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part2
 	VMOVUPD Y0, (SI)
@@ -5452,28 +5887,41 @@ part2:
 	VMASKMOVPD Y3, Y15, 32(SI)
 
 stored2:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across2
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows2
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done2
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows2
 
 done2:
@@ -5484,6 +5932,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -5496,23 +5945,23 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPD      (BX), Y6
@@ -5530,11 +5979,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VXORPS       Y6, Y6, Y6
@@ -5549,7 +5998,7 @@ signed3:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept3
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y6, Y6, Y6
 	VMOVUPD    (SI), Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
@@ -5557,14 +6006,14 @@ signed3:
 	VMASKMOVPD 32(SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y2, Y2
 	VMASKMOVPD 32(SI), Y15, Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y7
 	VCMPPD     $0x11, Y7, Y6, Y7
 	VANDPD     Y7, Y4, Y4
@@ -5574,9 +6023,9 @@ signed3:
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part3
 	VMOVUPD Y0, (SI)
@@ -5600,28 +6049,41 @@ part3:
 	VMASKMOVPD Y5, Y15, 32(SI)
 
 stored3:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across3
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows3
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done3
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows3
 
 done3:
@@ -5632,6 +6094,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -5646,26 +6109,26 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPD      (BX), Y8
@@ -5686,11 +6149,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VXORPS       Y8, Y8, Y8
@@ -5707,7 +6170,7 @@ signed4:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept4
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y8, Y8, Y8
 	VMOVUPD    (SI), Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
@@ -5715,21 +6178,21 @@ signed4:
 	VMASKMOVPD 32(SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y2, Y2
 	VMASKMOVPD 32(SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y4, Y4
 	VMASKMOVPD 32(SI), Y15, Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y9
 	VCMPPD     $0x11, Y9, Y8, Y9
 	VANDPD     Y9, Y6, Y6
@@ -5739,9 +6202,9 @@ signed4:
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part4
 	VMOVUPD Y0, (SI)
@@ -5771,28 +6234,41 @@ part4:
 	VMASKMOVPD Y7, Y15, 32(SI)
 
 stored4:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across4
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows4
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done4
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows4
 
 done4:
@@ -5803,6 +6279,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -5819,29 +6296,29 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y8
 	VMASKMOVPD 32(SI), Y15, Y9
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPD      (BX), Y10
@@ -5865,11 +6342,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VXORPS       Y10, Y10, Y10
@@ -5888,7 +6365,7 @@ signed5:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept5
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y10, Y10, Y10
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
@@ -5896,28 +6373,28 @@ signed5:
 	VMASKMOVPD 32(SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y2, Y2
 	VMASKMOVPD 32(SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y4, Y4
 	VMASKMOVPD 32(SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y6, Y6
 	VMASKMOVPD 32(SI), Y15, Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y11
 	VCMPPD     $0x11, Y11, Y10, Y11
 	VANDPD     Y11, Y8, Y8
@@ -5927,9 +6404,9 @@ signed5:
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part5
 	VMOVUPD Y0, (SI)
@@ -5965,28 +6442,41 @@ part5:
 	VMASKMOVPD Y9, Y15, 32(SI)
 
 stored5:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across5
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows5
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done5
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows5
 
 done5:
@@ -5997,6 +6487,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -6015,32 +6506,32 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ       56(DI), SI
+	ADDQ       64(DI), SI
 	VMOVUPD    (SI), Y0
 	VMASKMOVPD 32(SI), Y15, Y1
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y2
 	VMASKMOVPD 32(SI), Y15, Y3
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y4
 	VMASKMOVPD 32(SI), Y15, Y5
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y6
 	VMASKMOVPD 32(SI), Y15, Y7
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y8
 	VMASKMOVPD 32(SI), Y15, Y9
-	ADDQ       200(DI), SI
+	ADDQ       224(DI), SI
 	VMOVUPD    (SI), Y10
 	VMASKMOVPD 32(SI), Y15, Y11
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPD      (BX), Y12
@@ -6067,11 +6558,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VXORPS       Y12, Y12, Y12
@@ -6092,7 +6583,7 @@ signed6:
 	MOVQ       32(DI), SI
 	TESTQ      SI, SI
 	JE         kept6
-	ADDQ       64(DI), SI
+	ADDQ       72(DI), SI
 	VXORPS     Y12, Y12, Y12
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
@@ -6100,35 +6591,35 @@ signed6:
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y1, Y1
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y2, Y2
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y3, Y3
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y4, Y4
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y5, Y5
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y6, Y6
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y7, Y7
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y8, Y8
 	VMASKMOVPD 32(SI), Y15, Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y9, Y9
-	ADDQ       224(DI), SI
+	ADDQ       248(DI), SI
 	VMOVUPD    (SI), Y13
 	VCMPPD     $0x11, Y13, Y12, Y13
 	VANDPD     Y13, Y10, Y10
@@ -6138,9 +6629,9 @@ signed6:
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
-	MOVQ    264(DI), AX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
+	MOVQ    296(DI), AX
 	TESTQ   AX, AX
 	JNE     part6
 	VMOVUPD Y0, (SI)
@@ -6182,28 +6673,41 @@ part6:
 	VMASKMOVPD Y11, Y15, 32(SI)
 
 stored6:
-	MOVQ 144(DI), AX
-	ADDQ AX, 40(DI)
-	MOVQ 184(DI), AX
+	DECQ 128(DI)
+	JE   across6
+	MOVQ 272(DI), AX
 	ADDQ AX, 48(DI)
+	ADDQ AX, 56(DI)
+	ADDQ AX, 64(DI)
+	ADDQ AX, 72(DI)
+	JMP  rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
 	MOVQ 208(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 232(DI), AX
 	ADDQ AX, 64(DI)
-	DECQ 104(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
 	JNE  rows6
-	DECQ 96(DI)
+	DECQ 104(DI)
 	JE   done6
-	MOVQ 152(DI), AX
+	MOVQ 176(DI), AX
 	ADDQ AX, 40(DI)
-	MOVQ 192(DI), AX
-	ADDQ AX, 48(DI)
 	MOVQ 216(DI), AX
 	ADDQ AX, 56(DI)
 	MOVQ 240(DI), AX
 	ADDQ AX, 64(DI)
-	MOVQ 88(DI), AX
-	MOVQ AX, 104(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
 	JMP  rows6
 
 done6:

@@ -6,15 +6,15 @@
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F32x1(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  120(DI), R9
+	MOVQ  144(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  128(DI), R13
-	MOVQ  160(DI), CX
-	MOVQ  256(DI), AX
+	MOVQ  152(DI), R13
+	MOVQ  184(DI), CX
+	MOVQ  288(DI), AX
 	KMOVQ AX, K1
-	MOVQ  112(DI), AX
+	MOVQ  136(DI), AX
 	CMPQ  AX, $0x08
 	JAE   from8
 	CMPQ  AX, $0x04
@@ -86,6 +86,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -93,16 +94,16 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPS.Z        (BX), K1, Z1
@@ -111,11 +112,11 @@ step1:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step1
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch1
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed1
 	VPXORD           Z1, Z1, Z1
@@ -125,7 +126,7 @@ signed1:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept1
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z1, Z1, Z1
 	VMOVUPS.Z (SI), K1, Z2
 	VCMPPS    $0x11, Z2, Z1, K2
@@ -133,32 +134,45 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across1
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows1
-	DECQ    96(DI)
-	JE      done1
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows1
+	DECQ 104(DI)
+	JE   done1
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows1
 
 done1:
 	VZEROUPPER
@@ -168,6 +182,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -176,18 +191,18 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPS.Z        (BX), K1, Z2
@@ -197,11 +212,11 @@ step2:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step2
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch2
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed2
 	VPXORD           Z2, Z2, Z2
@@ -212,46 +227,59 @@ signed2:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept2
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z2, Z2, Z2
 	VMOVUPS.Z (SI), K1, Z3
 	VCMPPS    $0x11, Z3, Z2, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
 	VCMPPS    $0x11, Z3, Z2, K2
 	VMOVUPS.Z Z1, K2, Z1
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across2
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows2
-	DECQ    96(DI)
-	JE      done2
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows2
+	DECQ 104(DI)
+	JE   done2
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows2
 
 done2:
 	VZEROUPPER
@@ -261,6 +289,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -270,20 +299,20 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPS.Z        (BX), K1, Z3
@@ -294,11 +323,11 @@ step3:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step3
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch3
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed3
 	VPXORD           Z3, Z3, Z3
@@ -310,52 +339,65 @@ signed3:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept3
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z3, Z3, Z3
 	VMOVUPS.Z (SI), K1, Z4
 	VCMPPS    $0x11, Z4, Z3, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
 	VCMPPS    $0x11, Z4, Z3, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
 	VCMPPS    $0x11, Z4, Z3, K2
 	VMOVUPS.Z Z2, K2, Z2
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z2, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across3
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows3
-	DECQ    96(DI)
-	JE      done3
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows3
+	DECQ 104(DI)
+	JE   done3
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows3
 
 done3:
 	VZEROUPPER
@@ -365,6 +407,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -375,22 +418,22 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPS.Z        (BX), K1, Z4
@@ -402,11 +445,11 @@ step4:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step4
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch4
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed4
 	VPXORD           Z4, Z4, Z4
@@ -419,28 +462,28 @@ signed4:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept4
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z4, Z4, Z4
 	VMOVUPS.Z (SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z3, K2, Z3
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -448,29 +491,42 @@ kept4:
 	VMOVUPS Z2, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z3, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across4
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows4
-	DECQ    96(DI)
-	JE      done4
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows4
+	DECQ 104(DI)
+	JE   done4
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows4
 
 done4:
 	VZEROUPPER
@@ -480,6 +536,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -491,24 +548,24 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPS.Z        (BX), K1, Z5
@@ -521,11 +578,11 @@ step5:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step5
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch5
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed5
 	VPXORD           Z5, Z5, Z5
@@ -539,32 +596,32 @@ signed5:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept5
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z5, Z5, Z5
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 	VCMPPS    $0x11, Z6, Z5, K2
 	VMOVUPS.Z Z4, K2, Z4
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -574,29 +631,42 @@ kept5:
 	VMOVUPS Z3, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z4, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across5
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows5
-	DECQ    96(DI)
-	JE      done5
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows5
+	DECQ 104(DI)
+	JE   done5
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows5
 
 done5:
 	VZEROUPPER
@@ -606,6 +676,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -618,26 +689,26 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPS.Z        (BX), K1, Z6
@@ -651,11 +722,11 @@ step6:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step6
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch6
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed6
 	VPXORD           Z6, Z6, Z6
@@ -670,36 +741,36 @@ signed6:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept6
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z6, Z6, Z6
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z5, K2, Z5
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -711,29 +782,42 @@ kept6:
 	VMOVUPS Z4, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z5, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across6
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows6
-	DECQ    96(DI)
-	JE      done6
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows6
+	DECQ 104(DI)
+	JE   done6
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows6
 
 done6:
 	VZEROUPPER
@@ -743,6 +827,7 @@ rows7:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load7
@@ -756,28 +841,28 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
 
 loaded7:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step7:
 	VMOVUPS.Z        (BX), K1, Z7
@@ -792,11 +877,11 @@ step7:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step7
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch7
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed7
 	VPXORD           Z7, Z7, Z7
@@ -812,40 +897,40 @@ signed7:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept7
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z7, Z7, Z7
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 	VCMPPS    $0x11, Z8, Z7, K2
 	VMOVUPS.Z Z6, K2, Z6
 
 kept7:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -859,29 +944,42 @@ kept7:
 	VMOVUPS Z5, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z6, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across7
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows7
-	DECQ    96(DI)
-	JE      done7
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows7
+
+across7:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows7
+	DECQ 104(DI)
+	JE   done7
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows7
 
 done7:
 	VZEROUPPER
@@ -891,6 +989,7 @@ rows8:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load8
@@ -905,30 +1004,30 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
 
 loaded8:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step8:
 	VMOVUPS.Z        (BX), K1, Z8
@@ -944,11 +1043,11 @@ step8:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step8
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch8
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed8
 	VPXORD           Z8, Z8, Z8
@@ -965,44 +1064,44 @@ signed8:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept8
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z8, Z8, Z8
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z7, K2, Z7
 
 kept8:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1018,29 +1117,42 @@ kept8:
 	VMOVUPS Z6, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z7, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across8
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows8
-	DECQ    96(DI)
-	JE      done8
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows8
+
+across8:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows8
+	DECQ 104(DI)
+	JE   done8
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows8
 
 done8:
 	VZEROUPPER
@@ -1050,6 +1162,7 @@ rows9:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load9
@@ -1065,32 +1178,32 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
 
 loaded9:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step9:
 	VMOVUPS.Z        (BX), K1, Z9
@@ -1107,11 +1220,11 @@ step9:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step9
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch9
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed9
 	VPXORD           Z9, Z9, Z9
@@ -1129,48 +1242,48 @@ signed9:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept9
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z9, Z9, Z9
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z8, K2, Z8
 
 kept9:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1188,29 +1301,42 @@ kept9:
 	VMOVUPS Z7, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z8, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across9
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows9
-	DECQ    96(DI)
-	JE      done9
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows9
+
+across9:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows9
+	DECQ 104(DI)
+	JE   done9
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows9
 
 done9:
 	VZEROUPPER
@@ -1220,6 +1346,7 @@ rows10:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load10
@@ -1236,36 +1363,36 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
 
 loaded10:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step10:
 	VMOVUPS.Z        (BX), K1, Z10
@@ -1284,11 +1411,11 @@ step10:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step10
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch10
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed10
 	VPXORD           Z10, Z10, Z10
@@ -1307,52 +1434,52 @@ signed10:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept10
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z10, Z10, Z10
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z9, K2, Z9
 
 kept10:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1372,29 +1499,42 @@ kept10:
 	VMOVUPS Z8, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z9, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across10
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows10
-	DECQ    96(DI)
-	JE      done10
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows10
+
+across10:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows10
+	DECQ 104(DI)
+	JE   done10
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows10
 
 done10:
 	VZEROUPPER
@@ -1404,6 +1544,7 @@ rows11:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load11
@@ -1421,38 +1562,38 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
 
 loaded11:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step11:
 	VMOVUPS.Z        (BX), K1, Z11
@@ -1472,11 +1613,11 @@ step11:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step11
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch11
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed11
 	VPXORD           Z11, Z11, Z11
@@ -1496,56 +1637,56 @@ signed11:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept11
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z11, Z11, Z11
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 	VCMPPS    $0x11, Z12, Z11, K2
 	VMOVUPS.Z Z10, K2, Z10
 
 kept11:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1567,29 +1708,42 @@ kept11:
 	VMOVUPS Z9, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z10, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across11
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows11
-	DECQ    96(DI)
-	JE      done11
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows11
+
+across11:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows11
+	DECQ 104(DI)
+	JE   done11
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows11
 
 done11:
 	VZEROUPPER
@@ -1599,6 +1753,7 @@ rows12:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load12
@@ -1617,40 +1772,40 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
 
 loaded12:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step12:
 	VMOVUPS.Z        (BX), K1, Z12
@@ -1671,11 +1826,11 @@ step12:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step12
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch12
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed12
 	VPXORD           Z12, Z12, Z12
@@ -1696,60 +1851,60 @@ signed12:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept12
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z12, Z12, Z12
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z10, K2, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z11, K2, Z11
 
 kept12:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1773,29 +1928,42 @@ kept12:
 	VMOVUPS Z10, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z11, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across12
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows12
-	DECQ    96(DI)
-	JE      done12
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows12
+
+across12:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows12
+	DECQ 104(DI)
+	JE   done12
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows12
 
 done12:
 	VZEROUPPER
@@ -1805,6 +1973,7 @@ rows13:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load13
@@ -1824,42 +1993,42 @@ rows13:
 	JMP    loaded13
 
 load13:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
 
 loaded13:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch13:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step13:
 	VMOVUPS.Z        (BX), K1, Z13
@@ -1881,11 +2050,11 @@ step13:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step13
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch13
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed13
 	VPXORD           Z13, Z13, Z13
@@ -1907,64 +2076,64 @@ signed13:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept13
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z13, Z13, Z13
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z10, K2, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z14
 	VCMPPS    $0x11, Z14, Z13, K2
 	VMOVUPS.Z Z12, K2, Z12
 
 kept13:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -1990,29 +2159,42 @@ kept13:
 	VMOVUPS Z11, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z12, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across13
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows13
-	DECQ    96(DI)
-	JE      done13
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows13
+
+across13:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows13
+	DECQ 104(DI)
+	JE   done13
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows13
 
 done13:
 	VZEROUPPER
@@ -2022,6 +2204,7 @@ rows14:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load14
@@ -2042,44 +2225,44 @@ rows14:
 	JMP    loaded14
 
 load14:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z10
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z12
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS.Z (SI), K1, Z13
 
 loaded14:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch14:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step14:
 	VMOVUPS.Z        (BX), K1, Z14
@@ -2102,11 +2285,11 @@ step14:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step14
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch14
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed14
 	VPXORD           Z14, Z14, Z14
@@ -2129,68 +2312,68 @@ signed14:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept14
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z14, Z14, Z14
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z10, K2, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z12, K2, Z12
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS.Z (SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z13, K2, Z13
 
 kept14:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z1, K1, (SI)
@@ -2218,29 +2401,42 @@ kept14:
 	VMOVUPS Z12, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPS Z13, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across14
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows14
-	DECQ    96(DI)
-	JE      done14
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows14
+
+across14:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows14
+	DECQ 104(DI)
+	JE   done14
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows14
 
 done14:
 	VZEROUPPER
@@ -2250,15 +2446,15 @@ done14:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F32x2(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  120(DI), R9
+	MOVQ  144(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  128(DI), R13
-	MOVQ  160(DI), CX
-	MOVQ  256(DI), AX
+	MOVQ  152(DI), R13
+	MOVQ  184(DI), CX
+	MOVQ  288(DI), AX
 	KMOVQ AX, K1
-	MOVQ  112(DI), AX
+	MOVQ  136(DI), AX
 	CMPQ  AX, $0x08
 	JAE   from8
 	CMPQ  AX, $0x04
@@ -2330,6 +2526,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -2338,17 +2535,17 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPS      (BX), Z2
@@ -2360,11 +2557,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z2, Z2, Z2
@@ -2375,7 +2572,7 @@ signed1:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept1
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z2, Z2, Z2
 	VMOVUPS   (SI), Z3
 	VCMPPS    $0x11, Z3, Z2, K2
@@ -2386,33 +2583,46 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across1
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows1
-	DECQ    96(DI)
-	JE      done1
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows1
+	DECQ 104(DI)
+	JE   done1
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows1
 
 done1:
 	VZEROUPPER
@@ -2422,6 +2632,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -2432,20 +2643,20 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPS      (BX), Z4
@@ -2460,11 +2671,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z4, Z4, Z4
@@ -2477,7 +2688,7 @@ signed2:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept2
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z4, Z4, Z4
 	VMOVUPS   (SI), Z5
 	VCMPPS    $0x11, Z5, Z4, K2
@@ -2485,7 +2696,7 @@ signed2:
 	VMOVUPS.Z 64(SI), K1, Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z5
 	VCMPPS    $0x11, Z5, Z4, K2
 	VMOVUPS.Z Z2, K2, Z2
@@ -2495,36 +2706,49 @@ signed2:
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
 	VMOVUPS Z2, (SI)
 	VMOVUPS Z3, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across2
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows2
-	DECQ    96(DI)
-	JE      done2
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows2
+	DECQ 104(DI)
+	JE   done2
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows2
 
 done2:
 	VZEROUPPER
@@ -2534,6 +2758,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -2546,23 +2771,23 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPS      (BX), Z6
@@ -2580,11 +2805,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z6, Z6, Z6
@@ -2599,7 +2824,7 @@ signed3:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept3
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z6, Z6, Z6
 	VMOVUPS   (SI), Z7
 	VCMPPS    $0x11, Z7, Z6, K2
@@ -2607,14 +2832,14 @@ signed3:
 	VMOVUPS.Z 64(SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -2624,8 +2849,8 @@ signed3:
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2634,29 +2859,42 @@ kept3:
 	ADDQ    BX, SI
 	VMOVUPS Z4, (SI)
 	VMOVUPS Z5, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across3
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows3
-	DECQ    96(DI)
-	JE      done3
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows3
+	DECQ 104(DI)
+	JE   done3
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows3
 
 done3:
 	VZEROUPPER
@@ -2666,6 +2904,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -2680,26 +2919,26 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPS      (BX), Z8
@@ -2720,11 +2959,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z8, Z8, Z8
@@ -2741,7 +2980,7 @@ signed4:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept4
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z8, Z8, Z8
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
@@ -2749,21 +2988,21 @@ signed4:
 	VMOVUPS.Z 64(SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -2773,8 +3012,8 @@ signed4:
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2786,29 +3025,42 @@ kept4:
 	ADDQ    BX, SI
 	VMOVUPS Z6, (SI)
 	VMOVUPS Z7, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across4
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows4
-	DECQ    96(DI)
-	JE      done4
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows4
+	DECQ 104(DI)
+	JE   done4
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows4
 
 done4:
 	VZEROUPPER
@@ -2818,6 +3070,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -2834,29 +3087,29 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPS      (BX), Z10
@@ -2880,11 +3133,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z10, Z10, Z10
@@ -2903,7 +3156,7 @@ signed5:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept5
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z10, Z10, Z10
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
@@ -2911,28 +3164,28 @@ signed5:
 	VMOVUPS.Z 64(SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z11
 	VCMPPS    $0x11, Z11, Z10, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -2942,8 +3195,8 @@ signed5:
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -2958,29 +3211,42 @@ kept5:
 	ADDQ    BX, SI
 	VMOVUPS Z8, (SI)
 	VMOVUPS Z9, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across5
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows5
-	DECQ    96(DI)
-	JE      done5
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows5
+	DECQ 104(DI)
+	JE   done5
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows5
 
 done5:
 	VZEROUPPER
@@ -2990,6 +3256,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -3008,32 +3275,32 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPS      (BX), Z12
@@ -3060,11 +3327,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z12, Z12, Z12
@@ -3085,7 +3352,7 @@ signed6:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept6
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z12, Z12, Z12
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
@@ -3093,35 +3360,35 @@ signed6:
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z10, K2, Z10
@@ -3131,8 +3398,8 @@ signed6:
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3150,29 +3417,42 @@ kept6:
 	ADDQ    BX, SI
 	VMOVUPS Z10, (SI)
 	VMOVUPS Z11, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across6
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows6
-	DECQ    96(DI)
-	JE      done6
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows6
+	DECQ 104(DI)
+	JE   done6
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows6
 
 done6:
 	VZEROUPPER
@@ -3182,6 +3462,7 @@ rows7:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load7
@@ -3202,35 +3483,35 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
 
 loaded7:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step7:
 	VMOVUPS      (BX), Z14
@@ -3260,11 +3541,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VPXORD       Z14, Z14, Z14
@@ -3287,7 +3568,7 @@ signed7:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept7
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z14, Z14, Z14
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
@@ -3295,42 +3576,42 @@ signed7:
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z15
 	VCMPPS    $0x11, Z15, Z14, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -3340,8 +3621,8 @@ signed7:
 
 kept7:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3362,29 +3643,42 @@ kept7:
 	ADDQ    BX, SI
 	VMOVUPS Z12, (SI)
 	VMOVUPS Z13, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across7
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows7
-	DECQ    96(DI)
-	JE      done7
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows7
+
+across7:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows7
+	DECQ 104(DI)
+	JE   done7
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows7
 
 done7:
 	VZEROUPPER
@@ -3394,6 +3688,7 @@ rows8:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load8
@@ -3416,38 +3711,38 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
 
 loaded8:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step8:
 	VMOVUPS      (BX), Z16
@@ -3480,11 +3775,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VPXORD       Z16, Z16, Z16
@@ -3509,7 +3804,7 @@ signed8:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept8
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z16, Z16, Z16
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
@@ -3517,49 +3812,49 @@ signed8:
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z14, K2, Z14
@@ -3569,8 +3864,8 @@ signed8:
 
 kept8:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3594,29 +3889,42 @@ kept8:
 	ADDQ    BX, SI
 	VMOVUPS Z14, (SI)
 	VMOVUPS Z15, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across8
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows8
-	DECQ    96(DI)
-	JE      done8
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows8
+
+across8:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows8
+	DECQ 104(DI)
+	JE   done8
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows8
 
 done8:
 	VZEROUPPER
@@ -3626,6 +3934,7 @@ rows9:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load9
@@ -3650,41 +3959,41 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
 
 loaded9:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step9:
 	VMOVUPS      (BX), Z18
@@ -3720,11 +4029,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VPXORD       Z18, Z18, Z18
@@ -3751,7 +4060,7 @@ signed9:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept9
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z18, Z18, Z18
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
@@ -3759,56 +4068,56 @@ signed9:
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z16, K2, Z16
@@ -3818,8 +4127,8 @@ signed9:
 
 kept9:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -3846,29 +4155,42 @@ kept9:
 	ADDQ    BX, SI
 	VMOVUPS Z16, (SI)
 	VMOVUPS Z17, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across9
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows9
-	DECQ    96(DI)
-	JE      done9
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows9
+
+across9:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows9
+	DECQ 104(DI)
+	JE   done9
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows9
 
 done9:
 	VZEROUPPER
@@ -3878,6 +4200,7 @@ rows10:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load10
@@ -3904,46 +4227,46 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
 
 loaded10:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step10:
 	VMOVUPS      (BX), Z20
@@ -3983,11 +4306,11 @@ step10:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step10
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch10
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed10
 	VPXORD       Z20, Z20, Z20
@@ -4016,7 +4339,7 @@ signed10:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept10
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z20, Z20, Z20
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
@@ -4024,63 +4347,63 @@ signed10:
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z18, K2, Z18
@@ -4090,8 +4413,8 @@ signed10:
 
 kept10:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -4121,29 +4444,42 @@ kept10:
 	ADDQ    BX, SI
 	VMOVUPS Z18, (SI)
 	VMOVUPS Z19, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across10
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows10
-	DECQ    96(DI)
-	JE      done10
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows10
+
+across10:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows10
+	DECQ 104(DI)
+	JE   done10
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows10
 
 done10:
 	VZEROUPPER
@@ -4153,6 +4489,7 @@ rows11:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load11
@@ -4181,49 +4518,49 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
 
 loaded11:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step11:
 	VMOVUPS      (BX), Z22
@@ -4266,11 +4603,11 @@ step11:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step11
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch11
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed11
 	VPXORD       Z22, Z22, Z22
@@ -4301,7 +4638,7 @@ signed11:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept11
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z22, Z22, Z22
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
@@ -4309,70 +4646,70 @@ signed11:
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z18, K2, Z18
 	VMOVUPS.Z 64(SI), K1, Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z23
 	VCMPPS    $0x11, Z23, Z22, K2
 	VMOVUPS.Z Z20, K2, Z20
@@ -4382,8 +4719,8 @@ signed11:
 
 kept11:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -4416,29 +4753,42 @@ kept11:
 	ADDQ    BX, SI
 	VMOVUPS Z20, (SI)
 	VMOVUPS Z21, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across11
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows11
-	DECQ    96(DI)
-	JE      done11
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows11
+
+across11:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows11
+	DECQ 104(DI)
+	JE   done11
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows11
 
 done11:
 	VZEROUPPER
@@ -4448,6 +4798,7 @@ rows12:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load12
@@ -4478,52 +4829,52 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
 
 loaded12:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step12:
 	VMOVUPS      (BX), Z24
@@ -4569,11 +4920,11 @@ step12:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step12
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch12
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed12
 	VPXORD       Z24, Z24, Z24
@@ -4606,7 +4957,7 @@ signed12:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept12
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z24, Z24, Z24
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
@@ -4614,77 +4965,77 @@ signed12:
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z18, K2, Z18
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z20, K2, Z20
 	VMOVUPS.Z 64(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z21, K2, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z22, K2, Z22
@@ -4694,8 +5045,8 @@ signed12:
 
 kept12:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -4731,29 +5082,42 @@ kept12:
 	ADDQ    BX, SI
 	VMOVUPS Z22, (SI)
 	VMOVUPS Z23, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across12
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows12
-	DECQ    96(DI)
-	JE      done12
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows12
+
+across12:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows12
+	DECQ 104(DI)
+	JE   done12
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows12
 
 done12:
 	VZEROUPPER
@@ -4763,6 +5127,7 @@ rows13:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load13
@@ -4795,55 +5160,55 @@ rows13:
 	JMP    loaded13
 
 load13:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS.Z 64(SI), K1, Z25
 
 loaded13:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch13:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step13:
 	VMOVUPS      (BX), Z26
@@ -4892,11 +5257,11 @@ step13:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step13
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch13
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed13
 	VPXORD       Z26, Z26, Z26
@@ -4931,7 +5296,7 @@ signed13:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept13
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z26, Z26, Z26
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
@@ -4939,84 +5304,84 @@ signed13:
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z18, K2, Z18
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z20, K2, Z20
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z21, K2, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z22, K2, Z22
 	VMOVUPS.Z 64(SI), K1, Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z23, K2, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z27
 	VCMPPS    $0x11, Z27, Z26, K2
 	VMOVUPS.Z Z24, K2, Z24
@@ -5026,8 +5391,8 @@ signed13:
 
 kept13:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -5066,29 +5431,42 @@ kept13:
 	ADDQ    BX, SI
 	VMOVUPS Z24, (SI)
 	VMOVUPS Z25, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across13
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows13
-	DECQ    96(DI)
-	JE      done13
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows13
+
+across13:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows13
+	DECQ 104(DI)
+	JE   done13
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows13
 
 done13:
 	VZEROUPPER
@@ -5098,6 +5476,7 @@ rows14:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load14
@@ -5132,58 +5511,58 @@ rows14:
 	JMP    loaded14
 
 load14:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS.Z 64(SI), K1, Z25
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z26
 	VMOVUPS.Z 64(SI), K1, Z27
 
 loaded14:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch14:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step14:
 	VMOVUPS      (BX), Z28
@@ -5235,11 +5614,11 @@ step14:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step14
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch14
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed14
 	VPXORD       Z28, Z28, Z28
@@ -5276,7 +5655,7 @@ signed14:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept14
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z28, Z28, Z28
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
@@ -5284,91 +5663,91 @@ signed14:
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z2, K2, Z2
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z4, K2, Z4
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z6, K2, Z6
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z8, K2, Z8
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z10, K2, Z10
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z12, K2, Z12
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z14, K2, Z14
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z16, K2, Z16
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z18, K2, Z18
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z20, K2, Z20
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z21, K2, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z22, K2, Z22
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z23, K2, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z24, K2, Z24
 	VMOVUPS.Z 64(SI), K1, Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z25, K2, Z25
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z29
 	VCMPPS    $0x11, Z29, Z28, K2
 	VMOVUPS.Z Z26, K2, Z26
@@ -5378,8 +5757,8 @@ signed14:
 
 kept14:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -5421,29 +5800,42 @@ kept14:
 	ADDQ    BX, SI
 	VMOVUPS Z26, (SI)
 	VMOVUPS Z27, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across14
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows14
-	DECQ    96(DI)
-	JE      done14
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows14
+
+across14:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows14
+	DECQ 104(DI)
+	JE   done14
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows14
 
 done14:
 	VZEROUPPER
@@ -5453,15 +5845,15 @@ done14:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F32x3(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  120(DI), R9
+	MOVQ  144(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  128(DI), R13
-	MOVQ  160(DI), CX
-	MOVQ  256(DI), AX
+	MOVQ  152(DI), R13
+	MOVQ  184(DI), CX
+	MOVQ  288(DI), AX
 	KMOVQ AX, K1
-	MOVQ  112(DI), AX
+	MOVQ  136(DI), AX
 	CMPQ  AX, $0x05
 	JAE   from5
 	CMPQ  AX, $0x03
@@ -5508,6 +5900,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -5517,18 +5910,18 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPS      (BX), Z3
@@ -5542,11 +5935,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z3, Z3, Z3
@@ -5558,7 +5951,7 @@ signed1:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept1
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z3, Z3, Z3
 	VMOVUPS   (SI), Z4
 	VCMPPS    $0x11, Z4, Z3, K2
@@ -5572,34 +5965,47 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across1
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows1
-	DECQ    96(DI)
-	JE      done1
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows1
+	DECQ 104(DI)
+	JE   done1
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows1
 
 done1:
 	VZEROUPPER
@@ -5609,6 +6015,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -5621,22 +6028,22 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPS      (BX), Z6
@@ -5654,11 +6061,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z6, Z6, Z6
@@ -5673,7 +6080,7 @@ signed2:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept2
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z6, Z6, Z6
 	VMOVUPS   (SI), Z7
 	VCMPPS    $0x11, Z7, Z6, K2
@@ -5684,7 +6091,7 @@ signed2:
 	VMOVUPS.Z 128(SI), K1, Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z7
 	VCMPPS    $0x11, Z7, Z6, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -5697,8 +6104,8 @@ signed2:
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -5706,29 +6113,42 @@ kept2:
 	VMOVUPS Z3, (SI)
 	VMOVUPS Z4, 64(SI)
 	VMOVUPS Z5, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across2
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows2
-	DECQ    96(DI)
-	JE      done2
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows2
+	DECQ 104(DI)
+	JE   done2
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows2
 
 done2:
 	VZEROUPPER
@@ -5738,6 +6158,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -5753,26 +6174,26 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPS      (BX), Z9
@@ -5794,11 +6215,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z9, Z9, Z9
@@ -5816,7 +6237,7 @@ signed3:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept3
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z9, Z9, Z9
 	VMOVUPS   (SI), Z10
 	VCMPPS    $0x11, Z10, Z9, K2
@@ -5827,7 +6248,7 @@ signed3:
 	VMOVUPS.Z 128(SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -5837,7 +6258,7 @@ signed3:
 	VMOVUPS.Z 128(SI), K1, Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z10
 	VCMPPS    $0x11, Z10, Z9, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -5850,8 +6271,8 @@ signed3:
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -5863,29 +6284,42 @@ kept3:
 	VMOVUPS Z6, (SI)
 	VMOVUPS Z7, 64(SI)
 	VMOVUPS Z8, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across3
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows3
-	DECQ    96(DI)
-	JE      done3
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows3
+	DECQ 104(DI)
+	JE   done3
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows3
 
 done3:
 	VZEROUPPER
@@ -5895,6 +6329,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -5913,30 +6348,30 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPS      (BX), Z12
@@ -5962,11 +6397,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z12, Z12, Z12
@@ -5987,7 +6422,7 @@ signed4:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept4
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z12, Z12, Z12
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
@@ -5998,7 +6433,7 @@ signed4:
 	VMOVUPS.Z 128(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -6008,7 +6443,7 @@ signed4:
 	VMOVUPS.Z 128(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -6018,7 +6453,7 @@ signed4:
 	VMOVUPS.Z 128(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -6031,8 +6466,8 @@ signed4:
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -6048,29 +6483,42 @@ kept4:
 	VMOVUPS Z9, (SI)
 	VMOVUPS Z10, 64(SI)
 	VMOVUPS Z11, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across4
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows4
-	DECQ    96(DI)
-	JE      done4
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows4
+	DECQ 104(DI)
+	JE   done4
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows4
 
 done4:
 	VZEROUPPER
@@ -6080,6 +6528,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -6101,34 +6550,34 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPS      (BX), Z15
@@ -6158,11 +6607,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z15, Z15, Z15
@@ -6186,7 +6635,7 @@ signed5:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept5
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z15, Z15, Z15
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
@@ -6197,7 +6646,7 @@ signed5:
 	VMOVUPS.Z 128(SI), K1, Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -6207,7 +6656,7 @@ signed5:
 	VMOVUPS.Z 128(SI), K1, Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -6217,7 +6666,7 @@ signed5:
 	VMOVUPS.Z 128(SI), K1, Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -6227,7 +6676,7 @@ signed5:
 	VMOVUPS.Z 128(SI), K1, Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z16
 	VCMPPS    $0x11, Z16, Z15, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -6240,8 +6689,8 @@ signed5:
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -6261,29 +6710,42 @@ kept5:
 	VMOVUPS Z12, (SI)
 	VMOVUPS Z13, 64(SI)
 	VMOVUPS Z14, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across5
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows5
-	DECQ    96(DI)
-	JE      done5
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows5
+	DECQ 104(DI)
+	JE   done5
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows5
 
 done5:
 	VZEROUPPER
@@ -6293,6 +6755,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -6317,38 +6780,38 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPS      (BX), Z18
@@ -6382,11 +6845,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z18, Z18, Z18
@@ -6413,7 +6876,7 @@ signed6:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept6
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z18, Z18, Z18
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
@@ -6424,7 +6887,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -6434,7 +6897,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -6444,7 +6907,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -6454,7 +6917,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -6464,7 +6927,7 @@ signed6:
 	VMOVUPS.Z 128(SI), K1, Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z14, K2, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z19
 	VCMPPS    $0x11, Z19, Z18, K2
 	VMOVUPS.Z Z15, K2, Z15
@@ -6477,8 +6940,8 @@ signed6:
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -6502,29 +6965,42 @@ kept6:
 	VMOVUPS Z15, (SI)
 	VMOVUPS Z16, 64(SI)
 	VMOVUPS Z17, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across6
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows6
-	DECQ    96(DI)
-	JE      done6
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows6
+	DECQ 104(DI)
+	JE   done6
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows6
 
 done6:
 	VZEROUPPER
@@ -6534,6 +7010,7 @@ rows7:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load7
@@ -6561,42 +7038,42 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
 
 loaded7:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step7:
 	VMOVUPS      (BX), Z21
@@ -6634,11 +7111,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VPXORD       Z21, Z21, Z21
@@ -6668,7 +7145,7 @@ signed7:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept7
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z21, Z21, Z21
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
@@ -6679,7 +7156,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -6689,7 +7166,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -6699,7 +7176,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -6709,7 +7186,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -6719,7 +7196,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z14, K2, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z15, K2, Z15
@@ -6729,7 +7206,7 @@ signed7:
 	VMOVUPS.Z 128(SI), K1, Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z22
 	VCMPPS    $0x11, Z22, Z21, K2
 	VMOVUPS.Z Z18, K2, Z18
@@ -6742,8 +7219,8 @@ signed7:
 
 kept7:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -6771,29 +7248,42 @@ kept7:
 	VMOVUPS Z18, (SI)
 	VMOVUPS Z19, 64(SI)
 	VMOVUPS Z20, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across7
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows7
-	DECQ    96(DI)
-	JE      done7
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows7
+
+across7:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows7
+	DECQ 104(DI)
+	JE   done7
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows7
 
 done7:
 	VZEROUPPER
@@ -6803,6 +7293,7 @@ rows8:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load8
@@ -6833,46 +7324,46 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z21
 	VMOVUPS   64(SI), Z22
 	VMOVUPS.Z 128(SI), K1, Z23
 
 loaded8:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step8:
 	VMOVUPS      (BX), Z24
@@ -6914,11 +7405,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VPXORD       Z24, Z24, Z24
@@ -6951,7 +7442,7 @@ signed8:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept8
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z24, Z24, Z24
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
@@ -6962,7 +7453,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -6972,7 +7463,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -6982,7 +7473,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -6992,7 +7483,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -7002,7 +7493,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z14, K2, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z15, K2, Z15
@@ -7012,7 +7503,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z18, K2, Z18
@@ -7022,7 +7513,7 @@ signed8:
 	VMOVUPS.Z 128(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z20, K2, Z20
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z21, K2, Z21
@@ -7035,8 +7526,8 @@ signed8:
 
 kept8:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -7068,29 +7559,42 @@ kept8:
 	VMOVUPS Z21, (SI)
 	VMOVUPS Z22, 64(SI)
 	VMOVUPS Z23, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across8
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows8
-	DECQ    96(DI)
-	JE      done8
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows8
+
+across8:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows8
+	DECQ 104(DI)
+	JE   done8
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows8
 
 done8:
 	VZEROUPPER
@@ -7100,6 +7604,7 @@ rows9:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load9
@@ -7133,50 +7638,50 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z3
 	VMOVUPS   64(SI), Z4
 	VMOVUPS.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS   64(SI), Z7
 	VMOVUPS.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z9
 	VMOVUPS   64(SI), Z10
 	VMOVUPS.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS.Z 128(SI), K1, Z14
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z15
 	VMOVUPS   64(SI), Z16
 	VMOVUPS.Z 128(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS   64(SI), Z19
 	VMOVUPS.Z 128(SI), K1, Z20
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z21
 	VMOVUPS   64(SI), Z22
 	VMOVUPS.Z 128(SI), K1, Z23
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z24
 	VMOVUPS   64(SI), Z25
 	VMOVUPS.Z 128(SI), K1, Z26
 
 loaded9:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step9:
 	VMOVUPS      (BX), Z27
@@ -7222,11 +7727,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VPXORD       Z27, Z27, Z27
@@ -7262,7 +7767,7 @@ signed9:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept9
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z27, Z27, Z27
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
@@ -7273,7 +7778,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z3, K2, Z3
@@ -7283,7 +7788,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z6, K2, Z6
@@ -7293,7 +7798,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z9, K2, Z9
@@ -7303,7 +7808,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -7313,7 +7818,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z14, K2, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z15, K2, Z15
@@ -7323,7 +7828,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z18, K2, Z18
@@ -7333,7 +7838,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z20, K2, Z20
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z21, K2, Z21
@@ -7343,7 +7848,7 @@ signed9:
 	VMOVUPS.Z 128(SI), K1, Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z23, K2, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z28
 	VCMPPS    $0x11, Z28, Z27, K2
 	VMOVUPS.Z Z24, K2, Z24
@@ -7356,8 +7861,8 @@ signed9:
 
 kept9:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, K1, 128(SI)
@@ -7393,29 +7898,42 @@ kept9:
 	VMOVUPS Z24, (SI)
 	VMOVUPS Z25, 64(SI)
 	VMOVUPS Z26, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across9
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows9
-	DECQ    96(DI)
-	JE      done9
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows9
+
+across9:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows9
+	DECQ 104(DI)
+	JE   done9
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows9
 
 done9:
 	VZEROUPPER
@@ -7425,15 +7943,15 @@ done9:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F32x4(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  120(DI), R9
+	MOVQ  144(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  128(DI), R13
-	MOVQ  160(DI), CX
-	MOVQ  256(DI), AX
+	MOVQ  152(DI), R13
+	MOVQ  184(DI), CX
+	MOVQ  288(DI), AX
 	KMOVQ AX, K1
-	MOVQ  112(DI), AX
+	MOVQ  136(DI), AX
 	CMPQ  AX, $0x04
 	JAE   from4
 	CMPQ  AX, $0x02
@@ -7465,6 +7983,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -7475,19 +7994,19 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPS      (BX), Z4
@@ -7503,11 +8022,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z4, Z4, Z4
@@ -7520,7 +8039,7 @@ signed1:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept1
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z4, Z4, Z4
 	VMOVUPS   (SI), Z5
 	VCMPPS    $0x11, Z5, Z4, K2
@@ -7537,35 +8056,48 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
 	VMOVUPS Z3, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across1
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows1
-	DECQ    96(DI)
-	JE      done1
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows1
+	DECQ 104(DI)
+	JE   done1
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows1
 
 done1:
 	VZEROUPPER
@@ -7575,6 +8107,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -7589,24 +8122,24 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPS      (BX), Z8
@@ -7627,11 +8160,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z8, Z8, Z8
@@ -7648,7 +8181,7 @@ signed2:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept2
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z8, Z8, Z8
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
@@ -7662,7 +8195,7 @@ signed2:
 	VMOVUPS.Z 192(SI), K1, Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z9
 	VCMPPS    $0x11, Z9, Z8, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -7678,8 +8211,8 @@ signed2:
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -7689,29 +8222,42 @@ kept2:
 	VMOVUPS Z5, 64(SI)
 	VMOVUPS Z6, 128(SI)
 	VMOVUPS Z7, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across2
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows2
-	DECQ    96(DI)
-	JE      done2
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows2
+	DECQ 104(DI)
+	JE   done2
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows2
 
 done2:
 	VZEROUPPER
@@ -7721,6 +8267,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -7739,29 +8286,29 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPS      (BX), Z12
@@ -7787,11 +8334,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z12, Z12, Z12
@@ -7812,7 +8359,7 @@ signed3:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept3
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z12, Z12, Z12
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
@@ -7826,7 +8373,7 @@ signed3:
 	VMOVUPS.Z 192(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -7839,7 +8386,7 @@ signed3:
 	VMOVUPS.Z 192(SI), K1, Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z13
 	VCMPPS    $0x11, Z13, Z12, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -7855,8 +8402,8 @@ signed3:
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -7871,29 +8418,42 @@ kept3:
 	VMOVUPS Z9, 64(SI)
 	VMOVUPS Z10, 128(SI)
 	VMOVUPS Z11, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across3
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows3
-	DECQ    96(DI)
-	JE      done3
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows3
+	DECQ 104(DI)
+	JE   done3
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows3
 
 done3:
 	VZEROUPPER
@@ -7903,6 +8463,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -7925,34 +8486,34 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPS      (BX), Z16
@@ -7983,11 +8544,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z16, Z16, Z16
@@ -8012,7 +8573,7 @@ signed4:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept4
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z16, Z16, Z16
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
@@ -8026,7 +8587,7 @@ signed4:
 	VMOVUPS.Z 192(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -8039,7 +8600,7 @@ signed4:
 	VMOVUPS.Z 192(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -8052,7 +8613,7 @@ signed4:
 	VMOVUPS.Z 192(SI), K1, Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z17
 	VCMPPS    $0x11, Z17, Z16, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -8068,8 +8629,8 @@ signed4:
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -8089,29 +8650,42 @@ kept4:
 	VMOVUPS Z13, 64(SI)
 	VMOVUPS Z14, 128(SI)
 	VMOVUPS Z15, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across4
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows4
-	DECQ    96(DI)
-	JE      done4
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows4
+	DECQ 104(DI)
+	JE   done4
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows4
 
 done4:
 	VZEROUPPER
@@ -8121,6 +8695,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -8147,39 +8722,39 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS   64(SI), Z17
 	VMOVUPS   128(SI), Z18
 	VMOVUPS.Z 192(SI), K1, Z19
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPS      (BX), Z20
@@ -8215,11 +8790,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z20, Z20, Z20
@@ -8248,7 +8823,7 @@ signed5:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept5
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z20, Z20, Z20
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
@@ -8262,7 +8837,7 @@ signed5:
 	VMOVUPS.Z 192(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -8275,7 +8850,7 @@ signed5:
 	VMOVUPS.Z 192(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -8288,7 +8863,7 @@ signed5:
 	VMOVUPS.Z 192(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -8301,7 +8876,7 @@ signed5:
 	VMOVUPS.Z 192(SI), K1, Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z21
 	VCMPPS    $0x11, Z21, Z20, K2
 	VMOVUPS.Z Z16, K2, Z16
@@ -8317,8 +8892,8 @@ signed5:
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -8343,29 +8918,42 @@ kept5:
 	VMOVUPS Z17, 64(SI)
 	VMOVUPS Z18, 128(SI)
 	VMOVUPS Z19, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across5
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows5
-	DECQ    96(DI)
-	JE      done5
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows5
+	DECQ 104(DI)
+	JE   done5
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows5
 
 done5:
 	VZEROUPPER
@@ -8375,6 +8963,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -8405,44 +8994,44 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPS   (SI), Z0
 	VMOVUPS   64(SI), Z1
 	VMOVUPS   128(SI), Z2
 	VMOVUPS.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS   64(SI), Z5
 	VMOVUPS   128(SI), Z6
 	VMOVUPS.Z 192(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS   64(SI), Z9
 	VMOVUPS   128(SI), Z10
 	VMOVUPS.Z 192(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS   64(SI), Z13
 	VMOVUPS   128(SI), Z14
 	VMOVUPS.Z 192(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS   64(SI), Z17
 	VMOVUPS   128(SI), Z18
 	VMOVUPS.Z 192(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS   64(SI), Z21
 	VMOVUPS   128(SI), Z22
 	VMOVUPS.Z 192(SI), K1, Z23
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPS      (BX), Z24
@@ -8483,11 +9072,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z24, Z24, Z24
@@ -8520,7 +9109,7 @@ signed6:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept6
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z24, Z24, Z24
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
@@ -8534,7 +9123,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z4, K2, Z4
@@ -8547,7 +9136,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z8, K2, Z8
@@ -8560,7 +9149,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z12, K2, Z12
@@ -8573,7 +9162,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z16, K2, Z16
@@ -8586,7 +9175,7 @@ signed6:
 	VMOVUPS.Z 192(SI), K1, Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPS   (SI), Z25
 	VCMPPS    $0x11, Z25, Z24, K2
 	VMOVUPS.Z Z20, K2, Z20
@@ -8602,8 +9191,8 @@ signed6:
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPS Z0, (SI)
 	VMOVUPS Z1, 64(SI)
 	VMOVUPS Z2, 128(SI)
@@ -8633,29 +9222,42 @@ kept6:
 	VMOVUPS Z21, 64(SI)
 	VMOVUPS Z22, 128(SI)
 	VMOVUPS Z23, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across6
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows6
-	DECQ    96(DI)
-	JE      done6
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows6
+	DECQ 104(DI)
+	JE   done6
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows6
 
 done6:
 	VZEROUPPER
@@ -8665,15 +9267,15 @@ done6:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F64x1(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  120(DI), R9
+	MOVQ  144(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  128(DI), R13
-	MOVQ  160(DI), CX
-	MOVQ  256(DI), AX
+	MOVQ  152(DI), R13
+	MOVQ  184(DI), CX
+	MOVQ  288(DI), AX
 	KMOVQ AX, K1
-	MOVQ  112(DI), AX
+	MOVQ  136(DI), AX
 	CMPQ  AX, $0x08
 	JAE   from8
 	CMPQ  AX, $0x04
@@ -8745,6 +9347,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -8752,16 +9355,16 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPD.Z        (BX), K1, Z1
@@ -8770,11 +9373,11 @@ step1:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step1
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch1
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed1
 	VPXORD           Z1, Z1, Z1
@@ -8784,7 +9387,7 @@ signed1:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept1
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z1, Z1, Z1
 	VMOVUPD.Z (SI), K1, Z2
 	VCMPPD    $0x11, Z2, Z1, K2
@@ -8792,32 +9395,45 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across1
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows1
-	DECQ    96(DI)
-	JE      done1
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows1
+	DECQ 104(DI)
+	JE   done1
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows1
 
 done1:
 	VZEROUPPER
@@ -8827,6 +9443,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -8835,18 +9452,18 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPD.Z        (BX), K1, Z2
@@ -8856,11 +9473,11 @@ step2:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step2
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch2
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed2
 	VPXORD           Z2, Z2, Z2
@@ -8871,46 +9488,59 @@ signed2:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept2
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z2, Z2, Z2
 	VMOVUPD.Z (SI), K1, Z3
 	VCMPPD    $0x11, Z3, Z2, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
 	VCMPPD    $0x11, Z3, Z2, K2
 	VMOVUPD.Z Z1, K2, Z1
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across2
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows2
-	DECQ    96(DI)
-	JE      done2
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows2
+	DECQ 104(DI)
+	JE   done2
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows2
 
 done2:
 	VZEROUPPER
@@ -8920,6 +9550,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -8929,20 +9560,20 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPD.Z        (BX), K1, Z3
@@ -8953,11 +9584,11 @@ step3:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step3
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch3
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed3
 	VPXORD           Z3, Z3, Z3
@@ -8969,52 +9600,65 @@ signed3:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept3
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z3, Z3, Z3
 	VMOVUPD.Z (SI), K1, Z4
 	VCMPPD    $0x11, Z4, Z3, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
 	VCMPPD    $0x11, Z4, Z3, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
 	VCMPPD    $0x11, Z4, Z3, K2
 	VMOVUPD.Z Z2, K2, Z2
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z2, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across3
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows3
-	DECQ    96(DI)
-	JE      done3
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows3
+	DECQ 104(DI)
+	JE   done3
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows3
 
 done3:
 	VZEROUPPER
@@ -9024,6 +9668,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -9034,22 +9679,22 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPD.Z        (BX), K1, Z4
@@ -9061,11 +9706,11 @@ step4:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step4
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch4
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed4
 	VPXORD           Z4, Z4, Z4
@@ -9078,28 +9723,28 @@ signed4:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept4
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z4, Z4, Z4
 	VMOVUPD.Z (SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z3, K2, Z3
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -9107,29 +9752,42 @@ kept4:
 	VMOVUPD Z2, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z3, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across4
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows4
-	DECQ    96(DI)
-	JE      done4
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows4
+	DECQ 104(DI)
+	JE   done4
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows4
 
 done4:
 	VZEROUPPER
@@ -9139,6 +9797,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -9150,24 +9809,24 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPD.Z        (BX), K1, Z5
@@ -9180,11 +9839,11 @@ step5:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step5
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch5
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed5
 	VPXORD           Z5, Z5, Z5
@@ -9198,32 +9857,32 @@ signed5:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept5
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z5, Z5, Z5
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 	VCMPPD    $0x11, Z6, Z5, K2
 	VMOVUPD.Z Z4, K2, Z4
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -9233,29 +9892,42 @@ kept5:
 	VMOVUPD Z3, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z4, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across5
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows5
-	DECQ    96(DI)
-	JE      done5
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows5
+	DECQ 104(DI)
+	JE   done5
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows5
 
 done5:
 	VZEROUPPER
@@ -9265,6 +9937,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -9277,26 +9950,26 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPD.Z        (BX), K1, Z6
@@ -9310,11 +9983,11 @@ step6:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step6
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch6
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed6
 	VPXORD           Z6, Z6, Z6
@@ -9329,36 +10002,36 @@ signed6:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept6
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z6, Z6, Z6
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z5, K2, Z5
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -9370,29 +10043,42 @@ kept6:
 	VMOVUPD Z4, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z5, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across6
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows6
-	DECQ    96(DI)
-	JE      done6
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows6
+	DECQ 104(DI)
+	JE   done6
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows6
 
 done6:
 	VZEROUPPER
@@ -9402,6 +10088,7 @@ rows7:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load7
@@ -9415,28 +10102,28 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
 
 loaded7:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step7:
 	VMOVUPD.Z        (BX), K1, Z7
@@ -9451,11 +10138,11 @@ step7:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step7
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch7
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed7
 	VPXORD           Z7, Z7, Z7
@@ -9471,40 +10158,40 @@ signed7:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept7
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z7, Z7, Z7
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 	VCMPPD    $0x11, Z8, Z7, K2
 	VMOVUPD.Z Z6, K2, Z6
 
 kept7:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -9518,29 +10205,42 @@ kept7:
 	VMOVUPD Z5, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z6, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across7
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows7
-	DECQ    96(DI)
-	JE      done7
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows7
+
+across7:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows7
+	DECQ 104(DI)
+	JE   done7
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows7
 
 done7:
 	VZEROUPPER
@@ -9550,6 +10250,7 @@ rows8:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load8
@@ -9564,30 +10265,30 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
 
 loaded8:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step8:
 	VMOVUPD.Z        (BX), K1, Z8
@@ -9603,11 +10304,11 @@ step8:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step8
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch8
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed8
 	VPXORD           Z8, Z8, Z8
@@ -9624,44 +10325,44 @@ signed8:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept8
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z8, Z8, Z8
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z7, K2, Z7
 
 kept8:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -9677,29 +10378,42 @@ kept8:
 	VMOVUPD Z6, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z7, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across8
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows8
-	DECQ    96(DI)
-	JE      done8
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows8
+
+across8:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows8
+	DECQ 104(DI)
+	JE   done8
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows8
 
 done8:
 	VZEROUPPER
@@ -9709,6 +10423,7 @@ rows9:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load9
@@ -9724,32 +10439,32 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
 
 loaded9:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step9:
 	VMOVUPD.Z        (BX), K1, Z9
@@ -9766,11 +10481,11 @@ step9:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step9
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch9
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed9
 	VPXORD           Z9, Z9, Z9
@@ -9788,48 +10503,48 @@ signed9:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept9
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z9, Z9, Z9
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z8, K2, Z8
 
 kept9:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -9847,29 +10562,42 @@ kept9:
 	VMOVUPD Z7, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z8, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across9
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows9
-	DECQ    96(DI)
-	JE      done9
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows9
+
+across9:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows9
+	DECQ 104(DI)
+	JE   done9
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows9
 
 done9:
 	VZEROUPPER
@@ -9879,6 +10607,7 @@ rows10:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load10
@@ -9895,36 +10624,36 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
 
 loaded10:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step10:
 	VMOVUPD.Z        (BX), K1, Z10
@@ -9943,11 +10672,11 @@ step10:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step10
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch10
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed10
 	VPXORD           Z10, Z10, Z10
@@ -9966,52 +10695,52 @@ signed10:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept10
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z10, Z10, Z10
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z9, K2, Z9
 
 kept10:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -10031,29 +10760,42 @@ kept10:
 	VMOVUPD Z8, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z9, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across10
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows10
-	DECQ    96(DI)
-	JE      done10
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows10
+
+across10:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows10
+	DECQ 104(DI)
+	JE   done10
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows10
 
 done10:
 	VZEROUPPER
@@ -10063,6 +10805,7 @@ rows11:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load11
@@ -10080,38 +10823,38 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
 
 loaded11:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step11:
 	VMOVUPD.Z        (BX), K1, Z11
@@ -10131,11 +10874,11 @@ step11:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step11
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch11
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed11
 	VPXORD           Z11, Z11, Z11
@@ -10155,56 +10898,56 @@ signed11:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept11
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z11, Z11, Z11
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 	VCMPPD    $0x11, Z12, Z11, K2
 	VMOVUPD.Z Z10, K2, Z10
 
 kept11:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -10226,29 +10969,42 @@ kept11:
 	VMOVUPD Z9, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z10, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across11
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows11
-	DECQ    96(DI)
-	JE      done11
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows11
+
+across11:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows11
+	DECQ 104(DI)
+	JE   done11
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows11
 
 done11:
 	VZEROUPPER
@@ -10258,6 +11014,7 @@ rows12:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load12
@@ -10276,40 +11033,40 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
 
 loaded12:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step12:
 	VMOVUPD.Z        (BX), K1, Z12
@@ -10330,11 +11087,11 @@ step12:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step12
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch12
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed12
 	VPXORD           Z12, Z12, Z12
@@ -10355,60 +11112,60 @@ signed12:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept12
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z12, Z12, Z12
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z10, K2, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z11, K2, Z11
 
 kept12:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -10432,29 +11189,42 @@ kept12:
 	VMOVUPD Z10, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z11, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across12
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows12
-	DECQ    96(DI)
-	JE      done12
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows12
+
+across12:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows12
+	DECQ 104(DI)
+	JE   done12
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows12
 
 done12:
 	VZEROUPPER
@@ -10464,6 +11234,7 @@ rows13:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load13
@@ -10483,42 +11254,42 @@ rows13:
 	JMP    loaded13
 
 load13:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
 
 loaded13:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch13:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step13:
 	VMOVUPD.Z        (BX), K1, Z13
@@ -10540,11 +11311,11 @@ step13:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step13
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch13
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed13
 	VPXORD           Z13, Z13, Z13
@@ -10566,64 +11337,64 @@ signed13:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept13
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z13, Z13, Z13
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z10, K2, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z14
 	VCMPPD    $0x11, Z14, Z13, K2
 	VMOVUPD.Z Z12, K2, Z12
 
 kept13:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -10649,29 +11420,42 @@ kept13:
 	VMOVUPD Z11, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z12, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across13
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows13
-	DECQ    96(DI)
-	JE      done13
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows13
+
+across13:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows13
+	DECQ 104(DI)
+	JE   done13
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows13
 
 done13:
 	VZEROUPPER
@@ -10681,6 +11465,7 @@ rows14:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load14
@@ -10701,44 +11486,44 @@ rows14:
 	JMP    loaded14
 
 load14:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD.Z (SI), K1, Z0
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z4
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z6
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z10
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z12
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD.Z (SI), K1, Z13
 
 loaded14:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch14:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step14:
 	VMOVUPD.Z        (BX), K1, Z14
@@ -10761,11 +11546,11 @@ step14:
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step14
-	ADDQ             136(DI), R14
-	ADDQ             168(DI), R15
+	ADDQ             160(DI), R14
+	ADDQ             192(DI), R15
 	DECQ             AX
 	JNE              batch14
-	MOVQ             248(DI), AX
+	MOVQ             280(DI), AX
 	TESTQ            AX, AX
 	JE               signed14
 	VPXORD           Z14, Z14, Z14
@@ -10788,68 +11573,68 @@ signed14:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept14
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z14, Z14, Z14
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z0, K2, Z0
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z4, K2, Z4
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z6, K2, Z6
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z10, K2, Z10
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z12, K2, Z12
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD.Z (SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z13, K2, Z13
 
 kept14:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z1, K1, (SI)
@@ -10877,29 +11662,42 @@ kept14:
 	VMOVUPD Z12, K1, (SI)
 	ADDQ    BX, SI
 	VMOVUPD Z13, K1, (SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across14
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows14
-	DECQ    96(DI)
-	JE      done14
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows14
+
+across14:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows14
+	DECQ 104(DI)
+	JE   done14
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows14
 
 done14:
 	VZEROUPPER
@@ -10909,15 +11707,15 @@ done14:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F64x2(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  120(DI), R9
+	MOVQ  144(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  128(DI), R13
-	MOVQ  160(DI), CX
-	MOVQ  256(DI), AX
+	MOVQ  152(DI), R13
+	MOVQ  184(DI), CX
+	MOVQ  288(DI), AX
 	KMOVQ AX, K1
-	MOVQ  112(DI), AX
+	MOVQ  136(DI), AX
 	CMPQ  AX, $0x08
 	JAE   from8
 	CMPQ  AX, $0x04
@@ -10989,6 +11787,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -10997,17 +11796,17 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPD      (BX), Z2
@@ -11019,11 +11818,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z2, Z2, Z2
@@ -11034,7 +11833,7 @@ signed1:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept1
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z2, Z2, Z2
 	VMOVUPD   (SI), Z3
 	VCMPPD    $0x11, Z3, Z2, K2
@@ -11045,33 +11844,46 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across1
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows1
-	DECQ    96(DI)
-	JE      done1
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows1
+	DECQ 104(DI)
+	JE   done1
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows1
 
 done1:
 	VZEROUPPER
@@ -11081,6 +11893,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -11091,20 +11904,20 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPD      (BX), Z4
@@ -11119,11 +11932,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z4, Z4, Z4
@@ -11136,7 +11949,7 @@ signed2:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept2
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z4, Z4, Z4
 	VMOVUPD   (SI), Z5
 	VCMPPD    $0x11, Z5, Z4, K2
@@ -11144,7 +11957,7 @@ signed2:
 	VMOVUPD.Z 64(SI), K1, Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z5
 	VCMPPD    $0x11, Z5, Z4, K2
 	VMOVUPD.Z Z2, K2, Z2
@@ -11154,36 +11967,49 @@ signed2:
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
 	VMOVUPD Z2, (SI)
 	VMOVUPD Z3, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across2
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows2
-	DECQ    96(DI)
-	JE      done2
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows2
+	DECQ 104(DI)
+	JE   done2
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows2
 
 done2:
 	VZEROUPPER
@@ -11193,6 +12019,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -11205,23 +12032,23 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPD      (BX), Z6
@@ -11239,11 +12066,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z6, Z6, Z6
@@ -11258,7 +12085,7 @@ signed3:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept3
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z6, Z6, Z6
 	VMOVUPD   (SI), Z7
 	VCMPPD    $0x11, Z7, Z6, K2
@@ -11266,14 +12093,14 @@ signed3:
 	VMOVUPD.Z 64(SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -11283,8 +12110,8 @@ signed3:
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -11293,29 +12120,42 @@ kept3:
 	ADDQ    BX, SI
 	VMOVUPD Z4, (SI)
 	VMOVUPD Z5, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across3
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows3
-	DECQ    96(DI)
-	JE      done3
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows3
+	DECQ 104(DI)
+	JE   done3
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows3
 
 done3:
 	VZEROUPPER
@@ -11325,6 +12165,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -11339,26 +12180,26 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPD      (BX), Z8
@@ -11379,11 +12220,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z8, Z8, Z8
@@ -11400,7 +12241,7 @@ signed4:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept4
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z8, Z8, Z8
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
@@ -11408,21 +12249,21 @@ signed4:
 	VMOVUPD.Z 64(SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -11432,8 +12273,8 @@ signed4:
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -11445,29 +12286,42 @@ kept4:
 	ADDQ    BX, SI
 	VMOVUPD Z6, (SI)
 	VMOVUPD Z7, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across4
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows4
-	DECQ    96(DI)
-	JE      done4
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows4
+	DECQ 104(DI)
+	JE   done4
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows4
 
 done4:
 	VZEROUPPER
@@ -11477,6 +12331,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -11493,29 +12348,29 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPD      (BX), Z10
@@ -11539,11 +12394,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z10, Z10, Z10
@@ -11562,7 +12417,7 @@ signed5:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept5
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z10, Z10, Z10
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
@@ -11570,28 +12425,28 @@ signed5:
 	VMOVUPD.Z 64(SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z11
 	VCMPPD    $0x11, Z11, Z10, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -11601,8 +12456,8 @@ signed5:
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -11617,29 +12472,42 @@ kept5:
 	ADDQ    BX, SI
 	VMOVUPD Z8, (SI)
 	VMOVUPD Z9, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across5
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows5
-	DECQ    96(DI)
-	JE      done5
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows5
+	DECQ 104(DI)
+	JE   done5
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows5
 
 done5:
 	VZEROUPPER
@@ -11649,6 +12517,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -11667,32 +12536,32 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPD      (BX), Z12
@@ -11719,11 +12588,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z12, Z12, Z12
@@ -11744,7 +12613,7 @@ signed6:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept6
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z12, Z12, Z12
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
@@ -11752,35 +12621,35 @@ signed6:
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z10, K2, Z10
@@ -11790,8 +12659,8 @@ signed6:
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -11809,29 +12678,42 @@ kept6:
 	ADDQ    BX, SI
 	VMOVUPD Z10, (SI)
 	VMOVUPD Z11, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across6
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows6
-	DECQ    96(DI)
-	JE      done6
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows6
+	DECQ 104(DI)
+	JE   done6
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows6
 
 done6:
 	VZEROUPPER
@@ -11841,6 +12723,7 @@ rows7:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load7
@@ -11861,35 +12744,35 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
 
 loaded7:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step7:
 	VMOVUPD      (BX), Z14
@@ -11919,11 +12802,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VPXORD       Z14, Z14, Z14
@@ -11946,7 +12829,7 @@ signed7:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept7
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z14, Z14, Z14
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
@@ -11954,42 +12837,42 @@ signed7:
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z15
 	VCMPPD    $0x11, Z15, Z14, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -11999,8 +12882,8 @@ signed7:
 
 kept7:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -12021,29 +12904,42 @@ kept7:
 	ADDQ    BX, SI
 	VMOVUPD Z12, (SI)
 	VMOVUPD Z13, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across7
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows7
-	DECQ    96(DI)
-	JE      done7
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows7
+
+across7:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows7
+	DECQ 104(DI)
+	JE   done7
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows7
 
 done7:
 	VZEROUPPER
@@ -12053,6 +12949,7 @@ rows8:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load8
@@ -12075,38 +12972,38 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
 
 loaded8:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step8:
 	VMOVUPD      (BX), Z16
@@ -12139,11 +13036,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VPXORD       Z16, Z16, Z16
@@ -12168,7 +13065,7 @@ signed8:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept8
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z16, Z16, Z16
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
@@ -12176,49 +13073,49 @@ signed8:
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z14, K2, Z14
@@ -12228,8 +13125,8 @@ signed8:
 
 kept8:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -12253,29 +13150,42 @@ kept8:
 	ADDQ    BX, SI
 	VMOVUPD Z14, (SI)
 	VMOVUPD Z15, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across8
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows8
-	DECQ    96(DI)
-	JE      done8
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows8
+
+across8:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows8
+	DECQ 104(DI)
+	JE   done8
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows8
 
 done8:
 	VZEROUPPER
@@ -12285,6 +13195,7 @@ rows9:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load9
@@ -12309,41 +13220,41 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
 
 loaded9:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step9:
 	VMOVUPD      (BX), Z18
@@ -12379,11 +13290,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VPXORD       Z18, Z18, Z18
@@ -12410,7 +13321,7 @@ signed9:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept9
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z18, Z18, Z18
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
@@ -12418,56 +13329,56 @@ signed9:
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z16, K2, Z16
@@ -12477,8 +13388,8 @@ signed9:
 
 kept9:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -12505,29 +13416,42 @@ kept9:
 	ADDQ    BX, SI
 	VMOVUPD Z16, (SI)
 	VMOVUPD Z17, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across9
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows9
-	DECQ    96(DI)
-	JE      done9
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows9
+
+across9:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows9
+	DECQ 104(DI)
+	JE   done9
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows9
 
 done9:
 	VZEROUPPER
@@ -12537,6 +13461,7 @@ rows10:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load10
@@ -12563,46 +13488,46 @@ rows10:
 	JMP    loaded10
 
 load10:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
 
 loaded10:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch10:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step10:
 	VMOVUPD      (BX), Z20
@@ -12642,11 +13567,11 @@ step10:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step10
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch10
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed10
 	VPXORD       Z20, Z20, Z20
@@ -12675,7 +13600,7 @@ signed10:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept10
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z20, Z20, Z20
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
@@ -12683,63 +13608,63 @@ signed10:
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z18, K2, Z18
@@ -12749,8 +13674,8 @@ signed10:
 
 kept10:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -12780,29 +13705,42 @@ kept10:
 	ADDQ    BX, SI
 	VMOVUPD Z18, (SI)
 	VMOVUPD Z19, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across10
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows10
-	DECQ    96(DI)
-	JE      done10
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows10
+
+across10:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows10
+	DECQ 104(DI)
+	JE   done10
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows10
 
 done10:
 	VZEROUPPER
@@ -12812,6 +13750,7 @@ rows11:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load11
@@ -12840,49 +13779,49 @@ rows11:
 	JMP    loaded11
 
 load11:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
 
 loaded11:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch11:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step11:
 	VMOVUPD      (BX), Z22
@@ -12925,11 +13864,11 @@ step11:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step11
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch11
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed11
 	VPXORD       Z22, Z22, Z22
@@ -12960,7 +13899,7 @@ signed11:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept11
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z22, Z22, Z22
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
@@ -12968,70 +13907,70 @@ signed11:
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z18, K2, Z18
 	VMOVUPD.Z 64(SI), K1, Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z23
 	VCMPPD    $0x11, Z23, Z22, K2
 	VMOVUPD.Z Z20, K2, Z20
@@ -13041,8 +13980,8 @@ signed11:
 
 kept11:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -13075,29 +14014,42 @@ kept11:
 	ADDQ    BX, SI
 	VMOVUPD Z20, (SI)
 	VMOVUPD Z21, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across11
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows11
-	DECQ    96(DI)
-	JE      done11
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows11
+
+across11:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows11
+	DECQ 104(DI)
+	JE   done11
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows11
 
 done11:
 	VZEROUPPER
@@ -13107,6 +14059,7 @@ rows12:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load12
@@ -13137,52 +14090,52 @@ rows12:
 	JMP    loaded12
 
 load12:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
 
 loaded12:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch12:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step12:
 	VMOVUPD      (BX), Z24
@@ -13228,11 +14181,11 @@ step12:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step12
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch12
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed12
 	VPXORD       Z24, Z24, Z24
@@ -13265,7 +14218,7 @@ signed12:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept12
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z24, Z24, Z24
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
@@ -13273,77 +14226,77 @@ signed12:
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z18, K2, Z18
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z20, K2, Z20
 	VMOVUPD.Z 64(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z21, K2, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z22, K2, Z22
@@ -13353,8 +14306,8 @@ signed12:
 
 kept12:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -13390,29 +14343,42 @@ kept12:
 	ADDQ    BX, SI
 	VMOVUPD Z22, (SI)
 	VMOVUPD Z23, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across12
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows12
-	DECQ    96(DI)
-	JE      done12
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows12
+
+across12:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows12
+	DECQ 104(DI)
+	JE   done12
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows12
 
 done12:
 	VZEROUPPER
@@ -13422,6 +14388,7 @@ rows13:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load13
@@ -13454,55 +14421,55 @@ rows13:
 	JMP    loaded13
 
 load13:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD.Z 64(SI), K1, Z25
 
 loaded13:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch13:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step13:
 	VMOVUPD      (BX), Z26
@@ -13551,11 +14518,11 @@ step13:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step13
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch13
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed13
 	VPXORD       Z26, Z26, Z26
@@ -13590,7 +14557,7 @@ signed13:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept13
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z26, Z26, Z26
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
@@ -13598,84 +14565,84 @@ signed13:
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z18, K2, Z18
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z20, K2, Z20
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z21, K2, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z22, K2, Z22
 	VMOVUPD.Z 64(SI), K1, Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z23, K2, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z27
 	VCMPPD    $0x11, Z27, Z26, K2
 	VMOVUPD.Z Z24, K2, Z24
@@ -13685,8 +14652,8 @@ signed13:
 
 kept13:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -13725,29 +14692,42 @@ kept13:
 	ADDQ    BX, SI
 	VMOVUPD Z24, (SI)
 	VMOVUPD Z25, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across13
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows13
-	DECQ    96(DI)
-	JE      done13
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows13
+
+across13:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows13
+	DECQ 104(DI)
+	JE   done13
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows13
 
 done13:
 	VZEROUPPER
@@ -13757,6 +14737,7 @@ rows14:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load14
@@ -13791,58 +14772,58 @@ rows14:
 	JMP    loaded14
 
 load14:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD.Z 64(SI), K1, Z1
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z2
 	VMOVUPD.Z 64(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD.Z 64(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD.Z 64(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD.Z 64(SI), K1, Z9
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z10
 	VMOVUPD.Z 64(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD.Z 64(SI), K1, Z13
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z14
 	VMOVUPD.Z 64(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD.Z 64(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD.Z 64(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD.Z 64(SI), K1, Z21
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z22
 	VMOVUPD.Z 64(SI), K1, Z23
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD.Z 64(SI), K1, Z25
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z26
 	VMOVUPD.Z 64(SI), K1, Z27
 
 loaded14:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch14:
 	MOVQ R14, SI
 	LEAQ (SI)(R9*8), R8
 	ADDQ R9, R8
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step14:
 	VMOVUPD      (BX), Z28
@@ -13894,11 +14875,11 @@ step14:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step14
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch14
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed14
 	VPXORD       Z28, Z28, Z28
@@ -13935,7 +14916,7 @@ signed14:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept14
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z28, Z28, Z28
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
@@ -13943,91 +14924,91 @@ signed14:
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z1, K2, Z1
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z2, K2, Z2
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z4, K2, Z4
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z6, K2, Z6
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z8, K2, Z8
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z9, K2, Z9
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z10, K2, Z10
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z12, K2, Z12
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z13, K2, Z13
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z14, K2, Z14
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z16, K2, Z16
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z18, K2, Z18
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z20, K2, Z20
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z21, K2, Z21
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z22, K2, Z22
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z23, K2, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z24, K2, Z24
 	VMOVUPD.Z 64(SI), K1, Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z25, K2, Z25
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z29
 	VCMPPD    $0x11, Z29, Z28, K2
 	VMOVUPD.Z Z26, K2, Z26
@@ -14037,8 +15018,8 @@ signed14:
 
 kept14:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, K1, 64(SI)
 	ADDQ    BX, SI
@@ -14080,29 +15061,42 @@ kept14:
 	ADDQ    BX, SI
 	VMOVUPD Z26, (SI)
 	VMOVUPD Z27, K1, 64(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across14
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows14
-	DECQ    96(DI)
-	JE      done14
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows14
+
+across14:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows14
+	DECQ 104(DI)
+	JE   done14
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows14
 
 done14:
 	VZEROUPPER
@@ -14112,15 +15106,15 @@ done14:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F64x3(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  120(DI), R9
+	MOVQ  144(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  128(DI), R13
-	MOVQ  160(DI), CX
-	MOVQ  256(DI), AX
+	MOVQ  152(DI), R13
+	MOVQ  184(DI), CX
+	MOVQ  288(DI), AX
 	KMOVQ AX, K1
-	MOVQ  112(DI), AX
+	MOVQ  136(DI), AX
 	CMPQ  AX, $0x05
 	JAE   from5
 	CMPQ  AX, $0x03
@@ -14167,6 +15161,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -14176,18 +15171,18 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPD      (BX), Z3
@@ -14201,11 +15196,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z3, Z3, Z3
@@ -14217,7 +15212,7 @@ signed1:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept1
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z3, Z3, Z3
 	VMOVUPD   (SI), Z4
 	VCMPPD    $0x11, Z4, Z3, K2
@@ -14231,34 +15226,47 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across1
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows1
-	DECQ    96(DI)
-	JE      done1
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows1
+	DECQ 104(DI)
+	JE   done1
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows1
 
 done1:
 	VZEROUPPER
@@ -14268,6 +15276,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -14280,22 +15289,22 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPD      (BX), Z6
@@ -14313,11 +15322,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z6, Z6, Z6
@@ -14332,7 +15341,7 @@ signed2:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept2
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z6, Z6, Z6
 	VMOVUPD   (SI), Z7
 	VCMPPD    $0x11, Z7, Z6, K2
@@ -14343,7 +15352,7 @@ signed2:
 	VMOVUPD.Z 128(SI), K1, Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z7
 	VCMPPD    $0x11, Z7, Z6, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -14356,8 +15365,8 @@ signed2:
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -14365,29 +15374,42 @@ kept2:
 	VMOVUPD Z3, (SI)
 	VMOVUPD Z4, 64(SI)
 	VMOVUPD Z5, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across2
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows2
-	DECQ    96(DI)
-	JE      done2
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows2
+	DECQ 104(DI)
+	JE   done2
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows2
 
 done2:
 	VZEROUPPER
@@ -14397,6 +15419,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -14412,26 +15435,26 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPD      (BX), Z9
@@ -14453,11 +15476,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z9, Z9, Z9
@@ -14475,7 +15498,7 @@ signed3:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept3
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z9, Z9, Z9
 	VMOVUPD   (SI), Z10
 	VCMPPD    $0x11, Z10, Z9, K2
@@ -14486,7 +15509,7 @@ signed3:
 	VMOVUPD.Z 128(SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -14496,7 +15519,7 @@ signed3:
 	VMOVUPD.Z 128(SI), K1, Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z10
 	VCMPPD    $0x11, Z10, Z9, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -14509,8 +15532,8 @@ signed3:
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -14522,29 +15545,42 @@ kept3:
 	VMOVUPD Z6, (SI)
 	VMOVUPD Z7, 64(SI)
 	VMOVUPD Z8, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across3
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows3
-	DECQ    96(DI)
-	JE      done3
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows3
+	DECQ 104(DI)
+	JE   done3
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows3
 
 done3:
 	VZEROUPPER
@@ -14554,6 +15590,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -14572,30 +15609,30 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPD      (BX), Z12
@@ -14621,11 +15658,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z12, Z12, Z12
@@ -14646,7 +15683,7 @@ signed4:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept4
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z12, Z12, Z12
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
@@ -14657,7 +15694,7 @@ signed4:
 	VMOVUPD.Z 128(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -14667,7 +15704,7 @@ signed4:
 	VMOVUPD.Z 128(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -14677,7 +15714,7 @@ signed4:
 	VMOVUPD.Z 128(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -14690,8 +15727,8 @@ signed4:
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -14707,29 +15744,42 @@ kept4:
 	VMOVUPD Z9, (SI)
 	VMOVUPD Z10, 64(SI)
 	VMOVUPD Z11, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across4
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows4
-	DECQ    96(DI)
-	JE      done4
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows4
+	DECQ 104(DI)
+	JE   done4
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows4
 
 done4:
 	VZEROUPPER
@@ -14739,6 +15789,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -14760,34 +15811,34 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPD      (BX), Z15
@@ -14817,11 +15868,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z15, Z15, Z15
@@ -14845,7 +15896,7 @@ signed5:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept5
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z15, Z15, Z15
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
@@ -14856,7 +15907,7 @@ signed5:
 	VMOVUPD.Z 128(SI), K1, Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -14866,7 +15917,7 @@ signed5:
 	VMOVUPD.Z 128(SI), K1, Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -14876,7 +15927,7 @@ signed5:
 	VMOVUPD.Z 128(SI), K1, Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -14886,7 +15937,7 @@ signed5:
 	VMOVUPD.Z 128(SI), K1, Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z16
 	VCMPPD    $0x11, Z16, Z15, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -14899,8 +15950,8 @@ signed5:
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -14920,29 +15971,42 @@ kept5:
 	VMOVUPD Z12, (SI)
 	VMOVUPD Z13, 64(SI)
 	VMOVUPD Z14, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across5
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows5
-	DECQ    96(DI)
-	JE      done5
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows5
+	DECQ 104(DI)
+	JE   done5
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows5
 
 done5:
 	VZEROUPPER
@@ -14952,6 +16016,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -14976,38 +16041,38 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPD      (BX), Z18
@@ -15041,11 +16106,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z18, Z18, Z18
@@ -15072,7 +16137,7 @@ signed6:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept6
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z18, Z18, Z18
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
@@ -15083,7 +16148,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -15093,7 +16158,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -15103,7 +16168,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -15113,7 +16178,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -15123,7 +16188,7 @@ signed6:
 	VMOVUPD.Z 128(SI), K1, Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z14, K2, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z19
 	VCMPPD    $0x11, Z19, Z18, K2
 	VMOVUPD.Z Z15, K2, Z15
@@ -15136,8 +16201,8 @@ signed6:
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -15161,29 +16226,42 @@ kept6:
 	VMOVUPD Z15, (SI)
 	VMOVUPD Z16, 64(SI)
 	VMOVUPD Z17, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across6
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows6
-	DECQ    96(DI)
-	JE      done6
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows6
+	DECQ 104(DI)
+	JE   done6
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows6
 
 done6:
 	VZEROUPPER
@@ -15193,6 +16271,7 @@ rows7:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load7
@@ -15220,42 +16299,42 @@ rows7:
 	JMP    loaded7
 
 load7:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
 
 loaded7:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch7:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step7:
 	VMOVUPD      (BX), Z21
@@ -15293,11 +16372,11 @@ step7:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step7
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch7
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed7
 	VPXORD       Z21, Z21, Z21
@@ -15327,7 +16406,7 @@ signed7:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept7
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z21, Z21, Z21
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
@@ -15338,7 +16417,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -15348,7 +16427,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -15358,7 +16437,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -15368,7 +16447,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -15378,7 +16457,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z14, K2, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z15, K2, Z15
@@ -15388,7 +16467,7 @@ signed7:
 	VMOVUPD.Z 128(SI), K1, Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z22
 	VCMPPD    $0x11, Z22, Z21, K2
 	VMOVUPD.Z Z18, K2, Z18
@@ -15401,8 +16480,8 @@ signed7:
 
 kept7:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -15430,29 +16509,42 @@ kept7:
 	VMOVUPD Z18, (SI)
 	VMOVUPD Z19, 64(SI)
 	VMOVUPD Z20, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across7
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows7
-	DECQ    96(DI)
-	JE      done7
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows7
+
+across7:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows7
+	DECQ 104(DI)
+	JE   done7
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows7
 
 done7:
 	VZEROUPPER
@@ -15462,6 +16554,7 @@ rows8:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load8
@@ -15492,46 +16585,46 @@ rows8:
 	JMP    loaded8
 
 load8:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z21
 	VMOVUPD   64(SI), Z22
 	VMOVUPD.Z 128(SI), K1, Z23
 
 loaded8:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch8:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step8:
 	VMOVUPD      (BX), Z24
@@ -15573,11 +16666,11 @@ step8:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step8
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch8
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed8
 	VPXORD       Z24, Z24, Z24
@@ -15610,7 +16703,7 @@ signed8:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept8
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z24, Z24, Z24
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
@@ -15621,7 +16714,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -15631,7 +16724,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -15641,7 +16734,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -15651,7 +16744,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -15661,7 +16754,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z14, K2, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z15, K2, Z15
@@ -15671,7 +16764,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z18, K2, Z18
@@ -15681,7 +16774,7 @@ signed8:
 	VMOVUPD.Z 128(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z20, K2, Z20
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z21, K2, Z21
@@ -15694,8 +16787,8 @@ signed8:
 
 kept8:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -15727,29 +16820,42 @@ kept8:
 	VMOVUPD Z21, (SI)
 	VMOVUPD Z22, 64(SI)
 	VMOVUPD Z23, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across8
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows8
-	DECQ    96(DI)
-	JE      done8
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows8
+
+across8:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows8
+	DECQ 104(DI)
+	JE   done8
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows8
 
 done8:
 	VZEROUPPER
@@ -15759,6 +16865,7 @@ rows9:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load9
@@ -15792,50 +16899,50 @@ rows9:
 	JMP    loaded9
 
 load9:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD.Z 128(SI), K1, Z2
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z3
 	VMOVUPD   64(SI), Z4
 	VMOVUPD.Z 128(SI), K1, Z5
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z6
 	VMOVUPD   64(SI), Z7
 	VMOVUPD.Z 128(SI), K1, Z8
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z9
 	VMOVUPD   64(SI), Z10
 	VMOVUPD.Z 128(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD.Z 128(SI), K1, Z14
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z15
 	VMOVUPD   64(SI), Z16
 	VMOVUPD.Z 128(SI), K1, Z17
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z18
 	VMOVUPD   64(SI), Z19
 	VMOVUPD.Z 128(SI), K1, Z20
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z21
 	VMOVUPD   64(SI), Z22
 	VMOVUPD.Z 128(SI), K1, Z23
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z24
 	VMOVUPD   64(SI), Z25
 	VMOVUPD.Z 128(SI), K1, Z26
 
 loaded9:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch9:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step9:
 	VMOVUPD      (BX), Z27
@@ -15881,11 +16988,11 @@ step9:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step9
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch9
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed9
 	VPXORD       Z27, Z27, Z27
@@ -15921,7 +17028,7 @@ signed9:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept9
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z27, Z27, Z27
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
@@ -15932,7 +17039,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z2, K2, Z2
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z3, K2, Z3
@@ -15942,7 +17049,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z5, K2, Z5
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z6, K2, Z6
@@ -15952,7 +17059,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z8, K2, Z8
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z9, K2, Z9
@@ -15962,7 +17069,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -15972,7 +17079,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z14, K2, Z14
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z15, K2, Z15
@@ -15982,7 +17089,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z17, K2, Z17
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z18, K2, Z18
@@ -15992,7 +17099,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z20, K2, Z20
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z21, K2, Z21
@@ -16002,7 +17109,7 @@ signed9:
 	VMOVUPD.Z 128(SI), K1, Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z23, K2, Z23
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z28
 	VCMPPD    $0x11, Z28, Z27, K2
 	VMOVUPD.Z Z24, K2, Z24
@@ -16015,8 +17122,8 @@ signed9:
 
 kept9:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, K1, 128(SI)
@@ -16052,29 +17159,42 @@ kept9:
 	VMOVUPD Z24, (SI)
 	VMOVUPD Z25, 64(SI)
 	VMOVUPD Z26, K1, 128(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across9
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows9
-	DECQ    96(DI)
-	JE      done9
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows9
+
+across9:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows9
+	DECQ 104(DI)
+	JE   done9
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows9
 
 done9:
 	VZEROUPPER
@@ -16084,15 +17204,15 @@ done9:
 // Requires: AVX, AVX512BW, AVX512F
 TEXT ·productAVX512F64x4(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), DI
-	MOVQ  120(DI), R9
+	MOVQ  144(DI), R9
 	LEAQ  (R9)(R9*2), R10
 	LEAQ  (R9)(R9*4), R11
 	LEAQ  (R9)(R10*2), R12
-	MOVQ  128(DI), R13
-	MOVQ  160(DI), CX
-	MOVQ  256(DI), AX
+	MOVQ  152(DI), R13
+	MOVQ  184(DI), CX
+	MOVQ  288(DI), AX
 	KMOVQ AX, K1
-	MOVQ  112(DI), AX
+	MOVQ  136(DI), AX
 	CMPQ  AX, $0x04
 	JAE   from4
 	CMPQ  AX, $0x02
@@ -16124,6 +17244,7 @@ rows1:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load1
@@ -16134,19 +17255,19 @@ rows1:
 	JMP    loaded1
 
 load1:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
 
 loaded1:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step1:
 	VMOVUPD      (BX), Z4
@@ -16162,11 +17283,11 @@ step1:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch1
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed1
 	VPXORD       Z4, Z4, Z4
@@ -16179,7 +17300,7 @@ signed1:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept1
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z4, Z4, Z4
 	VMOVUPD   (SI), Z5
 	VCMPPD    $0x11, Z5, Z4, K2
@@ -16196,35 +17317,48 @@ signed1:
 
 kept1:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
 	VMOVUPD Z3, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across1
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows1
-	DECQ    96(DI)
-	JE      done1
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows1
+
+across1:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows1
+	DECQ 104(DI)
+	JE   done1
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows1
 
 done1:
 	VZEROUPPER
@@ -16234,6 +17368,7 @@ rows2:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load2
@@ -16248,24 +17383,24 @@ rows2:
 	JMP    loaded2
 
 load2:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
 
 loaded2:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step2:
 	VMOVUPD      (BX), Z8
@@ -16286,11 +17421,11 @@ step2:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch2
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed2
 	VPXORD       Z8, Z8, Z8
@@ -16307,7 +17442,7 @@ signed2:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept2
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z8, Z8, Z8
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
@@ -16321,7 +17456,7 @@ signed2:
 	VMOVUPD.Z 192(SI), K1, Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z9
 	VCMPPD    $0x11, Z9, Z8, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -16337,8 +17472,8 @@ signed2:
 
 kept2:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -16348,29 +17483,42 @@ kept2:
 	VMOVUPD Z5, 64(SI)
 	VMOVUPD Z6, 128(SI)
 	VMOVUPD Z7, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across2
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows2
-	DECQ    96(DI)
-	JE      done2
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows2
+
+across2:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows2
+	DECQ 104(DI)
+	JE   done2
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows2
 
 done2:
 	VZEROUPPER
@@ -16380,6 +17528,7 @@ rows3:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load3
@@ -16398,29 +17547,29 @@ rows3:
 	JMP    loaded3
 
 load3:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
 
 loaded3:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step3:
 	VMOVUPD      (BX), Z12
@@ -16446,11 +17595,11 @@ step3:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch3
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed3
 	VPXORD       Z12, Z12, Z12
@@ -16471,7 +17620,7 @@ signed3:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept3
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z12, Z12, Z12
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
@@ -16485,7 +17634,7 @@ signed3:
 	VMOVUPD.Z 192(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -16498,7 +17647,7 @@ signed3:
 	VMOVUPD.Z 192(SI), K1, Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z13
 	VCMPPD    $0x11, Z13, Z12, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -16514,8 +17663,8 @@ signed3:
 
 kept3:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -16530,29 +17679,42 @@ kept3:
 	VMOVUPD Z9, 64(SI)
 	VMOVUPD Z10, 128(SI)
 	VMOVUPD Z11, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across3
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows3
-	DECQ    96(DI)
-	JE      done3
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows3
+
+across3:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows3
+	DECQ 104(DI)
+	JE   done3
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows3
 
 done3:
 	VZEROUPPER
@@ -16562,6 +17724,7 @@ rows4:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load4
@@ -16584,34 +17747,34 @@ rows4:
 	JMP    loaded4
 
 load4:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
 
 loaded4:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step4:
 	VMOVUPD      (BX), Z16
@@ -16642,11 +17805,11 @@ step4:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step4
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch4
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed4
 	VPXORD       Z16, Z16, Z16
@@ -16671,7 +17834,7 @@ signed4:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept4
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z16, Z16, Z16
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
@@ -16685,7 +17848,7 @@ signed4:
 	VMOVUPD.Z 192(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -16698,7 +17861,7 @@ signed4:
 	VMOVUPD.Z 192(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -16711,7 +17874,7 @@ signed4:
 	VMOVUPD.Z 192(SI), K1, Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z17
 	VCMPPD    $0x11, Z17, Z16, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -16727,8 +17890,8 @@ signed4:
 
 kept4:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -16748,29 +17911,42 @@ kept4:
 	VMOVUPD Z13, 64(SI)
 	VMOVUPD Z14, 128(SI)
 	VMOVUPD Z15, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across4
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows4
-	DECQ    96(DI)
-	JE      done4
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows4
+
+across4:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows4
+	DECQ 104(DI)
+	JE   done4
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows4
 
 done4:
 	VZEROUPPER
@@ -16780,6 +17956,7 @@ rows5:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load5
@@ -16806,39 +17983,39 @@ rows5:
 	JMP    loaded5
 
 load5:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD   64(SI), Z17
 	VMOVUPD   128(SI), Z18
 	VMOVUPD.Z 192(SI), K1, Z19
 
 loaded5:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step5:
 	VMOVUPD      (BX), Z20
@@ -16874,11 +18051,11 @@ step5:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step5
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch5
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed5
 	VPXORD       Z20, Z20, Z20
@@ -16907,7 +18084,7 @@ signed5:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept5
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z20, Z20, Z20
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
@@ -16921,7 +18098,7 @@ signed5:
 	VMOVUPD.Z 192(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -16934,7 +18111,7 @@ signed5:
 	VMOVUPD.Z 192(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -16947,7 +18124,7 @@ signed5:
 	VMOVUPD.Z 192(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -16960,7 +18137,7 @@ signed5:
 	VMOVUPD.Z 192(SI), K1, Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z21
 	VCMPPD    $0x11, Z21, Z20, K2
 	VMOVUPD.Z Z16, K2, Z16
@@ -16976,8 +18153,8 @@ signed5:
 
 kept5:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -17002,29 +18179,42 @@ kept5:
 	VMOVUPD Z17, 64(SI)
 	VMOVUPD Z18, 128(SI)
 	VMOVUPD Z19, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across5
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows5
-	DECQ    96(DI)
-	JE      done5
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows5
+
+across5:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows5
+	DECQ 104(DI)
+	JE   done5
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows5
 
 done5:
 	VZEROUPPER
@@ -17034,6 +18224,7 @@ rows6:
 	MOVQ   (DI), R14
 	ADDQ   40(DI), R14
 	MOVQ   8(DI), R15
+	ADDQ   48(DI), R15
 	MOVQ   24(DI), SI
 	TESTQ  SI, SI
 	JNE    load6
@@ -17064,44 +18255,44 @@ rows6:
 	JMP    loaded6
 
 load6:
-	ADDQ      56(DI), SI
+	ADDQ      64(DI), SI
 	VMOVUPD   (SI), Z0
 	VMOVUPD   64(SI), Z1
 	VMOVUPD   128(SI), Z2
 	VMOVUPD.Z 192(SI), K1, Z3
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z4
 	VMOVUPD   64(SI), Z5
 	VMOVUPD   128(SI), Z6
 	VMOVUPD.Z 192(SI), K1, Z7
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z8
 	VMOVUPD   64(SI), Z9
 	VMOVUPD   128(SI), Z10
 	VMOVUPD.Z 192(SI), K1, Z11
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z12
 	VMOVUPD   64(SI), Z13
 	VMOVUPD   128(SI), Z14
 	VMOVUPD.Z 192(SI), K1, Z15
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z16
 	VMOVUPD   64(SI), Z17
 	VMOVUPD   128(SI), Z18
 	VMOVUPD.Z 192(SI), K1, Z19
-	ADDQ      200(DI), SI
+	ADDQ      224(DI), SI
 	VMOVUPD   (SI), Z20
 	VMOVUPD   64(SI), Z21
 	VMOVUPD   128(SI), Z22
 	VMOVUPD.Z 192(SI), K1, Z23
 
 loaded6:
-	MOVQ 80(DI), AX
+	MOVQ 88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
-	MOVQ 72(DI), DX
+	MOVQ 80(DI), DX
 
 step6:
 	VMOVUPD      (BX), Z24
@@ -17142,11 +18333,11 @@ step6:
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step6
-	ADDQ         136(DI), R14
-	ADDQ         168(DI), R15
+	ADDQ         160(DI), R14
+	ADDQ         192(DI), R15
 	DECQ         AX
 	JNE          batch6
-	MOVQ         248(DI), AX
+	MOVQ         280(DI), AX
 	TESTQ        AX, AX
 	JE           signed6
 	VPXORD       Z24, Z24, Z24
@@ -17179,7 +18370,7 @@ signed6:
 	MOVQ      32(DI), SI
 	TESTQ     SI, SI
 	JE        kept6
-	ADDQ      64(DI), SI
+	ADDQ      72(DI), SI
 	VPXORD    Z24, Z24, Z24
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
@@ -17193,7 +18384,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z3, K2, Z3
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z4, K2, Z4
@@ -17206,7 +18397,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z7, K2, Z7
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z8, K2, Z8
@@ -17219,7 +18410,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z11, K2, Z11
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z12, K2, Z12
@@ -17232,7 +18423,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z15, K2, Z15
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z16, K2, Z16
@@ -17245,7 +18436,7 @@ signed6:
 	VMOVUPD.Z 192(SI), K1, Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z19, K2, Z19
-	ADDQ      224(DI), SI
+	ADDQ      248(DI), SI
 	VMOVUPD   (SI), Z25
 	VCMPPD    $0x11, Z25, Z24, K2
 	VMOVUPD.Z Z20, K2, Z20
@@ -17261,8 +18452,8 @@ signed6:
 
 kept6:
 	MOVQ    16(DI), SI
-	ADDQ    48(DI), SI
-	MOVQ    176(DI), BX
+	ADDQ    56(DI), SI
+	MOVQ    200(DI), BX
 	VMOVUPD Z0, (SI)
 	VMOVUPD Z1, 64(SI)
 	VMOVUPD Z2, 128(SI)
@@ -17292,29 +18483,42 @@ kept6:
 	VMOVUPD Z21, 64(SI)
 	VMOVUPD Z22, 128(SI)
 	VMOVUPD Z23, K1, 192(SI)
-	MOVQ    144(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    184(DI), AX
+	DECQ    128(DI)
+	JE      across6
+	MOVQ    272(DI), AX
 	ADDQ    AX, 48(DI)
-	MOVQ    208(DI), AX
 	ADDQ    AX, 56(DI)
-	MOVQ    232(DI), AX
 	ADDQ    AX, 64(DI)
-	DECQ    104(DI)
-	JNE     rows6
-	DECQ    96(DI)
-	JE      done6
-	MOVQ    152(DI), AX
-	ADDQ    AX, 40(DI)
-	MOVQ    192(DI), AX
-	ADDQ    AX, 48(DI)
-	MOVQ    216(DI), AX
-	ADDQ    AX, 56(DI)
-	MOVQ    240(DI), AX
-	ADDQ    AX, 64(DI)
-	MOVQ    88(DI), AX
-	MOVQ    AX, 104(DI)
+	ADDQ    AX, 72(DI)
 	JMP     rows6
+
+across6:
+	MOVQ 120(DI), AX
+	MOVQ AX, 128(DI)
+	MOVQ $+0, 48(DI)
+	MOVQ 168(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 208(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 232(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 256(DI), AX
+	ADDQ AX, 72(DI)
+	DECQ 112(DI)
+	JNE  rows6
+	DECQ 104(DI)
+	JE   done6
+	MOVQ 176(DI), AX
+	ADDQ AX, 40(DI)
+	MOVQ 216(DI), AX
+	ADDQ AX, 56(DI)
+	MOVQ 240(DI), AX
+	ADDQ AX, 64(DI)
+	MOVQ 264(DI), AX
+	ADDQ AX, 72(DI)
+	MOVQ 96(DI), AX
+	MOVQ AX, 112(DI)
+	JMP  rows6
 
 done6:
 	VZEROUPPER

@@ -36,10 +36,10 @@ func product(c *build.Context, wide bool) {
 
 // productFields are those of simd.productArgs.
 var productFields = []string{
-	"a", "b", "c", "start", "where", "aAt", "cAt", "startAt", "whereAt", "k", "batch", "blocks", "groups", "left", "rows",
+	"a", "b", "c", "start", "where", "aAt", "bAt", "cAt", "startAt", "whereAt", "k", "batch", "blocks", "groups", "left", "panels", "panelsLeft", "rows",
 	"aRow", "aStep", "aBatch", "aBlock", "aGroup", "bRow", "bBatch",
 	"cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup",
-	"whereRow", "whereBlock", "whereGroup", "relu", "mask", "last",
+	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last",
 }
 
 // Registers of the loops; the others are named where they are used.
@@ -103,7 +103,7 @@ func choose(m machine, low, high int) {
 	choose(m, middle, high)
 }
 
-// rows computes all blocks of m rows, of all groups.
+// rows computes all blocks of m rows, of all groups, each across all panels.
 func (p *productLoop) rows() {
 	m := p.m
 	p.label = func(name string) string { return fmt.Sprintf("%s%d", name, m) }
@@ -111,6 +111,7 @@ func (p *productLoop) rows() {
 	p.MOVQ(p.field("a"), aOfBatch)
 	p.ADDQ(p.field("aAt"), aOfBatch)
 	p.MOVQ(p.field("b"), bOfThis)
+	p.ADDQ(p.field("bAt"), bOfThis)
 	p.start()
 	p.MOVQ(p.field("batch"), batch)
 	p.Label(p.label("batch"))
@@ -130,6 +131,17 @@ func (p *productLoop) rows() {
 	p.DECQ(batch)
 	p.JNE(operand.LabelRef(p.label("batch")))
 	p.end()
+	p.DECQ(p.field("panelsLeft"))
+	p.JE(operand.LabelRef(p.label("across")))
+	p.MOVQ(p.field("panel"), batch)
+	for _, name := range []string{"b", "c", "start", "where"} {
+		p.ADDQ(batch, p.field(name+"At"))
+	}
+	p.JMP(operand.LabelRef(p.label("rows")))
+	p.Label(p.label("across"))
+	p.MOVQ(p.field("panels"), batch)
+	p.MOVQ(batch, p.field("panelsLeft"))
+	p.MOVQ(operand.I32(0), p.field("bAt"))
 	p.advance("Block")
 	p.DECQ(p.field("left"))
 	p.JNE(operand.LabelRef(p.label("rows")))
