@@ -3,6 +3,9 @@ package kernels
 import (
 	"fmt"
 	"math"
+
+	"dahl/dag"
+	"dahl/kernels/simd"
 )
 
 // Softmax cross-entropy of logits z[n,c] with classes y[n], for a batch of B samples
@@ -27,9 +30,10 @@ var softmaxXent = Kernel{
 	Params: []string{"batch"},
 	Check:  checkBatch,
 	Work:   perElement(6, 0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "row by row", Run32: softmaxXentRef[float32], Run64: softmaxXentRef[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "row by row", Run32: softmaxXentRef[float32], Run64: softmaxXentRef[float64]},
+		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64],
+			func(s *Spec) int64 { return softmaxWorkspace(s, 3) })),
 }
 
 var softmaxXentEval = Kernel{
@@ -39,9 +43,10 @@ var softmaxXentEval = Kernel{
 		reads("z", Real, "n c"), reads("y", Index, "n"),
 	},
 	Work: perElement(4, 2),
-	Variants: []Variant{
-		{Name: "ref", Doc: "row by row", Run32: softmaxEvalRef[float32], Run64: softmaxEvalRef[float64]},
-	},
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "row by row", Run32: softmaxEvalRef[float32], Run64: softmaxEvalRef[float64]},
+		vectorLevels("a row in each element of a vector", softmaxEvalAt[float32], softmaxEvalAt[float64],
+			func(s *Spec) int64 { return softmaxWorkspace(s, 2) })),
 }
 
 var rowmax = Kernel{
@@ -218,5 +223,50 @@ func softmaxXentDxRef[T Float](call *Call) {
 	s, y := Data[T](&call.Args[2]), Data[int32](&call.Args[3])
 	for n := range e.rows {
 		softmaxGradient(dz.row(n), e.row(n), s[n], y[n], T(call.Params[0]))
+	}
+}
+
+// vectorLevels is atLevels without Go, whose loop would be the reference's.
+func vectorLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
+	return atLevels(doc, run32, run64, workspace)[1:]
+}
+
+// softmaxWorkspace is the bytes that the columns of operand z need.
+func softmaxWorkspace(s *Spec, z int) int64 {
+	classes := s.Operands[z].Shape[1]
+	if s.Type == dag.Float64 {
+		return 8 * int64(simd.SoftmaxWork[float64](classes))
+	}
+	return 4 * int64(simd.SoftmaxWork[float32](classes))
+}
+
+func softmaxXentAt[T Float](level simd.Level, call *Call) {
+	dz, z := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[3])
+	loss, correct, y := Data[T](&call.Args[1]), Data[uint8](&call.Args[2]), Data[int32](&call.Args[4])
+	softmaxBlocks(level, call.Work, &dz, &z, loss, correct, y, T(call.Params[0]))
+}
+
+func softmaxEvalAt[T Float](level simd.Level, call *Call) {
+	z := map2Of[T](&call.Args[2])
+	loss, correct, y := Data[T](&call.Args[0]), Data[uint8](&call.Args[1]), Data[int32](&call.Args[3])
+	softmaxBlocks(level, call.Work, nil, &z, loss, correct, y, 1)
+}
+
+// softmaxBlocks computes as many rows at a time as a vector has elements.
+func softmaxBlocks[T Float](level simd.Level, work []byte, dz, z *map2[T], loss []T, correct []uint8, y []int32, batch T) {
+	s := simd.Softmax[T]{Classes: z.columns, ZRow: z.stride, Batch: batch}
+	s.Work, _ = scratch[T](work, simd.SoftmaxWork[T](z.columns))
+	var out []T
+	rows := simd.SoftmaxRows[T](level)
+	for n := 0; n < z.rows; n += rows {
+		labels := y[n:min(n+rows, z.rows)]
+		if dz != nil {
+			s.DZRow, out = dz.stride, dz.elems[n*dz.stride:]
+		}
+		most, class, sum := s.Block(level, out, z.elems[n*z.stride:], labels)
+		for i, label := range labels {
+			loss[n+i] = sampleLoss(sum[i], z.row(n + i)[label], most[i])
+			correct[n+i] = hit(int(class[i]), label)
+		}
 	}
 }

@@ -80,3 +80,47 @@ func TestSoftmaxChain(t *testing.T) {
 		}
 	}
 }
+
+// compareSoftmax compares a variant with the reference, whose exponentials it computes
+// in another way.
+//
+// In float64 those of the variant err by at most 3u (see simd.Softmax), math.Exp's by
+// less than 2u, and each is rounded to the type: they differ by at most δ = 6u, u of the
+// type. Both add c of them in the order of the classes, so the sums differ by at most
+// 2γ_c + δ, p = e/s by (2γ_c + 2δ + 2u)·p ≤ 2γ_c + 2δ + 2u, and dz, with two roundings
+// more in each variant of numbers of at most 1, by (2γ_c + 2δ + 6u)/B. The loss differs
+// as log s does, by the relative difference of s, and by roundings: 4u·(log s + |z_y - m|)
+// as above. Bits must be equal in correct, in what is read, and around the regions.
+func compareSoftmax(t *testing.T, s, got, want *sample, variant string) {
+	t.Helper()
+	u := unitRoundoff(s.spec.Type)
+	z := s.spec.Operands[len(s.spec.Operands)-2].Shape
+	c := float64(z[1])
+	difference := 2*c*u/(1-c*u) + 6*u
+	bounds := map[string]float64{
+		"dz":   difference + 12*u,
+		"loss": difference + 4*u*(math.Log(c)+2), // z is within -1 and 1
+	}
+	if batch, ok := s.spec.Params.Get("batch"); ok {
+		bounds["dz"] /= batch
+	}
+	for i, o := range s.kernel.Operands {
+		bound, written := bounds[o.Name]
+		if !written {
+			if !got.sameBytes(want, i) {
+				t.Errorf("%s, operand %s: %s differs from ref", s.spec.Key(), o.Name, variant)
+			}
+			continue
+		}
+		g, w := got.values(i), want.values(i)
+		for j := range g {
+			if !(math.Abs(g[j]-w[j]) <= bound) {
+				t.Errorf("%s %v, %s[%d]: %s gives %g, ref %g, bound %g", s.spec.Key(), s.spec.Type, o.Name, j, variant, g[j], w[j], bound)
+				return
+			}
+		}
+		if !got.sameOutside(want, i) {
+			t.Errorf("%s, operand %s: %s writes outside its region", s.spec.Key(), o.Name, variant)
+		}
+	}
+}
