@@ -17,6 +17,9 @@ type CalibrateOptions struct {
 	Platform *platform.Platform // this machine, whose numbers are replaced; nil: Detect
 	Variants []string           // nil: all that the kernels have, without the reference where there is another
 	MaxTime  time.Duration      // about; 0: 10 s
+	// Far adds what a call takes with operands that all caches have lost. It takes
+	// longer, since operands of more than the third-level cache have to be prepared.
+	Far bool
 	// Resume skips what Platform already holds a measured model of, and the machine's
 	// own numbers if it holds any model.
 	Resume   bool
@@ -42,8 +45,8 @@ const (
 	// maxTries times in all; the steadiest try is kept.
 	unsteadySpread = 0.05
 	maxTries       = 5
-	// warmShare is the part of a call's time that goes to measuring it warm.
-	warmShare = 0.2
+	// asideShare is the part of a call's time for which it is measured warm, and far.
+	asideShare = 0.2
 )
 
 // Calibrate measures the kernels that the graphs need, each by itself: every
@@ -54,7 +57,8 @@ const (
 //
 // Operands cycle through twice the second-level cache, which is what a step
 // leaves in it: neither always hot nor always cold. Calls whose operands fit that
-// cache are measured with those of the call before, too. What precedes a task in a
+// cache are measured with those of the call before, too, and on request with operands
+// that all caches have lost: a simulator knows which of them a task meets. What precedes a task in a
 // real step decides more exactly how warm its operands are; [CalibrateInSitu]
 // takes the times from real steps instead and is what a prediction of this graph
 // should use, for the variants the runner was compiled with.
@@ -258,7 +262,7 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 	}
 	benches := make([]*bench, active)
 	times := make([][]time.Duration, active)
-	l2 := c.platform.Devices[0].L2Bytes
+	l2, farBytes := c.platform.Devices[0].L2Bytes, c.farBytes(pt.spec)
 	var best sample
 	steady := false
 	for try := range maxTries {
@@ -266,10 +270,10 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 		onCores(active,
 			func(w int) {
 				if benches[w] == nil {
-					benches[w] = newBench(pt.variant, pt.spec, params, 2*l2)
+					benches[w] = newBench(pt.variant, pt.spec, params, 2*l2, farBytes)
 				}
 			},
-			func(w int) { times[w] = benches[w].measure(c.ctx, budget, false) })
+			func(w int) { times[w] = benches[w].measure(c.ctx, budget, benches[w].near) })
 		if err := c.ctx.Err(); err != nil {
 			return platform.Model{}, err
 		}
@@ -288,13 +292,29 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 	m.Device, m.Active = c.platform.Devices[0].Name, active
 	m.MedianNs, m.P95Ns, m.Count = float64(max(best.median, 1)), float64(best.p95), best.count
 	m.Distribution, m.Unsteady = best.distribution, !steady
-	if pt.spec.Bytes() <= l2 {
+	aside := func(sets int) float64 {
 		onCores(active, func(int) {}, func(w int) {
-			times[w] = benches[w].measure(c.ctx, time.Duration(warmShare*float64(budget)), true)
+			times[w] = benches[w].measure(c.ctx, time.Duration(asideShare*float64(budget)), sets)
 		})
-		m.WarmNs = float64(max(1, median(slices.Concat(times...))))
+		return float64(max(1, median(slices.Concat(times...))))
+	}
+	if pt.spec.Bytes() <= l2 {
+		m.WarmNs = aside(1)
+	}
+	if farBytes > 0 {
+		m.FarNs = aside(len(benches[0].calls))
 	}
 	return m, c.ctx.Err()
+}
+
+// farBytes is how many bytes of operands exceed all caches, 0 where that is not to be
+// measured: calls too small to reach so many are not found in memory either.
+func (c *calibrator) farBytes(s *kernels.Spec) int64 {
+	d := &c.platform.Devices[0]
+	if !c.opt.Far || d.L3Bytes == 0 || s.Bytes()*maxSets < 3*d.L3Bytes/2 {
+		return 0
+	}
+	return 3 * d.L3Bytes / 2
 }
 
 // put adds a model, or replaces the one of the same call.

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"runtime"
@@ -91,27 +92,34 @@ func median(times []time.Duration) time.Duration {
 type bench struct {
 	run   func(*kernels.Call)
 	calls []kernels.Call
+	near  int // how many of them exceed the second-level cache
 }
 
 const (
 	warmCalls   = 3
 	minRepeats  = 10
 	maxRepeats  = 10000
-	maxSets     = 64
+	maxSets     = 4096 // of operands
+	drawnSets   = 64   // the others repeat them
 	seedOfBench = 7
 )
 
-// newBench allocates operand sets of at least cycleBytes together.
-func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, cycleBytes int64) *bench {
+// newBench allocates operand sets of at least nearBytes together, or of farBytes where
+// that is more; of small calls, as many as are allowed.
+func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, farBytes int64) *bench {
 	b := &bench{run: v.Run(s.Type)}
 	rng := rand.New(rand.NewPCG(seedOfBench, 0))
 	var work []byte
-	var first [][]byte // contents of the first set
+	var first [][][]byte // contents of the sets that others repeat
 	if v.WorkspaceBytes != nil {
 		work = alignedBytes(v.WorkspaceBytes(s))
 	}
-	for held := int64(0); len(b.calls) == 0 || held < cycleBytes && len(b.calls) < maxSets; {
+	for held := int64(0); len(b.calls) == 0 || held < max(nearBytes, farBytes) && len(b.calls) < maxSets; {
 		call := kernels.Call{Params: params, Work: work}
+		set := len(b.calls)
+		if set < drawnSets {
+			first = append(first, nil)
+		}
 		for i, o := range s.Operands {
 			buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
 			data := alignedBytes(buf.Bytes())
@@ -120,18 +128,25 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, cycleBytes 
 			// Signs that repeat from set to set would be learnt by the branch
 			// predictor. For the rest a copy does, and takes less time than drawing.
 			sign := signed(s.Op, i)
-			if len(b.calls) == 0 || sign {
+			switch {
+			case set == 0 || sign && set < drawnSets:
 				fill(&arg, o.Type, rng, sign)
-			} else {
-				copy(data, first[i])
+			case sign:
+				copy(data, first[set%drawnSets][i])
+			default:
+				copy(data, first[0][i])
 			}
-			if len(b.calls) == 0 {
-				first = append(first, data)
+			if set < drawnSets {
+				first[set] = append(first[set], data)
 			}
 			call.Args = append(call.Args, arg)
 		}
 		b.calls = append(b.calls, call)
+		if b.near == 0 && (held >= nearBytes || len(b.calls) == drawnSets) {
+			b.near = len(b.calls)
+		}
 	}
+	b.near = cmp.Or(b.near, len(b.calls))
 	return b
 }
 
@@ -170,13 +185,9 @@ func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand, signed bool) {
 	}
 }
 
-// measure repeats the call for about a duration: cold, with the operand sets in
-// turn; warm, always with the first.
-func (b *bench) measure(ctx context.Context, budget time.Duration, warm bool) []time.Duration {
-	sets := len(b.calls)
-	if warm {
-		sets = 1
-	}
+// measure repeats the call for about a duration, with a number of operand sets in turn:
+// with one the operands are warm.
+func (b *bench) measure(ctx context.Context, budget time.Duration, sets int) []time.Duration {
 	times := make([]time.Duration, 0, maxRepeats)
 	begin := time.Now()
 	for i := 0; i < warmCalls && (i == 0 || time.Since(begin) < budget); i++ {

@@ -73,8 +73,8 @@ func (c *nullClock) begin(cmds []schedule.Command) error {
 			return errors.New("the engine put a task where it cannot run")
 		}
 		ready := c.engine.ReadyAt(cmd.Instance)
-		start := c.pace.Start(cmd.Worker, c.now, ready)
-		end := start + c.p.Takes(cmd.Instance, device)
+		start, takes := c.pace.Begin(cmd.Instance, cmd.Worker, c.now, ready)
+		end := start + takes
 		c.pace.End(cmd.Worker, end)
 		heap.Push(&c.ends, schedule.Span{Task: cmd.Instance.Task, Step: cmd.Instance.Step, Worker: cmd.Worker,
 			Ready: ready, Start: start, End: end})

@@ -87,6 +87,7 @@ device = "cpu"
 shape = "7"
 median = "3 us"
 warm = "2 us"
+far = "5 us"
 distribution = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 us"
 unsteady = true
 in_step = "4 us"
@@ -101,12 +102,12 @@ in_step_distribution = "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 2 ms"
 	if d.Handoff != 200 || d.WakeAfter != 50_000 || d.Wake != 9000 || d.RunSpread != 0.01 {
 		t.Errorf("device %+v", d)
 	}
-	if m.WarmNs != 2000 || m.Distribution[15] != 16_000 || !m.Unsteady || m.StepNs != 4000 || m.FirstNs != 9000 || m.StepDistribution[15] != 2e6 {
+	if m.WarmNs != 2000 || m.FarNs != 5000 || m.Distribution[15] != 16_000 || !m.Unsteady || m.StepNs != 4000 || m.FirstNs != 9000 || m.StepDistribution[15] != 2e6 {
 		t.Errorf("model %+v", m)
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"16 us", "us", `n.toml:17: model 1: distribution`},
-		{"15 16 us", "16 15 us", `n.toml:17: model of "relu": distribution: want positive times`},
+		{"16 us", "us", `n.toml:18: model 1: distribution`},
+		{"15 16 us", "16 15 us", `n.toml:18: model of "relu": distribution: want positive times`},
 		{`, cost = "9 us"`, "", `n.toml:8: device "cpu": wake: cost is missing`},
 		{`cost = "9 us"`, `cost = "0 us"`, `n.toml:8: device "cpu": wake: a cost and the time`},
 		{"run_spread = 0.01", "run_spread = -1", `n.toml:9: device "cpu": run_spread = -1`},

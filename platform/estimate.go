@@ -27,9 +27,21 @@ type Estimate struct {
 	RelError float64
 	// First is the time in the first step of a run; 0: as Duration.
 	First time.Duration
+	// Busy and Alone are what a call measured by itself and not in steps takes with
+	// all units of the device busy and with one; all zero: not known.
+	Busy, Alone CacheTimes
 	// Spread is the distribution of a measured call relative to its mean; all zero:
 	// not known.
 	Spread Distribution
+}
+
+// CacheTimes is what a call takes by where its operands are: in the unit's
+// second-level cache, lost by it, and lost by all caches.
+type CacheTimes struct{ Warm, Near, Far time.Duration }
+
+// cacheTimes are those of a model; what was not measured is as near.
+func (m *Model) cacheTimes() CacheTimes {
+	return CacheTimes{roundUpNs(cmp.Or(m.WarmNs, m.MedianNs)), roundUpNs(m.MedianNs), roundUpNs(cmp.Or(m.FarNs, m.MedianNs))}
 }
 
 // Estimate answers from the models of the clock in force: the median of the very
@@ -40,7 +52,7 @@ type Estimate struct {
 // for a variant of which there is no model at all.
 func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 	models := p.modelsFor(&q)
-	for _, find := range []func(*Query, []*Model) (e Estimate, rankNs float64, ok bool){measured, fitted} {
+	for _, find := range []func(*Query, []*Model) (e Estimate, rankNs float64, ok bool){p.measured, fitted} {
 		best := math.Inf(1)
 		for rest := models; len(rest) > 0; {
 			n := 1
@@ -94,18 +106,33 @@ func (p *Platform) modelsFor(q *Query) []*Model {
 
 // measured answers from the model of the very shape. Variants are ranked by their
 // times by themselves: only those were measured alike.
-func measured(q *Query, models []*Model) (e Estimate, rankNs float64, ok bool) {
+func (p *Platform) measured(q *Query, models []*Model) (e Estimate, rankNs float64, ok bool) {
 	for _, m := range models {
 		if m.Shape == q.Shape {
-			spread := m.Distribution
+			e = Estimate{Duration: roundUpNs(m.expectedNs()), Joules: m.Joules, Variant: m.Variant, Source: "measured"}
 			if m.StepNs > 0 {
-				spread = m.StepDistribution
+				e.First, e.Spread = roundUpNs(m.FirstNs), m.StepDistribution.relative()
+			} else {
+				e.Spread = m.Distribution.relative()
+				if alone := p.aloneOf(m); alone != nil && m.WarmNs+m.FarNs > 0 {
+					e.Busy, e.Alone = m.cacheTimes(), alone.cacheTimes()
+				}
 			}
-			return Estimate{Duration: roundUpNs(m.expectedNs()), Joules: m.Joules, Variant: m.Variant, Source: "measured",
-				First: roundUpNs(m.FirstNs), Spread: spread.relative()}, m.MedianNs, true
+			return e, m.MedianNs, true
 		}
 	}
 	return Estimate{}, 0, false
+}
+
+// aloneOf is the model of a call by itself while the other units rest; nil: not measured.
+func (p *Platform) aloneOf(m *Model) *Model {
+	for i := range p.Models {
+		o := &p.Models[i]
+		if o.Active == 1 && o.Op == m.Op && o.Variant == m.Variant && o.Type == m.Type && o.Shape == m.Shape && o.Device == m.Device && o.Clock == m.Clock {
+			return o
+		}
+	}
+	return nil
 }
 
 // expectedNs is what a call takes in a training step, as far as it is known.

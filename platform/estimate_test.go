@@ -26,15 +26,17 @@ func TestEstimateMeasured(t *testing.T) {
 	p := twoKinds(
 		model("ref", "cpu", "a", 4, 900), model("go", "cpu", "a", 1, 100), model("go", "cpu", "a", 3, 300.25), model("go", "cpu", "a", 7, 700),
 		model("go", "cpu", "b", 2, 50), model("go", "cpu", "b", 6, 60), // equally near to 4: the larger
+		model("go", "cpu", "c", 1, 70), model("go", "cpu", "c", 4, 80),
 		model("go", "cuda", "a", 1, 7), model("go", "gpu0", "a", 1, 9), // the name wins over the kind
 	)
-	p.Models[2].Joules = 0.5
+	p.Models[2].Joules, p.Models[7].WarmNs, p.Models[7].FarNs = 0.5, 60, 95
 	for _, c := range []struct {
 		name string
 		q    Query
 		want Estimate
 	}{
 		{"fastest, nearest to four busy, rounded up", Query{Op: "dense", Type: "float32", Shape: "a"}, Estimate{Duration: 301, Joules: 0.5, Variant: "go"}},
+		{"with caches, alone only near", Query{Op: "dense", Type: "float32", Shape: "c"}, Estimate{Duration: 80, Busy: CacheTimes{60, 80, 95}, Alone: CacheTimes{70, 70, 70}, Variant: "go"}},
 		{"pinned", Query{Op: "dense", Variant: "ref", Type: "float32", Shape: "a"}, Estimate{Duration: 900, Variant: "ref"}},
 		{"two as near", Query{Op: "dense", Type: "float32", Shape: "b"}, Estimate{Duration: 60, Variant: "go"}},
 		{"device before kind", Query{Op: "dense", Type: "float32", Shape: "a", Device: 1}, Estimate{Duration: 9, Variant: "go"}},

@@ -367,6 +367,7 @@ func (b *builder) modelTables(top *table) {
 			P95Ns:        t.quantity("p95", &nsScale),
 			Count:        t.count("count", 1, math.MaxInt32, 0),
 			WarmNs:       t.quantity("warm", &nsScale),
+			FarNs:        t.quantity("far", &nsScale),
 			Distribution: t.distribution("distribution"),
 			Unsteady:     t.flag("unsteady"),
 			StepNs:       t.quantity("in_step", &nsScale),
@@ -379,7 +380,7 @@ func (b *builder) modelTables(top *table) {
 			Flops:          t.quantity("flops", &flopsScale),
 			MovedBytes:     t.bytes("bytes"),
 		})
-		t.done("op, variant, type, device, clock, shape, active, median, p95, warm, count, distribution, unsteady, in_step, first_step, in_step_distribution, joules, flops, bytes, workspace")
+		t.done("op, variant, type, device, clock, shape, active, median, p95, warm, far, count, distribution, unsteady, in_step, first_step, in_step_distribution, joules, flops, bytes, workspace")
 		b.models = append(b.models, t)
 	}
 }

@@ -146,12 +146,14 @@ type Model struct {
 	Active            int // units of the device that were busy while it was measured
 
 	// By itself, which compares variants: with operands that the second-level cache
-	// has lost, and with those of the call before (0: not measured).
+	// has lost.
 	MedianNs, P95Ns float64
-	WarmNs          float64
-	Count           int
-	Distribution    Distribution
-	Unsteady        bool // the times never settled while it was measured
+	// And with those of the call before, and with operands that all caches have lost.
+	// 0: not measured.
+	WarmNs, FarNs float64
+	Count         int
+	Distribution  Distribution
+	Unsteady      bool // the times never settled while it was measured
 
 	// StepNs is the mean inside real training steps, among its neighbours; 0: not
 	// measured. Where it is known it is what a call is expected to take. FirstNs is

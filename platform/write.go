@@ -226,6 +226,7 @@ func encodeModel(e *encoder, m *Model) {
 	e.quantity("median", &nsScale, m.MedianNs)
 	e.quantity("p95", &nsScale, m.P95Ns)
 	e.quantity("warm", &nsScale, m.WarmNs)
+	e.quantity("far", &nsScale, m.FarNs)
 	e.count("count", m.Count)
 	e.distribution("distribution", &m.Distribution)
 	if m.Unsteady {

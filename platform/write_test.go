@@ -84,7 +84,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 		}
 		p.Devices = append(p.Devices, d)
 		p.Models = append(p.Models, Model{Op: "o", Variant: "v\n", Type: "float32", Device: d.Name, Clock: "own", Shape: `s"`, Active: 1 + r.IntN(9),
-			MedianNs: real(), P95Ns: real(), WarmNs: real(), StepNs: real(), FirstNs: real(), Unsteady: r.IntN(2) == 0,
+			MedianNs: real(), P95Ns: real(), WarmNs: real(), FarNs: real(), StepNs: real(), FirstNs: real(), Unsteady: r.IntN(2) == 0,
 			Distribution: randomDistribution(r), StepDistribution: randomDistribution(r), Count: r.IntN(5), Joules: real() * float64(r.IntN(2)), WorkspaceBytes: maybe(whole()), Flops: real(), MovedBytes: maybe(whole())})
 	}
 	for i := range 1 + r.IntN(3) {

@@ -9,7 +9,7 @@ import (
 )
 
 // LowerBound is a time that no schedule of all steps can beat on the costs of the
-// problem: the larger of the critical path, each task at its best cost and every
+// problem: the larger of the critical path, each task at its least and every
 // transfer free, and the area, the work divided by the workers that can do it.
 func LowerBound(p *Problem) time.Duration {
 	if p.check() != nil {
@@ -23,7 +23,9 @@ func LowerBound(p *Problem) time.Duration {
 	for t := range best {
 		id := dag.TaskID(t)
 		for k, w := range eligible.of(id) {
-			if takes := p.occupies(id, w); k == 0 || takes < best[t] {
+			d := p.Platform.Workers[w].Device
+			takes := p.Platform.Devices[d].Dispatch + p.Costs.ByClass[p.Costs.Class[t]][d].least()
+			if k == 0 || takes < best[t] {
 				best[t] = takes
 			}
 		}

@@ -130,7 +130,7 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, opt CostO
 		e, ok = p.Estimate(q)
 	}
 	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: e.Variant, Source: CostSource(e.Source), RelError: e.RelError,
-		First: e.First, Spread: e.Spread}, ok
+		First: e.First, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}, ok
 }
 
 // givenCost finds the cost that the graph gives for a device: a key that names

@@ -3,55 +3,157 @@ package schedule
 import (
 	"time"
 
+	"dahl/dag"
 	"dahl/platform"
 )
 
 // Pace is the model of when tasks start and how long they take, for a world that has
-// no clock of its own. Beside the cost of a task it knows
+// no clock of its own. Beside the duration of a task it knows
 //
 //   - dispatch, which precedes every kernel
+//
 //   - the hand-off: a worker that had nothing to do when its task became ready
 //     learns of it from another worker, which takes longer; and longer still when it
 //     had waited so long that it sleeps (Device.Handoff, WakeAfter, Wake)
+//
 //   - the first step of a run, in which a task takes what was measured there, if that
 //     is more: it touches memory for the first time
+//
+//   - for a call measured by itself and not in steps, what runs beside it and before
+//     it. With b of the n units of its device busy when it starts, a call whose
+//     operands no cache has takes
+//
+//     cold(b) = alone + (all − alone)·(b − 1)/(n − 1)
+//
+//     and one of whose bytes the part f was touched by the same worker so recently
+//     that they are in its second-level cache, cold(b)·(1 − f·(1 − warm/all)). Bytes are
+//     in the cache while the worker has touched at most as many others since as it
+//     holds (least recently used, [Mattson, Gecsei, Slutz, Traiger, IBM Systems
+//     Journal 9(2), 1970]).
 //
 // A worker waits from the end of its task before, or from the start of the run. What
 // it waits for ended on another worker or arrived from another memory, since its own
 // tasks have ended when it begins to wait.
 type Pace struct {
-	p    *Problem
-	free []time.Duration // by worker: since when it has had nothing to run
+	p      *Problem
+	free   []time.Duration // by worker: when its task ends or ended
+	caches *caches         // nil where no cost depends on them
 }
 
 // NewPace prepares a run.
 func NewPace(p *Problem) *Pace {
-	return &Pace{p: p, free: make([]time.Duration, len(p.Platform.Workers))}
+	c := &Pace{p: p, free: make([]time.Duration, len(p.Platform.Workers))}
+	for _, row := range p.Costs.ByClass {
+		for d := range row {
+			if row[d].byCaches() {
+				c.caches = newCaches(p)
+				return c
+			}
+		}
+	}
+	return c
 }
 
-// Start is when the kernel of a task begins that a worker is given now and that became
-// ready at some time.
-func (c *Pace) Start(w platform.WorkerID, now, ready time.Duration) time.Duration {
-	d := &c.p.Platform.Devices[c.p.Platform.Workers[w].Device]
-	start := now + d.Dispatch
+// Begin is when the kernel of an instance starts that a worker is given now and that
+// became ready at some time, and how long it takes.
+func (c *Pace) Begin(i Instance, w platform.WorkerID, now, ready time.Duration) (start, takes time.Duration) {
+	d := c.p.Platform.Workers[w].Device
+	device := &c.p.Platform.Devices[d]
+	start = now + device.Dispatch
 	switch waited := ready - c.free[w]; {
 	case waited <= 0:
-	case d.Wake > 0 && waited >= d.WakeAfter:
-		start += d.Wake
+	case device.Wake > 0 && waited >= device.WakeAfter:
+		start += device.Wake
 	default:
-		start += d.Handoff
+		start += device.Handoff
 	}
-	return start
+	var second, third float64
+	if c.caches != nil {
+		second, third = c.caches.touch(c.p, i.Task, w)
+	}
+	cost := &c.p.Costs.ByClass[c.p.Costs.Class[i.Task]][d]
+	takes = cost.Duration
+	if cost.byCaches() {
+		takes = c.takes(cost, second, third, c.busyBeside(w, d, start))
+	}
+	if i.Step == 0 {
+		takes = max(takes, cost.First)
+	}
+	return start, takes
 }
 
-// End notes that what a worker began ends at some time.
+// End notes when what a worker began will end.
 func (c *Pace) End(w platform.WorkerID, at time.Duration) { c.free[w] = at }
 
-// Takes is how long an instance runs on a device that can run it.
-func (p *Problem) Takes(i Instance, d platform.DeviceID) time.Duration {
-	c := &p.Costs.ByClass[p.Costs.Class[i.Task]][d]
-	if i.Step == 0 {
-		return max(c.Duration, c.First)
+// takes is the time of a call of whose bytes the given parts are in the second and the
+// third level, with a part of the other units busy.
+func (c *Pace) takes(cost *Cost, second, third, busy float64) time.Duration {
+	at := func(alone, all time.Duration) float64 { return float64(alone) + float64(float64(all-alone)*busy) }
+	ns := float64(second*at(cost.Alone.Warm, cost.Busy.Warm)) + float64(third*at(cost.Alone.Near, cost.Busy.Near)) +
+		float64((1-second-third)*at(cost.Alone.Far, cost.Busy.Far))
+	return max(time.Duration(ns), cost.least())
+}
+
+// busyBeside is the part of the other units of a device that run at some time.
+func (c *Pace) busyBeside(w platform.WorkerID, d platform.DeviceID, at time.Duration) float64 {
+	n := 0
+	for other, free := range c.free {
+		if platform.WorkerID(other) != w && c.p.Platform.Workers[other].Device == d && free > at {
+			n++
+		}
 	}
-	return c.Duration
+	return float64(n) / float64(max(1, c.p.Platform.Devices[d].Count-1))
+}
+
+// caches says how recently the bytes of every atom were touched.
+type caches struct {
+	byWorker []int64 // bytes touched so far
+	byDevice []int64 // those of all its workers
+	last     []touch // by atom
+}
+
+// touch is the last one of an atom: by whom, and the counts right after it.
+type touch struct {
+	worker             platform.WorkerID // -1: never touched
+	byWorker, byDevice int64
+}
+
+func newCaches(p *Problem) *caches {
+	c := &caches{byWorker: make([]int64, len(p.Platform.Workers)), byDevice: make([]int64, len(p.Platform.Devices)), last: make([]touch, p.Graph.NumAtoms())}
+	for i := range c.last {
+		c.last[i].worker = -1
+	}
+	return c
+}
+
+// touch notes that a worker touches the operands of a task, and returns the parts of
+// their bytes that its second level and its device's third level had. Without operands
+// all is at hand.
+func (c *caches) touch(p *Problem, t dag.TaskID, w platform.WorkerID) (second, third float64) {
+	g, d := p.Graph, p.Platform.Workers[w].Device
+	device := &p.Platform.Devices[d]
+	var all, inSecond, inThird int64
+	for a := range g.Tasks[t].Accesses {
+		for _, atom := range g.Atoms(t, a) {
+			bytes := g.AtomBytes(dag.AtomID(atom))
+			all += bytes
+			switch last := c.last[atom]; {
+			case last.worker == w && c.byWorker[w]-last.byWorker <= device.L2Bytes:
+				inSecond += bytes
+			case last.worker >= 0 && p.Platform.Workers[last.worker].Device == d && c.byDevice[d]-last.byDevice <= device.L3Bytes:
+				inThird += bytes
+			}
+		}
+	}
+	c.byWorker[w] += all
+	c.byDevice[d] += all
+	for a := range g.Tasks[t].Accesses {
+		for _, atom := range g.Atoms(t, a) {
+			c.last[atom] = touch{w, c.byWorker[w], c.byDevice[d]}
+		}
+	}
+	if all == 0 {
+		return 1, 0
+	}
+	return float64(inSecond) / float64(all), float64(inThird) / float64(all)
 }

@@ -32,8 +32,11 @@ type Cost struct {
 	Source   CostSource
 	RelError float64 // of the fit, as a fraction; 0: not known
 
-	First  time.Duration         // in the first step of a run; 0: as Duration
-	Spread platform.Distribution // of a call relative to its mean; all zero: not known
+	First time.Duration // in the first step of a run; 0: as Duration
+	// Of a call measured by itself and not in steps, by where its operands are, with
+	// all units of the device busy and with one; all zero: as Duration.
+	Busy, Alone platform.CacheTimes
+	Spread      platform.Distribution // of a call relative to its mean; all zero: not known
 }
 
 // CostSource says where a duration comes from.
@@ -64,6 +67,17 @@ func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
 func (p *Problem) memoryOf(w platform.WorkerID) platform.MemoryID {
 	return p.Platform.Devices[p.Platform.Workers[w].Device].Memory
 }
+
+// least is the shortest that a task can take, whatever runs beside it and before it.
+func (c *Cost) least() time.Duration {
+	if !c.byCaches() {
+		return c.Duration
+	}
+	return min(c.Busy.Warm, c.Busy.Near, c.Busy.Far, c.Alone.Warm, c.Alone.Near, c.Alone.Far)
+}
+
+// byCaches reports whether the duration depends on where the operands are.
+func (c *Cost) byCaches() bool { return c.Alone.Near > 0 }
 
 // occupies is how long a task keeps a worker: dispatch and kernel. The worker
 // must be able to run it.

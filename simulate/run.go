@@ -176,8 +176,8 @@ func (s *simulation) obey(cmds []schedule.Command) {
 }
 
 func (s *simulation) startTask(c schedule.Command) {
-	device := s.p.Platform.Workers[c.Worker].Device
-	takes := s.p.Takes(c.Instance, device)
+	ready := s.engine.ReadyAt(c.Instance)
+	start, takes := s.pace.Begin(c.Instance, c.Worker, s.now, ready)
 	if s.opt.Scale != nil {
 		takes = roundUp(float64(takes) * s.opt.Scale(c.Instance, c.Worker) / 1e9)
 	}
@@ -186,8 +186,6 @@ func (s *simulation) startTask(c schedule.Command) {
 			takes = d
 		}
 	}
-	ready := s.engine.ReadyAt(c.Instance)
-	start := s.pace.Start(c.Worker, s.now, ready)
 	s.pace.End(c.Worker, start+takes)
 	s.out.Spans = append(s.out.Spans, schedule.Span{Task: c.Instance.Task, Step: c.Instance.Step, Worker: c.Worker,
 		Ready: ready, Start: start, End: start + takes})

@@ -36,8 +36,8 @@ func newCalibrate(*app) *cobra.Command {
 		Use:   "calibrate --out FILE",
 		Short: "measure this machine and write it as a platform file",
 		Long: `calibrate measures every kernel variant over the shapes that the given networks
-need, alone and with all cores busy, with operands that the cache has lost and with
-those of the call before; then the chosen variants inside real training steps; and
+need, alone and with all cores busy, with the operands of the call before, with
+operands that the second-level cache has lost and with some that all have; then the chosen variants inside real training steps; and
 the memory's bandwidth, the cost of dispatching and handing over a task and the
 caches. With --sweep it measures the common operations over a grid of sizes instead,
 which needs no network and answers for any through a fit with error bars.
@@ -141,7 +141,7 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 	if f.sweep {
 		bar := newProgressBar(stderr, "sweep")
 		defer bar.done()
-		c, err := sweep(ctx, o, p, calibration{time: f.perModel, resume: !f.force, progress: bar.set, save: file.save})
+		c, err := sweep(ctx, o, p, calibration{time: f.perModel, far: true, resume: !f.force, progress: bar.set, save: file.save})
 		add(c)
 		return err
 	}
@@ -158,7 +158,7 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 				return err
 			}
 			bar := newProgressBar(stderr, fmt.Sprintf("%s batch %d", m.Name, c.Batch))
-			result, err := calibrate(ctx, &c, m, sum.Platform, train, test, calibration{time: f.perModel, resume: !f.force, progress: bar.set, save: file.save})
+			result, err := calibrate(ctx, &c, m, sum.Platform, train, test, calibration{time: f.perModel, far: true, resume: !f.force, progress: bar.set, save: file.save})
 			bar.done()
 			add(result)
 			if err != nil {
@@ -201,6 +201,7 @@ func (f *growingFile) close() error {
 type calibration struct {
 	time     time.Duration // about
 	resume   bool          // keep what the platform holds
+	far      bool          // also measure with operands that all caches have lost
 	progress func(done, total int, what string)
 	save     func(*platform.Platform) error // nil: nothing is kept on the way
 }
@@ -225,7 +226,7 @@ func calibrate(ctx context.Context, o *options, m *nn.Model, p *platform.Platfor
 	}
 	result, err := execute.Calibrate(ctx, w.program.Graphs, execute.CalibrateOptions{
 		Platform: p, Variants: o.variants(), MaxTime: time.Duration(float64(c.time) * (1 - 2*inSituShare)),
-		Resume: c.resume, Progress: c.progress, Save: c.save,
+		Far: c.far, Resume: c.resume, Progress: c.progress, Save: c.save,
 	})
 	if err != nil {
 		return result, err

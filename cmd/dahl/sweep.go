@@ -82,7 +82,7 @@ func sweep(ctx context.Context, o *options, p *platform.Platform, c calibration)
 		return nil, err
 	}
 	return execute.Calibrate(ctx, []*dag.Graph{g}, execute.CalibrateOptions{
-		Platform: p, Variants: o.variants(), MaxTime: c.time, Resume: c.resume, Progress: c.progress, Save: c.save})
+		Platform: p, Variants: o.variants(), MaxTime: c.time, Far: c.far, Resume: c.resume, Progress: c.progress, Save: c.save})
 }
 
 // sweepGraph has a task for every operation and size, each with buffers of its own.
