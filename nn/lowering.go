@@ -18,11 +18,11 @@ const (
 	vectorBytes     = 64      // fewer outputs than fill a vector take the time of a full one
 	minTiles        = 8       // per layer, while a tile is worth it: work for two to eight workers
 	taskNs          = 20_000  // a task of less is not split for more tiles
-	smallTaskNs     = 3_000   // nor one of less than ten dispatches to follow the tiles before it
+	smallTaskNs     = 1_500   // nor one of less than five dispatches to follow the tiles before it
 	mergeShare      = 10      // accumulators are merged in at most 1/10 of what their sums take
 	mergeBytesPerNs = 16      // of an accumulator; a merge reads two and writes one
 	maxAccumulators = 4       // each more is one more merge of weight and of bias
-	minTileElems    = 1 << 14 // below this an elementwise task is mostly dispatch
+	minTileElems    = 1 << 13 // below this an elementwise task is mostly dispatch
 	defaultL2       = 1 << 20 // where the platform does not say
 )
 
@@ -36,8 +36,8 @@ const (
 //     weights take at most a quarter of it and are read once
 //   - at least 8 tiles per layer while a task takes more than 20 µs
 //   - a small layer follows the tiles of the one before it, so that a chain of
-//     tasks stays with its samples, down to 3 µs per task
-//   - layers without weights take the tiles of the layer before them, or several
+//     tasks stays with its samples, down to 1.5 µs per task
+//   - layers without weights take the tiles of the last layer with weights, or several
 //     at once where those are tiny, or fewer channels where a sample is large
 //   - weight gradients are summed by tiles in up to 4 private accumulators where
 //     merging takes less than a tenth of summing; others are split by outputs
@@ -50,19 +50,19 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	}
 	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes())}
 	lowering := dag.Lowering{Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{}}
-	before := batch // samples per tile of the group before
+	before := batch // samples per tile of the last layer with weights
 	groups := m.groups(&lowering)
 	for i := range groups {
 		g := &groups[i]
 		ll := d.elementwise(g.Stage, before)
 		if len(g.Params) > 0 {
 			ll = d.weighted(g, before)
+			before = ll.SampleTile
 		}
 		if i == 0 {
 			lowering.Layers["input"] = dag.LayerLowering{SampleTile: d.grow(ll.SampleTile, elems(m.Input))}
 		}
 		lowering.Layers[g.Name] = ll
-		before = ll.SampleTile
 		for _, s := range []*Stage{g.relu, g.pool} {
 			if s != nil {
 				lowering.Layers[s.Name] = d.elementwise(s, before)
