@@ -20,6 +20,24 @@ var benchCases = []struct {
 	{"dense.dx", [][]int{{8, 512}, {8, 128}, {128, 512}}, nil},
 	{"dense.dw", [][]int{{128, 512}, {8, 128}, {8, 512}, {128}}, nil},
 	{"dense", [][]int{{1, 128}, {1, 512}, {128, 512}, {128}}, nil},
+	{"dense", [][]int{{32, 512}, {32, 4096}, {512, 4096}, {512}}, nil},
+	{"dense.dx", [][]int{{32, 4096}, {32, 512}, {512, 4096}}, nil},
+	{"dense.dw", [][]int{{512, 4096}, {32, 512}, {32, 4096}, {512}}, nil},
+	{"dense.relu", [][]int{{32, 512}, {32, 784}, {512, 784}, {512}}, nil},
+	{"dense.dx.relu", [][]int{{32, 784}, {32, 512}, {512, 784}, {32, 784}}, nil},
+	{"dense.dw", [][]int{{512, 784}, {32, 512}, {32, 784}, {512}}, nil},
+	{"dense", [][]int{{32, 10}, {32, 512}, {10, 512}, {10}}, nil},
+	{"dense.dx", [][]int{{32, 512}, {32, 10}, {10, 512}}, nil},
+	{"dense.dw", [][]int{{10, 512}, {32, 10}, {32, 512}, {10}}, nil},
+	{"dense", [][]int{{32, 10}, {32, 5408}, {10, 5408}, {10}}, nil},
+	{"dense.dx", [][]int{{32, 5408}, {32, 10}, {10, 5408}}, nil},
+	{"dense.dw", [][]int{{10, 5408}, {32, 10}, {32, 5408}, {10}}, nil},
+	{"dense.relu", [][]int{{32, 120}, {32, 400}, {120, 400}, {120}}, nil},
+	{"dense.dx", [][]int{{32, 400}, {32, 120}, {120, 400}}, nil},
+	{"dense.dw", [][]int{{120, 400}, {32, 120}, {32, 400}, {120}}, nil},
+	{"dense.relu", [][]int{{32, 84}, {32, 120}, {84, 120}, {84}}, nil},
+	{"dense.dx.relu", [][]int{{32, 120}, {32, 84}, {84, 120}, {32, 120}}, nil},
+	{"dense.dw", [][]int{{84, 120}, {32, 84}, {32, 120}, {84}}, nil},
 	{"conv2d", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {32, 32, 3, 3}, {32}}, convParams(1, 1)},
 	{"conv2d.dx", [][]int{{8, 32, 8, 8}, {8, 32, 8, 8}, {32, 32, 3, 3}}, convParams(1, 1)},
 	{"conv2d.dw", [][]int{{32, 32, 3, 3}, {8, 32, 8, 8}, {8, 32, 8, 8}, {32}}, convParams(1, 1)},
@@ -63,6 +81,9 @@ func BenchmarkKernels(b *testing.B) {
 		k, _ := Lookup(c.op)
 		for i := range k.Variants {
 			v := &k.Variants[i]
+			if !v.Level.Supported() {
+				continue
+			}
 			for _, t := range []dag.DType{dag.Float32, dag.Float64} {
 				s := newSample(k, t, c.shapes, firstModes(k), c.params, 0)
 				s.fill(rand.New(rand.NewPCG(1, 2)))
@@ -71,7 +92,7 @@ func BenchmarkKernels(b *testing.B) {
 				}
 				flops, _ := k.Work(&s.spec)
 				call, run := s.call(v), v.Run(t)
-				b.Run(fmt.Sprintf("%s/%v/%s/%v", c.op, c.shapes[0], v.Name, t), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%s/%s/%v", c.op, s.spec.Key(), v.Name, t), func(b *testing.B) {
 					for b.Loop() {
 						run(call)
 					}

@@ -15,9 +15,10 @@
 //     updated in place (parameters, optimiser state), as the kernel's doc says.
 //     "ref" and the convolutions of "go" over N×C×H×W add up the sum of the call
 //     from zero and add it once; the others add term by term to what is there
-//   - the order of additions inside one call is fixed by the extents alone, so
-//     equal calls give equal bits, in one build: at GOAMD64=v3 and on other
-//     processors the compiler fuses multiplications with additions
+//   - the order of additions inside one call is fixed by the variant and the
+//     extents alone, so equal calls of one variant give equal bits, in one build: at
+//     GOAMD64=v3 and on other processors the compiler fuses multiplications with
+//     additions, as "avx2" and "avx512" always do
 //   - values are not checked: indices, labels and pool positions must lie within
 //     their operands, or the call panics
 //
