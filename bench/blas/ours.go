@@ -22,37 +22,27 @@ func widest() simd.Level {
 	return level
 }
 
-// peakLoop returns a loop that does nothing but multiply and add in the first-level
-// cache, and its floating-point operations. It runs beside the contestants, since
-// the clock of a processor is not the same all the time.
+// peakLoop returns a loop that does nothing but multiply and add in registers, and
+// its floating-point operations. It runs beside the contestants, since the clock of a
+// processor is not the same all the time.
 func peakLoop[T simd.Float]() (run func(), flops float64) {
-	const m, n, k, passes = 14, 32, 128, 20
-	p := simd.Product[T]{M: m, N: n, K: k, Batch: 1, ARow: k, AStep: 1, BRow: n, CRow: n,
-		A: make([]T, m*k), B: make([]T, k*n), C: make([]T, m*n)}
-	return func() {
-		for range passes {
-			p.Run(widest())
-		}
-	}, 2 * m * n * k * passes
+	const rounds = 10_000
+	return func() { simd.PeakFMA[T](widest(), rounds) }, simd.PeakFMA[T](widest(), rounds)
 }
 
-// ourGemm is dahl's product; nil for two transposed operands.
+// ourGemm is dahl's product, with its workspace.
 func ourGemm[T simd.Float](s *gemmShape) gemmFunc[T] {
-	switch {
-	case s.transA && s.transB:
-		return nil
-	case s.transB:
-		return func(s *gemmShape, a, b, c []T) {
-			d := simd.Dot[T]{M: s.m, N: s.n, K: s.k, A: a, B: b, C: c, ARow: s.k, BRow: s.k, CRow: s.n}
-			d.Run(widest())
-		}
+	g := simd.Gemm[T]{M: s.m, N: s.n, K: s.k, ARow: s.k, ACol: 1, BRow: s.n, BCol: 1, CRow: s.n}
+	if s.transA {
+		g.ARow, g.ACol = 1, s.m
 	}
-	return func(s *gemmShape, a, b, c []T) {
-		p := simd.Product[T]{M: s.m, N: s.n, K: s.k, Batch: 1, A: a, B: b, C: c, ARow: s.k, AStep: 1, BRow: s.n, CRow: s.n}
-		if s.transA {
-			p.ARow, p.AStep = 1, s.m
-		}
-		p.Run(widest())
+	if s.transB {
+		g.BRow, g.BCol = 1, s.k
+	}
+	g.Work = aligned[T](g.WorkElems(widest()))
+	return func(_ *gemmShape, a, b, c []T) {
+		g.A, g.B, g.C = a, b, c
+		g.Run(widest())
 	}
 }
 
@@ -92,7 +82,7 @@ func openOurs(pass convPass, s *convShape) (*ourConv, error) {
 	for i, shape := range call.shapes {
 		mode := kernel.Operands[i].Modes[0]
 		buffer := dag.Buffer{Shape: shape, Type: dag.Float32}
-		data := aligned(int(buffer.Elems()))
+		data := aligned[float32](int(buffer.Elems()))
 		ours.storage = append(ours.storage, data)
 		c.Args = append(c.Args, kernels.Bind(unsafe.Pointer(&data[0]), &buffer, nil, mode))
 		spec.Operands = append(spec.Operands, kernels.OperandSpec{Type: dag.Float32, Mode: mode, Shape: shape})
@@ -105,7 +95,7 @@ func openOurs(pass convPass, s *convShape) (*ourConv, error) {
 		return nil, nil // takes seconds and says nothing
 	}
 	if v.WorkspaceBytes != nil {
-		work := aligned(int(v.WorkspaceBytes(&spec)+3) / 4)
+		work := aligned[float32](int(v.WorkspaceBytes(&spec)+3) / 4)
 		ours.storage = append(ours.storage, work)
 		if len(work) > 0 {
 			c.Work = unsafe.Slice((*byte)(unsafe.Pointer(&work[0])), 4*len(work))
@@ -117,11 +107,12 @@ func openOurs(pass convPass, s *convShape) (*ourConv, error) {
 }
 
 // aligned makes n numbers that begin a cache line, none of them zero or tiny.
-func aligned(n int) []float32 {
-	const line = 64 / 4
-	all := make([]float32, n+line)
+func aligned[T simd.Float](n int) []T {
+	var zero T
+	line := 64 / int(unsafe.Sizeof(zero))
+	all := make([]T, n+line)
 	for i := range all {
-		all[i] = float32(i%13) * 0.01
+		all[i] = T(i%13+1) * 0.01
 	}
 	first := 0
 	for uintptr(unsafe.Pointer(&all[first]))%64 != 0 {
