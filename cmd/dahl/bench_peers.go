@@ -40,9 +40,9 @@ func newBenchPeers() *cobra.Command {
 		Long: `peers runs dahl and PyTorch alternately in one run: float32, the same network,
 batch, optimiser, first weights and images. Equal losses of the first steps prove
 that it is the same network. PyTorch runs in its best setting: every environment
-(default, tuned, AVX-512) with every memory format is tried first, for inference
-eagerly and as frozen TorchScript, and the best two then alternate with dahl. The
-figures are medians; the ratio is dahl's over the better of these two.
+(default, tuned, AVX-512, threads of BLAS) with every memory format is tried first, for inference
+eagerly and as frozen TorchScript, and the best three then alternate with dahl. The
+figures are medians; the ratio is dahl's over the best of these.
 
 dahl converts its images from bytes and fetches its loss in every step; PyTorch
 gets ready float32 tensors. A repetition in which other processes needed the cores is
@@ -186,7 +186,7 @@ func (b *peerBench) withThreads(ctx context.Context, threads int) error {
 			w.close()
 		}
 	}()
-	for _, s := range torchSettings {
+	for _, s := range settingsFor(threads) {
 		w, err := startTorch(ctx, b.opts.python, b.script, s, threads)
 		if err != nil {
 			return err
@@ -249,7 +249,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch, threads int, 
 
 // finalists is how many of PyTorch's settings alternate with dahl; the search that
 // chooses them is short.
-const finalists = 2
+const finalists = 3
 
 // row compares the losses, finds PyTorch's best settings and alternates them with
 // dahl.

@@ -21,16 +21,36 @@ import (
 type torchSetting struct {
 	name, doc string
 	env       []string
+	oneBLAS   bool // keep OpenBLAS to one thread where OpenMP has several
 }
 
 // The malloc thresholds keep freed memory in the process, so that a step does not
 // fault its buffers in again.
-var tunedEnv = []string{"OMP_PROC_BIND=true", "MALLOC_TRIM_THRESHOLD_=4000000000", "MALLOC_MMAP_THRESHOLD_=4000000000"}
+var (
+	noTrim = []string{"MALLOC_TRIM_THRESHOLD_=4000000000", "MALLOC_MMAP_THRESHOLD_=4000000000"}
+	bound  = []string{"OMP_PROC_BIND=true"}
+	avx512 = []string{"ATEN_CPU_CAPABILITY=avx512"}
+)
 
+// torchSettings are all that are tried. A PyTorch whose OpenBLAS has threads of its
+// own beside those of OpenMP has more threads than cores, all of which spin; then
+// one thread of OpenBLAS may be faster, and is far steadier.
 var torchSettings = []torchSetting{
-	{"default", "as a user starts it", nil},
-	{"tuned", "bound OpenMP threads, no-trim malloc", tunedEnv},
-	{"avx512", "tuned, and ATEN_CPU_CAPABILITY=avx512", append(slices.Clone(tunedEnv), "ATEN_CPU_CAPABILITY=avx512")},
+	{"default", "as a user starts it", nil, false},
+	{"default, one BLAS thread", "default, with OPENBLAS_NUM_THREADS=1", nil, true},
+	{"tuned", "no-trim malloc, bound OpenMP threads", slices.Concat(noTrim, bound), false},
+	{"tuned, one BLAS thread", "tuned, with OPENBLAS_NUM_THREADS=1", slices.Concat(noTrim, bound), true},
+	{"avx512", "tuned, with ATEN_CPU_CAPABILITY=avx512", slices.Concat(noTrim, bound, avx512), false},
+	{"avx512, one BLAS thread", "avx512, with OPENBLAS_NUM_THREADS=1", slices.Concat(noTrim, bound, avx512), true},
+	{"avx512 unbound, one BLAS thread", "the same without bound threads", slices.Concat(noTrim, avx512), true},
+}
+
+// settingsFor are those that differ at a number of threads.
+func settingsFor(threads int) []torchSetting {
+	if threads > 1 {
+		return torchSettings
+	}
+	return slices.DeleteFunc(slices.Clone(torchSettings), func(s torchSetting) bool { return s.oneBLAS })
 }
 
 // torchWorker is a running bench/peers/torch_worker.py.
@@ -87,13 +107,16 @@ type torchVersion struct {
 // back to another processor are not passed on.
 func startTorch(ctx context.Context, python, script string, s torchSetting, threads int) (*torchWorker, error) {
 	w := &torchWorker{setting: s, cmd: exec.CommandContext(ctx, python, script)}
-	n := strconv.Itoa(threads)
+	n, blas := strconv.Itoa(threads), strconv.Itoa(threads)
+	if s.oneBLAS {
+		blas = "1"
+	}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "OPENBLAS_") && !strings.HasPrefix(v, "OMP_") && !strings.HasPrefix(v, "MALLOC_") {
 			w.cmd.Env = append(w.cmd.Env, v)
 		}
 	}
-	w.cmd.Env = append(w.cmd.Env, append([]string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + n}, s.env...)...)
+	w.cmd.Env = append(w.cmd.Env, append([]string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + blas}, s.env...)...)
 	w.cmd.Stderr = &w.stderr
 	var err error
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
@@ -187,9 +210,9 @@ func (w *torchWorker) contestants(m *nn.Model, open torchRequest) ([]*contestant
 }
 
 func (w *torchWorker) contestant(mode string, channelsLast bool) *contestant {
-	label := w.setting.name + " contiguous"
+	label := w.setting.name + ": contiguous"
 	if channelsLast {
-		label = w.setting.name + " channels_last"
+		label = w.setting.name + ": channels_last"
 	}
 	if mode != modeTrain {
 		label += " " + mode
