@@ -29,6 +29,8 @@ type lifetimes struct {
 	inGraph relation       // by the graph alone, within a step
 	across  relation       // by the graph alone, into the next step
 	plan    *Plan
+
+	first, last [][]dag.TaskID // by storage: users that the graph puts before, after no other
 }
 
 // bitset is a set of tasks; relation a set for each task.
@@ -179,6 +181,7 @@ func (l *lifetimes) before(x, y int) bool {
 // the storages that share bytes with one, only its neighbours in the order of
 // lifetimes matter: the others follow through them.
 func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []Edge) {
+	l.findEnds()
 	for x := range l.users {
 		if l.pinned[x] || len(l.users[x]) == 0 {
 			continue
@@ -206,18 +209,30 @@ func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []Edge) {
 // connect puts the last users of one storage before the first users of another,
 // where a relation does not do so already.
 func (l *lifetimes) connect(edges []Edge, x, y int, known relation) []Edge {
-	for _, from := range l.users[x] {
-		if slices.ContainsFunc(l.users[x], l.inGraph[from].has) {
-			continue // a later user of x is after it
-		}
-		for _, to := range l.users[y] {
-			earlier := func(t dag.TaskID) bool { return l.inGraph[t].has(to) }
-			if !known[from].has(to) && !slices.ContainsFunc(l.users[y], earlier) {
+	for _, from := range l.last[x] {
+		for _, to := range l.first[y] {
+			if !known[from].has(to) {
 				edges = append(edges, Edge{from, to})
 			}
 		}
 	}
 	return edges
+}
+
+// findEnds finds the users of each storage that no other user of it comes before, and
+// those that none comes after.
+func (l *lifetimes) findEnds() {
+	l.first, l.last = make([][]dag.TaskID, len(l.users)), make([][]dag.TaskID, len(l.users))
+	for x, users := range l.users {
+		for _, t := range users {
+			if !slices.ContainsFunc(users, l.inGraph[t].has) {
+				l.last[x] = append(l.last[x], t)
+			}
+			if !slices.ContainsFunc(users, func(earlier dag.TaskID) bool { return l.inGraph[earlier].has(t) }) {
+				l.first[x] = append(l.first[x], t)
+			}
+		}
+	}
 }
 
 func tidy(edges []Edge) []Edge {
