@@ -46,6 +46,10 @@ func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
 
 // phases computes the gradient dst of a convolution whose filters, turned, are wt.
 func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], pad, stride int, work []byte) {
+	if stride == 1 && c.scatters(l, wt) {
+		c.scatter(l, wt, pad, work)
+		return
+	}
 	c.w = *wt
 	in, out, k := &c.dst.extent, &c.src.extent, wt.extent[0]
 	for p := range min(stride, in[1]) {
@@ -62,15 +66,16 @@ func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], pad, stride int, work []
 }
 
 func conv2dNHWCDxWorkspace(s *Spec) int64 {
-	dx, wt := s.Operands[0].Shape, s.Operands[2].Shape
-	return dxWorkspace(s.Type.SizeBytes(), dx[2], wt[0], wt[2], wt[3], int(s.Param("stride")))
+	dx, dy, wt := s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape
+	return dxWorkspace(s.Type.SizeBytes(), dx[2], dy[2], wt[0], wt[2], wt[3], int(s.Param("stride")))
 }
 
-// dxWorkspace is the bytes of the turned filters of the largest phase, or of the wider
-// ones of pixels that share vectors.
-func dxWorkspace(elementBytes int64, pixels, taps, filters, channels, stride int) int64 {
+// dxWorkspace is the bytes of the turned filters of the largest phase, of the wider ones
+// of pixels that share vectors, or of those for scatter.
+func dxWorkspace(elementBytes int64, in, out, taps, filters, channels, stride int) int64 {
 	if stride == 1 {
-		return wideWorkspace(elementBytes, pixels, taps, filters, channels, 1)
+		return max(wideWorkspace(elementBytes, in, taps, filters, channels, 1),
+			scatterWorkspace(elementBytes, in, out, filters, channels, taps))
 	}
 	taps = (taps + stride - 1) / stride
 	return int64(taps*taps*filters*channels) * elementBytes

@@ -37,7 +37,7 @@ func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
 		f, c, k := filters[0], filters[1], filters[2]
 		rest := wideWorkspace(bytes, yTurned[2], k, c, f, stride)
 		if dx {
-			rest = dxWorkspace(bytes, xTurned[2], k, f, c, stride)
+			rest = dxWorkspace(bytes, xTurned[2], yTurned[2], k, f, c, stride)
 		}
 		return roomBytes(yTurned, bytes) + roomBytes(xTurned, bytes) + roomBytes([4]int{k, k, c, f}, bytes) + rest
 	}

@@ -74,6 +74,7 @@ func TestBlocks(t *testing.T) {
 		{"conv2d.dw", [][]int{{3, 5, 3, 3}, {2, 3, 29, 41}, {2, 5, 29, 41}, {3}}, convParams(1, 1)},
 		{"conv2d.nhwc", [][]int{{2, 17, 19, 101}, {2, 17, 19, 67}, {3, 3, 67, 101}, {101}}, append(convParams(1, 1), dag.Param{Name: "relu", Value: 1})},
 		{"conv2d.nhwc.dx", [][]int{{2, 17, 19, 101}, {2, 17, 19, 67}, {3, 3, 67, 101}, {2, 17, 19, 101}}, convParams(1, 1)},
+		{"conv2d.nhwc.dx", [][]int{{41, 31, 29, 6}, {41, 27, 25, 17}, {5, 5, 17, 6}}, convParams(0, 1)}, // scatters
 		{"conv2d.nhwc.dw", [][]int{{3, 3, 67, 101}, {2, 17, 19, 101}, {2, 17, 19, 67}, {101}}, convParams(1, 1)},
 		{"conv2d", [][]int{{3, 13, 61, 53}, {3, 11, 61, 53}, {13, 11, 3, 3}, {13}}, convParams(1, 1)},
 		{"conv2d.dx", [][]int{{3, 11, 61, 53}, {3, 13, 61, 53}, {13, 11, 3, 3}}, convParams(1, 1)},

@@ -1,0 +1,116 @@
+package kernels
+
+import (
+	"unsafe"
+
+	"dahl/kernels/simd"
+)
+
+// The gradient of an image of few channels can also be taken from the other side: pixel
+// v of a row of dy adds to the pixels v-pad to v-pad+k of a row of dx, whose channels
+// follow each other and fill vectors better than those of one pixel do. Rows are summed
+// as in conv2d.nhwc, so that what is added up in memory is one number per column of the
+// window. Pixels of dy that are k apart meet different pixels of dx and are computed
+// together.
+
+// scatterPays compares the multiplications of vectors for a row of dx (in pixels, from
+// out) either way. One in five is granted to the additions in memory.
+func scatterPays(lanes, in, out, filters, channels, k int) bool {
+	if lanes == 0 || filters < 8 {
+		return false
+	}
+	vectors := func(n int) int { return (n + lanes - 1) / lanes }
+	g := sharedPixels(lanes, in, channels, k, 1)
+	gather := in/g*vectors(g*channels)*(k+g-1) + in%g*vectors(channels)*k
+	return 5*out*vectors(k*channels) < 4*gather
+}
+
+// scatterWorkspace is the bytes of the filters for scatter, if it pays at any level.
+func scatterWorkspace(elementBytes int64, in, out, filters, channels, k int) int64 {
+	for _, l := range simd.Levels {
+		if scatterPays(vectorBytes(l)/int(elementBytes), in, out, filters, channels, k) {
+			return int64(k*k*filters*channels) * elementBytes
+		}
+	}
+	return 0
+}
+
+// scatters reports whether the gradient is to be taken by scatter.
+func (c *convNHWC[T]) scatters(l simd.Level, wt *map4[T]) bool {
+	var zero T
+	channels := c.dst.extent[3]
+	return c.where.elems == nil && c.dst.stride[2] == channels &&
+		scatterPays(vectorBytes(l)/int(unsafe.Sizeof(zero)), c.dst.extent[2], c.src.extent[2], wt.extent[2], channels, wt.extent[0])
+}
+
+// scatter computes or adds to the gradient dst of a convolution of stride 1 whose
+// filters, turned, are wt.
+func (c *convNHWC[T]) scatter(l simd.Level, wt *map4[T], pad int, work []byte) {
+	k := wt.extent[0]
+	c.w = packScatter(work, wt)
+	c.rows, _ = backwardLattice(c.dst.extent[1], c.src.extent[1], k, pad, 1, 0)
+	c.columns = forwardLattice(c.src.extent[2], c.dst.extent[2], k, pad, 1)
+	if !c.add {
+		c.dst.clear4()
+	}
+	step := cachedSamples(&c.src, &c.dst)
+	for n := 0; n < c.dst.extent[0]; n += step {
+		part := *c
+		part.dst, part.src = c.dst.samples(n, min(step, c.dst.extent[0]-n)), c.src.samples(n, step)
+		part.scatterAll(l)
+	}
+}
+
+func (c *convNHWC[T]) scatterAll(l simd.Level) {
+	k := c.columns.taps
+	for u := 0; u < c.rows.pixels; {
+		end, top, bottom := c.rows.zone(u)
+		for v := 0; v < c.columns.pixels && top < bottom; {
+			after, left, right := c.columns.zone(v)
+			for first := v; first < min(v+k, after) && left < right; first++ {
+				c.scatterPart(l, u, end, first, after, [4]int{top, bottom, left, right})
+			}
+			v = after
+		}
+		u = end
+	}
+}
+
+// scatterPart adds to rows u to end what every k-th column of src from v gives, for rows
+// taps[0] to taps[1] and columns taps[2] to taps[3] of the window.
+func (c *convNHWC[T]) scatterPart(l simd.Level, u, end, v, after int, taps [4]int) {
+	k, channels := c.w.extent[2], c.dst.extent[3]
+	from := c.src.at(0, c.rows.from+u+taps[0], v, 0)
+	to := c.dst.at(0, u, c.columns.from+v+taps[2], 0)
+	inner, outer, rest := arrange(
+		walk{count: (after - v + k - 1) / k, source: k * c.src.stride[2], result: k * c.dst.stride[2]},
+		walk{count: end - u, source: c.src.stride[1], result: c.dst.stride[1]},
+		walk{count: c.dst.extent[0], source: c.src.stride[0], result: c.dst.stride[0]})
+	p := simd.Product[T]{
+		M: inner.count, N: (taps[3] - taps[2]) * channels, K: c.w.extent[1], Batch: taps[1] - taps[0], Groups: outer.count,
+		ARow: inner.source, AStep: 1, ABatch: c.src.stride[1], AGroup: outer.source,
+		BRow: c.w.stride[1], BBatch: c.w.stride[0], B: c.w.elems[c.w.at(taps[0], 0, taps[2], 0):],
+		CRow: inner.result, CGroup: outer.result, Accumulate: true,
+	}
+	for range rest.count {
+		p.A, p.C = c.src.elems[from:], c.dst.elems[to:]
+		p.Run(l)
+		from, to = from+rest.source, to+rest.result
+	}
+}
+
+// packScatter returns the filters as K×F×K×C: the rows of the window turned round, as in
+// wt, its columns not.
+func packScatter[T Float](work []byte, wt *map4[T]) map4[T] {
+	k, filters, channels := wt.extent[0], wt.extent[2], wt.extent[3]
+	elems, _ := scratch[T](work, k*k*filters*channels)
+	packed := packed4(elems, [4]int{k, filters, k, channels})
+	for i := range k {
+		for f := range filters {
+			for j := range k {
+				copy(packed.elems[packed.at(i, f, j, 0):], wt.elems[wt.at(i, k-1-j, f, 0):][:channels])
+			}
+		}
+	}
+	return packed
+}
