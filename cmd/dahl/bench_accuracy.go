@@ -63,7 +63,8 @@ pairs, and the quietest are kept. The table shows each error beside the spread o
 measured runs: an error within the spread cannot be told from noise.
 
 The file of --out also has a line for every kernel that matters. It is written after
-each row, and rows that it holds already are not measured again.
+each row, and rows that it holds already are not measured again: delete the line of a
+row to have it measured anew, such as one with much load.
 
 Lowerings: ` + strings.Join(names, ", ") + ".",
 		Example: "  dahl bench accuracy --models lenet5,mlp --batches 64 --out accuracy.md",
@@ -139,7 +140,7 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 				return fmt.Errorf("%s, batch %d, %d workers, lowering %s: %w", c.model, c.batch, c.workers, c.lowering.name, err)
 			}
 			row = r.format()
-			if err := table.add(row, r.formatKernels()); err != nil {
+			if err := table.add(r); err != nil {
 				return err
 			}
 		}

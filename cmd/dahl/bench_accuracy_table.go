@@ -106,9 +106,11 @@ func (t *accuracyTable) row(c *accuracyCase) (string, bool) {
 	return t.rows[i], true
 }
 
-// add appends a row and writes the file.
-func (t *accuracyTable) add(row string, kernels []string) error {
-	t.rows, t.kernels = append(t.rows, row), append(t.kernels, kernels...)
+// add appends a row and writes the file. Kernels of an earlier row of the same case,
+// which someone has deleted, give way.
+func (t *accuracyTable) add(r *accuracyRow) error {
+	t.kernels = slices.DeleteFunc(t.kernels, func(line string) bool { return strings.HasPrefix(line, r.key()) })
+	t.rows, t.kernels = append(t.rows, r.format()), append(t.kernels, r.formatKernels()...)
 	if t.path == "" {
 		return nil
 	}

@@ -21,7 +21,7 @@ func TestAccuracySummary(t *testing.T) {
 	us := time.Microsecond
 	var table accuracyTable
 	for _, r := range []*accuracyRow{testRow("net", 32, 110*us, 100*us), testRow("net", 64, 100*us, 200*us), testRow("net", 128, 105*us, 105*us), testRow("other", 32, 102*us, 100*us)} {
-		if err := table.add(r.format(), nil); err != nil {
+		if err := table.add(r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestAccuracyTableGoesOn(t *testing.T) {
 	}
 	row := testRow("net", 32, 1500, 2500)
 	row.kernelRows = []kernelComparison{{Op: "conv2d", Shape: "3;5", Variant: "go", Share: 0.5}, {Op: "add", Share: 0.01}}
-	if err := table.add(row.format(), row.formatKernels()); err != nil {
+	if err := table.add(row); err != nil {
 		t.Fatal(err)
 	}
 	written, err := os.ReadFile(a.out)
@@ -68,6 +68,13 @@ func TestAccuracyTableGoesOn(t *testing.T) {
 	}
 	if again.text() != string(written) || len(again.kernels) != 1 {
 		t.Errorf("read back and written again:\n%s\nfirst:\n%s", again.text(), written)
+	}
+	again.rows = nil // its line was deleted
+	if err := again.add(row); err != nil {
+		t.Fatal(err)
+	}
+	if again.text() != string(written) {
+		t.Errorf("measured again:\n%s\nfirst:\n%s", again.text(), written)
 	}
 	a.repeats = 4
 	if _, err := a.openTable(); err == nil || !strings.Contains(err.Error(), "--force") {
