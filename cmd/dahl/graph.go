@@ -37,7 +37,8 @@ operations of each layer. With --platform the critical path is in time, each tas
 at its best cost there; without, it counts operations.`,
 		Example: `  dahl graph --list
   dahl graph --model lenet5 --batch 64 --platform laptop
-  dahl graph --model digits-cnn --export digits.dot`,
+  dahl graph --model digits-cnn --export digits.dot
+  dahl graph --model lenet5 --batch 64 --export tiles.toml   # to edit, for --lowering`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.list {
@@ -50,7 +51,7 @@ at its best cost there; without, it counts operations.`,
 	addDataFlags(cmd, &o)
 	addOptimizerFlags(cmd, &o)
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the built-in networks")
-	cmd.Flags().StringVar(&f.export, "export", "", "write the graph to a `file`: .json, .dot (Graphviz) or .txt")
+	cmd.Flags().StringVar(&f.export, "export", "", "write the graph to a `file`: .json, .dot (Graphviz) or .txt; or its lowering: .toml")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON object instead of text")
 	exclude(cmd, "list", "model")
 	exclude(cmd, "list", "graph")
@@ -74,12 +75,11 @@ func inspectGraph(stdout io.Writer, o *options, f *graphFlags) error {
 	if err != nil {
 		return err
 	}
-	g := w.program.Graphs[0]
 	if write != nil {
 		if err := checkWritable(f.export); err != nil {
 			return err
 		}
-		if err := writeTo(f.export, func(out io.Writer) error { return write(g, out) }); err != nil {
+		if err := writeTo(f.export, func(out io.Writer) error { return write(w, out) }); err != nil {
 			return err
 		}
 	}
@@ -98,19 +98,29 @@ func inspectGraph(stdout io.Writer, o *options, f *graphFlags) error {
 }
 
 // graphFormat chooses how to export by the end of the file's name; nil for no file.
-func graphFormat(path string) (func(*dag.Graph, io.Writer) error, error) {
+func graphFormat(path string) (func(*workload, io.Writer) error, error) {
+	ofGraph := func(write func(*dag.Graph, io.Writer) error) func(*workload, io.Writer) error {
+		return func(w *workload, out io.Writer) error { return write(w.program.Graphs[0], out) }
+	}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json":
-		return (*dag.Graph).WriteJSON, nil
+		return ofGraph((*dag.Graph).WriteJSON), nil
 	case ".dot":
-		return (*dag.Graph).WriteDOT, nil
+		return ofGraph((*dag.Graph).WriteDOT), nil
 	case ".txt":
-		return (*dag.Graph).WriteText, nil
+		return ofGraph((*dag.Graph).WriteText), nil
+	case ".toml":
+		return func(w *workload, out io.Writer) error {
+			if w.lowering == nil {
+				return inputErrorf("--export: a graph from a file has no lowering")
+			}
+			return nn.WriteLowering(out, *w.lowering)
+		}, nil
 	}
 	if path == "" {
 		return nil, nil
 	}
-	return nil, inputErrorf("--export %q: end the name in .json, .dot or .txt", path)
+	return nil, inputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
 }
 
 // inspectedGraph builds the graph, and its costs where a platform is given.

@@ -136,6 +136,7 @@ var badInputs = []struct{ line, want string }{
 	{"graph --list --model mlp", "exclude each other"},
 	{"graph --model mlp --export x.pdf", ".dot"},
 	{"graph --model mlp --export nope/x.dot", "nope"},
+	{"graph --graph empty.json --export x.toml", "no lowering"},
 	{"graph --model mlp --batch=-3", "--batch"},
 	{"kernels nope", "nope"},
 	{"kernels foreign", "foreign"},
@@ -163,6 +164,7 @@ var badInputs = []struct{ line, want string }{
 func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "bad.toml", "[[")
+	writeTestFile(t, "empty.json", `{"format": "dahl-graph 1", "name": "empty", "buffers": [], "tasks": []}`)
 	writeTestFile(t, "unit.toml", "name = \"m\"\n[[memory]]\nname = \"ram\"\ncapacity = 5\n")
 	writeTestFile(t, "bad.json", "{")
 	writeTestFile(t, "bad.txt", "graph\nnonsense here")

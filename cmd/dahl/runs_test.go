@@ -133,10 +133,12 @@ func testTampering(t *testing.T) {
 
 func TestExportedGraphsAreOne(t *testing.T) {
 	t.Chdir(t.TempDir())
-	reports := make([]graphReport, 3)
+	reports := make([]graphReport, 4)
 	decodeObject(t, mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.json", "--json"), &reports[0])
 	mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.txt")
 	mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "g.dot")
+	mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--export", "tiles.toml")
+	decodeObject(t, mustRun(t, "graph", "--model", "mlp", "--batch", "7", "--lowering", "tiles.toml", "--json"), &reports[3])
 	decodeObject(t, mustRun(t, "graph", "--graph", "g.json", "--json"), &reports[1])
 	decodeObject(t, mustRun(t, "graph", "--graph", "g.txt", "--json"), &reports[2])
 	for _, r := range reports[1:] {
