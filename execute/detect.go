@@ -15,20 +15,22 @@ import (
 	"dahl/platform"
 )
 
-// What is not read from the system. The speeds are those of plain Go kernels on
-// one core of a recent machine, on the low side; Calibrate measures them.
+// guessFlopsPerSec is the speed of float32 kernels on one core of a recent machine, on
+// the low side, by the vector instructions it has. Calibrate measures it.
+var guessFlopsPerSec = map[string]float64{"avx512": 100e9, "avx2": 50e9, "go": 4e9}
+
+// What else is not read from the system.
 const (
-	guessFlopsPerSec = 4e9
-	guessBandwidth   = 10e9
-	guessDispatch    = 300 * time.Nanosecond
-	guessHostWatts   = 30
-	guessIdleWatts   = 1.5
-	guessBusyWatts   = 8
-	fallbackL2Bytes  = 1 << 20
-	fallbackL3Bytes  = 8 << 20
-	sysCPU           = "/sys/devices/system/cpu"
-	procCPU          = "/proc/cpuinfo"
-	procMemory       = "/proc/meminfo"
+	guessBandwidth  = 10e9
+	guessDispatch   = 300 * time.Nanosecond
+	guessHostWatts  = 30
+	guessIdleWatts  = 1.5
+	guessBusyWatts  = 8
+	fallbackL2Bytes = 1 << 20
+	fallbackL3Bytes = 8 << 20
+	sysCPU          = "/sys/devices/system/cpu"
+	procCPU         = "/proc/cpuinfo"
+	procMemory      = "/proc/meminfo"
 )
 
 // CPULevel names the vector instructions of this machine as the variants of
@@ -50,13 +52,14 @@ func CPULevel() string {
 func Detect() (*platform.Platform, error) {
 	cpus := workerCPUs()
 	l2, l3 := caches(sysCPU, cpus[0])
+	speed := guessFlopsPerSec[CPULevel()]
 	p := &platform.Platform{
 		Name:      machineName() + " " + CPULevel(),
 		HostPower: platform.Quantity{Value: guessHostWatts, Source: platform.Guess},
 		Memories:  []platform.Memory{{Name: "ram", CapacityBytes: memoryBytes(), BandwidthBytesPerSec: guessBandwidth}},
 		Devices: []platform.Device{{
 			Name: "cpu", Kind: "cpu", Count: coreCount(cpus),
-			FlopsPerSec: map[string]float64{"float32": guessFlopsPerSec, "float64": guessFlopsPerSec},
+			FlopsPerSec: map[string]float64{"float32": speed, "float64": speed / 2},
 			L2Bytes:     l2, L3Bytes: l3,
 			Dispatch:  guessDispatch,
 			IdleWatts: guessIdleWatts, Busy: platform.BusyPower{UnitWatts: guessBusyWatts}, PowerSource: platform.Guess,

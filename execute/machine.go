@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,22 +13,22 @@ import (
 )
 
 const (
-	triadRepeats   = 5
-	maxTriadBytes  = 256 << 20 // of one array of all cores together
-	dispatchTasks  = 1000
-	dispatchSteps  = 50
-	sleepTasks     = 10
-	sleepSteps     = 5
-	flopsRepeats   = 5
-	flopsChainIter = 200_000
+	triadRepeats  = 5
+	maxTriadBytes = 256 << 20 // of one array of all cores together
+	dispatchTasks = 1000
+	dispatchSteps = 50
+	sleepTasks    = 10
+	sleepSteps    = 5
+	speedExtent   = 256
+	speedTime     = 10 * time.Millisecond
 )
 
-// measureMachine replaces the numbers that belong to no kernel: bandwidth, speeds of
-// plain Go, and what the executor takes between two tasks.
+// measureMachine replaces the numbers that belong to no kernel: bandwidth, speeds,
+// and what the executor takes between two tasks.
 func (c *calibrator) measureMachine() error {
 	d := &c.platform.Devices[0]
 	c.platform.Memories[d.Memory].BandwidthBytesPerSec = triad(d.Count, d.L3Bytes)
-	d.FlopsPerSec = map[string]float64{"float32": goFlopsPerSec[float32](), "float64": goFlopsPerSec[float64]()}
+	d.FlopsPerSec = map[string]float64{"float32": denseFlopsPerSec(dag.Float32), "float64": denseFlopsPerSec(dag.Float64)}
 	if err := c.measureDispatch(); err != nil {
 		return fmt.Errorf("measure the dispatch of a task: %w", err)
 	}
@@ -74,30 +75,24 @@ func triad(cores int, l3Bytes int64) float64 {
 	return float64(3*8*elems*cores) / max(best, 1).Seconds()
 }
 
-// goFlopsPerSec is the speed of scalar multiplications and additions in eight
-// independent chains on one core: the roofline of plain Go kernels.
-func goFlopsPerSec[T kernels.Float]() float64 {
-	best, kept := time.Duration(0), T(0)
-	onCores(1, func(int) {}, func(int) {
-		for range flopsRepeats {
-			var x [8]T
-			f, g := T(0.999), T(0.001)
-			start := time.Now()
-			for range flopsChainIter {
-				x[0], x[1], x[2], x[3] = x[0]*f+g, x[1]*f+g, x[2]*f+g, x[3]*f+g
-				x[4], x[5], x[6], x[7] = x[4]*f+g, x[5]*f+g, x[6]*f+g, x[7]*f+g
-			}
-			took := time.Since(start)
-			if best == 0 || took < best {
-				best = took
-			}
-			kept += x[0] + x[1] + x[2] + x[3] + x[4] + x[5] + x[6] + x[7]
-		}
-	})
-	if kept < 0 { // uses the result, so that the loop stays
-		return 0
+// denseFlopsPerSec is the speed of a matrix product of speedExtent³ on one core, in the
+// variant that runs by default: what a kernel can reach here that computes much and
+// moves little.
+func denseFlopsPerSec(t dag.DType) float64 {
+	k, ok := kernels.Lookup("dense")
+	if !ok {
+		panic("execute: there is no dense layer")
 	}
-	return 16 * flopsChainIter / max(best, 1).Seconds()
+	square := kernels.OperandSpec{Type: t, Mode: dag.Read, Shape: []int{speedExtent, speedExtent}}
+	spec := &kernels.Spec{Op: k.Op, Type: t, Operands: []kernels.OperandSpec{square, square, square}}
+	spec.Operands[0].Mode = dag.Write
+	var best time.Duration
+	var b *bench
+	onCores(1, func(int) { b = newBench(k.Default(), spec, nil, 0, 0) }, func(int) {
+		best = slices.Min(b.measure(context.Background(), speedTime, 1))
+	})
+	flops, _ := k.Work(spec)
+	return flops / max(best, 1).Seconds()
 }
 
 // measureDispatch measures what the executor adds to the kernels of a plan, as the gaps that

@@ -364,11 +364,11 @@ func (t *trainer) prepare(ctx context.Context, graph int, budget time.Duration) 
 	}
 	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, stepTime(predicted)))))
 	g := t.w.program.Graphs[graph]
-	data := t.train.Len()
+	order := shuffled(t.train.Len(), batchOf(g)*steps, t.w.opts.Seed)
 	if !isTraining(g) {
-		data = t.test.Len()
+		order = cyclic(t.test.Len(), batchOf(g)*steps)
 	}
-	t.feeder.begin(cyclic(data, batchOf(g)*steps), batchOf(g), steps)
+	t.feeder.begin(order, batchOf(g), steps)
 	return steps, nil
 }
 
@@ -381,6 +381,18 @@ func (s *stepCalibration) putInto(p *platform.Platform) {
 		}
 	}
 	s.times[0].PutInto(&p.Devices[0])
+}
+
+// shuffled is n indices that go round a data set, each time in a new order, as
+// training does: loading gathers them from all over it.
+func shuffled(size, n int, seed uint64) []int32 {
+	order := make([]int32, 0, n+size)
+	pass := make([]int32, size)
+	for epoch := 0; len(order) < n; epoch++ {
+		nn.Shuffle(pass, seed, epoch)
+		order = append(order, pass...)
+	}
+	return order[:n]
 }
 
 // cyclic is n indices that go round a data set.
