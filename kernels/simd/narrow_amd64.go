@@ -7,7 +7,8 @@ import "unsafe"
 type narrowArgs struct {
 	y, index, x             unsafe.Pointer
 	yAt, indexAt, xAt       int // where the present row begins
-	rows, vectors, tail     int // whole vectors of windows in a row, elements beyond them
+	rows, vectors           int // of a row, those stored whole
+	parts, tail             int // those masked, elements beyond them
 	mask                    uintptr
 	pixels                  [2]uintptr // masks of two vectors of pixels
 	tailMask                uintptr
@@ -85,12 +86,22 @@ func (t *narrowTable) put(table *[16]uint32, l Level, words, i, from int) {
 	}
 }
 
-// narrow reports whether the windows are of 2×2 side by side, without gaps between
-// pixels, and a vector holds two or more.
-func (s *poolShape) narrow(l Level, size int) bool {
-	lanes, c := l.bytes()/size, s.channels
-	return s.size == 2 && s.step == 2 && s.xPixel == c && s.yPixel == c && s.indexPixel == c &&
-		2*c <= lanes && (l == AVX512 || lanes%c == 0)
+// narrow is the level at which windows of 2×2 side by side, without gaps between pixels,
+// are computed two or more in a vector, or Go if they are not such: the narrower one if
+// a row of windows has no more.
+func (s *poolShape) narrow(l Level, size int) Level {
+	c := s.channels
+	if s.size != 2 || s.step != 2 || s.xPixel != c || s.yPixel != c || s.indexPixel != c {
+		return Go
+	}
+	fits := func(l Level) bool { return 2*c <= l.bytes()/size && (l == AVX512 || l.bytes()/size%c == 0) }
+	switch {
+	case fits(AVX2) && (l == AVX2 || s.windows*c <= AVX2.bytes()/size):
+		return AVX2
+	case fits(l):
+		return l
+	}
+	return Go
 }
 
 func (s *poolShape) narrowArgs(l Level, size int) narrowArgs {
@@ -100,8 +111,12 @@ func (s *poolShape) narrowArgs(l Level, size int) narrowArgs {
 	pixels := func(elements int) [2]uintptr {
 		return [2]uintptr{l.mask(min(2*elements, lanes), size), l.mask(max(2*elements-lanes, 0), size)}
 	}
+	vectors, parts := s.windows/windows, 0
+	if whole < lanes && vectors > 0 {
+		vectors, parts = vectors-1, 1
+	}
 	return narrowArgs{
-		rows: s.rows, vectors: s.windows / windows, tail: tail,
+		rows: s.rows, vectors: vectors, parts: parts, tail: tail,
 		mask: l.mask(whole, size), pixels: pixels(whole),
 		tailMask: l.mask(tail, size), tailPixels: pixels(tail),
 		yRow: s.yRow * size, indexRow: s.indexRow, xRows: 2 * s.xRow * size, xRow: s.xRow * size,

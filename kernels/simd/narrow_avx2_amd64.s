@@ -7,13 +7,13 @@
 TEXT ·maxPoolNarrowAVX2F32(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	VXORPS       Y10, Y10, Y10
-	VBROADCASTSS 176(DI), Y9
-	VBROADCASTSS 192(DI), Y11
-	VBROADCASTSS 184(DI), Y6
+	VBROADCASTSS 184(DI), Y9
+	VBROADCASTSS 200(DI), Y11
+	VBROADCASTSS 192(DI), Y6
 	VPADDD       Y6, Y6, Y7
 	VPADDD       Y6, Y7, Y8
-	MOVQ         200(DI), R11
-	MOVQ         144(DI), R10
+	MOVQ         208(DI), R11
+	MOVQ         152(DI), R10
 
 row:
 	MOVQ  (DI), AX
@@ -24,9 +24,9 @@ row:
 	ADDQ  40(DI), DX
 	MOVQ  56(DI), R12
 	TESTQ R12, R12
-	JE    rest
+	JE    vectorsDone
 
-vector:
+vectors:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
 	VMOVUPS      (R11), Y5
@@ -75,21 +75,21 @@ vector:
 	VPACKUSDW    X3, X1, X1
 	VPACKUSWB    X1, X1, X1
 	VMOVQ        X1, (BX)
-	ADDQ         152(DI), AX
-	ADDQ         160(DI), BX
-	ADDQ         168(DI), DX
+	ADDQ         160(DI), AX
+	ADDQ         168(DI), BX
+	ADDQ         176(DI), DX
 	DECQ         R12
-	JNE          vector
+	JNE          vectors
 
-rest:
-	CMPQ         64(DI), $0x00
+vectorsDone:
+	CMPQ         72(DI), $0x00
 	JE           whole
-	MOVQ         96(DI), R15
-	VMOVUPS      (R15), Y15
 	MOVQ         104(DI), R15
+	VMOVUPS      (R15), Y15
+	MOVQ         112(DI), R15
 	VMOVUPS      (R15), Y14
 	VMASKMOVPS   (DX), Y14, Y12
-	MOVQ         112(DI), R15
+	MOVQ         120(DI), R15
 	VMOVUPS      (R15), Y14
 	VMASKMOVPS   32(DX), Y14, Y13
 	VMOVUPS      (R11), Y5
@@ -108,10 +108,10 @@ rest:
 	VANDPS       Y3, Y4, Y4
 	VBLENDVPS    Y4, Y2, Y0, Y0
 	VBLENDVPS    Y4, Y6, Y1, Y1
-	MOVQ         104(DI), R15
+	MOVQ         112(DI), R15
 	VMOVUPS      (R15), Y14
 	VMASKMOVPS   (DX)(R10*1), Y14, Y12
-	MOVQ         112(DI), R15
+	MOVQ         120(DI), R15
 	VMOVUPS      (R15), Y14
 	VMASKMOVPS   32(DX)(R10*1), Y14, Y13
 	VMOVUPS      (R11), Y5
@@ -142,7 +142,7 @@ rest:
 	VPACKUSDW    X3, X1, X1
 	VPACKUSWB    X1, X1, X1
 	VMOVQ        X1, R14
-	MOVQ         64(DI), CX
+	MOVQ         72(DI), CX
 	MOVQ         BX, R15
 
 byteC:
@@ -153,11 +153,11 @@ byteC:
 	JNE  byteC
 
 whole:
-	MOVQ 120(DI), R12
-	ADDQ R12, 24(DI)
 	MOVQ 128(DI), R12
-	ADDQ R12, 32(DI)
+	ADDQ R12, 24(DI)
 	MOVQ 136(DI), R12
+	ADDQ R12, 32(DI)
+	MOVQ 144(DI), R12
 	ADDQ R12, 40(DI)
 	DECQ 48(DI)
 	JNE  row
@@ -169,16 +169,16 @@ whole:
 TEXT ·unpoolNarrowAVX2F32(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	VXORPS       Y10, Y10, Y10
-	VBROADCASTSS 184(DI), Y0
+	VBROADCASTSS 192(DI), Y0
 	VPADDD       Y0, Y0, Y0
-	MOVQ         200(DI), R11
+	MOVQ         208(DI), R11
 	VMOVUPS      256(R11), Y5
 	VMOVUPS      384(R11), Y7
 	VPADDD       Y0, Y7, Y11
 	VMOVUPS      320(R11), Y6
 	VMOVUPS      448(R11), Y8
 	VPADDD       Y0, Y8, Y12
-	MOVQ         144(DI), R10
+	MOVQ         152(DI), R10
 
 row:
 	MOVQ  (DI), AX
@@ -189,9 +189,9 @@ row:
 	ADDQ  40(DI), DX
 	MOVQ  56(DI), R12
 	TESTQ R12, R12
-	JE    rest
+	JE    vectorsDone
 
-vector:
+vectors:
 	VMOVUPS   (AX), Y0
 	VPMOVZXBD (BX), Y1
 	VADDPS    Y10, Y0, Y0
@@ -211,20 +211,20 @@ vector:
 	VPCMPEQD  Y12, Y3, Y4
 	VANDPS    Y2, Y4, Y4
 	VMOVUPS   Y4, 32(DX)(R10*1)
-	ADDQ      152(DI), AX
-	ADDQ      160(DI), BX
-	ADDQ      168(DI), DX
+	ADDQ      160(DI), AX
+	ADDQ      168(DI), BX
+	ADDQ      176(DI), DX
 	DECQ      R12
-	JNE       vector
+	JNE       vectors
 
-rest:
-	CMPQ       64(DI), $0x00
+vectorsDone:
+	CMPQ       72(DI), $0x00
 	JE         whole
-	MOVQ       96(DI), R15
+	MOVQ       104(DI), R15
 	VMOVUPS    (R15), Y15
 	VMASKMOVPS (AX), Y15, Y0
 	XORQ       R14, R14
-	MOVQ       64(DI), CX
+	MOVQ       72(DI), CX
 
 byteC:
 	SHLQ       $0x08, R14
@@ -237,7 +237,7 @@ byteC:
 	VADDPS     Y10, Y0, Y0
 	VPERMPS    Y0, Y5, Y2
 	VPERMD     Y1, Y5, Y3
-	MOVQ       104(DI), R15
+	MOVQ       112(DI), R15
 	VMOVUPS    (R15), Y14
 	VPCMPEQD   Y7, Y3, Y4
 	VANDPS     Y2, Y4, Y4
@@ -247,7 +247,7 @@ byteC:
 	VMASKMOVPS Y4, Y14, (DX)(R10*1)
 	VPERMPS    Y0, Y6, Y2
 	VPERMD     Y1, Y6, Y3
-	MOVQ       112(DI), R15
+	MOVQ       120(DI), R15
 	VMOVUPS    (R15), Y14
 	VPCMPEQD   Y8, Y3, Y4
 	VANDPS     Y2, Y4, Y4
@@ -257,11 +257,11 @@ byteC:
 	VMASKMOVPS Y4, Y14, 32(DX)(R10*1)
 
 whole:
-	MOVQ 120(DI), R12
-	ADDQ R12, 24(DI)
 	MOVQ 128(DI), R12
-	ADDQ R12, 32(DI)
+	ADDQ R12, 24(DI)
 	MOVQ 136(DI), R12
+	ADDQ R12, 32(DI)
+	MOVQ 144(DI), R12
 	ADDQ R12, 40(DI)
 	DECQ 48(DI)
 	JNE  row
@@ -273,13 +273,13 @@ whole:
 TEXT ·maxPoolNarrowAVX2F64(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	VXORPS       Y10, Y10, Y10
-	VBROADCASTSD 176(DI), Y9
-	VBROADCASTSD 192(DI), Y11
-	VBROADCASTSD 184(DI), Y6
+	VBROADCASTSD 184(DI), Y9
+	VBROADCASTSD 200(DI), Y11
+	VBROADCASTSD 192(DI), Y6
 	VPADDQ       Y6, Y6, Y7
 	VPADDQ       Y6, Y7, Y8
-	MOVQ         200(DI), R11
-	MOVQ         144(DI), R10
+	MOVQ         208(DI), R11
+	MOVQ         152(DI), R10
 
 row:
 	MOVQ  (DI), AX
@@ -290,9 +290,9 @@ row:
 	ADDQ  40(DI), DX
 	MOVQ  56(DI), R12
 	TESTQ R12, R12
-	JE    rest
+	JE    vectorsDone
 
-vector:
+vectors:
 	VMOVUPD      (DX), Y12
 	VMOVUPD      32(DX), Y13
 	VMOVUPD      (R11), Y5
@@ -342,21 +342,21 @@ vector:
 	VPACKUSDW    X1, X1, X1
 	VPACKUSWB    X1, X1, X1
 	VMOVD        X1, (BX)
-	ADDQ         152(DI), AX
-	ADDQ         160(DI), BX
-	ADDQ         168(DI), DX
+	ADDQ         160(DI), AX
+	ADDQ         168(DI), BX
+	ADDQ         176(DI), DX
 	DECQ         R12
-	JNE          vector
+	JNE          vectors
 
-rest:
-	CMPQ         64(DI), $0x00
+vectorsDone:
+	CMPQ         72(DI), $0x00
 	JE           whole
-	MOVQ         96(DI), R15
-	VMOVUPD      (R15), Y15
 	MOVQ         104(DI), R15
+	VMOVUPD      (R15), Y15
+	MOVQ         112(DI), R15
 	VMOVUPD      (R15), Y14
 	VMASKMOVPD   (DX), Y14, Y12
-	MOVQ         112(DI), R15
+	MOVQ         120(DI), R15
 	VMOVUPD      (R15), Y14
 	VMASKMOVPD   32(DX), Y14, Y13
 	VMOVUPD      (R11), Y5
@@ -375,10 +375,10 @@ rest:
 	VANDPS       Y3, Y4, Y4
 	VBLENDVPD    Y4, Y2, Y0, Y0
 	VBLENDVPD    Y4, Y6, Y1, Y1
-	MOVQ         104(DI), R15
+	MOVQ         112(DI), R15
 	VMOVUPD      (R15), Y14
 	VMASKMOVPD   (DX)(R10*1), Y14, Y12
-	MOVQ         112(DI), R15
+	MOVQ         120(DI), R15
 	VMOVUPD      (R15), Y14
 	VMASKMOVPD   32(DX)(R10*1), Y14, Y13
 	VMOVUPD      (R11), Y5
@@ -410,7 +410,7 @@ rest:
 	VPACKUSDW    X1, X1, X1
 	VPACKUSWB    X1, X1, X1
 	VMOVQ        X1, R14
-	MOVQ         64(DI), CX
+	MOVQ         72(DI), CX
 	MOVQ         BX, R15
 
 byteC:
@@ -421,11 +421,11 @@ byteC:
 	JNE  byteC
 
 whole:
-	MOVQ 120(DI), R12
-	ADDQ R12, 24(DI)
 	MOVQ 128(DI), R12
-	ADDQ R12, 32(DI)
+	ADDQ R12, 24(DI)
 	MOVQ 136(DI), R12
+	ADDQ R12, 32(DI)
+	MOVQ 144(DI), R12
 	ADDQ R12, 40(DI)
 	DECQ 48(DI)
 	JNE  row
@@ -437,16 +437,16 @@ whole:
 TEXT ·unpoolNarrowAVX2F64(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	VXORPS       Y10, Y10, Y10
-	VBROADCASTSD 184(DI), Y0
+	VBROADCASTSD 192(DI), Y0
 	VPADDQ       Y0, Y0, Y0
-	MOVQ         200(DI), R11
+	MOVQ         208(DI), R11
 	VMOVUPD      256(R11), Y5
 	VMOVUPD      384(R11), Y7
 	VPADDQ       Y0, Y7, Y11
 	VMOVUPD      320(R11), Y6
 	VMOVUPD      448(R11), Y8
 	VPADDQ       Y0, Y8, Y12
-	MOVQ         144(DI), R10
+	MOVQ         152(DI), R10
 
 row:
 	MOVQ  (DI), AX
@@ -457,9 +457,9 @@ row:
 	ADDQ  40(DI), DX
 	MOVQ  56(DI), R12
 	TESTQ R12, R12
-	JE    rest
+	JE    vectorsDone
 
-vector:
+vectors:
 	VMOVUPD   (AX), Y0
 	VPMOVZXBQ (BX), Y1
 	VADDPD    Y10, Y0, Y0
@@ -479,20 +479,20 @@ vector:
 	VPCMPEQQ  Y12, Y3, Y4
 	VANDPS    Y2, Y4, Y4
 	VMOVUPD   Y4, 32(DX)(R10*1)
-	ADDQ      152(DI), AX
-	ADDQ      160(DI), BX
-	ADDQ      168(DI), DX
+	ADDQ      160(DI), AX
+	ADDQ      168(DI), BX
+	ADDQ      176(DI), DX
 	DECQ      R12
-	JNE       vector
+	JNE       vectors
 
-rest:
-	CMPQ       64(DI), $0x00
+vectorsDone:
+	CMPQ       72(DI), $0x00
 	JE         whole
-	MOVQ       96(DI), R15
+	MOVQ       104(DI), R15
 	VMOVUPD    (R15), Y15
 	VMASKMOVPD (AX), Y15, Y0
 	XORQ       R14, R14
-	MOVQ       64(DI), CX
+	MOVQ       72(DI), CX
 
 byteC:
 	SHLQ       $0x08, R14
@@ -505,7 +505,7 @@ byteC:
 	VADDPD     Y10, Y0, Y0
 	VPERMPS    Y0, Y5, Y2
 	VPERMD     Y1, Y5, Y3
-	MOVQ       104(DI), R15
+	MOVQ       112(DI), R15
 	VMOVUPD    (R15), Y14
 	VPCMPEQQ   Y7, Y3, Y4
 	VANDPS     Y2, Y4, Y4
@@ -515,7 +515,7 @@ byteC:
 	VMASKMOVPD Y4, Y14, (DX)(R10*1)
 	VPERMPS    Y0, Y6, Y2
 	VPERMD     Y1, Y6, Y3
-	MOVQ       112(DI), R15
+	MOVQ       120(DI), R15
 	VMOVUPD    (R15), Y14
 	VPCMPEQQ   Y8, Y3, Y4
 	VANDPS     Y2, Y4, Y4
@@ -525,11 +525,11 @@ byteC:
 	VMASKMOVPD Y4, Y14, 32(DX)(R10*1)
 
 whole:
-	MOVQ 120(DI), R12
-	ADDQ R12, 24(DI)
 	MOVQ 128(DI), R12
-	ADDQ R12, 32(DI)
+	ADDQ R12, 24(DI)
 	MOVQ 136(DI), R12
+	ADDQ R12, 32(DI)
+	MOVQ 144(DI), R12
 	ADDQ R12, 40(DI)
 	DECQ 48(DI)
 	JNE  row

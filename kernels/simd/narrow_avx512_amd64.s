@@ -7,15 +7,15 @@
 TEXT ·maxPoolNarrowAVX512F32(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	VPXORD       Z10, Z10, Z10
-	VBROADCASTSS 176(DI), Z9
-	VBROADCASTSS 192(DI), Z11
-	VBROADCASTSS 184(DI), Z6
+	VBROADCASTSS 184(DI), Z9
+	VBROADCASTSS 200(DI), Z11
+	VBROADCASTSS 192(DI), Z6
 	VPADDD       Z6, Z6, Z7
 	VPADDD       Z6, Z7, Z8
-	MOVQ         200(DI), R11
+	MOVQ         208(DI), R11
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
-	MOVQ         144(DI), R10
+	MOVQ         152(DI), R10
 
 row:
 	MOVQ  (DI), AX
@@ -24,17 +24,60 @@ row:
 	ADDQ  32(DI), BX
 	MOVQ  16(DI), DX
 	ADDQ  40(DI), DX
-	MOVQ  72(DI), R15
-	KMOVQ R15, K1
-	MOVQ  80(DI), R15
-	KMOVQ R15, K4
-	MOVQ  88(DI), R15
-	KMOVQ R15, K5
 	MOVQ  56(DI), R12
 	TESTQ R12, R12
-	JE    rest
+	JE    vectorsDone
 
-vector:
+vectors:
+	VMOVUPS   (DX), Z12
+	VMOVUPS   64(DX), Z13
+	VMOVUPS   Z12, Z0
+	VPERMT2PS Z13, Z16, Z0
+	VPXORD    Z1, Z1, Z1
+	VMOVUPS   Z12, Z2
+	VPERMT2PS Z13, Z17, Z2
+	VCMPPS    $0x16, Z0, Z2, K2
+	VCMPPS    $0x07, Z0, Z0, K2, K3
+	VMOVAPS   Z2, K3, Z0
+	VMOVAPS   Z6, K3, Z1
+	VMOVUPS   (DX)(R10*1), Z12
+	VMOVUPS   64(DX)(R10*1), Z13
+	VMOVUPS   Z12, Z2
+	VPERMT2PS Z13, Z16, Z2
+	VCMPPS    $0x16, Z0, Z2, K2
+	VCMPPS    $0x07, Z0, Z0, K2, K3
+	VMOVAPS   Z2, K3, Z0
+	VMOVAPS   Z7, K3, Z1
+	VMOVUPS   Z12, Z2
+	VPERMT2PS Z13, Z17, Z2
+	VCMPPS    $0x16, Z0, Z2, K2
+	VCMPPS    $0x07, Z0, Z0, K2, K3
+	VMOVAPS   Z2, K3, Z0
+	VMOVAPS   Z8, K3, Z1
+	VCMPPS    $0x12, Z9, Z0, K2
+	VMOVAPS   Z10, K2, Z0
+	VMOVAPS   Z11, K2, Z1
+	VMOVUPS   Z0, (AX)
+	VPMOVDB   Z1, X1
+	VMOVDQU   X1, (BX)
+	ADDQ      160(DI), AX
+	ADDQ      168(DI), BX
+	ADDQ      176(DI), DX
+	DECQ      R12
+	JNE       vectors
+
+vectorsDone:
+	MOVQ  80(DI), R15
+	KMOVQ R15, K1
+	MOVQ  88(DI), R15
+	KMOVQ R15, K4
+	MOVQ  96(DI), R15
+	KMOVQ R15, K5
+	MOVQ  64(DI), R12
+	TESTQ R12, R12
+	JE    partsDone
+
+parts:
 	VMOVUPS.Z (DX), K4, Z12
 	VMOVUPS.Z 64(DX), K5, Z13
 	VMOVUPS   Z12, Z0
@@ -66,20 +109,20 @@ vector:
 	VMOVUPS   Z0, K1, (AX)
 	VPMOVDB   Z1, X1
 	VMOVDQU8  X1, K1, (BX)
-	ADDQ      152(DI), AX
-	ADDQ      160(DI), BX
-	ADDQ      168(DI), DX
+	ADDQ      160(DI), AX
+	ADDQ      168(DI), BX
+	ADDQ      176(DI), DX
 	DECQ      R12
-	JNE       vector
+	JNE       parts
 
-rest:
-	CMPQ      64(DI), $0x00
+partsDone:
+	CMPQ      72(DI), $0x00
 	JE        whole
-	MOVQ      96(DI), R15
-	KMOVQ     R15, K1
 	MOVQ      104(DI), R15
-	KMOVQ     R15, K4
+	KMOVQ     R15, K1
 	MOVQ      112(DI), R15
+	KMOVQ     R15, K4
+	MOVQ      120(DI), R15
 	KMOVQ     R15, K5
 	VMOVUPS.Z (DX), K4, Z12
 	VMOVUPS.Z 64(DX), K5, Z13
@@ -114,11 +157,11 @@ rest:
 	VMOVDQU8  X1, K1, (BX)
 
 whole:
-	MOVQ 120(DI), R12
-	ADDQ R12, 24(DI)
 	MOVQ 128(DI), R12
-	ADDQ R12, 32(DI)
+	ADDQ R12, 24(DI)
 	MOVQ 136(DI), R12
+	ADDQ R12, 32(DI)
+	MOVQ 144(DI), R12
 	ADDQ R12, 40(DI)
 	DECQ 48(DI)
 	JNE  row
@@ -130,16 +173,16 @@ whole:
 TEXT ·unpoolNarrowAVX512F32(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	VPXORD       Z10, Z10, Z10
-	VBROADCASTSS 184(DI), Z0
+	VBROADCASTSS 192(DI), Z0
 	VPADDD       Z0, Z0, Z0
-	MOVQ         200(DI), R11
+	MOVQ         208(DI), R11
 	VMOVUPS      256(R11), Z5
 	VMOVUPS      384(R11), Z7
 	VPADDD       Z0, Z7, Z11
 	VMOVUPS      320(R11), Z6
 	VMOVUPS      448(R11), Z8
 	VPADDD       Z0, Z8, Z12
-	MOVQ         144(DI), R10
+	MOVQ         152(DI), R10
 
 row:
 	MOVQ  (DI), AX
@@ -148,17 +191,48 @@ row:
 	ADDQ  32(DI), BX
 	MOVQ  16(DI), DX
 	ADDQ  40(DI), DX
-	MOVQ  72(DI), R15
-	KMOVQ R15, K1
-	MOVQ  80(DI), R15
-	KMOVQ R15, K4
-	MOVQ  88(DI), R15
-	KMOVQ R15, K5
 	MOVQ  56(DI), R12
 	TESTQ R12, R12
-	JE    rest
+	JE    vectorsDone
 
-vector:
+vectors:
+	VMOVUPS   (AX), Z0
+	VPMOVZXBD (BX), Z1
+	VADDPS    Z10, Z0, Z0
+	VPERMPS   Z0, Z5, Z2
+	VPERMD    Z1, Z5, Z3
+	VPCMPEQD  Z7, Z3, K2
+	VMOVAPS.Z Z2, K2, Z4
+	VMOVUPS   Z4, (DX)
+	VPCMPEQD  Z11, Z3, K2
+	VMOVAPS.Z Z2, K2, Z4
+	VMOVUPS   Z4, (DX)(R10*1)
+	VPERMPS   Z0, Z6, Z2
+	VPERMD    Z1, Z6, Z3
+	VPCMPEQD  Z8, Z3, K2
+	VMOVAPS.Z Z2, K2, Z4
+	VMOVUPS   Z4, 64(DX)
+	VPCMPEQD  Z12, Z3, K2
+	VMOVAPS.Z Z2, K2, Z4
+	VMOVUPS   Z4, 64(DX)(R10*1)
+	ADDQ      160(DI), AX
+	ADDQ      168(DI), BX
+	ADDQ      176(DI), DX
+	DECQ      R12
+	JNE       vectors
+
+vectorsDone:
+	MOVQ  80(DI), R15
+	KMOVQ R15, K1
+	MOVQ  88(DI), R15
+	KMOVQ R15, K4
+	MOVQ  96(DI), R15
+	KMOVQ R15, K5
+	MOVQ  64(DI), R12
+	TESTQ R12, R12
+	JE    partsDone
+
+parts:
 	VMOVUPS.Z  (AX), K1, Z0
 	VMOVDQU8.Z (BX), K1, X1
 	VPMOVZXBD  X1, Z1
@@ -179,20 +253,20 @@ vector:
 	VPCMPEQD   Z12, Z3, K2
 	VMOVAPS.Z  Z2, K2, Z4
 	VMOVUPS    Z4, K5, 64(DX)(R10*1)
-	ADDQ       152(DI), AX
-	ADDQ       160(DI), BX
-	ADDQ       168(DI), DX
+	ADDQ       160(DI), AX
+	ADDQ       168(DI), BX
+	ADDQ       176(DI), DX
 	DECQ       R12
-	JNE        vector
+	JNE        parts
 
-rest:
-	CMPQ       64(DI), $0x00
+partsDone:
+	CMPQ       72(DI), $0x00
 	JE         whole
-	MOVQ       96(DI), R15
-	KMOVQ      R15, K1
 	MOVQ       104(DI), R15
-	KMOVQ      R15, K4
+	KMOVQ      R15, K1
 	MOVQ       112(DI), R15
+	KMOVQ      R15, K4
+	MOVQ       120(DI), R15
 	KMOVQ      R15, K5
 	VMOVUPS.Z  (AX), K1, Z0
 	VMOVDQU8.Z (BX), K1, X1
@@ -216,11 +290,11 @@ rest:
 	VMOVUPS    Z4, K5, 64(DX)(R10*1)
 
 whole:
-	MOVQ 120(DI), R12
-	ADDQ R12, 24(DI)
 	MOVQ 128(DI), R12
-	ADDQ R12, 32(DI)
+	ADDQ R12, 24(DI)
 	MOVQ 136(DI), R12
+	ADDQ R12, 32(DI)
+	MOVQ 144(DI), R12
 	ADDQ R12, 40(DI)
 	DECQ 48(DI)
 	JNE  row
@@ -232,15 +306,15 @@ whole:
 TEXT ·maxPoolNarrowAVX512F64(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	VPXORD       Z10, Z10, Z10
-	VBROADCASTSD 176(DI), Z9
-	VBROADCASTSD 192(DI), Z11
-	VBROADCASTSD 184(DI), Z6
+	VBROADCASTSD 184(DI), Z9
+	VBROADCASTSD 200(DI), Z11
+	VBROADCASTSD 192(DI), Z6
 	VPADDQ       Z6, Z6, Z7
 	VPADDQ       Z6, Z7, Z8
-	MOVQ         200(DI), R11
+	MOVQ         208(DI), R11
 	VMOVUPD      (R11), Z16
 	VMOVUPD      64(R11), Z17
-	MOVQ         144(DI), R10
+	MOVQ         152(DI), R10
 
 row:
 	MOVQ  (DI), AX
@@ -249,17 +323,60 @@ row:
 	ADDQ  32(DI), BX
 	MOVQ  16(DI), DX
 	ADDQ  40(DI), DX
-	MOVQ  72(DI), R15
-	KMOVQ R15, K1
-	MOVQ  80(DI), R15
-	KMOVQ R15, K4
-	MOVQ  88(DI), R15
-	KMOVQ R15, K5
 	MOVQ  56(DI), R12
 	TESTQ R12, R12
-	JE    rest
+	JE    vectorsDone
 
-vector:
+vectors:
+	VMOVUPD   (DX), Z12
+	VMOVUPD   64(DX), Z13
+	VMOVUPD   Z12, Z0
+	VPERMT2PD Z13, Z16, Z0
+	VPXORD    Z1, Z1, Z1
+	VMOVUPD   Z12, Z2
+	VPERMT2PD Z13, Z17, Z2
+	VCMPPD    $0x16, Z0, Z2, K2
+	VCMPPD    $0x07, Z0, Z0, K2, K3
+	VMOVAPD   Z2, K3, Z0
+	VMOVAPD   Z6, K3, Z1
+	VMOVUPD   (DX)(R10*1), Z12
+	VMOVUPD   64(DX)(R10*1), Z13
+	VMOVUPD   Z12, Z2
+	VPERMT2PD Z13, Z16, Z2
+	VCMPPD    $0x16, Z0, Z2, K2
+	VCMPPD    $0x07, Z0, Z0, K2, K3
+	VMOVAPD   Z2, K3, Z0
+	VMOVAPD   Z7, K3, Z1
+	VMOVUPD   Z12, Z2
+	VPERMT2PD Z13, Z17, Z2
+	VCMPPD    $0x16, Z0, Z2, K2
+	VCMPPD    $0x07, Z0, Z0, K2, K3
+	VMOVAPD   Z2, K3, Z0
+	VMOVAPD   Z8, K3, Z1
+	VCMPPD    $0x12, Z9, Z0, K2
+	VMOVAPD   Z10, K2, Z0
+	VMOVAPD   Z11, K2, Z1
+	VMOVUPD   Z0, (AX)
+	VPMOVQB   Z1, X1
+	VMOVQ     X1, (BX)
+	ADDQ      160(DI), AX
+	ADDQ      168(DI), BX
+	ADDQ      176(DI), DX
+	DECQ      R12
+	JNE       vectors
+
+vectorsDone:
+	MOVQ  80(DI), R15
+	KMOVQ R15, K1
+	MOVQ  88(DI), R15
+	KMOVQ R15, K4
+	MOVQ  96(DI), R15
+	KMOVQ R15, K5
+	MOVQ  64(DI), R12
+	TESTQ R12, R12
+	JE    partsDone
+
+parts:
 	VMOVUPD.Z (DX), K4, Z12
 	VMOVUPD.Z 64(DX), K5, Z13
 	VMOVUPD   Z12, Z0
@@ -291,20 +408,20 @@ vector:
 	VMOVUPD   Z0, K1, (AX)
 	VPMOVQB   Z1, X1
 	VMOVDQU8  X1, K1, (BX)
-	ADDQ      152(DI), AX
-	ADDQ      160(DI), BX
-	ADDQ      168(DI), DX
+	ADDQ      160(DI), AX
+	ADDQ      168(DI), BX
+	ADDQ      176(DI), DX
 	DECQ      R12
-	JNE       vector
+	JNE       parts
 
-rest:
-	CMPQ      64(DI), $0x00
+partsDone:
+	CMPQ      72(DI), $0x00
 	JE        whole
-	MOVQ      96(DI), R15
-	KMOVQ     R15, K1
 	MOVQ      104(DI), R15
-	KMOVQ     R15, K4
+	KMOVQ     R15, K1
 	MOVQ      112(DI), R15
+	KMOVQ     R15, K4
+	MOVQ      120(DI), R15
 	KMOVQ     R15, K5
 	VMOVUPD.Z (DX), K4, Z12
 	VMOVUPD.Z 64(DX), K5, Z13
@@ -339,11 +456,11 @@ rest:
 	VMOVDQU8  X1, K1, (BX)
 
 whole:
-	MOVQ 120(DI), R12
-	ADDQ R12, 24(DI)
 	MOVQ 128(DI), R12
-	ADDQ R12, 32(DI)
+	ADDQ R12, 24(DI)
 	MOVQ 136(DI), R12
+	ADDQ R12, 32(DI)
+	MOVQ 144(DI), R12
 	ADDQ R12, 40(DI)
 	DECQ 48(DI)
 	JNE  row
@@ -355,16 +472,16 @@ whole:
 TEXT ·unpoolNarrowAVX512F64(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), DI
 	VPXORD       Z10, Z10, Z10
-	VBROADCASTSD 184(DI), Z0
+	VBROADCASTSD 192(DI), Z0
 	VPADDQ       Z0, Z0, Z0
-	MOVQ         200(DI), R11
+	MOVQ         208(DI), R11
 	VMOVUPD      256(R11), Z5
 	VMOVUPD      384(R11), Z7
 	VPADDQ       Z0, Z7, Z11
 	VMOVUPD      320(R11), Z6
 	VMOVUPD      448(R11), Z8
 	VPADDQ       Z0, Z8, Z12
-	MOVQ         144(DI), R10
+	MOVQ         152(DI), R10
 
 row:
 	MOVQ  (DI), AX
@@ -373,17 +490,48 @@ row:
 	ADDQ  32(DI), BX
 	MOVQ  16(DI), DX
 	ADDQ  40(DI), DX
-	MOVQ  72(DI), R15
-	KMOVQ R15, K1
-	MOVQ  80(DI), R15
-	KMOVQ R15, K4
-	MOVQ  88(DI), R15
-	KMOVQ R15, K5
 	MOVQ  56(DI), R12
 	TESTQ R12, R12
-	JE    rest
+	JE    vectorsDone
 
-vector:
+vectors:
+	VMOVUPD   (AX), Z0
+	VPMOVZXBQ (BX), Z1
+	VADDPD    Z10, Z0, Z0
+	VPERMPD   Z0, Z5, Z2
+	VPERMQ    Z1, Z5, Z3
+	VPCMPEQQ  Z7, Z3, K2
+	VMOVAPD.Z Z2, K2, Z4
+	VMOVUPD   Z4, (DX)
+	VPCMPEQQ  Z11, Z3, K2
+	VMOVAPD.Z Z2, K2, Z4
+	VMOVUPD   Z4, (DX)(R10*1)
+	VPERMPD   Z0, Z6, Z2
+	VPERMQ    Z1, Z6, Z3
+	VPCMPEQQ  Z8, Z3, K2
+	VMOVAPD.Z Z2, K2, Z4
+	VMOVUPD   Z4, 64(DX)
+	VPCMPEQQ  Z12, Z3, K2
+	VMOVAPD.Z Z2, K2, Z4
+	VMOVUPD   Z4, 64(DX)(R10*1)
+	ADDQ      160(DI), AX
+	ADDQ      168(DI), BX
+	ADDQ      176(DI), DX
+	DECQ      R12
+	JNE       vectors
+
+vectorsDone:
+	MOVQ  80(DI), R15
+	KMOVQ R15, K1
+	MOVQ  88(DI), R15
+	KMOVQ R15, K4
+	MOVQ  96(DI), R15
+	KMOVQ R15, K5
+	MOVQ  64(DI), R12
+	TESTQ R12, R12
+	JE    partsDone
+
+parts:
 	VMOVUPD.Z  (AX), K1, Z0
 	VMOVDQU8.Z (BX), K1, X1
 	VPMOVZXBQ  X1, Z1
@@ -404,20 +552,20 @@ vector:
 	VPCMPEQQ   Z12, Z3, K2
 	VMOVAPD.Z  Z2, K2, Z4
 	VMOVUPD    Z4, K5, 64(DX)(R10*1)
-	ADDQ       152(DI), AX
-	ADDQ       160(DI), BX
-	ADDQ       168(DI), DX
+	ADDQ       160(DI), AX
+	ADDQ       168(DI), BX
+	ADDQ       176(DI), DX
 	DECQ       R12
-	JNE        vector
+	JNE        parts
 
-rest:
-	CMPQ       64(DI), $0x00
+partsDone:
+	CMPQ       72(DI), $0x00
 	JE         whole
-	MOVQ       96(DI), R15
-	KMOVQ      R15, K1
 	MOVQ       104(DI), R15
-	KMOVQ      R15, K4
+	KMOVQ      R15, K1
 	MOVQ       112(DI), R15
+	KMOVQ      R15, K4
+	MOVQ       120(DI), R15
 	KMOVQ      R15, K5
 	VMOVUPD.Z  (AX), K1, Z0
 	VMOVDQU8.Z (BX), K1, X1
@@ -441,11 +589,11 @@ rest:
 	VMOVUPD    Z4, K5, 64(DX)(R10*1)
 
 whole:
-	MOVQ 120(DI), R12
-	ADDQ R12, 24(DI)
 	MOVQ 128(DI), R12
-	ADDQ R12, 32(DI)
+	ADDQ R12, 24(DI)
 	MOVQ 136(DI), R12
+	ADDQ R12, 32(DI)
+	MOVQ 144(DI), R12
 	ADDQ R12, 40(DI)
 	DECQ 48(DI)
 	JNE  row

@@ -38,11 +38,11 @@ func (s *poolShape) args(l Level, size int) poolArgs {
 
 func runMaxPool[T Float](l Level, s *poolShape, p *MaxPool[T]) bool {
 	size := size(p.X)
-	if s.narrow(l, size) {
-		a := s.narrowArgs(l, size)
+	if narrow := s.narrow(l, size); narrow != Go {
+		a := s.narrowArgs(narrow, size)
 		a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
 		a.limit = limit[T](p.ReLU)
-		a.max(l, size)
+		a.max(narrow, size)
 		return true
 	}
 	a := s.args(l, size)
@@ -66,10 +66,10 @@ func limit[T Float](relu bool) uint64 {
 
 func runUnpool[T Float](l Level, s *poolShape, p *Unpool[T]) bool {
 	size := size(p.X)
-	if !p.Accumulate && s.narrow(l, size) {
-		a := s.narrowArgs(l, size)
+	if narrow := s.narrow(l, size); narrow != Go && !p.Accumulate {
+		a := s.narrowArgs(narrow, size)
 		a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
-		a.spread(l, size)
+		a.spread(narrow, size)
 		return true
 	}
 	a := s.args(l, size)

@@ -36,7 +36,7 @@ func narrow(c *build.Context, wide bool) {
 
 // narrowFields are those of simd.narrowArgs.
 var narrowFields = []string{
-	"y", "index", "x", "yAt", "indexAt", "xAt", "rows", "vectors", "tail",
+	"y", "index", "x", "yAt", "indexAt", "xAt", "rows", "vectors", "parts", "tail",
 	"mask", "pixels0", "pixels1", "tailMask", "tailPixels0", "tailPixels1",
 	"yRow", "indexRow", "xRows", "xRow", "yStep", "indexStep", "xStep",
 	"limit", "one", "none", "tables",
@@ -63,8 +63,10 @@ func (l *narrowLoop) loadTable(n int, to reg.Register) {
 	l.move(operand.Mem{Base: tables, Disp: 64 * n}, to)
 }
 
-// walk writes the loops around the body. With AVX-512 even whole vectors are masked,
-// since windows need not fill them; with AVX2 they do.
+// walk writes the loops around the body. Windows need not fill a vector with AVX-512.
+// Then all but the last of a row are stored whole nevertheless, since the next one
+// overwrites what is too much: a masked store costs several times a whole one where
+// the line is not in the first cache.
 func (l *narrowLoop) walk(body func(masked bool)) {
 	l.MOVQ(l.field("xRow"), xRow)
 	l.Label("row")
@@ -75,21 +77,14 @@ func (l *narrowLoop) walk(body func(masked bool)) {
 		l.MOVQ(l.field(o.name), o.to)
 		l.ADDQ(l.field(o.name+"At"), o.to)
 	}
-	l.setMasks("mask", "pixels0", "pixels1", l.wide)
-	l.MOVQ(l.field("vectors"), vectors)
-	l.TESTQ(vectors, vectors)
-	l.JE(operand.LabelRef("rest"))
-	l.Label("vector")
-	body(l.wide)
-	l.ADDQ(l.field("yStep"), yHere)
-	l.ADDQ(l.field("indexStep"), indexHere)
-	l.ADDQ(l.field("xStep"), xHere)
-	l.DECQ(vectors)
-	l.JNE(operand.LabelRef("vector"))
-	l.Label("rest")
+	l.vectors("vectors", func() { body(false) })
+	if l.wide {
+		l.setMasks("mask", "pixels0", "pixels1")
+		l.vectors("parts", func() { body(true) })
+	}
 	l.CMPQ(l.field("tail"), operand.Imm(0))
 	l.JE(operand.LabelRef("whole"))
-	l.setMasks("tailMask", "tailPixels0", "tailPixels1", true)
+	l.setMasks("tailMask", "tailPixels0", "tailPixels1")
 	body(true)
 	l.Label("whole")
 	for _, o := range [][2]string{{"yRow", "yAt"}, {"indexRow", "indexAt"}, {"xRows", "xAt"}} {
@@ -102,12 +97,24 @@ func (l *narrowLoop) walk(body func(masked bool)) {
 	l.RET()
 }
 
+// vectors writes a loop over as many vectors of windows as a field says, or none.
+func (l *narrowLoop) vectors(field string, body func()) {
+	l.MOVQ(l.field(field), vectors)
+	l.TESTQ(vectors, vectors)
+	l.JE(operand.LabelRef(field + "Done"))
+	l.Label(field)
+	body()
+	l.ADDQ(l.field("yStep"), yHere)
+	l.ADDQ(l.field("indexStep"), indexHere)
+	l.ADDQ(l.field("xStep"), xHere)
+	l.DECQ(vectors)
+	l.JNE(operand.LabelRef(field))
+	l.Label(field + "Done")
+}
+
 // setMasks loads the masks of the output and of two vectors of pixels; AVX2 loads the
 // latter when they are needed.
-func (l *narrowLoop) setMasks(out, pixels0, pixels1 string, needed bool) {
-	if !needed {
-		return
-	}
+func (l *narrowLoop) setMasks(out, pixels0, pixels1 string) {
 	l.MOVQ(l.field(out), windowPixel)
 	l.loadMask(windowPixel, l.mask())
 	if l.wide {
