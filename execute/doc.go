@@ -15,6 +15,15 @@
 // Close and sleeps between runs. A wait spins for at most 50 µs and then parks,
 // so that the rest of the process keeps running with as many workers as cores.
 //
+// A task without an operation is a point in the order of others: it is ordered,
+// recorded, and does nothing.
+//
+// # Memory
+//
+// The arenas are allocated once, in huge pages where the system gives them, and every
+// page is written by a worker before New returns, so that no step waits for the system
+// to find and clear memory.
+//
 // # Why the waits are enough
 //
 // Worker u counts the tasks it has ended since the run began and publishes the
