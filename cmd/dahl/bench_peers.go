@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -67,61 +65,6 @@ done again, within limits; each row says how many cores others kept busy.`,
 	return cmd
 }
 
-// The modes of a contestant; inference has two in PyTorch.
-const (
-	modeTrain  = "train"
-	modeInfer  = "infer"  // dahl's evaluation graph
-	modeEager  = "eager"  // PyTorch in inference_mode
-	modeFrozen = "frozen" // PyTorch's frozen and optimised TorchScript
-)
-
-// contestant is a program that can train or evaluate the network of a cell.
-type contestant struct {
-	label  string
-	mode   string
-	losses func(steps int) ([]float64, error)                      // of each step, from the first weights
-	run    func(warmup, steps int) (took time.Duration, err error) // of the steps alone
-
-	step time.Duration   // of the last run, by which the next is sized
-	took []time.Duration // per step, of each repetition
-}
-
-// repeat runs for about the given time, after a warm-up of an eighth of it.
-func (c *contestant) repeat(target time.Duration) error {
-	if c.step == 0 {
-		if err := c.measure(3, 5); err != nil {
-			return err
-		}
-	}
-	steps := int(max(3, target/c.step))
-	return c.measure(max(1, steps/8), steps)
-}
-
-func (c *contestant) measure(warmup, steps int) error {
-	took, err := c.run(warmup, steps)
-	if err != nil {
-		return err
-	}
-	c.step = max(1, took/time.Duration(steps))
-	return nil
-}
-
-// rate is the median number of images per second.
-func (c *contestant) rate(batch int) float64 {
-	sorted := slices.Sorted(slices.Values(c.took))
-	if len(sorted) == 0 {
-		return 0
-	}
-	middle := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-	return float64(batch) / middle.Seconds()
-}
-
-// spread is how far the repetitions lie apart, as a fraction of the median.
-func (c *contestant) spread(batch int) float64 {
-	fastest, slowest := slices.Min(c.took), slices.Max(c.took)
-	return (slowest - fastest).Seconds() * c.rate(batch) / float64(batch)
-}
-
 // peerBench is a run of the command: its workers and what it has measured.
 type peerBench struct {
 	opts   *peersOptions
@@ -147,9 +90,7 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err := os.WriteFile(b.script, peers.TorchWorker, 0o666); err != nil {
 		return err
 	}
-	if err := b.describe(ctx); err != nil {
-		return err
-	}
+	b.report.Build = thisBuild()
 	for _, threads := range p.threads {
 		if err := b.withThreads(ctx, threads); err != nil {
 			return err
@@ -158,22 +99,17 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	return b.report.finish(p.json, stdout)
 }
 
-// describe asks every setting's worker what it is.
-func (b *peerBench) describe(ctx context.Context) error {
-	for _, s := range torchSettings {
-		w, err := startTorch(ctx, b.opts.python, b.script, s, 1)
-		if err != nil {
-			return err
-		}
-		r, err := w.ask(torchRequest{Do: "describe"})
-		if err != nil {
-			return err
-		}
-		w.close()
-		b.report.Settings = append(b.report.Settings, settingReport{Name: s.name, Doc: s.doc, Capability: r.Capability})
-		b.report.Torch, b.report.OneDNN, b.report.Config = r.Torch, r.OneDNN, r.Config
+// describe asks a worker what it is.
+func (b *peerBench) describe(w *torchWorker) error {
+	r, err := w.ask(torchRequest{Do: "describe"})
+	if err != nil {
+		return err
 	}
-	b.report.Build = thisBuild()
+	b.report.Torch, b.report.OneDNN, b.report.Config = r.Torch, r.OneDNN, r.Config
+	setting := settingReport{Name: w.setting.name, Doc: w.setting.doc, Capability: r.Capability}
+	if !slices.Contains(b.report.Settings, setting) {
+		b.report.Settings = append(b.report.Settings, setting)
+	}
 	return nil
 }
 
@@ -192,6 +128,9 @@ func (b *peerBench) withThreads(ctx context.Context, threads int) error {
 			return err
 		}
 		workers = append(workers, w)
+		if err := b.describe(w); err != nil {
+			return err
+		}
 	}
 	for _, model := range b.opts.models {
 		for _, batch := range b.opts.batches {
@@ -258,23 +197,15 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 	if row.LossError, err = lossError(ours, theirs); err != nil {
 		return err
 	}
-	for range 2 {
-		for _, c := range theirs {
-			before := c.step
-			if err := c.repeat(b.opts.repetition / 3); err != nil {
-				return err
-			}
-			if before > 0 {
-				c.step = min(c.step, before)
-			}
-		}
+	if err := newWatch(load.start, row.Threads, len(theirs)).search(theirs, b.opts.repetition/3); err != nil {
+		return err
 	}
-	slices.SortStableFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.step, y.step) })
 	for _, c := range theirs {
 		row.Searched = append(row.Searched, searchedSetting{c.label, float64(row.Batch) / c.step.Seconds()})
 	}
 	theirs = theirs[:min(finalists, len(theirs))]
-	if row.OtherLoad, err = alternate(append([]*contestant{ours}, theirs...), b.opts, row.Threads, load.start); err != nil {
+	all := append([]*contestant{ours}, theirs...)
+	if row.OtherLoad, err = newWatch(load.start, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts); err != nil {
 		return err
 	}
 	best := slices.MaxFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.rate(row.Batch), y.rate(row.Batch)) })
@@ -284,64 +215,3 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 	return nil
 }
 
-// disturbed is how many cores other processes may keep busy beside the idle ones
-// before a repetition is thrown away.
-const disturbed = 0.1
-
-// alternate repeats the contestants in turn and returns the mean load of others in
-// the repetitions that count. One that was disturbed is done again, as long as no
-// more are lost than count. load begins an interval, see loadMeter.
-func alternate(contestants []*contestant, p *peersOptions, threads int, load func() func() float64) (others float64, err error) {
-	allowed := disturbed + float64(max(0, runtime.NumCPU()-threads))
-	count := p.repeats * len(contestants)
-	spare := count
-	for range p.repeats {
-		for _, c := range contestants {
-			foreign := math.Inf(1)
-			for first := true; first || foreign > allowed && spare > 0; first = false {
-				if !first {
-					spare--
-				}
-				since := load()
-				if err := c.repeat(p.repetition); err != nil {
-					return 0, err
-				}
-				foreign = since()
-			}
-			others += foreign / float64(count)
-			c.took = append(c.took, c.step)
-		}
-	}
-	return others, nil
-}
-
-// The losses of the first steps differ by rounding alone, which training
-// magnifies from step to step.
-const (
-	lossSteps = 6
-	lossBound = 1e-3 // of the loss
-)
-
-// lossError is the largest difference between dahl's losses and PyTorch's, as a
-// fraction, over all settings; an error where it is more than rounding explains.
-func lossError(ours *contestant, theirs []*contestant) (float64, error) {
-	want, err := ours.losses(lossSteps)
-	if err != nil {
-		return 0, err
-	}
-	worst := 0.0
-	for _, c := range theirs {
-		got, err := c.losses(lossSteps)
-		if err != nil {
-			return 0, err
-		}
-		for i := range want {
-			off := math.Abs(got[i]-want[i]) / math.Max(math.Abs(want[i]), 1e-3)
-			if !(off <= lossBound) {
-				return 0, fmt.Errorf("step %d: loss %.8g, PyTorch (%s) %.8g: not the same network", i+1, want[i], c.label, got[i])
-			}
-			worst = max(worst, off)
-		}
-	}
-	return worst, nil
-}

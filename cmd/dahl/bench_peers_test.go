@@ -66,7 +66,7 @@ func TestAlternate(t *testing.T) {
 		return func() float64 { return loads[interval-1] }
 	}
 	two := contestants()
-	others, err := alternate(two, p, threads, load)
+	others, err := newWatch(load, threads, 4).alternate(two, p)
 	if err != nil || math.Abs(others-0.03) > 1e-9 {
 		t.Errorf("load of others %v, %v; want 0.03", others, err)
 	}
@@ -75,7 +75,7 @@ func TestAlternate(t *testing.T) {
 		t.Errorf("repetitions %v and %v; want 6, 9 and 8, 10 ms", a, b)
 	}
 	two = contestants()
-	if _, err := alternate(two, p, threads, func() func() float64 { return func() float64 { return 1 } }); err != nil || next != 8 {
+	if _, err := newWatch(func() func() float64 { return func() float64 { return 1 } }, threads, 4).alternate(two, p); err != nil || next != 8 {
 		t.Errorf("%d repetitions on a busy machine, %v; want 4 and 4 spare ones", next, err)
 	}
 }
@@ -147,5 +147,24 @@ func TestPeerReport(t *testing.T) {
 	training, inference, ok := strings.Cut(b.String(), "## Inference")
 	if !ok || !strings.Contains(training, "| mlp | 64 | 2 | 75000 |") || !strings.Contains(training, "| 1.50 |") || !strings.Contains(inference, "frozen") {
 		t.Errorf("the report:\n%s", b.String())
+	}
+}
+
+// Steps of 5 and 3 ms against 4 and 4 ms: the better of two counts.
+func TestSearch(t *testing.T) {
+	steps := func(label string, ms ...int) *contestant {
+		return &contestant{label: label, step: 1, run: func(_, steps int) (time.Duration, error) {
+			step := time.Duration(ms[0]) * time.Millisecond
+			ms = ms[1:]
+			return time.Duration(steps) * step, nil
+		}}
+	}
+	quiet := func() func() float64 { return func() float64 { return 0 } }
+	all := []*contestant{steps("steady", 4, 4), steps("once fast", 5, 3)}
+	if err := newWatch(quiet, runtime.NumCPU(), 0).search(all, time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	if all[0].label != "once fast" || all[0].step != 3*time.Millisecond || all[1].step != 4*time.Millisecond {
+		t.Errorf("first %q with %v, then %q with %v; want once fast with 3ms, steady with 4ms", all[0].label, all[0].step, all[1].label, all[1].step)
 	}
 }

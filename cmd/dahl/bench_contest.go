@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// The modes of a contestant; inference has two in PyTorch.
+const (
+	modeTrain  = "train"
+	modeInfer  = "infer"  // dahl's evaluation graph
+	modeEager  = "eager"  // PyTorch in inference_mode
+	modeFrozen = "frozen" // PyTorch's frozen and optimised TorchScript
+)
+
+// contestant is a program that can train or evaluate the network of a cell.
+type contestant struct {
+	label  string
+	mode   string
+	losses func(steps int) ([]float64, error)                      // of each step, from the first weights
+	run    func(warmup, steps int) (took time.Duration, err error) // of the steps alone
+
+	step time.Duration   // of the last run, by which the next is sized
+	took []time.Duration // per step, of each repetition
+}
+
+// repeat runs for about the given time, after a warm-up of an eighth of it.
+func (c *contestant) repeat(target time.Duration) error {
+	if c.step == 0 {
+		if err := c.measure(3, 5); err != nil {
+			return err
+		}
+	}
+	steps := int(max(3, target/c.step))
+	return c.measure(max(1, steps/8), steps)
+}
+
+func (c *contestant) measure(warmup, steps int) error {
+	took, err := c.run(warmup, steps)
+	if err != nil {
+		return err
+	}
+	c.step = max(1, took/time.Duration(steps))
+	return nil
+}
+
+// rate is the median number of images per second.
+func (c *contestant) rate(batch int) float64 {
+	sorted := slices.Sorted(slices.Values(c.took))
+	if len(sorted) == 0 {
+		return 0
+	}
+	middle := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	return float64(batch) / middle.Seconds()
+}
+
+// spread is how far the repetitions lie apart, as a fraction of the median.
+func (c *contestant) spread(batch int) float64 {
+	fastest, slowest := slices.Min(c.took), slices.Max(c.took)
+	return (slowest - fastest).Seconds() * c.rate(batch) / float64(batch)
+}
+
+// disturbed is how many cores other processes may keep busy beside the idle ones
+// before a repetition is thrown away.
+const disturbed = 0.1
+
+// watch throws away repetitions that other processes disturbed, as long as spare
+// ones are left.
+type watch struct {
+	load    func() func() float64 // begins an interval, see loadMeter.start
+	allowed float64               // cores that others may keep busy
+	spare   int
+}
+
+func newWatch(load func() func() float64, threads, spare int) *watch {
+	return &watch{load: load, allowed: disturbed + float64(max(0, runtime.NumCPU()-threads)), spare: spare}
+}
+
+// repeat runs a contestant for about the given time until it was not disturbed, and
+// returns the load of others in the last run.
+func (w *watch) repeat(c *contestant, target time.Duration) (others float64, err error) {
+	for ; ; w.spare-- {
+		since := w.load()
+		if err := c.repeat(target); err != nil {
+			return 0, err
+		}
+		if others = since(); !(others > w.allowed) || w.spare <= 0 {
+			return others, nil
+		}
+	}
+}
+
+// search runs all contestants for a short time, twice, and orders them by the
+// better of the two, the fastest first.
+func (w *watch) search(contestants []*contestant, target time.Duration) error {
+	best := map[*contestant]time.Duration{}
+	for range 2 {
+		for _, c := range contestants {
+			if _, err := w.repeat(c, target); err != nil {
+				return err
+			}
+			if before, ok := best[c]; !ok || c.step < before {
+				best[c] = c.step
+			}
+		}
+	}
+	slices.SortStableFunc(contestants, func(x, y *contestant) int { return cmp.Compare(best[x], best[y]) })
+	for _, c := range contestants {
+		c.step = best[c]
+	}
+	return nil
+}
+
+// alternate repeats the contestants in turn and returns the mean load of others.
+func (w *watch) alternate(contestants []*contestant, p *peersOptions) (others float64, err error) {
+	for range p.repeats {
+		for _, c := range contestants {
+			load, err := w.repeat(c, p.repetition)
+			if err != nil {
+				return 0, err
+			}
+			others += load / float64(p.repeats*len(contestants))
+			c.took = append(c.took, c.step)
+		}
+	}
+	return others, nil
+}
+
+// The losses of the first steps differ by rounding alone, which training
+// magnifies from step to step.
+const (
+	lossSteps = 6
+	lossBound = 1e-3 // of the loss
+)
+
+// lossError is the largest difference between dahl's losses and PyTorch's, as a
+// fraction, over all settings; an error where it is more than rounding explains.
+func lossError(ours *contestant, theirs []*contestant) (float64, error) {
+	want, err := ours.losses(lossSteps)
+	if err != nil {
+		return 0, err
+	}
+	worst := 0.0
+	for _, c := range theirs {
+		got, err := c.losses(lossSteps)
+		if err != nil {
+			return 0, err
+		}
+		for i := range want {
+			off := math.Abs(got[i]-want[i]) / math.Max(math.Abs(want[i]), 1e-3)
+			if !(off <= lossBound) {
+				return 0, fmt.Errorf("step %d: loss %.8g, PyTorch (%s) %.8g: not the same network", i+1, want[i], c.label, got[i])
+			}
+			worst = max(worst, off)
+		}
+	}
+	return worst, nil
+}
