@@ -160,13 +160,17 @@ func TestCalibrateInSitu(t *testing.T) {
 	}
 }
 
-// TestRunSpread: of runs of 9, 10 and 11 ms the relative deviations are -0.1, 0 and
-// 0.1; the standard deviation of a sample of three is √(0.02/2) = 0.1.
+// TestRunSpread: of runs of 9, 10, 11 and 90 ms the median, the upper of two, is 11; the
+// absolute deviations 2, 1, 0 and 79 have 2 as theirs, so that the spread is
+// 1.4826·2/11. It is at most 1, and nothing is known from one run.
 func TestRunSpread(t *testing.T) {
 	ms := time.Millisecond
-	st := StepTimes{runs: []time.Duration{9 * ms, 10 * ms, 11 * ms}}
-	if got := st.RunSpread(); math.Abs(got-0.1) > 1e-12 {
-		t.Errorf("%g, want 0.1", got)
+	st := StepTimes{runs: []time.Duration{9 * ms, 10 * ms, 11 * ms, 90 * ms}}
+	if got, want := st.RunSpread(), 1.4826*2/11; math.Abs(got-want) > 1e-12 {
+		t.Errorf("%g, want %g", got, want)
+	}
+	if got := (&StepTimes{runs: []time.Duration{1 * ms, 1 * ms, 90 * ms, 200 * ms}}).RunSpread(); got != 1 {
+		t.Errorf("of wild runs: %g, want 1", got)
 	}
 	if got := (&StepTimes{runs: []time.Duration{ms}}).RunSpread(); got != 0 {
 		t.Errorf("of one run: %g", got)

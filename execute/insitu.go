@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -224,17 +223,22 @@ func (st *StepTimes) PutInto(d *platform.Device) {
 	}
 }
 
-// RunSpread is the standard deviation of the steady step time from run to run,
-// relative to its mean; 0 with fewer than two runs.
+// normalDeviation is the standard deviation of a normal distribution whose median
+// absolute deviation is 1.
+const normalDeviation = 1.4826
+
+// RunSpread is how far the steady step time lies from run to run, as a standard
+// deviation relative to the median; 0 with fewer than two runs. It is found from the
+// median absolute deviation [Rousseeuw, Croux, JASA 88(424), 1993], which one disturbed
+// run does not move, and is at most 1.
 func (st *StepTimes) RunSpread() float64 {
-	n := float64(len(st.runs))
-	if n < 2 {
+	if len(st.runs) < 2 {
 		return 0
 	}
-	mean, sum := float64(meanOf(st.runs)), 0.0
-	for _, t := range st.runs {
-		d := float64(t)/mean - 1
-		sum += float64(d * d)
+	center := median(st.runs)
+	off := make([]time.Duration, len(st.runs))
+	for i, t := range st.runs {
+		off[i] = max(t-center, center-t)
 	}
-	return math.Sqrt(sum / (n - 1))
+	return min(1, normalDeviation*float64(median(off))/float64(max(center, 1)))
 }

@@ -70,7 +70,7 @@ type Device struct {
 	Handoff         time.Duration
 	WakeAfter, Wake time.Duration
 	// RunSpread is how far equal runs lie apart: the standard deviation of the time
-	// of a step from run to run, relative to its mean. It moves all calls of a run
+	// of a step from run to run, relative to the time. It moves all calls of a run
 	// together, unlike their distributions.
 	RunSpread float64
 
