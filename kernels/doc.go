@@ -19,6 +19,8 @@
 //     extents alone, so equal calls of one variant give equal bits, in one build: at
 //     GOAMD64=v3 and on other processors the compiler fuses multiplications with
 //     additions, as "avx2" and "avx512" always do
+//   - where filters are few, vector convolutions add zero times an input beside the
+//     window, so that an infinite or NaN input may make NaN of neighbours, too
 //   - values are not checked: indices, labels and pool positions must lie within
 //     their operands, or the call panics
 //
