@@ -15,7 +15,8 @@ import (
 //	v ← beta2·v + (1-beta2)·g²
 //	w ← w - lr/(1-beta1^t) · m / (sqrt(v)/sqrt(1-beta2^t) + eps)
 //
-// hyper is {lr, t}. What depends on t only is computed in float64.
+// hyper is {lr, t}. What depends on t only is computed in float64. Every product is
+// rounded before it is added, so that all variants give equal bits in any build.
 
 var adam = Kernel{
 	Op: "adam", Doc: "m, v = moments of g; w -= lr·m̂/(√v̂ + eps)",
@@ -51,10 +52,10 @@ func adamRef[T Float](call *Call) {
 		vs := Data[T](v)[v.offset(outer, r):][:run]
 		for i, grad := range Data[T](g)[g.offset(outer, r):][:run] {
 			if decay != 0 {
-				grad += decay * ws[i]
+				grad += T(decay * ws[i])
 			}
-			ms[i] = b1*ms[i] + c1*grad
-			vs[i] = b2*vs[i] + c2*grad*grad
+			ms[i] = T(b1*ms[i]) + T(c1*grad)
+			vs[i] = T(b2*vs[i]) + T(c2*grad*grad)
 			ws[i] -= rate * ms[i] / (T(math.Sqrt(float64(vs[i])))/root + eps)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 //	g ← g + momentum·v  (nesterov)  or  v
 //	w ← w - lr·g
 //
-// hyper is {lr, step}; the step is not used. The operand g is not changed.
+// hyper is {lr, step}; the step is not used. The operand g is not changed. Every product
+// is rounded before it is added, so that all variants give equal bits in any build.
 
 var sgd = Kernel{
 	Op: "sgd", Doc: "v = momentum·v + (g + weight_decay·w), w -= lr·v (or the Nesterov step)",
@@ -66,17 +67,17 @@ func sgdRef[T Float](call *Call) {
 		vs := Data[T](v)[v.offset(outer, r):][:run]
 		for i, step := range Data[T](g)[g.offset(outer, r):][:run] {
 			if decay != 0 {
-				step += decay * ws[i]
+				step += T(decay * ws[i])
 			}
 			if momentum != 0 {
-				vs[i] = momentum*vs[i] + step
+				vs[i] = T(momentum*vs[i]) + step
 				if nesterov {
-					step += momentum * vs[i]
+					step += T(momentum * vs[i])
 				} else {
 					step = vs[i]
 				}
 			}
-			ws[i] -= lr * step
+			ws[i] -= T(lr * step)
 		}
 	}
 }
