@@ -214,4 +214,3 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 	row.Ratio = row.Ours / row.Torch
 	return nil
 }
-
