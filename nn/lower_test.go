@@ -147,7 +147,7 @@ func (d *chooser) checkWeighted(t *testing.T, what string, g *group, ll dag.Laye
 	if big && (ll.SampleTile != d.batch || ll.Accumulators > 1) {
 		t.Errorf("%s: %d bytes of weights are read more than once or their gradients copied", what, weights)
 	}
-	if part := weights / s.Out[0] * ll.OutputTile; big && part > d.half/2 && ll.OutputTile > d.lanes() && work > taskNs {
+	if part := weights / s.Out[0] * ll.OutputTile; big && part > d.half/2 && tiles < maxTiles && ll.OutputTile > d.lanes() && work > taskNs {
 		t.Errorf("%s: a tile has %d bytes of weights", what, part)
 	}
 	if bytes := ll.SampleTile*(in+out/s.Out[0]*ll.OutputTile) + weights; !big && bytes > d.half && ll.SampleTile > 1 {

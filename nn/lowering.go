@@ -17,6 +17,7 @@ const (
 	bytesPerNs      = 40      // of activations, in second-level caches
 	vectorBytes     = 64      // fewer outputs than fill a vector take the time of a full one
 	minTiles        = 8       // per layer, while a tile is worth it: work for two to eight workers
+	maxTiles        = 64      // of parts of a weight for the cache's sake: each reads the activations again
 	taskNs          = 20_000  // a task of less is not split for more tiles
 	smallTaskNs     = 1_500   // nor one of less than five dispatches to follow the tiles before it
 	mergeShare      = 10      // accumulators are merged in at most 1/10 of what their sums take
@@ -33,7 +34,7 @@ const (
 //   - a tile is some samples of all outputs where activations are larger than
 //     weights, and reads and writes at most half of the cache while it has more than
 //     one sample; where weights are larger it is all samples of some outputs, whose
-//     weights take at most a quarter of it and are read once
+//     weights take at most a quarter of it, in up to 64 parts, and are read once
 //   - at least 8 tiles per layer while a task takes more than 20 µs
 //   - a small layer follows the tiles of the one before it, so that a chain of
 //     tasks stays with its samples, down to 1.5 µs per task
@@ -99,7 +100,7 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 
 	if weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
-		for ll.OutputTile > d.lanes() && work() > taskNs && (tiles() < minTiles || part() > d.half/2) {
+		for ll.OutputTile > d.lanes() && work() > taskNs && (tiles() < minTiles || part() > d.half/2 && tiles() < maxTiles) {
 			ll.OutputTile = halve(ll.OutputTile)
 		}
 		return d.gradient(s, ll, true)

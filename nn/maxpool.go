@@ -13,8 +13,8 @@ type MaxPool struct{ Size, Stride int }
 // Kind implements [Layer].
 func (MaxPool) Kind() string { return "maxpool" }
 
-// maxPoolSize is the largest window whose positions fit a byte.
-const maxPoolSize = 16
+// maxPoolSize is the largest window whose positions fit a byte, beside 255 for no gradient.
+const maxPoolSize = 15
 
 // Output implements [Layer].
 func (p MaxPool) Output(in []int) ([]int, error) {

@@ -81,7 +81,7 @@ func TestModelErrors(t *testing.T) {
 		"a layer's name is empty":         func() (*Model, error) { return New("m", []int{3}, Named{"", ReLU{}}) },
 		"letter followed by letters":      func() (*Model, error) { return New("m", []int{3}, Named{"a[", ReLU{}}) },
 		"are for dahl's own buffers":      func() (*Model, error) { return New("m", []int{3}, Named{"grad.x", ReLU{}}) },
-		"window 17; at most 16":           func() (*Model, error) { return New("m", []int{1, 19, 19}, MaxPool{Size: 17}, Flatten{}) },
+		"window 17; at most 15":           func() (*Model, error) { return New("m", []int{1, 19, 19}, MaxPool{Size: 17}, Flatten{}) },
 		"has more than 4294967296":        func() (*Model, error) { return New("m", []int{1 << 20}, Dense{Outputs: 1 << 20}) },
 		"pooling needs C×H×W":             func() (*Model, error) { return New("m", []int{3}, AvgPool{Size: 2}) },
 		"pad -1":                          func() (*Model, error) { return New("m", []int{1, 5, 5}, Conv2D{Filters: 1, Kernel: 3, Pad: -1}) },
