@@ -58,7 +58,7 @@ func compareVariants(t *testing.T, s *sample) {
 // TestBlocks does the same at extents beyond the blocks of the fast variants, none a
 // multiple of them: more than 1024 inputs of a dot product, 256 columns and 64 steps of
 // a product in plain Go, panelPixels pixels, rows longer than a panel, and images of
-// which one alone exceeds turnedBytes.
+// which two exceed turnedBytes or cachedBytes.
 func TestBlocks(t *testing.T) {
 	for _, c := range []struct {
 		op     string
@@ -71,13 +71,13 @@ func TestBlocks(t *testing.T) {
 		{"conv2d", [][]int{{2, 3, 29, 41}, {2, 5, 29, 41}, {3, 5, 3, 3}, {3}}, convParams(1, 1)},
 		{"conv2d.dx", [][]int{{2, 5, 53, 67}, {2, 3, 27, 34}, {3, 5, 3, 3}}, convParams(1, 2)},
 		{"conv2d.dw", [][]int{{3, 5, 3, 3}, {2, 3, 29, 41}, {2, 5, 29, 41}, {3}}, convParams(1, 1)},
-		{"conv2d.nhwc", [][]int{{2, 17, 19, 101}, {2, 17, 19, 67}, {3, 3, 67, 101}, {101}}, append(convParams(1, 1), dag.Param{Name: "relu", Value: 1})},
-		{"conv2d.nhwc.dx", [][]int{{2, 17, 19, 101}, {2, 17, 19, 67}, {3, 3, 67, 101}, {2, 17, 19, 101}}, convParams(1, 1)},
-		{"conv2d.nhwc.dx", [][]int{{41, 31, 29, 6}, {41, 27, 25, 17}, {5, 5, 17, 6}}, convParams(0, 1)}, // scatters
-		{"conv2d.nhwc.dw", [][]int{{3, 3, 67, 101}, {2, 17, 19, 101}, {2, 17, 19, 67}, {101}}, convParams(1, 1)},
-		{"conv2d", [][]int{{3, 13, 61, 53}, {3, 11, 61, 53}, {13, 11, 3, 3}, {13}}, convParams(1, 1)},
-		{"conv2d.dx", [][]int{{3, 11, 61, 53}, {3, 13, 61, 53}, {13, 11, 3, 3}}, convParams(1, 1)},
-		{"conv2d.dw", [][]int{{13, 11, 3, 3}, {3, 13, 61, 53}, {3, 11, 61, 53}, {13}}, convParams(1, 1)},
+		{"conv2d.nhwc", [][]int{{2, 7, 11, 101}, {2, 7, 11, 67}, {3, 3, 67, 101}, {101}}, append(convParams(1, 1), dag.Param{Name: "relu", Value: 1})},
+		{"conv2d.nhwc.dx", [][]int{{2, 7, 11, 101}, {2, 7, 11, 67}, {3, 3, 67, 101}, {2, 7, 11, 101}}, convParams(1, 1)},
+		{"conv2d.nhwc.dx", [][]int{{11, 23, 29, 6}, {11, 19, 25, 17}, {5, 5, 17, 6}}, convParams(0, 1)}, // scatters
+		{"conv2d.nhwc.dw", [][]int{{3, 3, 67, 101}, {2, 7, 11, 101}, {2, 7, 11, 67}, {101}}, convParams(1, 1)},
+		{"conv2d", [][]int{{2, 5, 61, 53}, {2, 7, 61, 53}, {5, 7, 3, 3}, {5}}, convParams(1, 1)},
+		{"conv2d.dx", [][]int{{2, 7, 61, 53}, {2, 5, 61, 53}, {5, 7, 3, 3}}, convParams(1, 1)},
+		{"conv2d.dw", [][]int{{5, 7, 3, 3}, {2, 5, 61, 53}, {2, 7, 61, 53}, {5}}, convParams(1, 1)},
 		{"conv2d", [][]int{{1, 2, 2, panelPixels + 9}, {1, 7, 2, panelPixels + 9}, {2, 7, 3, 3}}, convParams(1, 1)},
 	} {
 		k, _ := Lookup(c.op)
