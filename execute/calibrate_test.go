@@ -255,24 +255,32 @@ func TestPutGaps(t *testing.T) {
 	}
 }
 
-// TestStepTimesMerge: three runs in which a call took 10, 1000 and 12 ns on average are
-// off by the one disturbed run when pooled, and not when the median of their means, 12,
-// is taken; merged or added to one collection is the same.
+// TestStepTimesMerge: three runs in which a call took 10, 1000 and 12 ns on average, and
+// a step as long: the one in the middle has 12. Of five runs with 14 and 9 ns more, the
+// shortest and the longest are left out: (10 + 12 + 14)/3 = 12. A call that ran in the
+// longest run alone has what it took there.
 func TestStepTimesMerge(t *testing.T) {
 	name := platform.Model{Op: "f"}
 	run := func(ns time.Duration) *StepTimes {
-		return &StepTimes{calls: map[platform.Model]*callTimes{name: {steady: []time.Duration{ns, ns}, means: []time.Duration{ns}, first: []time.Duration{2 * ns}}},
+		return &StepTimes{calls: map[platform.Model]*callTimes{name: {steady: []time.Duration{ns, ns}, runs: []runMean{{0, ns}}, first: []time.Duration{2 * ns}}},
 			runs: []time.Duration{ns}, gaps: gaps{dispatch: []time.Duration{1}}}
 	}
 	var st StepTimes
-	for _, ns := range []time.Duration{10, 1000, 12} {
-		st.Merge(run(ns))
+	for i, ns := range []time.Duration{10, 1000, 12, 14, 9} {
+		one := run(ns)
+		if ns == 1000 {
+			one.calls[platform.Model{Op: "rare"}] = &callTimes{steady: []time.Duration{77}, runs: []runMean{{0, 77}}}
+		}
+		st.Merge(one)
+		models := st.Models()
+		if i != 2 && i != 4 {
+			continue
+		}
+		if len(models) != 2 || models[0].StepNs != 12 || models[1].StepNs != 77 {
+			t.Errorf("after %d runs: %+v", i+1, models)
+		}
 	}
-	models := st.Models()
-	if len(models) != 1 || models[0].StepNs != 12 || models[0].Count != 6 || models[0].FirstNs != 681 { // (20+2000+24)/3 = 681.3
-		t.Errorf("%+v", models)
-	}
-	if len(st.runs) != 3 || len(st.gaps.dispatch) != 3 {
-		t.Errorf("%d runs, %d gaps", len(st.runs), len(st.gaps.dispatch))
+	if m := st.Models()[0]; m.Count != 10 || m.FirstNs != 418 || len(st.runs) != 5 || len(st.gaps.dispatch) != 5 { // (20+2000+24+28+18)/5
+		t.Errorf("%+v of %d runs, %d gaps", m, len(st.runs), len(st.gaps.dispatch))
 	}
 }

@@ -44,7 +44,13 @@ type callTimes struct {
 	flops          float64
 	movedBytes     int64
 	first, steady  []time.Duration
-	means          []time.Duration // of the steady ones of each run
+	runs           []runMean // of the steady ones
+}
+
+// runMean is the mean of a call in one run.
+type runMean struct {
+	run  int // index into StepTimes.runs
+	mean time.Duration
 }
 
 // CalibrateInSitu runs real steps of a runner's graph and adds to the collection
@@ -101,7 +107,7 @@ func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule)
 		t.steady = append(t.steady, sp.End-sp.Start)
 	}
 	for t, n := range before {
-		t.means = append(t.means, summarise(t.steady[n:]).mean)
+		t.runs = append(t.runs, runMean{len(st.runs), meanOf(t.steady[n:])})
 	}
 	st.runs = append(st.runs, cmp.Or(steady.Period, steady.Makespan))
 	st.gaps.add(steady, r.spin)
@@ -161,7 +167,10 @@ func (st *StepTimes) Merge(other *StepTimes) {
 			st.calls[m] = &callTimes{workspaceBytes: t.workspaceBytes, flops: t.flops, movedBytes: t.movedBytes}
 		}
 		to := st.calls[m]
-		to.first, to.steady, to.means = append(to.first, t.first...), append(to.steady, t.steady...), append(to.means, t.means...)
+		to.first, to.steady = append(to.first, t.first...), append(to.steady, t.steady...)
+		for _, r := range t.runs {
+			to.runs = append(to.runs, runMean{len(st.runs) + r.run, r.mean})
+		}
 	}
 	st.runs = append(st.runs, other.runs...)
 	st.gaps.dispatch = append(st.gaps.dispatch, other.gaps.dispatch...)
@@ -170,18 +179,52 @@ func (st *StepTimes) Merge(other *StepTimes) {
 	st.spin = max(st.spin, other.spin)
 }
 
-// Models are the calls with what they take in steps, sorted by name: the mean within
-// a run, of which the median over the runs, so that one disturbed run changes little.
-// A call without a model by itself has the median of all in its place.
+// middle reports for every run whether its step time is among those in the middle:
+// without the shortest and the longest third.
+func (st *StepTimes) middle() []bool {
+	order := make([]int, len(st.runs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(st.runs[a], st.runs[b]) })
+	in := make([]bool, len(order))
+	off := len(order) / 3
+	for _, i := range order[off : len(order)-off] {
+		in[i] = true
+	}
+	return in
+}
+
+// stepNs is the mean of a call over the runs in the middle, or over all of its runs if
+// it is in none of those.
+func (t *callTimes) stepNs(middle []bool) float64 {
+	var inside, all []time.Duration
+	for _, r := range t.runs {
+		all = append(all, r.mean)
+		if middle[r.run] {
+			inside = append(inside, r.mean)
+		}
+	}
+	if len(inside) == 0 {
+		inside = all
+	}
+	return float64(max(1, meanOf(inside)))
+}
+
+// Models are the calls with what they take in steps, sorted by name: the mean over the
+// runs whose step time is in the middle. Within a run nothing is cut, since everything
+// adds up to the step; a disturbed run is left out as a whole. A call without a model
+// by itself has the median of all in its place.
 func (st *StepTimes) Models() []platform.Model {
 	models := make([]platform.Model, 0, len(st.calls))
+	middle := st.middle()
 	for m, t := range st.calls {
 		if len(t.steady) == 0 {
 			continue
 		}
 		sum := summarise(t.steady)
 		m.MedianNs, m.P95Ns, m.Count = float64(max(sum.median, 1)), float64(sum.p95), sum.count
-		m.StepNs, m.StepDistribution = float64(max(median(t.means), 1)), sum.distribution
+		m.StepNs, m.StepDistribution = t.stepNs(middle), sum.distribution
 		m.FirstNs = float64(meanOf(t.first))
 		m.WorkspaceBytes, m.Flops, m.MovedBytes = t.workspaceBytes, t.flops, t.movedBytes
 		models = append(models, m)
