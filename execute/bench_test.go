@@ -1,9 +1,12 @@
 package execute
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"testing"
+
+	"dahl/dag"
 )
 
 // BenchmarkHandOff is the time from a worker's publishing of a count until the other
@@ -29,4 +32,28 @@ func BenchmarkHandOff(b *testing.B) {
 	}
 	done.Wait()
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/2, "ns/hand-off")
+}
+
+// BenchmarkRun is a run of one step of one task: waking the workers, and their end.
+func BenchmarkRun(b *testing.B) {
+	builder := dag.NewBuilder("point")
+	builder.Task(dag.Task{Name: "t"})
+	g, err := builder.Build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	p, err := Detect()
+	if err != nil {
+		b.Fatal(err)
+	}
+	r, err := New(&dag.Program{Name: "point", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, Options{Platform: p, Policy: "heft"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	for b.Loop() {
+		if _, err := r.Run(context.Background(), 0, 1, false); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
