@@ -317,7 +317,9 @@ type accuracyRow struct {
 	kernelRows          []kernelComparison
 }
 
-// newAccuracyRow compares the prediction with the median of the measured runs.
+// newAccuracyRow compares the prediction with the measured runs: step and busy times
+// with the mean over those in the middle, without the shortest and the longest third,
+// as calibration takes them; kernels with the median run.
 func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []pairOfRuns) (*accuracyRow, error) {
 	r := &accuracyRow{accuracyCase: *c}
 	var runs []*schedule.Schedule
@@ -335,12 +337,39 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 	if err != nil {
 		return nil, err
 	}
-	r.predicted, r.measured = stepTime(predicted), stepTime(measured)
+	middle := runs[len(runs)/3 : len(runs)-len(runs)/3]
+	r.predicted, r.busy = stepTime(predicted), busyError(predicted, middle, len(w.platform.Workers))
+	for _, s := range middle {
+		r.measured += stepTime(s) / time.Duration(len(middle))
+	}
 	r.spread = float64(stepTime(runs[len(runs)-1])-stepTime(runs[0])) / float64(r.measured)
 	r.kernels, r.scheduling = compared.KernelErrorPercent/100, compared.SchedulingErrorPercent/100
-	for _, b := range compared.Workers {
-		r.busy = max(r.busy, math.Abs(b.Busy.ErrorPercent)/100)
-	}
 	r.kernelRows = compared.Kernels
 	return r, nil
+}
+
+// busyError is the largest error of a worker's busy time per step.
+func busyError(predicted *schedule.Schedule, measured []*schedule.Schedule, workers int) float64 {
+	want := make([]float64, workers)
+	for _, s := range measured {
+		for w, busy := range busyPerStep(s, workers) {
+			want[w] += busy / float64(len(measured))
+		}
+	}
+	worst := 0.0
+	for w, busy := range busyPerStep(predicted, workers) {
+		if want[w] > 0 {
+			worst = max(worst, math.Abs(busy/want[w]-1))
+		}
+	}
+	return worst
+}
+
+// busyPerStep is how many seconds of a step each worker runs kernels.
+func busyPerStep(s *schedule.Schedule, workers int) []float64 {
+	busy := make([]float64, workers)
+	for _, span := range s.Spans {
+		busy[span.Worker] += (span.End - span.Start).Seconds() / float64(s.Steps)
+	}
+	return busy
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
 )
 
 func testRow(network string, batch int, predicted, measured time.Duration) *accuracyRow {
@@ -83,5 +87,19 @@ func TestAccuracyTableGoesOn(t *testing.T) {
 	a.force = true
 	if fresh, err := a.openTable(); err != nil || len(fresh.rows) != 0 {
 		t.Errorf("forced: %v, error %v", fresh, err)
+	}
+}
+
+// TestBusyError: predicted, worker 0 is busy 10 ns in each of two steps and worker 1
+// 6 and 10, on average 8. Measured in two runs, 10 and 30, on average 20, and 10 and 10:
+// errors of 10/20 − 1 and 8/10 − 1, the larger is 0.5. A worker that never ran has none.
+func TestBusyError(t *testing.T) {
+	span := func(w platform.WorkerID, ns time.Duration) schedule.Span {
+		return schedule.Span{Worker: w, Start: 100, End: 100 + ns}
+	}
+	predicted := &schedule.Schedule{Steps: 2, Spans: []schedule.Span{span(0, 10), span(0, 10), span(1, 6), span(1, 10)}}
+	measured := []*schedule.Schedule{{Steps: 1, Spans: []schedule.Span{span(0, 10), span(1, 10)}}, {Steps: 1, Spans: []schedule.Span{span(0, 30), span(1, 10)}}}
+	if got := busyError(predicted, measured, 3); math.Abs(got-0.5) > 1e-12 {
+		t.Errorf("%g, want 0.5", got)
 	}
 }

@@ -112,14 +112,8 @@ func feedBack(ctx context.Context, p *schedule.Problem, plan *schedule.Plan, mea
 }
 
 func (c *comparison) compareWorkers(p *schedule.Problem, predicted, measured *schedule.Schedule) {
-	busy := func(s *schedule.Schedule) []float64 {
-		perStep := make([]float64, len(p.Platform.Workers))
-		for _, span := range s.Spans {
-			perStep[span.Worker] += (span.End - span.Start).Seconds() / float64(s.Steps)
-		}
-		return perStep
-	}
-	pb, mb := busy(predicted), busy(measured)
+	workers := len(p.Platform.Workers)
+	pb, mb := busyPerStep(predicted, workers), busyPerStep(measured, workers)
 	for w := range p.Platform.Workers {
 		c.Workers = append(c.Workers, workerComparison{p.Platform.Workers[w].Name, newPair(pb[w], mb[w])})
 	}
