@@ -28,17 +28,17 @@ type Gemm[T Float] struct {
 
 // Blocks, for caches of 48 KB and 1 MB: a panel of B, two vectors by gemmDepthBytes of
 // a column (64 KB), comes from the second-level cache at the rate that 14 rows of A
-// take; a block of A of a quarter of a megabyte stays there while panels pass over it,
+// take; a block of A of half a megabyte stays there while panels pass over it,
 // and a block of B in the cache behind.
 const (
 	gemmDepthBytes = 2 << 10
-	gemmLeftBytes  = 256 << 10
+	gemmLeftBytes  = 512 << 10
 	gemmRightBytes = 1 << 20
 )
 
 // inPlaceBytes bounds a B that is read where it lies: copying it would cost more than
 // it saves.
-const inPlaceBytes = 512 << 10
+const inPlaceBytes = 1 << 20
 
 // gemmPlan is how a product is cut.
 type gemmPlan struct {
