@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/execute"
+	"dahl/platform"
+)
+
+// TestStartingPoint: without a file this machine is measured; a file of this machine is
+// gone on with, one of another is refused unless it is to be written anew.
+func TestStartingPoint(t *testing.T) {
+	t.Chdir(t.TempDir())
+	f := calibrateFlags{out: "here.toml"}
+	here, err := f.startingPoint(&options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	here.Models = []platform.Model{{Op: "relu", Type: "float32", Device: "cpu", Shape: "7", Active: 1, MedianNs: 5}}
+	file := growingFile{path: f.out}
+	if err := errors.Join(file.save(here), file.close()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := f.startingPoint(&options{})
+	if err != nil || len(p.Models) != 1 {
+		t.Errorf("the file of this machine: %+v, error %v", p, err)
+	}
+	here.Name = "elsewhere"
+	if err := writeTo(f.out, here.WriteTOML); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.startingPoint(&options{}); err == nil || !strings.Contains(err.Error(), "elsewhere") || !strings.Contains(err.Error(), "--force") {
+		t.Errorf("the file of another machine: error %v", err)
+	}
+	f.force = true
+	if p, err := f.startingPoint(&options{}); err != nil || len(p.Models) != 0 {
+		t.Errorf("forced: %+v, error %v", p, err)
+	}
+}
+
+// TestGrowingFile: the first save is written at once, the next one within a second is
+// not until the file is closed.
+func TestGrowingFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p, err := execute.Detect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := growingFile{path: "grow.toml"}
+	if err := f.close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(f.path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing was saved, and there is a file: %v", err)
+	}
+	for i, want := range []string{"first", "first"} {
+		p.Name = []string{"first", "second"}[i]
+		if err := f.save(p); err != nil {
+			t.Fatal(err)
+		}
+		if q, err := platform.Load(f.path); err != nil || q.Name != want {
+			t.Errorf("after save %d: %v, error %v", i+1, q, err)
+		}
+	}
+	if err := f.close(); err != nil {
+		t.Fatal(err)
+	}
+	if q, err := platform.Load(f.path); err != nil || q.Name != "second" {
+		t.Errorf("closed: %v, error %v", q, err)
+	}
+}
+
+// TestShuffledGoesRound: 7 indices of 3 hold every one twice before any a third time.
+func TestShuffledGoesRound(t *testing.T) {
+	got := shuffled(3, 7, 1)
+	if len(got) != 7 {
+		t.Fatalf("%d indices", len(got))
+	}
+	for _, pass := range [][]int32{got[:3], got[3:6]} {
+		if sorted := slices.Sorted(slices.Values(pass)); !slices.Equal(sorted, []int32{0, 1, 2}) {
+			t.Errorf("a pass is %v", pass)
+		}
+	}
+}
+
+// TestSimulateSamples: equal seeds print the same object to the byte, others another
+// interval; without distributions and spreads every sample is the prediction itself.
+func TestSimulateSamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "m.toml", `host_power = "10 W"
+[[memory]]
+name = "ram"
+bandwidth = "10 GB/s"
+[[device]]
+name = "cpu"
+kind = "cpu"
+count = 2
+memory = "ram"
+speed = { float32 = "10 GF/s" }
+run_spread = 0.05
+power = { idle = "1 W", busy = "5 W" }
+`)
+	simulate := func(file, seed string) string {
+		return mustRun(t, "simulate", "--platform", file, "--model", "mlp", "--batch", "16", "--steps", "3", "--samples", "40", "--seed", seed, "--json")
+	}
+	first := simulate("m.toml", "5")
+	if simulate("m.toml", "5") != first {
+		t.Error("equal seeds print different objects")
+	}
+	type summaryOf struct {
+		Makespan float64        `json:"makespan_s"`
+		Samples  samplesSummary `json:"samples"`
+	}
+	var a, b, flat summaryOf
+	for text, to := range map[string]*summaryOf{first: &a, simulate("m.toml", "6"): &b} {
+		if err := json.Unmarshal([]byte(text), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m := a.Samples.Makespan; !(m.Low < m.Median && m.Median < m.High) || m == b.Samples.Makespan {
+		t.Errorf("seed 5: %+v, seed 6: %+v", m, b.Samples.Makespan)
+	}
+	text, err := os.ReadFile("m.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, "flat.toml", strings.Replace(string(text), "run_spread = 0.05\n", "", 1))
+	if err := json.Unmarshal([]byte(simulate("flat.toml", "5")), &flat); err != nil {
+		t.Fatal(err)
+	}
+	if m := flat.Samples.Makespan; m.Low != flat.Makespan || m.High != flat.Makespan {
+		t.Errorf("nothing is drawn: %+v, predicted %g", m, flat.Makespan)
+	}
+	if r := dahl(t, t.Context(), "simulate", "--platform", "m.toml", "--model", "mlp", "--samples", "-1"); r.code == exitOK || !strings.Contains(r.stderr, "--samples") {
+		t.Errorf("-1 samples: code %d, %s", r.code, r.stderr)
+	}
+}
