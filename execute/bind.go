@@ -118,7 +118,7 @@ func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (
 	}
 	v, ok := k.Variant(c.Variant)
 	if !ok || !v.Level.Supported() {
-		return nil, fmt.Errorf("%s has no variant %q on this machine, which its model for device %q names",
+		return nil, fmt.Errorf("%s has no variant %q on this machine, which the plan or its model for device %q names",
 			k.Op, c.Variant, b.opt.Platform.Devices[d].Name)
 	}
 	return v, nil

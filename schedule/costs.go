@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,9 +13,12 @@ import (
 
 // CostOptions says how variants are chosen.
 type CostOptions struct {
-	// Variant pins one variant by name for every task that has it; "" takes the
-	// fastest that is known.
+	// Variant pins one variant by name for every task that has it; "" takes that of
+	// Variants, or else the fastest that is known.
 	Variant string
+
+	// Variants are a plan's.
+	Variants Variants
 }
 
 // costKey is what two tasks share when they share a class.
@@ -116,20 +120,25 @@ func costKeys(costs []dag.Cost) string {
 
 // costOn is the cost of a task on one device.
 func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, opt CostOptions) (Cost, bool) {
+	planned := ""
+	if opt.Variant == "" {
+		planned = opt.Variants.of(p.Devices[d].Name, task)
+	}
+	pinned := cmp.Or(opt.Variant, planned)
 	if len(task.Costs) > 0 {
-		return givenCost(task.Costs, &p.Devices[d], opt.Variant)
+		return givenCost(task.Costs, &p.Devices[d], pinned)
 	}
 	if task.Op == "" && task.Flops == 0 && task.MovedBytes == 0 {
 		return Cost{Source: FromGraph}, true // a point in the order of others, no work
 	}
-	q := platform.Query{Op: task.Op, Variant: opt.Variant, Type: task.Type.String(), Device: d,
+	q := platform.Query{Op: task.Op, Variant: pinned, Type: task.Type.String(), Device: d,
 		Shape: task.Shape, Flops: task.Flops, MovedBytes: task.MovedBytes}
 	e, ok := p.Estimate(q)
-	if !ok && opt.Variant != "" {
+	if !ok && pinned != "" {
 		q.Variant = ""
 		e, ok = p.Estimate(q)
 	}
-	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: e.Variant, Source: CostSource(e.Source), RelError: e.RelError,
+	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: cmp.Or(planned, e.Variant), Source: CostSource(e.Source), RelError: e.RelError,
 		First: e.First, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}, ok
 }
 

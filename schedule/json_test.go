@@ -43,6 +43,7 @@ func pairPlan(t testing.TB, g *dag.Graph) *Plan {
 	}
 	ls[0].Reuse, ls[0].ReuseNext = []Edge{{0, 1}}, []Edge{{1, 0}}
 	return &Plan{Policy: "by hand", GraphHash: g.Hash(), Order: [][]dag.TaskID{{1}, {0}}, Layout: ls[0],
+		Variants: Variants{"cpu": {callName(&g.Tasks[0]): "fast"}},
 		Lowering: &dag.Lowering{Default: dag.LayerLowering{SampleTile: 3}, Fused: true}}
 }
 

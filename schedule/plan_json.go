@@ -18,6 +18,7 @@ type planFile struct {
 	Policy   string        `json:"policy"`
 	Graph    string        `json:"graph"`
 	Lowering *dag.Lowering `json:"lowering"`
+	Variants Variants      `json:"variants"`
 	Devices  workerLists   `json:"devices"`
 	Layout   *layoutFile   `json:"layout"`
 }
@@ -94,6 +95,9 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.Lowering != nil {
 		l.field("lowering", plan.Lowering)
 	}
+	if len(plan.Variants) > 0 {
+		l.field("variants", plan.Variants)
+	}
 	var busy []int
 	for i, list := range plan.Order {
 		if len(list) > 0 {
@@ -152,7 +156,10 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 		return nil, err
 	}
 	n := newNames(name, g, p)
-	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Order: make([][]dag.TaskID, len(p.Workers))}
+	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers))}
+	if err := f.Variants.check(g, p); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	for _, list := range f.Devices {
 		w, err := n.worker(list.worker)
 		if err != nil {

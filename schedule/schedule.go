@@ -68,6 +68,7 @@ type Plan struct {
 	Policy    string        `json:"policy,omitempty"`
 	GraphHash string        `json:"graph,omitempty"` // empty in a hand-written plan
 	Lowering  *dag.Lowering `json:"lowering,omitempty"`
+	Variants  Variants      `json:"variants,omitempty"`
 	// Order lists the tasks of one step for each worker that has any, in the
 	// order in which it runs them.
 	Order [][]dag.TaskID `json:"-"`

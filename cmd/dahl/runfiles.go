@@ -35,6 +35,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
 	plan := w.mainPlan(o)
 	plan.Lowering, plan.Layout = w.lowering, w.parts[0].layout
+	plan.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	for _, file := range []struct {
 		name string
 		fill func(io.Writer) error
@@ -131,14 +132,14 @@ func loadRun(dir string) (*loadedRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	costs, err := schedule.NewCosts(g, p, schedule.CostOptions{Variant: r.manifest.Options.Variant})
+	if r.plan, err = loadPlan(filepath.Join(dir, planFile), g, p); err != nil {
+		return nil, err
+	}
+	costs, err := schedule.NewCosts(g, p, schedule.CostOptions{Variant: r.manifest.Options.Variant, Variants: r.plan.Variants})
 	if err != nil {
 		return nil, asInput(err)
 	}
 	r.problem = &schedule.Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}
-	if r.plan, err = loadPlan(filepath.Join(dir, planFile), r.problem); err != nil {
-		return nil, err
-	}
 	if l := r.plan.Layout; l != nil {
 		r.problem.Reuse, r.problem.ReuseNext = l.Reuse, l.ReuseNext
 	}
@@ -170,9 +171,9 @@ func loadSchedule(path string, p *schedule.Problem) (*schedule.Schedule, error) 
 	})
 }
 
-func loadPlan(path string, p *schedule.Problem) (*schedule.Plan, error) {
+func loadPlan(path string, g *dag.Graph, p *platform.Platform) (*schedule.Plan, error) {
 	return openAs(path, func(f io.Reader, name string) (*schedule.Plan, error) {
-		return schedule.ReadPlan(f, name, p.Graph, p.Platform)
+		return schedule.ReadPlan(f, name, g, p)
 	})
 }
 

@@ -82,11 +82,6 @@ func (v *verification) run() {
 	if !v.check(graphFile, v.loadGraph()) || !soundPlatform {
 		return
 	}
-	costs, err := schedule.NewCosts(v.graph, v.platform, schedule.CostOptions{Variant: v.manifest.Options.Variant})
-	if !v.check("costs", err) {
-		return
-	}
-	v.problem = &schedule.Problem{Graph: v.graph, Platform: v.platform, Costs: costs, Steps: 1}
 	if !v.check(planFile, v.loadPlan()) {
 		return
 	}
@@ -154,10 +149,16 @@ func (v *verification) loadGraph() (err error) {
 	return sameHash(v.graph.Hash(), v.manifest.Graphs[0].SHA256)
 }
 
+// loadPlan reads the plan and the costs of the variants that it names.
 func (v *verification) loadPlan() (err error) {
-	if v.plan, err = loadPlan(v.path(planFile), v.problem); err != nil {
+	if v.plan, err = loadPlan(v.path(planFile), v.graph, v.platform); err != nil {
 		return err
 	}
+	costs, err := schedule.NewCosts(v.graph, v.platform, schedule.CostOptions{Variant: v.manifest.Options.Variant, Variants: v.plan.Variants})
+	if err != nil {
+		return err
+	}
+	v.problem = &schedule.Problem{Graph: v.graph, Platform: v.platform, Costs: costs, Steps: 1}
 	return v.plan.Check(v.problem)
 }
 

@@ -257,7 +257,15 @@ func (w *workload) decide() error {
 	plans := make([]*schedule.Plan, len(w.parts))
 	costs := make([]*schedule.Costs, len(w.parts))
 	for i, g := range w.program.Graphs {
-		c, err := schedule.NewCosts(g, w.platform, schedule.CostOptions{Variant: w.opts.Variant})
+		opt := schedule.CostOptions{Variant: w.opts.Variant}
+		if w.opts.Plan != "" && i == 0 {
+			var err error
+			if w.parts[0].plan, err = loadPlan(w.opts.Plan, g, w.platform); err != nil {
+				return err
+			}
+			opt.Variants = w.parts[0].plan.Variants
+		}
+		c, err := schedule.NewCosts(g, w.platform, opt)
 		if err != nil {
 			return asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
 		}
@@ -284,14 +292,11 @@ func (w *workload) decide() error {
 	return nil
 }
 
-// choosePlan returns the plan of one graph: from the plan file for the first
-// graph, from a static policy for all, none for a dynamic policy.
+// choosePlan returns the plan of one graph: that of the plan file, which has been
+// read, for the first graph, from a static policy for all, none for a dynamic policy.
 func (w *workload) choosePlan(p *schedule.Problem, graph int) (*schedule.Plan, error) {
 	if w.opts.Plan != "" && graph == 0 {
-		plan, err := loadPlan(w.opts.Plan, p)
-		if err != nil {
-			return nil, err
-		}
+		plan := w.parts[0].plan
 		return plan, asInput(plan.Check(p))
 	}
 	name := w.opts.Policy

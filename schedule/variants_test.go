@@ -1,0 +1,88 @@
+package schedule
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// variantGraph is one call that exists twice, and a platform that knows two variants
+// of it: fast takes 3 ns, slow 7 ns.
+func variantGraph(t *testing.T) (*dag.Graph, *platform.Platform) {
+	t.Helper()
+	b := dag.NewBuilder("calls")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{4}, Type: dag.Float32})
+	for _, name := range []string{"a", "b"} {
+		b.Task(dag.Task{Name: name, Op: "op", Type: dag.Float32, Shape: "4", Accesses: []dag.Access{access(x, dag.Write)}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := twoCores(t)
+	for variant, ns := range map[string]float64{"fast": 3, "slow": 7} {
+		p.Models = append(p.Models, platform.Model{Op: "op", Variant: variant, Type: "float32", Device: "cpu", Shape: "4", Active: 2, MedianNs: ns, Count: 1})
+	}
+	return g, p
+}
+
+// TestPlannedVariants: models alone choose the faster variant; a plan's choice wins
+// over them, a variant asked for by name over both.
+func TestPlannedVariants(t *testing.T) {
+	g, p := variantGraph(t)
+	planned := Variants{"cpu": {"op float32 4": "slow"}}
+	for _, c := range []struct {
+		opt     CostOptions
+		variant string
+		ns      time.Duration
+	}{
+		{CostOptions{}, "fast", 3},
+		{CostOptions{Variants: planned}, "slow", 7},
+		{CostOptions{Variant: "fast", Variants: planned}, "fast", 3},
+		{CostOptions{Variants: Variants{"cpu": {"op float32 5": "slow"}}}, "fast", 3},
+	} {
+		costs, err := NewCosts(g, p, c.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost, _ := costs.Of(1, 0)
+		if cost.Variant != c.variant || cost.Duration != c.ns {
+			t.Errorf("%+v: variant %q of %v, want %q of %v", c.opt, cost.Variant, cost.Duration, c.variant, c.ns)
+		}
+		if got, want := costs.Variants(g, p), (Variants{"cpu": {"op float32 4": c.variant}}); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v: costs list %v, want %v", c.opt, got, want)
+		}
+	}
+}
+
+// TestUnmeasuredVariant: a planned variant that no model knows is still what runs.
+func TestUnmeasuredVariant(t *testing.T) {
+	g, p := variantGraph(t)
+	costs, err := NewCosts(g, p, CostOptions{Variants: Variants{"cpu": {"op float32 4": "other"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cost, _ := costs.Of(0, 0); cost.Variant != "other" {
+		t.Errorf("variant %q, want the plan's", cost.Variant)
+	}
+}
+
+func TestVariantsRefused(t *testing.T) {
+	g, p := variantGraph(t)
+	for _, c := range []struct {
+		v    Variants
+		says string
+	}{
+		{Variants{"gpu": {"op float32 4": "fast"}}, `no device "gpu"`},
+		{Variants{"cpu": {"op float32 5": "fast"}}, `no call "op float32 5"`},
+		{Variants{"cpu": {"op float32 4": ""}}, "empty variant"},
+	} {
+		if err := c.v.check(g, p); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%v: %v, want an error that says %s", c.v, err, c.says)
+		}
+	}
+}
