@@ -124,18 +124,23 @@ func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (
 	return v, nil
 }
 
-// NameVariants writes the executor's default into costs of cpu devices that leave
-// the variant open, so that plans and manifests record what runs.
-func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs) {
+// NameVariants writes into costs of cpu devices that leave the variant open what the
+// executor runs there, so that plans and manifests record it: the variant asked for
+// by name where the operation has it, else its default.
+func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, asked string) {
 	for t := range g.Tasks {
 		k, ok := kernels.Lookup(g.Tasks[t].Op)
 		if !ok || k.Host {
 			continue
 		}
+		v, ok := k.Variant(asked)
+		if !ok {
+			v = k.Default()
+		}
 		for d := range p.Devices {
 			cost := &c.ByClass[c.Class[t]][d]
 			if p.Devices[d].Kind == "cpu" && cost.Duration >= 0 && cost.Variant == "" {
-				cost.Variant = k.Default().Name
+				cost.Variant = v.Name
 			}
 		}
 	}

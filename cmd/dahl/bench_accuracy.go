@@ -301,7 +301,7 @@ func (w *workload) learn(times *execute.StepTimes) error {
 	if err != nil {
 		return err
 	}
-	execute.NameVariants(main.Graph, p, costs)
+	execute.NameVariants(main.Graph, p, costs, w.opts.Variant)
 	w.platform, main.Platform, main.Costs = p, p, costs
 	return nil
 }

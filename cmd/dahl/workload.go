@@ -269,7 +269,7 @@ func (w *workload) decide() error {
 		if err != nil {
 			return asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
 		}
-		execute.NameVariants(g, w.platform, c)
+		execute.NameVariants(g, w.platform, c, w.opts.Variant)
 		costs[i] = c
 		w.parts[i].problem = schedule.Problem{Graph: g, Platform: w.platform, Costs: c, Steps: 1}
 		if plans[i], err = w.choosePlan(&w.parts[i].problem, i); err != nil {
