@@ -100,7 +100,8 @@ func TestGoldenPicturesBelongToFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		if _, ok := FigureByName(strings.TrimSuffix(filepath.Base(file), ".golden.png")); !ok {
+		name := strings.TrimSuffix(filepath.Base(file), ".golden.png")
+		if _, ok := FigureByName(name); !ok && name != "curves" { // not of a run: TestCurves
 			t.Errorf("%s belongs to no figure", file)
 		}
 	}
