@@ -6,9 +6,9 @@ import "unsafe"
 // computes. Distances are in bytes. The order of the fields is known to gen/narrow.go.
 type narrowArgs struct {
 	y, index, x             unsafe.Pointer
-	yAt, indexAt, xAt       int // where the present row begins
-	rows, vectors           int // of a row, those stored whole
-	parts, tail             int // those masked, elements beyond them
+	_                       [3]int // yAt, indexAt, xAt: the assembly notes where the present row begins
+	rows, vectors           int    // of a row, those stored whole
+	parts, tail             int    // those masked, elements beyond them
 	mask                    uintptr
 	pixels                  [2]uintptr // masks of two vectors of pixels
 	tailMask                uintptr

@@ -8,19 +8,20 @@ import (
 // poolArgs is what one call of the assembly computes. Distances are in bytes. The
 // order of the fields is known to gen/pool.go.
 type poolArgs struct {
-	y, index, x         unsafe.Pointer
-	yAt, indexAt, xAt   int // where the present row begins
-	rows, windows, left int // left: windows left of the present row
-	vectors, tail       int // whole vectors of channels, and channels beyond them
-	mask                uintptr
-	yRow, indexRow      int
-	xRows               int // from a row of windows to the next
-	yPixel, indexPixel  int
-	xStep               int // from a window to the next
-	xRow, xPixel        int
-	size                int
-	limit               uint64 // bits of the value up to which a maximum is cut off
-	one, none           int
+	y, index, x        unsafe.Pointer
+	_                  [3]int // yAt, indexAt, xAt: the assembly notes where the present row begins
+	rows, windows      int
+	_                  int // left: windows left of the present row
+	vectors, tail      int // whole vectors of channels, and channels beyond them
+	mask               uintptr
+	yRow, indexRow     int
+	xRows              int // from a row of windows to the next
+	yPixel, indexPixel int
+	xStep              int // from a window to the next
+	xRow, xPixel       int
+	size               int
+	limit              uint64 // bits of the value up to which a maximum is cut off
+	one, none          int
 }
 
 // args are those of the pooling but for the operands.

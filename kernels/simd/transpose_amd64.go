@@ -6,7 +6,7 @@ import "unsafe"
 // fields is known to gen/transpose.go.
 type transposeArgs struct {
 	from, to           unsafe.Pointer
-	fromAt, toAt       int // where the present block of rows begins
+	_                  [2]int // fromAt, toAt: the assembly notes where the present block of rows begins
 	fromRow, toRow     int
 	columns            int // a multiple of those that 16 bytes hold
 	blocks             int
