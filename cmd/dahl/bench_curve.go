@@ -127,7 +127,7 @@ func (p *curvePoint) measure(ctx context.Context) (err error) {
 	defer t.runner.Close()
 	steps := int(max(20, min(1000, 500*time.Millisecond/max(1, p.predicted))))
 	batch := batchOf(p.w.program.Graphs[0])
-	t.feeder.begin(cyclic(p.train.Len(), batch*steps), batch, steps)
+	t.feeder.begin(shuffled(p.train.Len(), batch*steps, p.opts.Seed), batch, steps)
 	s, err := t.runner.Run(ctx, 0, steps, true)
 	if err != nil {
 		return err

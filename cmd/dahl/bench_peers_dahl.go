@@ -70,14 +70,18 @@ func (s *ourSide) export(dir string) (torchRequest, error) {
 
 // contestant runs the training steps or the evaluation.
 func (s *ourSide) contestant(mode string) *contestant {
-	graph := s.graph(mode)
+	graph, order := s.graph(mode), cyclic
+	if mode == modeTrain {
+		order = func(size, n int) []int32 { return shuffled(size, n, s.w.opts.Seed) }
+	}
 	return &contestant{
 		label: "dahl", mode: mode,
 		losses: func(steps int) ([]float64, error) {
 			if err := s.t.setWeights(); err != nil {
 				return nil, err
 			}
-			if _, err := s.steps(graph, steps); err != nil {
+			// The twins go through the images as they lie.
+			if _, err := s.steps(graph, steps, cyclic); err != nil {
 				return nil, err
 			}
 			var losses []float64
@@ -92,10 +96,10 @@ func (s *ourSide) contestant(mode string) *contestant {
 					return 0, err
 				}
 			}
-			if _, err := s.steps(graph, warmup); err != nil {
+			if _, err := s.steps(graph, warmup, order); err != nil {
 				return 0, err
 			}
-			return s.steps(graph, steps)
+			return s.steps(graph, steps, order)
 		},
 	}
 }
@@ -114,10 +118,11 @@ func (s *ourSide) graph(mode string) int {
 	panic("dahl: the program has no graph " + name)
 }
 
-// steps runs so many steps, from the first image, and returns the time of all.
-func (s *ourSide) steps(graph, steps int) (time.Duration, error) {
+// steps runs so many steps over images in some order of a data set, and returns the
+// time of all.
+func (s *ourSide) steps(graph, steps int, order func(size, n int) []int32) (time.Duration, error) {
 	batch := batchOf(s.w.program.Graphs[graph])
-	s.t.feeder.begin(cyclic(s.data.Len(), batch*steps), batch, steps)
+	s.t.feeder.begin(order(s.data.Len(), batch*steps), batch, steps)
 	start := time.Now()
 	_, err := s.t.runner.Run(s.ctx, graph, steps, true)
 	return time.Since(start), err

@@ -37,7 +37,7 @@ func (s *ourSide) layers(ctx context.Context, threads int) ([]layerRow, error) {
 	batch := batchOf(g)
 	var sched *schedule.Schedule
 	for range runs {
-		s.t.feeder.begin(cyclic(s.data.Len(), batch*steps), batch, steps)
+		s.t.feeder.begin(shuffled(s.data.Len(), batch*steps, s.w.opts.Seed), batch, steps)
 		run, err := s.t.runner.Run(ctx, graph, steps, true)
 		if err != nil {
 			return nil, err

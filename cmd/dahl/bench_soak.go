@@ -124,7 +124,7 @@ func (o *soakOptions) train(ctx context.Context, policy string, piece int) ([]so
 	}
 	defer t.runner.Close()
 	batch := batchOf(w.program.Graphs[0])
-	t.feeder.begin(cyclic(train.Len(), batch*piece), batch, piece)
+	t.feeder.begin(shuffled(train.Len(), batch*piece, opt.Seed), batch, piece)
 	s, err := newSampler()
 	if err != nil {
 		return nil, err
