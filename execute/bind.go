@@ -124,18 +124,34 @@ func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (
 	return v, nil
 }
 
+// NameAsked writes the variant asked for by name into costs of cpu devices that leave
+// it open, where the operation has it, so that plans and manifests record it.
+func NameAsked(g *dag.Graph, p *platform.Platform, c *schedule.Costs, asked string) {
+	nameVariants(g, p, c, func(k *kernels.Kernel) (*kernels.Variant, bool) { return k.Variant(asked) })
+}
+
 // NameVariants writes into costs of cpu devices that leave the variant open what the
-// executor runs there, so that plans and manifests record it: the variant asked for
-// by name where the operation has it, else its default.
+// executor runs there on this machine, so that plans and manifests record it: the
+// variant asked for by name where the operation has it, else its default. It is for
+// what will be executed here; a prediction does not depend on who makes it.
 func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, asked string) {
+	nameVariants(g, p, c, func(k *kernels.Kernel) (*kernels.Variant, bool) {
+		if v, ok := k.Variant(asked); ok {
+			return v, true
+		}
+		return k.Default(), true
+	})
+}
+
+func nameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, choose func(*kernels.Kernel) (*kernels.Variant, bool)) {
 	for t := range g.Tasks {
 		k, ok := kernels.Lookup(g.Tasks[t].Op)
 		if !ok || k.Host {
 			continue
 		}
-		v, ok := k.Variant(asked)
+		v, ok := choose(k)
 		if !ok {
-			v = k.Default()
+			continue
 		}
 		for d := range p.Devices {
 			cost := &c.ByClass[c.Class[t]][d]
@@ -148,8 +164,9 @@ func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, asked s
 
 // ScratchBytes returns, for each graph of a program, the scratch arena that a
 // number of workers need: one piece each, as large as the greatest workspace of
-// the variants that the costs choose. Without costs (nil, or a nil entry) it is
-// the greatest of all variants. Tasks without a kernel need none.
+// the variants that the costs choose. Where they leave it open, and without costs (nil,
+// or a nil entry), it is the greatest of all variants, so that the size does not depend
+// on the machine that asks. Tasks without a kernel need none.
 func ScratchBytes(prog *dag.Program, costs []*schedule.Costs, workers int) []int64 {
 	total := make([]int64, len(prog.Graphs))
 	for i, g := range prog.Graphs {
@@ -174,7 +191,7 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs) (bytes int64
 	var spec *kernels.Spec
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name, v == k.Default()) {
+		if v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name) {
 			continue
 		}
 		if spec == nil {
@@ -189,12 +206,12 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs) (bytes int64
 }
 
 // mayChoose reports whether the costs choose a variant for a task on some device.
-func mayChoose(costs *schedule.Costs, t dag.TaskID, variant string, isDefault bool) bool {
+func mayChoose(costs *schedule.Costs, t dag.TaskID, variant string) bool {
 	if costs == nil {
 		return true
 	}
 	for _, c := range costs.ByClass[costs.Class[t]] {
-		if c.Duration >= 0 && (c.Variant == variant || c.Variant == "" && isDefault) {
+		if c.Duration >= 0 && (c.Variant == variant || c.Variant == "") {
 			return true
 		}
 	}

@@ -1,0 +1,44 @@
+package execute
+
+import (
+	"testing"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/schedule"
+)
+
+// TestScratchOfOpenVariants: costs that leave the variant open count the greatest
+// workspace of all, whatever this machine would run; named ones that of theirs.
+func TestScratchOfOpenVariants(t *testing.T) {
+	b := dag.NewBuilder("conv")
+	buffer := func(name string, shape ...int) dag.Access {
+		id := b.Buffer(dag.Buffer{Name: name, Shape: shape, Type: dag.Float32, Role: dag.Workspace})
+		return dag.Access{Region: dag.Region{Buffer: id}, Mode: dag.Read}
+	}
+	y := buffer("y", 2, 5, 7, 11)
+	y.Mode = dag.Write
+	kernels.Add(b, dag.Task{Name: "conv", Op: "conv2d", Type: dag.Float32,
+		Params:   []dag.Param{{Name: "pad", Value: 1}, {Name: "stride", Value: 1}},
+		Accesses: []dag.Access{y, buffer("x", 2, 3, 7, 11), buffer("w", 5, 3, 3, 3)}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := &dag.Program{Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
+	scratch := func(variant string) int64 {
+		c := &schedule.Costs{Class: []int32{0}, ByClass: [][]schedule.Cost{{{Duration: 1, Variant: variant}}}}
+		return ScratchBytes(prog, []*schedule.Costs{c}, 3)[0]
+	}
+	k, _ := kernels.Lookup("conv2d")
+	greatest := int64(0)
+	for i := range k.Variants {
+		greatest = max(greatest, scratch(k.Variants[i].Name))
+	}
+	if open := scratch(""); open != greatest || open == 0 {
+		t.Errorf("open: %d bytes, the greatest of the variants needs %d", open, greatest)
+	}
+	if scratch("ref") != 0 {
+		t.Error("the reference needs a workspace")
+	}
+}
