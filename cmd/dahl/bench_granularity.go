@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/plots"
@@ -51,16 +48,11 @@ func (c *curveBench) overTiles(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dtype, err := dag.ParseDType(o.DType)
-	if err != nil {
-		return asInput(err)
-	}
-	base, err := o.lowering(m, machine, dtype)
+	t, err := o.tilings(m, machine)
 	if err != nil {
 		return err
 	}
-	layer := busiestLayer(m)
-	c.xLabel = "samples per task of " + layer
+	c.xLabel = "samples per task of " + t.layer
 	dir := c.out
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "dahl-granularity-"); err != nil {
@@ -68,10 +60,11 @@ func (c *curveBench) overTiles(ctx context.Context, stdout io.Writer) error {
 		}
 		defer os.RemoveAll(dir)
 	}
-	for _, tile := range tileSizes(base.Layers[layer].SampleTile, o.Batch) {
+	for _, tile := range t.sizes {
+		scaled := t.base
+		t.adapt(tile)(&scaled, o.Batch)
 		point := o
 		point.Lowering = filepath.Join(dir, fmt.Sprintf("lowering-%d.toml", tile))
-		scaled := scaleTiles(base, tile, base.Layers[layer].SampleTile, o.Batch)
 		if err := writeTo(point.Lowering, func(w io.Writer) error { return nn.WriteLowering(w, scaled) }); err != nil {
 			return err
 		}
@@ -83,59 +76,4 @@ func (c *curveBench) overTiles(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	return c.finish(stdout)
-}
-
-// busiestLayer is the layer with the most weights times positions, which is the
-// most work: the one whose tile the axis shows.
-func busiestLayer(m *nn.Model) string {
-	name, most := "", 0
-	for i := range m.Stages {
-		s := &m.Stages[i]
-		if len(s.Params) == 0 {
-			continue
-		}
-		work := s.Params[0].Elems()
-		for _, extent := range s.Out[1:] {
-			work *= extent
-		}
-		if work > most {
-			name, most = s.Name, work
-		}
-	}
-	return name
-}
-
-// tileSizes are the powers of two times a tile between one sample and the batch,
-// both included.
-func tileSizes(tile, batch int) []int {
-	sizes := []int{batch}
-	for t := tile; t < batch; t *= 2 {
-		sizes = append(sizes, t)
-	}
-	for t := tile / 2; t >= 1; t /= 2 {
-		sizes = append(sizes, t)
-	}
-	slices.Sort(sizes)
-	return slices.Compact(sizes)
-}
-
-// scaleTiles multiplies the samples per task of every layer by tile/of, to at least
-// one sample and at most the batch. Sums over the whole batch stay whole.
-func scaleTiles(base *dag.Lowering, tile, of, batch int) dag.Lowering {
-	scale := func(samples int) int {
-		if samples == 0 {
-			return 0
-		}
-		return min(max(1, samples*tile/of), batch)
-	}
-	scaled := *base
-	scaled.Layers = maps.Clone(base.Layers)
-	for name, ll := range scaled.Layers {
-		if ll.GradSampleTile == ll.SampleTile {
-			ll.GradSampleTile = scale(ll.GradSampleTile)
-		}
-		ll.SampleTile = scale(ll.SampleTile)
-		scaled.Layers[name] = ll
-	}
-	return scaled
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/platform"
@@ -60,7 +61,7 @@ edited: no sensor is read.`,
 	flags.StringArrayVar(&f.models, "model", []string{"digits-cnn", "dahl-cnn", "lenet5", "mlp"}, "network whose shapes are measured; repeat for more")
 	flags.IntSliceVar(&f.batches, "batch", nil, "batch sizes (default: each model's)")
 	flags.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
-	flags.StringVar(&o.Lowering, "lowering", "", "granularity per layer: a TOML `file`")
+	flags.StringVar(&o.Lowering, "lowering", "", "layout, fusion and tiles of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
 	flags.StringVar(&o.Variant, "variant", "", "kernel variant to measure (default: all but the reference)")
 	flags.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
 	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch, or for the sweep")
@@ -153,17 +154,40 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 		for _, batch := range batches {
 			c := *o
 			c.Model, c.Batch = model, batch
-			m, train, test, err := trainingData(&c)
-			if err != nil {
+			if err := f.network(ctx, stderr, &c, file, add, sum); err != nil {
 				return err
 			}
-			bar := newProgressBar(stderr, fmt.Sprintf("%s batch %d", m.Name, c.Batch))
-			result, err := calibrate(ctx, &c, m, sum.Platform, train, test, calibration{time: f.perModel, far: true, resume: !f.force, progress: bar.set, save: file.save})
-			bar.done()
-			add(result)
-			if err != nil {
-				return err
-			}
+		}
+	}
+	return nil
+}
+
+// network measures what one network needs, with one lowering or with all tiles.
+func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *options, file *growingFile, add func(*execute.Calibration), sum *execute.Calibration) error {
+	m, train, test, err := trainingData(o)
+	if err != nil {
+		return err
+	}
+	adapts, names := []func(*dag.Lowering, int){nil}, []string{""}
+	if o.Lowering == bestTiles {
+		t, err := o.tilings(m, sum.Platform)
+		if err != nil {
+			return err
+		}
+		adapts, names = nil, nil
+		for _, samples := range t.sizes {
+			adapts, names = append(adapts, t.adapt(samples)), append(names, fmt.Sprintf(", %d per task of %s", samples, t.layer))
+		}
+	}
+	for i, adapt := range adapts {
+		c := *o
+		c.adapt = adapt
+		bar := newProgressBar(stderr, fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]))
+		result, err := calibrate(ctx, &c, m, sum.Platform, train, test, calibration{time: f.perModel, far: true, resume: !f.force, progress: bar.set, save: file.save})
+		bar.done()
+		add(result)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -395,7 +419,7 @@ func shuffled(size, n int, seed uint64) []int32 {
 	return order[:n]
 }
 
-// cyclic is n indices that go round a data set.
+// cyclic is n indices that go round a data set as it lies, as evaluation does.
 func cyclic(size, n int) []int32 {
 	order := make([]int32, n)
 	for i := range order {

@@ -34,7 +34,9 @@ func newExecute(a *app) *cobra.Command {
 		Long: `execute trains a network on the cores of this machine, following a plan to the
 letter or asking a policy at run time, and writes what ran beside what the
 simulator predicted. Without --platform the machine is detected; give it the file
-that dahl calibrate wrote for predictions that mean something.`,
+that dahl calibrate wrote for predictions that mean something.
+
+` + bestTilesHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
   dahl execute --model mlp --policy eager --workers 2 --json`,
@@ -60,7 +62,7 @@ that dahl calibrate wrote for predictions that mean something.`,
 // execute runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
 func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) (*manifest, error) {
-	w, train, test, err := trainingWorkload(o)
+	w, train, test, err := trainingWorkload(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions
 // for this machine.
-func trainingWorkload(o *options) (w *workload, train, test *nn.Dataset, err error) {
+func trainingWorkload(ctx context.Context, o *options) (w *workload, train, test *nn.Dataset, err error) {
 	m, train, test, err := trainingData(o)
 	if err != nil {
 		return nil, nil, nil, err
@@ -119,9 +121,18 @@ func trainingWorkload(o *options) (w *workload, train, test *nn.Dataset, err err
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if w, err = newWorkload(o, m, p, sampleCounts(train, test)); err != nil {
+	n := sampleCounts(train, test)
+	var tiles *tileSweep
+	if o.Lowering == bestTiles {
+		draft := workload{opts: o, executed: true, model: m, platform: p}
+		if tiles, err = draft.sweepTiles(ctx, n); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	if w, err = newWorkload(o, m, p, n); err != nil {
 		return nil, nil, nil, err
 	}
+	w.tiles = tiles
 	w.inputs, err = hashInputs(o)
 	return w, train, test, err
 }
@@ -352,6 +363,9 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 	fmt.Fprintf(out, "machine   %s, %d workers\n", w.platform.Name, len(w.platform.Workers))
 	fmt.Fprintf(out, "graph     %d tasks and %.3g GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), g.TotalFlops()/1e9, predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
+	if w.tiles != nil {
+		w.tiles.print(out)
+	}
 }
 
 // printMeasured says what the run came to beside its prediction.

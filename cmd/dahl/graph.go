@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -44,7 +45,7 @@ at its best cost there; without, it counts operations.`,
 			if f.list {
 				return listModels(cmd.OutOrStdout())
 			}
-			return inspectGraph(cmd.OutOrStdout(), &o, &f)
+			return inspectGraph(cmd.Context(), cmd.OutOrStdout(), &o, &f)
 		},
 	}
 	addGraphFlags(cmd, &o)
@@ -66,12 +67,12 @@ func listModels(out io.Writer) error {
 	return nil
 }
 
-func inspectGraph(stdout io.Writer, o *options, f *graphFlags) error {
+func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFlags) error {
 	write, err := graphFormat(f.export)
 	if err != nil {
 		return err
 	}
-	w, costs, err := inspectedGraph(o)
+	w, costs, err := inspectedGraph(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 }
 
 // inspectedGraph builds the graph, and its costs where a platform is given.
-func inspectedGraph(o *options) (*workload, *schedule.Costs, error) {
+func inspectedGraph(ctx context.Context, o *options) (*workload, *schedule.Costs, error) {
 	p := &platform.Platform{}
 	if o.Platform != "" {
 		var err error
@@ -132,7 +133,7 @@ func inspectedGraph(o *options) (*workload, *schedule.Costs, error) {
 			return nil, nil, err
 		}
 	}
-	w, err := mainGraph(o, p)
+	w, err := mainGraph(ctx, o, p)
 	if err != nil || o.Platform == "" {
 		return w, nil, err
 	}

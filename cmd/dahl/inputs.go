@@ -19,7 +19,10 @@ func (o *options) inputFiles() []string {
 	if isFile(o.Model) {
 		files = append(files, o.Model)
 	}
-	for _, f := range []string{o.Graph, o.Lowering, o.Plan, o.Init} {
+	if o.Lowering != "" && o.Lowering != bestTiles {
+		files = append(files, o.Lowering)
+	}
+	for _, f := range []string{o.Graph, o.Plan, o.Init} {
 		if f != "" && !strings.HasPrefix(f, uniformInit) {
 			files = append(files, f)
 		}

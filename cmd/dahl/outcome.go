@@ -230,6 +230,7 @@ type summary struct {
 	LowerBoundS  float64          `json:"lower_bound_s"`
 
 	Models  *modelSummary   `json:"models,omitempty"`
+	Tiles   *tileSweep      `json:"tiles,omitempty"`
 	Samples *samplesSummary `json:"samples,omitempty"`
 	Trained *trainedSummary `json:"training,omitempty"`
 
@@ -263,7 +264,7 @@ func (w *workload) summarize(o *outcome) *summary {
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
 		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice, o.Reading},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, PeakBytes: map[string]int64{},
-		PlannedBytes: w.plannedPeakBytes(),
+		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles,
 	}
 	for m := range w.platform.Memories {
 		s.PeakBytes[w.platform.Memories[m].Name] = o.PeakBytes[m]

@@ -22,7 +22,9 @@ func newPlan(a *app) *cobra.Command {
 writes the decisions as plan.json into a run directory, beside the schedule that
 the simulator predicts for them. simulate and execute replay the file with --plan.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
-and --limit. The granularity of the layers is taken from the plan.`,
+and --limit. The granularity of the layers is taken from the plan.
+
+` + bestTilesHelp,
 		Example: `  dahl plan --platform laptop --model lenet5 --batch 64 --out lenet5-plan
   dahl simulate --platform laptop --model lenet5 --batch 64 --plan lenet5-plan/plan.json`,
 		Args: cobra.NoArgs,

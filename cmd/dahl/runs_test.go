@@ -326,3 +326,31 @@ func TestInterruptedBeforeAnything(t *testing.T) {
 		t.Errorf("left behind:\n%s", left)
 	}
 }
+
+// TestPredictionNamesNoVariant: what runs on a machine that has not been measured is
+// that machine's choice, not that of the one that simulates it; a run names all.
+func TestPredictionNamesNoVariant(t *testing.T) {
+	t.Chdir(t.TempDir())
+	network := []string{"--model", "digits-cnn", "--batch", "16", "--limit", "32"}
+	predict := []string{"simulate", "--platform", "laptop", "--out"}
+	variants := func(dir string) []string {
+		t.Helper()
+		m, err := readManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.Variants
+	}
+	mustRun(t, slices.Concat(predict, []string{"open"}, network)...)
+	if got := variants("open"); len(got) > 0 {
+		t.Errorf("simulated: %q", got)
+	}
+	mustRun(t, slices.Concat(predict, []string{"asked", "--variant", "ref"}, network)...)
+	if got := variants("asked"); len(got) == 0 || slices.ContainsFunc(got, func(l string) bool { return !strings.HasSuffix(l, ": ref") }) {
+		t.Errorf("simulated with --variant ref: %q", got)
+	}
+	mustRun(t, slices.Concat([]string{"execute", "--out", "run"}, network)...)
+	if got, want := len(variants("run")), len(variants("asked")); got != want {
+		t.Errorf("executed: %d variants, want one for each of the %d calls", got, want)
+	}
+}

@@ -36,7 +36,9 @@ func newSimulate(a *app) *cobra.Command {
 deterministic discrete-event simulator of the machine. Equal input gives
 byte-identical files. With --samples it is run again and again with durations drawn
 from the distributions that calibrate kept, and prints where the run's time and
-energy lie; equal seeds draw the same.`,
+energy lie; equal seeds draw the same.
+
+` + bestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
 		Args: cobra.NoArgs,
@@ -56,7 +58,7 @@ energy lie; equal seeds draw the same.`,
 // simulate predicts a run and writes its directory. command is simulate or plan;
 // they differ in what they print.
 func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
-	w, err := simulatedWorkload(o)
+	w, err := simulatedWorkload(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 }
 
 // simulatedWorkload loads what simulate and plan work on: one graph, some steps.
-func simulatedWorkload(o *options) (*workload, error) {
+func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, inputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
@@ -112,7 +114,7 @@ func simulatedWorkload(o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := mainGraph(o, p)
+	w, err := mainGraph(ctx, o, p)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,7 @@ func simulatedWorkload(o *options) (*workload, error) {
 }
 
 // mainGraph builds the program of the first graph alone, for one step.
-func mainGraph(o *options, p *platform.Platform) (*workload, error) {
+func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload, error) {
 	if o.Batch < 0 || o.Limit < 0 || o.Offset < 0 {
 		return nil, inputErrorf("--batch, --limit and --offset are not negative")
 	}
@@ -135,6 +137,11 @@ func mainGraph(o *options, p *platform.Platform) (*workload, error) {
 	}
 	if w.inputs, err = hashInputs(o); err != nil {
 		return nil, err
+	}
+	if o.Lowering == bestTiles {
+		if w.tiles, err = w.sweepTiles(ctx, n); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.buildProgram(n); err != nil {
 		return nil, err
@@ -190,6 +197,9 @@ func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 	fmt.Fprintf(out, "time      %s in all, first step %s, then %s per step; no schedule is below %s\n",
 		shortTime(o.Run), shortTime(o.Main.FirstStep), shortTime(o.stepTime()), shortTime(seconds(s.LowerBoundS)))
 	s.Models.print(out)
+	if s.Tiles != nil {
+		s.Tiles.print(out)
+	}
 	if s.Samples != nil {
 		s.Samples.print(out)
 	}

@@ -23,12 +23,14 @@ import (
 // costs there, and the decisions made beforehand.
 type workload struct {
 	opts     *options
+	executed bool      // on this machine, whose kernels run where the costs name none
 	model    *nn.Model // nil for a graph file
 	dtype    dag.DType
 	lowering *dag.Lowering
 	program  *dag.Program
 	platform *platform.Platform
 
+	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
 	inputs []identity // files that the options name, for the manifest
 
 	parts []part // by graph of the program
@@ -115,10 +117,11 @@ type samples struct {
 	divisor     float64
 }
 
-// newWorkload loads everything the options name and makes the decisions. A model
-// that was fitted to its data is given; nil stands for the one the options name.
+// newWorkload loads everything the options name and makes the decisions for a run on
+// this machine. A model that was fitted to its data is given; nil stands for the one
+// the options name.
 func newWorkload(o *options, m *nn.Model, p *platform.Platform, n samples) (*workload, error) {
-	w := &workload{opts: o, model: m, platform: p}
+	w := &workload{opts: o, executed: true, model: m, platform: p}
 	if err := w.buildProgram(n); err != nil {
 		return nil, err
 	}
@@ -192,7 +195,8 @@ func checkVariant(name string) error {
 	return nil
 }
 
-// lowering reads the lowering file, or derives one from the platform's caches.
+// lowering reads the lowering file, or derives one from the platform's caches; for the
+// best tiles, sweepTiles has said how to adapt it.
 func (o *options) lowering(m *nn.Model, p *platform.Platform, t dag.DType) (*dag.Lowering, error) {
 	if o.Lowering == "" && o.Plan != "" {
 		l, err := loweringOfPlan(o.Plan)
@@ -200,12 +204,15 @@ func (o *options) lowering(m *nn.Model, p *platform.Platform, t dag.DType) (*dag
 			return l, err
 		}
 	}
-	if o.Lowering == "" {
+	if o.Lowering == "" || o.Lowering == bestTiles && o.adapt != nil {
 		l := nn.DefaultLowering(m, o.Batch, l2Bytes(p), t)
 		if o.adapt != nil {
 			o.adapt(&l, o.Batch)
 		}
 		return &l, nil
+	}
+	if o.Lowering == bestTiles {
+		panic("dahl: the best tiles have not been looked for")
 	}
 	l, err := nn.LoadLowering(o.Lowering)
 	return &l, asInput(err)
@@ -269,7 +276,11 @@ func (w *workload) decide() error {
 		if err != nil {
 			return asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
 		}
-		execute.NameVariants(g, w.platform, c, w.opts.Variant)
+		if w.executed {
+			execute.NameVariants(g, w.platform, c, w.opts.Variant)
+		} else {
+			execute.NameAsked(g, w.platform, c, w.opts.Variant)
+		}
 		costs[i] = c
 		w.parts[i].problem = schedule.Problem{Graph: g, Platform: w.platform, Costs: c, Steps: 1}
 		if plans[i], err = w.choosePlan(&w.parts[i].problem, i); err != nil {

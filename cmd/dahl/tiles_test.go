@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/nn"
+)
+
+// TestChooseTiles: the least period wins; of equals the default, and then the smallest
+// tile; a size without a prediction never.
+func TestChooseTiles(t *testing.T) {
+	for _, c := range []struct {
+		periods map[int]float64 // by tile; 0: it does not run
+		want    int
+	}{
+		{map[int]float64{1: 5, 2: 4, 4: 3, 8: 2}, 8},
+		{map[int]float64{1: 5, 2: 2, 4: 2, 8: 2}, 4},
+		{map[int]float64{1: 1, 2: 1, 4: 2, 8: 2}, 1},
+		{map[int]float64{1: 0, 2: 3, 4: 2, 8: 0}, 4},
+	} {
+		s := tileSweep{Default: 4}
+		for _, samples := range []int{1, 2, 4, 8} {
+			try := tileTry{Samples: samples, PeriodS: c.periods[samples]}
+			if try.PeriodS == 0 {
+				try.Error = "it does not fit"
+			}
+			s.Tries = append(s.Tries, try)
+		}
+		if s.choose(); s.Chosen != c.want {
+			t.Errorf("of %v with default 4: %d, want %d", c.periods, s.Chosen, c.want)
+		}
+	}
+}
+
+// TestLoweringBest: the step is that of a run whose lowering file has the chosen tiles,
+// no slower than the default's, and plan and manifest have that lowering.
+func TestLoweringBest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	network := []string{"--platform", "laptop", "--model", "lenet5", "--batch", "13"}
+	simulate := func(dir string, more ...string) (s summary) {
+		decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--steps", "10", "--json", "--out", dir}, network, more)...), &s)
+		return s
+	}
+	best, standard := simulate("best", "--lowering", bestTiles), simulate("standard")
+	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
+		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
+	}
+	if got := best.Tiles.find(best.Tiles.Default).PeriodS; got != standard.PeriodS {
+		t.Errorf("the search predicts %v s for the default, a run of its own %v s", got, standard.PeriodS)
+	}
+	for _, try := range best.Tiles.Tries {
+		if try.PeriodS < best.PeriodS {
+			t.Errorf("%d samples would take %v s, the chosen %d take %v s", try.Samples, try.PeriodS, best.Tiles.Chosen, best.PeriodS)
+		}
+	}
+	lowering := recordedLowering(t, "best")
+	if got := lowering.Layers["conv2"].SampleTile; got != best.Tiles.Chosen {
+		t.Errorf("plan and manifest have %d samples per task of conv2, chosen are %d", got, best.Tiles.Chosen)
+	}
+	f, err := os.Create("tiles.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := nn.WriteLowering(f, *lowering); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	simulate("file", "--lowering", "tiles.toml")
+	simulate("replayed", "--plan", "best/plan.json")
+	for _, dir := range []string{"file", "replayed"} {
+		sameFiles(t, scheduleFile, "best", dir)
+	}
+	if out := mustRun(t, "rerun", "best"); strings.Contains(out, "DIFFERENT") {
+		t.Errorf("rerun:\n%s", out)
+	}
+}
+
+// recordedLowering is what plan and manifest of a run both say.
+func recordedLowering(t *testing.T, dir string) *dag.Lowering {
+	t.Helper()
+	var read [2]struct{ Lowering *dag.Lowering }
+	for i, name := range []string{planFile, manifestName} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &read[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read[0].Lowering == nil || !reflect.DeepEqual(read[0], read[1]) {
+		t.Fatalf("the plan has lowering %+v, the manifest %+v", read[0].Lowering, read[1].Lowering)
+	}
+	return read[0].Lowering
+}
+
+// TestExecuteBestTiles calibrates all tiles, after which no call of a search is without
+// a measurement, and trains with the best.
+func TestExecuteBestTiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("calibrates for some seconds")
+	}
+	t.Chdir(t.TempDir())
+	network := []string{"--model", "digits-cnn", "--batch", "4", "--lowering", bestTiles, "--workers", "1"}
+	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "20ms"}, network)...)
+	var s summary
+	decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...), &s)
+	if s.Tiles == nil || len(s.Tiles.Tries) != 3 {
+		t.Fatalf("tiles %+v, want three sizes: 1, 2 and 4", s.Tiles)
+	}
+	if got := recordedLowering(t, "run").Layers[s.Tiles.Layer].SampleTile; got != s.Tiles.Chosen {
+		t.Errorf("trained with %d samples per task, chosen were %d", got, s.Tiles.Chosen)
+	}
+	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {
+		t.Errorf("rerun:\n%s", out)
+	}
+	var p summary
+	decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:6])...), &p)
+	if p.Models.Fitted+p.Models.Roofline > 0 {
+		t.Errorf("after calibration %d tasks are fitted, %d by roofline", p.Models.Fitted, p.Models.Roofline)
+	}
+}
