@@ -7,7 +7,7 @@ var All = []Kernel{
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
 	conv2d, conv2dDx, conv2dDw,
 	conv2dNHWC, conv2dNHWCDx, conv2dNHWCDw, conv2dNHWCPool, conv2dNHWCPoolDw,
-	dense, denseDx, denseDw, denseReLU, denseDxReLU,
+	dense, denseDx, denseDw, denseReLU, denseDxReLU, denseDwSGD,
 	relu, reluDx,
 	maxpool, maxpoolDx, maxpoolNHWC, maxpoolNHWCDx,
 	avgpool, avgpoolDx,

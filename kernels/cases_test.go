@@ -98,17 +98,22 @@ func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 		return nil, [][]int{{1}, {e[0]}}
 	case "sgd":
 		s := e[:1+rng.IntN(4)]
-		momentum := float64(rng.IntN(2)) * 0.9
-		nesterov := 0.0
-		if momentum != 0 {
-			nesterov = float64(rng.IntN(2))
-		}
-		return sgdParams(momentum, nesterov, float64(rng.IntN(2))*0.01), [][]int{s, s, {2}, s}
+		return randomSGD(rng), [][]int{s, s, {2}, s}
+	case "dense.dw.sgd":
+		return randomSGD(rng), [][]int{{e[1], e[2]}, {e[1]}, {e[0], e[1]}, {e[0], e[2]}, {2}, {e[1], e[2]}, {e[1]}}
 	case "adam":
 		s := e[:1+rng.IntN(4)]
 		return adamParams(float64(rng.IntN(2)) * 0.01), [][]int{s, s, {2}, s, s}
 	}
 	return softmaxShapes(op, e)
+}
+
+func randomSGD(rng *rand.Rand) dag.Params {
+	momentum, nesterov := float64(rng.IntN(2))*0.9, 0.0
+	if momentum != 0 {
+		nesterov = float64(rng.IntN(2))
+	}
+	return sgdParams(momentum, nesterov, float64(rng.IntN(2))*0.01)
 }
 
 func adamParams(decay float64) dag.Params {

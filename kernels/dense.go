@@ -116,11 +116,7 @@ func denseDwRef[T Float](call *Call) {
 	add := call.Args[0].Accumulates()
 	for o := range dw.rows {
 		for i := range dw.columns {
-			var sum T
-			for n := range dy.rows {
-				sum += dy.row(n)[o] * x.row(n)[i]
-			}
-			put(&dw.row(o)[i], sum, add)
+			put(&dw.row(o)[i], columnDot(&dy, o, &x, i), add)
 		}
 	}
 	if len(call.Args) > 3 {
@@ -132,10 +128,22 @@ func denseDwRef[T Float](call *Call) {
 func sumRows[T Float](db *Arg, dy *map2[T]) {
 	out := Data[T](db)
 	for o := range dy.columns {
-		var sum T
-		for n := range dy.rows {
-			sum += dy.row(n)[o]
-		}
-		put(&out[o], sum, db.Accumulates())
+		put(&out[o], columnSum(dy, o), db.Accumulates())
 	}
+}
+
+// columnDot is Σ_n a[n,j]·b[n,k].
+func columnDot[T Float](a *map2[T], j int, b *map2[T], k int) (sum T) {
+	for n := range a.rows {
+		sum += a.row(n)[j] * b.row(n)[k]
+	}
+	return sum
+}
+
+// columnSum is Σ_n a[n,j].
+func columnSum[T Float](a *map2[T], j int) (sum T) {
+	for n := range a.rows {
+		sum += a.row(n)[j]
+	}
+	return sum
 }

@@ -352,6 +352,14 @@ var handCases = []struct {
 		want:   [][]float64{{3.25}, nil, nil, {7}},
 	},
 	{
+		// dw = 2·(1 3) + 4·(5 -1) = (22 2), db = 6. With decay ¼ of w = (8 4), b = 16:
+		// g = (24 3), 10; v = ½·(2 4), ½·6 + g = (25 5), 13; rate ½: w = (-4.5 1.5), b = 9.5.
+		name: "gradient and step", op: "dense.dw.sgd", params: sgdParams(0.5, 0, 0.25),
+		shapes: [][]int{{1, 2}, {1}, {2, 1}, {2, 2}, {2}, {1, 2}, {1}},
+		in:     [][]float64{{8, 4}, {16}, {2, 4}, {1, 3, 5, -1}, {0.5, 1}, {2, 4}, {6}},
+		want:   [][]float64{{-4.5, 1.5}, {9.5}, nil, nil, nil, {25, 5}, {13}},
+	},
+	{
 		// beta1 = 1/2, beta2 = 3/4, t = 1, so the corrections are 1/2 and 1/4. g = 4:
 		// m = ½·0+½·4 = 2, v = ¾·0+¼·16 = 4; √v/√¼ = 4, + eps 4 = 8; rate = 1/½ = 2;
 		// w = 8 - 2·2/8 = 7.5.

@@ -26,69 +26,87 @@ var sgd = Kernel{
 	},
 	Params: []string{"momentum", "nesterov", "weight_decay"},
 	Check: func(s *Spec) error {
-		nesterov := s.Param("nesterov")
-		switch {
-		case nesterov != 0 && nesterov != 1:
-			return errors.New("parameter nesterov is neither 0 nor 1")
-		case nesterov == 1 && s.Param("momentum") == 0:
-			return errors.New("nesterov needs a momentum")
-		case s.Param("momentum") != 0 && len(s.Operands) < 4:
+		if s.Param("momentum") != 0 && len(s.Operands) < 4 {
 			return errors.New("momentum needs the operand v")
 		}
-		return errors.Join(
-			realParam(s, "momentum", 0, math.MaxFloat32),
-			realParam(s, "weight_decay", 0, math.MaxFloat32))
+		return checkSGD(s)
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := 2.0
-		for _, name := range []string{"momentum", "nesterov", "weight_decay"} {
-			if s.Param(name) != 0 {
-				flops += 2
-			}
-		}
-		return flops * s.volume(0), s.Bytes()
-	},
+	Work: func(s *Spec) (float64, int64) { return sgdFlops(s) * s.volume(0), s.Bytes() },
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "element by element", Run32: sgdRef[float32], Run64: sgdRef[float64]},
 		atLevels("run by run", sgdAt[float32], sgdAt[float64], nil)),
 }
 
+// checkSGD reports parameters that make no sense.
+func checkSGD(s *Spec) error {
+	nesterov := s.Param("nesterov")
+	switch {
+	case nesterov != 0 && nesterov != 1:
+		return errors.New("parameter nesterov is neither 0 nor 1")
+	case nesterov == 1 && s.Param("momentum") == 0:
+		return errors.New("nesterov needs a momentum")
+	}
+	return errors.Join(
+		realParam(s, "momentum", 0, math.MaxFloat32),
+		realParam(s, "weight_decay", 0, math.MaxFloat32))
+}
+
+// sgdFlops is the operations per element.
+func sgdFlops(s *Spec) float64 {
+	flops := 2.0
+	for _, name := range []string{"momentum", "nesterov", "weight_decay"} {
+		if s.Param(name) != 0 {
+			flops += 2
+		}
+	}
+	return flops
+}
+
+// sgdOf is the step of a call whose operand hyper is the one given.
+func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {
+	return simd.SGD[T]{
+		Rate:     T(Data[float64](&call.Args[hyper])[0]),
+		Momentum: T(call.Params[0]), Nesterov: call.Params[1] != 0, Decay: T(call.Params[2]),
+	}
+}
+
 func sgdRef[T Float](call *Call) {
 	w, g := &call.Args[0], &call.Args[1]
-	lr := T(Data[float64](&call.Args[2])[0])
-	momentum, nesterov, decay := T(call.Params[0]), call.Params[1] != 0, T(call.Params[2])
+	step := sgdOf[T](call, 2)
 	v := w // stands in where momentum is 0 and v is not looked at
-	if momentum != 0 {
+	if step.Momentum != 0 {
 		v = &call.Args[3]
 	}
 	outer, rows, run := runs(w, g, v)
 	for r := range rows {
 		ws := Data[T](w)[w.offset(outer, r):][:run]
 		vs := Data[T](v)[v.offset(outer, r):][:run]
-		for i, step := range Data[T](g)[g.offset(outer, r):][:run] {
-			if decay != 0 {
-				step += T(decay * ws[i])
-			}
-			if momentum != 0 {
-				vs[i] = T(momentum*vs[i]) + step
-				if nesterov {
-					step += T(momentum * vs[i])
-				} else {
-					step = vs[i]
-				}
-			}
-			ws[i] -= T(lr * step)
+		for i, grad := range Data[T](g)[g.offset(outer, r):][:run] {
+			sgdElement(&step, &ws[i], &vs[i], grad)
 		}
 	}
 }
 
+// sgdElement is the step of one element; v is not looked at without a momentum.
+func sgdElement[T Float](s *simd.SGD[T], w, v *T, g T) {
+	if s.Decay != 0 {
+		g += T(s.Decay * *w)
+	}
+	if s.Momentum != 0 {
+		*v = T(s.Momentum**v) + g
+		if s.Nesterov {
+			g += T(s.Momentum * *v)
+		} else {
+			g = *v
+		}
+	}
+	*w -= T(s.Rate * g)
+}
+
 func sgdAt[T Float](level simd.Level, call *Call) {
 	w, g := &call.Args[0], &call.Args[1]
-	step := simd.SGD[T]{
-		Rate:     T(Data[float64](&call.Args[2])[0]),
-		Momentum: T(call.Params[0]), Nesterov: call.Params[1] != 0, Decay: T(call.Params[2]),
-	}
-	v := w // stands in where momentum is 0 and v is not looked at
+	step := sgdOf[T](call, 2)
+	v := w // as in sgdRef
 	if step.Momentum != 0 {
 		v = &call.Args[3]
 	}

@@ -50,6 +50,9 @@ func TestShapeErrors(t *testing.T) {
 		{"sgd", [][]int{{5}, {5}, {2}, {5}}, sgdParams(0, 1, 0), "nesterov needs a momentum"},
 		{"sgd", [][]int{{5}, {5}, {3}, {5}}, sgdParams(0, 0, 0), "hyper[0] is 3, want 2"},
 		{"sgd", [][]int{{5}, {5}, {2}}, sgdParams(0, 0, -1), "parameter weight_decay is -1"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, sgdParams(0.9, 0, 0), "momentum needs the operands vw and vb"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, sgdParams(0, 2, 0), "nesterov is neither 0 nor 1"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {7, 5}, {5}}, sgdParams(0, 0, 0), "extent o is 5 in w[0] and 7 in vw[0]"},
 		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, dag.Params{{Name: "beta1", Value: 1}, {Name: "beta2", Value: 0.9}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: 0}}, "parameter beta1 is 1, want at least 0 and less than 1"},
 	} {
 		s := Spec{Op: c.op, Type: dag.Float32, Params: c.params}
@@ -130,6 +133,8 @@ func TestWork(t *testing.T) {
 		{"load", [][]int{{3, 5}, {60, 5}, {3}}, dag.Params{{Name: "divisor", Value: 255}}, 15, 15*5 + 12},
 		// w and v are read and written, g is read, hyper is two float64.
 		{"sgd", [][]int{{7}, {7}, {2}, {7}}, sgdParams(0.9, 0, 0), 7 * 4, 4*7*5 + 16},
+		// As dense.dw, 40 steps of four operations, four operands twice and no gradient.
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {5, 7}, {5}}, sgdParams(0.9, 0, 0), 140 + 10 + 160, 4*(2*35+2*5+10+14+2*35+2*5) + 16},
 	} {
 		k, _ := Lookup(c.op)
 		s := newSample(k, dag.Float32, c.shapes, firstModes(k), c.params, 0)

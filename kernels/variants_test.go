@@ -68,6 +68,7 @@ func TestBlocks(t *testing.T) {
 		{"dense", [][]int{{3, 5}, {3, 2*1024 + 7}, {5, 2*1024 + 7}, {5}}, nil},
 		{"dense.dx", [][]int{{3, 2*256 + 7}, {3, 2*64 + 5}, {2*64 + 5, 2*256 + 7}}, nil},
 		{"dense.dw", [][]int{{5, 2*256 + 7}, {2*64 + 3, 5}, {2*64 + 3, 2*256 + 7}, {5}}, nil},
+		{"dense.dw.sgd", [][]int{{23, 2*1024 + 7}, {23}, {3, 23}, {3, 2*1024 + 7}, {2}, {23, 2*1024 + 7}, {23}}, sgdParams(0.9, 1, 0.01)},
 		{"conv2d", [][]int{{2, 3, 29, 41}, {2, 5, 29, 41}, {3, 5, 3, 3}, {3}}, convParams(1, 1)},
 		{"conv2d.dx", [][]int{{2, 5, 53, 67}, {2, 3, 27, 34}, {3, 5, 3, 3}}, convParams(1, 2)},
 		{"conv2d.dw", [][]int{{3, 5, 3, 3}, {2, 3, 29, 41}, {2, 5, 29, 41}, {3}}, convParams(1, 1)},
@@ -120,11 +121,14 @@ func summands(s *sample) int {
 		return shape(1)[1] + 2
 	case "dense.dw":
 		return shape(1)[0] + 2
+	case "dense.dw.sgd":
+		return shape(2)[0] + 10 // and products and sums with decay, momentum twice, and rate
 	}
 	return 0
 }
 
-// magnitudes returns the call in float64 with the absolute values of all reals.
+// magnitudes returns the call in float64 with the absolute values of all reals, and of
+// a learning rate what makes the step add to the weight.
 func (s *sample) magnitudes() *sample {
 	var shapes [][]int
 	var modes []dag.Mode
@@ -134,7 +138,11 @@ func (s *sample) magnitudes() *sample {
 	m := newSample(s.kernel, dag.Float64, shapes, modes, s.spec.Params, 0)
 	for i := range s.buffers {
 		values := s.values(i)
-		m.set(i, func(j int) float64 { return math.Abs(values[j]) })
+		sign := 1.0
+		if s.kernel.Operands[i].Kind == Scalar {
+			sign = -1
+		}
+		m.set(i, func(j int) float64 { return sign * math.Abs(values[j]) })
 	}
 	return m
 }

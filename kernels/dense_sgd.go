@@ -1,0 +1,114 @@
+package kernels
+
+import (
+	"errors"
+	"unsafe"
+
+	"dahl/kernels/simd"
+)
+
+// Weight gradient of a fully connected layer and the step of gradient descent that it
+// is for, without a gradient in memory:
+//
+//	dw[o,i] = Σ_n dy[n,o]·x[n,i]     w, vw ← as sgd does with g = dw
+//	db[o]   = Σ_n dy[n,o]            b, vb ← as sgd does with g = db
+//
+// A variant gives the bits of its dense.dw followed by sgd. The variants at levels
+// compute some columns of dw at a time in the workspace, which are still in a cache when
+// they are used.
+
+var denseDwSGD = Kernel{
+	Op: "dense.dw.sgd", Doc: "w and b as sgd changes them by dw = dyᵀ·x and db = column sums of dy",
+	Operands: []Operand{
+		updates("w", "o i"),
+		updates("b", "o"),
+		reads("dy", Real, "n o"),
+		reads("x", Real, "n i"),
+		reads("hyper", Scalar, "2"),
+		optional(updates("vw", "o i")),
+		optional(updates("vb", "o")),
+	},
+	Params: sgd.Params,
+	Check: func(s *Spec) error {
+		if s.Param("momentum") != 0 && len(s.Operands) < 7 {
+			return errors.New("momentum needs the operands vw and vb")
+		}
+		return checkSGD(s)
+	},
+	Work: func(s *Spec) (float64, int64) {
+		flops := denseFlops(s, 2, 0) + s.volume(2)
+		return flops + sgdFlops(s)*(s.volume(0)+s.volume(1)), s.Bytes()
+	},
+	Variants: withRef(Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: denseDwSGDRef[float32], Run64: denseDwSGDRef[float64]},
+		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace)),
+}
+
+// velocities are the operands vw and vb; w and b stand in where momentum is 0 and
+// they are not looked at.
+func velocities[T Float](call *Call, step *simd.SGD[T]) (vw map2[T], vb []T) {
+	if step.Momentum == 0 {
+		return map2Of[T](&call.Args[0]), Data[T](&call.Args[1])
+	}
+	return map2Of[T](&call.Args[5]), Data[T](&call.Args[6])
+}
+
+func denseDwSGDRef[T Float](call *Call) {
+	w, b, dy, x := map2Of[T](&call.Args[0]), Data[T](&call.Args[1]), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
+	step := sgdOf[T](call, 4)
+	vw, vb := velocities(call, &step)
+	for o := range w.rows {
+		for i := range w.columns {
+			sgdElement(&step, &w.row(o)[i], &vw.row(o)[i], columnDot(&dy, o, &x, i))
+		}
+		sgdElement(&step, &b[o], &vb[o], columnSum(&dy, o))
+	}
+}
+
+// gradientBytes bounds the part of dw that is computed before it is used: half of a
+// second-level cache of 128 KB, the rest for w and vw.
+const gradientBytes = 64 << 10
+
+// wholePanels is a number of columns that fill panels of a product of any height, so that
+// a part of the columns is computed in the same panels as in the product of all of them.
+const wholePanels = 64
+
+// gradientColumns is how many columns of dw of that many rows are computed at a time;
+// the last part has up to one column less than twice as many.
+func gradientColumns(rows, columns, size int) int {
+	part := max(wholePanels, gradientBytes/(rows*size)/wholePanels*wholePanels)
+	if columns < 2*part {
+		return columns
+	}
+	return part
+}
+
+func denseDwSGDWorkspace(s *Spec) int64 {
+	rows, columns, size := s.Operands[0].Shape[0], s.Operands[0].Shape[1], s.Type.SizeBytes()
+	part := gradientColumns(rows, columns, int(size))
+	return size * int64(rows) * int64(part+columns%part)
+}
+
+func denseDwSGDAt[T Float](l simd.Level, call *Call) {
+	w, b, dy, x := map2Of[T](&call.Args[0]), Data[T](&call.Args[1]), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
+	step := sgdOf[T](call, 4)
+	vw, vb := velocities(call, &step)
+	part := gradientColumns(w.rows, w.columns, int(unsafe.Sizeof(w.elems[0])))
+	g, _ := scratch[T](call.Work, w.rows*(part+w.columns%part))
+	for i := 0; i < w.columns; {
+		n := part
+		if w.columns-i < 2*part {
+			n = w.columns - i
+		}
+		p := simd.Product[T]{
+			M: w.rows, N: n, K: dy.rows, Batch: 1,
+			A: dy.elems, ARow: 1, AStep: dy.stride, B: x.elems[i:], BRow: x.stride, C: g, CRow: n,
+		}
+		p.Run(l)
+		for o := range w.rows {
+			step.Step(l, w.row(o)[i:], g[o*n:][:n], vw.row(o)[i:])
+		}
+		i += n
+	}
+	simd.ColumnSums(l, g[:len(b)], dy.elems, dy.rows, dy.stride, false)
+	step.Step(l, b, g[:len(b)], vb)
+}
