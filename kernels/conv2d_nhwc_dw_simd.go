@@ -7,9 +7,11 @@ import "dahl/kernels/simd"
 // groups the rows of the window, and its sums run over pixels. Pixels whose windows
 // miss the same rows and columns are summed together, as in the other convolutions.
 
-// convDwNHWC adds to dw the gradient of a convolution of x with respect to its filters.
+// convDwNHWC adds to dw the gradient of a convolution of x with respect to its filters,
+// and to db, if not nil, that with respect to its bias.
 type convDwNHWC[T Float] struct {
 	dw, dy, x     map4[T]
+	db            []T
 	rows, columns lattice
 }
 
@@ -24,10 +26,13 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 		rows:    forwardLattice(dy.extent[1], x.extent[1], k, pad, stride),
 		columns: forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
 	}
-	c.all(l, call.Work)
 	if len(call.Args) > 3 {
-		addPixels(l, Data[T](&call.Args[3]), &dy, call.Args[3].Accumulates())
+		c.db = Data[T](&call.Args[3])
+		if !call.Args[3].Accumulates() {
+			clear(c.db)
+		}
 	}
+	c.all(l, call.Work)
 }
 
 func conv2dNHWCDwWorkspace(s *Spec) int64 {
@@ -40,6 +45,10 @@ func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 	parts, g := c.split(l, work)
 	step := cachedSamples(&c.x, &c.dy)
 	for n := 0; n < c.dy.extent[0]; n += step {
+		if c.db != nil { // first: read from end to end, dy comes to the cache fastest
+			dy := c.dy.samples(n, min(step, c.dy.extent[0]-n))
+			addPixels(l, c.db, &dy, true)
+		}
 		for i := range parts {
 			p := parts[i]
 			p.dy, p.x = p.dy.samples(n, min(step, c.dy.extent[0]-n)), p.x.samples(n, step)

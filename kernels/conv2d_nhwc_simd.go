@@ -289,7 +289,7 @@ func arrange(columns, rows, samples walk) (inner, outer, rest walk) {
 
 // sum runs a product over the taps given. The columns of the window are one step if
 // neither the source nor the filters are cut between channels; else each is a product
-// of its own, in the same order of additions.
+// of its own.
 func (c *convNHWC[T]) sum(l simd.Level, p *simd.Product[T], from int, taps [4]int) {
 	channels, columns := c.w.extent[2], taps[3]-taps[2]
 	if columns == 1 || c.src.stride[2] == channels && c.w.stride[1] == channels*c.w.stride[2] {

@@ -15,8 +15,9 @@ package simd
 // the positions in A and g·CGroup to those in C: the rows of an output map, say.
 //
 // The sum of one element starts from zero, from the bias or from C, and takes the
-// products in the order of b, then p, whatever M, N and the position of the
-// element.
+// products in the order of b, then p. Vectors of a few rows and columns would wait for
+// each other: there every second or fourth step of each b is summed apart, and those sums
+// are added at the end. Which elements, depends on M, N and the level.
 type Product[T Float] struct {
 	M, N, K, Batch int
 	Groups         int // 0 is 1

@@ -98,29 +98,63 @@ load1:
 	VMOVUPS.Z (SI), K1, Z0
 
 loaded1:
-	MOVQ 88(DI), AX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x04, DX
+	JL   few1
+
+turn1:
+	VMOVUPS.Z        (BX), K1, Z4
+	VFMADD231PS.BCST (SI), Z4, Z0
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z4
+	VFMADD231PS.BCST (SI), Z4, Z1
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z4
+	VFMADD231PS.BCST (SI), Z4, Z2
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z4
+	VFMADD231PS.BCST (SI), Z4, Z3
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x04, DX
+	JGE              turn1
+
+few1:
+	ADDQ $0x04, DX
+	JE   stepped1
 
 step1:
-	VMOVUPS.Z        (BX), K1, Z1
-	VFMADD231PS.BCST (SI), Z1, Z0
+	VMOVUPS.Z        (BX), K1, Z4
+	VFMADD231PS.BCST (SI), Z4, Z0
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step1
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch1
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed1
-	VPXORD           Z1, Z1, Z1
-	VMAXPS           Z0, Z1, Z0
+
+stepped1:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch1
+	VADDPS Z0, Z1, Z0
+	VADDPS Z2, Z3, Z2
+	VADDPS Z0, Z2, Z0
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed1
+	VPXORD Z1, Z1, Z1
+	VMAXPS Z0, Z1, Z0
 
 signed1:
 	MOVQ      32(DI), SI
@@ -197,31 +231,75 @@ load2:
 	VMOVUPS.Z (SI), K1, Z1
 
 loaded2:
-	MOVQ 88(DI), AX
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x04, DX
+	JL   few2
+
+turn2:
+	VMOVUPS.Z        (BX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z1
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z2
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z3
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z4
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z5
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z6
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z7
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x04, DX
+	JGE              turn2
+
+few2:
+	ADDQ $0x04, DX
+	JE   stepped2
 
 step2:
-	VMOVUPS.Z        (BX), K1, Z2
-	VFMADD231PS.BCST (SI), Z2, Z0
-	VFMADD231PS.BCST (SI)(R9*1), Z2, Z1
+	VMOVUPS.Z        (BX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z1
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step2
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch2
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed2
-	VPXORD           Z2, Z2, Z2
-	VMAXPS           Z0, Z2, Z0
-	VMAXPS           Z1, Z2, Z1
+
+stepped2:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch2
+	VADDPS Z0, Z2, Z0
+	VADDPS Z1, Z3, Z1
+	VADDPS Z4, Z6, Z4
+	VADDPS Z5, Z7, Z5
+	VADDPS Z0, Z4, Z0
+	VADDPS Z1, Z5, Z1
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed2
+	VPXORD Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMAXPS Z1, Z2, Z1
 
 signed2:
 	MOVQ      32(DI), SI
@@ -307,33 +385,63 @@ load3:
 	VMOVUPS.Z (SI), K1, Z2
 
 loaded3:
-	MOVQ 88(DI), AX
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few3
+
+turn3:
+	VMOVUPS.Z        (BX), K1, Z6
+	VFMADD231PS.BCST (SI), Z6, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z6, Z1
+	VFMADD231PS.BCST (SI)(R9*2), Z6, Z2
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z6
+	VFMADD231PS.BCST (SI), Z6, Z3
+	VFMADD231PS.BCST (SI)(R9*1), Z6, Z4
+	VFMADD231PS.BCST (SI)(R9*2), Z6, Z5
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x02, DX
+	JGE              turn3
+
+few3:
+	ADDQ $0x02, DX
+	JE   stepped3
 
 step3:
-	VMOVUPS.Z        (BX), K1, Z3
-	VFMADD231PS.BCST (SI), Z3, Z0
-	VFMADD231PS.BCST (SI)(R9*1), Z3, Z1
-	VFMADD231PS.BCST (SI)(R9*2), Z3, Z2
+	VMOVUPS.Z        (BX), K1, Z6
+	VFMADD231PS.BCST (SI), Z6, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z6, Z1
+	VFMADD231PS.BCST (SI)(R9*2), Z6, Z2
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step3
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch3
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed3
-	VPXORD           Z3, Z3, Z3
-	VMAXPS           Z0, Z3, Z0
-	VMAXPS           Z1, Z3, Z1
-	VMAXPS           Z2, Z3, Z2
+
+stepped3:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch3
+	VADDPS Z0, Z3, Z0
+	VADDPS Z1, Z4, Z1
+	VADDPS Z2, Z5, Z2
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed3
+	VPXORD Z3, Z3, Z3
+	VMAXPS Z0, Z3, Z0
+	VMAXPS Z1, Z3, Z1
+	VMAXPS Z2, Z3, Z2
 
 signed3:
 	MOVQ      32(DI), SI
@@ -428,35 +536,69 @@ load4:
 	VMOVUPS.Z (SI), K1, Z3
 
 loaded4:
-	MOVQ 88(DI), AX
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few4
+
+turn4:
+	VMOVUPS.Z        (BX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z1
+	VFMADD231PS.BCST (SI)(R9*2), Z8, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z8, Z3
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z4
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (SI)(R9*2), Z8, Z6
+	VFMADD231PS.BCST (SI)(R10*1), Z8, Z7
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x02, DX
+	JGE              turn4
+
+few4:
+	ADDQ $0x02, DX
+	JE   stepped4
 
 step4:
-	VMOVUPS.Z        (BX), K1, Z4
-	VFMADD231PS.BCST (SI), Z4, Z0
-	VFMADD231PS.BCST (SI)(R9*1), Z4, Z1
-	VFMADD231PS.BCST (SI)(R9*2), Z4, Z2
-	VFMADD231PS.BCST (SI)(R10*1), Z4, Z3
+	VMOVUPS.Z        (BX), K1, Z8
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z8, Z1
+	VFMADD231PS.BCST (SI)(R9*2), Z8, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z8, Z3
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step4
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch4
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed4
-	VPXORD           Z4, Z4, Z4
-	VMAXPS           Z0, Z4, Z0
-	VMAXPS           Z1, Z4, Z1
-	VMAXPS           Z2, Z4, Z2
-	VMAXPS           Z3, Z4, Z3
+
+stepped4:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch4
+	VADDPS Z0, Z4, Z0
+	VADDPS Z1, Z5, Z1
+	VADDPS Z2, Z6, Z2
+	VADDPS Z3, Z7, Z3
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed4
+	VPXORD Z4, Z4, Z4
+	VMAXPS Z0, Z4, Z0
+	VMAXPS Z1, Z4, Z1
+	VMAXPS Z2, Z4, Z2
+	VMAXPS Z3, Z4, Z3
 
 signed4:
 	MOVQ      32(DI), SI
@@ -560,37 +702,75 @@ load5:
 	VMOVUPS.Z (SI), K1, Z4
 
 loaded5:
-	MOVQ 88(DI), AX
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few5
+
+turn5:
+	VMOVUPS.Z        (BX), K1, Z10
+	VFMADD231PS.BCST (SI), Z10, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z10, Z1
+	VFMADD231PS.BCST (SI)(R9*2), Z10, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z10, Z3
+	VFMADD231PS.BCST (SI)(R9*4), Z10, Z4
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z10
+	VFMADD231PS.BCST (SI), Z10, Z5
+	VFMADD231PS.BCST (SI)(R9*1), Z10, Z6
+	VFMADD231PS.BCST (SI)(R9*2), Z10, Z7
+	VFMADD231PS.BCST (SI)(R10*1), Z10, Z8
+	VFMADD231PS.BCST (SI)(R9*4), Z10, Z9
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x02, DX
+	JGE              turn5
+
+few5:
+	ADDQ $0x02, DX
+	JE   stepped5
 
 step5:
-	VMOVUPS.Z        (BX), K1, Z5
-	VFMADD231PS.BCST (SI), Z5, Z0
-	VFMADD231PS.BCST (SI)(R9*1), Z5, Z1
-	VFMADD231PS.BCST (SI)(R9*2), Z5, Z2
-	VFMADD231PS.BCST (SI)(R10*1), Z5, Z3
-	VFMADD231PS.BCST (SI)(R9*4), Z5, Z4
+	VMOVUPS.Z        (BX), K1, Z10
+	VFMADD231PS.BCST (SI), Z10, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z10, Z1
+	VFMADD231PS.BCST (SI)(R9*2), Z10, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z10, Z3
+	VFMADD231PS.BCST (SI)(R9*4), Z10, Z4
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step5
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch5
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed5
-	VPXORD           Z5, Z5, Z5
-	VMAXPS           Z0, Z5, Z0
-	VMAXPS           Z1, Z5, Z1
-	VMAXPS           Z2, Z5, Z2
-	VMAXPS           Z3, Z5, Z3
-	VMAXPS           Z4, Z5, Z4
+
+stepped5:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch5
+	VADDPS Z0, Z5, Z0
+	VADDPS Z1, Z6, Z1
+	VADDPS Z2, Z7, Z2
+	VADDPS Z3, Z8, Z3
+	VADDPS Z4, Z9, Z4
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed5
+	VPXORD Z5, Z5, Z5
+	VMAXPS Z0, Z5, Z0
+	VMAXPS Z1, Z5, Z1
+	VMAXPS Z2, Z5, Z2
+	VMAXPS Z3, Z5, Z3
+	VMAXPS Z4, Z5, Z4
 
 signed5:
 	MOVQ      32(DI), SI
@@ -703,39 +883,81 @@ load6:
 	VMOVUPS.Z (SI), K1, Z5
 
 loaded6:
-	MOVQ 88(DI), AX
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few6
+
+turn6:
+	VMOVUPS.Z        (BX), K1, Z12
+	VFMADD231PS.BCST (SI), Z12, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z12, Z1
+	VFMADD231PS.BCST (SI)(R9*2), Z12, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z12, Z3
+	VFMADD231PS.BCST (SI)(R9*4), Z12, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z12, Z5
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPS.Z        (BX), K1, Z12
+	VFMADD231PS.BCST (SI), Z12, Z6
+	VFMADD231PS.BCST (SI)(R9*1), Z12, Z7
+	VFMADD231PS.BCST (SI)(R9*2), Z12, Z8
+	VFMADD231PS.BCST (SI)(R10*1), Z12, Z9
+	VFMADD231PS.BCST (SI)(R9*4), Z12, Z10
+	VFMADD231PS.BCST (SI)(R11*1), Z12, Z11
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x02, DX
+	JGE              turn6
+
+few6:
+	ADDQ $0x02, DX
+	JE   stepped6
 
 step6:
-	VMOVUPS.Z        (BX), K1, Z6
-	VFMADD231PS.BCST (SI), Z6, Z0
-	VFMADD231PS.BCST (SI)(R9*1), Z6, Z1
-	VFMADD231PS.BCST (SI)(R9*2), Z6, Z2
-	VFMADD231PS.BCST (SI)(R10*1), Z6, Z3
-	VFMADD231PS.BCST (SI)(R9*4), Z6, Z4
-	VFMADD231PS.BCST (SI)(R11*1), Z6, Z5
+	VMOVUPS.Z        (BX), K1, Z12
+	VFMADD231PS.BCST (SI), Z12, Z0
+	VFMADD231PS.BCST (SI)(R9*1), Z12, Z1
+	VFMADD231PS.BCST (SI)(R9*2), Z12, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z12, Z3
+	VFMADD231PS.BCST (SI)(R9*4), Z12, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z12, Z5
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step6
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch6
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed6
-	VPXORD           Z6, Z6, Z6
-	VMAXPS           Z0, Z6, Z0
-	VMAXPS           Z1, Z6, Z1
-	VMAXPS           Z2, Z6, Z2
-	VMAXPS           Z3, Z6, Z3
-	VMAXPS           Z4, Z6, Z4
-	VMAXPS           Z5, Z6, Z5
+
+stepped6:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch6
+	VADDPS Z0, Z6, Z0
+	VADDPS Z1, Z7, Z1
+	VADDPS Z2, Z8, Z2
+	VADDPS Z3, Z9, Z3
+	VADDPS Z4, Z10, Z4
+	VADDPS Z5, Z11, Z5
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed6
+	VPXORD Z6, Z6, Z6
+	VMAXPS Z0, Z6, Z0
+	VMAXPS Z1, Z6, Z1
+	VMAXPS Z2, Z6, Z2
+	VMAXPS Z3, Z6, Z3
+	VMAXPS Z4, Z6, Z4
+	VMAXPS Z5, Z6, Z5
 
 signed6:
 	MOVQ      32(DI), SI
@@ -2540,33 +2762,85 @@ load1:
 	VMOVUPS.Z 64(SI), K1, Z1
 
 loaded1:
-	MOVQ 88(DI), AX
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x04, DX
+	JL   few1
+
+turn1:
+	VMOVUPS      (BX), Z8
+	VMOVUPS.Z    64(BX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPS      (BX), Z8
+	VMOVUPS.Z    64(BX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPS      (BX), Z8
+	VMOVUPS.Z    64(BX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPS      (BX), Z8
+	VMOVUPS.Z    64(BX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x04, DX
+	JGE          turn1
+
+few1:
+	ADDQ $0x04, DX
+	JE   stepped1
 
 step1:
-	VMOVUPS      (BX), Z2
-	VMOVUPS.Z    64(BX), K1, Z3
-	VBROADCASTSS (SI), Z4
-	VFMADD231PS  Z2, Z4, Z0
-	VFMADD231PS  Z3, Z4, Z1
+	VMOVUPS      (BX), Z8
+	VMOVUPS.Z    64(BX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch1
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed1
-	VPXORD       Z2, Z2, Z2
-	VMAXPS       Z0, Z2, Z0
-	VMAXPS       Z1, Z2, Z1
+
+stepped1:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch1
+	VADDPS Z0, Z2, Z0
+	VADDPS Z1, Z3, Z1
+	VADDPS Z4, Z6, Z4
+	VADDPS Z5, Z7, Z5
+	VADDPS Z0, Z4, Z0
+	VADDPS Z1, Z5, Z1
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed1
+	VPXORD Z2, Z2, Z2
+	VMAXPS Z0, Z2, Z0
+	VMAXPS Z1, Z2, Z1
 
 signed1:
 	MOVQ      32(DI), SI
@@ -2651,38 +2925,78 @@ load2:
 	VMOVUPS.Z 64(SI), K1, Z3
 
 loaded2:
-	MOVQ 88(DI), AX
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few2
+
+turn2:
+	VMOVUPS      (BX), Z8
+	VMOVUPS.Z    64(BX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (SI)(R9*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPS      (BX), Z8
+	VMOVUPS.Z    64(BX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (SI)(R9*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn2
+
+few2:
+	ADDQ $0x02, DX
+	JE   stepped2
 
 step2:
-	VMOVUPS      (BX), Z4
-	VMOVUPS.Z    64(BX), K1, Z5
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (SI)(R9*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
+	VMOVUPS      (BX), Z8
+	VMOVUPS.Z    64(BX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (SI)(R9*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch2
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed2
-	VPXORD       Z4, Z4, Z4
-	VMAXPS       Z0, Z4, Z0
-	VMAXPS       Z1, Z4, Z1
-	VMAXPS       Z2, Z4, Z2
-	VMAXPS       Z3, Z4, Z3
+
+stepped2:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch2
+	VADDPS Z0, Z4, Z0
+	VADDPS Z1, Z5, Z1
+	VADDPS Z2, Z6, Z2
+	VADDPS Z3, Z7, Z3
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed2
+	VPXORD Z4, Z4, Z4
+	VMAXPS Z0, Z4, Z0
+	VMAXPS Z1, Z4, Z1
+	VMAXPS Z2, Z4, Z2
+	VMAXPS Z3, Z4, Z3
 
 signed2:
 	MOVQ      32(DI), SI
@@ -2782,43 +3096,93 @@ load3:
 	VMOVUPS.Z 64(SI), K1, Z5
 
 loaded3:
-	MOVQ 88(DI), AX
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few3
+
+turn3:
+	VMOVUPS      (BX), Z12
+	VMOVUPS.Z    64(BX), K1, Z13
+	VBROADCASTSS (SI), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (SI)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (SI)(R9*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPS      (BX), Z12
+	VMOVUPS.Z    64(BX), K1, Z13
+	VBROADCASTSS (SI), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (SI)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (SI)(R9*2), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn3
+
+few3:
+	ADDQ $0x02, DX
+	JE   stepped3
 
 step3:
-	VMOVUPS      (BX), Z6
-	VMOVUPS.Z    64(BX), K1, Z7
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (SI)(R9*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (SI)(R9*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+	VMOVUPS      (BX), Z12
+	VMOVUPS.Z    64(BX), K1, Z13
+	VBROADCASTSS (SI), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (SI)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (SI)(R9*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch3
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed3
-	VPXORD       Z6, Z6, Z6
-	VMAXPS       Z0, Z6, Z0
-	VMAXPS       Z1, Z6, Z1
-	VMAXPS       Z2, Z6, Z2
-	VMAXPS       Z3, Z6, Z3
-	VMAXPS       Z4, Z6, Z4
-	VMAXPS       Z5, Z6, Z5
+
+stepped3:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch3
+	VADDPS Z0, Z6, Z0
+	VADDPS Z1, Z7, Z1
+	VADDPS Z2, Z8, Z2
+	VADDPS Z3, Z9, Z3
+	VADDPS Z4, Z10, Z4
+	VADDPS Z5, Z11, Z5
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed3
+	VPXORD Z6, Z6, Z6
+	VMAXPS Z0, Z6, Z0
+	VMAXPS Z1, Z6, Z1
+	VMAXPS Z2, Z6, Z2
+	VMAXPS Z3, Z6, Z3
+	VMAXPS Z4, Z6, Z4
+	VMAXPS Z5, Z6, Z5
 
 signed3:
 	MOVQ      32(DI), SI
@@ -5916,36 +6280,72 @@ load1:
 	VMOVUPS.Z 128(SI), K1, Z2
 
 loaded1:
-	MOVQ 88(DI), AX
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few1
+
+turn1:
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VMOVUPS.Z    128(BX), K1, Z8
+	VBROADCASTSS (SI), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VMOVUPS.Z    128(BX), K1, Z8
+	VBROADCASTSS (SI), Z9
+	VFMADD231PS  Z6, Z9, Z3
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z8, Z9, Z5
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn1
+
+few1:
+	ADDQ $0x02, DX
+	JE   stepped1
 
 step1:
-	VMOVUPS      (BX), Z3
-	VMOVUPS      64(BX), Z4
-	VMOVUPS.Z    128(BX), K1, Z5
-	VBROADCASTSS (SI), Z6
-	VFMADD231PS  Z3, Z6, Z0
-	VFMADD231PS  Z4, Z6, Z1
-	VFMADD231PS  Z5, Z6, Z2
+	VMOVUPS      (BX), Z6
+	VMOVUPS      64(BX), Z7
+	VMOVUPS.Z    128(BX), K1, Z8
+	VBROADCASTSS (SI), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch1
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed1
-	VPXORD       Z3, Z3, Z3
-	VMAXPS       Z0, Z3, Z0
-	VMAXPS       Z1, Z3, Z1
-	VMAXPS       Z2, Z3, Z2
+
+stepped1:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch1
+	VADDPS Z0, Z3, Z0
+	VADDPS Z1, Z4, Z1
+	VADDPS Z2, Z5, Z2
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed1
+	VPXORD Z3, Z3, Z3
+	VMAXPS Z0, Z3, Z0
+	VMAXPS Z1, Z3, Z1
+	VMAXPS Z2, Z3, Z2
 
 signed1:
 	MOVQ      32(DI), SI
@@ -6038,43 +6438,93 @@ load2:
 	VMOVUPS.Z 128(SI), K1, Z5
 
 loaded2:
-	MOVQ 88(DI), AX
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few2
+
+turn2:
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS.Z    128(BX), K1, Z14
+	VBROADCASTSS (SI), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (SI)(R9*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS.Z    128(BX), K1, Z14
+	VBROADCASTSS (SI), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (SI)(R9*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn2
+
+few2:
+	ADDQ $0x02, DX
+	JE   stepped2
 
 step2:
-	VMOVUPS      (BX), Z6
-	VMOVUPS      64(BX), Z7
-	VMOVUPS.Z    128(BX), K1, Z8
-	VBROADCASTSS (SI), Z9
-	VFMADD231PS  Z6, Z9, Z0
-	VFMADD231PS  Z7, Z9, Z1
-	VFMADD231PS  Z8, Z9, Z2
-	VBROADCASTSS (SI)(R9*1), Z9
-	VFMADD231PS  Z6, Z9, Z3
-	VFMADD231PS  Z7, Z9, Z4
-	VFMADD231PS  Z8, Z9, Z5
+	VMOVUPS      (BX), Z12
+	VMOVUPS      64(BX), Z13
+	VMOVUPS.Z    128(BX), K1, Z14
+	VBROADCASTSS (SI), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (SI)(R9*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch2
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed2
-	VPXORD       Z6, Z6, Z6
-	VMAXPS       Z0, Z6, Z0
-	VMAXPS       Z1, Z6, Z1
-	VMAXPS       Z2, Z6, Z2
-	VMAXPS       Z3, Z6, Z3
-	VMAXPS       Z4, Z6, Z4
-	VMAXPS       Z5, Z6, Z5
+
+stepped2:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch2
+	VADDPS Z0, Z6, Z0
+	VADDPS Z1, Z7, Z1
+	VADDPS Z2, Z8, Z2
+	VADDPS Z3, Z9, Z3
+	VADDPS Z4, Z10, Z4
+	VADDPS Z5, Z11, Z5
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed2
+	VPXORD Z6, Z6, Z6
+	VMAXPS Z0, Z6, Z0
+	VMAXPS Z1, Z6, Z1
+	VMAXPS Z2, Z6, Z2
+	VMAXPS Z3, Z6, Z3
+	VMAXPS Z4, Z6, Z4
+	VMAXPS Z5, Z6, Z5
 
 signed2:
 	MOVQ      32(DI), SI
@@ -8001,39 +8451,81 @@ load1:
 	VMOVUPS.Z 192(SI), K1, Z3
 
 loaded1:
-	MOVQ 88(DI), AX
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few1
+
+turn1:
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VMOVUPS      128(BX), Z10
+	VMOVUPS.Z    192(BX), K1, Z11
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VMOVUPS      128(BX), Z10
+	VMOVUPS.Z    192(BX), K1, Z11
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn1
+
+few1:
+	ADDQ $0x02, DX
+	JE   stepped1
 
 step1:
-	VMOVUPS      (BX), Z4
-	VMOVUPS      64(BX), Z5
-	VMOVUPS      128(BX), Z6
-	VMOVUPS.Z    192(BX), K1, Z7
-	VBROADCASTSS (SI), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
+	VMOVUPS      (BX), Z8
+	VMOVUPS      64(BX), Z9
+	VMOVUPS      128(BX), Z10
+	VMOVUPS.Z    192(BX), K1, Z11
+	VBROADCASTSS (SI), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch1
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed1
-	VPXORD       Z4, Z4, Z4
-	VMAXPS       Z0, Z4, Z0
-	VMAXPS       Z1, Z4, Z1
-	VMAXPS       Z2, Z4, Z2
-	VMAXPS       Z3, Z4, Z3
+
+stepped1:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch1
+	VADDPS Z0, Z4, Z0
+	VADDPS Z1, Z5, Z1
+	VADDPS Z2, Z6, Z2
+	VADDPS Z3, Z7, Z3
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed1
+	VPXORD Z4, Z4, Z4
+	VMAXPS Z0, Z4, Z0
+	VMAXPS Z1, Z4, Z1
+	VMAXPS Z2, Z4, Z2
+	VMAXPS Z3, Z4, Z3
 
 signed1:
 	MOVQ      32(DI), SI
@@ -9359,29 +9851,63 @@ load1:
 	VMOVUPD.Z (SI), K1, Z0
 
 loaded1:
-	MOVQ 88(DI), AX
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x04, DX
+	JL   few1
+
+turn1:
+	VMOVUPD.Z        (BX), K1, Z4
+	VFMADD231PD.BCST (SI), Z4, Z0
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z4
+	VFMADD231PD.BCST (SI), Z4, Z1
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z4
+	VFMADD231PD.BCST (SI), Z4, Z2
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z4
+	VFMADD231PD.BCST (SI), Z4, Z3
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x04, DX
+	JGE              turn1
+
+few1:
+	ADDQ $0x04, DX
+	JE   stepped1
 
 step1:
-	VMOVUPD.Z        (BX), K1, Z1
-	VFMADD231PD.BCST (SI), Z1, Z0
+	VMOVUPD.Z        (BX), K1, Z4
+	VFMADD231PD.BCST (SI), Z4, Z0
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step1
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch1
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed1
-	VPXORD           Z1, Z1, Z1
-	VMAXPD           Z0, Z1, Z0
+
+stepped1:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch1
+	VADDPD Z0, Z1, Z0
+	VADDPD Z2, Z3, Z2
+	VADDPD Z0, Z2, Z0
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed1
+	VPXORD Z1, Z1, Z1
+	VMAXPD Z0, Z1, Z0
 
 signed1:
 	MOVQ      32(DI), SI
@@ -9458,31 +9984,75 @@ load2:
 	VMOVUPD.Z (SI), K1, Z1
 
 loaded2:
-	MOVQ 88(DI), AX
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x04, DX
+	JL   few2
+
+turn2:
+	VMOVUPD.Z        (BX), K1, Z8
+	VFMADD231PD.BCST (SI), Z8, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z8, Z1
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VFMADD231PD.BCST (SI), Z8, Z2
+	VFMADD231PD.BCST (SI)(R9*1), Z8, Z3
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VFMADD231PD.BCST (SI), Z8, Z4
+	VFMADD231PD.BCST (SI)(R9*1), Z8, Z5
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VFMADD231PD.BCST (SI), Z8, Z6
+	VFMADD231PD.BCST (SI)(R9*1), Z8, Z7
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x04, DX
+	JGE              turn2
+
+few2:
+	ADDQ $0x04, DX
+	JE   stepped2
 
 step2:
-	VMOVUPD.Z        (BX), K1, Z2
-	VFMADD231PD.BCST (SI), Z2, Z0
-	VFMADD231PD.BCST (SI)(R9*1), Z2, Z1
+	VMOVUPD.Z        (BX), K1, Z8
+	VFMADD231PD.BCST (SI), Z8, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z8, Z1
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step2
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch2
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed2
-	VPXORD           Z2, Z2, Z2
-	VMAXPD           Z0, Z2, Z0
-	VMAXPD           Z1, Z2, Z1
+
+stepped2:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch2
+	VADDPD Z0, Z2, Z0
+	VADDPD Z1, Z3, Z1
+	VADDPD Z4, Z6, Z4
+	VADDPD Z5, Z7, Z5
+	VADDPD Z0, Z4, Z0
+	VADDPD Z1, Z5, Z1
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed2
+	VPXORD Z2, Z2, Z2
+	VMAXPD Z0, Z2, Z0
+	VMAXPD Z1, Z2, Z1
 
 signed2:
 	MOVQ      32(DI), SI
@@ -9568,33 +10138,63 @@ load3:
 	VMOVUPD.Z (SI), K1, Z2
 
 loaded3:
-	MOVQ 88(DI), AX
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few3
+
+turn3:
+	VMOVUPD.Z        (BX), K1, Z6
+	VFMADD231PD.BCST (SI), Z6, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z6, Z1
+	VFMADD231PD.BCST (SI)(R9*2), Z6, Z2
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z6
+	VFMADD231PD.BCST (SI), Z6, Z3
+	VFMADD231PD.BCST (SI)(R9*1), Z6, Z4
+	VFMADD231PD.BCST (SI)(R9*2), Z6, Z5
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x02, DX
+	JGE              turn3
+
+few3:
+	ADDQ $0x02, DX
+	JE   stepped3
 
 step3:
-	VMOVUPD.Z        (BX), K1, Z3
-	VFMADD231PD.BCST (SI), Z3, Z0
-	VFMADD231PD.BCST (SI)(R9*1), Z3, Z1
-	VFMADD231PD.BCST (SI)(R9*2), Z3, Z2
+	VMOVUPD.Z        (BX), K1, Z6
+	VFMADD231PD.BCST (SI), Z6, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z6, Z1
+	VFMADD231PD.BCST (SI)(R9*2), Z6, Z2
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step3
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch3
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed3
-	VPXORD           Z3, Z3, Z3
-	VMAXPD           Z0, Z3, Z0
-	VMAXPD           Z1, Z3, Z1
-	VMAXPD           Z2, Z3, Z2
+
+stepped3:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch3
+	VADDPD Z0, Z3, Z0
+	VADDPD Z1, Z4, Z1
+	VADDPD Z2, Z5, Z2
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed3
+	VPXORD Z3, Z3, Z3
+	VMAXPD Z0, Z3, Z0
+	VMAXPD Z1, Z3, Z1
+	VMAXPD Z2, Z3, Z2
 
 signed3:
 	MOVQ      32(DI), SI
@@ -9689,35 +10289,69 @@ load4:
 	VMOVUPD.Z (SI), K1, Z3
 
 loaded4:
-	MOVQ 88(DI), AX
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch4:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few4
+
+turn4:
+	VMOVUPD.Z        (BX), K1, Z8
+	VFMADD231PD.BCST (SI), Z8, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z8, Z1
+	VFMADD231PD.BCST (SI)(R9*2), Z8, Z2
+	VFMADD231PD.BCST (SI)(R10*1), Z8, Z3
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z8
+	VFMADD231PD.BCST (SI), Z8, Z4
+	VFMADD231PD.BCST (SI)(R9*1), Z8, Z5
+	VFMADD231PD.BCST (SI)(R9*2), Z8, Z6
+	VFMADD231PD.BCST (SI)(R10*1), Z8, Z7
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x02, DX
+	JGE              turn4
+
+few4:
+	ADDQ $0x02, DX
+	JE   stepped4
 
 step4:
-	VMOVUPD.Z        (BX), K1, Z4
-	VFMADD231PD.BCST (SI), Z4, Z0
-	VFMADD231PD.BCST (SI)(R9*1), Z4, Z1
-	VFMADD231PD.BCST (SI)(R9*2), Z4, Z2
-	VFMADD231PD.BCST (SI)(R10*1), Z4, Z3
+	VMOVUPD.Z        (BX), K1, Z8
+	VFMADD231PD.BCST (SI), Z8, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z8, Z1
+	VFMADD231PD.BCST (SI)(R9*2), Z8, Z2
+	VFMADD231PD.BCST (SI)(R10*1), Z8, Z3
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step4
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch4
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed4
-	VPXORD           Z4, Z4, Z4
-	VMAXPD           Z0, Z4, Z0
-	VMAXPD           Z1, Z4, Z1
-	VMAXPD           Z2, Z4, Z2
-	VMAXPD           Z3, Z4, Z3
+
+stepped4:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch4
+	VADDPD Z0, Z4, Z0
+	VADDPD Z1, Z5, Z1
+	VADDPD Z2, Z6, Z2
+	VADDPD Z3, Z7, Z3
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed4
+	VPXORD Z4, Z4, Z4
+	VMAXPD Z0, Z4, Z0
+	VMAXPD Z1, Z4, Z1
+	VMAXPD Z2, Z4, Z2
+	VMAXPD Z3, Z4, Z3
 
 signed4:
 	MOVQ      32(DI), SI
@@ -9821,37 +10455,75 @@ load5:
 	VMOVUPD.Z (SI), K1, Z4
 
 loaded5:
-	MOVQ 88(DI), AX
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   88(DI), AX
 
 batch5:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few5
+
+turn5:
+	VMOVUPD.Z        (BX), K1, Z10
+	VFMADD231PD.BCST (SI), Z10, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z10, Z1
+	VFMADD231PD.BCST (SI)(R9*2), Z10, Z2
+	VFMADD231PD.BCST (SI)(R10*1), Z10, Z3
+	VFMADD231PD.BCST (SI)(R9*4), Z10, Z4
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z10
+	VFMADD231PD.BCST (SI), Z10, Z5
+	VFMADD231PD.BCST (SI)(R9*1), Z10, Z6
+	VFMADD231PD.BCST (SI)(R9*2), Z10, Z7
+	VFMADD231PD.BCST (SI)(R10*1), Z10, Z8
+	VFMADD231PD.BCST (SI)(R9*4), Z10, Z9
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x02, DX
+	JGE              turn5
+
+few5:
+	ADDQ $0x02, DX
+	JE   stepped5
 
 step5:
-	VMOVUPD.Z        (BX), K1, Z5
-	VFMADD231PD.BCST (SI), Z5, Z0
-	VFMADD231PD.BCST (SI)(R9*1), Z5, Z1
-	VFMADD231PD.BCST (SI)(R9*2), Z5, Z2
-	VFMADD231PD.BCST (SI)(R10*1), Z5, Z3
-	VFMADD231PD.BCST (SI)(R9*4), Z5, Z4
+	VMOVUPD.Z        (BX), K1, Z10
+	VFMADD231PD.BCST (SI), Z10, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z10, Z1
+	VFMADD231PD.BCST (SI)(R9*2), Z10, Z2
+	VFMADD231PD.BCST (SI)(R10*1), Z10, Z3
+	VFMADD231PD.BCST (SI)(R9*4), Z10, Z4
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step5
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch5
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed5
-	VPXORD           Z5, Z5, Z5
-	VMAXPD           Z0, Z5, Z0
-	VMAXPD           Z1, Z5, Z1
-	VMAXPD           Z2, Z5, Z2
-	VMAXPD           Z3, Z5, Z3
-	VMAXPD           Z4, Z5, Z4
+
+stepped5:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch5
+	VADDPD Z0, Z5, Z0
+	VADDPD Z1, Z6, Z1
+	VADDPD Z2, Z7, Z2
+	VADDPD Z3, Z8, Z3
+	VADDPD Z4, Z9, Z4
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed5
+	VPXORD Z5, Z5, Z5
+	VMAXPD Z0, Z5, Z0
+	VMAXPD Z1, Z5, Z1
+	VMAXPD Z2, Z5, Z2
+	VMAXPD Z3, Z5, Z3
+	VMAXPD Z4, Z5, Z4
 
 signed5:
 	MOVQ      32(DI), SI
@@ -9964,39 +10636,81 @@ load6:
 	VMOVUPD.Z (SI), K1, Z5
 
 loaded6:
-	MOVQ 88(DI), AX
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   88(DI), AX
 
 batch6:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few6
+
+turn6:
+	VMOVUPD.Z        (BX), K1, Z12
+	VFMADD231PD.BCST (SI), Z12, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z12, Z1
+	VFMADD231PD.BCST (SI)(R9*2), Z12, Z2
+	VFMADD231PD.BCST (SI)(R10*1), Z12, Z3
+	VFMADD231PD.BCST (SI)(R9*4), Z12, Z4
+	VFMADD231PD.BCST (SI)(R11*1), Z12, Z5
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	VMOVUPD.Z        (BX), K1, Z12
+	VFMADD231PD.BCST (SI), Z12, Z6
+	VFMADD231PD.BCST (SI)(R9*1), Z12, Z7
+	VFMADD231PD.BCST (SI)(R9*2), Z12, Z8
+	VFMADD231PD.BCST (SI)(R10*1), Z12, Z9
+	VFMADD231PD.BCST (SI)(R9*4), Z12, Z10
+	VFMADD231PD.BCST (SI)(R11*1), Z12, Z11
+	ADDQ             R13, SI
+	ADDQ             CX, BX
+	SUBQ             $0x02, DX
+	JGE              turn6
+
+few6:
+	ADDQ $0x02, DX
+	JE   stepped6
 
 step6:
-	VMOVUPD.Z        (BX), K1, Z6
-	VFMADD231PD.BCST (SI), Z6, Z0
-	VFMADD231PD.BCST (SI)(R9*1), Z6, Z1
-	VFMADD231PD.BCST (SI)(R9*2), Z6, Z2
-	VFMADD231PD.BCST (SI)(R10*1), Z6, Z3
-	VFMADD231PD.BCST (SI)(R9*4), Z6, Z4
-	VFMADD231PD.BCST (SI)(R11*1), Z6, Z5
+	VMOVUPD.Z        (BX), K1, Z12
+	VFMADD231PD.BCST (SI), Z12, Z0
+	VFMADD231PD.BCST (SI)(R9*1), Z12, Z1
+	VFMADD231PD.BCST (SI)(R9*2), Z12, Z2
+	VFMADD231PD.BCST (SI)(R10*1), Z12, Z3
+	VFMADD231PD.BCST (SI)(R9*4), Z12, Z4
+	VFMADD231PD.BCST (SI)(R11*1), Z12, Z5
 	ADDQ             R13, SI
 	ADDQ             CX, BX
 	DECQ             DX
 	JNE              step6
-	ADDQ             160(DI), R14
-	ADDQ             192(DI), R15
-	DECQ             AX
-	JNE              batch6
-	MOVQ             280(DI), AX
-	TESTQ            AX, AX
-	JE               signed6
-	VPXORD           Z6, Z6, Z6
-	VMAXPD           Z0, Z6, Z0
-	VMAXPD           Z1, Z6, Z1
-	VMAXPD           Z2, Z6, Z2
-	VMAXPD           Z3, Z6, Z3
-	VMAXPD           Z4, Z6, Z4
-	VMAXPD           Z5, Z6, Z5
+
+stepped6:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch6
+	VADDPD Z0, Z6, Z0
+	VADDPD Z1, Z7, Z1
+	VADDPD Z2, Z8, Z2
+	VADDPD Z3, Z9, Z3
+	VADDPD Z4, Z10, Z4
+	VADDPD Z5, Z11, Z5
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed6
+	VPXORD Z6, Z6, Z6
+	VMAXPD Z0, Z6, Z0
+	VMAXPD Z1, Z6, Z1
+	VMAXPD Z2, Z6, Z2
+	VMAXPD Z3, Z6, Z3
+	VMAXPD Z4, Z6, Z4
+	VMAXPD Z5, Z6, Z5
 
 signed6:
 	MOVQ      32(DI), SI
@@ -11801,33 +12515,85 @@ load1:
 	VMOVUPD.Z 64(SI), K1, Z1
 
 loaded1:
-	MOVQ 88(DI), AX
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x04, DX
+	JL   few1
+
+turn1:
+	VMOVUPD      (BX), Z8
+	VMOVUPD.Z    64(BX), K1, Z9
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPD      (BX), Z8
+	VMOVUPD.Z    64(BX), K1, Z9
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z2
+	VFMADD231PD  Z9, Z10, Z3
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPD      (BX), Z8
+	VMOVUPD.Z    64(BX), K1, Z9
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z4
+	VFMADD231PD  Z9, Z10, Z5
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPD      (BX), Z8
+	VMOVUPD.Z    64(BX), K1, Z9
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z6
+	VFMADD231PD  Z9, Z10, Z7
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x04, DX
+	JGE          turn1
+
+few1:
+	ADDQ $0x04, DX
+	JE   stepped1
 
 step1:
-	VMOVUPD      (BX), Z2
-	VMOVUPD.Z    64(BX), K1, Z3
-	VBROADCASTSD (SI), Z4
-	VFMADD231PD  Z2, Z4, Z0
-	VFMADD231PD  Z3, Z4, Z1
+	VMOVUPD      (BX), Z8
+	VMOVUPD.Z    64(BX), K1, Z9
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch1
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed1
-	VPXORD       Z2, Z2, Z2
-	VMAXPD       Z0, Z2, Z0
-	VMAXPD       Z1, Z2, Z1
+
+stepped1:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch1
+	VADDPD Z0, Z2, Z0
+	VADDPD Z1, Z3, Z1
+	VADDPD Z4, Z6, Z4
+	VADDPD Z5, Z7, Z5
+	VADDPD Z0, Z4, Z0
+	VADDPD Z1, Z5, Z1
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed1
+	VPXORD Z2, Z2, Z2
+	VMAXPD Z0, Z2, Z0
+	VMAXPD Z1, Z2, Z1
 
 signed1:
 	MOVQ      32(DI), SI
@@ -11912,38 +12678,78 @@ load2:
 	VMOVUPD.Z 64(SI), K1, Z3
 
 loaded2:
-	MOVQ 88(DI), AX
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few2
+
+turn2:
+	VMOVUPD      (BX), Z8
+	VMOVUPD.Z    64(BX), K1, Z9
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
+	VBROADCASTSD (SI)(R9*1), Z10
+	VFMADD231PD  Z8, Z10, Z2
+	VFMADD231PD  Z9, Z10, Z3
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPD      (BX), Z8
+	VMOVUPD.Z    64(BX), K1, Z9
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z4
+	VFMADD231PD  Z9, Z10, Z5
+	VBROADCASTSD (SI)(R9*1), Z10
+	VFMADD231PD  Z8, Z10, Z6
+	VFMADD231PD  Z9, Z10, Z7
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn2
+
+few2:
+	ADDQ $0x02, DX
+	JE   stepped2
 
 step2:
-	VMOVUPD      (BX), Z4
-	VMOVUPD.Z    64(BX), K1, Z5
-	VBROADCASTSD (SI), Z6
-	VFMADD231PD  Z4, Z6, Z0
-	VFMADD231PD  Z5, Z6, Z1
-	VBROADCASTSD (SI)(R9*1), Z6
-	VFMADD231PD  Z4, Z6, Z2
-	VFMADD231PD  Z5, Z6, Z3
+	VMOVUPD      (BX), Z8
+	VMOVUPD.Z    64(BX), K1, Z9
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
+	VBROADCASTSD (SI)(R9*1), Z10
+	VFMADD231PD  Z8, Z10, Z2
+	VFMADD231PD  Z9, Z10, Z3
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch2
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed2
-	VPXORD       Z4, Z4, Z4
-	VMAXPD       Z0, Z4, Z0
-	VMAXPD       Z1, Z4, Z1
-	VMAXPD       Z2, Z4, Z2
-	VMAXPD       Z3, Z4, Z3
+
+stepped2:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch2
+	VADDPD Z0, Z4, Z0
+	VADDPD Z1, Z5, Z1
+	VADDPD Z2, Z6, Z2
+	VADDPD Z3, Z7, Z3
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed2
+	VPXORD Z4, Z4, Z4
+	VMAXPD Z0, Z4, Z0
+	VMAXPD Z1, Z4, Z1
+	VMAXPD Z2, Z4, Z2
+	VMAXPD Z3, Z4, Z3
 
 signed2:
 	MOVQ      32(DI), SI
@@ -12043,43 +12849,93 @@ load3:
 	VMOVUPD.Z 64(SI), K1, Z5
 
 loaded3:
-	MOVQ 88(DI), AX
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   88(DI), AX
 
 batch3:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few3
+
+turn3:
+	VMOVUPD      (BX), Z12
+	VMOVUPD.Z    64(BX), K1, Z13
+	VBROADCASTSD (SI), Z14
+	VFMADD231PD  Z12, Z14, Z0
+	VFMADD231PD  Z13, Z14, Z1
+	VBROADCASTSD (SI)(R9*1), Z14
+	VFMADD231PD  Z12, Z14, Z2
+	VFMADD231PD  Z13, Z14, Z3
+	VBROADCASTSD (SI)(R9*2), Z14
+	VFMADD231PD  Z12, Z14, Z4
+	VFMADD231PD  Z13, Z14, Z5
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPD      (BX), Z12
+	VMOVUPD.Z    64(BX), K1, Z13
+	VBROADCASTSD (SI), Z14
+	VFMADD231PD  Z12, Z14, Z6
+	VFMADD231PD  Z13, Z14, Z7
+	VBROADCASTSD (SI)(R9*1), Z14
+	VFMADD231PD  Z12, Z14, Z8
+	VFMADD231PD  Z13, Z14, Z9
+	VBROADCASTSD (SI)(R9*2), Z14
+	VFMADD231PD  Z12, Z14, Z10
+	VFMADD231PD  Z13, Z14, Z11
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn3
+
+few3:
+	ADDQ $0x02, DX
+	JE   stepped3
 
 step3:
-	VMOVUPD      (BX), Z6
-	VMOVUPD.Z    64(BX), K1, Z7
-	VBROADCASTSD (SI), Z8
-	VFMADD231PD  Z6, Z8, Z0
-	VFMADD231PD  Z7, Z8, Z1
-	VBROADCASTSD (SI)(R9*1), Z8
-	VFMADD231PD  Z6, Z8, Z2
-	VFMADD231PD  Z7, Z8, Z3
-	VBROADCASTSD (SI)(R9*2), Z8
-	VFMADD231PD  Z6, Z8, Z4
-	VFMADD231PD  Z7, Z8, Z5
+	VMOVUPD      (BX), Z12
+	VMOVUPD.Z    64(BX), K1, Z13
+	VBROADCASTSD (SI), Z14
+	VFMADD231PD  Z12, Z14, Z0
+	VFMADD231PD  Z13, Z14, Z1
+	VBROADCASTSD (SI)(R9*1), Z14
+	VFMADD231PD  Z12, Z14, Z2
+	VFMADD231PD  Z13, Z14, Z3
+	VBROADCASTSD (SI)(R9*2), Z14
+	VFMADD231PD  Z12, Z14, Z4
+	VFMADD231PD  Z13, Z14, Z5
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step3
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch3
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed3
-	VPXORD       Z6, Z6, Z6
-	VMAXPD       Z0, Z6, Z0
-	VMAXPD       Z1, Z6, Z1
-	VMAXPD       Z2, Z6, Z2
-	VMAXPD       Z3, Z6, Z3
-	VMAXPD       Z4, Z6, Z4
-	VMAXPD       Z5, Z6, Z5
+
+stepped3:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch3
+	VADDPD Z0, Z6, Z0
+	VADDPD Z1, Z7, Z1
+	VADDPD Z2, Z8, Z2
+	VADDPD Z3, Z9, Z3
+	VADDPD Z4, Z10, Z4
+	VADDPD Z5, Z11, Z5
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed3
+	VPXORD Z6, Z6, Z6
+	VMAXPD Z0, Z6, Z0
+	VMAXPD Z1, Z6, Z1
+	VMAXPD Z2, Z6, Z2
+	VMAXPD Z3, Z6, Z3
+	VMAXPD Z4, Z6, Z4
+	VMAXPD Z5, Z6, Z5
 
 signed3:
 	MOVQ      32(DI), SI
@@ -15177,36 +16033,72 @@ load1:
 	VMOVUPD.Z 128(SI), K1, Z2
 
 loaded1:
-	MOVQ 88(DI), AX
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few1
+
+turn1:
+	VMOVUPD      (BX), Z6
+	VMOVUPD      64(BX), Z7
+	VMOVUPD.Z    128(BX), K1, Z8
+	VBROADCASTSD (SI), Z9
+	VFMADD231PD  Z6, Z9, Z0
+	VFMADD231PD  Z7, Z9, Z1
+	VFMADD231PD  Z8, Z9, Z2
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPD      (BX), Z6
+	VMOVUPD      64(BX), Z7
+	VMOVUPD.Z    128(BX), K1, Z8
+	VBROADCASTSD (SI), Z9
+	VFMADD231PD  Z6, Z9, Z3
+	VFMADD231PD  Z7, Z9, Z4
+	VFMADD231PD  Z8, Z9, Z5
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn1
+
+few1:
+	ADDQ $0x02, DX
+	JE   stepped1
 
 step1:
-	VMOVUPD      (BX), Z3
-	VMOVUPD      64(BX), Z4
-	VMOVUPD.Z    128(BX), K1, Z5
-	VBROADCASTSD (SI), Z6
-	VFMADD231PD  Z3, Z6, Z0
-	VFMADD231PD  Z4, Z6, Z1
-	VFMADD231PD  Z5, Z6, Z2
+	VMOVUPD      (BX), Z6
+	VMOVUPD      64(BX), Z7
+	VMOVUPD.Z    128(BX), K1, Z8
+	VBROADCASTSD (SI), Z9
+	VFMADD231PD  Z6, Z9, Z0
+	VFMADD231PD  Z7, Z9, Z1
+	VFMADD231PD  Z8, Z9, Z2
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch1
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed1
-	VPXORD       Z3, Z3, Z3
-	VMAXPD       Z0, Z3, Z0
-	VMAXPD       Z1, Z3, Z1
-	VMAXPD       Z2, Z3, Z2
+
+stepped1:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch1
+	VADDPD Z0, Z3, Z0
+	VADDPD Z1, Z4, Z1
+	VADDPD Z2, Z5, Z2
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed1
+	VPXORD Z3, Z3, Z3
+	VMAXPD Z0, Z3, Z0
+	VMAXPD Z1, Z3, Z1
+	VMAXPD Z2, Z3, Z2
 
 signed1:
 	MOVQ      32(DI), SI
@@ -15299,43 +16191,93 @@ load2:
 	VMOVUPD.Z 128(SI), K1, Z5
 
 loaded2:
-	MOVQ 88(DI), AX
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   88(DI), AX
 
 batch2:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few2
+
+turn2:
+	VMOVUPD      (BX), Z12
+	VMOVUPD      64(BX), Z13
+	VMOVUPD.Z    128(BX), K1, Z14
+	VBROADCASTSD (SI), Z15
+	VFMADD231PD  Z12, Z15, Z0
+	VFMADD231PD  Z13, Z15, Z1
+	VFMADD231PD  Z14, Z15, Z2
+	VBROADCASTSD (SI)(R9*1), Z15
+	VFMADD231PD  Z12, Z15, Z3
+	VFMADD231PD  Z13, Z15, Z4
+	VFMADD231PD  Z14, Z15, Z5
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPD      (BX), Z12
+	VMOVUPD      64(BX), Z13
+	VMOVUPD.Z    128(BX), K1, Z14
+	VBROADCASTSD (SI), Z15
+	VFMADD231PD  Z12, Z15, Z6
+	VFMADD231PD  Z13, Z15, Z7
+	VFMADD231PD  Z14, Z15, Z8
+	VBROADCASTSD (SI)(R9*1), Z15
+	VFMADD231PD  Z12, Z15, Z9
+	VFMADD231PD  Z13, Z15, Z10
+	VFMADD231PD  Z14, Z15, Z11
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn2
+
+few2:
+	ADDQ $0x02, DX
+	JE   stepped2
 
 step2:
-	VMOVUPD      (BX), Z6
-	VMOVUPD      64(BX), Z7
-	VMOVUPD.Z    128(BX), K1, Z8
-	VBROADCASTSD (SI), Z9
-	VFMADD231PD  Z6, Z9, Z0
-	VFMADD231PD  Z7, Z9, Z1
-	VFMADD231PD  Z8, Z9, Z2
-	VBROADCASTSD (SI)(R9*1), Z9
-	VFMADD231PD  Z6, Z9, Z3
-	VFMADD231PD  Z7, Z9, Z4
-	VFMADD231PD  Z8, Z9, Z5
+	VMOVUPD      (BX), Z12
+	VMOVUPD      64(BX), Z13
+	VMOVUPD.Z    128(BX), K1, Z14
+	VBROADCASTSD (SI), Z15
+	VFMADD231PD  Z12, Z15, Z0
+	VFMADD231PD  Z13, Z15, Z1
+	VFMADD231PD  Z14, Z15, Z2
+	VBROADCASTSD (SI)(R9*1), Z15
+	VFMADD231PD  Z12, Z15, Z3
+	VFMADD231PD  Z13, Z15, Z4
+	VFMADD231PD  Z14, Z15, Z5
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step2
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch2
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed2
-	VPXORD       Z6, Z6, Z6
-	VMAXPD       Z0, Z6, Z0
-	VMAXPD       Z1, Z6, Z1
-	VMAXPD       Z2, Z6, Z2
-	VMAXPD       Z3, Z6, Z3
-	VMAXPD       Z4, Z6, Z4
-	VMAXPD       Z5, Z6, Z5
+
+stepped2:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch2
+	VADDPD Z0, Z6, Z0
+	VADDPD Z1, Z7, Z1
+	VADDPD Z2, Z8, Z2
+	VADDPD Z3, Z9, Z3
+	VADDPD Z4, Z10, Z4
+	VADDPD Z5, Z11, Z5
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed2
+	VPXORD Z6, Z6, Z6
+	VMAXPD Z0, Z6, Z0
+	VMAXPD Z1, Z6, Z1
+	VMAXPD Z2, Z6, Z2
+	VMAXPD Z3, Z6, Z3
+	VMAXPD Z4, Z6, Z4
+	VMAXPD Z5, Z6, Z5
 
 signed2:
 	MOVQ      32(DI), SI
@@ -17262,39 +18204,81 @@ load1:
 	VMOVUPD.Z 192(SI), K1, Z3
 
 loaded1:
-	MOVQ 88(DI), AX
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   88(DI), AX
 
 batch1:
 	MOVQ R14, SI
 	MOVQ R15, BX
 	MOVQ 80(DI), DX
+	SUBQ $0x02, DX
+	JL   few1
+
+turn1:
+	VMOVUPD      (BX), Z8
+	VMOVUPD      64(BX), Z9
+	VMOVUPD      128(BX), Z10
+	VMOVUPD.Z    192(BX), K1, Z11
+	VBROADCASTSD (SI), Z12
+	VFMADD231PD  Z8, Z12, Z0
+	VFMADD231PD  Z9, Z12, Z1
+	VFMADD231PD  Z10, Z12, Z2
+	VFMADD231PD  Z11, Z12, Z3
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	VMOVUPD      (BX), Z8
+	VMOVUPD      64(BX), Z9
+	VMOVUPD      128(BX), Z10
+	VMOVUPD.Z    192(BX), K1, Z11
+	VBROADCASTSD (SI), Z12
+	VFMADD231PD  Z8, Z12, Z4
+	VFMADD231PD  Z9, Z12, Z5
+	VFMADD231PD  Z10, Z12, Z6
+	VFMADD231PD  Z11, Z12, Z7
+	ADDQ         R13, SI
+	ADDQ         CX, BX
+	SUBQ         $0x02, DX
+	JGE          turn1
+
+few1:
+	ADDQ $0x02, DX
+	JE   stepped1
 
 step1:
-	VMOVUPD      (BX), Z4
-	VMOVUPD      64(BX), Z5
-	VMOVUPD      128(BX), Z6
-	VMOVUPD.Z    192(BX), K1, Z7
-	VBROADCASTSD (SI), Z8
-	VFMADD231PD  Z4, Z8, Z0
-	VFMADD231PD  Z5, Z8, Z1
-	VFMADD231PD  Z6, Z8, Z2
-	VFMADD231PD  Z7, Z8, Z3
+	VMOVUPD      (BX), Z8
+	VMOVUPD      64(BX), Z9
+	VMOVUPD      128(BX), Z10
+	VMOVUPD.Z    192(BX), K1, Z11
+	VBROADCASTSD (SI), Z12
+	VFMADD231PD  Z8, Z12, Z0
+	VFMADD231PD  Z9, Z12, Z1
+	VFMADD231PD  Z10, Z12, Z2
+	VFMADD231PD  Z11, Z12, Z3
 	ADDQ         R13, SI
 	ADDQ         CX, BX
 	DECQ         DX
 	JNE          step1
-	ADDQ         160(DI), R14
-	ADDQ         192(DI), R15
-	DECQ         AX
-	JNE          batch1
-	MOVQ         280(DI), AX
-	TESTQ        AX, AX
-	JE           signed1
-	VPXORD       Z4, Z4, Z4
-	VMAXPD       Z0, Z4, Z0
-	VMAXPD       Z1, Z4, Z1
-	VMAXPD       Z2, Z4, Z2
-	VMAXPD       Z3, Z4, Z3
+
+stepped1:
+	ADDQ   160(DI), R14
+	ADDQ   192(DI), R15
+	DECQ   AX
+	JNE    batch1
+	VADDPD Z0, Z4, Z0
+	VADDPD Z1, Z5, Z1
+	VADDPD Z2, Z6, Z2
+	VADDPD Z3, Z7, Z3
+	MOVQ   280(DI), AX
+	TESTQ  AX, AX
+	JE     signed1
+	VPXORD Z4, Z4, Z4
+	VMAXPD Z0, Z4, Z0
+	VMAXPD Z1, Z4, Z1
+	VMAXPD Z2, Z4, Z2
+	VMAXPD Z3, Z4, Z3
 
 signed1:
 	MOVQ      32(DI), SI

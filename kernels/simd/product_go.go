@@ -13,20 +13,39 @@ const (
 	goColumns = 256
 )
 
+// steps are consecutive steps of the sum, across the batch: where they begin in A and in B.
+type steps struct {
+	a, b  [goRows]int
+	count int
+}
+
 // runGo is the product in plain Go.
 func (p *Product[T]) runGo() {
+	var s steps
 	for g := range max(p.Groups, 1) {
 		c, a := p.C[g*p.CGroup:], p.A[g*p.AGroup:]
 		p.startGo(c)
-		for j := 0; j < p.N; j += goColumns {
-			width := min(goColumns, p.N-j)
-			for b := range p.Batch {
-				for q := 0; q < p.K; q += goRows {
-					p.blockGo(c[j:], a[b*p.ABatch+q*p.AStep:], p.B[b*p.BBatch+q*p.BRow+j:], width, min(goRows, p.K-q))
-				}
+		for first := 0; first < p.Batch*p.K; first += goRows {
+			if g == 0 || p.Batch*p.K > goRows {
+				p.take(&s, first)
+			}
+			for j := 0; j < p.N; j += goColumns {
+				p.blockGo(c[j:], a, p.B[j:], min(goColumns, p.N-j), &s)
 			}
 		}
 		p.endGo(c, g)
+	}
+}
+
+// take sets s to the steps from first, at most goRows.
+func (p *Product[T]) take(s *steps, first int) {
+	s.count = min(goRows, p.Batch*p.K-first)
+	b, q := first/p.K, first%p.K
+	for i := range s.count {
+		s.a[i], s.b[i] = b*p.ABatch+q*p.AStep, b*p.BBatch+q*p.BRow
+		if q++; q == p.K {
+			b, q = b+1, 0
+		}
 	}
 }
 
@@ -66,33 +85,28 @@ func (p *Product[T]) endGo(c []T, g int) {
 	}
 }
 
-// blockGo adds the products of depth steps to width columns of all rows of c.
-func (p *Product[T]) blockGo(c, a, b []T, width, depth int) {
+// blockGo adds the products of some steps to width columns of all rows of c.
+func (p *Product[T]) blockGo(c, a, b []T, width int, s *steps) {
 	i := 0
 	for ; i+2 <= p.M; i += 2 {
 		c0, c1 := c[i*p.CRow:][:width], c[(i+1)*p.CRow:][:width]
-		addRows2(c0, c1, a[i*p.ARow:], p.ARow, p.AStep, b, p.BRow, depth)
+		addRows2(c0, c1, a[i*p.ARow:], a[(i+1)*p.ARow:], b, s)
 	}
 	if i < p.M {
-		addRow(c[i*p.CRow:][:width], a[i*p.ARow:], p.AStep, b, p.BRow, depth)
+		addRow(c[i*p.CRow:][:width], a[i*p.ARow:], b, s)
 	}
 }
 
-// addRows2 adds Σ_q a[q·step]·b[q·stride:] to c0 and the same with the next row of a
-// to c1.
-func addRows2[T Float](c0, c1, a []T, row, step int, b []T, stride, depth int) {
+// addRows2 adds the products of a0 with rows of b to c0, and those of a1 to c1.
+func addRows2[T Float](c0, c1, a0, a1, b []T, s *steps) {
 	n := len(c0)
 	c1 = c1[:n]
 	q := 0
-	for ; q+4 <= depth; q += 4 {
-		at := q * step
-		a00, a01, a02, a03 := a[at], a[at+step], a[at+2*step], a[at+3*step]
-		at += row
-		a10, a11, a12, a13 := a[at], a[at+step], a[at+2*step], a[at+3*step]
-		at = q * stride
-		b0, b1 := b[at:at+n], b[at+stride:at+stride+n]
-		at += 2 * stride
-		b2, b3 := b[at:at+n], b[at+stride:at+stride+n]
+	for ; q+4 <= s.count; q += 4 {
+		at, row := s.a[q:q+4], s.b[q:q+4]
+		a00, a01, a02, a03 := a0[at[0]], a0[at[1]], a0[at[2]], a0[at[3]]
+		a10, a11, a12, a13 := a1[at[0]], a1[at[1]], a1[at[2]], a1[at[3]]
+		b0, b1, b2, b3 := b[row[0]:][:n], b[row[1]:][:n], b[row[2]:][:n], b[row[3]:][:n]
 		for j := range c0 {
 			s, t := c0[j], c1[j]
 			x := b0[j]
@@ -110,26 +124,23 @@ func addRows2[T Float](c0, c1, a []T, row, step int, b []T, stride, depth int) {
 			c0[j], c1[j] = s, t
 		}
 	}
-	for ; q < depth; q++ {
-		a0, a1 := a[q*step], a[q*step+row]
-		for j, x := range b[q*stride : q*stride+n] {
-			c0[j] += a0 * x
-			c1[j] += a1 * x
+	for ; q < s.count; q++ {
+		v, w := a0[s.a[q]], a1[s.a[q]]
+		for j, x := range b[s.b[q]:][:n] {
+			c0[j] += v * x
+			c1[j] += w * x
 		}
 	}
 }
 
 // addRow is addRows2 for one row.
-func addRow[T Float](c, a []T, step int, b []T, stride, depth int) {
+func addRow[T Float](c, a, b []T, s *steps) {
 	n := len(c)
 	q := 0
-	for ; q+4 <= depth; q += 4 {
-		at := q * step
-		a0, a1, a2, a3 := a[at], a[at+step], a[at+2*step], a[at+3*step]
-		at = q * stride
-		b0, b1 := b[at:at+n], b[at+stride:at+stride+n]
-		at += 2 * stride
-		b2, b3 := b[at:at+n], b[at+stride:at+stride+n]
+	for ; q+4 <= s.count; q += 4 {
+		at, row := s.a[q:q+4], s.b[q:q+4]
+		a0, a1, a2, a3 := a[at[0]], a[at[1]], a[at[2]], a[at[3]]
+		b0, b1, b2, b3 := b[row[0]:][:n], b[row[1]:][:n], b[row[2]:][:n], b[row[3]:][:n]
 		for j := range c {
 			s := c[j]
 			s += a0 * b0[j]
@@ -139,10 +150,10 @@ func addRow[T Float](c, a []T, step int, b []T, stride, depth int) {
 			c[j] = s
 		}
 	}
-	for ; q < depth; q++ {
-		a0 := a[q*step]
-		for j, x := range b[q*stride : q*stride+n] {
-			c[j] += a0 * x
+	for ; q < s.count; q++ {
+		v := a[s.a[q]]
+		for j, x := range b[s.b[q]:][:n] {
+			c[j] += v * x
 		}
 	}
 }

@@ -145,30 +145,43 @@ func TestProductSpecial(t *testing.T) {
 	}
 }
 
-// TestProductSameOrder: an element has the same bits alone and in any larger product,
-// at any position.
-func TestProductSameOrder(t *testing.T) {
+// TestProductOrder: a sum takes the products in the order of b, then p, each added with
+// one rounding. Where a block of m rows by one vector would leave the multipliers idle,
+// up to 2 rows take p = 0, 4, …, 1, 5, … and so on apart, up to 6 rows p = 0, 2, … and
+// 1, 3, …, as far as there are four or two more; the rest goes to the first.
+func TestProductOrder(t *testing.T) {
+	const k, batch = 11, 3
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, l := range supported() {
-		p := randomProduct[float32](rng, 29, 71, 37, 2, 0)
-		for i := range p.A {
-			p.A[i] = rng.Float32()
+	random := func(n int) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = rng.Float64() - 0.3
 		}
-		for i := range p.B {
-			p.B[i] = rng.Float32()
-		}
-		p.Accumulate, p.ReLU, p.Where = false, false, nil
-		p.Run(l)
-		for range 200 {
-			i, j := rng.IntN(p.M), rng.IntN(p.N)
-			q := *p
-			q.M, q.N, q.A, q.B, q.C = 1, 1, p.A[i*p.ARow:], p.B[j:], make([]float32, 1)
-			if p.Bias != nil {
-				q.Bias = p.Bias[j:]
+		return x
+	}
+	for m, sets := range map[int]int{1: 4, 2: 4, 3: 2, 6: 2, 7: 1, 12: 1} {
+		p := Product[float64]{M: m, N: 3, K: k, Batch: batch, ARow: k * batch, AStep: 1, ABatch: k, BRow: 3, BBatch: 3 * k, CRow: 3}
+		p.A, p.B, p.C, p.Bias = random(m*k*batch), random(3*k*batch), make([]float64, 3*m), random(3)
+		for _, l := range []Level{AVX2, AVX512} {
+			if !l.Supported() {
+				continue
 			}
-			q.Run(l)
-			if q.C[0] != p.C[i*p.CRow+j] {
-				t.Fatalf("%v: C[%d,%d] is %v alone and %v among others", l, i, j, q.C[0], p.C[i*p.CRow+j])
+			p.Run(l)
+			for at, got := range p.C {
+				i, j := at/3, at%3
+				sums := [4]float64{p.Bias[j]}
+				for b := range batch {
+					for q := range k {
+						set := q % sets
+						if q >= k/sets*sets {
+							set = 0
+						}
+						sums[set] = math.FMA(p.A[i*p.ARow+b*k+q], p.B[(b*k+q)*3+j], sums[set])
+					}
+				}
+				if want := (sums[0] + sums[1]) + (sums[2] + sums[3]); got != want {
+					t.Errorf("%v, %d rows: C[%d,%d] is %v, want %v", l, m, i, j, got, want)
+				}
 			}
 		}
 	}
@@ -200,7 +213,7 @@ func TestProductOutOfReach(t *testing.T) {
 }
 
 func BenchmarkProduct(b *testing.B) {
-	for _, e := range [][4]int{{26, 4, 3, 3}, {32, 32, 96, 3}, {32, 64, 288, 1}, {96, 32, 32, 32}, {32, 512, 512, 1}, {128, 128, 128, 1}} {
+	for _, e := range [][4]int{{1, 512, 512, 1}, {3, 32, 26, 26}, {26, 4, 3, 3}, {676, 32, 3, 3}, {32, 32, 96, 3}, {32, 64, 288, 1}, {96, 32, 32, 32}, {32, 512, 512, 1}, {128, 128, 128, 1}} {
 		for _, l := range supported() {
 			b.Run(fmt.Sprint(e, l), func(b *testing.B) { benchProduct[float32](b, l, e) })
 		}

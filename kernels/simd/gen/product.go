@@ -11,7 +11,8 @@ import (
 // The loops of simd.Product keep m rows of C, each of nv vectors, in registers. For
 // every step of the sum they load nv vectors of a row of B and multiply them with m
 // scalars of A. Rows of A are addressed from two pointers, the second nine rows
-// below the first, by multiples of the row distance.
+// below the first, by multiples of the row distance. Where m·nv is small, steps are
+// added in turn to two or four sets of such sums, see productLoop.sets.
 
 // productRows is the largest m for each nv, bounded by the registers.
 func productRows(wide bool) map[int]int {
@@ -113,6 +114,7 @@ func (p *productLoop) rows() {
 	p.MOVQ(p.field("b"), bOfThis)
 	p.ADDQ(p.field("bAt"), bOfThis)
 	p.start()
+	p.zeroSets()
 	p.MOVQ(p.field("batch"), batch)
 	p.Label(p.label("batch"))
 	p.MOVQ(aOfBatch, a0)
@@ -122,14 +124,12 @@ func (p *productLoop) rows() {
 	}
 	p.MOVQ(bOfThis, b)
 	p.MOVQ(p.field("k"), depth)
-	p.Label(p.label("step"))
-	p.step()
-	p.DECQ(depth)
-	p.JNE(operand.LabelRef(p.label("step")))
+	p.steps()
 	p.ADDQ(p.field("aBatch"), aOfBatch)
 	p.ADDQ(p.field("bBatch"), bOfThis)
 	p.DECQ(batch)
 	p.JNE(operand.LabelRef(p.label("batch")))
+	p.addSets()
 	p.end()
 	p.DECQ(p.field("panelsLeft"))
 	p.JE(operand.LabelRef(p.label("across")))
@@ -197,20 +197,81 @@ func (p *productLoop) loadRow(from reg.Register, to func(j int) reg.Register) {
 	p.load(operand.Mem{Base: from, Disp: (p.nv - 1) * p.bytes()}, p.mask, to(p.nv-1))
 }
 
-// step adds the products of one row of B.
-func (p *productLoop) step() {
-	first := p.m * p.nv
+// sets is how many sums each element has. A multiplication with addition takes four
+// cycles and two start per cycle, so that at least eight vectors should be summed.
+func (p *productLoop) sets() int {
+	switch n := p.m * p.nv; {
+	case n <= 2:
+		return 4
+	case n <= 6:
+		return 2
+	}
+	return 1
+}
+
+// setSum is the register of vector j of row i of a set of sums.
+func (p *productLoop) setSum(set, i, j int) reg.Register {
+	return p.v(set*p.m*p.nv + i*p.nv + j)
+}
+
+// zeroSets clears the sums beside the first.
+func (p *productLoop) zeroSets() {
+	for n := p.m * p.nv; n < p.sets()*p.m*p.nv; n++ {
+		p.zero(p.v(n))
+	}
+}
+
+// addSets adds the other sums to the first, in pairs.
+func (p *productLoop) addSets() {
+	for apart := 1; apart < p.sets(); apart *= 2 {
+		for set := 0; set < p.sets(); set += 2 * apart {
+			for i := range p.m {
+				for j := range p.nv {
+					p.plus(p.setSum(set+apart, i, j), p.setSum(set, i, j), p.setSum(set, i, j))
+				}
+			}
+		}
+	}
+}
+
+// steps adds the products of depth rows of B, in turn to each set of sums, what is left
+// to the first.
+func (p *productLoop) steps() {
+	sets := p.sets()
+	if sets > 1 {
+		p.SUBQ(operand.Imm(uint64(sets)), depth)
+		p.JL(operand.LabelRef(p.label("few")))
+		p.Label(p.label("turn"))
+		for set := range sets {
+			p.step(set)
+		}
+		p.SUBQ(operand.Imm(uint64(sets)), depth)
+		p.JGE(operand.LabelRef(p.label("turn")))
+		p.Label(p.label("few"))
+		p.ADDQ(operand.Imm(uint64(sets)), depth)
+		p.JE(operand.LabelRef(p.label("stepped")))
+	}
+	p.Label(p.label("step"))
+	p.step(0)
+	p.DECQ(depth)
+	p.JNE(operand.LabelRef(p.label("step")))
+	p.Label(p.label("stepped"))
+}
+
+// step adds the products of one row of B to a set of sums.
+func (p *productLoop) step(set int) {
+	first := p.sets() * p.m * p.nv
 	vector := func(j int) reg.Register { return p.v(first + j) }
 	p.loadRow(b, vector)
 	scalar := p.v(first + p.nv)
 	for i := range p.m {
 		if p.wide && p.nv == 1 {
-			p.fmaScalar(rowOf(i), vector(0), p.sum(i, 0))
+			p.fmaScalar(rowOf(i), vector(0), p.setSum(set, i, 0))
 			continue
 		}
 		p.broadcast(rowOf(i), scalar)
 		for j := range p.nv {
-			p.fma(vector(j), scalar, p.sum(i, j))
+			p.fma(vector(j), scalar, p.setSum(set, i, j))
 		}
 	}
 	p.ADDQ(aStep, a0)
