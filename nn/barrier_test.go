@@ -19,7 +19,7 @@ func barrierCase(t testing.TB, train bool) (*Model, *dag.Graph) {
 		"conv1": {SampleTile: 3, OutputTile: 2, GradTile: 2, GradSampleTile: 4, Accumulators: 2},
 		"relu1": {SampleTile: 2, OutputTile: 3},
 		"pool1": {SampleTile: 4, OutputTile: 2},
-		"fc1":   {SampleTile: 3, OutputTile: 4, GradTile: 3},
+		"fc1":   {SampleTile: 3, OutputTile: 4, GradTile: 3, GradSampleTile: 9},
 		"loss":  {SampleTile: 5},
 	}}
 	return m, mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: train, Samples: 19, Lowering: l})
@@ -123,6 +123,10 @@ func TestFusedTasksWaitForWhatTheyRead(t *testing.T) {
 		{"conv2.backward.weight", map[string]overlaps{"flatten1.backward.nhwc": samples, "conv1.forward": samples, "conv2.backward.weight": channels}, 3 * 2},
 		{"conv2.backward.oihw", map[string]overlaps{"conv2.backward.weight": unpacked}, 2},
 		{"conv1.backward.weight", map[string]overlaps{"conv2.backward.input": samples, "conv1.forward": both, "input.load": samples, "conv1.backward.weight": channels}, 5 * 3},
+		// A weight changes behind the tasks that read it as it was: of the gradient of the
+		// input all, of the forward pass those of its outputs.
+		{"fc1.backward.weight", map[string]overlaps{"loss.softmax_xent": samples, "flatten1.forward.nchw": samples, "feed": anyTile,
+			"fc1.backward.input": samples, "fc1.forward": channels}, 7},
 	} {
 		tasks := tilesOf(g, c.step)
 		if len(tasks) != c.number {
@@ -145,6 +149,7 @@ type overlaps func(t, p tile) bool
 
 func samples(t, p tile) bool  { return overlap(t.samples, p.samples) }
 func channels(t, p tile) bool { return overlap(t.channels, p.channels) }
+func anyTile(_, _ tile) bool  { return true }
 func both(t, p tile) bool     { return samples(t, p) && channels(t, p) }
 
 // packed: p is a conversion, with one range, of the outputs that t reads.

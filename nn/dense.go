@@ -55,14 +55,21 @@ func (d Dense) forward(l *lowerer, n *node) {
 	l.weightedForward(n, op, nil)
 }
 
+// backward adds an update of the weight behind the gradient of the input, which reads
+// the weight as it was.
 func (d Dense) backward(l *lowerer, n *node) {
-	l.weightGradients(n, "dense.dw", nil, n.out.gradient)
-	if n.in.grad == none {
-		return
+	atOnce := l.updatesAtOnce(n)
+	if !atOnce {
+		l.weightGradients(n, "dense.dw", nil, n.out.gradient)
 	}
-	op := "dense.dx"
-	if n.in.rectified {
-		op = "dense.dx.relu"
+	if n.in.grad != none {
+		op := "dense.dx"
+		if n.in.rectified {
+			op = "dense.dx.relu"
+		}
+		l.inputGradient(n, op, &n.out, &n.weight)
 	}
-	l.inputGradient(n, op, &n.out, &n.weight)
+	if atOnce {
+		l.gradientUpdates(n)
+	}
 }

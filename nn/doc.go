@@ -47,6 +47,7 @@
 //	conv2d + relu             channels last, before a convolution or a dense layer
 //	dense + relu              in both layouts, before a dense layer
 //	softmax + cross-entropy   the loss
+//	weight gradient + update  of a dense layer, in both layouts, by stochastic gradient descent
 //
 // Convolutions in n×c×h×w are not fused. A fused ReLU keeps no mask: the layer that
 // reads its output writes 0 in the gradient where the output is 0, so that
@@ -54,6 +55,13 @@
 // labels and the granularity of its first layer; the entries of the others in a
 // lowering are for when they are layers of their own. Its output has the name of its
 // last one, "pool1.out".
+//
+// A dense layer's weight and bias are updated by the tasks of the gradient
+// ("fc1.backward.weight[0:64,0:128]", phase "backward", where most of the work is) if the
+// layer has a bias, reads its weight as it is and GradSampleTile is the batch, so
+// that no other task adds to the sums. There is no "grad.fc1.weight", and the result
+// is that of gradient and update apart, bit for bit. These tasks come behind the
+// gradient of the input, which reads the weight before.
 //
 // # Names
 //

@@ -45,7 +45,7 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 
 func checkGradients(t *testing.T, m *Model, l dag.Lowering) {
 	const batch, h = 3, 0x1p-15
-	g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: l})
+	g := mustLower(t, m, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: batch, Lowering: l, Optimizer: keepsGradients})
 	in := newInterpreter(t, g, map[string][]uint64{})
 	in.fill(m, "train", 1)
 	index := indices(0, batch)
@@ -103,7 +103,7 @@ func TestLoweringsAgree(t *testing.T) {
 	for kind, m := range cases {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			index := indices(2, batch)
-			opt := LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples}
+			opt := LowerOptions{Batch: batch, Type: real, Train: true, Samples: samples, Optimizer: keepsGradients}
 			whole := newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
 			whole.fill(m, "train", 2)
 			mag := magnitudesOf(t, m, whole, batch, samples, index, real)

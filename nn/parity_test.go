@@ -123,10 +123,13 @@ var wholeLowerings = []dag.Lowering{
 	{Layout: dag.NCHW}, {Layout: dag.NCHW, Fused: true}, {Layout: dag.NHWC}, {Layout: dag.NHWC, Fused: true},
 }
 
+// keepsGradients is an optimiser for which all lowerings have all gradients in memory.
+var keepsGradients = DefaultAdam()
+
 // check runs the fixture's network and compares every value that the lowering keeps.
 func (f *layerFixture) check(t *testing.T, real dag.DType, l dag.Lowering) {
 	m := f.model(t)
-	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Batch, Lowering: l})
+	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Batch, Lowering: l, Optimizer: keepsGradients})
 	in := newInterpreter(t, g, map[string][]uint64{})
 	copy(in.bytes("data.train.images"), f.Images)
 	copy(in.ints("data.train.labels"), f.Labels)
@@ -182,15 +185,22 @@ func (f *optimizerFixture) optimizer() Optimizer {
 func TestOptimizersMatchPyTorch(t *testing.T) {
 	for _, f := range readFixtures(t).Optimizers {
 		for _, real := range []dag.DType{dag.Float64, dag.Float32} {
-			t.Run(fmt.Sprintf("%+v/%v", f.Optimizer, real), func(t *testing.T) { checkOptimizer(t, &f, real) })
+			for _, l := range updateLowerings {
+				t.Run(fmt.Sprintf("%+v/%v/%d samples", f.Optimizer, real, l.Default.GradSampleTile), func(t *testing.T) { checkOptimizer(t, &f, real, l) })
+			}
 		}
 	}
 }
 
-func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType) {
+// updateLowerings split the updates, so that parts of a parameter are updated by tasks of
+// their own: behind gradients summed over tiles of samples, and at once with them.
+var updateLowerings = []dag.Lowering{
+	{Fused: true, Default: dag.LayerLowering{GradTile: 2, GradSampleTile: 2}},
+	{Fused: true, Default: dag.LayerLowering{GradTile: 2}},
+}
+
+func checkOptimizer(t *testing.T, f *optimizerFixture, real dag.DType, lowering dag.Lowering) {
 	m := mustNew(t, "one dense layer", []int{f.Features}, Dense{Outputs: f.Classes})
-	// The updates are split, so that parts of a parameter are updated by tasks of their own.
-	lowering := dag.Lowering{Fused: true, Default: dag.LayerLowering{GradTile: 2, GradSampleTile: 2}}
 	g := mustLower(t, m, LowerOptions{Batch: f.Batch, Type: real, Train: true, Samples: f.Samples, Optimizer: f.optimizer(), Lowering: lowering})
 	in := newInterpreter(t, g, map[string][]uint64{})
 	copy(in.bytes("data.train.images"), f.Images)

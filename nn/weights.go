@@ -136,18 +136,25 @@ func (n *node) inputTile() int {
 	return parts(n.in.channels(), parts(n.out.channels(), n.tiles.OutputTile))
 }
 
-// updates adds the optimiser's tasks for a layer's parameters: a weight split as its
-// gradient is, a bias, which is small, at once.
+// states adds the buffers of the optimiser's state of a parameter.
+func (l *lowerer) states(p *Parameter) []dag.BufferID {
+	var states []dag.BufferID
+	for _, s := range l.opt.Optimizer.states() {
+		states = append(states, l.b.Buffer(dag.Buffer{
+			Name: "state." + p.Name + "." + s, Shape: p.Shape, Type: l.opt.Type, Role: dag.State, Home: hostMemory,
+		}))
+	}
+	return states
+}
+
+// updates adds the optimiser's tasks for a layer's parameters that have a gradient in
+// memory: a weight split as its gradient is, a bias, which is small, at once.
 func (l *lowerer) updates(n *node) {
 	o := l.opt.Optimizer
 	params := o.params()
-	for i, p := range n.Params {
-		var states []dag.BufferID
-		for _, s := range o.states() {
-			states = append(states, l.b.Buffer(dag.Buffer{
-				Name: "state." + p.Name + "." + s, Shape: p.Shape, Type: l.opt.Type, Role: dag.State, Home: hostMemory,
-			}))
-		}
+	for i, grad := range n.grads {
+		p := &n.Params[i]
+		states := l.states(p)
 		short := p.Name[len(n.Name)+1:]
 		size := n.tiles.GradTile
 		if len(p.Shape) == 1 {
@@ -155,7 +162,7 @@ func (l *lowerer) updates(n *node) {
 		}
 		eachRange(p.Shape[0], size, func(r dag.Range) {
 			box := boxOf(p.Shape, r)
-			accesses := []dag.Access{updates(n.weights[i], box), reads(n.grads[i], box), reads(l.hyper, nil)}
+			accesses := []dag.Access{updates(n.weights[i], box), reads(grad, box), reads(l.hyper, nil)}
 			for _, s := range states {
 				accesses = append(accesses, updates(s, box))
 			}
@@ -165,4 +172,30 @@ func (l *lowerer) updates(n *node) {
 			})
 		})
 	}
+}
+
+// updatesAtOnce reports whether a dense layer's weight and bias are updated by the tasks
+// that compute their gradients: those of stochastic gradient descent where no gradient
+// is summed over several tasks or copied.
+func (l *lowerer) updatesAtOnce(n *node) bool {
+	_, isSGD := l.opt.Optimizer.(SGD)
+	return l.opt.Lowering.Fused && isSGD && n.packing == nil && len(n.weights) == 2 && n.tiles.GradSampleTile >= l.opt.Batch
+}
+
+// gradientUpdates adds these tasks, in parts of GradTile outputs.
+func (l *lowerer) gradientUpdates(n *node) {
+	var states [2][]dag.BufferID
+	for i := range states {
+		states[i] = l.states(&n.Params[i])
+	}
+	n.out.eachTile(l.opt.Batch, n.tiles.GradTile, func(t tile) {
+		weight, bias := n.weight.outputsBox(t.channels), boxOf(n.Params[1].Shape, t.channels)
+		accesses := []dag.Access{updates(n.weights[0], weight), updates(n.weights[1], bias)}
+		accesses = append(accesses, n.out.gradient(t)...)
+		accesses = append(accesses, reads(n.in.value, n.in.samples(t.samples)), reads(l.hyper, nil))
+		for j := range states[0] {
+			accesses = append(accesses, updates(states[0][j], weight), updates(states[1][j], bias))
+		}
+		l.task(n, phaseBackward+".weight", "dense.dw.sgd", l.opt.Optimizer.params(), t, accesses...)
+	})
 }
