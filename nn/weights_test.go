@@ -1,0 +1,109 @@
+package nn
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+)
+
+// apart is stochastic gradient descent by tasks of its own in every lowering.
+type apart struct{ SGD }
+
+// TestUpdatesAtOnce trains three steps of every network and fusion with random fused
+// lowerings, once with updates by the tasks that compute a gradient and once apart. The
+// rate changes and every step is on other samples. Parameters and velocities are equal
+// bit for bit: sums and steps are the same, and gradients of inputs read the weight
+// before it changes.
+func TestUpdatesAtOnce(t *testing.T) {
+	const batch, samples = 7, 23
+	rng := rand.New(rand.NewPCG(37, 41))
+	cases := layerCases(t)
+	maps.Copy(cases, fusionCases(t))
+	found := 0
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		m := cases[name]
+		for try := range 12 {
+			optimizer := SGD{LearningRate: 0.1}
+			if try%3 > 0 {
+				optimizer = SGD{LearningRate: 0.1, Momentum: 0.9, WeightDecay: 0.01, Nesterov: try%3 > 1}
+			}
+			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
+			opt.Lowering = randomLowering(m, rng)
+			opt.Lowering.Fused, opt.Lowering.Layout = true, []string{dag.NCHW, dag.NHWC}[try/2%2]
+			var trained [2]*interpreter
+			for i, o := range []Optimizer{optimizer, apart{optimizer}} {
+				opt.Optimizer = o
+				trained[i] = newInterpreter(t, mustLower(t, m, opt), map[string][]uint64{})
+				trained[i].fill(m, "train", 5)
+				for step := range 3 {
+					trained[i].step(indices(batch*step, batch), 0.1/float64(step+1), step+1)
+				}
+			}
+			found += countOp(trained[0].g, "dense.dw.sgd")
+			if n := countOp(trained[1].g, "dense.dw.sgd"); n > 0 {
+				t.Fatalf("%d updates are not apart", n)
+			}
+			for _, p := range m.Parameters() {
+				compareWords(t, fmt.Sprintf("%s %+v %+v", name, optimizer, opt.Lowering), p.Name, trained)
+				if optimizer.Momentum > 0 {
+					compareWords(t, fmt.Sprintf("%s %+v %+v", name, optimizer, opt.Lowering), "state."+p.Name+".v", trained)
+				}
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d tasks update at once; the lowerings are no test", found)
+	}
+}
+
+func compareWords(t *testing.T, what, buffer string, both [2]*interpreter) {
+	t.Helper()
+	if !slices.Equal(both[0].storage[buffer], both[1].storage[buffer]) {
+		t.Errorf("%s: %s is %v, updated apart %v", what, buffer, both[0].floats(buffer), both[1].floats(buffer))
+	}
+}
+
+func countOp(g *dag.Graph, op string) int {
+	n := 0
+	for i := range g.Tasks {
+		if g.Tasks[i].Op == op {
+			n++
+		}
+	}
+	return n
+}
+
+// TestUpdatesAtOnceWhereOneTaskHasTheGradient checks in which layers a weight's
+// gradient has no buffer: fused dense layers with a bias whose weight is read as it is
+// and whose gradient is not summed over tasks, under stochastic gradient descent.
+func TestUpdatesAtOnceWhereOneTaskHasTheGradient(t *testing.T) {
+	m := mustNew(t, "updates", []int{2, 5, 7}, Conv2D{Filters: 3, Kernel: 2}, Flatten{},
+		Dense{Outputs: 11}, ReLU{}, Dense{Outputs: 13, NoBias: true}, ReLU{}, Dense{Outputs: 5})
+	for _, c := range []struct {
+		optimizer Optimizer
+		lowering  dag.Lowering
+		tasks     int
+	}{
+		{SGD{}, dag.Lowering{Fused: true}, 2},                                                                     // fc1 and fc3
+		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{GradTile: 2}}, 6 + 3},                        // of 11 and of 5 rows
+		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Default: dag.LayerLowering{GradTile: 2}}, 3},          // fc1 reads a copy
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {GradSampleTile: 6}}}, 1},   // two sums
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {GradSampleTile: 400}}}, 2}, // one
+		{SGD{}, dag.Lowering{}, 0},
+		{DefaultAdam(), dag.Lowering{Fused: true}, 0},
+	} {
+		g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
+		if n := countOp(g, "dense.dw.sgd"); n != c.tasks {
+			t.Errorf("%T %+v: %d tasks update at once, want %d", c.optimizer, c.lowering, n, c.tasks)
+		}
+		_, hasGradient := g.BufferByName("grad.fc3.weight")
+		_, hasUpdate := g.TaskByName("fc3.update.bias[0:5]")
+		if atOnce := len(tilesOf(g, "fc3.backward.weight")) > 0 && !hasGradient; hasUpdate == atOnce {
+			t.Errorf("%T %+v: fc3 has a gradient: %v, an update of its own: %v", c.optimizer, c.lowering, hasGradient, hasUpdate)
+		}
+	}
+}
