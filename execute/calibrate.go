@@ -279,7 +279,7 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 		}
 		s := summarise(slices.Concat(times...))
 		s.spread = summarise(times[0]).spread
-		quiet := !load.Load().Disturbed()
+		quiet := !load.Load().Disturbed(0)
 		if settled := quiet && s.spread <= unsteadySpread; try == 0 || settled || s.spread < best.spread {
 			best, steady = s, settled
 		}

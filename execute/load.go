@@ -9,22 +9,22 @@ import (
 
 // Load is what others did on the CPUs of this process while something was measured.
 type Load struct {
-	others time.Duration // CPU time
-	window time.Duration
+	Others time.Duration // CPU time
+	Window time.Duration
 }
 
 // Cores is how many of the CPUs others kept busy on average.
 func (l Load) Cores() float64 {
-	if l.window <= 0 {
+	if l.Window <= 0 {
 		return 0
 	}
-	return float64(l.others) / float64(l.window)
+	return float64(l.Others) / float64(l.Window)
 }
 
-// Disturbed reports whether the load is more than the clock's ticks and the
-// housekeeping of a machine at rest account for.
-func (l Load) Disturbed() bool {
-	return l.others > loadTicks+time.Duration(float64(l.window)*restingCores)
+// Disturbed reports whether the load is more than the clock's ticks, the housekeeping
+// of a machine at rest and the CPUs that the measurement leaves idle account for.
+func (l Load) Disturbed(idle int) bool {
+	return l.Others > loadTicks+time.Duration(float64(l.Window)*(restingCores+float64(idle)))
 }
 
 const (
@@ -41,19 +41,39 @@ const (
 type LoadMeter struct {
 	begin      time.Time
 	busy, self time.Duration
+	pids       []int
 }
 
-// StartLoad begins to count.
-func StartLoad() *LoadMeter {
-	busy, self := cpuTimes()
-	return &LoadMeter{time.Now(), busy, self}
+// StartLoad begins to count. The processes belong to the measurement, as this one does,
+// and live until it is read.
+func StartLoad(pids ...int) *LoadMeter {
+	busy, self := cpuTimes(pids)
+	return &LoadMeter{time.Now(), busy, self, pids}
 }
 
 // Load is that since the start: what the CPUs were busy with, or a hypervisor kept
-// from this machine, and this process did not do.
+// from this machine, and the measurement did not do.
 func (m *LoadMeter) Load() Load {
-	busy, self := cpuTimes()
+	busy, self := cpuTimes(m.pids)
 	return Load{max(0, busy-m.busy-(self-m.self)), time.Since(m.begin)}
+}
+
+// processTime is the CPU time of a process, in the form of /proc/PID/stat: user and
+// system are the 12th and 13th field after the name, which is in parentheses and may
+// hold anything.
+func processTime(stat string) time.Duration {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0
+	}
+	ticks := int64(0)
+	for _, f := range fields[11:13] {
+		n, err := strconv.ParseInt(f, 10, 48)
+		if err == nil {
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * loadTick
 }
 
 // busyTime sums, in the form of /proc/stat, the time that the CPUs of a list were not

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -8,8 +9,8 @@ import (
 )
 
 // cpuTimes is how long the allowed CPUs have been busy since the system started, and
-// how much of it was this process.
-func cpuTimes() (busy, self time.Duration) {
+// how much of it were this process and some others.
+func cpuTimes(pids []int) (busy, self time.Duration) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, 0
@@ -18,5 +19,12 @@ func cpuTimes() (busy, self time.Duration) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
 		return 0, 0
 	}
-	return busyTime(string(text), allowedCPUs()), time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	self = time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	for _, pid := range pids {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err == nil { // else it has ended, which whoever measures notices first
+			self += processTime(string(stat))
+		}
+	}
+	return busyTime(string(text), allowedCPUs()), self
 }

@@ -20,12 +20,29 @@ func TestBusyTime(t *testing.T) {
 	}
 }
 
+// TestProcessTime: 14 ticks of user and 15 of system time, of 10 ms each, in a process
+// whose name looks like fields.
+func TestProcessTime(t *testing.T) {
+	const stat = "7 (a) b (c) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n"
+	if got := processTime(stat); got != 290*time.Millisecond {
+		t.Errorf("%v, want 290ms", got)
+	}
+	if got := processTime("7 (cut) S 4"); got != 0 {
+		t.Errorf("%v of a line that is cut", got)
+	}
+}
+
 // TestDisturbed: three ticks are within the counts' error; beyond them a tenth of a
-// core is a machine at rest. In one second that is 130 ms.
+// core is a machine at rest. In one second that is 130 ms, and a second more for each
+// core that may be busy.
 func TestDisturbed(t *testing.T) {
-	for others, want := range map[time.Duration]bool{0: false, 130 * time.Millisecond: false, 131 * time.Millisecond: true} {
-		if got := (Load{others, time.Second}).Disturbed(); got != want {
-			t.Errorf("%v in a second: %v", others, got)
+	for _, c := range []struct {
+		others time.Duration
+		idle   int
+		want   bool
+	}{{0, 0, false}, {130 * time.Millisecond, 0, false}, {131 * time.Millisecond, 0, true}, {1130 * time.Millisecond, 1, false}, {1131 * time.Millisecond, 1, true}} {
+		if got := (Load{c.others, time.Second}).Disturbed(c.idle); got != c.want {
+			t.Errorf("%v in a second, %d idle: %v", c.others, c.idle, got)
 		}
 	}
 	if got := (Load{500 * time.Millisecond, 2 * time.Second}).Cores(); got != 0.25 {

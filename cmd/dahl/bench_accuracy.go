@@ -266,7 +266,7 @@ func (a *accuracyOptions) runPair(ctx context.Context, w *workload, train *nn.Da
 		}
 	}
 	seen := load.Load()
-	p.load, p.quiet = seen.Cores(), !seen.Disturbed()
+	p.load, p.quiet = seen.Cores(), !seen.Disturbed(0)
 	return p, nil
 }
 

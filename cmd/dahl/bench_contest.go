@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"dahl/execute"
 )
 
 // The modes of a contestant; inference has two in PyTorch.
@@ -64,31 +66,27 @@ func (c *contestant) spread(batch int) float64 {
 	return (slowest - fastest).Seconds() * c.rate(batch) / float64(batch)
 }
 
-// disturbed is how many cores other processes may keep busy beside the idle ones
-// before a repetition is thrown away.
-const disturbed = 0.1
-
 // watch throws away repetitions that other processes disturbed, as long as spare
 // ones are left.
 type watch struct {
-	load    func() func() float64 // begins an interval, see loadMeter.start
-	allowed float64               // cores that others may keep busy
-	spare   int
+	load  func() (end func() execute.Load) // begins an interval
+	idle  int                              // cores that others may keep busy
+	spare int
 }
 
-func newWatch(load func() func() float64, threads, spare int) *watch {
-	return &watch{load: load, allowed: disturbed + float64(max(0, runtime.NumCPU()-threads)), spare: spare}
+func newWatch(load func() func() execute.Load, threads, spare int) *watch {
+	return &watch{load: load, idle: max(0, runtime.NumCPU()-threads), spare: spare}
 }
 
 // repeat runs a contestant for about the given time until it was not disturbed, and
 // returns the load of others in the last run.
-func (w *watch) repeat(c *contestant, target time.Duration) (others float64, err error) {
+func (w *watch) repeat(c *contestant, target time.Duration) (others execute.Load, err error) {
 	for ; ; w.spare-- {
-		since := w.load()
+		end := w.load()
 		if err := c.repeat(target); err != nil {
-			return 0, err
+			return others, err
 		}
-		if others = since(); !(others > w.allowed) || w.spare <= 0 {
+		if others = end(); !others.Disturbed(w.idle) || w.spare <= 0 {
 			return others, nil
 		}
 	}
@@ -115,19 +113,20 @@ func (w *watch) search(contestants []*contestant, target time.Duration) error {
 	return nil
 }
 
-// alternate repeats the contestants in turn and returns the mean load of others.
-func (w *watch) alternate(contestants []*contestant, p *peersOptions) (others float64, err error) {
+// alternate repeats the contestants in turn and returns how many cores others kept
+// busy on average.
+func (w *watch) alternate(contestants []*contestant, p *peersOptions) (cores float64, err error) {
 	for range p.repeats {
 		for _, c := range contestants {
 			load, err := w.repeat(c, p.repetition)
 			if err != nil {
 				return 0, err
 			}
-			others += load / float64(p.repeats*len(contestants))
+			cores += load.Cores() / float64(p.repeats*len(contestants))
 			c.took = append(c.took, c.step)
 		}
 	}
-	return others, nil
+	return cores, nil
 }
 
 // The losses of the first steps differ by rounding alone, which training

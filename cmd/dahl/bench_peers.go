@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/bench/peers"
+	"dahl/execute"
 )
 
 // peersOptions say what is measured beside PyTorch.
@@ -157,10 +158,11 @@ func (b *peerBench) cell(ctx context.Context, model string, batch, threads int, 
 	if err != nil {
 		return err
 	}
-	load := loadMeter{pids: []int{os.Getpid()}}
+	var pids []int
 	for _, w := range workers {
-		load.pids = append(load.pids, w.cmd.Process.Pid)
+		pids = append(pids, w.cmd.Process.Pid)
 	}
+	load := func() func() execute.Load { return execute.StartLoad(pids...).Load }
 	var theirs []*contestant
 	for _, w := range workers {
 		c, err := w.contestants(ours.w.model, open)
@@ -172,7 +174,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch, threads int, 
 	for _, mode := range []string{modeTrain, modeInfer} {
 		other := func(c *contestant) bool { return (c.mode == modeTrain) != (mode == modeTrain) }
 		row := peerRow{Model: model, Batch: batch, Threads: threads, Mode: mode}
-		if err := b.row(&row, ours.contestant(mode), slices.DeleteFunc(slices.Clone(theirs), other), &load); err != nil {
+		if err := b.row(&row, ours.contestant(mode), slices.DeleteFunc(slices.Clone(theirs), other), load); err != nil {
 			return err
 		}
 		b.report.Rows = append(b.report.Rows, row)
@@ -192,12 +194,12 @@ const finalists = 3
 
 // row compares the losses, finds PyTorch's best settings and alternates them with
 // dahl.
-func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load *loadMeter) error {
+func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) error {
 	var err error
 	if row.LossError, err = lossError(ours, theirs); err != nil {
 		return err
 	}
-	if err := newWatch(load.start, row.Threads, len(theirs)).search(theirs, b.opts.repetition/3); err != nil {
+	if err := newWatch(load, row.Threads, len(theirs)).search(theirs, b.opts.repetition/3); err != nil {
 		return err
 	}
 	for _, c := range theirs {
@@ -205,7 +207,7 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 	}
 	theirs = theirs[:min(finalists, len(theirs))]
 	all := append([]*contestant{ours}, theirs...)
-	if row.OtherLoad, err = newWatch(load.start, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts); err != nil {
+	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts); err != nil {
 		return err
 	}
 	best := slices.MaxFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.rate(row.Batch), y.rate(row.Batch)) })

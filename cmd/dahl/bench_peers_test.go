@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"dahl/execute"
 	"dahl/nn"
 )
 
@@ -61,9 +61,14 @@ func TestAlternate(t *testing.T) {
 	}
 	loads := []float64{0.01, 0.5, 0.03, 0.05, 0.03}
 	interval := 0
-	load := func() func() float64 {
+	of := func(cores float64) func() execute.Load {
+		return func() execute.Load {
+			return execute.Load{Others: time.Duration(cores * float64(time.Second)), Window: time.Second}
+		}
+	}
+	load := func() func() execute.Load {
 		interval++
-		return func() float64 { return loads[interval-1] }
+		return of(loads[interval-1])
 	}
 	two := contestants()
 	others, err := newWatch(load, threads, 4).alternate(two, p)
@@ -75,22 +80,8 @@ func TestAlternate(t *testing.T) {
 		t.Errorf("repetitions %v and %v; want 6, 9 and 8, 10 ms", a, b)
 	}
 	two = contestants()
-	if _, err := newWatch(func() func() float64 { return func() float64 { return 1 } }, threads, 4).alternate(two, p); err != nil || next != 8 {
+	if _, err := newWatch(func() func() execute.Load { return of(1) }, threads, 4).alternate(two, p); err != nil || next != 8 {
 		t.Errorf("%d repetitions on a busy machine, %v; want 4 and 4 spare ones", next, err)
-	}
-}
-
-// The machine is at least as busy as this process, which spins for a while.
-func TestLoadMeter(t *testing.T) {
-	if math.IsNaN(machineBusy()) {
-		t.Skip("no /proc/stat here")
-	}
-	mine, all := loadMeter{pids: []int{os.Getpid()}}, loadMeter{}
-	mineOthers, allOthers := mine.start(), all.start()
-	for begin, x := time.Now(), 0.0; time.Since(begin) < 100*time.Millisecond; x++ {
-	}
-	if a, b := mineOthers(), allOthers(); !(a >= 0 && a <= b) {
-		t.Errorf("others keep %v cores busy without this process, %v with it", a, b)
 	}
 }
 
@@ -159,7 +150,7 @@ func TestSearch(t *testing.T) {
 			return time.Duration(steps) * step, nil
 		}}
 	}
-	quiet := func() func() float64 { return func() float64 { return 0 } }
+	quiet := func() func() execute.Load { return func() execute.Load { return execute.Load{} } }
 	all := []*contestant{steps("steady", 4, 4), steps("once fast", 5, 3)}
 	if err := newWatch(quiet, runtime.NumCPU(), 0).search(all, time.Nanosecond); err != nil {
 		t.Fatal(err)
