@@ -64,9 +64,9 @@ func denseDwSGDRef[T Float](call *Call) {
 	}
 }
 
-// gradientBytes bounds the part of dw that is computed before it is used: half of a
-// second-level cache of 128 KB, the rest for w and vw.
-const gradientBytes = 64 << 10
+// gradientBytes bounds the part of dw that is computed before it is used: a quarter of a
+// second-level cache. Smaller parts are no faster, and have shorter runs.
+const gradientBytes = 256 << 10
 
 // wholePanels is a number of columns that fill panels of a product of any height, so that
 // a part of the columns is computed in the same panels as in the product of all of them.
@@ -104,8 +104,12 @@ func denseDwSGDAt[T Float](l simd.Level, call *Call) {
 			A: dy.elems, ARow: 1, AStep: dy.stride, B: x.elems[i:], BRow: x.stride, C: g, CRow: n,
 		}
 		p.Run(l)
-		for o := range w.rows {
-			step.Step(l, w.row(o)[i:], g[o*n:][:n], vw.row(o)[i:])
+		if n == w.stride && n == vw.stride {
+			step.Step(l, w.elems, g[:w.rows*n], vw.elems)
+		} else {
+			for o := range w.rows {
+				step.Step(l, w.row(o)[i:], g[o*n:][:n], vw.row(o)[i:])
+			}
 		}
 		i += n
 	}
