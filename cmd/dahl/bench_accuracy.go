@@ -98,6 +98,10 @@ func (a *accuracyOptions) cases() ([]accuracyCase, error) {
 	if a.repeats < 1 || a.perRow <= 0 {
 		return nil, inputErrorf("--repeats %d --time %v: want at least 1, and a positive time", a.repeats, a.perRow)
 	}
+	err := firstError(checkModels(a.models...), checkNumbers("batches", a.batches...), checkNumbers("workers", a.workers...), checkRealType(a.dtype))
+	if err != nil {
+		return nil, err
+	}
 	var cases []accuracyCase
 	for _, name := range a.lowerings {
 		i := slices.IndexFunc(accuracyLowerings, func(l accuracyLowering) bool { return l.name == name })
@@ -130,7 +134,7 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 	bar := newProgressBar(stderr, "accuracy")
 	defer bar.done()
 	known := knownKernels{}
-	fmt.Fprint(stdout, accuracyHead)
+	headed := false
 	for i, c := range cases {
 		bar.set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering.name))
 		row, ok := table.row(&c)
@@ -145,6 +149,10 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 			}
 		}
 		bar.done()
+		if !headed {
+			fmt.Fprint(stdout, accuracyHead)
+			headed = true
+		}
 		fmt.Fprintln(stdout, row)
 	}
 	fmt.Fprint(stdout, table.summary())
@@ -169,6 +177,9 @@ func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known
 	m, train, _, err := trainingData(o)
 	if err != nil {
 		return nil, err
+	}
+	if train.Len() < c.batch {
+		return nil, inputErrorf("the data %s have only %d images", train.Name, train.Len())
 	}
 	train = fullBatches(train, c.batch)
 	w, err := a.plannedWorkload(ctx, o, m, train, known)

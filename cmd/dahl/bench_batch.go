@@ -31,14 +31,14 @@ of training, measures them in runs that go round all sizes, and draws both curve
 }
 
 func (c *curveBench) overBatches(ctx context.Context, stdout io.Writer, batches []int) error {
+	if err := checkNumbers("batches", batches...); err != nil {
+		return err
+	}
 	if err := c.prepare(); err != nil {
 		return err
 	}
 	slices.Sort(batches)
 	batches = slices.Compact(batches)
-	if len(batches) == 0 || batches[0] < 1 {
-		return inputErrorf("--batches %v: want sizes of at least 1", batches)
-	}
 	for _, batch := range batches {
 		o := c.workload
 		o.Batch = batch

@@ -58,8 +58,16 @@ func (c *curveBench) addFlags(cmd *cobra.Command) {
 
 // prepare checks the flags and makes the folder.
 func (c *curveBench) prepare() error {
-	if c.repeats < 1 {
-		return inputErrorf("--repeats %d: want at least 1", c.repeats)
+	if c.perPoint <= 0 {
+		return inputErrorf("--time %v: want a positive time", c.perPoint)
+	}
+	o := &c.workload
+	err := firstError(checkNumbers("repeats", c.repeats), checkModels(o.Model), checkRealType(o.DType))
+	if err != nil {
+		return err
+	}
+	if o.Batch < 0 || o.Workers < 0 {
+		return inputErrorf("--batch and --workers are not negative")
 	}
 	if c.out == "" {
 		return nil

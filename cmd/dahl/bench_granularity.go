@@ -20,7 +20,7 @@ func newBenchGranularity() *cobra.Command {
 		Use:   "granularity --model NAME",
 		Short: "step time over tile sizes, predicted and measured",
 		Long: `granularity takes the default lowering and multiplies the samples per task of all
-layers by powers of two. For each tile size it calibrates this machine, predicts
+layers by powers of two, as --lowering best of other commands does. For each tile size it calibrates this machine, predicts
 the time of a training step, and measures it in runs that go round all sizes. The
 table says what tile the prediction finds best and what it costs to believe it;
 --out also keeps the lowering of every point, for --lowering of other commands.`,

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -39,12 +40,12 @@ func newBenchPeers() *cobra.Command {
 		Long: `peers runs dahl and PyTorch alternately in one run: float32, the same network,
 batch, optimiser, first weights and images. Equal losses of the first steps prove
 that it is the same network. PyTorch runs in its best setting: every environment
-(default, tuned, AVX-512, threads of BLAS) with every memory format is tried first, for inference
-eagerly and as frozen TorchScript, and the best three then alternate with dahl. The
-figures are medians; the ratio is dahl's over the best of these.
+(default, tuned, AVX-512, threads of BLAS) with every memory format is tried first,
+for inference eagerly and as frozen TorchScript, and the best three then alternate
+with dahl. The figures are medians; the ratio is dahl's over the best of these.
 
-dahl converts its images from bytes and fetches its loss in every step; PyTorch
-gets ready float32 tensors. A repetition in which other processes needed the cores is
+dahl gathers its images in the shuffled order of training, converts them from bytes
+and fetches its loss in every step; PyTorch gets ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
 		Args:    cobra.NoArgs,
@@ -76,10 +77,7 @@ type peerBench struct {
 }
 
 func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
-	if p.repeats < 1 || p.repetition <= 0 {
-		return inputErrorf("--repeats and --repetition are at least 1 and above 0")
-	}
-	if err := checkWritable(p.out); err != nil {
+	if err := p.check(); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp("", "dahl-peers-")
@@ -100,11 +98,33 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	return b.report.finish(p.json, stdout)
 }
 
+// check refuses options that no cell of the tables could have, before anything runs.
+func (p *peersOptions) check() error {
+	if p.repetition <= 0 {
+		return inputErrorf("--repetition %v: want a positive time", p.repetition)
+	}
+	err := firstError(checkNumbers("repeats", p.repeats), checkNumbers("batches", p.batches...), checkNumbers("threads", p.threads...),
+		checkModels(p.models...), checkWritable(p.out))
+	if err != nil {
+		return err
+	}
+	if n := slices.Max(p.threads); n > runtime.NumCPU() {
+		return inputErrorf("--threads %d: this machine has %d cores", n, runtime.NumCPU())
+	}
+	if n := slices.Max(p.batches); n > peerSamples {
+		return inputErrorf("--batches %d: want at most %d, the images that both sides hold", n, peerSamples)
+	}
+	if p.platform != "" {
+		_, err = loadPlatform(p.platform)
+	}
+	return err
+}
+
 // describe asks a worker what it is.
 func (b *peerBench) describe(w *torchWorker) error {
 	r, err := w.ask(torchRequest{Do: "describe"})
 	if err != nil {
-		return err
+		return inputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
 	}
 	b.report.Torch, b.report.OneDNN, b.report.Config = r.Torch, r.OneDNN, r.Config
 	setting := settingReport{Name: w.setting.name, Doc: w.setting.doc, Capability: r.Capability}

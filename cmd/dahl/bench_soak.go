@@ -68,6 +68,10 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	if o.steps < soakPiece {
 		return inputErrorf("--steps %d: want at least %d", o.steps, soakPiece)
 	}
+	err := firstError(checkModels(o.Model), checkNumbers("batch", o.Batch), checkNumbers("workers", o.Workers), checkPolicies(o.policies...))
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(stdout, "%s, batch %d, %d workers\n\n", o.Model, o.Batch, o.Workers)
 	fmt.Fprintln(stdout, "| policy | steps | recorded | quantity | after warm-up | at the end | growth over the run | allowed | |")
 	fmt.Fprintln(stdout, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | --- |")

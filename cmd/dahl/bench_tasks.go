@@ -155,8 +155,9 @@ var tasksPolicies = []string{"eager", "heft"}
 type onceTimes struct{ build, compile, run, total time.Duration }
 
 func (o *tasksOptions) run(ctx context.Context, stdout io.Writer) error {
-	if o.tasks < 1 || o.repeats < 1 || o.steps < 1 {
-		return inputErrorf("--tasks %d --repeats %d --steps %d: each is at least 1", o.tasks, o.repeats, o.steps)
+	shapes, err := o.check()
+	if err != nil {
+		return err
 	}
 	p, err := execute.Detect()
 	if err != nil {
@@ -173,16 +174,34 @@ func (o *tasksOptions) run(ctx context.Context, stdout io.Writer) error {
 	fmt.Fprintln(stdout)
 	fmt.Fprintln(stdout, "| graph | tasks | runtime | once | build | compile | run | steady |")
 	fmt.Fprintln(stdout, "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-	for _, name := range o.shapes {
-		i := slices.IndexFunc(taskShapes, func(s taskShape) bool { return s.name == name })
-		if i < 0 {
-			return inputErrorf("--shapes %q: it is not one of %s", name, strings.Join(shapeNames(), ", "))
-		}
-		if err := o.shape(ctx, stdout, p, &taskShapes[i]); err != nil {
-			return fmt.Errorf("graph %s: %w", name, err)
+	for _, s := range shapes {
+		if err := o.shape(ctx, stdout, p, s); err != nil {
+			return fmt.Errorf("graph %s: %w", s.name, err)
 		}
 	}
 	return nil
+}
+
+// check refuses options that nothing can be measured with, and finds the graphs.
+func (o *tasksOptions) check() ([]*taskShape, error) {
+	err := firstError(checkNumbers("tasks", o.tasks), checkNumbers("repeats", o.repeats), checkNumbers("steps", o.steps), checkNumbers("workers", o.workers))
+	if err != nil {
+		return nil, err
+	}
+	if o.starpu != "" {
+		if _, err := exec.LookPath(o.starpu); err != nil {
+			return nil, inputErrorf("--starpu: %w", err)
+		}
+	}
+	var shapes []*taskShape
+	for _, name := range o.shapes {
+		i := slices.IndexFunc(taskShapes, func(s taskShape) bool { return s.name == name })
+		if i < 0 {
+			return nil, inputErrorf("--shapes %q: it is not one of %s", name, strings.Join(shapeNames(), ", "))
+		}
+		shapes = append(shapes, &taskShapes[i])
+	}
+	return shapes, nil
 }
 
 // shape measures one graph with every contestant in turn and prints their lines.

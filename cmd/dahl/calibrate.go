@@ -38,18 +38,20 @@ func newCalibrate(*app) *cobra.Command {
 		Short: "measure this machine and write it as a platform file",
 		Long: `calibrate measures every kernel variant over the shapes that the given networks
 need, alone and with all cores busy, with the operands of the call before, with
-operands that the second-level cache has lost and with some that all have; then the chosen variants inside real training steps; and
-the memory's bandwidth, the cost of dispatching and handing over a task and the
-caches. With --sweep it measures the common operations over a grid of sizes instead,
+operands that the second-level cache has lost and with some that all caches have
+lost; then the chosen variants inside real training steps; and the memory's
+bandwidth, the cost of dispatching and handing over a task, and the caches. With --sweep it measures the common operations over a grid of sizes instead,
 which needs no network and answers for any through a fit with error bars.
 
-It writes a platform file for simulate and execute, anew after each second: after an
-interruption, what was measured is in it, and the same command goes on from there.
+It writes a platform file for simulate and execute, at most once a second while it
+grows: after an interruption, what was measured is in it, and the same command goes
+on from there.
 Models are kept until --force measures them anew; do so after a new version of dahl.
 Calls whose times do not settle, or while others use the cores, are measured up to
 five times and then marked as unsteady. Powers are guesses unless the file is
 edited: no sensor is read.`,
 		Example: `  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64
+  dahl calibrate --out here.toml --model lenet5 --batch 64 --lowering best
   dahl calibrate --out here.toml --sweep`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,11 +66,12 @@ edited: no sensor is read.`,
 	flags.StringVar(&o.Lowering, "lowering", "", "layout, fusion and tiles of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
 	flags.StringVar(&o.Variant, "variant", "", "kernel variant to measure (default: all but the reference)")
 	flags.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
-	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch, or for the sweep")
+	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch (with --lowering best: and tile), or for the sweep")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
 	flags.BoolVar(&f.force, "force", false, "measure what the file already holds again")
 	exclude(cmd, "sweep", "model")
 	exclude(cmd, "sweep", "batch")
+	exclude(cmd, "sweep", "lowering")
 	must(cmd.MarkFlagRequired("out"))
 	return cmd
 }
@@ -81,7 +84,7 @@ func must(err error) {
 }
 
 func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *options) error {
-	if err := checkWritable(f.out); err != nil {
+	if err := f.check(o); err != nil {
 		return err
 	}
 	p, err := f.startingPoint(o)
@@ -106,6 +109,19 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 		fmt.Fprintf(stdout, "%d of them never settled and are marked unsteady; measure them again with --force when the machine is quiet\n", sum.Unsteady)
 	}
 	return nil
+}
+
+// check refuses flags that nothing can be measured with, before anything is.
+func (f *calibrateFlags) check(o *options) error {
+	if f.perModel <= 0 {
+		return inputErrorf("--time %v: want a positive time", f.perModel)
+	}
+	if len(f.batches) > 0 {
+		if err := checkNumbers("batch", f.batches...); err != nil {
+			return err
+		}
+	}
+	return firstError(checkModels(f.models...), checkRealType(o.DType), checkVariant(o.Variant), checkWritable(f.out))
 }
 
 // startingPoint is the platform in the file, if it is of this machine, so that what it

@@ -223,6 +223,9 @@ func defaultData(m *nn.Model) string {
 func thisMachine(o *options) (*platform.Platform, error) {
 	var p *platform.Platform
 	var err error
+	if o.Workers < 0 {
+		return nil, inputErrorf("--workers %d: want at least 0", o.Workers)
+	}
 	if o.Platform != "" {
 		p, err = loadPlatform(o.Platform)
 	} else {

@@ -22,7 +22,9 @@ func newKernels(*app) *cobra.Command {
 		Short: "list the operations, or how long kernels took in a run or a calibration",
 		Long: `kernels lists the operations, their operands and variants. With a run directory it
 prints how long each kernel took there, by variant and shape; with a platform file,
-what its calibration measured, alone (active 1) and with several units busy.`,
+what its calibration measured, alone (active 1) and with several units busy. Of the
+variants, ref is the plain reference; go, avx2 and avx512 are the fast ones for
+machines that have those instructions.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,9 +60,14 @@ func listing(t *testing.T) string {
 }
 
 func TestHelp(t *testing.T) {
-	for _, sub := range newRoot(nil, new(bool)).Commands() {
-		name := sub.Name()
-		out := mustRun(t, name, "--help")
+	root := newRoot(nil, new(bool))
+	bench, _, err := root.Find([]string{"bench"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range slices.Concat(root.Commands(), bench.Commands()) {
+		name := strings.TrimPrefix(sub.CommandPath(), "dahl ")
+		out := mustRun(t, append(strings.Fields(name), "--help")...)
 		if !strings.Contains(out, "Usage:\n  dahl "+name) {
 			t.Errorf("dahl %s --help does not show its usage:\n%s", name, out)
 		}
@@ -137,6 +143,49 @@ var badInputs = []struct{ line, want string }{
 	{"calibrate --out x.toml --model nope", `"nope"`},
 	{"calibrate --out x.toml --model mlp --lowering nope", "nope"},
 	{"calibrate --out x.toml --model mlp --lowering best --dtype int8", "int8"},
+	{"calibrate --out x.toml --time 0s", "--time 0s"},
+	{"calibrate --out x.toml --batch 0", "--batch 0:"},
+	{"calibrate --out x.toml --workers=-1", "--workers -1"},
+	{"calibrate --out x.toml --variant nope", "avx512"},
+	{"calibrate --out x.toml --sweep --dtype int8", "float32 or float64"},
+	{"calibrate --out x.toml --sweep --lowering best", "exclude each other"},
+	{"bench nope", `"nope"`},
+	{"bench peers extra", "extra"},
+	{"bench peers --python nope/python", "nope/python"},
+	{"bench peers --python false", "has PyTorch"},
+	{"bench peers --models nope", `"nope"`},
+	{"bench peers --batches 0", "--batches 0:"},
+	{"bench peers --threads=-1", "--threads -1:"},
+	{"bench peers --threads 99999", "cores"},
+	{"bench peers --repeats 0", "--repeats 0:"},
+	{"bench peers --repetition 0s", "--repetition 0s"},
+	{"bench peers --platform nope", "laptop"},
+	{"bench peers --out nope/x.md", "nope"},
+	{"bench accuracy --models nope", `"nope"`},
+	{"bench accuracy --batches 64,0", "--batches 64 0:"},
+	{"bench accuracy --batches 999999", "images"},
+	{"bench accuracy --workers=-1", "--workers -1:"},
+	{"bench accuracy --lowerings nope", `"nope"`},
+	{"bench accuracy --dtype int8", "float32 or float64"},
+	{"bench accuracy --out nope/x.md", "nope"},
+	{"bench granularity", "model"},
+	{"bench granularity --model nope --out new", `"nope"`},
+	{"bench granularity --model mlp --dtype int8 --out new", "float32 or float64"},
+	{"bench granularity --model mlp --batch=-1 --out new", "--batch"},
+	{"bench granularity --model mlp --time=-1s --out new", "--time -1s"},
+	{"bench granularity --model mlp --out bad.json", "bad.json"},
+	{"bench batch --model nope --out new", `"nope"`},
+	{"bench batch --model mlp --batches 0 --out new", "--batches 0:"},
+	{"bench batch --model mlp --repeats 0 --out new", "--repeats 0:"},
+	{"bench tasks --tasks 0", "--tasks 0:"},
+	{"bench tasks --workers=-1", "--workers -1:"},
+	{"bench tasks --shapes nope", `"nope"`},
+	{"bench tasks --starpu nope/program", "nope/program"},
+	{"bench soak --steps 0", "--steps 0"},
+	{"bench soak --model nope", `"nope"`},
+	{"bench soak --batch=-1", "--batch -1:"},
+	{"bench soak --workers 0", "--workers 0:"},
+	{"bench soak --policies nope", `"nope"`},
 	{"graph", "--model"},
 	{"graph --model nope", `"nope"`},
 	{"graph --list --model mlp", "exclude each other"},
