@@ -11,8 +11,9 @@ type Lowering struct {
 	// default, as data and parameters have it) or NHWC, channels last.
 	Layout string
 	// Fused computes layers that follow each other in one task where an operation
-	// exists for them in this layout, and the softmax cross-entropy; false lowers
-	// each layer by itself and the loss as a chain of small operations.
+	// exists for them in this layout, the softmax cross-entropy, and weight gradients
+	// with their updates; false lowers each layer by itself and the loss as a chain of
+	// small operations.
 	Fused bool
 }
 

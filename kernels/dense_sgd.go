@@ -69,7 +69,8 @@ func denseDwSGDRef[T Float](call *Call) {
 const gradientBytes = 256 << 10
 
 // wholePanels is a number of columns that fill panels of a product of any height, so that
-// a part of the columns is computed in the same panels as in the product of all of them.
+// a part of the columns is computed in the same panels as in the product of all of them,
+// and hence with the same order of additions.
 const wholePanels = 64
 
 // gradientColumns is how many columns of dw of that many rows are computed at a time;
