@@ -43,7 +43,7 @@ func conv2dNHWCDwWorkspace(s *Spec) int64 {
 // all adds what the whole of dy gives, some samples at a time.
 func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 	parts, g := c.split(l, work)
-	step := cachedSamples(&c.x, &c.dy)
+	step := cachedSamples(&c.x, &c.dy, &c.dw)
 	for n := 0; n < c.dy.extent[0]; n += step {
 		if c.db != nil { // first: read from end to end, dy comes to the cache fastest
 			dy := c.dy.samples(n, min(step, c.dy.extent[0]-n))

@@ -53,7 +53,7 @@ func (c *convNHWC[T]) scatter(l simd.Level, wt *map4[T], pad int, work []byte) {
 	if !c.add {
 		c.dst.clear4()
 	}
-	step := cachedSamples(&c.src, &c.dst)
+	step := cachedSamples(&c.src, &c.dst, &c.w)
 	for n := 0; n < c.dst.extent[0]; n += step {
 		part := *c
 		part.dst, part.src = c.dst.samples(n, min(step, c.dst.extent[0]-n)), c.src.samples(n, step)

@@ -167,7 +167,7 @@ type convNHWC[T Float] struct {
 // the workspace.
 func (c *convNHWC[T]) all(l simd.Level, work []byte) {
 	parts := c.split(l, work)
-	step := cachedSamples(&c.src, &c.dst)
+	step := cachedSamples(&c.src, &c.dst, &c.w)
 	for n := 0; n < c.dst.extent[0]; n += step {
 		for i := range parts {
 			p := parts[i]
@@ -184,11 +184,13 @@ func (c *convNHWC[T]) all(l simd.Level, work []byte) {
 // all samples are computed after the inner pixels of all.
 const cachedBytes = 256 << 10
 
-// cachedSamples is how many samples of two maps are at most cachedBytes, or one.
-func cachedSamples[T Float](a, b *map4[T]) int {
+// cachedSamples is how many samples of two maps, at least one, take at most cachedBytes
+// or as much as the filters, which are read again for the next ones.
+func cachedSamples[T Float](a, b, filters *map4[T]) int {
 	var zero T
-	elements := a.extent[1]*a.extent[2]*a.extent[3] + b.extent[1]*b.extent[2]*b.extent[3]
-	return max(1, cachedBytes/(elements*int(unsafe.Sizeof(zero))))
+	elems := func(m *map4[T]) int { return m.extent[1] * m.extent[2] * m.extent[3] }
+	most := max(cachedBytes/int(unsafe.Sizeof(zero)), filters.extent[0]*elems(filters))
+	return max(1, most/(elems(a)+elems(b)))
 }
 
 // run computes rows u to end of the lattice, of all samples.

@@ -30,6 +30,8 @@ type productArgs struct {
 	relu                int
 	mask                uintptr // of the last vector: bits, or the address of a vector
 	last                int     // 0 if the last vector is whole
+	batchLeft           int
+	aheadAt, aheadStep  int // of the next block of A, fetched step by step; 0: not
 }
 
 // productRows is the largest number of rows of a block by vectors, see gen/product.go.
@@ -99,6 +101,12 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int)
 	back := (args.panels - 1) * args.panel // from the last panel to the first
 	args.aRow, args.aStep, args.aBatch = p.ARow*size, p.AStep*size, p.ABatch*size
 	args.aBlock, args.aGroup = rows*p.ARow*size, (p.AGroup-count*rows*p.ARow)*size
+	// Lines of the last batch, for those of the others are likely there. A line per step
+	// has to do: rows far from each other are not fetched, nor those of a transposed A.
+	args.aheadAt, args.aheadStep = 0, 0
+	if step := args.aBlock/(p.K*p.Batch) + 1; p.AStep == 1 && step <= 64 {
+		args.aheadAt, args.aheadStep = args.aBlock+(p.Batch-1)*args.aBatch, step
+	}
 	args.bRow, args.bBatch = p.BRow*size, p.BBatch*size
 	args.cRow, args.cBlock, args.cGroup = p.CRow*size, rows*p.CRow*size-back, (p.CGroup-count*rows*p.CRow)*size
 	if p.Where != nil {

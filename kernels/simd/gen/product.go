@@ -40,7 +40,7 @@ var productFields = []string{
 	"a", "b", "c", "start", "where", "aAt", "bAt", "cAt", "startAt", "whereAt", "k", "batch", "blocks", "groups", "left", "panels", "panelsLeft", "rows",
 	"aRow", "aStep", "aBatch", "aBlock", "aGroup", "bRow", "bBatch",
 	"cRow", "cBlock", "cGroup", "startRow", "startBlock", "startGroup",
-	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last",
+	"whereRow", "whereBlock", "whereGroup", "panel", "relu", "mask", "last", "batchLeft", "aheadAt", "aheadStep",
 }
 
 // Registers of the loops; the others are named where they are used.
@@ -51,7 +51,7 @@ var (
 	row5, row7        = reg.R11, reg.R12
 	aStep, bRow       = reg.R13, reg.RCX
 	b, depth          = reg.RBX, reg.RDX
-	batch             = reg.RAX
+	batch, ahead      = reg.RAX, reg.RAX // ahead in the loops: what to fetch next
 	aOfBatch, bOfThis = reg.R14, reg.R15
 )
 
@@ -116,6 +116,11 @@ func (p *productLoop) rows() {
 	p.start()
 	p.zeroSets()
 	p.MOVQ(p.field("batch"), batch)
+	if p.prefetches() {
+		p.MOVQ(batch, p.field("batchLeft"))
+		p.MOVQ(aOfBatch, ahead)
+		p.ADDQ(p.field("aheadAt"), ahead)
+	}
 	p.Label(p.label("batch"))
 	p.MOVQ(aOfBatch, a0)
 	if m > 9 {
@@ -124,10 +129,26 @@ func (p *productLoop) rows() {
 	}
 	p.MOVQ(bOfThis, b)
 	p.MOVQ(p.field("k"), depth)
+	if p.prefetches() {
+		p.CMPQ(p.field("aheadStep"), operand.Imm(0))
+		p.JE(operand.LabelRef(p.label("plain")))
+		p.Label(p.label("fetching"))
+		p.step(0)
+		p.PREFETCHT0(operand.Mem{Base: ahead})
+		p.ADDQ(p.field("aheadStep"), ahead)
+		p.DECQ(depth)
+		p.JNE(operand.LabelRef(p.label("fetching")))
+		p.JMP(operand.LabelRef(p.label("stepped")))
+		p.Label(p.label("plain"))
+	}
 	p.steps()
 	p.ADDQ(p.field("aBatch"), aOfBatch)
 	p.ADDQ(p.field("bBatch"), bOfThis)
-	p.DECQ(batch)
+	if p.prefetches() {
+		p.DECQ(p.field("batchLeft"))
+	} else {
+		p.DECQ(batch)
+	}
 	p.JNE(operand.LabelRef(p.label("batch")))
 	p.addSets()
 	p.end()
@@ -279,6 +300,16 @@ func (p *productLoop) step(set int) {
 		p.ADDQ(aStep, a9)
 	}
 	p.ADDQ(bRow, b)
+}
+
+// prefetches reports whether a step is long enough to fetch a line of A for the next
+// block beside it, if asked to: rows of A are read in many places at once, which the
+// processor does not foresee. Such blocks have one set of sums.
+func (p *productLoop) prefetches() bool {
+	if p.wide {
+		return p.m*p.nv >= 16
+	}
+	return p.m*p.nv >= 8
 }
 
 // rowOf is the address of the present element of row i of A.
