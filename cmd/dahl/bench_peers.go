@@ -150,6 +150,9 @@ func (b *peerBench) withThreads(ctx context.Context, threads int) error {
 		}
 		workers = append(workers, w)
 		if err := b.describe(w); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx) // which ends the worker, too
+			}
 			return err
 		}
 	}

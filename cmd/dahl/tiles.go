@@ -19,8 +19,9 @@ const bestTiles = "best"
 const bestTilesHelp = `With --lowering best the samples per task of all layers are multiplied by powers of
 two, a step is simulated with each, and the run has the fastest; the plan and the
 manifest record the lowering. Tiles that the platform file has not measured are
-predicted from others, within the error bars that the line "models" prints: to choose
-by measured times, calibrate with --lowering best first.`
+predicted from others, within the error bars that simulate prints: to choose by
+measured times, calibrate with --lowering best first. Weights depend on the lowering,
+so with best they may differ between machines and numbers of workers.`
 
 // tileSweep is what a search for the best tiles found.
 type tileSweep struct {
