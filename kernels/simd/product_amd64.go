@@ -30,8 +30,8 @@ type productArgs struct {
 	relu                int
 	mask                uintptr // of the last vector: bits, or the address of a vector
 	last                int     // 0 if the last vector is whole
-	batchLeft           int
-	aheadAt, aheadStep  int // of the next block of A, fetched step by step; 0: not
+	_                   int     // batchLeft: the assembly counts the batch down here
+	aheadAt, aheadStep  int     // of the next block of A, fetched step by step; 0: not
 }
 
 // productRows is the largest number of rows of a block by vectors, see gen/product.go.
