@@ -3,8 +3,8 @@
 Reads one JSON request per line and answers each with one JSON line, {"error": ...} where it fails:
 
     {"do": "describe"}                      versions of PyTorch and oneDNN, CPU capability
-    {"do": "open", "threads", "layers", "batch", "divisor", "optimizer", "weights", "data", "channels_last"}
-                                            builds the network; one per memory format is kept
+    {"do": "open", "threads", "layers", "batch", "divisor", "optimizer", "weights", "data", "channels_last",
+     "device", "tf32", "compile"}           builds the network; one per memory format is kept
     {"do": "losses", "mode", "channels_last", "steps"}  the loss of every step from the first weights
     {"do": "time", "mode", "channels_last", "steps", "warmup"}  the seconds of the steps, after some more
 
@@ -13,7 +13,11 @@ the first weights, so that no repetition meets the denormal numbers of a network
 
 What a step costs is kept to what PyTorch itself needs: its batches are float32 tensors in the
 wanted memory format before the clock starts, the collector is off. dahl converts its images from
-bytes inside the step. Both read the loss of every training step.
+bytes inside the step. Both read the loss of every training step: on a CPU at once, on a GPU, where
+that would stop the device, after the last step.
+
+The device is "cpu" or "cuda"; compile is "" for eager, else the mode of torch.compile. On a GPU the
+batches lie in its memory before the clock starts, and the clock stops when the device has finished.
 """
 
 import collections
@@ -52,11 +56,16 @@ class Network:
 
     def __init__(self, request):
         form = torch.channels_last if request["channels_last"] else torch.contiguous_format
+        self.device = torch.device(request.get("device") or "cpu")
+        self.compile = request.get("compile") or ""
+        allow_tf32(request.get("tf32", False))
         names = ((layer["name"], build_layer(layer)) for layer in request["layers"])
-        self.model = nn.Sequential(collections.OrderedDict(names)).to(memory_format=form)
+        self.model = nn.Sequential(collections.OrderedDict(names)).to(device=self.device, memory_format=form)
         weights = np.load(request["weights"])
-        self.initial = {name: torch.from_numpy(weights[name]) for name in weights.files}
+        self.initial = {name: torch.from_numpy(weights[name]).to(self.device) for name in weights.files}
         self.model.load_state_dict(self.initial)
+        # The compiled module shares its parameters with the one it was made of.
+        self.call = torch.compile(self.model, mode=self.compile) if self.compile else self.model
         sgd = request["optimizer"]
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=sgd["LearningRate"], momentum=sgd["Momentum"],
                                          weight_decay=sgd["WeightDecay"], nesterov=sgd["Nesterov"])
@@ -64,7 +73,7 @@ class Network:
         images = torch.from_numpy(data["images"]).to(torch.float32) / request["divisor"]
         labels = torch.from_numpy(data["labels"].astype(np.int64))
         batch = request["batch"]
-        self.batches = [(images[i:i + batch].contiguous(memory_format=form), labels[i:i + batch].clone())
+        self.batches = [(images[i:i + batch].to(self.device).contiguous(memory_format=form), labels[i:i + batch].to(self.device, copy=True))
                         for i in range(0, len(labels) - batch + 1, batch)]
         self.frozen = None
 
@@ -77,16 +86,16 @@ class Network:
         for step in range(steps):
             x, y = self.batches[step % len(self.batches)]
             self.optimizer.zero_grad(set_to_none=True)
-            loss = F.cross_entropy(self.model(x), y)
+            loss = F.cross_entropy(self.call(x), y)
             loss.backward()
             self.optimizer.step()
-            losses.append(loss.item())
-        return losses
+            losses.append(loss.detach().clone() if self.device.type == "cuda" else loss.item())
+        return torch.stack(losses).tolist() if self.device.type == "cuda" and losses else losses
 
     def forward(self, mode):
         self.model.eval()
         if mode == "eager":
-            return self.model
+            return self.call
         if self.frozen is None:
             traced = torch.jit.trace(self.model, self.batches[0][0])
             self.frozen = torch.jit.optimize_for_inference(torch.jit.freeze(traced))
@@ -110,27 +119,41 @@ class Network:
     def seconds(self, mode, warmup, steps):
         if mode == "train":
             self.reset()
-            return timed(self.train, warmup, steps)
-        return timed(lambda n: self.infer(mode, n), warmup, steps)
+            return self.timed(self.train, warmup, steps)
+        return self.timed(lambda n: self.infer(mode, n), warmup, steps)
+
+    def timed(self, work, warmup, steps):
+        gc.collect()
+        gc.disable()
+        try:
+            work(warmup)
+            self.finish()
+            start = time.perf_counter()
+            work(steps)
+            self.finish()
+            return time.perf_counter() - start
+        finally:
+            gc.enable()
+
+    def finish(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
 
-def timed(work, warmup, steps):
-    gc.collect()
-    gc.disable()
-    try:
-        work(warmup)
-        start = time.perf_counter()
-        work(steps)
-        return time.perf_counter() - start
-    finally:
-        gc.enable()
+def allow_tf32(allow):
+    """PyTorch rounds convolutions to TF32 by default and matrix products not; here both or neither."""
+    torch.backends.cuda.matmul.allow_tf32 = allow
+    torch.backends.cudnn.allow_tf32 = allow
 
 
 def describe():
     config = torch.__config__.show()
     onednn = re.search(r"MKL-DNN v(\S+)", config)
+    gpu = {}
+    if torch.cuda.is_available():
+        gpu = {"gpu": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": str(torch.backends.cudnn.version())}
     return {"torch": torch.__version__, "onednn": onednn.group(1) if onednn else "none",
-            "capability": re.search(r"CPU capability usage: (\S+)", config).group(1), "config": config}
+            "capability": re.search(r"CPU capability usage: (\S+)", config).group(1), "config": config, **gpu}
 
 
 def answer(request, networks):

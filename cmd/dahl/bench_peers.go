@@ -25,6 +25,8 @@ type peersOptions struct {
 	models     []string
 	batches    []int
 	threads    []int
+	device     string
+	precisions []string
 	repeats    int
 	repetition time.Duration
 	layers     bool
@@ -44,6 +46,11 @@ that it is the same network. PyTorch runs in its best setting: every environment
 for inference eagerly and as frozen TorchScript, and the best three then alternate
 with dahl. The figures are medians; the ratio is dahl's over the best of these.
 
+With --device cuda both train on the first GPU, in each of --precisions, and PyTorch is
+tried eagerly and compiled. Its images lie in the GPU's memory as float32; dahl's lie
+there as bytes, which it gathers and converts in every step. PyTorch reads its losses
+after the last step.
+
 dahl gathers its images in the shuffled order of training, converts them from bytes
 and fetches its loss in every step; PyTorch gets ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
@@ -59,12 +66,52 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.StringSliceVar(&p.models, "models", []string{"dahl32", "dahl-cnn", "lenet5", "mlp", "cifar-cnn", "digits-cnn"}, "networks")
 	f.IntSliceVar(&p.batches, "batches", []int{32, 64, 128}, "batch sizes")
 	f.IntSliceVar(&p.threads, "threads", []int{1, 2}, "numbers of CPU cores")
+	f.StringVar(&p.device, "device", deviceCPU, "cpu, or cuda for the first GPU, where --threads says nothing")
+	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, precisionTF32}, "of the products on a GPU")
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
 	f.DurationVar(&p.repetition, "repetition", 300*time.Millisecond, "about how long one repetition runs")
 	f.BoolVar(&p.layers, "layers", false, "also say how near every operation of the training step comes to the machine's limits")
 	f.StringVar(&p.out, "out", "", "also write the tables as a Markdown `file`")
 	f.BoolVar(&p.json, "json", false, "print one JSON object instead of tables")
 	return cmd
+}
+
+// Where the contestants run, and the precision of products there.
+const (
+	deviceCPU        = "cpu"
+	deviceCUDA       = "cuda"
+	precisionFloat32 = "float32"
+	precisionTF32    = "tf32"
+)
+
+// peerUnit is what the contestants of a cell run on: a number of CPU cores, or a GPU
+// with a precision.
+type peerUnit struct {
+	Device    string `json:"device"`
+	Threads   int    `json:"threads"`
+	Precision string `json:"precision"`
+}
+
+func (u peerUnit) String() string {
+	if u.Device == deviceCUDA {
+		return "GPU, " + u.Precision
+	}
+	return fmt.Sprintf("%d cores", u.Threads)
+}
+
+// units are those that the options name.
+func (p *peersOptions) units() []peerUnit {
+	var all []peerUnit
+	if p.device == deviceCUDA {
+		for _, precision := range p.precisions {
+			all = append(all, peerUnit{Device: deviceCUDA, Threads: 1, Precision: precision})
+		}
+		return all
+	}
+	for _, n := range p.threads {
+		all = append(all, peerUnit{Device: deviceCPU, Threads: n, Precision: precisionFloat32})
+	}
+	return all
 }
 
 // peerBench is a run of the command: its workers and what it has measured.
@@ -90,8 +137,8 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	b.report.Build = thisBuild()
-	for _, threads := range p.threads {
-		if err := b.withThreads(ctx, threads); err != nil {
+	for _, u := range p.units() {
+		if err := b.on(ctx, u); err != nil {
 			return err
 		}
 	}
@@ -107,6 +154,14 @@ func (p *peersOptions) check() error {
 		checkModels(p.models...), checkWritable(p.out))
 	if err != nil {
 		return err
+	}
+	if p.device != deviceCPU && p.device != deviceCUDA {
+		return inputErrorf("--device %q: want cpu or cuda", p.device)
+	}
+	for _, precision := range p.precisions {
+		if precision != precisionFloat32 && precision != precisionTF32 {
+			return inputErrorf("--precisions %q: want float32 or tf32", precision)
+		}
 	}
 	if n := slices.Max(p.threads); n > runtime.NumCPU() {
 		return inputErrorf("--threads %d: this machine has %d cores", n, runtime.NumCPU())
@@ -126,7 +181,9 @@ func (b *peerBench) describe(w *torchWorker) error {
 	if err != nil {
 		return inputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
 	}
-	b.report.Torch, b.report.OneDNN, b.report.Config = r.Torch, r.OneDNN, r.Config
+	if w.setting.compile == "" {
+		b.report.torchVersion = r.torchVersion
+	}
 	setting := settingReport{Name: w.setting.name, Doc: w.setting.doc, Capability: r.Capability}
 	if !slices.Contains(b.report.Settings, setting) {
 		b.report.Settings = append(b.report.Settings, setting)
@@ -134,17 +191,16 @@ func (b *peerBench) describe(w *torchWorker) error {
 	return nil
 }
 
-// withThreads measures all networks and batches on a number of cores, with one
-// PyTorch process per setting.
-func (b *peerBench) withThreads(ctx context.Context, threads int) error {
+// on measures all networks and batches on a unit, with one PyTorch process per setting.
+func (b *peerBench) on(ctx context.Context, u peerUnit) error {
 	var workers []*torchWorker
 	defer func() {
 		for _, w := range workers {
 			w.close()
 		}
 	}()
-	for _, s := range settingsFor(threads) {
-		w, err := startTorch(ctx, b.opts.python, b.script, s, threads)
+	for _, s := range settingsFor(u) {
+		w, err := startTorch(ctx, b.opts.python, b.script, s, u.Threads)
 		if err != nil {
 			return err
 		}
@@ -158,21 +214,21 @@ func (b *peerBench) withThreads(ctx context.Context, threads int) error {
 	}
 	for _, model := range b.opts.models {
 		for _, batch := range b.opts.batches {
-			err := b.cell(ctx, model, batch, threads, workers)
+			err := b.cell(ctx, model, batch, u, workers)
 			if ctx.Err() != nil {
 				err = context.Cause(ctx) // the workers are gone, too
 			}
 			if err = errors.Join(err, b.report.save(b.opts.out)); err != nil {
-				return fmt.Errorf("%s, batch %d, %d threads: %w", model, batch, threads, err)
+				return fmt.Errorf("%s, batch %d, %v: %w", model, batch, u, err)
 			}
 		}
 	}
 	return nil
 }
 
-// cell measures one network, batch and number of cores.
-func (b *peerBench) cell(ctx context.Context, model string, batch, threads int, workers []*torchWorker) error {
-	ours, err := newOurSide(ctx, b.opts, model, batch, threads)
+// cell measures one network, batch and unit.
+func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUnit, workers []*torchWorker) error {
+	ours, err := newOurSide(ctx, b.opts, model, batch, u)
 	if err != nil {
 		return err
 	}
@@ -196,17 +252,17 @@ func (b *peerBench) cell(ctx context.Context, model string, batch, threads int, 
 	}
 	for _, mode := range []string{modeTrain, modeInfer} {
 		other := func(c *contestant) bool { return (c.mode == modeTrain) != (mode == modeTrain) }
-		row := peerRow{Model: model, Batch: batch, Threads: threads, Mode: mode}
+		row := peerRow{Model: model, Batch: batch, peerUnit: u, Mode: mode}
 		if err := b.row(&row, ours.contestant(mode), slices.DeleteFunc(slices.Clone(theirs), other), load); err != nil {
 			return err
 		}
 		b.report.Rows = append(b.report.Rows, row)
-		fmt.Fprintf(b.stderr, "%s, batch %d, %d threads, %s: %.0f and %.0f images/s, ratio %.2f\n", model, batch, threads, mode, row.Ours, row.Torch, row.Ratio)
+		fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: %.0f and %.0f images/s, ratio %.2f\n", model, batch, u, mode, row.Ours, row.Torch, row.Ratio)
 	}
-	if !b.opts.layers {
+	if !b.opts.layers || u.Device != deviceCPU {
 		return nil
 	}
-	layers, err := ours.layers(ctx, threads)
+	layers, err := ours.layers(ctx, u.Threads)
 	b.report.Layers = append(b.report.Layers, layers...)
 	return err
 }
@@ -219,7 +275,7 @@ const finalists = 3
 // dahl.
 func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) error {
 	var err error
-	if row.LossError, err = lossError(ours, theirs); err != nil {
+	if row.LossError, err = lossError(ours, theirs, lossBounds[row.Precision]); err != nil {
 		return err
 	}
 	if err := newWatch(load, row.Threads, len(theirs)).search(theirs, b.opts.repetition/3); err != nil {

@@ -18,13 +18,13 @@ type ourSide struct {
 	w   *workload
 	t   *trainer
 
-	data    *nn.Dataset // trained on and evaluated
-	threads int
+	data *nn.Dataset // trained on and evaluated
+	unit peerUnit
 }
 
 // newOurSide makes everything as `dahl execute` does.
-func newOurSide(ctx context.Context, p *peersOptions, model string, batch, threads int) (*ourSide, error) {
-	o := &options{Platform: p.platform, Model: model, Batch: batch, Workers: threads, Policy: "heft", DType: "float32", Epochs: 1, Limit: peerSamples, Seed: 1}
+func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u peerUnit) (*ourSide, error) {
+	o := &options{Platform: p.platform, Model: model, Batch: batch, Workers: u.Threads, Policy: "heft", DType: "float32", Epochs: 1, Limit: peerSamples, Seed: 1}
 	m, data, _, err := trainingData(o)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch, threa
 	if err != nil {
 		return nil, err
 	}
-	return &ourSide{ctx: ctx, w: w, t: t, data: data, threads: threads}, nil
+	return &ourSide{ctx: ctx, w: w, t: t, data: data, unit: u}, nil
 }
 
 func (s *ourSide) close() { s.t.runner.Close() }
@@ -52,7 +52,8 @@ func (s *ourSide) export(dir string) (torchRequest, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Threads, r.Batch, r.Divisor = s.threads, s.w.opts.Batch, s.data.Divisor
+	r.Threads, r.Batch, r.Divisor = s.unit.Threads, s.w.opts.Batch, s.data.Divisor
+	r.Device, r.TF32 = s.unit.Device, s.unit.Precision == precisionTF32
 	r.Weights, r.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, "data.npz")
 	if err := nn.WriteNPZ(r.Weights, s.t.weights()); err != nil {
 		return r, err

@@ -8,10 +8,8 @@ import (
 
 // peerReport is everything that `bench peers` says.
 type peerReport struct {
-	Build    build           `json:"build"`
-	Torch    string          `json:"torch"`
-	OneDNN   string          `json:"onednn"`
-	Config   string          `json:"config"`
+	Build build `json:"build"`
+	torchVersion
 	Settings []settingReport `json:"settings"`
 	Rows     []peerRow       `json:"rows"`
 	Layers   []layerRow      `json:"layers,omitempty"`
@@ -23,12 +21,12 @@ type settingReport struct {
 	Capability string `json:"capability"` // of ATen's own kernels
 }
 
-// peerRow is a network, batch, number of cores and mode. Rates are medians of
+// peerRow is a network, batch, unit and mode. Rates are medians of
 // images per second; spreads and the loss error are fractions.
 type peerRow struct {
-	Model       string            `json:"model"`
-	Batch       int               `json:"batch"`
-	Threads     int               `json:"threads"`
+	Model string `json:"model"`
+	Batch int    `json:"batch"`
+	peerUnit
 	Mode        string            `json:"mode"`
 	Ours        float64           `json:"images_per_s"`
 	OursSpread  float64           `json:"spread"`
@@ -70,17 +68,21 @@ func (r *peerReport) finish(asJSON bool, stdout io.Writer) error {
 }
 
 func (r *peerReport) print(w io.Writer) {
-	fmt.Fprintf(w, "dahl %s (commit %s) beside PyTorch %s with oneDNN %s, float32.\n\nPyTorch's settings:\n\n", r.Build.Version, r.Build.Commit, r.Torch, r.OneDNN)
+	fmt.Fprintf(w, "dahl %s (commit %s) beside PyTorch %s with oneDNN %s.\n", r.Build.Version, r.Build.Commit, r.Torch, r.OneDNN)
+	if r.GPU != "" {
+		fmt.Fprintf(w, "GPU: %s; PyTorch's CUDA %s, cuDNN %s.\n", r.GPU, r.CUDA, r.CuDNN)
+	}
+	fmt.Fprint(w, "\nPyTorch's settings:\n\n")
 	for _, s := range r.Settings {
 		fmt.Fprintf(w, "- %s: %s (ATen uses %s)\n", s.Name, s.Doc, s.Capability)
 	}
 	for _, mode := range []struct{ mode, title string }{{modeTrain, "Training"}, {modeInfer, "Inference"}} {
 		fmt.Fprintf(w, "\n## %s, images per second\n\n", mode.title)
-		fmt.Fprintln(w, "| network | batch | threads | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |")
-		fmt.Fprintln(w, "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
+		fmt.Fprintln(w, "| network | batch | on | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |")
+		fmt.Fprintln(w, "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
 		for i := range r.Rows {
 			if c := &r.Rows[i]; c.Mode == mode.mode {
-				fmt.Fprintf(w, "| %s | %d | %d | %.0f | %.0f %% | %.0f | %.0f %% | %s | %.2f | %.1g | %.2f cores |\n", c.Model, c.Batch, c.Threads,
+				fmt.Fprintf(w, "| %s | %d | %v | %.0f | %.0f %% | %.0f | %.0f %% | %s | %.2f | %.1g | %.2f cores |\n", c.Model, c.Batch, c.peerUnit,
 					c.Ours, 100*c.OursSpread, c.Torch, 100*c.TorchSpread, c.Setting, c.Ratio, c.LossError, c.OtherLoad)
 			}
 		}

@@ -91,12 +91,12 @@ func TestLossError(t *testing.T) {
 	}
 	ours := fixed(2, 1)
 	// 2.0002 is off by 1e-4 of 2, 1.0005 by 5e-4 of 1: the worse counts.
-	got, err := lossError(ours, []*contestant{fixed(2.0002, 1), fixed(2, 1.0005)})
+	got, err := lossError(ours, []*contestant{fixed(2.0002, 1), fixed(2, 1.0005)}, 1e-3)
 	if err != nil || math.Abs(got-5e-4) > 1e-9 {
 		t.Errorf("loss error %v, %v; want 5e-4", got, err)
 	}
 	for _, other := range []*contestant{fixed(2.01, 1), fixed(math.NaN(), 1)} {
-		if _, err := lossError(ours, []*contestant{other}); err == nil {
+		if _, err := lossError(ours, []*contestant{other}, 1e-3); err == nil {
 			t.Errorf("losses %v and %v pass as the same network", ours, other)
 		}
 	}
@@ -129,14 +129,16 @@ func TestTwinRequest(t *testing.T) {
 }
 
 func TestPeerReport(t *testing.T) {
+	cores, gpu := peerUnit{Device: deviceCPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: deviceCUDA, Threads: 1, Precision: precisionTF32}
 	r := peerReport{Rows: []peerRow{
-		{Model: "mlp", Batch: 64, Threads: 2, Mode: modeTrain, Ours: 75000, Torch: 50000, Ratio: 1.5, Setting: "tuned contiguous"},
-		{Model: "mlp", Batch: 64, Threads: 2, Mode: modeInfer, Ours: 90000, Torch: 90000, Ratio: 1, Setting: "tuned contiguous frozen"},
+		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeTrain, Ours: 75000, Torch: 50000, Ratio: 1.5, Setting: "tuned contiguous"},
+		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 960000, Torch: 640000, Ratio: 1.5, Setting: "eager contiguous"},
+		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeInfer, Ours: 90000, Torch: 90000, Ratio: 1, Setting: "tuned contiguous frozen"},
 	}}
 	var b strings.Builder
 	r.print(&b)
 	training, inference, ok := strings.Cut(b.String(), "## Inference")
-	if !ok || !strings.Contains(training, "| mlp | 64 | 2 | 75000 |") || !strings.Contains(training, "| 1.50 |") || !strings.Contains(inference, "frozen") {
+	if !ok || !strings.Contains(training, "| mlp | 64 | 2 cores | 75000 |") || !strings.Contains(training, "| mlp | 64 | GPU, tf32 | 960000 |") || !strings.Contains(training, "| 1.50 |") || !strings.Contains(inference, "frozen") {
 		t.Errorf("the report:\n%s", b.String())
 	}
 }

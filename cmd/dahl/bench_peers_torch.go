@@ -21,7 +21,8 @@ import (
 type torchSetting struct {
 	name, doc string
 	env       []string
-	oneBLAS   bool // keep OpenBLAS to one thread where OpenMP has several
+	oneBLAS   bool   // keep OpenBLAS to one thread where OpenMP has several
+	compile   string // mode of torch.compile; "": eager
 }
 
 // The malloc thresholds keep freed memory in the process, so that a step does not
@@ -36,18 +37,28 @@ var (
 // own beside those of OpenMP has more threads than cores, all of which spin; then
 // one thread of OpenBLAS may be faster, and is far steadier.
 var torchSettings = []torchSetting{
-	{"default", "as a user starts it", nil, false},
-	{"default, one BLAS thread", "default, with OPENBLAS_NUM_THREADS=1", nil, true},
-	{"tuned", "no-trim malloc, bound OpenMP threads", slices.Concat(noTrim, bound), false},
-	{"tuned, one BLAS thread", "tuned, with OPENBLAS_NUM_THREADS=1", slices.Concat(noTrim, bound), true},
-	{"avx512", "tuned, with ATEN_CPU_CAPABILITY=avx512", slices.Concat(noTrim, bound, avx512), false},
-	{"avx512, one BLAS thread", "avx512, with OPENBLAS_NUM_THREADS=1", slices.Concat(noTrim, bound, avx512), true},
-	{"avx512 unbound, one BLAS thread", "the same without bound threads", slices.Concat(noTrim, avx512), true},
+	{name: "default", doc: "as a user starts it"},
+	{name: "default, one BLAS thread", doc: "default, with OPENBLAS_NUM_THREADS=1", oneBLAS: true},
+	{name: "tuned", doc: "no-trim malloc, bound OpenMP threads", env: slices.Concat(noTrim, bound)},
+	{name: "tuned, one BLAS thread", doc: "tuned, with OPENBLAS_NUM_THREADS=1", env: slices.Concat(noTrim, bound), oneBLAS: true},
+	{name: "avx512", doc: "tuned, with ATEN_CPU_CAPABILITY=avx512", env: slices.Concat(noTrim, bound, avx512)},
+	{name: "avx512, one BLAS thread", doc: "avx512, with OPENBLAS_NUM_THREADS=1", env: slices.Concat(noTrim, bound, avx512), oneBLAS: true},
+	{name: "avx512 unbound, one BLAS thread", doc: "the same without bound threads", env: slices.Concat(noTrim, avx512), oneBLAS: true},
 }
 
-// settingsFor are those that differ at a number of threads.
-func settingsFor(threads int) []torchSetting {
-	if threads > 1 {
+// torchGPUSettings are those on a GPU, where threads and memory of the host matter less.
+var torchGPUSettings = []torchSetting{
+	{name: "eager", doc: "as a user starts it"},
+	{name: "compiled", doc: "torch.compile", compile: "default"},
+	{name: "compiled, reduced overhead", doc: `torch.compile(mode="reduce-overhead"), which replays CUDA graphs`, compile: "reduce-overhead"},
+}
+
+// settingsFor are those that differ on a unit.
+func settingsFor(u peerUnit) []torchSetting {
+	switch {
+	case u.Device == deviceCUDA:
+		return torchGPUSettings
+	case u.Threads > 1:
 		return torchSettings
 	}
 	return slices.DeleteFunc(slices.Clone(torchSettings), func(s torchSetting) bool { return s.oneBLAS })
@@ -72,6 +83,9 @@ type torchRequest struct {
 	Warmup       int    `json:"warmup"`
 
 	Threads   int          `json:"threads,omitempty"`
+	Device    string       `json:"device,omitempty"`
+	TF32      bool         `json:"tf32,omitempty"`
+	Compile   string       `json:"compile,omitempty"`
 	Batch     int          `json:"batch,omitempty"`
 	Layers    []torchLayer `json:"layers,omitempty"`
 	Divisor   float64      `json:"divisor,omitempty"`
@@ -101,6 +115,9 @@ type torchVersion struct {
 	OneDNN     string `json:"onednn"`
 	Capability string `json:"capability"`
 	Config     string `json:"config"`
+	GPU        string `json:"gpu"` // "": none
+	CUDA       string `json:"cuda"`
+	CuDNN      string `json:"cudnn"`
 }
 
 // startTorch starts a worker with so many threads. Variables that hold OpenBLAS
@@ -197,12 +214,17 @@ func (w *torchWorker) contestants(m *nn.Model, open torchRequest) ([]*contestant
 		formats = append(formats, true)
 	}
 	var all []*contestant
+	open.Compile = w.setting.compile
+	modes := []string{modeTrain, modeEager, modeFrozen}
+	if open.Device == deviceCUDA {
+		modes = modes[:2]
+	}
 	for _, last := range formats {
 		open.ChannelsLast = last
 		if _, err := w.ask(open); err != nil {
 			return nil, err
 		}
-		for _, mode := range []string{modeTrain, modeEager, modeFrozen} {
+		for _, mode := range modes {
 			all = append(all, w.contestant(mode, last))
 		}
 	}
