@@ -107,55 +107,59 @@ func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (
 	if !ok {
 		return nil, nil
 	}
-	if v, ok := k.Variant(b.opt.Variant); ok {
-		if !v.Level.Supported() {
+	device, real := &b.opt.Platform.Devices[d], b.graph.Tasks[t].Type
+	if v, ok := k.VariantFor(device.Kind, real, b.opt.Variant); ok {
+		if v.Kind == kernels.CPU && !v.RunsHere() {
 			return nil, fmt.Errorf("this machine cannot run the %s variant of %s", v.Name, k.Op)
 		}
 		return v, nil
 	}
 	if c.Variant == "" {
-		return k.Default(), nil
+		return k.DefaultFor(device.Kind), nil
 	}
-	v, ok := k.Variant(c.Variant)
-	if !ok || !v.Level.Supported() {
+	v, ok := k.VariantFor(device.Kind, real, c.Variant)
+	if !ok || v.Kind == kernels.CPU && !v.RunsHere() {
 		return nil, fmt.Errorf("%s has no variant %q on this machine, which the plan or its model for device %q names",
-			k.Op, c.Variant, b.opt.Platform.Devices[d].Name)
+			k.Op, c.Variant, device.Name)
 	}
 	return v, nil
 }
 
-// NameAsked writes the variant asked for by name into costs of cpu devices that leave
-// it open, where the operation has it, so that plans and manifests record it.
+// NameAsked writes the variant asked for by name into costs that leave it open, where
+// the operation has it for the device, so that plans and manifests record it.
 func NameAsked(g *dag.Graph, p *platform.Platform, c *schedule.Costs, asked string) {
-	nameVariants(g, p, c, func(k *kernels.Kernel) (*kernels.Variant, bool) { return k.Variant(asked) })
-}
-
-// NameVariants writes into costs of cpu devices that leave the variant open what the
-// executor runs there on this machine, so that plans and manifests record it: the
-// variant asked for by name where the operation has it, else its default. It is for
-// what will be executed here; a prediction does not depend on who makes it.
-func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, asked string) {
-	nameVariants(g, p, c, func(k *kernels.Kernel) (*kernels.Variant, bool) {
-		if v, ok := k.Variant(asked); ok {
-			return v, true
-		}
-		return k.Default(), true
+	nameVariants(g, p, c, func(k *kernels.Kernel, device string, t dag.DType) *kernels.Variant {
+		v, _ := k.VariantFor(device, t, asked)
+		return v
 	})
 }
 
-func nameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, choose func(*kernels.Kernel) (*kernels.Variant, bool)) {
+// NameVariants writes into costs that leave the variant open what the executor runs
+// there on this machine, so that plans and manifests record it: the variant asked for by
+// name where the operation has it for the device, else its default. It is for what will
+// be executed here; a prediction does not depend on who makes it.
+func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, asked string) {
+	nameVariants(g, p, c, func(k *kernels.Kernel, device string, t dag.DType) *kernels.Variant {
+		if v, ok := k.VariantFor(device, t, asked); ok {
+			return v
+		}
+		return k.DefaultFor(device)
+	})
+}
+
+// nameVariants names what choose gives for a kind of device; nil: nothing.
+func nameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, choose func(k *kernels.Kernel, device string, t dag.DType) *kernels.Variant) {
 	for t := range g.Tasks {
 		k, ok := kernels.Lookup(g.Tasks[t].Op)
 		if !ok || k.Host {
 			continue
 		}
-		v, ok := choose(k)
-		if !ok {
-			continue
-		}
 		for d := range p.Devices {
 			cost := &c.ByClass[c.Class[t]][d]
-			if p.Devices[d].Kind == "cpu" && cost.Duration >= 0 && cost.Variant == "" {
+			if cost.Duration < 0 || cost.Variant != "" {
+				continue
+			}
+			if v := choose(k, p.Devices[d].Kind, g.Tasks[t].Type); v != nil {
 				cost.Variant = v.Name
 			}
 		}
@@ -163,7 +167,7 @@ func nameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, choose 
 }
 
 // ScratchBytes returns, for each graph of a program, the scratch arena that a
-// number of workers need: one piece each, as large as the greatest workspace of
+// number of CPU workers need: one piece each, as large as the greatest workspace of
 // the variants that the costs choose. Where they leave it open, and without costs (nil,
 // or a nil entry), it is the greatest of all variants, so that the size does not depend
 // on the machine that asks. Tasks without a kernel need none.
@@ -191,7 +195,7 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs) (bytes int64
 	var spec *kernels.Spec
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name) {
+		if v.Kind != kernels.CPU || v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name) {
 			continue
 		}
 		if spec == nil {

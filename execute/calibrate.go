@@ -144,7 +144,7 @@ func pointsOf(graphs []*dag.Graph, variants []string) ([]point, error) {
 			}
 			seen[id] = true
 			for v := range k.Variants {
-				if k.Variants[v].Level.Supported() && wanted(k, v, variants) {
+				if k.Variants[v].RunsHere() && wanted(k, v, variants) {
 					points = append(points, newPoint(k, &k.Variants[v], spec))
 				}
 			}

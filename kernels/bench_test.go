@@ -94,7 +94,7 @@ func BenchmarkKernels(b *testing.B) {
 		k, _ := Lookup(c.op)
 		for i := range k.Variants {
 			v := &k.Variants[i]
-			if !v.Level.Supported() {
+			if !v.RunsHere() {
 				continue
 			}
 			for _, t := range []dag.DType{dag.Float32, dag.Float64} {

@@ -34,21 +34,32 @@ type Arg struct {
 // Bind returns the view of a box of a buffer whose storage begins at base; a nil
 // box is the whole buffer. The caller keeps the storage alive.
 func Bind(base unsafe.Pointer, buf *dag.Buffer, box dag.Box, mode dag.Mode) Arg {
+	a := Arg{Mode: mode, elems: 1}
+	var first int64
+	a.Shape, a.Stride, first = view(buf, box)
+	for d, e := range a.Shape {
+		a.elems += (e - 1) * a.Stride[d]
+	}
+	a.first = unsafe.Add(base, first)
+	return a
+}
+
+// view returns the extents of a box of a buffer, the distances in elements between
+// neighbours, and the byte at which it begins.
+func view(buf *dag.Buffer, box dag.Box) (shape, stride []int, first int64) {
 	rank := len(buf.Shape)
-	a := Arg{Mode: mode, Shape: make([]int, rank), Stride: make([]int, rank), elems: 1}
-	offset, stride := 0, 1
+	shape, stride = make([]int, rank), make([]int, rank)
+	step := 1
 	for d := rank - 1; d >= 0; d-- {
 		r := dag.Range{Lo: 0, Hi: buf.Shape[d]}
 		if box != nil {
 			r = box[d]
 		}
-		a.Shape[d], a.Stride[d] = r.Len(), stride
-		offset += r.Lo * stride
-		a.elems += (r.Len() - 1) * stride
-		stride *= buf.Shape[d]
+		shape[d], stride[d] = r.Len(), step
+		first += int64(r.Lo * step)
+		step *= buf.Shape[d]
 	}
-	a.first = unsafe.Add(base, int64(offset)*buf.Type.SizeBytes())
-	return a
+	return shape, stride, first * buf.Type.SizeBytes()
 }
 
 // Data returns the elements from the first of the region to the last; element

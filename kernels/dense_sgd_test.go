@@ -22,7 +22,7 @@ func TestDenseDwSGDIsTwoOperations(t *testing.T) {
 					s := newSample(k, real, [][]int{{out, in}, {out}, {n, out}, {n, in}, {2}, {out, in}, {out}}, firstModes(k), params, margin)
 					s.fill(rng)
 					for v := range k.Variants {
-						if k.Variants[v].Level.Supported() {
+						if k.Variants[v].RunsHere() {
 							compareWithTwoOperations(t, s, v, margin)
 						}
 					}

@@ -396,7 +396,7 @@ func TestHandComputed(t *testing.T) {
 			t.Fatalf("no operation %s", c.op)
 		}
 		for v := range k.Variants {
-			if !k.Variants[v].Level.Supported() {
+			if !k.Variants[v].RunsHere() {
 				continue
 			}
 			for _, real := range []dag.DType{dag.Float32, dag.Float64} {

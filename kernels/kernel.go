@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dahl/dag"
+	"dahl/kernels/cuda"
 	"dahl/kernels/simd"
 )
 
@@ -22,7 +23,9 @@ type Kernel struct {
 	// Work returns floating-point operations and bytes moved (each operand once).
 	Work func(s *Spec) (flops float64, bytes int64)
 
-	Variants []Variant // the first is "ref"; none for a Host operation
+	// Variants are first those for CPUs, of which the first is "ref", then those for
+	// other kinds of devices; a Host operation has none.
+	Variants []Variant
 
 	// Host marks an operation that the caller of execute performs through a
 	// callback: handing over a batch's indices, fetching its loss.
@@ -57,14 +60,25 @@ const (
 	Scalar          // float64 whatever the task's type: learning rate, step number
 )
 
-// Variant is one implementation of a kernel, for both float types.
+// Variant is one implementation of a kernel, for both float types unless it says
+// otherwise.
 type Variant struct {
-	Name string // "ref", "go", "avx2", "avx512"
+	Name string // "ref", "go", "avx2", "avx512", "cuda"; unique in its kernel
 	Doc  string
 
-	Level simd.Level // the instructions it needs
+	// Kind is the kind of device that runs it: [CPU], or [CUDA].
+	Kind string
 
+	Level        simd.Level // the instructions that a variant for CPUs needs
 	Run32, Run64 func(c *Call)
+
+	// Launches are what a call of a CUDA variant consists of, one after the other on
+	// one stream. They depend on nothing but the call, so they are made once and used
+	// in every step. Types are those it is for; nil: both float types. Capability is
+	// the least compute capability of the device, 80 for 8.0; 0: any.
+	Launches   func(c *DeviceCall) []cuda.Launch
+	Types      []dag.DType
+	Capability int
 
 	// WorkspaceBytes is the scratch one call needs; nil: none.
 	WorkspaceBytes func(s *Spec) int64
@@ -179,11 +193,12 @@ func (k *Kernel) Variant(name string) (*Variant, bool) {
 	return nil, false
 }
 
-// Default returns the variant that runs where nothing says which is fastest: the
-// last of the table that this machine supports. There is none for a Host operation.
+// Default returns the variant that runs on a CPU where nothing says which is fastest:
+// the last of the table for CPUs that this machine supports. There is none for a Host
+// operation.
 func (k *Kernel) Default() *Variant {
 	for i := len(k.Variants) - 1; i >= 0; i-- {
-		if k.Variants[i].Level.Supported() {
+		if k.Variants[i].RunsHere() {
 			return &k.Variants[i]
 		}
 	}

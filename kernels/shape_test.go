@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels/simd"
 )
 
 // TestShapeErrors checks that a wrong call is refused with a message that names the
@@ -161,10 +162,24 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: operand %d (%s) is incomplete or follows an optional one", k.Op, j, o.Name)
 			}
 		}
-		for _, v := range k.Variants {
-			if v.Doc == "" || v.Run32 == nil || v.Run64 == nil {
-				t.Errorf("%s %s: incomplete", k.Op, v.Name)
-			}
+		checkVariants(t, k)
+	}
+}
+
+// checkVariants checks that variants have what their kind needs, names of their own, and
+// those for CPUs first.
+func checkVariants(t *testing.T, k *Kernel) {
+	t.Helper()
+	names := map[string]bool{}
+	for i, v := range k.Variants {
+		cpu := v.Run32 != nil && v.Run64 != nil && v.Launches == nil && v.Types == nil && v.Capability == 0
+		device := v.Run32 == nil && v.Run64 == nil && v.Launches != nil && v.Level == simd.Go
+		if v.Doc == "" || names[v.Name] || v.Kind == CPU && !cpu || v.Kind != CPU && !device {
+			t.Errorf("%s %s: incomplete, or twice", k.Op, v.Name)
+		}
+		names[v.Name] = true
+		if v.Kind == CPU && i > 0 && k.Variants[i-1].Kind != CPU {
+			t.Errorf("%s %s: after variants for other kinds of devices", k.Op, v.Name)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func compareVariants(t *testing.T, s *sample) {
 		runVariant(scale, &k.Variants[0])
 	}
 	for v := 1; v < len(k.Variants); v++ {
-		if !k.Variants[v].Level.Supported() {
+		if !k.Variants[v].RunsHere() {
 			continue
 		}
 		got := s.clone()
@@ -190,7 +190,7 @@ func TestRegions(t *testing.T) {
 	eachCall(t, 40, func(t *testing.T, s *sample) {
 		for v := range s.kernel.Variants {
 			variant := &s.kernel.Variants[v]
-			if !variant.Level.Supported() {
+			if !variant.RunsHere() {
 				continue
 			}
 			got, poisoned := s.clone(), s.clone()
@@ -271,7 +271,7 @@ func TestAccumulation(t *testing.T) {
 func TestNoAllocation(t *testing.T) {
 	eachCall(t, 4, func(t *testing.T, s *sample) {
 		for v := range s.kernel.Variants {
-			if !s.kernel.Variants[v].Level.Supported() {
+			if !s.kernel.Variants[v].RunsHere() {
 				continue
 			}
 			call, run := s.call(&s.kernel.Variants[v]), s.kernel.Variants[v].Run(s.spec.Type)

@@ -1,0 +1,91 @@
+package kernels
+
+import (
+	"slices"
+
+	"dahl/dag"
+	"dahl/kernels/cuda"
+)
+
+// Kinds of variants. Devices of the kinds "cpu" and "emulated" run those for CPUs.
+const (
+	CPU  = ""
+	CUDA = "cuda"
+)
+
+// kindOf is the kind of variants that a device of a platform's kind runs.
+func kindOf(device string) string {
+	if device == "cpu" || device == "emulated" {
+		return CPU
+	}
+	return device
+}
+
+// RunsOn reports whether the variant is for devices of a platform's kind ("cpu",
+// "emulated", "cuda").
+func (v *Variant) RunsOn(device string) bool { return v.Kind == kindOf(device) }
+
+// RunsHere reports whether the processor of this process can run the variant.
+func (v *Variant) RunsHere() bool { return v.Kind == CPU && v.Level.Supported() }
+
+// For reports whether the variant computes in an arithmetic type.
+func (v *Variant) For(t dag.DType) bool { return v.Types == nil || slices.Contains(v.Types, t) }
+
+// DefaultFor returns the variant that a device of a platform's kind runs where nothing
+// says which is fastest: [Kernel.Default] on CPUs, else the first of the table that any
+// device of the kind has for both types. It is nil where the operation cannot run there.
+func (k *Kernel) DefaultFor(device string) *Variant {
+	if kindOf(device) == CPU {
+		return k.Default()
+	}
+	for i := range k.Variants {
+		if v := &k.Variants[i]; v.RunsOn(device) && v.Types == nil && v.Capability == 0 {
+			return v
+		}
+	}
+	return nil
+}
+
+// VariantFor finds a variant by name among those for devices of a platform's kind and an
+// arithmetic type.
+func (k *Kernel) VariantFor(device string, t dag.DType, name string) (*Variant, bool) {
+	if v, ok := k.Variant(name); ok && v.RunsOn(device) && v.For(t) {
+		return v, true
+	}
+	return nil, false
+}
+
+// DeviceCall is one kernel call bound to memory of a device other than a CPU.
+type DeviceCall struct {
+	Type   dag.DType // arithmetic type
+	Args   []DeviceArg
+	Params []float64 // in the order of Kernel.Params
+	Work   uint64    // address of the workspace, at least Variant.WorkspaceBytes, 256-byte aligned
+}
+
+// DeviceArg is a strided view of an operand in a device's memory, as [Arg] is in that
+// of the process.
+type DeviceArg struct {
+	Mode   dag.Mode
+	Addr   uint64 // of the first element
+	Shape  []int  // extents of the region
+	Stride []int  // distance in elements between neighbours, per dimension; the last is 1
+}
+
+// BindDevice returns the view of a box of a buffer whose storage begins at address
+// base; a nil box is the whole buffer.
+func BindDevice(base uint64, buf *dag.Buffer, box dag.Box, mode dag.Mode) DeviceArg {
+	a := DeviceArg{Mode: mode}
+	var first int64
+	a.Shape, a.Stride, first = view(buf, box)
+	a.Addr = base + uint64(first)
+	return a
+}
+
+// Accumulates reports whether the result is added to what the operand holds.
+func (a *DeviceArg) Accumulates() bool { return a.Mode == dag.ReadWrite }
+
+// onCUDA is the variant "cuda" of an operation.
+func onCUDA(doc string, launches func(*DeviceCall) []cuda.Launch, workspace func(*Spec) int64) Variant {
+	return Variant{Name: "cuda", Kind: CUDA, Doc: doc, Launches: launches, WorkspaceBytes: workspace}
+}

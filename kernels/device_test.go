@@ -1,0 +1,58 @@
+package kernels
+
+import (
+	"slices"
+	"testing"
+
+	"dahl/dag"
+	"dahl/kernels/cuda"
+)
+
+// TestVariantsByKind checks which variants devices of each kind choose from.
+func TestVariantsByKind(t *testing.T) {
+	run := func(*Call) {}
+	launches := func(*DeviceCall) []cuda.Launch { return nil }
+	k := &Kernel{Variants: []Variant{
+		{Name: "ref", Run32: run, Run64: run}, {Name: "go", Run32: run, Run64: run},
+		{Name: "tf32", Kind: CUDA, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},
+		{Name: "cuda", Kind: CUDA, Launches: launches},
+	}}
+	for _, c := range []struct{ device, fallback string }{{"cpu", "go"}, {"emulated", "go"}, {"cuda", "cuda"}} {
+		if v := k.DefaultFor(c.device); v == nil || v.Name != c.fallback {
+			t.Errorf("device %s: the default is %v, want %s", c.device, v, c.fallback)
+		}
+	}
+	if v := k.DefaultFor("fpga"); v != nil {
+		t.Errorf("a device of an unknown kind runs %s", v.Name)
+	}
+	if v := (&Kernel{Variants: k.Variants[:2]}).DefaultFor("cuda"); v != nil {
+		t.Errorf("a cuda device runs %s", v.Name)
+	}
+	for _, c := range []struct {
+		device, name string
+		real         dag.DType
+		found        bool
+	}{
+		{"cpu", "go", dag.Float32, true}, {"emulated", "ref", dag.Float64, true},
+		{"cpu", "cuda", dag.Float32, false}, {"emulated", "tf32", dag.Float32, false}, {"cuda", "go", dag.Float32, false},
+		{"cuda", "tf32", dag.Float32, true}, {"cuda", "tf32", dag.Float64, false}, {"cuda", "none", dag.Float32, false},
+	} {
+		v, ok := k.VariantFor(c.device, c.real, c.name)
+		if ok != c.found || ok && v.Name != c.name {
+			t.Errorf("variant %s for %v on %s: found %v", c.name, c.real, c.device, ok)
+		}
+	}
+}
+
+// TestBindDevice: rows 1 to 3 and columns 2 to 7 of a 5×11 float64 buffer begin at
+// element 13 and have the buffer's strides.
+func TestBindDevice(t *testing.T) {
+	buf := dag.Buffer{Shape: []int{5, 11}, Type: dag.Float64}
+	a := BindDevice(1<<40, &buf, dag.Box{{Lo: 1, Hi: 3}, {Lo: 2, Hi: 7}}, dag.ReadWrite)
+	if a.Addr != 1<<40+13*8 || !slices.Equal(a.Shape, []int{2, 5}) || !slices.Equal(a.Stride, []int{11, 1}) || !a.Accumulates() {
+		t.Errorf("bound as %+v", a)
+	}
+	if a = BindDevice(256, &buf, nil, dag.Write); a.Addr != 256 || !slices.Equal(a.Shape, buf.Shape) || a.Accumulates() {
+		t.Errorf("whole buffer bound as %+v", a)
+	}
+}
