@@ -328,6 +328,7 @@ func (b *Builder) Build() (*Graph, error) {
 		return nil, fmt.Errorf("graph %q: %w", g.Name, err)
 	}
 	g.hash = sync.OnceValue(g.textHash)
+	g.pieces = sync.OnceValue(g.recutStorages)
 	return &g, nil
 }
 

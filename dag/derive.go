@@ -26,6 +26,9 @@ func (g *Graph) derive() error {
 	if err != nil {
 		return err
 	}
+	if err := g.numberAtoms(grids); err != nil {
+		return err
+	}
 	if err := g.coverAccesses(grids); err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func (g *Graph) cutStorages() ([]*grid, error) {
 			}
 		}
 	}
-	return grids, g.numberAtoms(grids)
+	return grids, nil
 }
 
 // numberAtoms gives every storage a contiguous range of atoms.

@@ -31,7 +31,8 @@ type Graph struct {
 	rank   []int32  // position of each task in the order of names
 	byName []TaskID // the tasks in that order
 
-	hash func() string // computes it once
+	hash   func() string  // computes it once
+	pieces func() []*grid // by buffer; cuts the storages again, once
 }
 
 // edges are rows of small lists in compressed form: row i is to[start[i]:start[i+1]].

@@ -1,0 +1,129 @@
+package dag
+
+import (
+	"cmp"
+	"slices"
+)
+
+// AtomBoxes returns a set of atoms of one storage, in any order, as few disjoint boxes
+// over a shape of that storage: its owner's where that tells all its atoms apart, else
+// the common refinement of the owner and its views. The boxes come in row-major order
+// of their first elements. Few, not fewest: neighbours are merged along one dimension
+// after the other, the last one first, which finds the single box of a set that is one.
+func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
+	if len(atoms) == 0 {
+		panic("dag: the boxes of no atoms")
+	}
+	storage := g.AtomStorage(AtomID(atoms[0]))
+	gr := g.pieces()[storage]
+	for _, a := range atoms {
+		if g.AtomStorage(AtomID(a)) != storage {
+			panic("dag: the boxes of atoms of several storages")
+		}
+		boxes = append(boxes, gr.boxOf(AtomID(a)))
+	}
+	for d := len(gr.fine) - 1; d >= 0; d-- {
+		boxes = mergeAlong(d, boxes)
+	}
+	slices.SortFunc(boxes, compareBoxes)
+	shape = g.Buffers[storage].Shape
+	if !slices.Equal(withoutUnits(shape), gr.fine) {
+		return gr.fine, boxes
+	}
+	for i, b := range boxes {
+		boxes[i] = withUnits(shape, b)
+	}
+	return shape, boxes
+}
+
+// recutStorages finds the cuts that Build had found: few graphs are asked for them, so
+// that they are not kept.
+func (g *Graph) recutStorages() []*grid {
+	grids, err := g.cutStorages()
+	if err != nil {
+		panic("dag: a graph that was built cannot be cut: " + err.Error())
+	}
+	for i, gr := range grids {
+		if g.Storage(BufferID(i)) == BufferID(i) {
+			gr.sortCuts(maxAtoms)
+			gr.base, _ = g.StorageAtoms(BufferID(i))
+		}
+	}
+	return grids
+}
+
+// boxOf is the box of one atom over the refinement.
+func (gr *grid) boxOf(a AtomID) Box {
+	box := make(Box, len(gr.fine))
+	index := int(a - gr.base)
+	for d := len(box) - 1; d >= 0; d-- {
+		cells := len(gr.cuts[d]) - 1
+		c := index % cells
+		index /= cells
+		box[d] = Range{gr.cuts[d][c], gr.cuts[d][c+1]}
+	}
+	return box
+}
+
+// mergeAlong joins boxes that follow each other in one dimension and agree in all
+// others.
+func mergeAlong(d int, boxes []Box) []Box {
+	slices.SortFunc(boxes, func(a, b Box) int {
+		for k := range a {
+			if c := compareRanges(a[k], b[k]); c != 0 && k != d {
+				return c
+			}
+		}
+		return compareRanges(a[d], b[d])
+	})
+	merged := boxes[:1]
+	for _, b := range boxes[1:] {
+		last := merged[len(merged)-1]
+		if last[d].Hi != b[d].Lo || !agreeBeside(d, last, b) {
+			merged = append(merged, b)
+			continue
+		}
+		last[d].Hi = b[d].Hi
+	}
+	return merged
+}
+
+// agreeBeside reports whether two boxes are the same in every dimension but one.
+func agreeBeside(d int, a, b Box) bool {
+	for k := range a {
+		if k != d && a[k] != b[k] {
+			return false
+		}
+	}
+	return true
+}
+
+func compareRanges(a, b Range) int {
+	return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi))
+}
+
+func compareBoxes(a, b Box) int { return slices.CompareFunc(a, b, compareRanges) }
+
+func withoutUnits(shape []int) []int {
+	var rest []int
+	for _, e := range shape {
+		if e > 1 {
+			rest = append(rest, e)
+		}
+	}
+	return rest
+}
+
+// withUnits adds the dimensions of extent 1 that the refinement lacks.
+func withUnits(shape []int, fine Box) Box {
+	box := make(Box, len(shape))
+	next := 0
+	for d, e := range shape {
+		box[d] = Range{0, 1}
+		if e > 1 {
+			box[d] = fine[next]
+			next++
+		}
+	}
+	return box
+}
