@@ -13,12 +13,19 @@ type Meter interface {
 	Name() string
 	// Joules is what was counted since the meter was opened. It never falls.
 	Joules() (float64, error)
+	// Update is how old what Joules says may be: the distance of a counter's updates,
+	// the window of a sensor's average.
+	Update() time.Duration
 	Close() error
 }
 
 // SampleInterval is how often a Sampler reads by default: often enough that no
 // counter wraps unseen, and seldom enough that reading costs nothing.
 const SampleInterval = 100 * time.Millisecond
+
+// GPUSampleInterval is how often the meters of a GPU are read: finer than the
+// updates of its counter, and as its instant power changes.
+const GPUSampleInterval = 20 * time.Millisecond
 
 // MeterSample is the joules counted up to a time since sampling began.
 type MeterSample struct {

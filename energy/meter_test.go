@@ -13,8 +13,9 @@ type scripted struct {
 	read   chan struct{} // one message after each read
 }
 
-func (m *scripted) Name() string { return "scripted" }
-func (m *scripted) Close() error { return nil }
+func (m *scripted) Name() string          { return "scripted" }
+func (m *scripted) Update() time.Duration { return 0 }
+func (m *scripted) Close() error          { return nil }
 func (m *scripted) Joules() (float64, error) {
 	defer func() { m.read <- struct{}{} }()
 	if len(m.values) == 0 {

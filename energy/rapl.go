@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // PowercapRoot is where Linux shows the energy counters of the processor.
@@ -113,5 +114,10 @@ func (m *raplMeter) Joules() (float64, error) {
 	}
 	return float64(sum) / 1e6, nil
 }
+
+// raplUpdate is about how often the processors update the counters.
+const raplUpdate = time.Millisecond
+
+func (m *raplMeter) Update() time.Duration { return raplUpdate }
 
 func (m *raplMeter) Close() error { return nil }

@@ -1,8 +1,6 @@
 package energy
 
 import (
-	"time"
-
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -64,13 +62,6 @@ type PowerSource struct {
 	Name   string `json:"name"`
 	Calls  bool   `json:"calls,omitempty"`
 	Source string `json:"source"` // measured, datasheet, guess; of calls also graph, fit
-}
-
-// Reading is what a meter counted.
-type Reading struct {
-	Meter   string  `json:"meter"`
-	Joules  float64 `json:"joules"`
-	Seconds float64 `json:"seconds"`
 }
 
 // FromSchedule integrates the platform's powers over a schedule. It fails when the
@@ -215,9 +206,7 @@ func (r *Report) addLabels(a *account) {
 }
 
 // AddReading adds what a meter counted over the run.
-func (r *Report) AddReading(meter string, joules float64, over time.Duration) {
-	r.Readings = append(r.Readings, Reading{Meter: meter, Joules: joules, Seconds: over.Seconds()})
-}
+func (r *Report) AddReading(m Reading) { r.Readings = append(r.Readings, m) }
 
 // Best is the number to show first and what it rests on: the sum of the meters
 // where there are any (they may cover less than the model does, such as the

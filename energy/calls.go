@@ -1,0 +1,149 @@
+package energy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Repeat says how long MeasureCalls measures.
+type Repeat struct {
+	Busy  time.Duration // of calls, at least
+	Idle  time.Duration // without calls, before and after together
+	Every time.Duration // between samples; 0: SampleInterval
+}
+
+// CallEnergy is what one call draws above idle.
+type CallEnergy struct {
+	Joules float64 `json:"joules"`
+	// ErrorJoules bounds what the method leaves open: the meter's lag at both ends of
+	// each window, and half of what idling before differs from idling after.
+	ErrorJoules float64 `json:"error_joules"`
+	Calls       int     `json:"calls"`
+	Seconds     float64 `json:"seconds"`    // of all calls
+	Watts       float64 `json:"watts"`      // mean while calls ran, idle power included
+	IdleWatts   float64 `json:"idle_watts"` // mean without calls
+	Meter       string  `json:"meter"`
+}
+
+// stopwatch is the time that MeasureCalls lives in.
+type stopwatch struct {
+	now   func() time.Duration
+	sleep func(context.Context, time.Duration) error
+	start func(Meter, time.Duration) *Sampler
+}
+
+func wallClock() stopwatch {
+	begin := time.Now()
+	return stopwatch{
+		now: func() time.Duration { return time.Since(begin) },
+		sleep: func(ctx context.Context, d time.Duration) error {
+			t := time.NewTimer(d)
+			defer t.Stop()
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-t.C:
+				return nil
+			}
+		},
+		start: StartSampler,
+	}
+}
+
+// MeasureCalls finds the joules of one call of a kernel, a step or whatever calls
+// runs, by repeating it, since sensors are far slower than calls:
+//
+//	(W_busy − W_idle)·T / n
+//
+// where n calls ran back to back for T ≥ Repeat.Busy, W_busy is the mean power of
+// that time, and W_idle the mean of two idle windows around it, so that a drift (a
+// device that warms up) falls out to first order. Each window begins twice the
+// meter's lag after what it measures has begun, so that what the meter shows late is
+// still of the same kind.
+//
+// With the lag u of the meter (Meter.Update), the mean power W of a window of length
+// T is off by at most W·u/T.
+//
+// calls runs its work some times, as often as it takes for its own overhead not to
+// matter, returns when that has ended, and says how often. A call that takes longer
+// than Repeat.Busy is measured once.
+func MeasureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, error)) (CallEnergy, error) {
+	return measureCalls(ctx, m, r, calls, wallClock())
+}
+
+func measureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, error), clock stopwatch) (CallEnergy, error) {
+	if r.Busy <= 0 || r.Idle <= 0 {
+		return CallEnergy{}, errors.New("energy of calls: the times to measure are not positive")
+	}
+	settle := 2 * m.Update()
+	idle := func() (float64, time.Duration, error) {
+		if err := clock.sleep(ctx, settle); err != nil {
+			return 0, 0, err
+		}
+		s := clock.start(m, r.Every)
+		err := clock.sleep(ctx, r.Idle/2)
+		return stopWatts(s, err)
+	}
+	before, idleTime, err := idle()
+	if err != nil {
+		return CallEnergy{}, fmt.Errorf("energy of calls: idle: %w", err)
+	}
+	if _, err := repeatCalls(ctx, settle, calls, clock); err != nil {
+		return CallEnergy{}, fmt.Errorf("energy of calls: %w", err)
+	}
+	s := clock.start(m, r.Every)
+	n, err := repeatCalls(ctx, r.Busy, calls, clock)
+	busy, busyTime, err := stopWatts(s, err)
+	if err != nil {
+		return CallEnergy{}, fmt.Errorf("energy of calls: %w", err)
+	}
+	after, _, err := idle()
+	if err != nil {
+		return CallEnergy{}, fmt.Errorf("energy of calls: idle: %w", err)
+	}
+	if n == 0 {
+		return CallEnergy{}, errors.New("energy of calls: nothing was called")
+	}
+	idleWatts := (before + after) / 2
+	lag := m.Update().Seconds()
+	errorWatts := lag*busy/busyTime.Seconds() + lag*idleWatts/idleTime.Seconds() + max(after-before, before-after)/2
+	perWatt := busyTime.Seconds() / float64(n)
+	return CallEnergy{
+		Joules: (busy - idleWatts) * perWatt, ErrorJoules: errorWatts * perWatt,
+		Calls: n, Seconds: busyTime.Seconds(), Watts: busy, IdleWatts: idleWatts, Meter: m.Name(),
+	}, nil
+}
+
+// repeatCalls calls for at least a time and returns how many calls that were.
+func repeatCalls(ctx context.Context, least time.Duration, calls func() (int, error), clock stopwatch) (int, error) {
+	n := 0
+	for begin := clock.now(); clock.now()-begin < least; {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		k, err := calls()
+		if err != nil {
+			return n, err
+		}
+		n += k
+	}
+	return n, nil
+}
+
+// stopWatts is the mean power of a window that has ended, with an error or without.
+func stopWatts(s *Sampler, err error) (float64, time.Duration, error) {
+	samples, stopErr := s.Stop()
+	if err = errors.Join(err, stopErr); err != nil {
+		return 0, 0, err
+	}
+	joules, over, err := Total(samples)
+	if err == nil && over <= 0 {
+		err = errors.New("the window of the meter is empty")
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return joules / over.Seconds(), over, nil
+}

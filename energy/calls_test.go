@@ -1,0 +1,131 @@
+package energy
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+)
+
+// testBench is a machine in virtual time, in steps of a millisecond: it draws idle watts
+// that drift, more while calls run, and a counter that shows what was drawn only at
+// its updates.
+type testBench struct {
+	at           time.Duration
+	drawn, shown float64
+	update       time.Duration
+	idleWatts    float64
+	driftPerSec  float64 // of the idle power
+	callWatts    float64 // above idle
+	calling      bool
+
+	ticks chan time.Time // of the sampler that runs; nil: none
+	every time.Duration
+	read  chan struct{}
+}
+
+func (b *testBench) Name() string             { return "virtual" }
+func (b *testBench) Joules() (float64, error) { return b.shown, nil }
+func (b *testBench) Update() time.Duration    { return b.update }
+func (b *testBench) Close() error             { return nil }
+
+func (b *testBench) advance(d time.Duration) {
+	for range d / time.Millisecond {
+		watts := b.idleWatts + b.driftPerSec*(b.at+time.Millisecond/2).Seconds()
+		if b.calling {
+			watts += b.callWatts
+		}
+		b.at += time.Millisecond
+		if b.drawn += watts * 1e-3; b.at%b.update == 0 {
+			b.shown = b.drawn
+		}
+		if b.ticks != nil && b.at%b.every == 0 {
+			b.ticks <- time.Time{}
+			<-b.read
+		}
+	}
+}
+
+func (b *testBench) stopwatch() stopwatch {
+	return stopwatch{
+		now:   func() time.Duration { return b.at },
+		sleep: func(_ context.Context, d time.Duration) error { b.advance(d); return nil },
+		start: func(m Meter, every time.Duration) *Sampler {
+			ticks, read := make(chan time.Time), make(chan struct{}, 2)
+			s := startSampler(m, ticks, func() { b.ticks = nil }, func() time.Duration {
+				at := b.at
+				read <- struct{}{}
+				return at
+			})
+			<-read
+			b.ticks, b.read, b.every = ticks, read, every
+			return s
+		},
+	}
+}
+
+// A call of 7 ms at 130 W above idle is 0.91 J, whatever the machine draws idle and
+// however that drifts; what the counter's updates leave open lies within the error
+// that the result states. With updates at every step of time and no drift it is exact.
+func TestMeasureCalls(t *testing.T) {
+	const want = 130 * 0.007
+	for _, c := range []struct {
+		name       string
+		update     time.Duration
+		drift      float64
+		atMostJ    float64 // of the stated error
+		exactWatts bool
+	}{
+		// Stated: (150·0.001/5 + 20·0.001/1)·0.007 J
+		{"fast", time.Millisecond, 0, 0.00035 + 1e-9, true},
+		// (150·0.1/5 + 20·0.1/1)·0.007 = 0.035 J
+		{"slow", 100 * time.Millisecond, 0, 0.036, false},
+		{"prime", 137 * time.Millisecond, 0, 0.049, false},
+		// The idle windows lie 1 + 5 + 4·0.1 s and some apart: they differ by 6.4 W or so,
+		// of which half is stated: 0.0224 J more; idle itself is up to 33 W.
+		{"drift", 100 * time.Millisecond, 1, 0.036 + 0.03, false},
+	} {
+		b := &testBench{update: c.update, idleWatts: 20, driftPerSec: c.drift, callWatts: 130}
+		got, err := measureCalls(t.Context(), b, Repeat{Busy: 5 * time.Second, Idle: 2 * time.Second, Every: 20 * time.Millisecond}, func() (int, error) {
+			b.calling = true
+			b.advance(3 * 7 * time.Millisecond)
+			b.calling = false
+			return 3, nil
+		}, b.stopwatch())
+		if err != nil {
+			t.Fatal(err)
+		}
+		off := math.Abs(got.Joules - want)
+		if off > got.ErrorJoules+1e-12 || got.ErrorJoules > c.atMostJ {
+			t.Errorf("%s: %g J is %g off, stated %g, at most %g", c.name, got.Joules, off, got.ErrorJoules, c.atMostJ)
+		}
+		if c.exactWatts && (off > 1e-9 || math.Abs(got.Watts-150) > 1e-6 || math.Abs(got.IdleWatts-20) > 1e-6) {
+			t.Errorf("%s: %+v; want exactly 150 W, 20 W idle, %g J", c.name, got, want)
+		}
+		// 5 s are 238.1 batches of 21 ms: 239 batches.
+		if got.Calls != 3*239 || math.Abs(got.Seconds-239*0.021) > 1e-9 {
+			t.Errorf("%s: %d calls in %g s; want 717 in 5.019 s", c.name, got.Calls, got.Seconds)
+		}
+	}
+}
+
+func TestMeasureCallsErrors(t *testing.T) {
+	b := &testBench{update: time.Millisecond, idleWatts: 1}
+	r := Repeat{Busy: 10 * time.Millisecond, Idle: 10 * time.Millisecond, Every: time.Millisecond}
+	broken := errors.New("broken")
+	if _, err := measureCalls(t.Context(), b, r, func() (int, error) { return 0, broken }, b.stopwatch()); !errors.Is(err, broken) {
+		t.Errorf("a call that fails: %v", err)
+	}
+	if _, err := measureCalls(t.Context(), b, r, func() (int, error) { b.advance(time.Millisecond); return 0, nil }, b.stopwatch()); err == nil {
+		t.Error("calls that are none have joules")
+	}
+	if _, err := measureCalls(t.Context(), b, Repeat{Busy: 1}, nil, b.stopwatch()); err == nil {
+		t.Error("no time to idle is accepted")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := MeasureCalls(ctx, b, r, func() (int, error) { return 1, nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

@@ -1,0 +1,37 @@
+package energy
+
+// GPU is what the management library says of one GPU at a moment. What the board
+// does not tell is zero.
+type GPU struct {
+	Name               string  `json:"name"`
+	UUID               string  `json:"uuid"`
+	Driver             string  `json:"driver"`
+	PCIBus             string  `json:"pci_bus"` // domain:bus:device.function
+	SMClockMHz         int     `json:"sm_clock_mhz"`
+	MaxSMClockMHz      int     `json:"max_sm_clock_mhz"`
+	MemoryClockMHz     int     `json:"memory_clock_mhz"`
+	PowerLimitWatts    float64 `json:"power_limit_watts"`
+	PowerWatts         float64 `json:"power_watts"`
+	TemperatureCelsius int     `json:"temperature_celsius"`
+}
+
+// GPUMeters are the two ways to read the joules of one GPU: the counter of energy
+// that boards have since Volta, and the integral of their power. They can lie tens
+// of percent apart, since some boards sample their power for only a part of the
+// time (Z. Yang, K. Adamek, W. Armour, Accurate and convenient energy measurements
+// for GPUs, SC 2024, arXiv 2312.02741). One of them may be nil, not both.
+type GPUMeters struct {
+	GPU     GPU // when it was opened
+	Counter Meter
+	Power   Meter
+}
+
+// Metered orders the two ways for a Recorder, for the consumer of a name: the
+// counter first, since it misses nothing between two reads.
+func (g *GPUMeters) Metered(of string) Metered {
+	m := Metered{Of: of, Meter: g.Counter, Second: g.Power, Every: GPUSampleInterval}
+	if m.Meter == nil {
+		m.Meter, m.Second = g.Power, nil
+	}
+	return m
+}

@@ -1,0 +1,44 @@
+package energy
+
+import "time"
+
+// powerMeter integrates a sensor of power over the times at which it is read, by
+// the trapezoidal rule. A power that changes linearly between two reads is
+// integrated exactly; one that jumps by ΔP within an interval h is off by at most
+// h·ΔP/2.
+type powerMeter struct {
+	name   string
+	update time.Duration
+	watts  func() (float64, error)
+	now    func() time.Duration
+
+	begun      bool
+	last       time.Duration
+	lastWatts  float64
+	sumJoules  float64
+	closeMeter func() error // nil: nothing to close
+}
+
+func (m *powerMeter) Name() string          { return m.name }
+func (m *powerMeter) Update() time.Duration { return m.update }
+
+// Joules reads the sensor and returns the integral from the first read on.
+func (m *powerMeter) Joules() (float64, error) {
+	watts, err := m.watts()
+	if err != nil {
+		return 0, err
+	}
+	now := m.now()
+	if m.begun {
+		m.sumJoules += (m.lastWatts + watts) / 2 * (now - m.last).Seconds()
+	}
+	m.begun, m.last, m.lastWatts = true, now, watts
+	return m.sumJoules, nil
+}
+
+func (m *powerMeter) Close() error {
+	if m.closeMeter == nil {
+		return nil
+	}
+	return m.closeMeter()
+}

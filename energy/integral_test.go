@@ -1,0 +1,56 @@
+package energy
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+)
+
+// integrate reads a power every h from 0 to end and returns the joules.
+func integrate(t *testing.T, power func(time.Duration) float64, h, end time.Duration) float64 {
+	t.Helper()
+	var at time.Duration
+	m := &powerMeter{watts: func() (float64, error) { return power(at), nil }, now: func() time.Duration { return at }}
+	var joules float64
+	for ; at <= end; at += h {
+		var err error
+		if joules, err = m.Joules(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return joules
+}
+
+// Constant and linear powers are integrated exactly: 137 W for 3 s are 411 J; 11 W
+// rising by 7 W/s for 3 s are 33 + 7·9/2 = 64.5 J. A jump from 40 to 240 W at 1.49 s
+// is off by at most half an interval: 0.02/2·200 = 2 J of 40·1.49 + 240·1.51 = 422 J.
+func TestPowerIntegral(t *testing.T) {
+	const h = 20 * time.Millisecond
+	for _, c := range []struct {
+		name          string
+		power         func(time.Duration) float64
+		want, atMostJ float64
+	}{
+		{"constant", func(time.Duration) float64 { return 137 }, 411, 1e-9},
+		{"ramp", func(at time.Duration) float64 { return 11 + 7*at.Seconds() }, 64.5, 1e-9},
+		{"jump", func(at time.Duration) float64 {
+			if at < 1490*time.Millisecond {
+				return 40
+			}
+			return 240
+		}, 422, 2 + 1e-9},
+	} {
+		if got := integrate(t, c.power, h, 3*time.Second); math.Abs(got-c.want) > c.atMostJ {
+			t.Errorf("%s: %g J, want %g within %g", c.name, got, c.want, c.atMostJ)
+		}
+	}
+}
+
+func TestPowerIntegralFailsWithItsSensor(t *testing.T) {
+	gone := errors.New("gone")
+	m := &powerMeter{watts: func() (float64, error) { return 0, gone }}
+	if _, err := m.Joules(); !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
+	}
+}

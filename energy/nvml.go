@@ -1,0 +1,187 @@
+//go:build cuda
+
+package energy
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// OpenGPUs opens the meters of all GPUs that the management library (NVML) of the
+// driver shows. Without driver or GPU the error says why there are none. CloseGPUs
+// ends their use.
+func OpenGPUs() ([]GPUMeters, error) {
+	if ret := nvml.Init(); ret != nvml.SUCCESS {
+		return nil, fmt.Errorf("meters of GPUs are unavailable: %s", initFailure(ret))
+	}
+	begin := time.Now()
+	gpus, err := openGPUs(func() time.Duration { return time.Since(begin) })
+	if err != nil {
+		nvml.Shutdown() // the first error is the one to tell
+		return nil, fmt.Errorf("meters of GPUs are unavailable: %w", err)
+	}
+	return gpus, nil
+}
+
+// CloseGPUs ends the use of what OpenGPUs has opened.
+func CloseGPUs() error { return failed("close NVML", nvml.Shutdown()) }
+
+func initFailure(ret nvml.Return) string {
+	if ret == nvml.ERROR_LIBRARY_NOT_FOUND {
+		return "there is no NVIDIA driver (libnvidia-ml.so.1 cannot be loaded)"
+	}
+	return nvml.ErrorString(ret)
+}
+
+// failed is the error of a call of NVML; nil where it succeeded.
+func failed(what string, ret nvml.Return) error {
+	if ret == nvml.SUCCESS {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", what, nvml.ErrorString(ret))
+}
+
+// needed are the functions called here. A call of one that the library lacks would
+// end the process, since they are bound when first called.
+var needed = []string{
+	"nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlSystemGetDriverVersion",
+	"nvmlDeviceGetName", "nvmlDeviceGetUUID", "nvmlDeviceGetPciInfo_v3",
+	"nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetFieldValues",
+	"nvmlDeviceGetClockInfo", "nvmlDeviceGetMaxClockInfo",
+	"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetTemperature",
+}
+
+// openGPUs opens all meters; now is the time over which powers are integrated.
+func openGPUs(now func() time.Duration) ([]GPUMeters, error) {
+	for _, symbol := range needed {
+		if err := nvml.Extensions().LookupSymbol(symbol); err != nil {
+			return nil, fmt.Errorf("the driver is too old: its libnvidia-ml.so.1 has no %s", symbol)
+		}
+	}
+	n, ret := nvml.DeviceGetCount()
+	if ret != nvml.SUCCESS {
+		return nil, failed("count GPUs", ret)
+	}
+	if n == 0 {
+		return nil, errors.New("the driver shows no GPU")
+	}
+	gpus := make([]GPUMeters, n)
+	for i := range gpus {
+		d, ret := nvml.DeviceGetHandleByIndex(i)
+		if ret != nvml.SUCCESS {
+			return nil, failed(fmt.Sprintf("open GPU %d", i), ret)
+		}
+		var err error
+		if gpus[i], err = openGPU(d, now); err != nil {
+			return nil, fmt.Errorf("GPU %d: %w", i, err)
+		}
+	}
+	return gpus, nil
+}
+
+func openGPU(d nvml.Device, now func() time.Duration) (GPUMeters, error) {
+	g := GPUMeters{}
+	var err error
+	if g.GPU, err = describe(d); err != nil {
+		return g, err
+	}
+	if first, ret := d.GetTotalEnergyConsumption(); ret == nvml.SUCCESS {
+		g.Counter = &nvmlCounter{device: d, firstMJ: first}
+	}
+	if _, err := instantWatts(d); err == nil {
+		g.Power = &powerMeter{name: "NVML instant power, integrated", update: instantWindow, now: now,
+			watts: func() (float64, error) { return instantWatts(d) }}
+	} else if _, err := averageWatts(d); err == nil {
+		g.Power = &powerMeter{name: "NVML average power, integrated", update: averageWindow, now: now,
+			watts: func() (float64, error) { return averageWatts(d) }}
+	}
+	if g.Counter == nil && g.Power == nil {
+		return g, fmt.Errorf("%s tells neither energy nor power", g.GPU.Name)
+	}
+	return g, nil
+}
+
+// describe reads what a report tells of a GPU. A board without a sensor leaves its
+// number 0; a board that cannot be named is an error.
+func describe(d nvml.Device) (GPU, error) {
+	var g GPU
+	var ret nvml.Return
+	if g.Name, ret = d.GetName(); ret != nvml.SUCCESS {
+		return g, failed("read the name", ret)
+	}
+	if g.UUID, ret = d.GetUUID(); ret != nvml.SUCCESS {
+		return g, failed("read the UUID", ret)
+	}
+	if g.Driver, ret = nvml.SystemGetDriverVersion(); ret != nvml.SUCCESS {
+		return g, failed("read the driver's version", ret)
+	}
+	pci, ret := d.GetPciInfo()
+	if ret != nvml.SUCCESS {
+		return g, failed("read the PCI address", ret)
+	}
+	g.PCIBus = fmt.Sprintf("%04x:%02x:%02x.0", pci.Domain, pci.Bus, pci.Device)
+	number := func(read func() (uint32, nvml.Return)) int {
+		if v, ret := read(); ret == nvml.SUCCESS {
+			return int(v)
+		}
+		return 0
+	}
+	g.SMClockMHz = number(func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_SM) })
+	g.MaxSMClockMHz = number(func() (uint32, nvml.Return) { return d.GetMaxClockInfo(nvml.CLOCK_SM) })
+	g.MemoryClockMHz = number(func() (uint32, nvml.Return) { return d.GetClockInfo(nvml.CLOCK_MEM) })
+	g.TemperatureCelsius = number(func() (uint32, nvml.Return) { return d.GetTemperature(nvml.TEMPERATURE_GPU) })
+	g.PowerLimitWatts = float64(number(d.GetEnforcedPowerLimit)) / 1e3
+	g.PowerWatts = float64(number(d.GetPowerUsage)) / 1e3
+	return g, nil
+}
+
+// How late the sensors are. The counter is updated about every 100 ms; the average
+// is that of a second on recent boards; the instant power is sampled for some
+// 25 ms.
+const (
+	counterUpdate = 100 * time.Millisecond
+	averageWindow = time.Second
+	instantWindow = 25 * time.Millisecond
+)
+
+// nvmlCounter is the counter of millijoules since the driver was loaded.
+type nvmlCounter struct {
+	device  nvml.Device
+	firstMJ uint64
+}
+
+func (c *nvmlCounter) Name() string          { return "NVML energy counter" }
+func (c *nvmlCounter) Update() time.Duration { return counterUpdate }
+func (c *nvmlCounter) Close() error          { return nil }
+
+func (c *nvmlCounter) Joules() (float64, error) {
+	now, ret := c.device.GetTotalEnergyConsumption()
+	if ret != nvml.SUCCESS {
+		return 0, failed("read the energy counter", ret)
+	}
+	if now < c.firstMJ {
+		return 0, fmt.Errorf("the energy counter fell from %d to %d mJ: the driver was loaded anew", c.firstMJ, now)
+	}
+	return float64(now-c.firstMJ) / 1e3, nil
+}
+
+// instantWatts reads the field of the present power, which boards since Ampere have.
+func instantWatts(d nvml.Device) (float64, error) {
+	v := []nvml.FieldValue{{FieldId: nvml.FI_DEV_POWER_INSTANT}}
+	if ret := d.GetFieldValues(v); ret != nvml.SUCCESS {
+		return 0, failed("read the instant power", ret)
+	}
+	if ret := nvml.Return(v[0].NvmlReturn); ret != nvml.SUCCESS {
+		return 0, failed("read the instant power", ret)
+	}
+	return float64(binary.NativeEndian.Uint32(v[0].Value[:])) / 1e3, nil
+}
+
+func averageWatts(d nvml.Device) (float64, error) {
+	milliwatts, ret := d.GetPowerUsage()
+	return float64(milliwatts) / 1e3, failed("read the power", ret)
+}

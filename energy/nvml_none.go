@@ -1,0 +1,13 @@
+//go:build !cuda
+
+package energy
+
+import "errors"
+
+// OpenGPUs says that this build has no access to the meters of GPUs.
+func OpenGPUs() ([]GPUMeters, error) {
+	return nil, errors.New("meters of GPUs are unavailable: built without CUDA (make cuda)")
+}
+
+// CloseGPUs ends the use of what OpenGPUs has opened.
+func CloseGPUs() error { return nil }

@@ -1,0 +1,153 @@
+//go:build cuda
+
+package energy
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+)
+
+// scriptedGPUs opens the boards of testnvml with a script. The returned function
+// sets their time, which is also that of the integrated power.
+func scriptedGPUs(t *testing.T, script string) ([]GPUMeters, func(time.Duration), error) {
+	t.Helper()
+	var at time.Duration
+	set := func(now time.Duration) {
+		at = now
+		t.Setenv("TESTNVML_NOW", strconv.FormatInt(now.Microseconds(), 10))
+	}
+	t.Setenv("TESTNVML", script)
+	set(0)
+	if ret := nvml.Init(); ret == nvml.ERROR_LIBRARY_NOT_FOUND {
+		t.Skip("needs the test build of libnvidia-ml.so.1 (energy/testnvml)")
+	} else if ret != nvml.SUCCESS {
+		t.Fatal(nvml.ErrorString(ret))
+	}
+	t.Cleanup(func() {
+		if err := CloseGPUs(); err != nil {
+			t.Error(err)
+		}
+	})
+	if driver, _ := nvml.SystemGetDriverVersion(); !strings.HasPrefix(driver, "testnvml") {
+		t.Skip("needs the test build of libnvidia-ml.so.1 (energy/testnvml) in the place of the driver's")
+	}
+	gpus, err := openGPUs(func() time.Duration { return at })
+	return gpus, set, err
+}
+
+// recordGPUs records both meters of all boards from a time to a time, reading every
+// 20 ms, and returns the readings.
+func recordGPUs(t *testing.T, gpus []GPUMeters, set func(time.Duration), begin, end time.Duration) []Reading {
+	t.Helper()
+	at := begin
+	var tick []func()
+	start := func(m Meter, _ time.Duration) *Sampler {
+		ticks, read := make(chan time.Time), make(chan struct{}, 2)
+		s := startSampler(m, ticks, func() {}, func() time.Duration {
+			now := at
+			read <- struct{}{}
+			return now
+		})
+		<-read
+		tick = append(tick, func() { ticks <- time.Time{}; <-read })
+		return s
+	}
+	set(begin)
+	var metered []Metered
+	for i := range gpus {
+		metered = append(metered, gpus[i].Metered("gpu"+strconv.Itoa(i)))
+	}
+	r := record(metered, start)
+	for at < end {
+		at += GPUSampleInterval
+		set(at)
+		for _, f := range tick {
+			f()
+		}
+	}
+	readings, err := r.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readings
+}
+
+// What the script draws by calculus, what each meter shows of it, and what they state:
+// the counter is exact between multiples of its 100 ms, and off by at most 100 ms of
+// power otherwise; the trapezoids over exact watts are exact for a linear power, up to
+// the milliwatts that the library rounds to.
+func TestScriptedPower(t *testing.T) {
+	for _, c := range []struct {
+		name, script     string
+		begin, end       time.Duration
+		drawn            float64
+		counter, percent float64 // of the counter, and how far it lies above the power
+	}{
+		// 137 W · 3 s
+		{"constant", "watts=137", 0, 3 * time.Second, 411, 411, 0},
+		// 137 W · 3.08 s; the counter shows 3.1 s
+		{"between updates", "watts=137", 60 * time.Millisecond, 3140 * time.Millisecond, 421.96, 424.7, 100 * (3.1/3.08 - 1)},
+		// 11·3 + 70·3²/2
+		{"ramp", "watts=11,ramp=70", 0, 3 * time.Second, 348, 348, 0},
+		// a counter that shows 12 % too much
+		{"counter off", "watts=100,counter=1.12", 0, 5 * time.Second, 500, 560, 12},
+		{"counter low", "watts=100,counter=0.93", 0, 5 * time.Second, 500, 465, -7},
+		// the 1 s average in place of the instant power
+		{"average power", "watts=100,instant=0", 0, 2 * time.Second, 200, 200, 0},
+	} {
+		gpus, set, err := scriptedGPUs(t, c.script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := recordGPUs(t, gpus, set, c.begin, c.end)[0]
+		if math.Abs(r.Joules-c.counter) > 2e-3 || math.Abs(c.counter-c.drawn) > r.ErrorJoules && c.percent == 0 {
+			t.Errorf("%s: the counter says %g J ± %g, want %g of %g drawn", c.name, r.Joules, r.ErrorJoules, c.counter, c.drawn)
+		}
+		if r.Second == nil || math.Abs(r.Second.Joules-c.drawn) > 5e-3 || math.Abs(r.Second.DisagreementPercent-c.percent) > 1e-2 {
+			t.Errorf("%s: second method %+v, want %g J and %g %% between them", c.name, r.Second, c.drawn, c.percent)
+		}
+	}
+}
+
+// Boards that lack a sensor; the second draws 10 W more than the first.
+func TestSensorsThatAreNotThere(t *testing.T) {
+	gpus, set, err := scriptedGPUs(t, "devices=2,watts=30,energy=0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readings := recordGPUs(t, gpus, set, 0, 2*time.Second)
+	for i, want := range []float64{60, 80} {
+		if r := readings[i]; r.Meter != "NVML instant power, integrated" || math.Abs(r.Joules-want) > 1e-3 || r.Second != nil {
+			t.Errorf("without a counter GPU %d has %+v, want %g J", i, r, want)
+		}
+	}
+	if gpus, _, err = scriptedGPUs(t, "instant=0"); err != nil || gpus[0].Power.Update() != averageWindow || !strings.Contains(gpus[0].Power.Name(), "average") {
+		t.Errorf("without the instant power: %+v, %v", gpus, err)
+	}
+	if gpus, _, err = scriptedGPUs(t, "power=0"); err != nil || gpus[0].Power != nil || gpus[0].Metered("gpu0").Second != nil {
+		t.Errorf("without power: %+v, %v", gpus, err)
+	}
+	if _, _, err = scriptedGPUs(t, "power=0,energy=0"); err == nil || !strings.Contains(err.Error(), "neither energy nor power") {
+		t.Errorf("without any sensor: %v", err)
+	}
+	if _, _, err = scriptedGPUs(t, "devices=0"); err == nil || !strings.Contains(err.Error(), "no GPU") {
+		t.Errorf("without a board: %v", err)
+	}
+}
+
+func TestDescriptionOfGPUs(t *testing.T) {
+	gpus, _, err := scriptedGPUs(t, "devices=2,watts=50")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := GPU{Name: "Test GPU", UUID: "GPU-00000000-0000-0000-0000-000000000001", Driver: "testnvml 1", PCIBus: "0000:42:00.0",
+		SMClockMHz: 1755, MaxSMClockMHz: 1980, MemoryClockMHz: 2619, PowerLimitWatts: 700, PowerWatts: 60, TemperatureCelsius: 42}
+	if gpus[1].GPU != want {
+		t.Errorf("got  %+v\nwant %+v", gpus[1].GPU, want)
+	}
+}

@@ -1,0 +1,109 @@
+package energy
+
+import (
+	"errors"
+	"time"
+)
+
+// Metered is a consumer and what reads its joules, in one way or two.
+type Metered struct {
+	Of     string // the consumer: a device of the platform, or what the meter covers
+	Meter  Meter
+	Second Meter // another method for the same joules; nil: none
+	Every  time.Duration
+}
+
+// Reading is what was counted of one consumer over a run.
+type Reading struct {
+	Of      string  `json:"of"`
+	Meter   string  `json:"meter"`
+	Joules  float64 `json:"joules"`
+	Seconds float64 `json:"seconds"`
+	// ErrorJoules is what the meter's updates leave open at the two ends of the run:
+	// its mean power times the time that it may lag behind. The sensor's own accuracy
+	// is not in it.
+	ErrorJoules float64 `json:"error_joules"`
+	// Second is what another method counted at the same time; nil without one.
+	Second *SecondReading `json:"second,omitempty"`
+}
+
+// SecondReading is the joules of the same consumer over the same run in another way.
+type SecondReading struct {
+	Meter       string  `json:"meter"`
+	Joules      float64 `json:"joules"`
+	ErrorJoules float64 `json:"error_joules"`
+	// DisagreementPercent is how far the first method lies above the second.
+	DisagreementPercent float64 `json:"disagreement_percent"`
+}
+
+// Recorder samples the meters of several consumers beside a run.
+type Recorder struct {
+	metered  []Metered
+	samplers []*Sampler // two for each consumer; the second may be nil
+}
+
+// Record begins to sample. The meters must not be used by others until Stop.
+func Record(metered []Metered) *Recorder {
+	return record(metered, StartSampler)
+}
+
+func record(metered []Metered, start func(Meter, time.Duration) *Sampler) *Recorder {
+	r := &Recorder{metered: metered}
+	for _, m := range metered {
+		var second *Sampler
+		if m.Second != nil {
+			second = start(m.Second, m.Every)
+		}
+		r.samplers = append(r.samplers, start(m.Meter, m.Every), second)
+	}
+	return r
+}
+
+// Stop returns what each consumer drew since Record. A consumer whose meter failed
+// is left out and the error says so; where only the second method failed the
+// reading is there without it.
+func (r *Recorder) Stop() ([]Reading, error) {
+	var readings []Reading
+	var failed []error
+	for i, m := range r.metered {
+		second, err := stopReading(m.Of, m.Second, r.samplers[2*i+1])
+		failed = append(failed, err)
+		first, err := stopReading(m.Of, m.Meter, r.samplers[2*i])
+		if failed = append(failed, err); first == nil {
+			continue
+		}
+		if second != nil {
+			first.Second = &SecondReading{second.Meter, second.Joules, second.ErrorJoules, percentAbove(first, second)}
+		}
+		readings = append(readings, *first)
+	}
+	return readings, errors.Join(failed...)
+}
+
+// stopReading is what one sampler counted; nil without a sampler or with an error.
+func stopReading(of string, m Meter, s *Sampler) (*Reading, error) {
+	if s == nil {
+		return nil, nil
+	}
+	samples, err := s.Stop()
+	if err != nil {
+		return nil, err
+	}
+	joules, over, err := Total(samples)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reading{Of: of, Meter: m.Name(), Joules: joules, Seconds: over.Seconds()}
+	if over > 0 {
+		r.ErrorJoules = joules / over.Seconds() * m.Update().Seconds()
+	}
+	return r, nil
+}
+
+// percentAbove compares mean powers, since two samplers do not stop at the same instant.
+func percentAbove(a, b *Reading) float64 {
+	if b.Joules <= 0 || a.Seconds <= 0 {
+		return 0
+	}
+	return 100 * (a.Joules/a.Seconds/(b.Joules/b.Seconds) - 1)
+}

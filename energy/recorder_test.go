@@ -1,0 +1,75 @@
+package energy
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fixed is a meter whose second read is a total of joules after the first, or fails.
+type fixed struct {
+	name   string
+	joules float64
+	update time.Duration
+	fail   error
+	reads  int
+}
+
+func (m *fixed) Name() string          { return m.name }
+func (m *fixed) Update() time.Duration { return m.update }
+func (m *fixed) Close() error          { return nil }
+func (m *fixed) Joules() (float64, error) {
+	if m.reads++; m.reads > 1 {
+		return m.joules, m.fail
+	}
+	return 0, nil
+}
+
+// readAtEnds starts a sampler that reads at 0 and at 2 s only.
+func readAtEnds(m Meter, _ time.Duration) *Sampler {
+	n := time.Duration(-1)
+	return startSampler(m, nil, func() {}, func() time.Duration { n++; return 2 * n * time.Second })
+}
+
+// 448 J by a counter and 400 J by integrated power over 2 s: 12 % apart. The
+// counter lags by up to 0.1 s at 224 W: 22.4 J; the power by 0.025 s at 200 W: 5 J.
+func TestRecorder(t *testing.T) {
+	r := record([]Metered{
+		{Of: "gpu0", Meter: &fixed{name: "counter", joules: 448, update: 100 * time.Millisecond},
+			Second: &fixed{name: "power", joules: 400, update: 25 * time.Millisecond}},
+		{Of: "cpu", Meter: &fixed{name: "RAPL", joules: 60, update: time.Millisecond}},
+	}, readAtEnds)
+	got, err := r.Stop()
+	if err != nil || len(got) != 2 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	g, second := got[0], got[0].Second
+	if g.Of != "gpu0" || g.Meter != "counter" || g.Joules != 448 || g.Seconds != 2 || math.Abs(g.ErrorJoules-22.4) > 1e-9 {
+		t.Errorf("first method: %+v", g)
+	}
+	if second == nil || second.Meter != "power" || second.Joules != 400 || math.Abs(second.ErrorJoules-5) > 1e-9 || math.Abs(second.DisagreementPercent-12) > 1e-9 {
+		t.Errorf("second method: %+v", second)
+	}
+	if c := got[1]; c.Of != "cpu" || c.Joules != 60 || c.Second != nil || math.Abs(c.ErrorJoules-0.03) > 1e-9 {
+		t.Errorf("one method: %+v", c)
+	}
+}
+
+// A method that fails is told of and the rest is kept.
+func TestRecorderKeepsWhatWorks(t *testing.T) {
+	gone := errors.New("fell off the bus")
+	r := record([]Metered{
+		{Of: "gpu0", Meter: &fixed{joules: 10}, Second: &fixed{name: "power", fail: gone}},
+		{Of: "gpu1", Meter: &fixed{name: "counter", fail: gone}, Second: &fixed{joules: 10}},
+		{Of: "cpu", Meter: &fixed{joules: 30}},
+	}, readAtEnds)
+	got, err := r.Stop()
+	if !errors.Is(err, gone) || !strings.Contains(err.Error(), "power") || !strings.Contains(err.Error(), "counter") {
+		t.Errorf("error %v", err)
+	}
+	if len(got) != 2 || got[0].Of != "gpu0" || got[0].Second != nil || got[1].Of != "cpu" || got[1].Joules != 30 {
+		t.Errorf("readings %+v", got)
+	}
+}
