@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Complete sorts the spans and transfers of a run and derives the rest from
+// Complete sorts the spans, transfers and evictions of a run and derives the rest from
 // them: makespan, first step, period, occupancy and peaks. Both worlds call it.
 // It fails when a buffer's home is not a memory of the platform.
 func (s *Schedule) Complete(p *Problem) error {
@@ -21,6 +21,7 @@ func (s *Schedule) Complete(p *Problem) error {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.End, b.End),
 			cmp.Compare(a.Step, b.Step), cmp.Compare(p.Graph.Rank(a.For), p.Graph.Rank(b.For)), cmp.Compare(p.Graph.Buffers[a.Buffer].Name, p.Graph.Buffers[b.Buffer].Name))
 	})
+	slices.SortStableFunc(s.Evictions, func(a, b Eviction) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Memory, b.Memory)) })
 	s.setTimes()
 	return s.setMemory(p)
 }

@@ -87,7 +87,8 @@ func TestScheduleRoundTrip(t *testing.T) {
 	p.Memories = append(p.Memories, platform.Memory{Name: "far", BandwidthBytesPerSec: 1})
 	s := pairSchedule(g)
 	s.PeakBytes = []int64{16, 3}
-	s.Transfers = []Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Start: 2, End: 4}}
+	s.Transfers = []Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Reason: ReasonPrefetch, Start: 2, End: 4}}
+	s.Evictions = []Eviction{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, Memory: 1, At: 5}}
 	var file bytes.Buffer
 	if err := WriteSchedule(&file, s, g, p); err != nil {
 		t.Fatal(err)

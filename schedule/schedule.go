@@ -16,6 +16,7 @@ type Schedule struct {
 
 	Spans     []Span     // by start, then worker
 	Transfers []Transfer // by start, then destination
+	Evictions []Eviction // by time, then memory
 	Memory    []Occupancy
 
 	Makespan time.Duration
@@ -51,9 +52,30 @@ type Transfer struct {
 	Atoms      []int32
 	Bytes      int64
 	From, To   platform.MemoryID
-	For        dag.TaskID // the task that needed it
+	For        dag.TaskID // the task that needed it, or the room that it leaves
 	Step       int32
+	Reason     Reason
 	Start, End time.Duration
+}
+
+// Reason says why something moves; empty where it is not known.
+type Reason string
+
+// The reasons of the [Engine].
+const (
+	ReasonFetch    Reason = "fetch"    // a worker waits for it
+	ReasonPrefetch Reason = "prefetch" // a task will need it
+	ReasonEvict    Reason = "evict"    // it has to leave, and is valid nowhere else
+)
+
+// Eviction is contents dropped from a memory, for lack of room and before their last
+// use, at a moment when they are valid in another one.
+type Eviction struct {
+	Buffer dag.BufferID // storage
+	Atoms  []int32
+	Bytes  int64
+	Memory platform.MemoryID
+	At     time.Duration
 }
 
 // Occupancy is the bytes live in a memory from a moment on.

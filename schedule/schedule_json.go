@@ -22,6 +22,7 @@ type scheduleFile struct {
 	PeakBytes   []peakFile     `json:"peak_bytes"`
 	Spans       []spanFile     `json:"spans"`
 	Transfers   []transferFile `json:"transfers"`
+	Evictions   []evictionFile `json:"evictions"`
 	Memory      []memoryFile   `json:"memory"`
 }
 
@@ -47,8 +48,17 @@ type transferFile struct {
 	To      string        `json:"to"`
 	For     string        `json:"for"`
 	Step    int32         `json:"step"`
+	Reason  Reason        `json:"reason,omitempty"`
 	StartNs time.Duration `json:"start_ns"`
 	EndNs   time.Duration `json:"end_ns"`
+}
+
+type evictionFile struct {
+	Buffer string        `json:"buffer"`
+	Pieces []int32       `json:"pieces"`
+	Bytes  int64         `json:"bytes"`
+	Memory string        `json:"memory"`
+	AtNs   time.Duration `json:"at_ns"`
 }
 
 type memoryFile struct {
@@ -77,13 +87,12 @@ func WriteSchedule(w io.Writer, s *Schedule, g *dag.Graph, p *platform.Platform)
 	})
 	l.list("transfers", "[", "]", len(s.Transfers), func(i int) {
 		x := &s.Transfers[i]
-		first, _ := g.StorageAtoms(x.Buffer)
-		pieces := make([]int32, len(x.Atoms))
-		for k, a := range x.Atoms {
-			pieces[k] = a - int32(first)
-		}
-		l.value(transferFile{g.Buffers[x.Buffer].Name, pieces, x.Bytes, p.Memories[x.From].Name, p.Memories[x.To].Name,
-			g.Tasks[x.For].Name, x.Step, x.Start, x.End})
+		l.value(transferFile{g.Buffers[x.Buffer].Name, piecesOf(g, x.Buffer, x.Atoms), x.Bytes, p.Memories[x.From].Name, p.Memories[x.To].Name,
+			g.Tasks[x.For].Name, x.Step, x.Reason, x.Start, x.End})
+	})
+	l.list("evictions", "[", "]", len(s.Evictions), func(i int) {
+		x := &s.Evictions[i]
+		l.value(evictionFile{g.Buffers[x.Buffer].Name, piecesOf(g, x.Buffer, x.Atoms), x.Bytes, p.Memories[x.Memory].Name, x.At})
 	})
 	l.list("memory", "[", "]", len(s.Memory), func(i int) {
 		x := &s.Memory[i]
@@ -93,6 +102,16 @@ func WriteSchedule(w io.Writer, s *Schedule, g *dag.Graph, p *platform.Platform)
 		return fmt.Errorf("write the schedule of graph %q: %w", g.Name, err)
 	}
 	return nil
+}
+
+// piecesOf numbers atoms within their storage.
+func piecesOf(g *dag.Graph, storage dag.BufferID, atoms []int32) []int32 {
+	first, _ := g.StorageAtoms(storage)
+	pieces := make([]int32, len(atoms))
+	for k, a := range atoms {
+		pieces[k] = a - int32(first)
+	}
+	return pieces
 }
 
 // ReadSchedule reads a schedule of a graph on a platform. name is the file's, for
@@ -142,6 +161,13 @@ func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) 
 		}
 		s.Transfers = append(s.Transfers, t)
 	}
+	for i := range f.Evictions {
+		e, err := n.eviction(&f.Evictions[i], g)
+		if err != nil {
+			return nil, err
+		}
+		s.Evictions = append(s.Evictions, e)
+	}
 	return s, nil
 }
 
@@ -180,13 +206,38 @@ func (n *names) transfer(x *transferFile, g *dag.Graph, steps int) (Transfer, er
 	if x.Step < 0 || int(x.Step) >= steps || x.StartNs < 0 || x.EndNs < x.StartNs || x.Bytes < 0 {
 		return Transfer{}, fmt.Errorf("%s: transfer of %d bytes of %q in step %d of %d from %d to %d ns", n.file, x.Bytes, x.Buffer, x.Step, steps, x.StartNs, x.EndNs)
 	}
+	atoms, err := n.atoms(x.Buffer, b, x.Pieces, g)
+	if err != nil {
+		return Transfer{}, err
+	}
+	return Transfer{Buffer: b, Atoms: atoms, Bytes: x.Bytes, From: from, To: to, For: t, Step: x.Step, Reason: x.Reason, Start: x.StartNs, End: x.EndNs}, nil
+}
+
+func (n *names) eviction(x *evictionFile, g *dag.Graph) (Eviction, error) {
+	b, err := n.buffer(x.Buffer)
+	if err != nil {
+		return Eviction{}, err
+	}
+	m, err := n.memory(x.Memory)
+	if err != nil {
+		return Eviction{}, err
+	}
+	if x.AtNs < 0 || x.Bytes < 0 {
+		return Eviction{}, fmt.Errorf("%s: eviction of %d bytes of %q at %d ns", n.file, x.Bytes, x.Buffer, x.AtNs)
+	}
+	atoms, err := n.atoms(x.Buffer, b, x.Pieces, g)
+	return Eviction{Buffer: b, Atoms: atoms, Bytes: x.Bytes, Memory: m, At: x.AtNs}, err
+}
+
+// atoms are the pieces of a buffer.
+func (n *names) atoms(name string, b dag.BufferID, pieces []int32, g *dag.Graph) ([]int32, error) {
 	first, end := g.StorageAtoms(b)
-	atoms := make([]int32, len(x.Pieces))
-	for i, piece := range x.Pieces {
+	atoms := make([]int32, len(pieces))
+	for i, piece := range pieces {
 		if piece < 0 || piece >= int32(end-first) {
-			return Transfer{}, fmt.Errorf("%s: buffer %q has %d pieces; a transfer moves piece %d", n.file, x.Buffer, end-first, piece)
+			return nil, fmt.Errorf("%s: buffer %q has %d pieces; this one is number %d", n.file, name, end-first, piece)
 		}
 		atoms[i] = int32(first) + piece
 	}
-	return Transfer{Buffer: b, Atoms: atoms, Bytes: x.Bytes, From: from, To: to, For: t, Step: x.Step, Start: x.StartNs, End: x.EndNs}, nil
+	return atoms, nil
 }
