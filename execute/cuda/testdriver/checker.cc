@@ -1,0 +1,249 @@
+#include "checker.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <unordered_map>
+
+#include "block.h"
+
+namespace checker {
+namespace {
+
+// Mark is an access: the operation, when within it, and the thread.
+struct Mark {
+  uint32_t operation;  // 0: none so far; see several
+  uint32_t time;       // of the counter `now`
+  uint16_t thread;     // in its block; see in_warp and anyone
+};
+
+constexpr uint16_t in_warp = 0x8000;  // several threads of warp thread-in_warp
+constexpr uint16_t anyone = 0xffff;   // several threads
+constexpr uint32_t several = 1u << 31;  // the operation is sets[operation-several]
+
+// Cell is what is known of a byte.
+struct Cell {
+  Mark wrote, read;
+  uint8_t allocated;
+};
+
+struct Region {
+  const char* base;
+  size_t bytes;
+  Cell* cells;  // mapped, so that only what is touched takes memory
+  std::string name;
+  bool of_block;  // shared memory: each block has it anew
+};
+
+std::vector<Region> regions;
+
+// The running operation.
+uint32_t self;
+const Clock* self_clock;
+std::string self_name;
+std::unordered_map<uint32_t, std::string> names;
+
+// now counts operations, blocks and barriers; a mark is before another if a barrier of
+// both their threads lies between.
+uint32_t now = 1, operation_began, block_began, last_barrier, warp_barrier[32];
+uint16_t thread;
+
+// Sets of operations that read a byte without order among them: one number each.
+std::vector<std::vector<uint32_t>> sets;
+std::map<std::vector<uint32_t>, uint32_t> set_numbers;
+
+bool precedes(uint32_t operation) {
+  if (operation == self) return true;
+  const uint32_t stream = operation >> position_bits;
+  const uint32_t position = operation & ((1u << position_bits) - 1);
+  return stream < self_clock->size() && (*self_clock)[stream] >= position;
+}
+
+// before tells whether the access of an earlier operation, or of several, precedes this one.
+bool before(uint32_t operation) {
+  if (operation == 0) return true;
+  if (operation < several) return precedes(operation);
+  const auto& set = sets[operation - several];
+  return std::all_of(set.begin(), set.end(), precedes);
+}
+
+// within tells whether a mark of this operation is ordered before the present access.
+bool within(const Mark& m) {
+  if (m.time < block_began) return false;  // of another block
+  if (m.time < last_barrier || m.thread == thread) return true;
+  const int warp = m.thread < in_warp ? m.thread / 32 : m.thread == anyone ? -1 : m.thread - in_warp;
+  return warp == thread / 32 && m.time < warp_barrier[warp];
+}
+
+bool ordered(const Region& region, const Mark& m) {
+  if (region.of_block && m.time < block_began) return true;
+  return (m.time < operation_began || within(m)) && before(m.operation);
+}
+
+uint32_t set_with(uint32_t old, uint32_t added) {
+  std::vector<uint32_t> set;
+  if (old >= several) set = sets[old - several];
+  else set.push_back(old);
+  set.erase(std::remove_if(set.begin(), set.end(), precedes), set.end());
+  set.push_back(added);
+  std::sort(set.begin(), set.end());
+  auto [at, fresh] = set_numbers.try_emplace(set, sets.size());
+  if (fresh) sets.push_back(set);
+  return several + at->second;
+}
+
+// note_read keeps the readers that a later writer must follow.
+void note_read(Cell& cell) {
+  Mark& r = cell.read;
+  if (r.time >= operation_began) {  // read in this operation already
+    if (!within(r)) {
+      const bool same_warp = r.time >= block_began && (r.thread < in_warp ? r.thread / 32 : r.thread - in_warp) == thread / 32;
+      r.thread = same_warp ? in_warp + thread / 32 : anyone;
+      if (r.time >= block_began) r.time = now;  // of another block: keeps its time and with it the conflict
+      return;
+    }
+    r.time = now, r.thread = thread;
+    return;
+  }
+  r.operation = before(r.operation) ? self : set_with(r.operation, self);
+  r.time = now, r.thread = thread;
+}
+
+std::string name_of(uint32_t operation) {
+  if (operation >= several) operation = sets[operation - several].front();
+  auto at = names.find(operation);
+  return at == names.end() ? "an operation" : at->second;
+}
+
+std::string describe(const Region& region, size_t at, size_t bytes) {
+  char text[160];
+  snprintf(text, sizeof text, "%zu bytes at %s + %zu", bytes, region.name.c_str(), at);
+  return text;
+}
+
+std::string conflict(const Region& region, size_t at, size_t bytes, bool write, const Mark& m, bool wrote) {
+  std::string what = self_name + (write ? " writes " : " reads ") + describe(region, at, bytes) + ", which ";
+  const std::string did = wrote ? "wrote" : "read";
+  if (m.time >= operation_began)
+    return what + (m.time < block_began ? "another block of the launch " : "another thread of the block ") + did +
+           (m.time < block_began ? "" : " with no barrier between");
+  return what + name_of(m.operation) + " " + did + ", and nothing orders the two";
+}
+
+const Region* region_of(const void* p) {
+  for (const Region& r : regions)
+    if (size_t(static_cast<const char*>(p) - r.base) < r.bytes) return &r;
+  return nullptr;
+}
+
+}  // namespace
+
+void join(Clock& clock, const Clock& other) {
+  if (clock.size() < other.size()) clock.resize(other.size());
+  for (size_t i = 0; i < other.size(); i++) clock[i] = std::max(clock[i], other[i]);
+}
+
+void begin(uint32_t operation, const Clock& clock, const std::string& name) {
+  self = operation;
+  self_clock = &clock;
+  self_name = name;
+  if (names.size() == 1 << 18) names.clear();  // messages about what is long past lose their name
+  names[operation] = name;
+  operation_began = block_began = last_barrier = ++now;
+  thread = 0;
+}
+
+void begin_block() {
+  block_began = last_barrier = ++now;
+  std::fill(std::begin(warp_barrier), std::end(warp_barrier), now);
+}
+void barrier() { last_barrier = ++now; }
+void barrier_warp(int warp) { warp_barrier[warp] = ++now; }
+void set_thread(int t) { thread = t; }
+
+void watch(const void* base, size_t bytes, const char* name, bool of_block) {
+  void* cells = mmap(nullptr, bytes * sizeof(Cell), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (cells == MAP_FAILED) {
+    fprintf(stderr, "testdriver: no address space to watch %zu bytes\n", bytes);
+    abort();
+  }
+  regions.push_back({static_cast<const char*>(base), bytes, static_cast<Cell*>(cells), name, of_block});
+}
+
+void unwatch(const void* base) {
+  const Region* r = region_of(base);
+  munmap(r->cells, r->bytes * sizeof(Cell));
+  regions.erase(regions.begin() + (r - regions.data()));
+}
+
+void allocate(const void* p, size_t bytes) {
+  const Region* r = region_of(p);
+  Cell* cell = r->cells + (static_cast<const char*>(p) - r->base);
+  for (size_t i = 0; i < bytes; i++) cell[i] = Cell{{}, {}, 1};
+}
+
+void release(const void* p, size_t bytes) {
+  const Region* r = region_of(p);
+  Cell* cell = r->cells + (static_cast<const char*>(p) - r->base);
+  for (size_t i = 0; i < bytes; i++) cell[i].allocated = 0;
+}
+
+bool watched(const void* p, size_t bytes) {
+  const Region* r = region_of(p);
+  return r && size_t(static_cast<const char*>(p) - r->base) + bytes <= r->bytes;
+}
+
+std::string check(const void* p, size_t bytes, bool write) {
+  const Region* r = region_of(p);
+  if (!r) return "";
+  const size_t at = static_cast<const char*>(p) - r->base;
+  Cell* cell = r->cells + at;
+  for (size_t i = 0; i < bytes; i++) {
+    if (at + i >= r->bytes || !cell[i].allocated)
+      return self_name + (write ? " writes " : " reads ") + describe(*r, at + i, bytes - i) + ", outside of any allocation";
+    if (!ordered(*r, cell[i].wrote)) return conflict(*r, at + i, bytes - i, write, cell[i].wrote, true);
+    if (!write) {
+      note_read(cell[i]);
+      continue;
+    }
+    if (!ordered(*r, cell[i].read)) return conflict(*r, at + i, bytes - i, write, cell[i].read, false);
+    cell[i].wrote = {self, now, thread};
+  }
+  return "";
+}
+
+void read(const void* p, size_t bytes) {
+  if (region_of(p))
+    if (std::string wrong = check(p, bytes, false); !wrong.empty()) host::fail(wrong);
+}
+
+void write(const void* p, size_t bytes) {
+  if (region_of(p))
+    if (std::string wrong = check(p, bytes, true); !wrong.empty()) host::fail(wrong);
+}
+
+}  // namespace checker
+
+// The calls that the compiler inserts into kernels.
+#define INSTRUMENT(n)                                                         \
+  extern "C" void __tsan_read##n(void* p) { checker::read(p, n); }             \
+  extern "C" void __tsan_write##n(void* p) { checker::write(p, n); }           \
+  extern "C" void __tsan_unaligned_read##n(void* p) { checker::read(p, n); }   \
+  extern "C" void __tsan_unaligned_write##n(void* p) { checker::write(p, n); } \
+  extern "C" void __tsan_volatile_read##n(void* p) { checker::read(p, n); }    \
+  extern "C" void __tsan_volatile_write##n(void* p) { checker::write(p, n); }
+INSTRUMENT(1)
+INSTRUMENT(2)
+INSTRUMENT(4)
+INSTRUMENT(8)
+INSTRUMENT(16)
+extern "C" void __tsan_read_range(void* p, unsigned long n) { checker::read(p, n); }
+extern "C" void __tsan_write_range(void* p, unsigned long n) { checker::write(p, n); }
+extern "C" void __tsan_vptr_read(void**) {}
+extern "C" void __tsan_vptr_update(void**, void*) {}
+extern "C" void __tsan_init() {}
+extern "C" void __tsan_func_entry(void*) {}
+extern "C" void __tsan_func_exit() {}
