@@ -1,10 +1,12 @@
-package kernels
+package kernels_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 )
 
 // TestDenseReLUIsTwoOperations: the references of the fused operations give the bits
@@ -13,14 +15,14 @@ func TestDenseReLUIsTwoOperations(t *testing.T) {
 	const n, in, out = 5, 7, 3
 	rng := rand.New(rand.NewPCG(1, 2))
 	ref := func(op string, shapes [][]int, values ...[]float64) []float64 {
-		k, _ := Lookup(op)
-		s := newSample(k, dag.Float32, shapes, firstModes(k), nil, 1)
-		s.fill(rng)
+		k, _ := kernels.Lookup(op)
+		s := kerneltest.New(k, dag.Float32, shapes, kerneltest.FirstModes(k), nil, 1)
+		s.Fill(rng)
 		for i, v := range values {
-			s.set(len(shapes)-len(values)+i, func(j int) float64 { return v[j] })
+			s.Set(len(shapes)-len(values)+i, func(j int) float64 { return v[j] })
 		}
-		runVariant(s, &k.Variants[0])
-		return append(s.values(0), s.values(1)...)
+		s.Run(&k.Variants[0])
+		return append(s.Values(0), s.Values(1)...)
 	}
 	random := func(count int) []float64 {
 		v := make([]float64, count)

@@ -1,10 +1,12 @@
-package kernels
+package kernels_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 )
 
 // TestDenseDwSGDIsTwoOperations: every variant of dense.dw.sgd changes weights, biases
@@ -14,13 +16,13 @@ import (
 func TestDenseDwSGDIsTwoOperations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(29, 31))
 	for _, e := range [][3]int{{1, 1, 1}, {7, 3, 5}, {3, 37, 4127}, {2, 3, 43691}, {67, 17, 31}, {257, 10, 43}} {
-		for _, params := range []dag.Params{sgdParams(0, 0, 0), sgdParams(0, 0, 0.01), sgdParams(0.9, 0, 0.01), sgdParams(0.9, 1, 0.01)} {
+		for _, params := range []dag.Params{kerneltest.SGDParams(0, 0, 0), kerneltest.SGDParams(0, 0, 0.01), kerneltest.SGDParams(0.9, 0, 0.01), kerneltest.SGDParams(0.9, 1, 0.01)} {
 			for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 				for margin := range 2 {
 					n, out, in := e[0], e[1], e[2]
-					k, _ := Lookup("dense.dw.sgd")
-					s := newSample(k, real, [][]int{{out, in}, {out}, {n, out}, {n, in}, {2}, {out, in}, {out}}, firstModes(k), params, margin)
-					s.fill(rng)
+					k, _ := kernels.Lookup("dense.dw.sgd")
+					s := kerneltest.New(k, real, [][]int{{out, in}, {out}, {n, out}, {n, in}, {2}, {out, in}, {out}}, kerneltest.FirstModes(k), params, margin)
+					s.Fill(rng)
 					for v := range k.Variants {
 						if k.Variants[v].RunsHere() {
 							compareWithTwoOperations(t, s, v, margin)
@@ -32,29 +34,29 @@ func TestDenseDwSGDIsTwoOperations(t *testing.T) {
 	}
 }
 
-func compareWithTwoOperations(t *testing.T, s *sample, variant, margin int) {
+func compareWithTwoOperations(t *testing.T, s *kerneltest.Case, variant, margin int) {
 	t.Helper()
-	fused := s.clone()
-	runVariant(fused, &s.kernel.Variants[variant])
+	fused := s.Clone()
+	fused.Run(&s.Kernel.Variants[variant])
 
-	run := func(op string, params dag.Params, shapes [][]int, values ...[]float64) *sample {
-		k, _ := Lookup(op)
-		c := newSample(k, s.spec.Type, shapes, firstModes(k), params, margin)
+	run := func(op string, params dag.Params, shapes [][]int, values ...[]float64) *kerneltest.Case {
+		k, _ := kernels.Lookup(op)
+		c := kerneltest.New(k, s.Spec.Type, shapes, kerneltest.FirstModes(k), params, margin)
 		for i, v := range values {
 			if v != nil {
-				c.set(i, func(j int) float64 { return v[j] })
+				c.Set(i, func(j int) float64 { return v[j] })
 			}
 		}
-		runVariant(c, &k.Variants[variant])
+		c.Run(&k.Variants[variant])
 		return c
 	}
-	shape := func(i int) []int { return s.spec.Operands[i].Shape }
-	grads := run("dense.dw", nil, [][]int{shape(0), shape(2), shape(3), shape(1)}, nil, s.values(2), s.values(3))
-	name := s.kernel.Variants[variant].Name + " " + s.spec.Key()
+	shape := func(i int) []int { return s.Spec.Operands[i].Shape }
+	grads := run("dense.dw", nil, [][]int{shape(0), shape(2), shape(3), shape(1)}, nil, s.Values(2), s.Values(3))
+	name := s.Kernel.Variants[variant].Name + " " + s.Spec.Key()
 	for _, c := range [][3]int{{0, 5, 0}, {1, 6, 3}} { // parameter, velocity, gradient
-		stepped := run("sgd", s.spec.Params, [][]int{shape(c[0]), shape(c[0]), {2}, shape(c[1])},
-			s.values(c[0]), grads.values(c[2]), s.values(4), s.values(c[1]))
-		compareBits(t, name, fused.values(c[0]), stepped.values(0))
-		compareBits(t, name, fused.values(c[1]), stepped.values(3))
+		stepped := run("sgd", s.Spec.Params, [][]int{shape(c[0]), shape(c[0]), {2}, shape(c[1])},
+			s.Values(c[0]), grads.Values(c[2]), s.Values(4), s.Values(c[1]))
+		compareBits(t, name, fused.Values(c[0]), stepped.Values(0))
+		compareBits(t, name, fused.Values(c[1]), stepped.Values(3))
 	}
 }

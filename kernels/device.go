@@ -60,7 +60,7 @@ type DeviceCall struct {
 	Type   dag.DType // arithmetic type
 	Args   []DeviceArg
 	Params []float64 // in the order of Kernel.Params
-	Work   uint64    // address of the workspace, at least Variant.WorkspaceBytes, 256-byte aligned
+	Work   uint64    // address of the workspace, at least Variant.WorkspaceBytes, 64-byte aligned
 }
 
 // DeviceArg is a strided view of an operand in a device's memory, as [Arg] is in that

@@ -1,10 +1,11 @@
-package kernels
+package kernels_test
 
 import (
 	"fmt"
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
 )
 
 // TestExpandedTasksAreKernelCalls: dag.Expand changes modes and adds merge tasks
@@ -19,7 +20,7 @@ func TestExpandedTasksAreKernelCalls(t *testing.T) {
 	for n := range 7 {
 		sample := dag.Range{Lo: n, Hi: n + 1}
 		for _, f := range []dag.Range{{Lo: 0, Hi: 2}, {Lo: 2, Hi: 5}} {
-			Add(b, dag.Task{
+			kernels.Add(b, dag.Task{
 				Name: fmt.Sprintf("dw[%d,%d]", n, f.Lo), Op: "conv2d.dw", Type: dag.Float32,
 				Params: dag.Params{{Name: "pad", Value: 0}, {Name: "stride", Value: 1}},
 				Accesses: []dag.Access{
@@ -44,11 +45,11 @@ func TestExpandedTasksAreKernelCalls(t *testing.T) {
 	}
 	for i := range g.Tasks {
 		task := &g.Tasks[i]
-		s := SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
-		if err := Validate(s); err != nil {
+		s := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+		if err := kernels.Validate(s); err != nil {
 			t.Fatalf("task %q: %v", task.Name, err)
 		}
-		k, _ := Lookup(task.Op)
+		k, _ := kernels.Lookup(task.Op)
 		flops, bytes := k.Work(s)
 		if task.Shape != s.Key() || task.Flops != flops || task.MovedBytes != bytes {
 			t.Errorf("task %q: key %q, %g flops, %d bytes; the kernel says %q, %g, %d",

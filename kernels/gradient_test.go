@@ -1,4 +1,4 @@
-package kernels
+package kernels_test
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 )
 
 // gradientCases name each backward operation, its forward operation with shapes, and
@@ -17,20 +19,20 @@ var gradientCases = []struct {
 	params            dag.Params
 	step              float64
 }{
-	{"conv2d.dx", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(1, 2), 1},
-	{"conv2d.dw", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(1, 2), 1},
-	{"conv2d.dx", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(2, 1), 1},
-	{"conv2d.dw", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, convParams(2, 1), 1},
-	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, append(convParams(1, 2), dag.Param{Name: "relu"}), 1},
-	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, append(convParams(1, 2), dag.Param{Name: "relu"}), 1},
-	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, append(convParams(2, 1), dag.Param{Name: "relu"}), 1},
-	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, append(convParams(2, 1), dag.Param{Name: "relu"}), 1},
+	{"conv2d.dx", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, kerneltest.ConvParams(1, 2), 1},
+	{"conv2d.dw", "conv2d", [][]int{{2, 7, 6, 7}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, kerneltest.ConvParams(1, 2), 1},
+	{"conv2d.dx", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, kerneltest.ConvParams(2, 1), 1},
+	{"conv2d.dw", "conv2d", [][]int{{2, 7, 13, 15}, {2, 5, 11, 13}, {7, 5, 3, 3}, {7}}, kerneltest.ConvParams(2, 1), 1},
+	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(1, 2, 0), 1},
+	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 6, 7, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(1, 2, 0), 1},
+	{"conv2d.nhwc.dx", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(2, 1, 0), 1},
+	{"conv2d.nhwc.dw", "conv2d.nhwc", [][]int{{2, 13, 15, 7}, {2, 11, 13, 5}, {3, 3, 5, 7}, {7}}, kerneltest.ConvReLUParams(2, 1, 0), 1},
 	{"dense.dx", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
 	{"dense.dw", "dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 1},
-	{"avgpool.dx", "avgpool", [][]int{{2, 5, 5, 6}, {2, 5, 11, 13}}, pool(3, 2), 1},
+	{"avgpool.dx", "avgpool", [][]int{{2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(3, 2), 1},
 	{"relu.dx", "relu", [][]int{{3, 5, 7}, {3, 5, 7}, {3, 5, 7}}, nil, 0x1p-6},
-	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, pool(3, 2), 0x1p-6},
-	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, pool(2, 2), 0x1p-6},
+	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(3, 2), 0x1p-6},
+	{"maxpool.dx", "maxpool", [][]int{{2, 5, 5, 6}, {2, 5, 5, 6}, {2, 5, 11, 13}}, kerneltest.PoolParams(2, 2), 0x1p-6},
 }
 
 // TestGradientsAgainstDifferences compares every backward operation with the central
@@ -46,28 +48,28 @@ var gradientCases = []struct {
 func TestGradientsAgainstDifferences(t *testing.T) {
 	for _, c := range gradientCases {
 		rng := rand.New(rand.NewPCG(3, 5))
-		forward, _ := Lookup(c.forward)
-		f := newSample(forward, dag.Float64, c.shapes, firstModes(forward), c.params, 1)
-		if err := Validate(&f.spec); err != nil {
+		forward, _ := kernels.Lookup(c.forward)
+		f := kerneltest.New(forward, dag.Float64, c.shapes, kerneltest.FirstModes(forward), c.params, 1)
+		if err := kernels.Validate(&f.Spec); err != nil {
 			t.Fatal(err)
 		}
-		f.fill(rng)
-		f.spreadOut(rng)
-		r := make([]float64, int(f.spec.volume(0)))
+		f.Fill(rng)
+		spreadOut(f, rng)
+		r := make([]float64, len(f.Values(0)))
 		for j := range r {
 			r[j] = 2*rng.Float64() - 1
 		}
-		runVariant(f, &forward.Variants[0])
-		backward, _ := Lookup(c.backward)
+		f.Run(&forward.Variants[0])
+		backward, _ := kernels.Lookup(c.backward)
 		b := backwardOf(f, backward, r)
 		for v := range backward.Variants {
 			if !backward.Variants[v].RunsHere() {
 				continue
 			}
-			runVariant(b, &backward.Variants[v])
+			b.Run(&backward.Variants[v])
 			for i, o := range backward.Operands {
 				if o.Modes[0] != dag.Read {
-					compareWithDifferences(t, f, b.values(i), o.Name[1:], r, c.step, backward.Variants[v].Name)
+					compareWithDifferences(t, f, b.Values(i), o.Name[1:], r, c.step, backward.Variants[v].Name)
 				}
 			}
 		}
@@ -79,57 +81,47 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 //
 // The input of a channels-last convolution is made positive, where the gradient is that
 // of the ReLU before it, too.
-func (s *sample) spreadOut(rng *rand.Rand) {
-	if s.kernel.Op == "conv2d.nhwc" {
-		x := s.values(1)
-		s.set(1, func(j int) float64 { return math.Abs(x[j]) })
+func spreadOut(s *kerneltest.Case, rng *rand.Rand) {
+	if s.Kernel.Op == "conv2d.nhwc" {
+		x := s.Values(1)
+		s.Set(1, func(j int) float64 { return math.Abs(x[j]) })
 	}
-	if s.kernel.Op != "relu" && s.kernel.Op != "maxpool" {
+	if s.Kernel.Op != "relu" && s.Kernel.Op != "maxpool" {
 		return
 	}
-	n := int(s.spec.volume(2))
+	n := len(s.Values(2))
 	perm := rng.Perm(n)
-	s.set(2, func(j int) float64 { return (float64(perm[j]-n/2) + 0.5) / 10 })
-}
-
-// operand is the index of the operand of a name, or -1.
-func (k *Kernel) operand(name string) int {
-	for i, o := range k.Operands {
-		if o.Name == name {
-			return i
-		}
-	}
-	return -1
+	s.Set(2, func(j int) float64 { return (float64(perm[j]-n/2) + 0.5) / 10 })
 }
 
 // backwardOf builds the call of a backward operation: dy is r, operands that the
 // forward call has too are copied from it, and dX has the shape of its X.
-func backwardOf(f *sample, k *Kernel, r []float64) *sample {
+func backwardOf(f *kerneltest.Case, k *kernels.Kernel, r []float64) *kerneltest.Case {
 	var shapes [][]int
 	from := make([]int, len(k.Operands))
 	for i, o := range k.Operands {
 		if o.Name == "wt" {
-			from[i] = f.kernel.operand("w")
-			w := f.spec.Operands[from[i]].Shape
+			from[i] = f.Operand("w")
+			w := f.Spec.Operands[from[i]].Shape
 			shapes = append(shapes, []int{w[0], w[1], w[3], w[2]})
 			continue
 		}
-		from[i] = f.kernel.operand(o.Name)
+		from[i] = f.Operand(o.Name)
 		if from[i] < 0 {
-			from[i] = f.kernel.operand(o.Name[1:])
+			from[i] = f.Operand(o.Name[1:])
 		}
-		shapes = append(shapes, f.spec.Operands[from[i]].Shape)
+		shapes = append(shapes, f.Spec.Operands[from[i]].Shape)
 	}
-	b := newSample(k, dag.Float64, shapes, firstModes(k), f.spec.Params, 1)
+	b := kerneltest.New(k, dag.Float64, shapes, kerneltest.FirstModes(k), f.Spec.Params, 1)
 	for i, o := range k.Operands {
-		values := f.values(from[i])
+		values := f.Values(from[i])
 		switch o.Name {
 		case "dy":
 			values = r
 		case "wt":
 			values = turnRound(values, shapes[i])
 		}
-		b.set(i, func(j int) float64 { return values[j] })
+		b.Set(i, func(j int) float64 { return values[j] })
 	}
 	return b
 }
@@ -150,40 +142,40 @@ func turnRound(w []float64, shape []int) []float64 {
 
 // compareWithDifferences checks up to 60 elements of the gradient with respect to
 // the forward operand called name.
-func compareWithDifferences(t *testing.T, f *sample, gradient []float64, name string, r []float64, h float64, variant string) {
+func compareWithDifferences(t *testing.T, f *kerneltest.Case, gradient []float64, name string, r []float64, h float64, variant string) {
 	t.Helper()
-	i := f.kernel.operand(name)
-	ref := &f.kernel.Variants[0]
-	loss := func(s *sample) float64 {
-		runVariant(s, ref)
+	i := f.Operand(name)
+	ref := &f.Kernel.Variants[0]
+	loss := func(s *kerneltest.Case) float64 {
+		s.Run(ref)
 		sum := 0.0
-		for j, y := range s.values(0) {
+		for j, y := range s.Values(0) {
 			sum += r[j] * y
 		}
 		return sum
 	}
 	shifted := func(j int, by float64) float64 {
-		s := f.clone()
-		x := f.values(i)
+		s := f.Clone()
+		x := f.Values(i)
 		x[j] += by
-		s.set(i, func(j int) float64 { return x[j] })
+		s.Set(i, func(j int) float64 { return x[j] })
 		return loss(s)
 	}
-	m := f.magnitudes()
-	x := m.values(i)
-	m.set(i, func(j int) float64 { return x[j] + h })
-	runVariant(m, ref)
+	m := f.Magnitudes()
+	x := m.Values(i)
+	m.Set(i, func(j int) float64 { return x[j] + h })
+	m.Run(ref)
 	magnitude := 0.0
-	for j, y := range m.values(0) {
+	for j, y := range m.Values(0) {
 		magnitude += math.Abs(r[j]) * y
 	}
-	n := float64(summands(f)+len(r)+4) * unitRoundoff(dag.Float64)
+	n := float64(kerneltest.Terms(f)+len(r)+4) * kerneltest.UnitRoundoff(dag.Float64)
 	bound := n / (1 - n) * magnitude / h
 	for j := 0; j < len(gradient); j += 1 + len(gradient)/60 {
 		want := (shifted(j, h) - shifted(j, -h)) / (2 * h)
 		if !(math.Abs(gradient[j]-want) <= bound) {
 			t.Fatalf("%s %s: d/d%s[%d] is %g, the difference quotient %g, bound %g",
-				f.kernel.Op, variant, name, j, gradient[j], want, bound)
+				f.Kernel.Op, variant, name, j, gradient[j], want, bound)
 		}
 	}
 }
@@ -197,25 +189,25 @@ func compareWithDifferences(t *testing.T, f *sample, gradient []float64, name st
 // (2c+10)·u·5/h/B. h = 2⁻¹³.
 func TestSoftmaxGradient(t *testing.T) {
 	const n, c, batch, h = 3, 7, 5, 0x1p-13
-	fused, _ := Lookup("softmax_xent")
+	fused, _ := kernels.Lookup("softmax_xent")
 	shapes := [][]int{{n, c}, {n}, {n}, {n, c}, {n}}
-	s := newSample(fused, dag.Float64, shapes, firstModes(fused), dag.Params{{Name: "batch", Value: batch}}, 1)
-	s.fill(rand.New(rand.NewPCG(7, 11)))
+	s := kerneltest.New(fused, dag.Float64, shapes, kerneltest.FirstModes(fused), dag.Params{{Name: "batch", Value: batch}}, 1)
+	s.Fill(rand.New(rand.NewPCG(7, 11)))
 	total := func(j int, by float64) float64 {
-		moved := s.clone()
-		z := s.values(3)
+		moved := s.Clone()
+		z := s.Values(3)
 		z[j] += by
-		moved.set(3, func(j int) float64 { return z[j] })
-		runVariant(moved, &fused.Variants[0])
+		moved.Set(3, func(j int) float64 { return z[j] })
+		moved.Run(&fused.Variants[0])
 		sum := 0.0
-		for _, l := range moved.values(1) {
+		for _, l := range moved.Values(1) {
 			sum += l
 		}
 		return sum / batch
 	}
 	bound := (h*h/60 + (2*c+10)*0x1p-53*5*n/h) / batch
-	runVariant(s, &fused.Variants[0])
-	for j, got := range s.values(0) {
+	s.Run(&fused.Variants[0])
+	for j, got := range s.Values(0) {
 		want := (total(j, h) - total(j, -h)) / (2 * h)
 		if !(math.Abs(got-want) <= bound) {
 			t.Errorf("dz[%d] is %g, the difference quotient %g, bound %g", j, got, want, bound)

@@ -1,4 +1,4 @@
-package kernels
+package kernels_test
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 )
 
 var nan, inf = math.NaN(), math.Inf(1)
@@ -24,7 +26,7 @@ var handCases = []struct {
 	{
 		// x = 1 2 3   w = 1  2   y = 1·1+2·2+3·4+4·5 = 37, 1·2+2·3+3·5+4·6 = 47, each + 10
 		//     4 5 6       3  4   A true convolution would turn w round: 4·1+3·2+2·4+1·5 = 23.
-		name: "cross-correlation, not convolution", op: "conv2d", params: convParams(0, 1),
+		name: "cross-correlation, not convolution", op: "conv2d", params: kerneltest.ConvParams(0, 1),
 		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 3}, {1, 1, 2, 2}, {1}},
 		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4}, {10}},
 		want:   [][]float64{{47, 57}, nil, nil, nil},
@@ -44,7 +46,7 @@ var handCases = []struct {
 		// y[u] = w0·x[u]+w1·x[u+1] over one row (the second row of w meets a second row
 		// of x): dx = dy0·w, shifted by one dy1·w. With dy = 1, 10 and w = 1 2 / 3 4:
 		// row 0: 1·1, 1·2+10·1, 10·2 = 1 12 20; row 1: 1·3, 1·4+10·3, 10·4 = 3 34 40.
-		name: "each dy spreads the filter", op: "conv2d.dx", params: convParams(0, 1),
+		name: "each dy spreads the filter", op: "conv2d.dx", params: kerneltest.ConvParams(0, 1),
 		shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}, {1, 1, 2, 2}},
 		in:     [][]float64{nil, {1, 10}, {1, 2, 3, 4}},
 		want:   [][]float64{{1, 12, 20, 3, 34, 40}, nil, nil},
@@ -52,7 +54,7 @@ var handCases = []struct {
 	{
 		// dw[i,j] = dy0·x[i,j] + dy1·x[i,j+1], dy = 1, 10, x = 1 2 3 / 4 5 6:
 		// 1+20, 2+30, 4+50, 5+60; db = 11.
-		name: "each dy spreads its window", op: "conv2d.dw", params: convParams(0, 1),
+		name: "each dy spreads its window", op: "conv2d.dw", params: kerneltest.ConvParams(0, 1),
 		shapes: [][]int{{1, 1, 2, 2}, {1, 1, 1, 2}, {1, 1, 2, 3}, {1}},
 		in:     [][]float64{nil, {1, 10}, {1, 2, 3, 4, 5, 6}, nil},
 		want:   [][]float64{{21, 32, 54, 65}, nil, nil, {11}},
@@ -60,7 +62,7 @@ var handCases = []struct {
 	{
 		// The first case of conv2d in a second layout and with two filters, the second the
 		// negative of the first: 37, 47, plus 10, and -37, -47, plus 40: 3 and, cut off, 0.
-		name: "cross-correlation, then the positive part", op: "conv2d.nhwc", params: append(convParams(0, 1), dag.Param{Name: "relu", Value: 1}),
+		name: "cross-correlation, then the positive part", op: "conv2d.nhwc", params: kerneltest.ConvReLUParams(0, 1, 1),
 		shapes: [][]int{{1, 1, 2, 2}, {1, 2, 3, 1}, {2, 2, 1, 2}, {2}},
 		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6}, {1, -1, 2, -2, 3, -3, 4, -4}, {10, 40}},
 		want:   [][]float64{{47, 3, 57, 0}, nil, nil, nil},
@@ -68,7 +70,7 @@ var handCases = []struct {
 	{
 		// Pixels of two channels: 1·5+2·6+3·7+4·8 = 70 from w[0,0] = 5 6 and w[0,1] = 7 8; w's
 		// second row meets the padding below, its first row the one above: 9·1+10·2+11·3+12·4 = 110.
-		name: "rows of the window on the padding", op: "conv2d.nhwc", params: append(convParams(1, 1), dag.Param{Name: "relu"}),
+		name: "rows of the window on the padding", op: "conv2d.nhwc", params: kerneltest.ConvReLUParams(1, 1, 0),
 		shapes: [][]int{{1, 2, 3, 1}, {1, 1, 2, 2}, {2, 2, 2, 1}},
 		in:     [][]float64{nil, {1, 2, 3, 4}, {5, 6, 7, 8, 9, 10, 11, 12}},
 		// columns -1, 0, 1: (x0·w[i,1]), (all), (x1·w[i,0]) for i = 1, then i = 0
@@ -77,14 +79,14 @@ var handCases = []struct {
 	{
 		// As for conv2d.dx: 1 12 20 / 3 34 40, with w = 1 2 / 3 4 turned round to 4 3 / 2 1.
 		// x is not positive at the second and the last pixel.
-		name: "each dy spreads the filter, cut off where x is not positive", op: "conv2d.nhwc.dx", params: convParams(0, 1),
+		name: "each dy spreads the filter, cut off where x is not positive", op: "conv2d.nhwc.dx", params: kerneltest.ConvParams(0, 1),
 		shapes: [][]int{{1, 2, 3, 1}, {1, 1, 2, 1}, {2, 2, 1, 1}, {1, 2, 3, 1}},
 		in:     [][]float64{nil, {1, 10}, {4, 3, 2, 1}, {1, 0, 0x1p-149, 1, inf, nan}},
 		want:   [][]float64{{1, 0, 20, 3, 34, 0}, nil, nil, nil},
 	},
 	{
 		// As for conv2d.dw: 21 32 / 54 65 and 11, the second filter with twice the dy.
-		name: "each dy spreads its window, channels last", op: "conv2d.nhwc.dw", params: convParams(0, 1),
+		name: "each dy spreads its window, channels last", op: "conv2d.nhwc.dw", params: kerneltest.ConvParams(0, 1),
 		shapes: [][]int{{2, 2, 1, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}},
 		in:     [][]float64{nil, {1, 2, 10, 20}, {1, 2, 3, 4, 5, 6}, nil},
 		want:   [][]float64{{21, 42, 32, 64, 54, 108, 65, 130}, nil, nil, {11, 22}},
@@ -93,14 +95,14 @@ var handCases = []struct {
 		// x = 1 2 3 9   filters of one element, 1 and -1, bias -1 and -3: 4 5 6 - 1 = 5 at most in
 		//     4 6 6 9   the window of columns 0-1 (position 3), 5 again in that of 1-2, first at 2;
 		// the second filter gives at most -4 and -5. The window of columns 2-3 has 8 at 1.
-		name: "first maximum, 255 where it is cut off", op: "conv2d.nhwc.pool", params: append(convParams(0, 1), pool2(2, 1)...),
+		name: "first maximum, 255 where it is cut off", op: "conv2d.nhwc.pool", params: kerneltest.ConvPoolParams(0, 1, 2, 1),
 		shapes: [][]int{{1, 1, 3, 2}, {1, 1, 3, 2}, {1, 2, 4, 1}, {1, 1, 1, 2}, {2}},
 		in:     [][]float64{nil, nil, {1, 2, 3, 9, 4, 6, 6, 9}, {1, -1}, {-1, -3}},
 		want:   [][]float64{{5, 0, 5, 0, 8, 0}, {3, 255, 2, 255, 1, 255}, nil, nil, nil},
 	},
 	{
 		// One window, NaN at position 2 of the convolution, and infinity before it.
-		name: "NaN wins", op: "conv2d.nhwc.pool", params: append(convParams(0, 1), pool2(2, 2)...),
+		name: "NaN wins", op: "conv2d.nhwc.pool", params: kerneltest.ConvPoolParams(0, 1, 2, 2),
 		shapes: [][]int{{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 2, 2, 1}, {1, 1, 1, 1}},
 		in:     [][]float64{nil, nil, {1, inf, nan, 3}, {1}},
 		want:   [][]float64{{nan}, {2}, nil, nil},
@@ -109,7 +111,7 @@ var handCases = []struct {
 		// x = 1 2 3   Filters of one element, windows of columns 0-1 and 1-2. Channel 0: position 1
 		//     4 5 6   of the first is 2, position 3 of the second is 6: 10·2+20·6 = 140, 10+20 = 30.
 		// Channel 1: position 0 of the first is 1, the second passes nothing: 3·1, 3.
-		name: "the maximum's pixel only", op: "conv2d.nhwc.pool.dw", params: append(convParams(0, 1), pool2(2, 1)...),
+		name: "the maximum's pixel only", op: "conv2d.nhwc.pool.dw", params: kerneltest.ConvPoolParams(0, 1, 2, 1),
 		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}},
 		in:     [][]float64{nil, {10, 3, 20, 5}, {1, 0, 3, 255}, {1, 2, 3, 4, 5, 6}, nil},
 		want:   [][]float64{{140, 3}, nil, nil, nil, {30, 3}},
@@ -164,7 +166,7 @@ var handCases = []struct {
 	{
 		// Windows of columns 0-1, 2-3, 4-5, 6-7; the ninth column is in none. Ties: the
 		// first of the equal 5s is at 1; of two NaNs the first, at 2, wins over 9.
-		name: "first maximum, NaN wins, odd column dropped", op: "maxpool", params: pool(2, 2),
+		name: "first maximum, NaN wins, odd column dropped", op: "maxpool", params: kerneltest.PoolParams(2, 2),
 		shapes: [][]int{{1, 1, 1, 4}, {1, 1, 1, 4}, {1, 1, 2, 9}},
 		in: [][]float64{nil, nil, {
 			1, 5, -3, -2, 9, 9, 1, 2, 99,
@@ -173,7 +175,7 @@ var handCases = []struct {
 	},
 	{
 		// 3×3 at stride 2, two windows in 3×5: maxima 9 at row 2, column 0, and 8 at row 0, column 2.
-		name: "window of 3", op: "maxpool", params: pool(3, 2),
+		name: "window of 3", op: "maxpool", params: kerneltest.PoolParams(3, 2),
 		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 1, 2}, {1, 1, 3, 5}},
 		in:     [][]float64{nil, nil, {0, 1, 8, 3, 4, 5, 6, 7, 0, 1, 9, 2, 3, 4, 5}},
 		want:   [][]float64{{9, 8}, {6, 0}, nil},
@@ -181,19 +183,19 @@ var handCases = []struct {
 	{
 		// Windows of 2 at stride 1 over 2×3 share column 1: position 1 of the first and
 		// position 0 of the second are the same element, 3+4.
-		name: "overlapping windows add", op: "maxpool.dx", params: pool(2, 1),
+		name: "overlapping windows add", op: "maxpool.dx", params: kerneltest.PoolParams(2, 1),
 		shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}, {1, 1, 1, 2}},
 		in:     [][]float64{nil, {3, 4}, {1, 0}},
 		want:   [][]float64{{0, 7, 0, 0, 0, 0}, nil, nil},
 	},
 	{
-		name: "mean of each window", op: "avgpool", params: pool(2, 2), // (1+2+5+6)/4, (3+4+7+8)/4
+		name: "mean of each window", op: "avgpool", params: kerneltest.PoolParams(2, 2), // (1+2+5+6)/4, (3+4+7+8)/4
 		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 4}},
 		in:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8}},
 		want:   [][]float64{{3.5, 5.5}, nil},
 	},
 	{
-		name: "a quarter to each, overlaps add", op: "avgpool.dx", params: pool(2, 1),
+		name: "a quarter to each, overlaps add", op: "avgpool.dx", params: kerneltest.PoolParams(2, 1),
 		shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}},
 		in:     [][]float64{nil, {4, 8}},
 		want:   [][]float64{{1, 3, 2, 1, 3, 2}, nil},
@@ -246,7 +248,7 @@ var handCases = []struct {
 	{
 		// Two channels, one window of columns 0-1; the third column is in none. Channel 0:
 		// 1 5 / 5 2, the first 5 at 1. Channel 1: NaN at 2 and 3, the first wins over 9.
-		name: "first maximum, NaN wins, odd column dropped", op: "maxpool.nhwc", params: pool(2, 2),
+		name: "first maximum, NaN wins, odd column dropped", op: "maxpool.nhwc", params: kerneltest.PoolParams(2, 2),
 		shapes: [][]int{{1, 1, 1, 2}, {1, 1, 1, 2}, {1, 2, 3, 2}},
 		in:     [][]float64{nil, nil, {1, 9, 5, 1, 99, 99, 5, nan, 2, nan, 99, 99}},
 		want:   [][]float64{{5, nan}, {1, 2}, nil},
@@ -254,14 +256,14 @@ var handCases = []struct {
 	{
 		// Windows of 2 at stride 1 over 2×3 share column 1: channel 0 adds 3+4 there, of
 		// channel 1 only the second window passes anything.
-		name: "overlapping windows add, 255 passes nothing", op: "maxpool.nhwc.dx", params: pool(2, 1),
+		name: "overlapping windows add, 255 passes nothing", op: "maxpool.nhwc.dx", params: kerneltest.PoolParams(2, 1),
 		shapes: [][]int{{1, 2, 3, 2}, {1, 1, 2, 2}, {1, 1, 2, 2}},
 		in:     [][]float64{nil, {3, 10, 4, 20}, {1, 255, 0, 3}},
 		want:   [][]float64{{0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 20}, nil, nil},
 	},
 	{
 		// Windows of 1 at stride 2 leave the pixel between them at 0.
-		name: "pixels between windows get nothing", op: "maxpool.nhwc.dx", params: pool(1, 2),
+		name: "pixels between windows get nothing", op: "maxpool.nhwc.dx", params: kerneltest.PoolParams(1, 2),
 		shapes: [][]int{{1, 1, 4, 1}, {1, 1, 2, 1}, {1, 1, 2, 1}},
 		in:     [][]float64{nil, {3, 4}, {0, 0}},
 		want:   [][]float64{{3, 0, 4, 0}, nil, nil},
@@ -332,21 +334,21 @@ var handCases = []struct {
 		in: [][]float64{{1, 2}, {10, 20}}, want: [][]float64{{11, 22}, nil},
 	},
 	{
-		name: "plain", op: "sgd", params: sgdParams(0, 0, 0), // 2 - 0.5·4
+		name: "plain", op: "sgd", params: kerneltest.SGDParams(0, 0, 0), // 2 - 0.5·4
 		shapes: [][]int{{1}, {1}, {2}},
 		in:     [][]float64{{2}, {4}, {0.5, 1}},
 		want:   [][]float64{{0}, nil, nil},
 	},
 	{
 		// g = 4 + 0.25·8 = 6; v = 0.5·2 + 6 = 7; w = 8 - 0.5·7 = 4.5
-		name: "momentum and weight decay", op: "sgd", params: sgdParams(0.5, 0, 0.25),
+		name: "momentum and weight decay", op: "sgd", params: kerneltest.SGDParams(0.5, 0, 0.25),
 		shapes: [][]int{{1}, {1}, {2}, {1}},
 		in:     [][]float64{{8}, {4}, {0.5, 1}, {2}},
 		want:   [][]float64{{4.5}, nil, nil, {7}},
 	},
 	{
 		// The same, but the step is g + 0.5·v = 6 + 3.5: w = 8 - 0.5·9.5 = 3.25
-		name: "nesterov", op: "sgd", params: sgdParams(0.5, 1, 0.25),
+		name: "nesterov", op: "sgd", params: kerneltest.SGDParams(0.5, 1, 0.25),
 		shapes: [][]int{{1}, {1}, {2}, {1}},
 		in:     [][]float64{{8}, {4}, {0.5, 1}, {2}},
 		want:   [][]float64{{3.25}, nil, nil, {7}},
@@ -354,7 +356,7 @@ var handCases = []struct {
 	{
 		// dw = 2·(1 3) + 4·(5 -1) = (22 2), db = 6. With decay ¼ of w = (8 4), b = 16:
 		// g = (24 3), 10; v = ½·(2 4), ½·6 + g = (25 5), 13; rate ½: w = (-4.5 1.5), b = 9.5.
-		name: "gradient and step", op: "dense.dw.sgd", params: sgdParams(0.5, 0, 0.25),
+		name: "gradient and step", op: "dense.dw.sgd", params: kerneltest.SGDParams(0.5, 0, 0.25),
 		shapes: [][]int{{1, 2}, {1}, {2, 1}, {2, 2}, {2}, {1, 2}, {1}},
 		in:     [][]float64{{8, 4}, {16}, {2, 4}, {1, 3, 5, -1}, {0.5, 1}, {2, 4}, {6}},
 		want:   [][]float64{{-4.5, 1.5}, {9.5}, nil, nil, nil, {25, 5}, {13}},
@@ -380,18 +382,13 @@ var handCases = []struct {
 	},
 }
 
-// pool2 is the parameters of a pooling after a convolution.
-func pool2(size, step float64) dag.Params {
-	return dag.Params{{Name: "size", Value: size}, {Name: "step", Value: step}}
-}
-
 // TestHandComputed runs every variant in both types on whole buffers and on regions
 // of larger ones.
 func TestHandComputed(t *testing.T) {
 	tested := map[string]bool{}
 	for _, c := range handCases {
 		tested[c.op] = true
-		k, ok := Lookup(c.op)
+		k, ok := kernels.Lookup(c.op)
 		if !ok {
 			t.Fatalf("no operation %s", c.op)
 		}
@@ -401,18 +398,18 @@ func TestHandComputed(t *testing.T) {
 			}
 			for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 				for margin := range 2 {
-					s := newSample(k, real, c.shapes, firstModes(k), c.params, margin)
-					if err := Validate(&s.spec); err != nil {
+					s := kerneltest.New(k, real, c.shapes, kerneltest.FirstModes(k), c.params, margin)
+					if err := kernels.Validate(&s.Spec); err != nil {
 						t.Fatalf("%s, %s: %v", c.op, c.name, err)
 					}
 					for i, values := range c.in {
 						if values != nil {
-							s.set(i, func(j int) float64 { return values[j] })
+							s.Set(i, func(j int) float64 { return values[j] })
 						}
 					}
-					runVariant(s, &k.Variants[v])
+					s.Run(&k.Variants[v])
 					for i, want := range c.want {
-						if got := s.values(i); want != nil && !slices.EqualFunc(got, want, same) {
+						if got := s.Values(i); want != nil && !slices.EqualFunc(got, want, same) {
 							t.Errorf("%s %s %v, %s: %s is %v, want %v", c.op, k.Variants[v].Name, real, c.name, k.Operands[i].Name, got, want)
 						}
 					}
@@ -420,9 +417,9 @@ func TestHandComputed(t *testing.T) {
 			}
 		}
 	}
-	for i := range All {
-		if !All[i].Host && !tested[All[i].Op] {
-			t.Errorf("no case computed by hand for %s", All[i].Op)
+	for i := range kernels.All {
+		if !kernels.All[i].Host && !tested[kernels.All[i].Op] {
+			t.Errorf("no case computed by hand for %s", kernels.All[i].Op)
 		}
 	}
 }

@@ -1,10 +1,12 @@
-package kernels
+package kernels_test
 
 import (
 	"strings"
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 	"dahl/kernels/simd"
 )
 
@@ -19,50 +21,50 @@ func TestShapeErrors(t *testing.T) {
 		want   string
 	}{
 		{"conv3d", nil, nil, `unknown operation "conv3d"`},
-		{"conv2d", [][]int{{2, 5, 6, 7}}, convParams(0, 1), "conv2d: 1 operands, want y, x, w, [b]"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 7, 3, 3}}, convParams(0, 1), "extent c is 3 in x[1] and 7 in w[1]"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {7, 3, 3, 3}}, convParams(0, 1), "extent f is 5 in y[1] and 7 in w[0]"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 2}}, convParams(0, 1), "extent k is 3 in w[2] and 2 in w[3]"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}, {3}}, convParams(0, 1), "extent f is 5 in y[1] and 3 in b[0]"},
-		{"conv2d", [][]int{{2, 5, 6, 6}, {2, 3, 8, 9}, {5, 3, 3, 3}}, convParams(0, 1), "y[3] is 6, want 7: windows of 3 at stride 1 over x[3] = 9 with padding 0"},
-		{"conv2d", [][]int{{2, 5, 1, 1}, {2, 3, 2, 2}, {5, 3, 3, 3}}, convParams(0, 1), "y[2] is 1, want 0"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, convParams(-1, 1), "parameter pad is -1, want an integer from 0"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, convParams(0, 0), "parameter stride is 0, want an integer from 1"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, convParams(0.5, 1), "parameter pad is 0.5"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, convParams(nan, 1), "parameter pad is NaN"},
+		{"conv2d", [][]int{{2, 5, 6, 7}}, kerneltest.ConvParams(0, 1), "conv2d: 1 operands, want y, x, w, [b]"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 7, 3, 3}}, kerneltest.ConvParams(0, 1), "extent c is 3 in x[1] and 7 in w[1]"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {7, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "extent f is 5 in y[1] and 7 in w[0]"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 2}}, kerneltest.ConvParams(0, 1), "extent k is 3 in w[2] and 2 in w[3]"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}, {3}}, kerneltest.ConvParams(0, 1), "extent f is 5 in y[1] and 3 in b[0]"},
+		{"conv2d", [][]int{{2, 5, 6, 6}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "y[3] is 6, want 7: windows of 3 at stride 1 over x[3] = 9 with padding 0"},
+		{"conv2d", [][]int{{2, 5, 1, 1}, {2, 3, 2, 2}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "y[2] is 1, want 0"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(-1, 1), "parameter pad is -1, want an integer from 0"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 0), "parameter stride is 0, want an integer from 1"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0.5, 1), "parameter pad is 0.5"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(nan, 1), "parameter pad is NaN"},
 		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, nil, "parameter pad is missing"},
-		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 6}, {5, 3, 3, 3}}, convParams(0, 1), "dy[3] is 6, want 7: windows of 3 at stride 1 over dx[3] = 9"},
-		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 6}, {2, 3, 8, 9}}, convParams(0, 1), "dy[3] is 6, want 7: windows of 3 at stride 1 over x[3] = 9"},
+		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 6}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want 7: windows of 3 at stride 1 over dx[3] = 9"},
+		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 6}, {2, 3, 8, 9}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want 7: windows of 3 at stride 1 over x[3] = 9"},
 		{"dense", [][]int{{2, 5}, {2, 7}, {7, 5}}, nil, "extent o is 5 in y[1] and 7 in w[0]"},
 		{"dense", [][]int{{2, 5}, {2, 7, 1}, {5, 7}}, nil, "operand x has shape [2 7 1], want dimensions (n i)"},
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 5}}, nil, "is 3 in y[1] and 5 in x[1]"},
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 3, 1}}, nil, "y"},
-		{"maxpool", [][]int{{2, 3, 4, 4}, {2, 3, 4, 4}, {2, 3, 8, 9}}, pool(16, 2), "parameter size is 16, want an integer from 1 to 15"},
-		{"maxpool", [][]int{{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 8, 9}}, pool(2, 2), "y[3] is 5, want 4"},
-		{"maxpool.dx", [][]int{{2, 3, 8, 9}, {2, 3, 4, 4}, {2, 3, 4, 3}}, pool(2, 2), "extent ow is 4 in dy[3] and 3 in index[3]"},
-		{"avgpool", [][]int{{2, 3, 4, 5}, {2, 3, 8, 9}}, pool(2, 2), "y[3] is 5, want 4"},
+		{"maxpool", [][]int{{2, 3, 4, 4}, {2, 3, 4, 4}, {2, 3, 8, 9}}, kerneltest.PoolParams(16, 2), "parameter size is 16, want an integer from 1 to 15"},
+		{"maxpool", [][]int{{2, 3, 4, 5}, {2, 3, 4, 5}, {2, 3, 8, 9}}, kerneltest.PoolParams(2, 2), "y[3] is 5, want 4"},
+		{"maxpool.dx", [][]int{{2, 3, 8, 9}, {2, 3, 4, 4}, {2, 3, 4, 3}}, kerneltest.PoolParams(2, 2), "extent ow is 4 in dy[3] and 3 in index[3]"},
+		{"avgpool", [][]int{{2, 3, 4, 5}, {2, 3, 8, 9}}, kerneltest.PoolParams(2, 2), "y[3] is 5, want 4"},
 		{"softmax_xent", [][]int{{5, 7}, {5}, {5}, {5, 7}, {5}}, batch(3), "parameter batch is 3, less than the 5 samples"},
 		{"softmax_xent", [][]int{{5, 7}, {7}, {5}, {5, 7}, {5}}, batch(5), "extent n is 5 in dz[0] and 7 in loss[0]"},
 		{"mean", [][]int{{2}, {5}}, nil, "m[0] is 2, want 1"},
 		{"load", [][]int{{5, 1, 28, 28}, {60, 1, 28, 27}, {5}}, dag.Params{{Name: "divisor", Value: 255}}, "is 28 in x[3] and 27 in images[3]"},
 		{"load", [][]int{{5, 1, 28, 28}, {60, 28, 28}, {5}}, dag.Params{{Name: "divisor", Value: 255}}, "x and images differ in their number of dimensions"},
 		{"load", [][]int{{5, 2}, {60, 2}, {5}}, dag.Params{{Name: "divisor", Value: 0}}, "parameter divisor is 0"},
-		{"sgd", [][]int{{5}, {5}, {2}}, sgdParams(0.9, 0, 0), "momentum needs the operand v"},
-		{"sgd", [][]int{{5}, {5}, {2}, {5}}, sgdParams(0, 1, 0), "nesterov needs a momentum"},
-		{"sgd", [][]int{{5}, {5}, {3}, {5}}, sgdParams(0, 0, 0), "hyper[0] is 3, want 2"},
-		{"sgd", [][]int{{5}, {5}, {2}}, sgdParams(0, 0, -1), "parameter weight_decay is -1"},
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, sgdParams(0.9, 0, 0), "momentum needs the operands vw and vb"},
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, sgdParams(0, 2, 0), "nesterov is neither 0 nor 1"},
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {7, 5}, {5}}, sgdParams(0, 0, 0), "extent o is 5 in w[0] and 7 in vw[0]"},
+		{"sgd", [][]int{{5}, {5}, {2}}, kerneltest.SGDParams(0.9, 0, 0), "momentum needs the operand v"},
+		{"sgd", [][]int{{5}, {5}, {2}, {5}}, kerneltest.SGDParams(0, 1, 0), "nesterov needs a momentum"},
+		{"sgd", [][]int{{5}, {5}, {3}, {5}}, kerneltest.SGDParams(0, 0, 0), "hyper[0] is 3, want 2"},
+		{"sgd", [][]int{{5}, {5}, {2}}, kerneltest.SGDParams(0, 0, -1), "parameter weight_decay is -1"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, kerneltest.SGDParams(0.9, 0, 0), "momentum needs the operands vw and vb"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}}, kerneltest.SGDParams(0, 2, 0), "nesterov is neither 0 nor 1"},
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {7, 5}, {5}}, kerneltest.SGDParams(0, 0, 0), "extent o is 5 in w[0] and 7 in vw[0]"},
 		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, dag.Params{{Name: "beta1", Value: 1}, {Name: "beta2", Value: 0.9}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: 0}}, "parameter beta1 is 1, want at least 0 and less than 1"},
 	} {
-		s := Spec{Op: c.op, Type: dag.Float32, Params: c.params}
-		k, _ := Lookup(c.op)
+		s := kernels.Spec{Op: c.op, Type: dag.Float32, Params: c.params}
+		k, _ := kernels.Lookup(c.op)
 		for i, shape := range c.shapes {
 			o := &k.Operands[i]
-			s.Operands = append(s.Operands, OperandSpec{o.Kind.DType(s.Type), o.Modes[0], shape})
+			s.Operands = append(s.Operands, kernels.OperandSpec{Type: o.Kind.DType(s.Type), Mode: o.Modes[0], Shape: shape})
 		}
-		switch err := Validate(&s); {
+		switch err := kernels.Validate(&s); {
 		case err == nil:
 			t.Errorf("%s %v %v is accepted, want %q", c.op, c.shapes, c.params, c.want)
 		case !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.op):
@@ -79,7 +81,7 @@ func TestAddReportsTask(t *testing.T) {
 		y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{3}, Type: label})
 		from := b.Buffer(dag.Buffer{Name: "labels", Shape: []int{7}, Type: dag.Int32})
 		index := b.Buffer(dag.Buffer{Name: "index", Shape: []int{3}, Type: dag.Int32})
-		Add(b, dag.Task{Name: "pick", Op: "load.labels", Type: dag.Float32, Accesses: []dag.Access{
+		kernels.Add(b, dag.Task{Name: "pick", Op: "load.labels", Type: dag.Float32, Accesses: []dag.Access{
 			{Region: dag.Region{Buffer: y}, Mode: mode}, {Region: dag.Region{Buffer: from}, Mode: dag.Read}, {Region: dag.Region{Buffer: index}, Mode: dag.Read}}})
 		return b, b.Err()
 	}
@@ -119,9 +121,9 @@ func TestWork(t *testing.T) {
 		bytes  int64
 	}{
 		// 2·5·6·7 outputs of 3·3·3 products and as many additions, one for the bias.
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}, {5}}, convParams(0, 1), 420 * (54 + 1), 4 * (420 + 432 + 135 + 5)},
-		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 7}, {5, 3, 3, 3}}, convParams(0, 1), 420 * 54, 4 * (432 + 420 + 135)},
-		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 7}, {2, 3, 8, 9}, {5}}, convParams(0, 1), 420 * (54 + 1), 4 * (135 + 420 + 432 + 5)},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}, {5}}, kerneltest.ConvParams(0, 1), 420 * (54 + 1), 4 * (420 + 432 + 135 + 5)},
+		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 7}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), 420 * 54, 4 * (432 + 420 + 135)},
+		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 7}, {2, 3, 8, 9}, {5}}, kerneltest.ConvParams(0, 1), 420 * (54 + 1), 4 * (135 + 420 + 432 + 5)},
 		// 2·5 outputs of 7 products and as many additions, one for the bias.
 		{"dense", [][]int{{2, 5}, {2, 7}, {5, 7}, {5}}, nil, 10 * (14 + 1), 4 * (10 + 14 + 35 + 5)},
 		{"dense.dx", [][]int{{2, 7}, {2, 5}, {5, 7}}, nil, 140, 4 * (14 + 10 + 35)},
@@ -129,17 +131,17 @@ func TestWork(t *testing.T) {
 		// Masks are bytes.
 		{"relu", [][]int{{2, 3}, {2, 3}, {2, 3}}, nil, 6, 4*6 + 6 + 4*6},
 		// 24 windows of four elements.
-		{"maxpool", [][]int{{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 6, 8}}, pool(2, 2), 96, 24*5 + 96*4},
+		{"maxpool", [][]int{{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 6, 8}}, kerneltest.PoolParams(2, 2), 96, 24*5 + 96*4},
 		// 15 pixels of 60 images' rows: float32 out, bytes in, 3 indices.
 		{"load", [][]int{{3, 5}, {60, 5}, {3}}, dag.Params{{Name: "divisor", Value: 255}}, 15, 15*5 + 12},
 		// w and v are read and written, g is read, hyper is two float64.
-		{"sgd", [][]int{{7}, {7}, {2}, {7}}, sgdParams(0.9, 0, 0), 7 * 4, 4*7*5 + 16},
+		{"sgd", [][]int{{7}, {7}, {2}, {7}}, kerneltest.SGDParams(0.9, 0, 0), 7 * 4, 4*7*5 + 16},
 		// As dense.dw, 40 steps of four operations, four operands twice and no gradient.
-		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {5, 7}, {5}}, sgdParams(0.9, 0, 0), 140 + 10 + 160, 4*(2*35+2*5+10+14+2*35+2*5) + 16},
+		{"dense.dw.sgd", [][]int{{5, 7}, {5}, {2, 5}, {2, 7}, {2}, {5, 7}, {5}}, kerneltest.SGDParams(0.9, 0, 0), 140 + 10 + 160, 4*(2*35+2*5+10+14+2*35+2*5) + 16},
 	} {
-		k, _ := Lookup(c.op)
-		s := newSample(k, dag.Float32, c.shapes, firstModes(k), c.params, 0)
-		if flops, bytes := k.Work(&s.spec); flops != c.flops || bytes != c.bytes {
+		k, _ := kernels.Lookup(c.op)
+		s := kerneltest.New(k, dag.Float32, c.shapes, kerneltest.FirstModes(k), c.params, 0)
+		if flops, bytes := k.Work(&s.Spec); flops != c.flops || bytes != c.bytes {
 			t.Errorf("%s: %g flops and %d bytes, want %g and %d", c.op, flops, bytes, c.flops, c.bytes)
 		}
 	}
@@ -148,8 +150,8 @@ func TestWork(t *testing.T) {
 // TestTable checks what the tests and callers assume of every line.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
-	for i := range All {
-		k := &All[i]
+	for i := range kernels.All {
+		k := &kernels.All[i]
 		if seen[k.Op] || k.Doc == "" || k.Work == nil {
 			t.Errorf("%s: twice in the table, or without Doc or Work", k.Op)
 		}
@@ -168,17 +170,17 @@ func TestTable(t *testing.T) {
 
 // checkVariants checks that variants have what their kind needs, names of their own, and
 // those for CPUs first.
-func checkVariants(t *testing.T, k *Kernel) {
+func checkVariants(t *testing.T, k *kernels.Kernel) {
 	t.Helper()
 	names := map[string]bool{}
 	for i, v := range k.Variants {
 		cpu := v.Run32 != nil && v.Run64 != nil && v.Launches == nil && v.Types == nil && v.Capability == 0
 		device := v.Run32 == nil && v.Run64 == nil && v.Launches != nil && v.Level == simd.Go
-		if v.Doc == "" || names[v.Name] || v.Kind == CPU && !cpu || v.Kind != CPU && !device {
+		if v.Doc == "" || names[v.Name] || v.Kind == kernels.CPU && !cpu || v.Kind != kernels.CPU && !device {
 			t.Errorf("%s %s: incomplete, or twice", k.Op, v.Name)
 		}
 		names[v.Name] = true
-		if v.Kind == CPU && i > 0 && k.Variants[i-1].Kind != CPU {
+		if v.Kind == kernels.CPU && i > 0 && k.Variants[i-1].Kind != kernels.CPU {
 			t.Errorf("%s %s: after variants for other kinds of devices", k.Op, v.Name)
 		}
 	}

@@ -1,4 +1,4 @@
-package kernels
+package kernels_test
 
 import (
 	"math"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 )
 
 // TestSoftmaxChain compares softmax_xent with rowmax, exp_sub, rowsum, xent and
@@ -20,8 +22,8 @@ func TestSoftmaxChain(t *testing.T) {
 	const n, c, batch = 5, 11, 13
 	rng := rand.New(rand.NewPCG(13, 17))
 	for _, real := range []dag.DType{dag.Float32, dag.Float64} {
-		build := func(op string) *sample {
-			k, _ := Lookup(op)
+		build := func(op string) *kerneltest.Case {
+			k, _ := kernels.Lookup(op)
 			params := dag.Params{{Name: "batch", Value: batch}}
 			shapes := map[string][]int{"z": {n, c}, "dz": {n, c}, "e": {n, c}}
 			var all [][]int
@@ -32,95 +34,51 @@ func TestSoftmaxChain(t *testing.T) {
 					all = append(all, []int{n})
 				}
 			}
-			return newSample(k, real, all, firstModes(k), params, 1)
+			return kerneltest.New(k, real, all, kerneltest.FirstModes(k), params, 1)
 		}
 		fused := build("softmax_xent")
-		fused.fill(rng)
-		fused.set(3, func(int) float64 { return 20*rng.Float64() - 40 }) // all below 0
-		values := map[string][]float64{"z": fused.values(3), "y": fused.values(4)}
-		run := func(s *sample) {
-			for i, o := range s.kernel.Operands {
-				if v, ok := values[o.Name]; ok && s.spec.Operands[i].Mode == dag.Read {
-					s.set(i, func(j int) float64 { return v[j] })
+		fused.Fill(rng)
+		fused.Set(3, func(int) float64 { return 20*rng.Float64() - 40 }) // all below 0
+		values := map[string][]float64{"z": fused.Values(3), "y": fused.Values(4)}
+		run := func(s *kerneltest.Case) {
+			for i, o := range s.Kernel.Operands {
+				if v, ok := values[o.Name]; ok && s.Spec.Operands[i].Mode == dag.Read {
+					s.Set(i, func(j int) float64 { return v[j] })
 				}
 			}
-			runVariant(s, &s.kernel.Variants[0])
+			s.Run(&s.Kernel.Variants[0])
 		}
 		for _, op := range []string{"rowmax", "exp_sub", "rowsum", "xent", "softmax_xent.dx"} {
 			s := build(op)
 			run(s)
-			for _, i := range s.written() {
-				values[s.kernel.Operands[i].Name] = s.values(i)
+			for _, i := range s.Written() {
+				values[s.Kernel.Operands[i].Name] = s.Values(i)
 			}
 		}
 		run(fused)
 		eval := build("softmax_xent.eval")
 		run(eval)
 
-		u := unitRoundoff(real)
+		u := kerneltest.UnitRoundoff(real)
 		gamma := c * u / (1 - c*u)
-		for j, got := range fused.values(0) {
+		for j, got := range fused.Values(0) {
 			p := values["e"][j] / values["s"][j/c]
 			if bound := (2*gamma + 6*u) * (p + 1) / batch; math.Abs(got-values["dz"][j]) > bound {
 				t.Errorf("%v: dz[%d] is %g fused, %g as a chain, bound %g", real, j, got, values["dz"][j], bound)
 			}
 		}
-		for j, got := range fused.values(1) {
+		for j, got := range fused.Values(1) {
 			z := values["z"][j*c+int(values["y"][j])]
 			bound := 2*gamma + 4*u*(math.Log(values["s"][j])+math.Abs(z-values["m"][j]))
 			if math.Abs(got-values["loss"][j]) > bound {
 				t.Errorf("%v: loss[%d] is %g fused, %g as a chain, bound %g", real, j, got, values["loss"][j], bound)
 			}
-			if e := eval.values(0)[j]; math.Abs(got-e) > bound {
+			if e := eval.Values(0)[j]; math.Abs(got-e) > bound {
 				t.Errorf("%v: loss[%d] is %g in training, %g in evaluation, bound %g", real, j, got, e, bound)
 			}
-			if a, b, d := fused.values(2)[j], values["correct"][j], eval.values(1)[j]; a != b || a != d {
+			if a, b, d := fused.Values(2)[j], values["correct"][j], eval.Values(1)[j]; a != b || a != d {
 				t.Errorf("%v: correct[%d] is %g fused, %g as a chain, %g in evaluation", real, j, a, b, d)
 			}
-		}
-	}
-}
-
-// compareSoftmax compares a variant with the reference, whose exponentials it computes
-// in another way.
-//
-// In float64 those of the variant err by at most 3u (see simd.Softmax), math.Exp's by
-// less than 2u, and each is rounded to the type: they differ by at most δ = 6u, u of the
-// type. Both add c of them in the order of the classes, so the sums differ by at most
-// 2γ_c + δ, p = e/s by (2γ_c + 2δ + 2u)·p ≤ 2γ_c + 2δ + 2u, and dz, with two roundings
-// more in each variant of numbers of at most 1, by (2γ_c + 2δ + 6u)/B. The loss differs
-// as log s does, by the relative difference of s, and by roundings: 4u·(log s + |z_y - m|)
-// as above. Bits must be equal in correct, in what is read, and around the regions.
-func compareSoftmax(t *testing.T, s, got, want *sample, variant string) {
-	t.Helper()
-	u := unitRoundoff(s.spec.Type)
-	z := s.spec.Operands[len(s.spec.Operands)-2].Shape
-	c := float64(z[1])
-	difference := 2*c*u/(1-c*u) + 6*u
-	bounds := map[string]float64{
-		"dz":   difference + 12*u,
-		"loss": difference + 4*u*(math.Log(c)+2), // z is within -1 and 1
-	}
-	if batch, ok := s.spec.Params.Get("batch"); ok {
-		bounds["dz"] /= batch
-	}
-	for i, o := range s.kernel.Operands {
-		bound, written := bounds[o.Name]
-		if !written {
-			if !got.sameBytes(want, i) {
-				t.Errorf("%s, operand %s: %s differs from ref", s.spec.Key(), o.Name, variant)
-			}
-			continue
-		}
-		g, w := got.values(i), want.values(i)
-		for j := range g {
-			if !(math.Abs(g[j]-w[j]) <= bound) {
-				t.Errorf("%s %v, %s[%d]: %s gives %g, ref %g, bound %g", s.spec.Key(), s.spec.Type, o.Name, j, variant, g[j], w[j], bound)
-				return
-			}
-		}
-		if !got.sameOutside(want, i) {
-			t.Errorf("%s, operand %s: %s writes outside its region", s.spec.Key(), o.Name, variant)
 		}
 	}
 }

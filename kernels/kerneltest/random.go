@@ -1,4 +1,4 @@
-package kernels
+package kerneltest
 
 import (
 	"math/rand/v2"
@@ -6,37 +6,39 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/kernels"
 )
 
 // primes for the extents of a call, pairwise different, so that no two dimensions
 // can be swapped unnoticed.
 var primes = []int{2, 3, 5, 7, 11, 13, 17, 19}
 
-// eachCall runs a test over random calls of every operation that computes: extents
-// of 1 and pairwise different primes, whole buffers and regions of larger ones, both
-// element types, all modes, padding 0 to 2 and stride 1 to 3.
-func eachCall(t *testing.T, calls int, test func(t *testing.T, s *sample)) {
-	for i := range All {
-		k := &All[i]
+// Each runs a test over random cases of every operation that computes: extents of 1 and
+// pairwise different primes, whole buffers and regions of larger ones, both element
+// types, all modes, padding 0 to 2 and stride 1 to 3. The same calls come every time.
+func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
+	t.Helper()
+	for i := range kernels.All {
+		k := &kernels.All[i]
 		if k.Host {
 			continue
 		}
 		t.Run(k.Op, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(i), 20))
-			for c := range calls {
-				s := randomCall(k, rng, []dag.DType{dag.Float32, dag.Float64}[c%2])
-				if err := Validate(&s.spec); err != nil {
-					t.Fatalf("call %d: %v", c, err)
+			for n := range cases {
+				c := Random(k, rng, []dag.DType{dag.Float32, dag.Float64}[n%2])
+				if err := kernels.Validate(&c.Spec); err != nil {
+					t.Fatalf("case %d: %v", n, err)
 				}
-				s.fill(rng)
-				test(t, s)
+				c.Fill(rng)
+				test(t, c)
 			}
 		})
 	}
 }
 
-// randomCall draws shapes, modes and parameters of a call.
-func randomCall(k *Kernel, rng *rand.Rand, real dag.DType) *sample {
+// Random draws shapes, modes and parameters of a case. Data are zero.
+func Random(k *kernels.Kernel, rng *rand.Rand, real dag.DType) *Case {
 	e := make([]int, len(primes))
 	for i, p := range rng.Perm(len(primes)) {
 		e[i] = primes[p]
@@ -45,16 +47,19 @@ func randomCall(k *Kernel, rng *rand.Rand, real dag.DType) *sample {
 		}
 	}
 	params, shapes := randomShapes(k.Op, rng, e)
-	operands := len(k.Operands)
+	operands, required := len(k.Operands), 0
+	for required < operands && !k.Operands[required].Optional {
+		required++
+	}
 	momentum, _ := params.Get("momentum")
-	if k.required() < operands && momentum == 0 && rng.IntN(2) == 0 {
-		operands = k.required()
+	if required < operands && momentum == 0 && rng.IntN(2) == 0 {
+		operands = required
 	}
 	var modes []dag.Mode
 	for _, o := range k.Operands[:operands] {
 		modes = append(modes, o.Modes[rng.IntN(len(o.Modes))])
 	}
-	return newSample(k, real, shapes[:operands], modes, params, rng.IntN(3))
+	return New(k, real, shapes[:operands], modes, params, rng.IntN(3))
 }
 
 // randomShapes returns parameters and the shapes of all operands of an operation for
@@ -103,7 +108,7 @@ func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 		return randomSGD(rng), [][]int{{e[1], e[2]}, {e[1]}, {e[0], e[1]}, {e[0], e[2]}, {2}, {e[1], e[2]}, {e[1]}}
 	case "adam":
 		s := e[:1+rng.IntN(4)]
-		return adamParams(float64(rng.IntN(2)) * 0.01), [][]int{s, s, {2}, s, s}
+		return AdamParams(float64(rng.IntN(2)) * 0.01), [][]int{s, s, {2}, s, s}
 	}
 	return softmaxShapes(op, e)
 }
@@ -113,11 +118,7 @@ func randomSGD(rng *rand.Rand) dag.Params {
 	if momentum != 0 {
 		nesterov = float64(rng.IntN(2))
 	}
-	return sgdParams(momentum, nesterov, float64(rng.IntN(2))*0.01)
-}
-
-func adamParams(decay float64) dag.Params {
-	return dag.Params{{Name: "beta1", Value: 0.9}, {Name: "beta2", Value: 0.999}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: decay}}
+	return SGDParams(momentum, nesterov, float64(rng.IntN(2))*0.01)
 }
 
 func convShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
@@ -151,7 +152,7 @@ func convNHWCShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 	x, y := []int{n, h, w, c}, []int{n, oh, ow, f}
 	pooled := []int{n, windows(oh, size, 0, step), windows(ow, size, 0, step), f}
 	filters, turned := []int{k, k, c, f}, []int{k, k, f, c}
-	params := convParams(float64(pad), float64(stride))
+	params := ConvParams(float64(pad), float64(stride))
 	poolParams := append(params, dag.Param{Name: "size", Value: float64(size)}, dag.Param{Name: "step", Value: float64(step)})
 	switch op {
 	case "conv2d.nhwc":
@@ -175,7 +176,7 @@ func poolShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 	stride := 1 + rng.IntN(3)
 	x := []int{n, c, h, w}
 	y := []int{n, c, windows(h, size, 0, stride), windows(w, size, 0, stride)}
-	params := pool(float64(size), float64(stride))
+	params := PoolParams(float64(size), float64(stride))
 	switch op {
 	case "maxpool":
 		return params, [][]int{y, y, x}
@@ -235,5 +236,14 @@ func softmaxShapes(op string, e []int) (dag.Params, [][]int) {
 	case "softmax_xent.dx":
 		return batch, [][]int{z, z, n, n}
 	}
-	panic("kernels: no random shapes for " + op)
+	panic("kerneltest: no random shapes for " + op)
+}
+
+// windows is the number of windows of size k at distance stride in an extent with
+// padding on both sides, or 0 if none fits.
+func windows(extent, k, pad, stride int) int {
+	if extent+2*pad < k {
+		return 0
+	}
+	return (extent+2*pad-k)/stride + 1
 }

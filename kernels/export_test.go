@@ -1,0 +1,9 @@
+package kernels
+
+// For the tests in package kernels_test.
+var Windows = windows
+
+const (
+	PanelPixels = panelPixels
+	NoMaximum   = noMaximum
+)

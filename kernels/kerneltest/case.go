@@ -1,0 +1,209 @@
+package kerneltest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// Case is a kernel call with its data. Every operand is the middle of a larger buffer
+// when there is a margin, so that regions have strides and the elements around them can
+// be checked to be untouched.
+type Case struct {
+	Spec    kernels.Spec
+	Kernel  *kernels.Kernel
+	Boxes   []dag.Box
+	Buffers []dag.Buffer
+	Data    [][]byte // of the buffers, at multiples of 64
+}
+
+// New builds a case of an operation. shapes and modes are by operand; margin is the
+// number of foreign elements before and after each dimension. Data are zero.
+func New(k *kernels.Kernel, real dag.DType, shapes [][]int, modes []dag.Mode, params dag.Params, margin int) *Case {
+	c := &Case{Kernel: k, Spec: kernels.Spec{Op: k.Op, Type: real, Params: params}}
+	for i, shape := range shapes {
+		t := k.Operands[i].Kind.DType(real)
+		buf := dag.Buffer{Name: k.Operands[i].Name, Type: t}
+		box := dag.Box{}
+		for _, e := range shape {
+			buf.Shape = append(buf.Shape, e+2*margin)
+			box = append(box, dag.Range{Lo: margin, Hi: margin + e})
+		}
+		c.Spec.Operands = append(c.Spec.Operands, kernels.OperandSpec{Type: t, Mode: modes[i], Shape: shape})
+		c.Buffers, c.Boxes = append(c.Buffers, buf), append(c.Boxes, box)
+		c.Data = append(c.Data, aligned(buf.Bytes()))
+	}
+	return c
+}
+
+// aligned returns n bytes at a multiple of 64.
+func aligned(n int64) []byte {
+	raw := make([]byte, n+64)
+	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(raw))) & 63
+	return raw[skip:][:n:n]
+}
+
+// Call binds the data for a variant for CPUs, which decides the size of the workspace.
+// That is full of NaN.
+func (c *Case) Call(v *kernels.Variant) *kernels.Call {
+	call := &kernels.Call{Params: c.Params()}
+	for i := range c.Buffers {
+		base := unsafe.Pointer(unsafe.SliceData(c.Data[i]))
+		call.Args = append(call.Args, kernels.Bind(base, &c.Buffers[i], c.Boxes[i], c.Spec.Operands[i].Mode))
+	}
+	if v.WorkspaceBytes != nil {
+		call.Work = aligned(v.WorkspaceBytes(&c.Spec))
+		for i := range call.Work {
+			call.Work[i] = 0xff
+		}
+	}
+	return call
+}
+
+// Run runs a variant for CPUs on the data.
+func (c *Case) Run(v *kernels.Variant) { v.Run(c.Spec.Type)(c.Call(v)) }
+
+// DeviceCall binds copies of the buffers at addresses of a device's memory; work is the
+// address of the workspace.
+func (c *Case) DeviceCall(bases []uint64, work uint64) *kernels.DeviceCall {
+	call := &kernels.DeviceCall{Type: c.Spec.Type, Params: c.Params(), Work: work}
+	for i, base := range bases {
+		call.Args = append(call.Args, kernels.BindDevice(base, &c.Buffers[i], c.Boxes[i], c.Spec.Operands[i].Mode))
+	}
+	return call
+}
+
+// Params are the parameters as a call has them.
+func (c *Case) Params() []float64 {
+	var params []float64
+	for _, name := range c.Kernel.Params {
+		params = append(params, c.Spec.Param(name))
+	}
+	return params
+}
+
+// Clone copies the data, so that another variant starts from the same.
+func (c *Case) Clone() *Case {
+	d := *c
+	d.Data = nil
+	for _, b := range c.Data {
+		e := aligned(int64(len(b)))
+		copy(e, b)
+		d.Data = append(d.Data, e)
+	}
+	return &d
+}
+
+// Operand is the index of the operand of a name, or -1.
+func (c *Case) Operand(name string) int {
+	return slices.IndexFunc(c.Kernel.Operands, func(o kernels.Operand) bool { return o.Name == name })
+}
+
+// Values returns operand i's region as float64, in row-major order.
+func (c *Case) Values(i int) []float64 {
+	var out []float64
+	c.each(i, func(at int) { out = append(out, c.get(i, at)) })
+	return out
+}
+
+// Set overwrites operand i's region.
+func (c *Case) Set(i int, value func(j int) float64) {
+	j := 0
+	c.each(i, func(at int) { c.put(i, at, value(j)); j++ })
+}
+
+// each visits the positions of operand i's region within its buffer.
+func (c *Case) each(i int, visit func(at int)) {
+	shape, box := c.Buffers[i].Shape, c.Boxes[i]
+	var walk func(d, at int)
+	walk = func(d, at int) {
+		if d == len(shape) {
+			visit(at)
+			return
+		}
+		for e := box[d].Lo; e < box[d].Hi; e++ {
+			walk(d+1, at*shape[d]+e)
+		}
+	}
+	walk(0, 0)
+}
+
+func as[T kernels.Element](b []byte) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
+}
+
+func (c *Case) get(i, at int) float64 {
+	switch c.Buffers[i].Type {
+	case dag.Uint8:
+		return float64(c.Data[i][at])
+	case dag.Int32:
+		return float64(as[int32](c.Data[i])[at])
+	case dag.Float32:
+		return float64(as[float32](c.Data[i])[at])
+	default:
+		return as[float64](c.Data[i])[at]
+	}
+}
+
+func (c *Case) put(i, at int, v float64) {
+	switch c.Buffers[i].Type {
+	case dag.Uint8:
+		c.Data[i][at] = uint8(v)
+	case dag.Int32:
+		as[int32](c.Data[i])[at] = int32(v)
+	case dag.Float32:
+		as[float32](c.Data[i])[at] = float32(v)
+	default:
+		as[float64](c.Data[i])[at] = v
+	}
+}
+
+// Poison fills operand i's region with 0xff bytes, which are NaN in both float types.
+func (c *Case) Poison(i int) {
+	size := int(c.Buffers[i].Type.SizeBytes())
+	c.each(i, func(at int) {
+		for b := range size {
+			c.Data[i][at*size+b] = 0xff
+		}
+	})
+}
+
+// Written lists the operands that a call changes.
+func (c *Case) Written() []int {
+	var out []int
+	for i, o := range c.Spec.Operands {
+		if o.Mode.Writes() {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// SameBytes compares operand i of two cases bit for bit, foreign elements too.
+func (c *Case) SameBytes(d *Case, i int) bool { return slices.Equal(c.Data[i], d.Data[i]) }
+
+// SameOutside compares operand i of two cases bit for bit outside its region.
+func (c *Case) SameOutside(d *Case, i int) bool {
+	a, b := c.Clone(), d.Clone()
+	a.Poison(i)
+	b.Poison(i)
+	return a.SameBytes(b, i)
+}
+
+// Fill gives every element of every buffer a value, foreign ones included: reals
+// from -1 to 1, and for the other kinds what the operation allows.
+func (c *Case) Fill(rng *rand.Rand) {
+	for i := range c.Buffers {
+		value := c.filler(i, rng)
+		for at := range c.Buffers[i].Elems() {
+			c.put(i, int(at), value())
+		}
+		if c.Kernel.Operands[i].Kind == kernels.Scalar { // learning rate and step
+			c.Set(i, func(j int) float64 { return []float64{0.1, 3}[j] })
+		}
+	}
+}

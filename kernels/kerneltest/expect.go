@@ -1,0 +1,184 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// Expected is what a call must give: the results of "ref", and how far those of another
+// variant may lie from them.
+//
+// A result is a sum of N products of inputs, added in another order. Both variants
+// err from the exact sum by at most γ·Σ|a||b|, γ = N·u/(1-N·u), u half the distance
+// of 1 and the next number (Higham, Accuracy and Stability of Numerical Algorithms,
+// section 3.1), so they differ by at most 2γ·Σ|a||b|. What is there before (mode
+// ReadWrite) and the bias are two more terms. Σ|a||b| of each element is computed
+// by the reference itself in float64 on the absolute values of the inputs,
+// itself with a relative error below 1e-12, covered by the 1.01.
+//
+// Variants of tensor cores round the factors of products to fewer bits, by u' each, which
+// adds (2u'+u'²)·Σ|a||b|, and their sums may cut off instead of rounding, so that their
+// u is twice as large.
+//
+// Operations that move or compare values, or do the same few operations per element
+// in all variants, each rounded, must be equal bit for bit. Exponentials and logarithms
+// have bounds of their own, see absolute.
+type Expected struct {
+	ref      *Case
+	terms    int         // N; 0 where there is no such sum
+	sums     *Case       // its values are Σ|a||b|
+	absolute [][]float64 // bounds by operand that do not depend on the variant; nil: none
+}
+
+// Expect runs the reference.
+func Expect(c *Case) *Expected {
+	e := &Expected{ref: c.Clone(), terms: Terms(c)}
+	ref := &c.Kernel.Variants[0]
+	e.ref.Run(ref)
+	if e.terms > 0 {
+		e.sums = c.Magnitudes()
+		e.sums.Run(ref)
+	}
+	e.absolute = absolute(c, e.ref)
+	return e
+}
+
+// Compare compares all operands of a case that a variant has run with what is expected,
+// and says where they differ most plainly. Bits must be equal in what is only read and
+// around the regions.
+func (e *Expected) Compare(got *Case, v *kernels.Variant) error {
+	for i := range got.Buffers {
+		if err := e.compare(got, v, i); err != nil {
+			return fmt.Errorf("%s %s %v (%s), operand %s%w", got.Spec.Op, v.Name, got.Spec.Type, got.Spec.Key(), got.Kernel.Operands[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (e *Expected) compare(got *Case, v *kernels.Variant, i int) error {
+	bound := e.bound(v, i)
+	if bound == nil {
+		if !got.SameBytes(e.ref, i) {
+			return firstDifference(got.Values(i), e.ref.Values(i))
+		}
+		return nil
+	}
+	g, w := got.Values(i), e.ref.Values(i)
+	for j := range g {
+		if limit := bound(j); !(math.Abs(g[j]-w[j]) <= limit) {
+			return fmt.Errorf("[%d] is %g, ref gives %g, difference %g > %g", j, g[j], w[j], g[j]-w[j], limit)
+		}
+	}
+	if !got.SameOutside(e.ref, i) {
+		return fmt.Errorf(" is written outside its region")
+	}
+	return nil
+}
+
+func firstDifference(got, want []float64) error {
+	for j := range got {
+		if math.Float64bits(got[j]) != math.Float64bits(want[j]) {
+			return fmt.Errorf("[%d] is %g, ref gives %g, and bits must be equal", j, got[j], want[j])
+		}
+	}
+	return fmt.Errorf(" is written outside its region")
+}
+
+// bound is the greatest difference by element of operand i; nil: none is allowed.
+func (e *Expected) bound(v *kernels.Variant, i int) func(j int) float64 {
+	switch {
+	case e.ref.Spec.Operands[i].Mode == dag.Read:
+		return nil
+	case e.absolute != nil:
+		if limits := e.absolute[i]; limits != nil {
+			return func(j int) float64 { return limits[j] }
+		}
+		return nil
+	case e.terms == 0:
+		return nil
+	}
+	sums, u, inputs := e.sums.Values(i), UnitRoundoff(e.ref.Spec.Type), inputRoundoff(v)
+	nu := float64(e.terms) * u
+	if inputs > 0 {
+		nu *= 2
+	}
+	relative := 1.01 * (2*nu/(1-nu) + 2*inputs + inputs*inputs)
+	return func(j int) float64 { return relative * sums[j] }
+}
+
+// inputRoundoff is the relative error with which a variant takes the factors of products:
+// tf32 has 11 significant bits, bf16 8.
+func inputRoundoff(v *kernels.Variant) float64 {
+	switch v.Name {
+	case "tf32":
+		return 0x1p-11
+	case "bf16":
+		return 0x1p-8
+	}
+	return 0
+}
+
+// UnitRoundoff is half the distance of 1 and the next number.
+func UnitRoundoff(t dag.DType) float64 {
+	if t == dag.Float32 {
+		return 0x1p-24
+	}
+	return 0x1p-53
+}
+
+// Terms is the number of products and terms added into one element, 0 where there is no
+// such sum.
+func Terms(c *Case) int {
+	shape := func(i int) []int { return c.Spec.Operands[i].Shape }
+	switch c.Kernel.Op {
+	case "conv2d":
+		w := shape(2)
+		return w[1]*w[2]*w[3] + 2
+	case "conv2d.dx":
+		w := shape(2)
+		return w[0]*w[2]*w[3] + 2
+	case "conv2d.nhwc", "conv2d.nhwc.dx":
+		w := shape(2)
+		return w[0]*w[1]*w[2] + 2
+	case "conv2d.nhwc.dw":
+		y := shape(1)
+		return y[0]*y[1]*y[2] + 2
+	case "conv2d.dw":
+		y := shape(1)
+		return y[0]*y[2]*y[3] + 2
+	case "dense", "dense.relu", "dense.dx", "dense.dx.relu":
+		return shape(1)[1] + 2
+	case "dense.dw":
+		return shape(1)[0] + 2
+	case "dense.dw.sgd":
+		return shape(2)[0] + 10 // and products and sums with decay, momentum twice, and rate
+	case "mean":
+		return shape(1)[0] + 1 // and the division
+	case "rowsum":
+		return shape(1)[1]
+	}
+	return 0
+}
+
+// Magnitudes returns the case in float64 with the absolute values of all reals, and of
+// a learning rate what makes the step add to the weight.
+func (c *Case) Magnitudes() *Case {
+	var shapes [][]int
+	var modes []dag.Mode
+	for _, o := range c.Spec.Operands {
+		shapes, modes = append(shapes, o.Shape), append(modes, o.Mode)
+	}
+	m := New(c.Kernel, dag.Float64, shapes, modes, c.Spec.Params, 0)
+	for i := range c.Buffers {
+		values := c.Values(i)
+		sign := 1.0
+		if c.Kernel.Operands[i].Kind == kernels.Scalar {
+			sign = -1
+		}
+		m.Set(i, func(j int) float64 { return sign * math.Abs(values[j]) })
+	}
+	return m
+}

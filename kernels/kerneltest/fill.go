@@ -1,0 +1,67 @@
+package kerneltest
+
+import (
+	"math/rand/v2"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// filler draws values that the operation allows for operand i.
+func (c *Case) filler(i int, rng *rand.Rand) func() float64 {
+	o, name := &c.Kernel.Operands[i], c.Kernel.Op+" "+c.Kernel.Operands[i].Name
+	switch {
+	case exactSums[c.Kernel.Op] && o.Kind == kernels.Real:
+		return func() float64 { return float64(rng.IntN(9) - 4) }
+	case c.Buffers[i].Type == dag.Uint8 || c.Buffers[i].Type == dag.Int32:
+		limit, mayPass := c.indexLimit(i), passesNothing[name]
+		return func() float64 {
+			v := float64(rng.IntN(limit))
+			if mayPass && rng.IntN(4) == 0 {
+				v = noMaximum
+			}
+			return v
+		}
+	case o.Kind == kernels.Scalar:
+		return func() float64 { return []float64{0.1, 3}[rng.IntN(2)] }
+	case nonNegative[name]:
+		return func() float64 { return rng.Float64() + 0.5 }
+	}
+	return func() float64 { return 2*rng.Float64() - 1 }
+}
+
+// noMaximum is the position in a pooling window that passes no gradient.
+const noMaximum = 255
+
+// passesNothing are the operands that hold positions in pooling windows, of which
+// [noMaximum] stands for none.
+var passesNothing = map[string]bool{"maxpool.nhwc.dx index": true, "conv2d.nhwc.pool.dw index": true}
+
+// nonNegative are the operands that hold sums of exponentials or of squares.
+var nonNegative = map[string]bool{"xent s": true, "softmax_xent.dx s": true, "softmax_xent.dx e": true, "adam v": true}
+
+// exactSums are the operations that compare sums. Their inputs are small integers, so
+// that the sums are exact in any order, all variants find the same maxima, and many
+// of these are equal or zero.
+var exactSums = map[string]bool{"conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true}
+
+// indexLimit is one more than the largest value of an integer operand.
+func (c *Case) indexLimit(i int) int {
+	shape := func(name string) []int { return c.Spec.Operands[c.Operand(name)].Shape }
+	switch c.Kernel.Op + " " + c.Kernel.Operands[i].Name {
+	case "load index", "load.nhwc index":
+		return shape("images")[0]
+	case "load.labels index":
+		return shape("labels")[0]
+	case "maxpool.dx index", "maxpool.nhwc.dx index", "conv2d.nhwc.pool.dw index":
+		size := int(c.Spec.Param("size"))
+		return size * size
+	case "softmax_xent y", "softmax_xent.eval y", "xent y":
+		return shape("z")[1]
+	case "softmax_xent.dx y":
+		return shape("e")[1]
+	case "relu.dx mask", "count flags":
+		return 2
+	}
+	return 251
+}

@@ -1,0 +1,45 @@
+package kerneltest
+
+import (
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// FirstModes is the first mode of each operand.
+func FirstModes(k *kernels.Kernel) []dag.Mode {
+	var modes []dag.Mode
+	for _, o := range k.Operands {
+		modes = append(modes, o.Modes[0])
+	}
+	return modes
+}
+
+// ConvParams are the parameters of a convolution.
+func ConvParams(pad, stride float64) dag.Params {
+	return dag.Params{{Name: "pad", Value: pad}, {Name: "stride", Value: stride}}
+}
+
+// ConvReLUParams are those of a channels-last convolution.
+func ConvReLUParams(pad, stride, relu float64) dag.Params {
+	return append(ConvParams(pad, stride), dag.Param{Name: "relu", Value: relu})
+}
+
+// ConvPoolParams are those of a convolution with pooling.
+func ConvPoolParams(pad, stride, size, step float64) dag.Params {
+	return append(ConvParams(pad, stride), dag.Param{Name: "size", Value: size}, dag.Param{Name: "step", Value: step})
+}
+
+// PoolParams are the parameters of a pooling.
+func PoolParams(size, stride float64) dag.Params {
+	return dag.Params{{Name: "size", Value: size}, {Name: "stride", Value: stride}}
+}
+
+// SGDParams are the parameters of sgd and dense.dw.sgd.
+func SGDParams(momentum, nesterov, decay float64) dag.Params {
+	return dag.Params{{Name: "momentum", Value: momentum}, {Name: "nesterov", Value: nesterov}, {Name: "weight_decay", Value: decay}}
+}
+
+// AdamParams are PyTorch's defaults with a weight decay.
+func AdamParams(decay float64) dag.Params {
+	return dag.Params{{Name: "beta1", Value: 0.9}, {Name: "beta2", Value: 0.999}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: decay}}
+}

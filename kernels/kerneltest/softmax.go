@@ -1,0 +1,49 @@
+package kerneltest
+
+import "math"
+
+// absolute is the bounds of operations with exponentials and logarithms, by operand and
+// element: nil, or an empty entry, where bits must be equal or sums decide. want has the
+// results of the reference, inputs are those that [Case.Fill] draws.
+//
+// Exponentials of a variant err by at most 4u, those of the reference, math.Exp
+// rounded to the type, by less than 2u: they differ by at most δ = 6u. Logarithms of a
+// variant err by 4u, those of the reference by 2u.
+//
+// softmax: both variants add c exponentials, so the sums differ by at most
+// 2γ_c + δ, p = e/s by (2γ_c + 2δ + 2u)·p ≤ 2γ_c + 2δ + 2u, and dz, with two roundings
+// more in each variant of numbers of at most 1, by (2γ_c + 2δ + 6u)/B. The loss differs
+// as log s does, by the relative difference of s, and by logarithms and roundings:
+// 8u·(log s + |z_y - m|), where s ≤ c and z is within -1 and 1.
+//
+// In the chain, xent gets its s, from 1/2 to 3/2: |log s| ≤ log 2, and its m and z, which
+// differ by at most 2.
+func absolute(c, want *Case) [][]float64 {
+	u := UnitRoundoff(c.Spec.Type)
+	bounds := map[string]func(want float64) float64{}
+	constant := func(v float64) func(float64) float64 { return func(float64) float64 { return v } }
+	switch c.Kernel.Op {
+	case "softmax_xent", "softmax_xent.eval":
+		classes := float64(c.Spec.Operands[c.Operand("z")].Shape[1])
+		sum := 2 * classes * u / (1 - classes*u)
+		if batch, ok := c.Spec.Params.Get("batch"); ok {
+			bounds["dz"] = constant((sum + 18*u) / batch)
+		}
+		bounds["loss"] = constant(sum + 6*u + 8*u*(math.Log(classes)+2))
+	case "xent":
+		bounds["loss"] = constant(8 * u * (math.Ln2 + 2))
+	case "exp_sub":
+		bounds["e"] = func(e float64) float64 { return 6 * u * e }
+	default:
+		return nil
+	}
+	all := make([][]float64, len(c.Buffers))
+	for i := range c.Buffers {
+		if bound := bounds[c.Kernel.Operands[i].Name]; bound != nil {
+			for _, v := range want.Values(i) {
+				all[i] = append(all[i], bound(v))
+			}
+		}
+	}
+	return all
+}
