@@ -189,6 +189,8 @@ func (b *builder) device(t *table) {
 		Count:    t.count("count", 1, maxUnits, 1),
 		Dispatch: t.duration("dispatch"),
 		Streams:  t.count("streams", 1, maxUnits, 0),
+
+		PlacedOnly: t.flag("placed_only"),
 	}
 	d.Memory = b.memory(t, "memory")
 	if s := t.table("speed"); s != nil {
@@ -223,7 +225,7 @@ func (b *builder) device(t *table) {
 		w.done("idle, busy, source")
 	}
 	b.clocks(t, &d)
-	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, copy_engines, streams, power, clock_name, [[device.clock]]")
+	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, copy_engines, streams, placed_only, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
 }
 

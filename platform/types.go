@@ -77,6 +77,9 @@ type Device struct {
 	CopyEnginesIn, CopyEnginesOut int // 0: not limited
 	Streams                       int // tasks that one unit runs at once; 0 means 1
 
+	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
+	PlacedOnly bool
+
 	IdleWatts   float64   // one unit, idle
 	Busy        BusyPower // with n of Count units busy the device draws Platform.BusyTotal(n)
 	PowerSource Source    // empty: no power is known

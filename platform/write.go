@@ -152,6 +152,9 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 	e.number("run_spread", d.RunSpread)
 	e.inline("copy_engines", countPart("in", d.CopyEnginesIn), countPart("out", d.CopyEnginesOut))
 	e.count("streams", d.Streams)
+	if d.PlacedOnly {
+		e.WriteString("placed_only = true\n")
+	}
 	if d.PowerSource != "" {
 		e.inline("power", powerPart(d.IdleWatts, d.Busy), fmt.Sprintf("source = %q", d.PowerSource))
 	}

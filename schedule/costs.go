@@ -91,7 +91,7 @@ func costRow(task *dag.Task, p *platform.Platform, opt CostOptions) ([]Cost, err
 	runs := false
 	for d := range p.Devices {
 		row[d] = Cost{Duration: -1}
-		if task.Placement != nil && !placedOnDevice(task.Placement.Device, p, platform.DeviceID(d)) {
+		if !mayRunOn(task.Placement, p, platform.DeviceID(d)) {
 			continue
 		}
 		if cost, ok := costOn(task, p, platform.DeviceID(d), opt); ok {
@@ -174,9 +174,17 @@ func givenCost(costs []dag.Cost, device *platform.Device, pinned string) (best C
 	return best, bestOrder > 0
 }
 
+// mayRunOn reports whether a task may run on some worker of a device by its placement.
+func mayRunOn(pl *dag.Placement, p *platform.Platform, d platform.DeviceID) bool {
+	if pl == nil || pl.Device == "" {
+		return !p.Devices[d].PlacedOnly
+	}
+	return placedOnDevice(pl.Device, p, d)
+}
+
 // placedOnDevice reports whether a placement allows some worker of a device.
 func placedOnDevice(name string, p *platform.Platform, d platform.DeviceID) bool {
-	if name == "" || name == p.Devices[d].Name || name == p.Devices[d].Kind {
+	if name == p.Devices[d].Name || name == p.Devices[d].Kind {
 		return true
 	}
 	for _, w := range p.Workers {

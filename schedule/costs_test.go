@@ -156,3 +156,27 @@ func TestNowhereToRun(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A device for placed tasks only runs those that name it or its kind; a graph in
+// which nothing is placed sees the others.
+func TestPlacedOnly(t *testing.T) {
+	p := mixed(t)
+	p.Devices[0].PlacedOnly = true
+	for placed, want := range map[string][3]time.Duration{
+		"": {-1, 4, 4}, "cpu": {4, -1, -1}, "cpu.1": {4, -1, -1}, "emulated": {-1, 4, 4},
+	} {
+		task := dag.Task{Costs: []dag.Cost{{Key: "*", Ns: 4}}}
+		if placed != "" {
+			task.Placement = &dag.Placement{Device: placed}
+		}
+		costs, err := NewCosts(oneTask(t, task), p, CostOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for d, want := range want {
+			if got, ok := costs.Of(0, platform.DeviceID(d)); ok != (want >= 0) || ok && got.Duration != want {
+				t.Errorf("placed on %q, device %d: %v %v, want %v", placed, d, got.Duration, ok, want)
+			}
+		}
+	}
+}

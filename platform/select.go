@@ -1,0 +1,157 @@
+package platform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// AnyGPU selects every device of a kind that is not a processor.
+const AnyGPU = "gpu"
+
+// Select returns the platform on which only some devices run tasks. The list names
+// devices or kinds, or AnyGPU, separated by commas; "cpu:4" takes the first four units
+// of what the name stands for. The receiver is not changed.
+//
+// It is still the same machine: memories, links and routes stay, and what the units
+// left out draw idle is added to HostPower, so that joules of two selections may be
+// compared. Where no processor is selected one unit of the first one stays for the
+// tasks that are placed on it, such as those of the program itself (PlacedOnly).
+// Selecting again by the same list changes nothing.
+func (p *Platform) Select(list string) (*Platform, error) {
+	keep := make([]int, len(p.Devices)) // units, by device
+	for item := range strings.SplitSeq(list, ",") {
+		if err := p.selectItem(strings.TrimSpace(item), keep); err != nil {
+			return nil, err
+		}
+	}
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
+	q.keepHost(keep)
+	for d := range q.Devices {
+		q.shrink(DeviceID(d), keep[d])
+	}
+	q.Devices = slices.DeleteFunc(q.Devices, func(d Device) bool { return d.Count == 0 })
+	q.Models = slices.DeleteFunc(slices.Clone(p.Models), func(m Model) bool {
+		return !slices.ContainsFunc(q.Devices, func(d Device) bool { return m.Device == d.Name || m.Device == d.Kind })
+	})
+	return &q, q.Complete()
+}
+
+// selectItem notes the units that one item of a list stands for.
+func (p *Platform) selectItem(item string, keep []int) error {
+	name, count, counted := strings.Cut(item, ":")
+	devices := p.devicesCalled(name)
+	if len(devices) == 0 {
+		return fmt.Errorf("platform %q has no device or kind %q; it has %s", p.Name, name, p.devicesText())
+	}
+	units := 0
+	for _, d := range devices {
+		if keep[d] > 0 {
+			return fmt.Errorf("device %q is selected twice", p.Devices[d].Name)
+		}
+		units += p.Devices[d].Count
+	}
+	if counted {
+		n, err := strconv.Atoi(count)
+		if err != nil || n < 1 || n > units {
+			return fmt.Errorf("%q: platform %q has %d of %s; write %s:1 to %s:%d", item, p.Name, units, name, name, name, units)
+		}
+		units = n
+	}
+	for _, d := range devices {
+		keep[d] = min(units, p.Devices[d].Count)
+		units -= keep[d]
+	}
+	return nil
+}
+
+// devicesCalled lists the device of a name, or those of a kind.
+func (p *Platform) devicesCalled(name string) []DeviceID {
+	if d, ok := p.DeviceByName(name); ok {
+		return []DeviceID{d}
+	}
+	var found []DeviceID
+	for d := range p.Devices {
+		if kind := p.Devices[d].Kind; kind == name || name == AnyGPU && kind != "cpu" {
+			found = append(found, DeviceID(d))
+		}
+	}
+	return found
+}
+
+// devicesText lists the devices for a message: "cpu (cpu, 8 units), gpu0 (cuda)".
+func (p *Platform) devicesText() string {
+	var parts []string
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		units := ""
+		if d.Count > 1 {
+			units = fmt.Sprintf(", %d units", d.Count)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s%s)", d.Name, d.Kind, units))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// keepHost keeps one unit of the first processor where none is selected.
+func (p *Platform) keepHost(keep []int) {
+	first := -1
+	for d := range p.Devices {
+		if p.Devices[d].Kind != "cpu" {
+			continue
+		}
+		if keep[d] > 0 {
+			return
+		}
+		if first < 0 {
+			first = d
+		}
+	}
+	if first >= 0 {
+		keep[first] = 1
+		p.Devices[first].PlacedOnly = true
+	}
+}
+
+// shrink leaves a device n units; what the others draw idle becomes the host's.
+func (p *Platform) shrink(id DeviceID, n int) {
+	d := &p.Devices[id]
+	idle := float64(float64(d.Count-n) * d.IdleWatts)
+	if idle > 0 {
+		p.HostPower = Quantity{p.HostPower.Value + idle, leastTrusted(p.HostPower, d.PowerSource)}
+	}
+	if n > 0 && n < d.Count {
+		d.Busy = busyOfSome(d.Busy, d.Count, n, d.IdleWatts)
+		d.Clocks = slices.Clone(d.Clocks)
+		for i := range d.Clocks {
+			c := &d.Clocks[i]
+			c.Busy = busyOfSome(c.Busy, d.Count, n, c.Idle)
+		}
+	}
+	d.Count = n
+}
+
+// busyOfSome is the busy power of n of count units without what the others draw idle.
+func busyOfSome(b BusyPower, count, n int, idle float64) BusyPower {
+	if !b.WholeDevice {
+		return b
+	}
+	watts := func(busy int) float64 {
+		return max(0, totalWatts(count, idle, b, busy)-float64(float64(count-n)*idle))
+	}
+	if n == 1 {
+		return BusyPower{UnitWatts: watts(1)}
+	}
+	return BusyPower{FirstWatts: watts(1), AllWatts: watts(n), WholeDevice: true}
+}
+
+// leastTrusted is the source of the sum of a quantity and one of another source.
+func leastTrusted(a Quantity, b Source) Source {
+	trust := []Source{"", Guess, Datasheet, Measured}
+	if a.Source == "" && a.Value == 0 || slices.Index(trust, b) < slices.Index(trust, a.Source) {
+		return b
+	}
+	return a.Source
+}
