@@ -85,3 +85,30 @@ func (r *Route) step(at MemoryID) (next MemoryID, links []LinkID) {
 	}
 	return 0, nil
 }
+
+// Passes reports whether the route from one memory to another goes through a third one.
+func (p *Platform) Passes(from, to, through MemoryID) bool {
+	const unseen MemoryID = -1
+	before := make([]MemoryID, len(p.Memories)) // on the way from there
+	for m := range before {
+		before[m] = unseen
+	}
+	before[from] = from
+	for queue := []MemoryID{from}; len(queue) > 0; queue = queue[1:] {
+		for i := range p.Routes {
+			if next, hop := p.Routes[i].step(queue[0]); hop != nil && before[next] == unseen {
+				before[next] = queue[0]
+				queue = append(queue, next)
+			}
+		}
+	}
+	if before[to] == unseen {
+		return false
+	}
+	for at := before[to]; at != from; at = before[at] {
+		if at == through {
+			return true
+		}
+	}
+	return false
+}

@@ -59,6 +59,21 @@ func TestRoute(t *testing.T) {
 	}
 }
 
+// TestPasses: from a to c the way is a, ram, b, c; it is the shortest of all that
+// Route finds, so it passes ram and b and not its ends.
+func TestPasses(t *testing.T) {
+	p := star()
+	for _, c := range []struct {
+		from, to, through MemoryID
+		want              bool
+	}{{1, 3, 0, true}, {1, 3, 2, true}, {1, 3, 1, false}, {1, 3, 3, false}, {1, 3, 4, false},
+		{0, 1, 2, false}, {1, 2, 0, true}, {3, 2, 0, false}, {0, 4, 2, false}, {2, 2, 2, false}} {
+		if got := p.Passes(c.from, c.to, c.through); got != c.want {
+			t.Errorf("from %d to %d through %d: %v", c.from, c.to, c.through, got)
+		}
+	}
+}
+
 func TestLookups(t *testing.T) {
 	p := star()
 	if err := p.Complete(); err != nil {

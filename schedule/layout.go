@@ -34,7 +34,41 @@ func LayoutProgram(prog *dag.Program, plans []*Plan, scratchBytes []int64) ([]*L
 	if plans != nil && len(plans) != len(prog.Graphs) || scratchBytes != nil && len(scratchBytes) != len(prog.Graphs) {
 		return nil, fmt.Errorf("program %q has %d graphs; the layout was given %d plans and %d scratch sizes", prog.Name, len(prog.Graphs), len(plans), len(scratchBytes))
 	}
-	shared, err := placeShared(prog)
+	all := part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false }, scratchBytes: scratchBytes}
+	orders, err := programOrders(prog, plans)
+	if err != nil {
+		return nil, err
+	}
+	return layOutPart(prog, orders, all)
+}
+
+// part is what one memory holds of a program, the arguments being a graph and a storage
+// or view of it.
+type part struct {
+	holds        func(graph int, b dag.BufferID) bool
+	keeps        func(graph int, b dag.BufferID) bool // its contents are needed beyond what the graph shows
+	scratchBytes []int64                              // by graph; nil: none
+}
+
+// programOrders finds which tasks come after which in each graph.
+func programOrders(prog *dag.Program, plans []*Plan) ([]*orders, error) {
+	all := make([]*orders, len(prog.Graphs))
+	for i, g := range prog.Graphs {
+		var plan *Plan
+		if plans != nil {
+			plan = plans[i]
+		}
+		var err error
+		if all[i], err = newOrders(g, plan); err != nil {
+			return nil, fmt.Errorf("layout of graph %q: %w", g.Name, err)
+		}
+	}
+	return all, nil
+}
+
+// layOutPart places the storages of every graph that one memory holds.
+func layOutPart(prog *dag.Program, orders []*orders, in part) ([]*Layout, error) {
+	shared, err := placeShared(prog, in)
 	if err != nil {
 		return nil, fmt.Errorf("program %q: %w", prog.Name, err)
 	}
@@ -42,16 +76,10 @@ func LayoutProgram(prog *dag.Program, plans []*Plan, scratchBytes []int64) ([]*L
 	for i, g := range prog.Graphs {
 		l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers))}
 		l.ArenaBytes[NetworkArena], l.ArenaBytes[DataArena] = shared.bytes[NetworkArena], shared.bytes[DataArena]
-		if scratchBytes != nil {
-			l.ArenaBytes[ScratchArena] = Align(scratchBytes[i])
+		if in.scratchBytes != nil {
+			l.ArenaBytes[ScratchArena] = Align(in.scratchBytes[i])
 		}
-		var plan *Plan
-		if plans != nil {
-			plan = plans[i]
-		}
-		if err := l.place(g, shared, plan); err != nil {
-			return nil, fmt.Errorf("layout of graph %q: %w", g.Name, err)
-		}
+		l.place(g, i, shared, orders[i], in)
 		layouts[i] = l
 	}
 	return layouts, nil
@@ -68,7 +96,7 @@ type sharedPlace struct {
 	offset, bytes int64
 }
 
-func placeShared(prog *dag.Program) (*sharedStorages, error) {
+func placeShared(prog *dag.Program, in part) (*sharedStorages, error) {
 	s := &sharedStorages{place: map[string]sharedPlace{}}
 	written := map[string]bool{}
 	for _, g := range prog.Graphs {
@@ -78,12 +106,12 @@ func placeShared(prog *dag.Program) (*sharedStorages, error) {
 			}
 		}
 	}
-	for _, g := range prog.Graphs {
+	for n, g := range prog.Graphs {
 		for i := range g.Buffers {
 			b := &g.Buffers[i]
 			p := sharedPlace{bytes: b.Bytes()}
 			switch {
-			case b.ViewOf != dag.None:
+			case b.ViewOf != dag.None || !in.holds(n, dag.BufferID(i)):
 				continue
 			case b.Role == dag.Parameter || b.Role == dag.State:
 				p.arena = NetworkArena
@@ -113,10 +141,14 @@ func placeShared(prog *dag.Program) (*sharedStorages, error) {
 }
 
 // place fills the layout of one graph.
-func (l *Layout) place(g *dag.Graph, shared *sharedStorages, plan *Plan) error {
+func (l *Layout) place(g *dag.Graph, graph int, shared *sharedStorages, o *orders, in part) {
 	var step []dag.BufferID
 	for i := range g.Buffers {
 		id := dag.BufferID(i)
+		if !in.holds(graph, id) {
+			l.Offset[i] = Elsewhere
+			continue
+		}
 		if g.Storage(id) != id {
 			continue
 		}
@@ -127,20 +159,17 @@ func (l *Layout) place(g *dag.Graph, shared *sharedStorages, plan *Plan) error {
 		l.Arena[i] = StepArena
 		step = append(step, id)
 	}
-	if err := l.placeStep(g, step, plan); err != nil {
-		return err
-	}
+	l.placeStep(g, step, o, func(b dag.BufferID) bool { return in.keeps(graph, b) })
 	for i := range g.Buffers {
 		owner := g.Storage(dag.BufferID(i))
 		l.Arena[i], l.Offset[i] = l.Arena[owner], l.Offset[owner]
 	}
-	return nil
 }
 
 // placeStep places the storages that share the step arena: the largest first,
 // each at the lowest offset where it meets only storages that are never live
 // together with it.
-func (l *Layout) placeStep(g *dag.Graph, storages []dag.BufferID, plan *Plan) error {
+func (l *Layout) placeStep(g *dag.Graph, storages []dag.BufferID, o *orders, keeps func(dag.BufferID) bool) {
 	slices.SortFunc(storages, func(a, b dag.BufferID) int {
 		x, y := &g.Buffers[a], &g.Buffers[b]
 		if d := y.Bytes() - x.Bytes(); d != 0 {
@@ -148,10 +177,7 @@ func (l *Layout) placeStep(g *dag.Graph, storages []dag.BufferID, plan *Plan) er
 		}
 		return strings.Compare(x.Name, y.Name)
 	})
-	lives, err := newLifetimes(g, storages, plan)
-	if err != nil {
-		return err
-	}
+	lives := newLifetimes(o, storages, keeps)
 	var total, end int64
 	if lives == nil {
 		for _, id := range storages {
@@ -159,7 +185,7 @@ func (l *Layout) placeStep(g *dag.Graph, storages []dag.BufferID, plan *Plan) er
 			end += Align(g.Buffers[id].Bytes())
 		}
 		l.ArenaBytes[StepArena] = end
-		return nil
+		return
 	}
 	placed := make([]int, 0, len(storages)) // indices into storages, by offset
 	var gaps []extent
@@ -187,8 +213,10 @@ func (l *Layout) placeStep(g *dag.Graph, storages []dag.BufferID, plan *Plan) er
 		x, y := storages[a], storages[b]
 		return l.Offset[x] < l.Offset[y]+g.Buffers[y].Bytes() && l.Offset[y] < l.Offset[x]+g.Buffers[x].Bytes()
 	})
-	return nil
 }
+
+// Elsewhere is the offset of a buffer that lies in another memory.
+const Elsewhere int64 = -1
 
 // extent is bytes in use.
 type extent struct{ offset, bytes int64 }
@@ -227,6 +255,9 @@ func CheckLayout(g *dag.Graph, l *Layout) error {
 	written := writtenStorages(g)
 	for x := range g.Buffers {
 		bx := &g.Buffers[x]
+		if l.Offset[x] == Elsewhere {
+			continue
+		}
 		if l.Offset[x] < 0 || l.Offset[x]%Alignment != 0 || l.Offset[x]+bx.Bytes() > l.ArenaBytes[l.Arena[x]] {
 			return fmt.Errorf("buffer %q at %d does not lie in its arena of %d bytes", bx.Name, l.Offset[x], l.ArenaBytes[l.Arena[x]])
 		}
@@ -235,7 +266,7 @@ func CheckLayout(g *dag.Graph, l *Layout) error {
 		}
 		for y := range x {
 			by := &g.Buffers[y]
-			if bx.ViewOf != dag.None || by.ViewOf != dag.None || l.Arena[x] != l.Arena[y] ||
+			if bx.ViewOf != dag.None || by.ViewOf != dag.None || l.Arena[x] != l.Arena[y] || l.Offset[y] == Elsewhere ||
 				l.Offset[x] >= l.Offset[y]+by.Bytes() || l.Offset[y] >= l.Offset[x]+bx.Bytes() {
 				continue
 			}

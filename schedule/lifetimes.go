@@ -22,13 +22,10 @@ const maxLayoutTasks = 1 << 13
 // first comes from the graph or from the plan, and the second is added where the
 // graph does not give it.
 type lifetimes struct {
-	g       *dag.Graph
-	users   [][]dag.TaskID // by storage
-	pinned  []bool         // by storage: shares with none
-	common  []bitset       // by storage: tasks that come after every user, plan included
-	inGraph relation       // by the graph alone, within a step
-	across  relation       // by the graph alone, into the next step
-	plan    *Plan
+	*orders
+	users  [][]dag.TaskID // by storage
+	pinned []bool         // by storage: shares with none
+	common []bitset       // by storage: tasks that come after every user, plan included
 
 	first, last [][]dag.TaskID // by storage: users that the graph puts before, after no other
 }
@@ -62,17 +59,45 @@ func newRelation(rows, tasks int) relation {
 	return r
 }
 
-// newLifetimes returns nil for a graph that is too large.
-func newLifetimes(g *dag.Graph, storages []dag.BufferID, plan *Plan) (*lifetimes, error) {
-	if len(g.Tasks) > maxLayoutTasks || len(storages) > maxLayoutTasks {
+// orders is which tasks of a graph come after which.
+type orders struct {
+	g       *dag.Graph
+	plan    *Plan
+	inGraph relation // by the graph alone, within a step
+	across  relation // by the graph alone, into the next step
+	planned relation // within a step, by the plan too if there is one
+}
+
+// newOrders returns nil for a graph that is too large.
+func newOrders(g *dag.Graph, plan *Plan) (*orders, error) {
+	if len(g.Tasks) > maxLayoutTasks {
 		return nil, nil
 	}
-	l := &lifetimes{g: g, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages)), plan: plan}
+	o := &orders{g: g, plan: plan, inGraph: reachable(g, nil, nil)}
+	o.across = o.reachableNext()
+	o.planned = o.inGraph
+	if plan != nil {
+		sorted, stuck := topological(g, nil, plan.Order)
+		if stuck >= 0 {
+			return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
+		}
+		o.planned = reachable(g, plan.Order, sorted)
+	}
+	return o, nil
+}
+
+// newLifetimes returns nil where there are too many storages, or no orders. keeps says
+// of storages beside those that the graph shows that their contents are needed later.
+func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) bool) *lifetimes {
+	if o == nil || len(storages) > maxLayoutTasks {
+		return nil
+	}
+	g := o.g
+	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages))}
 	index := make(map[dag.BufferID]int, len(storages))
 	written := writtenStorages(g)
 	for k, id := range storages {
 		index[id] = k
-		l.pinned[k] = g.Carried(id) || !written[id]
 	}
 	for t := range g.Tasks {
 		for _, a := range g.Tasks[t].Accesses {
@@ -83,18 +108,8 @@ func newLifetimes(g *dag.Graph, storages []dag.BufferID, plan *Plan) (*lifetimes
 			}
 		}
 	}
-	for k := range l.users {
-		l.pinned[k] = l.pinned[k] && len(l.users[k]) > 0 // what nothing uses may lie anywhere
-	}
-	l.inGraph = reachable(g, nil, nil)
-	l.across = l.reachableNext()
-	planned := l.inGraph
-	if plan != nil {
-		sorted, stuck := topological(g, nil, plan.Order)
-		if stuck >= 0 {
-			return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
-		}
-		planned = reachable(g, plan.Order, sorted)
+	for k, id := range storages { // what nothing uses may lie anywhere
+		l.pinned[k] = (g.Carried(id) || !written[id]) && len(l.users[k]) > 0 || keeps(id)
 	}
 	l.common = newRelation(len(storages), len(g.Tasks))
 	for k, users := range l.users {
@@ -102,10 +117,10 @@ func newLifetimes(g *dag.Graph, storages []dag.BufferID, plan *Plan) (*lifetimes
 			l.common[k][i] = ^uint64(0)
 		}
 		for _, t := range users {
-			l.common[k].and(planned[t])
+			l.common[k].and(o.planned[t])
 		}
 	}
-	return l, nil
+	return l
 }
 
 // reachable is the tasks after each task in the same step, by the graph and the
@@ -144,8 +159,8 @@ func reachable(g *dag.Graph, lists [][]dag.TaskID, sorted []dag.TaskID) relation
 }
 
 // reachableNext is the tasks of the next step after each task of this one.
-func (l *lifetimes) reachableNext() relation {
-	g, n := l.g, len(l.g.Tasks)
+func (o *orders) reachableNext() relation {
+	g, n := o.g, len(o.g.Tasks)
 	r := newRelation(n, n)
 	for t := n - 1; t >= 0; t-- {
 		id := dag.TaskID(t)
@@ -155,7 +170,7 @@ func (l *lifetimes) reachableNext() relation {
 		for _, next := range [2][]int32{g.CarriedSuccs(id), g.ReuseSuccs(id)} {
 			for _, s := range next {
 				r[t].add(dag.TaskID(s))
-				r[t].or(l.inGraph[s])
+				r[t].or(o.inGraph[s])
 			}
 		}
 	}

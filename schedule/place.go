@@ -1,0 +1,178 @@
+package schedule
+
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Placed is a program compiled for a platform of several memories: the copies between
+// them are tasks of graphs like any other.
+//
+// Every memory has buffers of its own, the *instances* of the origin's buffers, and
+// every movement inside a step is a task of operation [CopyOp] from one instance to
+// another, right after the task that wrote what it moves. Package dag then derives what
+// has to wait for what, reuse of the source and of the destination and the step before
+// included, so that whoever replays the lists of Order, waiting for the predecessors of
+// each task, is right whatever the times.
+type Placed struct {
+	Origin   *dag.Program
+	Program  *dag.Program // the graphs of Graphs, in the origin's order
+	Platform *platform.Platform
+	Graphs   []*PlacedGraph
+	Lanes    []Lane // the workers of the platform, then the copy engines
+}
+
+// CopyOp is the operation of a copy: its accesses are pairs of a region that is read and
+// one of the same shape that is written.
+const CopyOp = "copy"
+
+// Lane is what runs one list of tasks in order: a worker, or a copy engine.
+type Lane struct {
+	Name   string
+	Worker platform.WorkerID // -1 for a copy engine
+	// Memory is that of the worker, or the device memory that the engine serves: copies
+	// into it if In, else out of it.
+	Memory platform.MemoryID
+	In     bool
+}
+
+// PlacedGraph is one graph of a placed program. Tasks are its own unless they are said
+// to be of the origin.
+type PlacedGraph struct {
+	Origin *dag.Graph
+	Graph  *dag.Graph // the origin's tasks in program order, copies between them
+	Order  [][]dag.TaskID
+	TaskOf []dag.TaskID // by task: that of the origin; -1 for a copy
+	Moves  []*Move      // by task: what a copy moves; nil for a task of the origin
+
+	Memory   []platform.MemoryID // by buffer
+	BufferOf []dag.BufferID      // by buffer: that of the origin that it is an instance of
+
+	// Enter is what has to move before the first step: contents that a memory reads
+	// before a step writes them, from where they are at home. It is in an order that can
+	// be executed one by one. Leave is what has to move after the last step, for the home
+	// of every storage that keeps its contents to hold them.
+	Enter, Leave []*Move
+
+	// Layouts say, for each memory, where its buffers lie; the offsets of others are -1.
+	// Reuse and ReuseNext are the orders that all of them together rely on, beyond the
+	// graph's.
+	Layouts          []*Layout
+	Reuse, ReuseNext []Edge
+}
+
+// Move is one movement from one memory to another.
+type Move struct {
+	Buffer   dag.BufferID // storage of the origin
+	Atoms    []int32      // of the origin, ascending
+	Bytes    int64
+	From, To platform.MemoryID
+	// For is the task of the origin that reads it first, -1 if none does; of the next
+	// step if NextStep.
+	For      dag.TaskID
+	NextStep bool
+	Reason   MoveReason
+	// Anywhere: an input that no task writes and that has no home. Where it is before
+	// the run is not a matter of the schedule, and its upload is no transfer of it.
+	Anywhere bool
+	// Pairs are the regions of instances that are read and written.
+	Pairs []RegionPair
+}
+
+// RegionPair is where a part of a move comes from and goes to; the shapes are equal.
+type RegionPair struct{ From, To dag.Region }
+
+// MoveReason says why something moves.
+type MoveReason string
+
+// The reasons: a task in another memory reads what was written; it is there before the
+// first step, or has to be at home after the last one; a memory needs the room; it has
+// been evicted and is needed again.
+const (
+	MoveRead   MoveReason = "read"
+	MoveEnter  MoveReason = "enter"
+	MoveLeave  MoveReason = "leave"
+	MoveEvict  MoveReason = "evict"
+	MoveReload MoveReason = "reload"
+)
+
+// Place compiles a static plan for every graph of a program. Plans and costs are by
+// graph. Scratch is the bytes of kernel workspace by graph and memory; nil: none. It
+// fails when a plan does not fit its graph, when two memories that have to exchange
+// something have no route, or when a memory cannot hold what it has to.
+//
+// Where nothing leaves the host memory the graphs are the origin's own.
+func Place(prog *dag.Program, p *platform.Platform, plans []*Plan, costs []*Costs, scratch [][]int64) (*Placed, error) {
+	n := len(prog.Graphs)
+	if len(plans) != n || len(costs) != n || scratch != nil && len(scratch) != n {
+		return nil, fmt.Errorf("program %q has %d graphs; there are %d plans, %d costs and %d scratch sizes to place it", prog.Name, n, len(plans), len(costs), len(scratch))
+	}
+	placed := &Placed{Origin: prog, Platform: p, Lanes: lanesOf(p),
+		Program: &dag.Program{Name: prog.Name, Order: prog.Order}}
+	for i, g := range prog.Graphs {
+		problem := &Problem{Graph: g, Platform: p, Costs: costs[i], Steps: 1}
+		if err := plans[i].Check(problem); err != nil {
+			return nil, fmt.Errorf("place graph %q: %w", g.Name, err)
+		}
+		pg, err := placeGraph(problem, plans[i], placed.Lanes)
+		if err != nil {
+			return nil, fmt.Errorf("place graph %q on %q: %w", g.Name, p.Name, err)
+		}
+		placed.Graphs = append(placed.Graphs, pg)
+		placed.Program.Graphs = append(placed.Program.Graphs, pg.Graph)
+	}
+	if err := placed.layOut(scratch); err != nil {
+		return nil, fmt.Errorf("place program %q on %q: %w", prog.Name, p.Name, err)
+	}
+	return placed, nil
+}
+
+// placeGraph derives the movements of one graph, makes them tasks, and orders them on
+// the copy engines.
+func placeGraph(p *Problem, plan *Plan, lanes []Lane) (*PlacedGraph, error) {
+	moves, err := newTraffic(p, plan)
+	if err != nil {
+		return nil, err
+	}
+	pg, err := moves.build()
+	if err != nil {
+		return nil, err
+	}
+	pg.Order, err = orderLanes(p, pg, plan, lanes)
+	return pg, err
+}
+
+// lanesOf lists the workers and the copy engines of a platform: those of each memory
+// but the host's, in its order, into it before out of it. A device that does not say
+// how many it has is taken to have one in each direction.
+func lanesOf(p *platform.Platform) []Lane {
+	var lanes []Lane
+	for w := range p.Workers {
+		lanes = append(lanes, Lane{Name: p.Workers[w].Name, Worker: platform.WorkerID(w), Memory: p.Devices[p.Workers[w].Device].Memory})
+	}
+	for m := range p.Memories {
+		if platform.MemoryID(m) == p.HostMemory() {
+			continue
+		}
+		in, out := copyEngines(p, platform.MemoryID(m))
+		for i := range max(1, in) {
+			lanes = append(lanes, Lane{Name: fmt.Sprintf("%s in %d", p.Memories[m].Name, i), Worker: -1, Memory: platform.MemoryID(m), In: true})
+		}
+		for i := range max(1, out) {
+			lanes = append(lanes, Lane{Name: fmt.Sprintf("%s out %d", p.Memories[m].Name, i), Worker: -1, Memory: platform.MemoryID(m)})
+		}
+	}
+	return lanes
+}
+
+// copyEngines are those of the devices of a memory; 0: not said.
+func copyEngines(p *platform.Platform, m platform.MemoryID) (in, out int) {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Memory == m {
+			in, out = max(in, d.CopyEnginesIn), max(out, d.CopyEnginesOut)
+		}
+	}
+	return in, out
+}

@@ -1,0 +1,229 @@
+package schedule
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// The order of the copies on each engine comes from an estimate of three steps: workers
+// run their lists, a task takes what it costs and a copy what its route takes with
+// nothing else on it; an engine takes the copy that has been ready longest, and of
+// several the one whose reader comes first. What it did in the middle step is the order.
+// It is one that all lanes can keep together, whatever the times turn out to be: it is
+// the order in which things started in a run that kept all dependences.
+const (
+	estimatedSteps = 3
+	steadyStep     = 1
+)
+
+// estimate is that run.
+type estimate struct {
+	p     *Problem // of the origin
+	pg    *PlacedGraph
+	lanes []Lane
+
+	lists   [][]dag.TaskID // by lane of a worker
+	at      []Instance     // by lane of a worker: position in its list, and step
+	waiting map[engineGroup]*copyQueue
+	busy    []bool // by lane
+
+	pending  [estimatedSteps][]int32 // predecessors that have not ended
+	now      time.Duration
+	ends     endHeap
+	order    [][]dag.TaskID // by lane: of the steady step, as started
+	position []int32        // by task of the origin
+	done     int
+}
+
+// engineGroup is the engines that can do the same copies.
+type engineGroup struct {
+	memory platform.MemoryID
+	in     bool
+}
+
+// groupOf is the engines that serve a move: those of the memory that is not the host's,
+// and of two such memories those of the one it goes to.
+func groupOf(m *Move, host platform.MemoryID) engineGroup {
+	if m.To != host {
+		return engineGroup{m.To, true}
+	}
+	return engineGroup{m.From, false}
+}
+
+// orderLanes lists the tasks of a steady step for each lane.
+func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) ([][]dag.TaskID, error) {
+	e := newEstimate(p, pg, plan, lanes)
+	for {
+		e.dispatch()
+		if len(e.ends) == 0 {
+			break
+		}
+		e.now = e.ends[0].at
+		for len(e.ends) > 0 && e.ends[0].at == e.now {
+			end := heap.Pop(&e.ends).(laneEnd)
+			e.busy[end.lane] = false
+			e.end(end.instance)
+		}
+	}
+	if want := estimatedSteps * len(pg.Graph.Tasks); e.done != want {
+		return nil, fmt.Errorf("the plan's order contradicts the dependences of its copies: %d of %d tasks could start", e.done, want)
+	}
+	copy(e.order, e.lists)
+	return e.order, nil
+}
+
+func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
+	e := &estimate{p: p, pg: pg, lanes: lanes, waiting: map[engineGroup]*copyQueue{},
+		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]Instance, len(p.Platform.Workers))}
+	_, e.position = (&replay{p: p, plan: plan}).placement()
+	placedAs := make([]dag.TaskID, len(p.Graph.Tasks))
+	for t, origin := range pg.TaskOf {
+		if origin >= 0 {
+			placedAs[origin] = dag.TaskID(t)
+		}
+	}
+	e.lists = make([][]dag.TaskID, len(p.Platform.Workers))
+	for w, list := range plan.Order {
+		for _, t := range list {
+			e.lists[w] = append(e.lists[w], placedAs[t])
+		}
+	}
+	for _, l := range lanes[len(p.Platform.Workers):] {
+		e.waiting[engineGroup{l.Memory, l.In}] = &copyQueue{estimate: e}
+	}
+	for step := range e.pending {
+		e.pending[step] = make([]int32, len(pg.Graph.Tasks))
+		for t := range e.pending[step] {
+			id := dag.TaskID(t)
+			e.pending[step][t] = 1 + int32(len(pg.Graph.Preds(id)))
+			if step > 0 {
+				e.pending[step][t] += int32(len(pg.Graph.CarriedPreds(id)) + len(pg.Graph.ReusePreds(id)))
+			}
+		}
+	}
+	for step := range e.pending {
+		for t := range e.pending[step] {
+			e.countDown(Instance{dag.TaskID(t), int32(step)})
+		}
+	}
+	return e
+}
+
+// end counts down the successors of what has ended.
+func (e *estimate) end(i Instance) {
+	e.done++
+	for _, t := range e.pg.Graph.Succs(i.Task) {
+		e.countDown(Instance{dag.TaskID(t), i.Step})
+	}
+	if i.Step+1 == estimatedSteps {
+		return
+	}
+	for _, next := range [2][]int32{e.pg.Graph.CarriedSuccs(i.Task), e.pg.Graph.ReuseSuccs(i.Task)} {
+		for _, t := range next {
+			e.countDown(Instance{dag.TaskID(t), i.Step + 1})
+		}
+	}
+}
+
+// countDown queues a copy that waits for nothing any more.
+func (e *estimate) countDown(i Instance) {
+	left := &e.pending[i.Step][i.Task]
+	if *left--; *left > 0 {
+		return
+	}
+	if m := e.pg.Moves[i.Task]; m != nil {
+		heap.Push(e.waiting[groupOf(m, e.p.Platform.HostMemory())], readyCopy{i, e.now})
+	}
+}
+
+// dispatch starts what can start on lanes that are free.
+func (e *estimate) dispatch() {
+	for w, list := range e.lists {
+		at := &e.at[w] // Task counts positions here
+		if e.busy[w] || len(list) == 0 || at.Step == estimatedSteps || e.pending[at.Step][list[at.Task]] > 0 {
+			continue
+		}
+		i := Instance{list[at.Task], at.Step}
+		if at.Task++; int(at.Task) == len(list) {
+			*at = Instance{Step: at.Step + 1}
+		}
+		e.start(w, i, e.p.occupies(e.pg.TaskOf[i.Task], platform.WorkerID(w)))
+	}
+	for l := len(e.lists); l < len(e.lanes); l++ {
+		queue := e.waiting[engineGroup{e.lanes[l].Memory, e.lanes[l].In}]
+		if e.busy[l] || queue.Len() == 0 {
+			continue
+		}
+		i := heap.Pop(queue).(readyCopy).Instance
+		if i.Step == steadyStep {
+			e.order[l] = append(e.order[l], i.Task)
+		}
+		m := e.pg.Moves[i.Task]
+		e.start(l, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
+	}
+}
+
+func (e *estimate) start(lane int, i Instance, takes time.Duration) {
+	e.busy[lane] = true
+	heap.Push(&e.ends, laneEnd{e.now + takes, lane, i})
+}
+
+// laneEnd is when a lane has done what it runs.
+type laneEnd struct {
+	at       time.Duration
+	lane     int
+	instance Instance
+}
+
+type endHeap []laneEnd
+
+func (h endHeap) Len() int      { return len(h) }
+func (h endHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *endHeap) Push(x any)   { *h = append(*h, x.(laneEnd)) }
+func (h *endHeap) Pop() any     { return popLast((*[]laneEnd)(h)) }
+func (h endHeap) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(h[i].at, h[j].at), cmp.Compare(h[i].lane, h[j].lane)) < 0
+}
+
+// readyCopy is a copy that waits for an engine since some time.
+type readyCopy struct {
+	Instance
+	since time.Duration
+}
+
+// copyQueue is the copies that wait for the engines of a group.
+type copyQueue struct {
+	*estimate
+	copies []readyCopy
+}
+
+func (q *copyQueue) Len() int      { return len(q.copies) }
+func (q *copyQueue) Swap(i, j int) { q.copies[i], q.copies[j] = q.copies[j], q.copies[i] }
+func (q *copyQueue) Push(x any)    { q.copies = append(q.copies, x.(readyCopy)) }
+func (q *copyQueue) Pop() any      { return popLast(&q.copies) }
+func (q *copyQueue) Less(i, j int) bool {
+	a, b := &q.copies[i], &q.copies[j]
+	return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(q.readerStep(a), q.readerStep(b)),
+		cmp.Compare(q.readerAt(a), q.readerAt(b)), cmp.Compare(a.Task, b.Task)) < 0
+}
+
+func (q *copyQueue) readerStep(c *readyCopy) int32 {
+	if q.pg.Moves[c.Task].NextStep {
+		return c.Step + 1
+	}
+	return c.Step
+}
+
+func (q *copyQueue) readerAt(c *readyCopy) int32 { return q.position[q.pg.Moves[c.Task].For] }
+
+func popLast[T any](list *[]T) T {
+	last := len(*list) - 1
+	x := (*list)[last]
+	*list = (*list)[:last]
+	return x
+}
