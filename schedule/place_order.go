@@ -29,7 +29,7 @@ type estimate struct {
 
 	lists   [][]dag.TaskID // by lane of a worker
 	at      []Instance     // by lane of a worker: position in its list, and step
-	waiting map[engineGroup]*copyQueue
+	waiting map[engineGroup]*estimateQueue
 	busy    []bool // by lane
 
 	pending  [estimatedSteps][]int32 // predecessors that have not ended
@@ -78,7 +78,7 @@ func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) ([][]dag.
 }
 
 func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
-	e := &estimate{p: p, pg: pg, lanes: lanes, waiting: map[engineGroup]*copyQueue{},
+	e := &estimate{p: p, pg: pg, lanes: lanes, waiting: map[engineGroup]*estimateQueue{},
 		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]Instance, len(p.Platform.Workers))}
 	_, e.position = (&replay{p: p, plan: plan}).placement()
 	placedAs := make([]dag.TaskID, len(p.Graph.Tasks))
@@ -94,7 +94,7 @@ func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimat
 		}
 	}
 	for _, l := range lanes[len(p.Platform.Workers):] {
-		e.waiting[engineGroup{l.Memory, l.In}] = &copyQueue{estimate: e}
+		e.waiting[engineGroup{l.Memory, l.In}] = &estimateQueue{estimate: e}
 	}
 	for step := range e.pending {
 		e.pending[step] = make([]int32, len(pg.Graph.Tasks))
@@ -196,30 +196,30 @@ type readyCopy struct {
 	since time.Duration
 }
 
-// copyQueue is the copies that wait for the engines of a group.
-type copyQueue struct {
+// estimateQueue is the copies that wait for the engines of a group.
+type estimateQueue struct {
 	*estimate
 	copies []readyCopy
 }
 
-func (q *copyQueue) Len() int      { return len(q.copies) }
-func (q *copyQueue) Swap(i, j int) { q.copies[i], q.copies[j] = q.copies[j], q.copies[i] }
-func (q *copyQueue) Push(x any)    { q.copies = append(q.copies, x.(readyCopy)) }
-func (q *copyQueue) Pop() any      { return popLast(&q.copies) }
-func (q *copyQueue) Less(i, j int) bool {
+func (q *estimateQueue) Len() int      { return len(q.copies) }
+func (q *estimateQueue) Swap(i, j int) { q.copies[i], q.copies[j] = q.copies[j], q.copies[i] }
+func (q *estimateQueue) Push(x any)    { q.copies = append(q.copies, x.(readyCopy)) }
+func (q *estimateQueue) Pop() any      { return popLast(&q.copies) }
+func (q *estimateQueue) Less(i, j int) bool {
 	a, b := &q.copies[i], &q.copies[j]
 	return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(q.readerStep(a), q.readerStep(b)),
 		cmp.Compare(q.readerAt(a), q.readerAt(b)), cmp.Compare(a.Task, b.Task)) < 0
 }
 
-func (q *copyQueue) readerStep(c *readyCopy) int32 {
+func (q *estimateQueue) readerStep(c *readyCopy) int32 {
 	if q.pg.Moves[c.Task].NextStep {
 		return c.Step + 1
 	}
 	return c.Step
 }
 
-func (q *copyQueue) readerAt(c *readyCopy) int32 { return q.position[q.pg.Moves[c.Task].For] }
+func (q *estimateQueue) readerAt(c *readyCopy) int32 { return q.position[q.pg.Moves[c.Task].For] }
 
 func popLast[T any](list *[]T) T {
 	last := len(*list) - 1
