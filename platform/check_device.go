@@ -25,11 +25,29 @@ func (p *Platform) checkDevices() *fault {
 		if f := checkClocks(i, d); f != nil {
 			return f
 		}
+		if f := p.checkOrdinal(i, d); f != nil {
+			return f
+		}
 		for _, other := range p.Devices {
 			if d.Name == other.Kind && d.Kind != other.Kind {
 				return &fault{at("device", i, "name"), owner("device", d.Name),
 					fmt.Sprintf("it has the name of the kind of device %q; a model or cost for %q would mean both", other.Name, d.Name)}
 			}
+		}
+	}
+	return nil
+}
+
+// checkOrdinal checks that no two devices are the same one of the driver's. Ordinals
+// that are all 0 have not been given yet.
+func (p *Platform) checkOrdinal(i int, d *Device) *fault {
+	if d.Ordinal < 0 || d.Ordinal != 0 && d.Kind != "cuda" {
+		return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d: only devices of kind cuda have one, from 0", d.Ordinal)}
+	}
+	given := slices.ContainsFunc(p.Devices, func(o Device) bool { return o.Ordinal != 0 })
+	for j := range p.Devices[:i] {
+		if o := &p.Devices[j]; given && d.Kind == "cuda" && o.Kind == "cuda" && o.Ordinal == d.Ordinal {
+			return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d is that of device %q; give each its own", d.Ordinal, o.Name)}
 		}
 	}
 	return nil

@@ -40,7 +40,12 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"model median NaN": {func(p *Platform) { p.Models[0].MedianNs = math.NaN() }, "median"},
 		"model flops":      {func(p *Platform) { p.Models[0].Flops = -1 }, "flops"},
 		"model twice":      {func(p *Platform) { p.Models = append(p.Models, p.Models[0]) }, "a second model"},
-		"name of a kind":   {func(p *Platform) { p.Devices[0].Name = "cpu"; p.Devices[1].Name = "x" }, "name of the kind"},
+		"same ordinal": {func(p *Platform) {
+			for i := range 2 {
+				p.Devices[i].Kind, p.Devices[i].Ordinal = "cuda", 3
+			}
+		}, "ordinal = 3 is that of device"},
+		"name of a kind": {func(p *Platform) { p.Devices[0].Name = "cpu"; p.Devices[1].Name = "x" }, "name of the kind"},
 	} {
 		p := star()
 		p.Models = []Model{{Op: "o", Type: "float32", Device: "gpu", Shape: "1", MedianNs: 1}}

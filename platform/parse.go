@@ -190,6 +190,7 @@ func (b *builder) device(t *table) {
 		Dispatch: t.duration("dispatch"),
 		Streams:  t.count("streams", 1, maxUnits, 0),
 
+		Ordinal:    t.count("ordinal", 0, maxUnits, 0),
 		PlacedOnly: t.flag("placed_only"),
 	}
 	d.Memory = b.memory(t, "memory")
@@ -225,7 +226,7 @@ func (b *builder) device(t *table) {
 		w.done("idle, busy, source")
 	}
 	b.clocks(t, &d)
-	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, copy_engines, streams, placed_only, power, clock_name, [[device.clock]]")
+	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, copy_engines, streams, ordinal, placed_only, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
 }
 

@@ -153,6 +153,8 @@ func TestParseErrors(t *testing.T) {
 		{`name = "slow"`, `name = "base"`, `n.toml:23: device "cpu": clock name "base": give each clock a name of its own, of letters and digits`},
 		{`name = "gpu0"`, `name = "cpu.1"`, `n.toml:13: device "cpu": its unit "cpu.1" has the name of another device or unit`},
 		{`name = "gpu0"`, `name = "a/b"`, `n.toml:28: device "a/b": a name has letters, digits, '_', '-' and '.' only, at most 64`},
+		{`placed_only = true`, `ordinal = -1`, `n.toml:33: device "gpu0": ordinal = -1: want a whole number from 0 to 65536`},
+		{`memory = "ram"`, "memory = \"ram\"\nordinal = 2", `n.toml:17: device "cpu": ordinal = 2: only devices of kind cuda have one, from 0`},
 		{`name = "gpu0"`, ``, `n.toml:27: device 2: name is missing; write name = "cpu"`},
 		{`bandwidth = "12 GB/s"`, `bandwidth = "0 GB/s"`, `n.toml:38: link "pcie0": bandwidth = "0 GB/s": want more than zero; leave the key out where it is not known or not limited`},
 		{`sharing = "duplex"`, `sharing = "half"`, `n.toml:40: link "pcie0": sharing = "half": write "shared" (one capacity for both directions), "duplex" or "fatpipe" (no sharing)`},

@@ -14,12 +14,29 @@ func (p *Platform) Complete() error {
 	if f := p.checkParts(); f != nil {
 		return fmt.Errorf("platform %q: %w", p.Name, f)
 	}
+	p.numberGPUs()
 	p.Workers = workersOf(p.Devices)
 	if err := p.Check(); err != nil {
 		return err
 	}
 	p.routes = p.allRoutes()
 	return nil
+}
+
+// numberGPUs gives the devices of kind cuda their ordinals where none has one.
+func (p *Platform) numberGPUs() {
+	n := 0
+	for i := range p.Devices {
+		if p.Devices[i].Ordinal != 0 {
+			return
+		}
+	}
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Kind == "cuda" {
+			d.Ordinal = n
+			n++
+		}
+	}
 }
 
 // workersOf names the units: cpu.0 … of a device with several, else the device's own name.

@@ -73,6 +73,11 @@ func TestSelect(t *testing.T) {
 		if got := strings.Join(models, " "); got != c.models {
 			t.Errorf("%s: models of %s, want %s", c.list, got, c.models)
 		}
+		for i := range q.Devices {
+			if d := &q.Devices[i]; d.Name == "g1" && d.Ordinal != 1 || d.Name != "g1" && d.Ordinal != 0 {
+				t.Errorf("%s: device %s is number %d of its driver", c.list, d.Name, d.Ordinal)
+			}
+		}
 		if q.HostPower != (Quantity{c.host, c.source}) {
 			t.Errorf("%s: host draws %v, want %g W %s", c.list, q.HostPower, c.host, c.source)
 		}

@@ -77,6 +77,9 @@ type Device struct {
 	CopyEnginesIn, CopyEnginesOut int // 0: not limited
 	Streams                       int // tasks that one unit runs at once; 0 means 1
 
+	// Ordinal is the number that the driver gives a device of kind cuda, from 0. Where
+	// those of a platform are all 0, Complete numbers them in their order.
+	Ordinal int
 	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
 	PlacedOnly bool
 

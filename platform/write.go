@@ -152,6 +152,9 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 	e.number("run_spread", d.RunSpread)
 	e.inline("copy_engines", countPart("in", d.CopyEnginesIn), countPart("out", d.CopyEnginesOut))
 	e.count("streams", d.Streams)
+	if d.Ordinal != 0 {
+		fmt.Fprintf(e, "ordinal = %d\n", d.Ordinal)
+	}
 	if d.PlacedOnly {
 		e.WriteString("placed_only = true\n")
 	}

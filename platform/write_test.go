@@ -98,6 +98,13 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 	for i := 1; i < len(p.Memories); i++ {
 		p.Routes = append(p.Routes, Route{MemoryID(i - 1), MemoryID(i), []LinkID{LinkID(r.IntN(len(p.Links))), 0}, r.IntN(2) == 0})
 	}
+	if r.IntN(2) == 0 {
+		for i := range p.Devices {
+			if d := &p.Devices[i]; d.Kind == "cuda" {
+				d.Ordinal = 2 * (len(p.Devices) - i)
+			}
+		}
+	}
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
