@@ -13,11 +13,12 @@ import (
 // Check re-derives a schedule from the graph and the platform alone: every
 // instance ran once, after everything it depends on, on a worker that may run
 // it and runs one task at a time; what it read was valid where it read it, and
-// moved there once; no memory held more than it can; makespan, first step,
+// moved there once for every time it was evicted there; no memory held more than
+// it can, and no more copies ran at once than it has engines; makespan, first step,
 // period and peaks are what the spans say. It shares nothing with the Engine.
 func (s *Schedule) Check(p *Problem) error {
 	c := &audit{p: p, s: s, n: len(p.Graph.Tasks)}
-	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.exclusive, c.times, c.residency} {
+	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.exclusive, c.times, c.residency, c.copyEngines} {
 		if err := verify(); err != nil {
 			return fmt.Errorf("schedule of graph %q: %w", p.Graph.Name, err)
 		}
@@ -180,12 +181,9 @@ func (c *audit) transfer(i int) error {
 		t.Start < 0 || t.End < t.Start || t.Buffer < 0 || int(t.Buffer) >= len(c.p.Graph.Buffers) {
 		return fmt.Errorf("transfer %d of buffer %d goes from memory %d to %d, from %v to %v", i, t.Buffer, t.From, t.To, t.Start, t.End)
 	}
-	var bytes int64
-	for _, a := range t.Atoms {
-		if a < 0 || int(a) >= c.p.Graph.NumAtoms() || c.p.Graph.AtomStorage(dag.AtomID(a)) != c.p.Graph.Storage(t.Buffer) {
-			return fmt.Errorf("transfer %d moves piece %d, which is not of buffer %q", i, a, c.p.Graph.Buffers[t.Buffer].Name)
-		}
-		bytes += c.p.Graph.AtomBytes(dag.AtomID(a))
+	bytes, err := c.bytesOf(t.Buffer, t.Atoms)
+	if err != nil {
+		return fmt.Errorf("transfer %d: %w", i, err)
 	}
 	if bytes != t.Bytes {
 		return fmt.Errorf("transfer %d of buffer %q is of %d bytes, its pieces have %d", i, c.p.Graph.Buffers[t.Buffer].Name, t.Bytes, bytes)
@@ -199,6 +197,36 @@ func (c *audit) transfer(i int) error {
 		}
 	}
 	return nil
+}
+
+// eviction verifies one eviction by itself.
+func (c *audit) eviction(i int) error {
+	e := &c.s.Evictions[i]
+	if e.Memory < 0 || int(e.Memory) >= len(c.p.Platform.Memories) || e.At < 0 || e.Buffer < 0 || int(e.Buffer) >= len(c.p.Graph.Buffers) {
+		return fmt.Errorf("eviction %d of buffer %d is from memory %d, at %v", i, e.Buffer, e.Memory, e.At)
+	}
+	if m := &c.p.Platform.Memories[e.Memory]; m.CapacityBytes == 0 {
+		return fmt.Errorf("eviction %d is from memory %q, which has room for everything", i, m.Name)
+	}
+	bytes, err := c.bytesOf(e.Buffer, e.Atoms)
+	if err != nil {
+		return fmt.Errorf("eviction %d: %w", i, err)
+	}
+	if bytes != e.Bytes {
+		return fmt.Errorf("eviction %d of buffer %q is of %d bytes, its pieces have %d", i, c.p.Graph.Buffers[e.Buffer].Name, e.Bytes, bytes)
+	}
+	return nil
+}
+
+// bytesOf adds up the pieces of a buffer.
+func (c *audit) bytesOf(buffer dag.BufferID, atoms []int32) (bytes int64, err error) {
+	for _, a := range atoms {
+		if a < 0 || int(a) >= c.p.Graph.NumAtoms() || c.p.Graph.AtomStorage(dag.AtomID(a)) != c.p.Graph.Storage(buffer) {
+			return 0, fmt.Errorf("it names piece %d, which is not of buffer %q", a, c.p.Graph.Buffers[buffer].Name)
+		}
+		bytes += c.p.Graph.AtomBytes(dag.AtomID(a))
+	}
+	return bytes, nil
 }
 
 // home is the memory where a storage is before the first step; -1: everywhere,

@@ -2,21 +2,24 @@ package schedule
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // The audit of residency looks at one atom at a time. Program order and the
 // steps give the sequence of its versions: what it holds before the run, and then
 // what each write leaves. A version is in the memory of its writer from the end
 // of the write, and in another from the end of a transfer out of a memory where
-// it was; it is gone when the next write starts, or, in a storage that does not
-// keep its contents, after the last use in the step. Every read must find the
-// version that program order gives it.
+// it was, until it is evicted there, which must leave it in some memory; it is gone
+// when the next write starts, or, in a storage that does not keep its contents, after
+// the last use in the step. Every read must find the version that program order gives
+// it, and find it until its end.
 
 // use is one task's access to an atom, in program order.
 type use struct {
@@ -41,12 +44,21 @@ type balance struct {
 
 const never = time.Duration(math.MaxInt64)
 
-// atomAudit is the state of the walk over one atom.
+// stay is a time during which a version is in a memory.
+type stay struct {
+	memory   platform.MemoryID
+	from, to time.Duration
+}
+
+// atomAudit is the state of the walk over one atom. Moves and drops are the transfers
+// and evictions of the atom that no version has claimed, by time.
 type atomAudit struct {
 	*audit
 	id    dag.AtomID
-	moves []int32         // transfers of the atom that no version has claimed, by start
-	since []time.Duration // by memory: when the version at hand arrived
+	moves []int32
+	drops []int32
+	open  []stay // by memory: of the version at hand; until never, or from never where it is not
+	stays []stay // of the version at hand, the open ones excepted
 }
 
 func (c *audit) residency() error {
@@ -55,8 +67,13 @@ func (c *audit) residency() error {
 			return err
 		}
 	}
+	for i := range c.s.Evictions {
+		if err := c.eviction(i); err != nil {
+			return err
+		}
+	}
 	g := c.p.Graph
-	uses, moves := make([][]use, g.NumAtoms()), make([][]int32, g.NumAtoms())
+	uses := make([][]use, g.NumAtoms())
 	written := make([]bool, len(g.Buffers))
 	for t := range g.Tasks {
 		for i, a := range g.Tasks[t].Accesses {
@@ -67,25 +84,38 @@ func (c *audit) residency() error {
 			}
 		}
 	}
-	byStart := make([]int32, len(c.s.Transfers))
-	for i := range byStart {
-		byStart[i] = int32(i)
-	}
-	slices.SortStableFunc(byStart, func(a, b int32) int { return cmp.Compare(c.s.Transfers[a].Start, c.s.Transfers[b].Start) })
-	for _, i := range byStart {
-		for _, a := range c.s.Transfers[i].Atoms {
-			moves[a] = append(moves[a], i)
-		}
-	}
-	since := make([]time.Duration, len(c.p.Platform.Memories))
+	moves := c.byAtom(len(c.s.Transfers), func(i int32) (time.Duration, []int32) { return c.s.Transfers[i].Start, c.s.Transfers[i].Atoms })
+	drops := c.byAtom(len(c.s.Evictions), func(i int32) (time.Duration, []int32) { return c.s.Evictions[i].At, c.s.Evictions[i].Atoms })
+	a := &atomAudit{audit: c, open: make([]stay, len(c.p.Platform.Memories))}
 	for atom := range uses {
 		storage := g.AtomStorage(dag.AtomID(atom))
-		a := &atomAudit{c, dag.AtomID(atom), moves[atom], since}
+		a.id, a.moves, a.drops = dag.AtomID(atom), moves[atom], drops[atom]
 		if err := a.walk(uses[atom], written[storage]); err != nil {
 			return fmt.Errorf("buffer %q: %w", g.Buffers[storage].Name, err)
 		}
 	}
 	return c.peaks()
+}
+
+// byAtom lists, for every atom, which of n things concern it, by their times.
+func (c *audit) byAtom(n int, of func(i int32) (at time.Duration, atoms []int32)) [][]int32 {
+	byTime := make([]int32, n)
+	for i := range byTime {
+		byTime[i] = int32(i)
+	}
+	slices.SortStableFunc(byTime, func(a, b int32) int {
+		x, _ := of(a)
+		y, _ := of(b)
+		return cmp.Compare(x, y)
+	})
+	lists := make([][]int32, c.p.Graph.NumAtoms())
+	for _, i := range byTime {
+		_, atoms := of(i)
+		for _, a := range atoms {
+			lists[a] = append(lists[a], i)
+		}
+	}
+	return lists
 }
 
 // walk goes through the versions of the atom.
@@ -96,8 +126,8 @@ func (a *atomAudit) walk(uses []use, written bool) error {
 		return err
 	}
 	if everywhere {
-		if len(a.moves) > 0 {
-			return fmt.Errorf("transfer %d moves what is everywhere", a.moves[0])
+		if len(a.moves)+len(a.drops) > 0 {
+			return errors.New("it is everywhere, and a transfer or an eviction concerns it")
 		}
 		return nil
 	}
@@ -128,31 +158,88 @@ func (a *atomAudit) walk(uses []use, written bool) error {
 	return a.close(&v, never, never)
 }
 
-// close settles a version that was gone from a time on: its transfers, those
-// that started before until, its readers, and the room it took.
+// close settles a version that was gone from a time on: its transfers, those that
+// started before until, its evictions, its readers, and the room it took.
 func (a *atomAudit) close(v *version, gone, until time.Duration) error {
-	for m := range a.since {
-		a.since[m] = never
+	for m := range a.open {
+		a.open[m] = stay{platform.MemoryID(m), never, never}
 	}
+	a.stays = a.stays[:0]
 	if v.from >= 0 {
-		a.since[v.from] = v.made
+		a.open[v.from].from = v.made
 		a.takeRoom(v.from, v.begins, gone)
 	}
-	for len(a.moves) > 0 && a.s.Transfers[a.moves[0]].Start < until {
-		t := &a.s.Transfers[a.moves[0]]
-		if a.since[t.From] > t.Start || t.Start > gone {
-			return fmt.Errorf("transfer %d takes it at %v from memory %q, where it is not", a.moves[0], t.Start, a.p.Platform.Memories[t.From].Name)
+	first := a.moves
+	for {
+		moves := len(a.moves) > 0 && a.s.Transfers[a.moves[0]].Start < until
+		drops := len(a.drops) > 0 && a.s.Evictions[a.drops[0]].At <= gone
+		var err error
+		switch {
+		case drops && (!moves || a.s.Evictions[a.drops[0]].At <= a.s.Transfers[a.moves[0]].Start):
+			err = a.drop(a.drops[0], gone)
+			a.drops = a.drops[1:]
+		case moves:
+			err = a.move(a.moves[0], gone)
+			a.moves = a.moves[1:]
+		default:
+			return a.found(v, first[:len(first)-len(a.moves)], gone)
 		}
-		if a.since[t.To] != never {
-			return fmt.Errorf("transfer %d brings it to memory %q a second time", a.moves[0], a.p.Platform.Memories[t.To].Name)
+		if err != nil {
+			return err
 		}
-		a.since[t.To] = t.End
-		a.takeRoom(int(t.To), t.Start, gone)
-		a.moves = a.moves[1:]
+	}
+}
+
+// move lets a transfer bring the version to a memory.
+func (a *atomAudit) move(i int32, gone time.Duration) error {
+	t := &a.s.Transfers[i]
+	memories := a.p.Platform.Memories
+	if a.open[t.From].from > t.Start || t.Start > gone {
+		return fmt.Errorf("transfer %d takes it at %v from memory %q, where it is not", i, t.Start, memories[t.From].Name)
+	}
+	if a.open[t.To].from != never {
+		return fmt.Errorf("transfer %d brings it to memory %q a second time", i, memories[t.To].Name)
+	}
+	a.open[t.To].from = t.End
+	a.takeRoom(int(t.To), t.Start, gone)
+	return nil
+}
+
+// drop ends the stay of the version in a memory, and gives its room back.
+func (a *atomAudit) drop(i int32, gone time.Duration) error {
+	e := &a.s.Evictions[i]
+	name := a.p.Platform.Memories[e.Memory].Name
+	if a.open[e.Memory].from > e.At {
+		return fmt.Errorf("eviction %d drops it at %v in memory %q, where it is not", i, e.At, name)
+	}
+	a.stays = append(a.stays, stay{e.Memory, a.open[e.Memory].from, e.At})
+	a.open[e.Memory].from = never
+	if !slices.ContainsFunc(a.open, func(s stay) bool { return s.from <= e.At }) {
+		return fmt.Errorf("eviction %d drops it at %v in memory %q, and no other memory has it", i, e.At, name)
+	}
+	bytes := a.p.Graph.AtomBytes(a.id)
+	a.balance = append(a.balance, balance{e.At, int(e.Memory), -bytes})
+	if gone != never {
+		a.balance = append(a.balance, balance{gone, int(e.Memory), bytes}) // what takeRoom gives back then
+	}
+	return nil
+}
+
+// found verifies that those who read the version, and the transfers that took it
+// elsewhere, found it where they were, to their ends or until it was gone.
+func (a *atomAudit) found(v *version, moves []int32, gone time.Duration) error {
+	a.stays = append(a.stays, a.open...)
+	is := func(m platform.MemoryID, from, to time.Duration) bool {
+		return slices.ContainsFunc(a.stays, func(s stay) bool { return s.memory == m && s.from <= from && to <= s.to })
 	}
 	for _, span := range v.readers {
-		if m := a.p.memoryOf(span.Worker); a.since[m] > span.Start {
-			return fmt.Errorf("task %s reads it at %v in memory %q, where it is not", a.name(span.Task, span.Step), span.Start, a.p.Platform.Memories[m].Name)
+		if m := a.p.memoryOf(span.Worker); !is(m, span.Start, span.End) {
+			return fmt.Errorf("task %s reads it from %v to %v in memory %q, where it is not", a.name(span.Task, span.Step), span.Start, span.End, a.p.Platform.Memories[m].Name)
+		}
+	}
+	for _, i := range moves {
+		if t := &a.s.Transfers[i]; !is(t.From, t.Start, min(t.End, max(gone, t.Start))) {
+			return fmt.Errorf("transfer %d takes it from memory %q, which drops it before %v", i, a.p.Platform.Memories[t.From].Name, t.End)
 		}
 	}
 	return nil

@@ -7,16 +7,18 @@ type CommandKind uint8
 
 // The kinds of command.
 const (
-	RunTask    CommandKind = iota // run Instance on Worker now
-	CopyRegion                    // start Copy now; report it with Engine.Copied
+	RunTask     CommandKind = iota // run Instance on Worker now
+	CopyRegion                     // start Copy now; report it with Engine.Copied
+	EvictRegion                    // the contents of Eviction are valid there no longer
 )
 
 // Command is one thing to be done by whoever drives the Engine.
 type Command struct {
 	Kind     CommandKind
 	Instance Instance          // the task to run, or the one that needs the copy
-	Worker   platform.WorkerID // where it runs, or will run
+	Worker   platform.WorkerID // RunTask: where it runs
 	Copy     CopyID            // CopyRegion: index into the Engine's copies
+	Eviction int32             // EvictRegion: index into the Engine's evictions of this event
 }
 
 // CopyID names a copy of a running Engine.

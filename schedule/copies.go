@@ -2,26 +2,29 @@ package schedule
 
 import (
 	"fmt"
-	"slices"
+	"time"
 
 	"dahl/dag"
 	"dahl/platform"
 )
 
-// copies are the movements in flight. Each moves atoms of one storage from one
-// memory to another, for one task, and is shared by all that wait for them.
+// copies are the movements that were asked for and have not arrived. Each moves atoms of
+// one storage from one memory to another, for one task. It waits for an engine of each
+// memory that needs one for it, and for room where it goes to.
 type copies struct {
 	p        *Problem
 	resident *residency
 	inFlight []*flight // by CopyID; entries are reused
 	free     []CopyID
 	carrying map[arrival]CopyID
-	batch    []CopyID // started by the fetch in progress
+	batch    []CopyID // asked for together, so that atoms of one storage go together
+	queue    *copyQueue
+	arrived  []time.Duration // by atom and memory: when it was last brought there
 }
 
 type flight struct {
 	Transfer
-	waiters []Instance
+	ticket int64 // in the order in which they were asked for
 }
 
 // arrival is an atom on its way to a memory.
@@ -30,91 +33,103 @@ type arrival struct {
 	memory platform.MemoryID
 }
 
-func newCopies(p *Problem, r *residency) *copies {
-	return &copies{p: p, resident: r, carrying: map[arrival]CopyID{}}
+func newCopies(p *Problem, r *residency, order []int32) *copies {
+	c := &copies{p: p, resident: r, carrying: map[arrival]CopyID{},
+		arrived: make([]time.Duration, p.Graph.NumAtoms()*len(p.Platform.Memories))}
+	c.queue = newCopyQueue(p, order, &c.inFlight)
+	return c
 }
 
-// fetch starts to move what an instance reads and a memory lacks, and returns
-// the number of copies it has to wait for.
-func (c *copies) fetch(i Instance, m platform.MemoryID) (waits int32, err error) {
+// fetch asks for what an instance reads and a memory lacks.
+func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) {
 	c.batch = c.batch[:0]
 	c.resident.missing(i.Task, m, func(atom int32, regionBytes int64) {
-		if err != nil {
-			return
-		}
-		var id CopyID
-		if id, err = c.want(i, atom, m, regionBytes); err != nil {
-			return
-		}
-		f := c.inFlight[id]
-		if n := len(f.waiters); n == 0 || f.waiters[n-1] != i {
-			f.waiters = append(f.waiters, i)
-			waits++
+		if err == nil {
+			err = c.want(i, atom, m, regionBytes, why)
 		}
 	})
-	if err == nil {
-		err = c.resident.overfull(m)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("task %q: %w", c.p.Graph.Tasks[i.Task].Name, err)
-	}
-	return waits, nil
+	return err
 }
 
-// push starts to move atoms that an instance will read, as far as they fit; it
-// need not be ready.
+// push asks for atoms that an instance, which need not be ready, will read.
 func (c *copies) push(i Instance, atoms []int32, m platform.MemoryID) error {
 	c.batch = c.batch[:0]
 	var bytes int64
 	for _, a := range atoms {
-		bytes += c.p.Graph.AtomBytes(dag.AtomID(a))
+		bytes += c.resident.bytes(a)
 	}
 	for _, a := range atoms {
-		r := c.resident
-		if (r.valid[a]|r.arriving[a])&(1<<m) != 0 || !r.fits(m, c.p.Graph.AtomBytes(dag.AtomID(a))) {
+		if c.resident.valid[a]&(1<<m) != 0 {
 			continue
 		}
-		if _, err := c.want(i, a, m, bytes); err != nil {
-			return fmt.Errorf("task %q: %w", c.p.Graph.Tasks[i.Task].Name, err)
+		if err := c.want(i, a, m, bytes, ReasonPrefetch); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// want returns the copy that brings an atom to a memory, starting one if there is none.
-func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes int64) (CopyID, error) {
-	r, g := c.resident, c.p.Graph
-	if r.arriving[atom]&(1<<m) != 0 {
-		return c.carrying[arrival{atom, m}], nil
+// want asks for an atom where it is not valid, as part of a region of a size, unless a
+// copy that is as urgent brings it already.
+func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes int64, why Reason) error {
+	if c.resident.valid[atom] == 0 {
+		g := c.p.Graph
+		return fmt.Errorf("task %q: it reads buffer %q, which nothing has written; give the buffer a home",
+			g.Tasks[i.Task].Name, g.Buffers[g.AtomStorage(dag.AtomID(atom))].Name)
 	}
-	storage := g.AtomStorage(dag.AtomID(atom))
-	if r.valid[atom] == 0 {
-		return 0, fmt.Errorf("it reads buffer %q, which nothing has written; give the buffer a home", g.Buffers[storage].Name)
-	}
-	id, err := c.batchCopy(i, storage, r.source(atom, m, regionBytes), m)
-	if err != nil {
-		return 0, err
-	}
-	f, bytes := c.inFlight[id], g.AtomBytes(dag.AtomID(atom))
-	f.Atoms = append(f.Atoms, atom)
-	f.Bytes += bytes
-	r.arriving[atom] |= 1 << m
-	r.live[m] += bytes
-	c.carrying[arrival{atom, m}] = id
-	return id, nil
+	return c.ask(i, atom, c.resident.source(atom, m, regionBytes), m, why)
 }
 
-// batchCopy finds the copy of this fetch for a storage and a source, or opens it.
-func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.MemoryID) (CopyID, error) {
+// ask does so from a given memory. What only a less urgent copy was to bring, and has not
+// started to, is taken over from it.
+func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Reason) error {
+	r, key, bit := c.resident, arrival{atom, to}, uint64(1)<<to
+	if r.arriving[atom]&bit != 0 {
+		return nil
+	}
+	bytes := r.bytes(atom)
+	if r.wanted[atom]&bit != 0 {
+		other := c.inFlight[c.carrying[key]]
+		if other.Reason.urgency() <= why.urgency() {
+			return nil
+		}
+		other.Bytes -= bytes
+	}
+	id, err := c.batchCopy(i, c.p.Graph.AtomStorage(dag.AtomID(atom)), from, to, why)
+	if err != nil {
+		return err
+	}
+	f := c.inFlight[id]
+	f.Atoms = append(f.Atoms, atom)
+	f.Bytes += bytes
+	r.wanted[atom] |= bit
+	c.carrying[key] = id
+	return nil
+}
+
+// urgency orders reasons: what somebody waits for comes first. An eviction is called off
+// when what leaves is needed again, so a copy for a task does not rely on one.
+func (r Reason) urgency() int {
+	switch r {
+	case ReasonFetch:
+		return 0
+	case ReasonEvict:
+		return 1
+	}
+	return 2
+}
+
+// batchCopy finds the copy of this batch for a storage and a way, or opens it.
+func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.MemoryID, why Reason) (CopyID, error) {
 	for _, id := range c.batch {
-		if f := c.inFlight[id]; f.Buffer == storage && f.From == from {
+		if f := c.inFlight[id]; f.Buffer == storage && f.From == from && f.To == to {
 			return id, nil
 		}
 	}
 	if _, ok := c.p.Platform.Route(from, to); !ok {
-		ms := c.p.Platform.Memories
-		return 0, fmt.Errorf("buffer %q has to move from memory %q to %q, and platform %q has no route between them",
-			c.p.Graph.Buffers[storage].Name, ms[from].Name, ms[to].Name, c.p.Platform.Name)
+		g, ms := c.p.Graph, c.p.Platform.Memories
+		return 0, fmt.Errorf("task %q: buffer %q has to move from memory %q to %q, and platform %q has no route between them",
+			g.Tasks[i.Task].Name, g.Buffers[storage].Name, ms[from].Name, ms[to].Name, c.p.Platform.Name)
 	}
 	id := CopyID(len(c.inFlight))
 	if n := len(c.free); n > 0 {
@@ -123,100 +138,150 @@ func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.M
 		c.inFlight = append(c.inFlight, &flight{})
 	}
 	f := c.inFlight[id]
-	f.Transfer = Transfer{Buffer: storage, Atoms: f.Atoms[:0], From: from, To: to, For: i.Task, Step: i.Step}
-	f.waiters = f.waiters[:0]
+	f.Transfer = Transfer{Buffer: storage, Atoms: f.Atoms[:0], From: from, To: to, For: i.Task, Step: i.Step, Reason: why}
 	c.batch = append(c.batch, id)
+	c.queue.add(id)
 	return id, nil
 }
 
-// arrive makes the atoms of a copy valid and returns who waited for them. The
-// copy's ID is free for the next one.
-func (c *copies) arrive(id CopyID) []Instance {
-	f := c.inFlight[id]
+// next starts the most urgent copy that has its engines and room; ok is false when
+// there is none. Its bytes count where it goes to from now on.
+func (c *copies) next() (id CopyID, ok bool, err error) {
+	for {
+		id, ok := c.queue.take(c.fits)
+		if !ok {
+			return 0, false, nil
+		}
+		f := c.inFlight[id]
+		if err := c.settleSource(id, f); err != nil {
+			return 0, false, err
+		}
+		if len(f.Atoms) == 0 {
+			c.free = append(c.free, id)
+			continue
+		}
+		c.start(f)
+		if c.resident.rooms[f.To] == nil {
+			if err := c.resident.overfull(f.To); err != nil {
+				return 0, false, fmt.Errorf("task %q: %w", c.p.Graph.Tasks[f.For].Name, err)
+			}
+		}
+		return id, true, nil
+	}
+}
+
+// fits reports whether a copy's bytes may come now: an early one takes only what is
+// promised to nobody else.
+func (c *copies) fits(f *flight) bool {
+	early := f.Reason == ReasonPrefetch
+	room := c.resident.rooms[f.To]
+	switch {
+	case room == nil:
+		return !early || c.resident.fits(f.To, f.Bytes)
+	case early:
+		return f.Bytes <= room.free()-room.reserved
+	}
+	return f.Bytes <= room.free()
+}
+
+// settleSource leaves in a copy that is about to start what it is still to bring and its
+// source still has. What has been evicted there is asked for elsewhere.
+func (c *copies) settleSource(id CopyID, f *flight) error {
+	c.batch = c.batch[:0]
+	r, kept := c.resident, f.Atoms[:0]
+	f.Bytes = 0
+	for _, a := range f.Atoms {
+		key, bit := arrival{a, f.To}, uint64(1)<<f.To
+		if r.wanted[a]&bit == 0 || c.carrying[key] != id {
+			continue // overwritten or freed meanwhile, or another copy has taken it over
+		}
+		if f.Reason != ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == ReasonEvict && r.rooms[f.From].state[a]&isLeaving != 0 {
+			kept = append(kept, a)
+			f.Bytes += r.bytes(a)
+			continue
+		}
+		r.wanted[a] &^= bit
+		delete(c.carrying, key)
+		if f.Reason == ReasonEvict {
+			continue // called off
+		}
+		if err := c.want(Instance{Task: f.For, Step: f.Step}, a, f.To, r.bytes(a), f.Reason); err != nil {
+			return err
+		}
+	}
+	f.Atoms = kept
+	return nil
+}
+
+func (c *copies) start(f *flight) {
+	c.queue.occupy(f.From, f.To, 1)
+	r := c.resident
+	for _, a := range f.Atoms {
+		r.wanted[a] &^= 1 << f.To
+		r.take(a, f.To)
+		r.arriving[a] |= 1 << f.To
+		if room := r.rooms[f.From]; room != nil {
+			room.departs(a)
+		}
+	}
+}
+
+// arrive makes the atoms of a copy valid where they have come. The copy's ID is free for
+// the next one.
+func (c *copies) arrive(id CopyID, at time.Duration) {
+	f, r := c.inFlight[id], c.resident
+	c.queue.occupy(f.From, f.To, -1)
 	for _, a := range f.Atoms {
 		key := arrival{a, f.To}
-		if c.carrying[key] != id || c.resident.arriving[a]&(1<<f.To) == 0 {
-			continue // overwritten or freed meanwhile: the task ran elsewhere after all
+		if c.carrying[key] == id && r.arriving[a]&(1<<f.To) != 0 { // else overwritten or freed meanwhile
+			r.arriving[a] &^= 1 << f.To
+			r.valid[a] |= 1 << f.To
+			c.arrived[c.at(a, f.To)] = at
+			delete(c.carrying, key)
+			if room := r.rooms[f.To]; room != nil {
+				room.arrived(a, f.Reason == ReasonPrefetch)
+			}
 		}
-		c.resident.arriving[a] &^= 1 << f.To
-		c.resident.valid[a] |= 1 << f.To
-		delete(c.carrying, key)
+		if room := r.rooms[f.From]; room != nil {
+			room.departed(a)
+		}
 	}
 	c.free = append(c.free, id)
-	return f.waiters
 }
 
-// pushes lists, for a plan, what to move as soon as it is written.
-type pushes struct {
-	byWriter [][]pushTo // by task; the last entry is what is there before the first step
+func (c *copies) at(atom int32, m platform.MemoryID) int {
+	return int(atom)*len(c.p.Platform.Memories) + int(m)
 }
 
-// pushTo is atoms that a reader of the same step or of the next one will need.
-type pushTo struct {
-	reader   dag.TaskID
-	nextStep bool
-	atoms    []int32
-}
-
-// newPushes finds the readers of every value, in the order in which each writer
-// should serve them: this step before the next, then by position in the plan,
-// then by name.
-func newPushes(g *dag.Graph, position []int32) *pushes {
-	n := len(g.Tasks)
-	p := &pushes{byWriter: make([][]pushTo, n+1)}
-	last := make([]int32, g.NumAtoms())
-	for a := range last {
-		last[a] = int32(n)
-	}
-	for _, next := range []bool{false, true} {
-		for t := range n {
-			for i, a := range g.Tasks[t].Accesses {
-				for _, atom := range g.Atoms(dag.TaskID(t), i) {
-					// The second pass adds only values that the step before left.
-					if writer := last[atom]; a.Mode.Reads() && writer >= 0 && (!next || int(writer) < n) {
-						p.add(last[atom], dag.TaskID(t), next, atom)
-					}
-				}
-			}
-			for i, a := range g.Tasks[t].Accesses {
-				if !a.Mode.Writes() {
-					continue
-				}
-				for _, atom := range g.Atoms(dag.TaskID(t), i) {
-					last[atom] = int32(t)
-					if next {
-						last[atom] = -1 // written in this very step: the first pass has seen it
-					}
-				}
-			}
+// lastArrival is when the last operand of a task was brought to a memory.
+func (c *copies) lastArrival(t dag.TaskID, m platform.MemoryID) time.Duration {
+	var last time.Duration
+	for i, a := range c.p.Graph.Tasks[t].Accesses {
+		if !a.Mode.Reads() {
+			continue
+		}
+		for _, atom := range c.p.Graph.Atoms(t, i) {
+			last = max(last, c.arrived[c.at(atom, m)])
 		}
 	}
-	for _, list := range p.byWriter {
-		slices.SortStableFunc(list, func(a, b pushTo) int {
-			return comparePush(g, position, &a, &b)
-		})
-	}
-	return p
+	return last
 }
 
-func comparePush(g *dag.Graph, position []int32, a, b *pushTo) int {
-	if a.nextStep != b.nextStep {
-		if a.nextStep {
-			return 1
+// transferTime is how long an instance's missing operands take to a memory with nothing
+// else on the links: it adds up what comes from each memory and takes the slowest.
+func (c *copies) transferTime(t dag.TaskID, m platform.MemoryID) time.Duration {
+	var from [platform.MaxMemories]int64
+	r := c.resident
+	r.missing(t, m, func(atom int32, regionBytes int64) {
+		if r.valid[atom] != 0 {
+			from[r.source(atom, m, regionBytes)] += r.bytes(atom)
 		}
-		return -1
+	})
+	var slowest time.Duration
+	for source, bytes := range from[:len(c.p.Platform.Memories)] {
+		if bytes > 0 {
+			slowest = max(slowest, c.p.Platform.RouteTime(platform.MemoryID(source), m, bytes))
+		}
 	}
-	if d := position[a.reader] - position[b.reader]; d != 0 {
-		return int(d)
-	}
-	return int(g.Rank(a.reader) - g.Rank(b.reader))
-}
-
-func (p *pushes) add(writer int32, reader dag.TaskID, next bool, atom int32) {
-	list := p.byWriter[writer]
-	if k := len(list) - 1; k >= 0 && list[k].reader == reader && list[k].nextStep == next {
-		list[k].atoms = append(list[k].atoms, atom)
-		return
-	}
-	p.byWriter[writer] = append(list, pushTo{reader, next, []int32{atom}})
+	return slowest
 }

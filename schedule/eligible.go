@@ -9,8 +9,10 @@ import (
 
 // eligibility says which workers may run which tasks. Tasks with equal answers
 // share a class; each colocation group has a class of its own, which shrinks to
-// one worker when the first of its tasks is given to it.
+// one worker when the first of its tasks is given to it. No task may run where the
+// memory is smaller than what it names.
 type eligibility struct {
+	needs   *footprint
 	class   []int32               // by task
 	allowed [][]bool              // by class and worker
 	workers [][]platform.WorkerID // by class, ascending
@@ -19,12 +21,13 @@ type eligibility struct {
 
 func newEligibility(p *Problem) (*eligibility, error) {
 	g := p.Graph
-	e := &eligibility{class: make([]int32, len(g.Tasks))}
+	e := &eligibility{needs: newFootprint(p), class: make([]int32, len(g.Tasks))}
 	type key struct {
 		costs            int32
 		device, colocate string
+		tooSmall         uint64 // memories
 	}
-	byKey := map[key]int32{} // of tasks with a placement
+	byKey := map[key]int32{} // of tasks with a placement, or more than some memory
 	byCosts := make([]int32, len(p.Costs.ByClass))
 	for c := range byCosts {
 		byCosts[c] = -1
@@ -32,19 +35,22 @@ func newEligibility(p *Problem) (*eligibility, error) {
 	byWorkers := map[string]int32{}
 	groups := map[string]int32{} // colocation key to class
 	for t := range g.Tasks {
-		pl := g.Tasks[t].Placement
-		if pl == nil {
+		pl, tooSmall := g.Tasks[t].Placement, e.needs.tooSmall(dag.TaskID(t))
+		if pl == nil && tooSmall == 0 {
 			costs := p.Costs.Class[t]
 			if byCosts[costs] < 0 {
-				byCosts[costs] = e.classOf(byWorkers, allowedWorkers(p, dag.TaskID(t), ""))
+				byCosts[costs] = e.classOf(byWorkers, allowedWorkers(p, dag.TaskID(t), "", 0))
 			}
 			e.class[t] = byCosts[costs]
 			continue
 		}
-		k := key{p.Costs.Class[t], pl.Device, pl.Colocate}
+		k := key{costs: p.Costs.Class[t], tooSmall: tooSmall}
+		if pl != nil {
+			k.device, k.colocate = pl.Device, pl.Colocate
+		}
 		class, known := byKey[k]
 		if !known {
-			allowed := allowedWorkers(p, dag.TaskID(t), k.device)
+			allowed := allowedWorkers(p, dag.TaskID(t), k.device, tooSmall)
 			if k.colocate == "" {
 				class = e.classOf(byWorkers, allowed)
 			} else {
@@ -62,24 +68,38 @@ func newEligibility(p *Problem) (*eligibility, error) {
 		}
 	}
 	for t, c := range e.class {
-		if len(e.workers[c]) > 0 {
-			continue
+		if len(e.workers[c]) == 0 {
+			return nil, e.nowhere(p, dag.TaskID(t))
 		}
-		if e.group[c] {
-			return nil, fmt.Errorf("task %q: no worker can run all tasks that are to share one with it (colocate %q)", g.Tasks[t].Name, g.Tasks[t].Placement.Colocate)
-		}
-		return nil, fmt.Errorf("task %q: no worker of platform %q can run it", g.Tasks[t].Name, p.Platform.Name)
 	}
 	return e, nil
 }
 
-func allowedWorkers(p *Problem, t dag.TaskID, placed string) []bool {
+// nowhere says why no worker can run a task.
+func (e *eligibility) nowhere(p *Problem, t dag.TaskID) error {
+	task := &p.Graph.Tasks[t]
+	if e.group[e.class[t]] {
+		return fmt.Errorf("task %q: no worker can run all tasks that are to share one with it (colocate %q)", task.Name, task.Placement.Colocate)
+	}
+	placed := ""
+	if task.Placement != nil {
+		placed = task.Placement.Device
+	}
+	for w, ok := range allowedWorkers(p, t, placed, 0) {
+		if ok {
+			return fmt.Errorf("task %q could run on %q, %s", task.Name, p.Platform.Workers[w].Name, e.needs.refusal(t, platform.WorkerID(w)))
+		}
+	}
+	return fmt.Errorf("task %q: no worker of platform %q can run it", task.Name, p.Platform.Name)
+}
+
+func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall uint64) []bool {
 	allowed := make([]bool, len(p.Platform.Workers))
 	for w := range p.Platform.Workers {
 		worker := &p.Platform.Workers[w]
 		device := &p.Platform.Devices[worker.Device]
 		_, runs := p.Costs.Of(t, worker.Device)
-		allowed[w] = runs && (placed == "" || placed == worker.Name || placed == device.Name || placed == device.Kind)
+		allowed[w] = runs && tooSmall&(1<<device.Memory) == 0 && (placed == "" || placed == worker.Name || placed == device.Name || placed == device.Kind)
 	}
 	return allowed
 }

@@ -36,22 +36,20 @@ type Engine struct {
 	eligible  *eligibility
 
 	// Nil where there is one memory that can hold everything: all is valid in it.
-	resident *residency
-	copies   *copies
-	pushes   *pushes // nil without a plan
-	placed   []platform.WorkerID
+	resident  *residency
+	copies    *copies
+	evictions []Eviction            // of the event in progress
+	workersAt [][]platform.WorkerID // by memory
+	pushes    *pushes               // nil without a plan
+	placed    []platform.WorkerID
 }
 
 // instance is what the Engine knows of one execution of a task.
 type instance struct {
 	readyAt time.Duration
 	worker  platform.WorkerID // Undecided until it has one
-	memory  platform.MemoryID // to which its operands move; noMemory before
-	waits   int32             // copies that have to arrive
 	phase   phase
 }
-
-const noMemory platform.MemoryID = -1
 
 type phase uint8
 
@@ -72,8 +70,9 @@ type workerState struct {
 type workerPhase uint8
 
 const (
-	resting workerPhase = iota
-	fetching
+	resting  workerPhase = iota
+	entering             // its task waits to be admitted to a memory
+	fetching             // for the operands of its task
 	running
 )
 
@@ -123,12 +122,7 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 		e.resident = resident
 	}
 	if len(p.Platform.Memories) > 1 {
-		e.copies = newCopies(p, e.resident)
-		if known, ok := policy.(placer); ok {
-			var position []int32
-			e.placed, position = known.placement()
-			e.pushes = newPushes(p.Graph, position)
-		}
+		e.prepareCopies(policy)
 	}
 	e.view = View{Problem: p, Now: func() time.Duration { return e.at }, FreeAt: e.freeAt,
 		MissingBytes: e.missingBytes, TransferTime: e.transferTime, eligible: e.eligible, order: e.steps}
@@ -190,7 +184,7 @@ func (e *Engine) Start(cmds []Command) []Command {
 	e.at = e.now()
 	e.steps.begin()
 	if e.pushes != nil {
-		cmds = e.push(Instance{Task: dag.TaskID(len(e.p.Graph.Tasks))}, cmds)
+		e.push(Instance{Task: dag.TaskID(len(e.p.Graph.Tasks))})
 	}
 	return e.settle(cmds)
 }
@@ -207,36 +201,14 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	e.idle[w/64] |= 1 << (w % 64)
 	e.instances[e.steps.slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
-		e.resident.end(i.Task)
+		e.leave(i.Task, w)
 	}
 	if e.pushes != nil {
-		cmds = e.push(i, cmds)
+		e.push(i)
 	}
 	e.steps.end(i)
 	return e.settle(cmds)
 }
-
-// Copied reports that a copy arrived.
-func (e *Engine) Copied(c CopyID, cmds []Command) []Command {
-	e.at = e.now()
-	to := e.copies.inFlight[c].To
-	for _, i := range e.copies.arrive(c) {
-		x := &e.instances[e.steps.slot(i)]
-		if x.memory != to {
-			continue // it was taken by a worker elsewhere
-		}
-		x.readyAt = e.at
-		x.waits--
-		if w := x.worker; x.waits == 0 && e.workers[w].phase == fetching && e.workers[w].holds == i {
-			cmds = e.run(w, cmds)
-		}
-	}
-	return cmds
-}
-
-// CopyAt describes a copy that was commanded and has not arrived. Start and End
-// are the caller's to fill in, on a copy of it; Atoms are valid until it arrives.
-func (e *Engine) CopyAt(c CopyID) *Transfer { return &e.copies.inFlight[c].Transfer }
 
 // Finished reports whether every task of every step has ended.
 func (e *Engine) Finished() bool { return e.steps.finished() }
@@ -250,7 +222,7 @@ func (e *Engine) Err() error { return e.err }
 func (e *Engine) ReadyAt(i Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
 
 // settle shows the policy what became ready, gives idle workers work, and starts
-// to move the operands of what was assigned and not taken at once.
+// what copies this asks for.
 func (e *Engine) settle(cmds []Command) []Command {
 	e.released = e.steps.takeReleased(e.released)
 	for _, i := range e.released {
@@ -264,17 +236,12 @@ func (e *Engine) settle(cmds []Command) []Command {
 			}
 		}
 	}
-	for _, i := range e.released {
-		if x := &e.instances[e.steps.slot(i)]; x.phase == ready && x.worker != Undecided {
-			cmds = e.fetch(i, x, cmds)
-		}
-	}
-	return cmds
+	return e.move(cmds)
 }
 
 func (e *Engine) makeReady(i Instance) {
 	e.ready++
-	e.instances[e.steps.slot(i)] = instance{readyAt: e.at, worker: Undecided, memory: noMemory, phase: ready}
+	e.instances[e.steps.slot(i)] = instance{readyAt: e.at, worker: Undecided, phase: ready}
 	if e.err != nil {
 		return
 	}
@@ -285,8 +252,12 @@ func (e *Engine) makeReady(i Instance) {
 
 // assign gives an instance to a worker.
 func (e *Engine) assign(w platform.WorkerID, i Instance) {
-	if int(w) < 0 || int(w) >= len(e.workers) || !e.eligible.canRun(i.Task, w) {
-		e.err = fmt.Errorf("the policy put task %q on worker %d, which cannot run it", e.p.Graph.Tasks[i.Task].Name, w)
+	if int(w) < 0 || int(w) >= len(e.workers) {
+		e.err = fmt.Errorf("the policy put task %q on worker %d, which does not exist", e.p.Graph.Tasks[i.Task].Name, w)
+		return
+	}
+	if !e.eligible.canRun(i.Task, w) {
+		e.err = fmt.Errorf("the policy put task %q on worker %q, %s", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name, e.eligible.needs.refusal(i.Task, w))
 		return
 	}
 	x := &e.instances[e.steps.slot(i)]
@@ -296,26 +267,6 @@ func (e *Engine) assign(w platform.WorkerID, i Instance) {
 	x.worker = w
 	e.workers[w].queued += e.p.occupies(i.Task, w)
 	e.eligible.bind(i.Task, w)
-}
-
-// fetch starts to move the operands of an instance to its worker's memory.
-func (e *Engine) fetch(i Instance, x *instance, cmds []Command) []Command {
-	m := e.p.memoryOf(x.worker)
-	if e.copies == nil || x.memory == m || e.err != nil {
-		return cmds
-	}
-	x.memory = m
-	if x.waits, e.err = e.copies.fetch(i, m); e.err != nil {
-		return cmds
-	}
-	return e.commandCopies(i, x.worker, cmds)
-}
-
-func (e *Engine) commandCopies(i Instance, w platform.WorkerID, cmds []Command) []Command {
-	for _, c := range e.copies.batch {
-		cmds = append(cmds, Command{Kind: CopyRegion, Instance: i, Worker: w, Copy: c})
-	}
-	return cmds
 }
 
 // handOut gives a worker the instance that the policy chose for it.
@@ -329,17 +280,14 @@ func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Comm
 	if x.worker != w {
 		e.assign(w, i)
 	}
-	if cmds = e.fetch(i, x, cmds); e.err != nil {
-		return cmds
-	}
 	x.phase = taken
 	e.ready--
 	e.idle[w/64] &^= 1 << (w % 64)
 	e.workers[w].holds, e.workers[w].phase = i, fetching
-	if x.waits == 0 {
+	if e.copies == nil { // one memory
 		return e.run(w, cmds)
 	}
-	return cmds
+	return e.enter(w, cmds)
 }
 
 // run starts a task whose operands are there.
@@ -352,29 +300,14 @@ func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 			return cmds
 		}
 	}
+	if e.copies != nil {
+		x := &e.instances[e.steps.slot(i)]
+		x.readyAt = max(x.readyAt, e.copies.lastArrival(i.Task, e.p.memoryOf(w)))
+	}
 	takes := e.p.occupies(i.Task, w)
 	state.phase, state.until = running, e.at+takes
 	state.queued -= takes
 	return append(cmds, Command{Kind: RunTask, Instance: i, Worker: w})
-}
-
-// push starts to move what an instance wrote to the memories where the plan
-// will read it.
-func (e *Engine) push(i Instance, cmds []Command) []Command {
-	for _, to := range e.pushes.byWriter[i.Task] {
-		reader := Instance{Task: to.reader, Step: i.Step}
-		if to.nextStep {
-			reader.Step++
-		}
-		if int(reader.Step) >= e.p.Steps || e.err != nil {
-			break
-		}
-		w := e.placed[to.reader]
-		if e.err = e.copies.push(reader, to.atoms, e.p.memoryOf(w)); e.err == nil {
-			cmds = e.commandCopies(reader, w, cmds)
-		}
-	}
-	return cmds
 }
 
 // freeAt estimates when a worker has done what it was given.
@@ -384,33 +317,4 @@ func (e *Engine) freeAt(w platform.WorkerID) time.Duration {
 		at = max(at, s.until)
 	}
 	return at + e.workers[w].queued
-}
-
-func (e *Engine) missingBytes(i Instance, m platform.MemoryID) int64 {
-	if e.copies == nil {
-		return 0
-	}
-	var bytes int64
-	e.resident.missing(i.Task, m, func(atom int32, _ int64) { bytes += e.p.Graph.AtomBytes(dag.AtomID(atom)) })
-	return bytes
-}
-
-// transferTime adds up what comes from each memory and takes the slowest of them.
-func (e *Engine) transferTime(i Instance, m platform.MemoryID) time.Duration {
-	if e.copies == nil {
-		return 0
-	}
-	var from [platform.MaxMemories]int64
-	e.resident.missing(i.Task, m, func(atom int32, regionBytes int64) {
-		if e.resident.valid[atom] != 0 {
-			from[e.resident.source(atom, m, regionBytes)] += e.p.Graph.AtomBytes(dag.AtomID(atom))
-		}
-	})
-	var slowest time.Duration
-	for source, bytes := range from[:len(e.p.Platform.Memories)] {
-		if bytes > 0 {
-			slowest = max(slowest, e.p.Platform.RouteTime(platform.MemoryID(source), m, bytes))
-		}
-	}
-	return slowest
 }

@@ -6,23 +6,23 @@ import (
 	"slices"
 	"time"
 
-	"dahl/dag"
 	"dahl/platform"
 )
 
 // moment is something in a schedule that changes what is live. At one time, ends
-// come before tasks of no duration, those before transfers, which move what had
-// been written by then, and those before starts.
+// come before evictions, those before tasks of no duration, those before transfers,
+// which move what had been written by then, and those before starts.
 type moment struct {
 	at    time.Duration
 	kind  momentKind
-	index int32 // of the span or transfer
+	index int32 // of the span, transfer or eviction
 }
 
 type momentKind uint8
 
 const (
 	spanEnds momentKind = iota
+	evicts
 	spanPasses
 	transferStarts
 	spanStarts
@@ -38,14 +38,14 @@ func (s *Schedule) before(a, b moment) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.index, b.index))
 }
 
-// moments lists what happened in a schedule, in order. Spans and transfers are by
-// start already, so only the few that are in progress at one time have to be sorted,
+// moments lists what happened in a schedule, in order. Spans, transfers and evictions
+// are by start already, so only the few that are in progress at one time have to be sorted,
 // by their ends.
 func (s *Schedule) moments() []moment {
-	ms := make([]moment, 0, 2*len(s.Spans)+len(s.Transfers))
+	ms := make([]moment, 0, 2*len(s.Spans)+len(s.Transfers)+len(s.Evictions))
 	open := openSpans{s: s}
-	span, transfer := 0, 0
-	for span < len(s.Spans) || transfer < len(s.Transfers) {
+	span, transfer, eviction := 0, 0, 0
+	for span < len(s.Spans) || transfer < len(s.Transfers) || eviction < len(s.Evictions) {
 		at := time.Duration(math.MaxInt64)
 		if span < len(s.Spans) {
 			at = s.Spans[span].Start
@@ -53,8 +53,14 @@ func (s *Schedule) moments() []moment {
 		if transfer < len(s.Transfers) {
 			at = min(at, s.Transfers[transfer].Start)
 		}
+		if eviction < len(s.Evictions) {
+			at = min(at, s.Evictions[eviction].At)
+		}
 		ms = open.endUntil(at, ms)
 		first := len(ms)
+		for ; eviction < len(s.Evictions) && s.Evictions[eviction].At == at; eviction++ {
+			ms = append(ms, moment{at, evicts, int32(eviction)})
+		}
 		for ; transfer < len(s.Transfers) && s.Transfers[transfer].Start == at; transfer++ {
 			ms = append(ms, moment{at, transferStarts, int32(transfer)})
 		}
@@ -117,8 +123,8 @@ func (o *openSpans) endUntil(at time.Duration, ms []moment) []moment {
 // setMemory derives the bytes live in each memory after everything that happens
 // at a time. An atom is live in a memory from the start of the kernel that writes
 // it or of the transfer that brings it, until the end of its last use in the
-// step, or until a kernel starts to write it elsewhere; a storage that keeps its
-// contents from step to step stays.
+// step, or until a kernel starts to write it elsewhere, or it is evicted; a storage
+// that keeps its contents from step to step stays.
 func (s *Schedule) setMemory(p *Problem) error {
 	r, err := newResidency(p)
 	if err != nil {
@@ -151,13 +157,21 @@ func (s *Schedule) setMemory(p *Problem) error {
 
 // pass applies one moment to the state of residency.
 func (s *Schedule) pass(p *Problem, r *residency, m moment) {
-	if m.kind == transferStarts {
+	switch m.kind {
+	case transferStarts:
 		t := &s.Transfers[m.index]
 		for _, a := range t.Atoms {
 			if set := uint64(1) << t.To; r.valid[a]&set == 0 {
 				r.valid[a] |= set
-				r.live[t.To] += p.Graph.AtomBytes(dag.AtomID(a))
+				r.take(a, t.To)
 			}
+		}
+		return
+	case evicts:
+		e := &s.Evictions[m.index]
+		for _, a := range e.Atoms {
+			r.drop(a, r.valid[a]&(1<<e.Memory))
+			r.valid[a] &^= 1 << e.Memory
 		}
 		return
 	}

@@ -60,7 +60,7 @@ func (plan *Plan) Check(p *Problem) error {
 			}
 			seen[t] = true
 			if !eligible.canRun(t, platform.WorkerID(w)) {
-				return fmt.Errorf("the plan puts task %q on worker %q, which cannot run it", g.Tasks[t].Name, pl.Workers[w].Name)
+				return fmt.Errorf("the plan puts task %q on worker %q, %s", g.Tasks[t].Name, pl.Workers[w].Name, eligible.needs.refusal(t, platform.WorkerID(w)))
 			}
 			eligible.bind(t, platform.WorkerID(w))
 		}

@@ -18,18 +18,21 @@ import (
 type residency struct {
 	p        *Problem
 	valid    []uint64 // by atom
+	wanted   []uint64 // by atom: where a copy has been asked for and not started
 	arriving []uint64 // by atom
 	uses     []int32  // by atom: accesses in one step after which it is freed; 0: never freed
 	left     []int32  // by atom: of these, still to come
 	live     []int64  // by memory
+	rooms    []*room  // by memory; nil for one that cannot overflow, for the host's, and outside the Engine
 }
 
 const everywhere = ^uint64(0)
 
 func newResidency(p *Problem) (*residency, error) {
 	g := p.Graph
-	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()), arriving: make([]uint64, g.NumAtoms()),
-		uses: make([]int32, g.NumAtoms()), live: make([]int64, len(p.Platform.Memories))}
+	memories := len(p.Platform.Memories)
+	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()), wanted: make([]uint64, g.NumAtoms()), arriving: make([]uint64, g.NumAtoms()),
+		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories), rooms: make([]*room, memories)}
 	written := writtenStorages(g)
 	for b := range g.Buffers {
 		id := dag.BufferID(b)
@@ -106,18 +109,23 @@ func (r *residency) begin(t dag.TaskID, m platform.MemoryID) error {
 
 // occupy makes room for what a task writes and makes the other copies invalid.
 func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
-	g := r.p.Graph
+	g, here := r.p.Graph, uint64(1)<<m
 	for i, a := range g.Tasks[t].Accesses {
 		if !a.Mode.Writes() {
 			continue
 		}
 		for _, atom := range g.Atoms(t, i) {
-			bytes := g.AtomBytes(dag.AtomID(atom))
-			r.drop(r.valid[atom]&^(1<<m)|r.arriving[atom], bytes)
-			if r.valid[atom]&(1<<m) == 0 {
-				r.live[m] += bytes
+			all := r.valid[atom] | r.arriving[atom]
+			r.drop(atom, all&^here)
+			for others := all &^ here; others != 0; others &= others - 1 {
+				if room := r.rooms[bits.TrailingZeros64(others)]; room != nil {
+					room.doom(t, g.AtomBytes(dag.AtomID(atom)))
+				}
 			}
-			r.valid[atom], r.arriving[atom] = 1<<m, 0
+			if all&here == 0 {
+				r.take(atom, m)
+			}
+			r.valid[atom], r.arriving[atom], r.wanted[atom] = here, 0, 0
 		}
 	}
 }
@@ -125,6 +133,11 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 // end frees what no later task of the step uses.
 func (r *residency) end(t dag.TaskID) {
 	g := r.p.Graph
+	for _, room := range r.rooms {
+		if room != nil {
+			room.undoom(t)
+		}
+	}
 	for i := range g.Tasks[t].Accesses {
 		for _, atom := range g.Atoms(t, i) {
 			if r.uses[atom] == 0 {
@@ -132,16 +145,30 @@ func (r *residency) end(t dag.TaskID) {
 			}
 			if r.left[atom]--; r.left[atom] == 0 {
 				r.left[atom] = r.uses[atom]
-				r.drop(r.valid[atom]|r.arriving[atom], g.AtomBytes(dag.AtomID(atom)))
-				r.valid[atom], r.arriving[atom] = 0, 0
+				r.drop(atom, r.valid[atom]|r.arriving[atom])
+				r.valid[atom], r.arriving[atom], r.wanted[atom] = 0, 0, 0
 			}
 		}
 	}
 }
 
-func (r *residency) drop(set uint64, bytes int64) {
+// take counts an atom in a memory from now on.
+func (r *residency) take(atom int32, m platform.MemoryID) {
+	r.live[m] += r.p.Graph.AtomBytes(dag.AtomID(atom))
+	if room := r.rooms[m]; room != nil {
+		room.taken(atom)
+	}
+}
+
+// drop counts it in a set of memories no longer.
+func (r *residency) drop(atom int32, set uint64) {
+	bytes := r.p.Graph.AtomBytes(dag.AtomID(atom))
 	for ; set != 0; set &= set - 1 {
-		r.live[bits.TrailingZeros64(set)] -= bytes
+		m := bits.TrailingZeros64(set)
+		r.live[m] -= bytes
+		if room := r.rooms[m]; room != nil {
+			room.gone(atom)
+		}
 	}
 }
 
@@ -179,6 +206,22 @@ func (r *residency) missing(t dag.TaskID, m platform.MemoryID, visit func(atom i
 			visit(atom, bytes)
 		}
 	}
+}
+
+// holds reports whether all that a task reads is valid in a memory.
+func (r *residency) holds(t dag.TaskID, m platform.MemoryID) bool {
+	g := r.p.Graph
+	for i, a := range g.Tasks[t].Accesses {
+		if !a.Mode.Reads() {
+			continue
+		}
+		for _, atom := range g.Atoms(t, i) {
+			if r.valid[atom]&(1<<m) == 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // source is the memory from which an atom reaches another soonest, as part of a

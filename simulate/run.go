@@ -167,10 +167,15 @@ func (s *simulation) handle(e event) {
 func (s *simulation) obey(cmds []schedule.Command) {
 	s.cmds = cmds
 	for _, c := range cmds {
-		if c.Kind == schedule.RunTask {
+		switch c.Kind {
+		case schedule.RunTask:
 			s.startTask(c)
-		} else {
+		case schedule.CopyRegion:
 			s.startCopy(c.Copy)
+		case schedule.EvictRegion:
+			e := *s.engine.EvictionAt(c.Eviction)
+			e.At = s.now
+			s.out.Evictions = append(s.out.Evictions, e)
 		}
 	}
 }

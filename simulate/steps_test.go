@@ -200,16 +200,16 @@ func TestErrors(t *testing.T) {
 	none := *p
 	none.Steps = 0
 	for want, do := range map[string]func() error{
-		"give a policy or a plan":   run(Options{}),
-		`left task "a" of step 0`:   run(Options{Policy: lazy{}}),
-		"which is not ready":        run(Options{Policy: rogue{schedule.Instance{Task: 1}}}),
-		"task -1 of step 0":         run(Options{Policy: rogue{schedule.Instance{Task: -1}}}),
-		"task 0 of step 7":          run(Options{Policy: rogue{schedule.Instance{Task: 0, Step: 7}}}),
-		"worker 1, which cannot":    run(Options{Policy: assigner{1}}),
-		"worker 9, which cannot":    run(Options{Policy: assigner{9}}),
-		"leaves out":                run(Options{Plan: &schedule.Plan{}}),
-		"at least 1":                func() error { _, err := Run(context.Background(), &none, Options{Policy: lazy{}}); return err },
-		`home "attic" is not a mem`: func() error { _, err := Run(context.Background(), &homeless, Options{Policy: lazy{}}); return err },
+		"give a policy or a plan":        run(Options{}),
+		`left task "a" of step 0`:        run(Options{Policy: lazy{}}),
+		"which is not ready":             run(Options{Policy: rogue{schedule.Instance{Task: 1}}}),
+		"task -1 of step 0":              run(Options{Policy: rogue{schedule.Instance{Task: -1}}}),
+		"task 0 of step 7":               run(Options{Policy: rogue{schedule.Instance{Task: 0, Step: 7}}}),
+		`worker "gpu", which cannot`:     run(Options{Policy: assigner{1}}),
+		"worker 9, which does not exist": run(Options{Policy: assigner{9}}),
+		"leaves out":                     run(Options{Plan: &schedule.Plan{}}),
+		"at least 1":                     func() error { _, err := Run(context.Background(), &none, Options{Policy: lazy{}}); return err },
+		`home "attic" is not a mem`:      func() error { _, err := Run(context.Background(), &homeless, Options{Policy: lazy{}}); return err },
 		"no route": func() error {
 			_, err := Run(context.Background(), &apart, Options{Policy: dynamic(t, &apart, "eager")})
 			return err

@@ -1,0 +1,72 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/platform"
+)
+
+// copyEngines verifies that no memory but the host's carried more copies at once, in
+// either direction, than its devices say that they have engines. A copy between two
+// devices whose route does not pass the host's memory runs on an engine of the
+// destination.
+func (c *audit) copyEngines() error {
+	p, host := c.p.Platform, c.p.Platform.HostMemory()
+	for m := range p.Memories {
+		var in, out int
+		for d := range p.Devices {
+			if device := &p.Devices[d]; int(device.Memory) == m && platform.MemoryID(m) != host {
+				in, out = max(in, device.CopyEnginesIn), max(out, device.CopyEnginesOut)
+			}
+		}
+		var into, from []*Transfer
+		for i := range c.s.Transfers {
+			t := &c.s.Transfers[i]
+			if int(t.To) == m {
+				into = append(into, t)
+			}
+			if int(t.From) == m && (t.To == host || c.unlimitedInto(t.To) || p.Passes(t.From, t.To, host)) {
+				from = append(from, t)
+			}
+		}
+		for _, way := range []struct {
+			copies  []*Transfer
+			engines int
+			word    string
+		}{{into, in, "into"}, {from, out, "out of"}} {
+			if n, at := mostAtOnce(way.copies); way.engines > 0 && n > way.engines {
+				return fmt.Errorf("%d copies %s memory %q at %v, and its devices have %d engines for them", n, way.word, p.Memories[m].Name, at, way.engines)
+			}
+		}
+	}
+	return nil
+}
+
+// unlimitedInto reports whether no device of a memory says how many engines carry copies into it.
+func (c *audit) unlimitedInto(m platform.MemoryID) bool {
+	return !slices.ContainsFunc(c.p.Platform.Devices, func(d platform.Device) bool { return d.Memory == m && d.CopyEnginesIn > 0 })
+}
+
+// mostAtOnce is the largest number of copies in progress at a time, and when. One that
+// ends makes way for one that starts at the same time.
+func mostAtOnce(copies []*Transfer) (most int, when time.Duration) {
+	type change struct {
+		at time.Duration
+		by int
+	}
+	var changes []change
+	for _, t := range copies {
+		changes = append(changes, change{t.Start, 1}, change{t.End, -1})
+	}
+	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	now := 0
+	for _, ch := range changes {
+		if now += ch.by; now > most {
+			most, when = now, ch.at
+		}
+	}
+	return most, when
+}

@@ -1,0 +1,153 @@
+package schedule
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// copyQueue holds the copies that wait, and the engines that carry them.
+//
+// The engines of a memory, in each direction, are those of its devices; the host's
+// memory has none of its own, nor has one whose devices do not say how many they have.
+// A copy takes an engine of its destination and one of its source, as far as they have
+// some; one between two devices with a route that does not pass the host's memory takes
+// that of its destination only.
+//
+// Copies start in this order: those that somebody waits for, by step, then by place in
+// the plan or in the order of tasks, then in the order in which they were asked for; then
+// the early ones alike. One that has no room or no engine holds up those behind it on
+// the same way from memory to memory, and no others.
+type copyQueue struct {
+	p       *Problem
+	flights *[]*flight
+	order   []int32   // by task
+	ways    []waiting // by source and destination
+	used    []int32   // ways that have had a copy
+	engines []engines // by memory
+	tickets int64
+}
+
+// engines are the copy engines of a memory; 0 of them: not limited.
+type engines struct{ in, out, busyIn, busyOut int }
+
+// waiting is a heap of copies on one way.
+type waiting struct {
+	queue             *copyQueue
+	ids               []CopyID
+	takesIn, takesOut bool
+	used              bool
+}
+
+func newCopyQueue(p *Problem, order []int32, flights *[]*flight) *copyQueue {
+	n := len(p.Platform.Memories)
+	q := &copyQueue{p: p, flights: flights, order: order, ways: make([]waiting, n*n), engines: make([]engines, n)}
+	host := p.Platform.HostMemory()
+	for m := range q.engines {
+		if platform.MemoryID(m) != host {
+			q.engines[m].in, q.engines[m].out = copyEngines(p.Platform, platform.MemoryID(m))
+		}
+	}
+	for w := range q.ways {
+		from, to := platform.MemoryID(w/n), platform.MemoryID(w%n)
+		in, out := q.engines[to].in > 0, q.engines[from].out > 0
+		direct := in && from != host && !p.Platform.Passes(from, to, host)
+		q.ways[w] = waiting{queue: q, takesIn: in, takesOut: out && !direct}
+	}
+	return q
+}
+
+func (q *copyQueue) way(from, to platform.MemoryID) *waiting {
+	return &q.ways[int(from)*len(q.engines)+int(to)]
+}
+
+func (q *copyQueue) add(id CopyID) {
+	f := (*q.flights)[id]
+	f.ticket = q.tickets
+	q.tickets++
+	w := q.way(f.From, f.To)
+	if !w.used {
+		w.used = true
+		q.used = append(q.used, int32(int(f.From)*len(q.engines)+int(f.To)))
+	}
+	heap.Push(w, id)
+}
+
+// take takes out the first copy that has its engines and for which fits holds.
+func (q *copyQueue) take(fits func(*flight) bool) (id CopyID, ok bool) {
+	var best *waiting
+	for _, k := range q.used {
+		w := &q.ways[k]
+		if len(w.ids) == 0 || !q.free(w, (*q.flights)[w.ids[0]]) || !fits((*q.flights)[w.ids[0]]) {
+			continue
+		}
+		if best == nil || q.before(w.ids[0], best.ids[0]) {
+			best = w
+		}
+	}
+	if best == nil {
+		return 0, false
+	}
+	return heap.Pop(best).(CopyID), true
+}
+
+func (q *copyQueue) free(w *waiting, f *flight) bool {
+	in, out := &q.engines[f.To], &q.engines[f.From]
+	return (!w.takesIn || in.busyIn < in.in) && (!w.takesOut || out.busyOut < out.out)
+}
+
+// occupy takes the engines of a copy, or gives them back.
+func (q *copyQueue) occupy(from, to platform.MemoryID, n int) {
+	w := q.way(from, to)
+	if w.takesIn {
+		q.engines[to].busyIn += n
+	}
+	if w.takesOut {
+		q.engines[from].busyOut += n
+	}
+}
+
+func (q *copyQueue) before(a, b CopyID) bool {
+	f, g := (*q.flights)[a], (*q.flights)[b]
+	early := func(f *flight) int {
+		if f.Reason == ReasonPrefetch {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(early(f), early(g)), cmp.Compare(f.Step, g.Step),
+		cmp.Compare(q.order[f.For], q.order[g.For]), cmp.Compare(f.ticket, g.ticket)) < 0
+}
+
+func (w *waiting) Len() int           { return len(w.ids) }
+func (w *waiting) Less(i, j int) bool { return w.queue.before(w.ids[i], w.ids[j]) }
+func (w *waiting) Swap(i, j int)      { w.ids[i], w.ids[j] = w.ids[j], w.ids[i] }
+func (w *waiting) Push(id any)        { w.ids = append(w.ids, id.(CopyID)) }
+func (w *waiting) Pop() any {
+	last := w.ids[len(w.ids)-1]
+	w.ids = w.ids[:len(w.ids)-1]
+	return last
+}
+
+// copyOrder is the place of every task in the order in which copies are made for it: that
+// of its worker's list, ties by name; without a plan that of the tasks.
+func copyOrder(g *dag.Graph, position, keyOf []int32) []int32 {
+	if position == nil {
+		return keyOf
+	}
+	byPlace := make([]dag.TaskID, len(position))
+	for t := range byPlace {
+		byPlace[t] = dag.TaskID(t)
+	}
+	slices.SortFunc(byPlace, func(a, b dag.TaskID) int {
+		return cmp.Or(cmp.Compare(position[a], position[b]), cmp.Compare(g.Rank(a), g.Rank(b)))
+	})
+	order := make([]int32, len(position))
+	for place, t := range byPlace {
+		order[t] = int32(place)
+	}
+	return order
+}

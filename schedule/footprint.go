@@ -1,0 +1,74 @@
+package schedule
+
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// footprint is what a task needs in one memory while it runs: the bytes of everything
+// that it names, once each, but for inputs that are everywhere.
+type footprint struct {
+	p     *Problem
+	bytes []int64 // by task; nil where every memory can hold everything
+}
+
+func newFootprint(p *Problem) *footprint {
+	f := &footprint{p: p}
+	g, written := p.Graph, writtenStorages(p.Graph)
+	counts := func(storage dag.BufferID) bool { return written[storage] || g.Buffers[storage].Home != "" }
+	total := int64(0)
+	for b := range g.Buffers {
+		if g.Buffers[b].ViewOf == dag.None && counts(dag.BufferID(b)) {
+			total += g.Buffers[b].Bytes()
+		}
+	}
+	limited := false
+	for _, m := range p.Platform.Memories {
+		limited = limited || m.CapacityBytes > 0 && m.CapacityBytes < total
+	}
+	if !limited {
+		return f
+	}
+	f.bytes = make([]int64, len(g.Tasks))
+	seen := make([]int32, g.NumAtoms()) // 1 + the task that named the atom last
+	for t := range g.Tasks {
+		for i, a := range g.Tasks[t].Accesses {
+			if !counts(g.Storage(a.Buffer)) {
+				continue
+			}
+			for _, atom := range g.Atoms(dag.TaskID(t), i) {
+				if seen[atom] != int32(t)+1 {
+					seen[atom] = int32(t) + 1
+					f.bytes[t] += g.AtomBytes(dag.AtomID(atom))
+				}
+			}
+		}
+	}
+	return f
+}
+
+// tooSmall is the set of memories that are smaller than what a task needs.
+func (f *footprint) tooSmall(t dag.TaskID) uint64 {
+	if f.bytes == nil {
+		return 0
+	}
+	set := uint64(0)
+	for m := range f.p.Platform.Memories {
+		if limit := f.p.Platform.Memories[m].CapacityBytes; limit > 0 && f.bytes[t] > limit {
+			set |= 1 << m
+		}
+	}
+	return set
+}
+
+// refusal says why a worker cannot run a task, as the end of a sentence that names both.
+func (f *footprint) refusal(t dag.TaskID, w platform.WorkerID) string {
+	m := f.p.memoryOf(w)
+	if f.tooSmall(t)&(1<<m) == 0 {
+		return "which cannot run it"
+	}
+	mem := &f.p.Platform.Memories[m]
+	return fmt.Sprintf("where it needs %d bytes at once and memory %q has %d", f.bytes[t], mem.Name, mem.CapacityBytes)
+}

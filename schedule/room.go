@@ -1,0 +1,291 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// room is a memory that cannot hold everything that may be wanted there, and decides
+// what leaves it: the least recently used of what nobody needs now.
+//
+// A task of a worker of this memory is *admitted* when the atoms that it names, and
+// those that the tasks admitted before it name, fit together; it waits its turn until
+// then. From admission to its end they are *held*: what is there stays, and what is
+// missing has bytes *reserved*. Whatever is neither held nor being copied from here is
+// *idle* and may be evicted: it is dropped where it is valid elsewhere too, and else
+// first copied to the host's memory, from which nothing is evicted.
+//
+// Every run comes to an end (StarPU, in contrast, may evict for one task what it has
+// just brought for another, and again the other way round):
+//
+//  1. What an admitted task holds only grows towards what it needs, since nothing held
+//     is evicted.
+//  2. It gets all of it. The held atoms of all admitted tasks fit together, and whatever
+//     else is here goes away without waiting for any of them: an idle atom is dropped, or
+//     copied to the host, which has room or else the run fails with an error; a copy in
+//     progress ends; what a running task overwrites in another memory goes when it ends.
+//     Copies take all their engines at once and wait for nothing once started, and those
+//     for admitted tasks and for evictions come before those that are early.
+//  3. So every admitted task runs and ends, and the first in turn is admitted at the
+//     latest when no other is: NewEngine lets no task near a memory that is smaller than
+//     what it names.
+//  4. Early copies use only bytes that are neither live nor reserved, are the first to be
+//     evicted, and are asked for once for each task: they cost finitely many copies.
+type room struct {
+	r        *residency
+	memory   platform.MemoryID
+	capacity int64
+
+	held  []int32     // by atom: admitted tasks that name it
+	busy  []int32     // by atom: copies of it from here in progress
+	state []roomState // by atom
+	idle  recency     // valid, not held, not busy, not leaving; what leaves first comes first
+
+	heldBytes int64 // of the atoms held
+	reserved  int64 // of these, what is not live here
+	leaving   int64 // on its way to the host
+	doomed    int64 // overwritten in another memory by tasks that still run, who may not have begun to write
+	dooms     []doom
+
+	waiting []platform.WorkerID // their tasks wait to be admitted, first come, first served
+	last    Instance            // admitted last
+	dropped []int32             // since the last flush
+}
+
+// roomState marks an atom.
+type roomState uint8
+
+const (
+	isReserved roomState = 1 << iota
+	isLeaving
+)
+
+// doom is bytes that go when a task ends.
+type doom struct {
+	task  dag.TaskID
+	bytes int64
+}
+
+// makeRooms gives a room to every memory that may overflow, the host's excepted.
+func (r *residency) makeRooms() {
+	total := int64(0)
+	for a := range r.valid {
+		if r.valid[a] != everywhere {
+			total += r.bytes(int32(a))
+		}
+	}
+	n := len(r.valid)
+	for m := range r.rooms {
+		limit := r.p.Platform.Memories[m].CapacityBytes
+		if platform.MemoryID(m) == r.p.Platform.HostMemory() || limit == 0 || total <= limit {
+			continue
+		}
+		room := &room{r: r, memory: platform.MemoryID(m), capacity: limit,
+			held: make([]int32, n), busy: make([]int32, n), state: make([]roomState, n), idle: newRecency(n)}
+		for a, valid := range r.valid {
+			if valid != everywhere && valid&(1<<m) != 0 {
+				room.idle.putLast(int32(a))
+			}
+		}
+		r.rooms[m] = room
+	}
+}
+
+func (r *residency) bytes(atom int32) int64 { return r.p.Graph.AtomBytes(dag.AtomID(atom)) }
+
+func (m *room) bit() uint64 { return 1 << m.memory }
+
+func (m *room) valid(atom int32) bool { return m.r.valid[atom]&m.bit() != 0 }
+
+func (m *room) live(atom int32) bool { return (m.r.valid[atom]|m.r.arriving[atom])&m.bit() != 0 }
+
+// admit holds what a task names if it fits beside what is held already.
+func (m *room) admit(i Instance) bool {
+	g := m.r.p.Graph
+	for k := range g.Tasks[i.Task].Accesses {
+		for _, a := range g.Atoms(i.Task, k) {
+			if m.held[a]++; m.held[a] == 1 && m.r.valid[a] != everywhere {
+				m.heldBytes += m.r.bytes(a)
+			}
+		}
+	}
+	if m.heldBytes > m.capacity {
+		m.letGo(i.Task, func(int32) {})
+		return false
+	}
+	for k := range g.Tasks[i.Task].Accesses {
+		for _, a := range g.Atoms(i.Task, k) {
+			m.keep(a)
+		}
+	}
+	m.last = i
+	return true
+}
+
+// keep takes a held atom off what may be evicted, and reserves its bytes if it is not here.
+func (m *room) keep(a int32) {
+	if m.r.valid[a] == everywhere {
+		return
+	}
+	m.idle.remove(a)
+	m.stay(a)
+	if !m.live(a) && m.state[a]&isReserved == 0 {
+		m.state[a] |= isReserved
+		m.reserved += m.r.bytes(a)
+	}
+}
+
+// stay calls off that an atom leaves.
+func (m *room) stay(a int32) {
+	if m.state[a]&isLeaving != 0 {
+		m.state[a] &^= isLeaving
+		m.leaving -= m.r.bytes(a)
+	}
+}
+
+// release ends the hold of a task that has ended.
+func (m *room) release(t dag.TaskID) { m.letGo(t, m.rest) }
+
+// letGo takes a task's hold away and shows the atoms that nobody holds any more.
+func (m *room) letGo(t dag.TaskID, free func(atom int32)) {
+	g := m.r.p.Graph
+	for k := range g.Tasks[t].Accesses {
+		for _, a := range g.Atoms(t, k) {
+			if m.held[a]--; m.held[a] == 0 && m.r.valid[a] != everywhere {
+				m.heldBytes -= m.r.bytes(a)
+				free(a)
+			}
+		}
+	}
+}
+
+// rest is called when the last that needed an atom here has let it go. It was used just
+// now, so it leaves after all others, unless it is leaving already.
+func (m *room) rest(a int32) {
+	switch {
+	case m.held[a] > 0 || m.busy[a] > 0 || !m.valid(a):
+	case m.state[a]&isLeaving == 0:
+		m.idle.putLast(a)
+	case m.r.valid[a] != m.bit():
+		m.evict(a)
+	}
+}
+
+// taken notes that an atom is live here from now on.
+func (m *room) taken(a int32) {
+	if m.state[a]&isReserved != 0 {
+		m.state[a] &^= isReserved
+		m.reserved -= m.r.bytes(a)
+	}
+}
+
+// gone notes that an atom is live here no longer.
+func (m *room) gone(a int32) {
+	m.idle.remove(a)
+	m.stay(a)
+}
+
+// arrived notes that a copy of an atom has come. What came early and is not used yet is
+// the first to leave, the latest before the others.
+func (m *room) arrived(a int32, early bool) {
+	if early && m.held[a] == 0 && m.busy[a] == 0 {
+		m.idle.putFirst(a)
+		return
+	}
+	m.rest(a)
+}
+
+// departs and departed bracket a copy of an atom from here.
+func (m *room) departs(a int32) {
+	m.busy[a]++
+	m.idle.remove(a)
+}
+
+func (m *room) departed(a int32) {
+	m.busy[a]--
+	m.rest(a)
+}
+
+// doom counts bytes until a task ends. Its kernel, before whose start they are not free,
+// starts some time after it was commanded.
+func (m *room) doom(t dag.TaskID, bytes int64) {
+	m.doomed += bytes
+	m.dooms = append(m.dooms, doom{t, bytes})
+}
+
+func (m *room) undoom(t dag.TaskID) {
+	m.dooms = slices.DeleteFunc(m.dooms, func(d doom) bool {
+		if d.task == t {
+			m.doomed -= d.bytes
+		}
+		return d.task == t
+	})
+}
+
+// free is the bytes that are neither live nor about to be freed.
+func (m *room) free() int64 { return m.capacity - m.r.live[m.memory] - m.doomed }
+
+// fits reports whether what an admitted task writes fits now.
+func (m *room) fits(t dag.TaskID) bool {
+	g, bytes := m.r.p.Graph, int64(0)
+	for k, access := range g.Tasks[t].Accesses {
+		if !access.Mode.Writes() {
+			continue
+		}
+		for _, a := range g.Atoms(t, k) {
+			if !m.live(a) {
+				bytes += m.r.bytes(a)
+			}
+		}
+	}
+	return bytes <= m.free()
+}
+
+// makeRoom evicts until what is reserved fits. It drops what is valid elsewhere and
+// shows writeBack the rest, which leaves when it has been copied.
+func (m *room) makeRoom(writeBack func(atom int32) error) error {
+	for m.r.live[m.memory]+m.reserved-m.leaving > m.capacity {
+		a, ok := m.idle.first()
+		if !ok {
+			return nil
+		}
+		if m.r.valid[a] != m.bit() {
+			m.evict(a)
+			continue
+		}
+		m.idle.remove(a)
+		m.state[a] |= isLeaving
+		m.leaving += m.r.bytes(a)
+		if err := writeBack(a); err != nil {
+			return fmt.Errorf("evict from memory %q: %w", m.r.p.Platform.Memories[m.memory].Name, err)
+		}
+	}
+	return nil
+}
+
+// evict drops an atom that is valid elsewhere too.
+func (m *room) evict(a int32) {
+	m.r.drop(a, m.bit())
+	m.r.valid[a] &^= m.bit()
+	m.dropped = append(m.dropped, a)
+}
+
+// flush hands over what was dropped, by storage.
+func (m *room) flush(into []Eviction) []Eviction {
+	first := len(into)
+	for _, a := range m.dropped {
+		storage := m.r.p.Graph.AtomStorage(dag.AtomID(a))
+		k := first + slices.IndexFunc(into[first:], func(e Eviction) bool { return e.Buffer == storage })
+		if k < first {
+			k = len(into)
+			into = append(into, Eviction{Buffer: storage, Memory: m.memory})
+		}
+		into[k].Atoms = append(into[k].Atoms, a)
+		into[k].Bytes += m.r.bytes(a)
+	}
+	m.dropped = m.dropped[:0]
+	return into
+}
