@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dahl/energy"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/platform"
@@ -21,8 +20,9 @@ import (
 
 // executeFlags are the flags of execute that do not decide what is computed.
 type executeFlags struct {
-	out  output
-	save string
+	out            output
+	save           string
+	compareDevices bool
 }
 
 func newExecute(a *app) *cobra.Command {
@@ -52,8 +52,10 @@ that dahl calibrate wrote for predictions that mean something.
 	}
 	addWorkFlags(cmd, &o)
 	addTrainFlags(cmd, &o)
+	exclude(cmd, "devices", "workers")
 	must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
+	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	addOutputFlags(cmd, &f.out, "dahl-execute")
 	return cmd
@@ -75,6 +77,9 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		return nil, err
 	}
 	defer t.runner.Close()
+	if t.devices, err = w.comparedSets(ctx, predicted, f.compareDevices); err != nil {
+		return nil, err
+	}
 	if err := checkWritable(f.save); err != nil {
 		return nil, err
 	}
@@ -86,10 +91,13 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	for _, warning := range t.runner.Warnings() {
 		slog.Warn(warning)
 	}
-	reading := startMeter()
+	meters := startMeters(w.platform)
 	runErr := t.run(ctx)
-	if err := reading.stop(t.measured); err != nil {
-		slog.Warn("the energy meter failed; joules are modelled", "error", err)
+	if err := meters.stop(t.measured); err != nil {
+		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
+	}
+	if runErr == nil {
+		runErr = t.measureSets(ctx, f.compareDevices)
 	}
 	m, err := a.writeTraining(dir, t, predicted, "execute", f.save)
 	if err != nil {
@@ -106,6 +114,9 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		return m, printJSON(stdout, s)
 	}
 	t.printMeasured(progress, predicted)
+	if t.devices != nil {
+		t.devices.print(progress)
+	}
 	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s %s\n", dir.path, dir.path, dir.path)
 	return m, nil
 }
@@ -231,42 +242,10 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	} else {
 		p, err = execute.Detect()
 	}
-	if err != nil || o.Workers == 0 {
+	if p, err = o.selected(p, err); err != nil || o.Workers == 0 {
 		return p, err
 	}
 	return withWorkers(p, o.Workers)
-}
-
-// startMeter opens the meter of this machine, if there is one that may be read.
-func startMeter() *metering {
-	m, err := energy.OpenRAPL(energy.PowercapRoot)
-	if err != nil {
-		return &metering{}
-	}
-	return &metering{meter: m, sampler: energy.StartSampler(m, energy.SampleInterval)}
-}
-
-// metering is a meter that runs beside a training; without a meter it does nothing.
-type metering struct {
-	meter   energy.Meter
-	sampler *energy.Sampler
-}
-
-// stop adds what was counted to the outcome.
-func (m *metering) stop(o *outcome) error {
-	if m.sampler == nil {
-		return nil
-	}
-	samples, err := m.sampler.Stop()
-	if err != nil {
-		return err
-	}
-	joules, over, err := energy.Total(samples)
-	if err != nil {
-		return err
-	}
-	o.Reading = &energy.Reading{Meter: m.meter.Name(), Joules: joules, Seconds: over.Seconds()}
-	return m.meter.Close()
 }
 
 // writeTraining writes the run directory of an executed run, and the weights to a
@@ -275,6 +254,7 @@ func (a *app) writeTraining(dir *runDir, t *trainer, predicted *outcome, command
 	m := a.newManifest(command, t.w)
 	m.Complete = t.complete
 	m.Data = hashData(t.train, t.test)
+	m.GPUs = t.measured.GPUs
 	m.WeightsHash = t.weightsHash()
 	if n := len(t.steps); n > 0 {
 		m.FinalLoss = t.steps[n-1].Loss
@@ -339,6 +319,7 @@ func (d *runDir) writeMetrics(t *trainer) error {
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
+	s.Devices = t.devices
 	b := thisBuild()
 	s.Provenance = &b
 	if n := len(t.epochs); n > 0 {

@@ -30,6 +30,7 @@ type manifest struct {
 	Variants []string      `json:"variants,omitempty"` // "device op type shape: variant", sorted
 	Inputs   []identity    `json:"inputs,omitempty"`   // files that the options name, the platform excepted
 	Data     *identity     `json:"data,omitempty"`     // what was trained and tested on
+	GPUs     []deviceState `json:"gpus,omitempty"`     // of an executed run, as it began
 
 	WeightsHash string  `json:"weights_sha256,omitempty"` // after training
 	FinalLoss   float64 `json:"final_loss,omitempty"`

@@ -13,6 +13,7 @@ import (
 // manifest, so that rerun can repeat it.
 type options struct {
 	Platform string `json:"platform,omitempty"`
+	Devices  string `json:"devices,omitempty"`
 	Model    string `json:"model,omitempty"`
 	Graph    string `json:"graph,omitempty"`
 	Lowering string `json:"lowering,omitempty"`
@@ -79,6 +80,7 @@ func exclude(cmd *cobra.Command, a, b string) {
 func addWorkFlags(cmd *cobra.Command, o *options) {
 	addGraphFlags(cmd, o)
 	f := cmd.Flags()
+	f.StringVar(&o.Devices, "devices", "", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)")
 	f.StringVar(&o.Policy, "policy", "heft", "scheduler: eager, heft, dmda")
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
 	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it (default: the fastest known)")

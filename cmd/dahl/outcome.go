@@ -25,6 +25,7 @@ type outcome struct {
 
 	Tasks, Transfers int
 	BytesMoved       int64
+	Reasons          map[schedule.Reason]transferTotal
 	PeakBytes        []int64 // by memory
 
 	// Main is the schedule of one segment of the program's first graph, that with
@@ -32,8 +33,10 @@ type outcome struct {
 	Main   *schedule.Schedule
 	Report *energy.Report
 
-	// Reading is what a meter counted over the run; nil without one.
-	Reading *energy.Reading
+	// Readings are what meters counted over the run, evaluations and the time between
+	// segments included.
+	Readings []energy.Reading
+	GPUs     []deviceState // as they were when the run began
 
 	recent []accounted // the last segments of the first graph
 }
@@ -43,7 +46,7 @@ type outcome struct {
 const maxRecent = 15
 
 func newOutcome(world schedule.World, p *platform.Platform) *outcome {
-	return &outcome{World: world, ByDevice: map[string]float64{}, PeakBytes: make([]int64, len(p.Memories))}
+	return &outcome{World: world, ByDevice: map[string]float64{}, Reasons: map[schedule.Reason]transferTotal{}, PeakBytes: make([]int64, len(p.Memories))}
 }
 
 // maxSimulatedTasks bounds the task instances simulated for one segment; the
@@ -138,8 +141,12 @@ func (o *outcome) add(a accounted, g *dag.Graph, seg dag.Segment) (joules float6
 	}
 	o.Tasks += g.NumTasks() * seg.Steps
 	o.Transfers += len(s.Transfers) * seg.Steps / s.Steps
-	for _, t := range s.Transfers {
-		o.BytesMoved += t.Bytes * int64(seg.Steps) / int64(s.Steps)
+	for reason, total := range transferTotals(s) {
+		sum := o.Reasons[reason]
+		sum.Count += total.Count * seg.Steps / s.Steps
+		sum.Bytes += total.Bytes * int64(seg.Steps) / int64(s.Steps)
+		o.Reasons[reason] = sum
+		o.BytesMoved += total.Bytes * int64(seg.Steps) / int64(s.Steps)
 	}
 	for m, b := range s.PeakBytes {
 		o.PeakBytes[m] = max(o.PeakBytes[m], b)
@@ -152,8 +159,8 @@ func (o *outcome) add(a accounted, g *dag.Graph, seg dag.Segment) (joules float6
 
 // energyText prints the joules and what they rest on.
 func (o *outcome) energyText() string {
-	if o.Reading != nil {
-		return fmt.Sprintf("%.3g J (measured by %s; modelled %.3g J)", o.Reading.Joules, o.Reading.Meter, o.Joules)
+	if len(o.Readings) > 0 {
+		return fmt.Sprintf("measured %s; modelled %.3g J", readingsText(o.Readings), o.Joules)
 	}
 	if o.Basis == energy.Unavailable {
 		return "energy unavailable: the platform names no powers"
@@ -214,25 +221,29 @@ func stepTime(s *schedule.Schedule) time.Duration {
 
 // summary is the object that --json prints.
 type summary struct {
-	World        schedule.World   `json:"world"`
-	Graph        string           `json:"graph"`
-	Policy       string           `json:"policy"`
-	Steps        int              `json:"steps"`
-	MakespanS    float64          `json:"makespan_s"`
-	FirstStepS   float64          `json:"first_step_s"`
-	PeriodS      float64          `json:"period_s"`
-	EnergyJ      energySummary    `json:"energy_j"`
-	Tasks        int              `json:"tasks"`
-	Transfers    int              `json:"transfers"`
-	BytesMoved   int64            `json:"bytes_moved"`
+	World      schedule.World `json:"world"`
+	Graph      string         `json:"graph"`
+	Policy     string         `json:"policy"`
+	Steps      int            `json:"steps"`
+	MakespanS  float64        `json:"makespan_s"`
+	FirstStepS float64        `json:"first_step_s"`
+	PeriodS    float64        `json:"period_s"`
+	EnergyJ    energySummary  `json:"energy_j"`
+	Tasks      int            `json:"tasks"`
+	Transfers  int            `json:"transfers"`
+	BytesMoved int64          `json:"bytes_moved"`
+
+	TransfersByReason map[schedule.Reason]transferTotal `json:"transfers_by_reason,omitempty"`
+
 	PeakBytes    map[string]int64 `json:"peak_bytes"`
 	PlannedBytes int64            `json:"planned_bytes"`
 	LowerBoundS  float64          `json:"lower_bound_s"`
 
-	Models  *modelSummary   `json:"models,omitempty"`
-	Tiles   *tileSweep      `json:"tiles,omitempty"`
-	Samples *samplesSummary `json:"samples,omitempty"`
-	Trained *trainedSummary `json:"training,omitempty"`
+	Devices *deviceComparison `json:"device_sets,omitempty"`
+	Models  *modelSummary     `json:"models,omitempty"`
+	Tiles   *tileSweep        `json:"tiles,omitempty"`
+	Samples *samplesSummary   `json:"samples,omitempty"`
+	Trained *trainedSummary   `json:"training,omitempty"`
 
 	ImagesPerS *float64 `json:"images_per_s,omitempty"`
 	Loss       *float64 `json:"loss,omitempty"`
@@ -240,11 +251,29 @@ type summary struct {
 	Provenance *build   `json:"provenance,omitempty"`
 }
 
+// transferTotal is what moved for one reason.
+type transferTotal struct {
+	Count int   `json:"count"`
+	Bytes int64 `json:"bytes"`
+}
+
+// transferTotals sums the transfers of a schedule by reason.
+func transferTotals(s *schedule.Schedule) map[schedule.Reason]transferTotal {
+	totals := map[schedule.Reason]transferTotal{}
+	for i := range s.Transfers {
+		t := totals[s.Transfers[i].Reason]
+		t.Count++
+		t.Bytes += s.Transfers[i].Bytes
+		totals[s.Transfers[i].Reason] = t
+	}
+	return totals
+}
+
 type energySummary struct {
 	Total    float64            `json:"total"`
 	Basis    energy.Basis       `json:"basis"`
 	ByDevice map[string]float64 `json:"by_device"`
-	Reading  *energy.Reading    `json:"reading,omitempty"` // of a meter, over the run
+	Readings []energy.Reading   `json:"readings,omitempty"` // of meters, over the run
 }
 
 // trainedSummary is what only an executed run knows.
@@ -262,8 +291,8 @@ func (w *workload) summarize(o *outcome) *summary {
 	s := &summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
-		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice, o.Reading},
-		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, PeakBytes: map[string]int64{},
+		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice, o.Readings},
+		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, PeakBytes: map[string]int64{},
 		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles,
 	}
 	for m := range w.platform.Memories {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/platforms"
+	"dahl/schedule"
 )
 
 // output says where results go.
@@ -71,6 +74,11 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	}
 	s := w.summarize(result)
 	s.Models = newModelSummary(&w.parts[0].problem)
+	if sets := deviceSets(w.platform); sets != nil && o.Devices != "" {
+		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
+			return asInput(err)
+		}
+	}
 	if o.Samples > 0 {
 		if s.Samples, err = w.sample(ctx, o.Samples, o.Seed); err != nil {
 			return err
@@ -110,7 +118,7 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Samples < 0 || o.Samples > maxSamples {
 		return nil, inputErrorf("--samples %d: want 0 to %d", o.Samples, maxSamples)
 	}
-	p, err := loadPlatform(o.Platform)
+	p, err := o.selected(loadPlatform(o.Platform))
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +216,24 @@ func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 	for m := range w.platform.Memories {
 		fmt.Fprintf(out, " %s %s", w.platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
 	}
-	fmt.Fprintf(out, " at most; %d transfers, %s\n", s.Transfers, shortBytes(s.BytesMoved))
+	fmt.Fprintf(out, " at most; %d transfers, %s%s\n", s.Transfers, shortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	if s.Devices != nil {
+		s.Devices.print(out)
+	}
+}
+
+// reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
+func reasonsText(totals map[schedule.Reason]transferTotal) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(totals)) {
+		if reason != "" {
+			parts = append(parts, fmt.Sprintf("%s %s", reason, shortBytes(totals[reason].Bytes)))
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -25,6 +25,7 @@ type trainer struct {
 	progress    io.Writer // a line per epoch; nil: none
 
 	measured *outcome
+	devices  *deviceComparison // nil: the devices are of one kind, or all that there are
 	epochs   []nn.EpochMetrics
 	steps    []nn.StepMetrics
 	complete bool

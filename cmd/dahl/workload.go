@@ -57,6 +57,18 @@ func loadPlatform(name string) (*platform.Platform, error) {
 		name, strings.Join(platforms.Names(), ", "))
 }
 
+// selected is the platform with the devices that --devices names; all without it.
+func (o *options) selected(p *platform.Platform, err error) (*platform.Platform, error) {
+	if err != nil || o.Devices == "" {
+		return p, err
+	}
+	p, err = p.Select(o.Devices)
+	if err != nil {
+		return nil, inputErrorf("--devices: %w", err)
+	}
+	return p, nil
+}
+
 // loadModel finds a built-in model or reads a model file.
 func loadModel(name string) (*nn.Model, error) {
 	load := nn.ByName
@@ -234,14 +246,21 @@ func loweringOfPlan(path string) (*dag.Lowering, error) {
 	return plan.Lowering, nil
 }
 
-// l2Bytes is the second-level cache of the first CPU, 0 where none is given.
+// l2Bytes is the second-level cache of the first CPU that runs layers, else of the
+// first device that does; 0 where none is given.
 func l2Bytes(p *platform.Platform) int {
+	other := 0
 	for i := range p.Devices {
-		if p.Devices[i].Kind == "cpu" {
-			return int(p.Devices[i].L2Bytes)
+		d := &p.Devices[i]
+		switch {
+		case d.PlacedOnly:
+		case d.Kind == "cpu":
+			return int(d.L2Bytes)
+		case other == 0:
+			other = int(d.L2Bytes)
 		}
 	}
-	return 0
+	return other
 }
 
 // loadGraph reads a graph file, in the text form if its name ends in .txt.

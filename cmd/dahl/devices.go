@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"dahl/energy"
+	"dahl/platform"
+)
+
+// deviceComparison answers whether unlike devices together are better than each kind
+// alone: the same network and options on each set.
+type deviceComparison struct {
+	Rows []deviceRow `json:"rows"`
+	// Fastest and Frugal are the rows with the shortest step and the fewest joules per
+	// image: measured where all rows are, else predicted.
+	Fastest string `json:"fastest"`
+	Frugal  string `json:"frugal,omitempty"` // empty where powers are not known
+	Basis   string `json:"basis"`            // of both: predicted or measured
+}
+
+// deviceRow is one set of devices in both worlds.
+type deviceRow struct {
+	Devices          string       `json:"devices"` // as --devices takes it
+	Predicted        stepFigures  `json:"predicted"`
+	Measured         *stepFigures `json:"measured,omitempty"`
+	StepErrorPercent *float64     `json:"step_error_percent,omitempty"`
+}
+
+// stepFigures is what a training step takes on a set of devices.
+type stepFigures struct {
+	StepS          float64      `json:"step_s"`
+	ImagesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
+	JoulesPerStep  float64      `json:"joules_per_step"`
+	JoulesPerImage float64      `json:"joules_per_image,omitempty"`
+	Basis          energy.Basis `json:"basis"`                      // of the joules
+	Samples        int          `json:"samples_per_task,omitempty"` // of the busiest layer, where --lowering best chose it
+}
+
+// deviceSets are the sets to compare, as lists for --devices: the processors of a
+// platform alone, its other devices alone, and all. Nil where there is only one kind.
+func deviceSets(p *platform.Platform) []string {
+	var processors, others []string
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		item := fmt.Sprintf("%s:%d", d.Name, d.Count)
+		if d.Count == 1 {
+			item = d.Name
+		}
+		switch {
+		case d.PlacedOnly:
+		case d.Kind == "cpu":
+			processors = append(processors, item)
+		default:
+			others = append(others, item)
+		}
+	}
+	if len(processors) == 0 || len(others) == 0 {
+		return nil
+	}
+	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
+}
+
+// withDevices are the options of the same run on another set of devices.
+func (o *options) withDevices(list string) *options {
+	q := *o
+	q.Devices, q.Workers, q.adapt = list, 0, nil
+	return &q
+}
+
+// measured adds what a set took.
+func (c *deviceComparison) measured(row int, f stepFigures) {
+	r := &c.Rows[row]
+	off := percent(r.Predicted.StepS, f.StepS)
+	r.Measured, r.StepErrorPercent = &f, &off
+	c.choose()
+}
+
+// choose finds the best rows in one world: the measured one if all were measured.
+func (c *deviceComparison) choose() {
+	of := func(r *deviceRow) *stepFigures { return r.Measured }
+	c.Basis = "measured"
+	for i := range c.Rows {
+		if c.Rows[i].Measured == nil {
+			of, c.Basis = func(r *deviceRow) *stepFigures { return &r.Predicted }, "predicted"
+		}
+	}
+	step, joules := math.Inf(1), math.Inf(1)
+	c.Fastest, c.Frugal = "", ""
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		f := of(r)
+		if f.StepS < step {
+			step, c.Fastest = f.StepS, r.Devices
+		}
+		if f.Basis == energy.Unavailable {
+			joules = 0 // what is not known may be the least
+			c.Frugal = ""
+		} else if f.JoulesPerStep < joules {
+			joules, c.Frugal = f.JoulesPerStep, r.Devices
+		}
+	}
+}
+
+// figures are the step's of a simulated or executed run. A measured run has measured
+// joules where the meters cover all its devices: their mean power over the run times
+// the step, since a meter is far slower than a step. Otherwise the joules are those
+// of the platform's powers over the schedule.
+func (w *workload) figures(o *outcome) stepFigures {
+	f := stepFigures{StepS: o.stepTime().Seconds(), Basis: o.Report.Basis}
+	f.JoulesPerStep = o.Report.MeanWatts * f.StepS
+	if covers(o.Readings, w.platform) {
+		f.JoulesPerStep, f.Basis = 0, energy.Measured
+		for _, r := range o.Readings {
+			f.JoulesPerStep += ratio(r.Joules, r.Seconds) * f.StepS
+		}
+	}
+	if batch := batchOf(w.program.Graphs[0]); batch > 0 {
+		f.ImagesPerS, f.JoulesPerImage = ratio(float64(batch), f.StepS), f.JoulesPerStep/float64(batch)
+	}
+	if w.tiles != nil {
+		f.Samples = w.tiles.Chosen
+	}
+	return f
+}
+
+// compareSets lays the prediction for all devices of a simulated run beside that of
+// each kind alone: what the same options give there.
+func (w *workload) compareSets(ctx context.Context, sets []string, all *outcome) (*deviceComparison, error) {
+	c := &deviceComparison{}
+	for _, list := range sets[:len(sets)-1] {
+		alone, err := w.onDevices(ctx, list)
+		if err != nil {
+			return nil, fmt.Errorf("on %s alone: %w", list, err)
+		}
+		result, err := alone.predict(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("on %s alone: %w", list, err)
+		}
+		c.Rows = append(c.Rows, deviceRow{Devices: list, Predicted: alone.figures(result)})
+	}
+	c.Rows = append(c.Rows, deviceRow{Devices: sets[len(sets)-1], Predicted: w.figures(all)})
+	c.choose()
+	return c, nil
+}
+
+// onDevices is the workload of the same options on another set of devices.
+func (w *workload) onDevices(ctx context.Context, list string) (*workload, error) {
+	o := w.opts.withDevices(list)
+	if !w.executed {
+		return simulatedWorkload(ctx, o)
+	}
+	alone, _, _, err := trainingWorkload(ctx, o)
+	return alone, err
+}
+
+// comparedSets is the comparison of an execution, before it is measured; nil where
+// --devices does not name both processors and others.
+func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked bool) (*deviceComparison, error) {
+	sets := deviceSets(w.platform)
+	if sets == nil || w.opts.Devices == "" {
+		if asked {
+			return nil, inputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
+		}
+		return nil, nil
+	}
+	return w.compareSets(ctx, sets, predicted)
+}
+
+// measureSets adds what the run on all devices took, and if asked that of an epoch on
+// each kind alone.
+func (t *trainer) measureSets(ctx context.Context, alone bool) error {
+	if t.devices == nil {
+		return nil
+	}
+	last := len(t.devices.Rows) - 1
+	t.devices.measured(last, t.w.figures(t.measured))
+	for i := range t.devices.Rows[:last] {
+		if !alone {
+			break
+		}
+		list := t.devices.Rows[i].Devices
+		f, err := measureOn(ctx, t.w.opts.withDevices(list))
+		if err != nil {
+			return fmt.Errorf("on %s alone: %w", list, err)
+		}
+		t.devices.measured(i, f)
+	}
+	return nil
+}
+
+// measureOn trains for an epoch and forgets everything but what a step took.
+func measureOn(ctx context.Context, o *options) (stepFigures, error) {
+	o.Epochs = 1
+	w, train, test, err := trainingWorkload(ctx, o)
+	if err != nil {
+		return stepFigures{}, err
+	}
+	t, err := newTrainer(w, train, test, nil)
+	if err != nil {
+		return stepFigures{}, err
+	}
+	defer t.runner.Close()
+	meters := startMeters(w.platform)
+	runErr := t.run(ctx)
+	if err := errors.Join(runErr, meters.stop(t.measured)); err != nil {
+		return stepFigures{}, err
+	}
+	return w.figures(t.measured), nil
+}
+
+// print writes two lines per set, one per world, and which set is best.
+func (c *deviceComparison) print(out io.Writer) {
+	width := len("devices")
+	for i := range c.Rows {
+		width = max(width, len(c.Rows[i].Devices))
+	}
+	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices", "", "step", "error", "images/s", "J/step", "J/image", "joules")
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		r.Predicted.print(out, width, r.Devices, "predicted", "")
+		if r.Measured != nil {
+			r.Measured.print(out, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent))
+		}
+	}
+	frugal := "; joules are unknown: the platform names no powers for some device"
+	if c.Frugal != "" {
+		frugal = ", fewest joules on " + c.Frugal
+	}
+	fmt.Fprintf(out, "fastest on %s%s (as %s)\n\n", c.Fastest, frugal, c.Basis)
+}
+
+func (f *stepFigures) print(out io.Writer, width int, devices, world, off string) {
+	images, perStep, perImage := "-", "-", "-"
+	if f.ImagesPerS > 0 {
+		images = fmt.Sprintf("%.0f", f.ImagesPerS)
+	}
+	if f.Basis != energy.Unavailable {
+		perStep = fmt.Sprintf("%.3g", f.JoulesPerStep)
+		if f.JoulesPerImage > 0 {
+			perImage = fmt.Sprintf("%.3g", f.JoulesPerImage)
+		}
+	}
+	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, devices, world, shortTime(seconds(f.StepS)), off, images, perStep, perImage, f.Basis)
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/energy"
+	"dahl/platform"
+)
+
+// Three tasks without data take 25 us each on the processor and 10 us on the GPU.
+// With the host's 1 W, 2 or 5 W of the processor and 3 or 7 W of the GPU:
+//
+//	processor alone  75 us at 1 + 3 (the GPU idles) + 5 W    675 uJ
+//	GPU alone        30 us at 1 + 2 (a processor waits) + 7 W   300 uJ
+//	both             25 us: two on the GPU, one on the processor:
+//	                 25 us at 1 + 5 W, 20 us at 7 W, 5 us at 3 W   305 uJ
+func TestCompareDevices(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "unlike.toml", `host_power = "1 W"
+[[memory]]
+name = "ram"
+[[memory]]
+name = "own"
+[[device]]
+name = "cpu"
+kind = "cpu"
+memory = "ram"
+power = { idle = "2 W", busy = "5 W" }
+[[device]]
+name = "g0"
+kind = "emulated"
+memory = "own"
+power = { idle = "3 W", busy = "7 W" }
+[[link]]
+name = "bus"
+bandwidth = "1 GB/s"
+[[route]]
+from = "ram"
+to = "own"
+links = ["bus"]
+`)
+	task := `{"name": "NAME", "ns": {"cpu": 25000, "emulated": 10000}}`
+	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
+		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")
+	line := []string{"simulate", "--platform", "unlike.toml", "--graph", "three.json", "--steps", "1", "--out", "out"}
+	var s summary
+	decodeObject(t, mustRun(t, append(line, "--devices", "gpu,cpu", "--json")...), &s)
+	if s.Devices == nil || len(s.Devices.Rows) != 3 {
+		t.Fatalf("comparison %+v, want three rows", s.Devices)
+	}
+	for i, want := range []struct {
+		devices       string
+		steps, joules float64
+	}{{"cpu", 75e-6, 675e-6}, {"g0", 30e-6, 300e-6}, {"cpu,g0", 25e-6, 305e-6}} {
+		r := &s.Devices.Rows[i]
+		if p := r.Predicted; r.Devices != want.devices || math.Abs(p.StepS-want.steps) > 1e-12 || math.Abs(p.JoulesPerStep-want.joules) > 1e-12 || p.Basis != energy.Modelled || r.Measured != nil {
+			t.Errorf("row %d: %+v, want %+v", i, r, want)
+		}
+	}
+	if s.Devices.Fastest != "cpu,g0" || s.Devices.Frugal != "g0" || s.Devices.Basis != "predicted" {
+		t.Errorf("best: %+v", s.Devices)
+	}
+	out := mustRun(t, append(line, "--devices", "cpu,g0")...)
+	if !strings.Contains(out, "fastest on cpu,g0, fewest joules on g0 (as predicted)") {
+		t.Errorf("the table does not say which is best:\n%s", out)
+	}
+	for _, devices := range []string{"", "cpu", "gpu"} {
+		var alone summary
+		decodeObject(t, mustRun(t, append(line, "--devices", devices, "--json")...), &alone)
+		if alone.Devices != nil {
+			t.Errorf("--devices %q compares %+v", devices, alone.Devices)
+		}
+	}
+	mustRun(t, append(line, "--devices", "cpu,g0")...)
+	if again := mustRun(t, "rerun", "out"); strings.Contains(again, "DIFFERENT") {
+		t.Errorf("rerun:\n%s", again)
+	}
+	mustRun(t, "verify", "out")
+}
+
+// A row wins on what was measured only when all were.
+func TestChooseDevices(t *testing.T) {
+	row := func(name string, step, joules float64) deviceRow {
+		return deviceRow{Devices: name, Predicted: stepFigures{StepS: step, JoulesPerStep: joules, Basis: energy.Modelled}}
+	}
+	c := &deviceComparison{Rows: []deviceRow{row("a", 3, 5), row("b", 2, 7), row("c", 5, 11)}}
+	c.measured(2, stepFigures{StepS: 1, JoulesPerStep: 2, Basis: energy.Measured})
+	if c.Fastest != "b" || c.Frugal != "a" || c.Basis != "predicted" || *c.Rows[2].StepErrorPercent != 400 {
+		t.Errorf("one of three measured: %+v", c)
+	}
+	c.measured(0, stepFigures{StepS: 4, JoulesPerStep: 13, Basis: energy.Measured})
+	c.measured(1, stepFigures{StepS: 7, JoulesPerStep: 1, Basis: energy.Measured})
+	if c.Fastest != "c" || c.Frugal != "b" || c.Basis != "measured" {
+		t.Errorf("all measured: %+v", c)
+	}
+	c.measured(0, stepFigures{StepS: 4, Basis: energy.Unavailable})
+	if c.Fastest != "c" || c.Frugal != "" {
+		t.Errorf("joules of one set are unknown: %+v", c)
+	}
+}
+
+// Meters stand for a run only where each device that runs layers has one.
+func TestCovers(t *testing.T) {
+	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: "cpu"}, {Name: "g0", Kind: "cuda"}, {Name: "g1", Kind: "cuda"}}}
+	of := func(names ...string) (r []energy.Reading) {
+		for _, n := range names {
+			r = append(r, energy.Reading{Of: n})
+		}
+		return r
+	}
+	if covers(nil, p) || covers(of(processorsMeter, "g0"), p) || covers(of("g0", "g1"), p) {
+		t.Error("a device without a meter is covered")
+	}
+	if !covers(of(processorsMeter, "g0", "g1"), p) {
+		t.Error("all devices have meters and are not covered")
+	}
+	p.Devices[0].PlacedOnly = true
+	if !covers(of("g0", "g1"), p) {
+		t.Error("a processor that only serves the GPUs needs a meter")
+	}
+}
+
+// The joules of a step are the meters' mean power times the step, and only theirs.
+func TestMeasuredFigures(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := options{Platform: "laptop", Model: "mlp", Policy: "heft", DType: "float32", Batch: 10, Steps: 3}
+	w, err := simulatedWorkload(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := w.predict(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := result.stepTime().Seconds()
+	if f := w.figures(result); f.Basis != energy.Modelled || f.StepS != step || math.Abs(f.JoulesPerStep/(result.Report.MeanWatts*step)-1) > 1e-12 || math.Abs(f.ImagesPerS*step-10) > 1e-9 {
+		t.Errorf("modelled: %+v", f)
+	}
+	// 60 J in 4 s are 15 W.
+	result.Readings = []energy.Reading{{Of: processorsMeter, Joules: 60, Seconds: 4}}
+	if f := w.figures(result); f.Basis != energy.Measured || math.Abs(f.JoulesPerStep-15*step) > 1e-12 || math.Abs(f.JoulesPerImage-1.5*step) > 1e-12 {
+		t.Errorf("measured: %+v", f)
+	}
+	// Of something else: not of the run.
+	result.Readings[0].Of = "gpu0"
+	if f := w.figures(result); f.Basis != energy.Modelled {
+		t.Errorf("metered elsewhere: %+v", f)
+	}
+}
+
+func TestReadingsText(t *testing.T) {
+	got := readingsText([]energy.Reading{
+		{Of: processorsMeter, Meter: "RAPL", Joules: 12.34, ErrorJoules: 0.012},
+		{Of: "gpu0", Meter: "counter", Joules: 560, ErrorJoules: 11, Second: &energy.SecondReading{Meter: "power", Joules: 500, DisagreementPercent: 12}},
+	})
+	want := []string{"12.3 ± 0.012 J of processors by RAPL", "560 ± 11 J of gpu0 by counter (500 J by power: +12.0 %)"}
+	if !slices.Equal(strings.Split(got, ", "), want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestDeviceSets(t *testing.T) {
+	p := &platform.Platform{Devices: []platform.Device{
+		{Name: "g0", Kind: "cuda", Count: 1}, {Name: "cpu", Kind: "cpu", Count: 7}, {Name: "e", Kind: "emulated", Count: 2}}}
+	if got := deviceSets(p); !slices.Equal(got, []string{"cpu:7", "g0,e:2", "cpu:7,g0,e:2"}) {
+		t.Errorf("sets %q", got)
+	}
+	p.Devices[1].PlacedOnly = true
+	if got := deviceSets(p); got != nil {
+		t.Errorf("a processor for host operations is compared: %q", got)
+	}
+}

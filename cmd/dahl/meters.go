@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"dahl/energy"
+	"dahl/platform"
+)
+
+// processorsMeter names what RAPL covers: the packages of all processors.
+const processorsMeter = "processors"
+
+// metering is the meters of a platform's devices, which run beside a training;
+// without a meter it does nothing.
+type metering struct {
+	recorder *energy.Recorder
+	gpus     []deviceState
+	opened   bool // the meters of GPUs
+}
+
+// deviceState is what the driver of a device says of it while it is used.
+type deviceState struct {
+	Device string `json:"device"`
+	energy.GPU
+}
+
+// startMeters opens the meters of this machine that may be read: of its processors, and
+// of the platform's GPUs. NVML numbers them as the driver does where
+// CUDA_DEVICE_ORDER is PCI_BUS_ID or they are all alike.
+func startMeters(p *platform.Platform) *metering {
+	m := &metering{}
+	var metered []energy.Metered
+	if rapl, err := energy.OpenRAPL(energy.PowercapRoot); err == nil {
+		metered = append(metered, energy.Metered{Of: processorsMeter, Meter: rapl})
+	}
+	gpus := openGPUs(p)
+	m.opened = len(gpus) > 0
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if d.Kind == "cuda" && d.Ordinal < len(gpus) {
+			g := &gpus[d.Ordinal]
+			metered = append(metered, g.Metered(d.Name))
+			m.gpus = append(m.gpus, deviceState{d.Name, g.GPU})
+		}
+	}
+	m.recorder = energy.Record(metered)
+	return m
+}
+
+// openGPUs opens the meters of the driver's GPUs where the platform has any.
+func openGPUs(p *platform.Platform) []energy.GPUMeters {
+	if !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Kind == "cuda" }) {
+		return nil
+	}
+	gpus, err := energy.OpenGPUs()
+	if err != nil {
+		slog.Warn("joules of GPUs are modelled", "reason", err)
+	}
+	return gpus
+}
+
+// stop ends the metering; with an error what still was counted is in the outcome.
+func (m *metering) stop(o *outcome) error {
+	var err error
+	o.Readings, err = m.recorder.Stop()
+	o.GPUs = m.gpus
+	if m.opened {
+		err = errors.Join(err, energy.CloseGPUs())
+	}
+	return err
+}
+
+// covers reports whether there is a reading for every device that runs layers, so that
+// their sum stands for the run.
+func covers(readings []energy.Reading, p *platform.Platform) bool {
+	read := map[string]bool{}
+	for _, r := range readings {
+		read[r.Of] = true
+	}
+	for i := range p.Devices {
+		of := p.Devices[i].Name
+		if p.Devices[i].Kind == "cpu" {
+			of = processorsMeter
+		}
+		if !p.Devices[i].PlacedOnly && !read[of] {
+			return false
+		}
+	}
+	return len(readings) > 0
+}
+
+// readingsText prints what each meter counted: "12.1 J of processors by RAPL, 40 J of
+// gpu0 by … (38 J by …: 5 % apart)".
+func readingsText(readings []energy.Reading) string {
+	var parts []string
+	for _, r := range readings {
+		text := fmt.Sprintf("%.3g ± %.2g J of %s by %s", r.Joules, r.ErrorJoules, r.Of, r.Meter)
+		if s := r.Second; s != nil {
+			text += fmt.Sprintf(" (%.3g J by %s: %+.1f %%)", s.Joules, s.Meter, s.DisagreementPercent)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
