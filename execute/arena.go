@@ -55,10 +55,10 @@ func newArenas(layouts []*schedule.Layout, m *platform.Memory) (*arenas, error) 
 	return &a, nil
 }
 
-// alignedBytes returns size zero bytes that begin on a cache line, or on a huge page
-// when they fill one, with the guard as spare capacity.
+// alignedBytes returns size zero bytes that begin on a page, a huge one when they fill
+// one, with the guard as spare capacity.
 func alignedBytes(size int64) []byte {
-	align := alignBytes
+	align := pageBytes
 	if size >= hugePageBytes {
 		align = hugePageBytes
 	}
@@ -109,14 +109,18 @@ func pagesOf(b []byte, part, parts int) (first, end int) {
 // included, that no longer holds the pattern.
 func (a *arenas) highWater() (high [schedule.NumArenas]int64) {
 	for i := range a {
-		b := a[i][:cap(a[i])]
-		n := len(b)
-		for n > 0 && b[n-1] == poison {
-			n--
-		}
-		high[i] = int64(n)
+		high[i] = written(a[i][:cap(a[i])])
 	}
 	return high
+}
+
+// written is one past the last byte that does not hold the pattern.
+func written(b []byte) int64 {
+	n := len(b)
+	for n > 0 && b[n-1] == poison {
+		n--
+	}
+	return int64(n)
 }
 
 // storage is the bytes of a buffer.
@@ -162,7 +166,7 @@ func checkShared(prog *dag.Program, layouts []*schedule.Layout) error {
 	for i, g := range prog.Graphs {
 		l := layouts[i]
 		for b := range g.Buffers {
-			if l.Arena[b] >= schedule.StepArena {
+			if l.Arena[b] >= schedule.StepArena || l.Offset[b] < 0 { // < 0: in another memory
 				continue
 			}
 			buf := &g.Buffers[b]

@@ -17,15 +17,18 @@ type boundTask struct {
 	run  []func(*kernels.Call)
 	hook Hook
 	call kernels.Call // without workspace, which is the worker's
+
+	// On the lane of a device: a launch, or the parts of a copy; neither for a point.
+	launch launchID // -1: none
+	copies []deviceCopy
 }
 
 // binder binds the tasks of one graph.
 type binder struct {
+	*compiledGraph
 	opt    *Options
-	graph  *dag.Graph
-	layout *schedule.Layout
-	costs  *schedule.Costs
 	arenas *arenas
+	laneOf []int32 // by task; nil: all are the workers'
 
 	scratchBytes int64 // the greatest workspace of one call so far
 }
@@ -33,11 +36,33 @@ type binder struct {
 func (b *binder) bindAll() ([]boundTask, error) {
 	tasks := make([]boundTask, len(b.graph.Tasks))
 	for t := range tasks {
+		tasks[t].launch = -1
+		if b.onDevice(dag.TaskID(t)) {
+			continue
+		}
 		if err := b.bind(dag.TaskID(t), &tasks[t]); err != nil {
 			return nil, fmt.Errorf("task %q: %w", b.graph.Tasks[t].Name, err)
 		}
 	}
 	return tasks, nil
+}
+
+// onDevice reports whether a task runs on the lane of a device, where bindDevices binds
+// it.
+func (b *binder) onDevice(t dag.TaskID) bool {
+	if b.laneOf == nil {
+		return false
+	}
+	p, l := b.opt.Platform, int(b.laneOf[t])
+	return l >= len(p.Workers) || p.Devices[p.Workers[l].Device].Kind != "cpu"
+}
+
+// costOf is what a task costs on a device: what its origin does.
+func (c *compiledGraph) costOf(t dag.TaskID, d platform.DeviceID) (schedule.Cost, bool) {
+	if c.placed != nil {
+		t = c.placed.TaskOf[t]
+	}
+	return c.costs.Of(t, d)
 }
 
 func (b *binder) bind(t dag.TaskID, to *boundTask) error {
@@ -70,6 +95,9 @@ func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 	}
 	to.run = make([]func(*kernels.Call), len(b.opt.Platform.Devices))
 	for d := range to.run {
+		if b.opt.Platform.Devices[d].Kind != "cpu" {
+			continue
+		}
 		v, err := b.variant(k, t, platform.DeviceID(d))
 		if err != nil {
 			return err
@@ -90,7 +118,7 @@ func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 func (b *binder) bindPoint(t dag.TaskID, to *boundTask) error {
 	to.run = make([]func(*kernels.Call), len(b.opt.Platform.Devices))
 	for d := range to.run {
-		if _, ok := b.costs.Of(t, platform.DeviceID(d)); ok {
+		if _, ok := b.costOf(t, platform.DeviceID(d)); ok {
 			to.run[d] = doNothing
 		}
 	}
@@ -103,7 +131,7 @@ func doNothing(*kernels.Call) {}
 // options if the operation has it, else the costs', else the kernel's default.
 // It is nil where the costs say that the task cannot run there.
 func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
-	c, ok := b.costs.Of(t, d)
+	c, ok := b.costOf(t, d)
 	if !ok {
 		return nil, nil
 	}
@@ -180,14 +208,16 @@ func ScratchBytes(prog *dag.Program, costs []*schedule.Costs, workers int) []int
 		}
 		piece := int64(0)
 		for t := range g.Tasks {
-			piece = max(piece, taskScratch(g, dag.TaskID(t), chosen))
+			piece = max(piece, taskScratch(g, dag.TaskID(t), chosen, "cpu"))
 		}
 		total[i] = roundUp(piece) * int64(workers)
 	}
 	return total
 }
 
-func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs) (bytes int64) {
+// taskScratch is the greatest workspace of the variants for a kind of devices that the
+// costs may choose for a task.
+func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, kind string) (bytes int64) {
 	k, ok := kernels.Lookup(g.Tasks[t].Op)
 	if !ok {
 		return 0
@@ -195,7 +225,7 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs) (bytes int64
 	var spec *kernels.Spec
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if v.Kind != kernels.CPU || v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name) {
+		if !v.RunsOn(kind) || v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name) {
 			continue
 		}
 		if spec == nil {

@@ -72,8 +72,10 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 			return nil, err
 		}
 	}
-	if err := checkWorkers(p); err != nil {
+	if spread, err := checkWorkers(p); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
+	} else if spread {
+		return nil, fmt.Errorf("calibrate: platform %q has devices other than the cpu; only cpu workers are calibrated, name the devices to use", p.Name)
 	}
 	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(p)}
 	points, err := pointsOf(graphs, opt.Variants)

@@ -87,6 +87,7 @@ type deviceProperties struct {
 	CapacityBytes int64 // in all; 0: not limited
 	FreeBytes     int64 // before anything was reserved
 	Capability    int   // of CUDA: 10·major + minor; 0: none
+	Reports       bool  // it wakes who waits when an event is done; else it has to be asked
 }
 
 // streamUse says what a stream is for, so that a driver can give it the right

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"dahl/dag"
-	"dahl/kernels"
 )
 
 // TaskError says which task ended a run, and why.
@@ -14,11 +13,18 @@ type TaskError struct {
 	Graph, Task, Op string
 	Step            int
 	Operands        string // names of the operands' buffers, with modes and shapes
-	Err             error
+	// Device is the device whose task it is, with State, how far the task had come; both
+	// are empty for a task of a cpu worker.
+	Device, State string
+	Err           error
 }
 
 func (e *TaskError) Error() string {
-	return fmt.Sprintf("execute: graph %q, step %d: task %q (%s %s): %v", e.Graph, e.Step, e.Task, e.Op, e.Operands, e.Err)
+	where := ""
+	if e.Device != "" {
+		where = fmt.Sprintf(" on device %q, %s", e.Device, e.State)
+	}
+	return fmt.Sprintf("execute: graph %q, step %d: task %q (%s %s)%s: %v", e.Graph, e.Step, e.Task, e.Op, e.Operands, where, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -27,15 +33,23 @@ func (e *TaskError) Unwrap() error { return e.Err }
 // errGoexit is the cause when a hook leaves its goroutine, as testing.T.FailNow does.
 var errGoexit = errors.New("the hook ended its goroutine")
 
-// taskError names a task; args may be nil.
-func taskError(g *dag.Graph, t dag.TaskID, step int, args []kernels.Arg, cause error) *TaskError {
+// taskError names a task.
+func taskError(g *dag.Graph, t dag.TaskID, step int, cause error) *TaskError {
 	task := &g.Tasks[t]
 	var b strings.Builder
-	for i := range args {
+	for i, a := range task.Accesses {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%s %s %v", g.Buffers[task.Accesses[i].Buffer].Name, args[i].Mode, args[i].Shape)
+		buf := &g.Buffers[a.Buffer]
+		shape := buf.Shape
+		if a.Box != nil {
+			shape = nil
+			for _, r := range a.Box {
+				shape = append(shape, r.Len())
+			}
+		}
+		fmt.Fprintf(&b, "%s %s %v", buf.Name, a.Mode, shape)
 	}
 	return &TaskError{Graph: g.Name, Task: task.Name, Op: task.Op, Step: step, Operands: b.String(), Err: cause}
 }

@@ -137,17 +137,17 @@ func (g *gaps) add(s *schedule.Schedule, spin time.Duration) {
 
 // callOf finds the times of the call that a task is on a device.
 func (st *StepTimes) callOf(c *compiledGraph, opt *Options, t dag.TaskID, device platform.DeviceID) *callTimes {
-	task := &c.graph.Tasks[t]
+	task := &c.origin.Tasks[t]
 	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: opt.Platform.Devices[device].Name,
 		Shape: task.Shape, Active: len(opt.Platform.Workers)}
 	var workspace int64
 	if k, ok := kernels.Lookup(task.Op); ok && !k.Host {
-		b := binder{opt: opt, graph: c.graph, costs: c.costs}
+		b := binder{opt: opt, compiledGraph: &compiledGraph{graph: c.origin, costs: c.costs}}
 		// The variant has been found once, when the task was bound.
 		if v, err := b.variant(k, t, device); err == nil && v != nil {
 			m.Variant = v.Name
 			if v.WorkspaceBytes != nil {
-				workspace = v.WorkspaceBytes(kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return c.graph.Buffers[id] }))
+				workspace = v.WorkspaceBytes(kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return c.origin.Buffers[id] }))
 			}
 		}
 	}

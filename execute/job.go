@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/schedule"
 )
 
 // job is one run of one graph: what the workers share while it lasts.
@@ -17,6 +18,8 @@ type job struct {
 	record bool
 	verify *verifier // nil: do not check
 	base   time.Time
+	ended  time.Duration       // when the last task had ended
+	moves  []schedule.Transfer // before the first step
 
 	dynamic *dispatcher // nil: the graph's replay
 
@@ -35,7 +38,12 @@ func (j *job) fail(err error) {
 
 // fault is a failure at a task.
 func (j *job) fault(t int32, step int32, cause error) {
-	j.fail(taskError(j.graph.graph, dag.TaskID(t), int(step), j.graph.tasks[t].call.Args, cause))
+	j.fail(j.taskError(t, step, cause))
+}
+
+// taskError names a task of the graph that runs.
+func (j *job) taskError(t, step int32, cause error) *TaskError {
+	return taskError(j.graph.graph, dag.TaskID(t), int(step), cause)
 }
 
 // recovered turns what a panic carried into a cause.

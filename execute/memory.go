@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"fmt"
 	"unsafe"
 
 	"dahl/kernels"
@@ -24,10 +25,13 @@ func (r *Runner) Problem(graph, steps int) *schedule.Problem {
 
 // Bytes is the memory of a network or data buffer, shared by all graphs; nil if
 // there is none of that name. It must not be touched while Run is in progress,
-// except by hooks whose tasks are ordered by it.
+// except by hooks whose tasks are ordered by it. What no task writes (a data set) is
+// brought to other memories when a run first needs it, and again when Bytes has been
+// asked for it since: ask again before writing to it again.
 func (r *Runner) Bytes(name string) []byte {
 	for i, c := range r.graphs {
-		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena {
+		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
+			r.asked[name]++
 			return r.StepBytes(i, name)
 		}
 	}
@@ -36,11 +40,12 @@ func (r *Runner) Bytes(name string) []byte {
 
 // StepBytes is the memory of any buffer of one graph; nil if there is none of
 // that name. Bytes of the step arena hold their contents until a task or the
-// next run of another graph reuses them.
+// next run of another graph reuses them. Of several memories it is the host's, and nil for
+// what is not used there.
 func (r *Runner) StepBytes(graph int, name string) []byte {
 	c := r.graphs[graph]
 	b, ok := c.graph.BufferByName(name)
-	if !ok {
+	if !ok || c.layout.Offset[b] < 0 {
 		return nil
 	}
 	return r.arenas.storage(c.layout, c.graph, b)
@@ -73,10 +78,88 @@ func (r *Runner) HighWater() [schedule.NumArenas]int64 { return r.arenas.highWat
 func (r *Runner) PlannedHighWater() (end [schedule.NumArenas]int64) {
 	for _, c := range r.graphs {
 		for i := range c.graph.Buffers {
+			if c.layout.Offset[i] < 0 {
+				continue
+			}
 			a := c.layout.Arena[i]
 			end[a] = max(end[a], c.layout.Offset[i]+c.graph.Buffers[i].Bytes())
 		}
 	}
 	end[schedule.ScratchArena] = int64(len(r.arenas[schedule.ScratchArena]))
 	return end
+}
+
+// poisonDevices fills the arenas of all devices with the pattern.
+func (r *Runner) poisonDevices() error {
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		err := d.do(func() error {
+			stream := d.lanes[0].stream
+			for _, a := range d.arenas {
+				if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
+					return err
+				}
+			}
+			if err := d.driver.record(stream, d.mark); err != nil {
+				return err
+			}
+			return d.await(d.mark)
+		})
+		if err != nil {
+			return fmt.Errorf("device %q: %w", d.name, err)
+		}
+	}
+	return nil
+}
+
+// HighWaterOf is HighWater and PlannedHighWater of the memory of a device other than
+// the cpu, by its name. It reads all of it.
+func (r *Runner) HighWaterOf(memory string) (high, planned [schedule.NumArenas]int64, err error) {
+	m, ok := r.opt.Platform.MemoryByName(memory)
+	if !ok || r.devices == nil || r.devices[m] == nil {
+		return high, planned, fmt.Errorf("execute: memory %q has no devices of its own", memory)
+	}
+	d := r.devices[m]
+	for _, c := range r.graphs {
+		l := c.placed.Layouts[m]
+		for i := range c.graph.Buffers {
+			if l.Offset[i] >= 0 {
+				planned[l.Arena[i]] = max(planned[l.Arena[i]], l.Offset[i]+c.graph.Buffers[i].Bytes())
+			}
+		}
+	}
+	planned[schedule.ScratchArena] = d.arenas[schedule.ScratchArena].bytes
+	for a := range d.arenas {
+		contents, err := d.read(a, r.opt.Platform.HostMemory())
+		if err != nil {
+			return high, planned, fmt.Errorf("device %q: %w", d.name, err)
+		}
+		high[a] = written(contents)
+	}
+	return high, planned, nil
+}
+
+// read copies an arena to the host memory.
+func (d *device) read(arena int, host platform.MemoryID) ([]byte, error) {
+	from := d.arenas[arena]
+	to := alignedBytes(from.bytes)
+	err := d.do(func() error {
+		whole := (len(to) + pageBytes - 1) &^ (pageBytes - 1)
+		if err := d.driver.pin(to[:whole:whole]); err != nil {
+			return err
+		}
+		stream := d.copyStream(false)
+		c := deviceCopy{to: plane{memory: host, host: unsafe.Pointer(unsafe.SliceData(to))}, from: plane{memory: d.memory, device: from.at},
+			rows: 1, rowBytes: from.bytes, bytes: from.bytes}
+		if err := d.driver.copy(stream, &c); err != nil {
+			return err
+		}
+		if err := d.driver.record(stream, d.mark); err != nil {
+			return err
+		}
+		return d.await(d.mark)
+	})
+	return to, err
 }

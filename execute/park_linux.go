@@ -2,6 +2,7 @@ package execute
 
 import (
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +16,10 @@ import (
 // here, and often 1.2 ms; the kernel wakes the thread itself in 31 µs (medians).
 // Waiting is an ordinary system call, so the scheduler may give the processor to
 // others meanwhile.
-type parker struct{ woken atomic.Uint32 }
+type parker struct {
+	woken atomic.Uint32
+	limit unix.Timespec // of parkFor; here, since what a system call is given would be allocated
+}
 
 const (
 	futexWaitPrivate = 0 | 128 // FUTEX_WAIT | FUTEX_PRIVATE_FLAG of linux/futex.h
@@ -29,6 +33,17 @@ func (p *parker) park() {
 		// value was no longer 0.
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.woken)), futexWaitPrivate, 0, 0, 0, 0)
 	}
+}
+
+// parkFor is park for a limited time: it returns after a wake-up, which it consumes, or
+// after about d.
+func (p *parker) parkFor(d time.Duration) {
+	if p.woken.CompareAndSwap(1, 0) {
+		return
+	}
+	p.limit = unix.NsecToTimespec(int64(d))
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.woken)), futexWaitPrivate, 0, uintptr(unsafe.Pointer(&p.limit)), 0, 0)
+	p.woken.Store(0)
 }
 
 // wake ends the present park, or else the next one.

@@ -2,7 +2,10 @@
 
 package execute
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // parker lets one thread sleep until another wakes it. A wake-up that comes first
 // is kept.
@@ -17,6 +20,18 @@ func (p *parker) init() { p.once.Do(func() { p.token = make(chan struct{}, 1) })
 func (p *parker) park() {
 	p.init()
 	<-p.token
+}
+
+// parkFor is park for a limited time: it returns after a wake-up, which it consumes, or
+// after about d.
+func (p *parker) parkFor(d time.Duration) {
+	p.init()
+	limit := time.NewTimer(d)
+	defer limit.Stop()
+	select {
+	case <-p.token:
+	case <-limit.C:
+	}
 }
 
 // wake ends the present park, or else the next one.

@@ -12,44 +12,76 @@ import (
 // maxRecords bounds the tasks recorded in one run, and with them its memory.
 const maxRecords = 1 << 27
 
-// collect turns what the workers noted into a schedule. That of a run cut short
+// laneLog is what ran on one lane, in order.
+type laneLog struct {
+	lane  int
+	spans []span
+}
+
+// logs is what the lanes noted, those of devices on the clock of the run.
+func (r *Runner) logs() []laneLog {
+	var logs []laneLog
+	for _, w := range r.workers {
+		logs = append(logs, laneLog{w.id, w.spans})
+	}
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		clock := d.times.align(d)
+		for _, l := range d.lanes {
+			spans := make([]span, len(l.spans))
+			for i, s := range l.spans {
+				spans[i] = span{s.task, s.step, clock.at(s.start), clock.at(s.end)}
+			}
+			logs = append(logs, laneLog{l.id, spans})
+		}
+	}
+	return logs
+}
+
+// collect turns what the lanes noted into a schedule. That of a run cut short
 // has as many steps as were begun.
-func (j *job) collect(workers []*worker, p *schedule.Problem) (*schedule.Schedule, error) {
-	s := &schedule.Schedule{World: schedule.Measured, GraphHash: j.graph.graph.Hash(), Policy: j.graph.policy, Steps: j.steps}
+func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error) {
+	s := &schedule.Schedule{World: schedule.Measured, GraphHash: p.Graph.Hash(), Policy: j.graph.policy, Steps: j.steps}
 	if !j.record {
-		s.Makespan = j.now()
+		s.Makespan = j.ended
 		return s, nil
 	}
 	var begun int32
-	s.Spans, begun = mergeSpans(workers)
+	s.Spans, begun = mergeSpans(r.logs())
 	s.Steps = int(begun)
-	noteReady(s, p)
+	if j.graph.placed != nil {
+		s = j.asPlanned(s)
+	} else {
+		noteReady(s, p)
+	}
 	if err := s.Complete(p); err != nil {
 		return nil, fmt.Errorf("execute graph %q: schedule of the run: %w", p.Graph.Name, err)
 	}
 	return s, nil
 }
 
-// mergeSpans puts what the workers noted into one list by start, then worker; each
-// worker's is so already. begun is one more than the greatest step, at least 1.
-func mergeSpans(workers []*worker) (spans []schedule.Span, begun int32) {
+// mergeSpans puts what the lanes noted into one list by start, then lane; each
+// lane's is so already. begun is one more than the greatest step, at least 1.
+func mergeSpans(logs []laneLog) (spans []schedule.Span, begun int32) {
 	total := 0
-	for _, w := range workers {
-		total += len(w.spans)
+	for i := range logs {
+		total += len(logs[i].spans)
 	}
 	spans, begun = make([]schedule.Span, 0, total), 1
-	next := make([]int, len(workers))
+	next := make([]int, len(logs))
 	for range total {
 		first := -1
-		for i, w := range workers {
-			if next[i] < len(w.spans) && (first < 0 || w.spans[next[i]].start < workers[first].spans[next[first]].start) {
+		for i := range logs {
+			if next[i] < len(logs[i].spans) && (first < 0 || logs[i].spans[next[i]].start < logs[first].spans[next[first]].start) {
 				first = i
 			}
 		}
-		r := &workers[first].spans[next[first]]
+		r := &logs[first].spans[next[first]]
 		next[first]++
 		spans = append(spans, schedule.Span{Task: dag.TaskID(r.task), Step: r.step,
-			Worker: platform.WorkerID(workers[first].id), Start: r.start, End: r.end})
+			Worker: platform.WorkerID(logs[first].lane), Start: r.start, End: r.end})
 		begun = max(begun, r.step+1)
 	}
 	return spans, begun
@@ -80,4 +112,29 @@ func noteReady(s *schedule.Schedule, p *schedule.Problem) {
 		latest(before, g.ReusePreds(sp.Task))
 		latest(before, next[sp.Task])
 	}
+}
+
+// asPlanned turns a schedule of the placed graph into one of the graph of the program:
+// its tasks, and copies as transfers.
+func (j *job) asPlanned(run *schedule.Schedule) *schedule.Schedule {
+	c := j.graph
+	placed := &schedule.Problem{Graph: c.graph, Steps: run.Steps, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext}
+	noteReady(run, placed)
+	s := *run
+	s.Spans, s.Transfers = nil, j.moves
+	for _, sp := range run.Spans {
+		m := c.placed.Moves[sp.Task]
+		if m == nil {
+			sp.Task = c.placed.TaskOf[sp.Task]
+			s.Spans = append(s.Spans, sp)
+			continue
+		}
+		t := schedule.Transfer{Buffer: m.Buffer, Atoms: m.Atoms, Bytes: m.Bytes, From: m.From, To: m.To, For: m.For, Step: sp.Step,
+			Start: sp.Start, End: sp.End}
+		if m.NextStep {
+			t.Step++
+		}
+		s.Transfers = append(s.Transfers, t)
+	}
+	return &s
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"runtime"
 	"sync"
@@ -25,15 +24,15 @@ type Hook func(step int, args []kernels.Arg) error
 // Options says how a program is executed. Slices are by graph; nil slices and
 // nil entries leave the choice to New.
 type Options struct {
-	// Platform is this machine: one worker for each of its units, all of kind
-	// cpu and in one memory. Nil: Detect.
+	// Platform is this machine: one worker for each of its units, those of kind cpu in
+	// one memory, devices of kind cuda or emulated in memories of their own. Nil: Detect.
 	Platform *platform.Platform
 
 	Plans  []*schedule.Plan // replayed exactly; nil: Policy decides
-	Policy string           // a line of schedule.Policies; empty: eager
+	Policy string           // a line of schedule.Policies; empty: eager, with several memories heft
 
 	Costs   []*schedule.Costs  // choose the variants and inform the policy; nil: schedule.NewCosts
-	Layouts []*schedule.Layout // nil: the plan's, else schedule.LayoutProgram
+	Layouts []*schedule.Layout // of one memory; nil: the plan's, else schedule.LayoutProgram
 
 	Hooks map[string]Hook // by operation
 
@@ -47,6 +46,9 @@ type Options struct {
 	// Verify checks after every task that the operands it only reads have not
 	// changed. It costs a pass over them, and is meant for tests.
 	Verify bool
+
+	// Emulation makes emulated devices misbehave, by their names.
+	Emulation map[string]Emulation
 }
 
 // Runner is a program compiled for this machine, with its memory and its
@@ -55,220 +57,48 @@ type Runner struct {
 	prog     *dag.Program
 	opt      Options
 	graphs   []*compiledGraph
-	arenas   *arenas
-	workers  []*worker
-	ended    sync.WaitGroup // worker goroutines
+	arenas   *arenas        // of the host memory
+	workers  []*worker      // the cpu workers
+	ended    sync.WaitGroup // goroutines of workers and devices
 	warnings []string
 	spin     time.Duration
 	verify   *verifier
 
+	// With devices besides the cpu workers:
+	spread  bool
+	placed  *schedule.Placed
+	devices []*device      // by memory; nil: it has no lanes of its own
+	asked   map[string]int // how often the caller has asked for a buffer's bytes
+
 	mu     sync.Mutex // one run at a time, and none after Close
 	closed bool
-}
-
-// compiledGraph is a graph ready to run.
-type compiledGraph struct {
-	graph  *dag.Graph
-	policy string
-	layout *schedule.Layout
-	plan   *schedule.Plan
-	costs  *schedule.Costs
-	tasks  []boundTask
-
-	replay  *replay                                   // of a plan, or
-	dynamic func(p *schedule.Problem) schedule.Policy // a scheduler for one run
 }
 
 // New compiles a program: chooses plans and layouts where the options have
 // none, allocates the arenas (zeroed; the caller fills parameters and data
 // through Bytes), binds every task and starts the workers. Close ends them.
 func New(prog *dag.Program, opt Options) (*Runner, error) {
-	r := &Runner{prog: prog, opt: opt}
+	r := &Runner{prog: prog, opt: opt, asked: map[string]int{}}
 	if err := r.prepare(); err != nil {
-		return nil, fmt.Errorf("execute program %q: %w", prog.Name, err)
+		return nil, fmt.Errorf("execute program %q: %w", prog.Name, errors.Join(err, r.closeDevices()))
 	}
 	r.startWorkers()
-	if opt.Poison {
-		r.clearStates()
+	if !opt.Poison {
+		return r, nil
+	}
+	r.clearStates()
+	if err := r.poisonDevices(); err != nil {
+		r.Close()
+		return nil, fmt.Errorf("execute program %q: %w", prog.Name, err)
 	}
 	return r, nil
-}
-
-func (r *Runner) prepare() error {
-	if err := r.prog.Check(); err != nil {
-		return err
-	}
-	if r.opt.Platform == nil {
-		p, err := Detect()
-		if err != nil {
-			return err
-		}
-		r.opt.Platform = p
-	}
-	if err := checkWorkers(r.opt.Platform); err != nil {
-		return err
-	}
-	// Plans and schedules name their graph by its hash, which another core can compute
-	// meanwhile.
-	var hashes sync.WaitGroup
-	defer hashes.Wait()
-	for _, g := range r.prog.Graphs {
-		hashes.Go(func() { g.Hash() })
-	}
-	for i, g := range r.prog.Graphs {
-		c, err := r.decide(i, g)
-		if err != nil {
-			return fmt.Errorf("graph %q: %w", g.Name, err)
-		}
-		r.graphs = append(r.graphs, c)
-	}
-	layouts, err := r.layouts()
-	if err != nil {
-		return err
-	}
-	if err := checkShared(r.prog, layouts); err != nil {
-		return err
-	}
-	home := r.opt.Platform.Devices[r.opt.Platform.Workers[0].Device].Memory
-	if r.arenas, err = newArenas(layouts, &r.opt.Platform.Memories[home]); err != nil {
-		return err
-	}
-	for i, c := range r.graphs {
-		c.layout = layouts[i]
-		if err := r.compile(c); err != nil {
-			return fmt.Errorf("graph %q: %w", c.graph.Name, err)
-		}
-	}
-	if r.opt.Verify {
-		r.verify = &verifier{seed: maphash.MakeSeed()}
-	}
-	return nil
-}
-
-// checkWorkers refuses a platform whose workers are not the cores of one machine.
-func checkWorkers(p *platform.Platform) error {
-	if len(p.Workers) == 0 {
-		return fmt.Errorf("platform %q has no workers", p.Name)
-	}
-	home := p.Devices[p.Workers[0].Device].Memory
-	for _, w := range p.Workers {
-		d := &p.Devices[w.Device]
-		if d.Kind != "cpu" {
-			return fmt.Errorf("platform %q: worker %q is of kind %q; only cpu workers are executed here, name the devices to use", p.Name, w.Name, d.Kind)
-		}
-		if d.Memory != home {
-			return fmt.Errorf("platform %q: worker %q is at memory %q, worker %q at %q; the workers must share one memory",
-				p.Name, p.Workers[0].Name, p.Memories[home].Name, w.Name, p.Memories[d.Memory].Name)
-		}
-	}
-	return nil
-}
-
-// entry is the one for a graph, nil beyond the end of the list.
-func entry[T any](s []*T, i int) *T {
-	if i < len(s) {
-		return s[i]
-	}
-	return nil
-}
-
-// decide finds the costs and the plan, or the dynamic policy, of a graph.
-func (r *Runner) decide(i int, g *dag.Graph) (*compiledGraph, error) {
-	c := &compiledGraph{graph: g, plan: entry(r.opt.Plans, i), costs: entry(r.opt.Costs, i)}
-	if c.costs == nil {
-		var err error
-		if c.costs, err = schedule.NewCosts(g, r.opt.Platform, schedule.CostOptions{Variant: r.opt.Variant}); err != nil {
-			return nil, err
-		}
-	}
-	if c.plan != nil {
-		c.policy = c.plan.Policy
-		if h := c.plan.GraphHash; h != "" && h != g.Hash() {
-			return nil, fmt.Errorf("the plan is for a graph with hash %.12s…, this one has %.12s…", h, g.Hash())
-		}
-		return c, nil
-	}
-	c.policy = r.opt.Policy
-	if c.policy == "" {
-		c.policy = "eager"
-	}
-	info, err := schedule.PolicyByName(c.policy)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case info.Dynamic != nil:
-		c.dynamic = info.Dynamic
-	case info.Static != nil:
-		c.plan, err = info.Static(&schedule.Problem{Graph: g, Platform: r.opt.Platform, Costs: c.costs, Steps: 1})
-	default:
-		err = fmt.Errorf("policy %q needs a plan", c.policy)
-	}
-	return c, err
-}
-
-// layouts returns the layout of every graph.
-func (r *Runner) layouts() ([]*schedule.Layout, error) {
-	given := make([]*schedule.Layout, len(r.graphs))
-	plans := make([]*schedule.Plan, len(r.graphs))
-	costs := make([]*schedule.Costs, len(r.graphs))
-	missing := false
-	for i, c := range r.graphs {
-		plans[i], costs[i] = c.plan, c.costs
-		given[i] = entry(r.opt.Layouts, i)
-		if given[i] == nil && c.plan != nil {
-			given[i] = c.plan.Layout
-		}
-		missing = missing || given[i] == nil
-	}
-	if missing {
-		// Offsets of shared buffers agree only among layouts made together.
-		if r.opt.Variant != "" {
-			costs = nil
-		}
-		return schedule.LayoutProgram(r.prog, plans, ScratchBytes(r.prog, costs, len(r.opt.Platform.Workers)))
-	}
-	for i, c := range r.graphs {
-		if err := checkLayout(c.graph, given[i]); err != nil {
-			return nil, fmt.Errorf("graph %q: %w", c.graph.Name, err)
-		}
-	}
-	return given, nil
-}
-
-// compile binds the tasks of a graph and compiles its plan.
-func (r *Runner) compile(c *compiledGraph) error {
-	b := binder{opt: &r.opt, graph: c.graph, layout: c.layout, costs: c.costs, arenas: r.arenas}
-	var err error
-	if c.tasks, err = b.bindAll(); err != nil {
-		return err
-	}
-	workers := int64(len(r.opt.Platform.Workers))
-	if need, have := roundUp(b.scratchBytes)*workers, c.layout.ArenaBytes[schedule.ScratchArena]; need > have {
-		return fmt.Errorf("%d workers need %d bytes of workspace, the layout has %d", workers, need, have)
-	}
-	if c.plan == nil {
-		return nil
-	}
-	if c.replay, err = compileReplay(c.graph, c.plan, c.layout, int(workers)); err != nil {
-		return err
-	}
-	for w, list := range c.replay.lists {
-		device := r.opt.Platform.Workers[w].Device
-		for _, it := range list {
-			if t := &c.tasks[it.task]; t.hook == nil && t.run[device] == nil {
-				return fmt.Errorf("the plan puts task %q on worker %q, which has no cost for it", c.graph.Tasks[it.task].Name, r.opt.Platform.Workers[w].Name)
-			}
-		}
-	}
-	return nil
 }
 
 // clearStates sets optimiser state, which starts at zero, in poisoned memory.
 func (r *Runner) clearStates() {
 	for _, c := range r.graphs {
 		for i := range c.graph.Buffers {
-			if c.graph.Buffers[i].Role == dag.State {
+			if c.graph.Buffers[i].Role == dag.State && c.layout.Offset[i] >= 0 {
 				clear(r.arenas.storage(c.layout, c.graph, dag.BufferID(i)))
 			}
 		}
@@ -277,12 +107,21 @@ func (r *Runner) clearStates() {
 
 func (r *Runner) startWorkers() {
 	cpus := workerCPUs()
-	n := len(r.opt.Platform.Workers)
+	n := r.cores()
+	busy := n // threads that want a core
+	for _, w := range r.opt.Platform.Workers {
+		if r.opt.Platform.Devices[w.Device].Kind == "emulated" {
+			busy++
+		}
+	}
 	parallel := min(runtime.GOMAXPROCS(0), len(cpus))
-	if n > parallel {
-		r.warnings = append(r.warnings, fmt.Sprintf("%d workers share %d cores: their times say nothing about the platform", n, parallel))
-	} else {
+	switch {
+	case busy <= parallel:
 		r.spin = spinLimit
+	case busy > n:
+		r.warnings = append(r.warnings, fmt.Sprintf("%d workers and %d emulated devices share %d cores: their times say nothing about the platform", n, busy-n, parallel))
+	default:
+		r.warnings = append(r.warnings, fmt.Sprintf("%d workers share %d cores: their times say nothing about the platform", n, parallel))
 	}
 	piece := len(r.arenas[schedule.ScratchArena]) / n &^ (alignBytes - 1)
 	pinned := make(chan error, n)
@@ -290,8 +129,12 @@ func (r *Runner) startWorkers() {
 	if r.opt.Poison {
 		touch = r.arenas.poison
 	}
-	for i := range n {
-		w := &worker{id: i, device: r.opt.Platform.Workers[i].Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
+	for id, unit := range r.opt.Platform.Workers {
+		if r.opt.Platform.Devices[unit.Device].Kind != "cpu" {
+			continue
+		}
+		i := len(r.workers)
+		w := &worker{id: id, device: unit.Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
 		w.scratch = r.arenas[schedule.ScratchArena][i*piece : (i+1)*piece : (i+1)*piece]
 		r.workers = append(r.workers, w)
 		r.ended.Go(func() { w.main(func() { touch(i, n) }, pinned) })
@@ -307,7 +150,7 @@ func (r *Runner) startWorkers() {
 // core or could not be pinned.
 func (r *Runner) Warnings() []string { return r.warnings }
 
-var errClosed = errors.New("execute: the runner is closed, or a hook ended one of its workers")
+var errClosed = errors.New("execute: the runner is closed, a hook ended one of its workers, or a device was lost")
 
 // Run executes a number of steps of one graph, without a barrier between them.
 // With record, the schedule has every span; without, only the makespan.
@@ -328,7 +171,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: newTeam(len(r.workers), r.spin), steps: steps, record: record, verify: r.verify}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify}
 	p := j.graph.problem(r.opt.Platform, steps)
 	j.base = time.Now()
 	if j.graph.dynamic != nil {
@@ -344,14 +187,16 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	unwatch := context.AfterFunc(ctx, j.team.stop)
 	defer unwatch()
 	j.base = time.Now()
-	j.done.Add(len(r.workers))
-	for _, w := range r.workers {
-		w.jobs <- j
+	if err := r.enter(j); err != nil {
+		return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 	}
-	j.done.Wait()
-	s, err := j.collect(r.workers, p)
+	r.work(j)
+	if err := r.leave(j); err != nil {
+		j.fail(fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err))
+	}
+	s, err := r.collect(j, p)
 	if failure := j.failure.Load(); failure != nil {
-		r.closed = errors.Is(*failure, errGoexit)
+		r.closed = errors.Is(*failure, errGoexit) || errors.Is(*failure, errDeviceLost)
 		return s, *failure
 	}
 	if err == nil && j.cut() {
@@ -360,25 +205,71 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	return s, err
 }
 
+// newTeam is one of all lanes.
+func (r *Runner) newTeam() *team {
+	lanes := len(r.opt.Platform.Workers)
+	if r.placed != nil {
+		lanes = len(r.placed.Lanes)
+	}
+	var pollers []*poller
+	for _, d := range r.devices {
+		if d != nil {
+			pollers = append(pollers, &d.poller)
+		}
+	}
+	return newTeam(lanes, r.spin, pollers...)
+}
+
+// work hands a job to everyone and waits until all rest.
+func (r *Runner) work(j *job) {
+	for _, d := range r.devices {
+		if d != nil {
+			j.done.Add(1)
+			d.work <- func() { d.run(j) }
+		}
+	}
+	j.done.Add(len(r.workers))
+	for _, w := range r.workers {
+		w.jobs <- j
+	}
+	j.done.Wait()
+	j.ended = j.now()
+}
+
 // problem is a number of steps of the graph on a platform.
 func (c *compiledGraph) problem(p *platform.Platform, steps int) *schedule.Problem {
-	return &schedule.Problem{Graph: c.graph, Platform: p, Costs: c.costs, Steps: steps,
-		Reuse: c.layout.Reuse, ReuseNext: c.layout.ReuseNext}
+	problem := &schedule.Problem{Graph: c.origin, Platform: p, Costs: c.costs, Steps: steps}
+	if c.placed == nil { // else they are orders of the placed graph
+		problem.Reuse, problem.ReuseNext = c.layout.Reuse, c.layout.ReuseNext
+	}
+	return problem
 }
 
 // reserveSpans gives every worker room to note all it may run, so that noting
 // allocates nothing. Room that is never touched costs no memory.
 func (r *Runner) reserveSpans(j *job) {
-	for i, w := range r.workers {
+	for _, w := range r.workers {
 		n := len(j.graph.tasks) * j.steps
 		if j.dynamic == nil {
-			n = len(j.graph.replay.lists[i]) * j.steps
+			n = len(j.graph.replay.lists[w.id]) * j.steps
 		}
-		w.spans = w.spans[:0]
-		if j.record && cap(w.spans) < n {
-			w.spans = make([]span, 0, n)
+		w.spans = roomFor(w.spans, n, j.record)
+	}
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		for _, l := range d.lanes {
+			l.spans = roomFor(l.spans, len(j.graph.replay.lists[l.id])*j.steps, j.record)
 		}
 	}
+}
+
+func roomFor[T any](noted []T, n int, record bool) []T {
+	if record && cap(noted) < n {
+		return make([]T, 0, n)
+	}
+	return noted[:0]
 }
 
 // Close ends the workers. The memory stays readable.
@@ -390,5 +281,8 @@ func (r *Runner) Close() {
 		close(w.jobs)
 	}
 	r.workers = nil
+	if err := r.closeDevices(); err != nil {
+		r.warnings = append(r.warnings, fmt.Sprintf("closing the devices: %v", err))
+	}
 	r.ended.Wait()
 }

@@ -7,9 +7,10 @@ import (
 	"dahl/schedule"
 )
 
-// replay is a plan compiled for the workers: built once, run many times.
+// replay is a plan compiled for the lanes, each a worker or a copy engine: built once,
+// run many times. What is said of workers below holds for lanes.
 type replay struct {
-	lists [][]item // by worker
+	lists [][]item // by lane
 	waits []wait   // those of all items
 }
 
@@ -30,18 +31,18 @@ type wait struct {
 // position is where a plan puts a task.
 type position struct{ worker, index int32 }
 
-// compileReplay turns a plan into lists with waits. The orders come from the
-// graph and from the layout, which lets storages share bytes.
-func compileReplay(g *dag.Graph, plan *schedule.Plan, layout *schedule.Layout, workers int) (*replay, error) {
-	at, err := positions(g, plan, workers)
+// compileReplay turns the lists of a plan into lists with waits. The orders come from the
+// graph and from what lets storages share bytes, within a step and into the next.
+func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []schedule.Edge, lanes int) (*replay, error) {
+	at, err := positions(g, lists, lanes)
 	if err != nil {
 		return nil, err
 	}
-	same, next := edgesInto(len(g.Tasks), layout.Reuse), edgesInto(len(g.Tasks), layout.ReuseNext)
-	r := &replay{lists: make([][]item, workers)}
-	for w, order := range plan.Order {
+	same, next := edgesInto(len(g.Tasks), reuse), edgesInto(len(g.Tasks), reuseNext)
+	r := &replay{lists: make([][]item, lanes)}
+	for w, order := range lists {
 		var c clock
-		c.reset(w, plan.Order)
+		c.reset(w, lists)
 		// The first pass finds what the whole list has waited for; in the second
 		// that is known from the step before.
 		for pass := range 2 {
@@ -75,15 +76,15 @@ func compileReplay(g *dag.Graph, plan *schedule.Plan, layout *schedule.Layout, w
 }
 
 // positions finds every task in the plan exactly once.
-func positions(g *dag.Graph, plan *schedule.Plan, workers int) ([]position, error) {
-	if len(plan.Order) > workers {
-		return nil, fmt.Errorf("the plan has lists for %d workers, the platform has %d", len(plan.Order), workers)
+func positions(g *dag.Graph, lists [][]dag.TaskID, lanes int) ([]position, error) {
+	if len(lists) > lanes {
+		return nil, fmt.Errorf("the plan has lists for %d workers, the platform has %d", len(lists), lanes)
 	}
 	at := make([]position, len(g.Tasks))
 	for t := range at {
 		at[t].worker = -1
 	}
-	for w, order := range plan.Order {
+	for w, order := range lists {
 		for i, t := range order {
 			if t < 0 || int(t) >= len(at) {
 				return nil, fmt.Errorf("the plan names task %d; there are %d", t, len(at))

@@ -35,7 +35,7 @@ func TestWaitsOfAChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := compileReplay(g, &schedule.Plan{Order: [][]dag.TaskID{{ta, tc}, {tb}}}, &schedule.Layout{}, 3)
+	r, err := compileReplay(g, [][]dag.TaskID{{ta, tc}, {tb}}, nil, nil, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 		if list := plan.Order[0]; len(list) > 1 {
 			layout.Reuse = []schedule.Edge{{From: list[0], To: list[len(list)-1]}}
 		}
-		r, err := compileReplay(g, plan, layout, workers)
+		r, err := compileReplay(g, plan.Order, layout.Reuse, layout.ReuseNext, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,7 +196,7 @@ func TestPlansThatCannotRun(t *testing.T) {
 			}
 			plan.Order = append(plan.Order, tasks)
 		}
-		if _, err := compileReplay(g, plan, &schedule.Layout{}, 2); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := compileReplay(g, plan.Order, nil, nil, 2); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("plan %v: error %v, want one about %q", c.order, err, c.want)
 		}
 	}

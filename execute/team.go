@@ -14,12 +14,13 @@ const spinLimit = 50 * time.Microsecond
 // a microsecond's worth, in which most hand-offs are over.
 const spinLoads = 1000
 
-// team is what the workers of one run share to wait for each other. The protocol
+// team is what the lanes of one run share to wait for each other. The protocol
 // and why it is enough is in the package's documentation.
 type team struct {
-	members []member
+	members []member  // by lane
+	pollers []*poller // of the devices
 	spin    time.Duration
-	parked  atomic.Int32 // members that are parked or about to be
+	parked  atomic.Int32 // members and pollers that are parked or about to be
 	stopped atomic.Bool
 }
 
@@ -33,12 +34,18 @@ type member struct {
 	waitsFor atomic.Int32
 	target   atomic.Int64
 	parker   parker
-	_        [104]byte
+	_        [88]byte
 }
 
-func newTeam(workers int, spin time.Duration) *team {
-	t := &team{members: make([]member, workers), spin: spin}
-	return t
+// poller is a device's part of the team: it waits for several counts at once, and for
+// its device.
+type poller struct {
+	asleep atomic.Bool // it is parked or about to be
+	parker parker
+}
+
+func newTeam(lanes int, spin time.Duration, pollers ...*poller) *team {
+	return &team{members: make([]member, lanes), pollers: pollers, spin: spin}
 }
 
 // publish sets the count of a worker and wakes those who wait for it.
@@ -53,6 +60,23 @@ func (t *team) publish(worker int, count int64) {
 			m.parker.wake()
 		}
 	}
+	for _, p := range t.pollers {
+		if p.asleep.Load() {
+			p.parker.wake()
+		}
+	}
+}
+
+// idle parks a poller until a count changes, its device reports something or a limit
+// passes, unless there turns out to be work.
+func (t *team) idle(p *poller, limit time.Duration, work func() bool) {
+	p.asleep.Store(true)
+	t.parked.Add(1)
+	if !work() && !t.stopped.Load() {
+		p.parker.parkFor(limit)
+	}
+	t.parked.Add(-1)
+	p.asleep.Store(false)
 }
 
 // await returns when the count of another worker has reached the target; false
@@ -102,5 +126,8 @@ func (t *team) stop() {
 	t.stopped.Store(true)
 	for i := range t.members {
 		t.members[i].parker.wake()
+	}
+	for _, p := range t.pollers {
+		p.parker.wake()
 	}
 }

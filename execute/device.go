@@ -1,0 +1,392 @@
+package execute
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+const (
+	// inFlight is how many tasks of one lane are issued and not yet known to be done: as
+	// many as hide the time from an end until the next issue.
+	inFlight = 32
+	// pollPeriod is how often a device that does not report what is done is asked when
+	// there is nothing else to do.
+	pollPeriod = 50 * time.Microsecond
+	// reportPeriod is that of one that does: only to be safe.
+	reportPeriod = 10 * time.Millisecond
+)
+
+// device is the goroutine that issues the work of one memory's lanes: its workers' and
+// its copy engines'. It issues each task to its lane's stream as soon as what the task
+// waits for on other devices and on the host has ended and what it waits for on this
+// device has been issued, and leaves the latter wait to the device: an event.
+// It never blocks one lane for another.
+type device struct {
+	memory platform.MemoryID
+	name   string
+	work   chan func()
+	poller poller
+
+	driver     driver
+	properties deviceProperties
+	arenas     deviceArenas
+	lanes      []*deviceLane
+	local      []int32 // by lane of the team: its index in lanes, -1: of another device
+	mark       eventID
+	bases      [2]eventID
+	times      deviceTimes // of the last recorded run
+}
+
+// deviceLane is a list of tasks on a stream.
+type deviceLane struct {
+	schedule.Lane
+	id     int // in the team
+	stream streamID
+
+	// Of the task with the count n, the last inFlight of them: event n % inFlight, and
+	// when it was issued.
+	starts, ends [inFlight]eventID
+	issuedAt     [inFlight]time.Duration
+
+	list          []item
+	issued, ended int64
+	total         int64 // of all steps
+	spans         []deviceSpan
+}
+
+// main works on the device's thread until there is no more work.
+func (d *device) main() {
+	runtime.LockOSThread() // not unlocked: the thread ends with the device's context
+	for f := range d.work {
+		f()
+	}
+}
+
+// do does something on the device's thread.
+func (d *device) do(f func() error) (err error) {
+	done := make(chan struct{})
+	d.work <- func() {
+		defer close(done)
+		defer func() {
+			if cause := recover(); cause != nil {
+				err = recovered(cause)
+			}
+		}()
+		err = f()
+	}
+	<-done
+	return err
+}
+
+// addLane makes the stream and the events of a lane.
+func (d *device) addLane(id int, lane schedule.Lane) error {
+	l := &deviceLane{id: id, Lane: lane}
+	var err error
+	if l.stream, err = d.driver.newStream(streamUse{copies: lane.Worker < 0, worker: lane.Worker}); err != nil {
+		return err
+	}
+	for _, events := range []*[inFlight]eventID{&l.starts, &l.ends} {
+		for i := range events {
+			if events[i], err = d.driver.newEvent(); err != nil {
+				return err
+			}
+		}
+	}
+	d.local[id] = int32(len(d.lanes))
+	d.lanes = append(d.lanes, l)
+	return nil
+}
+
+// copyStream is that of a copy engine in a direction.
+func (d *device) copyStream(in bool) streamID {
+	for _, l := range d.lanes {
+		if l.Worker < 0 && l.In == in {
+			return l.stream
+		}
+	}
+	panic("execute: a device has no copy engine")
+}
+
+// await blocks until an event is done.
+func (d *device) await(e eventID) error {
+	for {
+		done, err := d.driver.done(e)
+		if done || err != nil {
+			return err
+		}
+		if d.properties.Reports {
+			d.poller.parker.parkFor(reportPeriod)
+		} else {
+			runtime.Gosched()
+		}
+	}
+}
+
+// run is the device's part of a job.
+func (d *device) run(j *job) {
+	defer j.done.Done()
+	defer func() {
+		if cause := recover(); cause != nil {
+			j.fail(fmt.Errorf("execute: graph %q: device %q: %w", j.graph.graph.Name, d.name, recovered(cause)))
+		}
+	}()
+	issue := issueLoop{device: d, job: j, clock: &d.times}
+	for _, l := range d.lanes {
+		l.list = j.graph.replay.lists[l.id]
+		l.issued, l.ended, l.total = 0, 0, int64(len(l.list))*int64(j.steps)
+	}
+	if err := issue.all(); err != nil {
+		j.fail(issue.blame(err))
+		issue.drain()
+	}
+}
+
+// issueLoop is a device at work on a job.
+type issueLoop struct {
+	*device
+	job   *job
+	clock *deviceTimes // of a recorded run
+
+	lane *deviceLane // whose task an error is about; nil: not known
+}
+
+// all issues every task of the device and returns when all that was issued is done.
+func (u *issueLoop) all() error {
+	if u.job.record {
+		if err := u.clock.begin(u.device, u.job); err != nil {
+			return err
+		}
+	}
+	team := u.job.team
+	idleSince := time.Time{}
+	for !u.finished() {
+		busy, err := u.turn()
+		if err != nil {
+			return err
+		}
+		if busy {
+			idleSince = time.Time{}
+			continue
+		}
+		if team.spin > 0 {
+			if idleSince.IsZero() {
+				idleSince = time.Now()
+			}
+			if !u.properties.Reports || time.Since(idleSince) < team.spin {
+				continue
+			}
+		}
+		period := pollPeriod
+		if u.properties.Reports {
+			period = reportPeriod
+		}
+		team.idle(&u.poller, period, func() bool {
+			busy, err = u.turn()
+			return busy || err != nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if u.job.record {
+		return u.clock.mark()
+	}
+	return nil
+}
+
+// finished reports whether every task is done; of a run that is stopped, every one
+// that was issued.
+func (u *issueLoop) finished() bool {
+	stopped := u.job.team.stopped.Load()
+	for _, l := range u.lanes {
+		if l.ended < l.issued || l.issued < l.total && !stopped {
+			return false
+		}
+	}
+	return true
+}
+
+// turn looks once for what is done and issues what can be.
+func (u *issueLoop) turn() (busy bool, err error) {
+	for _, l := range u.lanes {
+		some, err := u.collect(l)
+		if err != nil {
+			return false, err
+		}
+		busy = busy || some
+	}
+	if u.job.record {
+		if err := u.clock.keepNear(); err != nil {
+			return false, err
+		}
+	}
+	for _, l := range u.lanes {
+		for l.issued < l.total && l.issued-l.ended < inFlight && !u.job.team.stopped.Load() && u.mayIssue(l) {
+			u.lane = l
+			if err := u.issue(l); err != nil {
+				return false, err
+			}
+			u.lane = nil
+			busy = true
+		}
+	}
+	return busy, nil
+}
+
+// collect publishes what of a lane is done.
+func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
+	before := l.ended
+	for l.ended < l.issued {
+		done, err := u.driver.done(l.ends[l.ended%inFlight])
+		if err != nil {
+			return false, err
+		}
+		if !done {
+			break
+		}
+		l.ended++
+	}
+	if l.ended == before {
+		return false, nil
+	}
+	if u.job.record {
+		seen := u.job.now()
+		for n := before; n < l.ended; n++ {
+			if err := u.note(l, n, seen); err != nil {
+				return false, err
+			}
+		}
+	}
+	u.job.team.publish(l.id, l.ended)
+	return true, nil
+}
+
+// note records the task with a count.
+func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
+	s := deviceSpan{issued: l.issuedAt[n%inFlight], seen: seen}
+	s.task, s.step = l.at(n)
+	var err error
+	if s.start, err = u.clock.of(l.starts[n%inFlight]); err != nil {
+		return err
+	}
+	s.end, err = u.clock.of(l.ends[n%inFlight])
+	l.spans = append(l.spans, s)
+	return err
+}
+
+// at is the task with a count, and its step.
+func (l *deviceLane) at(n int64) (task, step int32) {
+	size := int64(len(l.list))
+	return l.list[n%size].task, int32(n / size)
+}
+
+// mayIssue reports whether what a lane's next task waits for has ended, or, on this
+// device, has been issued.
+func (u *issueLoop) mayIssue(l *deviceLane) bool {
+	size := int64(len(l.list))
+	it, step := &l.list[l.issued%size], l.issued/size
+	waits := u.job.graph.replay.waits
+	for k := it.firstWait; k < it.endWait; k++ {
+		w := &waits[k]
+		target := w.need + step*w.length
+		if other := u.local[w.worker]; other >= 0 {
+			if u.lanes[other].issued < target {
+				return false
+			}
+		} else if u.job.team.members[w.worker].count.Load() < target {
+			return false
+		}
+	}
+	return true
+}
+
+// issue puts a lane's next task on its stream.
+func (u *issueLoop) issue(l *deviceLane) error {
+	size, slot := int64(len(l.list)), l.issued%inFlight
+	it, step := &l.list[l.issued%size], l.issued/size
+	waits := u.job.graph.replay.waits
+	for k := it.firstWait; k < it.endWait; k++ {
+		w := &waits[k]
+		other := u.local[w.worker]
+		if other < 0 {
+			continue
+		}
+		from := u.lanes[other]
+		if target := w.need + step*w.length; target > from.ended {
+			if err := u.driver.wait(l.stream, from.ends[(target-1)%inFlight]); err != nil {
+				return err
+			}
+		}
+	}
+	l.issuedAt[slot] = u.job.now()
+	if u.job.record {
+		if err := u.driver.record(l.stream, l.starts[slot]); err != nil {
+			return err
+		}
+	}
+	if err := u.start(l, &u.job.graph.tasks[it.task]); err != nil {
+		return err
+	}
+	if err := u.driver.record(l.stream, l.ends[slot]); err != nil {
+		return err
+	}
+	l.issued++
+	return nil
+}
+
+// start issues what a task does.
+func (u *issueLoop) start(l *deviceLane, t *boundTask) error {
+	for i := range t.copies {
+		if err := u.driver.copy(l.stream, &t.copies[i]); err != nil {
+			return err
+		}
+	}
+	if t.launch >= 0 {
+		return u.driver.launch(l.stream, t.launch)
+	}
+	return nil
+}
+
+// blame names the task that an error of the device is about: the one that was being
+// issued, or, for an error that comes to light later, the oldest that is not
+// known to be done, which on a lane of launches is the likeliest.
+func (u *issueLoop) blame(err error) error {
+	state := "not issued"
+	l := u.lane
+	var n int64
+	if l != nil {
+		n = l.issued
+	} else {
+		state = "issued and not done"
+		for _, other := range u.lanes {
+			if other.ended < other.issued && (l == nil || other.issuedAt[other.ended%inFlight] < l.issuedAt[l.ended%inFlight]) {
+				l = other
+			}
+		}
+		if l == nil {
+			return fmt.Errorf("execute: graph %q: device %q: %w", u.job.graph.graph.Name, u.name, err)
+		}
+		n = l.ended
+	}
+	task, step := l.at(n)
+	e := u.job.taskError(task, step, err)
+	e.Device, e.State = u.name, state
+	return e
+}
+
+// drain waits, after an error, for what was issued, so that the device rests when the
+// run is over. A device that fails again has nothing to wait for.
+func (u *issueLoop) drain() {
+	for _, l := range u.lanes {
+		if l.ended == l.issued {
+			continue
+		}
+		if err := u.await(l.ends[(l.issued-1)%inFlight]); err != nil {
+			return
+		}
+	}
+}

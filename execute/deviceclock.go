@@ -1,0 +1,136 @@
+package execute
+
+import (
+	"math"
+	"slices"
+	"sort"
+	"time"
+)
+
+// A device's events carry its own clock, of which only this is known: it never runs
+// backwards and it runs evenly. What an event says is put on the clock of the run by
+// what the host saw of it. A task started after the host had issued it, and had ended before
+// the host saw so; a mark recorded between two looks at the host's clock gives both
+// bounds at once, and two marks are taken before the first task and after the last.
+//
+// The host's time is then a line over the device's that keeps all bounds (A. Duda et al.,
+// Estimating global time in distributed systems, ICDCS 1987). Of the many that do, its slope
+// is 1, since the drift of a short run is less than what can be told, unless no line
+// of slope 1 keeps them: then it is that with the most room. It lies in the middle of its
+// room. With a run of a minute and bounds of 10 µs a drift of a millionth is told.
+//
+// A clock that does not run evenly leaves some bounds broken, and those are then
+// enforced: for a moment d of the device, the latest lower bound of the moments until d and
+// the earliest upper bound of those from d on hold the line between them. All three never
+// fall with d. So the order of the device's events stays what it was, and a task never
+// seems to start before what it waited for on the host had ended, nor to end after what
+// waits for it has started: what the check of a schedule looks for holds by
+// construction and not by luck.
+
+// deviceSpan is one task as the device timed it and as the host saw it.
+type deviceSpan struct {
+	task, step   int32
+	start, end   time.Duration // on the device's clock
+	issued, seen time.Duration // on the run's clock: just before, and just after
+}
+
+// clockBound says that the host's time at a moment of the device is at least, or at
+// most, something.
+type clockBound struct{ device, host time.Duration }
+
+// clockMark is a moment of the device between two of the host.
+type clockMark struct{ device, before, after time.Duration }
+
+// maxDrift is how much the clocks may differ in speed.
+const maxDrift = 0.05
+
+// alignedClock is the host's time as a function of the device's.
+type alignedClock struct {
+	lower, upper []clockBound // by device time; host times never fall
+	origin       time.Duration
+	slope        float64
+	offset       float64 // of the host, nanoseconds, at origin
+}
+
+// alignClock takes the bounds from marks and from the tasks of all lanes of a device.
+func alignClock(marks []clockMark, lanes ...[]deviceSpan) *alignedClock {
+	c := &alignedClock{slope: 1}
+	for _, m := range marks {
+		c.lower = append(c.lower, clockBound{m.device, m.before})
+		c.upper = append(c.upper, clockBound{m.device, m.after})
+	}
+	for _, spans := range lanes {
+		for i := range spans {
+			c.lower = append(c.lower, clockBound{spans[i].start, spans[i].issued})
+			c.upper = append(c.upper, clockBound{spans[i].end, spans[i].seen})
+		}
+	}
+	if len(c.lower) == 0 {
+		return c
+	}
+	byDevice := func(a, b clockBound) int { return int(min(max(a.device-b.device, -1), 1)) }
+	slices.SortFunc(c.lower, byDevice)
+	slices.SortFunc(c.upper, byDevice)
+	for i := 1; i < len(c.lower); i++ {
+		c.lower[i].host = max(c.lower[i].host, c.lower[i-1].host)
+	}
+	for i := len(c.upper) - 2; i >= 0; i-- {
+		c.upper[i].host = min(c.upper[i].host, c.upper[i+1].host)
+	}
+	c.origin = c.lower[0].device
+	c.fit()
+	return c
+}
+
+// fit finds the line.
+func (c *alignedClock) fit() {
+	if least, most := c.room(1); most < least {
+		c.slope = c.widest(1-maxDrift, 1+maxDrift)
+	}
+	least, most := c.room(c.slope)
+	c.offset = (least + most) / 2
+}
+
+// room is the least and the most offset of lines of a slope: the least is above the
+// most where no such line keeps all bounds.
+func (c *alignedClock) room(slope float64) (least, most float64) {
+	least, most = math.Inf(-1), math.Inf(1)
+	for _, b := range c.lower {
+		least = max(least, float64(b.host)-slope*float64(b.device-c.origin))
+	}
+	for _, b := range c.upper {
+		most = min(most, float64(b.host)-slope*float64(b.device-c.origin))
+	}
+	return least, most
+}
+
+// widest is the slope with the most room. The room is the least of linear functions of
+// the slope less the greatest of others, so it is concave, and a search that keeps
+// dividing the interval finds its peak.
+func (c *alignedClock) widest(from, to float64) float64 {
+	width := func(slope float64) float64 {
+		least, most := c.room(slope)
+		return most - least
+	}
+	for to-from > 1e-12 {
+		third := (to - from) / 3
+		if width(from+third) < width(to-third) {
+			from += third
+		} else {
+			to -= third
+		}
+	}
+	return (from + to) / 2
+}
+
+// at is the time of the run at a moment of the device.
+func (c *alignedClock) at(device time.Duration) time.Duration {
+	t := time.Duration(math.Round(c.offset + c.slope*float64(device-c.origin)))
+	if k := sort.Search(len(c.lower), func(i int) bool { return c.lower[i].device > device }); k > 0 {
+		t = max(t, c.lower[k-1].host)
+	}
+	if k := sort.Search(len(c.upper), func(i int) bool { return c.upper[i].device >= device }); k < len(c.upper) {
+		t = min(t, c.upper[k].host)
+	}
+	return t
+}

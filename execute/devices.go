@@ -1,0 +1,326 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// deviceArenas are the arenas of a device's memory, by schedule.Arena.
+type deviceArenas [schedule.NumArenas]struct {
+	at    deviceAddr
+	bytes int64
+}
+
+// coreList is the CPUs that no worker has yet.
+type coreList struct{ free []int }
+
+// take returns a CPU; -1: there is none left.
+func (c *coreList) take() int {
+	if len(c.free) == 0 {
+		return -1
+	}
+	cpu := c.free[0]
+	c.free = c.free[1:]
+	return cpu
+}
+
+// placeInMemories makes the copies between memories tasks, opens the devices, and
+// allocates the arenas of all memories.
+func (r *Runner) placeInMemories() error {
+	if r.opt.Layouts != nil {
+		return errors.New("layouts are given, and there are several memories: each gets its own with the plan")
+	}
+	plans := make([]*schedule.Plan, len(r.graphs))
+	costs := make([]*schedule.Costs, len(r.graphs))
+	for i, c := range r.graphs {
+		plans[i], costs[i] = c.plan, c.costs
+	}
+	p := r.opt.Platform
+	var err error
+	if r.placed, err = schedule.Place(r.prog, p, plans, costs, r.scratchByMemory()); err != nil {
+		return err
+	}
+	host := p.HostMemory()
+	for i, c := range r.graphs {
+		c.placed = r.placed.Graphs[i]
+		c.graph, c.layout = c.placed.Graph, c.placed.Layouts[host]
+	}
+	if err := r.allocate(r.placed.Program, r.layoutsOf(host)); err != nil {
+		return err
+	}
+	return r.openDevices()
+}
+
+// layoutsOf are those of one memory, by graph.
+func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
+	layouts := make([]*schedule.Layout, len(r.graphs))
+	for i, c := range r.graphs {
+		layouts[i] = c.placed.Layouts[m]
+	}
+	return layouts
+}
+
+// scratchByMemory is the workspace of each graph in each memory: a piece for each
+// worker, as large as the greatest of one call there.
+func (r *Runner) scratchByMemory() [][]int64 {
+	p := r.opt.Platform
+	workers := make([]int64, len(p.Memories))
+	kinds := make([]string, len(p.Memories))
+	for _, w := range p.Workers {
+		d := &p.Devices[w.Device]
+		workers[d.Memory]++
+		kinds[d.Memory] = d.Kind
+	}
+	bytes := make([][]int64, len(r.graphs))
+	for i, c := range r.graphs {
+		bytes[i] = make([]int64, len(p.Memories))
+		costs := c.costs
+		if r.opt.Variant != "" {
+			costs = nil
+		}
+		for m := range p.Memories {
+			piece := int64(0)
+			for t := range c.origin.Tasks {
+				piece = max(piece, taskScratch(c.origin, dag.TaskID(t), costs, kinds[m]))
+			}
+			bytes[i][m] = roundUp(piece) * workers[m]
+		}
+	}
+	return bytes
+}
+
+// openDevices starts a device for every memory with lanes of its own.
+func (r *Runner) openDevices() error {
+	p := r.opt.Platform
+	r.devices = make([]*device, len(p.Memories))
+	space := &emulatedSpace{}
+	free := workerCPUs()
+	cores := &coreList{free: free[min(r.cores(), len(free)):]}
+	cudas := 0
+	for _, w := range p.Workers {
+		dev := &p.Devices[w.Device]
+		m := dev.Memory
+		if dev.Kind == "cpu" || r.devices[m] != nil {
+			continue
+		}
+		d := &device{memory: m, name: dev.Name, work: make(chan func())}
+		open := func() (driver, error) {
+			return openEmulated(p, m, space, r.opt.Emulation[dev.Name], cores, d.poller.parker.wake), nil
+		}
+		if dev.Kind == "cuda" {
+			if dev.Count > 1 {
+				return fmt.Errorf("device %q has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Name, dev.Count, p.Memories[m].Name)
+			}
+			index := cudas
+			open = func() (driver, error) { return openCUDA(index, p, m) }
+			cudas++
+		}
+		r.devices[m] = d
+		r.ended.Go(d.main)
+		if err := d.do(func() error { return r.prepareDevice(d, open) }); err != nil {
+			return fmt.Errorf("device %q: %w", d.name, err)
+		}
+	}
+	return nil
+}
+
+// prepareDevice opens a device, reserves its arenas and makes its lanes.
+func (r *Runner) prepareDevice(d *device, open func() (driver, error)) (err error) {
+	if d.driver, err = open(); err != nil {
+		return err
+	}
+	d.properties = d.driver.properties()
+	for a := range d.arenas {
+		for _, l := range r.layoutsOf(d.memory) {
+			d.arenas[a].bytes = max(d.arenas[a].bytes, l.ArenaBytes[a])
+		}
+		if d.arenas[a].at, err = d.driver.reserve(d.arenas[a].bytes); err != nil {
+			return err
+		}
+	}
+	for _, b := range r.arenas {
+		whole := (len(b) + pageBytes - 1) &^ (pageBytes - 1)
+		if err := d.driver.pin(b[:whole:whole]); err != nil {
+			return err
+		}
+	}
+	d.local = make([]int32, len(r.placed.Lanes))
+	for id, lane := range r.placed.Lanes {
+		d.local[id] = -1
+		if lane.Memory != d.memory {
+			continue
+		}
+		if err := d.addLane(id, lane); err != nil {
+			return err
+		}
+	}
+	for _, e := range []*eventID{&d.mark, &d.bases[0], &d.bases[1]} {
+		if *e, err = d.driver.newEvent(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeDevices gives the devices back and ends their goroutines. What was running is done.
+func (r *Runner) closeDevices() (failed error) {
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		if d.driver != nil {
+			failed = errors.Join(failed, d.do(d.driver.close))
+		}
+		close(d.work)
+	}
+	r.devices = nil
+	return failed
+}
+
+// lanesOfTasks is the lane of every task.
+func lanesOfTasks(tasks int, order [][]dag.TaskID) []int32 {
+	lanes := make([]int32, tasks)
+	for l, list := range order {
+		for _, t := range list {
+			lanes[t] = int32(l)
+		}
+	}
+	return lanes
+}
+
+// bindDevices binds the tasks on the lanes of devices, and what moves before and after
+// a run.
+func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		err := d.do(func() error {
+			b := deviceBinder{Runner: r, compiledGraph: c, device: d}
+			for t, lane := range laneOf {
+				if d.local[lane] < 0 {
+					continue
+				}
+				if err := b.bind(dag.TaskID(t), lane); err != nil {
+					return fmt.Errorf("task %q: %w", c.graph.Tasks[t].Name, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("device %q: %w", d.name, err)
+		}
+	}
+	for _, list := range []struct {
+		moves []*schedule.Move
+		bound *[]boundMove
+	}{{c.placed.Enter, &c.enter}, {c.placed.Leave, &c.leave}} {
+		for _, m := range list.moves {
+			to := m.To
+			if r.devices[to] == nil {
+				to = m.From
+			}
+			*list.bound = append(*list.bound, boundMove{Move: m, device: r.devices[to], copies: r.copiesOf(c, m)})
+		}
+	}
+	return nil
+}
+
+// deviceBinder binds tasks of one graph on the thread of their device.
+type deviceBinder struct {
+	*Runner
+	*compiledGraph
+	device *device
+}
+
+func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
+	task, to := &b.graph.Tasks[t], &b.tasks[t]
+	if m := b.compiledGraph.placed.Moves[t]; m != nil {
+		to.copies = b.copiesOf(b.compiledGraph, m)
+		return nil
+	}
+	if task.Op == "" {
+		return nil // a point in the order of others
+	}
+	spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return b.graph.Buffers[id] })
+	if err := kernels.Validate(spec); err != nil {
+		return err
+	}
+	k, _ := kernels.Lookup(task.Op)
+	worker := &b.opt.Platform.Workers[lane]
+	if k.Host {
+		return fmt.Errorf("%s is done by the caller on a cpu worker, and the plan puts it on %q", task.Op, worker.Name)
+	}
+	choose := binder{compiledGraph: b.compiledGraph, opt: &b.opt}
+	v, err := choose.variant(k, t, worker.Device)
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		return fmt.Errorf("the plan puts it on worker %q, which has no cost for it or no kernel", worker.Name)
+	}
+	cost, _ := b.costOf(t, worker.Device)
+	call := &deviceCall{spec: spec, variant: v, least: cost.Duration, work: b.workspace(lane)}
+	for _, name := range k.Params {
+		call.params = append(call.params, spec.Param(name))
+	}
+	for i, a := range task.Accesses {
+		if a.Mode == dag.Reduce {
+			return fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
+		}
+		call.args = append(call.args, deviceOperand{base: b.device.address(b.compiledGraph, a.Buffer), buffer: &b.graph.Buffers[a.Buffer], box: a.Box, mode: a.Mode})
+	}
+	to.launch, err = b.device.driver.bind(call)
+	return err
+}
+
+// address is where a buffer of the device's memory lies.
+func (d *device) address(c *compiledGraph, b dag.BufferID) deviceAddr {
+	l := c.placed.Layouts[d.memory]
+	return d.arenas[l.Arena[b]].at + deviceAddr(l.Offset[b])
+}
+
+// workspace is the piece of the scratch arena of a lane.
+func (b *deviceBinder) workspace(lane int32) deviceAddr {
+	workers, index := int64(0), int64(0)
+	for _, l := range b.device.lanes {
+		if l.id == int(lane) {
+			index = workers
+		}
+		if b.Runner.placed.Lanes[l.id].Worker >= 0 {
+			workers++
+		}
+	}
+	scratch := b.device.arenas[schedule.ScratchArena]
+	piece := scratch.bytes / workers &^ (alignBytes - 1)
+	return scratch.at + deviceAddr(index*piece)
+}
+
+// originOrders are the orders of the origin's tasks, within a step and into the next, as
+// orders of the placed graph. Where tasks in different memories follow each other only
+// because one overwrites what the other has read, the placed graph needs no order; the
+// origin's schedule has it.
+func originOrders(pg *schedule.PlacedGraph) (same, next []schedule.Edge) {
+	at := make([]dag.TaskID, len(pg.Origin.Tasks))
+	for t, origin := range pg.TaskOf {
+		if origin >= 0 {
+			at[origin] = dag.TaskID(t)
+		}
+	}
+	for t := range pg.Origin.Tasks {
+		to := dag.TaskID(t)
+		for _, from := range pg.Origin.Preds(to) {
+			same = append(same, schedule.Edge{From: at[from], To: at[to]})
+		}
+		for _, from := range slices.Concat(pg.Origin.CarriedPreds(to), pg.Origin.ReusePreds(to)) {
+			next = append(next, schedule.Edge{From: at[from], To: at[to]})
+		}
+	}
+	return same, next
+}

@@ -1,0 +1,243 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"dahl/kernels"
+	"dahl/platform"
+)
+
+// Emulation is how an emulated device departs from one that works and whose clock is
+// the host's. It is for tests.
+type Emulation struct {
+	// FailLaunch is the number of the launch, counted from 1 over all runs, at which
+	// the device is lost, or with OutOfMemory out of memory; 0: none.
+	FailLaunch  int64
+	OutOfMemory bool
+	// TakenBytes of the memory belong to somebody else.
+	TakenBytes int64
+	// The device's clock shows ClockOffset when it is opened and gains ClockDrift
+	// seconds per second.
+	ClockOffset time.Duration
+	ClockDrift  float64
+}
+
+// emulated is a device made of goroutines: its memory is apart from the host's, its
+// streams are goroutines, its kernels those of CPUs. A task ends no earlier than the
+// platform's model says, and no faster than the core runs it; a copy takes at least
+// what its route takes. Whoever lacks a GPU runs the same paths with it, and the race
+// detector finds an order between streams that is missing.
+type emulated struct {
+	platform *platform.Platform
+	memory   platform.MemoryID
+	space    *emulatedSpace
+	traits   Emulation
+	notify   func() // an event is done, or the device has failed
+
+	used     int64
+	streams  []*emulatedStream
+	events   []*emulatedEvent
+	calls    []*emulatedCall
+	launched atomic.Int64
+	epoch    time.Time
+
+	cores  *coreList
+	failed atomic.Pointer[error]
+	closed atomic.Bool
+	ended  sync.WaitGroup // the streams' goroutines
+}
+
+// emulatedSpace is the address space of all emulated devices of a runner: an address
+// is 1 + the memory, the arena within it, and the offset. None is an address of this
+// process, so that whoever mistakes one for it finds out.
+type emulatedSpace struct {
+	mu     sync.Mutex
+	arenas [platform.MaxMemories][][]byte
+}
+
+const (
+	arenaBits  = 40
+	memoryBits = arenaBits + 4
+	maxArenas  = 1 << (memoryBits - arenaBits)
+)
+
+// at is the memory from an address to the end of its arena.
+func (s *emulatedSpace) at(a deviceAddr) []byte {
+	memory, arena := int(a>>memoryBits)-1, int(a>>arenaBits)%maxArenas
+	return s.arenas[memory][arena][a&(1<<arenaBits-1):]
+}
+
+// emulatedEvent is a mark on a stream. Records are numbered, so that a wait is for the
+// one it was issued after.
+type emulatedEvent struct {
+	recorded int64        // the number of the last record issued
+	passed   atomic.Int64 // and of the last one done
+	at       atomic.Int64 // when, in nanoseconds of the device's clock
+}
+
+// emulatedCall is a kernel call bound to the device's memory.
+type emulatedCall struct {
+	run   func(*kernels.Call)
+	call  kernels.Call
+	least time.Duration
+}
+
+// openEmulated opens the emulated device of a memory. Notify is called from other
+// goroutines.
+func openEmulated(p *platform.Platform, m platform.MemoryID, space *emulatedSpace, traits Emulation, cores *coreList, notify func()) *emulated {
+	return &emulated{platform: p, memory: m, space: space, traits: traits, notify: notify, epoch: time.Now(), cores: cores}
+}
+
+func (d *emulated) properties() deviceProperties {
+	m := &d.platform.Memories[d.memory]
+	return deviceProperties{Name: "emulated " + m.Name, CapacityBytes: m.CapacityBytes, FreeBytes: m.CapacityBytes - d.traits.TakenBytes, Reports: true}
+}
+
+func (d *emulated) reserve(bytes int64) (deviceAddr, error) {
+	m := &d.platform.Memories[d.memory]
+	if free := m.CapacityBytes - d.traits.TakenBytes - d.used; m.CapacityBytes > 0 && bytes > free || bytes >= 1<<arenaBits {
+		return 0, fmt.Errorf("reserve %d bytes of memory %q, which has %d left: %w", bytes, m.Name, free, errDeviceMemory)
+	}
+	d.space.mu.Lock()
+	defer d.space.mu.Unlock()
+	arenas := &d.space.arenas[d.memory]
+	if len(*arenas) == maxArenas {
+		panic("execute: an emulated device has no more arenas")
+	}
+	d.used += bytes
+	*arenas = append(*arenas, alignedBytes(bytes))
+	return deviceAddr(d.memory+1)<<memoryBits + deviceAddr(len(*arenas)-1)<<arenaBits, nil
+}
+
+// pin has nothing to do: the streams are goroutines of this process.
+func (d *emulated) pin([]byte) error { return nil }
+
+func (d *emulated) newStream(use streamUse) (streamID, error) {
+	cpu := -1
+	if !use.copies {
+		cpu = d.cores.take()
+	}
+	s := &emulatedStream{device: d, cpu: cpu, ops: make([]emulatedOp, emulatedQueue)}
+	d.streams = append(d.streams, s)
+	d.ended.Go(s.main)
+	return streamID(len(d.streams) - 1), nil
+}
+
+func (d *emulated) newEvent() (eventID, error) {
+	d.events = append(d.events, &emulatedEvent{})
+	return eventID(len(d.events) - 1), nil
+}
+
+func (d *emulated) bind(c *deviceCall) (launchID, error) {
+	e := &emulatedCall{run: c.variant.Run(c.spec.Type), least: c.least}
+	e.call.Params = c.params
+	for _, o := range c.args {
+		e.call.Args = append(e.call.Args, kernels.Bind(d.pointer(o.base, o.buffer.Bytes()), o.buffer, o.box, o.mode))
+	}
+	if c.variant.WorkspaceBytes != nil {
+		e.call.Work = d.space.at(c.work)[:c.variant.WorkspaceBytes(c.spec)]
+	}
+	d.calls = append(d.calls, e)
+	return launchID(len(d.calls) - 1), nil
+}
+
+// pointer is where bytes from an address lie, all of them in the device's arena.
+func (d *emulated) pointer(at deviceAddr, bytes int64) unsafe.Pointer {
+	if platform.MemoryID(at>>memoryBits)-1 != d.memory {
+		panic("execute: a call is bound to another memory")
+	}
+	return unsafe.Pointer(unsafe.SliceData(d.space.at(at)[:bytes]))
+}
+
+func (d *emulated) launch(s streamID, l launchID) error {
+	n := d.launched.Add(1)
+	if n == d.traits.FailLaunch && d.traits.OutOfMemory {
+		return fmt.Errorf("launch %d on %q: %w", n, d.platform.Memories[d.memory].Name, errDeviceMemory)
+	}
+	return d.issue(s, emulatedOp{kind: launchOp, call: d.calls[l], lost: n == d.traits.FailLaunch})
+}
+
+func (d *emulated) copy(s streamID, c *deviceCopy) error {
+	return d.issue(s, emulatedOp{kind: copyOp, copy: c})
+}
+
+func (d *emulated) fill(s streamID, at deviceAddr, bytes int64, value byte) error {
+	return d.issue(s, emulatedOp{kind: fillOp, bytes: d.space.at(at)[:bytes], value: value})
+}
+
+func (d *emulated) record(s streamID, e eventID) error {
+	event := d.events[e]
+	event.recorded++
+	return d.issue(s, emulatedOp{kind: recordOp, event: event, number: event.recorded})
+}
+
+func (d *emulated) wait(s streamID, e eventID) error {
+	event := d.events[e]
+	return d.issue(s, emulatedOp{kind: waitOp, event: event, number: event.recorded})
+}
+
+func (d *emulated) done(e eventID) (bool, error) {
+	event := d.events[e]
+	return event.passed.Load() >= event.recorded, d.failure()
+}
+
+func (d *emulated) elapsed(from, to eventID) (time.Duration, error) {
+	return time.Duration(d.events[to].at.Load() - d.events[from].at.Load()), d.failure()
+}
+
+func (d *emulated) close() error {
+	d.closed.Store(true)
+	for _, s := range d.streams {
+		s.parker.wake()
+	}
+	d.ended.Wait()
+	d.space.mu.Lock()
+	defer d.space.mu.Unlock()
+	d.space.arenas[d.memory] = nil
+	return nil
+}
+
+// now is the device's clock.
+func (d *emulated) now() int64 {
+	t := float64(time.Since(d.epoch))
+	return int64(d.traits.ClockOffset) + int64(t) + int64(t*d.traits.ClockDrift)
+}
+
+// issue hands an operation to a stream.
+func (d *emulated) issue(s streamID, op emulatedOp) error {
+	if err := d.failure(); err != nil {
+		return err
+	}
+	d.streams[s].push(op)
+	return nil
+}
+
+// failure is why the device does nothing any more; nil while it works.
+func (d *emulated) failure() error {
+	if err := d.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// lose makes the device stop. The first cause is kept.
+func (d *emulated) lose(cause error) {
+	err := fmt.Errorf("%w: %q: %w", errDeviceLost, d.platform.Memories[d.memory].Name, cause)
+	d.failed.CompareAndSwap(nil, &err)
+	d.wakeAll()
+}
+
+// wakeAll lets everyone who waits for an event look again.
+func (d *emulated) wakeAll() {
+	for _, s := range d.streams {
+		s.parker.wake()
+	}
+	d.notify()
+}
+
+var errAsTold = errors.New("as the emulation was told")

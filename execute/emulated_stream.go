@@ -1,0 +1,160 @@
+package execute
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// emulatedQueue is how many operations a stream holds that are not done; who issues
+// more waits.
+const emulatedQueue = 1024
+
+// emulatedStream does operations in their order, on a goroutine of its own. One
+// goroutine issues them.
+type emulatedStream struct {
+	device *emulated
+	cpu    int // -1: any
+	parker parker
+
+	ops            []emulatedOp // a ring
+	issued, passed atomic.Int64
+}
+
+// emulatedOp is one operation on a stream.
+type emulatedOp struct {
+	kind   opKind
+	call   *emulatedCall
+	lost   bool // the device is lost at this launch
+	copy   *deviceCopy
+	bytes  []byte // to fill
+	value  byte
+	event  *emulatedEvent
+	number int64 // of the record
+}
+
+type opKind uint8
+
+const (
+	launchOp opKind = iota
+	copyOp
+	fillOp
+	recordOp
+	waitOp
+)
+
+// push appends an operation.
+func (s *emulatedStream) push(op emulatedOp) {
+	n := s.issued.Load()
+	for n-s.passed.Load() == int64(len(s.ops)) {
+		if s.device.failed.Load() != nil {
+			return
+		}
+		time.Sleep(spinLimit)
+	}
+	s.ops[n%int64(len(s.ops))] = op
+	s.issued.Store(n + 1)
+	s.parker.wake()
+}
+
+// main does what is issued until the device is closed or lost.
+func (s *emulatedStream) main() {
+	if s.cpu >= 0 {
+		runtime.LockOSThread() // not unlocked: the thread ends with its CPU
+		_ = pinThread(s.cpu)   // a stream that runs elsewhere is slower, not wrong
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.device.lose(recovered(cause))
+		}
+	}()
+	for n := int64(0); s.until(&s.issued, n+1); n++ {
+		op := &s.ops[n%int64(len(s.ops))]
+		if !s.do(op) {
+			return
+		}
+		s.passed.Store(n + 1)
+	}
+}
+
+// until waits for a count; false means that the device is closed or lost.
+func (s *emulatedStream) until(count *atomic.Int64, target int64) bool {
+	for count.Load() < target {
+		if s.device.closed.Load() || s.device.failed.Load() != nil {
+			return false
+		}
+		s.parker.park()
+	}
+	return true
+}
+
+// do does one operation; false means that the device is closed or lost.
+func (s *emulatedStream) do(op *emulatedOp) bool {
+	switch op.kind {
+	case launchOp:
+		if op.lost {
+			s.device.lose(errAsTold)
+			return false
+		}
+		begin := time.Now()
+		op.call.run(&op.call.call)
+		sleepUntil(begin.Add(op.call.least))
+	case copyOp:
+		s.move(op.copy)
+	case fillOp:
+		for i := range op.bytes {
+			op.bytes[i] = op.value
+		}
+	case recordOp:
+		op.event.at.Store(s.device.now())
+		op.event.passed.Store(op.number)
+		s.device.wakeAll()
+	case waitOp:
+		return s.until(&op.event.passed, op.number)
+	}
+	return true
+}
+
+// move copies rows and takes at least the time of the route: of a transfer in several
+// parts, each takes its share of the bytes and the first the latency.
+func (s *emulatedStream) move(c *deviceCopy) {
+	p, from, to := s.device.platform, c.from.memory, c.to.memory
+	latency := p.RouteTime(from, to, 0)
+	takes := time.Duration(float64(p.RouteTime(from, to, c.bytes)-latency) * float64(c.rows*c.rowBytes) / float64(max(c.bytes, 1)))
+	if c.first {
+		takes += latency
+	}
+	begin := time.Now()
+	for r := range c.rows {
+		copy(s.row(&c.to, r, c.rowBytes), s.row(&c.from, r, c.rowBytes))
+	}
+	sleepUntil(begin.Add(takes))
+}
+
+// row is the bytes of a row of a plane.
+func (s *emulatedStream) row(p *plane, r, bytes int64) []byte {
+	if p.host != nil {
+		return unsafe.Slice((*byte)(unsafe.Add(p.host, r*p.pitch)), bytes)
+	}
+	return s.device.space.at(p.device + deviceAddr(r*p.pitch))[:bytes]
+}
+
+// sleepUntil returns at a moment or a little later. It leaves the core to others but
+// for the last moments, in which a sleep would last too long.
+func sleepUntil(t time.Time) {
+	for {
+		left := time.Until(t)
+		switch {
+		case left <= 0:
+			return
+		case left > 2*sleepSlack:
+			time.Sleep(left - sleepSlack)
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+// sleepSlack is how much longer than asked a sleep may well last.
+const sleepSlack = 100 * time.Microsecond

@@ -1,0 +1,171 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/schedule"
+)
+
+// boundMove is what moves before the first or after the last step of a run.
+type boundMove struct {
+	*schedule.Move
+	device *device
+	copies []deviceCopy
+	// current is when the source was last moved, in the count of Runner.asked: what no
+	// task writes moves again only when the caller has asked for it since.
+	current int
+}
+
+// copiesOf are the parts of a move that are rows at a distance from each other.
+func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move) []deviceCopy {
+	var copies []deviceCopy
+	for _, pair := range m.Pairs {
+		first := deviceCopy{from: r.planeOf(c, pair.From.Buffer), to: r.planeOf(c, pair.To.Buffer), bytes: m.Bytes}
+		copies = appendBox(copies, first, &c.graph.Buffers[pair.From.Buffer], pair.From.Box, &c.graph.Buffers[pair.To.Buffer], pair.To.Box)
+	}
+	for i := range copies {
+		copies[i].first = i == 0
+	}
+	return copies
+}
+
+// planeOf is the begin of a buffer in its memory.
+func (r *Runner) planeOf(c *compiledGraph, b dag.BufferID) plane {
+	m := c.placed.Memory[b]
+	if m == r.opt.Platform.HostMemory() {
+		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b)))}
+	}
+	return plane{memory: m, device: r.devices[m].address(c, b)}
+}
+
+// advance moves the begin of a plane.
+func (p *plane) advance(bytes int64) {
+	if p.host != nil {
+		p.host = unsafe.Add(p.host, bytes)
+	} else {
+		p.device += deviceAddr(bytes)
+	}
+}
+
+// appendBox appends the copies that move a box of one buffer to a box of another of
+// equal extents and element type, both row-major; at is a copy between the begins of the
+// buffers. As many of the inner dimensions as are contiguous in both make a row, the
+// next dimension makes the rows of a copy, and those outside it make several copies.
+func appendBox(copies []deviceCopy, at deviceCopy, from *dag.Buffer, fromBox dag.Box, to *dag.Buffer, toBox dag.Box) []deviceCopy {
+	fromBox, toBox = wholeOr(fromBox, from), wholeOr(toBox, to)
+	rank := len(fromBox)
+	size := from.Type.SizeBytes()
+	fromStride, toStride := byteStrides(from), byteStrides(to)
+	extent := make([]int64, rank)
+	for d := range rank {
+		extent[d] = int64(fromBox[d].Len())
+		at.from.advance(int64(fromBox[d].Lo) * fromStride[d])
+		at.to.advance(int64(toBox[d].Lo) * toStride[d])
+	}
+	at.rows, at.rowBytes = 1, size
+	inner := rank // first dimension of a row
+	for inner > 0 && (extent[inner-1] == 1 || fromStride[inner-1] == at.rowBytes && toStride[inner-1] == at.rowBytes) {
+		inner--
+		at.rowBytes *= extent[inner]
+	}
+	at.from.pitch, at.to.pitch = at.rowBytes, at.rowBytes
+	if inner > 0 {
+		inner--
+		at.rows, at.from.pitch, at.to.pitch = extent[inner], fromStride[inner], toStride[inner]
+	}
+	var walk func(d int, at deviceCopy)
+	walk = func(d int, at deviceCopy) {
+		if d == inner {
+			copies = append(copies, at)
+			return
+		}
+		for range extent[d] {
+			walk(d+1, at)
+			at.from.advance(fromStride[d])
+			at.to.advance(toStride[d])
+		}
+	}
+	walk(0, at)
+	return copies
+}
+
+func wholeOr(box dag.Box, b *dag.Buffer) dag.Box {
+	if box != nil {
+		return box
+	}
+	for _, e := range b.Shape {
+		box = append(box, dag.Range{Lo: 0, Hi: e})
+	}
+	return box
+}
+
+// byteStrides is the distance in bytes between neighbours, per dimension.
+func byteStrides(b *dag.Buffer) []int64 {
+	strides := make([]int64, len(b.Shape))
+	step := b.Type.SizeBytes()
+	for d := len(strides) - 1; d >= 0; d-- {
+		strides[d] = step
+		step *= int64(b.Shape[d])
+	}
+	return strides
+}
+
+// do moves something now and waits for it, and returns when it began and ended on a clock.
+func (m *boundMove) do(now func() time.Duration) (start, end time.Duration, err error) {
+	d := m.device
+	start = now()
+	err = d.do(func() error {
+		stream := d.copyStream(m.To == d.memory)
+		for i := range m.copies {
+			if err := d.driver.copy(stream, &m.copies[i]); err != nil {
+				return err
+			}
+		}
+		if err := d.driver.record(stream, d.mark); err != nil {
+			return err
+		}
+		return d.await(d.mark)
+	})
+	return start, now(), err
+}
+
+// enter moves what memories need before the first step. Inputs stay where they are from
+// run to run, unless the caller has asked for their bytes since.
+func (r *Runner) enter(j *job) error {
+	for i := range j.graph.enter {
+		m := &j.graph.enter[i]
+		asked := 1 + r.asked[j.graph.origin.Buffers[m.Buffer].Name]
+		if m.Anywhere && m.current == asked {
+			continue
+		}
+		start, end, err := m.do(j.now)
+		if err != nil {
+			return fmt.Errorf("device %q: move buffer %q there: %w", m.device.name, j.graph.origin.Buffers[m.Buffer].Name, err)
+		}
+		m.current = asked
+		if !m.Anywhere {
+			j.moves = append(j.moves, schedule.Transfer{Buffer: m.Buffer, Atoms: m.Atoms, Bytes: m.Bytes,
+				From: m.From, To: m.To, For: m.For, Start: start, End: end})
+		}
+	}
+	return nil
+}
+
+// leave moves home what is valid only elsewhere after the last step. Where a device is
+// lost nothing can be had from it.
+func (r *Runner) leave(j *job) error {
+	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, errDeviceLost) {
+		return nil
+	}
+	for i := range j.graph.leave {
+		m := &j.graph.leave[i]
+		if _, _, err := m.do(j.now); err != nil {
+			return fmt.Errorf("device %q: move buffer %q home: %w", m.device.name, j.graph.origin.Buffers[m.Buffer].Name, err)
+		}
+	}
+	return nil
+}
