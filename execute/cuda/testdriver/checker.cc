@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <unordered_map>
 
@@ -13,7 +15,7 @@ namespace checker {
 namespace {
 
 // Mark is an access: the operation, when within it, and the thread.
-struct Mark {
+struct __attribute__((packed)) Mark {
   uint32_t operation;  // 0: none so far; see several
   uint32_t time;       // of the counter `now`
   uint16_t thread;     // in its block; see in_warp and anyone
@@ -23,10 +25,9 @@ constexpr uint16_t in_warp = 0x8000;  // several threads of warp thread-in_warp
 constexpr uint16_t anyone = 0xffff;   // several threads
 constexpr uint32_t several = 1u << 31;  // the operation is sets[operation-several]
 
-// Cell is what is known of a byte.
+// Cell is what is known of a byte. All zero: nothing.
 struct Cell {
   Mark wrote, read;
-  uint8_t allocated;
 };
 
 struct Region {
@@ -35,6 +36,19 @@ struct Region {
   Cell* cells;  // mapped, so that only what is touched takes memory
   std::string name;
   bool of_block;  // shared memory: each block has it anew
+
+  std::map<size_t, size_t> allocated;  // offset to bytes
+  size_t begin = 0, end = 0;           // of the allocation that was last looked up
+
+  // holds tells whether the bytes lie in one allocation.
+  bool holds(size_t at, size_t bytes) {
+    if (at >= begin && at + bytes <= end) return true;
+    auto next = allocated.upper_bound(at);
+    if (next == allocated.begin()) return false;
+    --next;
+    begin = next->first, end = begin + next->second;
+    return at + bytes <= end;
+  }
 };
 
 std::vector<Region> regions;
@@ -132,8 +146,8 @@ std::string conflict(const Region& region, size_t at, size_t bytes, bool write, 
   return what + name_of(m.operation) + " " + did + ", and nothing orders the two";
 }
 
-const Region* region_of(const void* p) {
-  for (const Region& r : regions)
+Region* region_of(const void* p) {
+  for (Region& r : regions)
     if (size_t(static_cast<const char*>(p) - r.base) < r.bytes) return &r;
   return nullptr;
 }
@@ -174,36 +188,48 @@ void watch(const void* base, size_t bytes, const char* name, bool of_block) {
 }
 
 void unwatch(const void* base) {
-  const Region* r = region_of(base);
+  Region* r = region_of(base);
   munmap(r->cells, r->bytes * sizeof(Cell));
   regions.erase(regions.begin() + (r - regions.data()));
 }
 
 void allocate(const void* p, size_t bytes) {
-  const Region* r = region_of(p);
-  Cell* cell = r->cells + (static_cast<const char*>(p) - r->base);
-  for (size_t i = 0; i < bytes; i++) cell[i] = Cell{{}, {}, 1};
+  Region* r = region_of(p);
+  if (bytes > 0) r->allocated[static_cast<const char*>(p) - r->base] = bytes;
 }
 
 void release(const void* p, size_t bytes) {
-  const Region* r = region_of(p);
-  Cell* cell = r->cells + (static_cast<const char*>(p) - r->base);
-  for (size_t i = 0; i < bytes; i++) cell[i].allocated = 0;
+  Region* r = region_of(p);
+  const size_t at = static_cast<const char*>(p) - r->base;
+  r->allocated.erase(at);
+  r->begin = r->end = 0;
+  // Whole pages of cells go back to the system, which gives them back as zeros.
+  char* first = reinterpret_cast<char*>(r->cells + at);
+  char* last = reinterpret_cast<char*>(r->cells + at + bytes);
+  char* pages = first + -reinterpret_cast<uintptr_t>(first) % 4096;
+  char* pages_end = last - reinterpret_cast<uintptr_t>(last) % 4096;
+  if (pages >= pages_end) {
+    memset(first, 0, last - first);
+    return;
+  }
+  memset(first, 0, pages - first);
+  memset(pages_end, 0, last - pages_end);
+  madvise(pages, pages_end - pages, MADV_DONTNEED);
 }
 
 bool watched(const void* p, size_t bytes) {
-  const Region* r = region_of(p);
+  Region* r = region_of(p);
   return r && size_t(static_cast<const char*>(p) - r->base) + bytes <= r->bytes;
 }
 
 std::string check(const void* p, size_t bytes, bool write) {
-  const Region* r = region_of(p);
+  Region* r = region_of(p);
   if (!r) return "";
   const size_t at = static_cast<const char*>(p) - r->base;
   Cell* cell = r->cells + at;
+  if (!r->holds(at, bytes))
+    return self_name + (write ? " writes " : " reads ") + describe(*r, at, bytes) + ", not within one allocation";
   for (size_t i = 0; i < bytes; i++) {
-    if (at + i >= r->bytes || !cell[i].allocated)
-      return self_name + (write ? " writes " : " reads ") + describe(*r, at + i, bytes - i) + ", outside of any allocation";
     if (!ordered(*r, cell[i].wrote)) return conflict(*r, at + i, bytes - i, write, cell[i].wrote, true);
     if (!write) {
       note_read(cell[i]);
