@@ -73,7 +73,7 @@ type Move struct {
 	// step if NextStep.
 	For      dag.TaskID
 	NextStep bool
-	Reason   MoveReason
+	Reason   Reason
 	// Anywhere: an input that no task writes and that has no home. Where it is before
 	// the run is not a matter of the schedule, and its upload is no transfer of it.
 	Anywhere bool
@@ -84,18 +84,13 @@ type Move struct {
 // RegionPair is where a part of a move comes from and goes to; the shapes are equal.
 type RegionPair struct{ From, To dag.Region }
 
-// MoveReason says why something moves.
-type MoveReason string
-
-// The reasons: a task in another memory reads what was written; it is there before the
-// first step, or has to be at home after the last one; a memory needs the room; it has
-// been evicted and is needed again.
+// The reasons of [Place] beside those of the Engine: contents that are there before the
+// first step are needed elsewhere, what the last step left has to be at home, and what
+// was evicted is needed again.
 const (
-	MoveRead   MoveReason = "read"
-	MoveEnter  MoveReason = "enter"
-	MoveLeave  MoveReason = "leave"
-	MoveEvict  MoveReason = "evict"
-	MoveReload MoveReason = "reload"
+	ReasonEnter  Reason = "enter"
+	ReasonLeave  Reason = "leave"
+	ReasonReload Reason = "reload"
 )
 
 // Place compiles a static plan for every graph of a program. Plans and costs are by

@@ -24,7 +24,9 @@ type placing struct {
 func (t *traffic) build() (*PlacedGraph, error) {
 	g := t.p.Graph
 	use := t.usedIn()
-	if host := t.p.Platform.HostMemory(); !slices.ContainsFunc(use, func(set uint64) bool { return set&^(1<<host) != 0 }) {
+	host := t.p.Platform.HostMemory()
+	elsewhere := func(home platform.MemoryID) bool { return home != host }
+	if !slices.ContainsFunc(use, func(set uint64) bool { return set != 1<<host }) && !slices.ContainsFunc(t.homes, elsewhere) {
 		return unplaced(g, host), nil
 	}
 	memories := len(t.p.Platform.Memories)
@@ -45,8 +47,28 @@ func (t *traffic) build() (*PlacedGraph, error) {
 		c.pair(m)
 	}
 	var err error
-	c.pg.Graph, err = c.b.Build()
-	return c.pg, err
+	if c.pg.Graph, err = c.b.Build(); err != nil {
+		return nil, err
+	}
+	c.pg.ReuseNext = c.lostOrders()
+	return c.pg, nil
+}
+
+// lostOrders are those of the origin from step to step that the placed graph lacks.
+func (c *placing) lostOrders() []Edge {
+	var lost []Edge
+	for t, to := range c.task {
+		id := dag.TaskID(t)
+		kept := append(slices.Clone(c.pg.Graph.CarriedPreds(to)), c.pg.Graph.ReusePreds(to)...)
+		for _, before := range [2][]int32{c.p.Graph.CarriedPreds(id), c.p.Graph.ReusePreds(id)} {
+			for _, from := range before {
+				if placed := c.task[from]; !slices.Contains(kept, int32(placed)) {
+					lost = append(lost, Edge{placed, to})
+				}
+			}
+		}
+	}
+	return lost
 }
 
 // unplaced is a graph of which nothing leaves one memory.
@@ -117,6 +139,9 @@ func (c *placing) addInstances(use []uint64) {
 
 func (c *placing) addInstance(id dag.BufferID, m platform.MemoryID, host bool) {
 	buf := c.p.Graph.Buffers[id]
+	if buf.Home != "" {
+		buf.Home = HostHome // of the placed graph, whose memories are a matter of Memory
+	}
 	if !host {
 		buf.Name += "@" + c.p.Platform.Memories[m].Name
 		buf.Home = ""
@@ -129,7 +154,9 @@ func (c *placing) addInstance(id dag.BufferID, m platform.MemoryID, host bool) {
 	c.pg.Memory, c.pg.BufferOf = append(c.pg.Memory, m), append(c.pg.BufferOf, id)
 }
 
-// addTask adds a task of the origin, on the instances of its worker's memory.
+// addTask adds a task of the origin, on the instances of its worker's memory. It keeps all
+// of its predecessors: two memories could hold two versions at once, but a schedule of the
+// placed graph is to be one of the origin too.
 func (c *placing) addTask(t dag.TaskID) {
 	task := c.p.Graph.Tasks[t]
 	m := c.memoryOf(t)
@@ -137,9 +164,9 @@ func (c *placing) addTask(t dag.TaskID) {
 	for i := range task.Accesses {
 		task.Accesses[i].Buffer = c.instance[m][task.Accesses[i].Buffer]
 	}
-	task.After = slices.Clone(task.After)
-	for i, before := range task.After {
-		task.After[i] = c.task[before]
+	task.After = nil
+	for _, before := range c.p.Graph.Preds(t) {
+		task.After = append(task.After, c.task[before])
 	}
 	c.task[t] = c.b.Task(task)
 	c.pg.TaskOf, c.pg.Moves = append(c.pg.TaskOf, t), append(c.pg.Moves, nil)

@@ -20,6 +20,7 @@ type traffic struct {
 	worker   []platform.WorkerID // by task
 	position []int32             // by task: in its worker's list
 	written  []bool              // by storage
+	homes    []platform.MemoryID // by storage
 	after    [][]*Move           // by task: what moves as soon as it has ended
 	enter    []*Move
 	leave    []*Move
@@ -33,50 +34,50 @@ func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 	pushes := newPushes(p.Graph, t.position)
 	for writer := range n {
 		from := t.memoryOf(dag.TaskID(writer))
-		moves, err := t.distribute(pushes.byWriter[writer], MoveRead, func(dag.BufferID) platform.MemoryID { return from })
+		moves, err := t.distribute(pushes.byWriter[writer], ReasonPrefetch, func(dag.BufferID) platform.MemoryID { return from })
 		if err != nil {
 			return nil, err
 		}
 		t.after[writer] = moves
 	}
-	homes, err := t.homes()
-	if err != nil {
+	if err := t.findHomes(); err != nil {
 		return nil, err
 	}
-	t.enter, err = t.distribute(pushes.byWriter[n], MoveEnter, func(b dag.BufferID) platform.MemoryID { return homes[b] })
+	var err error
+	t.enter, err = t.distribute(pushes.byWriter[n], ReasonEnter, func(b dag.BufferID) platform.MemoryID { return t.homes[b] })
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range t.enter {
 		m.Anywhere = !t.written[m.Buffer] && p.Graph.Buffers[m.Buffer].Home == ""
 	}
-	return t, t.bringHome(homes)
+	return t, t.bringHome()
 }
 
 func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.memoryOf(t.worker[task]) }
 
-// homes is the memory where the contents of every storage are kept between runs.
-func (t *traffic) homes() ([]platform.MemoryID, error) {
-	homes := make([]platform.MemoryID, len(t.p.Graph.Buffers))
-	for b := range homes {
-		homes[b] = t.p.Platform.HostMemory()
+// findHomes finds where the contents of every storage are kept between runs.
+func (t *traffic) findHomes() error {
+	t.homes = make([]platform.MemoryID, len(t.p.Graph.Buffers))
+	for b := range t.homes {
+		t.homes[b] = t.p.Platform.HostMemory()
 		name := t.p.Graph.Buffers[b].Home
 		if name == "" || name == HostHome {
 			continue
 		}
 		m, ok := t.p.Platform.MemoryByName(name)
 		if !ok {
-			return nil, fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", t.p.Graph.Buffers[b].Name, name, t.p.Platform.Name, HostHome)
+			return fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", t.p.Graph.Buffers[b].Name, name, t.p.Platform.Name, HostHome)
 		}
-		homes[b] = m
+		t.homes[b] = m
 	}
-	return homes, nil
+	return nil
 }
 
 // distribute sends versions that were made together to the readers that need them,
 // which come in the order in which to serve them. source is the memory that has a
 // storage's version.
-func (t *traffic) distribute(to []pushTo, reason MoveReason, source func(storage dag.BufferID) platform.MemoryID) ([]*Move, error) {
+func (t *traffic) distribute(to []pushTo, reason Reason, source func(storage dag.BufferID) platform.MemoryID) ([]*Move, error) {
 	var moves []*Move
 	reached := map[arrival]bool{} // beside the source
 	for _, push := range to {
@@ -152,7 +153,7 @@ func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]plat
 
 // bringHome finds what is valid only elsewhere after a step, of storages that keep
 // their contents.
-func (t *traffic) bringHome(homes []platform.MemoryID) error {
+func (t *traffic) bringHome() error {
 	g := t.p.Graph
 	last := make([]dag.TaskID, g.NumAtoms()) // 1 + the task that writes it last
 	for task := range g.Tasks {
@@ -166,20 +167,20 @@ func (t *traffic) bringHome(homes []platform.MemoryID) error {
 	}
 	for atom, writer := range last {
 		storage := g.AtomStorage(dag.AtomID(atom))
-		if writer == 0 || !g.Carried(storage) || t.reaches(writer-1, int32(atom), homes[storage]) {
+		if writer == 0 || !g.Carried(storage) || t.reaches(writer-1, int32(atom), t.homes[storage]) {
 			continue
 		}
 		at := t.memoryOf(writer - 1)
-		hops, err := t.hops(storage, at, homes[storage])
+		hops, err := t.hops(storage, at, t.homes[storage])
 		if err != nil {
 			return err
 		}
 		for _, next := range hops {
-			t.leave = t.load(t.leave, 0, &Move{Buffer: storage, From: at, To: next, For: -1, Reason: MoveLeave}, int32(atom))
+			t.leave = t.load(t.leave, 0, &Move{Buffer: storage, From: at, To: next, For: -1, Reason: ReasonLeave}, int32(atom))
 			at = next
 		}
 	}
-	sortStages(t.leave, func(m *Move) platform.MemoryID { return homes[m.Buffer] })
+	sortStages(t.leave, func(m *Move) platform.MemoryID { return t.homes[m.Buffer] })
 	return nil
 }
 

@@ -29,6 +29,7 @@ type estimate struct {
 
 	lists   [][]dag.TaskID // by lane of a worker
 	at      []Instance     // by lane of a worker: position in its list, and step
+	groups  []engineGroup
 	waiting map[engineGroup]*estimateQueue
 	busy    []bool // by lane
 
@@ -53,6 +54,12 @@ func groupOf(m *Move, host platform.MemoryID) engineGroup {
 		return engineGroup{m.To, true}
 	}
 	return engineGroup{m.From, false}
+}
+
+// Reaches reports whether a lane is an engine that can make a move.
+func (placed *Placed) Reaches(lane int, m *Move) bool {
+	l := &placed.Lanes[lane]
+	return l.Worker < 0 && groupOf(m, placed.Platform.HostMemory()) == engineGroup{l.Memory, l.In}
 }
 
 // orderLanes lists the tasks of a steady step for each lane.
@@ -81,12 +88,7 @@ func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimat
 	e := &estimate{p: p, pg: pg, lanes: lanes, waiting: map[engineGroup]*estimateQueue{},
 		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]Instance, len(p.Platform.Workers))}
 	_, e.position = (&replay{p: p, plan: plan}).placement()
-	placedAs := make([]dag.TaskID, len(p.Graph.Tasks))
-	for t, origin := range pg.TaskOf {
-		if origin >= 0 {
-			placedAs[origin] = dag.TaskID(t)
-		}
-	}
+	placedAs := pg.placedAs()
 	e.lists = make([][]dag.TaskID, len(p.Platform.Workers))
 	for w, list := range plan.Order {
 		for _, t := range list {
@@ -94,7 +96,11 @@ func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimat
 		}
 	}
 	for _, l := range lanes[len(p.Platform.Workers):] {
-		e.waiting[engineGroup{l.Memory, l.In}] = &estimateQueue{estimate: e}
+		group := engineGroup{l.Memory, l.In}
+		if e.waiting[group] == nil {
+			e.groups = append(e.groups, group)
+			e.waiting[group] = &estimateQueue{estimate: e}
+		}
 	}
 	for step := range e.pending {
 		e.pending[step] = make([]int32, len(pg.Graph.Tasks))
@@ -154,18 +160,30 @@ func (e *estimate) dispatch() {
 		}
 		e.start(w, i, e.p.occupies(e.pg.TaskOf[i.Task], platform.WorkerID(w)))
 	}
-	for l := len(e.lists); l < len(e.lanes); l++ {
-		queue := e.waiting[engineGroup{e.lanes[l].Memory, e.lanes[l].In}]
-		if e.busy[l] || queue.Len() == 0 {
-			continue
+	for _, group := range e.groups {
+		for queue := e.waiting[group]; queue.Len() > 0; {
+			l, ok := e.freeEngine(group)
+			if !ok {
+				break
+			}
+			i := heap.Pop(queue).(readyCopy).Instance
+			if i.Step == steadyStep {
+				e.order[l] = append(e.order[l], i.Task)
+			}
+			m := e.pg.Moves[i.Task]
+			e.start(l, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
 		}
-		i := heap.Pop(queue).(readyCopy).Instance
-		if i.Step == steadyStep {
-			e.order[l] = append(e.order[l], i.Task)
-		}
-		m := e.pg.Moves[i.Task]
-		e.start(l, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
 	}
+}
+
+// freeEngine is the free engine of a group that has the fewest copies in its list.
+func (e *estimate) freeEngine(group engineGroup) (lane int, ok bool) {
+	for l := len(e.lists); l < len(e.lanes); l++ {
+		if (engineGroup{e.lanes[l].Memory, e.lanes[l].In}) == group && !e.busy[l] && (!ok || len(e.order[l]) < len(e.order[lane])) {
+			lane, ok = l, true
+		}
+	}
+	return lane, ok
 }
 
 func (e *estimate) start(lane int, i Instance, takes time.Duration) {

@@ -34,31 +34,49 @@ func Run(ctx context.Context, p *schedule.Problem, opt Options) (*schedule.Sched
 	if (opt.Policy == nil) == (opt.Plan == nil) {
 		return nil, errors.New("simulate: give a policy or a plan, and not both")
 	}
-	policy, name := opt.Policy, opt.Name
-	if opt.Plan != nil {
-		policy = schedule.Replay(p, opt.Plan)
-		name = cmp.Or(name, opt.Plan.Policy, "replay")
+	s, err := newSimulation(p, opt)
+	if err == nil {
+		err = s.run(ctx)
 	}
-	s := &simulation{p: p, opt: opt, pace: schedule.NewPace(p)}
-	var err error
-	s.engine, err = schedule.NewEngine(p, policy, func() time.Duration { return s.now })
+	if err == nil {
+		err = s.out.Complete(p)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("simulate %q on %q: %w", p.Graph.Name, p.Platform.Name, err)
-	}
-	s.network = newNetwork(p.Platform)
-	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: p.Graph.Hash(), Policy: name, Steps: p.Steps,
-		Spans: make([]schedule.Span, 0, p.Steps*len(p.Graph.Tasks))}
-	if err := s.run(ctx); err != nil {
-		return nil, fmt.Errorf("simulate %q on %q at %v: %w", p.Graph.Name, p.Platform.Name, s.now, err)
-	}
-	if err := s.out.Complete(p); err != nil {
 		return nil, fmt.Errorf("simulate %q on %q: %w", p.Graph.Name, p.Platform.Name, err)
 	}
 	return s.out, nil
 }
 
+func newSimulation(p *schedule.Problem, opt Options) (*simulation, error) {
+	s := &simulation{origin: p, p: p, opt: opt, network: newNetwork(p.Platform)}
+	policy, name := opt.Policy, opt.Name
+	if opt.Plan != nil {
+		name = cmp.Or(name, opt.Plan.Policy, "replay")
+		plan := opt.Plan
+		if mustPlace(p) {
+			var err error
+			if plan, err = s.place(plan); err != nil {
+				return nil, err
+			}
+		}
+		policy = schedule.Replay(s.p, plan)
+	}
+	return s, s.prepare(policy, name)
+}
+
+// prepare makes ready to run a policy of a name on s.p.
+func (s *simulation) prepare(policy schedule.Policy, name string) (err error) {
+	s.pace = schedule.NewPace(s.p)
+	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: s.origin.Graph.Hash(), Policy: name, Steps: s.p.Steps,
+		Spans: make([]schedule.Span, 0, s.p.Steps*len(s.origin.Graph.Tasks))}
+	s.engine, err = schedule.NewEngine(s.p, policy, func() time.Duration { return s.now })
+	return err
+}
+
 type simulation struct {
-	p       *schedule.Problem
+	origin  *schedule.Problem
+	p       *schedule.Problem // that of the Engine: the origin's, or that of lanes
+	lanes   *laneCopies       // nil: copies are the Engine's matter
 	opt     Options
 	engine  *schedule.Engine
 	pace    *schedule.Pace
@@ -109,6 +127,16 @@ func (a event) Before(b event) bool {
 const eventsPerLook = 4096
 
 func (s *simulation) run(ctx context.Context) error {
+	if err := s.loop(ctx); err != nil {
+		return fmt.Errorf("at %v: %w", s.now, err)
+	}
+	return nil
+}
+
+func (s *simulation) loop(ctx context.Context) error {
+	if s.lanes != nil {
+		s.startEntering()
+	}
 	s.obey(s.engine.Start(s.cmds[:0]))
 	for n := 1; s.engine.Err() == nil && s.advance(); n++ {
 		if n%eventsPerLook == 0 && ctx.Err() != nil {
@@ -144,7 +172,7 @@ func (s *simulation) advance() bool {
 	if flowing {
 		s.network.ended(s.now, func(copy int32) {
 			t := &s.out.Transfers[s.transferOf[copy]]
-			s.events.push(event{s.now, copyEnds, t.Step, s.p.Graph.Rank(t.For), copy})
+			s.events.push(event{s.now, copyEnds, t.Step, s.origin.Graph.Rank(t.For), copy})
 		})
 	}
 	return true
@@ -159,6 +187,10 @@ func (s *simulation) handle(e event) {
 		s.network.join(s.now, t.From, t.To, t.Bytes, e.id, int64(s.transferOf[e.id]))
 	case copyEnds:
 		s.out.Transfers[s.transferOf[e.id]].End = s.now
+		if s.lanes != nil {
+			s.copyTaskEnds(e.id)
+			return
+		}
 		s.obey(s.engine.Copied(schedule.CopyID(e.id), s.cmds[:0]))
 	}
 }
@@ -181,20 +213,33 @@ func (s *simulation) obey(cmds []schedule.Command) {
 }
 
 func (s *simulation) startTask(c schedule.Command) {
-	ready := s.engine.ReadyAt(c.Instance)
-	start, takes := s.pace.Begin(c.Instance, c.Worker, s.now, ready)
+	i, ready := c.Instance, s.engine.ReadyAt(c.Instance)
+	if s.lanes != nil {
+		if s.lanes.holds(c) {
+			return
+		}
+		if s.lanes.pg.Moves[i.Task] != nil {
+			s.startCopyTask(c)
+			return
+		}
+		ready = s.lanes.ready(i, ready)
+	}
+	start, takes := s.pace.Begin(i, c.Worker, s.now, ready)
+	if s.lanes != nil {
+		i.Task = s.lanes.pg.TaskOf[i.Task]
+	}
 	if s.opt.Scale != nil {
-		takes = roundUp(float64(takes) * s.opt.Scale(c.Instance, c.Worker) / 1e9)
+		takes = roundUp(float64(takes) * s.opt.Scale(i, c.Worker) / 1e9)
 	}
 	if s.opt.Durations != nil {
-		if d, ok := s.opt.Durations(c.Instance, c.Worker); ok {
+		if d, ok := s.opt.Durations(i, c.Worker); ok {
 			takes = d
 		}
 	}
 	s.pace.End(c.Worker, start+takes)
-	s.out.Spans = append(s.out.Spans, schedule.Span{Task: c.Instance.Task, Step: c.Instance.Step, Worker: c.Worker,
+	s.out.Spans = append(s.out.Spans, schedule.Span{Task: i.Task, Step: i.Step, Worker: c.Worker,
 		Ready: ready, Start: start, End: start + takes})
-	s.events.push(event{start + takes, taskEnds, c.Instance.Step, s.p.Graph.Rank(c.Instance.Task), int32(c.Worker)})
+	s.events.push(event{start + takes, taskEnds, i.Step, s.origin.Graph.Rank(i.Task), int32(c.Worker)})
 }
 
 func (s *simulation) startCopy(id schedule.CopyID) {
@@ -203,12 +248,17 @@ func (s *simulation) startCopy(id schedule.CopyID) {
 	s.atoms = append(s.atoms, t.Atoms...)
 	t.Atoms = s.atoms[from:len(s.atoms):len(s.atoms)]
 	t.Start = s.now
+	s.transfer(int32(id), t)
+}
+
+// transfer starts to move something.
+func (s *simulation) transfer(id int32, t schedule.Transfer) {
 	for int(id) >= len(s.transferOf) {
 		s.transferOf = append(s.transferOf, 0)
 	}
 	s.transferOf[id] = int32(len(s.out.Transfers))
 	s.out.Transfers = append(s.out.Transfers, t)
-	s.events.push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.p.Graph.Rank(t.For), int32(id)})
+	s.events.push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.origin.Graph.Rank(t.For), id})
 }
 
 // leftBehind names a task that never ran.
@@ -217,13 +267,14 @@ func (s *simulation) leftBehind() error {
 	for _, span := range s.out.Spans {
 		ran[schedule.Instance{Task: span.Task, Step: span.Step}] = true
 	}
-	byName := make([]dag.TaskID, len(s.p.Graph.Tasks))
+	g := s.origin.Graph
+	byName := make([]dag.TaskID, len(g.Tasks))
 	for t := range byName {
-		byName[s.p.Graph.Rank(dag.TaskID(t))] = dag.TaskID(t)
+		byName[g.Rank(dag.TaskID(t))] = dag.TaskID(t)
 	}
 	for step := range int32(s.p.Steps) {
 		if i := slices.IndexFunc(byName, func(t dag.TaskID) bool { return !ran[schedule.Instance{Task: t, Step: step}] }); i >= 0 {
-			return fmt.Errorf("the policy left task %q of step %d waiting and every worker idle", s.p.Graph.Tasks[byName[i]].Name, step)
+			return fmt.Errorf("the policy left task %q of step %d waiting and every worker idle", g.Tasks[byName[i]].Name, step)
 		}
 	}
 	return errors.New("every task ran, but the engine waits for more")

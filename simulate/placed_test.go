@@ -1,0 +1,219 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// withEngines returns a platform on which every device has as many copy engines.
+func withEngines(t *testing.T, p *platform.Platform, n int) *platform.Platform {
+	t.Helper()
+	q := *p
+	q.Devices = slices.Clone(p.Devices)
+	for d := range q.Devices {
+		q.Devices[d].CopyEnginesIn, q.Devices[d].CopyEnginesOut = n, n
+	}
+	complete(t, &q)
+	return &q
+}
+
+// planOf is what eager did.
+func planOf(t *testing.T, p *schedule.Problem) *schedule.Plan {
+	t.Helper()
+	eager, err := schedule.PolicyByName("eager")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schedule.PlanFrom(runPolicy(t, p, eager), "eager", p.Graph)
+}
+
+// movements writes the transfers of a schedule with names and times, sorted. Those of the
+// last step are left out: on lanes they are also made for the step after it.
+func movements(p *schedule.Problem, s *schedule.Schedule) string {
+	var lines []string
+	for _, tr := range s.Transfers {
+		if int(tr.Step) < s.Steps-1 {
+			atoms := slices.Sorted(slices.Values(tr.Atoms))
+			lines = append(lines, fmt.Sprint(p.Graph.Buffers[tr.Buffer].Name, atoms, tr.From, tr.To, tr.Step, tr.Start, tr.End))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// moved is an atom that goes somewhere in a step.
+type moved struct {
+	atom, step int32
+	from, to   platform.MemoryID
+}
+
+// atomsMoved counts the same by atom.
+func atomsMoved(s *schedule.Schedule) map[moved]int {
+	count := map[moved]int{}
+	for _, tr := range s.Transfers {
+		for _, a := range tr.Atoms {
+			if int(tr.Step) < s.Steps-1 {
+				count[moved{a, tr.Step, tr.From, tr.To}]++
+			}
+		}
+	}
+	return count
+}
+
+// TestPlacedAgainstEngine: where links are not shared and every copy has an engine of
+// its own, the placed graph, replayed without the orders that its layouts add, moves
+// every atom as often as the Engine does, which moves regions by itself. What moves
+// together may differ where a task that waits takes a part of what was to go to another;
+// where nothing differs, all starts and ends at the same times.
+func TestPlacedAgainstEngine(t *testing.T) {
+	copies, alike := 0, 0
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		free := randomPlatform(t, r)
+		for l := range free.Links {
+			free.Links[l].Sharing = platform.Fatpipe
+		}
+		complete(t, free)
+		tasks := randomGraph(r, free)
+		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), free, 2+int(seed%7))
+		plan := planOf(t, p)
+		want, err := Run(context.Background(), p, Options{Plan: plan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := runOnLanes(t, p, plan)
+		if got, want := atomsMoved(got), atomsMoved(want); !maps.Equal(got, want) {
+			t.Fatalf("seed %d: atoms, from, to: %v\nwant %v", seed, got, want)
+		}
+		copies += len(want.Transfers)
+		if movements(p, got) != movements(p, want) {
+			continue
+		}
+		alike++
+		if !slices.Equal(got.Spans, want.Spans) {
+			t.Fatalf("seed %d: other spans:\n%v\n%v", seed, got.Spans, want.Spans)
+		}
+	}
+	if copies < 500 || alike < 100 {
+		t.Errorf("%d copies in all, %d runs alike: the test tests little", copies, alike)
+	}
+}
+
+// runOnLanes simulates a plan with a hundred engines in each direction, and without the
+// orders of the layouts.
+func runOnLanes(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedule.Schedule {
+	t.Helper()
+	q := *p
+	q.Platform = withEngines(t, p.Platform, 100)
+	s := &simulation{origin: &q, p: &q, network: newNetwork(q.Platform)}
+	lanes, err := s.place(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.p.Reuse, s.p.ReuseNext = nil, nextSteps(s.lanes.pg)
+	if err := s.prepare(schedule.Replay(s.p, lanes), "eager"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.run(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.out.Complete(&q); err != nil {
+		t.Fatal(err)
+	}
+	return s.out
+}
+
+// nextSteps is what the origin orders from step to step.
+func nextSteps(pg *schedule.PlacedGraph) (edges []schedule.Edge) {
+	at := make([]dag.TaskID, len(pg.Origin.Tasks))
+	for t, origin := range pg.TaskOf {
+		if origin >= 0 {
+			at[origin] = dag.TaskID(t)
+		}
+	}
+	for t := range at {
+		for _, list := range [][]int32{pg.Origin.CarriedPreds(dag.TaskID(t)), pg.Origin.ReusePreds(dag.TaskID(t))} {
+			for _, before := range list {
+				edges = append(edges, schedule.Edge{From: at[before], To: at[t]})
+			}
+		}
+	}
+	return edges
+}
+
+// TestPlacedIsSound: with one or two engines in each direction on links of all kinds,
+// the schedule stands up to Check against the problem as it was given, is no shorter
+// than with engines without number, and comes out the same twice.
+func TestPlacedIsSound(t *testing.T) {
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		pl := randomPlatform(t, r)
+		tasks := randomGraph(r, pl)
+		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1+int(seed%7))
+		plan := planOf(t, p)
+		q := *p
+		q.Platform = withEngines(t, pl, 1+int(seed%2))
+		s, err := Run(context.Background(), &q, Options{Plan: plan})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if err := s.Check(&q); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		again, err := Run(context.Background(), &q, Options{Plan: plan})
+		if err != nil || byName(&q, s) != byName(&q, again) {
+			t.Fatalf("seed %d: a second run differs (%v)", seed, err)
+		}
+		if bound := schedule.LowerBound(&q); s.Makespan < bound {
+			t.Fatalf("seed %d: makespan %v is below the bound %v", seed, s.Makespan, bound)
+		}
+	}
+}
+
+// TestPlacedOneEngine: a and b are written on the host at 10 ns, 1000 bytes each, and each
+// needs 2 + 1000 ns on a fatpipe of 1 GB/s. Two engines bring both at 1012 ns; one
+// brings a at 1012, b at 2014. Each reader takes 5 ns on a unit of its own.
+func TestPlacedOneEngine(t *testing.T) {
+	pl := &platform.Platform{Name: "node",
+		Memories: []platform.Memory{{Name: "ram"}, {Name: "gpu"}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess},
+			{Name: "gpu", Kind: "emulated", Count: 2, Memory: 1, PowerSource: platform.Guess}},
+		Links:  []platform.Link{{Name: "pcie", BandwidthBytesPerSec: 1e9, Latency: 2, Sharing: platform.Fatpipe, PowerSource: platform.Guess}},
+		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
+	}
+	complete(t, pl)
+	b := dag.NewBuilder("two")
+	for _, name := range []string{"a", "b"} {
+		id := b.Buffer(dag.Buffer{Name: name, Shape: []int{1000}, Type: dag.Uint8})
+		b.Task(dag.Task{Name: "make " + name, Costs: []dag.Cost{{Key: "cpu", Ns: 10}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: id}, Mode: dag.Write}}})
+		b.Task(dag.Task{Name: "use " + name, Costs: []dag.Cost{{Key: "gpu", Ns: 5}}, Accesses: []dag.Access{{Region: dag.Region{Buffer: id}}}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := &schedule.Plan{Order: [][]dag.TaskID{{0}, {2}, {1}, {3}}}
+	for _, c := range []struct {
+		engines  int
+		makespan time.Duration
+	}{{1, 10 + 2*1002 + 5}, {2, 10 + 1002 + 5}} {
+		p := problem(t, g, withEngines(t, pl, c.engines), 1)
+		s, err := Run(context.Background(), p, Options{Plan: plan})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Makespan != c.makespan {
+			t.Errorf("with %d engines %v, want %v", c.engines, s.Makespan, c.makespan)
+		}
+	}
+}
