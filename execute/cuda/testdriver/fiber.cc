@@ -37,6 +37,7 @@ extern "C" void dahl_begin();
 
 static void* prepare(char* top, void (*body)(void*), void* argument) {
   void** sp = reinterpret_cast<void**>(top);
+  *--sp = nullptr;
   *--sp = nullptr;  // the stack is aligned to 16 at the call in dahl_begin
   *--sp = reinterpret_cast<void*>(dahl_begin);
   *--sp = nullptr;                         // rbp
