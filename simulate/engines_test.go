@@ -1,0 +1,167 @@
+package simulate
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// TestOneEngine: dmda asks at once for the operands of two tasks on the gpu. A copy
+// takes 50 ns. With one engine the second starts when the first has ended, and b, which
+// would have its operand at 90 if both shared the link, has it at 100.
+func TestOneEngine(t *testing.T) {
+	pl := twoMemories(t)
+	p := problem(t, onGPU(t, "x", "y"), pl, 1)
+	for engines, want := range map[int]string{
+		0: "x fetch 0-90, y prefetch 0-90",
+		1: "x fetch 0-50, y prefetch 50-100",
+		2: "x fetch 0-90, y prefetch 0-90",
+	} {
+		pl.Devices[1].CopyEnginesIn = engines
+		if got := moves(p, runChecked(t, p, dynamic(t, p, "dmda"))); got != want {
+			t.Errorf("%d engines: %s, want %s", engines, got, want)
+		}
+	}
+}
+
+// TestDemandFirst: the worker of the gpu takes the last of three tasks first. What it
+// waits for comes before what is early; after it a comes before b, in the order of
+// tasks, but b is taken next: at 60, when x has been on its way since 50 for a, y is
+// what the worker waits for, and z has been there since 50.
+func TestDemandFirst(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Devices[1].CopyEnginesIn = 1
+	p := problem(t, onGPU(t, "x", "y", "z"), pl, 1)
+	want := "z fetch 0-50, x prefetch 50-100, y fetch 100-150"
+	if got := moves(p, runChecked(t, p, &lastFirst{})); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestEnginesByDirection: an engine for each direction. The gpu writes w and reads x;
+// then the cpu reads w while the gpu fetches y: the two copies do not wait for each
+// other. With the same engines, two copies out of the gpu do.
+func TestEnginesByDirection(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Devices[1].CopyEnginesIn, pl.Devices[1].CopyEnginesOut = 1, 1
+	b := dag.NewBuilder("both ways")
+	v := b.Buffer(dag.Buffer{Name: "v", Shape: []int{40}, Type: dag.Uint8})
+	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{40}, Type: dag.Uint8})
+	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "host"})
+	gpu, cpu := []dag.Cost{{Key: "gpu", Ns: 10}}, []dag.Cost{{Key: "cpu", Ns: 10}}
+	first := b.Task(dag.Task{Name: "a", Costs: gpu, Accesses: []dag.Access{whole(v, dag.Write), whole(w, dag.Write)}})
+	b.Task(dag.Task{Name: "b", Costs: cpu, Accesses: []dag.Access{whole(v, dag.Read), whole(w, dag.Read)}})
+	b.Task(dag.Task{Name: "c", Costs: gpu, Accesses: []dag.Access{whole(y, dag.Read)}, After: []dag.TaskID{first}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, pl, 1)
+	want := "v fetch 10-60, y fetch 10-60, w fetch 60-110"
+	if got := moves(p, runChecked(t, p, dynamic(t, p, "eager"))); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestPeerCopies: two gpus with one engine in each direction. x is on the first, and
+// tasks on the second and on the cpu read it at once. A direct link between the gpus
+// needs only the engine of the one that reads; a way through the host's memory needs the
+// engine out of the first too, for which the two copies wait in turn.
+func TestPeerCopies(t *testing.T) {
+	for _, direct := range []bool{true, false} {
+		pl := &platform.Platform{Name: "three",
+			Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}, {Name: "m1", BandwidthBytesPerSec: 1e9}, {Name: "m2", BandwidthBytesPerSec: 1e9}},
+			Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
+				{Name: "g1", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess},
+				{Name: "g2", Kind: "emulated", Count: 1, Memory: 2, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess}},
+			Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 10, Sharing: platform.Fatpipe, PowerSource: platform.Guess}},
+			Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 0, To: 2, Links: []platform.LinkID{0}}},
+		}
+		want := "x fetch 0-50, x fetch 50-110" // the second over two links of 10 ns latency
+		if direct {
+			pl.Routes = append(pl.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
+			want = "x fetch 0-50, x fetch 0-50"
+		}
+		complete(t, pl)
+		b := dag.NewBuilder("peers")
+		x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "m1"})
+		b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "cpu", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read)}})
+		b.Task(dag.Task{Name: "b", Costs: []dag.Cost{{Key: "g2", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read)}})
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := problem(t, g, pl, 1)
+		if got := moves(p, runChecked(t, p, dynamic(t, p, "eager"))); got != want {
+			t.Errorf("direct %v: %s, want %s", direct, got, want)
+		}
+	}
+}
+
+// TestManyEngines: with more engines than there are copies a run is the same as with
+// engines without number, and with one each it stands up to Check.
+func TestManyEngines(t *testing.T) {
+	transfers := 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		pl := randomPlatform(t, r)
+		tasks := randomGraph(r, pl)
+		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 3)
+		for _, name := range []string{"eager", "dmda"} {
+			with := func(engines int) *schedule.Schedule {
+				for d := range pl.Devices {
+					pl.Devices[d].CopyEnginesIn, pl.Devices[d].CopyEnginesOut = engines, engines
+				}
+				return runChecked(t, p, dynamic(t, p, name))
+			}
+			unlimited, many := byName(p, with(0)), byName(p, with(1<<20))
+			if unlimited != many {
+				t.Fatalf("seed %d, %s: with many engines it differs:\n%s\n%s", seed, name, unlimited, many)
+			}
+			transfers += len(with(1).Transfers)
+		}
+	}
+	if transfers == 0 {
+		t.Error("nothing moved")
+	}
+}
+
+// TestCheckRefusesEvictions breaks a sound schedule with evictions, and one in which the
+// copies just have engines enough.
+func TestCheckRefusesEvictions(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Memories[1].CapacityBytes = 90
+	pl.Devices[1].CopyEnginesIn, pl.Devices[1].CopyEnginesOut = 1, 1
+	// w comes 0-50, a to 60; x comes 60-110 and w goes home, to leave at 110; y comes
+	// 110-160, b to 170; x leaves at 170, w comes again to 220, c to 230.
+	p := problem(t, onGPU(t, "W", "xy", "w"), pl, 1)
+	for want, spoil := range map[string]func(s *schedule.Schedule){
+		"a second time":            func(s *schedule.Schedule) { s.Evictions = s.Evictions[1:] },
+		"no other memory has it":   func(s *schedule.Schedule) { s.Evictions[0].At-- },
+		"where it is not":          func(s *schedule.Schedule) { s.Evictions[1].At = 169 },
+		"of 41 bytes":              func(s *schedule.Schedule) { s.Evictions[0].Bytes = 41 },
+		"not of buffer":            func(s *schedule.Schedule) { s.Evictions[0].Atoms = s.Transfers[2].Atoms },
+		"from memory 7":            func(s *schedule.Schedule) { s.Evictions[0].Memory = 7 },
+		"has room for everything":  func(s *schedule.Schedule) { s.Evictions[0].Memory = 0 },
+		"2 copies into memory":     func(s *schedule.Schedule) { s.Transfers[2].End++ },
+		"peaks of":                 func(s *schedule.Schedule) { s.Evictions[0].At = 111 },
+		"eviction 0 drops it at 0": func(s *schedule.Schedule) { s.Evictions[0].At = 0 },
+	} {
+		s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(p); err != nil {
+			t.Fatal(err)
+		}
+		spoil(s)
+		if err := s.Check(p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: Check says %v (%s)", want, err, moves(p, s))
+		}
+	}
+}

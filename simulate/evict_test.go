@@ -1,0 +1,291 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// moves writes transfers and evictions in the order of their times, as
+// "x fetch 0-50" and "x leaves 120".
+func moves(p *schedule.Problem, s *schedule.Schedule) string {
+	type line struct {
+		at   time.Duration
+		text string
+	}
+	var lines []line
+	for _, e := range s.Evictions {
+		lines = append(lines, line{e.At, fmt.Sprintf("%s leaves %d", p.Graph.Buffers[e.Buffer].Name, e.At)})
+	}
+	for _, t := range s.Transfers {
+		lines = append(lines, line{t.Start, fmt.Sprintf("%s %s %d-%d", p.Graph.Buffers[t.Buffer].Name, t.Reason, t.Start, t.End)})
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return int(a.at - b.at) })
+	var all []string
+	for _, l := range lines {
+		all = append(all, l.text)
+	}
+	return strings.Join(all, ", ")
+}
+
+// onGPU is a graph of tasks of 10 ns on the gpu that run in order of their names. Each
+// is given as its operands: a name in capitals is one that it reads and writes, and all
+// are of 40 bytes and at home in ram.
+func onGPU(t *testing.T, tasks ...string) *dag.Graph {
+	b := dag.NewBuilder("on the gpu")
+	buffers := map[string]dag.BufferID{}
+	for i, operands := range tasks {
+		task := dag.Task{Name: string(rune('a' + i)), Costs: []dag.Cost{{Key: "gpu", Ns: 10}}}
+		for _, r := range operands {
+			name, mode := strings.ToLower(string(r)), dag.Read
+			if string(r) != name {
+				mode = dag.ReadWrite
+			}
+			if _, ok := buffers[name]; !ok {
+				buffers[name] = b.Buffer(dag.Buffer{Name: name, Shape: []int{40}, Type: dag.Uint8, Role: dag.Parameter, Home: "host"})
+			}
+			task.Accesses = append(task.Accesses, whole(buffers[name], mode))
+		}
+		b.Task(task)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func runChecked(t *testing.T, p *schedule.Problem, policy schedule.Policy) *schedule.Schedule {
+	t.Helper()
+	s, err := Run(context.Background(), p, Options{Policy: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(p); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestEvictLeastRecentlyUsed: a gpu of 90 bytes has room for two of three operands. A
+// copy takes 50 ns, a task 10, and eager brings nothing early. a reads x (0-50, runs to
+// 60), b reads y (60-110, to 120). For c and its z, x has to go, which was used before
+// y. It is valid in ram, so it is dropped at once; z comes 120-170, c runs to 180, and
+// d finds y still there and ends at 190. In the next step x is missing, and z was used
+// before y: it goes at 190, x comes 190-240, a runs to 250, b to 260; then z is missing
+// and x was used before y: it goes, z comes 260-310, c runs to 320, d to 330.
+func TestEvictLeastRecentlyUsed(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Memories[1].CapacityBytes = 90
+	p := problem(t, onGPU(t, "x", "y", "z", "y"), pl, 2)
+	s := runChecked(t, p, dynamic(t, p, "eager"))
+	want := "x fetch 0-50, y fetch 60-110, x leaves 120, z fetch 120-170, z leaves 190, x fetch 190-240, x leaves 260, z fetch 260-310"
+	if got := moves(p, s); got != want {
+		t.Errorf("moves %s, want %s", got, want)
+	}
+	if s.Makespan != 330 || s.PeakBytes[1] != 80 {
+		t.Errorf("makespan %d, peak %d; want 330, 80", s.Makespan, s.PeakBytes[1])
+	}
+}
+
+// TestWriteBack: a gpu of 90 bytes writes w (fetched 0-50, task to 60), and its next
+// task needs x and y. The only valid w is on the gpu: it is copied home 60-110 and
+// dropped then. x fits beside it, comes at the same time on the other direction of the
+// link, and y when w has left, 110-160. The task runs to 170.
+func TestWriteBack(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Memories[1].CapacityBytes = 90
+	p := problem(t, onGPU(t, "W", "xy"), pl, 1)
+	s := runChecked(t, p, dynamic(t, p, "eager"))
+	want := "w fetch 0-50, w evict 60-110, x fetch 60-110, w leaves 110, y fetch 110-160"
+	if got := moves(p, s); got != want {
+		t.Errorf("moves %s, want %s", got, want)
+	}
+	if s.Makespan != 170 {
+		t.Errorf("makespan %d, want 170", s.Makespan)
+	}
+}
+
+// TestEarlyCopies: dmda gives all tasks to the gpu of 130 bytes at once. While a waits
+// for x, y and z come early, for b and c: the three copies share the link and arrive
+// after 10 ns of latency and 120 for their bytes. What d reads does not fit beside them,
+// and nothing leaves for what is early: it comes when c has ended, at 160, and the other
+// three have to leave for it.
+func TestEarlyCopies(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Memories[1].CapacityBytes = 130
+	p := problem(t, onGPU(t, "x", "y", "z", "uvw"), pl, 1)
+	s := runChecked(t, p, dynamic(t, p, "dmda"))
+	want := "x fetch 0-130, y prefetch 0-130, z prefetch 0-130, x leaves 160, y leaves 160, z leaves 160, u fetch 160-290, v fetch 160-290, w fetch 160-290"
+	if got := moves(p, s); got != want {
+		t.Errorf("moves %s, want %s", got, want)
+	}
+	// Taken in the reverse order: u, v and w, for which d waits, are promised 120 of the
+	// 130 bytes before anything comes early. Then z of c takes the place of u, and so on.
+	s = runChecked(t, p, &lastFirst{})
+	want = "u fetch 0-130, v fetch 0-130, w fetch 0-130, u leaves 140, z fetch 140-190, v leaves 200, y fetch 200-250, w leaves 260, x fetch 260-310"
+	if got := moves(p, s); got != want {
+		t.Errorf("moves %s, want %s", got, want)
+	}
+}
+
+// lastFirst assigns what is ready to the gpu and takes the last by name first.
+type lastFirst struct{ ready []schedule.Instance }
+
+func (q *lastFirst) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+	q.ready = append(q.ready, i)
+	return v.Workers(i.Task)[0]
+}
+
+func (q *lastFirst) Next(_ *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+	if len(q.ready) == 0 || w != 1 {
+		return schedule.Instance{}, false
+	}
+	last := q.ready[len(q.ready)-1]
+	q.ready = q.ready[:len(q.ready)-1]
+	return last, true
+}
+
+// TestTooSmall: a task that needs 80 bytes at once cannot run in 79. It runs on the cpu
+// if it can, and else the error names what needs how much of what.
+func TestTooSmall(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Memories[1].CapacityBytes = 79
+	p := problem(t, onGPU(t, "x", "yz"), pl, 1)
+	_, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
+	if want := `task "b" could run on "gpu", where it needs 80 bytes at once and memory "hbm" has 79`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	p.Graph.Tasks[1].Costs = append(p.Graph.Tasks[1].Costs, dag.Cost{Key: "cpu", Ns: 90})
+	p = problem(t, p.Graph, pl, 1)
+	s := runChecked(t, p, dynamic(t, p, "dmda"))
+	for _, span := range s.Spans {
+		if want := platform.WorkerID(1 - span.Task); span.Worker != want { // a on the gpu, b on the cpu
+			t.Errorf("task %d ran on worker %d, want %d", span.Task, span.Worker, want)
+		}
+	}
+}
+
+// squeeze gives every memory but the host's as few bytes as the largest of its tasks
+// needs, or what it holds at the start if that is more, and a few more.
+func squeeze(p *schedule.Problem, r *rand.Rand) {
+	g := p.Graph
+	for m := range p.Platform.Memories {
+		if platform.MemoryID(m) == p.Platform.HostMemory() {
+			continue
+		}
+		var atStart, largest int64
+		for _, b := range g.Buffers {
+			if b.Home == p.Platform.Memories[m].Name {
+				atStart += b.Bytes()
+			}
+		}
+		for t := range g.Tasks {
+			atoms := map[int32]bool{}
+			bytes := int64(0)
+			for i, a := range g.Tasks[t].Accesses {
+				for _, atom := range g.Atoms(dag.TaskID(t), i) {
+					if s := g.Storage(a.Buffer); !atoms[atom] && (g.Buffers[s].Home != "" || g.Buffers[s].Role != dag.Input) {
+						atoms[atom] = true
+						bytes += g.AtomBytes(dag.AtomID(atom))
+					}
+				}
+			}
+			largest = max(largest, bytes)
+		}
+		p.Platform.Memories[m].CapacityBytes = max(atStart, largest) + int64(r.IntN(3)*r.IntN(20))
+	}
+}
+
+// TestTightMemories: whatever the policy, a run in memories that hold hardly more than
+// the largest task comes to its end and stands up to Check, is the same twice and does
+// not depend on the order in which tasks were added, also with few copy engines.
+func TestTightMemories(t *testing.T) {
+	evictions, writeBacks, seeds := 0, 0, uint64(200)
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 2))
+		pl := randomPlatform(t, r)
+		if len(pl.Memories) == 1 {
+			continue
+		}
+		for d := range pl.Devices {
+			pl.Devices[d].CopyEnginesIn, pl.Devices[d].CopyEnginesOut = r.IntN(3), r.IntN(3)
+		}
+		tasks := randomGraph(r, pl)
+		g := tasks.build(t, inOrder(len(tasks.tasks)))
+		p := problem(t, g, pl, 1+int(seed%12))
+		squeeze(p, r)
+		other := problem(t, tasks.build(t, otherOrder(r, g)), pl, p.Steps)
+		for name, policy := range map[string]func(*schedule.Problem) schedule.Policy{
+			"eager": func(p *schedule.Problem) schedule.Policy { return dynamic(t, p, "eager") },
+			"dmda":  func(p *schedule.Problem) schedule.Policy { return dynamic(t, p, "dmda") },
+			"thief": func(*schedule.Problem) schedule.Policy { return &thief{} },
+			"heft": func(p *schedule.Problem) schedule.Policy {
+				plan, err := schedule.HEFT(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return schedule.Replay(p, plan)
+			},
+		} {
+			s, err := Run(context.Background(), p, Options{Policy: policy(p)})
+			if err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, name, err)
+			}
+			if err := s.Check(p); err != nil {
+				t.Fatalf("seed %d, %s: %v", seed, name, err)
+			}
+			if name == "thief" {
+				continue // its choice depends on the order of the tasks
+			}
+			first := byName(p, s)
+			if again := byName(p, runChecked(t, p, policy(p))); again != first {
+				t.Fatalf("seed %d, %s: a second run differs", seed, name)
+			}
+			if shuffled := byName(other, runChecked(t, other, policy(other))); shuffled != first {
+				t.Fatalf("seed %d, %s: built in another order it differs:\n%s\n%s", seed, name, first, shuffled)
+			}
+			evictions += len(s.Evictions)
+			for _, tr := range s.Transfers {
+				if tr.Reason == schedule.ReasonEvict {
+					writeBacks++
+				}
+			}
+		}
+	}
+	if evictions < 10*int(seeds) || writeBacks < int(seeds) {
+		t.Errorf("only %d evictions and %d copies for them in %d runs", evictions, writeBacks, seeds)
+	}
+}
+
+// TestPromisedRoom: on a gpu of 90 bytes a reads x and writes o, of 40 bytes each. While
+// x is on its way, the bytes of o are promised: z does not come early, but when a has
+// ended at 60 and nothing uses o any more.
+func TestPromisedRoom(t *testing.T) {
+	pl := twoMemories(t)
+	pl.Memories[1].CapacityBytes = 90
+	b := dag.NewBuilder("promised")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "host"})
+	z := b.Buffer(dag.Buffer{Name: "z", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "host"})
+	o := b.Buffer(dag.Buffer{Name: "o", Shape: []int{40}, Type: dag.Uint8})
+	gpu := []dag.Cost{{Key: "gpu", Ns: 10}}
+	b.Task(dag.Task{Name: "a", Costs: gpu, Accesses: []dag.Access{whole(x, dag.Read), whole(o, dag.Write)}})
+	b.Task(dag.Task{Name: "b", Costs: gpu, Accesses: []dag.Access{whole(z, dag.Read)}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, pl, 1)
+	want := "x fetch 0-50, z fetch 60-110"
+	if got := moves(p, runChecked(t, p, dynamic(t, p, "dmda"))); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
