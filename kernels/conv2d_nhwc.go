@@ -34,9 +34,10 @@ var conv2dNHWC = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: withRef(
+	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCRef[float32], Run64: conv2dNHWCRef[float64]},
 		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace)),
+		convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu")...),
 }
 
 var conv2dNHWCDx = Kernel{
@@ -52,9 +53,10 @@ var conv2dNHWCDx = Kernel{
 		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, 2)
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
-	Variants: withRef(
+	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDxRef[float32], Run64: conv2dNHWCDxRef[float64]},
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace)),
+		convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride")...),
 }
 
 var conv2dNHWCDw = Kernel{
@@ -76,9 +78,10 @@ var conv2dNHWCDw = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: withRef(
+	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
 		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace)),
+		convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride")...),
 }
 
 // checkConvNHWC checks the maps of a channels-last convolution with the filters in

@@ -33,9 +33,10 @@ var conv2dNHWCPool = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: withRef(
+	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "a scan of each window of sums", Run32: conv2dNHWCPoolRef[float32], Run64: conv2dNHWCPoolRef[float64]},
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3))),
+		poolVariants()...),
 }
 
 var conv2dNHWCPoolDw = Kernel{
@@ -56,9 +57,10 @@ var conv2dNHWCPoolDw = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: withRef(
+	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "one product per window and tap", Run32: conv2dNHWCPoolDwRef[float32], Run64: conv2dNHWCPoolDwRef[float64]},
 		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0))),
+		unpooledWeights.variants(unpooledGradient, "pad", "stride", "size", "step")...),
 }
 
 // checkConvPool checks the maps of a convolution with pooling: y, x, w are the

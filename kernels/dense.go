@@ -22,8 +22,9 @@ var dense = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
+	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
 		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil)),
+		denseTiles.variants(denseForward)...),
 }
 
 var denseDx = Kernel{
@@ -34,8 +35,9 @@ var denseDx = Kernel{
 		reads("w", Real, "o i"),
 	},
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 2), s.Bytes() },
-	Variants: withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDxRef[float32], Run64: denseDxRef[float64]},
+	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDxRef[float32], Run64: denseDxRef[float64]},
 		atLevels("rank-1 updates of several rows, added in place", denseDxAt[float32], denseDxAt[float64], nil)),
+		denseDxTiles.variants(denseDxProducts)...),
 }
 
 var denseDw = Kernel{
@@ -53,8 +55,9 @@ var denseDw = Kernel{
 		}
 		return flops, s.Bytes()
 	},
-	Variants: withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
+	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
 		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil)),
+		denseDwTiles.variants(denseDwProducts)...),
 }
 
 // denseFlops is 2·n·o·i; y is an operand of n×o elements, w one of o×i.

@@ -15,8 +15,9 @@ var denseReLU = Kernel{
 		flops, bytes := dense.Work(s)
 		return flops + s.volume(0), bytes
 	},
-	Variants: withRef(Variant{Name: "ref", Doc: "dense, then one comparison per element", Run32: denseReLURef[float32], Run64: denseReLURef[float64]},
+	Variants: append(withRef(Variant{Name: "ref", Doc: "dense, then one comparison per element", Run32: denseReLURef[float32], Run64: denseReLURef[float64]},
 		atLevels("as dense, compared before it is stored", denseReLUAt[float32], denseReLUAt[float64], nil)),
+		denseTiles.variants(denseReLUForward)...),
 }
 
 var denseDxReLU = Kernel{
@@ -31,8 +32,9 @@ var denseDxReLU = Kernel{
 		flops, bytes := denseDx.Work(s)
 		return flops + s.volume(0), bytes
 	},
-	Variants: withRef(Variant{Name: "ref", Doc: "dense.dx, then one comparison per element", Run32: denseDxReLURef[float32], Run64: denseDxReLURef[float64]},
+	Variants: append(withRef(Variant{Name: "ref", Doc: "dense.dx, then one comparison per element", Run32: denseDxReLURef[float32], Run64: denseDxReLURef[float64]},
 		atLevels("as dense.dx, masked before it is stored", denseDxReLUAt[float32], denseDxReLUAt[float64], nil)),
+		denseDxTiles.variants(denseDxProducts)...),
 }
 
 func denseReLURef[T Float](call *Call) {

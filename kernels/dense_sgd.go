@@ -39,8 +39,9 @@ var denseDwSGD = Kernel{
 		flops := denseFlops(s, 2, 0) + s.volume(2)
 		return flops + sgdFlops(s)*(s.volume(0)+s.volume(1)), s.Bytes()
 	},
-	Variants: withRef(Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: denseDwSGDRef[float32], Run64: denseDwSGDRef[float64]},
+	Variants: append(withRef(Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: denseDwSGDRef[float32], Run64: denseDwSGDRef[float64]},
 		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace)),
+		denseDwTiles.variants(denseDwSGDProducts, "momentum", "nesterov", "weight_decay")...),
 }
 
 // velocities are the operands vw and vb; w and b stand in where momentum is 0 and

@@ -1,0 +1,204 @@
+package kernels
+
+// Convolutions on CUDA devices, in both layouts: products of windows of the image with
+// filters. In n×h×w×c rows of a product are pixels and columns channels; in n×c×h×w,
+// where pixels follow each other in memory, the reverse. The gradient of the bias is one
+// more tap of the window, a row or column of ones.
+
+// convolution is what the layouts differ in.
+type convolution struct {
+	layout          image
+	filters, turned filterLayout // of the convolution, and of the gradient of its input
+	maps, weights   *productFamily
+}
+
+var convolutionFirst = convolution{
+	layout: channelsFirst, filters: filterLayout{2, 3, 1, 0, false}, turned: filterLayout{2, 3, 1, 0, false},
+	maps: &productFamily{
+		module: "conv2d", name: "conv2d",
+		simt:   []productTile{tile64x64, tile16x128},
+		simt64: []productTile{tile64x64},
+	},
+	weights: &productFamily{
+		module: "conv2d", name: "conv2d_dw",
+		simt:   []productTile{tile64x64, tile16x32},
+		simt64: []productTile{tile64x64, wide16x32},
+	},
+}
+
+var convolutionLast = convolution{
+	layout: channelsLast, filters: filterLayout{0, 1, 2, 3, false}, turned: filterLayout{0, 1, 3, 2, true},
+	maps: &productFamily{
+		module: "conv2d_nhwc", name: "conv2d_nhwc",
+		simt:   []productTile{tile128x64, tile64x64, tile128x16},
+		simt64: []productTile{tile64x64},
+		tensor: []productTile{tensor64x64, tensor128x32},
+	},
+	weights: &productFamily{
+		module: "conv2d_nhwc", name: "conv2d_nhwc_dw",
+		simt:   []productTile{tile64x64, tile16x32},
+		simt64: []productTile{tile64x64, wide16x32},
+		tensor: []productTile{tensor64x64, tensor32x32},
+	},
+}
+
+// unpooledWeights is the family of conv2d.nhwc.pool.dw.
+var unpooledWeights = &productFamily{
+	module: "conv2d_nhwc", name: "conv2d_nhwc_pool_dw",
+	simt:   []productTile{tile64x64, tile16x32},
+	simt64: []productTile{tile64x64, wide16x32},
+	tensor: []productTile{tensor64x64, tensor32x32},
+}
+
+// filterLayout is where rows and columns of the window, channels and filters are among the
+// dimensions of the operand. reversed: the window's rows and columns run backwards.
+type filterLayout struct {
+	i, j, c, f int
+	reversed   bool
+}
+
+// tap is the address of tap (i, j) of the first channel and filter.
+func (l filterLayout) tap(w *DeviceArg, size int64, i, j int) uint64 {
+	if l.reversed {
+		i, j = w.Shape[l.i]-1-i, w.Shape[l.j]-1-j
+	}
+	return w.Addr + uint64(int64(i*w.Stride[l.i]+j*w.Stride[l.j])*size)
+}
+
+// every is the distance of every n-th row and column of the window.
+func (l filterLayout) every(w *DeviceArg, n int) (i, j int) {
+	if l.reversed {
+		n = -n
+	}
+	return n * w.Stride[l.i], n * w.Stride[l.j]
+}
+
+// taps are extents or strides of a window's rows, columns and channels in the order in which
+// its taps are counted.
+func (c *convolution) taps(i, j, channels int) triple {
+	if c.layout == channelsLast {
+		return triple{i, j, channels}
+	}
+	return triple{channels, i, j}
+}
+
+// product is that of a window and filters, or of a window transposed and a map.
+func (c *convolution) product(window, other productOperand, m, k int32) productParams {
+	if c.layout == channelsLast {
+		return productParams{a: window, b: other, m: m, n: other.taps, k: k}
+	}
+	return productParams{a: other, b: window, m: other.taps, n: m, k: k}
+}
+
+// forward is a convolution of x with filters w for a result of pixels.
+func (c *convolution) forward(call *DeviceCall, x, w int, pixels triple) productParams {
+	xs, ws := &call.Args[x], &call.Args[w]
+	pad, stride, k := int(call.Params[0]), int(call.Params[1]), ws.Shape[c.filters.i]
+	channels, filters := ws.Shape[c.filters.c], ws.Shape[c.filters.f]
+	i, j := c.filters.every(ws, 1)
+	window := c.layout.window(xs, forwardSweep(pixels, k, pad, stride)).vectorised(call.Type, channels)
+	other := mapOperand(ws.Addr, c.taps(k, k, channels), c.taps(i, j, ws.Stride[c.filters.c]), filters, ws.Stride[c.filters.f]).vectorised(call.Type, filters)
+	return c.product(window, other, window.pixels, window.taps)
+}
+
+// forwardSweep is that of a convolution's window over its input.
+func forwardSweep(pixels triple, k, pad, stride int) sweep {
+	return sweep{pixels: pixels, rows: k, columns: k, step: stride, direction: 1, originRow: -pad, originColumn: -pad}
+}
+
+func (c *convolution) forwardProducts(call *DeviceCall) []productParams {
+	y := &call.Args[0]
+	p := c.forward(call, 1, 2, c.layout.pixels(y))
+	p.bias = call.bias(3)
+	p.relu = flag(len(call.Params) > 2 && call.Params[2] != 0)
+	p.result(y.Addr, c.layout.pixels(y), c.layout.strides(y), c.layout.channel(y))
+	return []productParams{p}
+}
+
+// phase is one of the phases of the gradient of an image's rows (or columns) under a
+// stride: pixels first, first+stride, … meet only the taps tap, tap+stride, … of the
+// window, and pixel a of them meets pixel a + origin - t of dy at tap t of these. So each
+// phase is a convolution without a stride.
+type phase struct{ first, pixels, tap, taps, origin int }
+
+// phases are those of an extent; a window shorter than the stride leaves some no taps.
+func phases(extent, k, pad, stride int) []phase {
+	var all []phase
+	for first := range min(stride, extent) {
+		p := phase{first: first, pixels: ceilDiv(extent-first, stride), tap: (first + pad) % stride}
+		p.taps = max(0, ceilDiv(k-p.tap, stride))
+		p.origin = (first + pad - p.tap) / stride
+		all = append(all, p)
+	}
+	return all
+}
+
+// inputProducts are the phases of the gradient of the input, whose filters may be turned.
+func (c *convolution) inputProducts(call *DeviceCall) []productParams {
+	dx, k := c.layout.pixels(&call.Args[0]), call.Args[2].Shape[c.turned.i]
+	pad, stride := int(call.Params[0]), int(call.Params[1])
+	var all []productParams
+	for _, rows := range phases(dx[1], k, pad, stride) {
+		for _, columns := range phases(dx[2], k, pad, stride) {
+			all = append(all, c.inputPhase(call, rows, columns))
+		}
+	}
+	return all
+}
+
+func (c *convolution) inputPhase(call *DeviceCall, rows, columns phase) productParams {
+	dx, dy, w := &call.Args[0], &call.Args[1], &call.Args[2]
+	stride, size := int(call.Params[1]), call.Type.SizeBytes()
+	channels, filters := w.Shape[c.turned.c], w.Shape[c.turned.f]
+	pixels := triple{dx.Shape[0], rows.pixels, columns.pixels}
+	window := c.layout.window(dy, sweep{
+		pixels: pixels, rows: rows.taps, columns: columns.taps, step: 1, direction: -1,
+		originRow: rows.origin, originColumn: columns.origin,
+	}).vectorised(call.Type, filters)
+	i, j := c.turned.every(w, stride)
+	other := mapOperand(c.turned.tap(w, size, rows.tap, columns.tap), c.taps(rows.taps, columns.taps, filters),
+		c.taps(i, j, w.Stride[c.turned.f]), channels, w.Stride[c.turned.c]).vectorised(call.Type, channels)
+	p := c.product(window, other, window.pixels, window.taps)
+	p.add = flag(dx.Accumulates())
+	place := func(a *DeviceArg) (uint64, triple) {
+		s := c.layout.strides(a)
+		first := int64(rows.first*s[1] + columns.first*s[2])
+		return a.Addr + uint64(first*size), triple{s[0], s[1] * stride, s[2] * stride}
+	}
+	address, strides := place(dx)
+	p.result(address, pixels, strides, c.layout.channel(dx))
+	if len(call.Args) > 3 {
+		x := &call.Args[3]
+		address, strides := place(x)
+		p.beside(address, strides, c.layout.channel(x))
+	}
+	return p
+}
+
+// gradient is the product of the window of x, transposed, with dy over pixels; db is the
+// operand of the bias, if there is one.
+func (c *convolution) gradient(call *DeviceCall, dy productOperand, x, db int, pixels triple) productParams {
+	dw, xs := &call.Args[0], &call.Args[x]
+	pad, stride, k := int(call.Params[0]), int(call.Params[1]), dw.Shape[c.filters.i]
+	channels := dw.Shape[c.filters.c]
+	window := c.layout.window(xs, forwardSweep(pixels, k, pad, stride)).vectorised(call.Type, channels)
+	p := c.product(window, dy, window.taps, window.pixels)
+	i, j := c.filters.every(dw, 1)
+	p.result(dw.Addr, c.taps(k, k, channels), c.taps(i, j, dw.Stride[c.filters.c]), dw.Stride[c.filters.f])
+	p.add = flag(dw.Accumulates())
+	if db < len(call.Args) {
+		p.bias, p.addBias = call.Args[db].Addr, flag(call.Args[db].Accumulates())
+		if c.layout == channelsLast {
+			p.a, p.m, p.ones = p.a.withOnes(), p.m+1, rowOfOnes
+		} else {
+			p.b, p.n, p.ones = p.b.withOnes(), p.n+1, columnOfOnes
+		}
+	}
+	return p
+}
+
+func (c *convolution) weightProducts(call *DeviceCall) []productParams {
+	dy := &call.Args[1]
+	other := c.layout.mapOf(dy).vectorised(call.Type, c.layout.channels(dy))
+	return []productParams{c.gradient(call, other, 2, 3, c.layout.pixels(dy))}
+}

@@ -1,0 +1,133 @@
+package kernels
+
+import "dahl/kernels/cuda"
+
+// conv2d.nhwc.pool on CUDA devices. Where windows are 2×2, the product's rows are counted
+// by windows, four positions each, so that a thread block has whole windows and the map
+// between convolution and pooling is never in memory. (Windows that overlap are computed
+// as often as they lie in one.) Other windows are scanned in a second launch, over a map
+// in the workspace. The gradient of the weights takes what it needs of that map from dy
+// and index as it fills its tiles.
+
+// fusedWindow is the size of windows that are pooled with the product.
+const fusedWindow = 2
+
+// pooledScan mirrors PooledScan of conv2d_nhwc.cu.
+type pooledScan struct {
+	z, y, index           uint64
+	outer                 [3]uint64 // strides of samples of z, y, index
+	middle, inner         [3]int32  // and of their rows and columns
+	rows, columns         cudaDivision
+	channels              cudaDivision
+	elements, size, steps int32
+}
+
+// poolVariants are those of conv2d.nhwc.pool.
+func poolVariants() []Variant {
+	var all []Variant
+	for _, math := range []productMath{mathSIMT, mathTF32, mathBF16} {
+		all = append(all, math.variant(
+			func(call *DeviceCall) []cuda.Launch { return poolLaunches(math, call) },
+			func(s *Spec) int64 { return poolWorkspaceCUDA(math, s) }))
+	}
+	return all
+}
+
+// pooledGeometry is what pooling adds to a convolution.
+func pooledGeometry(call *DeviceCall) (size, step int) {
+	return int(call.Params[2]), int(call.Params[3])
+}
+
+func poolLaunches(math productMath, call *DeviceCall) []cuda.Launch {
+	f := convolutionLast.maps
+	if size, _ := pooledGeometry(call); size == fusedWindow {
+		return f.launches(call.Type, math, pooledProduct(call), call.Work)
+	}
+	p, bytes := unpooledProduct(call)
+	all := f.launches(call.Type, math, p, call.Work+uint64(bytes))
+	return append(all, scanLaunch(call))
+}
+
+func poolWorkspaceCUDA(math productMath, s *Spec) int64 {
+	call := unplaced(s, []string{"pad", "stride", "size", "step"})
+	if size, _ := pooledGeometry(call); size == fusedWindow {
+		return 0
+	}
+	p, bytes := unpooledProduct(call)
+	return bytes + convolutionLast.maps.partialBytes(s.Type, math, &p)
+}
+
+// pooledProduct is the convolution with its rows by pooling windows.
+func pooledProduct(call *DeviceCall) productParams {
+	y, index := &call.Args[0], &call.Args[1]
+	_, step := pooledGeometry(call)
+	pooled := channelsLast.pixels(y)
+	p := convolutionLast.forward(call, 2, 3, pooled)
+	positions := fusedWindow * fusedWindow * pooled.volume()
+	p.a.pooled, p.a.pixels, p.m = 1, index32(positions), index32(positions)
+	p.pool.step = divideBy(step)
+	p.after, p.bias = afterPool, call.bias(4)
+	p.result(y.Addr, pooled, channelsLast.strides(y), 1)
+	p.beside(index.Addr, channelsLast.strides(index), 1)
+	return p
+}
+
+// coveredPixels are the pixels of the convolution up to the last that a window holds.
+func coveredPixels(call *DeviceCall, y *DeviceArg) triple {
+	size, step := pooledGeometry(call)
+	return triple{y.Shape[0], covered(y.Shape[1], size, step), covered(y.Shape[2], size, step)}
+}
+
+// packedStrides are those of pixels without gaps.
+func packedStrides(pixels triple, channels int) triple {
+	return triple{pixels[1] * pixels[2] * channels, pixels[2] * channels, channels}
+}
+
+// unpooledProduct is the convolution with its result in the workspace, of which it takes
+// that many bytes, a multiple of 256.
+func unpooledProduct(call *DeviceCall) (productParams, int64) {
+	y := &call.Args[0]
+	pixels, filters := coveredPixels(call, y), y.Shape[3]
+	p := convolutionLast.forward(call, 2, 3, pixels)
+	p.bias = call.bias(4)
+	p.result(call.Work, pixels, packedStrides(pixels, filters), 1)
+	bytes := int64(pixels.volume()) * int64(filters) * call.Type.SizeBytes()
+	return p, (bytes + 255) &^ 255
+}
+
+func scanLaunch(call *DeviceCall) cuda.Launch {
+	y, index := &call.Args[0], &call.Args[1]
+	size, step := pooledGeometry(call)
+	pooled, filters := channelsLast.pixels(y), y.Shape[3]
+	p := pooledScan{
+		z: call.Work, y: y.Addr, index: index.Addr,
+		rows: divideBy(pooled[1]), columns: divideBy(pooled[2]), channels: divideBy(filters),
+		elements: index32(pooled.volume() * filters), size: int32(size), steps: int32(step),
+	}
+	for i, s := range []triple{packedStrides(coveredPixels(call, y), filters), channelsLast.strides(y), channelsLast.strides(index)} {
+		p.outer[i], p.middle[i], p.inner[i] = uint64(s[0]), index32(s[1]), index32(s[2])
+	}
+	symbol := "conv2d_nhwc_pool_cuda_scan_f32"
+	if call.Type.SizeBytes() == 8 {
+		symbol = "conv2d_nhwc_pool_cuda_scan_f64"
+	}
+	return cuda.Launch{
+		Module: "conv2d_nhwc", Symbol: symbol,
+		Grid: [3]uint32{uint32(ceilDiv(int(p.elements), productThreads)), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
+		Params: cuda.Params(p),
+	}
+}
+
+// unpooledGradient is the weights' gradient, whose map dy is known by its pooled form.
+func unpooledGradient(call *DeviceCall) []productParams {
+	dy, index := &call.Args[1], &call.Args[2]
+	size, step := pooledGeometry(call)
+	pixels, pooled, at := coveredPixels(call, dy), channelsLast.pixels(dy), channelsLast.strides(index)
+	other := mapOperand(dy.Addr, pixels, channelsLast.strides(dy), dy.Shape[3], 1).vectorised(call.Type, dy.Shape[3])
+	p := convolutionLast.gradient(call, other, 3, 4, pixels)
+	p.pool = productPooling{
+		index: index.Addr, outer: uint64(at[0]), middle: index32(at[1]), inner: index32(at[2]),
+		rows: index32(pooled[1]), columns: index32(pooled[2]), size: int32(size), step: divideBy(step),
+	}
+	return []productParams{p}
+}

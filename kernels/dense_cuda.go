@@ -1,0 +1,106 @@
+package kernels
+
+// Dense layers on CUDA devices. The gradient of the bias is one more column of dw: x is
+// given a column of ones.
+
+// The families of products of dense layers.
+var (
+	denseTiles = productFamily{
+		module: "dense", name: "dense",
+		simt:   []productTile{tile128x64, tile64x64, tile128x16},
+		simt64: []productTile{tile64x64},
+		tensor: []productTile{tensor128x128, tensor64x64, tensor128x32},
+	}
+	denseDxTiles = productFamily{
+		module: "dense", name: "dense_dx",
+		simt:   []productTile{tile128x64, tile64x64},
+		simt64: []productTile{tile64x64},
+		tensor: []productTile{tensor128x128, tensor64x64},
+	}
+	denseDwTiles = productFamily{
+		module: "dense", name: "dense_dw",
+		simt:   []productTile{tile128x64, tile64x64, tile16x128},
+		simt64: []productTile{tile64x64},
+		tensor: []productTile{tensor128x128, tensor64x64},
+	}
+)
+
+// matrix is a matrix operand, vectorised where it can be.
+func (call *DeviceCall) matrix(i int) productOperand {
+	a := &call.Args[i]
+	return matrixOperand(a).vectorised(call.Type, a.Shape[1])
+}
+
+// bias is the address of an optional operand, or 0.
+func (call *DeviceCall) bias(i int) uint64 {
+	if i < len(call.Args) {
+		return call.Args[i].Addr
+	}
+	return 0
+}
+
+func denseForward(call *DeviceCall) []productParams { return []productParams{denseParams(call, false)} }
+
+func denseReLUForward(call *DeviceCall) []productParams {
+	return []productParams{denseParams(call, true)}
+}
+
+func denseParams(call *DeviceCall, relu bool) productParams {
+	y, x, w := &call.Args[0], &call.Args[1], &call.Args[2]
+	p := productParams{
+		a: call.matrix(1), b: call.matrix(2), bias: call.bias(3), relu: flag(relu),
+		m: index32(x.Shape[0]), n: index32(w.Shape[0]), k: index32(x.Shape[1]),
+	}
+	p.matrixResult(y)
+	return p
+}
+
+func denseDxProducts(call *DeviceCall) []productParams {
+	dx, dy, w := &call.Args[0], &call.Args[1], &call.Args[2]
+	p := productParams{
+		a: call.matrix(1), b: call.matrix(2), add: flag(dx.Accumulates()),
+		m: index32(dy.Shape[0]), n: index32(w.Shape[1]), k: index32(dy.Shape[1]),
+	}
+	p.matrixResult(dx)
+	if len(call.Args) > 3 {
+		x := &call.Args[3]
+		p.beside(x.Addr, triple{x.Stride[0], 0, 0}, 1)
+	}
+	return []productParams{p}
+}
+
+// denseGradient is dyᵀ·x, with a column of ones where the bias has a gradient.
+func denseGradient(call *DeviceCall, dy, x int, ones bool) productParams {
+	p := productParams{
+		a: call.matrix(dy), b: call.matrix(x),
+		m: index32(call.Args[dy].Shape[1]), n: index32(call.Args[x].Shape[1]), k: index32(call.Args[dy].Shape[0]),
+	}
+	if ones {
+		p.b, p.ones = p.b.withOnes(), columnOfOnes
+		p.n++
+	}
+	return p
+}
+
+func denseDwProducts(call *DeviceCall) []productParams {
+	p := denseGradient(call, 1, 2, len(call.Args) > 3)
+	p.matrixResult(&call.Args[0])
+	p.add = flag(call.Args[0].Accumulates())
+	if len(call.Args) > 3 {
+		p.bias, p.addBias = call.Args[3].Addr, flag(call.Args[3].Accumulates())
+	}
+	return []productParams{p}
+}
+
+func denseDwSGDProducts(call *DeviceCall) []productParams {
+	p := denseGradient(call, 2, 3, true)
+	p.matrixResult(&call.Args[0])
+	p.after, p.bias, p.hyper = afterDescend, call.Args[1].Addr, call.Args[4].Addr
+	p.momentum, p.nesterov, p.weightDecay = call.Params[0], flag(call.Params[1] != 0), call.Params[2]
+	if p.momentum != 0 {
+		vw := &call.Args[5]
+		p.beside(vw.Addr, triple{vw.Stride[0], 0, 0}, 1)
+		p.biasVelocity = call.Args[6].Addr
+	}
+	return []productParams{p}
+}

@@ -1,0 +1,153 @@
+package kernels
+
+import (
+	"math"
+
+	"dahl/dag"
+)
+
+// Operands of products, for the kinds that product_operand.h explains.
+
+// index32 is an extent or a stride as kernels have it.
+func index32(v int) int32 {
+	if v < math.MinInt32 || v > math.MaxInt32 {
+		panic("kernels: a product counts more than 2^31 rows, columns or steps")
+	}
+	return int32(v)
+}
+
+// matrixOperand is a matrix of rows (pixels) and columns (taps).
+func matrixOperand(a *DeviceArg) productOperand {
+	return productOperand{
+		address: a.Addr, outer: uint64(a.Stride[0]), tap: [3]int32{1, 0, 0},
+		pixels: index32(a.Shape[0]), taps: index32(a.Shape[1]), ones: -1,
+	}
+}
+
+// strides and extents of three dimensions.
+type triple [3]int
+
+func (t triple) volume() int { return t[0] * t[1] * t[2] }
+
+// mapOperand is an operand whose pixels are counted over three dimensions with the given
+// extents and strides, and whose taps are channels.
+func mapOperand(address uint64, extents, strides triple, channels, channel int) productOperand {
+	return productOperand{
+		address: address, outer: uint64(strides[0]), middle: index32(strides[1]), inner: index32(strides[2]),
+		tap: [3]int32{index32(channel), 0, 0}, pixels: index32(extents.volume()), taps: index32(channels),
+		rows: divideBy(max(1, extents[1])), columns: divideBy(max(1, extents[2])), ones: -1,
+	}
+}
+
+// image is where samples, rows, columns and channels of a map are among the dimensions of
+// its operand.
+type image [4]int
+
+var (
+	channelsLast  = image{0, 1, 2, 3}
+	channelsFirst = image{0, 2, 3, 1}
+)
+
+func (i image) pixels(a *DeviceArg) triple {
+	return triple{a.Shape[i[0]], a.Shape[i[1]], a.Shape[i[2]]}
+}
+func (i image) strides(a *DeviceArg) triple {
+	return triple{a.Stride[i[0]], a.Stride[i[1]], a.Stride[i[2]]}
+}
+func (i image) channels(a *DeviceArg) int { return a.Shape[i[3]] }
+func (i image) channel(a *DeviceArg) int  { return a.Stride[i[3]] }
+
+// mapOf is an image by its pixels and channels.
+func (i image) mapOf(a *DeviceArg) productOperand {
+	return mapOperand(a.Addr, i.pixels(a), i.strides(a), i.channels(a), i.channel(a))
+}
+
+// sweep is how a window goes over an image: row u·step + t·direction + origin for pixel u
+// and tap t of the window, and columns alike.
+type sweep struct {
+	pixels          triple // samples, rows, columns of the result
+	rows, columns   int    // of the window
+	step, direction int
+	originRow       int
+	originColumn    int
+}
+
+// window is an image under a window.
+func (i image) window(a *DeviceArg, s sweep) productOperand {
+	extents, strides, channels, channel := i.pixels(a), i.strides(a), i.channels(a), i.channel(a)
+	o := mapOperand(a.Addr, s.pixels, strides, s.rows*s.columns*channels, 0)
+	row, column := index32(s.direction*strides[1]), index32(s.direction*strides[2])
+	if i == channelsLast {
+		o.tap = [3]int32{row, column, index32(channel)}
+		o.extent1, o.extent2 = divideBy(max(1, s.columns)), divideBy(channels)
+	} else {
+		o.tap = [3]int32{index32(channel), row, column}
+		o.extent1, o.extent2 = divideBy(max(1, s.rows)), divideBy(max(1, s.columns))
+	}
+	o.step, o.direction = int32(s.step), int32(s.direction)
+	o.originRow, o.originColumn = index32(s.originRow), index32(s.originColumn)
+	o.height, o.width = index32(extents[1]), index32(extents[2])
+	return o
+}
+
+// vectorised says so in an operand whose taps can be loaded 16 bytes at a time: they follow
+// each other in runs that are multiples of that, and begin at multiples of it. run is the
+// extent of the contiguous taps.
+func (o productOperand) vectorised(t dag.DType, run int) productOperand {
+	size := int(t.SizeBytes())
+	group := 16 / size
+	last, rest := o.tap[0], []int32{o.middle, o.inner}
+	if o.direction != 0 { // a window
+		last, rest = o.tap[2], append(rest, o.tap[0], o.tap[1])
+	}
+	fits := last == 1 && run%group == 0 && o.address%16 == 0 && int64(o.outer)%int64(group) == 0
+	for _, s := range rest {
+		fits = fits && int(s)%group == 0
+	}
+	if fits {
+		o.vector = 1
+	}
+	return o
+}
+
+// withOnes adds a tap of ones after the last.
+func (o productOperand) withOnes() productOperand {
+	o.ones = o.taps
+	return o
+}
+
+// result fills in where the result lies: its pixels and its channels.
+func (p *productParams) result(address uint64, extents, strides triple, channel int) {
+	p.c, p.cOuter, p.cMiddle, p.cInner = address, uint64(strides[0]), index32(strides[1]), index32(strides[2])
+	p.cChannel = index32(channel)
+	p.rows, p.columns = divideBy(max(1, extents[1])), divideBy(max(1, extents[2]))
+}
+
+// beside fills in a map that has the result's pixels and channels.
+func (p *productParams) beside(address uint64, strides triple, channel int) {
+	p.other, p.otherOuter, p.otherMiddle, p.otherInner = address, uint64(strides[0]), index32(strides[1]), index32(strides[2])
+	p.otherChannel = index32(channel)
+}
+
+// matrixResult is result for a matrix.
+func (p *productParams) matrixResult(a *DeviceArg) {
+	p.result(a.Addr, triple{a.Shape[0], 1, 1}, triple{a.Stride[0], 0, 0}, 1)
+}
+
+// storesFours says so in the parameter if four neighbouring channels of the result can be
+// stored at once.
+func (p *productParams) storesFours(t dag.DType) {
+	size := uint64(t.SizeBytes())
+	aligned := func(stride int64) bool { return stride%4 == 0 }
+	if p.after == afterStore && p.ones == noOnes && p.cChannel == 1 && p.n%4 == 0 && p.c%(4*size) == 0 &&
+		aligned(int64(p.cOuter)) && aligned(int64(p.cMiddle)) && aligned(int64(p.cInner)) {
+		p.vector = 1
+	}
+}
+
+func flag(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}
