@@ -215,6 +215,34 @@ func ScratchBytes(prog *dag.Program, costs []*schedule.Costs, workers int) []int
 	return total
 }
 
+// ScratchByMemory is ScratchBytes on several memories: for each graph, what the scratch
+// arena of each memory needs, a piece for each worker that computes there.
+func ScratchByMemory(prog *dag.Program, p *platform.Platform, costs []*schedule.Costs) [][]int64 {
+	workers := make([]int64, len(p.Memories))
+	kinds := make([]string, len(p.Memories))
+	for _, w := range p.Workers {
+		d := &p.Devices[w.Device]
+		workers[d.Memory]++
+		kinds[d.Memory] = d.Kind
+	}
+	total := make([][]int64, len(prog.Graphs))
+	for i, g := range prog.Graphs {
+		var chosen *schedule.Costs
+		if i < len(costs) {
+			chosen = costs[i]
+		}
+		total[i] = make([]int64, len(p.Memories))
+		for m := range p.Memories {
+			piece := int64(0)
+			for t := range g.Tasks {
+				piece = max(piece, taskScratch(g, dag.TaskID(t), chosen, kinds[m]))
+			}
+			total[i][m] = roundUp(piece) * workers[m]
+		}
+	}
+	return total
+}
+
 // taskScratch is the greatest workspace of the variants for a kind of devices that the
 // costs may choose for a task.
 func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, kind string) (bytes int64) {

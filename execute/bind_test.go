@@ -1,10 +1,12 @@
 package execute
 
 import (
+	"slices"
 	"testing"
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -40,5 +42,15 @@ func TestScratchOfOpenVariants(t *testing.T) {
 	}
 	if scratch("ref") != 0 {
 		t.Error("the reference needs a workspace")
+	}
+	// Five cores, a device of two units with a memory of its own, a memory nobody uses.
+	p := &platform.Platform{Memories: []platform.Memory{{Name: "none"}, {Name: "ram"}, {Name: "own"}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 5, Memory: 1}, {Name: "e", Kind: "emulated", Count: 2, Memory: 2}}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	piece := greatest / 3
+	if got := ScratchByMemory(prog, p, nil); len(got) != 1 || !slices.Equal(got[0], []int64{0, 5 * piece, 2 * piece}) {
+		t.Errorf("by memory %v, want none, five and two pieces of %d", got, piece)
 	}
 }

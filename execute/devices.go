@@ -42,8 +42,12 @@ func (r *Runner) placeInMemories() error {
 		plans[i], costs[i] = c.plan, c.costs
 	}
 	p := r.opt.Platform
+	sized := costs // whose variants decide the workspace
+	if r.opt.Variant != "" {
+		sized = nil
+	}
 	var err error
-	if r.placed, err = schedule.Place(r.prog, p, plans, costs, r.scratchByMemory()); err != nil {
+	if r.placed, err = schedule.Place(r.prog, p, plans, costs, ScratchByMemory(r.prog, p, sized)); err != nil {
 		return err
 	}
 	host := p.HostMemory()
@@ -66,35 +70,6 @@ func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	return layouts
 }
 
-// scratchByMemory is the workspace of each graph in each memory: a piece for each
-// worker, as large as the greatest of one call there.
-func (r *Runner) scratchByMemory() [][]int64 {
-	p := r.opt.Platform
-	workers := make([]int64, len(p.Memories))
-	kinds := make([]string, len(p.Memories))
-	for _, w := range p.Workers {
-		d := &p.Devices[w.Device]
-		workers[d.Memory]++
-		kinds[d.Memory] = d.Kind
-	}
-	bytes := make([][]int64, len(r.graphs))
-	for i, c := range r.graphs {
-		bytes[i] = make([]int64, len(p.Memories))
-		costs := c.costs
-		if r.opt.Variant != "" {
-			costs = nil
-		}
-		for m := range p.Memories {
-			piece := int64(0)
-			for t := range c.origin.Tasks {
-				piece = max(piece, taskScratch(c.origin, dag.TaskID(t), costs, kinds[m]))
-			}
-			bytes[i][m] = roundUp(piece) * workers[m]
-		}
-	}
-	return bytes
-}
-
 // openDevices starts a device for every memory with lanes of its own.
 func (r *Runner) openDevices() error {
 	p := r.opt.Platform
@@ -102,7 +77,6 @@ func (r *Runner) openDevices() error {
 	space := &emulatedSpace{}
 	free := workerCPUs()
 	cores := &coreList{free: free[min(r.cores(), len(free)):]}
-	cudas := 0
 	for _, w := range p.Workers {
 		dev := &p.Devices[w.Device]
 		m := dev.Memory
@@ -117,9 +91,7 @@ func (r *Runner) openDevices() error {
 			if dev.Count > 1 {
 				return fmt.Errorf("device %q has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Name, dev.Count, p.Memories[m].Name)
 			}
-			index := cudas
-			open = func() (driver, error) { return openCUDA(index, p, m) }
-			cudas++
+			open = func() (driver, error) { return openCUDA(dev.Ordinal, p, m) }
 		}
 		r.devices[m] = d
 		r.ended.Go(d.main)
