@@ -229,13 +229,19 @@ func (d *emulated) failure() error {
 func (d *emulated) lose(cause error) {
 	err := fmt.Errorf("%w: %q: %w", errDeviceLost, d.platform.Memories[d.memory].Name, cause)
 	d.failed.CompareAndSwap(nil, &err)
-	d.wakeAll()
-}
-
-// wakeAll lets everyone who waits for an event look again.
-func (d *emulated) wakeAll() {
 	for _, s := range d.streams {
 		s.parker.wake()
+	}
+	d.notify()
+}
+
+// report lets those who wait for an event look again. Others are left alone: the race
+// detector would take that for an order.
+func (d *emulated) report(e *emulatedEvent) {
+	for _, s := range d.streams {
+		if s.waits.Load() == e {
+			s.parker.wake()
+		}
 	}
 	d.notify()
 }

@@ -17,6 +17,7 @@ type emulatedStream struct {
 	device *emulated
 	cpu    int // -1: any
 	parker parker
+	waits  atomic.Pointer[emulatedEvent] // for which it is parked or about to be
 
 	ops            []emulatedOp // a ring
 	issued, passed atomic.Int64
@@ -109,8 +110,10 @@ func (s *emulatedStream) do(op *emulatedOp) bool {
 	case recordOp:
 		op.event.at.Store(s.device.now())
 		op.event.passed.Store(op.number)
-		s.device.wakeAll()
+		s.device.report(op.event)
 	case waitOp:
+		s.waits.Store(op.event)
+		defer s.waits.Store(nil)
 		return s.until(&op.event.passed, op.number)
 	}
 	return true

@@ -12,14 +12,14 @@ import (
 
 // job is one run of one graph: what the workers share while it lasts.
 type job struct {
-	graph  *compiledGraph
-	team   *team
-	steps  int
-	record bool
-	verify *verifier // nil: do not check
-	base   time.Time
-	ended  time.Duration       // when the last task had ended
-	moves  []schedule.Transfer // before the first step
+	graph   *compiledGraph
+	team    *team
+	steps   int
+	record  bool
+	verify  *verifier // nil: do not check
+	base    time.Time
+	ended   time.Duration       // when the last task had ended
+	entered []schedule.Interval // when what moves before the first step did, by move
 
 	dynamic *dispatcher // nil: the graph's replay
 

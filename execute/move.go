@@ -114,11 +114,11 @@ func byteStrides(b *dag.Buffer) []int64 {
 	return strides
 }
 
-// do moves something now and waits for it, and returns when it began and ended on a clock.
-func (m *boundMove) do(now func() time.Duration) (start, end time.Duration, err error) {
+// do moves something now, waits for it, and returns when that was on a clock.
+func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	d := m.device
-	start = now()
-	err = d.do(func() error {
+	start := now()
+	err := d.do(func() error {
 		stream := d.copyStream(m.To == d.memory)
 		for i := range m.copies {
 			if err := d.driver.copy(stream, &m.copies[i]); err != nil {
@@ -130,27 +130,24 @@ func (m *boundMove) do(now func() time.Duration) (start, end time.Duration, err 
 		}
 		return d.await(d.mark)
 	})
-	return start, now(), err
+	return schedule.Interval{Start: start, End: now()}, err
 }
 
 // enter moves what memories need before the first step. Inputs stay where they are from
 // run to run, unless the caller has asked for their bytes since.
 func (r *Runner) enter(j *job) error {
+	j.entered = make([]schedule.Interval, len(j.graph.enter))
 	for i := range j.graph.enter {
 		m := &j.graph.enter[i]
 		asked := 1 + r.asked[j.graph.origin.Buffers[m.Buffer].Name]
 		if m.Anywhere && m.current == asked {
 			continue
 		}
-		start, end, err := m.do(j.now)
-		if err != nil {
+		var err error
+		if j.entered[i], err = m.do(j.now); err != nil {
 			return fmt.Errorf("device %q: move buffer %q there: %w", m.device.name, j.graph.origin.Buffers[m.Buffer].Name, err)
 		}
 		m.current = asked
-		if !m.Anywhere {
-			j.moves = append(j.moves, schedule.Transfer{Buffer: m.Buffer, Atoms: m.Atoms, Bytes: m.Bytes,
-				From: m.From, To: m.To, For: m.For, Start: start, End: end})
-		}
 	}
 	return nil
 }
@@ -163,7 +160,7 @@ func (r *Runner) leave(j *job) error {
 	}
 	for i := range j.graph.leave {
 		m := &j.graph.leave[i]
-		if _, _, err := m.do(j.now); err != nil {
+		if _, err := m.do(j.now); err != nil {
 			return fmt.Errorf("device %q: move buffer %q home: %w", m.device.name, j.graph.origin.Buffers[m.Buffer].Name, err)
 		}
 	}

@@ -51,12 +51,15 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	var begun int32
 	s.Spans, begun = mergeSpans(r.logs())
 	s.Steps = int(begun)
-	if j.graph.placed != nil {
-		s = j.asPlanned(s)
+	var err error
+	if c := j.graph; c.placed != nil {
+		noteReady(s, &schedule.Problem{Graph: c.graph, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext})
+		s, err = c.placed.ToOrigin(p, s, j.entered)
 	} else {
 		noteReady(s, p)
+		err = s.Complete(p)
 	}
-	if err := s.Complete(p); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("execute graph %q: schedule of the run: %w", p.Graph.Name, err)
 	}
 	return s, nil
@@ -112,29 +115,4 @@ func noteReady(s *schedule.Schedule, p *schedule.Problem) {
 		latest(before, g.ReusePreds(sp.Task))
 		latest(before, next[sp.Task])
 	}
-}
-
-// asPlanned turns a schedule of the placed graph into one of the graph of the program:
-// its tasks, and copies as transfers.
-func (j *job) asPlanned(run *schedule.Schedule) *schedule.Schedule {
-	c := j.graph
-	placed := &schedule.Problem{Graph: c.graph, Steps: run.Steps, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext}
-	noteReady(run, placed)
-	s := *run
-	s.Spans, s.Transfers = nil, j.moves
-	for _, sp := range run.Spans {
-		m := c.placed.Moves[sp.Task]
-		if m == nil {
-			sp.Task = c.placed.TaskOf[sp.Task]
-			s.Spans = append(s.Spans, sp)
-			continue
-		}
-		t := schedule.Transfer{Buffer: m.Buffer, Atoms: m.Atoms, Bytes: m.Bytes, From: m.From, To: m.To, For: m.For, Step: sp.Step,
-			Start: sp.Start, End: sp.End}
-		if m.NextStep {
-			t.Step++
-		}
-		s.Transfers = append(s.Transfers, t)
-	}
-	return &s
 }
