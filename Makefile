@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check asm asm-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
+.PHONY: all demo test check asm asm-check ptx ptx-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
 
 all: bin/dahl
 
@@ -38,6 +38,26 @@ asm-check:
 	    [ ! -e "$$f" ] || [ -e "$$dir/$$(basename $$f)" ] || { echo "$$f: no generator writes it"; exit 1; }; done && \
 	  for f in "$$dir"/*; do \
 	    [ ! -e "$$f" ] || diff -q "$$f" "kernels/simd/$$(basename $$f)" || { echo "run make asm"; exit 1; }; done
+
+# Compiles the CUDA kernels to PTX, which programs carry: for compute capability 7.5, and for
+# 8.0 where that gives another text. It needs clang, and no CUDA. Products are fused with
+# sums only where a kernel says so.
+CLANG   ?= clang-19
+PTX_DIR  = kernels/cuda
+PTX      = $(CLANG) -x cuda -std=c++20 --cuda-device-only --cuda-feature=+ptx78 -nocudainc -nocudalib \
+             -Wall -Werror -Wno-unused-command-line-argument -O3 -ffp-contract=off -S
+
+ptx:
+	@for f in kernels/cuda/*.cu; do \
+	  to="$(PTX_DIR)/$$(basename $$f .cu)" && \
+	  $(PTX) --cuda-gpu-arch=sm_75 -o "$$to.sm_75.ptx" $$f && $(PTX) --cuda-gpu-arch=sm_80 -o "$$to.sm_80.ptx" $$f || exit 1; \
+	  ! sed 's/^.target sm_75/.target sm_80/' "$$to.sm_75.ptx" | cmp -s - "$$to.sm_80.ptx" || rm "$$to.sm_80.ptx"; done
+
+# Fails if the PTX is not what the sources give.
+ptx-check:
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(MAKE) -s ptx PTX_DIR="$$dir" && \
+	  for f in "$$dir"/*.ptx kernels/cuda/*.ptx; do name=$$(basename "$$f"); \
+	    cmp "$$dir/$$name" "kernels/cuda/$$name" || { echo "run make ptx (with $$($(CLANG) --version | head -1))"; exit 1; }; done
 
 check: test asm-check
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }

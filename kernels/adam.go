@@ -33,7 +33,8 @@ var adam = Kernel{
 	Work: perElement(14, 0),
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "element by element", Run32: adamRef[float32], Run64: adamRef[float64]},
-		atLevels("run by run", adamAt[float32], adamAt[float64], nil)),
+		atLevels("run by run", adamAt[float32], adamAt[float64], nil),
+		onCUDA("four elements per thread", adamOnCUDA, nil)),
 }
 
 func adamRef[T Float](call *Call) {

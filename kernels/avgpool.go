@@ -15,6 +15,7 @@ var avgpool = Kernel{
 	Work: poolWork(0),
 	Variants: []Variant{
 		{Name: "ref", Doc: "the sum of each window in row-major order, divided", Run32: avgpoolRef[float32], Run64: avgpoolRef[float64]},
+		onCUDA("a window per thread", poolOnCUDA("avgpool", false, 2), nil),
 	},
 }
 
@@ -31,6 +32,7 @@ var avgpoolDx = Kernel{
 	Work: poolWork(1),
 	Variants: []Variant{
 		{Name: "ref", Doc: "zero, then add in the order of dy", Run32: avgpoolDxRef[float32], Run64: avgpoolDxRef[float64]},
+		onCUDA("an element of dx per thread", spreadOnCUDA("avgpool.dx", false, 2), nil),
 	},
 }
 

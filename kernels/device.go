@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"slices"
+	"strings"
 
 	"dahl/dag"
 	"dahl/kernels/cuda"
@@ -67,6 +68,7 @@ type DeviceCall struct {
 // of the process.
 type DeviceArg struct {
 	Mode   dag.Mode
+	Type   dag.DType
 	Addr   uint64 // of the first element
 	Shape  []int  // extents of the region
 	Stride []int  // distance in elements between neighbours, per dimension; the last is 1
@@ -75,7 +77,7 @@ type DeviceArg struct {
 // BindDevice returns the view of a box of a buffer whose storage begins at address
 // base; a nil box is the whole buffer.
 func BindDevice(base uint64, buf *dag.Buffer, box dag.Box, mode dag.Mode) DeviceArg {
-	a := DeviceArg{Mode: mode}
+	a := DeviceArg{Mode: mode, Type: buf.Type}
 	var first int64
 	a.Shape, a.Stride, first = view(buf, box)
 	a.Addr = base + uint64(first)
@@ -84,6 +86,18 @@ func BindDevice(base uint64, buf *dag.Buffer, box dag.Box, mode dag.Mode) Device
 
 // Accumulates reports whether the result is added to what the operand holds.
 func (a *DeviceArg) Accumulates() bool { return a.Mode == dag.ReadWrite }
+
+// param is a parameter by its place, as an integer for the device.
+func (c *DeviceCall) param(i int) int32 { return int32(c.Params[i]) }
+
+// symbol is the name of a kernel's function for the call's type: dots become underscores.
+func (c *DeviceCall) symbol(name string) string {
+	suffix := "_f32"
+	if c.Type == dag.Float64 {
+		suffix = "_f64"
+	}
+	return strings.ReplaceAll(name, ".", "_") + suffix
+}
 
 // onCUDA is the variant "cuda" of an operation.
 func onCUDA(doc string, launches func(*DeviceCall) []cuda.Launch, workspace func(*Spec) int64) Variant {

@@ -49,7 +49,7 @@ func TestVariantsByKind(t *testing.T) {
 func TestBindDevice(t *testing.T) {
 	buf := dag.Buffer{Shape: []int{5, 11}, Type: dag.Float64}
 	a := BindDevice(1<<40, &buf, dag.Box{{Lo: 1, Hi: 3}, {Lo: 2, Hi: 7}}, dag.ReadWrite)
-	if a.Addr != 1<<40+13*8 || !slices.Equal(a.Shape, []int{2, 5}) || !slices.Equal(a.Stride, []int{11, 1}) || !a.Accumulates() {
+	if a.Addr != 1<<40+13*8 || a.Type != dag.Float64 || !slices.Equal(a.Shape, []int{2, 5}) || !slices.Equal(a.Stride, []int{11, 1}) || !a.Accumulates() {
 		t.Errorf("bound as %+v", a)
 	}
 	if a = BindDevice(256, &buf, nil, dag.Write); a.Addr != 256 || !slices.Equal(a.Shape, buf.Shape) || a.Accumulates() {

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dahl/dag"
@@ -219,8 +220,11 @@ func atLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*
 	return all
 }
 
-// withRef puts the reference before the variants at levels.
-func withRef(ref Variant, faster []Variant) []Variant { return append([]Variant{ref}, faster...) }
+// withRef puts the reference before the variants at levels, and after these the ones for
+// other kinds of devices.
+func withRef(ref Variant, atLevels []Variant, devices ...Variant) []Variant {
+	return slices.Concat([]Variant{ref}, atLevels, devices)
+}
 
 // Validate checks a spec completely: known operation, operand count, element
 // types, modes, parameters and shapes.

@@ -11,47 +11,53 @@ var toNHWC = Kernel{
 	Op: "nhwc", Doc: "y[n,h,w,c] = x[n,c,h,w]",
 	Operands: []Operand{writes("y", Real, "n h w c"), reads("x", Real, "n c h w")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{0, 2, 3, 1}, false, nhwcAt[float32], nhwcAt[float64]),
+	Variants: conversion([4]int{0, 2, 3, 1}, false, nhwcAt[float32], nhwcAt[float64],
+		layoutOnCUDA([4]int{0, 2, 3, 1}, false, []int{3}, []int{1, 2}, 0)),
 }
 
 var toNCHW = Kernel{
 	Op: "nchw", Doc: "y[n,c,h,w] = x[n,h,w,c]",
 	Operands: []Operand{writes("y", Real, "n c h w"), reads("x", Real, "n h w c")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{0, 3, 1, 2}, false, nchwAt[float32], nchwAt[float64]),
+	Variants: conversion([4]int{0, 3, 1, 2}, false, nchwAt[float32], nchwAt[float64],
+		layoutOnCUDA([4]int{0, 3, 1, 2}, false, []int{2, 3}, []int{1}, 0)),
 }
 
 var toHWIO = Kernel{
 	Op: "hwio", Doc: "y[i,j,c,f] = w[f,c,i,j]",
 	Operands: []Operand{writes("y", Real, "k k c f"), reads("w", Real, "f c k k")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{2, 3, 1, 0}, false, hwioAt[float32], hwioAt[float64]),
+	Variants: conversion([4]int{2, 3, 1, 0}, false, hwioAt[float32], hwioAt[float64],
+		layoutOnCUDA([4]int{2, 3, 1, 0}, false, []int{3}, []int{2, 0, 1}, -1)),
 }
 
 var toHWOI = Kernel{
 	Op: "hwoi", Doc: "y[i,j,f,c] = w[f,c,k-1-i,k-1-j]",
 	Operands: []Operand{writes("y", Real, "k k f c"), reads("w", Real, "f c k k")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{2, 3, 0, 1}, true, hwoiAt[float32], hwoiAt[float64]),
+	Variants: conversion([4]int{2, 3, 0, 1}, true, hwoiAt[float32], hwoiAt[float64],
+		layoutOnCUDA([4]int{2, 3, 0, 1}, true, []int{3}, []int{0, 1}, 2)),
 }
 
 var toOIHW = Kernel{
 	Op: "oihw", Doc: "y[f,c,i,j] = w[i,j,c,f]",
 	Operands: []Operand{writes("y", Real, "f c k k"), reads("w", Real, "k k c f")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{3, 2, 0, 1}, false, oihwAt[float32], oihwAt[float64]),
+	Variants: conversion([4]int{3, 2, 0, 1}, false, oihwAt[float32], oihwAt[float64],
+		layoutOnCUDA([4]int{3, 2, 0, 1}, false, []int{1, 2, 3}, []int{0}, -1)),
 }
 
 // conversion is the variants of a layout change. Dimension d of the output is dimension
 // from[d] of the input; flipped reverses the first two dimensions of the output.
-func conversion(from [4]int, flipped bool, run32, run64 func(simd.Level, *Call)) []Variant {
+func conversion(from [4]int, flipped bool, run32, run64 func(simd.Level, *Call), onDevice Variant) []Variant {
 	return withRef(
 		Variant{
 			Name: "ref", Doc: "element by element",
 			Run32: func(c *Call) { convertRef[float32](c, from, flipped) },
 			Run64: func(c *Call) { convertRef[float64](c, from, flipped) },
 		},
-		atLevels("matrices transposed in blocks", run32, run64, nil))
+		atLevels("matrices transposed in blocks", run32, run64, nil),
+		onDevice)
 }
 
 func convertRef[T Float](call *Call, from [4]int, flipped bool) {

@@ -18,7 +18,8 @@ var load = Kernel{
 	Work: func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "one division per element", Run32: loadRef[float32], Run64: loadRef[float64]},
-		atLevels("a vector of quotients at a time; in Go a table of all 256", loadAt[float32], loadAt[float64], nil)),
+		atLevels("a vector of quotients at a time; in Go a table of all 256", loadAt[float32], loadAt[float64], nil),
+		onCUDA("four elements per thread", loadOnCUDA, nil)),
 }
 
 var loadNHWC = Kernel{
@@ -33,7 +34,8 @@ var loadNHWC = Kernel{
 	Work:   func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "one division per element", Run32: loadNHWCRef[float32], Run64: loadNHWCRef[float64]},
-		atLevels("quotients of some pixels of all channels, then transposed", loadNHWCAt[float32], loadNHWCAt[float64], nil)),
+		atLevels("quotients of some pixels of all channels, then transposed", loadNHWCAt[float32], loadNHWCAt[float64], nil),
+		onCUDA("an element per thread, for some samples", loadNHWCOnCUDA, nil)),
 }
 
 var loadLabels = Kernel{
@@ -46,6 +48,7 @@ var loadLabels = Kernel{
 	Work: func(s *Spec) (float64, int64) { return 0, gatherBytes(s, 0, 1, 2) },
 	Variants: []Variant{
 		{Name: "ref", Doc: "a copy", Run32: loadLabelsRef, Run64: loadLabelsRef},
+		onCUDA("a label per thread", loadLabelsOnCUDA, nil),
 	},
 }
 

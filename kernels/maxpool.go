@@ -20,7 +20,8 @@ var maxpool = Kernel{
 	Work: poolWork(0),
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "a scan of each window", Run32: maxpoolRef[float32], Run64: maxpoolRef[float64]},
-		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil)),
+		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil),
+		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 2), nil)),
 }
 
 var maxpoolDx = Kernel{
@@ -37,7 +38,8 @@ var maxpoolDx = Kernel{
 	Work: perElement(1, 1),
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "zero, then add in the order of dy", Run32: maxpoolDxRef[float32], Run64: maxpoolDxRef[float64]},
-		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil)),
+		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
+		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2), nil)),
 }
 
 // checkPool checks the maps of a pooling with windows of at most largest.

@@ -21,7 +21,8 @@ var maxpoolNHWC = Kernel{
 	Work: poolWork(0),
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "a scan of each window", Run32: maxpoolNHWCRef[float32], Run64: maxpoolNHWCRef[float64]},
-		atLevels("rows of pixels, a vector of channels at a time", maxpoolNHWCAt[float32], maxpoolNHWCAt[float64], nil)),
+		atLevels("rows of pixels, a vector of channels at a time", maxpoolNHWCAt[float32], maxpoolNHWCAt[float64], nil),
+		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 1), nil)),
 }
 
 var maxpoolNHWCDx = Kernel{
@@ -38,7 +39,8 @@ var maxpoolNHWCDx = Kernel{
 	Work: perElement(1, 1),
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "zero, then add in the order of dy", Run32: maxpoolNHWCDxRef[float32], Run64: maxpoolNHWCDxRef[float64]},
-		atLevels("each element written once where windows do not overlap", maxpoolNHWCDxAt[float32], maxpoolNHWCDxAt[float64], nil)),
+		atLevels("each element written once where windows do not overlap", maxpoolNHWCDxAt[float32], maxpoolNHWCDxAt[float64], nil),
+		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 1), nil)),
 }
 
 // noMaximum is the index of a window through which no gradient passes, because a

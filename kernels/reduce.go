@@ -10,6 +10,7 @@ var mean = Kernel{
 	Work:     perElement(1, 1),
 	Variants: []Variant{
 		{Name: "ref", Doc: "in index order", Run32: meanRef[float32], Run64: meanRef[float64]},
+		reduceOnCUDA("mean"),
 	},
 }
 
@@ -19,6 +20,7 @@ var count = Kernel{
 	Work:     perElement(1, 1),
 	Variants: []Variant{
 		{Name: "ref", Doc: "in index order", Run32: countRef, Run64: countRef},
+		reduceOnCUDA("count"),
 	},
 }
 
@@ -28,7 +30,8 @@ var add = Kernel{
 	Work:     perElement(1, 0),
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "element by element", Run32: addRef[float32], Run64: addRef[float64]},
-		atLevels("run by run", addAt[float32], addAt[float64], nil)),
+		atLevels("run by run", addAt[float32], addAt[float64], nil),
+		elementsOnCUDA("add")),
 }
 
 func meanRef[T Float](call *Call) {

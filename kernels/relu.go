@@ -15,7 +15,8 @@ var relu = Kernel{
 	Work: perElement(1, 0),
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "one comparison per element", Run32: reluRef[float32], Run64: reluRef[float64]},
-		atLevels("no branches", reluAt[float32], reluAt[float64], nil)),
+		atLevels("no branches", reluAt[float32], reluAt[float64], nil),
+		elementsOnCUDA("relu")),
 }
 
 var reluDx = Kernel{
@@ -28,7 +29,8 @@ var reluDx = Kernel{
 	Work: perElement(1, 0),
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "one comparison per element", Run32: reluDxRef[float32], Run64: reluDxRef[float64]},
-		atLevels("no branches: the bits of dy and the mask", reluDxAt[float32], reluDxAt[float64], nil)),
+		atLevels("no branches: the bits of dy and the mask", reluDxAt[float32], reluDxAt[float64], nil),
+		elementsOnCUDA("relu.dx")),
 }
 
 func reluRef[T Float](call *Call) {

@@ -34,7 +34,8 @@ var sgd = Kernel{
 	Work: func(s *Spec) (float64, int64) { return sgdFlops(s) * s.volume(0), s.Bytes() },
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "element by element", Run32: sgdRef[float32], Run64: sgdRef[float64]},
-		atLevels("run by run", sgdAt[float32], sgdAt[float64], nil)),
+		atLevels("run by run", sgdAt[float32], sgdAt[float64], nil),
+		onCUDA("four elements per thread", sgdOnCUDA, nil)),
 }
 
 // checkSGD reports parameters that make no sense.

@@ -33,7 +33,8 @@ var softmaxXent = Kernel{
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "row by row", Run32: softmaxXentRef[float32], Run64: softmaxXentRef[float64]},
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64],
-			func(s *Spec) int64 { return softmaxWorkspace(s, 3) })),
+			func(s *Spec) int64 { return softmaxWorkspace(s, 3) }),
+		softmaxOnCUDA("softmax_xent", "dz", "loss", "correct", "z", "y")),
 }
 
 var softmaxXentEval = Kernel{
@@ -46,7 +47,8 @@ var softmaxXentEval = Kernel{
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "row by row", Run32: softmaxEvalRef[float32], Run64: softmaxEvalRef[float64]},
 		vectorLevels("a row in each element of a vector", softmaxEvalAt[float32], softmaxEvalAt[float64],
-			func(s *Spec) int64 { return softmaxWorkspace(s, 2) })),
+			func(s *Spec) int64 { return softmaxWorkspace(s, 2) }),
+		softmaxOnCUDA("softmax_xent", "loss", "correct", "z", "y")),
 }
 
 var rowmax = Kernel{
@@ -55,6 +57,7 @@ var rowmax = Kernel{
 	Work:     perElement(1, 1),
 	Variants: []Variant{
 		{Name: "ref", Doc: "a scan", Run32: rowmaxRef[float32], Run64: rowmaxRef[float64]},
+		softmaxOnCUDA("rowmax", "m", "z"),
 	},
 }
 
@@ -64,6 +67,7 @@ var expSub = Kernel{
 	Work:     perElement(2, 0),
 	Variants: []Variant{
 		{Name: "ref", Doc: "exp in float64", Run32: expSubRef[float32], Run64: expSubRef[float64]},
+		softmaxOnCUDA("exp_sub", "e", "z", "m"),
 	},
 }
 
@@ -73,6 +77,7 @@ var rowsum = Kernel{
 	Work:     perElement(1, 1),
 	Variants: []Variant{
 		{Name: "ref", Doc: "in the order of the row", Run32: rowsumRef[float32], Run64: rowsumRef[float64]},
+		softmaxOnCUDA("rowsum", "s", "e"),
 	},
 }
 
@@ -85,6 +90,7 @@ var xent = Kernel{
 	Work: perElement(1, 2),
 	Variants: []Variant{
 		{Name: "ref", Doc: "row by row", Run32: xentRef[float32], Run64: xentRef[float64]},
+		softmaxOnCUDA("xent", "loss", "correct", "z", "m", "s", "y"),
 	},
 }
 
@@ -98,6 +104,7 @@ var softmaxXentDx = Kernel{
 	Work:   perElement(2, 0),
 	Variants: []Variant{
 		{Name: "ref", Doc: "row by row", Run32: softmaxXentDxRef[float32], Run64: softmaxXentDxRef[float64]},
+		softmaxOnCUDA("softmax_xent.dx", "dz", "e", "s", "y"),
 	},
 }
 

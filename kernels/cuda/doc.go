@@ -7,8 +7,10 @@
 //
 //   - a kernel has one parameter, a struct by value of plain fields, mirrored in Go
 //     beside the operation; sizes are compared by a test
-//   - symbols are op_variant_type, dots as underscores: softmax_xent_cuda_f32. Where one
-//     operation needs several kernels, the variant is followed by what the kernel does
+//   - symbols are what the kernel does and its type, for the other variants than "cuda"
+//     with the variant between, dots as underscores: dense_dw_f32, conv2d_nhwc_tf32_f32
+//   - the compiler fuses no product with a sum: kernels that want it say fma. So operations
+//     on single elements give the bits of the CPU variants
 //   - sums are taken in an order fixed by extents and grid, and grids depend on extents
 //     alone: results are bit-identical from run to run. There are no float atomics
 package cuda

@@ -21,7 +21,7 @@ type Launch struct {
 }
 
 // Params returns the bytes of a struct that mirrors a kernel's parameter. Its fields are
-// uint64 (addresses), int32, uint32, float32, float64, and arrays and structs of these,
+// uint64 (addresses), int64, int32, uint32, float32, float64, and arrays and structs of these,
 // which Go on 64-bit machines lays out as CUDA does: each at a multiple of its own size.
 // It panics on other fields.
 func Params[T any](p T) []byte {
@@ -33,7 +33,7 @@ func Params[T any](p T) []byte {
 
 func plain(t reflect.Type) error {
 	switch t.Kind() {
-	case reflect.Uint64, reflect.Int32, reflect.Uint32, reflect.Float32, reflect.Float64:
+	case reflect.Uint64, reflect.Int64, reflect.Int32, reflect.Uint32, reflect.Float32, reflect.Float64:
 		return nil
 	case reflect.Array:
 		return plain(t.Elem())

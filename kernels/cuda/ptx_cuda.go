@@ -14,18 +14,16 @@ var compiled embed.FS
 // one compiled for the highest capability that the device has. It ends with a zero byte,
 // as cuModuleLoadData wants it.
 func PTX(module string, capability int) ([]byte, error) {
-	for i := len(capabilities) - 1; i >= 0; i-- {
-		if c := capabilities[i]; c <= capability {
-			text, err := compiled.ReadFile(fmt.Sprintf("%s.sm_%d.ptx", module, c))
-			if err != nil {
-				return nil, fmt.Errorf("no CUDA kernels %q for capability %d.%d: %w", module, c/10, c%10, err)
-			}
-			return append(text, 0), nil
-		}
+	if capability < 75 {
+		return nil, fmt.Errorf("CUDA kernels need compute capability 7.5, the device has %d.%d", capability/10, capability%10)
 	}
-	return nil, fmt.Errorf("CUDA kernels need compute capability %d.%d, the device has %d.%d",
-		capabilities[0]/10, capabilities[0]%10, capability/10, capability%10)
+	// make ptx leaves sm_80 out where it is the same.
+	text, err := compiled.ReadFile(module + ".sm_80.ptx")
+	if capability < 80 || err != nil {
+		text, err = compiled.ReadFile(module + ".sm_75.ptx")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no CUDA kernels %q: %w", module, err)
+	}
+	return append(text, 0), nil
 }
-
-// capabilities are those that make ptx compiles for, ascending.
-var capabilities = []int{75, 80}

@@ -1,0 +1,146 @@
+// Pooling without padding, in both layouts: a thread computes one element, and threads side
+// by side have elements side by side. Where a window begins in x follows from strides that
+// the distance of windows has been multiplied into, so the forward kernels need not know
+// which dimensions are rows and columns. Each element of y reads its window, mostly 2×2
+// and not overlapping, so that bytes are moved once; the gradients gather: each element of
+// dx looks for the windows that it lies in, in their order, which gives the sums of the
+// reference without atomics.
+#include "device.h"
+
+namespace dahl {
+
+// WindowParams is mirrored by kernels.windowParams. Dimensions are in the order in which
+// elements lie.
+struct WindowParams {
+  uint64_t y, index, x;  // no index in average pooling
+  int32_t extent[4];     // of y
+  int32_t total, size;
+  int64_t y_stride[4], index_stride[4];
+  int64_t x_stride[4];       // in x from window to window
+  int64_t x_row, x_column;   // in x within a window
+};
+
+struct Position {
+  int32_t at[4];
+};
+
+DEVICE Position position(const int32_t (&extent)[4], int32_t element) {
+  Position p;
+#pragma unroll
+  for (int d = 3; d > 0; d--) {
+    const int32_t outer = element / extent[d];
+    p.at[d] = element - outer * extent[d];
+    element = outer;
+  }
+  p.at[0] = element;
+  return p;
+}
+
+DEVICE int64_t offset(const int64_t (&stride)[4], const Position& p) {
+  return stride[0] * p.at[0] + stride[1] * p.at[1] + stride[2] * p.at[2] + stride[3] * p.at[3];
+}
+
+// The first of equal maxima is taken, and NaN wins.
+template <class T>
+DEVICE void maxpool(const WindowParams& p) {
+  const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
+  if (element >= p.total) return;
+  const Position at = position(p.extent, element);
+  const T* x = global<const T>(p.x) + offset(p.x_stride, at);
+  T most = x[0];
+  int32_t where = 0;
+  for (int32_t i = 0; i < p.size; i++)
+    for (int32_t j = 0; j < p.size; j++) {
+      const T v = x[p.x_row * i + p.x_column * j];
+      if (v > most || (v != v && most == most)) most = v, where = i * p.size + j;
+    }
+  global<T>(p.y)[offset(p.y_stride, at)] = most;
+  global<uint8_t>(p.index)[offset(p.index_stride, at)] = uint8_t(where);
+}
+
+ENTRY(maxpool_f32, WindowParams, 256) { maxpool<float>(p); }
+ENTRY(maxpool_f64, WindowParams, 256) { maxpool<double>(p); }
+
+template <class T>
+DEVICE void avgpool(const WindowParams& p) {
+  const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
+  if (element >= p.total) return;
+  const Position at = position(p.extent, element);
+  const T* x = global<const T>(p.x) + offset(p.x_stride, at);
+  T sum = 0;
+  for (int32_t i = 0; i < p.size; i++)
+    for (int32_t j = 0; j < p.size; j++) sum += x[p.x_row * i + p.x_column * j];
+  global<T>(p.y)[offset(p.y_stride, at)] = sum / T(int64_t(p.size) * p.size);
+}
+
+ENTRY(avgpool_f32, WindowParams, 256) { avgpool<float>(p); }
+ENTRY(avgpool_f64, WindowParams, 256) { avgpool<double>(p); }
+
+// SpreadParams is mirrored by kernels.spreadParams.
+struct SpreadParams {
+  uint64_t dx, dy, index;
+  int32_t extent[4];  // of dx
+  int32_t total, size, step;
+  int32_t rows, columns;      // windows
+  int32_t channels_last;      // rows and columns are dimensions 1 and 2 of dx, not 2 and 3
+  int64_t dx_stride[4];
+  int64_t dy_stride[4], index_stride[4];  // samples, channels, rows, columns
+};
+
+// Windows is those along one direction that pixel h lies in, lo to hi without hi.
+struct Windows {
+  int32_t lo, hi;
+};
+
+DEVICE Windows windows(int32_t h, int32_t size, int32_t step, int32_t count) {
+  return {h < size ? 0 : (h - size) / step + 1, min(h / step + 1, count)};
+}
+
+// each_window calls f(where in dy, where in index, position in the window) for the windows
+// that an element of dx lies in, in the order of dy, and returns where the element lies.
+template <class F>
+DEVICE int64_t each_window(const SpreadParams& p, int32_t element, F f) {
+  const Position at = position(p.extent, element);
+  const int32_t c = p.channels_last ? at.at[3] : at.at[1];
+  const int32_t h = p.channels_last ? at.at[1] : at.at[2], w = p.channels_last ? at.at[2] : at.at[3];
+  const Windows rows = windows(h, p.size, p.step, p.rows), columns = windows(w, p.size, p.step, p.columns);
+  for (int32_t u = rows.lo; u < rows.hi; u++)
+    for (int32_t v = columns.lo; v < columns.hi; v++) {
+      const Position window = {{at.at[0], c, u, v}};
+      f(offset(p.dy_stride, window), offset(p.index_stride, window), (h - u * p.step) * p.size + w - v * p.step);
+    }
+  return offset(p.dx_stride, at);
+}
+
+// Index 255 is no position, so it passes nothing.
+template <class T>
+DEVICE void maxpool_gradient(const SpreadParams& p) {
+  const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
+  if (element >= p.total) return;
+  const T* dy = global<const T>(p.dy);
+  const uint8_t* index = global<const uint8_t>(p.index);
+  T sum = 0;
+  const int64_t to = each_window(p, element, [&](int64_t from, int64_t where, int32_t position) {
+    if (index[where] == position) sum += dy[from];
+  });
+  global<T>(p.dx)[to] = sum;
+}
+
+ENTRY(maxpool_dx_f32, SpreadParams, 256) { maxpool_gradient<float>(p); }
+ENTRY(maxpool_dx_f64, SpreadParams, 256) { maxpool_gradient<double>(p); }
+
+template <class T>
+DEVICE void avgpool_gradient(const SpreadParams& p) {
+  const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
+  if (element >= p.total) return;
+  const T* dy = global<const T>(p.dy);
+  const T pixels = T(int64_t(p.size) * p.size);
+  T sum = 0;
+  const int64_t to = each_window(p, element, [&](int64_t from, int64_t, int32_t) { sum += dy[from] / pixels; });
+  global<T>(p.dx)[to] = sum;
+}
+
+ENTRY(avgpool_dx_f32, SpreadParams, 256) { avgpool_gradient<float>(p); }
+ENTRY(avgpool_dx_f64, SpreadParams, 256) { avgpool_gradient<double>(p); }
+
+}  // namespace dahl

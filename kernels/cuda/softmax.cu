@@ -1,0 +1,134 @@
+// Softmax cross-entropy, at once and as a chain of small operations. A team computes a row:
+// a warp where classes are few, so that nothing but shuffles joins the threads, and a block
+// ("wide") where there are more than 1024, so that enough loads are under way. A thread takes
+// every 32nd or 256th class; rows are read twice or three times, after the first time from
+// the cache.
+#include "reduce.h"
+
+namespace dahl {
+
+// SoftmaxParams is mirrored by kernels.softmaxParams. What an operation does not have is 0.
+struct SoftmaxParams {
+  uint64_t z, dz, e;           // rows×classes
+  int64_t z_row, dz_row, e_row;
+  uint64_t y, loss, correct, m, s;
+  double batch;
+  int32_t rows, classes;
+};
+
+// Row is the row of a team, and the thread's rank in it; row ≥ p.rows: there is none.
+struct Row {
+  int32_t row, rank;
+};
+
+template <int threads>
+DEVICE Row row_of_team() {
+  const int32_t rank = threadIdx.x % threads;
+  return {int32_t(blockIdx.x * (blockDim.x / threads) + threadIdx.x / threads), rank};
+}
+
+// maximum is the first maximum of a row of z; NaN wins.
+template <int threads, class T>
+DEVICE Best<T> maximum(const T* z, int32_t classes, int32_t rank) {
+  Best<T> most = {0, -1};
+  for (int32_t c = rank; c < classes; c += threads) most = better(most, Best<T>{z[c], c});
+  return best<threads>(most);
+}
+
+template <class T>
+DEVICE void report(const SoftmaxParams& p, const Row& r, const T* z, T m, T s, int32_t predicted) {
+  if (r.rank != 0) return;
+  const int32_t y = global<const int32_t>(p.y)[r.row];
+  global<T>(p.loss)[r.row] = log(s) - (z[y] - m);
+  global<uint8_t>(p.correct)[r.row] = predicted == y;
+}
+
+// gradient is (e/s - [class = y])/batch.
+template <class T>
+DEVICE T gradient(T e, T s, bool is_y, T batch) {
+  T q = e / s;
+  if (is_y) q -= T(1);
+  return q / batch;
+}
+
+template <int threads, class T>
+DEVICE void softmax(const SoftmaxParams& p) {
+  const Row r = row_of_team<threads>();
+  if (r.row >= p.rows) return;  // with all its team
+  const T* z = global<const T>(p.z) + p.z_row * r.row;
+  const Best<T> most = maximum<threads>(z, p.classes, r.rank);
+  T s = 0;
+  for (int32_t c = r.rank; c < p.classes; c += threads) s += exp(z[c] - most.value);
+  s = sum<threads>(s);
+  report(p, r, z, most.value, s, most.where);
+  if (!p.dz) return;
+  T* dz = global<T>(p.dz) + p.dz_row * r.row;
+  const int32_t y = global<const int32_t>(p.y)[r.row];
+  for (int32_t c = r.rank; c < p.classes; c += threads)
+    dz[c] = gradient(exp(z[c] - most.value), s, c == y, T(p.batch));
+}
+
+template <int threads, class T>
+DEVICE void rowmax(const SoftmaxParams& p) {
+  const Row r = row_of_team<threads>();
+  if (r.row >= p.rows) return;
+  const Best<T> most = maximum<threads>(global<const T>(p.z) + p.z_row * r.row, p.classes, r.rank);
+  if (r.rank == 0) global<T>(p.m)[r.row] = most.value;
+}
+
+template <int threads, class T>
+DEVICE void exp_sub(const SoftmaxParams& p) {
+  const Row r = row_of_team<threads>();
+  if (r.row >= p.rows) return;
+  const T* z = global<const T>(p.z) + p.z_row * r.row;
+  T* e = global<T>(p.e) + p.e_row * r.row;
+  const T m = global<const T>(p.m)[r.row];
+  for (int32_t c = r.rank; c < p.classes; c += threads) e[c] = exp(z[c] - m);
+}
+
+template <int threads, class T>
+DEVICE void rowsum(const SoftmaxParams& p) {
+  const Row r = row_of_team<threads>();
+  if (r.row >= p.rows) return;
+  const T* e = global<const T>(p.e) + p.e_row * r.row;
+  T s = 0;
+  for (int32_t c = r.rank; c < p.classes; c += threads) s += e[c];
+  s = sum<threads>(s);
+  if (r.rank == 0) global<T>(p.s)[r.row] = s;
+}
+
+template <int threads, class T>
+DEVICE void xent(const SoftmaxParams& p) {
+  const Row r = row_of_team<threads>();
+  if (r.row >= p.rows) return;
+  const T* z = global<const T>(p.z) + p.z_row * r.row;
+  const Best<T> most = maximum<threads>(z, p.classes, r.rank);
+  report(p, r, z, global<const T>(p.m)[r.row], global<const T>(p.s)[r.row], most.where);
+}
+
+template <int threads, class T>
+DEVICE void softmax_gradient(const SoftmaxParams& p) {
+  const Row r = row_of_team<threads>();
+  if (r.row >= p.rows) return;
+  const T* e = global<const T>(p.e) + p.e_row * r.row;
+  T* dz = global<T>(p.dz) + p.dz_row * r.row;
+  const T s = global<const T>(p.s)[r.row];
+  const int32_t y = global<const int32_t>(p.y)[r.row];
+  for (int32_t c = r.rank; c < p.classes; c += threads) dz[c] = gradient(e[c], s, c == y, T(p.batch));
+}
+
+// Four warps, or one block of 256, in both types.
+#define TEAMS(name, body)                                              \
+  ENTRY(name##_f32, SoftmaxParams, 128) { body<32, float>(p); }        \
+  ENTRY(name##_f64, SoftmaxParams, 128) { body<32, double>(p); }       \
+  ENTRY(name##_wide_f32, SoftmaxParams, 256) { body<256, float>(p); }  \
+  ENTRY(name##_wide_f64, SoftmaxParams, 256) { body<256, double>(p); }
+
+TEAMS(softmax_xent, softmax)
+TEAMS(rowmax, rowmax)
+TEAMS(exp_sub, exp_sub)
+TEAMS(rowsum, rowsum)
+TEAMS(xent, xent)
+TEAMS(softmax_xent_dx, softmax_gradient)
+
+}  // namespace dahl

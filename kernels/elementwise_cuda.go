@@ -1,0 +1,81 @@
+package kernels
+
+import "dahl/kernels/cuda"
+
+// Operations on single elements on a CUDA device, see cuda/elementwise.cu.
+
+// The parameters of kernels that have nothing but operands, by their number.
+type (
+	twoOperands struct {
+		Rows     rowsParams
+		Operands [2]stridedParams
+	}
+	threeOperands struct {
+		Rows     rowsParams
+		Operands [3]stridedParams
+	}
+)
+
+// elementsOnCUDA is the variant of an operation whose operands are all alike, two or three
+// of them.
+func elementsOnCUDA(symbol string) Variant {
+	return onCUDA("four elements per thread", func(c *DeviceCall) []cuda.Launch {
+		return elementwise(allOperands(c), 0, func(r rowsParams, o []stridedParams) cuda.Launch {
+			l := cuda.Launch{Module: "elementwise", Symbol: c.symbol(symbol)}
+			if len(o) == 2 {
+				l.Params = cuda.Params(twoOperands{r, [2]stridedParams(o)})
+			} else {
+				l.Params = cuda.Params(threeOperands{r, [3]stridedParams(o)})
+			}
+			return l
+		})
+	}, nil)
+}
+
+func allOperands(c *DeviceCall) []*DeviceArg {
+	var args []*DeviceArg
+	for i := range c.Args {
+		args = append(args, &c.Args[i])
+	}
+	return args
+}
+
+// sgdParams mirrors SGDParams of cuda/elementwise.cu.
+type sgdParams struct {
+	Rows            rowsParams
+	W, G, V         stridedParams
+	Hyper           uint64
+	Momentum, Decay float64
+	Nesterov        int32
+}
+
+func sgdOnCUDA(c *DeviceCall) []cuda.Launch {
+	args := []*DeviceArg{&c.Args[0], &c.Args[1], &c.Args[0]}
+	if c.Params[0] != 0 {
+		args[2] = &c.Args[3]
+	}
+	return elementwise(args, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
+		return cuda.Launch{Module: "elementwise", Symbol: c.symbol("sgd"), Params: cuda.Params(sgdParams{
+			Rows: r, W: o[0], G: o[1], V: o[2], Hyper: c.Args[2].Addr,
+			Momentum: c.Params[0], Nesterov: c.param(1), Decay: c.Params[2],
+		})}
+	})
+}
+
+// adamParams mirrors AdamParams of cuda/elementwise.cu.
+type adamParams struct {
+	Rows                     rowsParams
+	W, G, M, V               stridedParams
+	Hyper                    uint64
+	Beta1, Beta2, Eps, Decay float64
+}
+
+func adamOnCUDA(c *DeviceCall) []cuda.Launch {
+	args := []*DeviceArg{&c.Args[0], &c.Args[1], &c.Args[3], &c.Args[4]}
+	return elementwise(args, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
+		return cuda.Launch{Module: "elementwise", Symbol: c.symbol("adam"), Params: cuda.Params(adamParams{
+			Rows: r, W: o[0], G: o[1], M: o[2], V: o[3], Hyper: c.Args[2].Addr,
+			Beta1: c.Params[0], Beta2: c.Params[1], Eps: c.Params[2], Decay: c.Params[3],
+		})}
+	})
+}

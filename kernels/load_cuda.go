@@ -1,0 +1,67 @@
+package kernels
+
+import "dahl/kernels/cuda"
+
+// Building a batch on a CUDA device, see cuda/load.cu.
+
+// loadParams mirrors LoadParams of cuda/load.cu.
+type loadParams struct {
+	Rows      rowsParams
+	X, Images stridedParams
+	Index     uint64
+	Divisor   float64
+}
+
+func loadOnCUDA(c *DeviceCall) []cuda.Launch {
+	return elementwise([]*DeviceArg{&c.Args[0], &c.Args[1]}, 1, func(r rowsParams, o []stridedParams) cuda.Launch {
+		return cuda.Launch{Module: "load", Symbol: c.symbol("load"), Params: cuda.Params(loadParams{
+			Rows: r, X: o[0], Images: o[1], Index: c.Args[2].Addr, Divisor: c.Params[0],
+		})}
+	})
+}
+
+// loadNHWCParams mirrors LoadNHWCParams of cuda/load.cu.
+type loadNHWCParams struct {
+	X, Images, Index                 uint64
+	Divisor                          float64
+	XStride, ImageStride             [3]int64
+	Samples, Rows, Columns, Channels int32
+}
+
+func loadNHWCOnCUDA(c *DeviceCall) []cuda.Launch {
+	x, images := &c.Args[0], &c.Args[1]
+	p := loadNHWCParams{
+		X: x.Addr, Images: images.Addr, Index: c.Args[2].Addr, Divisor: c.Params[0],
+		Samples: int32(x.Shape[0]), Rows: int32(x.Shape[1]), Columns: int32(x.Shape[2]), Channels: int32(x.Shape[3]),
+	}
+	for d := range 3 {
+		p.XStride[d], p.ImageStride[d] = int64(x.Stride[d]), int64(images.Stride[d])
+	}
+	perSample := x.Shape[1] * x.Shape[2] * x.Shape[3]
+	return []cuda.Launch{{
+		Module: "load", Symbol: c.symbol("load_nhwc"), Params: cuda.Params(p),
+		Block: [3]uint32{cudaThreads, 1, 1},
+		Grid:  [3]uint32{blocksOf(perSample, cudaThreads), uint32(min(x.Shape[0], cudaGridY)), 1},
+	}}
+}
+
+// loadLabelsParams mirrors LoadLabelsParams of cuda/load.cu.
+type loadLabelsParams struct {
+	Y, Labels, Index uint64
+	Samples          int32
+}
+
+func loadLabelsOnCUDA(c *DeviceCall) []cuda.Launch {
+	n := c.Args[0].Shape[0]
+	return []cuda.Launch{{
+		Module: "load", Symbol: c.symbol("load_labels"),
+		Params: cuda.Params(loadLabelsParams{c.Args[0].Addr, c.Args[1].Addr, c.Args[2].Addr, int32(n)}),
+		Block:  [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(n, cudaThreads), 1, 1},
+	}}
+}
+
+// cudaGridY is the most blocks of a grid in its second dimension.
+const cudaGridY = 65535
+
+// blocksOf is the number of blocks that take so many elements each.
+func blocksOf(elements, each int) uint32 { return uint32((elements + each - 1) / each) }

@@ -1,0 +1,109 @@
+package kernels
+
+import "dahl/kernels/cuda"
+
+// Pooling on a CUDA device, see cuda/pool.cu. Calls of more elements than one launch takes
+// are cut between samples.
+
+// windowParams mirrors WindowParams of cuda/pool.cu.
+type windowParams struct {
+	Y, Index, X          uint64
+	Extent               [4]int32
+	Total, Size          int32
+	YStride, IndexStride [4]int64
+	XStride              [4]int64
+	XRow, XColumn        int64
+}
+
+// poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is
+// the dimension of rows, which columns follow: 2, or 1 where channels are last.
+func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
+	return func(c *DeviceCall) []cuda.Launch {
+		y, x := &c.Args[0], &c.Args[len(c.Args)-1]
+		step := int64(c.Params[1])
+		p := windowParams{Size: c.param(0), XRow: int64(x.Stride[rows]), XColumn: int64(x.Stride[rows+1])}
+		for d := range 4 {
+			p.YStride[d], p.XStride[d] = int64(y.Stride[d]), int64(x.Stride[d])
+			if d == rows || d == rows+1 {
+				p.XStride[d] *= step
+			}
+			if index {
+				p.IndexStride[d] = int64(c.Args[1].Stride[d])
+			}
+		}
+		return bySamples(y, c.symbol(symbol), func(n int, extent [4]int32, total int32) []byte {
+			p.Extent, p.Total = extent, total
+			p.Y, p.X = y.sample(n), x.sample(n)
+			if index {
+				p.Index = c.Args[1].sample(n)
+			}
+			return cuda.Params(p)
+		})
+	}
+}
+
+// spreadParams mirrors SpreadParams of cuda/pool.cu.
+type spreadParams struct {
+	Dx, Dy, Index         uint64
+	Extent                [4]int32
+	Total, Size, Step     int32
+	Rows, Columns         int32
+	ChannelsLast          int32
+	DxStride              [4]int64
+	DyStride, IndexStride [4]int64
+}
+
+// spreadOnCUDA launches a kernel over the elements of dx, with or without an index. rows is
+// as in poolOnCUDA.
+func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
+	return func(c *DeviceCall) []cuda.Launch {
+		dx, dy := &c.Args[0], &c.Args[1]
+		order := [4]int{0, 1, 2, 3} // samples, channels, rows, columns
+		if rows == 1 {
+			order = [4]int{0, 3, 1, 2}
+		}
+		p := spreadParams{
+			Size: c.param(0), Step: c.param(1),
+			Rows: int32(dy.Shape[rows]), Columns: int32(dy.Shape[rows+1]),
+		}
+		if rows == 1 {
+			p.ChannelsLast = 1
+		}
+		for d := range 4 {
+			p.DxStride[d], p.DyStride[d] = int64(dx.Stride[d]), int64(dy.Stride[order[d]])
+			if index {
+				p.IndexStride[d] = int64(c.Args[2].Stride[order[d]])
+			}
+		}
+		return bySamples(dx, c.symbol(symbol), func(n int, extent [4]int32, total int32) []byte {
+			p.Extent, p.Total = extent, total
+			p.Dx, p.Dy = dx.sample(n), dy.sample(n)
+			if index {
+				p.Index = c.Args[2].sample(n)
+			}
+			return cuda.Params(p)
+		})
+	}
+}
+
+// sample is the address of sample n of a map.
+func (a *DeviceArg) sample(n int) uint64 {
+	return a.Addr + uint64(int64(n*a.Stride[0])*a.Type.SizeBytes())
+}
+
+// bySamples launches one thread for each element of a map, for as many samples at a time
+// as have no more than cudaMost elements. params are those of the samples from n on.
+func bySamples(a *DeviceArg, symbol string, params func(n int, extent [4]int32, total int32) []byte) []cuda.Launch {
+	each := a.Shape[1] * a.Shape[2] * a.Shape[3]
+	var all []cuda.Launch
+	for n, step := 0, max(1, cudaMost/each); n < a.Shape[0]; n += step {
+		samples := min(step, a.Shape[0]-n)
+		extent := [4]int32{int32(samples), int32(a.Shape[1]), int32(a.Shape[2]), int32(a.Shape[3])}
+		total := int32(samples * each)
+		all = append(all, cuda.Launch{
+			Module: "pool", Symbol: symbol, Params: params(n, extent, total),
+			Block: [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(int(total), cudaThreads), 1, 1},
+		})
+	}
+	return all
+}

@@ -1,0 +1,80 @@
+package kernels
+
+import "dahl/kernels/cuda"
+
+// Softmax and small reductions on a CUDA device, see cuda/softmax.cu and cuda/reduce.cu.
+
+// softmaxParams mirrors SoftmaxParams of cuda/softmax.cu. Operands that an operation does
+// not have are 0.
+type softmaxParams struct {
+	Z, Dz, E          uint64
+	ZRow, DzRow, ERow int64
+	Y, Loss, Correct  uint64
+	M, S              uint64
+	Batch             float64
+	Rows, Classes     int32
+}
+
+// wideClasses is the number of classes beyond which a block computes a row, not a warp.
+const wideClasses = 1024
+
+// softmaxOnCUDA is the variant of an operation on rows of classes, whose operands are those
+// of a line of the table, by name.
+func softmaxOnCUDA(symbol string, operands ...string) Variant {
+	return onCUDA("a warp per row; a block where there are more than 1024 classes", func(c *DeviceCall) []cuda.Launch {
+		var p softmaxParams
+		for i, name := range operands {
+			a := &c.Args[i]
+			switch name {
+			case "z":
+				p.Z, p.ZRow = a.Addr, int64(a.Stride[0])
+			case "dz":
+				p.Dz, p.DzRow = a.Addr, int64(a.Stride[0])
+			case "e":
+				p.E, p.ERow = a.Addr, int64(a.Stride[0])
+			case "y":
+				p.Y = a.Addr
+			case "loss":
+				p.Loss = a.Addr
+			case "correct":
+				p.Correct = a.Addr
+			case "m":
+				p.M = a.Addr
+			case "s":
+				p.S = a.Addr
+			}
+			if len(a.Shape) == 2 {
+				p.Rows, p.Classes = int32(a.Shape[0]), int32(a.Shape[1])
+			}
+		}
+		if len(c.Params) > 0 {
+			p.Batch = c.Params[0]
+		}
+		l := cuda.Launch{
+			Module: "softmax", Symbol: c.symbol(symbol), Params: cuda.Params(p),
+			Block: [3]uint32{128, 1, 1}, Grid: [3]uint32{blocksOf(int(p.Rows), 128/32), 1, 1},
+		}
+		if p.Classes > wideClasses {
+			l.Symbol = c.symbol(symbol + ".wide")
+			l.Block, l.Grid = [3]uint32{256, 1, 1}, [3]uint32{uint32(p.Rows), 1, 1}
+		}
+		return []cuda.Launch{l}
+	}, nil)
+}
+
+// reduceParams mirrors ReduceParams of cuda/reduce.cu.
+type reduceParams struct {
+	Result, Values uint64
+	Count          int32
+}
+
+// reduceOnCUDA is the variant of an operation that makes one number of many.
+func reduceOnCUDA(symbol string) Variant {
+	return onCUDA("one block, then a tree", func(c *DeviceCall) []cuda.Launch {
+		return []cuda.Launch{{
+			Module: "reduce", Symbol: c.symbol(symbol),
+			Params: cuda.Params(reduceParams{c.Args[0].Addr, c.Args[1].Addr, int32(c.Args[1].Shape[0])}),
+			Block:  [3]uint32{1024, 1, 1}, Grid: [3]uint32{1, 1, 1},
+		}}
+	}, nil)
+}
