@@ -14,6 +14,8 @@
 // a unit that runs (busy, its own idle power included), a link that carries
 // (transfer), the baseline (host).
 //
+// A run ends with its last task: what still moves afterwards draws nothing here.
+//
 // Tasks that run at the same time share the power of their device: each busy unit
 // has its own idle power and an equal part of what the device draws above idle,
 // and the tasks on one unit have equal parts of that. Transfers share a link

@@ -127,6 +127,21 @@ func TestHandExample(t *testing.T) {
 	}
 }
 
+// A run ends with its last task: of a transfer from 8 to 13 s in a run of 10 s, two
+// seconds count, at the 2 W that its link draws above idle.
+func TestTransferBeyondTheRun(t *testing.T) {
+	s, prob := handExample(t)
+	without := 1369.0 - 2 // of the transfer of one second in the example
+	s.Transfers[0].Start, s.Transfers[0].End = 8*seconds, 13*seconds
+	r, err := FromSchedule(s, prob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !near(r.TotalJoules, without+4) || !near(r.Causes.Transfer, 6) {
+		t.Errorf("%g J, of which %g moving; want %g and 6", r.TotalJoules, r.Causes.Transfer, without+4)
+	}
+}
+
 // The same run in steps: 35 W of the host, 2 or 9 W for each core, 20 or 250 W of
 // the GPU, 1 or 3 W of the link. 3·67 + 74 + 69 + 3·297 + 2·67 = 1369 J.
 func TestPowerOfHandExample(t *testing.T) {
@@ -344,7 +359,7 @@ func TestSchedulesThatDoNotFit(t *testing.T) {
 		"late":          func(s *schedule.Schedule, p *schedule.Problem) { s.Spans[0].End = 11 * seconds },
 		"backwards":     func(s *schedule.Schedule, p *schedule.Problem) { s.Spans[0].End = -1 },
 		"memory":        func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].To = 2 },
-		"transfer late": func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].End = 11 * seconds },
+		"transfer back": func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].End = 3 * seconds },
 		"transfer for":  func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].For = -1 },
 		"no route": func(s *schedule.Schedule, p *schedule.Problem) {
 			p.Platform.Routes = nil
