@@ -155,11 +155,20 @@ func (b *chartBuilder) addTransfers() {
 		r := row{label: label, lanes: make([][]piece, count)}
 		for i, k := range transfers {
 			t := &s.Transfers[k]
-			r.lanes[lane[i]] = append(r.lanes[lane[i]], piece{t.Start, t.End, b.chart.colours.transfer(), formatBytes(t.Bytes)})
+			r.lanes[lane[i]] = append(r.lanes[lane[i]], piece{t.Start, t.End, b.chart.colours.transfer(), transferLabel(t)})
 		}
 		b.rowOfRoute[key] = len(b.chart.rows)
 		b.chart.rows = append(b.chart.rows, r)
 	}
+}
+
+// transferLabel is the size of a transfer, and what it is for where it is not for a task
+// that reads it.
+func transferLabel(t *schedule.Transfer) string {
+	if t.Reason == schedule.ReasonEvict {
+		return string(t.Reason) + " " + formatBytes(t.Bytes)
+	}
+	return formatBytes(t.Bytes)
 }
 
 // transfersByRoute groups transfers, in the order of their starts, and lists the keys in order.

@@ -88,6 +88,7 @@ type transferArgs struct {
 	Buffer string `json:"buffer"`
 	For    string `json:"for"`
 	Step   int32  `json:"step"`
+	Reason string `json:"reason,omitempty"`
 }
 
 type nameArgs struct {
@@ -213,8 +214,8 @@ func (t *chromeTrace) writeTransfers() {
 	g := t.run.Problem.Graph
 	for i := range t.run.Schedule.Transfers {
 		x := &t.run.Schedule.Transfers[i]
-		args := transferArgs{x.Bytes, g.Buffers[x.Buffer].Name, g.Tasks[x.For].Name, x.Step}
-		t.slice(t.ofTransfer[i], g.Buffers[x.Buffer].Name+" "+formatBytes(x.Bytes), "transfer", x.Start, x.End, args)
+		args := transferArgs{x.Bytes, g.Buffers[x.Buffer].Name, g.Tasks[x.For].Name, x.Step, string(x.Reason)}
+		t.slice(t.ofTransfer[i], g.Buffers[x.Buffer].Name+" "+transferLabel(x), "transfer", x.Start, x.End, args)
 	}
 }
 
@@ -233,6 +234,9 @@ func (t *chromeTrace) writeFlows() {
 		through := map[int]bool{} // predecessors whose arrow goes through a transfer
 		for _, k := range t.transferFor[schedule.Instance{Task: span.Task, Step: span.Step}] {
 			x := &s.Transfers[k]
+			if x.End > span.Start {
+				continue // it made room that the task did not have to wait for
+			}
 			moved := map[int32]bool{}
 			for _, atom := range x.Atoms {
 				moved[atom] = true

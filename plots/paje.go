@@ -200,6 +200,7 @@ func (t *pajeTrace) writeTypes() {
 	}
 	t.printf("%d U ST \"empty stream\" %s\n", pajeDefineEntityValue, pajeColour(t.colours.fills[t.colours.idle(schedule.NoWork)]))
 	t.printf("%d X LT \"transfer\" %s\n", pajeDefineEntityValue, pajeColour(moveGrey))
+	t.printf("%d XE LT \"evict\" %s\n", pajeDefineEntityValue, pajeColour(moveGrey))
 }
 
 func (t *pajeTrace) writeContainers() {
@@ -299,7 +300,11 @@ func (t *pajeTrace) line(e pajeEvent) string {
 		}
 		return fmt.Sprintf("%d %s VW p%d %.9g\n", e.kind, at, e.where, e.value)
 	}
-	return fmt.Sprintf("%d %s LT machine m%d X t%d\n", e.kind, at, e.where, e.index)
+	value := "X"
+	if t.run.Schedule.Transfers[e.index].Reason == schedule.ReasonEvict {
+		value = "XE"
+	}
+	return fmt.Sprintf("%d %s LT machine m%d %s t%d\n", e.kind, at, e.where, value, e.index)
 }
 
 // destroyContainers closes what was created, children first.
