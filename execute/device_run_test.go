@@ -1,0 +1,291 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/schedule"
+)
+
+// bySamples is the split of the test network that moves most.
+func bySamples(workers int) func(task *dag.Task) int {
+	return func(task *dag.Task) int { return splits[1].of(task, workers) }
+}
+
+// TestBytesMovedAreThePlans: every step moves what the plan says, and only the carried
+// contents that a memory lacks move before.
+func TestBytesMovedAreThePlans(t *testing.T) {
+	const steps = 5
+	prog := testProgram(t)
+	for _, split := range splits {
+		r := newRunner(t, prog, Options{Platform: node(t, 1, 2), Hooks: testHooks(nil),
+			Plans: spreadPlans(prog, 3, func(task *dag.Task) int { return split.of(task, 3) })})
+		s, err := r.Run(context.Background(), 0, steps, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[[2]int32]int64{}
+		pg := r.placed.Graphs[0]
+		add := func(moves []*schedule.Move, times int64) {
+			for _, m := range moves {
+				if m != nil && !m.Anywhere {
+					want[[2]int32{int32(m.From), int32(m.To)}] += times * m.Bytes
+				}
+			}
+		}
+		add(pg.Moves, steps)
+		add(pg.Enter, 1)
+		got := map[[2]int32]int64{}
+		for _, tr := range s.Transfers {
+			got[[2]int32{int32(tr.From), int32(tr.To)}] += tr.Bytes
+		}
+		if len(got) != len(want) || len(got) == 0 {
+			t.Errorf("%s: moved %v, planned %v", split.name, got, want)
+		}
+		for k := range want {
+			if got[k] != want[k] {
+				t.Errorf("%s: %d bytes from memory %d to %d, planned %d", split.name, got[k], k[0], k[1], want[k])
+			}
+		}
+	}
+}
+
+// TestDeviceClocksAreAligned gives the devices clocks of their own, hours away and some
+// percent too fast or too slow, and the schedule must still pass its check.
+func TestDeviceClocksAreAligned(t *testing.T) {
+	prog := testProgram(t)
+	r := newRunner(t, prog, Options{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Hooks: testHooks(nil),
+		Emulation: map[string]Emulation{
+			"gpu0": {ClockOffset: 5 * time.Hour, ClockDrift: 0.02},
+			"gpu1": {ClockOffset: -time.Minute, ClockDrift: -0.03},
+		}})
+	s, err := r.Run(context.Background(), 0, 30, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(r.Problem(0, 30)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSteadyStepsOnDevicesAllocateNothing counts the allocations of the whole process
+// over 300 steps, from inside the run, at the least of five tries.
+func TestSteadyStepsOnDevicesAllocateNothing(t *testing.T) {
+	const first, last = 50, 350
+	prog := testProgram(t)
+	var before, after runtime.MemStats
+	hooks := testHooks(nil)
+	feed := hooks["feed"]
+	hooks["feed"] = func(step int, args []kernels.Arg) error {
+		switch step {
+		case first:
+			runtime.ReadMemStats(&before)
+		case last:
+			runtime.ReadMemStats(&after)
+		}
+		return feed(step, args)
+	}
+	r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: hooks})
+	least := uint64(1 << 60)
+	for try := 0; try < 5 && least > 0; try++ {
+		if _, err := r.Run(context.Background(), 0, last+1, true); err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, after.Mallocs-before.Mallocs)
+	}
+	if least != 0 {
+		t.Errorf("%d allocations in %d steps, want none", least, last-first)
+	}
+}
+
+// TestHighWaterOfDevices: all that the plan lays out in the memory of a device is
+// written, and nothing beyond it.
+func TestHighWaterOfDevices(t *testing.T) {
+	prog := testProgram(t)
+	for _, split := range splits[:3] {
+		var losses []float32
+		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Hooks: testHooks(&losses), Poison: true,
+			Plans: spreadPlans(prog, 2, func(task *dag.Task) int { return split.of(task, 2) })})
+		for graph := range prog.Graphs {
+			if _, err := r.Run(context.Background(), graph, 3, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		high, planned, err := r.HighWaterOf("gpu0.mem")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if planned[schedule.StepArena] == 0 {
+			t.Errorf("%s: the device holds nothing", split.name)
+		}
+		for a := schedule.NetworkArena; a < schedule.ScratchArena; a++ {
+			if high[a] != planned[a] {
+				t.Errorf("%s: arena %d: highest byte %d, planned %d", split.name, a, high[a], planned[a])
+			}
+		}
+		for _, l := range losses {
+			if !finite(l) {
+				t.Fatalf("%s: losses %v", split.name, losses)
+			}
+		}
+		if _, _, err := r.HighWaterOf("ram"); err == nil {
+			t.Error("the host memory is no device's")
+		}
+	}
+}
+
+// TestInputsMoveAgainWhenAskedFor changes the images between two runs. The truth is one
+// core, which reads them where they are.
+func TestInputsMoveAgainWhenAskedFor(t *testing.T) {
+	prog := testProgram(t)
+	run := func(opt Options) []float32 {
+		var losses []float32
+		opt.Hooks, opt.Variant = testHooks(&losses), "go"
+		r := newRunner(t, prog, opt)
+		for i := range 3 {
+			if _, err := r.Run(context.Background(), 0, 2, false); err != nil {
+				t.Fatal(err)
+			}
+			for k := range r.Bytes("images") {
+				r.Bytes("images")[k] ^= byte(i*3 + 7)
+			}
+		}
+		return losses
+	}
+	want := run(Options{Platform: machine(t, 1), Policy: "heft"})
+	got := run(Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 })})
+	if !slices.Equal(got, want) {
+		t.Errorf("losses %v, want %v", got, want)
+	}
+}
+
+// TestDeviceFaults: a device that is lost, or out of memory, or whose kernel panics ends
+// the run with a task of it, the device and the state named; only a lost one is the end of
+// the runner.
+func TestDeviceFaults(t *testing.T) {
+	prog := testProgram(t)
+	for _, c := range []struct {
+		name  string
+		fault Emulation
+		panic bool
+		want  error // wrapped
+		state string
+	}{
+		{"lost", Emulation{FailLaunch: 41}, false, errDeviceLost, "issued and not done"},
+		{"out of memory", Emulation{FailLaunch: 41, OutOfMemory: true}, false, errDeviceMemory, "not issued"},
+		{"panic", Emulation{}, true, errDeviceLost, "issued and not done"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil),
+				Emulation: map[string]Emulation{"gpu0": c.fault}})
+			if c.panic {
+				d := r.devices[1].driver.(*emulated)
+				d.calls[3].run = func(*kernels.Call) { panic("a bug") }
+			}
+			_, err := r.Run(context.Background(), 0, 50, true)
+			var fault *TaskError
+			if !errors.As(err, &fault) || !errors.Is(err, c.want) {
+				t.Fatalf("error %v, want one of a task that wraps %q", err, c.want)
+			}
+			if fault.Device != "gpu0" || fault.State != c.state || fault.Task == "" || !strings.Contains(err.Error(), `device "gpu0"`) {
+				t.Errorf("fault %+v", fault)
+			}
+			_, err = r.Run(context.Background(), 0, 2, true)
+			if lost := c.want == errDeviceLost; lost != (err != nil) {
+				t.Errorf("the next run: %v", err)
+			}
+		})
+	}
+}
+
+// TestStopsWithDevices ends runs from outside at different moments; what follows is
+// whole.
+func TestStopsWithDevices(t *testing.T) {
+	prog := testProgram(t)
+	for seed := range uint64(10) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		enough := errors.New("enough")
+		at := rand.New(rand.NewPCG(seed, 41)).IntN(20)
+		hooks := testHooks(nil)
+		feed := hooks["feed"]
+		hooks["feed"] = func(step int, args []kernels.Arg) error {
+			if step == at {
+				cancel(enough)
+			}
+			return feed(step, args)
+		}
+		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: hooks})
+		if _, err := r.Run(ctx, 0, 1000, true); !errors.Is(err, enough) {
+			t.Fatalf("error %v, want %v", err, enough)
+		}
+		s, err := r.Run(context.Background(), 0, 2, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(r.Problem(0, 2)); err != nil {
+			t.Error(err)
+		}
+		cancel(nil)
+	}
+}
+
+// TestHEFTOverDevices lets the scheduler plan, with costs that keep what the caller does
+// on the cores.
+func TestHEFTOverDevices(t *testing.T) {
+	prog := testProgram(t)
+	r := newRunner(t, prog, Options{Platform: node(t, 2, 2), Hooks: testHooks(nil)})
+	if r.Plan(0).Policy != "heft" {
+		t.Errorf("policy %q", r.Plan(0).Policy)
+	}
+	s, err := r.Run(context.Background(), 0, 5, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(r.Problem(0, 5)); err != nil {
+		t.Error(err)
+	}
+	if w := r.Warnings(); len(allowedCPUs()) < 4 && (len(w) == 0 || !strings.Contains(w[0], "2 workers and 2 emulated devices")) {
+		t.Errorf("warnings %q", w)
+	}
+}
+
+func TestNewRefusesDevices(t *testing.T) {
+	prog := testProgram(t)
+	for _, c := range []struct {
+		want   string
+		change func(*Options)
+	}{
+		{`policy "dmda" decides at run time`, func(o *Options) { o.Policy, o.Plans = "dmda", nil }},
+		{"layouts are given", func(o *Options) { o.Layouts = make([]*schedule.Layout, 2) }},
+		{`memory "gpu0.mem"`, func(o *Options) { o.Platform.Memories[1].CapacityBytes = 1000 }},
+		{"out of memory", func(o *Options) { o.Emulation = map[string]Emulation{"gpu0": {TakenBytes: 1<<20 - 1000}} }},
+		{`"feed"`, func(o *Options) {
+			plan := &schedule.Plan{Order: make([][]dag.TaskID, 2)}
+			for t := range prog.Graphs[0].Tasks {
+				plan.Order[1] = append(plan.Order[1], dag.TaskID(t))
+			}
+			o.Plans[0] = plan
+		}},
+		{"there is no cpu worker", func(o *Options) { o.Platform.Devices[0].Kind = "emulated" }},
+		{`of kind "fpga"`, func(o *Options) { o.Platform.Devices[1].Kind = "fpga" }},
+		{"write a memory of its own", func(o *Options) { o.Platform.Devices[1].Memory = 0 }},
+	} {
+		opt := Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)}
+		c.change(&opt)
+		r, err := New(prog, opt)
+		if err == nil {
+			r.Close()
+			t.Errorf("no error, want one about %q", c.want)
+		} else if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %q, want one about %q", err, c.want)
+		}
+	}
+}

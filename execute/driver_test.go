@@ -1,0 +1,362 @@
+package execute
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// driverUnderTest is a driver with a stream for launches and one for copies in each
+// direction, at memory 1 of a platform whose host memory is 0.
+type driverUnderTest struct {
+	driver
+	t                testing.TB
+	kind             string // of the device
+	compute, in, out streamID
+}
+
+func (d *driverUnderTest) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *driverUnderTest) event() eventID {
+	d.t.Helper()
+	e, err := d.newEvent()
+	d.must(err)
+	return e
+}
+
+func (d *driverUnderTest) memory(bytes int64) deviceAddr {
+	d.t.Helper()
+	a, err := d.reserve(bytes)
+	d.must(err)
+	return a
+}
+
+// host is pinned memory.
+func (d *driverUnderTest) host(bytes int64) []byte {
+	d.t.Helper()
+	b := alignedBytes(bytes)
+	whole := (len(b) + pageBytes - 1) &^ (pageBytes - 1)
+	d.must(d.pin(b[:whole:whole]))
+	return b
+}
+
+// await waits for an event as the issue loop would, but not for ever.
+func (d *driverUnderTest) await(e eventID) {
+	d.t.Helper()
+	for begin := time.Now(); ; time.Sleep(spinLimit) {
+		done, err := d.done(e)
+		d.must(err)
+		if done {
+			return
+		}
+		if time.Since(begin) > time.Minute {
+			d.t.Fatal("the event is not done after a minute")
+		}
+	}
+}
+
+func (d *driverUnderTest) finish(s streamID) {
+	d.t.Helper()
+	e := d.event()
+	d.must(d.record(s, e))
+	d.await(e)
+}
+
+func hostPlane(b []byte, pitch int64) plane {
+	return plane{memory: 0, host: unsafe.Pointer(unsafe.SliceData(b)), pitch: pitch}
+}
+
+func devicePlane(a deviceAddr, pitch int64) plane {
+	return plane{memory: 1, device: a, pitch: pitch}
+}
+
+// move issues a copy that is a transfer of its own.
+func (d *driverUnderTest) move(s streamID, to, from plane, rows, rowBytes int64) {
+	d.t.Helper()
+	d.must(d.copy(s, &deviceCopy{to: to, from: from, rows: rows, rowBytes: rowBytes, bytes: rows * rowBytes, first: true}))
+}
+
+func newDriverUnderTest(t testing.TB, kind string, d driver) *driverUnderTest {
+	t.Helper()
+	u := &driverUnderTest{driver: d, t: t, kind: kind}
+	for i, s := range []*streamID{&u.compute, &u.in, &u.out} {
+		var err error
+		*s, err = d.newStream(streamUse{copies: i > 0, worker: 1})
+		u.must(err)
+	}
+	return u
+}
+
+// driverTests is what every driver has to do.
+var driverTests = []struct {
+	name string
+	run  func(*driverUnderTest)
+}{
+	{"memory", testDriverMemory},
+	{"copies of rows", testDriverRows},
+	{"fill", testDriverFill},
+	{"events order streams", testDriverEvents},
+	{"events that never were", testDriverUnrecorded},
+	{"time", testDriverTime},
+	{"launch", testDriverLaunch},
+}
+
+// Memory comes as zeros, on Alignment, apart from what was reserved before, and is
+// refused where there is not enough.
+func testDriverMemory(d *driverUnderTest) {
+	const bytes = 1009
+	a, b := d.memory(bytes), d.memory(bytes)
+	if a%schedule.Alignment != 0 || b%schedule.Alignment != 0 || a < b+bytes && b < a+bytes {
+		d.t.Errorf("memory at %#x and %#x", a, b)
+	}
+	h := d.host(bytes)
+	h[17] = 1
+	d.must(d.fill(d.in, b, bytes, 3))
+	d.finish(d.in)
+	d.move(d.out, hostPlane(h, bytes), devicePlane(a, bytes), 1, bytes)
+	d.finish(d.out)
+	for i, v := range h {
+		if v != 0 {
+			d.t.Fatalf("byte %d of new memory is %d", i, v)
+		}
+	}
+	if _, err := d.reserve(d.properties().CapacityBytes + 1); !errors.Is(err, errDeviceMemory) {
+		d.t.Errorf("more than the device has: %v", err)
+	}
+}
+
+// Rows go to the device at one pitch and come back at another; what lies between them
+// stays.
+func testDriverRows(d *driverUnderTest) {
+	const rows, width, hostPitch, devicePitch, backPitch = 5, 7, 11, 13, 17
+	a := d.memory(rows * devicePitch)
+	from, back := d.host(rows*hostPitch), d.host(rows*backPitch)
+	want := make([]byte, len(back))
+	for r := range rows {
+		for i := range hostPitch {
+			from[r*hostPitch+i] = byte(r*hostPitch + i + 1)
+		}
+		copy(want[r*backPitch:], from[r*hostPitch:r*hostPitch+width])
+	}
+	d.move(d.in, devicePlane(a, devicePitch), hostPlane(from, hostPitch), rows, width)
+	d.finish(d.in)
+	d.move(d.out, hostPlane(back, backPitch), devicePlane(a, devicePitch), rows, width)
+	d.move(d.out, hostPlane(back[rows*backPitch-1:], 1), devicePlane(a, 1), 0, 1) // of no bytes
+	d.finish(d.out)
+	if !bytes.Equal(back, want) {
+		d.t.Errorf("got %v, want %v", back, want)
+	}
+}
+
+func testDriverFill(d *driverUnderTest) {
+	const bytes = 97
+	a := d.memory(bytes)
+	h := d.host(bytes)
+	d.must(d.fill(d.compute, a+13, 29, 0xFF))
+	d.finish(d.compute)
+	d.move(d.out, hostPlane(h, bytes), devicePlane(a, bytes), 1, bytes)
+	d.finish(d.out)
+	for i, v := range h {
+		want := byte(0)
+		if i >= 13 && i < 13+29 {
+			want = 0xFF
+		}
+		if v != want {
+			d.t.Fatalf("byte %d is %d, want %d", i, v, want)
+		}
+	}
+}
+
+// A block goes round between two streams, host to device and back, a hundred times, each
+// way after an event of the other; the two events are recorded again in every round, all
+// of which is issued without a wait on the host. The host changes nothing meanwhile, so
+// each round adds one slot: slot r+1 of the host comes from slot r by way of the device.
+func testDriverEvents(d *driverUnderTest) {
+	const rounds, slot = 100, 101
+	a := d.memory(slot)
+	h := d.host((rounds + 1) * slot)
+	for i := range slot {
+		h[i] = byte(i + 1)
+	}
+	there, back := d.event(), d.event()
+	for r := range rounds {
+		d.must(d.wait(d.in, back))
+		d.move(d.in, devicePlane(a, slot), hostPlane(h[r*slot:], slot), 1, slot)
+		d.must(d.record(d.in, there))
+		d.must(d.wait(d.out, there))
+		d.move(d.out, hostPlane(h[(r+1)*slot:], slot), devicePlane(a, slot), 1, slot)
+		d.must(d.record(d.out, back))
+	}
+	d.await(back)
+	if !bytes.Equal(h[rounds*slot:(rounds+1)*slot], h[:slot]) {
+		d.t.Errorf("after %d rounds the block is %v", rounds, h[rounds*slot:(rounds+1)*slot])
+	}
+}
+
+func testDriverUnrecorded(d *driverUnderTest) {
+	e := d.event()
+	if done, err := d.done(e); !done || err != nil {
+		d.t.Errorf("an event that was never recorded: done %v, error %v", done, err)
+	}
+	d.must(d.wait(d.compute, e))
+	d.finish(d.compute)
+}
+
+// Time runs forward between two events, and backwards the other way round.
+func testDriverTime(d *driverUnderTest) {
+	a := d.memory(1 << 16)
+	from, to := d.event(), d.event()
+	d.must(d.record(d.compute, from))
+	for range 50 {
+		d.must(d.fill(d.compute, a, 1<<16, 1))
+	}
+	d.must(d.record(d.compute, to))
+	d.await(to)
+	there, err := d.elapsed(from, to)
+	d.must(err)
+	back, err := d.elapsed(to, from)
+	d.must(err)
+	if there <= 0 || back != -there {
+		d.t.Errorf("%v passed, and %v the other way", there, back)
+	}
+}
+
+// A dense layer of 5 samples, 7 features and 3 outputs on device memory gives what the
+// reference gives, within a few units of the last place of sums of 7 products below 1.
+func testDriverLaunch(d *driverUnderTest) {
+	const n, k, m = 5, 7, 3
+	buffers := []*dag.Buffer{
+		{Name: "y", Type: dag.Float32, Shape: []int{n, m}}, {Name: "x", Type: dag.Float32, Shape: []int{n, k}},
+		{Name: "w", Type: dag.Float32, Shape: []int{m, k}}, {Name: "b", Type: dag.Float32, Shape: []int{m}}}
+	spec := &kernels.Spec{Op: "dense", Type: dag.Float32}
+	kernel, _ := kernels.Lookup("dense")
+	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(d.kind), least: time.Microsecond}
+	reference := kernels.Call{}
+	var host, device [][]byte
+	rng := rand.New(rand.NewPCG(3, 37))
+	var base []deviceAddr
+	for i, b := range buffers {
+		mode := dag.Read
+		if i == 0 {
+			mode = dag.Write
+		}
+		spec.Operands = append(spec.Operands, kernels.OperandSpec{Type: b.Type, Mode: mode, Shape: b.Shape})
+		h := d.host(b.Bytes())
+		for e := range elements[float32](h) {
+			elements[float32](h)[e] = rng.Float32() - 0.5
+		}
+		a := d.memory(b.Bytes())
+		d.move(d.in, devicePlane(a, b.Bytes()), hostPlane(h, b.Bytes()), 1, b.Bytes())
+		call.args = append(call.args, deviceOperand{base: a, buffer: b, mode: mode})
+		reference.Args = append(reference.Args, kernels.Bind(unsafe.Pointer(unsafe.SliceData(h)), b, nil, mode))
+		host, device, base = append(host, h), append(device, d.host(b.Bytes())), append(base, a)
+	}
+	if call.variant.WorkspaceBytes != nil {
+		call.work = d.memory(call.variant.WorkspaceBytes(spec))
+	}
+	d.finish(d.in)
+	l, err := d.bind(call)
+	d.must(err)
+	d.must(d.launch(d.compute, l))
+	d.finish(d.compute)
+	d.move(d.out, hostPlane(device[0], n*m*4), devicePlane(base[0], n*m*4), 1, n*m*4)
+	d.finish(d.out)
+	ref, _ := kernel.Variant("ref")
+	ref.Run32(&reference)
+	for i, want := range elements[float32](host[0]) {
+		if got := elements[float32](device[0])[i]; got-want > 1e-6 || want-got > 1e-6 {
+			d.t.Errorf("element %d is %v, want %v", i, got, want)
+		}
+	}
+}
+
+// emulatedPlatform has a memory of 1 MB at an emulated device, over a link of 1 GB/s with
+// a latency of 3 µs.
+func emulatedPlatform(t testing.TB) *platform.Platform {
+	p := node(t, 1, 1)
+	p.Links[0].Latency = 3 * time.Microsecond
+	return p
+}
+
+func openTestEmulated(t testing.TB, traits Emulation) *driverUnderTest {
+	t.Helper()
+	d := openEmulated(emulatedPlatform(t), 1, &emulatedSpace{}, traits, &coreList{}, func() {})
+	t.Cleanup(func() {
+		if err := d.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newDriverUnderTest(t, "emulated", d)
+}
+
+func TestEmulatedIsADriver(t *testing.T) {
+	for _, test := range driverTests {
+		t.Run(test.name, func(t *testing.T) {
+			u := openTestEmulated(t, Emulation{ClockOffset: time.Hour})
+			u.t = t
+			test.run(u)
+		})
+	}
+}
+
+// A copy of 10,000 bytes over a link of 1 GB/s and 3 µs takes at least 13 µs, in three
+// parts as well as in one; a call that the model says takes 70 µs takes at least 70 µs.
+func TestEmulatedIsNoFasterThanItsModel(t *testing.T) {
+	u := openTestEmulated(t, Emulation{})
+	a, h := u.memory(10000), u.host(10000)
+	e := []eventID{u.event(), u.event(), u.event()}
+	u.must(u.record(u.in, e[0]))
+	u.move(u.in, devicePlane(a, 10000), hostPlane(h, 10000), 1, 10000)
+	u.must(u.record(u.in, e[1]))
+	at := int64(0)
+	for i, rows := range []int64{20, 30, 50} {
+		u.must(u.copy(u.in, &deviceCopy{to: devicePlane(a+deviceAddr(at), 100), from: hostPlane(h[at:], 100), rows: rows, rowBytes: 100, bytes: 10000, first: i == 0}))
+		at += rows * 100
+	}
+	u.must(u.record(u.in, e[2]))
+	u.await(e[2])
+	for i := range 2 {
+		took, err := u.elapsed(e[i], e[i+1])
+		u.must(err)
+		if took < 13*time.Microsecond-2 { // each part is rounded down
+			t.Errorf("copy %d took %v, its route takes 13 µs", i, took)
+		}
+	}
+	b := &dag.Buffer{Name: "x", Type: dag.Float32, Shape: []int{3}}
+	x := u.memory(b.Bytes())
+	kernel, _ := kernels.Lookup("relu.dx")
+	spec := &kernels.Spec{Op: kernel.Op, Type: dag.Float32}
+	call := &deviceCall{spec: spec, variant: kernel.DefaultFor("emulated"), least: 70 * time.Microsecond}
+	for i, o := range kernel.Operands {
+		buf, mode := *b, dag.Read
+		if i == 0 {
+			mode = dag.Write
+		}
+		if o.Kind == kernels.Mask {
+			buf.Type = dag.Uint8
+		}
+		call.args = append(call.args, deviceOperand{base: x, buffer: &buf, mode: mode})
+	}
+	l, err := u.bind(call)
+	u.must(err)
+	u.must(u.record(u.compute, e[0]))
+	u.must(u.launch(u.compute, l))
+	u.must(u.record(u.compute, e[1]))
+	u.await(e[1])
+	if took, err := u.elapsed(e[0], e[1]); err != nil || took < 70*time.Microsecond {
+		t.Errorf("a call took %v, its model says 70 µs; error %v", took, err)
+	}
+}
