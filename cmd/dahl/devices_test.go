@@ -173,3 +173,77 @@ func TestDeviceSets(t *testing.T) {
 		t.Errorf("a processor for host operations is compared: %q", got)
 	}
 }
+
+// emulatedNode is a core and an emulated GPU whose link and speed are those of no machine.
+const emulatedNode = `[[memory]]
+name = "ram"
+bandwidth = "10 GB/s"
+[[memory]]
+name = "own"
+capacity = "64 MB"
+bandwidth = "50 GB/s"
+[[device]]
+name = "cpu"
+kind = "cpu"
+memory = "ram"
+speed = { float32 = "10 GF/s" }
+cache = { l2 = "1 MB" }
+power = { idle = "2 W", busy = "5 W" }
+[[device]]
+name = "g0"
+kind = "emulated"
+memory = "own"
+speed = { float32 = "10 GF/s" }
+copy_engines = { in = 1, out = 1 }
+power = { idle = "3 W", busy = "7 W" }
+[[link]]
+name = "bus"
+bandwidth = "8 GB/s"
+latency = "5 us"
+sharing = "duplex"
+[[route]]
+from = "ram"
+to = "own"
+links = ["bus"]
+`
+
+// A training on a core and an emulated GPU, and on each alone: what was measured is
+// there in both, passes every check, and repeats to the bit.
+func TestExecuteOnUnlikeDevices(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", emulatedNode)
+	line := []string{"execute", "--platform", "node.toml", "--model", "digits-cnn", "--limit", "128", "--batch", "64", "--out", "e", "--json"}
+	var s summary
+	decodeObject(t, mustRun(t, append(line, "--devices", "cpu,gpu", "--compare-devices")...), &s)
+	if s.Devices == nil || len(s.Devices.Rows) != 3 || s.Devices.Basis != "measured" {
+		t.Fatalf("comparison %+v, want three measured rows", s.Devices)
+	}
+	for _, r := range s.Devices.Rows {
+		if r.Measured == nil || r.Measured.StepS <= 0 || r.Measured.JoulesPerImage <= 0 || r.Measured.Basis != energy.Modelled || r.Predicted.StepS <= 0 {
+			t.Errorf("row %+v: want a step and modelled joules of both worlds", r)
+		}
+	}
+	moved, count := int64(0), 0
+	for _, total := range s.TransfersByReason {
+		moved, count = moved+total.Bytes, count+total.Count
+	}
+	if s.Transfers == 0 || count != s.Transfers || moved != s.BytesMoved {
+		t.Errorf("%d transfers of %d bytes, by reason %v", s.Transfers, s.BytesMoved, s.TransfersByReason)
+	}
+	for memory, peak := range s.PeakBytes {
+		if planned := s.PlannedByMemory[memory]; peak == 0 || planned < peak {
+			t.Errorf("memory %s: %d bytes live, %d planned", memory, peak, planned)
+		}
+	}
+	if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
+		t.Errorf("verify:\n%s", out)
+	}
+	if out := mustRun(t, "rerun", "e"); strings.Contains(out, "DIFFERENT") {
+		t.Errorf("rerun:\n%s", out)
+	}
+	mustRun(t, "plot", "e", "memory", "gantt", "--format", "png")
+	mustRun(t, "trace", "e")
+	if r := dahl(t, t.Context(), append(line, "--devices", "cpu,gpu", "--policy", "dmda")...); r.code == exitOK || !strings.Contains(r.stderr, "heft") {
+		t.Errorf("a policy that decides at run time: code %d, %s", r.code, r.stderr)
+	}
+}

@@ -195,20 +195,27 @@ func (w *workload) mainPlan(o *outcome) *schedule.Plan {
 // stepTime is the median over the last segments of the first graph.
 func (o *outcome) stepTime() time.Duration { return stepTime(o.Main) }
 
-// plannedPeakBytes is what the layouts reserve in the host's memory: the graphs
-// share the arenas, so each is as large as the graph that needs most.
-func (w *workload) plannedPeakBytes() int64 {
-	var arenas [schedule.NumArenas]int64
-	for i := range w.parts {
-		for a, b := range w.parts[i].layout.ArenaBytes {
-			arenas[a] = max(arenas[a], schedule.Align(b))
+// plannedPeakBytes is what the layouts reserve in the host's memory.
+func (w *workload) plannedPeakBytes() int64 { return w.plannedBytes()[w.platform.HostMemory()] }
+
+// plannedBytes is what the layouts reserve, by memory: the graphs share the arenas, so
+// each is as large as the graph that needs most.
+func (w *workload) plannedBytes() []int64 {
+	sums := make([]int64, len(w.platform.Memories))
+	for m := range sums {
+		var arenas [schedule.NumArenas]int64
+		for i := range w.parts {
+			if l := w.parts[i].layouts[m]; l != nil {
+				for a, b := range l.ArenaBytes {
+					arenas[a] = max(arenas[a], schedule.Align(b))
+				}
+			}
+		}
+		for _, b := range arenas {
+			sums[m] += b
 		}
 	}
-	var sum int64
-	for _, b := range arenas {
-		sum += b
-	}
-	return sum
+	return sums
 }
 
 // stepTime is the steady distance between steps, or the whole of a single one.
@@ -238,6 +245,9 @@ type summary struct {
 	PeakBytes    map[string]int64 `json:"peak_bytes"`
 	PlannedBytes int64            `json:"planned_bytes"`
 	LowerBoundS  float64          `json:"lower_bound_s"`
+
+	// PlannedByMemory is PlannedBytes of every memory, where there are several.
+	PlannedByMemory map[string]int64 `json:"planned_by_memory,omitempty"`
 
 	Devices *deviceComparison `json:"device_sets,omitempty"`
 	Models  *modelSummary     `json:"models,omitempty"`
@@ -297,6 +307,12 @@ func (w *workload) summarize(o *outcome) *summary {
 	}
 	for m := range w.platform.Memories {
 		s.PeakBytes[w.platform.Memories[m].Name] = o.PeakBytes[m]
+	}
+	if isSpread(w.platform) {
+		s.PlannedByMemory = map[string]int64{}
+		for m, b := range w.plannedBytes() {
+			s.PlannedByMemory[w.platform.Memories[m].Name] = b
+		}
 	}
 	for _, seg := range w.program.Order {
 		p := w.parts[seg.Graph].problem

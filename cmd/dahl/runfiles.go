@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/execute"
 	"dahl/platform"
 	"dahl/plots"
 	"dahl/schedule"
@@ -55,7 +56,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	if err := d.writeJSON(summaryFile, s); err != nil {
 		return err
 	}
-	run, err := newPlotRun(p, o.Main, w.parts[0].layout)
+	run, err := newPlotRun(p, o.Main, arenaBytes(w.parts[0].layouts))
 	if err != nil {
 		return err
 	}
@@ -89,20 +90,28 @@ func (d *runDir) draw(f plots.Figure, in plots.Input, format string) error {
 	return nil
 }
 
-// newPlotRun prepares a schedule for figures and traces.
-func newPlotRun(p *schedule.Problem, s *schedule.Schedule, layout *schedule.Layout) (*plots.Run, error) {
+// newPlotRun prepares a schedule for figures and traces; planned is what is reserved, by
+// memory, nil where that is not known.
+func newPlotRun(p *schedule.Problem, s *schedule.Schedule, planned []int64) (*plots.Run, error) {
 	traces, err := energy.Traces(s, p)
 	if err != nil {
 		return nil, err
 	}
-	run := &plots.Run{Problem: p, Schedule: s, Power: traces}
-	if layout != nil {
-		run.PlannedPeakBytes = make([]int64, len(p.Platform.Memories))
-		for _, b := range layout.ArenaBytes {
-			run.PlannedPeakBytes[p.Platform.HostMemory()] += b
+	return &plots.Run{Problem: p, Schedule: s, Power: traces, PlannedPeakBytes: planned}, nil
+}
+
+// arenaBytes is what the layouts of one graph reserve, by memory.
+func arenaBytes(layouts []*schedule.Layout) []int64 {
+	sums := make([]int64, len(layouts))
+	for m, l := range layouts {
+		if l == nil {
+			continue
+		}
+		for _, b := range l.ArenaBytes {
+			sums[m] += b
 		}
 	}
-	return run, nil
+	return sums
 }
 
 // loadedRun is a run directory read back.
@@ -162,7 +171,35 @@ func (r *loadedRun) predicted() (*schedule.Schedule, error) {
 func (r *loadedRun) plotRun(s *schedule.Schedule) (*plots.Run, error) {
 	p := *r.problem
 	p.Steps = s.Steps
-	return newPlotRun(&p, s, r.plan.Layout)
+	layouts, err := r.layouts()
+	if err != nil {
+		return nil, err
+	}
+	return newPlotRun(&p, s, arenaBytes(layouts))
+}
+
+// layouts are those of the run's plan, by memory; nil where its policy decided while it
+// ran in several.
+func (r *loadedRun) layouts() ([]*schedule.Layout, error) {
+	pl, g := r.problem.Platform, r.problem.Graph
+	static, err := r.manifest.Options.planned()
+	switch {
+	case err != nil:
+		return nil, err
+	case r.plan.Layout != nil:
+		layouts := make([]*schedule.Layout, len(pl.Memories))
+		layouts[pl.HostMemory()] = r.plan.Layout
+		return layouts, nil
+	case !static || !isSpread(pl):
+		return nil, nil
+	}
+	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
+	costs := []*schedule.Costs{r.problem.Costs}
+	placed, err := schedule.Place(prog, pl, []*schedule.Plan{r.plan}, costs, execute.ScratchByMemory(prog, pl, costs))
+	if err != nil {
+		return nil, asInput(err)
+	}
+	return placed.Graphs[0].Layouts, nil
 }
 
 func loadSchedule(path string, p *schedule.Problem) (*schedule.Schedule, error) {

@@ -65,7 +65,9 @@ func (w *workload) executeOptions(hooks map[string]execute.Hook) execute.Options
 	for i := range w.parts {
 		o.Plans = append(o.Plans, w.parts[i].plan)
 		o.Costs = append(o.Costs, w.parts[i].problem.Costs)
-		o.Layouts = append(o.Layouts, w.parts[i].layout)
+		if w.parts[i].layout != nil {
+			o.Layouts = append(o.Layouts, w.parts[i].layout)
+		}
 	}
 	return o
 }

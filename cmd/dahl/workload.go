@@ -39,8 +39,9 @@ type workload struct {
 // part is one graph of the program with its decisions.
 type part struct {
 	problem schedule.Problem
-	plan    *schedule.Plan // nil: the policy decides while it runs
-	layout  *schedule.Layout
+	plan    *schedule.Plan     // nil: the policy decides while it runs
+	layout  *schedule.Layout   // of the graph's buffers; nil: each memory has instances of them
+	layouts []*schedule.Layout // by memory; nil: nothing is planned there
 }
 
 // loadPlatform reads a platform file, or one that ships with dahl by its name.
@@ -296,6 +297,7 @@ func (w *workload) decide() error {
 			return asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
 		}
 		if w.executed {
+			execute.LimitCosts(g, w.platform, c)
 			execute.NameVariants(g, w.platform, c, w.opts.Variant)
 		} else {
 			execute.NameAsked(g, w.platform, c, w.opts.Variant)
@@ -307,6 +309,19 @@ func (w *workload) decide() error {
 		}
 		w.parts[i].plan = plans[i]
 	}
+	if isSpread(w.platform) && !slices.Contains(plans, nil) {
+		return w.place(plans, costs)
+	}
+	return w.layOut(plans, costs)
+}
+
+// isSpread reports whether tasks run in several memories.
+func isSpread(p *platform.Platform) bool {
+	return slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Kind != "cpu" })
+}
+
+// layOut places all buffers in the home memory.
+func (w *workload) layOut(plans []*schedule.Plan, costs []*schedule.Costs) error {
 	var scratch []int64
 	if w.model != nil {
 		scratch = execute.ScratchBytes(w.program, costs, len(w.platform.Workers))
@@ -316,8 +331,24 @@ func (w *workload) decide() error {
 		return err
 	}
 	for i := range w.parts {
-		w.parts[i].layout = layouts[i]
-		w.parts[i].problem.Reuse, w.parts[i].problem.ReuseNext = layouts[i].Reuse, layouts[i].ReuseNext
+		p := &w.parts[i]
+		p.layout = layouts[i]
+		p.layouts = make([]*schedule.Layout, len(w.platform.Memories))
+		p.layouts[w.platform.HostMemory()] = layouts[i]
+		p.problem.Reuse, p.problem.ReuseNext = layouts[i].Reuse, layouts[i].ReuseNext
+	}
+	return nil
+}
+
+// place lays out every memory of static plans. Only the layouts are kept: whoever
+// replays the plans places them again.
+func (w *workload) place(plans []*schedule.Plan, costs []*schedule.Costs) error {
+	placed, err := schedule.Place(w.program, w.platform, plans, costs, execute.ScratchByMemory(w.program, w.platform, costs))
+	if err != nil {
+		return asInput(err)
+	}
+	for i := range w.parts {
+		w.parts[i].layouts = placed.Graphs[i].Layouts
 	}
 	return nil
 }
