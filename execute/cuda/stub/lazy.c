@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { success = 0, not_initialized = 3, no_device = 100, not_supported = 801 };
+enum { success = 0, not_initialized = 3, no_device = 100, not_supported = 801, no_library_found = -1 };
 
 // What the table holds before the library is loaded, where there is none, and for what
 // an older library lacks. Arguments are the caller's affair, so these take none.
@@ -32,13 +32,13 @@ __attribute__((constructor)) static void fill(void) {
 }
 
 // dahl_cuda_start loads the driver library and initialises it; the result is cuInit's, or
-// CUDA_ERROR_NO_DEVICE where there is no library. Not for several threads at once.
+// -1 where there is no library. Not for several threads at once.
 int dahl_cuda_start(void) {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
 		for (int i = 0; i < functions; i++)
 			dahl_cuda_table[i] = (void *)no_library;
-		return no_device;
+		return no_library_found;
 	}
 	for (int i = 0; i < functions; i++) {
 		void *found = dlsym(library, names[i]);

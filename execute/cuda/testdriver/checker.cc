@@ -23,6 +23,7 @@ struct __attribute__((packed)) Mark {
 
 constexpr uint16_t in_warp = 0x8000;  // several threads of warp thread-in_warp
 constexpr uint16_t anyone = 0xffff;   // several threads
+constexpr uint32_t pending = ~0u;     // a time: after every barrier
 constexpr uint32_t several = 1u << 31;  // the operation is sets[operation-several]
 
 // Cell is what is known of a byte. All zero: nothing.
@@ -250,6 +251,20 @@ void write(const void* p, size_t bytes) {
   if (region_of(p))
     if (std::string wrong = check(p, bytes, true); !wrong.empty()) host::fail(wrong);
 }
+
+static void mark_written(const void* p, size_t bytes, Mark m) {
+  Region* r = region_of(p);
+  if (!r) return;
+  Cell* cell = r->cells + (static_cast<const char*>(p) - r->base);
+  for (size_t i = 0; i < bytes; i++) cell[i].wrote = m;
+}
+
+void promise(const void* p, size_t bytes) {
+  write(p, bytes);
+  mark_written(p, bytes, {self, pending, anyone});
+}
+
+void settle(const void* p, size_t bytes) { mark_written(p, bytes, {self, now, thread}); }
 
 }  // namespace checker
 

@@ -57,4 +57,9 @@ std::string check(const void* p, size_t bytes, bool write);
 void read(const void* p, size_t bytes);
 void write(const void* p, size_t bytes);
 
+// promise is a write that takes place at some time until settle: no thread may access the
+// bytes before.
+void promise(const void* p, size_t bytes);
+void settle(const void* p, size_t bytes);
+
 }  // namespace checker

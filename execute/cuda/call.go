@@ -1,0 +1,260 @@
+//go:build cuda
+
+package cuda
+
+/*
+#include <cuda.h>
+#include <stdlib.h>
+#include <string.h>
+
+// Of the stand-in library of stub/lazy.c; absent if the real one was linked.
+extern int dahl_cuda_start(void) __attribute__((weak));
+
+static int start(void) { return dahl_cuda_start ? dahl_cuda_start() : (int)cuInit(0); }
+
+// A launch with its parameter, laid out once: issuing it copies nothing.
+struct launch {
+	CUfunction function;
+	unsigned grid[3], block[3], shared;
+	size_t bytes;
+	void *params;
+};
+
+static CUresult launch_all(const struct launch *l, int n, CUstream stream) {
+	for (int i = 0; i < n; i++, l++) {
+		size_t bytes = l->bytes;
+		void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, l->params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+		CUresult r = cuLaunchKernel(l->function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
+		                            l->shared, stream, NULL, extra);
+		if (r != CUDA_SUCCESS) return r;
+	}
+	return CUDA_SUCCESS;
+}
+
+// Rows between host (to_host, from_host, or 0) and device memory.
+static CUresult copy_rows(uintptr_t to_host, CUdeviceptr to, size_t to_pitch, uintptr_t from_host, CUdeviceptr from,
+                          size_t from_pitch, size_t width, size_t rows, CUstream stream) {
+	CUDA_MEMCPY2D c;
+	memset(&c, 0, sizeof c);
+	c.dstMemoryType = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+	c.dstHost = (void *)to_host, c.dstDevice = to, c.dstPitch = to_pitch;
+	c.srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+	c.srcHost = (const void *)from_host, c.srcDevice = from, c.srcPitch = from_pitch;
+	c.WidthInBytes = width, c.Height = rows;
+	return cuMemcpy2DAsync(&c, stream);
+}
+
+static CUresult copy_bytes(uintptr_t to_host, CUdeviceptr to, uintptr_t from_host, CUdeviceptr from, size_t bytes,
+                           CUstream stream) {
+	if (to_host) return cuMemcpyDtoHAsync((void *)to_host, from, bytes, stream);
+	if (from_host) return cuMemcpyHtoDAsync(to, (const void *)from_host, bytes, stream);
+	return cuMemcpyAsync(to, from, bytes, stream);
+}
+
+static CUresult register_host(uintptr_t p, size_t bytes) {
+	return cuMemHostRegister((void *)p, bytes, CU_MEMHOSTREGISTER_PORTABLE);
+}
+
+static CUresult unregister_host(uintptr_t p) { return cuMemHostUnregister((void *)p); }
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// check makes an Error of a result.
+func check(call string, r C.CUresult) error {
+	if r == C.CUDA_SUCCESS {
+		return nil
+	}
+	return newError(call, int(r))
+}
+
+func newError(call string, code int) *Error {
+	e := &Error{Call: call, Code: code, Name: fmt.Sprintf("error %d", code)}
+	var name *C.char
+	if C.cuGetErrorName(C.CUresult(code), &name) == C.CUDA_SUCCESS && name != nil {
+		e.Name = C.GoString(name)
+	}
+	return e
+}
+
+// The handles of cu are structs of the one C handle; it gives out only the stream's.
+func handle(s cu.Stream) C.CUstream { return C.CUstream(unsafe.Pointer(s.C())) }
+
+func functionHandle(f cu.Function) C.CUfunction {
+	return *(*C.CUfunction)(unsafe.Pointer(&f))
+}
+
+func eventHandle(e cu.Event) C.CUevent { return *(*C.CUevent)(unsafe.Pointer(&e)) }
+
+// load loads the driver library and initialises it; gorgonia.org/cu's own call
+// of cuInit, when the program starts, does nothing in our stand-in library.
+func load() error {
+	switch r := C.start(); r {
+	case -1:
+		return fmt.Errorf("%w: there is no driver library, libcuda.so.1", ErrNoDevice)
+	case C.CUDA_ERROR_NO_DEVICE:
+		return ErrNoDevice
+	default:
+		return check("cuInit", C.CUresult(r))
+	}
+}
+
+// Launch is one kernel launch without its stream.
+type Launch struct {
+	Function    Function
+	Grid, Block [3]uint32
+	SharedBytes uint32
+	Params      []byte // the kernel's one parameter
+}
+
+// Launches are kernel launches made ready, in memory of C.
+type Launches struct {
+	first *C.struct_launch
+	n     C.int
+}
+
+// Prepare makes launches ready; Free gives their memory back.
+func Prepare(launches []Launch) Launches {
+	if len(launches) == 0 {
+		return Launches{}
+	}
+	first := (*C.struct_launch)(C.calloc(C.size_t(len(launches)), C.sizeof_struct_launch))
+	for i, l := range unsafe.Slice(first, len(launches)) {
+		from := launches[i]
+		l.function = functionHandle(from.Function.f)
+		for k := range 3 {
+			l.grid[k], l.block[k] = C.uint(from.Grid[k]), C.uint(from.Block[k])
+		}
+		l.shared = C.uint(from.SharedBytes)
+		l.bytes = C.size_t(len(from.Params))
+		l.params = C.CBytes(from.Params)
+		unsafe.Slice(first, len(launches))[i] = l
+	}
+	return Launches{first, C.int(len(launches))}
+}
+
+// Free gives the memory back. No launch of it may be under way in another thread.
+func (l Launches) Free() {
+	for _, one := range unsafe.Slice(l.first, int(l.n)) {
+		C.free(one.params)
+	}
+	C.free(unsafe.Pointer(l.first))
+}
+
+// Launch issues the launches in order.
+func (s Stream) Launch(l Launches) error {
+	return check("cuLaunchKernel", C.launch_all(l.first, l.n, handle(s.s)))
+}
+
+// Place is memory of the host or of a device: Host is 0 or the address of pinned memory.
+type Place struct {
+	Host   uintptr
+	Device Address
+	Pitch  int64 // bytes from one row to the next
+}
+
+// Copy issues a copy of rows of width bytes. Both places may be on devices, which
+// then are peers or the same.
+func (s Stream) Copy(to, from Place, width, rows int64) error {
+	toHost, fromHost := C.uintptr_t(to.Host), C.uintptr_t(from.Host)
+	toDevice, fromDevice := C.CUdeviceptr(to.Device), C.CUdeviceptr(from.Device)
+	if width == 0 || rows == 0 {
+		return nil
+	}
+	if rows == 1 || to.Pitch == width && from.Pitch == width {
+		return check("cuMemcpyAsync", C.copy_bytes(toHost, toDevice, fromHost, fromDevice, C.size_t(width*rows), handle(s.s)))
+	}
+	return check("cuMemcpy2DAsync", C.copy_rows(toHost, toDevice, C.size_t(to.Pitch),
+		fromHost, fromDevice, C.size_t(from.Pitch), C.size_t(width), C.size_t(rows), handle(s.s)))
+}
+
+// Fill issues the setting of bytes.
+func (s Stream) Fill(to Address, value byte, bytes int64) error {
+	return check("cuMemsetD8Async", C.cuMemsetD8Async(C.CUdeviceptr(to), C.uchar(value), C.size_t(bytes), handle(s.s)))
+}
+
+// Record issues a mark: the event is done when all that the stream was given before is.
+func (s Stream) Record(e Event) error {
+	return check("cuEventRecord", C.cuEventRecord(eventHandle(e.e), handle(s.s)))
+}
+
+// Wait holds the stream until the event's last mark is reached.
+func (s Stream) Wait(e Event) error {
+	return check("cuStreamWaitEvent", C.cuStreamWaitEvent(handle(s.s), eventHandle(e.e), 0))
+}
+
+// Done reports whether the event's last mark has been reached.
+func (e Event) Done() (bool, error) {
+	r := C.cuEventQuery(eventHandle(e.e))
+	if r == codeNotReady {
+		return false, nil
+	}
+	return r == C.CUDA_SUCCESS, check("cuEventQuery", r)
+}
+
+// Milliseconds is the time between two marks that have been reached, which CUDA gives
+// to half a microsecond and as a float32.
+func (e Event) Milliseconds(to Event) (float32, error) {
+	var ms C.float
+	err := check("cuEventElapsedTime", C.cuEventElapsedTime(&ms, eventHandle(e.e), eventHandle(to.e)))
+	return float32(ms), err
+}
+
+// Pin makes memory of the host ready for asynchronous copies of any device. Memory that is
+// pinned already is no error, and own is false then.
+func Pin(host []byte) (own bool, err error) {
+	r := C.register_host(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(host)))), C.size_t(len(host)))
+	if r == codeAlreadyRegistered {
+		return false, nil
+	}
+	return r == C.CUDA_SUCCESS, check("cuMemHostRegister", r)
+}
+
+// Unpin ends what Pin began.
+func Unpin(host []byte) error {
+	return check("cuMemHostUnregister", C.unregister_host(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(host))))))
+}
+
+// AllowShared lets launches of the function ask for up to the given bytes of dynamic
+// shared memory, beyond the 48 KiB that all devices give.
+func (f Function) AllowShared(bytes uint32) error {
+	return check("cuFuncSetAttribute", C.cuFuncSetAttribute(functionHandle(f.f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
+}
+
+// Graph is a captured sequence of what streams were asked to do, ready to be issued whole.
+type Graph struct{ exec C.CUgraphExec }
+
+// Capture takes down what issue asks of the stream, and of streams that are tied to it by
+// events and return to it, instead of doing it.
+func (s Stream) Capture(issue func() error) (Graph, error) {
+	if err := check("cuStreamBeginCapture", C.cuStreamBeginCapture(handle(s.s), C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
+		return Graph{}, err
+	}
+	issued := issue()
+	var g C.CUgraph
+	ended := check("cuStreamEndCapture", C.cuStreamEndCapture(handle(s.s), &g))
+	if g != nil {
+		defer C.cuGraphDestroy(g)
+	}
+	for _, err := range []error{issued, ended} {
+		if err != nil {
+			return Graph{}, err
+		}
+	}
+	var graph Graph
+	return graph, check("cuGraphInstantiate", C.cuGraphInstantiateWithFlags(&graph.exec, g, 0))
+}
+
+// LaunchGraph issues all that was captured.
+func (s Stream) LaunchGraph(g Graph) error {
+	return check("cuGraphLaunch", C.cuGraphLaunch(g.exec, handle(s.s)))
+}
+
+// Free gives the graph's resources back.
+func (g Graph) Free() error { return check("cuGraphExecDestroy", C.cuGraphExecDestroy(g.exec)) }

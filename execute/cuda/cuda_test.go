@@ -1,0 +1,301 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	launches "dahl/kernels/cuda"
+)
+
+// open opens device 0 in the test's thread, or skips the test where there is none.
+func open(t *testing.T) *Device {
+	t.Helper()
+	runtime.LockOSThread() // the test's goroutine ends with its thread
+	d, err := Open(0)
+	if errors.Is(err, ErrNoDevice) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// emulated skips tests of what only the test driver does: faults on demand.
+func emulated(t *testing.T, d *Device) {
+	t.Helper()
+	if name, err := d.Name(); err != nil || !strings.HasPrefix(name, "Test device") {
+		t.Skipf("needs the test driver, not %s %v", name, err)
+	}
+}
+
+// pinned is memory of the host for asynchronous copies, outside of Go's heap.
+func pinned(t *testing.T, bytes int) []byte {
+	t.Helper()
+	size := (bytes + os.Getpagesize() - 1) / os.Getpagesize() * os.Getpagesize()
+	m, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own, err := Pin(m); err != nil || !own {
+		t.Fatal(own, err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(Unpin(m), syscall.Munmap(m)); err != nil {
+			t.Error(err)
+		}
+	})
+	return m[:bytes]
+}
+
+func hostPlace(m []byte, pitch int64) Place {
+	return Place{Host: uintptr(unsafe.Pointer(&m[0])), Pitch: pitch}
+}
+
+// view reads the bytes as elements.
+func view[T any](m []byte) []T {
+	var zero T
+	return unsafe.Slice((*T)(unsafe.Pointer(&m[0])), len(m)/int(unsafe.Sizeof(zero)))
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// bench is a device with the probe's module, a stream, and room for operands.
+type bench struct {
+	*testing.T
+	device   *Device
+	module   Module
+	stream   Stream
+	host     []byte // of all operands
+	operands []Address
+}
+
+const operandBytes = 1 << 16
+
+// newBench gives a bench with three operands of operandBytes, x, y and z.
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{T: t, device: open(t)}
+	capability, err := b.device.Capability()
+	must(t, err)
+	ptx, err := os.ReadFile(fmt.Sprintf("testdata/probe.sm_%d.ptx", min(capability/5*5, 80)))
+	must(t, err)
+	b.module, err = b.device.Load(append(ptx, 0))
+	must(t, err)
+	b.stream, err = b.device.NewStream()
+	must(t, err)
+	b.host = pinned(t, 3*operandBytes)
+	base, err := b.device.Alloc(3 * operandBytes)
+	must(t, err)
+	for i := range 3 {
+		b.operands = append(b.operands, base+Address(i*operandBytes))
+	}
+	return b
+}
+
+// at is the host's side of an operand.
+func (b *bench) at(i int) []byte { return b.host[i*operandBytes:][:operandBytes] }
+
+func (b *bench) upload(s Stream, i int) {
+	must(b.T, s.Copy(Place{Device: b.operands[i]}, hostPlace(b.at(i), 0), operandBytes, 1))
+}
+
+func (b *bench) download(s Stream, i int) {
+	must(b.T, s.Copy(hostPlace(b.at(i), 0), Place{Device: b.operands[i]}, operandBytes, 1))
+}
+
+// probeParams mirrors ProbeParams of probe.cu.
+type probeParams struct {
+	X, Y, Z uint64
+	N, Mode int32
+}
+
+// prepare makes a launch of a probe ready.
+func (b *bench) prepare(symbol string, n, mode int, grid, block, shared uint32) Launches {
+	b.Helper()
+	f, err := b.module.Function(symbol)
+	must(b.T, err)
+	l := Prepare([]Launch{{
+		Function: f, Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{block, 1, 1}, SharedBytes: shared,
+		Params: launches.Params(probeParams{
+			uint64(b.operands[0]), uint64(b.operands[1]), uint64(b.operands[2]), int32(n), int32(mode)}),
+	}})
+	b.Cleanup(l.Free)
+	return l
+}
+
+// run uploads all operands, launches a probe and downloads all.
+func (b *bench) run(symbol string, n, mode int, grid, block, shared uint32) {
+	b.Helper()
+	for i := range b.operands {
+		b.upload(b.stream, i)
+	}
+	must(b.T, b.stream.Launch(b.prepare(symbol, n, mode, grid, block, shared)))
+	for i := range b.operands {
+		b.download(b.stream, i)
+	}
+	must(b.T, b.stream.Synchronize())
+}
+
+// Rows of 13 bytes at pitches 17 and 19 come over, and nothing between them.
+func TestCopyRows(t *testing.T) {
+	b := newBench(t)
+	const width, rows, hostPitch, devicePitch = 13, 11, 17, 19
+	from, back := b.at(0), b.at(1)
+	for i := range rows * hostPitch {
+		from[i], back[i] = byte(i*7+1), 0xee
+	}
+	device := Place{Device: b.operands[0] + 5, Pitch: devicePitch}
+	other := Place{Device: b.operands[1] + 3, Pitch: devicePitch}
+	must(t, b.stream.Fill(b.operands[0], 0xaa, operandBytes),
+		b.stream.Copy(device, hostPlace(from, hostPitch), width, rows),
+		b.stream.Copy(other, device, width, rows),
+		b.stream.Copy(hostPlace(back, hostPitch), other, width, rows),
+		b.stream.Copy(hostPlace(b.at(2), 0), Place{Device: b.operands[0]}, operandBytes, 1),
+		b.stream.Synchronize())
+	filled := b.at(2)
+	for r := range rows {
+		for c := range hostPitch {
+			want := byte(0xee)
+			if c < width {
+				want = from[r*hostPitch+c]
+			}
+			if got := back[r*hostPitch+c]; got != want {
+				t.Fatalf("row %d byte %d: %#x, want %#x", r, c, got, want)
+			}
+		}
+		if got := filled[5+r*devicePitch+width]; got != 0xaa {
+			t.Fatalf("behind row %d: %#x, want the fill", r, got)
+		}
+	}
+}
+
+// Events tie streams together, and a later mark of an event replaces an earlier one.
+func TestEvents(t *testing.T) {
+	b := newBench(t)
+	second, err := b.device.NewStream()
+	must(t, err)
+	arrived, err := b.device.NewEvent()
+	must(t, err)
+	done, err := b.device.NewEvent()
+	must(t, err)
+	if ok, err := done.Done(); !ok || err != nil {
+		t.Fatal("an event that was never recorded is done:", ok, err)
+	}
+	add := b.prepare("probe_add", 100, 3, 1, 128, 0)
+	for step := range 5 {
+		x := view[float32](b.at(0))
+		x[99] = float32(step)
+		b.upload(b.stream, 0)
+		must(t, b.stream.Record(arrived), second.Wait(arrived), second.Launch(add))
+		b.download(second, 1)
+		must(t, second.Record(done))
+		for ok := false; !ok; {
+			ok, err = done.Done()
+			must(t, err)
+		}
+		if got := view[float32](b.at(1))[99]; got != float32(step)+3 {
+			t.Fatalf("step %d: %g, want %d", step, got, step+3)
+		}
+	}
+	ms, err := arrived.Milliseconds(done)
+	if err != nil || ms < 0 {
+		t.Errorf("from the copy in to the copy out: %g ms, %v", ms, err)
+	}
+}
+
+// A captured step over two streams gives what it gave when it was issued, on what is in
+// memory when it is launched.
+func TestGraph(t *testing.T) {
+	b := newBench(t)
+	second, err := b.device.NewStream()
+	must(t, err)
+	fork, err := b.device.NewEvent()
+	must(t, err)
+	join, err := b.device.NewEvent()
+	must(t, err)
+	add := b.prepare("probe_add", 7, 1, 1, 32, 0)
+	g, err := b.stream.Capture(func() error {
+		b.upload(b.stream, 0)
+		must(t, b.stream.Record(fork), second.Wait(fork), second.Launch(add))
+		b.download(second, 1)
+		return errors.Join(second.Record(join), b.stream.Wait(join))
+	})
+	must(t, err)
+	for step := range 4 {
+		view[float32](b.at(0))[6] = float32(10 * step)
+		must(t, b.stream.LaunchGraph(g), b.stream.Synchronize())
+		if got := view[float32](b.at(1))[6]; got != float32(10*step+1) {
+			t.Fatalf("step %d: %g, want %d", step, got, 10*step+1)
+		}
+	}
+	must(t, g.Free())
+}
+
+// A capture that a stream joined and did not leave is refused.
+func TestGraphUnjoined(t *testing.T) {
+	b := newBench(t)
+	second, err := b.device.NewStream()
+	must(t, err)
+	fork, err := b.device.NewEvent()
+	must(t, err)
+	_, err = b.stream.Capture(func() error {
+		return errors.Join(b.stream.Record(fork), second.Wait(fork), second.Fill(b.operands[0], 1, 8))
+	})
+	if err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_STREAM_CAPTURE_UNJOINED") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	b := newBench(t)
+	_, total, err := b.device.Memory()
+	must(t, err)
+	_, err = b.device.Alloc(total + 1)
+	var e *Error
+	if !errors.As(err, &e) || !e.OutOfMemory() || e.Lost() || e.Error() != "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY" {
+		t.Errorf("more than there is: %v", err)
+	}
+	if _, err = b.module.Function("nothing"); !errors.As(err, &e) || e.Name != "CUDA_ERROR_NOT_FOUND" {
+		t.Errorf("no such kernel: %v", err)
+	}
+	f, err := b.module.Function("probe_add")
+	must(t, err)
+	if err := f.AllowShared(1 << 20); err == nil {
+		t.Error("1 MiB of shared memory was allowed")
+	}
+	if own, err := Pin(b.host[:os.Getpagesize()]); own || err != nil {
+		t.Errorf("memory that is pinned already: %v %v", own, err)
+	}
+	emulated(t, b.device)
+	heap := make([]byte, 16)
+	if err := b.stream.Copy(Place{Device: b.operands[0]}, hostPlace(heap, 0), 16, 1); err == nil {
+		t.Error("an asynchronous copy of memory that is not pinned was taken")
+	}
+	bad := Prepare([]Launch{{Function: f, Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Params: binary.LittleEndian.AppendUint64(nil, 1)}})
+	defer bad.Free()
+	if err := b.stream.Launch(bad); err == nil {
+		t.Error("a launch with too few bytes of parameters was taken")
+	}
+}

@@ -1,0 +1,165 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"reflect"
+	"sync"
+
+	"gorgonia.org/cu"
+)
+
+// Address is an address in the memory of a device.
+type Address uint64
+
+// Device is an opened GPU: its primary context, current in the thread that opened it.
+type Device struct {
+	device  cu.Device
+	context cu.CUContext
+}
+
+// Stream, Event, Module and Function are the driver's.
+type (
+	Stream   struct{ s cu.Stream }
+	Event    struct{ e cu.Event }
+	Module   struct{ m cu.Module }
+	Function struct{ f cu.Function }
+)
+
+// Start loads the driver library and initialises it, at the first call; the others repeat the
+// result.
+var Start = sync.OnceValue(load)
+
+// Count returns the number of devices.
+func Count() (int, error) {
+	if err := Start(); err != nil {
+		return 0, err
+	}
+	n, err := cu.NumDevices()
+	return n, wrap("cuDeviceGetCount", err)
+}
+
+// DriverVersion is the CUDA version that the driver serves, 12040 for 12.4.
+func DriverVersion() int { return cu.Version() }
+
+// Open opens a device by its number and makes its context current in the calling thread,
+// to which the goroutine must be locked.
+func Open(ordinal int) (*Device, error) {
+	if err := Start(); err != nil {
+		return nil, err
+	}
+	d, err := cu.GetDevice(ordinal)
+	if err != nil {
+		return nil, wrap("cuDeviceGet", err)
+	}
+	context, err := d.RetainPrimaryCtx()
+	if err != nil {
+		return nil, wrap("cuDevicePrimaryCtxRetain", err)
+	}
+	if err := cu.SetCurrentContext(context); err != nil {
+		d.ReleasePrimaryCtx()
+		return nil, wrap("cuCtxSetCurrent", err)
+	}
+	return &Device{device: d, context: context}, nil
+}
+
+// Close releases the context, and with its last user everything that was made in it.
+func (d *Device) Close() error {
+	return wrap("cuDevicePrimaryCtxRelease", d.device.ReleasePrimaryCtx())
+}
+
+// Name is the product's name.
+func (d *Device) Name() (string, error) {
+	name, err := d.device.Name()
+	return name, wrap("cuDeviceGetName", err)
+}
+
+// Capability is 10·major + minor of the compute capability.
+func (d *Device) Capability() (int, error) {
+	major, err := d.device.Attribute(cu.ComputeCapabilityMajor)
+	if err != nil {
+		return 0, wrap("cuDeviceGetAttribute", err)
+	}
+	minor, err := d.device.Attribute(cu.ComputeCapabilityMinor)
+	return 10*major + minor, wrap("cuDeviceGetAttribute", err)
+}
+
+// Memory returns how many bytes are free, and how many there are.
+func (d *Device) Memory() (free, total int64, err error) {
+	free, total, err = cu.MemInfo()
+	return free, total, wrap("cuMemGetInfo", err)
+}
+
+// Alloc allocates device memory, aligned to 256 bytes; its contents are undefined.
+func (d *Device) Alloc(bytes int64) (Address, error) {
+	p, err := cu.MemAlloc(bytes)
+	return Address(p), wrap("cuMemAlloc", err)
+}
+
+// Release frees what Alloc gave.
+func (d *Device) Release(a Address) error { return wrap("cuMemFree", cu.MemFree(cu.DevicePtr(a))) }
+
+// ReachPeer lets this device read and write the other's memory, where the machine can; it
+// reports whether it can. Copies between devices work either way.
+func (d *Device) ReachPeer(other *Device) (bool, error) {
+	can, err := d.device.CanAccessPeer(other.device)
+	if err != nil || can == 0 {
+		return false, wrap("cuDeviceCanAccessPeer", err)
+	}
+	err = other.context.EnablePeerAccess(0)
+	if err == error(cu.PeerAccessAlreadyEnabled) {
+		err = nil
+	}
+	return err == nil, wrap("cuCtxEnablePeerAccess", err)
+}
+
+// Synchronize waits until the device has done everything. It is for the end of a run.
+func (d *Device) Synchronize() error { return wrap("cuCtxSynchronize", cu.Synchronize()) }
+
+// Load compiles the PTX of a module for the device.
+func (d *Device) Load(ptx []byte) (Module, error) {
+	m, err := cu.LoadData(string(ptx))
+	return Module{m}, wrap("cuModuleLoadData", err)
+}
+
+// Function finds a kernel of the module.
+func (m Module) Function(name string) (Function, error) {
+	f, err := m.m.Function(name)
+	return Function{f}, wrap("cuModuleGetFunction "+name, err)
+}
+
+// Unload unloads the module.
+func (m Module) Unload() error { return wrap("cuModuleUnload", m.m.Unload()) }
+
+// NewStream makes a stream that no other is ordered with but by events.
+func (d *Device) NewStream() (Stream, error) {
+	s, err := cu.MakeStream(cu.NonBlocking)
+	return Stream{s}, wrap("cuStreamCreate", err)
+}
+
+// Destroy destroys the stream, when it has done its work.
+func (s Stream) Destroy() error { return wrap("cuStreamDestroy", s.s.Destroy()) }
+
+// Synchronize waits until the stream has done its work.
+func (s Stream) Synchronize() error { return wrap("cuStreamSynchronize", s.s.Synchronize()) }
+
+// NewEvent makes an event that keeps the time.
+func (d *Device) NewEvent() (Event, error) {
+	e, err := cu.MakeEvent(cu.DefaultEvent)
+	return Event{e}, wrap("cuEventCreate", err)
+}
+
+// Destroy destroys the event.
+func (e Event) Destroy() error { return wrap("cuEventDestroy", cu.DestroyEvent(&e.e)) }
+
+// wrap makes an Error of what cu returned: an integer type of its own, not exported.
+func wrap(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	code := reflect.ValueOf(err)
+	if !code.CanInt() {
+		panic("cuda: " + call + " gave an error that is no result of the driver: " + err.Error())
+	}
+	return newError(call, int(code.Int()))
+}

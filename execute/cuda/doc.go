@@ -1,0 +1,37 @@
+// Package cuda drives NVIDIA GPUs through the CUDA driver API: gorgonia.org/cu for what it
+// has, and one cgo file (call.go) for what it lacks or does with more work per call. It
+// exists under the build tag cuda; `make cuda` sets the flags it needs:
+//
+//   - a header: the toolkit's cuda.h where CUDA_HOME names one (11.8 to 13), else
+//     include/cuda.h, which declares the calls used. include13 comes first and restores
+//     what CUDA 13 renamed under gorgonia.org/cu v0.9.6
+//   - a library to link: stub/make.sh makes libcuda.a, whose functions jump through a
+//     table that [Start] fills from libcuda.so.1. The binary needs libc only and starts
+//     without a driver
+//
+// # Use
+//
+// One goroutine, locked to its thread, opens a [Device] and makes all calls of it: the
+// current context belongs to the thread. Copies, launches, marks and waits return at once;
+// host memory they name has to be pinned and outside of Go's heap. None of them allocates.
+//
+// Every error is an [Error]: the call and CUDA's name of what went wrong. One with Lost
+// set ends the device: CUDA repeats it at every later call.
+//
+// # Without a GPU
+//
+// testdriver is a libcuda.so.1 for tests, on the CPU: `make cuda-test` runs the tagged
+// tests on it. It has streams, events, graphs and memory with addresses of its own, and
+// runs the kernels' sources compiled for the host, a thread block as fibers. It finds,
+// independently of how a run happened to go, accesses beyond an allocation, operations
+// that touch the same bytes with no order between them by streams, events or the host's waits,
+// threads that do with no barrier between, blocks that do at all, barriers that not all
+// threads reach, and asynchronous copies of memory that is not pinned. What it cannot see is
+// host code that touches pinned memory while a copy runs. Its environment:
+//
+//	DAHL_TESTDRIVER_DEVICES=2       number of devices
+//	DAHL_TESTDRIVER_MEMORY=bytes    of each, 256 MiB by default
+//	DAHL_TESTDRIVER_CAPABILITY=80   10·major + minor
+//	DAHL_TESTDRIVER_SEED=1          of the order among streams
+//	DAHL_TESTDRIVER_LOSE=0:7        device 0 is lost at its 7th launch
+package cuda

@@ -1,0 +1,201 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"dahl/dag"
+	"dahl/kernels"
+	launches "dahl/kernels/cuda"
+	"dahl/kernels/kerneltest"
+)
+
+// TestKernels runs every CUDA variant of every operation over random calls, and compares
+// with the reference: values within bounds, bits where there is nothing to round otherwise,
+// and all bytes that are not the results'. A second run gives the same bits.
+func TestKernels(t *testing.T) {
+	for i := range kernels.All {
+		if k := &kernels.All[i]; !k.Host {
+			t.Run(k.Op, func(t *testing.T) {
+				d := newKernelBench(t)
+				for c := range kerneltest.Cases(k, 40) {
+					d.compare(c)
+				}
+			})
+		}
+	}
+}
+
+// TestKernelShapes does the same where kernels take other ways than at small extents: rows
+// that are moved in vectors, with ends that are not; more dimensions than a launch has; more
+// groups than threads; several tiles with ends; rows of more classes than a warp takes.
+func TestKernelShapes(t *testing.T) {
+	divisor := dag.Params{{Name: "divisor", Value: 255}}
+	for _, c := range []struct {
+		op     string
+		shapes [][]int
+		params dag.Params
+		margin int
+	}{
+		{"relu", [][]int{{5, 12}, {5, 12}, {5, 12}}, nil, 4},
+		{"relu.dx", [][]int{{3, 2, 8}, {3, 2, 8}, {3, 2, 8}}, nil, 4},
+		{"relu", [][]int{{1031}, {1031}, {1031}}, nil, 0},
+		{"relu.dx", [][]int{{7, 149}, {7, 149}, {7, 149}}, nil, 0},
+		{"add", [][]int{{2, 3, 2, 5, 3, 7}, {2, 3, 2, 5, 3, 7}}, nil, 1},
+		{"add", [][]int{{4096*1024 + 2053}, {4096*1024 + 2053}}, nil, 0},
+		{"sgd", [][]int{{11, 16}, {11, 16}, {2}, {11, 16}}, kerneltest.SGDParams(0.9, 1, 0.01), 4},
+		{"sgd", [][]int{{3, 1, 5, 2, 7}, {3, 1, 5, 2, 7}, {2}}, kerneltest.SGDParams(0, 0, 0.01), 1},
+		{"adam", [][]int{{11, 16}, {11, 16}, {2}, {11, 16}, {11, 16}}, kerneltest.AdamParams(0.01), 4},
+		{"load", [][]int{{5, 3, 2, 7, 11}, {13, 3, 2, 7, 11}, {5}}, divisor, 1},
+		{"load", [][]int{{5, 28, 28}, {13, 28, 28}, {5}}, divisor, 0},
+		{"load", [][]int{{5, 3, 12}, {13, 3, 12}, {5}}, divisor, 4},
+		{"load.nhwc", [][]int{{5, 11, 13, 3}, {7, 3, 11, 13}, {5}}, divisor, 0},
+		{"nhwc", [][]int{{2, 7, 11, 37}, {2, 37, 7, 11}}, nil, 1},
+		{"nchw", [][]int{{2, 67, 5, 13}, {2, 5, 13, 67}}, nil, 0},
+		{"hwio", [][]int{{3, 3, 17, 37}, {37, 17, 3, 3}}, nil, 1},
+		{"hwoi", [][]int{{3, 3, 5, 67}, {5, 67, 3, 3}}, nil, 0},
+		{"oihw", [][]int{{37, 13, 3, 3}, {3, 3, 13, 37}}, nil, 1},
+		{"softmax_xent", [][]int{{3, 1031}, {3}, {3}, {3, 1031}, {3}}, dag.Params{{Name: "batch", Value: 5}}, 1},
+		{"softmax_xent.eval", [][]int{{3}, {3}, {3, 1031}, {3}}, nil, 0},
+		{"rowmax", [][]int{{3}, {3, 1031}}, nil, 1},
+		{"exp_sub", [][]int{{3, 1031}, {3, 1031}, {3}}, nil, 1},
+		{"rowsum", [][]int{{3}, {3, 1031}}, nil, 1},
+		{"xent", [][]int{{3}, {3}, {3, 1031}, {3}, {3}, {3}}, nil, 1},
+		{"softmax_xent.dx", [][]int{{3, 1031}, {3, 1031}, {3}, {3}}, dag.Params{{Name: "batch", Value: 3}}, 1},
+		{"mean", [][]int{{1}, {2053}}, nil, 0},
+		{"count", [][]int{{1}, {2053}}, nil, 0},
+	} {
+		k, _ := kernels.Lookup(c.op)
+		t.Run(c.op, func(t *testing.T) {
+			d := newKernelBench(t)
+			rng := rand.New(rand.NewPCG(3, 7))
+			for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+				s := kerneltest.New(k, real, c.shapes, kerneltest.FirstModes(k)[:len(c.shapes)], c.params, c.margin)
+				must(t, kernels.Validate(&s.Spec))
+				s.Fill(rng)
+				d.compare(s)
+			}
+		})
+	}
+}
+
+// kernelBench runs calls of kernels on device 0.
+type kernelBench struct {
+	t          *testing.T
+	device     *Device
+	capability int
+	stream     Stream
+	modules    map[string]Module
+	host       []byte // pinned
+}
+
+func newKernelBench(t *testing.T) *kernelBench {
+	b := &kernelBench{t: t, device: open(t), modules: map[string]Module{}}
+	var err error
+	if b.capability, err = b.device.Capability(); err != nil {
+		t.Fatal(err)
+	}
+	if b.stream, err = b.device.NewStream(); err != nil {
+		t.Fatal(err)
+	}
+	b.host = pinned(t, 48<<20)
+	t.Cleanup(func() {
+		for _, m := range b.modules {
+			must(t, m.Unload())
+		}
+		must(t, b.stream.Destroy())
+	})
+	return b
+}
+
+func (b *kernelBench) compare(c *kerneltest.Case) {
+	b.t.Helper()
+	expected := kerneltest.Expect(c)
+	for i := range c.Kernel.Variants {
+		v := &c.Kernel.Variants[i]
+		if v.Kind != kernels.CUDA || v.Capability > b.capability || !v.For(c.Spec.Type) {
+			continue
+		}
+		got := b.run(c, v)
+		if err := expected.Compare(got, v); err != nil {
+			b.t.Fatal(err)
+		}
+		again := b.run(c, v)
+		for i := range c.Buffers {
+			if !got.SameBytes(again, i) {
+				b.t.Fatalf("%s %s %s: operand %d has other bits in a second run", c.Kernel.Op, v.Name, c.Spec.Key(), i)
+			}
+		}
+	}
+}
+
+// run runs a variant on a copy of the case, in buffers of the device that are as large as
+// the operands', and returns the copy. The workspace is full of NaN.
+func (b *kernelBench) run(c *kerneltest.Case, v *kernels.Variant) *kerneltest.Case {
+	b.t.Helper()
+	got := c.Clone()
+	var bases []uint64
+	for _, data := range got.Data {
+		bases = append(bases, uint64(b.upload(data)))
+	}
+	var work Address
+	if v.WorkspaceBytes != nil {
+		if bytes := v.WorkspaceBytes(&c.Spec); bytes > 0 {
+			nan := make([]byte, bytes)
+			for i := range nan {
+				nan[i] = 0xff
+			}
+			work = b.upload(nan)
+			defer func() { must(b.t, b.device.Release(work)) }()
+		}
+	}
+	ready := Prepare(b.functions(v.Launches(got.DeviceCall(bases, uint64(work)))))
+	defer ready.Free()
+	must(b.t, b.stream.Launch(ready))
+	for i, data := range got.Data {
+		n := int64(len(data))
+		must(b.t, b.stream.Copy(hostPlace(b.host, n), Place{Device: Address(bases[i]), Pitch: n}, n, 1), b.stream.Synchronize())
+		copy(data, b.host)
+		must(b.t, b.device.Release(Address(bases[i])))
+	}
+	return got
+}
+
+// upload allocates device memory of exactly the data's size and copies it there.
+func (b *kernelBench) upload(data []byte) Address {
+	b.t.Helper()
+	n := int64(len(data))
+	to, err := b.device.Alloc(n)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	copy(b.host, data)
+	must(b.t, b.stream.Copy(Place{Device: to, Pitch: n}, hostPlace(b.host, n), n, 1), b.stream.Synchronize())
+	return to
+}
+
+func (b *kernelBench) functions(calls []launches.Launch) []Launch {
+	b.t.Helper()
+	var all []Launch
+	for _, l := range calls {
+		m, ok := b.modules[l.Module]
+		if !ok {
+			text, err := launches.PTX(l.Module, b.capability)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			if m, err = b.device.Load(text); err != nil {
+				b.t.Fatal(err)
+			}
+			b.modules[l.Module] = m
+		}
+		f, err := m.Function(l.Symbol)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		all = append(all, Launch{Function: f, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Params: l.Params})
+	}
+	return all
+}
