@@ -74,8 +74,8 @@ type Device struct {
 	// together, unlike their distributions.
 	RunSpread float64
 
-	CopyEnginesIn, CopyEnginesOut int // 0: not limited
-	Streams                       int // tasks that one unit runs at once; 0 means 1
+	CopyEnginesIn, CopyEnginesOut int // copies into and out of its memory at once; 0: not limited
+	Streams                       int // noted only: a unit runs one task at a time; 0: not said
 
 	// Ordinal is the number that the driver gives a device of kind cuda, from 0. Where
 	// those of a platform are all 0, Complete numbers them in their order.

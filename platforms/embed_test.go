@@ -7,7 +7,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
-	for _, name := range []string{"laptop", "server", "manycore"} {
+	for _, name := range []string{"emulated", "laptop", "manycore", "server"} {
 		if !slices.Contains(Names(), name) {
 			t.Errorf("Names() = %v lacks %q", Names(), name)
 		}

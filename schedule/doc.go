@@ -15,6 +15,8 @@
 //   - steps overlap as far as these dependences allow, up to eight at once
 //   - a region moves once, when it is needed somewhere it is not valid; a write
 //     makes it invalid everywhere else
+//   - where a memory is too small, what it used least recently is evicted, and moves
+//     once more when it is needed again; a run that the largest task fits comes to its end
 //   - a variant is fixed per (operation, type, shape, device kind) before the
 //     run; policies choose device and order only
 //   - ties are broken by the rank of the task's name, never by insertion or map order

@@ -18,8 +18,8 @@ import (
 // *idle* and may be evicted: it is dropped where it is valid elsewhere too, and else
 // first copied to the host's memory, from which nothing is evicted.
 //
-// Every run comes to an end (StarPU, in contrast, may evict for one task what it has
-// just brought for another, and again the other way round):
+// Every run comes to an end. It would not if one task's operands could be evicted for
+// another's while both wait for the rest of theirs:
 //
 //  1. What an admitted task holds only grows towards what it needs, since nothing held
 //     is evicted.

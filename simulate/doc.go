@@ -11,7 +11,8 @@
 //   - a worker runs one task at a time; [schedule.Pace] says when each kernel starts
 //     and how long it takes
 //   - a transfer waits for the latencies of its links and then shares their
-//     bandwidth max-min fairly with all others
+//     bandwidth max-min fairly with all others; when it may start is the Engine's
+//     decision, which knows copy engines and capacities
 //
 // # Units
 //
@@ -20,6 +21,7 @@
 //
 // # Limits
 //
-// Copy engines, streams and clocks of a device are read by later planners and
-// not modelled here; a link serves any number of transfers at once.
+// A device runs at the clock in force; its other clocks are for planners. Streams are
+// noted and not modelled: a unit runs one task at a time, beside its copies. A link
+// serves any number of transfers at once.
 package simulate
