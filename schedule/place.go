@@ -131,7 +131,7 @@ func placeGraph(p *Problem, plan *Plan, lanes []Lane) (*PlacedGraph, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg, err := moves.build()
+	pg, err := moves.build(moves.items(), nil)
 	if err != nil {
 		return nil, err
 	}

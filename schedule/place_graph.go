@@ -8,43 +8,72 @@ import (
 	"dahl/platform"
 )
 
+// location is a storage of the origin in a memory.
+type location struct {
+	storage dag.BufferID
+	memory  platform.MemoryID
+}
+
+// placedItem is a task of the origin or a move, in the order that gives the placed graph
+// its meaning.
+type placedItem struct {
+	task dag.TaskID // of the origin; -1: a move
+	move *Move
+	name string // of a move
+	// Where a memory has several instances of a storage, one after the other: which one
+	// the item uses. After are earlier items that it follows for the room that they leave.
+	uses  map[location]int32
+	after []int32
+}
+
 // placing builds the placed graph of one graph.
 type placing struct {
 	*traffic
-	b  *dag.Builder
-	pg *PlacedGraph
+	b        *dag.Builder
+	pg       *PlacedGraph
+	streamed map[location]bool // not kept all the time, so that they share room with others
 
-	instance [][]dag.BufferID // by memory and buffer of the origin; dag.None: there is none
-	pieces   [][]dag.BufferID // by memory and storage: its view by the boxes of its atoms; dag.None: not yet
-	task     []dag.TaskID     // by task of the origin
+	instance map[location][]dag.BufferID // by buffer of the origin in a memory
+	pieces   map[dag.BufferID]dag.BufferID
+	task     []dag.TaskID // by task of the origin
+}
+
+// items lists the tasks in program order, what moves after each right behind it.
+func (t *traffic) items() []placedItem {
+	g, memories := t.p.Graph, t.p.Platform.Memories
+	var items []placedItem
+	for task := range g.Tasks {
+		items = append(items, placedItem{task: dag.TaskID(task)})
+		for _, m := range t.after[task] {
+			step := ""
+			if m.NextStep {
+				step = " of the next step"
+			}
+			items = append(items, placedItem{task: -1, move: m, name: fmt.Sprintf("copy %s from %s to %s after %s for %s%s", g.Buffers[m.Buffer].Name,
+				memories[m.From].Name, memories[m.To].Name, g.Tasks[task].Name, g.Tasks[m.For].Name, step)})
+		}
+	}
+	return items
 }
 
 // build makes the movements tasks between instances. Where there are none and every
 // storage is used only in the host memory, the graph is the origin's own.
-func (t *traffic) build() (*PlacedGraph, error) {
+func (t *traffic) build(items []placedItem, streamed map[location]bool) (*PlacedGraph, error) {
 	g := t.p.Graph
-	use := t.usedIn()
+	use := t.usedIn(items)
 	host := t.p.Platform.HostMemory()
 	elsewhere := func(home platform.MemoryID) bool { return home != host }
 	if !slices.ContainsFunc(use, func(set uint64) bool { return set != 1<<host }) && !slices.ContainsFunc(t.homes, elsewhere) {
 		return unplaced(g, host), nil
 	}
-	memories := len(t.p.Platform.Memories)
-	c := &placing{traffic: t, b: dag.NewBuilder(g.Name), pg: &PlacedGraph{Origin: g, Enter: t.enter, Leave: t.leave},
-		instance: make([][]dag.BufferID, memories), pieces: make([][]dag.BufferID, memories), task: make([]dag.TaskID, len(g.Tasks))}
-	for m := range memories {
-		c.instance[m] = slices.Repeat([]dag.BufferID{dag.None}, len(g.Buffers))
-		c.pieces[m] = slices.Repeat([]dag.BufferID{dag.None}, len(g.Buffers))
-	}
-	c.addInstances(use)
-	for task := range g.Tasks {
-		c.addTask(dag.TaskID(task))
-		for _, m := range t.after[task] {
-			c.addCopy(dag.TaskID(task), m)
-		}
+	c := &placing{traffic: t, b: dag.NewBuilder(g.Name), pg: &PlacedGraph{Origin: g, Enter: t.enter, Leave: t.leave}, streamed: streamed,
+		instance: map[location][]dag.BufferID{}, pieces: map[dag.BufferID]dag.BufferID{}, task: make([]dag.TaskID, len(g.Tasks))}
+	c.addInstances(use, instancesOf(items))
+	for i := range items {
+		c.add(&items[i])
 	}
 	for _, m := range slices.Concat(t.enter, t.leave) {
-		c.pair(m)
+		c.pair(m, nil)
 	}
 	var err error
 	if c.pg.Graph, err = c.b.Build(); err != nil {
@@ -52,6 +81,17 @@ func (t *traffic) build() (*PlacedGraph, error) {
 	}
 	c.pg.ReuseNext = c.lostOrders()
 	return c.pg, nil
+}
+
+// instancesOf counts them where there are several.
+func instancesOf(items []placedItem) map[location]int32 {
+	count := map[location]int32{}
+	for i := range items {
+		for at, n := range items[i].uses {
+			count[at] = max(count[at], n+1)
+		}
+	}
+	return count
 }
 
 // lostOrders are those of the origin from step to step that the placed graph lacks.
@@ -87,7 +127,7 @@ func unplaced(g *dag.Graph, m platform.MemoryID) *PlacedGraph {
 // usedIn is the set of memories that need an instance of each buffer: a storage where
 // tasks use it, where it comes from and goes to, and at home if it has contents between
 // runs; a view where tasks use it.
-func (t *traffic) usedIn() []uint64 {
+func (t *traffic) usedIn(items []placedItem) []uint64 {
 	g := t.p.Graph
 	use := make([]uint64, len(g.Buffers))
 	for task := range g.Tasks {
@@ -102,8 +142,10 @@ func (t *traffic) usedIn() []uint64 {
 			use[m.Buffer] |= 1<<m.From | 1<<m.To
 		}
 	}
-	for _, moves := range t.after {
-		add(moves)
+	for i := range items {
+		if items[i].move != nil {
+			add([]*Move{items[i].move})
+		}
 	}
 	add(t.enter)
 	add(t.leave)
@@ -118,8 +160,8 @@ func (t *traffic) usedIn() []uint64 {
 }
 
 // addInstances gives every buffer an instance in each memory that needs one, the host
-// memory's first and under the name of the buffer itself.
-func (c *placing) addInstances(use []uint64) {
+// memory's first and under the name of the buffer itself; several where the items do.
+func (c *placing) addInstances(use []uint64, several map[location]int32) {
 	pl := c.p.Platform
 	host := pl.HostMemory()
 	order := []platform.MemoryID{host}
@@ -129,86 +171,93 @@ func (c *placing) addInstances(use []uint64) {
 		}
 	}
 	for b := range c.p.Graph.Buffers {
+		id := dag.BufferID(b)
 		for _, m := range order {
-			if use[b]&(1<<m) != 0 {
-				c.addInstance(dag.BufferID(b), m, m == host)
+			if use[b]&(1<<m) == 0 {
+				continue
+			}
+			for n := range max(1, several[location{c.p.Graph.Storage(id), m}]) {
+				c.addInstance(location{id, m}, n, m == host)
 			}
 		}
 	}
 }
 
-func (c *placing) addInstance(id dag.BufferID, m platform.MemoryID, host bool) {
-	buf := c.p.Graph.Buffers[id]
+func (c *placing) addInstance(at location, n int32, host bool) {
+	buf := c.p.Graph.Buffers[at.storage]
 	if buf.Home != "" {
 		buf.Home = HostHome // of the placed graph, whose memories are a matter of Memory
 	}
 	if !host {
-		buf.Name += "@" + c.p.Platform.Memories[m].Name
+		buf.Name += "@" + c.p.Platform.Memories[at.memory].Name
 		buf.Home = ""
 	}
+	if n > 0 {
+		buf.Name += fmt.Sprintf("#%d", n+1)
+	}
+	id := dag.None
 	if buf.ViewOf == dag.None {
-		c.instance[m][id] = c.b.Buffer(buf)
+		if c.streamed[at] {
+			buf.Role = dag.Activation
+		}
+		id = c.b.Buffer(buf)
 	} else {
-		c.instance[m][id] = c.b.View(buf.Name, c.instance[m][buf.ViewOf], buf.Shape...)
+		id = c.b.View(buf.Name, c.instance[location{buf.ViewOf, at.memory}][n], buf.Shape...)
 	}
-	c.pg.Memory, c.pg.BufferOf = append(c.pg.Memory, m), append(c.pg.BufferOf, id)
+	c.instance[at] = append(c.instance[at], id)
+	c.pg.Memory, c.pg.BufferOf = append(c.pg.Memory, at.memory), append(c.pg.BufferOf, at.storage)
 }
 
-// addTask adds a task of the origin, on the instances of its worker's memory. It keeps all
-// of its predecessors: two memories could hold two versions at once, but a schedule of the
-// placed graph is to be one of the origin too.
-func (c *placing) addTask(t dag.TaskID) {
-	task := c.p.Graph.Tasks[t]
-	m := c.memoryOf(t)
-	task.Accesses = slices.Clone(task.Accesses)
-	for i := range task.Accesses {
-		task.Accesses[i].Buffer = c.instance[m][task.Accesses[i].Buffer]
+// add adds the task of an item. One of the origin works on the instances of its worker's
+// memory, and keeps all of its predecessors: two memories could hold two versions at
+// once, but a schedule of the placed graph is to be one of the origin too.
+func (c *placing) add(item *placedItem) {
+	task := dag.Task{Name: item.name, Op: CopyOp}
+	if item.move != nil {
+		c.pair(item.move, item.uses)
+		task.Type, task.MovedBytes = c.p.Graph.Buffers[item.move.Buffer].Type, item.move.Bytes
+		for _, pair := range item.move.Pairs {
+			task.Accesses = append(task.Accesses, dag.Access{Region: pair.From, Mode: dag.Read}, dag.Access{Region: pair.To, Mode: dag.Write})
+		}
+	} else {
+		task = c.p.Graph.Tasks[item.task]
+		m := c.memoryOf(item.task)
+		task.Accesses = slices.Clone(task.Accesses)
+		for i, a := range task.Accesses {
+			task.Accesses[i].Buffer = c.instance[location{a.Buffer, m}][item.uses[location{c.p.Graph.Storage(a.Buffer), m}]]
+		}
+		task.After = nil
+		for _, before := range c.p.Graph.Preds(item.task) {
+			task.After = append(task.After, c.task[before])
+		}
+		c.task[item.task] = dag.TaskID(len(c.pg.TaskOf))
 	}
-	task.After = nil
-	for _, before := range c.p.Graph.Preds(t) {
-		task.After = append(task.After, c.task[before])
-	}
-	c.task[t] = c.b.Task(task)
-	c.pg.TaskOf, c.pg.Moves = append(c.pg.TaskOf, t), append(c.pg.Moves, nil)
-}
-
-// addCopy adds the task that moves something after its writer.
-func (c *placing) addCopy(writer dag.TaskID, m *Move) {
-	g, memories := c.p.Graph, c.p.Platform.Memories
-	buf := &g.Buffers[m.Buffer]
-	step := ""
-	if m.NextStep {
-		step = " of the next step"
-	}
-	c.pair(m)
-	task := dag.Task{Op: CopyOp, Type: buf.Type, MovedBytes: m.Bytes,
-		Name: fmt.Sprintf("copy %s from %s to %s after %s for %s%s", buf.Name, memories[m.From].Name, memories[m.To].Name,
-			g.Tasks[writer].Name, g.Tasks[m.For].Name, step)}
-	for _, pair := range m.Pairs {
-		task.Accesses = append(task.Accesses, dag.Access{Region: pair.From, Mode: dag.Read}, dag.Access{Region: pair.To, Mode: dag.Write})
+	for _, before := range item.after {
+		task.After = append(task.After, dag.TaskID(before))
 	}
 	c.b.Task(task)
-	c.pg.TaskOf, c.pg.Moves = append(c.pg.TaskOf, -1), append(c.pg.Moves, m)
+	c.pg.TaskOf, c.pg.Moves = append(c.pg.TaskOf, item.task), append(c.pg.Moves, item.move)
 }
 
 // pair finds the regions of the instances between which something moves.
-func (c *placing) pair(m *Move) {
+func (c *placing) pair(m *Move, uses map[location]int32) {
 	shape, boxes := c.p.Graph.AtomBoxes(m.Atoms)
-	from, to := c.shaped(m.Buffer, m.From, shape), c.shaped(m.Buffer, m.To, shape)
+	from, to := c.shaped(location{m.Buffer, m.From}, uses, shape), c.shaped(location{m.Buffer, m.To}, uses, shape)
+	m.Pairs = nil
 	for _, box := range boxes {
 		m.Pairs = append(m.Pairs, RegionPair{From: dag.Region{Buffer: from, Box: box}, To: dag.Region{Buffer: to, Box: box}})
 	}
 }
 
-// shaped is the instance of a storage, or a view of it, that has a shape.
-func (c *placing) shaped(storage dag.BufferID, m platform.MemoryID, shape []int) dag.BufferID {
-	owner := c.instance[m][storage]
-	if slices.Equal(c.p.Graph.Buffers[storage].Shape, shape) {
+// shaped is an instance of a storage, or a view of it, that has a shape.
+func (c *placing) shaped(at location, uses map[location]int32, shape []int) dag.BufferID {
+	owner := c.instance[at][uses[at]]
+	if slices.Equal(c.p.Graph.Buffers[at.storage].Shape, shape) {
 		return owner
 	}
-	if c.pieces[m][storage] == dag.None {
-		c.pieces[m][storage] = c.b.View(c.b.BufferAt(owner).Name+" in pieces", owner, shape...)
-		c.pg.Memory, c.pg.BufferOf = append(c.pg.Memory, m), append(c.pg.BufferOf, storage)
+	if _, known := c.pieces[owner]; !known {
+		c.pieces[owner] = c.b.View(c.b.BufferAt(owner).Name+" in pieces", owner, shape...)
+		c.pg.Memory, c.pg.BufferOf = append(c.pg.Memory, at.memory), append(c.pg.BufferOf, at.storage)
 	}
-	return c.pieces[m][storage]
+	return c.pieces[owner]
 }
