@@ -30,13 +30,13 @@ var convolutionLast = convolution{
 	layout: channelsLast, filters: filterLayout{0, 1, 2, 3, false}, turned: filterLayout{0, 1, 3, 2, true},
 	maps: &productFamily{
 		module: "conv2d_nhwc", name: "conv2d_nhwc",
-		simt:   []productTile{tile128x64, tile64x64, tile128x16},
+		simt:   []productTile{tile128x64, tile64x64, tile128x32, tile128x16},
 		simt64: []productTile{tile64x64},
 		tensor: []productTile{tensor64x64, tensor128x32},
 	},
 	weights: &productFamily{
 		module: "conv2d_nhwc", name: "conv2d_nhwc_dw",
-		simt:   []productTile{tile64x64, tile16x32},
+		simt:   []productTile{tile64x64, tile64x32, tile16x32},
 		simt64: []productTile{tile64x64, wide16x32},
 		tensor: []productTile{tensor64x64, tensor32x32},
 	},
@@ -45,7 +45,7 @@ var convolutionLast = convolution{
 // unpooledWeights is the family of conv2d.nhwc.pool.dw.
 var unpooledWeights = &productFamily{
 	module: "conv2d_nhwc", name: "conv2d_nhwc_pool_dw",
-	simt:   []productTile{tile64x64, tile16x32},
+	simt:   []productTile{tile64x64, tile64x32, tile16x32},
 	simt64: []productTile{tile64x64, wide16x32},
 	tensor: []productTile{tensor64x64, tensor32x32},
 }

@@ -14,12 +14,12 @@ const fusedWindow = 2
 
 // pooledScan mirrors PooledScan of conv2d_nhwc.cu.
 type pooledScan struct {
-	z, y, index           uint64
-	outer                 [3]uint64 // strides of samples of z, y, index
-	middle, inner         [3]int32  // and of their rows and columns
-	rows, columns         cudaDivision
-	channels              cudaDivision
-	elements, size, steps int32
+	z, y, index          uint64
+	outer                [3]uint64 // strides of samples of z, y, index
+	middle, inner        [3]int32  // and of their rows and columns
+	rows, columns        cudaDivision
+	channels             cudaDivision
+	elements, size, step int32
 }
 
 // poolVariants are those of conv2d.nhwc.pool.
@@ -102,17 +102,13 @@ func scanLaunch(call *DeviceCall) cuda.Launch {
 	p := pooledScan{
 		z: call.Work, y: y.Addr, index: index.Addr,
 		rows: divideBy(pooled[1]), columns: divideBy(pooled[2]), channels: divideBy(filters),
-		elements: index32(pooled.volume() * filters), size: int32(size), steps: int32(step),
+		elements: index32(pooled.volume() * filters), size: int32(size), step: int32(step),
 	}
 	for i, s := range []triple{packedStrides(coveredPixels(call, y), filters), channelsLast.strides(y), channelsLast.strides(index)} {
 		p.outer[i], p.middle[i], p.inner[i] = uint64(s[0]), index32(s[1]), index32(s[2])
 	}
-	symbol := "conv2d_nhwc_pool_cuda_scan_f32"
-	if call.Type.SizeBytes() == 8 {
-		symbol = "conv2d_nhwc_pool_cuda_scan_f64"
-	}
 	return cuda.Launch{
-		Module: "conv2d_nhwc", Symbol: symbol,
+		Module: "conv2d_nhwc", Symbol: "conv2d_nhwc_pool_cuda_scan" + typeSuffix(call.Type),
 		Grid: [3]uint32{uint32(ceilDiv(int(p.elements), productThreads)), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
 		Params: cuda.Params(p),
 	}

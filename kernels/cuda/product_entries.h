@@ -1,11 +1,13 @@
-// The tiles that products are compiled with. kernels.productTile has the same lines: a
-// test compares them.
+// The tiles that products are compiled with, rows×columns · steps of the sum. Variables of
+// type kernels.productTile say the same: a test compares them.
 //
-//	                         elements per thread   why
-//	128×64 · 16   256 threads   8×4    large results: 43 multiplications per float that is loaded
-//	64×64 · 16    256 threads   4×4    smaller ones: four times the blocks of 128×128
-//	128×16 · 16   2 slices      4×4    few filters or classes
-//	16×128 · 16   2 slices      4×4    few rows: the weights of a layer of few outputs
+//	                          elements per thread   why
+//	128×64 · 16                 8×4    large results: 43 multiplications per float that is loaded
+//	64×64 · 16                  4×4    smaller ones: four times the blocks of 128×128
+//	128×32 · 16   2 slices      8×4    many pixels, 32 filters
+//	64×32 · 32    2 slices      4×4    the weights of 32 filters
+//	128×16 · 16   4 slices      8×4    few filters or classes
+//	16×128 · 16   4 slices      4×8    few rows: the weights of a layer of few outputs
 //	16×32 · 64    8 slices      4×4    small results of long sums: weights of first convolutions
 //
 // of which float64 has 64×64 · 16 and 16×32 · 32. On tensor cores, where 32 rows by 32 columns are
@@ -35,8 +37,10 @@ namespace dahl {
 
 template <class Math> using Tile128x64 = Product<Math, 128, 64, 16, 8, 4, 1>;
 template <class Math> using Tile64x64 = Product<Math, 64, 64, 16, 4, 4, 1>;
-template <class Math> using Tile128x16 = Product<Math, 128, 16, 16, 4, 4, 2>;
-template <class Math> using Tile16x128 = Product<Math, 16, 128, 16, 4, 4, 2>;
+template <class Math> using Tile128x32 = Product<Math, 128, 32, 16, 8, 4, 2>;
+template <class Math> using Tile64x32 = Product<Math, 64, 32, 32, 4, 4, 2>;
+template <class Math> using Tile128x16 = Product<Math, 128, 16, 16, 8, 4, 4>;
+template <class Math> using Tile16x128 = Product<Math, 16, 128, 16, 4, 8, 4>;
 template <class Math> using Tile16x32 = Product<Math, 16, 32, 256 / sizeof(typename Math::Real), 4, 4, 8>;
 
 template <class Math> using Tensor128x128 = Product<Math, 128, 128, 16 * Math::pack, 8, 8, 1>;
