@@ -1,0 +1,91 @@
+package execute
+
+import (
+	"fmt"
+	"time"
+
+	"dahl/platform"
+)
+
+// GPU is a device that the CUDA driver shows.
+type GPU struct {
+	Name        string
+	PCIBus      string // domain:bus:device.function
+	Capability  int    // 10·major + minor
+	MemoryBytes int64
+	L2Bytes     int64
+	Processors  int     // streaming multiprocessors
+	ClockHz     float64 // peak
+	MemoryHz    float64 // peak clock of the memory
+	MemoryBits  int     // width of its bus
+}
+
+// unitsPerProcessor are the fused multiply-adds that one multiprocessor ends in a cycle,
+// in float32 and float64, by compute capability (NVIDIA, CUDA C++ programming guide,
+// arithmetic instructions). One that is not listed counts as the nearest below.
+var unitsPerProcessor = []struct{ capability, float32, float64 int }{
+	{70, 64, 32}, {75, 64, 2}, {80, 64, 32}, {86, 128, 2}, {89, 128, 2},
+	{90, 128, 64}, {100, 128, 64}, {103, 128, 2}, {120, 128, 2},
+}
+
+// flopsPerSec is the peak speed without tensor cores: multiprocessors times clock times
+// two operations of each fused multiply-add.
+func (g *GPU) flopsPerSec() (float32s, float64s float64) {
+	units := unitsPerProcessor[0]
+	for _, u := range unitsPerProcessor {
+		if u.capability <= g.Capability {
+			units = u
+		}
+	}
+	cycles := float64(g.Processors) * g.ClockHz
+	return 2 * float64(units.float32) * cycles, 2 * float64(units.float64) * cycles
+}
+
+// bytesPerSec is the peak bandwidth of the memory, which moves data at both edges of
+// its clock.
+func (g *GPU) bytesPerSec() float64 { return 2 * g.MemoryHz * float64(g.MemoryBits) / 8 }
+
+// What the driver does not tell of a GPU and its link, and calibration measures.
+const (
+	guessLinkBytesPerSec = 12e9
+	guessLinkLatency     = 10 * time.Microsecond
+	guessLaunch          = 5 * time.Microsecond
+	guessGPUIdleWatts    = 40
+	guessGPUBusyWatts    = 250
+)
+
+// AddGPUs adds the GPUs that the CUDA driver shows to a platform: gpu0 … with memories
+// hbm0 … and links pcie0 … to the host memory. Sizes and names are the driver's, speeds and
+// bandwidths are computed from clocks and widths and so peaks, links and powers are
+// guesses. It fails where there is no GPU, and says why.
+func AddGPUs(p *platform.Platform) error {
+	gpus, err := GPUs()
+	if err != nil {
+		return err
+	}
+	return addGPUs(p, gpus)
+}
+
+func addGPUs(p *platform.Platform, gpus []GPU) error {
+	host := p.HostMemory()
+	for i := range gpus {
+		g := &gpus[i]
+		memory, link := platform.MemoryID(len(p.Memories)), platform.LinkID(len(p.Links))
+		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("hbm%d", i), CapacityBytes: g.MemoryBytes, BandwidthBytesPerSec: g.bytesPerSec()})
+		float32s, float64s := g.flopsPerSec()
+		speeds := map[string]float64{"float32": float32s, "float64": float64s}
+		if float32s == 0 {
+			speeds = nil // the driver tells no clock
+		}
+		p.Devices = append(p.Devices, platform.Device{
+			Name: fmt.Sprintf("gpu%d", i), Kind: "cuda", Count: 1, Memory: memory, Ordinal: i,
+			FlopsPerSec: speeds, L2Bytes: g.L2Bytes, Dispatch: guessLaunch,
+			CopyEnginesIn: 1, CopyEnginesOut: 1,
+			IdleWatts: guessGPUIdleWatts, Busy: platform.BusyPower{UnitWatts: guessGPUBusyWatts}, PowerSource: platform.Guess,
+		})
+		p.Links = append(p.Links, platform.Link{Name: fmt.Sprintf("pcie%d", i), BandwidthBytesPerSec: guessLinkBytesPerSec,
+			Latency: guessLinkLatency, Sharing: platform.Duplex})
+		p.Routes = append(p.Routes, platform.Route{From: host, To: memory, Links: []platform.LinkID{link}})
+	}
+	return p.Complete()
+}
