@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check asm asm-check ptx ptx-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
+.PHONY: all demo test check asm asm-check ptx ptx-check cuda cuda-driver cuda-test cuda-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
 
 all: bin/dahl
 
@@ -58,6 +58,38 @@ ptx-check:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(MAKE) -s ptx PTX_DIR="$$dir" && \
 	  for f in "$$dir"/*.ptx kernels/cuda/*.ptx; do name=$$(basename "$$f"); \
 	    cmp "$$dir/$$name" "kernels/cuda/$$name" || { echo "run make ptx (with $$($(CLANG) --version | head -1))"; exit 1; }; done
+
+# dahl with CUDA: against the toolkit's header where CUDA_HOME names one (11.8 to 13), else
+# against our own. What is linked is a table of jumps that loads the driver library when it is
+# asked for (execute/cuda/stub), so the program needs libc only and starts everywhere.
+CUDA_HOME    ?=
+CUDA_INCLUDE := $(if $(CUDA_HOME),$(CUDA_HOME)/include,$(CURDIR)/execute/cuda/include)
+CUDA_FLAGS   := -I$(CURDIR)/execute/cuda/include13 -I$(CUDA_INCLUDE)
+CUDA_ENV     := CGO_ENABLED=1 CGO_CFLAGS="-O2 $(CUDA_FLAGS)" CGO_LDFLAGS="-L$(CURDIR)/bin/cuda"
+
+cuda: bin/dahl-cuda
+
+bin/dahl-cuda: bin/cuda/libcuda.a FORCE
+	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/dahl
+	@! nm -D --undefined-only $@ | grep ' cu[A-Z]' || { echo "$@: the driver library would be needed to start it"; rm $@; exit 1; }
+
+bin/cuda/libcuda.a: $(wildcard execute/cuda/stub/*) $(CUDA_INCLUDE)/cuda.h
+	sh execute/cuda/stub/make.sh bin/cuda $(CUDA_FLAGS)
+
+# The driver library of the tests, on the CPU, and what runs on it.
+cuda-driver:
+	@$(MAKE) -s -C execute/cuda/testdriver OUT=$(CURDIR)/bin/testdriver
+
+cuda-test: bin/cuda/libcuda.a cuda-driver
+	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda ./execute/... ./kernels/... ./energy/...
+
+# What compiles only with CUDA, also as CUDA 13 has it, and a program that starts without.
+cuda-check: cuda
+	$(CUDA_ENV) go vet -tags cuda ./...
+	$(CUDA_ENV) go run $(STATICCHECK) -tags cuda ./...
+	CGO_ENABLED=1 CGO_CFLAGS="-DDAHL_CUDA_13 -I$(CURDIR)/execute/cuda/include13 -I$(CURDIR)/execute/cuda/include" \
+	  CGO_LDFLAGS="-L$(CURDIR)/bin/cuda" go vet -tags cuda ./execute/cuda
+	./bin/dahl-cuda --version
 
 check: test asm-check
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }

@@ -96,6 +96,11 @@ func (d *Device) Alloc(bytes int64) (Address, error) {
 	return Address(p), wrap("cuMemAlloc", err)
 }
 
+// Zero sets memory to zero and waits for it.
+func (d *Device) Zero(a Address, bytes int64) error {
+	return wrap("cuMemsetD8", cu.MemsetD8(cu.DevicePtr(a), 0, bytes))
+}
+
 // Release frees what Alloc gave.
 func (d *Device) Release(a Address) error { return wrap("cuMemFree", cu.MemFree(cu.DevicePtr(a))) }
 

@@ -14,12 +14,7 @@ type Error struct {
 	Name string // CUDA's name of the code
 }
 
-func (e *Error) Error() string {
-	if e.Lost() {
-		return e.Call + ": " + e.Name + " (the device is lost)"
-	}
-	return e.Call + ": " + e.Name
-}
+func (e *Error) Error() string { return e.Call + ": " + e.Name }
 
 // Codes that callers tell apart.
 const (

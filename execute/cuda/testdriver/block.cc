@@ -91,6 +91,7 @@ void body(void*) {
 }
 
 void start_block() {
+  checker::release(static_area, static_used);
   arrays.clear();
   static_used = 0;
   memset(dynamic_area, 0xff, grid->dynamic_bytes);

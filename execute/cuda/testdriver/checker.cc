@@ -202,8 +202,9 @@ void allocate(const void* p, size_t bytes) {
 void release(const void* p, size_t bytes) {
   Region* r = region_of(p);
   const size_t at = static_cast<const char*>(p) - r->base;
-  r->allocated.erase(at);
+  r->allocated.erase(r->allocated.lower_bound(at), r->allocated.lower_bound(at + bytes));
   r->begin = r->end = 0;
+  if (r->of_block) return;  // what is known of its bytes ends with the block
   // Whole pages of cells go back to the system, which gives them back as zeros.
   char* first = reinterpret_cast<char*>(r->cells + at);
   char* last = reinterpret_cast<char*>(r->cells + at + bytes);

@@ -1,0 +1,247 @@
+//go:build cuda
+
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"dahl/execute/cuda"
+	"dahl/kernels"
+	kernelcode "dahl/kernels/cuda"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// cudaDriver is a GPU through the CUDA driver API.
+type cudaDriver struct {
+	device *cuda.Device
+	about  deviceProperties
+
+	modules  map[string]cuda.Module
+	arenas   []cuda.Address
+	pinned   [][]byte
+	streams  []cuda.Stream
+	events   []cuda.Event
+	launches []cuda.Launches
+}
+
+// openCUDA opens the CUDA device with an index among those that the driver library
+// shows, for a memory of the platform.
+func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, error) {
+	n, err := cuda.Count()
+	if err != nil {
+		return nil, err
+	}
+	if index >= n {
+		return nil, fmt.Errorf("memory %q: there is no CUDA device %d, only %d", p.Memories[m].Name, index, n)
+	}
+	device, err := cuda.Open(index)
+	if err != nil {
+		return nil, fmt.Errorf("CUDA device %d: %w", index, err)
+	}
+	d := &cudaDriver{device: device, modules: map[string]cuda.Module{}}
+	if err := d.describe(&p.Memories[m]); err != nil {
+		return nil, errors.Join(fmt.Errorf("CUDA device %d: %w", index, err), device.Close())
+	}
+	return d, nil
+}
+
+// describe asks the device what it is. A memory that the platform makes smaller is
+// as small as that.
+func (d *cudaDriver) describe(m *platform.Memory) error {
+	name, err := d.device.Name()
+	if err != nil {
+		return err
+	}
+	capability, err := d.device.Capability()
+	if err != nil {
+		return err
+	}
+	free, total, err := d.device.Memory()
+	if err != nil {
+		return err
+	}
+	if m.CapacityBytes > 0 && m.CapacityBytes < total {
+		free, total = min(free, m.CapacityBytes), m.CapacityBytes
+	}
+	d.about = deviceProperties{Name: name, CapacityBytes: total, FreeBytes: free, Capability: capability}
+	return nil
+}
+
+func (d *cudaDriver) properties() deviceProperties { return d.about }
+
+// fail says which device an error is of, and what kind of error it is.
+func (d *cudaDriver) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *cuda.Error
+	if errors.As(err, &e) {
+		switch {
+		case e.Lost():
+			return fmt.Errorf("%s: %w: %w", d.about.Name, err, errDeviceLost)
+		case e.OutOfMemory():
+			return fmt.Errorf("%s: %w: %w", d.about.Name, err, errDeviceMemory)
+		}
+	}
+	return fmt.Errorf("%s: %w", d.about.Name, err)
+}
+
+func (d *cudaDriver) reserve(bytes int64) (deviceAddr, error) {
+	if bytes == 0 {
+		return 0, nil
+	}
+	if bytes > d.about.FreeBytes {
+		return 0, fmt.Errorf("%s: reserve %d bytes, of which %d are free: %w", d.about.Name, bytes, d.about.FreeBytes, errDeviceMemory)
+	}
+	a, err := d.device.Alloc(bytes)
+	if err != nil {
+		return 0, d.fail(fmt.Errorf("reserve %d bytes: %w", bytes, err))
+	}
+	d.arenas = append(d.arenas, a)
+	d.about.FreeBytes -= bytes
+	if a%schedule.Alignment != 0 {
+		panic("execute: cuMemAlloc does not align as documented")
+	}
+	return deviceAddr(a), d.fail(d.device.Zero(a, bytes))
+}
+
+func (d *cudaDriver) pin(host []byte) error {
+	if len(host) == 0 {
+		return nil
+	}
+	own, err := cuda.Pin(host)
+	if own {
+		d.pinned = append(d.pinned, host)
+	}
+	return d.fail(err)
+}
+
+func (d *cudaDriver) newStream(streamUse) (streamID, error) {
+	s, err := d.device.NewStream()
+	if err != nil {
+		return 0, d.fail(err)
+	}
+	d.streams = append(d.streams, s)
+	return streamID(len(d.streams) - 1), nil
+}
+
+func (d *cudaDriver) newEvent() (eventID, error) {
+	e, err := d.device.NewEvent()
+	if err != nil {
+		return 0, d.fail(err)
+	}
+	d.events = append(d.events, e)
+	return eventID(len(d.events) - 1), nil
+}
+
+func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
+	if c.variant.Capability > d.about.Capability {
+		return 0, fmt.Errorf("%s: variant %s of %s needs compute capability %d.%d", d.about.Name,
+			c.variant.Name, c.spec.Op, c.variant.Capability/10, c.variant.Capability%10)
+	}
+	call := kernels.DeviceCall{Type: c.spec.Type, Params: c.params, Work: uint64(c.work)}
+	for _, o := range c.args {
+		call.Args = append(call.Args, kernels.BindDevice(uint64(o.base), o.buffer, o.box, o.mode))
+	}
+	var ready []cuda.Launch
+	for _, l := range c.variant.Launches(&call) {
+		f, err := d.function(&l)
+		if err != nil {
+			return 0, d.fail(fmt.Errorf("%s: %w", c.spec.Op, err))
+		}
+		ready = append(ready, cuda.Launch{Function: f, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Params: l.Params})
+	}
+	d.launches = append(d.launches, cuda.Prepare(ready))
+	return launchID(len(d.launches) - 1), nil
+}
+
+// sharedOfAll is how much dynamic shared memory a launch gets without asking.
+const sharedOfAll = 48 << 10
+
+// function is the kernel of a launch; its module is loaded at the first one.
+func (d *cudaDriver) function(l *kernelcode.Launch) (cuda.Function, error) {
+	m, ok := d.modules[l.Module]
+	if !ok {
+		ptx, err := kernelcode.PTX(l.Module, d.about.Capability)
+		if err != nil {
+			return cuda.Function{}, err
+		}
+		if m, err = d.device.Load(ptx); err != nil {
+			return cuda.Function{}, fmt.Errorf("module %s: %w", l.Module, err)
+		}
+		d.modules[l.Module] = m
+	}
+	f, err := m.Function(l.Symbol)
+	if err == nil && l.SharedBytes > sharedOfAll {
+		err = f.AllowShared(l.SharedBytes)
+	}
+	return f, err
+}
+
+func (d *cudaDriver) launch(s streamID, l launchID) error {
+	return d.fail(d.streams[s].Launch(d.launches[l]))
+}
+
+func (d *cudaDriver) copy(s streamID, c *deviceCopy) error {
+	return d.fail(d.streams[s].Copy(placeOf(&c.to), placeOf(&c.from), c.rowBytes, c.rows))
+}
+
+func placeOf(p *plane) cuda.Place {
+	return cuda.Place{Host: uintptr(p.host), Device: cuda.Address(p.device), Pitch: p.pitch}
+}
+
+func (d *cudaDriver) fill(s streamID, at deviceAddr, bytes int64, value byte) error {
+	return d.fail(d.streams[s].Fill(cuda.Address(at), value, bytes))
+}
+
+func (d *cudaDriver) record(s streamID, e eventID) error {
+	return d.fail(d.streams[s].Record(d.events[e]))
+}
+
+func (d *cudaDriver) wait(s streamID, e eventID) error {
+	return d.fail(d.streams[s].Wait(d.events[e]))
+}
+
+func (d *cudaDriver) done(e eventID) (bool, error) {
+	ok, err := d.events[e].Done()
+	return ok, d.fail(err)
+}
+
+// elapsed is exact to half a microsecond for events up to 8 s apart: CUDA gives a float32
+// of milliseconds.
+func (d *cudaDriver) elapsed(from, to eventID) (time.Duration, error) {
+	ms, err := d.events[from].Milliseconds(d.events[to])
+	return time.Duration(float64(ms) * float64(time.Millisecond)), d.fail(err)
+}
+
+// close gives back one by one what was made here: the context may have other users. What a
+// lost device refuses to give back goes with it.
+func (d *cudaDriver) close() error {
+	err := d.device.Synchronize()
+	for _, l := range d.launches {
+		l.Free()
+	}
+	for _, e := range d.events {
+		err = errors.Join(err, e.Destroy())
+	}
+	for _, s := range d.streams {
+		err = errors.Join(err, s.Destroy())
+	}
+	for _, m := range d.modules {
+		err = errors.Join(err, m.Unload())
+	}
+	for _, host := range d.pinned {
+		err = errors.Join(err, cuda.Unpin(host))
+	}
+	for _, a := range d.arenas {
+		err = errors.Join(err, d.device.Release(a))
+	}
+	var e *cuda.Error
+	if errors.As(err, &e) && e.Lost() {
+		err = nil // reported when it happened
+	}
+	return d.fail(errors.Join(err, d.device.Close()))
+}
