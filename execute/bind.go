@@ -17,10 +17,6 @@ type boundTask struct {
 	run  []func(*kernels.Call)
 	hook Hook
 	call kernels.Call // without workspace, which is the worker's
-
-	// On the lane of a device: a launch, or the parts of a copy; neither for a point.
-	launch launchID // -1: none
-	copies []deviceCopy
 }
 
 // binder binds the tasks of one graph.
@@ -36,7 +32,6 @@ type binder struct {
 func (b *binder) bindAll() ([]boundTask, error) {
 	tasks := make([]boundTask, len(b.graph.Tasks))
 	for t := range tasks {
-		tasks[t].launch = -1
 		if b.onDevice(dag.TaskID(t)) {
 			continue
 		}

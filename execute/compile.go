@@ -21,6 +21,7 @@ type compiledGraph struct {
 	costs  *schedule.Costs  // of the origin
 	placed *schedule.PlacedGraph
 	tasks  []boundTask
+	issues []deviceTask // by task; nil: there are no devices
 
 	replay  *replay                                   // of a plan, or
 	dynamic func(p *schedule.Problem) schedule.Policy // a scheduler for one run

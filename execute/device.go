@@ -328,7 +328,7 @@ func (u *issueLoop) issue(l *deviceLane) error {
 			return err
 		}
 	}
-	if err := u.start(l, &u.job.graph.tasks[it.task]); err != nil {
+	if err := u.start(l, &u.job.graph.issues[it.task]); err != nil {
 		return err
 	}
 	if err := u.driver.record(l.stream, l.ends[slot]); err != nil {
@@ -339,7 +339,7 @@ func (u *issueLoop) issue(l *deviceLane) error {
 }
 
 // start issues what a task does.
-func (u *issueLoop) start(l *deviceLane, t *boundTask) error {
+func (u *issueLoop) start(l *deviceLane, t *deviceTask) error {
 	for i := range t.copies {
 		if err := u.driver.copy(l.stream, &t.copies[i]); err != nil {
 			return err

@@ -166,9 +166,17 @@ func lanesOfTasks(tasks int, order [][]dag.TaskID) []int32 {
 	return lanes
 }
 
+// deviceTask is a task on the lane of a device: a launch, or the parts of a copy; neither
+// for a point in the order of others.
+type deviceTask struct {
+	launch launchID // -1: none
+	copies []deviceCopy
+}
+
 // bindDevices binds the tasks on the lanes of devices, and what moves before and after
 // a run.
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
+	c.issues = make([]deviceTask, len(c.graph.Tasks))
 	for _, d := range r.devices {
 		if d == nil {
 			continue
@@ -212,7 +220,8 @@ type deviceBinder struct {
 }
 
 func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
-	task, to := &b.graph.Tasks[t], &b.tasks[t]
+	task, to := &b.graph.Tasks[t], &b.issues[t]
+	to.launch = -1
 	if m := b.compiledGraph.placed.Moves[t]; m != nil {
 		to.copies = b.copiesOf(b.compiledGraph, m)
 		return nil
