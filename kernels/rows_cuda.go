@@ -8,7 +8,7 @@ import "dahl/kernels/cuda"
 const (
 	cudaGroup   = 4       // elements that a thread takes at a time
 	cudaThreads = 256     // of a block
-	cudaBlocks  = 4096    // beyond these, threads take several groups: 16 MB of float32 at a time
+	cudaBlocks  = 1024    // beyond these, which fill an H100, threads take several groups
 	cudaMost    = 1 << 30 // threads of one launch, so that indices fit 32 bits
 )
 

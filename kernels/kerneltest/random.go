@@ -1,7 +1,10 @@
 package kerneltest
 
 import (
+	"fmt"
+	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,27 +16,37 @@ import (
 // can be swapped unnoticed.
 var primes = []int{2, 3, 5, 7, 11, 13, 17, 19}
 
-// Each runs a test over random cases of every operation that computes: extents of 1 and
-// pairwise different primes, whole buffers and regions of larger ones, both element
-// types, all modes, padding 0 to 2 and stride 1 to 3. The same calls come every time.
+// Each runs a test over random cases of every operation that computes, see [Cases].
 func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 	t.Helper()
 	for i := range kernels.All {
-		k := &kernels.All[i]
-		if k.Host {
-			continue
-		}
-		t.Run(k.Op, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(uint64(i), 20))
-			for n := range cases {
-				c := Random(k, rng, []dag.DType{dag.Float32, dag.Float64}[n%2])
-				if err := kernels.Validate(&c.Spec); err != nil {
-					t.Fatalf("case %d: %v", n, err)
+		if k := &kernels.All[i]; !k.Host {
+			t.Run(k.Op, func(t *testing.T) {
+				for c := range Cases(k, cases) {
+					test(t, c)
 				}
-				c.Fill(rng)
-				test(t, c)
+			})
+		}
+	}
+}
+
+// Cases yields random cases of an operation: extents of 1 and pairwise different primes,
+// whole buffers and regions of larger ones, both element types, all modes, padding 0 to 2
+// and stride 1 to 3. The same come every time.
+func Cases(k *kernels.Kernel, n int) iter.Seq[*Case] {
+	return func(yield func(*Case) bool) {
+		seed := slices.IndexFunc(kernels.All, func(other kernels.Kernel) bool { return other.Op == k.Op })
+		rng := rand.New(rand.NewPCG(uint64(seed), 20))
+		for i := range n {
+			c := Random(k, rng, []dag.DType{dag.Float32, dag.Float64}[i%2])
+			if err := kernels.Validate(&c.Spec); err != nil {
+				panic(fmt.Sprintf("kerneltest: case %d of %s: %v", i, k.Op, err))
 			}
-		})
+			c.Fill(rng)
+			if !yield(c) {
+				return
+			}
+		}
 	}
 }
 
