@@ -73,6 +73,7 @@ type Move struct {
 	// step if NextStep.
 	For      dag.TaskID
 	NextStep bool
+	Writer   dag.TaskID // of the origin: what it moves it has written; -1: what was there before, or came back
 	Reason   Reason
 	// Anywhere: an input that no task writes and that has no home. Where it is before
 	// the run is not a matter of the schedule, and its upload is no transfer of it.
@@ -104,39 +105,130 @@ func Place(prog *dag.Program, p *platform.Platform, plans []*Plan, costs []*Cost
 	if len(plans) != n || len(costs) != n || scratch != nil && len(scratch) != n {
 		return nil, fmt.Errorf("program %q has %d graphs; there are %d plans, %d costs and %d scratch sizes to place it", prog.Name, n, len(plans), len(costs), len(scratch))
 	}
-	placed := &Placed{Origin: prog, Platform: p, Lanes: lanesOf(p),
-		Program: &dag.Program{Name: prog.Name, Order: prog.Order}}
+	c := &compiler{prog: prog, p: p, plans: plans, scratch: scratch, limits: map[platform.MemoryID]int64{}}
 	for i, g := range prog.Graphs {
 		problem := &Problem{Graph: g, Platform: p, Costs: costs[i], Steps: 1}
 		if err := plans[i].Check(problem); err != nil {
 			return nil, fmt.Errorf("place graph %q: %w", g.Name, err)
 		}
-		pg, err := placeGraph(problem, plans[i], placed.Lanes)
-		if err != nil {
-			return nil, fmt.Errorf("place graph %q on %q: %w", g.Name, p.Name, err)
-		}
-		placed.Graphs = append(placed.Graphs, pg)
-		placed.Program.Graphs = append(placed.Program.Graphs, pg.Graph)
+		c.problems = append(c.problems, problem)
 	}
-	if err := placed.layOut(scratch); err != nil {
+	placed, err := c.compile()
+	if err != nil {
 		return nil, fmt.Errorf("place program %q on %q: %w", prog.Name, p.Name, err)
 	}
 	return placed, nil
 }
 
-// placeGraph derives the movements of one graph, makes them tasks, and orders them on
-// the copy engines.
-func placeGraph(p *Problem, plan *Plan, lanes []Lane) (*PlacedGraph, error) {
-	moves, err := newTraffic(p, plan)
-	if err != nil {
-		return nil, err
+// compiler makes a placed program.
+type compiler struct {
+	prog     *dag.Program
+	p        *platform.Platform
+	plans    []*Plan
+	problems []*Problem // by graph
+	scratch  [][]int64
+	limits   map[platform.MemoryID]int64 // bytes that may be live in a memory; absent: all
+}
+
+// maxSpills bounds the attempts to make the contents of a memory smaller. What is live
+// at once may fit while the layout, which has gaps, does not.
+const maxSpills = 16
+
+// compile lays the program out, and again with less in a memory that cannot hold it.
+func (c *compiler) compile() (*Placed, error) {
+	var tooLarge error
+	for range maxSpills {
+		placed, err := c.attempt()
+		if err != nil && tooLarge != nil {
+			return nil, fmt.Errorf("%w; with less in it: %w", tooLarge, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		excess, err := placed.layOut(c.scratch)
+		if excess == nil {
+			return placed, err
+		}
+		tooLarge = err
+		for m, bytes := range excess {
+			if m == c.p.HostMemory() {
+				return nil, tooLarge
+			}
+			if _, limited := c.limits[m]; !limited {
+				c.limits[m] = c.p.Memories[m].CapacityBytes - c.mostScratch(m)
+				continue
+			}
+			c.limits[m] -= bytes
+		}
 	}
-	pg, err := moves.build(moves.items(), nil)
-	if err != nil {
-		return nil, err
+	return nil, tooLarge
+}
+
+func (c *compiler) mostScratch(m platform.MemoryID) int64 {
+	var most int64
+	for i := range c.scratch {
+		most = max(most, Align(c.scratch[i][m]))
 	}
-	pg.Order, err = orderLanes(p, pg, plan, lanes)
-	return pg, err
+	return most
+}
+
+// attempt derives the movements of each graph, makes them tasks, and orders them on the
+// copy engines.
+func (c *compiler) attempt() (*Placed, error) {
+	placed := &Placed{Origin: c.prog, Platform: c.p, Lanes: lanesOf(c.p), Program: &dag.Program{Name: c.prog.Name, Order: c.prog.Order}}
+	traffics, items := make([]*traffic, len(c.plans)), make([][]placedItem, len(c.plans))
+	streamed := map[string]bool{} // names of instances
+	for i, problem := range c.problems {
+		var err error
+		if traffics[i], items[i], err = c.items(i, placed.Lanes, streamed); err != nil {
+			return nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
+		}
+	}
+	for i, problem := range c.problems {
+		pg, err := traffics[i].build(items[i], streamed)
+		if err == nil {
+			_, err = orderLanes(problem, pg, c.plans[i], placed.Lanes)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
+		}
+		placed.Graphs = append(placed.Graphs, pg)
+		placed.Program.Graphs = append(placed.Program.Graphs, pg.Graph)
+	}
+	return placed, nil
+}
+
+// items lists the tasks of a graph and what moves, and adds the storages that are not in
+// a memory all the time to streamed.
+func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (*traffic, []placedItem, error) {
+	problem, plan := c.problems[graph], c.plans[graph]
+	t, err := newTraffic(problem, plan)
+	if err != nil {
+		return nil, nil, err
+	}
+	items := t.items()
+	if len(c.limits) == 0 {
+		return t, items, nil
+	}
+	pg, err := t.build(items, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	started, err := orderLanes(problem, pg, plan, lanes)
+	if err != nil {
+		return nil, nil, err
+	}
+	items = inOrder(items, started, c.p.HostMemory())
+	for m := range c.p.Memories {
+		limit, limited := c.limits[platform.MemoryID(m)]
+		if !limited {
+			continue
+		}
+		if items, err = t.spillMemory(items, platform.MemoryID(m), limit, streamed); err != nil {
+			return nil, nil, err
+		}
+	}
+	return t, items, nil
 }
 
 // lanesOf lists the workers and the copy engines of a platform: those of each memory

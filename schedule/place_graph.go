@@ -31,7 +31,7 @@ type placing struct {
 	*traffic
 	b        *dag.Builder
 	pg       *PlacedGraph
-	streamed map[location]bool // not kept all the time, so that they share room with others
+	streamed map[string]bool // names of instances that are not kept, and share room with others
 
 	instance map[location][]dag.BufferID // by buffer of the origin in a memory
 	pieces   map[dag.BufferID]dag.BufferID
@@ -58,7 +58,7 @@ func (t *traffic) items() []placedItem {
 
 // build makes the movements tasks between instances. Where there are none and every
 // storage is used only in the host memory, the graph is the origin's own.
-func (t *traffic) build(items []placedItem, streamed map[location]bool) (*PlacedGraph, error) {
+func (t *traffic) build(items []placedItem, streamed map[string]bool) (*PlacedGraph, error) {
 	g := t.p.Graph
 	use := t.usedIn(items)
 	host := t.p.Platform.HostMemory()
@@ -185,27 +185,36 @@ func (c *placing) addInstances(use []uint64, several map[location]int32) {
 
 func (c *placing) addInstance(at location, n int32, host bool) {
 	buf := c.p.Graph.Buffers[at.storage]
-	if buf.Home != "" {
+	buf.Name = c.instanceName(at)
+	if !host {
+		buf.Home = ""
+	} else if buf.Home != "" {
 		buf.Home = HostHome // of the placed graph, whose memories are a matter of Memory
 	}
-	if !host {
-		buf.Name += "@" + c.p.Platform.Memories[at.memory].Name
-		buf.Home = ""
+	if c.streamed[buf.Name] {
+		buf.Role = dag.Activation
 	}
 	if n > 0 {
 		buf.Name += fmt.Sprintf("#%d", n+1)
 	}
 	id := dag.None
 	if buf.ViewOf == dag.None {
-		if c.streamed[at] {
-			buf.Role = dag.Activation
-		}
 		id = c.b.Buffer(buf)
 	} else {
 		id = c.b.View(buf.Name, c.instance[location{buf.ViewOf, at.memory}][n], buf.Shape...)
 	}
 	c.instance[at] = append(c.instance[at], id)
 	c.pg.Memory, c.pg.BufferOf = append(c.pg.Memory, at.memory), append(c.pg.BufferOf, at.storage)
+}
+
+// instanceName is that of the first instance of a buffer in a memory: its own in the
+// host's.
+func (t *traffic) instanceName(at location) string {
+	name := t.p.Graph.Buffers[at.storage].Name
+	if at.memory == t.p.Platform.HostMemory() {
+		return name
+	}
+	return name + "@" + t.p.Platform.Memories[at.memory].Name
 }
 
 // add adds the task of an item. One of the origin works on the instances of its worker's

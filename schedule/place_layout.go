@@ -7,9 +7,9 @@ import (
 	"dahl/platform"
 )
 
-// layOut places the buffers of all graphs in their memories, and refuses a memory that
-// cannot hold them.
-func (placed *Placed) layOut(scratch [][]int64) error {
+// layOut places the buffers of all graphs in their memories. Where a memory cannot hold
+// them it returns by how many bytes, and the error to report if nothing can be done.
+func (placed *Placed) layOut(scratch [][]int64) (excess map[platform.MemoryID]int64, err error) {
 	lists := make([]*Plan, len(placed.Graphs))
 	keeps := make([][]bool, len(placed.Graphs)) // by graph and buffer: moved before or after the steps
 	for i, pg := range placed.Graphs {
@@ -18,8 +18,9 @@ func (placed *Placed) layOut(scratch [][]int64) error {
 	}
 	orders, err := programOrders(placed.Program, lists)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var tooLarge error
 	for m := range placed.Platform.Memories {
 		in := part{
 			holds: func(graph int, b dag.BufferID) bool { return placed.Graphs[graph].Memory[b] == platform.MemoryID(m) },
@@ -30,21 +31,24 @@ func (placed *Placed) layOut(scratch [][]int64) error {
 		}
 		layouts, err := layOutPart(placed.Program, orders, in)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i, l := range layouts {
 			pg := placed.Graphs[i]
 			pg.Layouts = append(pg.Layouts, l)
 			pg.Reuse, pg.ReuseNext = append(pg.Reuse, l.Reuse...), append(pg.ReuseNext, l.ReuseNext...)
-			if err := l.fits(&placed.Platform.Memories[m]); err != nil {
-				return fmt.Errorf("graph %q: %w", pg.Graph.Name, err)
+			if over, err := l.overflow(&placed.Platform.Memories[m]); over > excess[platform.MemoryID(m)] {
+				if excess == nil {
+					excess = map[platform.MemoryID]int64{}
+				}
+				excess[platform.MemoryID(m)], tooLarge = over, fmt.Errorf("graph %q: %w", pg.Graph.Name, err)
 			}
 		}
 	}
 	for _, pg := range placed.Graphs {
 		pg.Reuse, pg.ReuseNext = tidy(pg.Reuse), tidy(pg.ReuseNext)
 	}
-	return nil
+	return excess, tooLarge
 }
 
 // outsideSteps marks the storages that move before the first step or after the last.
@@ -60,16 +64,22 @@ func (pg *PlacedGraph) outsideSteps() []bool {
 	return moved
 }
 
-// fits refuses a layout that a memory cannot hold.
-func (l *Layout) fits(m *platform.Memory) error {
+// overflow is by how much a memory is too small for a layout, and the error that says so.
+func (l *Layout) overflow(m *platform.Memory) (int64, error) {
+	total := l.totalBytes()
+	if m.CapacityBytes == 0 || total <= m.CapacityBytes {
+		return 0, nil
+	}
+	a := &l.ArenaBytes
+	return total - m.CapacityBytes, fmt.Errorf("memory %q has %d bytes and would hold %d, %d too many: network %d, data %d, step %d, scratch %d",
+		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[NetworkArena], a[DataArena], a[StepArena], a[ScratchArena])
+}
+
+// totalBytes is what the arenas take together.
+func (l *Layout) totalBytes() int64 {
 	var total int64
 	for _, bytes := range l.ArenaBytes {
 		total += bytes
 	}
-	if m.CapacityBytes == 0 || total <= m.CapacityBytes {
-		return nil
-	}
-	a := &l.ArenaBytes
-	return fmt.Errorf("memory %q has %d bytes and would hold %d, %d too many: network %d, data %d, step %d, scratch %d",
-		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[NetworkArena], a[DataArena], a[StepArena], a[ScratchArena])
+	return total
 }

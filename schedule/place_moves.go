@@ -34,7 +34,7 @@ func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 	pushes := newPushes(p.Graph, t.position)
 	for writer := range n {
 		from := t.memoryOf(dag.TaskID(writer))
-		moves, err := t.distribute(pushes.byWriter[writer], ReasonPrefetch, func(dag.BufferID) platform.MemoryID { return from })
+		moves, err := t.distribute(pushes.byWriter[writer], Move{Writer: dag.TaskID(writer), Reason: ReasonPrefetch}, func(dag.BufferID) platform.MemoryID { return from })
 		if err != nil {
 			return nil, err
 		}
@@ -44,12 +44,9 @@ func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 		return nil, err
 	}
 	var err error
-	t.enter, err = t.distribute(pushes.byWriter[n], ReasonEnter, func(b dag.BufferID) platform.MemoryID { return t.homes[b] })
+	t.enter, err = t.distribute(pushes.byWriter[n], Move{Writer: -1, Reason: ReasonEnter}, func(b dag.BufferID) platform.MemoryID { return t.homes[b] })
 	if err != nil {
 		return nil, err
-	}
-	for _, m := range t.enter {
-		m.Anywhere = !t.written[m.Buffer] && p.Graph.Buffers[m.Buffer].Home == ""
 	}
 	return t, t.bringHome()
 }
@@ -75,9 +72,9 @@ func (t *traffic) findHomes() error {
 }
 
 // distribute sends versions that were made together to the readers that need them,
-// which come in the order in which to serve them. source is the memory that has a
-// storage's version.
-func (t *traffic) distribute(to []pushTo, reason Reason, source func(storage dag.BufferID) platform.MemoryID) ([]*Move, error) {
+// which come in the order in which to serve them. like has their writer and the reason,
+// source is the memory that has a storage's version.
+func (t *traffic) distribute(to []pushTo, like Move, source func(storage dag.BufferID) platform.MemoryID) ([]*Move, error) {
 	var moves []*Move
 	reached := map[arrival]bool{} // beside the source
 	for _, push := range to {
@@ -92,7 +89,8 @@ func (t *traffic) distribute(to []pushTo, reason Reason, source func(storage dag
 			for _, next := range hops {
 				if !reached[arrival{atom, next}] {
 					reached[arrival{atom, next}] = true
-					moves = t.load(moves, first, &Move{Buffer: storage, From: at, To: next, For: push.reader, NextStep: push.nextStep, Reason: reason}, atom)
+					like.Buffer, like.From, like.To, like.For, like.NextStep = storage, at, next, push.reader, push.nextStep
+					moves = t.load(moves, first, like, atom)
 				}
 				at = next
 			}
@@ -104,16 +102,16 @@ func (t *traffic) distribute(to []pushTo, reason Reason, source func(storage dag
 
 // load adds an atom to the move like the given one among those from first on, or to
 // that one as a further move.
-func (t *traffic) load(moves []*Move, first int, like *Move, atom int32) []*Move {
+func (t *traffic) load(moves []*Move, first int, like Move, atom int32) []*Move {
 	at := slices.IndexFunc(moves[first:], func(m *Move) bool {
 		return m.Buffer == like.Buffer && m.From == like.From && m.To == like.To
 	})
-	m := like
-	if at >= 0 {
-		m = moves[first+at]
-	} else {
-		moves = append(moves, m)
+	if at < 0 {
+		at = len(moves) - first
+		like.Anywhere = !t.written[like.Buffer] && t.p.Graph.Buffers[like.Buffer].Home == ""
+		moves = append(moves, &like)
 	}
+	m := moves[first+at]
 	if k, found := slices.BinarySearch(m.Atoms, atom); !found {
 		m.Atoms = slices.Insert(m.Atoms, k, atom)
 		m.Bytes += t.p.Graph.AtomBytes(dag.AtomID(atom))
@@ -176,7 +174,7 @@ func (t *traffic) bringHome() error {
 			return err
 		}
 		for _, next := range hops {
-			t.leave = t.load(t.leave, 0, &Move{Buffer: storage, From: at, To: next, For: -1, Reason: ReasonLeave}, int32(atom))
+			t.leave = t.load(t.leave, 0, Move{Buffer: storage, From: at, To: next, For: -1, Writer: writer - 1, Reason: ReasonLeave}, int32(atom))
 			at = next
 		}
 	}

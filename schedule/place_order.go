@@ -36,7 +36,8 @@ type estimate struct {
 	pending  [estimatedSteps][]int32 // predecessors that have not ended
 	now      time.Duration
 	ends     endHeap
-	order    [][]dag.TaskID // by lane: of the steady step, as started
+	order    [][]dag.TaskID // by lane of an engine: copies of the steady step, as started
+	started  []dag.TaskID   // all of the steady step
 	position []int32        // by task of the origin
 	done     int
 }
@@ -62,8 +63,9 @@ func (placed *Placed) Reaches(lane int, m *Move) bool {
 	return l.Worker < 0 && groupOf(m, placed.Platform.HostMemory()) == engineGroup{l.Memory, l.In}
 }
 
-// orderLanes lists the tasks of a steady step for each lane.
-func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) ([][]dag.TaskID, error) {
+// orderLanes lists the tasks of a steady step for each lane, and returns them all in the
+// order in which they started.
+func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started []dag.TaskID, err error) {
 	e := newEstimate(p, pg, plan, lanes)
 	for {
 		e.dispatch()
@@ -81,7 +83,8 @@ func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) ([][]dag.
 		return nil, fmt.Errorf("the plan's order contradicts the dependences of its copies: %d of %d tasks could start", e.done, want)
 	}
 	copy(e.order, e.lists)
-	return e.order, nil
+	pg.Order = e.order
+	return e.started, nil
 }
 
 func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
@@ -187,6 +190,9 @@ func (e *estimate) freeEngine(group engineGroup) (lane int, ok bool) {
 }
 
 func (e *estimate) start(lane int, i Instance, takes time.Duration) {
+	if i.Step == steadyStep {
+		e.started = append(e.started, i.Task)
+	}
 	e.busy[lane] = true
 	heap.Push(&e.ends, laneEnd{e.now + takes, lane, i})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dahl/dag"
@@ -225,49 +226,107 @@ func asInts(tasks []dag.TaskID) []int32 {
 	return ints
 }
 
-// TestPlaceMeansTheSame interprets random graphs as they are, in program order, and
-// placed: in the bytes of the layouts, every lane in its order, lanes interleaved at
-// random as far as the placed graph and its reuse edges allow, which finds any
-// dependence that is missing. Every task of every step must read the same, and after
-// the last step the home of every storage that keeps its contents must hold the same.
+// mustMeanTheSame interprets a placed program of one graph in the bytes of its layouts,
+// every lane in its order, lanes interleaved at random as far as the placed graph and its
+// reuse edges allow, which finds any dependence that is missing. Every task of every step
+// must read what it reads in the origin, interpreted in program order, and after the last
+// step the home of every storage that keeps its contents must hold the same.
+func mustMeanTheSame(t *testing.T, placed *Placed, rng *rand.Rand, steps int) {
+	t.Helper()
+	pg := placed.Graphs[0]
+	want, contents := runOrigin(pg.Origin, steps)
+	for m, l := range pg.Layouts {
+		if err := CheckLayout(pg.Graph, l); err != nil {
+			t.Fatalf("memory %d: %v", m, err)
+		}
+	}
+	r := newPlacedRun(placed, 0)
+	r.atHome(placed.Platform, func(origin, instance dag.BufferID) {
+		for i := range contents[origin] {
+			*r.at(instance, i) = initialWord(int(origin), i)
+		}
+	})
+	r.moves(pg.Enter)
+	if err := r.anyOrder(rng, steps); err != nil {
+		t.Fatal(err)
+	}
+	r.moves(pg.Leave)
+	for i, digest := range want {
+		if r.got[i] != digest {
+			t.Fatalf("task %q of step %d reads something else", pg.Origin.Tasks[i.Task].Name, i.Step)
+		}
+	}
+	r.atHome(placed.Platform, func(origin, instance dag.BufferID) {
+		for i, w := range contents[origin] {
+			if pg.Origin.Carried(origin) && *r.at(instance, i) != w {
+				t.Fatalf("element %d of %q is not at home", i, pg.Origin.Buffers[origin].Name)
+			}
+		}
+	})
+}
+
+// TestPlaceMeansTheSame places random graphs where everything fits.
 func TestPlaceMeansTheSame(t *testing.T) {
-	moved := 0
+	copies := 0
 	for seed := range uint64(400) {
 		placed, rng := randomPlaced(t, seed)
-		pg, steps := placed.Graphs[0], 4
-		want, contents := runOrigin(pg.Origin, steps)
-		for m, l := range pg.Layouts {
-			if err := CheckLayout(pg.Graph, l); err != nil {
-				t.Fatalf("seed %d: memory %d: %v", seed, m, err)
-			}
-		}
-		r := newPlacedRun(placed, 0)
-		r.atHome(placed.Platform, func(origin, instance dag.BufferID) {
-			for i := range contents[origin] {
-				*r.at(instance, i) = initialWord(int(origin), i)
-			}
-		})
-		r.moves(pg.Enter)
-		if err := r.anyOrder(rng, steps); err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		r.moves(pg.Leave)
-		for i, digest := range want {
-			if r.got[i] != digest {
-				t.Fatalf("seed %d: task %q of step %d reads something else", seed, pg.Origin.Tasks[i.Task].Name, i.Step)
-			}
-		}
-		r.atHome(placed.Platform, func(origin, instance dag.BufferID) {
-			for i, w := range contents[origin] {
-				if pg.Origin.Carried(origin) && *r.at(instance, i) != w {
-					t.Fatalf("seed %d: element %d of %q is not at home", seed, i, pg.Origin.Buffers[origin].Name)
-				}
-			}
-		})
-		moved += len(pg.Graph.Tasks) - len(pg.Origin.Tasks)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { mustMeanTheSame(t, placed, rng, 4) })
+		copies += len(placed.Graphs[0].Graph.Tasks) - len(placed.Graphs[0].Origin.Tasks)
 	}
-	if moved < 1000 {
-		t.Errorf("%d copies in all graphs: the test tests little", moved)
+	if copies < 1000 {
+		t.Errorf("%d copies in all graphs: the test tests little", copies)
+	}
+}
+
+// TestPlaceSpills places random graphs again where every memory but the host's has less
+// than it needs, down to less than half. Either Place refuses it, or nothing exceeds the capacity
+// and all means the same.
+func TestPlaceSpills(t *testing.T) {
+	fitted, reloads, evictions := 0, 0, 0
+	for seed := range uint64(400) {
+		free, rng := randomPlaced(t, seed)
+		p := *free.Platform
+		p.Memories = slices.Clone(p.Memories)
+		for m := range p.Memories {
+			if platform.MemoryID(m) != p.HostMemory() {
+				p.Memories[m].CapacityBytes = Align(free.Graphs[0].Layouts[m].totalBytes() * int64(4+rng.IntN(5)) / 9)
+			}
+		}
+		if err := p.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		g := free.Graphs[0].Origin
+		costs, err := NewCosts(g, &p, CostOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := &Plan{Order: make([][]dag.TaskID, len(p.Workers))}
+		for w, list := range free.Graphs[0].Order[:len(p.Workers)] {
+			for _, task := range list {
+				plan.Order[w] = append(plan.Order[w], free.Graphs[0].TaskOf[task])
+			}
+		}
+		placed, err := Place(free.Origin, &p, []*Plan{plan}, []*Costs{costs}, nil)
+		if err != nil {
+			continue
+		}
+		fitted++
+		for m, l := range placed.Graphs[0].Layouts {
+			if limit := p.Memories[m].CapacityBytes; limit > 0 && l.totalBytes() > limit {
+				t.Fatalf("seed %d: memory %d has %d bytes, the layout %d", seed, m, limit, l.totalBytes())
+			}
+		}
+		for _, m := range placed.Graphs[0].Moves {
+			if m != nil && m.Reason == ReasonReload {
+				reloads++
+			} else if m != nil && m.Reason == ReasonEvict {
+				evictions++
+			}
+		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { mustMeanTheSame(t, placed, rng, 4) })
+	}
+	if fitted < 200 || reloads < 200 || evictions < 100 {
+		t.Errorf("%d of 400 fitted, %d reloads and %d evictions: the test tests little", fitted, reloads, evictions)
 	}
 }
 

@@ -1,0 +1,533 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Where a memory cannot hold all that a step leaves in it, some contents leave it
+// between two uses and come back before the second. The steps are:
+//
+//   - The order of the estimate becomes the order that gives the graph its meaning, and
+//     so the sequence of uses in each memory.
+//   - A walk along it drops, whenever the memory is full, what is used again last of all
+//     (Belady, A study of replacement algorithms for a virtual-storage computer, IBM
+//     Systems Journal 5(2), 1966). It knows the future because a step is like the next.
+//   - What is dropped and needed again is brought to the host memory, as soon as it is
+//     written and once, unless it gets there anyhow; and it comes back right before its
+//     next use, into an instance of its own. So each instance lives for one residence,
+//     and the layout can give its bytes to others.
+//   - Whatever takes room follows, by an edge, what had left room before it in the walk.
+//     Without these edges no order would let the instances share bytes.
+//
+// A storage that keeps its contents from step to step is either in the memory all the
+// time or comes back in every step.
+type spill struct {
+	*traffic
+	items  []placedItem
+	memory platform.MemoryID
+	limit  int64
+
+	visits  map[location][]visit
+	needs   map[location][][]int32 // after each visit: atoms whose contents are used again
+	streams map[location]bool      // what comes back in every step
+	dropped map[location][]bool    // after each visit
+}
+
+// visit is what an item does with a storage in the memory: atoms read, and written.
+type visit struct {
+	item          int32
+	reads, writes []int32
+}
+
+// spillMemory returns the items with what has to leave a memory and come back. streamed
+// collects the storages that do so in every step.
+func (t *traffic) spillMemory(items []placedItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]placedItem, error) {
+	s := &spill{traffic: t, items: items, memory: m, limit: limit, visits: map[location][]visit{}, needs: map[location][][]int32{}, streams: map[location]bool{}}
+	for i := range items {
+		s.addVisits(int32(i))
+	}
+	for at := range s.visits {
+		s.needs[at] = s.needed(at)
+	}
+	if err := s.choose(); err != nil {
+		return nil, err
+	}
+	t.enter = slices.DeleteFunc(t.enter, func(m *Move) bool { return s.streams[location{m.Buffer, m.To}] })
+	t.leave = slices.DeleteFunc(t.leave, func(m *Move) bool { return s.streams[location{m.Buffer, m.From}] })
+	for at := range s.streams {
+		streamed[s.instanceName(at)] = true
+	}
+	return s.rewrite(), nil
+}
+
+// addVisits notes the uses of an item.
+func (s *spill) addVisits(i int32) {
+	g, item := s.p.Graph, &s.items[i]
+	if m := item.move; m != nil {
+		if m.From == s.memory {
+			at := location{m.Buffer, m.From}
+			s.visits[at] = append(s.visits[at], visit{item: i, reads: m.Atoms})
+		} else if m.To == s.memory {
+			at := location{m.Buffer, m.To}
+			s.visits[at] = append(s.visits[at], visit{item: i, writes: m.Atoms})
+		}
+		return
+	}
+	if s.memoryOf(item.task) != s.memory {
+		return
+	}
+	for k, a := range g.Tasks[item.task].Accesses {
+		at := location{g.Storage(a.Buffer), s.memory}
+		list := s.visits[at]
+		if n := len(list); n == 0 || list[n-1].item != i {
+			list = append(list, visit{item: i})
+		}
+		v := &list[len(list)-1]
+		atoms := g.Atoms(item.task, k)
+		if a.Mode.Reads() {
+			v.reads = append(v.reads[:len(v.reads):len(v.reads)], atoms...)
+		}
+		if a.Mode.Writes() {
+			v.writes = append(v.writes[:len(v.writes):len(v.writes)], atoms...)
+		}
+		s.visits[at] = list
+	}
+}
+
+// needed finds, for each gap between the visits of a storage, the one across the end of
+// the step included, the atoms that are read next, before they are written. What leaves
+// for home after the last step counts as read at the end of the step.
+func (s *spill) needed(at location) [][]int32 {
+	visits := s.visits[at]
+	n := len(visits)
+	needs := make([][]int32, n)
+	readNext := map[int32]bool{}
+	for j := 2*n - 1; j >= 0; j-- {
+		if j%n == n-1 {
+			for _, m := range s.leave {
+				if m.Buffer == at.storage && m.From == at.memory {
+					mark(readNext, m.Atoms, true)
+				}
+			}
+		}
+		if j < n {
+			for a, read := range readNext {
+				if read {
+					needs[j] = append(needs[j], a)
+				}
+			}
+			slices.Sort(needs[j])
+		}
+		mark(readNext, visits[j%n].writes, false)
+		mark(readNext, visits[j%n].reads, true)
+	}
+	return needs
+}
+
+func mark(set map[int32]bool, atoms []int32, as bool) {
+	for _, a := range atoms {
+		set[a] = as
+	}
+}
+
+// stays reports whether a storage is in the memory all the time.
+func (s *spill) stays(at location) bool {
+	needs := s.needs[at]
+	return len(needs[len(needs)-1]) > 0 && !s.streams[at]
+}
+
+func (s *spill) bytes(at location) int64 { return Align(s.p.Graph.Buffers[at.storage].Bytes()) }
+
+// choose walks along the items until it finds no further storage that has to come back
+// in every step.
+func (s *spill) choose() error {
+	for {
+		known := len(s.streams)
+		if err := s.walk(); err != nil {
+			return err
+		}
+		if len(s.streams) == known {
+			return nil
+		}
+	}
+}
+
+// walk drops what has to leave along one step.
+func (s *spill) walk() error {
+	s.dropped = map[location][]bool{}
+	next := map[location]int{} // visit
+	touched := make([][]location, len(s.items))
+	var live int64
+	resident := map[location]bool{}
+	for at, visits := range s.visits {
+		s.dropped[at] = make([]bool, len(visits))
+		for _, v := range visits {
+			touched[v.item] = append(touched[v.item], at)
+		}
+		if s.stays(at) {
+			resident[at] = true
+			live += s.bytes(at)
+		}
+	}
+	for i, here := range touched {
+		for _, at := range here {
+			if !resident[at] {
+				resident[at] = true
+				live += s.bytes(at)
+			}
+		}
+		for live > s.limit {
+			victim, ok := s.farthest(resident, next, here)
+			if !ok {
+				return s.tooLarge(i, live)
+			}
+			delete(resident, victim)
+			live -= s.bytes(victim)
+			if needs := s.needs[victim]; len(needs[len(needs)-1]) > 0 {
+				s.streams[victim] = true
+			}
+			if k := next[victim]; k > 0 {
+				s.dropped[victim][k-1] = true
+			}
+		}
+		for _, at := range here {
+			k := next[at]
+			next[at]++
+			last := k == len(s.visits[at])-1
+			if !s.stays(at) && (len(s.needs[at][k]) == 0 || last) {
+				s.dropped[at][k] = true
+				delete(resident, at)
+				live -= s.bytes(at)
+			}
+		}
+	}
+	return nil
+}
+
+// farthest is the storage that is used again last; of several the first of the graph.
+func (s *spill) farthest(resident map[location]bool, next map[location]int, here []location) (victim location, ok bool) {
+	farthest := int32(-1)
+	host := s.p.Platform.HostMemory()
+	for at := range resident {
+		if s.homes[at.storage] != host || slices.Contains(here, at) {
+			continue
+		}
+		visits := s.visits[at]
+		again := int32(len(s.items)) + visits[0].item
+		if k := next[at]; k < len(visits) {
+			again = visits[k].item
+		}
+		if again > farthest || again == farthest && at.storage < victim.storage {
+			victim, farthest, ok = at, again, true
+		}
+	}
+	return victim, ok
+}
+
+// tooLarge is the error of an item whose operands do not fit by themselves.
+func (s *spill) tooLarge(i int, live int64) error {
+	what := "the copies at task "
+	task := s.items[i].task
+	if m := s.items[i].move; m != nil {
+		task = m.For
+	} else {
+		what = "task "
+	}
+	mem := &s.p.Platform.Memories[s.memory]
+	return fmt.Errorf("%s%q: its operands and what cannot leave memory %q need %d bytes of the %d that the memory has for them",
+		what, s.p.Graph.Tasks[task].Name, mem.Name, live, max(0, s.limit))
+}
+
+// rewriting is the items in the making.
+type rewriting struct {
+	*spill
+	out       []placedItem
+	at        []int32 // by old item: where it is now; -1: left out
+	instance  map[location]int32
+	visited   map[location]int
+	users     map[location][]int32 // of the present instance
+	freed     []int32              // users of instances that have ended since room was taken
+	lastTaken int32                // item that took room; -1: none
+	writeBack map[dag.TaskID][]*Move
+}
+
+// rewrite inserts what brings dropped contents to the host and back.
+func (s *spill) rewrite() []placedItem {
+	r := &rewriting{spill: s, at: make([]int32, len(s.items)), instance: map[location]int32{}, visited: map[location]int{},
+		users: map[location][]int32{}, lastTaken: -1, writeBack: s.writeBacks()}
+	for i := range s.items {
+		r.copyItem(int32(i))
+	}
+	return r.out
+}
+
+// copyItem adds an item, what has to come back before it and what has to go to the host
+// right after it.
+func (r *rewriting) copyItem(i int32) {
+	item := r.items[i]
+	after := item.after
+	item.after = nil
+	for _, a := range after {
+		if r.at[a] >= 0 {
+			item.after = append(item.after, r.at[a])
+		}
+	}
+	here := r.here(i)
+	if m := item.move; m != nil && m.To == r.memory && r.pointless(here[0]) {
+		r.at[i] = -1
+		r.leaveRoom(here)
+		return
+	}
+	for _, at := range here {
+		r.bringBack(at)
+	}
+	r.at[i] = r.emit(item, here)
+	for _, m := range r.writeBack[item.task] { // a move has none
+		var from []location
+		if m.From == r.memory {
+			from = []location{{m.Buffer, m.From}}
+		}
+		r.emit(placedItem{task: -1, move: m, uses: item.uses, name: fmt.Sprintf("evict %s from %s after %s",
+			r.p.Graph.Buffers[m.Buffer].Name, r.p.Platform.Memories[m.From].Name, r.p.Graph.Tasks[m.Writer].Name)}, from)
+	}
+	r.leaveRoom(here)
+}
+
+// here is the storages that an item uses in the memory.
+func (r *rewriting) here(i int32) []location {
+	var here []location
+	item := &r.items[i]
+	add := func(at location) {
+		if at.memory == r.memory && !slices.Contains(here, at) {
+			here = append(here, at)
+		}
+	}
+	if m := item.move; m != nil {
+		add(location{m.Buffer, m.From})
+		add(location{m.Buffer, m.To})
+		return here
+	}
+	for _, a := range r.p.Graph.Tasks[item.task].Accesses {
+		add(location{r.p.Graph.Storage(a.Buffer), r.memoryOf(item.task)})
+	}
+	return here
+}
+
+// begins reports whether the next visit of a storage is the first of a residence.
+func (r *rewriting) begins(at location) bool {
+	k := r.visited[at]
+	return !r.stays(at) && (k == 0 || r.dropped[at][k-1])
+}
+
+// pointless reports whether what comes in at the next visit leaves again unused.
+func (r *rewriting) pointless(at location) bool {
+	return r.begins(at) && r.dropped[at][r.visited[at]] && len(r.needs[at][r.visited[at]]) > 0
+}
+
+// bringBack adds the copy of what a residence that begins will read before it is written.
+func (r *rewriting) bringBack(at location) {
+	if !r.begins(at) {
+		return
+	}
+	visits := r.visits[at]
+	like := Move{Buffer: at.storage, From: r.p.Platform.HostMemory(), To: at.memory, Writer: -1, Reason: ReasonReload}
+	var moves []*Move // at most one
+	seen := map[int32]bool{}
+	for k := r.visited[at]; k < len(visits); k++ {
+		for _, a := range visits[k].reads {
+			if seen[a] {
+				continue
+			}
+			seen[a], like.For = true, r.reader(visits[k].item)
+			moves = r.load(moves, 0, like, a)
+		}
+		mark(seen, visits[k].writes, true)
+		if r.dropped[at][k] {
+			break
+		}
+	}
+	if len(moves) == 0 {
+		return
+	}
+	m := moves[0]
+	name := fmt.Sprintf("reload %s to %s for %s", r.p.Graph.Buffers[at.storage].Name, r.p.Platform.Memories[at.memory].Name, r.p.Graph.Tasks[m.For].Name)
+	if n := r.instance[at]; n > 0 {
+		name += fmt.Sprintf(" #%d", n+1)
+	}
+	r.emit(placedItem{task: -1, move: m, name: name}, []location{at})
+}
+
+// reader is the task for which an item reads.
+func (r *rewriting) reader(i int32) dag.TaskID {
+	if m := r.items[i].move; m != nil {
+		return m.For
+	}
+	return r.items[i].task
+}
+
+// emit adds an item that uses storages in the memory. The first of a residence follows
+// what had left room, and what took some before; the others follow the first.
+func (r *rewriting) emit(item placedItem, here []location) int32 {
+	id := int32(len(r.out))
+	uses := map[location]int32{}
+	for at, n := range item.uses {
+		uses[at] = n
+	}
+	for _, at := range here {
+		uses[at] = r.instance[at]
+		if r.stays(at) {
+			continue
+		}
+		if users := r.users[at]; len(users) > 0 {
+			item.after = append(item.after, users[0])
+		} else {
+			item.after = append(item.after, r.freed...)
+			if r.lastTaken >= 0 && r.lastTaken != id {
+				item.after = append(item.after, r.lastTaken)
+			}
+			r.freed, r.lastTaken = nil, id
+		}
+		r.users[at] = append(r.users[at], id)
+	}
+	item.uses = uses
+	r.out = append(r.out, item)
+	return id
+}
+
+// leaveRoom ends the residences of which an item was the last visit.
+func (r *rewriting) leaveRoom(here []location) {
+	for _, at := range here {
+		k := r.visited[at]
+		r.visited[at]++
+		if r.stays(at) || !r.dropped[at][k] {
+			continue
+		}
+		if len(r.users[at]) > 0 {
+			r.freed = append(r.freed, r.users[at]...)
+			r.users[at] = nil
+			r.instance[at]++
+		}
+	}
+}
+
+// writeBacks finds what has to go to the host because it will be dropped, by writer.
+func (s *spill) writeBacks() map[dag.TaskID][]*Move {
+	writers, onHost := s.writers(), s.onHost()
+	back := map[dag.TaskID][]*Move{}
+	ordered := make([]location, 0, len(s.visits))
+	for at := range s.visits {
+		ordered = append(ordered, at)
+	}
+	slices.SortFunc(ordered, func(a, b location) int { return cmp.Compare(a.storage, b.storage) })
+	for _, at := range ordered {
+		if s.stays(at) {
+			continue
+		}
+		for k, v := range s.visits[at] {
+			if !s.dropped[at][k] {
+				continue
+			}
+			for _, a := range s.needs[at][k] {
+				if w, ok := lastWriter(writers[a], v.item); ok && s.memoryOf(w) != s.p.Platform.HostMemory() && !onHost[written{w, a}] {
+					s.sendHome(back, w, a)
+				}
+			}
+		}
+	}
+	return back
+}
+
+// writing is an item that writes an atom.
+type writing struct {
+	item int32
+	task dag.TaskID
+}
+
+// writers are the tasks that write each atom, in the order of the items.
+func (s *spill) writers() [][]writing {
+	g := s.p.Graph
+	writers := make([][]writing, g.NumAtoms())
+	for i := range s.items {
+		task := s.items[i].task
+		if task < 0 {
+			continue
+		}
+		for k, a := range g.Tasks[task].Accesses {
+			if !a.Mode.Writes() {
+				continue
+			}
+			for _, atom := range g.Atoms(task, k) {
+				writers[atom] = append(writers[atom], writing{int32(i), task})
+			}
+		}
+	}
+	return writers
+}
+
+// lastWriter wrote what an atom holds after an item; of the step before if none has in
+// this one.
+func lastWriter(writers []writing, item int32) (dag.TaskID, bool) {
+	if len(writers) == 0 {
+		return 0, false
+	}
+	last := writers[len(writers)-1].task
+	for _, w := range writers {
+		if w.item <= item {
+			last = w.task
+		}
+	}
+	return last, true
+}
+
+// written is an atom that a task wrote.
+type written struct {
+	writer dag.TaskID
+	atom   int32
+}
+
+// onHost is what gets to the host anyhow, beside what tasks write there.
+func (s *spill) onHost() map[written]bool {
+	has := map[written]bool{}
+	for i := range s.items {
+		if m := s.items[i].move; m != nil && m.To == s.p.Platform.HostMemory() {
+			for _, a := range m.Atoms {
+				has[written{m.Writer, a}] = true
+			}
+		}
+	}
+	return has
+}
+
+// sendHome adds an atom to what goes to the host after its writer.
+func (s *spill) sendHome(back map[dag.TaskID][]*Move, writer dag.TaskID, atom int32) {
+	back[writer] = s.load(back[writer], 0, Move{Buffer: s.p.Graph.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.Platform.HostMemory(),
+		For: writer, Writer: writer, Reason: ReasonEvict}, atom)
+}
+
+// inOrder puts the items in the order in which their tasks started, and what goes to the
+// host right behind its writer, so that it is there whenever it may be needed.
+func inOrder(items []placedItem, started []dag.TaskID, host platform.MemoryID) []placedItem {
+	toHost := map[dag.TaskID][]placedItem{}
+	for _, item := range items {
+		if item.move != nil && item.move.To == host {
+			toHost[item.move.Writer] = append(toHost[item.move.Writer], item)
+		}
+	}
+	sorted := make([]placedItem, 0, len(items))
+	for _, t := range started {
+		item := items[t]
+		if item.move != nil && item.move.To == host {
+			continue
+		}
+		sorted = append(sorted, item)
+		if item.move == nil {
+			sorted = append(sorted, toHost[item.task]...)
+		}
+	}
+	return sorted
+}
