@@ -11,9 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dahl/execute"
 	"dahl/nn"
-	"dahl/platform"
 	"dahl/plots"
 	"dahl/schedule"
 )
@@ -227,25 +225,6 @@ func defaultData(m *nn.Model) string {
 		return fmt.Sprintf("synthetic:%dx%dx%d:2000:%d", m.Input[0], m.Input[1], m.Input[2], m.Classes())
 	}
 	return fmt.Sprintf("synthetic:1x1x%d:2000:%d", m.Input[0], m.Classes())
-}
-
-// thisMachine is the platform file, or the detected machine, with as many
-// workers as asked for.
-func thisMachine(o *options) (*platform.Platform, error) {
-	var p *platform.Platform
-	var err error
-	if o.Workers < 0 {
-		return nil, inputErrorf("--workers %d: want at least 0", o.Workers)
-	}
-	if o.Platform != "" {
-		p, err = loadPlatform(o.Platform)
-	} else {
-		p, err = execute.Detect()
-	}
-	if p, err = o.selected(p, err); err != nil || o.Workers == 0 {
-		return p, err
-	}
-	return withWorkers(p, o.Workers)
 }
 
 // writeTraining writes the run directory of an executed run, and the weights to a

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 
 	"dahl/energy"
@@ -18,8 +16,8 @@ const processorsMeter = "processors"
 // without a meter it does nothing.
 type metering struct {
 	recorder *energy.Recorder
-	gpus     []deviceState
-	opened   bool // the meters of GPUs
+	states   []deviceState
+	gpus     *gpuMeters // nil: none
 }
 
 // deviceState is what the driver of a device says of it while it is used.
@@ -28,48 +26,34 @@ type deviceState struct {
 	energy.GPU
 }
 
-// startMeters opens the meters of this machine that may be read: of its processors, and
-// of the platform's GPUs. NVML numbers them as the driver does where
-// CUDA_DEVICE_ORDER is PCI_BUS_ID or they are all alike.
+// startMeters opens the meters of this machine that may be read, of its processors and
+// of the platform's GPUs, and begins to read them.
 func startMeters(p *platform.Platform) *metering {
-	m := &metering{}
+	m := &metering{gpus: openGPUs(p)}
 	var metered []energy.Metered
 	if rapl, err := energy.OpenRAPL(energy.PowercapRoot); err == nil {
 		metered = append(metered, energy.Metered{Of: processorsMeter, Meter: rapl})
 	}
-	gpus := openGPUs(p)
-	m.opened = len(gpus) > 0
-	for i := range p.Devices {
-		d := &p.Devices[i]
-		if d.Kind == "cuda" && d.Ordinal < len(gpus) {
-			g := &gpus[d.Ordinal]
-			metered = append(metered, g.Metered(d.Name))
-			m.gpus = append(m.gpus, deviceState{d.Name, g.GPU})
+	if m.gpus != nil {
+		for i := range p.Devices {
+			d := &p.Devices[i]
+			if g := m.gpus.of(d); g != nil {
+				metered = append(metered, g.Metered(d.Name))
+				m.states = append(m.states, deviceState{d.Name, g.GPU})
+			}
 		}
 	}
 	m.recorder = energy.Record(metered)
 	return m
 }
 
-// openGPUs opens the meters of the driver's GPUs where the platform has any.
-func openGPUs(p *platform.Platform) []energy.GPUMeters {
-	if !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Kind == "cuda" }) {
-		return nil
-	}
-	gpus, err := energy.OpenGPUs()
-	if err != nil {
-		slog.Warn("joules of GPUs are modelled", "reason", err)
-	}
-	return gpus
-}
-
 // stop ends the metering; with an error what still was counted is in the outcome.
 func (m *metering) stop(o *outcome) error {
 	var err error
 	o.Readings, err = m.recorder.Stop()
-	o.GPUs = m.gpus
-	if m.opened {
-		err = errors.Join(err, energy.CloseGPUs())
+	o.GPUs = m.states
+	if m.gpus != nil {
+		m.gpus.close()
 	}
 	return err
 }
@@ -106,3 +90,6 @@ func readingsText(readings []energy.Reading) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// warn tells the user what goes on all the same, and why not as it should.
+func warn(what string, reason error) { slog.Warn(what, "reason", oneLine(reason)) }
