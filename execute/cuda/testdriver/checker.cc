@@ -92,8 +92,7 @@ bool within(const Mark& m) {
   return warp == thread / 32 && m.time < warp_barrier[warp];
 }
 
-bool ordered(const Region& region, const Mark& m) {
-  if (region.of_block && m.time < block_began) return true;
+bool ordered(const Mark& m) {
   return (m.time < operation_began || within(m)) && before(m.operation);
 }
 
@@ -107,6 +106,12 @@ uint32_t set_with(uint32_t old, uint32_t added) {
   auto [at, fresh] = set_numbers.try_emplace(set, sets.size());
   if (fresh) sets.push_back(set);
   return several + at->second;
+}
+
+// forget drops what other blocks did to a byte that each block has anew.
+void forget(Cell& cell) {
+  if (cell.wrote.time < block_began) cell.wrote = {};
+  if (cell.read.time < block_began) cell.read = {};
 }
 
 // note_read keeps the readers that a later writer must follow.
@@ -232,12 +237,13 @@ std::string check(const void* p, size_t bytes, bool write) {
   if (!r->holds(at, bytes))
     return self_name + (write ? " writes " : " reads ") + describe(*r, at, bytes) + ", not within one allocation";
   for (size_t i = 0; i < bytes; i++) {
-    if (!ordered(*r, cell[i].wrote)) return conflict(*r, at + i, bytes - i, write, cell[i].wrote, true);
+    if (r->of_block) forget(cell[i]);
+    if (!ordered(cell[i].wrote)) return conflict(*r, at + i, bytes - i, write, cell[i].wrote, true);
     if (!write) {
       note_read(cell[i]);
       continue;
     }
-    if (!ordered(*r, cell[i].read)) return conflict(*r, at + i, bytes - i, write, cell[i].read, false);
+    if (!ordered(cell[i].read)) return conflict(*r, at + i, bytes - i, write, cell[i].read, false);
     cell[i].wrote = {self, now, thread};
   }
   return "";

@@ -1,0 +1,157 @@
+//go:build cuda
+
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/execute/cuda"
+	"dahl/platform"
+)
+
+// cudaNode is the node of the emulated devices with CUDA devices in their place.
+func cudaNode(t testing.TB, cores, gpus int) *platform.Platform {
+	t.Helper()
+	if n, err := cuda.Count(); errors.Is(err, cuda.ErrNoDevice) || err == nil && n < gpus {
+		t.Skipf("%d of %d CUDA devices: %v", n, gpus, err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	p := node(t, cores, gpus)
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Kind == "emulated" {
+			d.Kind, d.Ordinal = "cuda", i-1
+		}
+	}
+	return p
+}
+
+func TestCUDAIsADriver(t *testing.T) {
+	p := cudaNode(t, 1, 1)
+	for _, test := range driverTests {
+		t.Run(test.name, func(t *testing.T) {
+			runtime.LockOSThread() // the thread ends with the test
+			d, err := openCUDA(0, p, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := d.close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			test.run(newDriverUnderTest(t, "cuda", d))
+		})
+	}
+}
+
+// TestCUDASplits trains with every split over cores and CUDA devices. Each schedule passes
+// its check, two runs give the same bits, and the weights are those of one core but for
+// rounding. On the driver library of the tests an order between streams that is missing
+// ends the run.
+func TestCUDASplits(t *testing.T) {
+	const steps = 7
+	prog := testProgram(t)
+	one := Options{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go", Hooks: testHooks(nil)}
+	want := trainedWeights(t, prog, one, steps)
+	for gpus := 1; gpus <= 2; gpus++ {
+		for _, split := range splits {
+			t.Run(fmt.Sprintf("%d GPUs, %s", gpus, split.name), func(t *testing.T) {
+				workers := 1 + gpus
+				plans := spreadPlans(prog, workers, func(task *dag.Task) int { return split.of(task, workers) })
+				opt := Options{Platform: cudaNode(t, 1, gpus), Plans: plans, Hooks: testHooks(nil)}
+				got := trainedWeights(t, prog, opt, steps)
+				again := trainedWeights(t, prog, opt, steps)
+				for name := range want {
+					compareWeights(t, name, got[name], again[name], want[name])
+				}
+			})
+		}
+	}
+}
+
+// compareWeights wants two runs equal and both near the reference. Sums have some tens of
+// terms of order 1 and errors grow over few steps: 1e-5 is far above rounding (6e-8
+// each) and far below what one misplaced element changes.
+func compareWeights(t *testing.T, name string, got, again, want []float32) {
+	t.Helper()
+	for i := range want {
+		if got[i] != again[i] {
+			t.Errorf("%s[%d] is %g, and %g in another run", name, i, got[i], again[i])
+			return
+		}
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= 1e-5) {
+			t.Errorf("%s[%d] is %g, on one core %g", name, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+// trainedWeights runs steps of training and gives the parameters by name.
+func trainedWeights(t *testing.T, prog *dag.Program, opt Options, steps int) map[string][]float32 {
+	t.Helper()
+	r := newRunner(t, prog, opt)
+	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
+		s, err := r.Run(context.Background(), run[0], run[1], true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(r.Problem(run[0], run[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	got := map[string][]float32{}
+	for _, name := range []string{"w1", "b1", "w2", "b2", "v.w1"} {
+		got[name] = slices.Clone(elements[float32](r.Bytes(name)))
+	}
+	return got
+}
+
+// TestCUDALost: a GPU that fails in the middle of a step ends the run with the task, the
+// device and the state named.
+func TestCUDALost(t *testing.T) {
+	t.Setenv("DAHL_TESTDRIVER_LOSE", "0:41")
+	p := cudaNode(t, 1, 1)
+	prog := testProgram(t)
+	r := newRunner(t, prog, Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+	if !strings.HasPrefix(r.devices[1].properties.Name, "Test device") {
+		t.Skip("only the test driver loses a device on demand")
+	}
+	_, err := r.Run(context.Background(), 0, 50, true)
+	var fault *TaskError
+	if !errors.As(err, &fault) || !errors.Is(err, errDeviceLost) {
+		t.Fatalf("error %v, want one of a task whose device is lost", err)
+	}
+	if fault.Device != "gpu0" || fault.Task == "" || !strings.Contains(err.Error(), "CUDA_ERROR_ECC_UNCORRECTABLE") {
+		t.Errorf("fault %+v: %v", fault, err)
+	}
+}
+
+// TestCUDARefuses names what a machine or device lacks, before anything runs.
+func TestCUDARefuses(t *testing.T) {
+	prog := testProgram(t)
+	for _, c := range []struct {
+		want   string
+		change func(*Options)
+	}{
+		{"there is no CUDA device 99", func(o *Options) { o.Platform.Devices[1].Ordinal = 99 }},
+		{`memory "gpu0.mem"`, func(o *Options) { o.Platform.Memories[1].CapacityBytes = 1000 }},
+	} {
+		opt := Options{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)}
+		c.change(&opt)
+		if r, err := New(prog, opt); err == nil {
+			r.Close()
+			t.Errorf("no error, want one about %q", c.want)
+		} else if !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %q, want one about %q", err, c.want)
+		}
+	}
+}
