@@ -1,9 +1,10 @@
-// Package execute runs the graphs of a program on the CPU cores of this machine.
+// Package execute runs the graphs of a program on the CPU cores of this machine, and on
+// devices with memories of their own beside them.
 //
 // Read first: [New] and [Runner.Run]. New lays all memory out, binds every task
 // to its bytes and compiles every plan into lists; Run only replays. With a
 // [schedule.Plan] each worker follows its list; without one a policy decides at
-// run time through [schedule.Engine], under one lock. Both give a measured
+// run time through [schedule.Engine], under one lock, in one memory only. Both give a measured
 // [schedule.Schedule]. [Detect] describes this machine, [Calibrate] and
 // [CalibrateInSitu] measure it, and [NullRun] drives the Engine by the model's
 // clock alone.
@@ -18,6 +19,30 @@
 // A task without an operation is a point in the order of others: it is ordered,
 // recorded, and does nothing.
 //
+// # Devices
+//
+// A plan for several memories is compiled by [schedule.Place]: copies become tasks, and
+// every worker and every copy engine is a lane with a list. A lane of a cpu worker is run
+// by the worker. The lanes at any other memory are streams of one device, and one
+// goroutine issues to them all (device.go), through the interface driver, which the
+// emulated device and CUDA implement. It issues a task when what the task waits for
+// elsewhere has been counted and what it waits for on the same device has been issued; the
+// latter wait is left to the device, as an event. It asks for the events that end
+// tasks, publishes its lanes' counts, and never waits for one lane only. Inside a step nothing
+// waits for the device as a whole.
+//
+// Before the first step of a run moves what a memory reads before a step writes it, and
+// after the last one what has to be at home; between runs parameters are valid in the
+// host memory. Hooks run on cpu workers. Kernels on an emulated device are those of
+// CPUs, so that the weights are the same to the last bit wherever tasks run; the race
+// detector sees its streams as goroutines, and with them an order that is missing.
+//
+// # Clocks
+//
+// Tasks on a device are timed by its own clock, between events before and after them. How
+// those times come to lie on the clock of the run, and why no effect ever seems to come
+// before its cause, is in deviceclock.go.
+//
 // # Memory
 //
 // The arenas are allocated once, in huge pages where the system gives them, and every
@@ -26,7 +51,7 @@
 //
 // # Why the waits are enough
 //
-// Worker u counts the tasks it has ended since the run began and publishes the
+// Of workers, which holds for all lanes: worker u counts the tasks it has ended since the run began and publishes the
 // count with one atomic store after each. In step s, the task at position p of
 // its list of n has ended exactly when the count is at least s·n + p + 1. A task
 // that follows it by d steps (0: same step, 1: carried or reused storage)
