@@ -23,8 +23,10 @@ func newKernels(*app) *cobra.Command {
 		Long: `kernels lists the operations, their operands and variants. With a run directory it
 prints how long each kernel took there, by variant and shape; with a platform file,
 what its calibration measured, alone (active 1) and with several units busy. Of the
-variants, ref is the plain reference; go, avx2 and avx512 are the fast ones for
-machines that have those instructions.`,
+variants for devices of the kinds cpu and emulated, ref is the plain reference; go, avx2
+and avx512 are the fast ones for machines that have those instructions. On devices of the
+kind cuda, tf32 and bf16 multiply on tensor cores, with factors rounded to 11 and 8 bits,
+where --variant asks for them. Operations of the kind host are done by dahl itself.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,19 +57,31 @@ type kernelLine struct {
 	Operands []string `json:"operands"`
 	Params   []string `json:"params,omitempty"`
 	Variants []string `json:"variants"`
-	Doc      string   `json:"doc"`
+	// Devices are the variants by the kind of device that runs them; a host operation
+	// has none.
+	Devices map[string][]string `json:"devices"`
+	Doc     string              `json:"doc"`
 }
+
+// kindsOfVariants are the kinds of devices that have variants of their own.
+var kindsOfVariants = []string{"cpu", "cuda"}
 
 func listKernels(out io.Writer, asJSON bool) error {
 	lines := make([]kernelLine, 0, len(kernels.All))
 	for i := range kernels.All {
 		k := &kernels.All[i]
-		line := kernelLine{Op: k.Op, Params: k.Params, Variants: []string{}, Doc: k.Doc}
+		line := kernelLine{Op: k.Op, Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
 		for _, o := range k.Operands {
 			line.Operands = append(line.Operands, operandText(&o))
 		}
-		for _, v := range k.Variants {
+		for j := range k.Variants {
+			v := &k.Variants[j]
 			line.Variants = append(line.Variants, v.Name)
+			for _, kind := range kindsOfVariants {
+				if v.RunsOn(kind) {
+					line.Devices[kind] = append(line.Devices[kind], v.Name)
+				}
+			}
 		}
 		lines = append(lines, line)
 	}
@@ -76,19 +90,30 @@ func listKernels(out io.Writer, asJSON bool) error {
 			Kernels []kernelLine `json:"kernels"`
 		}{lines})
 	}
-	for _, l := range lines {
-		variants := strings.Join(l.Variants, " ")
-		if variants == "" {
-			variants = "host"
-		}
-		fmt.Fprintf(out, "%-18s %s\n", l.Op, l.Doc)
-		fmt.Fprintf(out, "%-18s %s", "  "+variants, strings.Join(l.Operands, ", "))
-		if len(l.Params) > 0 {
-			fmt.Fprintf(out, "; %s", strings.Join(l.Params, ", "))
-		}
-		fmt.Fprintln(out)
+	for i := range lines {
+		lines[i].print(out)
 	}
 	return nil
+}
+
+// print writes what the operation computes, its operands, and a line of variants for each
+// kind of device.
+func (l *kernelLine) print(out io.Writer) {
+	const format = "%-18s %s\n"
+	fmt.Fprintf(out, format, l.Op, l.Doc)
+	operands := strings.Join(l.Operands, ", ")
+	if len(l.Params) > 0 {
+		operands += "; " + strings.Join(l.Params, ", ")
+	}
+	fmt.Fprintf(out, format, "", operands)
+	for _, kind := range kindsOfVariants {
+		if len(l.Devices[kind]) > 0 {
+			fmt.Fprintf(out, format, "  "+kind, strings.Join(l.Devices[kind], " "))
+		}
+	}
+	if len(l.Variants) == 0 {
+		fmt.Fprintf(out, format, "  host", "")
+	}
 }
 
 // operandText prints an operand as in "y[n f oh ow] write", in brackets if it may

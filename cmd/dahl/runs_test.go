@@ -166,8 +166,13 @@ func TestLists(t *testing.T) {
 	var list struct{ Kernels []kernelLine }
 	decodeObject(t, mustRun(t, "kernels", "--json"), &list)
 	i := slices.IndexFunc(list.Kernels, func(k kernelLine) bool { return k.Op == "dense" })
-	if i < 0 || len(list.Kernels[i].Operands) != 4 || !slices.Contains(list.Kernels[i].Variants, "ref") {
-		t.Errorf("the table lacks dense with y, x, w, b and the variant ref: %+v", list.Kernels)
+	if i < 0 || len(list.Kernels[i].Operands) != 4 || !slices.Contains(list.Kernels[i].Devices["cpu"], "ref") || !slices.Contains(list.Kernels[i].Devices["cuda"], "cuda") {
+		t.Errorf("the table lacks dense with y, x, w, b and the variants ref and cuda: %+v", list.Kernels)
+	}
+	for _, k := range list.Kernels { // host operations have no variant, the others one for each kind of device
+		if (len(k.Variants) == 0) != (k.Op == "feed" || k.Op == "fetch") || len(k.Variants) > 0 && len(k.Devices) != 2 {
+			t.Errorf("%s: variants %v, by device %v", k.Op, k.Variants, k.Devices)
+		}
 	}
 	if out := mustRun(t, "kernels"); !strings.Contains(out, "dense.dw") {
 		t.Errorf("the table lacks dense.dw:\n%s", out)
