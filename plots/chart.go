@@ -15,7 +15,8 @@ import (
 type chart struct {
 	colours  *colouring
 	rows     []row
-	end      time.Duration   // of the axis
+	makespan time.Duration
+	end      time.Duration   // of what is shown: transfers may go on after the last task
 	stepEnds []time.Duration // the end of the last task of each step
 	hops     []hop
 }
@@ -42,7 +43,7 @@ const (
 
 // newChart arranges a run. Colours may come from another run of the same graph.
 func newChart(r *Run, colours *colouring) *chart {
-	b := chartBuilder{run: r, chart: &chart{colours: colours, end: r.Schedule.Makespan}}
+	b := chartBuilder{run: r, chart: &chart{colours: colours, makespan: r.Schedule.Makespan, end: r.Schedule.Makespan}}
 	b.addWorkerRows()
 	b.addSpans()
 	b.addIdles()
@@ -155,7 +156,8 @@ func (b *chartBuilder) addTransfers() {
 		r := row{label: label, lanes: make([][]piece, count)}
 		for i, k := range transfers {
 			t := &s.Transfers[k]
-			r.lanes[lane[i]] = append(r.lanes[lane[i]], piece{t.Start, t.End, b.chart.colours.transfer(), transferLabel(t)})
+			r.lanes[lane[i]] = append(r.lanes[lane[i]], piece{t.Start, t.End, b.chart.colours.ofTransfer(t), transferLabel(t)})
+			b.chart.end = max(b.chart.end, t.End)
 		}
 		b.rowOfRoute[key] = len(b.chart.rows)
 		b.chart.rows = append(b.chart.rows, r)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -64,6 +65,47 @@ func TestColourBy(t *testing.T) {
 		r.ColourBy = by
 		if got := newColouring(r).names; !slices.Equal(got, want) {
 			t.Errorf("by %q: %q, want %q", by, got, want)
+		}
+	}
+}
+
+// What moves for lack of memory has a colour and a line in the legend of its own; what
+// moves after the last task is still on the axis, and not of the makespan.
+func TestTransfersInCharts(t *testing.T) {
+	r := tinyRun(t, schedule.Simulated, 1)
+	last := len(r.Schedule.Transfers) - 1
+	for reason, own := range map[schedule.Reason]bool{
+		schedule.ReasonFetch: false, schedule.ReasonPrefetch: false, schedule.ReasonEnter: false, schedule.ReasonEvict: true, schedule.ReasonReload: true,
+	} {
+		r.Schedule.Transfers[last].Reason = reason
+		colours := newColouring(r)
+		ch := newChart(r, colours)
+		if used := ch.used(); used[colours.room()] != own || !used[colours.transfer()] {
+			t.Errorf("%s: has the colour of room: %v, want %v", reason, used[colours.room()], own)
+		}
+		named := slices.ContainsFunc(colours.legend(ch.used())[2].entries, func(e legendEntry) bool { return e.colour == roomBrown })
+		if named != own {
+			t.Errorf("%s: is in the legend: %v, want %v", reason, named, own)
+		}
+	}
+	makespan := r.Schedule.Makespan
+	if ch := newChart(r, newColouring(r)); ch.end != makespan || ch.makespan != makespan {
+		t.Errorf("the axis ends at %v and the run at %v, want %v", ch.end, ch.makespan, makespan)
+	}
+	r.Schedule.Transfers[last].End = makespan + 7*us
+	if ch := newChart(r, newColouring(r)); ch.end != makespan+7*us || ch.makespan != makespan {
+		t.Errorf("the axis ends at %v and the run at %v, want 7 us more and %v", ch.end, ch.makespan, makespan)
+	}
+}
+
+// A capacity is drawn where the run comes near it: from 40 % of it on.
+func TestCapacityIsDrawnWhereItMatters(t *testing.T) {
+	for _, c := range []struct{ peak, planned, capacity, want int64 }{
+		{39, 39, 100, 0}, {40, 0, 100, 100}, {3, 40, 100, 100}, {99, 130, 100, 100}, {50, 50, 0, 0},
+	} {
+		p := panel{memory: platform.Memory{CapacityBytes: c.capacity}, peak: c.peak, planned: c.planned}
+		if got := p.limit(); got != c.want {
+			t.Errorf("peak %d, planned %d of %d: drawn %d, want %d", c.peak, c.planned, c.capacity, got, c.want)
 		}
 	}
 }

@@ -23,13 +23,24 @@ type colouring struct {
 // Offsets of the further categories from the number of task categories.
 const (
 	transferCategory = iota
+	roomCategory
 	pathCategory
 	firstIdleCategory
 	extraCategories = firstIdleCategory + int(schedule.NumIdleCauses)
 )
 
 func (c *colouring) transfer() int { return len(c.names) + transferCategory }
+func (c *colouring) room() int     { return len(c.names) + roomCategory }
 func (c *colouring) path() int     { return len(c.names) + pathCategory }
+
+// ofTransfer tells what moves for a task from what moves since a memory is too small:
+// out, and later back in.
+func (c *colouring) ofTransfer(t *schedule.Transfer) int {
+	if t.Reason == schedule.ReasonEvict || t.Reason == schedule.ReasonReload {
+		return c.room()
+	}
+	return c.transfer()
+}
 func (c *colouring) idle(cause schedule.IdleCause) int {
 	return len(c.names) + firstIdleCategory + int(cause)
 }
@@ -71,7 +82,7 @@ func newColouring(r *Run) *colouring {
 	for t := range g.Tasks {
 		c.ofTask[t] = category[index[c.by.label(&g.Tasks[t])]]
 	}
-	c.fills = append(c.fills, moveGrey, pathBlack)
+	c.fills = append(c.fills, moveGrey, roomBrown, pathBlack)
 	c.fills = append(c.fills, idleTints[:]...)
 	return c
 }
@@ -123,6 +134,9 @@ func (c *colouring) legend(used []bool) []legendGroup {
 	marks := legendGroup{caption: "other"}
 	if used[c.transfer()] {
 		marks.entries = append(marks.entries, legendEntry{name: "transfer", colour: moveGrey})
+	}
+	if used[c.room()] {
+		marks.entries = append(marks.entries, legendEntry{name: "transfer for lack of memory", colour: roomBrown})
 	}
 	if used[c.path()] {
 		marks.entries = append(marks.entries, legendEntry{name: "critical path", colour: pathBlack, stroke: true})

@@ -85,11 +85,11 @@ func (p *comparison) draw(c draw.Canvas) {
 		tall  vg.Length
 	}{{"predicted", p.predicted, p.predictedTall}, {"measured", p.measured, p.measuredTall}} {
 		f = half.chart.frame(below, p.face, labels, end)
-		f.c.FillText(p.face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, half.name+": "+formatDuration(half.chart.end))
+		f.c.FillText(p.face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, half.name+": "+formatDuration(half.chart.makespan))
 		f.box.Max.Y = top - chartCaption - stepStrip
 		f.box.Min.Y = f.box.Max.Y - half.tall
 		half.chart.draw(f)
-		p.drawEnd(f, half.chart.end, end)
+		p.drawEnd(f, half.chart.makespan, end)
 		top = f.box.Min.Y - 8
 	}
 	f.drawX(true)

@@ -159,7 +159,7 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 		return
 	}
 	style := p.f.face.style(size, onColour(p.chart.colours.fills[q.category]), text.XCenter, text.YCenter)
-	if name := fitText(&style, q, p.chart.colours.transfer(), to-from-3); name != "" {
+	if name := fitText(&style, q, p.chart.colours, to-from-3); name != "" {
 		p.texts = append(p.texts, func() {
 			p.f.c.FillText(style, vg.Point{X: (from + to) / 2, Y: (bottom + top) / 2}, name)
 		})
@@ -169,12 +169,12 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 // fitText makes the text of a piece fit a width: smaller at first, then cut, but
 // not to a stub. The bytes of a transfer are never cut, since part of a number
 // is another number.
-func fitText(style *draw.TextStyle, q *piece, transfer int, width vg.Length) string {
+func fitText(style *draw.TextStyle, q *piece, colours *colouring, width vg.Length) string {
 	if style.Width(q.text) > width {
 		style.Font.Size *= 0.82
 	}
 	name := clip(*style, q.text, width)
-	if name != q.text && (q.category == transfer || len(name) < len("relu1...")) {
+	if name != q.text && (q.category == colours.transfer() || q.category == colours.room() || len(name) < len("relu1...")) {
 		return ""
 	}
 	return name

@@ -87,20 +87,44 @@ func (p *panel) caption() string {
 }
 
 func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
-	highest := float64(max(p.peak, p.planned))
+	highest := float64(max(p.peak, p.planned, p.limit()))
 	f.y = linearAxis(highest, 0.12, byteUnit(highest), "live", 5)
 	f.drawGrid()
 	times, bytes := envelope(p.at, p.bytes, end)
 	upper := f.stairs(times, bytes)
 	f.fillBetween(upper, []vg.Point{{X: upper[0].X, Y: f.box.Min.Y}, {X: f.box.Max.X, Y: f.box.Min.Y}}, lighten(colour, 0.65))
 	f.c.StrokeLines(draw.LineStyle{Color: colour, Width: 1}, upper)
+	if p.limit() > 0 {
+		p.drawLevel(f, p.limit(), ink, "capacity", text.XLeft)
+	}
 	if p.planned > 0 {
-		y := f.Y(float64(p.planned))
-		line(f.c, plannedRed, 1.2, vg.Point{X: f.box.Min.X, Y: y}, vg.Point{X: f.box.Max.X, Y: y}, 5, 3)
-		f.c.FillText(f.face.style(8, plannedRed, text.XRight, text.YBottom), vg.Point{X: f.box.Max.X - 2, Y: y + 3}, "planned peak")
+		p.drawLevel(f, p.planned, plannedRed, "planned peak", text.XRight, 5, 3)
 	}
 	f.drawY(44)
 	f.c.FillText(f.face.style(9.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 5}, p.caption())
+}
+
+// nearCapacity is the part of a memory's capacity from which on it is drawn: a limit far
+// above the curve would press it to the axis.
+const nearCapacity = 0.4
+
+// limit is the capacity where the run comes near it, else 0.
+func (p *panel) limit() int64 {
+	if float64(max(p.peak, p.planned)) < nearCapacity*float64(p.memory.CapacityBytes) {
+		return 0
+	}
+	return p.memory.CapacityBytes
+}
+
+// drawLevel draws a line at a number of bytes, with its name at one end.
+func (p *panel) drawLevel(f *frame, bytes int64, colour color.RGBA, name string, end text.XAlignment, dashes ...vg.Length) {
+	y := f.Y(float64(bytes))
+	line(f.c, colour, 1.2, vg.Point{X: f.box.Min.X, Y: y}, vg.Point{X: f.box.Max.X, Y: y}, dashes...)
+	x := f.box.Min.X + 4
+	if end == text.XRight {
+		x = f.box.Max.X - 2
+	}
+	f.c.FillText(f.face.style(8, colour, end, text.YBottom), vg.Point{X: x, Y: y + 3}, name)
 }
 
 // envelope turns occupancy events into the values between moments. Where events

@@ -200,7 +200,7 @@ func (t *pajeTrace) writeTypes() {
 	}
 	t.printf("%d U ST \"empty stream\" %s\n", pajeDefineEntityValue, pajeColour(t.colours.fills[t.colours.idle(schedule.NoWork)]))
 	t.printf("%d X LT \"transfer\" %s\n", pajeDefineEntityValue, pajeColour(moveGrey))
-	t.printf("%d XE LT \"evict\" %s\n", pajeDefineEntityValue, pajeColour(moveGrey))
+	t.printf("%d XE LT \"evict\" %s\n", pajeDefineEntityValue, pajeColour(roomBrown))
 }
 
 func (t *pajeTrace) writeContainers() {

@@ -23,8 +23,9 @@ var (
 	gridLine   = color.RGBA{225, 225, 225, 255}
 	pathBlack  = color.RGBA{0, 0, 0, 255}
 	otherGrey  = color.RGBA{153, 153, 153, 255}
-	moveGrey   = color.RGBA{85, 85, 85, 255} // transfers
-	plannedRed = color.RGBA{190, 60, 0, 255} // the planned peak
+	moveGrey   = color.RGBA{85, 85, 85, 255}  // transfers
+	roomBrown  = color.RGBA{150, 40, 10, 255} // transfers for lack of memory
+	plannedRed = color.RGBA{190, 60, 0, 255}  // the planned peak
 )
 
 // The tints behind idle workers, by schedule.IdleCause. They are far lighter than any task.
