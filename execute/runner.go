@@ -108,18 +108,13 @@ func (r *Runner) clearStates() {
 func (r *Runner) startWorkers() {
 	cpus := workerCPUs()
 	n := r.cores()
-	busy := n // threads that want a core
-	for _, w := range r.opt.Platform.Workers {
-		if r.opt.Platform.Devices[w.Device].Kind == "emulated" {
-			busy++
-		}
-	}
+	busy := len(r.opt.Platform.Workers) // threads that want a core: a device's issues, or computes
 	parallel := min(runtime.GOMAXPROCS(0), len(cpus))
 	switch {
 	case busy <= parallel:
 		r.spin = spinLimit
 	case busy > n:
-		r.warnings = append(r.warnings, fmt.Sprintf("%d workers and %d emulated devices share %d cores: their times say nothing about the platform", n, busy-n, parallel))
+		r.warnings = append(r.warnings, fmt.Sprintf("%d cpu workers and %d devices share %d cores: their times say nothing about the platform", n, busy-n, parallel))
 	default:
 		r.warnings = append(r.warnings, fmt.Sprintf("%d workers share %d cores: their times say nothing about the platform", n, parallel))
 	}
