@@ -23,12 +23,14 @@ type deviceComparison struct {
 	Basis   string `json:"basis"`            // of both: predicted or measured
 }
 
-// deviceRow is one set of devices in both worlds.
+// deviceRow is one set of devices in both worlds. One that cannot run the network, such
+// as for lack of memory, has an Error instead of figures.
 type deviceRow struct {
 	Devices          string       `json:"devices"` // as --devices takes it
 	Predicted        stepFigures  `json:"predicted"`
 	Measured         *stepFigures `json:"measured,omitempty"`
 	StepErrorPercent *float64     `json:"step_error_percent,omitempty"`
+	Error            string       `json:"error,omitempty"`
 }
 
 // stepFigures is what a training step takes on a set of devices.
@@ -85,7 +87,7 @@ func (c *deviceComparison) choose() {
 	of := func(r *deviceRow) *stepFigures { return r.Measured }
 	c.Basis = "measured"
 	for i := range c.Rows {
-		if c.Rows[i].Measured == nil {
+		if c.Rows[i].Measured == nil && c.Rows[i].Error == "" {
 			of, c.Basis = func(r *deviceRow) *stepFigures { return &r.Predicted }, "predicted"
 		}
 	}
@@ -93,6 +95,9 @@ func (c *deviceComparison) choose() {
 	c.Fastest, c.Frugal = "", ""
 	for i := range c.Rows {
 		r := &c.Rows[i]
+		if r.Error != "" {
+			continue
+		}
 		f := of(r)
 		if f.StepS < step {
 			step, c.Fastest = f.StepS, r.Devices
@@ -133,19 +138,34 @@ func (w *workload) figures(o *outcome) stepFigures {
 func (w *workload) compareSets(ctx context.Context, sets []string, all *outcome) (*deviceComparison, error) {
 	c := &deviceComparison{}
 	for _, list := range sets[:len(sets)-1] {
-		alone, err := w.onDevices(ctx, list)
-		if err != nil {
-			return nil, fmt.Errorf("on %s alone: %w", list, err)
+		row := deviceRow{Devices: list}
+		f, err := w.predictOn(ctx, list)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			row.Error = oneLine(err)
+		default:
+			row.Predicted = f
 		}
-		result, err := alone.predict(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("on %s alone: %w", list, err)
-		}
-		c.Rows = append(c.Rows, deviceRow{Devices: list, Predicted: alone.figures(result)})
+		c.Rows = append(c.Rows, row)
 	}
 	c.Rows = append(c.Rows, deviceRow{Devices: sets[len(sets)-1], Predicted: w.figures(all)})
 	c.choose()
 	return c, nil
+}
+
+// predictOn are the figures of a step on another set of devices.
+func (w *workload) predictOn(ctx context.Context, list string) (stepFigures, error) {
+	other, err := w.onDevices(ctx, list)
+	if err != nil {
+		return stepFigures{}, err
+	}
+	result, err := other.predict(ctx)
+	if err != nil {
+		return stepFigures{}, err
+	}
+	return other.figures(result), nil
 }
 
 // onDevices is the workload of the same options on another set of devices.
@@ -154,8 +174,8 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 	if !w.executed {
 		return simulatedWorkload(ctx, o)
 	}
-	alone, _, _, err := trainingWorkload(ctx, o)
-	return alone, err
+	other, _, _, err := trainingWorkload(ctx, o)
+	return other, err
 }
 
 // comparedSets is the comparison of an execution, before it is measured; nil where
@@ -180,8 +200,8 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 	last := len(t.devices.Rows) - 1
 	t.devices.measured(last, t.w.figures(t.measured))
 	for i := range t.devices.Rows[:last] {
-		if !alone {
-			break
+		if !alone || t.devices.Rows[i].Error != "" {
+			continue
 		}
 		list := t.devices.Rows[i].Devices
 		f, err := measureOn(ctx, t.w.opts.withDevices(list))
@@ -222,6 +242,10 @@ func (c *deviceComparison) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, "devices", "", "step", "error", "images/s", "J/step", "J/image", "joules")
 	for i := range c.Rows {
 		r := &c.Rows[i]
+		if r.Error != "" {
+			fmt.Fprintf(out, "%-*s cannot run: %s\n", width, r.Devices, r.Error)
+			continue
+		}
 		r.Predicted.print(out, width, r.Devices, "predicted", "")
 		if r.Measured != nil {
 			r.Measured.print(out, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent))

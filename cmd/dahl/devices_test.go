@@ -102,6 +102,18 @@ func TestChooseDevices(t *testing.T) {
 	}
 }
 
+// A set that cannot run is told of, and does not keep the others from an answer.
+func TestDevicesThatCannotRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "small.toml", strings.Replace(emulatedNode, "64 MB", "64 B", 1))
+	writeTestFile(t, "large.json", `{"format": "dahl-graph 1", "buffers": [{"name": "x", "shape": [70], "type": "uint8"}],
+ "tasks": [{"name": "a", "writes": ["x"], "ns": {"cpu": 5000, "emulated": 3000}}]}`)
+	out := mustRun(t, "simulate", "--platform", "small.toml", "--graph", "large.json", "--devices", "cpu,gpu", "--out", "out")
+	if !strings.Contains(out, "g0      cannot run: ") || !strings.Contains(out, "70 bytes") || !strings.Contains(out, "fastest on cpu") {
+		t.Errorf("the table:\n%s", out)
+	}
+}
+
 // Meters stand for a run only where each device that runs layers has one.
 func TestCovers(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{{Name: "cpu", Kind: "cpu"}, {Name: "g0", Kind: "cuda"}, {Name: "g1", Kind: "cuda"}}}
