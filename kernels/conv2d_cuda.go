@@ -15,12 +15,12 @@ type convolution struct {
 var convolutionFirst = convolution{
 	layout: channelsFirst, filters: filterLayout{2, 3, 1, 0, false}, turned: filterLayout{2, 3, 1, 0, false},
 	maps: &productFamily{
-		module: "conv2d", name: "conv2d",
+		module: "conv2d", name: "conv2d", columns: true,
 		simt:   []productTile{tile64x64, tile16x128},
 		simt64: []productTile{tile64x64},
 	},
 	weights: &productFamily{
-		module: "conv2d", name: "conv2d_dw",
+		module: "conv2d", name: "conv2d_dw", columns: true,
 		simt:   []productTile{tile64x64, tile16x32},
 		simt64: []productTile{tile64x64, wide16x32},
 	},

@@ -101,7 +101,7 @@ func (f *productFamily) launches(t dag.DType, math productMath, p productParams,
 	p.tilesN, p.steps, p.splits, p.partial = int32(c.tilesN), int32(c.steps), int32(c.splits), work
 	p.storesFours(t)
 	all := []cuda.Launch{{
-		Module: f.module, Symbol: f.symbol(t, math, c.tile),
+		Module: f.moduleOf(math), Symbol: f.symbol(t, math, c.tile),
 		Grid: [3]uint32{uint32(c.tilesM * c.tilesN), uint32(c.splits), 1}, Block: [3]uint32{productThreads, 1, 1},
 		Params: cuda.Params(p),
 	}}
@@ -109,11 +109,24 @@ func (f *productFamily) launches(t dag.DType, math productMath, p productParams,
 		return all
 	}
 	p.tilesN = int32(ceilDiv(int(p.n), 32))
+	lines := "rows"
+	if f.columns {
+		lines = "columns"
+	}
 	return append(all, cuda.Launch{
-		Module: f.module, Symbol: f.module + "_sum" + typeSuffix(t),
+		Module: "product", Symbol: "product_sum_" + lines + typeSuffix(t),
 		Grid: [3]uint32{uint32(p.m * p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
 		Params: cuda.Params(p),
 	})
+}
+
+// moduleOf is the module with the kernels of a math: modules are compiled when they are
+// loaded, so those for tensor cores are apart.
+func (f *productFamily) moduleOf(math productMath) string {
+	if math.tensor {
+		return f.module + "_tensor"
+	}
+	return f.module
 }
 
 // symbol is the kernel of a tile.

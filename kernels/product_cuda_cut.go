@@ -10,6 +10,15 @@ import (
 // rows and columns of the result, and steps of the sum at a time.
 type productTile struct{ rows, columns, depth int }
 
+// resident is how many blocks a multiprocessor has at a time, as product_entries.h bounds
+// their registers.
+func (t productTile) resident() int {
+	if t == tensor128x128 {
+		return 1
+	}
+	return 2
+}
+
 // String is the tile as symbols name it.
 func (t productTile) String() string { return strconv.Itoa(t.rows) + "x" + strconv.Itoa(t.columns) }
 
@@ -33,6 +42,7 @@ var (
 // begin with.
 type productFamily struct {
 	module, name         string
+	columns              bool          // columns of the result are pixels, not rows
 	simt, simt64, tensor []productTile // of float32, of float64, and of tensor cores
 }
 
@@ -81,7 +91,6 @@ type productCut struct {
 // the product runs, so that the order of sums, and with it the bits, are.
 const (
 	multiprocessors = 132
-	residentBlocks  = 2    // of a multiprocessor, as product_entries.h bounds them
 	loadLatency     = 600  // from a load of global memory to its value
 	floatsPerCycle  = 6.5  // read by a multiprocessor from the second-level cache: 5.5 TB/s in all
 	blockCycles     = 1000 // to start and end a block, without its stores
@@ -90,7 +99,7 @@ const (
 )
 
 // maxBlocks bounds splits: so many blocks leave none of the machine idle for long.
-const maxBlocks = 2 * residentBlocks * multiprocessors
+const maxBlocks = 4 * multiprocessors
 
 // cut chooses the tile and the number of splits with the least cost. Products that pool
 // are not split.
@@ -121,7 +130,7 @@ func (f *productFamily) cut(t dag.DType, math productMath, p *productParams) pro
 func (c *productCut) cycles(math productMath, depth int) float64 {
 	rows, columns := float64(c.tile.rows), float64(c.tile.columns)
 	rounds := ceilDiv(c.tilesM*c.tilesN*c.splits, multiprocessors)
-	resident := float64(min(rounds, residentBlocks))
+	resident := float64(min(rounds, c.tile.resident()))
 	step := max(float64(depth)*max(rows*columns/math.rate, (rows+columns)/floatsPerCycle), loadLatency/resident)
 	stores := rows * columns / floatsPerCycle
 	total := float64(rounds) * (float64(c.steps)*step + stores + blockCycles/resident)

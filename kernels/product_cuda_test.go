@@ -159,7 +159,7 @@ func TestProductSymbols(t *testing.T) {
 
 	compiled := map[string]string{}
 	product := regexp.MustCompile(`PRODUCT\((\w+), (\w+), (\w+),`)
-	for _, m := range product.FindAllStringSubmatch(cudaSources(t, "dense.cu", "conv2d.cu", "conv2d_nhwc.cu"), -1) {
+	for _, m := range product.FindAllStringSubmatch(cudaSources(t, "dense.cu", "dense_tensor.cu", "conv2d.cu", "conv2d_nhwc.cu", "conv2d_nhwc_tensor.cu"), -1) {
 		compiled[m[1]] = m[2] + " " + m[3]
 	}
 	launched := map[string]bool{}
@@ -357,7 +357,7 @@ func TestWorkspaceHoldsSplits(t *testing.T) {
 	}
 	v, _ := k.Variant("cuda")
 	launches := v.Launches(call)
-	if len(launches) != 2 || launches[1].Symbol != "dense_sum_f32" {
+	if len(launches) != 2 || launches[1].Symbol != "product_sum_rows_f32" {
 		t.Fatalf("a sum of 100003 is not split: %d launches", len(launches))
 	}
 	// 3 rows of 7 and one more element for the bias, which is 8 floats.

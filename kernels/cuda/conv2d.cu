@@ -21,6 +21,5 @@ PRODUCT(conv2d_dw_cuda_64x64_f32, Float32, Tile64x64, Map32, false, Image32, fal
 PRODUCT(conv2d_dw_cuda_16x32_f32, Float32, Tile16x32, Map32, false, Image32, false)
 PRODUCT(conv2d_dw_cuda_64x64_f64, Float64, Tile64x64, Map64, false, Image64, false)
 PRODUCT(conv2d_dw_cuda_16x32_f64, Float64, Tile16x32, Map64, false, Image64, false)
-PRODUCT_SUMS(conv2d, false)
 
 }  // namespace dahl

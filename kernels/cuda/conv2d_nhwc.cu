@@ -68,22 +68,5 @@ DEVICE void scan(const PooledScan& p) {
 
 ENTRY(conv2d_nhwc_pool_cuda_scan_f32, PooledScan, 256) { scan<float>(p); }
 ENTRY(conv2d_nhwc_pool_cuda_scan_f64, PooledScan, 256) { scan<double>(p); }
-PRODUCT_SUMS(conv2d_nhwc, true)
-
-#if DAHL_SM >= 80
-PRODUCT(conv2d_nhwc_tf32_64x64_f32, TF32, Tensor64x64, Image32, true, Map32, false)
-PRODUCT(conv2d_nhwc_tf32_128x32_f32, TF32, Tensor128x32, Image32, true, Map32, false)
-PRODUCT(conv2d_nhwc_dw_tf32_64x64_f32, TF32, Tensor64x64, Image32, false, Map32, false)
-PRODUCT(conv2d_nhwc_dw_tf32_32x32_f32, TF32, Tensor32x32, Image32, false, Map32, false)
-PRODUCT(conv2d_nhwc_pool_dw_tf32_64x64_f32, TF32, Tensor64x64, Image32, false, Pooled32, false)
-PRODUCT(conv2d_nhwc_pool_dw_tf32_32x32_f32, TF32, Tensor32x32, Image32, false, Pooled32, false)
-
-PRODUCT(conv2d_nhwc_bf16_64x64_f32, BF16, Tensor64x64, Image32, true, Map32, false)
-PRODUCT(conv2d_nhwc_bf16_128x32_f32, BF16, Tensor128x32, Image32, true, Map32, false)
-PRODUCT(conv2d_nhwc_dw_bf16_64x64_f32, BF16, Tensor64x64, Image32, false, Map32, false)
-PRODUCT(conv2d_nhwc_dw_bf16_32x32_f32, BF16, Tensor32x32, Image32, false, Map32, false)
-PRODUCT(conv2d_nhwc_pool_dw_bf16_64x64_f32, BF16, Tensor64x64, Image32, false, Pooled32, false)
-PRODUCT(conv2d_nhwc_pool_dw_bf16_32x32_f32, BF16, Tensor32x32, Image32, false, Pooled32, false)
-#endif
 
 }  // namespace dahl

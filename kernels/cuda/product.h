@@ -176,6 +176,7 @@ struct Product {
   static constexpr int threads = group * slices;
   static constexpr int words = (rows + columns) * (depth / Math::pack);  // of a pair of tiles
   static constexpr int stride = slices * Math::slice_steps;
+  static constexpr int resident = height * width > 32 ? 1 : 2;  // blocks of a multiprocessor
   static_assert(depth / Math::pack % stride == 0, "slices share the steps of a tile");
   static_assert(slices / 2 * group * height * width * sizeof(T) <= 2 * words * sizeof(Word), "merge fits in the tiles");
   static_assert(rows / (height / 4) * columns * sizeof(T) <= 2 * words * sizeof(Word), "finish fits in the tiles");

@@ -18,20 +18,15 @@
 //	128×32 · 32   2 slices      4×8
 //	32×32 · 64    8 slices      4×8    bf16: · 128
 //
-// All have 256 threads. Registers (of 65536 per multiprocessor) are bounded so that two blocks
-// fit, which hide each other's barriers.
+// All have 256 threads. Registers (65536 per multiprocessor) are bounded so that two blocks fit,
+// which hide each other's barriers; 128×128 has 64 sums per thread and needs more than 128.
 #pragma once
 
 #include "product.h"
 
 // PRODUCT(symbol, math, tile, a, a_taps, b, b_taps): see Feed for the taps.
 #define PRODUCT(symbol, math, tile, a, a_taps, b, b_taps) \
-  ENTRY(symbol, ProductParams, 256, 2) { tile<math>::run<a, a_taps, b, b_taps>(p); }
-
-// PRODUCT_SUMS(module, last): the sums of splits for the products of a module.
-#define PRODUCT_SUMS(module, last)                                                 \
-  ENTRY(module##_sum_f32, ProductParams, 256) { product_sum<float, last>(p); } \
-  ENTRY(module##_sum_f64, ProductParams, 256) { product_sum<double, last>(p); }
+  ENTRY(symbol, ProductParams, 256, tile<math>::resident) { tile<math>::run<a, a_taps, b, b_taps>(p); }
 
 namespace dahl {
 
