@@ -289,3 +289,43 @@ func TestNewRefusesDevices(t *testing.T) {
 		}
 	}
 }
+
+// TestTightMemories gives a device less and less memory than all that it uses takes
+// together: some of it leaves between two uses and comes back, and the weights stay those
+// of one core. What no order can make fit is refused before the run.
+func TestTightMemories(t *testing.T) {
+	const steps = 3
+	prog := testProgram(t)
+	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	plans := spreadPlans(prog, 2, bySamples(2))
+	roomy := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: plans, Hooks: testHooks(nil), Variant: "go"})
+	whole := int64(0)
+	for _, a := range roomy.devices[1].arenas {
+		whole += a.bytes
+	}
+	moved := 0
+	for eighths := int64(7); eighths > 0; eighths-- {
+		p := node(t, 1, 1)
+		p.Memories[1].CapacityBytes = whole * eighths / 8
+		opt := Options{Platform: p, Plans: plans, Variant: "go", Hooks: testHooks(nil)}
+		r, err := New(prog, opt)
+		if err != nil {
+			if !strings.Contains(err.Error(), `"gpu0.mem"`) {
+				t.Errorf("%d eighths: %v", eighths, err)
+			}
+			continue
+		}
+		r.Close()
+		for _, m := range r.placed.Graphs[0].Moves {
+			if m != nil && (m.Reason == schedule.ReasonEvict || m.Reason == schedule.ReasonReload) {
+				moved++
+			}
+		}
+		if got := trained(t, prog, opt, steps); got != want {
+			t.Errorf("%d eighths of the memory: the weights differ from those of one core", eighths)
+		}
+	}
+	if moved == 0 {
+		t.Error("no smaller memory would do, or nothing had to leave it")
+	}
+}
