@@ -79,6 +79,7 @@ bin/cuda/libcuda.a: $(wildcard execute/cuda/stub/*) $(CUDA_INCLUDE)/cuda.h
 # The driver library of the tests, on the CPU, and what runs on it.
 cuda-driver:
 	@$(MAKE) -s -C execute/cuda/testdriver OUT=$(CURDIR)/bin/testdriver
+	@sh energy/testnvml/build.sh $(CURDIR)/bin/testdriver
 
 cuda-test: bin/cuda/libcuda.a cuda-driver
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda ./execute/... ./kernels/... ./energy/...
