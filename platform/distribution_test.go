@@ -80,6 +80,7 @@ memory = "ram"
 handoff = "200 ns"
 wake = { after = "50 us", cost = "9 us" }
 run_spread = 0.01
+first_use = { context = "3 ms", kernels = "5 us", memory = "7 GB/s" }
 [[model]]
 op = "relu"
 type = "float32"
@@ -99,17 +100,18 @@ in_step_distribution = "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 2 ms"
 		t.Fatal(err)
 	}
 	d, m := p.Devices[0], p.Models[0]
-	if d.Handoff != 200 || d.WakeAfter != 50_000 || d.Wake != 9000 || d.RunSpread != 0.01 {
+	if d.FirstUse != (FirstUse{3_000_000, 5000, 7e9}) || d.Handoff != 200 || d.WakeAfter != 50_000 || d.Wake != 9000 || d.RunSpread != 0.01 {
 		t.Errorf("device %+v", d)
 	}
 	if m.WarmNs != 2000 || m.FarNs != 5000 || m.Distribution[15] != 16_000 || !m.Unsteady || m.StepNs != 4000 || m.FirstNs != 9000 || m.StepDistribution[15] != 2e6 {
 		t.Errorf("model %+v", m)
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"16 us", "us", `n.toml:18: model 1: distribution`},
-		{"15 16 us", "16 15 us", `n.toml:18: model of "relu": distribution: want positive times`},
+		{"16 us", "us", `n.toml:19: model 1: distribution`},
+		{"15 16 us", "16 15 us", `n.toml:19: model of "relu": distribution: want positive times`},
 		{`, cost = "9 us"`, "", `n.toml:8: device "cpu": wake: cost is missing`},
 		{`cost = "9 us"`, `cost = "0 us"`, `n.toml:8: device "cpu": wake: a cost and the time`},
+		{"7 GB/s", "0 GB/s", `n.toml:10: device "cpu": first_use: memory`},
 		{"run_spread = 0.01", "run_spread = -1", `n.toml:9: device "cpu": run_spread = -1`},
 	} {
 		_, err := Parse([]byte(strings.Replace(src, c.from, c.to, 1)), "n.toml")

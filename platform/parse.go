@@ -220,13 +220,17 @@ func (b *builder) device(t *table) {
 		w.done("after, cost")
 	}
 	d.RunSpread = t.number("run_spread", 0)
+	if u := t.table("first_use"); u != nil {
+		d.FirstUse = FirstUse{u.duration("context"), u.duration("kernels"), u.positive("memory", &bytesPerSecScale)}
+		u.done("context, kernels, memory")
+	}
 	if w := t.table("power"); w != nil {
 		d.PowerSource = w.source()
 		d.IdleWatts, d.Busy = w.power(d.Count)
 		w.done("idle, busy, source")
 	}
 	b.clocks(t, &d)
-	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, copy_engines, streams, ordinal, placed_only, power, clock_name, [[device.clock]]")
+	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
 }
 

@@ -73,6 +73,9 @@ type Device struct {
 	// of a step from run to run, relative to the time. It moves all calls of a run
 	// together, unlike their distributions.
 	RunSpread float64
+	// FirstUse is what the first use of the device costs once; no run that is predicted
+	// or measured contains it.
+	FirstUse FirstUse
 
 	CopyEnginesIn, CopyEnginesOut int // copies into and out of its memory at once; 0: not limited
 	Streams                       int // noted only: a unit runs one task at a time; 0: not said
@@ -90,6 +93,17 @@ type Device struct {
 	// Clocks are the settings of the device. The first is the one in force: its
 	// scale is 1 and its powers are the two above. Empty: one setting without a name.
 	Clocks []Clock
+}
+
+// FirstUse is what is paid once before a device works; zeros: nothing, or not measured.
+type FirstUse struct {
+	Context time.Duration // opening the device
+	// Kernels is what loading all kernels that were measured took, and their first calls
+	// beyond later ones.
+	Kernels time.Duration
+	// MemoryBytesPerSec is how fast its memory, and as much pinned memory of the host, is
+	// reserved and written for the first time.
+	MemoryBytesPerSec float64
 }
 
 // BusyPower is the power of the busy units of a device. With FirstWatts and

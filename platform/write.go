@@ -150,6 +150,8 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 	e.duration("handoff", d.Handoff)
 	e.inline("wake", part("after", &nsScale, float64(d.WakeAfter)), part("cost", &nsScale, float64(d.Wake)))
 	e.number("run_spread", d.RunSpread)
+	e.inline("first_use", part("context", &nsScale, float64(d.FirstUse.Context)), part("kernels", &nsScale, float64(d.FirstUse.Kernels)),
+		part("memory", &bytesPerSecScale, d.FirstUse.MemoryBytesPerSec))
 	e.inline("copy_engines", countPart("in", d.CopyEnginesIn), countPart("out", d.CopyEnginesOut))
 	e.count("streams", d.Streams)
 	if d.Ordinal != 0 {

@@ -1,0 +1,50 @@
+package platform
+
+import (
+	"math"
+	"time"
+)
+
+// CopyFit is what moving bytes takes, as a line through copies of several sizes:
+//
+//	t(bytes) = Latency + bytes/BytesPerSec
+//
+// with the least sum of squared relative errors, so that a copy of four bytes counts as
+// much as one of millions, and neither term negative.
+type CopyFit struct {
+	Latency     time.Duration
+	BytesPerSec float64 // +Inf: the times do not grow with the bytes
+	// RelError is how far a prediction may be off: two of three sizes, each predicted
+	// from the others, lie within it. MaxError is the greatest residual of all sizes.
+	RelError, MaxError float64
+}
+
+// FitCopies fits the times of copies of some sizes. ok is false with fewer than two
+// sizes or times that are not positive.
+func FitCopies(bytes []int64, times []time.Duration) (f CopyFit, ok bool) {
+	if len(bytes) != len(times) {
+		panic("platform: copies and their times are not as many")
+	}
+	if len(bytes) < 2 {
+		return CopyFit{}, false
+	}
+	rows := make([][3]float64, len(bytes))
+	for i, t := range times {
+		if t <= 0 {
+			return CopyFit{}, false
+		}
+		rows[i] = [3]float64{1 / float64(t), 0, float64(bytes[i]) / float64(t)}
+	}
+	coef, ok := minimise(rows)
+	if !ok {
+		return CopyFit{}, false
+	}
+	f = CopyFit{Latency: roundUpNs(coef[0]), BytesPerSec: math.Inf(1), RelError: leaveOneOut(rows)}
+	if coef[2] > 0 {
+		f.BytesPerSec = 1e9 / coef[2]
+	}
+	for _, r := range rows {
+		f.MaxError = max(f.MaxError, math.Abs(residual(r, coef)))
+	}
+	return f, true
+}
