@@ -15,7 +15,7 @@ func TestPTX(t *testing.T) {
 		module     string
 		capability int
 		target     string
-	}{{"dense", 75, "sm_75"}, {"dense", 80, "sm_80"}, {"dense", 89, "sm_80"}, {"dense", 90, "sm_80"}, {"layout", 90, "sm_75"}} {
+	}{{"dense_tensor", 75, "sm_75"}, {"dense_tensor", 80, "sm_80"}, {"dense_tensor", 89, "sm_80"}, {"dense_tensor", 90, "sm_80"}, {"layout", 90, "sm_75"}} {
 		text, err := PTX(c.module, c.capability)
 		if err != nil || !bytes.Contains(text, []byte("\n.target "+c.target+"\n")) || bytes.IndexByte(text, 0) != len(text)-1 {
 			t.Errorf("%s for %d: %v, or it is not for %s and ended by zero", c.module, c.capability, err, c.target)
