@@ -6,9 +6,9 @@ import "dahl/kernels/cuda"
 
 // axisParams mirrors Axis of cuda/layout.cu.
 type axisParams struct {
-	Extent  [3]int32
-	Count   int32
-	In, Out [3]int64
+	Extent1, Extent2 cudaDivision
+	Count            int32
+	In, Out          [3]int64
 }
 
 // layoutParams mirrors LayoutParams of cuda/layout.cu.
@@ -54,11 +54,13 @@ func layoutOnCUDA(from [4]int, flipped bool, rows, columns []int, outer int) Var
 
 // layoutAxis is some dimensions of y as one, with their distances in x.
 func layoutAxis(y *DeviceArg, in [4]int64, dims []int) axisParams {
-	a := axisParams{Extent: [3]int32{1, 1, 1}, Count: 1}
+	a := axisParams{Count: 1}
+	extent := [3]int{1, 1, 1}
 	for i, d := range dims {
 		to := 3 - len(dims) + i
-		a.Extent[to], a.In[to], a.Out[to] = int32(y.Shape[d]), in[d], int64(y.Stride[d])
+		extent[to], a.In[to], a.Out[to] = y.Shape[d], in[d], int64(y.Stride[d])
 		a.Count *= int32(y.Shape[d])
 	}
+	a.Extent1, a.Extent2 = divideBy(extent[1]), divideBy(extent[2])
 	return a
 }

@@ -5,10 +5,13 @@ import "dahl/kernels/cuda"
 // Pooling on a CUDA device, see cuda/pool.cu. Calls of more elements than one launch takes
 // are cut between samples.
 
+// extentsParams mirrors Extents of cuda/pool.cu.
+type extentsParams struct{ Extent1, Extent2, Extent3 cudaDivision }
+
 // windowParams mirrors WindowParams of cuda/pool.cu.
 type windowParams struct {
 	Y, Index, X          uint64
-	Extent               [4]int32
+	Extents              extentsParams
 	Total, Size          int32
 	YStride, IndexStride [4]int64
 	XStride              [4]int64
@@ -21,7 +24,7 @@ func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.La
 	return func(c *DeviceCall) []cuda.Launch {
 		y, x := &c.Args[0], &c.Args[len(c.Args)-1]
 		step := int64(c.Params[1])
-		p := windowParams{Size: c.param(0), XRow: int64(x.Stride[rows]), XColumn: int64(x.Stride[rows+1])}
+		p := windowParams{Size: c.param(0), Extents: extentsOf(y), XRow: int64(x.Stride[rows]), XColumn: int64(x.Stride[rows+1])}
 		for d := range 4 {
 			p.YStride[d], p.XStride[d] = int64(y.Stride[d]), int64(x.Stride[d])
 			if d == rows || d == rows+1 {
@@ -31,8 +34,8 @@ func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.La
 				p.IndexStride[d] = int64(c.Args[1].Stride[d])
 			}
 		}
-		return bySamples(y, c.symbol(symbol), func(n int, extent [4]int32, total int32) []byte {
-			p.Extent, p.Total = extent, total
+		return bySamples(y, c.symbol(symbol), func(n int, total int32) []byte {
+			p.Total = total
 			p.Y, p.X = y.sample(n), x.sample(n)
 			if index {
 				p.Index = c.Args[1].sample(n)
@@ -45,8 +48,9 @@ func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.La
 // spreadParams mirrors SpreadParams of cuda/pool.cu.
 type spreadParams struct {
 	Dx, Dy, Index         uint64
-	Extent                [4]int32
-	Total, Size, Step     int32
+	Extents               extentsParams
+	Step                  cudaDivision
+	Total, Size           int32
 	Rows, Columns         int32
 	ChannelsLast          int32
 	DxStride              [4]int64
@@ -63,7 +67,7 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 			order = [4]int{0, 3, 1, 2}
 		}
 		p := spreadParams{
-			Size: c.param(0), Step: c.param(1),
+			Size: c.param(0), Step: divideBy(int(c.Params[1])), Extents: extentsOf(dx),
 			Rows: int32(dy.Shape[rows]), Columns: int32(dy.Shape[rows+1]),
 		}
 		if rows == 1 {
@@ -75,8 +79,8 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 				p.IndexStride[d] = int64(c.Args[2].Stride[order[d]])
 			}
 		}
-		return bySamples(dx, c.symbol(symbol), func(n int, extent [4]int32, total int32) []byte {
-			p.Extent, p.Total = extent, total
+		return bySamples(dx, c.symbol(symbol), func(n int, total int32) []byte {
+			p.Total = total
 			p.Dx, p.Dy = dx.sample(n), dy.sample(n)
 			if index {
 				p.Index = c.Args[2].sample(n)
@@ -86,6 +90,10 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 	}
 }
 
+func extentsOf(a *DeviceArg) extentsParams {
+	return extentsParams{divideBy(a.Shape[1]), divideBy(a.Shape[2]), divideBy(a.Shape[3])}
+}
+
 // sample is the address of sample n of a map.
 func (a *DeviceArg) sample(n int) uint64 {
 	return a.Addr + uint64(int64(n*a.Stride[0])*a.Type.SizeBytes())
@@ -93,15 +101,14 @@ func (a *DeviceArg) sample(n int) uint64 {
 
 // bySamples launches one thread for each element of a map, for as many samples at a time
 // as have no more than cudaMost elements. params are those of the samples from n on.
-func bySamples(a *DeviceArg, symbol string, params func(n int, extent [4]int32, total int32) []byte) []cuda.Launch {
+func bySamples(a *DeviceArg, symbol string, params func(n int, total int32) []byte) []cuda.Launch {
 	each := a.Shape[1] * a.Shape[2] * a.Shape[3]
 	var all []cuda.Launch
 	for n, step := 0, max(1, cudaMost/each); n < a.Shape[0]; n += step {
 		samples := min(step, a.Shape[0]-n)
-		extent := [4]int32{int32(samples), int32(a.Shape[1]), int32(a.Shape[2]), int32(a.Shape[3])}
 		total := int32(samples * each)
 		all = append(all, cuda.Launch{
-			Module: "pool", Symbol: symbol, Params: params(n, extent, total),
+			Module: "pool", Symbol: symbol, Params: params(n, total),
 			Block: [3]uint32{cudaThreads, 1, 1}, Grid: [3]uint32{blocksOf(int(total), cudaThreads), 1, 1},
 		})
 	}

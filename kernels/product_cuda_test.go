@@ -130,7 +130,7 @@ func cudaSources(t *testing.T, names ...string) string {
 // TestProductParamsMirror compares the parameters in Go with those of the sources: names,
 // types and order of all their scalars, which makes them lie alike (see [cuda.Params]).
 func TestProductParamsMirror(t *testing.T) {
-	sources := cudaSources(t, "product_operand.h", "product.h", "conv2d_nhwc.cu")
+	sources := cudaSources(t, "division.h", "product_operand.h", "product.h", "conv2d_nhwc.cu")
 	for _, c := range []struct {
 		name   string
 		mirror any

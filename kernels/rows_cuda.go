@@ -14,8 +14,8 @@ const (
 
 // rowsParams mirrors Rows of cuda/rows.h.
 type rowsParams struct {
-	Extent                          [3]int32
-	Columns, Groups, Total, Aligned int32
+	Groups, Extent1, Extent2 cudaDivision
+	Columns, Total, Aligned  int32
 }
 
 // stridedParams mirrors Strided of cuda/rows.h.
@@ -82,18 +82,16 @@ func elementwise(args []*DeviceArg, keep int, launch func(rowsParams, []stridedP
 
 func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch func(rowsParams, []stridedParams) cuda.Launch) []cuda.Launch {
 	rank := len(a.extent)
-	groups := (a.extent[rank-1] + cudaGroup - 1) / cudaGroup
+	perRow := (a.extent[rank-1] + cudaGroup - 1) / cudaGroup
+	groups := perRow
 	for _, e := range a.extent[:rank-1] {
 		groups *= e
 	}
 	if rank > 4 || groups > cudaMost {
 		return splitRows(args, a, keep, first, launch)
 	}
-	r := rowsParams{
-		Extent:  [3]int32{1, 1, 1},
-		Columns: int32(a.extent[rank-1]), Groups: int32((a.extent[rank-1] + cudaGroup - 1) / cudaGroup),
-		Total: int32(groups), Aligned: 1,
-	}
+	r := rowsParams{Columns: int32(a.extent[rank-1]), Total: int32(groups), Aligned: 1}
+	extent := [3]int{1, 1, 1}
 	operands := make([]stridedParams, len(args))
 	at := 3 - (rank - 1) // outer dimensions are the last of three, but for a kept one
 	for d := range rank - 1 {
@@ -101,7 +99,7 @@ func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch fun
 		if d < keep {
 			to = d
 		}
-		r.Extent[to] = int32(a.extent[d])
+		extent[to] = a.extent[d]
 		for i := range args {
 			operands[i].Stride[to] = int64(a.stride[i][d])
 			if a.stride[i][d]%cudaGroup != 0 {
@@ -116,6 +114,7 @@ func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch fun
 			r.Aligned = 0
 		}
 	}
+	r.Groups, r.Extent1, r.Extent2 = divideBy(perRow), divideBy(extent[1]), divideBy(extent[2])
 	l := launch(r, operands)
 	l.Block = [3]uint32{cudaThreads, 1, 1}
 	l.Grid = [3]uint32{uint32(min(cudaBlocks, (groups+cudaThreads-1)/cudaThreads)), 1, 1}

@@ -6,15 +6,15 @@
 // A block moves a tile of 32×32 through shared memory, so that both sides are read and
 // written in runs of 32 elements; the 33rd column keeps the banks apart. Each of the 256
 // threads has four loads under way.
-#include "device.h"
+#include "division.h"
 
 namespace dahl {
 
 // Axis is some dimensions as one, the last fastest. It is mirrored by kernels.axisParams.
 struct Axis {
-  int32_t extent[3];
-  int32_t count;             // of all
-  int64_t in[3], out[3];     // distances in x and in y, in elements
+  Division extent1, extent2;  // of the last two
+  int32_t count;              // of all
+  int64_t in[3], out[3];      // distances in x and in y, in elements
 };
 
 struct LayoutParams {
@@ -29,9 +29,9 @@ struct Offset {
 };
 
 DEVICE Offset offset(const Axis& a, int32_t i) {
-  const int32_t outer = i / a.extent[2], first = outer / a.extent[1];
-  const int32_t i1 = outer - first * a.extent[1], i2 = i - outer * a.extent[2];
-  return {a.in[0] * first + a.in[1] * i1 + a.in[2] * i2, a.out[0] * first + a.out[1] * i1 + a.out[2] * i2};
+  int32_t i1, i2;
+  const int32_t i0 = a.extent1.split(a.extent2.split(i, i2), i1);
+  return {a.in[0] * i0 + a.in[1] * i1 + a.in[2] * i2, a.out[0] * i0 + a.out[1] * i1 + a.out[2] * i2};
 }
 
 constexpr int kTile = 32, kRows = 8;

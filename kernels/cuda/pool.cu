@@ -5,15 +5,20 @@
 // and not overlapping, so that bytes are moved once; the gradients gather: each element of
 // dx looks for the windows that it lies in, in their order, which gives the sums of the
 // reference without atomics.
-#include "device.h"
+#include "division.h"
 
 namespace dahl {
 
-// WindowParams is mirrored by kernels.windowParams. Dimensions are in the order in which
-// elements lie.
+// Extents are those of the last three dimensions of a map, in the order in which elements
+// lie. It is mirrored by kernels.extentsParams.
+struct Extents {
+  Division extent1, extent2, extent3;
+};
+
+// WindowParams is mirrored by kernels.windowParams.
 struct WindowParams {
   uint64_t y, index, x;  // no index in average pooling
-  int32_t extent[4];     // of y
+  Extents extents;       // of y
   int32_t total, size;
   int64_t y_stride[4], index_stride[4];
   int64_t x_stride[4];       // in x from window to window
@@ -24,15 +29,9 @@ struct Position {
   int32_t at[4];
 };
 
-DEVICE Position position(const int32_t (&extent)[4], int32_t element) {
+DEVICE Position position(const Extents& e, int32_t element) {
   Position p;
-#pragma unroll
-  for (int d = 3; d > 0; d--) {
-    const int32_t outer = element / extent[d];
-    p.at[d] = element - outer * extent[d];
-    element = outer;
-  }
-  p.at[0] = element;
+  p.at[0] = e.extent1.split(e.extent2.split(e.extent3.split(element, p.at[3]), p.at[2]), p.at[1]);
   return p;
 }
 
@@ -45,7 +44,7 @@ template <class T>
 DEVICE void maxpool(const WindowParams& p) {
   const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
   if (element >= p.total) return;
-  const Position at = position(p.extent, element);
+  const Position at = position(p.extents, element);
   const T* x = global<const T>(p.x) + offset(p.x_stride, at);
   T most = x[0];
   int32_t where = 0;
@@ -65,7 +64,7 @@ template <class T>
 DEVICE void avgpool(const WindowParams& p) {
   const int32_t element = blockIdx.x * blockDim.x + threadIdx.x;
   if (element >= p.total) return;
-  const Position at = position(p.extent, element);
+  const Position at = position(p.extents, element);
   const T* x = global<const T>(p.x) + offset(p.x_stride, at);
   T sum = 0;
   for (int32_t i = 0; i < p.size; i++)
@@ -79,8 +78,9 @@ ENTRY(avgpool_f64, WindowParams, 256) { avgpool<double>(p); }
 // SpreadParams is mirrored by kernels.spreadParams.
 struct SpreadParams {
   uint64_t dx, dy, index;
-  int32_t extent[4];  // of dx
-  int32_t total, size, step;
+  Extents extents;  // of dx
+  Division step;
+  int32_t total, size;
   int32_t rows, columns;      // windows
   int32_t channels_last;      // rows and columns are dimensions 1 and 2 of dx, not 2 and 3
   int64_t dx_stride[4];
@@ -92,22 +92,23 @@ struct Windows {
   int32_t lo, hi;
 };
 
-DEVICE Windows windows(int32_t h, int32_t size, int32_t step, int32_t count) {
-  return {h < size ? 0 : (h - size) / step + 1, min(h / step + 1, count)};
+DEVICE Windows windows(int32_t h, int32_t size, const Division& step, int32_t count) {
+  return {h < size ? 0 : step.quotient(h - size) + 1, min(step.quotient(h) + 1, count)};
 }
 
 // each_window calls f(where in dy, where in index, position in the window) for the windows
 // that an element of dx lies in, in the order of dy, and returns where the element lies.
 template <class F>
 DEVICE int64_t each_window(const SpreadParams& p, int32_t element, F f) {
-  const Position at = position(p.extent, element);
+  const Position at = position(p.extents, element);
   const int32_t c = p.channels_last ? at.at[3] : at.at[1];
   const int32_t h = p.channels_last ? at.at[1] : at.at[2], w = p.channels_last ? at.at[2] : at.at[3];
   const Windows rows = windows(h, p.size, p.step, p.rows), columns = windows(w, p.size, p.step, p.columns);
+  const int32_t step = p.step.divisor;
   for (int32_t u = rows.lo; u < rows.hi; u++)
     for (int32_t v = columns.lo; v < columns.hi; v++) {
       const Position window = {{at.at[0], c, u, v}};
-      f(offset(p.dy_stride, window), offset(p.index_stride, window), (h - u * p.step) * p.size + w - v * p.step);
+      f(offset(p.dy_stride, window), offset(p.index_stride, window), (h - u * step) * p.size + w - v * step);
     }
   return offset(p.dx_stride, at);
 }

@@ -35,12 +35,25 @@ DEVICE Best<T> maximum(const T* z, int32_t classes, int32_t rank) {
   return best<threads>(most);
 }
 
+// Class is that of a row and its value, loaded before the trees so that nothing waits
+// for them at the end.
 template <class T>
-DEVICE void report(const SoftmaxParams& p, const Row& r, const T* z, T m, T s, int32_t predicted) {
-  if (r.rank != 0) return;
+struct Class {
+  int32_t y;
+  T z;
+};
+
+template <class T>
+DEVICE Class<T> class_of(const SoftmaxParams& p, const Row& r, const T* z) {
   const int32_t y = global<const int32_t>(p.y)[r.row];
-  global<T>(p.loss)[r.row] = log(s) - (z[y] - m);
-  global<uint8_t>(p.correct)[r.row] = predicted == y;
+  return {y, z[y]};
+}
+
+template <class T>
+DEVICE void report(const SoftmaxParams& p, const Row& r, const Class<T>& c, T m, T s, int32_t predicted) {
+  if (r.rank != 0) return;
+  global<T>(p.loss)[r.row] = log(s) - (c.z - m);
+  global<uint8_t>(p.correct)[r.row] = predicted == c.y;
 }
 
 // gradient is (e/s - [class = y])/batch.
@@ -56,16 +69,16 @@ DEVICE void softmax(const SoftmaxParams& p) {
   const Row r = row_of_team<threads>();
   if (r.row >= p.rows) return;  // with all its team
   const T* z = global<const T>(p.z) + p.z_row * r.row;
+  const Class<T> its = class_of(p, r, z);
   const Best<T> most = maximum<threads>(z, p.classes, r.rank);
   T s = 0;
   for (int32_t c = r.rank; c < p.classes; c += threads) s += exp(z[c] - most.value);
   s = sum<threads>(s);
-  report(p, r, z, most.value, s, most.where);
+  report(p, r, its, most.value, s, most.where);
   if (!p.dz) return;
   T* dz = global<T>(p.dz) + p.dz_row * r.row;
-  const int32_t y = global<const int32_t>(p.y)[r.row];
   for (int32_t c = r.rank; c < p.classes; c += threads)
-    dz[c] = gradient(exp(z[c] - most.value), s, c == y, T(p.batch));
+    dz[c] = gradient(exp(z[c] - most.value), s, c == its.y, T(p.batch));
 }
 
 template <int threads, class T>
@@ -102,8 +115,9 @@ DEVICE void xent(const SoftmaxParams& p) {
   const Row r = row_of_team<threads>();
   if (r.row >= p.rows) return;
   const T* z = global<const T>(p.z) + p.z_row * r.row;
-  const Best<T> most = maximum<threads>(z, p.classes, r.rank);
-  report(p, r, z, global<const T>(p.m)[r.row], global<const T>(p.s)[r.row], most.where);
+  const Class<T> its = class_of(p, r, z);
+  const T m = global<const T>(p.m)[r.row], s = global<const T>(p.s)[r.row];
+  report(p, r, its, m, s, maximum<threads>(z, p.classes, r.rank).where);
 }
 
 template <int threads, class T>
