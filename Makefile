@@ -51,7 +51,8 @@ ptx:
 	@for f in kernels/cuda/*.cu; do \
 	  to="$(PTX_DIR)/$$(basename $$f .cu)" && \
 	  $(PTX) --cuda-gpu-arch=sm_75 -o "$$to.sm_75.ptx" $$f && $(PTX) --cuda-gpu-arch=sm_80 -o "$$to.sm_80.ptx" $$f || exit 1; \
-	  ! sed 's/^.target sm_75/.target sm_80/' "$$to.sm_75.ptx" | cmp -s - "$$to.sm_80.ptx" || rm "$$to.sm_80.ptx"; done
+	  ! sed 's/^.target sm_75/.target sm_80/' "$$to.sm_75.ptx" | cmp -s - "$$to.sm_80.ptx" || rm "$$to.sm_80.ptx"; \
+	  grep -q '\.entry' "$$to.sm_75.ptx" || rm "$$to.sm_75.ptx"; done
 
 # Fails if the PTX is not what the sources give.
 ptx-check:

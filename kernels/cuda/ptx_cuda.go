@@ -23,7 +23,7 @@ func PTX(module string, capability int) ([]byte, error) {
 		text, err = compiled.ReadFile(module + ".sm_75.ptx")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("no CUDA kernels %q: %w", module, err)
+		return nil, fmt.Errorf("no CUDA kernels %q for compute capability %d.%d: %w", module, capability/10, capability%10, err)
 	}
 	return append(text, 0), nil
 }
