@@ -229,22 +229,34 @@ bool watched(const void* p, size_t bytes) {
   return r && size_t(static_cast<const char*>(p) - r->base) + bytes <= r->bytes;
 }
 
+// advance notes an access in a cell; false: the access conflicts with one that it holds,
+// and `with` says with which.
+static bool advance(Cell& cell, bool write, const Mark*& with) {
+  if (!ordered(cell.wrote)) return with = &cell.wrote, false;
+  if (!write) return note_read(cell), true;
+  if (!ordered(cell.read)) return with = &cell.read, false;
+  cell.wrote = {self, now, thread};
+  return true;
+}
+
 std::string check(const void* p, size_t bytes, bool write) {
   Region* r = region_of(p);
   if (!r) return "";
   const size_t at = static_cast<const char*>(p) - r->base;
-  Cell* cell = r->cells + at;
+  Cell* cells = r->cells + at;
   if (!r->holds(at, bytes))
     return self_name + (write ? " writes " : " reads ") + describe(*r, at, bytes) + ", not within one allocation";
+  Cell before = {}, after = {};  // of the last byte: its neighbours mostly were and will be the same
   for (size_t i = 0; i < bytes; i++) {
-    if (r->of_block) forget(cell[i]);
-    if (!ordered(cell[i].wrote)) return conflict(*r, at + i, bytes - i, write, cell[i].wrote, true);
-    if (!write) {
-      note_read(cell[i]);
+    if (i > 0 && memcmp(&cells[i], &before, sizeof before) == 0) {
+      cells[i] = after;
       continue;
     }
-    if (!ordered(cell[i].read)) return conflict(*r, at + i, bytes - i, write, cell[i].read, false);
-    cell[i].wrote = {self, now, thread};
+    before = cells[i];
+    if (r->of_block) forget(cells[i]);
+    const Mark* with;
+    if (!advance(cells[i], write, with)) return conflict(*r, at + i, bytes - i, write, *with, with == &cells[i].wrote);
+    after = cells[i];
   }
   return "";
 }

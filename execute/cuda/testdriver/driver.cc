@@ -3,7 +3,6 @@
 // parameters are read, and what runs is the same source compiled for the host.
 #include <cstring>
 #include <map>
-#include <regex>
 
 #include "block.h"
 #include "cuda.h"
@@ -301,27 +300,45 @@ struct CUmod_st {
   std::map<std::string, CUfunc_st> functions;
 };
 
+namespace {
+
+// number reads the decimal number behind a word, from a place in the text on; `otherwise`
+// if the word is not among the next characters.
+int number(const std::string& text, size_t from, const char* word, size_t within, int otherwise) {
+  const size_t at = text.find(word, from);
+  return at == std::string::npos || at - from > within ? otherwise : atoi(text.c_str() + at + strlen(word));
+}
+
+// kernel reads what stands between two ".entry" of PTX as clang writes it:
+//
+//	.visible .entry NAME(
+//		.param .align 8 .b8 NAME_param_0[BYTES]
+//	)
+//	.maxntid THREADS, 1, 1
+bool kernel(const std::string& text, size_t at, int sm, std::map<std::string, CUfunc_st>& functions) {
+  const std::string name = text.substr(at, text.find('(', at) - at);
+  const host::Entry* entry = host::find(name, sm);
+  const int bytes = number(text, at, "_param_0[", 2 * name.size() + 64, 0);
+  if (entry && entry->params != size_t(bytes)) {
+    fprintf(stderr, "testdriver: %s: %zu bytes of parameters on the host, %d in PTX\n", name.c_str(), entry->params, bytes);
+    return false;
+  }
+  const size_t body = text.find('{', at);
+  functions[name] = {current, entry, number(text, at, ".maxntid ", body - at, 1024), 48 << 10};
+  return true;
+}
+
+}  // namespace
+
 API cuModuleLoadData(CUmodule* module, const void* image) {
   NEED_CONTEXT;
-  const std::string text(static_cast<const char*>(image));
-  std::smatch target;
-  if (!std::regex_search(text, target, std::regex("\\.target\\s+sm_(\\d+)"))) return CUDA_ERROR_INVALID_PTX;
-  const int sm = std::stoi(target[1]);
+  const std::string text(static_cast<const char*>(image)), entry = ".entry ";
+  const int sm = number(text, 0, ".target sm_", text.size(), 0);
+  if (sm == 0) return CUDA_ERROR_INVALID_PTX;
   if (sm > machine::options().capability) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   auto m = std::make_unique<CUmod_st>();
-  const std::regex kernel(
-      "\\.entry\\s+(\\w+)\\(\\s*\\.param[^\\[]*\\[(\\d+)\\]\\s*\\)\\s*(?:\\.maxntid\\s+(\\d+))?");
-  for (std::sregex_iterator at(text.begin(), text.end(), kernel), end; at != end; ++at) {
-    const std::string name = (*at)[1];
-    const host::Entry* entry = host::find(name, sm);
-    if (entry && entry->params != std::stoul((*at)[2])) {
-      fprintf(stderr, "testdriver: %s: parameters of %zu bytes on the host, of %s in PTX\n", name.c_str(), entry->params,
-              (*at)[2].str().c_str());
-      return CUDA_ERROR_INVALID_PTX;
-    }
-    const int threads = (*at)[3].matched ? std::stoi((*at)[3]) : 1024;
-    m->functions[name] = {current, entry, threads, 48 << 10};
-  }
+  for (size_t at = text.find(entry); at != std::string::npos; at = text.find(entry, at + 1))
+    if (!kernel(text, at + entry.size(), sm, m->functions)) return CUDA_ERROR_INVALID_PTX;
   *module = m.release();
   return CUDA_SUCCESS;
 }
