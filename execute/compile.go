@@ -221,8 +221,7 @@ func (r *Runner) compile(c *compiledGraph) error {
 	}
 	switch {
 	case c.placed != nil:
-		same, next := originOrders(c.placed)
-		c.replay, err = compileReplay(c.graph, c.placed.Order, append(same, c.placed.Reuse...), append(next, c.placed.ReuseNext...), len(r.placed.Lanes))
+		c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.ReuseNext, len(r.placed.Lanes))
 	case c.plan != nil:
 		c.replay, err = compileReplay(c.graph, c.plan.Order, c.layout.Reuse, c.layout.ReuseNext, len(r.opt.Platform.Workers))
 	default:

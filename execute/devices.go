@@ -3,7 +3,6 @@ package execute
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -281,27 +280,4 @@ func (b *deviceBinder) workspace(lane int32) deviceAddr {
 	scratch := b.device.arenas[schedule.ScratchArena]
 	piece := scratch.bytes / workers &^ (alignBytes - 1)
 	return scratch.at + deviceAddr(index*piece)
-}
-
-// originOrders are the orders of the origin's tasks, within a step and into the next, as
-// orders of the placed graph. Where tasks in different memories follow each other only
-// because one overwrites what the other has read, the placed graph needs no order; the
-// origin's schedule has it.
-func originOrders(pg *schedule.PlacedGraph) (same, next []schedule.Edge) {
-	at := make([]dag.TaskID, len(pg.Origin.Tasks))
-	for t, origin := range pg.TaskOf {
-		if origin >= 0 {
-			at[origin] = dag.TaskID(t)
-		}
-	}
-	for t := range pg.Origin.Tasks {
-		to := dag.TaskID(t)
-		for _, from := range pg.Origin.Preds(to) {
-			same = append(same, schedule.Edge{From: at[from], To: at[to]})
-		}
-		for _, from := range slices.Concat(pg.Origin.CarriedPreds(to), pg.Origin.ReusePreds(to)) {
-			next = append(next, schedule.Edge{From: at[from], To: at[to]})
-		}
-	}
-	return same, next
 }
