@@ -21,9 +21,10 @@ type placedItem struct {
 	move *Move
 	name string // of a move
 	// Where a memory has several instances of a storage, one after the other: which one
-	// the item uses. After are earlier items that it follows for the room that they leave.
-	uses  map[location]int32
-	after []int32
+	// the item uses. After are earlier items that it follows for the room that they leave,
+	// and afterLast those of the step before.
+	uses             map[location]int32
+	after, afterLast []int32
 }
 
 // placing builds the placed graph of one graph.
@@ -80,6 +81,11 @@ func (t *traffic) build(items []placedItem, streamed map[string]bool) (*PlacedGr
 		return nil, err
 	}
 	c.pg.ReuseNext = c.lostOrders()
+	for to := range items {
+		for _, from := range items[to].afterLast {
+			c.pg.ReuseNext = append(c.pg.ReuseNext, Edge{dag.TaskID(from), dag.TaskID(to)})
+		}
+	}
 	return c.pg, nil
 }
 
@@ -153,7 +159,7 @@ func (t *traffic) usedIn(items []placedItem) []uint64 {
 		if owner := g.Buffers[b].ViewOf; use[b] == 0 && owner != dag.None {
 			use[b] = use[owner]
 		} else if use[b] == 0 {
-			use[b] = 1 << t.p.Platform.HostMemory()
+			use[b] = 1 << t.homes[b]
 		}
 	}
 	return use

@@ -29,9 +29,31 @@ func (pg *PlacedGraph) ToOrigin(p *Problem, s *Schedule, entered []Interval) (*S
 			out.Spans = append(out.Spans, span)
 			continue
 		}
-		out.Transfers = append(out.Transfers, m.Transfer(m.StepOf(span.Step, s.Steps), Interval{span.Start, span.End}))
+		if !m.Anywhere {
+			out.Transfers = append(out.Transfers, m.Transfer(m.StepOf(span.Step, s.Steps), Interval{span.Start, span.End}))
+		}
 	}
+	if err := out.Complete(p); err != nil || !pg.reloads() && out.fits(p.Platform) {
+		return &out, err
+	}
+	out.Evictions = pg.evictions(p, s)
 	return &out, out.Complete(p)
+}
+
+// reloads reports whether something comes back that a memory had dropped.
+func (pg *PlacedGraph) reloads() bool {
+	return slices.ContainsFunc(pg.Moves, func(m *Move) bool { return m != nil && m.Reason == ReasonReload })
+}
+
+// fits reports whether no memory holds more than it can, taking what is valid there to be
+// there as long as the storage needs it anywhere.
+func (s *Schedule) fits(p *platform.Platform) bool {
+	for m, peak := range s.PeakBytes {
+		if limit := p.Memories[m].CapacityBytes; limit > 0 && peak > limit {
+			return false
+		}
+	}
+	return true
 }
 
 // StepOf is the step of the task for which a move is made in a step of a run: that one or

@@ -135,10 +135,11 @@ func mark(set map[int32]bool, atoms []int32, as bool) {
 	}
 }
 
-// stays reports whether a storage is in the memory all the time.
+// stays reports whether a storage is in the memory all the time: one whose contents are
+// needed in the next step and that has not been chosen to leave, or that is at home here.
 func (s *spill) stays(at location) bool {
 	needs := s.needs[at]
-	return len(needs[len(needs)-1]) > 0 && !s.streams[at]
+	return s.homes[at.storage] == s.memory || len(needs[len(needs)-1]) > 0 && !s.streams[at]
 }
 
 func (s *spill) bytes(at location) int64 { return Align(s.p.Graph.Buffers[at.storage].Bytes()) }
@@ -251,6 +252,8 @@ type rewriting struct {
 	instance  map[location]int32
 	visited   map[location]int
 	users     map[location][]int32 // of the present instance
+	begun     map[location]int32   // first user of the first instance
+	ended     map[location][]int32 // users of the last instance that has ended
 	freed     []int32              // users of instances that have ended since room was taken
 	lastTaken int32                // item that took room; -1: none
 	writeBack map[dag.TaskID][]*Move
@@ -259,24 +262,40 @@ type rewriting struct {
 // rewrite inserts what brings dropped contents to the host and back.
 func (s *spill) rewrite() []placedItem {
 	r := &rewriting{spill: s, at: make([]int32, len(s.items)), instance: map[location]int32{}, visited: map[location]int{},
-		users: map[location][]int32{}, lastTaken: -1, writeBack: s.writeBacks()}
+		users: map[location][]int32{}, begun: map[location]int32{}, ended: map[location][]int32{}, lastTaken: -1, writeBack: s.writeBacks()}
 	for i := range s.items {
 		r.copyItem(int32(i))
 	}
+	for i, item := range s.items {
+		if now := r.at[i]; now >= 0 {
+			r.out[now].afterLast = r.follow(item.afterLast)
+		}
+	}
+	for at, n := range r.instance {
+		if n > 1 { // else it is one buffer, and the graph orders its uses
+			first := &r.out[r.begun[at]]
+			first.afterLast = append(first.afterLast, r.ended[at]...)
+		}
+	}
 	return r.out
+}
+
+// follow finds where items are now.
+func (r *rewriting) follow(items []int32) []int32 {
+	var now []int32
+	for _, i := range items {
+		if r.at[i] >= 0 {
+			now = append(now, r.at[i])
+		}
+	}
+	return now
 }
 
 // copyItem adds an item, what has to come back before it and what has to go to the host
 // right after it.
 func (r *rewriting) copyItem(i int32) {
 	item := r.items[i]
-	after := item.after
-	item.after = nil
-	for _, a := range after {
-		if r.at[a] >= 0 {
-			item.after = append(item.after, r.at[a])
-		}
-	}
+	item.after = r.follow(item.after)
 	here := r.here(i)
 	if m := item.move; m != nil && m.To == r.memory && r.pointless(here[0]) {
 		r.at[i] = -1
@@ -391,6 +410,9 @@ func (r *rewriting) emit(item placedItem, here []location) int32 {
 				item.after = append(item.after, r.lastTaken)
 			}
 			r.freed, r.lastTaken = nil, id
+			if r.instance[at] == 0 {
+				r.begun[at] = id
+			}
 		}
 		r.users[at] = append(r.users[at], id)
 	}
@@ -409,7 +431,7 @@ func (r *rewriting) leaveRoom(here []location) {
 		}
 		if len(r.users[at]) > 0 {
 			r.freed = append(r.freed, r.users[at]...)
-			r.users[at] = nil
+			r.ended[at], r.users[at] = r.users[at], nil
 			r.instance[at]++
 		}
 	}

@@ -64,6 +64,7 @@ type laneCopies struct {
 	waits    []int32         // by task: moves of Enter that it waits for in the first step
 	arrived  []time.Duration // by task: when the last of them ended
 
+	entered  []schedule.Interval // by move of Enter
 	entersOn []bool              // by lane: it makes a move of Enter
 	held     []*schedule.Command // by lane: what it was given and cannot start
 }
@@ -71,6 +72,7 @@ type laneCopies struct {
 // carried is what a copy is: a task of a lane, or a move of Enter.
 type carried struct {
 	lane  platform.WorkerID
+	task  schedule.Instance
 	enter int32 // -1: a task
 }
 
@@ -78,7 +80,7 @@ func newLaneCopies(placed *schedule.Placed, pg *schedule.PlacedGraph) *laneCopie
 	n, lanes := len(pg.Enter), len(placed.Lanes)
 	c := &laneCopies{pg: pg, workers: len(placed.Platform.Workers), entering: make([][]int32, lanes), after: make([][]int32, n), stages: make([]int32, n),
 		readers: make([][]dag.TaskID, n), waits: make([]int32, len(pg.Graph.Tasks)), arrived: make([]time.Duration, len(pg.Graph.Tasks)),
-		entersOn: make([]bool, lanes), held: make([]*schedule.Command, lanes)}
+		entered: make([]schedule.Interval, n), entersOn: make([]bool, lanes), held: make([]*schedule.Command, lanes)}
 	brought := map[arrival]int32{} // move of Enter by what it brings
 	for i, m := range pg.Enter {
 		if m.Anywhere {
@@ -179,13 +181,13 @@ func (s *simulation) enter(lane platform.WorkerID) {
 	i := c.entering[lane][0]
 	c.entering[lane] = c.entering[lane][1:]
 	c.entersOn[lane] = true
-	s.startMove(c.pg.Enter[i], 0, carried{lane, i})
+	s.startMove(c.pg.Enter[i], 0, carried{lane: lane, enter: i})
 }
 
 // startCopyTask starts a copy that is a task of a lane.
 func (s *simulation) startCopyTask(c schedule.Command) {
 	m := s.lanes.pg.Moves[c.Instance.Task]
-	s.startMove(m, m.StepOf(c.Instance.Step, s.origin.Steps), carried{c.Worker, -1})
+	s.startMove(m, m.StepOf(c.Instance.Step, s.origin.Steps), carried{c.Worker, c.Instance, -1})
 }
 
 func (s *simulation) startMove(m *schedule.Move, step int32, by carried) {
@@ -197,10 +199,13 @@ func (s *simulation) startMove(m *schedule.Move, step int32, by carried) {
 func (s *simulation) copyTaskEnds(id int32) {
 	c := s.lanes
 	by := c.carries[id]
+	moved := &s.out.Transfers[s.transferOf[id]]
 	if by.enter < 0 {
+		s.out.Spans = append(s.out.Spans, schedule.Span{Task: by.task.Task, Step: by.task.Step, Worker: by.lane, Start: moved.Start, End: moved.End})
 		s.obey(s.engine.Done(by.lane, s.cmds[:0]))
 		return
 	}
+	c.entered[by.enter] = schedule.Interval{Start: moved.Start, End: moved.End}
 	c.entersOn[by.lane] = false
 	for _, next := range c.after[by.enter] {
 		c.stages[next]--

@@ -127,7 +127,7 @@ func runOnLanes(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedul
 	if err := s.run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.out.Complete(&q); err != nil {
+	if err := s.complete(); err != nil {
 		t.Fatal(err)
 	}
 	return s.out
@@ -177,6 +177,52 @@ func TestPlacedIsSound(t *testing.T) {
 		if bound := schedule.LowerBound(&q); s.Makespan < bound {
 			t.Fatalf("seed %d: makespan %v is below the bound %v", seed, s.Makespan, bound)
 		}
+	}
+}
+
+// TestPlacedInLittleMemory: where every memory but the host's has between a half and nine
+// tenths of what the plan needs in it, what Place accepts runs and stands up to Check,
+// which follows every region in, out and back, and sees no memory hold too much.
+func TestPlacedInLittleMemory(t *testing.T) {
+	ran, evictions := 0, 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		pl := withEngines(t, randomPlatform(t, r), 1+r.IntN(2))
+		tasks := randomGraph(r, pl)
+		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1+r.IntN(5))
+		plan := planOf(t, p)
+		prog := &dag.Program{Name: "random", Graphs: []*dag.Graph{p.Graph}}
+		free, err := schedule.Place(prog, pl, []*schedule.Plan{plan}, []*schedule.Costs{p.Costs}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		little := *pl
+		little.Memories = slices.Clone(pl.Memories)
+		for m, l := range free.Graphs[0].Layouts {
+			if platform.MemoryID(m) != pl.HostMemory() {
+				for _, bytes := range l.ArenaBytes {
+					little.Memories[m].CapacityBytes += bytes
+				}
+				little.Memories[m].CapacityBytes = schedule.Align(little.Memories[m].CapacityBytes * int64(5+r.IntN(5)) / 10)
+			}
+		}
+		complete(t, &little)
+		p.Platform = &little
+		if _, err := schedule.Place(prog, &little, []*schedule.Plan{plan}, []*schedule.Costs{p.Costs}, nil); err != nil {
+			continue
+		}
+		s, err := Run(context.Background(), p, Options{Plan: plan})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if err := s.Check(p); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		ran++
+		evictions += len(s.Evictions)
+	}
+	if ran < 150 || evictions < 300 {
+		t.Errorf("%d ran, with %d evictions: the test tests little", ran, evictions)
 	}
 }
 

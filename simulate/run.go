@@ -39,7 +39,7 @@ func Run(ctx context.Context, p *schedule.Problem, opt Options) (*schedule.Sched
 		err = s.run(ctx)
 	}
 	if err == nil {
-		err = s.out.Complete(p)
+		err = s.complete()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("simulate %q on %q: %w", p.Graph.Name, p.Platform.Name, err)
@@ -62,6 +62,15 @@ func newSimulation(p *schedule.Problem, opt Options) (*simulation, error) {
 		policy = schedule.Replay(s.p, plan)
 	}
 	return s, s.prepare(policy, name)
+}
+
+// complete makes the schedule of the origin's problem.
+func (s *simulation) complete() (err error) {
+	if s.lanes == nil {
+		return s.out.Complete(s.origin)
+	}
+	s.out, err = s.lanes.pg.ToOrigin(s.origin, s.out, s.lanes.entered)
+	return err
 }
 
 // prepare makes ready to run a policy of a name on s.p.
@@ -237,7 +246,7 @@ func (s *simulation) startTask(c schedule.Command) {
 		}
 	}
 	s.pace.End(c.Worker, start+takes)
-	s.out.Spans = append(s.out.Spans, schedule.Span{Task: i.Task, Step: i.Step, Worker: c.Worker,
+	s.out.Spans = append(s.out.Spans, schedule.Span{Task: c.Instance.Task, Step: i.Step, Worker: c.Worker,
 		Ready: ready, Start: start, End: start + takes})
 	s.events.push(event{start + takes, taskEnds, i.Step, s.origin.Graph.Rank(i.Task), int32(c.Worker)})
 }
