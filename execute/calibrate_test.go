@@ -226,13 +226,13 @@ func TestPutModelReplaces(t *testing.T) {
 // from 1200 (wake-up, 200). The first task of a worker tells nothing.
 func TestGaps(t *testing.T) {
 	var g gaps
-	g.add(&schedule.Schedule{Spans: []schedule.Span{
+	addGaps(&schedule.Schedule{Spans: []schedule.Span{
 		{Worker: 1, Start: 0, End: 100},
 		{Worker: 0, Start: 100, End: 200},
 		{Worker: 0, Ready: 150, Start: 230, End: 240},
 		{Worker: 1, Ready: 200, Start: 250, End: 300},
 		{Worker: 1, Ready: 1000, Start: 1200, End: 1300},
-	}}, 500)
+	}}, 500, func(platform.WorkerID) *gaps { return &g })
 	if !slices.Equal(g.dispatch, []time.Duration{30}) || !slices.Equal(g.handoff, []time.Duration{50}) || !slices.Equal(g.wake, []time.Duration{200}) {
 		t.Errorf("%+v", g)
 	}
@@ -242,14 +242,14 @@ func TestGaps(t *testing.T) {
 // than dispatch and a wake-up 2000; with 49 nothing is said.
 func TestPutGaps(t *testing.T) {
 	fill := func(ns time.Duration, n int) []time.Duration { return slices.Repeat([]time.Duration{ns}, n) }
-	st := StepTimes{spin: 700, gaps: gaps{fill(30, minGaps), fill(80, minGaps), fill(2030, minGaps)}}
-	var d platform.Device
+	st := StepTimes{spin: 700, gaps: map[string]*gaps{"": {}, "cpu": {fill(30, minGaps), fill(80, minGaps), fill(2030, minGaps)}}}
+	d := platform.Device{Name: "cpu"}
 	st.PutInto(&d)
 	if d.Dispatch != 30 || d.Handoff != 50 || d.Wake != 2000 || d.WakeAfter != 700 {
 		t.Errorf("%+v", d)
 	}
-	few := StepTimes{spin: 700, gaps: gaps{fill(30, minGaps-1), fill(80, minGaps), fill(2030, minGaps)}}
-	d = platform.Device{Dispatch: 7}
+	few := StepTimes{spin: 700, gaps: map[string]*gaps{"cpu": {fill(30, minGaps-1), fill(80, minGaps), fill(2030, minGaps)}}}
+	d = platform.Device{Name: "cpu", Dispatch: 7}
 	if few.PutInto(&d); d.Dispatch != 7 || d.Handoff != 0 || d.Wake != 0 {
 		t.Errorf("%+v", d)
 	}
@@ -263,7 +263,7 @@ func TestStepTimesMerge(t *testing.T) {
 	name := platform.Model{Op: "f"}
 	run := func(ns time.Duration) *StepTimes {
 		return &StepTimes{calls: map[platform.Model]*callTimes{name: {steady: []time.Duration{ns, ns}, runs: []runMean{{0, ns}}, first: []time.Duration{2 * ns}}},
-			runs: []time.Duration{ns}, gaps: gaps{dispatch: []time.Duration{1}}}
+			runs: []time.Duration{ns}, gaps: map[string]*gaps{"cpu": {dispatch: []time.Duration{1}}}}
 	}
 	var st StepTimes
 	for i, ns := range []time.Duration{10, 1000, 12, 14, 9} {
@@ -280,7 +280,7 @@ func TestStepTimesMerge(t *testing.T) {
 			t.Errorf("after %d runs: %+v", i+1, models)
 		}
 	}
-	if m := st.Models()[0]; m.Count != 10 || m.FirstNs != 418 || len(st.runs) != 5 || len(st.gaps.dispatch) != 5 { // (20+2000+24+28+18)/5
-		t.Errorf("%+v of %d runs, %d gaps", m, len(st.runs), len(st.gaps.dispatch))
+	if m := st.Models()[0]; m.Count != 10 || m.FirstNs != 418 || len(st.runs) != 5 || len(st.gapsOf("cpu").dispatch) != 5 { // (20+2000+24+28+18)/5
+		t.Errorf("%+v of %d runs, %d gaps", m, len(st.runs), len(st.gapsOf("cpu").dispatch))
 	}
 }

@@ -30,8 +30,8 @@ const (
 type StepTimes struct {
 	calls map[platform.Model]*callTimes // by a model that names the call and no time
 	runs  []time.Duration               // steady step time of each run
-	gaps  gaps
-	spin  time.Duration // after which a waiting worker sleeps; 0: never
+	gaps  map[string]*gaps              // by device
+	spin  time.Duration                 // after which a waiting worker sleeps; 0: never
 }
 
 // gaps are the times from when a worker could have started a task to when it did,
@@ -110,17 +110,31 @@ func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule)
 		t.runs = append(t.runs, runMean{len(st.runs), meanOf(t.steady[n:])})
 	}
 	st.runs = append(st.runs, cmp.Or(steady.Period, steady.Makespan))
-	st.gaps.add(steady, r.spin)
+	addGaps(steady, r.spin, func(w platform.WorkerID) *gaps {
+		return st.gapsOf(r.opt.Platform.Devices[r.opt.Platform.Workers[w].Device].Name)
+	})
 	st.spin = r.spin
 }
 
-// add takes the gaps of a schedule, whose spans are ordered by start.
-func (g *gaps) add(s *schedule.Schedule, spin time.Duration) {
+// gapsOf are those of a device.
+func (st *StepTimes) gapsOf(device string) *gaps {
+	if st.gaps == nil {
+		st.gaps = map[string]*gaps{}
+	}
+	if st.gaps[device] == nil {
+		st.gaps[device] = &gaps{}
+	}
+	return st.gaps[device]
+}
+
+// addGaps takes the gaps of a schedule, whose spans are ordered by start, to what of
+// gives for their workers.
+func addGaps(s *schedule.Schedule, spin time.Duration, of func(platform.WorkerID) *gaps) {
 	free := map[platform.WorkerID]time.Duration{}
 	for i := range s.Spans {
 		sp := &s.Spans[i]
 		if end, ok := free[sp.Worker]; ok {
-			waited := sp.Ready - end
+			g, waited := of(sp.Worker), sp.Ready-end
 			gap := sp.Start - max(sp.Ready, end)
 			switch {
 			case waited <= 0:
@@ -139,7 +153,7 @@ func (g *gaps) add(s *schedule.Schedule, spin time.Duration) {
 func (st *StepTimes) callOf(c *compiledGraph, opt *Options, t dag.TaskID, device platform.DeviceID) *callTimes {
 	task := &c.origin.Tasks[t]
 	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: opt.Platform.Devices[device].Name,
-		Shape: task.Shape, Active: len(opt.Platform.Workers)}
+		Shape: task.Shape, Active: opt.Platform.Devices[device].Count}
 	var workspace int64
 	if k, ok := kernels.Lookup(task.Op); ok && !k.Host {
 		b := binder{opt: opt, compiledGraph: &compiledGraph{graph: c.origin, costs: c.costs}}
@@ -173,9 +187,12 @@ func (st *StepTimes) Merge(other *StepTimes) {
 		}
 	}
 	st.runs = append(st.runs, other.runs...)
-	st.gaps.dispatch = append(st.gaps.dispatch, other.gaps.dispatch...)
-	st.gaps.handoff = append(st.gaps.handoff, other.gaps.handoff...)
-	st.gaps.wake = append(st.gaps.wake, other.gaps.wake...)
+	for device, g := range other.gaps {
+		to := st.gapsOf(device)
+		to.dispatch = append(to.dispatch, g.dispatch...)
+		to.handoff = append(to.handoff, g.handoff...)
+		to.wake = append(to.wake, g.wake...)
+	}
 	st.spin = max(st.spin, other.spin)
 }
 
@@ -254,15 +271,16 @@ const minGaps = 50
 // the steps showed, where there were enough of each.
 func (st *StepTimes) PutInto(d *platform.Device) {
 	d.RunSpread = st.RunSpread()
-	if len(st.gaps.dispatch) < minGaps {
+	g := st.gapsOf(d.Name)
+	if len(g.dispatch) < minGaps {
 		return
 	}
-	d.Dispatch = summarise(st.gaps.dispatch).mean
-	if len(st.gaps.handoff) >= minGaps {
-		d.Handoff = max(1, summarise(st.gaps.handoff).mean-d.Dispatch)
+	d.Dispatch = summarise(g.dispatch).mean
+	if len(g.handoff) >= minGaps {
+		d.Handoff = max(1, summarise(g.handoff).mean-d.Dispatch)
 	}
-	if len(st.gaps.wake) >= minGaps && st.spin > 0 {
-		d.WakeAfter, d.Wake = st.spin, max(1, median(st.gaps.wake)-d.Dispatch)
+	if len(g.wake) >= minGaps && st.spin > 0 {
+		d.WakeAfter, d.Wake = st.spin, max(1, median(g.wake)-d.Dispatch)
 	}
 }
 
