@@ -181,7 +181,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 			continue
 		}
 		err := d.do(func() error {
-			b := deviceBinder{Runner: r, compiledGraph: c, device: d}
+			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.opt.Platform)}
 			for t, lane := range laneOf {
 				if d.local[lane] < 0 {
 					continue
@@ -216,6 +216,7 @@ type deviceBinder struct {
 	*Runner
 	*compiledGraph
 	device *device
+	pace   *platform.Platform // what an emulated device is
 }
 
 func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
@@ -246,7 +247,7 @@ func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
 		return fmt.Errorf("the plan puts it on worker %q, which has no cost for it or no kernel", worker.Name)
 	}
 	cost, _ := b.costOf(t, worker.Device)
-	call := &deviceCall{spec: spec, variant: v, least: cost.Duration, work: b.workspace(lane)}
+	call := &deviceCall{spec: spec, variant: v, least: leastTime(b.pace, worker.Device, spec, v, cost), work: b.workspace(lane)}
 	for _, name := range k.Params {
 		call.params = append(call.params, spec.Param(name))
 	}
