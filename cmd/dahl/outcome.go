@@ -26,7 +26,8 @@ type outcome struct {
 	Tasks, Transfers int
 	BytesMoved       int64
 	Reasons          map[schedule.Reason]transferTotal
-	PeakBytes        []int64 // by memory
+	Evicted          transferTotal // dropped for lack of room, copied home before or not
+	PeakBytes        []int64       // by memory
 
 	// Main is the schedule of one segment of the program's first graph, that with
 	// the median step time, and Report its energy: what figures and comparisons show.
@@ -148,6 +149,12 @@ func (o *outcome) add(a accounted, g *dag.Graph, seg dag.Segment) (joules float6
 		o.Reasons[reason] = sum
 		o.BytesMoved += total.Bytes * int64(seg.Steps) / int64(s.Steps)
 	}
+	var evicted int64
+	for i := range s.Evictions {
+		evicted += s.Evictions[i].Bytes
+	}
+	o.Evicted.Count += len(s.Evictions) * seg.Steps / s.Steps
+	o.Evicted.Bytes += evicted * int64(seg.Steps) / int64(s.Steps)
 	for m, b := range s.PeakBytes {
 		o.PeakBytes[m] = max(o.PeakBytes[m], b)
 	}
@@ -241,6 +248,7 @@ type summary struct {
 	BytesMoved int64          `json:"bytes_moved"`
 
 	TransfersByReason map[schedule.Reason]transferTotal `json:"transfers_by_reason,omitempty"`
+	Evictions         *transferTotal                    `json:"evictions,omitempty"` // where something had to leave
 
 	PeakBytes    map[string]int64 `json:"peak_bytes"`
 	PlannedBytes int64            `json:"planned_bytes"`
@@ -304,6 +312,9 @@ func (w *workload) summarize(o *outcome) *summary {
 		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice, o.Readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, PeakBytes: map[string]int64{},
 		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles,
+	}
+	if o.Evicted.Count > 0 {
+		s.Evictions = &o.Evicted
 	}
 	for m := range w.platform.Memories {
 		s.PeakBytes[w.platform.Memories[m].Name] = o.PeakBytes[m]

@@ -217,6 +217,9 @@ func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 		fmt.Fprintf(out, " %s %s", w.platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
 	}
 	fmt.Fprintf(out, " at most; %d transfers, %s%s\n", s.Transfers, shortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	if s.Evictions != nil {
+		fmt.Fprintf(out, "room      %d evictions of %s for lack of it\n", s.Evictions.Count, shortBytes(s.Evictions.Bytes))
+	}
 	if s.Devices != nil {
 		s.Devices.print(out)
 	}
