@@ -98,6 +98,9 @@ func (r *Runner) poisonDevices() error {
 		err := d.do(func() error {
 			stream := d.lanes[0].stream
 			for _, a := range d.arenas {
+				if a.bytes == 0 {
+					continue // drivers refuse to fill nothing
+				}
 				if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
 					return err
 				}
