@@ -69,13 +69,36 @@ func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	return layouts
 }
 
+// opener opens the drivers of a platform's devices.
+type opener struct {
+	platform  *platform.Platform
+	emulation map[string]Emulation
+	space     *emulatedSpace
+	cores     *coreList // those that no worker has
+}
+
+func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int) *opener {
+	free := workerCPUs()
+	return &opener{platform: p, emulation: emulation, space: &emulatedSpace{}, cores: &coreList{free: free[min(workers, len(free)):]}}
+}
+
+// open opens the driver of a device. A driver that reports what is done calls notify.
+func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
+	p, m := o.platform, dev.Memory
+	if dev.Kind != "cuda" {
+		return openEmulated(p, m, o.space, o.emulation[dev.Name], o.cores, notify), nil
+	}
+	if dev.Count > 1 {
+		return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, p.Memories[m].Name)
+	}
+	return openCUDA(dev.Ordinal, p, m)
+}
+
 // openDevices starts a device for every memory with lanes of its own.
 func (r *Runner) openDevices() error {
 	p := r.opt.Platform
 	r.devices = make([]*device, len(p.Memories))
-	space := &emulatedSpace{}
-	free := workerCPUs()
-	cores := &coreList{free: free[min(r.cores(), len(free)):]}
+	o := newOpener(p, r.opt.Emulation, r.cores())
 	for _, w := range p.Workers {
 		dev := &p.Devices[w.Device]
 		m := dev.Memory
@@ -83,29 +106,23 @@ func (r *Runner) openDevices() error {
 			continue
 		}
 		d := &device{memory: m, name: dev.Name, work: make(chan func())}
-		open := func() (driver, error) {
-			return openEmulated(p, m, space, r.opt.Emulation[dev.Name], cores, d.poller.parker.wake), nil
-		}
-		if dev.Kind == "cuda" {
-			if dev.Count > 1 {
-				return fmt.Errorf("device %q has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Name, dev.Count, p.Memories[m].Name)
-			}
-			open = func() (driver, error) { return openCUDA(dev.Ordinal, p, m) }
-		}
 		r.devices[m] = d
 		r.ended.Go(d.main)
-		if err := d.do(func() error { return r.prepareDevice(d, open) }); err != nil {
+		err := d.do(func() (err error) {
+			if d.driver, err = o.open(dev, d.poller.parker.wake); err != nil {
+				return err
+			}
+			return r.prepareDevice(d)
+		})
+		if err != nil {
 			return fmt.Errorf("device %q: %w", d.name, err)
 		}
 	}
 	return nil
 }
 
-// prepareDevice opens a device, reserves its arenas and makes its lanes.
-func (r *Runner) prepareDevice(d *device, open func() (driver, error)) (err error) {
-	if d.driver, err = open(); err != nil {
-		return err
-	}
+// prepareDevice reserves an open device's arenas and makes its lanes.
+func (r *Runner) prepareDevice(d *device) (err error) {
 	d.properties = d.driver.properties()
 	for a := range d.arenas {
 		for _, l := range r.layoutsOf(d.memory) {
