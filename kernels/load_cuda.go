@@ -1,6 +1,10 @@
 package kernels
 
-import "dahl/kernels/cuda"
+import (
+	"slices"
+
+	"dahl/kernels/cuda"
+)
 
 // Building a batch on a CUDA device, see cuda/load.cu.
 
@@ -12,12 +16,25 @@ type loadParams struct {
 	Divisor   float64
 }
 
+// loadOnCUDA takes as many samples at a time as have no more than cudaMost elements.
 func loadOnCUDA(c *DeviceCall) []cuda.Launch {
-	return elementwise([]*DeviceArg{&c.Args[0], &c.Args[1]}, 1, func(r rowsParams, o []stridedParams) cuda.Launch {
-		return cuda.Launch{Module: "load", Symbol: c.symbol("load"), Params: cuda.Params(loadParams{
-			Rows: r, X: o[0], Images: o[1], Index: c.Args[2].Addr, Divisor: c.Params[0],
-		})}
-	})
+	x, images := c.Args[0], c.Args[1]
+	each := 1
+	for _, e := range x.Shape[1:] {
+		each *= e
+	}
+	var all []cuda.Launch
+	for n, step := 0, max(1, cudaMost/each); n < x.Shape[0]; n += step {
+		part := x
+		part.Addr, part.Shape = x.sample(n), slices.Clone(x.Shape)
+		part.Shape[0] = min(step, x.Shape[0]-n)
+		all = append(all, elementwise([]*DeviceArg{&part, &images}, 1, func(r rowsParams, o []stridedParams) cuda.Launch {
+			return cuda.Launch{Module: "load", Symbol: c.symbol("load"), Params: cuda.Params(loadParams{
+				Rows: r, X: o[0], Images: o[1], Index: c.Args[2].sample(n), Divisor: c.Params[0],
+			})}
+		})...)
+	}
+	return all
 }
 
 // loadNHWCParams mirrors LoadNHWCParams of cuda/load.cu.

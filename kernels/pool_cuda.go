@@ -94,7 +94,7 @@ func extentsOf(a *DeviceArg) extentsParams {
 	return extentsParams{divideBy(a.Shape[1]), divideBy(a.Shape[2]), divideBy(a.Shape[3])}
 }
 
-// sample is the address of sample n of a map.
+// sample is the address of sample n: index n of the first dimension.
 func (a *DeviceArg) sample(n int) uint64 {
 	return a.Addr + uint64(int64(n*a.Stride[0])*a.Type.SizeBytes())
 }

@@ -70,8 +70,8 @@ func together(args []*DeviceArg, keep int) axes {
 }
 
 // elementwise returns the launches of a kernel over operands of equal extents but for those
-// of the dimensions before keep, which are 0 or 1: one launch, or one for each index of the
-// dimensions beyond four.
+// of the dimensions before keep, which are 0 or 1: one launch, or one for each index of
+// dimensions that are too many or too long for one.
 func elementwise(args []*DeviceArg, keep int, launch func(rowsParams, []stridedParams) cuda.Launch) []cuda.Launch {
 	first := make([]uint64, len(args))
 	for i, a := range args {
@@ -87,7 +87,7 @@ func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch fun
 	for _, e := range a.extent[:rank-1] {
 		groups *= e
 	}
-	if rank > 4 || groups > cudaMost {
+	if rank > 4 || groups > cudaMost && rank-1 > keep {
 		return splitRows(args, a, keep, first, launch)
 	}
 	r := rowsParams{Columns: int32(a.extent[rank-1]), Total: int32(groups), Aligned: 1}
