@@ -1,0 +1,143 @@
+package schedule
+
+import (
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// hostAndGPU is a node of two memories: a cpu of two cores and one emulated gpu.
+func hostAndGPU(t *testing.T, gpuBytes int64) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{Name: "node", Memories: []platform.Memory{{Name: "ram"}, {Name: "hbm", CapacityBytes: gpuBytes}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess},
+			{Name: "gpu", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 2, PowerSource: platform.Guess}},
+		Links:  []platform.Link{{Name: "pcie", BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess}},
+		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}},
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// trainingGraph feeds x on the host, multiplies it by v and w, and updates w; the
+// evaluation only multiplies by w.
+func trainingGraph(t *testing.T, name string, train bool) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder(name)
+	ns := []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}
+	v := b.Buffer(dag.Buffer{Name: "v", Shape: []int{100}, Type: dag.Uint8, Role: dag.Parameter})
+	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{300}, Type: dag.Uint8, Role: dag.Parameter})
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{70}, Type: dag.Uint8})
+	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{130}, Type: dag.Uint8})
+	b.Task(dag.Task{Name: "feed", Costs: ns, Accesses: []dag.Access{access(x, dag.Write)}})
+	b.Task(dag.Task{Name: "multiply", Costs: ns, Accesses: []dag.Access{access(x, dag.Read), access(w, dag.Read), access(y, dag.Write)}})
+	if train {
+		b.Task(dag.Task{Name: "other", Costs: ns, Accesses: []dag.Access{access(x, dag.Read), access(v, dag.Read)}})
+		b.Task(dag.Task{Name: "update", Costs: ns, Accesses: []dag.Access{access(y, dag.Read), access(w, dag.ReadWrite)}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func placeProgram(t *testing.T, p *platform.Platform, orders ...[][]dag.TaskID) (*Placed, error) {
+	t.Helper()
+	prog := &dag.Program{Name: "training", Graphs: []*dag.Graph{trainingGraph(t, "train", true), trainingGraph(t, "evaluate", false)}}
+	var plans []*Plan
+	var costs []*Costs
+	for i, g := range prog.Graphs {
+		c, err := NewCosts(g, p, CostOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, costs = append(plans, &Plan{Order: orders[i]}), append(costs, c)
+	}
+	return Place(prog, p, plans, costs, [][]int64{{10, 20}, {30, 70}})
+}
+
+// TestPlaceProgram puts all but the feeding on the gpu, in both graphs: x goes there in
+// every step, v and w before the first, w home after the last step of training. Of the
+// evaluation nothing goes home. v and w lie at the same place in the gpu in both graphs,
+// though the evaluation has no use for v.
+func TestPlaceProgram(t *testing.T) {
+	placed, err := placeProgram(t, hostAndGPU(t, 0), [][]dag.TaskID{{0}, nil, {1, 2, 3}}, [][]dag.TaskID{{0}, nil, {1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(moves []*Move) string {
+		var list []string
+		for _, m := range moves {
+			if m != nil {
+				list = append(list, placed.Origin.Graphs[0].Buffers[m.Buffer].Name)
+			}
+		}
+		return strings.Join(list, " ")
+	}
+	for i, want := range []struct{ moves, enter, leave string }{{"x", "w v", "w"}, {"x", "w", ""}} {
+		pg := placed.Graphs[i]
+		if names(pg.Moves) != want.moves || names(pg.Enter) != want.enter || names(pg.Leave) != want.leave {
+			t.Errorf("graph %d moves %q, before %q, after %q; want %v", i, names(pg.Moves), names(pg.Enter), names(pg.Leave), want)
+		}
+		// v and w: 128 + 320 bytes. x and y of 70 and 130 bytes meet in multiply and
+		// take 128 + 192. Scratch is 20 and 70 bytes, rounded up.
+		if l := pg.Layouts[1]; l.ArenaBytes != [NumArenas]int64{NetworkArena: 128 + 320, StepArena: 128 + 192, ScratchArena: int64(64 + 64*i)} {
+			t.Errorf("graph %d: arenas of the gpu %d", i, l.ArenaBytes)
+		}
+		w, ok := pg.Graph.BufferByName("w@hbm")
+		if !ok || pg.Layouts[1].Offset[w] != 128 || pg.Layouts[0].Offset[w] != Elsewhere {
+			t.Errorf("graph %d: w is not at 128 in the gpu", i)
+		}
+	}
+	var lanes []string
+	for _, l := range placed.Lanes {
+		lanes = append(lanes, l.Name)
+	}
+	if got := strings.Join(lanes, ", "); got != "cpu.0, cpu.1, gpu, hbm in 0, hbm in 1, hbm out 0" {
+		t.Errorf("lanes %s", got)
+	}
+}
+
+// TestPlaceOnHost: what does not leave the host memory is the origin's own graph.
+func TestPlaceOnHost(t *testing.T) {
+	placed, err := placeProgram(t, hostAndGPU(t, 1), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}})
+	if err == nil || !strings.Contains(err.Error(), `memory "hbm" has 1 bytes`) {
+		t.Errorf("scratch of 20 bytes in a memory of one: %v", err)
+	}
+	if placed, err = placeProgram(t, hostAndGPU(t, 1000), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	for i, pg := range placed.Graphs {
+		if pg.Graph != placed.Origin.Graphs[i] || len(pg.Order) != len(placed.Lanes) || len(pg.Order[0]) != 2 {
+			t.Errorf("graph %d is another, or its lists are %v", i, pg.Order)
+		}
+	}
+}
+
+// TestPlaceRefuses: multiply and update each need w, y and little else at once, 320 + 192
+// bytes and 128 for x; with 128 of scratch in the evaluation a gpu of 767 bytes is one too
+// small whatever leaves it, and one of 768 is enough when v leaves.
+func TestPlaceRefuses(t *testing.T) {
+	orders := [][][]dag.TaskID{{{0}, nil, {1, 2, 3}}, {{0}, nil, {1}}}
+	if _, err := placeProgram(t, hostAndGPU(t, 767), orders...); err == nil || !strings.Contains(err.Error(), `memory "hbm" has 767 bytes`) ||
+		!strings.Contains(err.Error(), "too many") {
+		t.Errorf("767 bytes: %v", err)
+	}
+	placed, err := placeProgram(t, hostAndGPU(t, 768), orders...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, pg := range placed.Graphs {
+		if n := pg.Layouts[1].totalBytes(); n > 768 {
+			t.Errorf("graph %d takes %d bytes of the gpu", i, n)
+		}
+	}
+	if m := placed.Graphs[0].Moves; !(&PlacedGraph{Moves: m}).reloads() {
+		t.Error("nothing leaves and comes back")
+	}
+}

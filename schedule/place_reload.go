@@ -1,0 +1,296 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+)
+
+// rewriting is the items in the making.
+type rewriting struct {
+	*spill
+	out       []placedItem
+	at        []int32 // by old item: where it is now; -1: left out
+	instance  map[location]int32
+	visited   map[location]int
+	users     map[location][]int32 // of the present instance
+	begun     map[location]int32   // first user of the first instance
+	ended     map[location][]int32 // users of the last instance that has ended
+	freed     []int32              // users of instances that have ended since room was taken
+	lastTaken int32                // item that took room; -1: none
+	writeBack map[dag.TaskID][]*Move
+}
+
+// rewrite inserts what brings dropped contents to the host and back.
+func (s *spill) rewrite() []placedItem {
+	r := &rewriting{spill: s, at: make([]int32, len(s.items)), instance: map[location]int32{}, visited: map[location]int{},
+		users: map[location][]int32{}, begun: map[location]int32{}, ended: map[location][]int32{}, lastTaken: -1, writeBack: s.writeBacks()}
+	for i := range s.items {
+		r.copyItem(int32(i))
+	}
+	for i, item := range s.items {
+		if now := r.at[i]; now >= 0 {
+			r.out[now].afterLast = r.follow(item.afterLast)
+		}
+	}
+	for at, n := range r.instance {
+		if n > 1 { // else it is one buffer, and the graph orders its uses
+			first := &r.out[r.begun[at]]
+			first.afterLast = append(first.afterLast, r.ended[at]...)
+		}
+	}
+	return r.out
+}
+
+// follow finds where items are now.
+func (r *rewriting) follow(items []int32) []int32 {
+	var now []int32
+	for _, i := range items {
+		if r.at[i] >= 0 {
+			now = append(now, r.at[i])
+		}
+	}
+	return now
+}
+
+// copyItem adds an item, what has to come back before it and what has to go to the host
+// right after it.
+func (r *rewriting) copyItem(i int32) {
+	item := r.items[i]
+	item.after = r.follow(item.after)
+	here := r.here(i)
+	if m := item.move; m != nil && m.To == r.memory && r.pointless(here[0]) {
+		r.at[i] = -1
+		r.leaveRoom(here)
+		return
+	}
+	for _, at := range here {
+		r.bringBack(at)
+	}
+	r.at[i] = r.emit(item, here)
+	for _, m := range r.writeBack[item.task] { // a move has none
+		var from []location
+		if m.From == r.memory {
+			from = []location{{m.Buffer, m.From}}
+		}
+		r.emit(placedItem{task: -1, move: m, uses: item.uses, name: fmt.Sprintf("evict %s from %s after %s",
+			r.p.Graph.Buffers[m.Buffer].Name, r.p.Platform.Memories[m.From].Name, r.p.Graph.Tasks[m.Writer].Name)}, from)
+	}
+	r.leaveRoom(here)
+}
+
+// here is the storages that an item uses in the memory.
+func (r *rewriting) here(i int32) []location {
+	var here []location
+	item := &r.items[i]
+	add := func(at location) {
+		if at.memory == r.memory && !slices.Contains(here, at) {
+			here = append(here, at)
+		}
+	}
+	if m := item.move; m != nil {
+		add(location{m.Buffer, m.From})
+		add(location{m.Buffer, m.To})
+		return here
+	}
+	for _, a := range r.p.Graph.Tasks[item.task].Accesses {
+		add(location{r.p.Graph.Storage(a.Buffer), r.memoryOf(item.task)})
+	}
+	return here
+}
+
+// begins reports whether the next visit of a storage is the first of a residence.
+func (r *rewriting) begins(at location) bool {
+	k := r.visited[at]
+	return !r.stays(at) && (k == 0 || r.dropped[at][k-1])
+}
+
+// pointless reports whether what comes in at the next visit leaves again unused.
+func (r *rewriting) pointless(at location) bool {
+	return r.begins(at) && r.dropped[at][r.visited[at]] && len(r.needs[at][r.visited[at]]) > 0
+}
+
+// bringBack adds the copy of what a residence that begins will read before it is written.
+func (r *rewriting) bringBack(at location) {
+	if !r.begins(at) {
+		return
+	}
+	visits := r.visits[at]
+	like := Move{Buffer: at.storage, From: r.p.Platform.HostMemory(), To: at.memory, Writer: -1, Reason: ReasonReload}
+	var moves []*Move // at most one
+	seen := map[int32]bool{}
+	for k := r.visited[at]; k < len(visits); k++ {
+		for _, a := range visits[k].reads {
+			if seen[a] {
+				continue
+			}
+			seen[a], like.For = true, r.reader(visits[k].item)
+			moves = r.load(moves, 0, like, a)
+		}
+		mark(seen, visits[k].writes, true)
+		if r.dropped[at][k] {
+			break
+		}
+	}
+	if len(moves) == 0 {
+		return
+	}
+	m := moves[0]
+	name := fmt.Sprintf("reload %s to %s for %s", r.p.Graph.Buffers[at.storage].Name, r.p.Platform.Memories[at.memory].Name, r.p.Graph.Tasks[m.For].Name)
+	if n := r.instance[at]; n > 0 {
+		name += fmt.Sprintf(" #%d", n+1)
+	}
+	r.emit(placedItem{task: -1, move: m, name: name}, []location{at})
+}
+
+// reader is the task for which an item reads.
+func (r *rewriting) reader(i int32) dag.TaskID {
+	if m := r.items[i].move; m != nil {
+		return m.For
+	}
+	return r.items[i].task
+}
+
+// emit adds an item that uses storages in the memory. The first of a residence follows
+// what had left room, and what took some before; the others follow the first.
+func (r *rewriting) emit(item placedItem, here []location) int32 {
+	id := int32(len(r.out))
+	uses := map[location]int32{}
+	for at, n := range item.uses {
+		uses[at] = n
+	}
+	for _, at := range here {
+		uses[at] = r.instance[at]
+		if r.stays(at) {
+			continue
+		}
+		if users := r.users[at]; len(users) > 0 {
+			item.after = append(item.after, users[0])
+		} else {
+			item.after = append(item.after, r.freed...)
+			if r.lastTaken >= 0 && r.lastTaken != id {
+				item.after = append(item.after, r.lastTaken)
+			}
+			r.freed, r.lastTaken = nil, id
+			if r.instance[at] == 0 {
+				r.begun[at] = id
+			}
+		}
+		r.users[at] = append(r.users[at], id)
+	}
+	item.uses = uses
+	r.out = append(r.out, item)
+	return id
+}
+
+// leaveRoom ends the residences of which an item was the last visit.
+func (r *rewriting) leaveRoom(here []location) {
+	for _, at := range here {
+		k := r.visited[at]
+		r.visited[at]++
+		if r.stays(at) || !r.dropped[at][k] {
+			continue
+		}
+		if len(r.users[at]) > 0 {
+			r.freed = append(r.freed, r.users[at]...)
+			r.ended[at], r.users[at] = r.users[at], nil
+			r.instance[at]++
+		}
+	}
+}
+
+// writeBacks finds what has to go to the host because it will be dropped, by writer.
+func (s *spill) writeBacks() map[dag.TaskID][]*Move {
+	writers, onHost := s.writers(), s.onHost()
+	back := map[dag.TaskID][]*Move{}
+	ordered := make([]location, 0, len(s.visits))
+	for at := range s.visits {
+		ordered = append(ordered, at)
+	}
+	slices.SortFunc(ordered, func(a, b location) int { return cmp.Compare(a.storage, b.storage) })
+	for _, at := range ordered {
+		if s.stays(at) {
+			continue
+		}
+		for k, v := range s.visits[at] {
+			if !s.dropped[at][k] {
+				continue
+			}
+			for _, a := range s.needs[at][k] {
+				if w, ok := lastWriter(writers[a], v.item); ok && s.memoryOf(w) != s.p.Platform.HostMemory() && !onHost[written{w, a}] {
+					s.sendHome(back, w, a)
+				}
+			}
+		}
+	}
+	return back
+}
+
+// writing is an item that writes an atom.
+type writing struct {
+	item int32
+	task dag.TaskID
+}
+
+// writers are the tasks that write each atom, in the order of the items.
+func (s *spill) writers() [][]writing {
+	g := s.p.Graph
+	writers := make([][]writing, g.NumAtoms())
+	for i := range s.items {
+		task := s.items[i].task
+		if task < 0 {
+			continue
+		}
+		for k, a := range g.Tasks[task].Accesses {
+			if !a.Mode.Writes() {
+				continue
+			}
+			for _, atom := range g.Atoms(task, k) {
+				writers[atom] = append(writers[atom], writing{int32(i), task})
+			}
+		}
+	}
+	return writers
+}
+
+// lastWriter wrote what an atom holds after an item; of the step before if none has in
+// this one.
+func lastWriter(writers []writing, item int32) (dag.TaskID, bool) {
+	if len(writers) == 0 {
+		return 0, false
+	}
+	last := writers[len(writers)-1].task
+	for _, w := range writers {
+		if w.item <= item {
+			last = w.task
+		}
+	}
+	return last, true
+}
+
+// written is an atom that a task wrote.
+type written struct {
+	writer dag.TaskID
+	atom   int32
+}
+
+// onHost is what gets to the host anyhow, beside what tasks write there.
+func (s *spill) onHost() map[written]bool {
+	has := map[written]bool{}
+	for i := range s.items {
+		if m := s.items[i].move; m != nil && m.To == s.p.Platform.HostMemory() {
+			for _, a := range m.Atoms {
+				has[written{m.Writer, a}] = true
+			}
+		}
+	}
+	return has
+}
+
+// sendHome adds an atom to what goes to the host after its writer.
+func (s *spill) sendHome(back map[dag.TaskID][]*Move, writer dag.TaskID, atom int32) {
+	back[writer] = s.load(back[writer], 0, Move{Buffer: s.p.Graph.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.Platform.HostMemory(),
+		For: writer, Writer: writer, Reason: ReasonEvict}, atom)
+}
