@@ -38,7 +38,8 @@ type device struct {
 	local      []int32 // by lane of the team: its index in lanes, -1: of another device
 	mark       eventID
 	bases      [2]eventID
-	times      deviceTimes // of the last recorded run
+	times      deviceTimes   // of the last recorded run
+	rebase     time.Duration // rebasePeriod
 }
 
 // deviceLane is a list of tasks on a stream.

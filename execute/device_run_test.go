@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -67,12 +68,56 @@ func TestDeviceClocksAreAligned(t *testing.T) {
 			"gpu0": {ClockOffset: 5 * time.Hour, ClockDrift: 0.02},
 			"gpu1": {ClockOffset: -time.Minute, ClockDrift: -0.03},
 		}})
+	r.devices[1].rebase, r.devices[2].rebase = time.Millisecond, 300*time.Microsecond
 	s, err := r.Run(context.Background(), 0, 30, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Check(r.Problem(0, 30)); err != nil {
 		t.Error(err)
+	}
+	for _, d := range r.devices[1:] {
+		if d.times.origin == 0 {
+			t.Errorf("device %q counts from its first event after %v", d.name, s.Makespan)
+		}
+	}
+}
+
+// TestUnitsAndEnginesShareAMemory: two units at one memory with two copy engines in and
+// three out are streams of one device; two such memories with a link between them copy
+// from one to the other without the host.
+func TestUnitsAndEnginesShareAMemory(t *testing.T) {
+	const steps = 5
+	prog := testProgram(t)
+	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	p := node(t, 1, 2)
+	for i := range 2 {
+		p.Devices[1+i].Count, p.Devices[1+i].CopyEnginesIn, p.Devices[1+i].CopyEnginesOut = 2, 2, 3
+	}
+	p.Links = append(p.Links, platform.Link{Name: "bridge", BandwidthBytesPerSec: 1e9})
+	p.Routes = append(p.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{2}})
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	for _, split := range splits[1:] {
+		plans := spreadPlans(prog, 5, func(task *dag.Task) int { return split.of(task, 5) })
+		opt := Options{Platform: p, Plans: plans, Variant: "go"}
+		if got := trained(t, prog, opt, steps); got != want {
+			t.Errorf("%s: the weights differ from those of one core", split.name)
+		}
+		opt.Hooks = testHooks(nil)
+		r := newRunner(t, prog, opt)
+		if n := len(r.devices[1].lanes); n != 2+2+3 {
+			t.Errorf("a device has %d lanes, want 7", n)
+		}
+		s, err := r.Run(context.Background(), 0, 2, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct := slices.ContainsFunc(s.Transfers, func(tr schedule.Transfer) bool { return tr.From == 1 && tr.To == 2 })
+		if split.name == "at random" && !direct {
+			t.Error("nothing moves from one device to the other")
+		}
 	}
 }
 
@@ -274,6 +319,7 @@ func TestNewRefusesDevices(t *testing.T) {
 			}
 			o.Plans[0] = plan
 		}},
+		{`emulation options for "cpu"`, func(o *Options) { o.Emulation = map[string]Emulation{"cpu": {}} }},
 		{"there is no cpu worker", func(o *Options) { o.Platform.Devices[0].Kind = "emulated" }},
 		{`of kind "fpga"`, func(o *Options) { o.Platform.Devices[1].Kind = "fpga" }},
 		{"write a memory of its own", func(o *Options) { o.Platform.Devices[1].Memory = 0 }},

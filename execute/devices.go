@@ -97,6 +97,11 @@ func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 // openDevices starts a device for every memory with lanes of its own.
 func (r *Runner) openDevices() error {
 	p := r.opt.Platform
+	for name := range r.opt.Emulation {
+		if d, ok := p.DeviceByName(name); !ok || p.Devices[d].Kind != "emulated" {
+			return fmt.Errorf("there are emulation options for %q, which is no emulated device of platform %q", name, p.Name)
+		}
+	}
 	r.devices = make([]*device, len(p.Memories))
 	o := newOpener(p, r.opt.Emulation, r.cores())
 	for _, w := range p.Workers {
@@ -105,7 +110,7 @@ func (r *Runner) openDevices() error {
 		if dev.Kind == "cpu" || r.devices[m] != nil {
 			continue
 		}
-		d := &device{memory: m, name: dev.Name, work: make(chan func())}
+		d := &device{memory: m, name: dev.Name, work: make(chan func()), rebase: rebasePeriod}
 		r.devices[m] = d
 		r.ended.Go(d.main)
 		err := d.do(func() (err error) {

@@ -67,7 +67,7 @@ func (c *deviceTimes) of(e eventID) (time.Duration, error) {
 func (c *deviceTimes) keepNear() error {
 	if !c.replacing {
 		now := c.job.now()
-		if now-c.based < rebasePeriod {
+		if now-c.based < c.device.rebase {
 			return nil
 		}
 		c.based, c.replacing = now, true

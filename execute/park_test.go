@@ -1,6 +1,9 @@
 package execute
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // A wake-up is kept: a park after it returns at once, and several wake-ups before
 // one park are one. Then two threads hand each other the turn 10,000 times; a lost
@@ -26,4 +29,13 @@ func TestParker(t *testing.T) {
 		pong.park()
 	}
 	<-done
+}
+
+// A limited park ends after a wake-up that came before or comes meanwhile.
+func TestParkFor(t *testing.T) {
+	var p parker
+	p.wake()
+	p.parkFor(time.Hour)
+	go p.wake()
+	p.parkFor(time.Hour)
 }
