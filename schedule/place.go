@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 
 	"dahl/dag"
@@ -99,6 +100,9 @@ const (
 // fails when a plan does not fit its graph, when two memories that have to exchange
 // something have no route, or when a memory cannot hold what it has to.
 //
+// A plan that lists copies or offsets is kept to, and refused where they are not those
+// that its placement of the tasks needs.
+//
 // Where nothing leaves the host memory the graphs are the origin's own.
 func Place(prog *dag.Program, p *platform.Platform, plans []*Plan, costs []*Costs, scratch [][]int64) (*Placed, error) {
 	n := len(prog.Graphs)
@@ -138,7 +142,7 @@ const maxSpills = 16
 func (c *compiler) compile() (*Placed, error) {
 	var tooLarge error
 	for range maxSpills {
-		placed, err := c.attempt()
+		placed, unlike, err := c.attempt()
 		if err != nil && tooLarge != nil {
 			return nil, fmt.Errorf("%w; with less in it: %w", tooLarge, err)
 		}
@@ -147,7 +151,7 @@ func (c *compiler) compile() (*Placed, error) {
 		}
 		excess, err := placed.layOut(c.scratch)
 		if excess == nil {
-			return placed, err
+			return placed, cmp.Or(err, unlike, c.checkPlaces(placed))
 		}
 		tooLarge = err
 		for m, bytes := range excess {
@@ -164,6 +168,15 @@ func (c *compiler) compile() (*Placed, error) {
 	return nil, tooLarge
 }
 
+func (c *compiler) checkPlaces(placed *Placed) error {
+	for i, pg := range placed.Graphs {
+		if err := pg.checkPlaces(placed, c.plans[i]); err != nil {
+			return fmt.Errorf("graph %q: %w", pg.Graph.Name, err)
+		}
+	}
+	return nil
+}
+
 func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 	var most int64
 	for i := range c.scratch {
@@ -173,15 +186,14 @@ func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 }
 
 // attempt derives the movements of each graph, makes them tasks, and orders them on the
-// copy engines.
-func (c *compiler) attempt() (*Placed, error) {
-	placed := &Placed{Origin: c.prog, Platform: c.p, Lanes: lanesOf(c.p), Program: &dag.Program{Name: c.prog.Name, Order: c.prog.Order}}
+// copy engines; unlike says where a plan lists others, as it may before everything fits.
+func (c *compiler) attempt() (placed *Placed, unlike, err error) {
+	placed = &Placed{Origin: c.prog, Platform: c.p, Lanes: lanesOf(c.p), Program: &dag.Program{Name: c.prog.Name, Order: c.prog.Order}}
 	traffics, items := make([]*traffic, len(c.plans)), make([][]placedItem, len(c.plans))
 	streamed := map[string]bool{} // names of instances
 	for i, problem := range c.problems {
-		var err error
 		if traffics[i], items[i], err = c.items(i, placed.Lanes, streamed); err != nil {
-			return nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
+			return nil, nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
 		}
 	}
 	for i, problem := range c.problems {
@@ -190,12 +202,15 @@ func (c *compiler) attempt() (*Placed, error) {
 			_, err = orderLanes(problem, pg, c.plans[i], placed.Lanes)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
+			return nil, nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
+		}
+		if err := pg.followCopies(placed, c.plans[i]); err != nil && unlike == nil {
+			unlike = fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
 		}
 		placed.Graphs = append(placed.Graphs, pg)
 		placed.Program.Graphs = append(placed.Program.Graphs, pg.Graph)
 	}
-	return placed, nil
+	return placed, unlike, nil
 }
 
 // items lists the tasks of a graph and what moves, and adds the storages that are not in

@@ -21,6 +21,9 @@ type planFile struct {
 	Variants Variants      `json:"variants"`
 	Devices  workerLists   `json:"devices"`
 	Layout   *layoutFile   `json:"layout"`
+
+	Transfers []PlannedCopies `json:"transfers"`
+	Places    []PlannedPlace  `json:"places"`
 }
 
 // workerLists is an object with a list of task names for each worker.
@@ -117,6 +120,12 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.Layout != nil {
 		l.field("layout", plan.Layout.file(g))
 	}
+	if plan.Transfers != nil {
+		l.list("transfers", "[", "]", len(plan.Transfers), func(i int) { l.value(plan.Transfers[i]) })
+	}
+	if plan.Places != nil {
+		l.list("places", "[", "]", len(plan.Places), func(i int) { l.value(plan.Places[i]) })
+	}
 	if err := l.close(); err != nil {
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)
 	}
@@ -156,7 +165,8 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 		return nil, err
 	}
 	n := newNames(name, g, p)
-	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers))}
+	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)),
+		Transfers: f.Transfers, Places: f.Places}
 	if err := f.Variants.check(g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -96,6 +96,11 @@ type Plan struct {
 	Order [][]dag.TaskID `json:"-"`
 	// Layout places every storage; nil until one was made.
 	Layout *Layout `json:"-"`
+	// Transfers lists what each copy engine moves in a step, and Places where the instances
+	// of the storages lie in each memory; nil until [Place] decided it ([Placed.Record]).
+	// Place keeps to them where they are given.
+	Transfers []PlannedCopies `json:"-"`
+	Places    []PlannedPlace  `json:"-"`
 }
 
 // Arena is a group of storages with one lifetime.
