@@ -52,12 +52,25 @@ func newCopyQueue(p *Problem, order []int32, flights *[]*flight) *copyQueue {
 		}
 	}
 	for w := range q.ways {
-		from, to := platform.MemoryID(w/n), platform.MemoryID(w%n)
-		in, out := q.engines[to].in > 0, q.engines[from].out > 0
-		direct := in && from != host && !p.Platform.Passes(from, to, host)
-		q.ways[w] = waiting{queue: q, takesIn: in, takesOut: out && !direct}
+		in, out := enginesTaken(p.Platform, platform.MemoryID(w/n), platform.MemoryID(w%n))
+		q.ways[w] = waiting{queue: q, takesIn: in, takesOut: out}
 	}
 	return q
+}
+
+// enginesTaken says which of the engines that are limited a copy takes: one into its
+// destination, one out of its source.
+func enginesTaken(p *platform.Platform, from, to platform.MemoryID) (in, out bool) {
+	host := p.HostMemory()
+	if to != host {
+		limit, _ := copyEngines(p, to)
+		in = limit > 0
+	}
+	if from != host {
+		_, limit := copyEngines(p, from)
+		out = limit > 0 && (!in || p.Passes(from, to, host))
+	}
+	return in, out
 }
 
 func (q *copyQueue) way(from, to platform.MemoryID) *waiting {

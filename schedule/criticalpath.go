@@ -15,7 +15,7 @@ const (
 	BoundNothing     Bound = iota // the beginning of the run
 	BoundPredecessor              // a predecessor, for a transfer one of the task that needed it
 	BoundTransfer                 // the arrival of an operand
-	BoundBusy                     // the worker's or the route's previous occupant
+	BoundBusy                     // the previous occupant of the worker, the route or the copy engine
 )
 
 func (b Bound) String() string {
@@ -77,15 +77,16 @@ func CriticalPath(p *Problem, s *Schedule) []PathStep {
 // most once, so that tasks of zero duration cannot make it run in circles.
 type pathWalk struct {
 	h         *history
-	onWorker  []int32 // by span: the previous span of the worker, -1 for the first
-	byRoute   map[[2]platform.MemoryID][]int32
+	onWorker  []int32         // by span: the previous span of the worker, -1 for the first
+	onWay     map[way][]int32 // transfers, by end
+	waysOf    map[way][]way   // by route: what a transfer may have had to wait for
 	spanSeen  []bool
 	transSeen []bool
 }
 
 func newPathWalk(p *Problem, s *Schedule) *pathWalk {
 	w := &pathWalk{h: newHistory(p, s), onWorker: make([]int32, len(s.Spans)),
-		byRoute:  map[[2]platform.MemoryID][]int32{},
+		onWay: map[way][]int32{}, waysOf: map[way][]way{},
 		spanSeen: make([]bool, len(s.Spans)), transSeen: make([]bool, len(s.Transfers))}
 	latest := make([]int32, len(p.Platform.Workers))
 	for i := range latest {
@@ -96,10 +97,35 @@ func newPathWalk(p *Problem, s *Schedule) *pathWalk {
 		w.onWorker[i], latest[on] = latest[on], int32(i)
 	}
 	for _, i := range transfersByEnd(s) {
-		route := [2]platform.MemoryID{s.Transfers[i].From, s.Transfers[i].To}
-		w.byRoute[route] = append(w.byRoute[route], i)
+		for _, on := range w.waysOfTransfer(&s.Transfers[i]) {
+			w.onWay[on] = append(w.onWay[on], i)
+		}
 	}
 	return w
+}
+
+// way is a route between two memories, or the copy engines of one of them: those out of
+// it where to is noMemory, those into it where from is.
+type way struct{ from, to platform.MemoryID }
+
+const noMemory platform.MemoryID = -1
+
+// waysOfTransfer lists the route of a transfer and the engines that it took.
+func (w *pathWalk) waysOfTransfer(t *Transfer) []way {
+	route := way{t.From, t.To}
+	if ways, known := w.waysOf[route]; known {
+		return ways
+	}
+	ways := []way{route}
+	in, out := enginesTaken(w.h.p.Platform, t.From, t.To)
+	if in {
+		ways = append(ways, way{noMemory, t.To})
+	}
+	if out {
+		ways = append(ways, way{t.From, noMemory})
+	}
+	w.waysOf[route] = ways
+	return ways
 }
 
 func (w *pathWalk) visit(s PathStep) {
@@ -149,11 +175,12 @@ func (w *pathWalk) beforeTransfer(i int32) (PathStep, Bound, time.Duration) {
 	if k := w.enabler(t); k >= 0 && !w.spanSeen[k] {
 		l.consider(PathStep{Span: k, Transfer: -1}, BoundPredecessor, s.Spans[k].End)
 	}
-	route := w.byRoute[[2]platform.MemoryID{t.From, t.To}]
-	for _, k := range slices.Backward(w.h.endedBy(route, t.Start)) {
-		if k != i && !w.transSeen[k] {
-			l.consider(PathStep{Span: -1, Transfer: k}, BoundBusy, s.Transfers[k].End)
-			break
+	for _, on := range w.waysOfTransfer(t) {
+		for _, k := range slices.Backward(w.h.endedBy(w.onWay[on], t.Start)) {
+			if k != i && !w.transSeen[k] {
+				l.consider(PathStep{Span: -1, Transfer: k}, BoundBusy, s.Transfers[k].End)
+				break
+			}
 		}
 	}
 	return l.result(t.Start)

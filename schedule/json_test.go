@@ -135,6 +135,9 @@ func TestBadFiles(t *testing.T) {
 		head + `"spans": [{"task": "a", "worker": "cpu.0", "start_ns": 1e30}]}`:                         "file:1",
 		head + `"peak_bytes": [{"memory": "hbm"}]}`:                                                     `no memory "hbm"`,
 		head + `"transfers": [{"buffer": "x", "from": "ram", "to": "ram", "for": "a", "pieces": [1]}]}`: "1 pieces",
+		head + `"evictions": [{"buffer": "x", "memory": "ram", "pieces": [1]}]}`:                        "1 pieces",
+		head + `"evictions": [{"buffer": "x", "memory": "hbm"}]}`:                                       `no memory "hbm"`,
+		head + `"evictions": [{"buffer": "x", "memory": "ram", "at_ns": -1}]}`:                          "at -1 ns",
 	} {
 		_, err := ReadSchedule(strings.NewReader(text), "file", g, p)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

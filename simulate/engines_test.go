@@ -68,21 +68,26 @@ func TestEnginesByDirection(t *testing.T) {
 	}
 }
 
+// twoGPUs are two devices with one copy engine in each direction, on links to the host
+// on which a byte takes 1 ns after 10 ns of latency, whatever else moves.
+func twoGPUs() *platform.Platform {
+	return &platform.Platform{Name: "two gpus",
+		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}, {Name: "m1", BandwidthBytesPerSec: 1e9}, {Name: "m2", BandwidthBytesPerSec: 1e9}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
+			{Name: "g1", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess},
+			{Name: "g2", Kind: "emulated", Count: 1, Memory: 2, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess}},
+		Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 10, Sharing: platform.Fatpipe, PowerSource: platform.Guess}},
+		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 0, To: 2, Links: []platform.LinkID{0}}},
+	}
+}
+
 // TestPeerCopies: two gpus with one engine in each direction. x is on the first, and
 // tasks on the second and on the cpu read it at once. A direct link between the gpus
 // needs only the engine of the one that reads; a way through the host's memory needs the
 // engine out of the first too, for which the two copies wait in turn.
 func TestPeerCopies(t *testing.T) {
 	for _, direct := range []bool{true, false} {
-		pl := &platform.Platform{Name: "three",
-			Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}, {Name: "m1", BandwidthBytesPerSec: 1e9}, {Name: "m2", BandwidthBytesPerSec: 1e9}},
-			Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
-				{Name: "g1", Kind: "emulated", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess},
-				{Name: "g2", Kind: "emulated", Count: 1, Memory: 2, CopyEnginesIn: 1, CopyEnginesOut: 1, PowerSource: platform.Guess}},
-			Links:  []platform.Link{{Name: "bus", BandwidthBytesPerSec: 1e9, Latency: 10, Sharing: platform.Fatpipe, PowerSource: platform.Guess}},
-			Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 0, To: 2, Links: []platform.LinkID{0}}},
-		}
-		want := "x fetch 0-50, x fetch 50-110" // the second over two links of 10 ns latency
+		pl, want := twoGPUs(), "x fetch 0-50, x fetch 50-110" // the second over two links of 10 ns latency
 		if direct {
 			pl.Routes = append(pl.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
 			want = "x fetch 0-50, x fetch 0-50"
@@ -163,5 +168,31 @@ func TestCheckRefusesEvictions(t *testing.T) {
 		if err := s.Check(p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: Check says %v (%s)", want, err, moves(p, s))
 		}
+	}
+}
+
+// TestPathThroughAnEngine: the second gpu reads x from the first and y from ram, each of
+// which takes 50 ns, with one engine in. The path to the end of its task goes through
+// both copies, though they come on different ways: 50 + 50 + 10 ns.
+func TestPathThroughAnEngine(t *testing.T) {
+	pl := twoGPUs()
+	pl.Routes = append(pl.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
+	complete(t, pl)
+	b := dag.NewBuilder("two sources")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "m1"})
+	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{40}, Type: dag.Uint8, Role: dag.Input, Home: "ram"})
+	b.Task(dag.Task{Name: "a", Costs: []dag.Cost{{Key: "g2", Ns: 10}}, Accesses: []dag.Access{whole(x, dag.Read), whole(y, dag.Read)}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, pl, 1)
+	s := runChecked(t, p, dynamic(t, p, "eager"))
+	if got, want := moves(p, s), "x fetch 0-50, y fetch 50-100"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	path := schedule.CriticalPath(p, s)
+	if len(path) != 3 || path[0].Transfer != 0 || path[1].Transfer != 1 || path[1].Bound != schedule.BoundBusy || path[2].Span != 0 {
+		t.Errorf("critical path %+v, want both transfers and the task", path)
 	}
 }

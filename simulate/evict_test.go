@@ -164,6 +164,16 @@ func TestTooSmall(t *testing.T) {
 	if want := `task "b" could run on "gpu", where it needs 80 bytes at once and memory "hbm" has 79`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
+	// What has to leave the gpu must fit the host: w is written in the gpu, where x does not
+	// fit beside it, and the host has no room for it.
+	pl.Memories[0].CapacityBytes, pl.Memories[1].CapacityBytes = 79, 79
+	full := problem(t, onGPU(t, "W", "x"), pl, 1)
+	full.Graph.Buffers[0].Home = "hbm"
+	_, err = Run(context.Background(), full, Options{Policy: dynamic(t, full, "eager")})
+	if want := `memory "ram" would hold 80 bytes and has 79`; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	pl.Memories[0].CapacityBytes = 0
 	p.Graph.Tasks[1].Costs = append(p.Graph.Tasks[1].Costs, dag.Cost{Key: "cpu", Ns: 90})
 	p = problem(t, p.Graph, pl, 1)
 	s := runChecked(t, p, dynamic(t, p, "dmda"))
