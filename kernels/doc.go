@@ -1,9 +1,11 @@
-// Package kernels says what each operation means and computes it on a CPU.
+// Package kernels says what each operation means and computes it on a CPU. For CUDA
+// devices it says which kernels of package cuda to launch; it launches none.
 //
 // Read first: [Kernel]. The table [All] has one line per operation: its operands,
 // its shape check, its work in flops and bytes, its workspace and its variants.
 // The "ref" variant is plain and obviously right at any extent, and is the
-// numeric truth of the project; the others are compared with it.
+// numeric truth of the project; the others are compared with it, by the cases and bounds
+// of package kerneltest.
 //
 // # Invariants
 //

@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestShapeErrors(t *testing.T) {
 		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(-1, 1), "parameter pad is -1, want an integer from 0"},
 		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 0), "parameter stride is 0, want an integer from 1"},
 		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(0.5, 1), "parameter pad is 0.5"},
-		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(nan, 1), "parameter pad is NaN"},
+		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, kerneltest.ConvParams(math.NaN(), 1), "parameter pad is NaN"},
 		{"conv2d", [][]int{{2, 5, 6, 7}, {2, 3, 8, 9}, {5, 3, 3, 3}}, nil, "parameter pad is missing"},
 		{"conv2d.dx", [][]int{{2, 3, 8, 9}, {2, 5, 6, 6}, {5, 3, 3, 3}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want 7: windows of 3 at stride 1 over dx[3] = 9"},
 		{"conv2d.dw", [][]int{{5, 3, 3, 3}, {2, 5, 6, 6}, {2, 3, 8, 9}}, kerneltest.ConvParams(0, 1), "dy[3] is 6, want 7: windows of 3 at stride 1 over x[3] = 9"},

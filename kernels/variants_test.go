@@ -11,7 +11,7 @@ import (
 
 // TestVariantsAgainstReference compares every variant with "ref".
 func TestVariantsAgainstReference(t *testing.T) {
-	kerneltest.Each(t, 120, compareVariants)
+	kerneltest.Each(t, 80, compareVariants)
 }
 
 func compareVariants(t *testing.T, c *kerneltest.Case) {

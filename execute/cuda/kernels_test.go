@@ -34,7 +34,27 @@ func TestKernels(t *testing.T) {
 	}
 }
 
-// TestKernelShapes does the same where kernels take other ways than at small extents: rows
+// TestKernelsByHand runs every CUDA variant of the cases computed by hand: infinities and NaN,
+// signs of zero, equal maxima.
+func TestKernelsByHand(t *testing.T) {
+	d := newKernelBench(t)
+	for i := range kerneltest.HandCases {
+		h := &kerneltest.HandCases[i]
+		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+			for margin := range 2 {
+				c, err := h.Case(real, margin)
+				must(t, err)
+				for v := range d.variants(c) {
+					if err := h.Compare(d.run(c, v), v); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestKernelShapes is TestKernels where kernels take other ways than at small extents: rows
 // that are moved in vectors, with ends that are not; more dimensions than a launch has; more
 // groups than threads; several tiles with ends; rows of more classes than a warp takes.
 func TestKernelShapes(t *testing.T) {
@@ -84,6 +104,20 @@ func TestKernelShapes(t *testing.T) {
 				d.compare(s)
 			}
 		})
+	}
+}
+
+// TestAdamSteps: the powers of Adam's decay rates have the bits that Go's have, at any step.
+func TestAdamSteps(t *testing.T) {
+	d := newKernelBench(t)
+	k, _ := kernels.Lookup("adam")
+	for _, step := range []float64{1, 2, 7, 1000, 123_457, 10_000_019} {
+		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+			c := kerneltest.New(k, real, [][]int{{13}, {13}, {2}, {13}, {13}}, kerneltest.FirstModes(k), kerneltest.AdamParams(0), 0)
+			c.Fill(rand.New(rand.NewPCG(5, 11)))
+			c.Set(2, func(j int) float64 { return []float64{0.001, step}[j] })
+			d.compare(c)
+		}
 	}
 }
 

@@ -1,0 +1,411 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// HandCase is a call small enough to compute by hand.
+type HandCase struct {
+	Name   string // what the case is about
+	Op     string
+	Params dag.Params
+	Shapes [][]int
+	In     [][]float64 // values of all operands before the call, nil for those it writes
+	Want   [][]float64 // those after it, nil for those that are only read
+}
+
+// Case builds the call, as New does.
+func (h *HandCase) Case(real dag.DType, margin int) (*Case, error) {
+	k, ok := kernels.Lookup(h.Op)
+	if !ok {
+		return nil, fmt.Errorf("there is no operation %s", h.Op)
+	}
+	c := New(k, real, h.Shapes, FirstModes(k), h.Params, margin)
+	for i, values := range h.In {
+		if values != nil {
+			c.Set(i, func(j int) float64 { return values[j] })
+		}
+	}
+	return c, kernels.Validate(&c.Spec)
+}
+
+// Compare compares results with those computed by hand. NaN equals NaN.
+func (h *HandCase) Compare(got *Case, v *kernels.Variant) error {
+	for i, want := range h.Want {
+		if g := got.Values(i); want != nil && !slices.EqualFunc(g, want, same) {
+			return fmt.Errorf("%s %s %v, %s: %s is %v, want %v", h.Op, v.Name, got.Spec.Type, h.Name, got.Kernel.Operands[i].Name, g, want)
+		}
+	}
+	return nil
+}
+
+func same(a, b float64) bool { return a == b || a != a && b != b }
+
+var nan, inf = math.NaN(), math.Inf(1)
+
+// HandCases has one at least for every operation that computes. All numbers are exact in
+// float32.
+var HandCases = []HandCase{
+	{
+		// x = 1 2 3   w = 1  2   y = 1·1+2·2+3·4+4·5 = 37, 1·2+2·3+3·5+4·6 = 47, each + 10
+		//     4 5 6       3  4   A true convolution would turn w round: 4·1+3·2+2·4+1·5 = 23.
+		Name: "cross-correlation, not convolution", Op: "conv2d", Params: ConvParams(0, 1),
+		Shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 3}, {1, 1, 2, 2}, {1}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4}, {10}},
+		Want:   [][]float64{{47, 57}, nil, nil, nil},
+	},
+	{
+		// Padding 1, stride 2, so windows begin at -1 and 1 in both directions.
+		// x = 1 2 3   w = 1 1 1   window (-1,-1): rows 0,1 columns 0,1: 1+2+4+5 = 12
+		//     4 5 6       1 1 1   (-1,1): rows 0,1 columns 1,2: 2+3+5+6 = 16
+		//     7 8 9       1 1 1   (1,-1): 4+5+7+8 = 24, (1,1): 5+6+8+9 = 28
+		Name: "padding and stride", Op: "conv2d",
+		Params: dag.Params{{Name: "pad", Value: 1}, {Name: "stride", Value: 2}},
+		Shapes: [][]int{{1, 1, 2, 2}, {1, 1, 3, 3}, {1, 1, 3, 3}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 1, 1, 1, 1, 1, 1, 1}},
+		Want:   [][]float64{{12, 16, 24, 28}, nil, nil},
+	},
+	{
+		// y[u] = w0·x[u]+w1·x[u+1] over one row (the second row of w meets a second row
+		// of x): dx = dy0·w, shifted by one dy1·w. With dy = 1, 10 and w = 1 2 / 3 4:
+		// row 0: 1·1, 1·2+10·1, 10·2 = 1 12 20; row 1: 1·3, 1·4+10·3, 10·4 = 3 34 40.
+		Name: "each dy spreads the filter", Op: "conv2d.dx", Params: ConvParams(0, 1),
+		Shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}, {1, 1, 2, 2}},
+		In:     [][]float64{nil, {1, 10}, {1, 2, 3, 4}},
+		Want:   [][]float64{{1, 12, 20, 3, 34, 40}, nil, nil},
+	},
+	{
+		// dw[i,j] = dy0·x[i,j] + dy1·x[i,j+1], dy = 1, 10, x = 1 2 3 / 4 5 6:
+		// 1+20, 2+30, 4+50, 5+60; db = 11.
+		Name: "each dy spreads its window", Op: "conv2d.dw", Params: ConvParams(0, 1),
+		Shapes: [][]int{{1, 1, 2, 2}, {1, 1, 1, 2}, {1, 1, 2, 3}, {1}},
+		In:     [][]float64{nil, {1, 10}, {1, 2, 3, 4, 5, 6}, nil},
+		Want:   [][]float64{{21, 32, 54, 65}, nil, nil, {11}},
+	},
+	{
+		// The first case of conv2d in a second layout and with two filters, the second the
+		// negative of the first: 37, 47, plus 10, and -37, -47, plus 40: 3 and, cut off, 0.
+		Name: "cross-correlation, then the positive part", Op: "conv2d.nhwc", Params: ConvReLUParams(0, 1, 1),
+		Shapes: [][]int{{1, 1, 2, 2}, {1, 2, 3, 1}, {2, 2, 1, 2}, {2}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6}, {1, -1, 2, -2, 3, -3, 4, -4}, {10, 40}},
+		Want:   [][]float64{{47, 3, 57, 0}, nil, nil, nil},
+	},
+	{
+		// Pixels of two channels: 1·5+2·6+3·7+4·8 = 70 from w[0,0] = 5 6 and w[0,1] = 7 8; w's
+		// second row meets the padding below, its first row the one above: 9·1+10·2+11·3+12·4 = 110.
+		Name: "rows of the window on the padding", Op: "conv2d.nhwc", Params: ConvReLUParams(1, 1, 0),
+		Shapes: [][]int{{1, 2, 3, 1}, {1, 1, 2, 2}, {2, 2, 2, 1}},
+		In:     [][]float64{nil, {1, 2, 3, 4}, {5, 6, 7, 8, 9, 10, 11, 12}},
+		// columns -1, 0, 1: (x0·w[i,1]), (all), (x1·w[i,0]) for i = 1, then i = 0
+		Want: [][]float64{{11*1 + 12*2, 110, 9*3 + 10*4, 7*1 + 8*2, 70, 5*3 + 6*4}, nil, nil},
+	},
+	{
+		// As for conv2d.dx: 1 12 20 / 3 34 40, with w = 1 2 / 3 4 turned round to 4 3 / 2 1.
+		// x is not positive at the second and the last pixel.
+		Name: "each dy spreads the filter, cut off where x is not positive", Op: "conv2d.nhwc.dx", Params: ConvParams(0, 1),
+		Shapes: [][]int{{1, 2, 3, 1}, {1, 1, 2, 1}, {2, 2, 1, 1}, {1, 2, 3, 1}},
+		In:     [][]float64{nil, {1, 10}, {4, 3, 2, 1}, {1, 0, 0x1p-149, 1, inf, nan}},
+		Want:   [][]float64{{1, 0, 20, 3, 34, 0}, nil, nil, nil},
+	},
+	{
+		// As for conv2d.dw: 21 32 / 54 65 and 11, the second filter with twice the dy.
+		Name: "each dy spreads its window, channels last", Op: "conv2d.nhwc.dw", Params: ConvParams(0, 1),
+		Shapes: [][]int{{2, 2, 1, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}},
+		In:     [][]float64{nil, {1, 2, 10, 20}, {1, 2, 3, 4, 5, 6}, nil},
+		Want:   [][]float64{{21, 42, 32, 64, 54, 108, 65, 130}, nil, nil, {11, 22}},
+	},
+	{
+		// x = 1 2 3 9   filters of one element, 1 and -1, bias -1 and -3: 4 5 6 - 1 = 5 at most in
+		//     4 6 6 9   the window of columns 0-1 (position 3), 5 again in that of 1-2, first at 2;
+		// the second filter gives at most -4 and -5. The window of columns 2-3 has 8 at 1.
+		Name: "first maximum, 255 where it is cut off", Op: "conv2d.nhwc.pool", Params: ConvPoolParams(0, 1, 2, 1),
+		Shapes: [][]int{{1, 1, 3, 2}, {1, 1, 3, 2}, {1, 2, 4, 1}, {1, 1, 1, 2}, {2}},
+		In:     [][]float64{nil, nil, {1, 2, 3, 9, 4, 6, 6, 9}, {1, -1}, {-1, -3}},
+		Want:   [][]float64{{5, 0, 5, 0, 8, 0}, {3, 255, 2, 255, 1, 255}, nil, nil, nil},
+	},
+	{
+		// One window, NaN at position 2 of the convolution, and infinity before it.
+		Name: "NaN wins", Op: "conv2d.nhwc.pool", Params: ConvPoolParams(0, 1, 2, 2),
+		Shapes: [][]int{{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 2, 2, 1}, {1, 1, 1, 1}},
+		In:     [][]float64{nil, nil, {1, inf, nan, 3}, {1}},
+		Want:   [][]float64{{nan}, {2}, nil, nil},
+	},
+	{
+		// x = 1 2 3   Filters of one element, windows of columns 0-1 and 1-2. Channel 0: position 1
+		//     4 5 6   of the first is 2, position 3 of the second is 6: 10·2+20·6 = 140, 10+20 = 30.
+		// Channel 1: position 0 of the first is 1, the second passes nothing: 3·1, 3.
+		Name: "the maximum's pixel only", Op: "conv2d.nhwc.pool.dw", Params: ConvPoolParams(0, 1, 2, 1),
+		Shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 2, 3, 1}, {2}},
+		In:     [][]float64{nil, {10, 3, 20, 5}, {1, 0, 3, 255}, {1, 2, 3, 4, 5, 6}, nil},
+		Want:   [][]float64{{140, 3}, nil, nil, nil, {30, 3}},
+	},
+	{
+		// x = 1 2 3, w = (1 0 1), (0 1 2): y = 1+3, 2+6, plus b = 10, 20.
+		Name: "weights are (out, in)", Op: "dense",
+		Shapes: [][]int{{1, 2}, {1, 3}, {2, 3}, {2}},
+		In:     [][]float64{nil, {1, 2, 3}, {1, 0, 1, 0, 1, 2}, {10, 20}},
+		Want:   [][]float64{{14, 28}, nil, nil, nil},
+	},
+	{
+		// dx = 5·(1 0 1) + 7·(0 1 2)
+		Name: "rows of w by dy", Op: "dense.dx",
+		Shapes: [][]int{{1, 3}, {1, 2}, {2, 3}},
+		In:     [][]float64{nil, {5, 7}, {1, 0, 1, 0, 1, 2}},
+		Want:   [][]float64{{5, 7, 19}, nil, nil},
+	},
+	{
+		// Two samples: dw = dyᵀ·x, dy = (5), (7), x = (1 2 3), (4 5 6): 5·x0 + 7·x1; db = 12.
+		Name: "samples add up", Op: "dense.dw",
+		Shapes: [][]int{{1, 3}, {2, 1}, {2, 3}, {1}},
+		In:     [][]float64{nil, {5, 7}, {1, 2, 3, 4, 5, 6}, nil},
+		Want:   [][]float64{{33, 45, 57}, nil, nil, {12}},
+	},
+	{
+		// As above with b = -20, 20 and -8: 4-20 < 0, 8+20; the third output is 0+8-8.
+		Name: "a negative sum becomes zero", Op: "dense.relu",
+		Shapes: [][]int{{1, 3}, {1, 3}, {3, 3}, {3}},
+		In:     [][]float64{nil, {1, 2, 3}, {1, 0, 1, 0, 1, 2, 0, 4, 0}, {-20, 20, -8}},
+		Want:   [][]float64{{0, 28, 0}, nil, nil, nil},
+	},
+	{
+		// dx = 5·(1 0 1 0) + 7·(0 1 2 1), kept where x > 0.
+		Name: "no gradient at zero and at NaN", Op: "dense.dx.relu",
+		Shapes: [][]int{{1, 4}, {1, 2}, {2, 4}, {1, 4}},
+		In:     [][]float64{nil, {5, 7}, {1, 0, 1, 0, 0, 1, 2, 1}, {0x1p-149, 0, inf, nan}},
+		Want:   [][]float64{{5, 0, 19, 0}, nil, nil, nil},
+	},
+	{
+		Name: "NaN passes, infinity too, zero and NaN have no gradient", Op: "relu",
+		Shapes: [][]int{{7}, {7}, {7}},
+		In:     [][]float64{nil, nil, {-1, 0, 2, nan, inf, -inf, 0x1p-149}},
+		Want:   [][]float64{{0, 0, 2, nan, inf, 0, 0x1p-149}, {0, 0, 1, 0, 1, 0, 1}, nil},
+	},
+	{
+		Name: "a masked gradient is 0 even if infinite", Op: "relu.dx",
+		Shapes: [][]int{{4}, {4}, {4}},
+		In:     [][]float64{nil, {3, inf, nan, nan}, {1, 0, 0, 1}},
+		Want:   [][]float64{{3, 0, 0, nan}, nil, nil},
+	},
+	{
+		// Windows of columns 0-1, 2-3, 4-5, 6-7; the ninth column is in none. Ties: the
+		// first of the equal 5s is at 1; of two NaNs the first, at 2, wins over 9.
+		Name: "first maximum, NaN wins, odd column dropped", Op: "maxpool", Params: PoolParams(2, 2),
+		Shapes: [][]int{{1, 1, 1, 4}, {1, 1, 1, 4}, {1, 1, 2, 9}},
+		In: [][]float64{nil, nil, {
+			1, 5, -3, -2, 9, 9, 1, 2, 99,
+			5, 2, -1, -4, nan, nan, 3, 4, 99}},
+		Want: [][]float64{{5, -1, nan, 4}, {1, 2, 2, 3}, nil},
+	},
+	{
+		// 3×3 at stride 2, two windows in 3×5: maxima 9 at row 2, column 0, and 8 at row 0, column 2.
+		Name: "window of 3", Op: "maxpool", Params: PoolParams(3, 2),
+		Shapes: [][]int{{1, 1, 1, 2}, {1, 1, 1, 2}, {1, 1, 3, 5}},
+		In:     [][]float64{nil, nil, {0, 1, 8, 3, 4, 5, 6, 7, 0, 1, 9, 2, 3, 4, 5}},
+		Want:   [][]float64{{9, 8}, {6, 0}, nil},
+	},
+	{
+		// Windows of 2 at stride 1 over 2×3 share column 1: position 1 of the first and
+		// position 0 of the second are the same element, 3+4.
+		Name: "overlapping windows add", Op: "maxpool.dx", Params: PoolParams(2, 1),
+		Shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}, {1, 1, 1, 2}},
+		In:     [][]float64{nil, {3, 4}, {1, 0}},
+		Want:   [][]float64{{0, 7, 0, 0, 0, 0}, nil, nil},
+	},
+	{
+		Name: "mean of each window", Op: "avgpool", Params: PoolParams(2, 2), // (1+2+5+6)/4, (3+4+7+8)/4
+		Shapes: [][]int{{1, 1, 1, 2}, {1, 1, 2, 4}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8}},
+		Want:   [][]float64{{3.5, 5.5}, nil},
+	},
+	{
+		Name: "a quarter to each, overlaps add", Op: "avgpool.dx", Params: PoolParams(2, 1),
+		Shapes: [][]int{{1, 1, 2, 3}, {1, 1, 1, 2}},
+		In:     [][]float64{nil, {4, 8}},
+		Want:   [][]float64{{1, 3, 2, 1, 3, 2}, nil},
+	},
+	{
+		Name: "rows by index, repeats allowed", Op: "load", Params: dag.Params{{Name: "divisor", Value: 4}},
+		Shapes: [][]int{{3, 2}, {2, 2}, {3}},
+		In:     [][]float64{nil, {1, 2, 8, 255}, {1, 0, 1}},
+		Want:   [][]float64{{2, 63.75, 0.25, 0.5, 2, 63.75}, nil, nil},
+	},
+	{
+		// The second image has channels (1 2 3) and (10 20 30): pixels (1 10), (2 20), (3 30), divided by 4.
+		Name: "rows by index, channels last", Op: "load.nhwc", Params: dag.Params{{Name: "divisor", Value: 4}},
+		Shapes: [][]int{{1, 1, 3, 2}, {2, 2, 1, 3}, {1}},
+		In:     [][]float64{nil, {9, 9, 9, 9, 9, 9, 1, 2, 3, 10, 20, 30}, {1}},
+		Want:   [][]float64{{0.25, 2.5, 0.5, 5, 0.75, 7.5}, nil, nil},
+	},
+	{
+		Name: "the channels of a pixel come together", Op: "nhwc",
+		Shapes: [][]int{{1, 1, 3, 2}, {1, 2, 1, 3}},
+		In:     [][]float64{nil, {1, 2, 3, 10, 20, 30}},
+		Want:   [][]float64{{1, 10, 2, 20, 3, 30}, nil},
+	},
+	{
+		Name: "the pixels of a channel come together", Op: "nchw",
+		Shapes: [][]int{{1, 2, 1, 3}, {1, 1, 3, 2}},
+		In:     [][]float64{nil, {1, 10, 2, 20, 3, 30}},
+		Want:   [][]float64{{1, 2, 3, 10, 20, 30}, nil},
+	},
+	{
+		// One input channel, filters 1 2 / 3 4 and 5 6 / 7 8: each position of the window has both.
+		Name: "filters come last", Op: "hwio",
+		Shapes: [][]int{{2, 2, 1, 2}, {2, 1, 2, 2}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8}},
+		Want:   [][]float64{{1, 5, 2, 6, 3, 7, 4, 8}, nil},
+	},
+	{
+		// The same filters turned round: the window is read from its last position.
+		Name: "turned round", Op: "hwoi",
+		Shapes: [][]int{{2, 2, 2, 1}, {2, 1, 2, 2}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6, 7, 8}},
+		Want:   [][]float64{{4, 8, 3, 7, 2, 6, 1, 5}, nil},
+	},
+	{
+		Name: "back to PyTorch's order", Op: "oihw",
+		Shapes: [][]int{{2, 1, 2, 2}, {2, 2, 1, 2}},
+		In:     [][]float64{nil, {1, 5, 2, 6, 3, 7, 4, 8}},
+		Want:   [][]float64{{1, 2, 3, 4, 5, 6, 7, 8}, nil},
+	},
+	{
+		// Two channels, one window of columns 0-1; the third column is in none. Channel 0:
+		// 1 5 / 5 2, the first 5 at 1. Channel 1: NaN at 2 and 3, the first wins over 9.
+		Name: "first maximum, NaN wins, odd column dropped", Op: "maxpool.nhwc", Params: PoolParams(2, 2),
+		Shapes: [][]int{{1, 1, 1, 2}, {1, 1, 1, 2}, {1, 2, 3, 2}},
+		In:     [][]float64{nil, nil, {1, 9, 5, 1, 99, 99, 5, nan, 2, nan, 99, 99}},
+		Want:   [][]float64{{5, nan}, {1, 2}, nil},
+	},
+	{
+		// Windows of 2 at stride 1 over 2×3 share column 1: channel 0 adds 3+4 there, of
+		// channel 1 only the second window passes anything.
+		Name: "overlapping windows add, 255 passes nothing", Op: "maxpool.nhwc.dx", Params: PoolParams(2, 1),
+		Shapes: [][]int{{1, 2, 3, 2}, {1, 1, 2, 2}, {1, 1, 2, 2}},
+		In:     [][]float64{nil, {3, 10, 4, 20}, {1, 255, 0, 3}},
+		Want:   [][]float64{{0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 20}, nil, nil},
+	},
+	{
+		// Windows of 1 at stride 2 leave the pixel between them at 0.
+		Name: "pixels between windows get nothing", Op: "maxpool.nhwc.dx", Params: PoolParams(1, 2),
+		Shapes: [][]int{{1, 1, 4, 1}, {1, 1, 2, 1}, {1, 1, 2, 1}},
+		In:     [][]float64{nil, {3, 4}, {0, 0}},
+		Want:   [][]float64{{3, 0, 4, 0}, nil, nil},
+	},
+	{
+		Name: "labels by index", Op: "load.labels",
+		Shapes: [][]int{{3}, {2}, {3}},
+		In:     [][]float64{nil, {7, 9}, {1, 0, 1}},
+		Want:   [][]float64{{9, 7, 9}, nil, nil},
+	},
+	{
+		// All logits are below 0: a maximum that started at 0 would give 0.
+		Name: "the true maximum", Op: "rowmax",
+		Shapes: [][]int{{2}, {2, 3}},
+		In:     [][]float64{nil, {-5, -3, -4, 1, nan, 2}},
+		Want:   [][]float64{{-3, nan}, nil},
+	},
+	{
+		Name: "exp of differences", Op: "exp_sub", // exp(0) = 1, exp(-∞) = 0
+		Shapes: [][]int{{1, 2}, {1, 2}, {1}},
+		In:     [][]float64{nil, {-1000, -inf}, {-1000}},
+		Want:   [][]float64{{1, 0}, nil, nil},
+	},
+	{
+		Name: "row sums", Op: "rowsum",
+		Shapes: [][]int{{2}, {2, 3}},
+		In:     [][]float64{nil, {1, 2, 3, 4, 5, 6}},
+		Want:   [][]float64{{6, 15}, nil},
+	},
+	{
+		// s = 1: log s = 0 and loss = m - z_y. The first of two equal maxima is the prediction.
+		Name: "loss and prediction", Op: "xent",
+		Shapes: [][]int{{3}, {3}, {3, 2}, {3}, {3}, {3}},
+		In:     [][]float64{nil, nil, {5, 5, 5, 5, 1, 7}, {5, 5, 7}, {1, 1, 1}, {0, 1, 0}},
+		Want:   [][]float64{{0, 0, 6}, {1, 0, 0}, nil, nil, nil, nil},
+	},
+	{
+		// p = 1/4, 3/4, class 1, B = 8: (1/4)/8, (3/4-1)/8. Only two samples are in this call.
+		Name: "divided by the whole batch once", Op: "softmax_xent.dx", Params: dag.Params{{Name: "batch", Value: 8}},
+		Shapes: [][]int{{2, 2}, {2, 2}, {2}, {2}},
+		In:     [][]float64{nil, {1, 3, 1, 1}, {4, 2}, {1, 0}},
+		Want:   [][]float64{{0.03125, -0.03125, -0.0625, 0.0625}, nil, nil, nil},
+	},
+	{
+		// Two infinitely unequal logits: e = 0, 1, s = 1, loss of the winner 0, gradient 0;
+		// for the loser the loss is 2000 and the gradient ∓1/B. 1000 alone would overflow exp.
+		Name: "no overflow at large logits", Op: "softmax_xent", Params: dag.Params{{Name: "batch", Value: 2}},
+		Shapes: [][]int{{2, 2}, {2}, {2}, {2, 2}, {2}},
+		In:     [][]float64{nil, nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
+		Want:   [][]float64{{0, 0, -0.5, 0.5}, {0, 2000}, {1, 0}, nil, nil},
+	},
+	{
+		Name: "evaluation", Op: "softmax_xent.eval",
+		Shapes: [][]int{{2}, {2}, {2, 2}, {2}},
+		In:     [][]float64{nil, nil, {-1000, 1000, -1000, 1000}, {1, 0}},
+		Want:   [][]float64{{0, 2000}, {1, 0}, nil, nil},
+	},
+	{
+		Name: "mean", Op: "mean", Shapes: [][]int{{1}, {4}},
+		In: [][]float64{nil, {1, 2, 3, 8}}, Want: [][]float64{{3.5}, nil},
+	},
+	{
+		Name: "count", Op: "count", Shapes: [][]int{{1}, {5}},
+		In: [][]float64{nil, {1, 0, 1, 1, 0}}, Want: [][]float64{{3}, nil},
+	},
+	{
+		Name: "add", Op: "add", Shapes: [][]int{{2}, {2}},
+		In: [][]float64{{1, 2}, {10, 20}}, Want: [][]float64{{11, 22}, nil},
+	},
+	{
+		Name: "plain", Op: "sgd", Params: SGDParams(0, 0, 0), // 2 - 0.5·4
+		Shapes: [][]int{{1}, {1}, {2}},
+		In:     [][]float64{{2}, {4}, {0.5, 1}},
+		Want:   [][]float64{{0}, nil, nil},
+	},
+	{
+		// g = 4 + 0.25·8 = 6; v = 0.5·2 + 6 = 7; w = 8 - 0.5·7 = 4.5
+		Name: "momentum and weight decay", Op: "sgd", Params: SGDParams(0.5, 0, 0.25),
+		Shapes: [][]int{{1}, {1}, {2}, {1}},
+		In:     [][]float64{{8}, {4}, {0.5, 1}, {2}},
+		Want:   [][]float64{{4.5}, nil, nil, {7}},
+	},
+	{
+		// The same, but the step is g + 0.5·v = 6 + 3.5: w = 8 - 0.5·9.5 = 3.25
+		Name: "nesterov", Op: "sgd", Params: SGDParams(0.5, 1, 0.25),
+		Shapes: [][]int{{1}, {1}, {2}, {1}},
+		In:     [][]float64{{8}, {4}, {0.5, 1}, {2}},
+		Want:   [][]float64{{3.25}, nil, nil, {7}},
+	},
+	{
+		// dw = 2·(1 3) + 4·(5 -1) = (22 2), db = 6. With decay ¼ of w = (8 4), b = 16:
+		// g = (24 3), 10; v = ½·(2 4), ½·6 + g = (25 5), 13; rate ½: w = (-4.5 1.5), b = 9.5.
+		Name: "gradient and step", Op: "dense.dw.sgd", Params: SGDParams(0.5, 0, 0.25),
+		Shapes: [][]int{{1, 2}, {1}, {2, 1}, {2, 2}, {2}, {1, 2}, {1}},
+		In:     [][]float64{{8, 4}, {16}, {2, 4}, {1, 3, 5, -1}, {0.5, 1}, {2, 4}, {6}},
+		Want:   [][]float64{{-4.5, 1.5}, {9.5}, nil, nil, nil, {25, 5}, {13}},
+	},
+	{
+		// beta1 = 1/2, beta2 = 3/4, t = 1, so the corrections are 1/2 and 1/4. g = 4:
+		// m = ½·0+½·4 = 2, v = ¾·0+¼·16 = 4; √v/√¼ = 4, + eps 4 = 8; rate = 1/½ = 2;
+		// w = 8 - 2·2/8 = 7.5.
+		Name: "first step", Op: "adam",
+		Params: dag.Params{{Name: "beta1", Value: 0.5}, {Name: "beta2", Value: 0.75}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0}},
+		Shapes: [][]int{{1}, {1}, {2}, {1}, {1}},
+		In:     [][]float64{{8}, {4}, {1, 1}, {0}, {0}},
+		Want:   [][]float64{{7.5}, nil, nil, {2}, {4}},
+	},
+	{
+		// beta1 = beta2 = 0: no memory and no correction, at any t. g = 2 + ¼·8 = 4: m = 4,
+		// v = 16, w = 8 - 1·4/(4+4) = 7.5.
+		Name: "weight decay enters the gradient", Op: "adam",
+		Params: dag.Params{{Name: "beta1", Value: 0}, {Name: "beta2", Value: 0}, {Name: "eps", Value: 4}, {Name: "weight_decay", Value: 0.25}},
+		Shapes: [][]int{{1}, {1}, {2}, {1}, {1}},
+		In:     [][]float64{{8}, {2}, {1, 5}, {9}, {9}},
+		Want:   [][]float64{{7.5}, nil, nil, {4}, {16}},
+	},
+}
