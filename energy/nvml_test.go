@@ -145,7 +145,7 @@ func TestDescriptionOfGPUs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := GPU{Name: "Test GPU", UUID: "GPU-00000000-0000-0000-0000-000000000001", Driver: "testnvml 1", PCIBus: "0000:42:00.0",
+	want := GPU{Name: "Test GPU", UUID: "GPU-00000000-0000-0000-0000-000000000001", Driver: "testnvml 1", PCIBus: "0000:02:00.0",
 		SMClockMHz: 1755, MaxSMClockMHz: 1980, MemoryClockMHz: 2619, PowerLimitWatts: 700, PowerWatts: 60, TemperatureCelsius: 42}
 	if gpus[1].GPU != want {
 		t.Errorf("got  %+v\nwant %+v", gpus[1].GPU, want)

@@ -38,18 +38,28 @@ func (g *GPU) flopsPerSec() (float32s, float64s float64) {
 		}
 	}
 	cycles := float64(g.Processors) * g.ClockHz
+	if cycles == 0 {
+		return guessGPUFlopsPerSec, guessGPUFlopsPerSec / 32
+	}
 	return 2 * float64(units.float32) * cycles, 2 * float64(units.float64) * cycles
 }
 
 // bytesPerSec is the peak bandwidth of the memory, which moves data at both edges of
 // its clock.
-func (g *GPU) bytesPerSec() float64 { return 2 * g.MemoryHz * float64(g.MemoryBits) / 8 }
+func (g *GPU) bytesPerSec() float64 {
+	if g.MemoryHz == 0 || g.MemoryBits == 0 {
+		return guessGPUBytesPerSec
+	}
+	return 2 * g.MemoryHz * float64(g.MemoryBits) / 8
+}
 
 // What the driver does not tell of a GPU and its link, and calibration measures.
 const (
 	guessLinkBytesPerSec = 12e9
 	guessLinkLatency     = 10 * time.Microsecond
 	guessLaunch          = 5 * time.Microsecond
+	guessGPUFlopsPerSec  = 5e12 // float32, where it tells no clock; a 32nd of it in float64
+	guessGPUBytesPerSec  = 300e9
 	guessGPUIdleWatts    = 40
 	guessGPUBusyWatts    = 250
 )
@@ -73,13 +83,9 @@ func addGPUs(p *platform.Platform, gpus []GPU) error {
 		memory, link := platform.MemoryID(len(p.Memories)), platform.LinkID(len(p.Links))
 		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("hbm%d", i), CapacityBytes: g.MemoryBytes, BandwidthBytesPerSec: g.bytesPerSec()})
 		float32s, float64s := g.flopsPerSec()
-		speeds := map[string]float64{"float32": float32s, "float64": float64s}
-		if float32s == 0 {
-			speeds = nil // the driver tells no clock
-		}
 		p.Devices = append(p.Devices, platform.Device{
 			Name: fmt.Sprintf("gpu%d", i), Kind: "cuda", Count: 1, Memory: memory, Ordinal: i,
-			FlopsPerSec: speeds, L2Bytes: g.L2Bytes, Dispatch: guessLaunch,
+			FlopsPerSec: map[string]float64{"float32": float32s, "float64": float64s}, L2Bytes: g.L2Bytes, Dispatch: guessLaunch,
 			CopyEnginesIn: 1, CopyEnginesOut: 1,
 			IdleWatts: guessGPUIdleWatts, Busy: platform.BusyPower{UnitWatts: guessGPUBusyWatts}, PowerSource: platform.Guess,
 		})

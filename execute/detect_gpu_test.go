@@ -41,7 +41,7 @@ func TestAddGPUs(t *testing.T) {
 	for i, want := range []struct {
 		speed, bandwidth float64
 		capacity         int64
-	}{{7 * 64 * 2 * 1e9, 20e9, 40e9}, {0, 0, 11e9}} {
+	}{{7 * 64 * 2 * 1e9, 20e9, 40e9}, {guessGPUFlopsPerSec, guessGPUBytesPerSec, 11e9}} {
 		d := p.Devices[i+1]
 		m := p.Memories[d.Memory]
 		if d.Kind != "cuda" || d.Ordinal != i || d.FlopsPerSec["float32"] != want.speed || d.PowerSource != platform.Guess ||

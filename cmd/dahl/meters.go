@@ -40,6 +40,8 @@ func startMeters(p *platform.Platform) *metering {
 			if g := m.gpus.of(d); g != nil {
 				metered = append(metered, g.Metered(d.Name))
 				m.states = append(m.states, deviceState{d.Name, g.GPU})
+			} else if d.Kind == "cuda" {
+				slog.Warn("no meter is at the bus address of " + d.Name)
 			}
 		}
 	}

@@ -111,7 +111,7 @@ nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t d, char *uuid, unsigned length) {
 nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t d, nvmlPciInfo_t *pci) {
 	memset(pci, 0, sizeof *pci);
 	pci->domain = 0;
-	pci->bus = 0x41 + (unsigned)board(d);
+	pci->bus = 1 + (unsigned)board(d); /* as the test build of the CUDA driver has it */
 	snprintf(pci->busId, sizeof pci->busId, "00000000:%02X:00.0", pci->bus);
 	return NVML_SUCCESS;
 }
