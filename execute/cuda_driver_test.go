@@ -143,7 +143,7 @@ func TestCUDARefuses(t *testing.T) {
 		change func(*Options)
 	}{
 		{"there is no CUDA device 99", func(o *Options) { o.Platform.Devices[1].Ordinal = 99 }},
-		{`memory "gpu0.mem"`, func(o *Options) { o.Platform.Memories[1].CapacityBytes = 1000 }},
+		{`memory "gpu0.mem"`, func(o *Options) { o.Platform.Memories[1].CapacityBytes = 100 }}, // less than one task names
 	} {
 		opt := Options{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)}
 		c.change(&opt)
