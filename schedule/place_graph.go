@@ -32,7 +32,8 @@ type placing struct {
 	*traffic
 	b        *dag.Builder
 	pg       *PlacedGraph
-	streamed map[string]bool // names of instances that are not kept, and share room with others
+	streamed map[string]bool        // names of instances that are not kept, and share room with others
+	rows     map[location]dag.Range // of storages of which not all are there
 
 	instance map[location][]dag.BufferID // by buffer of the origin in a memory
 	pieces   map[dag.BufferID]dag.BufferID
@@ -67,7 +68,7 @@ func (t *traffic) build(items []placedItem, streamed map[string]bool) (*PlacedGr
 	if !slices.ContainsFunc(use, func(set uint64) bool { return set != 1<<host }) && !slices.ContainsFunc(t.homes, elsewhere) {
 		return unplaced(g, host), nil
 	}
-	c := &placing{traffic: t, b: dag.NewBuilder(g.Name), pg: &PlacedGraph{Origin: g, Enter: t.enter, Leave: t.leave}, streamed: streamed,
+	c := &placing{traffic: t, b: dag.NewBuilder(g.Name), pg: &PlacedGraph{Origin: g, Enter: t.enter, Leave: t.leave}, streamed: streamed, rows: t.rowsUsed(items),
 		instance: map[location][]dag.BufferID{}, pieces: map[dag.BufferID]dag.BufferID{}, task: make([]dag.TaskID, len(g.Tasks))}
 	c.addInstances(use, instancesOf(items))
 	for i := range items {
@@ -191,7 +192,7 @@ func (c *placing) addInstances(use []uint64, several map[location]int32) {
 
 func (c *placing) addInstance(at location, n int32, host bool) {
 	buf := c.p.Graph.Buffers[at.storage]
-	buf.Name = c.instanceName(at)
+	buf.Name, buf.Shape = c.instanceName(at), c.ofRows(location{c.p.Graph.Storage(at.storage), at.memory}, buf.Shape)
 	if !host {
 		buf.Home = ""
 	} else if buf.Home != "" {
@@ -239,7 +240,11 @@ func (c *placing) add(item *placedItem) {
 		m := c.memoryOf(item.task)
 		task.Accesses = slices.Clone(task.Accesses)
 		for i, a := range task.Accesses {
-			task.Accesses[i].Buffer = c.instance[location{a.Buffer, m}][item.uses[location{c.p.Graph.Storage(a.Buffer), m}]]
+			at := location{c.p.Graph.Storage(a.Buffer), m}
+			task.Accesses[i].Buffer = c.instance[location{a.Buffer, m}][item.uses[at]]
+			if a.Box != nil {
+				task.Accesses[i].Box = c.boxOfRows(at, a.Box)
+			}
 		}
 		task.After = nil
 		for _, before := range c.p.Graph.Preds(item.task) {
@@ -257,10 +262,11 @@ func (c *placing) add(item *placedItem) {
 // pair finds the regions of the instances between which something moves.
 func (c *placing) pair(m *Move, uses map[location]int32) {
 	shape, boxes := c.p.Graph.AtomBoxes(m.Atoms)
-	from, to := c.shaped(location{m.Buffer, m.From}, uses, shape), c.shaped(location{m.Buffer, m.To}, uses, shape)
+	from, to := location{m.Buffer, m.From}, location{m.Buffer, m.To}
+	source, target := c.shaped(from, uses, shape), c.shaped(to, uses, shape)
 	m.Pairs = nil
 	for _, box := range boxes {
-		m.Pairs = append(m.Pairs, RegionPair{From: dag.Region{Buffer: from, Box: box}, To: dag.Region{Buffer: to, Box: box}})
+		m.Pairs = append(m.Pairs, RegionPair{From: dag.Region{Buffer: source, Box: c.boxOfRows(from, box)}, To: dag.Region{Buffer: target, Box: c.boxOfRows(to, box)}})
 	}
 }
 
@@ -271,7 +277,7 @@ func (c *placing) shaped(at location, uses map[location]int32, shape []int) dag.
 		return owner
 	}
 	if _, known := c.pieces[owner]; !known {
-		c.pieces[owner] = c.b.View(c.b.BufferAt(owner).Name+" in pieces", owner, shape...)
+		c.pieces[owner] = c.b.View(c.b.BufferAt(owner).Name+" in pieces", owner, c.ofRows(at, shape)...)
 		c.pg.Memory, c.pg.BufferOf = append(c.pg.Memory, at.memory), append(c.pg.BufferOf, at.storage)
 	}
 	return c.pieces[owner]

@@ -105,11 +105,12 @@ func TestPlaceProgram(t *testing.T) {
 
 // TestPlaceOnHost: what does not leave the host memory is the origin's own graph.
 func TestPlaceOnHost(t *testing.T) {
-	placed, err := placeProgram(t, hostAndGPU(t, 1), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}})
+	_, err := placeProgram(t, hostAndGPU(t, 1), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}})
 	if err == nil || !strings.Contains(err.Error(), `memory "hbm" has 1 bytes`) {
 		t.Errorf("scratch of 20 bytes in a memory of one: %v", err)
 	}
-	if placed, err = placeProgram(t, hostAndGPU(t, 1000), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}}); err != nil {
+	placed, err := placeProgram(t, hostAndGPU(t, 1000), [][]dag.TaskID{{0, 1}, {2, 3}}, [][]dag.TaskID{{0, 1}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i, pg := range placed.Graphs {
@@ -139,5 +140,55 @@ func TestPlaceRefuses(t *testing.T) {
 	}
 	if m := placed.Graphs[0].Moves; !(&PlacedGraph{Moves: m}).reloads() {
 		t.Error("nothing leaves and comes back")
+	}
+}
+
+// TestPlaceRows: of a batch of 7 samples the gpu is given the last 3. Of x and of y, also
+// seen as 7×10, its instances have 3 rows, and the boxes of its task and of the copies
+// count from the first of them; the host has all.
+func TestPlaceRows(t *testing.T) {
+	b := dag.NewBuilder("batch")
+	ns := []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{7, 11}, Type: dag.Float32})
+	y := b.Buffer(dag.Buffer{Name: "y", Shape: []int{7, 2, 5}, Type: dag.Float32})
+	flat := b.View("flat", y, 7, 10)
+	b.Task(dag.Task{Name: "feed", Costs: ns, Accesses: []dag.Access{access(x, dag.Write)}})
+	for i, rows := range []dag.Range{{Lo: 0, Hi: 4}, {Lo: 4, Hi: 7}} {
+		b.Task(dag.Task{Name: []string{"first", "last"}[i], Costs: ns, Accesses: []dag.Access{
+			{Region: dag.Region{Buffer: x, Box: dag.Box{rows, {Lo: 0, Hi: 11}}}, Mode: dag.Read},
+			{Region: dag.Region{Buffer: flat, Box: dag.Box{rows, {Lo: 0, Hi: 10}}}, Mode: dag.Write}}})
+	}
+	b.Task(dag.Task{Name: "use", Costs: ns, Accesses: []dag.Access{access(y, dag.Read)}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := hostAndGPU(t, 0)
+	costs, err := NewCosts(g, p, CostOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed, err := Place(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Plan{{Order: [][]dag.TaskID{{0, 1, 3}, nil, {2}}}}, []*Costs{costs}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pg := placed.Graphs[0]
+	// 3 rows of 11 and of 10 floats: 132 and 120 bytes, rounded up to lines.
+	if bytes := pg.Layouts[1].ArenaBytes[StepArena]; bytes != 192+128 {
+		t.Errorf("%d bytes in the gpu", bytes)
+	}
+	task, ok := pg.Graph.TaskByName("last")
+	if !ok || pg.Graph.Box(task, 0).String() != "0:3,0:11" || pg.Graph.Box(task, 1).String() != "0:3,0:10" {
+		t.Errorf("the task works on %v and %v", pg.Graph.Box(task, 0), pg.Graph.Box(task, 1))
+	}
+	for at, m := range pg.Moves {
+		if m == nil {
+			continue
+		}
+		from, to := pg.Graph.Box(dag.TaskID(at), 0)[0], pg.Graph.Box(dag.TaskID(at), 1)[0]
+		host, gpu := dag.Range{Lo: 4, Hi: 7}, dag.Range{Lo: 0, Hi: 3}
+		if m.To == 1 && (from != host || to != gpu) || m.To == 0 && (from != gpu || to != host) {
+			t.Errorf("%s moves rows %v to %v", pg.Graph.Tasks[at].Name, from, to)
+		}
 	}
 }

@@ -30,6 +30,7 @@ type spill struct {
 	items  []placedItem
 	memory platform.MemoryID
 	limit  int64
+	rows   map[location]dag.Range
 
 	visits  map[location][]visit
 	needs   map[location][][]int32 // after each visit: atoms whose contents are used again
@@ -46,7 +47,7 @@ type visit struct {
 // spillMemory returns the items with what has to leave a memory and come back. streamed
 // collects the storages that do so in every step.
 func (t *traffic) spillMemory(items []placedItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]placedItem, error) {
-	s := &spill{traffic: t, items: items, memory: m, limit: limit, visits: map[location][]visit{}, needs: map[location][][]int32{}, streams: map[location]bool{}}
+	s := &spill{traffic: t, items: items, memory: m, limit: limit, rows: t.rowsUsed(items), visits: map[location][]visit{}, needs: map[location][][]int32{}, streams: map[location]bool{}}
 	for i := range items {
 		s.addVisits(int32(i))
 	}
@@ -141,7 +142,14 @@ func (s *spill) stays(at location) bool {
 	return s.homes[at.storage] == s.memory || len(needs[len(needs)-1]) > 0 && !s.streams[at]
 }
 
-func (s *spill) bytes(at location) int64 { return Align(s.p.Graph.Buffers[at.storage].Bytes()) }
+// bytes is what a storage takes in the memory.
+func (s *spill) bytes(at location) int64 {
+	buf := &s.p.Graph.Buffers[at.storage]
+	if r, ok := s.rows[at]; ok {
+		return Align(buf.Bytes() / int64(buf.Shape[0]) * int64(r.Len()))
+	}
+	return Align(buf.Bytes())
+}
 
 // choose walks along the items until it finds no further storage that has to come back
 // in every step.

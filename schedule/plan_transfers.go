@@ -59,8 +59,9 @@ func (pg *PlacedGraph) plannedCopy(placed *Placed, t dag.TaskID) PlannedCopy {
 	m, memories := pg.Moves[t], placed.Platform.Memories
 	c := PlannedCopy{Name: pg.Graph.Tasks[t].Name, Buffer: pg.Origin.Buffers[m.Buffer].Name, From: memories[m.From].Name, To: memories[m.To].Name,
 		For: pg.Origin.Tasks[m.For].Name, NextStep: m.NextStep, Reason: m.Reason, Bytes: m.Bytes}
-	for _, pair := range m.Pairs {
-		c.Boxes = append(c.Boxes, pair.From.Box.String())
+	_, boxes := pg.Origin.AtomBoxes(m.Atoms)
+	for _, box := range boxes {
+		c.Boxes = append(c.Boxes, box.String())
 	}
 	return c
 }
