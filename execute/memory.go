@@ -31,7 +31,7 @@ func (r *Runner) Problem(graph, steps int) *schedule.Problem {
 func (r *Runner) Bytes(name string) []byte {
 	for i, c := range r.graphs {
 		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
-			r.asked[name]++
+			r.asked.note(name)
 			return r.StepBytes(i, name)
 		}
 	}

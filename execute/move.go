@@ -3,6 +3,7 @@ package execute
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -15,9 +16,31 @@ type boundMove struct {
 	*schedule.Move
 	device *device
 	copies []deviceCopy
-	// current is when the source was last moved, in the count of Runner.asked: what no
-	// task writes moves again only when the caller has asked for it since.
+	// current is 1 + how often the caller had asked for the source when it was last moved:
+	// what no task writes moves again only when the caller has asked for it since.
 	current int
+}
+
+// requests counts how often the caller has asked for the bytes of buffers, by name.
+// Hooks may ask at the same time.
+type requests struct {
+	mu    sync.Mutex
+	count map[string]int
+}
+
+func (r *requests) note(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count == nil {
+		r.count = map[string]int{}
+	}
+	r.count[name]++
+}
+
+func (r *requests) of(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count[name]
 }
 
 // copiesOf are the parts of a move that are rows at a distance from each other.
@@ -139,7 +162,7 @@ func (r *Runner) enter(j *job) error {
 	j.entered = make([]schedule.Interval, len(j.graph.enter))
 	for i := range j.graph.enter {
 		m := &j.graph.enter[i]
-		asked := 1 + r.asked[j.graph.origin.Buffers[m.Buffer].Name]
+		asked := 1 + r.asked.of(j.graph.origin.Buffers[m.Buffer].Name)
 		if m.Anywhere && m.current == asked {
 			continue
 		}

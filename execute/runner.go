@@ -43,7 +43,7 @@ type Options struct {
 	// Poison fills all memory with a pattern that reads as NaN or -1, optimiser
 	// state excepted, so that HighWater can tell what was written.
 	Poison bool
-	// Verify checks after every task that the operands it only reads have not
+	// Verify checks after every task of a cpu worker that the operands it only reads have not
 	// changed. It costs a pass over them, and is meant for tests.
 	Verify bool
 
@@ -67,8 +67,8 @@ type Runner struct {
 	// With devices besides the cpu workers:
 	spread  bool
 	placed  *schedule.Placed
-	devices []*device      // by memory; nil: it has no lanes of its own
-	asked   map[string]int // how often the caller has asked for a buffer's bytes
+	devices []*device // by memory; nil: it has no lanes of its own
+	asked   requests
 
 	mu     sync.Mutex // one run at a time, and none after Close
 	closed bool
@@ -78,7 +78,7 @@ type Runner struct {
 // none, allocates the arenas (zeroed; the caller fills parameters and data
 // through Bytes), binds every task and starts the workers. Close ends them.
 func New(prog *dag.Program, opt Options) (*Runner, error) {
-	r := &Runner{prog: prog, opt: opt, asked: map[string]int{}}
+	r := &Runner{prog: prog, opt: opt}
 	if err := r.prepare(); err != nil {
 		return nil, fmt.Errorf("execute program %q: %w", prog.Name, errors.Join(err, r.closeDevices()))
 	}
@@ -183,6 +183,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	defer unwatch()
 	j.base = time.Now()
 	if err := r.enter(j); err != nil {
+		r.closed = errors.Is(err, errDeviceLost)
 		return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 	}
 	r.work(j)
