@@ -1,0 +1,153 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/kerneltest"
+)
+
+// TestProductTiles runs products at extents that are cut into each of the tiles, with and
+// without splits, in whole buffers and in regions of larger ones: every product that is
+// compiled is launched once at least.
+func TestProductTiles(t *testing.T) {
+	launched := map[string]bool{}
+	d := newKernelBench(t)
+	rng := rand.New(rand.NewPCG(13, 17))
+	for _, c := range []struct {
+		op     string
+		shapes [][]int
+		params dag.Params
+		margin int
+	}{
+		{"dense", [][]int{{1031, 1033}, {1031, 3}, {1033, 3}, {1033}}, nil, 0},
+		{"dense", [][]int{{1031, 523}, {1031, 3}, {523, 3}, {523}}, nil, 0},
+		{"dense", [][]int{{260, 264}, {260, 36}, {264, 36}, {264}}, nil, 4},
+		{"dense.relu", [][]int{{3, 263}, {3, 131}, {263, 131}, {263}}, nil, 1},
+		{"dense", [][]int{{67, 10}, {67, 541}, {10, 541}, {10}}, nil, 0},
+		{"dense.dx", [][]int{{1031, 1033}, {1031, 3}, {3, 1033}}, nil, 0},
+		{"dense.dx", [][]int{{1031, 523}, {1031, 3}, {3, 523}}, nil, 0},
+		{"dense.dx.relu", [][]int{{136, 140}, {136, 12}, {12, 140}, {136, 140}}, nil, 4},
+		{"dense.dw", [][]int{{1031, 1033}, {3, 1031}, {3, 1033}, {1031}}, nil, 0},
+		{"dense.dw", [][]int{{1031, 523}, {3, 1031}, {3, 523}, {1031}}, nil, 0},
+		{"dense.dw", [][]int{{263, 3}, {131, 263}, {131, 3}, {263}}, nil, 1},
+		{"dense.dw", [][]int{{12, 544}, {132, 12}, {132, 544}, {12}}, nil, 4},
+		{"dense.dw", [][]int{{3, 8}, {5003, 3}, {5003, 8}, {3}}, nil, 0},
+		{"dense.dw.sgd", [][]int{{5, 13}, {5}, {4099, 5}, {4099, 13}, {2}, {5, 13}, {5}}, kerneltest.SGDParams(0.9, 1, 0.01), 0},
+		{"conv2d.nhwc", [][]int{{1, 127, 131, 17}, {1, 127, 131, 3}, {1, 1, 3, 17}, {17}}, kerneltest.ConvReLUParams(0, 1, 1), 0},
+		{"conv2d.nhwc", [][]int{{1, 31, 37, 521}, {1, 31, 37, 3}, {1, 1, 3, 521}, {521}}, kerneltest.ConvReLUParams(0, 1, 0), 0},
+		{"conv2d.nhwc", [][]int{{1, 1, 3, 263}, {1, 1, 3, 131}, {1, 1, 131, 263}, {263}}, kerneltest.ConvReLUParams(0, 1, 1), 1},
+		{"conv2d.nhwc", [][]int{{1, 5, 13, 3}, {1, 5, 13, 67}, {3, 3, 67, 3}, {3}}, kerneltest.ConvReLUParams(1, 1, 1), 0},
+		{"conv2d.nhwc.dx", [][]int{{2, 17, 19, 32}, {2, 17, 19, 36}, {3, 3, 36, 32}, {2, 17, 19, 32}}, kerneltest.ConvParams(1, 1), 4},
+		{"conv2d.nhwc.dx", [][]int{{2, 17, 19, 4}, {2, 9, 10, 36}, {3, 3, 36, 4}, {2, 17, 19, 4}}, kerneltest.ConvParams(1, 2), 0},
+		{"conv2d.nhwc.dw", [][]int{{1, 1, 263, 269}, {1, 1, 3, 269}, {1, 1, 3, 263}, {269}}, kerneltest.ConvParams(0, 1), 0},
+		{"conv2d.nhwc.dw", [][]int{{3, 3, 61, 523}, {1, 1, 2, 523}, {1, 1, 2, 61}, {523}}, kerneltest.ConvParams(1, 1), 1},
+		{"conv2d.nhwc.dw", [][]int{{3, 3, 16, 32}, {2, 17, 19, 32}, {2, 17, 19, 16}, {32}}, kerneltest.ConvParams(1, 1), 4},
+		{"conv2d.nhwc.pool", [][]int{{3, 6, 7, 36}, {3, 6, 7, 36}, {3, 14, 16, 4}, {3, 3, 4, 36}, {36}}, kerneltest.ConvPoolParams(0, 1, 2, 2), 4},
+		{"conv2d.nhwc.pool", [][]int{{3, 5, 6, 8}, {3, 5, 6, 8}, {3, 14, 16, 4}, {3, 3, 4, 8}, {8}}, kerneltest.ConvPoolParams(0, 1, 3, 2), 1},
+		{"conv2d.nhwc.pool.dw", [][]int{{1, 1, 263, 269}, {1, 1, 3, 269}, {1, 1, 3, 269}, {1, 1, 3, 263}, {269}}, kerneltest.ConvPoolParams(0, 1, 1, 1), 0},
+		{"conv2d.nhwc.pool.dw", [][]int{{3, 3, 61, 523}, {1, 1, 2, 523}, {1, 1, 2, 523}, {1, 1, 2, 61}, {523}}, kerneltest.ConvPoolParams(1, 1, 1, 1), 1},
+		{"conv2d.nhwc.pool.dw", [][]int{{5, 5, 12, 36}, {2, 7, 7, 36}, {2, 7, 7, 36}, {2, 16, 16, 12}, {36}}, kerneltest.ConvPoolParams(2, 1, 3, 2), 4},
+		{"conv2d", [][]int{{2, 5, 7, 11}, {2, 3, 7, 11}, {5, 3, 3, 3}, {5}}, kerneltest.ConvParams(1, 1), 1},
+		{"conv2d", [][]int{{1, 263, 1, 3}, {1, 131, 1, 3}, {263, 131, 1, 1}, {263}}, kerneltest.ConvParams(0, 1), 0},
+		{"conv2d.dw", [][]int{{263, 521, 1, 1}, {1, 263, 1, 3}, {1, 521, 1, 3}, {263}}, kerneltest.ConvParams(0, 1), 1},
+		{"conv2d.dw", [][]int{{5, 7, 3, 3}, {2, 5, 31, 29}, {2, 7, 31, 29}, {5}}, kerneltest.ConvParams(1, 1), 1},
+	} {
+		k, _ := kernels.Lookup(c.op)
+		types := []dag.DType{dag.Float32, dag.Float64}
+		if c.margin == 0 {
+			types = types[:1] // float64 has few tiles, and the cases with margins meet all of them
+		}
+		for _, real := range types {
+			s := kerneltest.New(k, real, c.shapes, kerneltest.FirstModes(k)[:len(c.shapes)], c.params, c.margin)
+			must(t, kernels.Validate(&s.Spec))
+			s.Fill(rng)
+			d.compare(s)
+			symbolsOf(s, launched)
+		}
+	}
+	for _, symbol := range compiledProducts(t) {
+		if !launched[symbol] {
+			t.Errorf("no case launches %s", symbol)
+		}
+	}
+}
+
+// symbolsOf notes what the variants of a case launch; at the addresses of a device or at
+// others, the symbols are the same.
+func symbolsOf(c *kerneltest.Case, launched map[string]bool) {
+	for i := range c.Kernel.Variants {
+		v := &c.Kernel.Variants[i]
+		if v.Kind == kernels.CUDA && v.For(c.Spec.Type) {
+			for _, l := range v.Launches(c.DeviceCall(make([]uint64, len(c.Buffers)), 0)) {
+				launched[l.Symbol] = true
+			}
+		}
+	}
+}
+
+// compiledProducts are the symbols of all products in the sources.
+func compiledProducts(t *testing.T) []string {
+	files, err := filepath.Glob("../../kernels/cuda/*.cu")
+	must(t, err)
+	product := regexp.MustCompile(`(?m)^(?:PRODUCT|ENTRY)\(((?:dense|conv2d|product)_\w+),`)
+	var all []string
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		must(t, err)
+		for _, m := range product.FindAllStringSubmatch(string(text), -1) {
+			all = append(all, m[1])
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("the sources have no products")
+	}
+	return all
+}
+
+// TestDescentIsTwoOperations: dense.dw.sgd changes weights, biases and velocities as
+// dense.dw and then sgd do, bit for bit, also where sums are split (of 5003 samples).
+func TestDescentIsTwoOperations(t *testing.T) {
+	d := newKernelBench(t)
+	rng := rand.New(rand.NewPCG(5, 7))
+	call := func(op string, params dag.Params, real dag.DType, shapes [][]int, values ...[]float64) *kerneltest.Case {
+		k, _ := kernels.Lookup(op)
+		c := kerneltest.New(k, real, shapes, kerneltest.FirstModes(k), params, 1)
+		c.Fill(rng)
+		for i, v := range values {
+			if v != nil {
+				c.Set(i, func(j int) float64 { return v[j] })
+			}
+		}
+		v, _ := k.Variant("cuda")
+		return d.run(c, v)
+	}
+	for _, e := range [][3]int{{7, 3, 5}, {67, 17, 131}, {5003, 5, 13}} {
+		samples, out, in := e[0], e[1], e[2]
+		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+			for _, params := range []dag.Params{kerneltest.SGDParams(0, 0, 0), kerneltest.SGDParams(0.9, 0, 0.01), kerneltest.SGDParams(0.9, 1, 0.01)} {
+				k, _ := kernels.Lookup("dense.dw.sgd")
+				s := kerneltest.New(k, real, [][]int{{out, in}, {out}, {samples, out}, {samples, in}, {2}, {out, in}, {out}}, kerneltest.FirstModes(k), params, 1)
+				s.Fill(rng)
+				v, _ := k.Variant("cuda")
+				fused := d.run(s, v)
+				grads := call("dense.dw", nil, real, [][]int{{out, in}, {samples, out}, {samples, in}, {out}}, nil, s.Values(2), s.Values(3))
+				for _, c := range [][3]int{{0, 5, 0}, {1, 6, 3}} { // parameter, velocity, gradient
+					shape := s.Spec.Operands[c[0]].Shape
+					stepped := call("sgd", params, real, [][]int{shape, shape, {2}, shape}, s.Values(c[0]), grads.Values(c[2]), s.Values(4), s.Values(c[1]))
+					if !slices.Equal(fused.Values(c[0]), stepped.Values(0)) || !slices.Equal(fused.Values(c[1]), stepped.Values(3)) {
+						t.Errorf("%v %v %v: operand %d has other bits than after two operations", e, real, params, c[0])
+					}
+				}
+			}
+		}
+	}
+}
