@@ -24,12 +24,13 @@ type traffic struct {
 	after    [][]*Move           // by task: what moves as soon as it has ended
 	enter    []*Move
 	leave    []*Move
+	ways     map[[2]platform.MemoryID][]platform.MemoryID // hops found so far
 }
 
 // newTraffic derives the movements of a plan that fits its problem.
 func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 	n := len(p.Graph.Tasks)
-	t := &traffic{p: p, written: writtenStorages(p.Graph), after: make([][]*Move, n)}
+	t := &traffic{p: p, written: writtenStorages(p.Graph), after: make([][]*Move, n), ways: map[[2]platform.MemoryID][]platform.MemoryID{}}
 	t.worker, t.position = (&replay{p: p, plan: plan}).placement()
 	pushes := newPushes(p.Graph, t.position)
 	for writer := range n {
@@ -103,15 +104,16 @@ func (t *traffic) distribute(to []pushTo, like Move, source func(storage dag.Buf
 // load adds an atom to the move like the given one among those from first on, or to
 // that one as a further move.
 func (t *traffic) load(moves []*Move, first int, like Move, atom int32) []*Move {
-	at := slices.IndexFunc(moves[first:], func(m *Move) bool {
-		return m.Buffer == like.Buffer && m.From == like.From && m.To == like.To
-	})
-	if at < 0 {
-		at = len(moves) - first
+	at := len(moves) - 1 // mostly the last one
+	for at >= first && (moves[at].Buffer != like.Buffer || moves[at].From != like.From || moves[at].To != like.To) {
+		at--
+	}
+	if at < first {
+		at = len(moves)
 		like.Anywhere = !t.written[like.Buffer] && t.p.Graph.Buffers[like.Buffer].Home == ""
 		moves = append(moves, &like)
 	}
-	m := moves[first+at]
+	m := moves[at]
 	if k, found := slices.BinarySearch(m.Atoms, atom); !found {
 		m.Atoms = slices.Insert(m.Atoms, k, atom)
 		m.Bytes += t.p.Graph.AtomBytes(dag.AtomID(atom))
@@ -138,15 +140,20 @@ func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]plat
 	if from == to {
 		return nil, nil
 	}
+	if way, known := t.ways[[2]platform.MemoryID{from, to}]; known {
+		return way, nil
+	}
 	pl := t.p.Platform
 	if _, ok := pl.Route(from, to); !ok {
 		return nil, fmt.Errorf("buffer %q has to move from memory %q to %q, and platform %q has no route between them",
 			t.p.Graph.Buffers[storage].Name, pl.Memories[from].Name, pl.Memories[to].Name, pl.Name)
 	}
+	way := []platform.MemoryID{to}
 	if host := pl.HostMemory(); pl.Passes(from, to, host) {
-		return []platform.MemoryID{host, to}, nil
+		way = []platform.MemoryID{host, to}
 	}
-	return []platform.MemoryID{to}, nil
+	t.ways[[2]platform.MemoryID{from, to}] = way
+	return way, nil
 }
 
 // bringHome finds what is valid only elsewhere after a step, of storages that keep

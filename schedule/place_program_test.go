@@ -9,7 +9,7 @@ import (
 )
 
 // hostAndGPU is a node of two memories: a cpu of two cores and one emulated gpu.
-func hostAndGPU(t *testing.T, gpuBytes int64) *platform.Platform {
+func hostAndGPU(t testing.TB, gpuBytes int64) *platform.Platform {
 	t.Helper()
 	p := &platform.Platform{Name: "node", Memories: []platform.Memory{{Name: "ram"}, {Name: "hbm", CapacityBytes: gpuBytes}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 2, PowerSource: platform.Guess},

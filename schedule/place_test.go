@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -279,8 +280,8 @@ func TestPlaceMeansTheSame(t *testing.T) {
 }
 
 // TestPlaceSpills places random graphs again where every memory but the host's has less
-// than it needs, down to less than half. Either Place refuses it, or nothing exceeds the capacity
-// and all means the same.
+// than it needs, down to less than half. Either Place refuses it, or nothing exceeds the capacity,
+// all means the same, and a second time it comes out the same.
 func TestPlaceSpills(t *testing.T) {
 	fitted, reloads, evictions := 0, 0, 0
 	for seed := range uint64(400) {
@@ -311,6 +312,10 @@ func TestPlaceSpills(t *testing.T) {
 			continue
 		}
 		fitted++
+		again, err := Place(free.Origin, &p, []*Plan{plan}, []*Costs{costs}, nil)
+		if err != nil || !reflect.DeepEqual(placed.Record(0, plan), again.Record(0, plan)) || placed.Graphs[0].Graph.Hash() != again.Graphs[0].Graph.Hash() {
+			t.Fatalf("seed %d: placed a second time it is another program (%v)", seed, err)
+		}
 		for m, l := range placed.Graphs[0].Layouts {
 			if limit := p.Memories[m].CapacityBytes; limit > 0 && l.totalBytes() > limit {
 				t.Fatalf("seed %d: memory %d has %d bytes, the layout %d", seed, m, limit, l.totalBytes())
