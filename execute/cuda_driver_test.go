@@ -3,10 +3,13 @@
 package execute
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -113,6 +116,36 @@ func trainedWeights(t *testing.T, prog *dag.Program, opt Options, steps int) map
 		got[name] = slices.Clone(elements[float32](r.Bytes(name)))
 	}
 	return got
+}
+
+// TestCUDASteadySteps: within a run nothing is allocated, pinned or loaded, and the device is
+// not waited for as a whole; the test driver notes such calls.
+func TestCUDASteadySteps(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	t.Setenv("DAHL_TESTDRIVER_LOG", log)
+	p := cudaNode(t, 1, 1)
+	prog := testProgram(t)
+	r := newRunner(t, prog, Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+	if text, err := os.ReadFile(log); err != nil || !bytes.Contains(text, []byte("allocate")) {
+		t.Skipf("needs the test driver: %v", err)
+	}
+	if _, err := r.Run(context.Background(), 0, 2, true); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Run(context.Background(), 0, 40, true); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := string(after[len(before):]); more != "" {
+		t.Errorf("in 40 steps: %s", strings.Join(strings.Fields(more), ", "))
+	}
 }
 
 // TestCUDALost: a GPU that fails in the middle of a step ends the run with the task, the

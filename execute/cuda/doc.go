@@ -34,4 +34,5 @@
 //	DAHL_TESTDRIVER_CAPABILITY=80   10·major + minor
 //	DAHL_TESTDRIVER_SEED=1          of the order among streams
 //	DAHL_TESTDRIVER_LOSE=0:7        device 0 is lost at its 7th launch
+//	DAHL_TESTDRIVER_LOG=file        takes down calls that allocate or wait for a device
 package cuda

@@ -98,6 +98,15 @@ Options options() {
   return o;
 }
 
+void note(const char* call) {
+  const char* name = getenv("DAHL_TESTDRIVER_LOG");
+  if (!name || !*name) return;
+  if (FILE* f = fopen(name, "a")) {
+    fprintf(f, "%s\n", call);
+    fclose(f);
+  }
+}
+
 CUresult retain(int ordinal, Device** device) {
   std::unique_lock<std::mutex> held(lock);
   if (devices.empty()) choice.seed(options().seed);
@@ -141,6 +150,7 @@ void idle(std::unique_lock<std::mutex>& held) {
 }
 
 Stream* add_stream(Device* device) {
+  note("new stream");
   Stream* s = new Stream{device};
   if (free_numbers.empty()) {
     s->number = uint32_t(stream_positions.size());
@@ -208,6 +218,7 @@ CUresult enqueue(Stream* stream, std::string name, std::function<Fault()> run) {
 
 // finish waits for a mark behind everything on the stream.
 static CUresult finish(Stream* stream, std::unique_lock<std::mutex>& held) {
+  note("synchronize");
   if (stream->capture) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (stream->device->error) return stream->device->error;
   auto mark = std::make_shared<Moment>();
@@ -239,7 +250,10 @@ CUresult synchronize(Device* device) {
   return device->error;
 }
 
-Event* new_event(bool timed) { return new Event{timed}; }
+Event* new_event(bool timed) {
+  note("new event");
+  return new Event{timed};
+}
 void delete_event(Event* event) { delete event; }
 
 CUresult record(Event* event, Stream* stream) {
@@ -280,6 +294,7 @@ CUresult query(Event* event) {
 }
 
 CUresult synchronize(Event* event) {
+  note("synchronize");
   std::unique_lock<std::mutex> held(lock);
   if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
   if (event->moment) {

@@ -69,6 +69,10 @@ struct Options {
 };
 Options options();
 
+// note writes the name of a call that has no place in a steady step (it allocates, or waits for
+// the device) to the file DAHL_TESTDRIVER_LOG, if there is one.
+void note(const char* call);
+
 // A device exists from retain to the last release.
 CUresult retain(int ordinal, Device** device);
 CUresult release(int ordinal);

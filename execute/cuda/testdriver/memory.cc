@@ -55,6 +55,7 @@ void delete_memory(Device* d) {
 }
 
 CUresult allocate(Device* device, size_t bytes, CUdeviceptr* p) {
+  note("allocate");
   std::unique_lock<std::mutex> held(lock);
   if (device->error) return device->error;
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -75,6 +76,7 @@ CUresult allocate(Device* device, size_t bytes, CUdeviceptr* p) {
 }
 
 CUresult deallocate(CUdeviceptr p) {
+  note("free");
   Device* d = device_of(p);
   if (!d) return CUDA_ERROR_INVALID_VALUE;
   std::unique_lock<std::mutex> held(lock);
@@ -106,6 +108,7 @@ void* memory_of(CUdeviceptr p) {
 }
 
 CUresult pin(void* p, size_t bytes) {
+  note("pin");
   std::unique_lock<std::mutex> held(lock);
   idle(held);
   if (checker::watched(p, 1)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
