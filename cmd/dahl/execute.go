@@ -34,6 +34,10 @@ letter or asking a policy at run time, and writes what ran beside what the
 simulator predicted. Without --platform the machine is detected; give it the file
 that dahl calibrate wrote for predictions that mean something.
 
+Where --devices names processors and other devices, such as cpu,gpu, the run is laid
+beside what each kind alone is predicted to take, in time and joules, and with
+--compare-devices to what it is measured to take.
+
 ` + bestTilesHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz

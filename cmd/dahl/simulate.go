@@ -39,7 +39,8 @@ func newSimulate(a *app) *cobra.Command {
 deterministic discrete-event simulator of the machine. Equal input gives
 byte-identical files. With --samples it is run again and again with durations drawn
 from the distributions that calibrate kept, and prints where the run's time and
-energy lie; equal seeds draw the same.
+energy lie; equal seeds draw the same. With processors and other devices in --devices,
+such as cpu,gpu, it says whether they are better together than each kind alone.
 
 ` + bestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
