@@ -163,7 +163,19 @@ func (d *emulated) launch(s streamID, l launchID) error {
 }
 
 func (d *emulated) copy(s streamID, c *deviceCopy) error {
-	return d.issue(s, emulatedOp{kind: copyOp, copy: c})
+	return d.issue(s, emulatedOp{kind: copyOp, copy: c, to: d.span(&c.to, c), from: d.span(&c.from, c)})
+}
+
+// span is the bytes from the first of a copy to its last in one memory.
+func (d *emulated) span(p *plane, c *deviceCopy) []byte {
+	if c.rows*c.rowBytes == 0 {
+		return nil
+	}
+	bytes := (c.rows-1)*p.pitch + c.rowBytes
+	if p.host != nil {
+		return unsafe.Slice((*byte)(p.host), bytes)
+	}
+	return d.space.at(p.device)[:bytes]
 }
 
 func (d *emulated) fill(s streamID, at deviceAddr, bytes int64, value byte) error {

@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
-	"unsafe"
 )
 
 // emulatedQueue is how many operations a stream holds that are not done; who issues
@@ -29,6 +28,8 @@ type emulatedOp struct {
 	call   *emulatedCall
 	lost   bool // the device is lost at this launch
 	copy   *deviceCopy
+	to     []byte // of the copy
+	from   []byte
 	bytes  []byte // to fill
 	value  byte
 	event  *emulatedEvent
@@ -102,7 +103,7 @@ func (s *emulatedStream) do(op *emulatedOp) bool {
 		op.call.run(&op.call.call)
 		sleepUntil(begin.Add(op.call.least))
 	case copyOp:
-		s.move(op.copy)
+		s.move(op)
 	case fillOp:
 		for i := range op.bytes {
 			op.bytes[i] = op.value
@@ -121,7 +122,8 @@ func (s *emulatedStream) do(op *emulatedOp) bool {
 
 // move copies rows and takes at least the time of the route: of a transfer in several
 // parts, each takes its share of the bytes and the first the latency.
-func (s *emulatedStream) move(c *deviceCopy) {
+func (s *emulatedStream) move(op *emulatedOp) {
+	c := op.copy
 	p, from, to := s.device.platform, c.from.memory, c.to.memory
 	latency := p.RouteTime(from, to, 0)
 	takes := time.Duration(float64(p.RouteTime(from, to, c.bytes)-latency) * float64(c.rows*c.rowBytes) / float64(max(c.bytes, 1)))
@@ -129,18 +131,19 @@ func (s *emulatedStream) move(c *deviceCopy) {
 		takes += latency
 	}
 	begin := time.Now()
-	for r := range c.rows {
-		copy(s.row(&c.to, r, c.rowBytes), s.row(&c.from, r, c.rowBytes))
-	}
+	op.copyRows()
 	sleepUntil(begin.Add(takes))
 }
 
-// row is the bytes of a row of a plane.
-func (s *emulatedStream) row(p *plane, r, bytes int64) []byte {
-	if p.host != nil {
-		return unsafe.Slice((*byte)(unsafe.Add(p.host, r*p.pitch)), bytes)
+// copyRows copies row by row.
+func (op *emulatedOp) copyRows() {
+	c := op.copy
+	if c.rowBytes == 0 {
+		return
 	}
-	return s.device.space.at(p.device + deviceAddr(r*p.pitch))[:bytes]
+	for r := range c.rows {
+		copy(op.to[r*c.to.pitch:][:c.rowBytes], op.from[r*c.from.pitch:][:c.rowBytes])
+	}
 }
 
 // sleepUntil returns at a moment or a little later. It leaves the core to others but

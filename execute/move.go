@@ -106,10 +106,11 @@ func appendBox(copies []deviceCopy, at deviceCopy, from *dag.Buffer, fromBox dag
 			copies = append(copies, at)
 			return
 		}
-		for range extent[d] {
-			walk(d+1, at)
-			at.from.advance(fromStride[d])
-			at.to.advance(toStride[d])
+		for i := range extent[d] {
+			next := at
+			next.from.advance(i * fromStride[d])
+			next.to.advance(i * toStride[d])
+			walk(d+1, next)
 		}
 	}
 	walk(0, at)

@@ -37,10 +37,9 @@ func TestBoxesAreCopiedByRows(t *testing.T) {
 		total := int64(0)
 		for _, c := range appendBox(nil, at, from, fromBox, to, toBox) {
 			total += c.rows * c.rowBytes
-			s := &emulatedStream{}
-			for r := range c.rows {
-				copy(s.row(&c.to, r, c.rowBytes), s.row(&c.from, r, c.rowBytes))
-			}
+			d := &emulated{}
+			op := emulatedOp{copy: &c, to: d.span(&c.to, &c), from: d.span(&c.from, &c)}
+			op.copyRows()
 		}
 		moveByElements(src, from, fromBox, want, to, toBox)
 		if !bytes.Equal(got, want) {
