@@ -1,6 +1,8 @@
 package simulate
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -39,15 +41,25 @@ func mustPlace(p *schedule.Problem) bool {
 	return false
 }
 
-// place compiles a plan and returns that of the lanes.
+// place compiles a plan, unless that was done, and returns the lists of the lanes.
 func (s *simulation) place(plan *schedule.Plan) (*schedule.Plan, error) {
-	g := s.origin.Graph
-	placed, err := schedule.Place(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, s.origin.Platform, []*schedule.Plan{plan}, []*schedule.Costs{s.origin.Costs}, nil)
-	if err != nil {
-		return nil, err
+	g, placed := s.origin.Graph, s.opt.Placed
+	if placed == nil {
+		alone := *plan
+		alone.Places = nil // they are those of a whole program, with scratch
+		var err error
+		placed, err = schedule.Place(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, s.origin.Platform,
+			[]*schedule.Plan{&alone}, []*schedule.Costs{s.origin.Costs}, nil)
+		if err != nil {
+			return nil, err
+		}
 	}
-	s.p, s.lanes = placed.LaneProblem(0, s.origin), newLaneCopies(placed, placed.Graphs[0])
-	return &schedule.Plan{Order: placed.Graphs[0].Order}, nil
+	at := slices.IndexFunc(placed.Graphs, func(pg *schedule.PlacedGraph) bool { return pg.Origin == g })
+	if at < 0 || placed.Platform != s.origin.Platform {
+		return nil, fmt.Errorf("the placed program %q is of other graphs or for another platform", placed.Origin.Name)
+	}
+	s.p, s.lanes = placed.LaneProblem(at, s.origin), newLaneCopies(placed, placed.Graphs[at])
+	return &schedule.Plan{Order: placed.Graphs[at].Order}, nil
 }
 
 // laneCopies is the state of the copies that are tasks.

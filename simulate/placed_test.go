@@ -170,6 +170,16 @@ func TestPlacedIsSound(t *testing.T) {
 		if err := s.Check(&q); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
+		placed, err := schedule.Place(&dag.Program{Graphs: []*dag.Graph{q.Graph}}, q.Platform, []*schedule.Plan{plan}, []*schedule.Costs{q.Costs}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, err := Run(context.Background(), &q, Options{Plan: plan, Placed: placed}); err != nil || len(pl.Memories) > 1 && byName(&q, s) != byName(&q, before) {
+			t.Fatalf("seed %d: placed before, it differs (%v)", seed, err)
+		}
+		if _, err := Run(context.Background(), p, Options{Plan: plan, Placed: placed}); err == nil {
+			t.Fatalf("seed %d: placed for another platform, and not refused", seed)
+		}
 		again, err := Run(context.Background(), &q, Options{Plan: plan})
 		if err != nil || byName(&q, s) != byName(&q, again) {
 			t.Fatalf("seed %d: a second run differs (%v)", seed, err)

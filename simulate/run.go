@@ -19,6 +19,10 @@ type Options struct {
 	Name   string // of the policy, for the schedule
 	Plan   *schedule.Plan
 
+	// Placed is the program of which the plan's graph, p.Graph, is one, compiled for the
+	// platform with its plans. Nil: the graph is placed by itself where that is needed.
+	Placed *schedule.Placed
+
 	// Scale multiplies what an instance takes on a worker, such as by a factor drawn
 	// from a distribution; nil: 1.
 	Scale func(i schedule.Instance, w platform.WorkerID) float64
@@ -53,7 +57,7 @@ func newSimulation(p *schedule.Problem, opt Options) (*simulation, error) {
 	if opt.Plan != nil {
 		name = cmp.Or(name, opt.Plan.Policy, "replay")
 		plan := opt.Plan
-		if mustPlace(p) {
+		if opt.Placed != nil || mustPlace(p) {
 			var err error
 			if plan, err = s.place(plan); err != nil {
 				return nil, err
