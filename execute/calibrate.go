@@ -3,6 +3,7 @@ package execute
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,8 +16,12 @@ import (
 // CalibrateOptions says what to measure, and for how long.
 type CalibrateOptions struct {
 	Platform *platform.Platform // this machine, whose numbers are replaced; nil: Detect
+	Devices  []string           // names of those to measure; nil: all
 	Variants []string           // nil: all that the kernels have, without the reference where there is another
-	MaxTime  time.Duration      // about; 0: 10 s
+	MaxTime  time.Duration      // about, for all devices together; 0: 10 s
+	// Energy measures what calls draw on a device, by running them again and again; nil, or
+	// ok false: the device has no meter.
+	Energy func(ctx context.Context, device string, calls func() (int, error)) (e CallEnergy, ok bool, err error)
 	// Far adds what a call takes with operands that all caches have lost. It takes
 	// longer, since operands of more than the third-level cache have to be prepared.
 	Far bool
@@ -37,6 +42,10 @@ type Calibration struct {
 	// Calls that were measured, those that Resume skipped, and those whose times
 	// never settled.
 	Measured, Skipped, Unsteady int
+	// TooLarge are calls that the memory of a device did not hold.
+	TooLarge int
+	// Devices is what was found of devices with a memory of their own, beside their models.
+	Devices []DeviceCalibration
 }
 
 const (
@@ -50,10 +59,11 @@ const (
 )
 
 // Calibrate measures the kernels that the graphs need, each by itself: every
-// distinct operation, variant, type and shape, once on one core and once on all
-// cores at the same time, beside the memory's bandwidth and the cost of
+// distinct operation, variant, type and shape, once on one unit of a device and once on
+// all at the same time, beside the memory's bandwidth and the cost of
 // dispatching a task. It covers every variant, so it is what chooses among them,
-// and what a sweep over shapes needs.
+// and what a sweep over shapes needs. Of devices with a memory of their own it measures
+// copies and first use too (calibrate_device.go).
 //
 // Operands cycle through twice the second-level cache, which is what a step
 // leaves in it: neither always hot nor always cold. Calls whose operands fit that
@@ -72,25 +82,18 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 			return nil, err
 		}
 	}
-	if spread, err := checkWorkers(p); err != nil {
+	if _, err := checkWorkers(p); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
-	} else if spread {
-		return nil, fmt.Errorf("calibrate: platform %q has devices other than the cpu; only cpu workers are calibrated, name the devices to use", p.Name)
 	}
 	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(p)}
-	points, err := pointsOf(graphs, opt.Variants)
+	specs, err := specsOf(graphs)
 	if err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	if !opt.Resume || !slices.ContainsFunc(p.Models, func(m platform.Model) bool { return m.Count > 0 }) {
-		if err := c.measureMachine(); err != nil {
-			return nil, fmt.Errorf("calibrate: %w", err)
-		}
-	}
-	err = c.measurePoints(points)
+	err = c.measureAll(specs)
 	if e := c.platform.Complete(); err == nil {
 		err = e
 	}
@@ -104,8 +107,46 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 // copyOf is a platform whose devices, memories and models can be changed.
 func copyOf(p *platform.Platform) *platform.Platform {
 	q := *p
-	q.Memories, q.Devices, q.Models = slices.Clone(p.Memories), slices.Clone(p.Devices), slices.Clone(p.Models)
+	q.Memories, q.Devices, q.Links, q.Models = slices.Clone(p.Memories), slices.Clone(p.Devices), slices.Clone(p.Links), slices.Clone(p.Models)
 	return &q
+}
+
+// measureAll measures one device after the other, in equal parts of the time.
+func (c *calibrator) measureAll(specs []*kernels.Spec) error {
+	var cores, others []platform.DeviceID
+	for d := range c.platform.Devices {
+		switch dev := &c.platform.Devices[d]; {
+		case c.opt.Devices != nil && !slices.Contains(c.opt.Devices, dev.Name):
+		case dev.Kind == "cpu":
+			cores = append(cores, platform.DeviceID(d))
+		default:
+			others = append(others, platform.DeviceID(d))
+		}
+	}
+	c.perDevice = cmp.Or(c.opt.MaxTime, defaultMaxTime) / time.Duration(max(1, len(cores)+len(others)))
+	for _, d := range cores {
+		if err := c.measureCores(d, specs); err != nil {
+			return err
+		}
+	}
+	return c.measureDevices(others, specs)
+}
+
+// measureCores measures the units of a processor.
+func (c *calibrator) measureCores(id platform.DeviceID, specs []*kernels.Spec) error {
+	c.cpu = &c.platform.Devices[id]
+	if !c.knows(c.cpu) {
+		if err := c.measureMachine(); err != nil {
+			return err
+		}
+	}
+	points := pointsOf(specs, c.opt.Variants, c.cpu.Kind, 0)
+	return c.measurePoints(c.cpu, points, c.measureCall)
+}
+
+// knows reports whether a device has been measured and is not to be measured again.
+func (c *calibrator) knows(d *platform.Device) bool {
+	return c.opt.Resume && slices.ContainsFunc(c.platform.Models, func(m platform.Model) bool { return m.Count > 0 && m.Device == d.Name })
 }
 
 func medianOf(x []float64) float64 {
@@ -124,14 +165,14 @@ type point struct {
 	model   platform.Model
 }
 
-// pointsOf lists the distinct calls of the graphs, sorted.
-func pointsOf(graphs []*dag.Graph, variants []string) ([]point, error) {
+// specsOf lists the distinct calls of the graphs.
+func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 	type identity struct {
 		op, key string
 		t       dag.DType
 	}
 	seen := map[identity]bool{}
-	var points []point
+	var specs []*kernels.Spec
 	for _, g := range graphs {
 		for t := range g.Tasks {
 			task := &g.Tasks[t]
@@ -145,10 +186,23 @@ func pointsOf(graphs []*dag.Graph, variants []string) ([]point, error) {
 				continue
 			}
 			seen[id] = true
-			for v := range k.Variants {
-				if k.Variants[v].RunsHere() && wanted(k, v, variants) {
-					points = append(points, newPoint(k, &k.Variants[v], spec))
-				}
+			specs = append(specs, spec)
+		}
+	}
+	return specs, nil
+}
+
+// pointsOf lists the variants of calls that a device of a kind and a compute capability
+// runs, sorted.
+func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability int) []point {
+	var points []point
+	for _, spec := range specs {
+		k, _ := kernels.Lookup(spec.Op)
+		for i := range k.Variants {
+			v := &k.Variants[i]
+			runs := v.RunsOn(kind) && v.For(spec.Type) && v.Capability <= capability && (v.Kind != kernels.CPU || v.RunsHere())
+			if runs && wanted(k, v, variants) {
+				points = append(points, newPoint(k, v, spec))
 			}
 		}
 	}
@@ -156,16 +210,16 @@ func pointsOf(graphs []*dag.Graph, variants []string) ([]point, error) {
 		return cmp.Or(cmp.Compare(a.model.Op, b.model.Op), cmp.Compare(a.model.Variant, b.model.Variant),
 			cmp.Compare(a.model.Type, b.model.Type), cmp.Compare(a.model.Shape, b.model.Shape))
 	})
-	return points, nil
+	return points
 }
 
 // wanted reports whether a variant is to be measured. The reference is not unless it is
 // asked for or there is nothing else: it is there to compare with, and slow.
-func wanted(k *kernels.Kernel, variant int, names []string) bool {
+func wanted(k *kernels.Kernel, v *kernels.Variant, names []string) bool {
 	if names != nil {
-		return slices.Contains(names, k.Variants[variant].Name)
+		return slices.Contains(names, v.Name)
 	}
-	return variant > 0 || len(k.Variants) == 1
+	return v != &k.Variants[0] || !slices.ContainsFunc(k.Variants[1:], func(o kernels.Variant) bool { return o.Kind == v.Kind })
 }
 
 func newPoint(k *kernels.Kernel, v *kernels.Variant, s *kernels.Spec) point {
@@ -180,35 +234,37 @@ func newPoint(k *kernels.Kernel, v *kernels.Variant, s *kernels.Spec) point {
 
 // calibrator is one calibration in progress.
 type calibrator struct {
-	ctx      context.Context
-	opt      CalibrateOptions
-	platform *platform.Platform
-	deadline time.Time // after which nothing is measured again
-	spreads  []float64
-	result   Calibration
+	ctx       context.Context
+	opt       CalibrateOptions
+	platform  *platform.Platform
+	cpu       *platform.Device // whose cores are measured
+	perDevice time.Duration
+	deadline  time.Time // after which nothing is measured again
+	spreads   []float64
+	result    Calibration
 }
 
-// activeCounts is how many cores are busy while a kernel is measured.
-func (c *calibrator) activeCounts() []int {
-	if n := c.platform.Devices[0].Count; n > 1 {
-		return []int{1, n}
+// activeCounts is how many units are busy while a kernel is measured.
+func activeCounts(d *platform.Device) []int {
+	if d.Count > 1 {
+		return []int{1, d.Count}
 	}
 	return []int{1}
 }
 
-// call is a point with a number of busy cores.
+// call is a point with a number of busy units.
 type call struct {
 	*point
 	active int
 }
 
-// missing lists the calls to be measured.
-func (c *calibrator) missing(points []point) []call {
+// missing lists the calls of a device to be measured.
+func (c *calibrator) missing(d *platform.Device, points []point) []call {
 	var calls []call
 	for i := range points {
-		for _, active := range c.activeCounts() {
+		for _, active := range activeCounts(d) {
 			m := points[i].model
-			m.Device, m.Active = c.platform.Devices[0].Name, active
+			m.Device, m.Active = d.Name, active
 			k := slices.IndexFunc(c.platform.Models, func(o platform.Model) bool { return sameCall(&o, &m) && o.Distribution.Known() })
 			if c.opt.Resume && k >= 0 {
 				c.result.Skipped++
@@ -220,21 +276,28 @@ func (c *calibrator) missing(points []point) []call {
 	return calls
 }
 
-func (c *calibrator) measurePoints(points []point) error {
-	calls := c.missing(points)
+// errTooLarge says that a device does not hold the operands of a call.
+var errTooLarge = errors.New("the operands do not fit")
+
+// measurePoints measures what is missing of a device.
+func (c *calibrator) measurePoints(d *platform.Device, points []point, measure func(*point, int, time.Duration) (platform.Model, error)) error {
+	calls := c.missing(d, points)
 	if len(calls) == 0 {
 		return nil
 	}
-	total := cmp.Or(c.opt.MaxTime, defaultMaxTime)
-	c.deadline = time.Now().Add(total)
+	c.deadline = time.Now().Add(c.perDevice)
 	// Half of the time is for measuring each call once, the rest for preparing
 	// operands and for measuring unsteady calls again.
-	budget := total / time.Duration(2*len(calls))
+	budget := c.perDevice / time.Duration(2*len(calls))
 	for i, call := range calls {
 		if c.opt.Progress != nil {
-			c.opt.Progress(i, len(calls), call.model.Op+" "+call.model.Variant+" "+call.model.Shape)
+			c.opt.Progress(i, len(calls), d.Name+" "+call.model.Op+" "+call.model.Variant+" "+call.model.Shape)
 		}
-		m, err := c.measureCall(call.point, call.active, budget)
+		m, err := measure(call.point, call.active, budget)
+		if errors.Is(err, errTooLarge) {
+			c.result.TooLarge++
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -264,11 +327,8 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 	}
 	benches := make([]*bench, active)
 	times := make([][]time.Duration, active)
-	l2, farBytes := c.platform.Devices[0].L2Bytes, c.farBytes(pt.spec)
-	var best sample
-	steady := false
-	for try := range maxTries {
-		load := StartLoad()
+	l2, farBytes := c.cpu.L2Bytes, c.farBytes(pt.spec)
+	m, err := c.settle(pt, c.cpu, active, func() ([][]time.Duration, error) {
 		onCores(active,
 			func(w int) {
 				if benches[w] == nil {
@@ -276,24 +336,11 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 				}
 			},
 			func(w int) { times[w] = benches[w].measure(c.ctx, budget, benches[w].near) })
-		if err := c.ctx.Err(); err != nil {
-			return platform.Model{}, err
-		}
-		s := summarise(slices.Concat(times...))
-		s.spread = summarise(times[0]).spread
-		quiet := !load.Load().Disturbed(0)
-		if settled := quiet && s.spread <= unsteadySpread; try == 0 || settled || s.spread < best.spread {
-			best, steady = s, settled
-		}
-		if steady || time.Now().After(c.deadline) {
-			break
-		}
+		return times, c.ctx.Err()
+	})
+	if err != nil {
+		return m, err
 	}
-	c.spreads = append(c.spreads, best.spread)
-	m := pt.model
-	m.Device, m.Active = c.platform.Devices[0].Name, active
-	m.MedianNs, m.P95Ns, m.Count = float64(max(best.median, 1)), float64(best.p95), best.count
-	m.Distribution, m.Unsteady = best.distribution, !steady
 	aside := func(sets int) float64 {
 		onCores(active, func(int) {}, func(w int) {
 			times[w] = benches[w].measure(c.ctx, time.Duration(asideShare*float64(budget)), sets)
@@ -309,10 +356,39 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 	return m, c.ctx.Err()
 }
 
+// settle measures the times of a call on each of some units, again while they do not
+// settle or others use the cores, and makes a model of the steadiest.
+func (c *calibrator) settle(pt *point, d *platform.Device, active int, measure func() ([][]time.Duration, error)) (platform.Model, error) {
+	var best sample
+	steady := false
+	for try := range maxTries {
+		load := StartLoad()
+		times, err := measure()
+		if err != nil {
+			return platform.Model{}, err
+		}
+		s := summarise(slices.Concat(times...))
+		s.spread = summarise(times[0]).spread
+		quiet := !load.Load().Disturbed(0)
+		if settled := quiet && s.spread <= unsteadySpread; try == 0 || settled || s.spread < best.spread {
+			best, steady = s, settled
+		}
+		if steady || time.Now().After(c.deadline) {
+			break
+		}
+	}
+	c.spreads = append(c.spreads, best.spread)
+	m := pt.model
+	m.Device, m.Active = d.Name, active
+	m.MedianNs, m.P95Ns, m.Count = float64(max(best.median, 1)), float64(best.p95), best.count
+	m.Distribution, m.Unsteady = best.distribution, !steady
+	return m, nil
+}
+
 // farBytes is how many bytes of operands exceed all caches, 0 where that is not to be
 // measured: calls too small to reach so many are not found in memory either.
 func (c *calibrator) farBytes(s *kernels.Spec) int64 {
-	d := &c.platform.Devices[0]
+	d := c.cpu
 	if !c.opt.Far || d.L3Bytes == 0 || s.Bytes()*maxSets < 3*d.L3Bytes/2 {
 		return 0
 	}

@@ -114,13 +114,28 @@ func TestCalibrateSaveFails(t *testing.T) {
 
 // TestReferenceIsNotCalibrated where there is another variant, unless asked for.
 func TestReferenceIsNotCalibrated(t *testing.T) {
-	points, err := pointsOf([]*dag.Graph{trainGraph(t)}, nil)
+	specs, err := specsOf([]*dag.Graph{trainGraph(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range points {
-		if p.variant.Name == "ref" && len(p.kernel.Variants) > 1 {
-			t.Errorf("%s: the reference beside %d others", p.kernel.Op, len(p.kernel.Variants)-1)
+	of := map[string][]string{}
+	for _, p := range pointsOf(specs, nil, "cpu", 0) {
+		if p.variant.Kind != kernels.CPU {
+			t.Errorf("%s: %s on a core", p.kernel.Op, p.variant.Name)
+		}
+		of[p.model.Op+p.model.Shape] = append(of[p.model.Op+p.model.Shape], p.variant.Name)
+	}
+	for call, names := range of {
+		if slices.Contains(names, "ref") && len(names) > 1 {
+			t.Errorf("%s: the reference beside %v", call, names)
+		}
+	}
+	if len(of) != len(specs) {
+		t.Errorf("%d of %d calls are measured", len(of), len(specs))
+	}
+	for _, p := range pointsOf(specs, nil, "cuda", 75) {
+		if p.variant.Kind != kernels.CUDA || p.variant.Capability > 75 {
+			t.Errorf("%s: %s on a GPU of capability 7.5", p.kernel.Op, p.variant.Name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -26,7 +27,7 @@ const (
 // measureMachine replaces the numbers that belong to no kernel: bandwidth, speeds,
 // and what the executor takes between two tasks.
 func (c *calibrator) measureMachine() error {
-	d := &c.platform.Devices[0]
+	d := c.cpu
 	c.platform.Memories[d.Memory].BandwidthBytesPerSec = triad(d.Count, d.L3Bytes)
 	d.FlopsPerSec = map[string]float64{"float32": denseFlopsPerSec(dag.Float32), "float64": denseFlopsPerSec(dag.Float64)}
 	if err := c.measureDispatch(); err != nil {
@@ -83,9 +84,7 @@ func denseFlopsPerSec(t dag.DType) float64 {
 	if !ok {
 		panic("execute: there is no dense layer")
 	}
-	square := kernels.OperandSpec{Type: t, Mode: dag.Read, Shape: []int{speedExtent, speedExtent}}
-	spec := &kernels.Spec{Op: k.Op, Type: t, Operands: []kernels.OperandSpec{square, square, square}}
-	spec.Operands[0].Mode = dag.Write
+	spec := squareProduct(t, speedExtent)
 	var best time.Duration
 	var b *bench
 	onCores(1, func(int) { b = newBench(k.Default(), spec, nil, 0, 0) }, func(int) {
@@ -95,13 +94,21 @@ func denseFlopsPerSec(t dag.DType) float64 {
 	return flops / max(best, 1).Seconds()
 }
 
+// squareProduct is a dense layer of n inputs and outputs for a batch of n.
+func squareProduct(t dag.DType, n int) *kernels.Spec {
+	square := kernels.OperandSpec{Type: t, Mode: dag.Read, Shape: []int{n, n}}
+	s := &kernels.Spec{Op: "dense", Type: t, Operands: []kernels.OperandSpec{square, square, square}}
+	s.Operands[0].Mode = dag.Write
+	return s
+}
+
 // measureDispatch measures what the executor adds to the kernels of a plan, as the gaps that
 // runs record between an end and the next start: of a list of tasks that do nothing on
 // one worker; and, beyond that, of a chain that alternates between two workers, once
 // with tasks that do nothing and once with tasks so long that the other worker has
 // gone to sleep.
 func (c *calibrator) measureDispatch() error {
-	d := &c.platform.Devices[0]
+	d := c.cpu
 	gap, _, err := c.replayGap(1, doNothing, dispatchTasks, dispatchSteps)
 	if err != nil {
 		return err
@@ -144,8 +151,9 @@ func (c *calibrator) replayGap(workers int, body func(*kernels.Call), tasks, ste
 	if err != nil {
 		return 0, 0, err
 	}
-	p := copyOf(c.platform)
-	p.Devices[0].Count = workers
+	d := *c.cpu
+	d.Count, d.Memory, d.PlacedOnly = workers, 0, false
+	p := &platform.Platform{Name: c.platform.Name, Memories: []platform.Memory{c.platform.Memories[c.cpu.Memory]}, Devices: []platform.Device{d}}
 	if err := p.Complete(); err != nil {
 		return 0, 0, err
 	}

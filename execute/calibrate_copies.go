@@ -1,0 +1,144 @@
+package execute
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"dahl/platform"
+)
+
+const (
+	leastCopyBytes = 4
+	copyFactor     = 4 // from one size to the next
+	copyTime       = 15 * time.Millisecond
+	minCopies      = 5
+	maxCopies      = 200
+	// sharedFrom is how many times as long a copy takes beside another one where the two
+	// share a link: twice, on links that are not shared once; from halfway on.
+	sharedFrom = 1.5
+	// Strided copies have rows as wide as a tile of images often is, with as much between.
+	stridedRowBytes = 4096
+)
+
+// CopyCalibration is how a memory exchanges bytes with the host's.
+type CopyCalibration struct {
+	Sizes    []int64
+	In, Out  []time.Duration // median by size
+	InFit    platform.CopyFit
+	OutFit   platform.CopyFit
+	Fit      platform.CopyFit // through both
+	Together float64          // a copy of the greatest size beside one in the other direction, relative to one alone
+	// Strided is a copy in rows of 4096 bytes that lie 8192 apart, relative to one of as
+	// many bytes without gaps.
+	Strided float64
+}
+
+// Sharing is what both directions at once show of the link.
+func (c *CopyCalibration) Sharing() platform.Sharing {
+	if c.Together >= sharedFrom {
+		return platform.Shared
+	}
+	return platform.Duplex
+}
+
+// measureCopies measures copies of all sizes, and two at once.
+func (s *station) measureCopies() (c CopyCalibration, err error) {
+	for n := int64(leastCopyBytes); n <= s.copyBytes(); n *= copyFactor {
+		in, err := s.medianOf(s.copyIn(n))
+		if err != nil {
+			return c, err
+		}
+		out, err := s.medianOf(s.copyOut(n))
+		if err != nil {
+			return c, err
+		}
+		c.Sizes, c.In, c.Out = append(c.Sizes, n), append(c.In, in), append(c.Out, out)
+	}
+	both := append(append([]int64{}, c.Sizes...), c.Sizes...)
+	times := append(append([]time.Duration{}, c.In...), c.Out...)
+	var ok [3]bool
+	c.InFit, ok[0] = platform.FitCopies(c.Sizes, c.In)
+	c.OutFit, ok[1] = platform.FitCopies(c.Sizes, c.Out)
+	c.Fit, ok[2] = platform.FitCopies(both, times)
+	if ok != [3]bool{true, true, true} {
+		return c, errNoClock
+	}
+	if err := s.measureTogether(&c); err != nil {
+		return c, err
+	}
+	return c, s.measureStrided(&c)
+}
+
+// copyIn is a track of copies from the host, copyOut one to it; their places differ.
+func (s *station) copyIn(bytes int64) *track {
+	c := s.copyOf(s.toDevice(s.arena), s.inHost(0), bytes)
+	return &track{stream: s.in, issue: func(int) error { return s.driver.copy(s.in, c) }}
+}
+
+func (s *station) copyOut(bytes int64) *track {
+	half := s.copyBytes()
+	c := s.copyOf(s.inHost(half), s.toDevice(s.arena+deviceAddr(half)), bytes)
+	return &track{stream: s.out, issue: func(int) error { return s.driver.copy(s.out, c) }}
+}
+
+// medianOf repeats a track alone.
+func (s *station) medianOf(t *track) (time.Duration, error) {
+	err := s.repeat(s.within(copyTime, minCopies, maxCopies), t)
+	return median(t.times), err
+}
+
+// measureTogether compares the greatest copies in both directions at once with one alone.
+func (s *station) measureTogether(c *CopyCalibration) error {
+	last := len(c.Sizes) - 1
+	in, out := s.copyIn(c.Sizes[last]), s.copyOut(c.Sizes[last])
+	if err := s.repeat(s.within(copyTime, minCopies, maxCopies), in, out); err != nil {
+		return err
+	}
+	c.Together = max(ratio(median(in.times), c.In[last]), ratio(median(out.times), c.Out[last]))
+	return nil
+}
+
+// measureStrided compares rows with gaps between them with bytes without.
+func (s *station) measureStrided(c *CopyCalibration) error {
+	rows := s.copyBytes() / (2 * stridedRowBytes)
+	if rows == 0 {
+		return nil
+	}
+	strided := s.copyOf(s.toDevice(s.arena), s.inHost(0), rows*stridedRowBytes)
+	strided.rows, strided.rowBytes, strided.to.pitch, strided.from.pitch = rows, stridedRowBytes, 2*stridedRowBytes, 2*stridedRowBytes
+	took, err := s.medianOf(&track{stream: s.in, issue: func(int) error { return s.driver.copy(s.in, strided) }})
+	if err != nil {
+		return err
+	}
+	whole, err := s.medianOf(s.copyIn(rows * stridedRowBytes))
+	c.Strided = ratio(took, whole)
+	return err
+}
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
+
+// besideOthers is how many times as long the greatest copy into each of some devices takes
+// while all of them copy, relative to alone.
+func besideOthers(stations []*station, alone []*CopyCalibration) ([]float64, error) {
+	relative, errs := make([]float64, len(stations)), make([]error, len(stations))
+	var all sync.WaitGroup
+	for i, s := range stations {
+		all.Go(func() {
+			errs[i] = s.do(func() error {
+				t := s.copyIn(alone[i].Sizes[len(alone[i].Sizes)-1])
+				// Longer than alone, so that most of each run beside most of the others.
+				err := s.repeat(s.within(4*copyTime, minCopies, math.MaxInt), t)
+				relative[i] = ratio(median(t.times), alone[i].In[len(alone[i].In)-1])
+				return err
+			})
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return relative, nil
+}

@@ -1,0 +1,200 @@
+package execute
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dahl/kernels"
+	"dahl/platform"
+)
+
+// Devices with a memory of their own are calibrated through their drivers, so that an
+// emulated one and a GPU are measured alike: every variant by itself, timed by the device;
+// what lies between launches; copies by size, direction and concurrency; the bandwidth of
+// the memory and the speed of the largest product; and apart from all of these what the
+// first use costs.
+//
+// An emulated device is what its platform file says: its speed, the bandwidth of its
+// memory, and its links are kept, and what was measured of them is told beside. Its
+// models, launches and hand-off are predictions, and replaced.
+
+// DeviceCalibration is what was found of a device beside its models.
+type DeviceCalibration struct {
+	Device        string
+	Name          string // as its driver calls it
+	CapacityBytes int64  // as its driver says; 0: not limited
+	FreeBytes     int64  // before anything was reserved
+	FirstUse      platform.FirstUse
+	Launches      LaunchCalibration
+	Copies        CopyCalibration
+	BytesPerSec   float64            // of its memory, by adding one array to another
+	FlopsPerSec   map[string]float64 // by type, of the largest product
+	// Beside is how many times as long a copy into the device takes while other devices
+	// copy, too; 0: there are none.
+	Beside float64
+	// LinksKept says that the numbers of its route stay: the links of an emulated device
+	// define it, and of several links in a row it cannot be told which one is how slow.
+	LinksKept bool
+	Energy    *CallEnergy // of the product; nil: no meter
+}
+
+// measureDevices measures the devices that have memories of their own, one after the
+// other, and at last their copies at the same time.
+func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Spec) (err error) {
+	o := newOpener(c.platform, nil, 1)
+	begin := time.Now()
+	now := func() time.Duration { return time.Since(begin) }
+	byMemory := map[platform.MemoryID]*station{}
+	var stations []*station
+	defer func() {
+		for _, s := range stations {
+			if e := s.close(); err == nil {
+				err = e
+			}
+		}
+	}()
+	for _, id := range ids {
+		dev := &c.platform.Devices[id]
+		s := byMemory[dev.Memory]
+		if s == nil {
+			if s, err = openStation(c.ctx, c.platform, id, now, o.open); err != nil {
+				return err
+			}
+			byMemory[dev.Memory], stations = s, append(stations, s)
+		}
+		if err := c.measureDevice(s, id, specs); err != nil {
+			return fmt.Errorf("device %q: %w", dev.Name, err)
+		}
+	}
+	return c.measureBeside(stations)
+}
+
+// measureDevice measures a device at an open station.
+func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*kernels.Spec) error {
+	dev := &c.platform.Devices[id]
+	known := c.knows(dev)
+	s.id = id
+	if !known {
+		if err := c.measureStation(s, dev); err != nil {
+			return err
+		}
+	}
+	before := s.firstUse.Kernels
+	points := pointsOf(specs, c.opt.Variants, dev.Kind, s.properties.Capability)
+	err := c.measurePoints(dev, points, func(pt *point, active int, budget time.Duration) (m platform.Model, err error) {
+		err = s.do(func() error {
+			m, err = c.measureOn(s, dev, pt, active, budget)
+			return err
+		})
+		return m, err
+	})
+	if err != nil {
+		return err
+	}
+	if known { // the other kernels were loaded by another process
+		dev.FirstUse.Kernels = max(dev.FirstUse.Kernels, s.firstUse.Kernels-before)
+	} else {
+		dev.FirstUse = s.firstUse
+		c.result.Devices[len(c.result.Devices)-1].FirstUse = s.firstUse
+	}
+	return c.measureEnergy(s, dev, points)
+}
+
+// measureOn measures one call with a number of units busy with the same one.
+func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, active int, budget time.Duration) (platform.Model, error) {
+	b, err := s.newBench(pt, active)
+	if err != nil {
+		return platform.Model{}, err
+	}
+	m, err := c.settle(pt, dev, active, func() ([][]time.Duration, error) { return b.measure(budget, drawnSets) })
+	if err != nil || pt.spec.Bytes() > dev.L2Bytes {
+		return m, err
+	}
+	warm, err := b.measure(time.Duration(asideShare*float64(budget)), 1)
+	if err == nil {
+		m.WarmNs = float64(max(1, median(warm[0])))
+	}
+	return m, err
+}
+
+// measureStation measures what belongs to no kernel of a network.
+func (c *calibrator) measureStation(s *station, dev *platform.Device) error {
+	d := DeviceCalibration{Device: dev.Name, Name: s.properties.Name, CapacityBytes: s.properties.CapacityBytes, FreeBytes: s.properties.FreeBytes}
+	c.progress(dev.Name + " launches, copies and memory")
+	err := s.do(func() (err error) {
+		if d.Launches, err = s.measureLaunches(); err != nil {
+			return err
+		}
+		if d.Copies, err = s.measureCopies(); err != nil {
+			return err
+		}
+		if d.BytesPerSec, err = s.measureMemory(); err != nil {
+			return err
+		}
+		d.FlopsPerSec, err = s.measureSpeed()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	toDevice, toHost, err := c.measureHandoff(s.id)
+	if err != nil {
+		return fmt.Errorf("measure the hand-off: %w", err)
+	}
+	d.Launches.ToDevice, d.Launches.ToHost = toDevice, toHost
+	d.LinksKept = !putDevice(c.platform, s.id, &d)
+	c.result.Devices = append(c.result.Devices, d)
+	return nil
+}
+
+func (c *calibrator) progress(what string) {
+	if c.opt.Progress != nil {
+		c.opt.Progress(0, 1, what)
+	}
+}
+
+// putDevice writes what was found of a device into a platform; false: its links stay.
+func putDevice(p *platform.Platform, id platform.DeviceID, d *DeviceCalibration) (links bool) {
+	dev := &p.Devices[id]
+	dev.Dispatch = d.Launches.Gap
+	dev.Handoff = max(0, d.Launches.ToDevice-dev.Dispatch)
+	if dev.Kind == "emulated" {
+		return false
+	}
+	dev.FlopsPerSec = d.FlopsPerSec
+	m := &p.Memories[dev.Memory]
+	m.BandwidthBytesPerSec = d.BytesPerSec
+	if m.CapacityBytes == 0 || m.CapacityBytes > d.CapacityBytes {
+		m.CapacityBytes = d.CapacityBytes
+	}
+	route, ok := p.Route(p.HostMemory(), dev.Memory)
+	if !ok || len(route) != 1 || math.IsInf(d.Copies.Fit.BytesPerSec, 1) {
+		return false
+	}
+	l := &p.Links[route[0]]
+	l.Latency, l.BandwidthBytesPerSec, l.Sharing = d.Copies.Fit.Latency, d.Copies.Fit.BytesPerSec, d.Copies.Sharing()
+	return true
+}
+
+// measureBeside compares copies into all devices at once with those into one.
+func (c *calibrator) measureBeside(stations []*station) error {
+	var measured []*station
+	var copies []*CopyCalibration
+	var results []*DeviceCalibration
+	for _, s := range stations {
+		for i := range c.result.Devices {
+			if d := &c.result.Devices[i]; d.Device == s.name {
+				measured, copies, results = append(measured, s), append(copies, &d.Copies), append(results, d)
+			}
+		}
+	}
+	if len(measured) < 2 {
+		return nil
+	}
+	beside, err := besideOthers(measured, copies)
+	for i := range beside {
+		results[i].Beside = beside[i]
+	}
+	return err
+}

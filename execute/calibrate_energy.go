@@ -1,0 +1,174 @@
+package execute
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Sensors are far slower than calls, so joules are measured of calls that are repeated for
+// as long as the meter needs, once for each class of kernels: an operation, a variant and
+// a type, at the shape among those measured that takes the longest. The other shapes of
+// the class get the same power above idle times what they take.
+
+// CallEnergy is what one call of a kernel draws.
+type CallEnergy struct {
+	Joules      float64 // above idle
+	ErrorJoules float64
+	Seconds     float64 // of one call
+	Watts       float64 // of the device while calls run
+	IdleWatts   float64
+	Meter       string
+}
+
+// energyBatch is about how long the calls last that are issued before the host looks
+// whether to go on.
+const energyBatch = 50 * time.Millisecond
+
+// kernelClass is calls that are taken to draw the same power.
+type kernelClass struct {
+	op, variant, elem string
+	longest           *platform.Model
+}
+
+// classesOf lists the classes of a device whose variant is the fastest at some shape, with
+// the longest of these calls, sorted.
+func classesOf(models []platform.Model, device string) []kernelClass {
+	fastest := map[platform.Model]*platform.Model{} // by a model that names operation, type and shape
+	for i := range models {
+		m := &models[i]
+		if m.Device != device || m.Active != 1 || m.Count == 0 || m.Variant == "" {
+			continue
+		}
+		call := platform.Model{Op: m.Op, Type: m.Type, Shape: m.Shape}
+		if f := fastest[call]; f == nil || m.MedianNs < f.MedianNs {
+			fastest[call] = m
+		}
+	}
+	longest := map[kernelClass]*platform.Model{}
+	for _, m := range fastest {
+		class := kernelClass{op: m.Op, variant: m.Variant, elem: m.Type}
+		if l := longest[class]; l == nil || m.MedianNs > l.MedianNs || m.MedianNs == l.MedianNs && m.Shape < l.Shape {
+			longest[class] = m
+		}
+	}
+	var classes []kernelClass
+	for class, m := range longest {
+		class.longest = m
+		classes = append(classes, class)
+	}
+	slices.SortFunc(classes, func(a, b kernelClass) int {
+		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.variant, b.variant), cmp.Compare(a.elem, b.elem))
+	})
+	return classes
+}
+
+// measureEnergy measures what a device draws idle, at a large product, and at each class
+// of kernels; without a meter, nothing.
+func (c *calibrator) measureEnergy(s *station, dev *platform.Device, points []point) error {
+	if c.opt.Energy == nil {
+		return nil
+	}
+	if s.speedExtent > 0 { // else the device was known
+		product, ok, err := c.energyOfProduct(s, dev)
+		if err != nil || !ok {
+			return err
+		}
+		c.result.Devices[len(c.result.Devices)-1].Energy = &product
+		putPower(dev, &product)
+	}
+	classes := classesOf(c.platform.Models, dev.Name)
+	for i, class := range classes {
+		at := slices.IndexFunc(points, func(p point) bool {
+			return p.model.Op == class.op && p.model.Variant == class.variant && p.model.Type == class.elem && p.model.Shape == class.longest.Shape
+		})
+		if at < 0 || class.longest.Joules > 0 {
+			continue
+		}
+		if c.opt.Progress != nil {
+			c.opt.Progress(i, len(classes), fmt.Sprintf("%s joules of %s %s", dev.Name, class.op, class.variant))
+		}
+		e, ok, err := c.energyOf(s, dev, &points[at], class.longest)
+		if err != nil || !ok {
+			return err
+		}
+		putJoules(c.platform.Models, dev.Name, &class, e.Joules/max(e.Seconds, 1e-9))
+	}
+	return nil
+}
+
+// putPower makes what was measured the device's own power.
+func putPower(dev *platform.Device, e *CallEnergy) {
+	if dev.Count != 1 || e.Watts < e.IdleWatts {
+		return
+	}
+	dev.IdleWatts, dev.Busy, dev.PowerSource = e.IdleWatts, platform.BusyPower{UnitWatts: e.Watts}, platform.Measured
+	if len(dev.Clocks) > 0 {
+		dev.Clocks = slices.Clone(dev.Clocks)
+		dev.Clocks[0].Idle, dev.Clocks[0].Busy = dev.IdleWatts, dev.Busy
+	}
+}
+
+// putJoules gives all calls of a class the same power above idle.
+func putJoules(models []platform.Model, device string, class *kernelClass, watts float64) {
+	for i := range models {
+		m := &models[i]
+		if m.Device == device && m.Op == class.op && m.Variant == class.variant && m.Type == class.elem {
+			m.Joules = max(0, watts) * m.MedianNs / 1e9
+		}
+	}
+}
+
+// energyOf measures a call that a model says about how long it takes.
+func (c *calibrator) energyOf(s *station, dev *platform.Device, pt *point, m *platform.Model) (e CallEnergy, ok bool, err error) {
+	var b *deviceBench
+	err = s.do(func() (err error) {
+		b, err = s.newBench(pt, 1)
+		return err
+	})
+	if err != nil {
+		return e, false, err
+	}
+	return c.opt.Energy(c.ctx, dev.Name, s.calls(b.sets[0], time.Duration(m.MedianNs)))
+}
+
+// energyOfProduct measures the largest product that its speed was taken from; ok is false
+// without a meter.
+func (c *calibrator) energyOfProduct(s *station, dev *platform.Device) (e CallEnergy, ok bool, err error) {
+	var l launchID
+	var takes time.Duration
+	err = s.do(func() error {
+		call, _, err := s.product(dag.Float32, s.speedExtent)
+		if err != nil {
+			return err
+		}
+		if takes, err = s.bestOf(call, speedTime); err != nil {
+			return err
+		}
+		l, err = s.driver.bind(call)
+		return err
+	})
+	if err != nil {
+		return e, false, err
+	}
+	return c.opt.Energy(c.ctx, dev.Name, s.calls([]launchID{l}, takes))
+}
+
+// calls runs launches in turn for about energyBatch, each of which takes some time.
+func (s *station) calls(launches []launchID, takes time.Duration) func() (int, error) {
+	n := int(min(maxRepeats, max(1, energyBatch/max(1, takes))))
+	return func() (int, error) {
+		return n, s.do(func() error {
+			for i := range n {
+				if err := s.driver.launch(s.compute[0], launches[i%len(launches)]); err != nil {
+					return err
+				}
+			}
+			return s.finish(s.compute[0])
+		})
+	}
+}

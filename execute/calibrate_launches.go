@@ -1,0 +1,230 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+const (
+	chainLaunches = 500
+	hops          = 100
+	roundTrips    = 100
+	handoffTasks  = 200
+	handoffSteps  = 5
+)
+
+// LaunchCalibration is what a device takes beside its kernels.
+type LaunchCalibration struct {
+	Tiny  time.Duration // the smallest kernel, between two events
+	Chain time.Duration // from one to the next on a stream, nothing between them
+	Gap   time.Duration // from the end of one to the start of the next, with an event around each
+	// Hop is from the end of a kernel to the start of a copy that waits for it on another
+	// stream, or the other way round.
+	Hop time.Duration
+	// RoundTrip is how long the host takes to launch a tiny kernel on an idle device and to
+	// see its end. ToDevice and ToHost are the two ways in the executor: from the end of a
+	// task on a core to the start of one on the device that waits for it, and back.
+	RoundTrip, ToDevice, ToHost time.Duration
+}
+
+var errNoClock = errors.New("a copy took no time: the device's clock stands still")
+
+// measureLaunches measures chains of tiny kernels.
+func (s *station) measureLaunches() (c LaunchCalibration, err error) {
+	launch, err := s.tiny()
+	if err != nil {
+		return c, err
+	}
+	stream := s.compute[0]
+	run := func(int) error { return s.driver.launch(stream, launch) }
+	t := &track{stream: stream, issue: run, noteGaps: true}
+	if err := s.repeat(s.rounds(chainLaunches), t); err != nil {
+		return c, err
+	}
+	c.Tiny, c.Gap = median(t.times), max(0, summarise(t.gaps).mean)
+	chain, err := s.span(func() error {
+		for i := range chainLaunches {
+			if err := run(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return c, err
+	}
+	c.Chain = chain / chainLaunches
+	if c.Hop, err = s.measureHop(run, c.Tiny); err != nil {
+		return c, err
+	}
+	c.RoundTrip, err = s.measureRoundTrip(run)
+	return c, err
+}
+
+// rounds says to repeat so often.
+func (s *station) rounds(n int) func(int) bool {
+	return func(round int) bool { return round < n && s.ctx.Err() == nil }
+}
+
+// tiny binds the smallest kernel: the sum of two single elements.
+func (s *station) tiny() (launchID, error) {
+	call, err := s.elementwise(1)
+	if err != nil {
+		return 0, err
+	}
+	return s.driver.bind(call)
+}
+
+// elementwise is the call "dst += src" of some elements at the beginning of the arena.
+func (s *station) elementwise(n int) (*deviceCall, error) {
+	k, _ := kernels.Lookup("add")
+	spec := &kernels.Spec{Op: k.Op, Type: dag.Float32, Operands: []kernels.OperandSpec{
+		{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{n}}, {Type: dag.Float32, Mode: dag.Read, Shape: []int{n}}}}
+	return s.standardCall(k, spec)
+}
+
+// standardCall binds operands of zeros, one behind the other in the arena, to the variant
+// of a kernel that the device runs where nothing says which is fastest.
+func (s *station) standardCall(k *kernels.Kernel, spec *kernels.Spec) (*deviceCall, error) {
+	v := k.DefaultFor(s.platform.Devices[s.id].Kind)
+	if v == nil {
+		return nil, fmt.Errorf("%s has no variant for devices of kind %q", k.Op, s.platform.Devices[s.id].Kind)
+	}
+	s.used = 0
+	return s.newCall(v, spec, nil)
+}
+
+// span is the device's time for what is issued to the first stream of launches.
+func (s *station) span(issue func() error) (time.Duration, error) {
+	m, err := s.marksOf(spanTrack)
+	if err != nil {
+		return 0, err
+	}
+	from, to := m.starts[0], m.ends[0]
+	if err := s.driver.record(s.compute[0], from); err != nil {
+		return 0, err
+	}
+	if err := issue(); err != nil {
+		return 0, err
+	}
+	if err := s.driver.record(s.compute[0], to); err != nil {
+		return 0, err
+	}
+	if err := s.await(to); err != nil {
+		return 0, err
+	}
+	return s.driver.elapsed(from, to)
+}
+
+// spanTrack has the events of a span: not those that are used inside.
+const spanTrack = 1
+
+// measureHop times a chain of kernels and copies of four bytes in turn, each of which waits
+// for the one before on the other stream.
+func (s *station) measureHop(run func(int) error, tiny time.Duration) (time.Duration, error) {
+	copyTime, err := s.medianOf(s.copyIn(leastCopyBytes))
+	if err != nil {
+		return 0, err
+	}
+	m, err := s.marksOf(0)
+	if err != nil {
+		return 0, err
+	}
+	c := s.copyIn(leastCopyBytes)
+	took, err := s.span(func() error {
+		for i := range hops {
+			slot := i % trackDepth
+			err := errors.Join(
+				run(i), s.driver.record(s.compute[0], m.ends[slot]), s.driver.wait(s.in, m.ends[slot]),
+				c.issue(i), s.driver.record(s.in, m.starts[slot]), s.driver.wait(s.compute[0], m.starts[slot]))
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return max(0, (took/hops-tiny-copyTime)/2), err
+}
+
+// measureRoundTrip times a launch on an idle device until the host sees its end.
+func (s *station) measureRoundTrip(run func(int) error) (time.Duration, error) {
+	var times []time.Duration
+	for i := range roundTrips {
+		begin := s.now()
+		if err := run(i); err != nil {
+			return 0, err
+		}
+		if err := s.finish(s.compute[0]); err != nil {
+			return 0, err
+		}
+		times = append(times, s.now()-begin)
+	}
+	return median(times), s.ctx.Err()
+}
+
+// measureHandoff runs a chain that alternates between a core and the device through the
+// executor, and takes the gaps from an end to the next start in both directions.
+func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time.Duration, err error) {
+	p, err := pairOf(c.platform, id)
+	if err != nil {
+		return 0, 0, err
+	}
+	b := dag.NewBuilder("handoff")
+	plan := &schedule.Plan{Order: make([][]dag.TaskID, len(p.Workers))}
+	for i := range handoffTasks {
+		task := dag.Task{Name: strconv.Itoa(i)}
+		if i > 0 {
+			task.After = []dag.TaskID{dag.TaskID(i - 1)}
+		}
+		plan.Order[i%2] = append(plan.Order[i%2], b.Task(task))
+	}
+	g, err := b.Build()
+	if err != nil {
+		return 0, 0, err
+	}
+	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: handoffSteps}}}
+	r, err := New(prog, Options{Platform: p, Plans: []*schedule.Plan{plan}})
+	if err != nil {
+		return 0, 0, err
+	}
+	defer r.Close()
+	s, err := r.Run(c.ctx, 0, handoffSteps, true)
+	if err != nil {
+		return 0, 0, err
+	}
+	var gaps [2][]time.Duration // by the worker that waited
+	for i := 1; i < len(s.Spans); i++ {
+		if s.Spans[i].Step == s.Spans[i-1].Step {
+			w := s.Spans[i].Worker
+			gaps[w] = append(gaps[w], max(0, s.Spans[i].Start-s.Spans[i-1].End))
+		}
+	}
+	return median(gaps[1]), median(gaps[0]), nil
+}
+
+// pairOf is the platform of one core and one unit of a device, in this order.
+func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, error) {
+	q := copyOf(p)
+	host := q.HostMemory()
+	var core platform.Device
+	for _, d := range p.Devices {
+		if d.Kind == "cpu" && d.Memory == host {
+			core = d
+			break
+		}
+	}
+	device := p.Devices[id]
+	core.Count, core.PlacedOnly, core.Busy, core.Clocks = 1, false, platform.BusyPower{}, nil
+	core.IdleWatts, core.PowerSource = 0, ""
+	device.Count, device.PlacedOnly, device.Busy, device.Clocks = 1, false, platform.BusyPower{}, nil
+	device.IdleWatts, device.PowerSource = 0, ""
+	q.Devices, q.Models = []platform.Device{core, device}, nil
+	return q, q.Complete()
+}

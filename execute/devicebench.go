@@ -1,0 +1,143 @@
+package execute
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/schedule"
+)
+
+// deviceBench is one kernel variant on a device, with sets of operands of its own for each
+// unit that is busy with it. They are taken in turn, as in [bench].
+type deviceBench struct {
+	station *station
+	sets    [][]launchID // by unit
+}
+
+// newBench binds sets of operands that together exceed twice the device's second-level
+// cache, as many as the arena holds, drawnSets at most. It returns errTooLarge where it
+// does not hold one for each unit. What the first call costs beyond later ones counts as
+// first use.
+func (s *station) newBench(pt *point, units int) (*deviceBench, error) {
+	b := &deviceBench{station: s, sets: make([][]launchID, units)}
+	contents := newContents(pt.spec)
+	s.used = 0
+	least := 2 * s.platform.Devices[s.id].L2Bytes
+	for set := 0; set == 0 || set < drawnSets && int64(set)*pt.spec.Bytes() < least; set++ {
+		for u := range b.sets {
+			call, err := s.newCall(pt.variant, pt.spec, func(operand int) []byte { return contents.of(set, operand) })
+			if errors.Is(err, errTooLarge) && set > 0 {
+				return b, s.firstCall(b)
+			}
+			if err != nil {
+				return nil, err
+			}
+			begin := s.now()
+			l, err := s.driver.bind(call)
+			if err != nil {
+				return nil, err
+			}
+			if set == 0 && u == 0 {
+				s.firstUse.Kernels += s.now() - begin
+			}
+			b.sets[u] = append(b.sets[u], l)
+		}
+	}
+	return b, s.firstCall(b)
+}
+
+// firstCall adds what the first call takes longer than the second one to the first use.
+func (s *station) firstCall(b *deviceBench) error {
+	var took [2]time.Duration
+	for i := range took {
+		begin := s.now()
+		if err := s.driver.launch(s.compute[0], b.sets[0][0]); err != nil {
+			return err
+		}
+		if err := s.finish(s.compute[0]); err != nil {
+			return err
+		}
+		took[i] = s.now() - begin
+	}
+	s.firstUse.Kernels += max(0, took[0]-took[1])
+	return nil
+}
+
+// measure repeats the call on all units at once for about a duration, with the first sets
+// of operands in turn: with one they are warm. It returns the times by unit.
+func (b *deviceBench) measure(budget time.Duration, sets int) ([][]time.Duration, error) {
+	s := b.station
+	tracks := make([]*track, len(b.sets))
+	for u, launches := range b.sets {
+		n := min(sets, len(launches))
+		tracks[u] = &track{stream: s.compute[u], issue: func(i int) error { return s.driver.launch(s.compute[u], launches[i%n]) }}
+	}
+	err := s.repeat(s.within(budget, minRepeats, maxRepeats), tracks...)
+	times := make([][]time.Duration, len(tracks))
+	for u, t := range tracks {
+		times[u] = t.times
+	}
+	return times, err
+}
+
+// newCall lays the operands of a call out in what is left of the arena, and fills them
+// with what contents gives; nil: they stay.
+func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(operand int) []byte) (*deviceCall, error) {
+	c := &deviceCall{spec: spec, variant: v, least: leastTime(paceOf(s.platform), s.id, spec, v, schedule.Cost{})}
+	k, _ := kernels.Lookup(spec.Op)
+	for _, name := range k.Params {
+		c.params = append(c.params, spec.Param(name))
+	}
+	for i, o := range spec.Operands {
+		buf := &dag.Buffer{Shape: o.Shape, Type: o.Type}
+		at, ok := s.take(buf.Bytes())
+		if !ok {
+			return nil, errTooLarge
+		}
+		if contents != nil {
+			if err := s.upload(at, contents(i)); err != nil {
+				return nil, err
+			}
+		}
+		c.args = append(c.args, deviceOperand{base: at, buffer: buf, mode: o.Mode})
+	}
+	if v.WorkspaceBytes != nil {
+		var ok bool
+		if c.work, ok = s.take(v.WorkspaceBytes(spec)); !ok {
+			return nil, errTooLarge
+		}
+	}
+	return c, nil
+}
+
+// operandContents are the bytes of sets of operands. Operands with a sign differ from set
+// to set, as in [newBench]; the others are alike.
+type operandContents struct {
+	spec  *kernels.Spec
+	rng   *rand.Rand
+	first [][]byte // by operand: of the first set
+}
+
+func newContents(spec *kernels.Spec) *operandContents {
+	return &operandContents{spec: spec, rng: rand.New(rand.NewPCG(seedOfBench, 0)), first: make([][]byte, len(spec.Operands))}
+}
+
+func (c *operandContents) of(set, operand int) []byte {
+	sign := signed(c.spec.Op, operand)
+	if c.first[operand] != nil && !sign {
+		return c.first[operand]
+	}
+	o := &c.spec.Operands[operand]
+	buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
+	data := alignedBytes(buf.Bytes())
+	arg := kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode)
+	fill(&arg, o.Type, c.rng, sign)
+	if set == 0 {
+		c.first[operand] = data
+	}
+	return data
+}

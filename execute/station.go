@@ -1,0 +1,289 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// station is a device while it is calibrated: its driver on a thread of its own, memory
+// that is used again for every measurement, and streams as the executor makes them. All
+// but openStation and close runs on that thread ([device.do]).
+type station struct {
+	*device
+	id       platform.DeviceID // the first device of its memory
+	platform *platform.Platform
+	ctx      context.Context
+	now      func() time.Duration // the host's clock
+
+	compute []streamID // by unit
+	in, out streamID
+	marks   []*trackMarks
+
+	arena      deviceAddr
+	arenaBytes int64
+	used       int64  // of the arena
+	staging    []byte // pinned memory of the host
+	firstUse   platform.FirstUse
+
+	speedExtent int // of the largest float32 product that was measured
+}
+
+const (
+	maxCopyBytes    = 64 << 20
+	benchArenaBytes = 256 << 20 // of what a device has free, at most three quarters
+	trackDepth      = 16        // one more than the repetitions that are issued and not yet known to be done
+	// trackAhead is how much of a device's time may be issued in advance, so that whoever
+	// waits for the end does not wait for long.
+	trackAhead = 50 * time.Millisecond
+)
+
+// openStation opens a device and reserves what measuring it needs.
+func openStation(ctx context.Context, p *platform.Platform, id platform.DeviceID, now func() time.Duration, open func(dev *platform.Device, notify func()) (driver, error)) (*station, error) {
+	dev := &p.Devices[id]
+	s := &station{device: &device{memory: dev.Memory, name: dev.Name, work: make(chan func())}, id: id, platform: p, ctx: ctx, now: now}
+	go s.main()
+	err := s.do(func() (err error) {
+		begin := s.now()
+		if s.driver, err = open(dev, s.poller.parker.wake); err != nil {
+			return err
+		}
+		s.properties = s.driver.properties()
+		s.firstUse.Context = s.now() - begin
+		return s.prepare(dev.Count)
+	})
+	if err != nil {
+		_ = s.close() // the first error is the one to tell
+		return nil, fmt.Errorf("device %q: %w", dev.Name, err)
+	}
+	return s, nil
+}
+
+// close gives the device back.
+func (s *station) close() (err error) {
+	if s.driver != nil {
+		err = s.do(s.driver.close)
+	}
+	close(s.work)
+	return err
+}
+
+// prepare makes the streams and reserves memory, whose first use it times.
+func (s *station) prepare(units int) (err error) {
+	s.compute = make([]streamID, units)
+	for i := range s.compute {
+		if s.compute[i], err = s.driver.newStream(streamUse{}); err != nil {
+			return err
+		}
+	}
+	for _, stream := range []*streamID{&s.in, &s.out} {
+		if *stream, err = s.driver.newStream(streamUse{copies: true, worker: -1}); err != nil {
+			return err
+		}
+	}
+	s.arenaBytes = benchArenaBytes
+	if s.properties.CapacityBytes > 0 {
+		s.arenaBytes = min(s.arenaBytes, s.properties.FreeBytes/4*3)
+	}
+	s.arenaBytes &^= pageBytes - 1
+	if s.arenaBytes == 0 {
+		return fmt.Errorf("%d bytes of its memory are free, too few to measure: %w", s.properties.FreeBytes, errDeviceMemory)
+	}
+	return s.reserve()
+}
+
+// reserve takes memory and writes it for the first time, and once more.
+func (s *station) reserve() (err error) {
+	s.staging = alignedBytes(2 * s.copyBytes())
+	begin := s.now()
+	if s.arena, err = s.driver.reserve(s.arenaBytes); err != nil {
+		return err
+	}
+	whole := (len(s.staging) + pageBytes - 1) &^ (pageBytes - 1)
+	if err := s.driver.pin(s.staging[:whole:whole]); err != nil {
+		return err
+	}
+	write := func() (time.Duration, error) {
+		clear(s.staging)
+		if err := s.driver.fill(s.compute[0], s.arena, s.arenaBytes, 0); err != nil {
+			return 0, err
+		}
+		err := s.finish(s.compute[0])
+		return s.now(), err
+	}
+	first, err := write()
+	if err != nil {
+		return err
+	}
+	second, err := write()
+	if extra := (first - begin) - (second - first); extra > 0 {
+		s.firstUse.MemoryBytesPerSec = float64(s.arenaBytes+int64(len(s.staging))) / extra.Seconds()
+	}
+	return err
+}
+
+// copyBytes is the greatest copy that is measured: two of them fit the arena.
+func (s *station) copyBytes() int64 { return min(maxCopyBytes, s.arenaBytes/2) }
+
+// take hands out memory of the arena, whose beginning clear makes free again; ok is
+// false where there is no more.
+func (s *station) take(bytes int64) (at deviceAddr, ok bool) {
+	if s.used+bytes > s.arenaBytes {
+		return 0, false
+	}
+	at = s.arena + deviceAddr(s.used)
+	s.used += schedule.Align(bytes)
+	return at, true
+}
+
+// upload writes bytes to the device's memory.
+func (s *station) upload(at deviceAddr, data []byte) error {
+	for len(data) > 0 {
+		n := copy(s.staging, data)
+		if err := s.driver.copy(s.in, s.copyOf(s.toDevice(at), s.inHost(0), int64(n))); err != nil {
+			return err
+		}
+		if err := s.finish(s.in); err != nil {
+			return err
+		}
+		at, data = at+deviceAddr(n), data[n:]
+	}
+	return nil
+}
+
+// copyOf is a copy of bytes without a gap.
+func (s *station) copyOf(to, from plane, bytes int64) *deviceCopy {
+	to.pitch, from.pitch = bytes, bytes
+	return &deviceCopy{to: to, from: from, rows: 1, rowBytes: bytes, bytes: bytes, first: true}
+}
+
+func (s *station) toDevice(at deviceAddr) plane { return plane{memory: s.memory, device: at} }
+
+// inHost is a place in the pinned memory of the host.
+func (s *station) inHost(offset int64) plane {
+	return plane{memory: s.platform.HostMemory(), host: unsafe.Pointer(&s.staging[offset])}
+}
+
+// finish waits until all on a stream is done.
+func (s *station) finish(stream streamID) error {
+	m, err := s.marksOf(0)
+	if err != nil {
+		return err
+	}
+	if err := s.driver.record(stream, m.ends[0]); err != nil {
+		return err
+	}
+	return s.await(m.ends[0])
+}
+
+// trackMarks are the events around the repetitions that are under way.
+type trackMarks struct{ starts, ends [trackDepth]eventID }
+
+// marksOf makes events at the first call, since they live as long as the driver.
+func (s *station) marksOf(track int) (*trackMarks, error) {
+	for len(s.marks) <= track {
+		m := &trackMarks{}
+		for _, events := range []*[trackDepth]eventID{&m.starts, &m.ends} {
+			for i := range events {
+				var err error
+				if events[i], err = s.driver.newEvent(); err != nil {
+					return nil, err
+				}
+			}
+		}
+		s.marks = append(s.marks, m)
+	}
+	return s.marks[track], nil
+}
+
+// track is an operation repeated on a stream, and how long each repetition took on the
+// device's clock.
+type track struct {
+	stream streamID
+	issue  func(i int) error
+	marks  *trackMarks
+	times  []time.Duration
+
+	// noteGaps asks for the times from an end to the next start too.
+	noteGaps bool
+	gaps     []time.Duration
+}
+
+// repeat repeats the operations of all tracks at once while more says so, which is asked
+// before each round with the number of those issued.
+func (s *station) repeat(more func(round int) bool, tracks ...*track) error {
+	for i, t := range tracks {
+		var err error
+		if t.marks, err = s.marksOf(i); err != nil {
+			return err
+		}
+	}
+	issued, taken, ahead := 0, 0, 1
+	collect := func() error {
+		for _, t := range tracks {
+			if err := s.collectTrack(t, taken); err != nil {
+				return err
+			}
+		}
+		if taken++; taken == 1 {
+			ahead = int(min(trackDepth-1, max(1, trackAhead/max(1, tracks[0].times[len(tracks[0].times)-1]))))
+		}
+		return nil
+	}
+	for ; more(issued); issued++ {
+		if issued-taken >= ahead {
+			if err := collect(); err != nil {
+				return err
+			}
+		}
+		for _, t := range tracks {
+			if err := s.issueTrack(t, issued); err != nil {
+				return err
+			}
+		}
+	}
+	for taken < issued {
+		if err := collect(); err != nil {
+			return err
+		}
+	}
+	return s.ctx.Err()
+}
+
+func (s *station) issueTrack(t *track, round int) error {
+	if err := s.driver.record(t.stream, t.marks.starts[round%trackDepth]); err != nil {
+		return err
+	}
+	if err := t.issue(round); err != nil {
+		return err
+	}
+	return s.driver.record(t.stream, t.marks.ends[round%trackDepth])
+}
+
+func (s *station) collectTrack(t *track, round int) error {
+	start, end := t.marks.starts[round%trackDepth], t.marks.ends[round%trackDepth]
+	if err := s.await(end); err != nil {
+		return err
+	}
+	took, err := s.driver.elapsed(start, end)
+	t.times = append(t.times, took)
+	if err != nil || !t.noteGaps || round == 0 {
+		return err
+	}
+	gap, err := s.driver.elapsed(t.marks.ends[(round-1)%trackDepth], start)
+	t.gaps = append(t.gaps, gap)
+	return err
+}
+
+// within says for about how long to repeat, and how often at least and at most.
+func (s *station) within(budget time.Duration, least, most int) func(round int) bool {
+	begin := s.now()
+	return func(round int) bool {
+		spent := s.now() - begin
+		return round < most && s.ctx.Err() == nil && (round == 0 || spent < 10*budget && (round < least || spent < budget))
+	}
+}
