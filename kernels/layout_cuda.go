@@ -8,7 +8,7 @@ import "dahl/kernels/cuda"
 type axisParams struct {
 	Extent1, Extent2 cudaDivision
 	Count            int32
-	In, Out          [3]int64
+	In, Out          [3]int32
 }
 
 // layoutParams mirrors LayoutParams of cuda/layout.cu.
@@ -58,7 +58,7 @@ func layoutAxis(y *DeviceArg, in [4]int64, dims []int) axisParams {
 	extent := [3]int{1, 1, 1}
 	for i, d := range dims {
 		to := 3 - len(dims) + i
-		extent[to], a.In[to], a.Out[to] = y.Shape[d], in[d], int64(y.Stride[d])
+		extent[to], a.In[to], a.Out[to] = y.Shape[d], int32(in[d]), int32(y.Stride[d])
 		a.Count *= int32(y.Shape[d])
 	}
 	a.Extent1, a.Extent2 = divideBy(extent[1]), divideBy(extent[2])

@@ -8,14 +8,32 @@ import "dahl/kernels/cuda"
 // extentsParams mirrors Extents of cuda/pool.cu.
 type extentsParams struct{ Extent1, Extent2, Extent3 cudaDivision }
 
+// stridesParams mirrors Strides of cuda/pool.cu.
+type stridesParams struct {
+	Sample int64
+	Inner  [3]int32
+}
+
+// rowMajor is the order of the dimensions within a sample.
+var rowMajor = [3]int{1, 2, 3}
+
+// stridesOf is the distances of a map, of the dimensions within a sample in some order.
+func stridesOf(a *DeviceArg, order [3]int) stridesParams {
+	s := stridesParams{Sample: int64(a.Stride[0])}
+	for i, d := range order {
+		s.Inner[i] = int32(a.Stride[d])
+	}
+	return s
+}
+
 // windowParams mirrors WindowParams of cuda/pool.cu.
 type windowParams struct {
 	Y, Index, X          uint64
+	YStride, IndexStride stridesParams
+	XStride              stridesParams
+	XRow, XColumn        int32
 	Extents              extentsParams
 	Total, Size          int32
-	YStride, IndexStride [4]int64
-	XStride              [4]int64
-	XRow, XColumn        int64
 }
 
 // poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is
@@ -23,16 +41,12 @@ type windowParams struct {
 func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
 	return func(c *DeviceCall) []cuda.Launch {
 		y, x := &c.Args[0], &c.Args[len(c.Args)-1]
-		step := int64(c.Params[1])
-		p := windowParams{Size: c.param(0), Extents: extentsOf(y), XRow: int64(x.Stride[rows]), XColumn: int64(x.Stride[rows+1])}
-		for d := range 4 {
-			p.YStride[d], p.XStride[d] = int64(y.Stride[d]), int64(x.Stride[d])
-			if d == rows || d == rows+1 {
-				p.XStride[d] *= step
-			}
-			if index {
-				p.IndexStride[d] = int64(c.Args[1].Stride[d])
-			}
+		p := windowParams{Size: c.param(0), Extents: extentsOf(y), XRow: int32(x.Stride[rows]), XColumn: int32(x.Stride[rows+1])}
+		p.YStride, p.XStride = stridesOf(y, rowMajor), stridesOf(x, rowMajor)
+		p.XStride.Inner[rows-1] *= c.param(1)
+		p.XStride.Inner[rows] *= c.param(1)
+		if index {
+			p.IndexStride = stridesOf(&c.Args[1], rowMajor)
 		}
 		return bySamples(y, c.symbol(symbol), func(n int, total int32) []byte {
 			p.Total = total
@@ -53,8 +67,8 @@ type spreadParams struct {
 	Total, Size           int32
 	Rows, Columns         int32
 	ChannelsLast          int32
-	DxStride              [4]int64
-	DyStride, IndexStride [4]int64
+	DxStride              stridesParams
+	DyStride, IndexStride stridesParams
 }
 
 // spreadOnCUDA launches a kernel over the elements of dx, with or without an index. rows is
@@ -62,9 +76,9 @@ type spreadParams struct {
 func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
 	return func(c *DeviceCall) []cuda.Launch {
 		dx, dy := &c.Args[0], &c.Args[1]
-		order := [4]int{0, 1, 2, 3} // samples, channels, rows, columns
+		order := rowMajor // channels, rows, columns
 		if rows == 1 {
-			order = [4]int{0, 3, 1, 2}
+			order = [3]int{3, 1, 2}
 		}
 		p := spreadParams{
 			Size: c.param(0), Step: divideBy(int(c.Params[1])), Extents: extentsOf(dx),
@@ -73,11 +87,9 @@ func spreadOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.
 		if rows == 1 {
 			p.ChannelsLast = 1
 		}
-		for d := range 4 {
-			p.DxStride[d], p.DyStride[d] = int64(dx.Stride[d]), int64(dy.Stride[order[d]])
-			if index {
-				p.IndexStride[d] = int64(c.Args[2].Stride[order[d]])
-			}
+		p.DxStride, p.DyStride = stridesOf(dx, rowMajor), stridesOf(dy, order)
+		if index {
+			p.IndexStride = stridesOf(&c.Args[2], order)
 		}
 		return bySamples(dx, c.symbol(symbol), func(n int, total int32) []byte {
 			p.Total = total

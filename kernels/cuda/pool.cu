@@ -15,14 +15,21 @@ struct Extents {
   Division extent1, extent2, extent3;
 };
 
+// Strides are in elements; those within a sample are 32 bits wide, which saves a third of the
+// registers. It is mirrored by kernels.stridesParams.
+struct Strides {
+  int64_t sample;
+  int32_t inner[3];
+};
+
 // WindowParams is mirrored by kernels.windowParams.
 struct WindowParams {
-  uint64_t y, index, x;  // no index in average pooling
-  Extents extents;       // of y
+  uint64_t y, index, x;      // no index in average pooling
+  Strides y_stride, index_stride;
+  Strides x_stride;          // from window to window
+  int32_t x_row, x_column;   // within a window
+  Extents extents;           // of y
   int32_t total, size;
-  int64_t y_stride[4], index_stride[4];
-  int64_t x_stride[4];       // in x from window to window
-  int64_t x_row, x_column;   // in x within a window
 };
 
 struct Position {
@@ -35,8 +42,8 @@ DEVICE Position position(const Extents& e, int32_t element) {
   return p;
 }
 
-DEVICE int64_t offset(const int64_t (&stride)[4], const Position& p) {
-  return stride[0] * p.at[0] + stride[1] * p.at[1] + stride[2] * p.at[2] + stride[3] * p.at[3];
+DEVICE int64_t offset(const Strides& s, const Position& p) {
+  return s.sample * p.at[0] + (s.inner[0] * p.at[1] + s.inner[1] * p.at[2] + s.inner[2] * p.at[3]);
 }
 
 // The first of equal maxima is taken, and NaN wins.
@@ -83,8 +90,8 @@ struct SpreadParams {
   int32_t total, size;
   int32_t rows, columns;      // windows
   int32_t channels_last;      // rows and columns are dimensions 1 and 2 of dx, not 2 and 3
-  int64_t dx_stride[4];
-  int64_t dy_stride[4], index_stride[4];  // samples, channels, rows, columns
+  Strides dx_stride;
+  Strides dy_stride, index_stride;  // samples, channels, rows, columns
 };
 
 // Windows is those along one direction that pixel h lies in, lo to hi without hi.
