@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 
+	"dahl/dag"
 	"dahl/energy"
 	"dahl/platform"
 )
@@ -67,11 +68,18 @@ func deviceSets(p *platform.Platform) []string {
 	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
 }
 
-// withDevices are the options of the same run on another set of devices.
-func (o *options) withDevices(list string) *options {
-	q := *o
-	q.Devices, q.Workers, q.adapt = list, 0, nil
-	return &q
+// optionsOn are the options of the same run on another set of devices. A plan is for the
+// devices that it was made for: on others the same lowering is planned anew.
+func (w *workload) optionsOn(list string) *options {
+	o := *w.opts
+	o.Devices, o.Workers, o.adapt = list, 0, nil
+	if o.Plan != "" {
+		o.Plan = ""
+		if o.Lowering == "" && w.lowering != nil {
+			o.adapt = func(l *dag.Lowering, _ int) { *l = *w.lowering }
+		}
+	}
+	return &o
 }
 
 // measured adds what a set took.
@@ -170,7 +178,7 @@ func (w *workload) predictOn(ctx context.Context, list string) (stepFigures, err
 
 // onDevices is the workload of the same options on another set of devices.
 func (w *workload) onDevices(ctx context.Context, list string) (*workload, error) {
-	o := w.opts.withDevices(list)
+	o := w.optionsOn(list)
 	if !w.executed {
 		return simulatedWorkload(ctx, o)
 	}
@@ -204,7 +212,7 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 			continue
 		}
 		list := t.devices.Rows[i].Devices
-		f, err := measureOn(ctx, t.w.opts.withDevices(list))
+		f, err := measureOn(ctx, t.w.optionsOn(list))
 		if err != nil {
 			return fmt.Errorf("on %s alone: %w", list, err)
 		}

@@ -75,6 +75,11 @@ links = ["bus"]
 		}
 	}
 	mustRun(t, append(line, "--devices", "cpu,g0")...)
+	// A plan is for all devices; each kind alone is planned anew.
+	plan := mustRun(t, append(line, "--devices", "cpu,g0", "--plan", "out/plan.json", "--out", "planned")...)
+	if !strings.Contains(plan, "fastest on cpu,g0, fewest joules on g0 (as predicted)") {
+		t.Errorf("with a plan:\n%s", plan)
+	}
 	if again := mustRun(t, "rerun", "out"); strings.Contains(again, "DIFFERENT") {
 		t.Errorf("rerun:\n%s", again)
 	}
