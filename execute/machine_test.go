@@ -9,7 +9,8 @@ import (
 // the time that a worker spins; on one core neither is known.
 func TestMeasureDispatch(t *testing.T) {
 	for _, cores := range []int{1, 2} {
-		c := &calibrator{ctx: context.Background(), platform: copyOf(machine(t, cores))}
+		p := copyOf(machine(t, cores))
+		c := &calibrator{ctx: context.Background(), platform: p, cpu: &p.Devices[0]}
 		if err := c.measureDispatch(); err != nil {
 			t.Fatal(err)
 		}

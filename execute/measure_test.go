@@ -37,7 +37,7 @@ func TestBenchSets(t *testing.T) {
 func TestFarBytes(t *testing.T) {
 	p := machine(t, 1)
 	p.Devices[0].L3Bytes = 8_000_000
-	c := &calibrator{platform: p, opt: CalibrateOptions{Far: true}}
+	c := &calibrator{platform: p, cpu: &p.Devices[0], opt: CalibrateOptions{Far: true}}
 	bytes := func(n int) *kernels.Spec {
 		return &kernels.Spec{Operands: []kernels.OperandSpec{{Type: dag.Uint8, Shape: []int{n}}}}
 	}
