@@ -43,7 +43,9 @@ type Lane struct {
 // to be of the origin.
 type PlacedGraph struct {
 	Origin *dag.Graph
-	Graph  *dag.Graph // the origin's tasks in program order, copies between them
+	// Graph has the origin's tasks and the copies between them: in program order, or, where
+	// contents leave a memory and come back, in that of an estimate.
+	Graph  *dag.Graph
 	Order  [][]dag.TaskID
 	TaskOf []dag.TaskID // by task: that of the origin; -1 for a copy
 	Moves  []*Move      // by task: what a copy moves; nil for a task of the origin
@@ -151,7 +153,10 @@ func (c *compiler) compile() (*Placed, error) {
 		}
 		excess, err := placed.layOut(c.scratch)
 		if excess == nil {
-			return placed, cmp.Or(err, unlike, c.checkPlaces(placed))
+			if err = cmp.Or(err, unlike); err == nil {
+				err = c.checkPlaces(placed)
+			}
+			return placed, err
 		}
 		tooLarge = err
 		for m, bytes := range excess {

@@ -192,3 +192,50 @@ func TestPlaceRows(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceConstants: two tasks on the gpu read 100 bytes each that nothing writes, and it
+// has room for one. Both come in every step, and nothing goes back: the host has them.
+// Where the gpu could not send anything back the platform is refused all the same, since
+// no order of what leaves is looked for that sends nothing.
+func TestPlaceConstants(t *testing.T) {
+	b := dag.NewBuilder("constants")
+	for _, name := range []string{"a", "b"} {
+		id := b.Buffer(dag.Buffer{Name: name, Shape: []int{100}, Type: dag.Uint8, Role: dag.Input, Home: HostHome})
+		b.Task(dag.Task{Name: "read " + name, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}, Accesses: []dag.Access{access(id, dag.Read)}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, oneWay := range []bool{false, true} {
+		p := hostAndGPU(t, 128)
+		p.Routes[0].OneWay = oneWay
+		if err := p.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		costs, err := NewCosts(g, p, CostOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		placed, err := Place(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Plan{{Order: [][]dag.TaskID{nil, nil, {0, 1}}}}, []*Costs{costs}, nil)
+		if oneWay {
+			if err == nil || !strings.Contains(err.Error(), `no route from memory "hbm" to "ram"`) {
+				t.Errorf("without a way back: %v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pg := placed.Graphs[0]
+		var in int
+		for _, m := range pg.Moves {
+			if m != nil && m.Reason == ReasonReload {
+				in++
+			}
+		}
+		if in != 2 || len(pg.Graph.Tasks) != 4 || len(pg.Enter)+len(pg.Leave) > 0 {
+			t.Errorf("%d come in, %d tasks, %d moves before and %d after", in, len(pg.Graph.Tasks), len(pg.Enter), len(pg.Leave))
+		}
+	}
+}

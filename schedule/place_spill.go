@@ -47,6 +47,9 @@ type visit struct {
 // spillMemory returns the items with what has to leave a memory and come back. streamed
 // collects the storages that do so in every step.
 func (t *traffic) spillMemory(items []placedItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]placedItem, error) {
+	if err := t.routesToHost(); err != nil {
+		return nil, err
+	}
 	s := &spill{traffic: t, items: items, memory: m, limit: limit, rows: t.rowsUsed(items), visits: map[location][]visit{}, needs: map[location][][]int32{}, streams: map[location]bool{}}
 	for i := range items {
 		s.addVisits(int32(i))
@@ -63,6 +66,21 @@ func (t *traffic) spillMemory(items []placedItem, m platform.MemoryID, limit int
 		streamed[s.instanceName(at)] = true
 	}
 	return s.rewrite(), nil
+}
+
+// routesToHost refuses a platform on which a memory cannot exchange contents with the
+// host's, which is where they go.
+func (t *traffic) routesToHost() error {
+	p := t.p.Platform
+	host := p.HostMemory()
+	for m := range p.Memories {
+		for _, pair := range [][2]platform.MemoryID{{platform.MemoryID(m), host}, {host, platform.MemoryID(m)}} {
+			if _, ok := p.Route(pair[0], pair[1]); !ok {
+				return fmt.Errorf("contents would have to leave a memory, and platform %q has no route from memory %q to %q", p.Name, p.Memories[pair[0]].Name, p.Memories[pair[1]].Name)
+			}
+		}
+	}
+	return nil
 }
 
 // addVisits notes the uses of an item.
