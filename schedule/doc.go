@@ -6,6 +6,7 @@
 // Read first: [Problem], then [Engine] (the state machine), [Policy] (a dynamic
 // scheduler), [Plan] (decisions written down) and [Schedule] (what ran).
 // [Schedule.Check] re-derives everything from the graph and the platform alone.
+// [Place] compiles plans for several memories into graphs in which copies are tasks.
 //
 // # Invariants
 //
