@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check asm asm-check ptx ptx-check cuda cuda-driver cuda-test cuda-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
+.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
 
 all: bin/dahl
 
@@ -59,6 +59,19 @@ ptx-check:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(MAKE) -s ptx PTX_DIR="$$dir" && \
 	  for f in "$$dir"/*.ptx kernels/cuda/*.ptx; do name=$$(basename "$$f"); \
 	    cmp "$$dir/$$name" "kernels/cuda/$$name" || { echo "run make ptx (with $$($(CLANG) --version | head -1))"; exit 1; }; done
+
+# Assembles the PTX for some devices by NVIDIA's assembler (CUDA 11.8 or newer), which also
+# finds what clang lets through, and lists the kernels that spill registers.
+PTXAS ?= ptxas
+
+ptx-assemble:
+	@for f in kernels/cuda/*.ptx; do for sm in 75 80 90; do \
+	  case $$f-$$sm in *.sm_80.ptx-75) continue;; esac; \
+	  $(PTXAS) -v -arch=sm_$$sm -o /dev/null $$f 2>&1 | awk -v sm=$$sm ' \
+	    /error|fatal/ { print; failed = 1 } \
+	    match($$0, /entry function .[a-z0-9_]+/) { name = substr($$0, RSTART+16, RLENGTH-16); n++ } \
+	    /bytes spill stores/ && !/ 0 bytes spill stores/ { print "sm_" sm, name ":" $$0 } \
+	    END { exit failed || n == 0 }' || { echo "$$f does not assemble for sm_$$sm"; exit 1; }; done; done
 
 # dahl with CUDA: against the toolkit's header where CUDA_HOME names one (11.8 to 13), else
 # against our own. What is linked is a table of jumps that loads the driver library when it is
