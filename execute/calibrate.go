@@ -306,16 +306,21 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 		if m.Unsteady {
 			c.result.Unsteady++
 		}
-		if c.opt.Save != nil {
-			if err := c.opt.Save(c.platform); err != nil {
-				return err
-			}
+		if err := c.save(); err != nil {
+			return err
 		}
 	}
 	if c.opt.Progress != nil {
 		c.opt.Progress(len(calls), len(calls), "")
 	}
 	return nil
+}
+
+func (c *calibrator) save() error {
+	if c.opt.Save == nil {
+		return nil
+	}
+	return c.opt.Save(c.platform)
 }
 
 // measureCall measures one call with a number of cores busy with the same one, again

@@ -98,7 +98,10 @@ func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*ke
 		dev.FirstUse = s.firstUse
 		c.result.Devices[len(c.result.Devices)-1].FirstUse = s.firstUse
 	}
-	return c.measureEnergy(s, dev, points)
+	if err := c.measureEnergy(s, dev, points); err != nil {
+		return err
+	}
+	return c.save()
 }
 
 // measureOn measures one call with a number of units busy with the same one.
