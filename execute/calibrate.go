@@ -16,7 +16,7 @@ import (
 // CalibrateOptions says what to measure, and for how long.
 type CalibrateOptions struct {
 	Platform *platform.Platform // this machine, whose numbers are replaced; nil: Detect
-	Devices  []string           // names of those to measure; nil: all
+	Units    map[string]int     // devices to measure by name, and how many of their units at most; nil: all
 	Variants []string           // nil: all that the kernels have, without the reference where there is another
 	MaxTime  time.Duration      // about, for all devices together; 0: 10 s
 	// Energy measures what calls draw on a device, by running them again and again; nil, or
@@ -116,7 +116,7 @@ func (c *calibrator) measureAll(specs []*kernels.Spec) error {
 	var cores, others []platform.DeviceID
 	for d := range c.platform.Devices {
 		switch dev := &c.platform.Devices[d]; {
-		case c.opt.Devices != nil && !slices.Contains(c.opt.Devices, dev.Name):
+		case c.units(dev) == 0:
 		case dev.Kind == "cpu":
 			cores = append(cores, platform.DeviceID(d))
 		default:
@@ -132,9 +132,18 @@ func (c *calibrator) measureAll(specs []*kernels.Spec) error {
 	return c.measureDevices(others, specs)
 }
 
+// units is how many units of a device are measured at once, 0 of one that is not to be.
+func (c *calibrator) units(d *platform.Device) int {
+	if c.opt.Units == nil {
+		return d.Count
+	}
+	return min(d.Count, c.opt.Units[d.Name])
+}
+
 // measureCores measures the units of a processor.
 func (c *calibrator) measureCores(id platform.DeviceID, specs []*kernels.Spec) error {
 	c.cpu = &c.platform.Devices[id]
+	c.cores = c.units(c.cpu)
 	if !c.knows(c.cpu) {
 		if err := c.measureMachine(); err != nil {
 			return err
@@ -238,6 +247,7 @@ type calibrator struct {
 	opt       CalibrateOptions
 	platform  *platform.Platform
 	cpu       *platform.Device // whose cores are measured
+	cores     int              // how many of them
 	perDevice time.Duration
 	deadline  time.Time // after which nothing is measured again
 	spreads   []float64
@@ -245,9 +255,9 @@ type calibrator struct {
 }
 
 // activeCounts is how many units are busy while a kernel is measured.
-func activeCounts(d *platform.Device) []int {
-	if d.Count > 1 {
-		return []int{1, d.Count}
+func (c *calibrator) activeCounts(d *platform.Device) []int {
+	if n := c.units(d); n > 1 {
+		return []int{1, n}
 	}
 	return []int{1}
 }
@@ -262,7 +272,7 @@ type call struct {
 func (c *calibrator) missing(d *platform.Device, points []point) []call {
 	var calls []call
 	for i := range points {
-		for _, active := range activeCounts(d) {
+		for _, active := range c.activeCounts(d) {
 			m := points[i].model
 			m.Device, m.Active = d.Name, active
 			k := slices.IndexFunc(c.platform.Models, func(o platform.Model) bool { return sameCall(&o, &m) && o.Distribution.Known() })

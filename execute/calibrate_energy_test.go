@@ -49,7 +49,7 @@ func TestCalibrateEnergy(t *testing.T) {
 	p := node(t, 1, 2)
 	p.Devices[2].IdleWatts, p.Devices[2].Busy.UnitWatts, p.Devices[2].PowerSource = 5, 7, platform.Guess
 	asked := map[string]int{}
-	opt := CalibrateOptions{Platform: p, Variants: []string{"ref"}, MaxTime: 20 * time.Millisecond, Devices: []string{"gpu0", "gpu1"}}
+	opt := CalibrateOptions{Platform: p, Variants: []string{"ref"}, MaxTime: 20 * time.Millisecond, Units: map[string]int{"gpu0": 1, "gpu1": 1}}
 	opt.Energy = func(_ context.Context, device string, calls func() (int, error)) (CallEnergy, bool, error) {
 		asked[device]++
 		n, err := calls()

@@ -28,7 +28,7 @@ const (
 // and what the executor takes between two tasks.
 func (c *calibrator) measureMachine() error {
 	d := c.cpu
-	c.platform.Memories[d.Memory].BandwidthBytesPerSec = triad(d.Count, d.L3Bytes)
+	c.platform.Memories[d.Memory].BandwidthBytesPerSec = triad(c.cores, d.L3Bytes)
 	d.FlopsPerSec = map[string]float64{"float32": denseFlopsPerSec(dag.Float32), "float64": denseFlopsPerSec(dag.Float64)}
 	if err := c.measureDispatch(); err != nil {
 		return fmt.Errorf("measure the dispatch of a task: %w", err)
@@ -114,7 +114,7 @@ func (c *calibrator) measureDispatch() error {
 		return err
 	}
 	d.Dispatch = gap
-	if d.Count == 1 {
+	if c.cores == 1 {
 		return nil
 	}
 	gap, spin, err := c.replayGap(2, doNothing, dispatchTasks, dispatchSteps)

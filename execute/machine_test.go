@@ -10,7 +10,7 @@ import (
 func TestMeasureDispatch(t *testing.T) {
 	for _, cores := range []int{1, 2} {
 		p := copyOf(machine(t, cores))
-		c := &calibrator{ctx: context.Background(), platform: p, cpu: &p.Devices[0]}
+		c := &calibrator{ctx: context.Background(), platform: p, cpu: &p.Devices[0], cores: cores}
 		if err := c.measureDispatch(); err != nil {
 			t.Fatal(err)
 		}
