@@ -44,10 +44,11 @@ func layoutOnCUDA(from [4]int, flipped bool, rows, columns []int, outer int) Var
 			p.Outer, p.InOuter, p.OutOuter = int32(y.Shape[outer]), in[outer], int64(y.Stride[outer])
 		}
 		p.Tiles = int32(blocksOf(int(p.Columns.Count), layoutTile))
+		tiles := uint32(p.Tiles) * blocksOf(int(p.Rows.Count), layoutTile)
 		return []cuda.Launch{{
 			Module: "layout", Symbol: c.symbol("layout"), Params: cuda.Params(p),
 			Block: [3]uint32{layoutTile, layoutRows, 1},
-			Grid:  [3]uint32{uint32(p.Tiles) * blocksOf(int(p.Rows.Count), layoutTile), uint32(min(p.Outer, cudaGridY)), 1},
+			Grid:  [3]uint32{tiles, min(uint32(p.Outer), layersOf(tiles)), 1},
 		}}
 	}, nil)
 }

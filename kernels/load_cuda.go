@@ -54,11 +54,11 @@ func loadNHWCOnCUDA(c *DeviceCall) []cuda.Launch {
 	for d := range 3 {
 		p.XStride[d], p.ImageStride[d] = int64(x.Stride[d]), int64(images.Stride[d])
 	}
-	perSample := x.Shape[1] * x.Shape[2] * x.Shape[3]
+	blocks := blocksOf(x.Shape[1]*x.Shape[2]*x.Shape[3], cudaThreads)
 	return []cuda.Launch{{
 		Module: "load", Symbol: c.symbol("load_nhwc"), Params: cuda.Params(p),
 		Block: [3]uint32{cudaThreads, 1, 1},
-		Grid:  [3]uint32{blocksOf(perSample, cudaThreads), uint32(min(x.Shape[0], cudaGridY)), 1},
+		Grid:  [3]uint32{blocks, min(blocksOf(x.Shape[0], loadSamples), layersOf(blocks)), 1},
 	}}
 }
 
@@ -77,8 +77,11 @@ func loadLabelsOnCUDA(c *DeviceCall) []cuda.Launch {
 	}}
 }
 
-// cudaGridY is the most blocks of a grid in its second dimension.
-const cudaGridY = 65535
+// loadSamples is the samples that a thread of load_nhwc takes at a time.
+const loadSamples = 4
 
 // blocksOf is the number of blocks that take so many elements each.
 func blocksOf(elements, each int) uint32 { return uint32((elements + each - 1) / each) }
+
+// layersOf is how many layers of so many blocks make cudaBlocks, which fill a device.
+func layersOf(blocks uint32) uint32 { return (cudaBlocks + blocks - 1) / blocks }

@@ -56,7 +56,7 @@ func TestKernelsByHand(t *testing.T) {
 
 // TestKernelShapes is TestKernels where kernels take other ways than at small extents: rows
 // that are moved in vectors, with ends that are not; more dimensions than a launch has; more
-// groups than threads; several tiles with ends; rows of more classes than a warp takes.
+// groups than threads, samples than layers of blocks; several tiles with ends; rows of more classes than a warp takes.
 func TestKernelShapes(t *testing.T) {
 	divisor := dag.Params{{Name: "divisor", Value: 255}}
 	for _, c := range []struct {
@@ -78,8 +78,10 @@ func TestKernelShapes(t *testing.T) {
 		{"load", [][]int{{5, 28, 28}, {13, 28, 28}, {5}}, divisor, 0},
 		{"load", [][]int{{5, 3, 12}, {13, 3, 12}, {5}}, divisor, 4},
 		{"load.nhwc", [][]int{{5, 11, 13, 3}, {7, 3, 11, 13}, {5}}, divisor, 0},
+		{"load.nhwc", [][]int{{601, 11, 53, 3}, {7, 3, 11, 53}, {601}}, divisor, 0},
 		{"nhwc", [][]int{{2, 7, 11, 37}, {2, 37, 7, 11}}, nil, 1},
 		{"nchw", [][]int{{2, 67, 5, 13}, {2, 5, 13, 67}}, nil, 0},
+		{"nhwc", [][]int{{1031, 2, 3, 5}, {1031, 5, 2, 3}}, nil, 0},
 		{"hwio", [][]int{{3, 3, 17, 37}, {37, 17, 3, 3}}, nil, 1},
 		{"hwoi", [][]int{{3, 3, 5, 67}, {5, 67, 3, 3}}, nil, 0},
 		{"oihw", [][]int{{37, 13, 3, 3}, {3, 3, 13, 37}}, nil, 1},

@@ -38,9 +38,12 @@ struct LoadNHWCParams {
   int32_t samples, rows, columns, channels;
 };
 
-// A thread writes one element. Threads side by side write side by side and read, of each
+// A thread writes one element of some samples, four at a time so that their loads, of a byte
+// each, are under way together. Threads side by side write side by side and read, of each
 // channel, bytes side by side; images have so few channels that these are in the cache
 // when the threads beside want theirs.
+constexpr int kSamples = 4;
+
 template <class T>
 DEVICE void load_nhwc(const LoadNHWCParams& p) {
   const T divisor = T(p.divisor);
@@ -52,8 +55,15 @@ DEVICE void load_nhwc(const LoadNHWCParams& p) {
   T* x = global<T>(p.x) + (p.x_stride[1] * h + p.x_stride[2] * w + c);
   const uint8_t* image = global<const uint8_t>(p.images) + (p.image_stride[1] * c + p.image_stride[2] * h + w);
   const int32_t* index = global<const int32_t>(p.index);
-  for (int32_t n = blockIdx.y; n < p.samples; n += gridDim.y)
-    x[p.x_stride[0] * n] = T(image[p.image_stride[0] * index[n]]) / divisor;
+  for (int32_t first = blockIdx.y * kSamples; first < p.samples; first += gridDim.y * kSamples) {
+    uint8_t value[kSamples] = {};
+#pragma unroll
+    for (int i = 0; i < kSamples; i++)
+      if (first + i < p.samples) value[i] = image[p.image_stride[0] * index[first + i]];
+#pragma unroll
+    for (int i = 0; i < kSamples; i++)
+      if (first + i < p.samples) x[p.x_stride[0] * (first + i)] = T(value[i]) / divisor;
+  }
 }
 
 ENTRY(load_nhwc_f32, LoadNHWCParams, 256) { load_nhwc<float>(p); }
