@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
+.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check gpu-bundle gpu-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
 
 all: bin/dahl
 
@@ -105,6 +105,20 @@ cuda-check: cuda
 	CGO_ENABLED=1 CGO_CFLAGS="-DDAHL_CUDA_13 -I$(CURDIR)/execute/cuda/include13 -I$(CURDIR)/execute/cuda/include" \
 	  CGO_LDFLAGS="-L$(CURDIR)/bin/cuda" go vet -tags cuda ./execute/cuda
 	./bin/dahl-cuda --version
+
+# The programs that show on a GPU what only a GPU can show, for a machine that needs no Go:
+# carry the repository with bin/gpu there and run bench/gpu/check.sh.
+gpu-bundle: bin/cuda/libcuda.a
+	@mkdir -p bin/gpu
+	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS) -s -w" -o bin/gpu/dahl ./cmd/dahl
+	for p in execute/cuda execute energy .; do \
+	  name=$$(basename $$(cd $$p && go list .)); \
+	  $(CUDA_ENV) go test -c -tags cuda -trimpath -ldflags "-s -w" -o bin/gpu/$$name.test ./$$p || exit 1; done
+
+# Kernels, driver, executor, meters, predictions and PyTorch beside dahl, on this machine's GPU.
+# bench/gpu/out keeps what came out.
+gpu-check: gpu-bundle
+	@PYTHON="$(PYTHON)" sh bench/gpu/check.sh
 
 check: test asm-check
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
