@@ -120,10 +120,23 @@ func unpooledGradient(call *DeviceCall) []productParams {
 	size, step := pooledGeometry(call)
 	pixels, pooled, at := coveredPixels(call, dy), channelsLast.pixels(dy), channelsLast.strides(index)
 	other := mapOperand(dy.Addr, pixels, channelsLast.strides(dy), dy.Shape[3], 1).vectorised(call.Type, dy.Shape[3])
+	if !marksAligned(index, 16/int(call.Type.SizeBytes())) {
+		other.vector = 0
+	}
 	p := convolutionLast.gradient(call, other, 3, 4, pixels)
 	p.pool = productPooling{
 		index: index.Addr, outer: uint64(at[0]), middle: index32(at[1]), inner: index32(at[2]),
 		rows: index32(pooled[1]), columns: index32(pooled[2]), size: int32(size), step: divideBy(step),
 	}
 	return []productParams{p}
+}
+
+// marksAligned reports whether the bytes of index for a group of channels lie at a multiple of
+// their number, and so can be loaded at once.
+func marksAligned(index *DeviceArg, group int) bool {
+	fits := index.Addr%uint64(group) == 0
+	for _, s := range channelsLast.strides(index) {
+		fits = fits && s%group == 0
+	}
+	return fits
 }

@@ -30,6 +30,7 @@ var (
 	tile128x16 = productTile{128, 16, 16}
 	tile16x128 = productTile{16, 128, 16}
 	tile16x32  = productTile{16, 32, 64}
+	tile16x16  = productTile{16, 16, 64}
 	wide16x32  = productTile{16, 32, 32} // of float64
 
 	tensor128x128 = productTile{128, 128, 16}

@@ -25,12 +25,14 @@ PRODUCT(conv2d_nhwc_cuda_64x64_f64, Float64, Tile64x64, Image64, true, Map64, fa
 PRODUCT(conv2d_nhwc_dw_cuda_64x64_f32, Float32, Tile64x64, Image32, false, Map32, false)
 PRODUCT(conv2d_nhwc_dw_cuda_64x32_f32, Float32, Tile64x32, Image32, false, Map32, false)
 PRODUCT(conv2d_nhwc_dw_cuda_16x32_f32, Float32, Tile16x32, Image32, false, Map32, false)
+PRODUCT(conv2d_nhwc_dw_cuda_16x16_f32, Float32, Tile16x16, Image32, false, Map32, false)
 PRODUCT(conv2d_nhwc_dw_cuda_64x64_f64, Float64, Tile64x64, Image64, false, Map64, false)
 PRODUCT(conv2d_nhwc_dw_cuda_16x32_f64, Float64, Tile16x32, Image64, false, Map64, false)
 
 PRODUCT(conv2d_nhwc_pool_dw_cuda_64x64_f32, Float32, Tile64x64, Image32, false, Pooled32, false)
 PRODUCT(conv2d_nhwc_pool_dw_cuda_64x32_f32, Float32, Tile64x32, Image32, false, Pooled32, false)
 PRODUCT(conv2d_nhwc_pool_dw_cuda_16x32_f32, Float32, Tile16x32, Image32, false, Pooled32, false)
+PRODUCT(conv2d_nhwc_pool_dw_cuda_16x16_f32, Float32, Tile16x16, Image32, false, Pooled32, false)
 PRODUCT(conv2d_nhwc_pool_dw_cuda_64x64_f64, Float64, Tile64x64, Image64, false, Pooled64, false)
 PRODUCT(conv2d_nhwc_pool_dw_cuda_16x32_f64, Float64, Tile16x32, Image64, false, Pooled64, false)
 

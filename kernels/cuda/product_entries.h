@@ -9,6 +9,7 @@
 //	128×16 · 16   4 slices      8×4    few filters or classes
 //	16×128 · 16   4 slices      4×8    few rows: the weights of a layer of few outputs
 //	16×32 · 64    8 slices      4×4    small results of long sums: weights of first convolutions
+//	16×16 · 64    16 slices     4×4    the same, of few filters
 //
 // of which float64 has 64×64 · 16 and 16×32 · 32. On tensor cores, where 32 rows by 32 columns are
 // a warp's least:
@@ -37,6 +38,7 @@ template <class Math> using Tile64x32 = Product<Math, 64, 32, 32, 4, 4, 2>;
 template <class Math> using Tile128x16 = Product<Math, 128, 16, 16, 8, 4, 4>;
 template <class Math> using Tile16x128 = Product<Math, 16, 128, 16, 4, 8, 4>;
 template <class Math> using Tile16x32 = Product<Math, 16, 32, 256 / sizeof(typename Math::Real), 4, 4, 8>;
+template <class Math> using Tile16x16 = Product<Math, 16, 16, 64, 4, 4, 16>;
 
 template <class Math> using Tensor128x128 = Product<Math, 128, 128, 16 * Math::pack, 8, 8, 1>;
 template <class Math> using Tensor64x64 = Product<Math, 64, 64, 32, 4, 8, 2>;

@@ -56,6 +56,18 @@ struct Half {
 
 constexpr int32_t kOutside = -(1 << 29), kOnes = 1 << 29;
 
+// Marks are the positions of maxima of neighbouring channels, loaded at once.
+typedef uint8_t TwoMarks __attribute__((vector_size(2), may_alias));
+typedef uint8_t FourMarks __attribute__((vector_size(4), may_alias));
+template <int count>
+struct Marks {
+  using Vector = FourMarks;
+};
+template <>
+struct Marks<2> {
+  using Vector = TwoMarks;
+};
+
 enum Kind { kMatrix, kMap, kWindow, kUnpool };
 
 // Source reads an operand. last: the channels (or columns) are what follows each other
@@ -114,17 +126,19 @@ struct Source {
     return sum;
   }
 
-  // load gives the elements of `count` taps from t on, at an address aligned to them all.
+  // load gives the elements of as many taps from t on as the vector has, which lie together
+  // and aligned, as do their marks.
   template <class Vector>
   DEVICE Vector load(const Half& p, const Half& t) const {
     Vector sum = {};
     if (!inside(p, t)) return sum;
     const T* from = global<const T>(o.address);
     if (kind != kUnpool) return *reinterpret_cast<const Vector*>(from + p.at + t.at);
+    constexpr int count = sizeof(Vector) / sizeof(T);
     each_window(p, [&](int64_t at, int64_t mark, int position) {
       const Vector g = *reinterpret_cast<const Vector*>(from + at + t.at);
-      const uint8_t* index = global<const uint8_t>(pool.index) + mark + t.at;
-      for (int i = 0; i < int(sizeof(Vector) / sizeof(T)); i++)
+      const auto index = *reinterpret_cast<const typename Marks<count>::Vector*>(global<const uint8_t>(pool.index) + mark + t.at);
+      for (int i = 0; i < count; i++)
         if (index[i] == position) sum[i] += g[i];
     });
     return sum;
