@@ -5,7 +5,7 @@
 // A block computes one tile of the result. Two tiles of each operand lie in shared memory:
 // while one pair is multiplied, the loads of the next are under way into registers
 // (product_tile.h). With tiles of 128×64 and 16 steps, 256 threads of 8×4 elements, a step
-// reads 8+4 floats per 32 multiplications: 3 wavefronts of shared memory per 8 issue cycles of
+// reads 8+4 floats per 32 multiplications: 4 wavefronts of shared memory per 8 issue cycles of
 // the four schedulers, and 1 float of global memory per 43 multiplications, so an H100 (67
 // TF/s, 3.3 TB/s: 40 per float) is kept busy from memory alone, and mostly reads caches.
 //
