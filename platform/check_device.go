@@ -96,6 +96,17 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	if !(d.RunSpread >= 0 && d.RunSpread <= maxRunSpread) {
 		return bad("run_spread", "run_spread = %g: want 0 to %g, relative to the time of a step", d.RunSpread, float64(maxRunSpread))
 	}
+	if f := d.Fault; f != (DeviceFault{}) {
+		text := fmt.Sprintf("fault = { after = %d, kind = %q }", f.After, clip(f.Kind))
+		switch {
+		case d.Kind != "emulated":
+			return bad("fault", "%s: only devices of kind emulated can be told to fail", text)
+		case f.Kind != FaultLost && f.Kind != FaultMemory:
+			return bad("fault", "%s: write kind = %q or %q", text, FaultLost, FaultMemory)
+		case f.After < 0:
+			return bad("fault", "%s: after is a number of launches", text)
+		}
+	}
 	return checkPower(i, "power", owner("device", d.Name), d.PowerSource, d.IdleWatts, d.Busy)
 }
 

@@ -224,13 +224,19 @@ func (b *builder) device(t *table) {
 		d.FirstUse = FirstUse{u.duration("context"), u.duration("kernels"), u.positive("memory", &bytesPerSecScale)}
 		u.done("context, kernels, memory")
 	}
+	if f := t.table("fault"); f != nil {
+		f.need("after", "100")
+		f.need("kind", `"lost"`)
+		d.Fault = DeviceFault{f.text("kind"), f.count("after", 0, math.MaxInt32, 0)}
+		f.done("after, kind")
+	}
 	if w := t.table("power"); w != nil {
 		d.PowerSource = w.source()
 		d.IdleWatts, d.Busy = w.power(d.Count)
 		w.done("idle, busy, source")
 	}
 	b.clocks(t, &d)
-	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, power, clock_name, [[device.clock]]")
+	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, fault, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
 }
 

@@ -83,6 +83,8 @@ type Device struct {
 	// Ordinal is the number that the driver gives a device of kind cuda, from 0. Where
 	// those of a platform are all 0, Complete numbers them in their order.
 	Ordinal int
+	// Fault is a failure that a device of kind emulated is to have.
+	Fault DeviceFault
 	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
 	PlacedOnly bool
 
@@ -105,6 +107,18 @@ type FirstUse struct {
 	// reserved and written for the first time.
 	MemoryBytesPerSec float64
 }
+
+// DeviceFault is a failure on purpose, to try out what becomes of a run.
+type DeviceFault struct {
+	Kind  string // FaultLost or FaultMemory; empty: none
+	After int    // launches that go well after the device was opened; the next one fails
+}
+
+// The kinds of DeviceFault.
+const (
+	FaultLost   = "lost"   // the device stops and never answers again
+	FaultMemory = "memory" // the launch is refused for lack of memory
+)
 
 // BusyPower is the power of the busy units of a device. With FirstWatts and
 // AllWatts set it is that of the whole device, linear from one unit busy to all;

@@ -160,6 +160,9 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 	if d.PlacedOnly {
 		e.WriteString("placed_only = true\n")
 	}
+	if f := d.Fault; f.Kind != "" {
+		fmt.Fprintf(e, "fault = { after = %d, kind = %q }\n", f.After, f.Kind)
+	}
 	if d.PowerSource != "" {
 		e.inline("power", powerPart(d.IdleWatts, d.Busy), fmt.Sprintf("source = %q", d.PowerSource))
 	}

@@ -80,6 +80,9 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 				d.Clocks = []Clock{{"own", 1, d.IdleWatts, d.Busy}, {"x", real(), real(), busy(d.Count)}, {"y", real(), 0, busy(d.Count)}}
 			}
 		}
+		if d.Kind == "emulated" && r.IntN(2) == 0 {
+			d.Fault = DeviceFault{[]string{FaultLost, FaultMemory}[r.IntN(2)], r.IntN(1000)}
+		}
 		if r.IntN(2) == 0 {
 			d.WakeAfter, d.Wake = time.Duration(whole()), time.Duration(whole())
 		}
