@@ -26,7 +26,8 @@ constexpr uint16_t anyone = 0xffff;   // several threads
 constexpr uint32_t pending = ~0u;     // a time: after every barrier
 constexpr uint32_t several = 1u << 31;  // the operation is sets[operation-several]
 
-// Cell is what is known of a byte. All zero: nothing.
+// Cell is what is known of a byte, in shared memory of a word of 4: kernels read and write it
+// far more often. Narrower accesses there are checked for their place only. All zero: nothing.
 struct Cell {
   Mark wrote, read;
 };
@@ -36,7 +37,8 @@ struct Region {
   size_t bytes;
   Cell* cells;  // mapped, so that only what is touched takes memory
   std::string name;
-  bool of_block;  // shared memory: each block has it anew
+  bool of_block;   // shared memory: each block has it anew
+  int cell_shift;  // a cell is for 1 << cell_shift bytes
 
   std::map<size_t, size_t> allocated;  // offset to bytes
   size_t begin = 0, end = 0;           // of the allocation that was last looked up
@@ -190,7 +192,7 @@ void watch(const void* base, size_t bytes, const char* name, bool of_block) {
     fprintf(stderr, "testdriver: no address space to watch %zu bytes\n", bytes);
     abort();
   }
-  regions.push_back({static_cast<const char*>(base), bytes, static_cast<Cell*>(cells), name, of_block});
+  regions.push_back({static_cast<const char*>(base), bytes, static_cast<Cell*>(cells), name, of_block, of_block ? 2 : 0});
 }
 
 void unwatch(const void* base) {
@@ -211,8 +213,8 @@ void release(const void* p, size_t bytes) {
   r->begin = r->end = 0;
   if (r->of_block) return;  // what is known of its bytes ends with the block
   // Whole pages of cells go back to the system, which gives them back as zeros.
-  char* first = reinterpret_cast<char*>(r->cells + at);
-  char* last = reinterpret_cast<char*>(r->cells + at + bytes);
+  char* first = reinterpret_cast<char*>(r->cells + (at >> r->cell_shift));
+  char* last = reinterpret_cast<char*>(r->cells + ((at + bytes) >> r->cell_shift));
   char* pages = first + -reinterpret_cast<uintptr_t>(first) % 4096;
   char* pages_end = last - reinterpret_cast<uintptr_t>(last) % 4096;
   if (pages >= pages_end) {
@@ -239,43 +241,46 @@ static bool advance(Cell& cell, bool write, const Mark*& with) {
   return true;
 }
 
-std::string check(const void* p, size_t bytes, bool write) {
-  Region* r = region_of(p);
-  if (!r) return "";
+// check_in is check for bytes of a region.
+static std::string check_in(Region* r, const void* p, size_t bytes, bool write) {
   const size_t at = static_cast<const char*>(p) - r->base;
-  Cell* cells = r->cells + at;
   if (!r->holds(at, bytes))
     return self_name + (write ? " writes " : " reads ") + describe(*r, at, bytes) + ", not within one allocation";
-  Cell before = {}, after = {};  // of the last byte: its neighbours mostly were and will be the same
-  for (size_t i = 0; i < bytes; i++) {
-    if (i > 0 && memcmp(&cells[i], &before, sizeof before) == 0) {
-      cells[i] = after;
-      continue;
-    }
-    before = cells[i];
-    if (r->of_block) forget(cells[i]);
+  if (bytes >> r->cell_shift == 0) return "";
+  Cell* cell = r->cells + (at >> r->cell_shift);
+  Cell* const end = r->cells + ((at + bytes - 1) >> r->cell_shift) + 1;
+  for (Cell before, after; cell < end; cell++) {
+    before = *cell;
+    if (r->of_block) forget(*cell);
     const Mark* with;
-    if (!advance(cells[i], write, with)) return conflict(*r, at + i, bytes - i, write, *with, with == &cells[i].wrote);
-    after = cells[i];
+    if (!advance(*cell, write, with)) return conflict(*r, at, bytes, write, *with, with == &cell->wrote);
+    after = *cell;
+    // neighbours mostly were, and will be, the same
+    for (; cell + 1 < end && memcmp(cell + 1, &before, sizeof before) == 0; cell++) cell[1] = after;
   }
   return "";
 }
 
+std::string check(const void* p, size_t bytes, bool write) {
+  Region* r = region_of(p);
+  return r ? check_in(r, p, bytes, write) : "";
+}
+
 void read(const void* p, size_t bytes) {
-  if (region_of(p))
-    if (std::string wrong = check(p, bytes, false); !wrong.empty()) host::fail(wrong);
+  if (Region* r = region_of(p))
+    if (std::string wrong = check_in(r, p, bytes, false); !wrong.empty()) host::fail(wrong);
 }
 
 void write(const void* p, size_t bytes) {
-  if (region_of(p))
-    if (std::string wrong = check(p, bytes, true); !wrong.empty()) host::fail(wrong);
+  if (Region* r = region_of(p))
+    if (std::string wrong = check_in(r, p, bytes, true); !wrong.empty()) host::fail(wrong);
 }
 
 static void mark_written(const void* p, size_t bytes, Mark m) {
   Region* r = region_of(p);
   if (!r) return;
-  Cell* cell = r->cells + (static_cast<const char*>(p) - r->base);
-  for (size_t i = 0; i < bytes; i++) cell[i].wrote = m;
+  Cell* cell = r->cells + ((static_cast<const char*>(p) - r->base) >> r->cell_shift);
+  for (size_t i = 0; i < bytes >> r->cell_shift; i++) cell[i].wrote = m;
 }
 
 void promise(const void* p, size_t bytes) {
