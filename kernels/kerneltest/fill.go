@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"dahl/dag"
@@ -26,6 +27,14 @@ func (c *Case) filler(i int, rng *rand.Rand) func() float64 {
 		return func() float64 { return []float64{0.1, 3}[rng.IntN(2)] }
 	case nonNegative[name]:
 		return func() float64 { return rng.Float64() + 0.5 }
+	case compared[name] != nil:
+		few := compared[name]
+		return func() float64 {
+			if rng.IntN(2) == 0 {
+				return few[rng.IntN(len(few))]
+			}
+			return 2*rng.Float64() - 1
+		}
 	}
 	return func() float64 { return 2*rng.Float64() - 1 }
 }
@@ -39,6 +48,17 @@ var passesNothing = map[string]bool{"maxpool.nhwc.dx index": true, "conv2d.nhwc.
 
 // nonNegative are the operands that hold sums of exponentials or of squares.
 var nonNegative = map[string]bool{"xent s": true, "softmax_xent.dx s": true, "softmax_xent.dx e": true, "adam v": true}
+
+// compared are the operands of whose elements a variant seeks the greatest or the sign. Half
+// of them are one of a few values, so that many are equal, or zero of either sign.
+var compared = map[string][]float64{
+	"maxpool x": ties, "maxpool.nhwc x": ties, "rowmax z": ties,
+	"softmax_xent z": ties, "softmax_xent.eval z": ties, "xent z": ties,
+	"relu x": {0, math.Copysign(0, -1)},
+}
+
+// ties has no negative zero, as which of two zeros is the greatest is not defined.
+var ties = []float64{-1, -0.5, 0, 0.5, 1}
 
 // exactSums are the operations that compare sums. Their inputs are small integers, so
 // that the sums are exact in any order, all variants find the same maxima, and many
