@@ -41,24 +41,30 @@ asm-check:
 
 # Compiles the CUDA kernels to PTX, which programs carry: for compute capability 7.5, and for
 # 8.0 where that gives another text. It needs clang, and no CUDA. Products are fused with
-# sums only where a kernel says so.
-CLANG   ?= clang-19
-PTX_DIR  = kernels/cuda
-PTX      = $(CLANG) -x cuda -std=c++20 --cuda-device-only --cuda-feature=+ptx78 -nocudainc -nocudalib \
-             -Wall -Werror -Wno-unused-command-line-argument -O3 -ffp-contract=off -S
+# sums only where a kernel says so. The probe's, for tests of what kernels stand on, likewise.
+CLANG     ?= clang-19
+PTX_DIR    = kernels/cuda
+PROBE_DIR  = execute/cuda/testdata
+PTX        = $(CLANG) -x cuda -std=c++20 --cuda-device-only --cuda-feature=+ptx78 -nocudainc -nocudalib \
+               -Wall -Werror -Wno-unused-command-line-argument -O3 -ffp-contract=off -Ikernels/cuda -S
+
+# $(call compile,SOURCES,DIR)
+compile = for f in $(1); do \
+  to="$(2)/$$(basename $$f .cu)" && \
+  $(PTX) --cuda-gpu-arch=sm_75 -o "$$to.sm_75.ptx" $$f && $(PTX) --cuda-gpu-arch=sm_80 -o "$$to.sm_80.ptx" $$f || exit 1; \
+  ! sed 's/^.target sm_75/.target sm_80/' "$$to.sm_75.ptx" | cmp -s - "$$to.sm_80.ptx" || rm "$$to.sm_80.ptx"; \
+  grep -q '\.entry' "$$to.sm_75.ptx" || rm "$$to.sm_75.ptx"; done
 
 ptx:
-	@for f in kernels/cuda/*.cu; do \
-	  to="$(PTX_DIR)/$$(basename $$f .cu)" && \
-	  $(PTX) --cuda-gpu-arch=sm_75 -o "$$to.sm_75.ptx" $$f && $(PTX) --cuda-gpu-arch=sm_80 -o "$$to.sm_80.ptx" $$f || exit 1; \
-	  ! sed 's/^.target sm_75/.target sm_80/' "$$to.sm_75.ptx" | cmp -s - "$$to.sm_80.ptx" || rm "$$to.sm_80.ptx"; \
-	  grep -q '\.entry' "$$to.sm_75.ptx" || rm "$$to.sm_75.ptx"; done
+	@$(call compile,kernels/cuda/*.cu,$(PTX_DIR))
+	@$(call compile,execute/cuda/testdriver/probe.cu,$(PROBE_DIR))
 
 # Fails if the PTX is not what the sources give.
 ptx-check:
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(MAKE) -s ptx PTX_DIR="$$dir" && \
-	  for f in "$$dir"/*.ptx kernels/cuda/*.ptx; do name=$$(basename "$$f"); \
-	    cmp "$$dir/$$name" "kernels/cuda/$$name" || { echo "run make ptx (with $$($(CLANG) --version | head -1))"; exit 1; }; done
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/kernels" "$$dir/probe" && \
+	  $(MAKE) -s ptx PTX_DIR="$$dir/kernels" PROBE_DIR="$$dir/probe" && \
+	  { diff -rq --exclude='*.go' --exclude='*.cu' --exclude='*.h' "$$dir/kernels" $(PTX_DIR) && diff -rq "$$dir/probe" $(PROBE_DIR); } || \
+	  { echo "run make ptx (with $$($(CLANG) --version | head -1))"; exit 1; }
 
 # Assembles the PTX for some devices by NVIDIA's assembler (CUDA 11.8 or newer), which also
 # finds what clang lets through, and lists the kernels that spill registers.
