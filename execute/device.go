@@ -132,7 +132,7 @@ func (d *device) run(j *job) {
 	defer j.done.Done()
 	defer func() {
 		if cause := recover(); cause != nil {
-			j.fail(fmt.Errorf("execute: graph %q: device %q: %w", j.graph.graph.Name, d.name, recovered(cause)))
+			j.fail(fmt.Errorf("execute: graph %q: %w", j.graph.graph.Name, &deviceError{d.name, recovered(cause)}))
 		}
 	}()
 	issue := issueLoop{device: d, job: j, clock: &d.times}
@@ -369,7 +369,7 @@ func (u *issueLoop) blame(err error) error {
 			}
 		}
 		if l == nil {
-			return fmt.Errorf("execute: graph %q: device %q: %w", u.job.graph.graph.Name, u.name, err)
+			return fmt.Errorf("execute: graph %q: %w", u.job.graph.graph.Name, &deviceError{u.name, err})
 		}
 		n = l.ended
 	}

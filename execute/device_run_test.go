@@ -219,18 +219,19 @@ func TestDeviceFaults(t *testing.T) {
 	prog := testProgram(t)
 	for _, c := range []struct {
 		name  string
-		fault Emulation
+		fault platform.DeviceFault
 		panic bool
 		want  error // wrapped
 		state string
 	}{
-		{"lost", Emulation{FailLaunch: 41}, false, errDeviceLost, "issued and not done"},
-		{"out of memory", Emulation{FailLaunch: 41, OutOfMemory: true}, false, errDeviceMemory, "not issued"},
-		{"panic", Emulation{}, true, errDeviceLost, "issued and not done"},
+		{"lost", platform.DeviceFault{Kind: platform.FaultLost, After: 40}, false, errDeviceLost, "issued and not done"},
+		{"out of memory", platform.DeviceFault{Kind: platform.FaultMemory, After: 40}, false, errDeviceMemory, "not issued"},
+		{"panic", platform.DeviceFault{}, true, errDeviceLost, "issued and not done"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil),
-				Emulation: map[string]Emulation{"gpu0": c.fault}})
+			p := node(t, 1, 1)
+			p.Devices[1].Fault = c.fault
+			r := newRunner(t, prog, Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
 			if c.panic {
 				d := r.devices[1].driver.(*emulated)
 				d.calls[3].run = func(*kernels.Call) { panic("a bug") }
@@ -242,6 +243,9 @@ func TestDeviceFaults(t *testing.T) {
 			}
 			if fault.Device != "gpu0" || fault.State != c.state || fault.Task == "" || !strings.Contains(err.Error(), `device "gpu0"`) {
 				t.Errorf("fault %+v", fault)
+			}
+			if device, failed := FailedDevice(err); device != "gpu0" || !failed {
+				t.Errorf("the device that failed is %q, %v", device, failed)
 			}
 			_, err = r.Run(context.Background(), 0, 2, true)
 			if lost := c.want == errDeviceLost; lost != (err != nil) {

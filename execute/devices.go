@@ -86,7 +86,7 @@ func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int
 func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 	p, m := o.platform, dev.Memory
 	if dev.Kind != "cuda" {
-		return openEmulated(p, m, o.space, o.emulation[dev.Name], o.cores, notify), nil
+		return openEmulated(p, dev, o.space, o.emulation[dev.Name], o.cores, notify), nil
 	}
 	if dev.Count > 1 {
 		return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, p.Memories[m].Name)
@@ -120,7 +120,7 @@ func (r *Runner) openDevices() error {
 			return r.prepareDevice(d)
 		})
 		if err != nil {
-			return fmt.Errorf("device %q: %w", d.name, err)
+			return &deviceError{d.name, err}
 		}
 	}
 	return nil
@@ -215,7 +215,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("device %q: %w", d.name, err)
+			return &deviceError{d.name, err}
 		}
 	}
 	for _, list := range []struct {

@@ -293,7 +293,8 @@ func emulatedPlatform(t testing.TB) *platform.Platform {
 
 func openTestEmulated(t testing.TB, traits Emulation) *driverUnderTest {
 	t.Helper()
-	d := openEmulated(emulatedPlatform(t), 1, &emulatedSpace{}, traits, &coreList{}, func() {})
+	p := emulatedPlatform(t)
+	d := openEmulated(p, &p.Devices[1], &emulatedSpace{}, traits, &coreList{}, func() {})
 	t.Cleanup(func() {
 		if err := d.close(); err != nil {
 			t.Error(err)

@@ -12,13 +12,9 @@ import (
 	"dahl/platform"
 )
 
-// Emulation is how an emulated device departs from one that works and whose clock is
-// the host's. It is for tests.
+// Emulation is how an emulated device departs from one that has its memory for itself and
+// whose clock is the host's. It is for tests; how it fails is said by the platform.
 type Emulation struct {
-	// FailLaunch is the number of the launch, counted from 1 over all runs, at which
-	// the device is lost, or with OutOfMemory out of memory; 0: none.
-	FailLaunch  int64
-	OutOfMemory bool
 	// TakenBytes of the memory belong to somebody else.
 	TakenBytes int64
 	// The device's clock shows ClockOffset when it is opened and gains ClockDrift
@@ -37,13 +33,14 @@ type emulated struct {
 	memory   platform.MemoryID
 	space    *emulatedSpace
 	traits   Emulation
+	fault    platform.DeviceFault
 	notify   func() // an event is done, or the device has failed
 
 	used     int64
 	streams  []*emulatedStream
 	events   []*emulatedEvent
 	calls    []*emulatedCall
-	launched atomic.Int64
+	launched int64
 	epoch    time.Time
 
 	cores  *coreList
@@ -87,10 +84,9 @@ type emulatedCall struct {
 	least time.Duration
 }
 
-// openEmulated opens the emulated device of a memory. Notify is called from other
-// goroutines.
-func openEmulated(p *platform.Platform, m platform.MemoryID, space *emulatedSpace, traits Emulation, cores *coreList, notify func()) *emulated {
-	return &emulated{platform: p, memory: m, space: space, traits: traits, notify: notify, epoch: time.Now(), cores: cores}
+// openEmulated opens an emulated device. Notify is called from other goroutines.
+func openEmulated(p *platform.Platform, dev *platform.Device, space *emulatedSpace, traits Emulation, cores *coreList, notify func()) *emulated {
+	return &emulated{platform: p, memory: dev.Memory, space: space, traits: traits, fault: dev.Fault, notify: notify, epoch: time.Now(), cores: cores}
 }
 
 func (d *emulated) properties() deviceProperties {
@@ -155,11 +151,12 @@ func (d *emulated) pointer(at deviceAddr, bytes int64) unsafe.Pointer {
 }
 
 func (d *emulated) launch(s streamID, l launchID) error {
-	n := d.launched.Add(1)
-	if n == d.traits.FailLaunch && d.traits.OutOfMemory {
-		return fmt.Errorf("launch %d on %q: %w", n, d.platform.Memories[d.memory].Name, errDeviceMemory)
+	d.launched++
+	fails := d.fault.Kind != "" && d.launched == int64(d.fault.After)+1
+	if fails && d.fault.Kind == platform.FaultMemory {
+		return fmt.Errorf("launch %d on %q: %w, %w", d.launched, d.platform.Memories[d.memory].Name, errDeviceMemory, errAsTold)
 	}
-	return d.issue(s, emulatedOp{kind: launchOp, call: d.calls[l], lost: n == d.traits.FailLaunch})
+	return d.issue(s, emulatedOp{kind: launchOp, call: d.calls[l], lost: fails})
 }
 
 func (d *emulated) copy(s streamID, c *deviceCopy) error {
@@ -258,4 +255,4 @@ func (d *emulated) report(e *emulatedEvent) {
 	d.notify()
 }
 
-var errAsTold = errors.New("as the emulation was told")
+var errAsTold = errors.New("as the platform told it")

@@ -30,6 +30,32 @@ func (e *TaskError) Error() string {
 // Unwrap returns the cause.
 func (e *TaskError) Unwrap() error { return e.Err }
 
+// deviceError says which device an error is of that no task is known for.
+type deviceError struct {
+	device string
+	err    error
+}
+
+func (e *deviceError) Error() string { return fmt.Sprintf("device %q: %v", e.device, e.err) }
+func (e *deviceError) Unwrap() error { return e.err }
+
+// FailedDevice is the device that an error of New or Run is about, if that was lost or had
+// not the memory for what it was to do: without it the work may go on elsewhere.
+func FailedDevice(err error) (device string, failed bool) {
+	if !errors.Is(err, errDeviceLost) && !errors.Is(err, errDeviceMemory) {
+		return "", false
+	}
+	var at *TaskError
+	if errors.As(err, &at) && at.Device != "" {
+		return at.Device, true
+	}
+	var of *deviceError
+	if errors.As(err, &of) {
+		return of.device, true
+	}
+	return "", false
+}
+
 // errGoexit is the cause when a hook leaves its goroutine, as testing.T.FailNow does.
 var errGoexit = errors.New("the hook ended its goroutine")
 

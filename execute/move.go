@@ -169,7 +169,7 @@ func (r *Runner) enter(j *job) error {
 		}
 		var err error
 		if j.entered[i], err = m.do(j.now); err != nil {
-			return fmt.Errorf("device %q: move buffer %q there: %w", m.device.name, j.graph.origin.Buffers[m.Buffer].Name, err)
+			return &deviceError{m.device.name, fmt.Errorf("move buffer %q there: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}
 		}
 		m.current = asked
 	}
@@ -185,7 +185,7 @@ func (r *Runner) leave(j *job) error {
 	for i := range j.graph.leave {
 		m := &j.graph.leave[i]
 		if _, err := m.do(j.now); err != nil {
-			return fmt.Errorf("device %q: move buffer %q home: %w", m.device.name, j.graph.origin.Buffers[m.Buffer].Name, err)
+			return &deviceError{m.device.name, fmt.Errorf("move buffer %q home: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}
 		}
 	}
 	return nil
