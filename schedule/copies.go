@@ -176,10 +176,14 @@ func (c *copies) fits(f *flight) bool {
 	early := f.Reason == ReasonPrefetch
 	room := c.resident.rooms[f.To]
 	switch {
+	case !c.resident.shared.still(f.To, f.Buffer):
+		return false
 	case room == nil:
 		return !early || c.resident.fits(f.To, f.Bytes)
+	case !room.clear(f.Buffer):
+		return false
 	case early:
-		return f.Bytes <= room.free()-room.reserved
+		return f.Bytes <= room.free()-room.reserved && !room.claimed(f.Buffer)
 	}
 	return f.Bytes <= room.free()
 }
@@ -216,6 +220,7 @@ func (c *copies) settleSource(id CopyID, f *flight) error {
 func (c *copies) start(f *flight) {
 	c.queue.occupy(f.From, f.To, 1)
 	r := c.resident
+	r.shared.touch(f, 1)
 	for _, a := range f.Atoms {
 		r.wanted[a] &^= 1 << f.To
 		r.take(a, f.To)
@@ -231,6 +236,7 @@ func (c *copies) start(f *flight) {
 func (c *copies) arrive(id CopyID, at time.Duration) {
 	f, r := c.inFlight[id], c.resident
 	c.queue.occupy(f.From, f.To, -1)
+	r.shared.touch(f, -1)
 	for _, a := range f.Atoms {
 		key := arrival{a, f.To}
 		if c.carrying[key] == id && r.arriving[a]&(1<<f.To) != 0 { // else overwritten or freed meanwhile

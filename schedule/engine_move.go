@@ -11,6 +11,7 @@ import (
 
 // prepareCopies sets up what moves data.
 func (e *Engine) prepareCopies(policy Policy) {
+	e.resident.shared = newSharing(e.p)
 	e.resident.makeRooms()
 	var position []int32
 	if known, ok := policy.(placer); ok {
@@ -29,7 +30,10 @@ func (e *Engine) prepareCopies(policy Policy) {
 func (e *Engine) Copied(c CopyID, cmds []Command) []Command {
 	e.at = e.now()
 	e.copies.arrive(c, e.at)
-	return e.move(e.runFetched(e.copies.inFlight[c].To, cmds))
+	for m := range e.workersAt {
+		cmds = e.runFetched(platform.MemoryID(m), cmds)
+	}
+	return e.move(cmds)
 }
 
 // CopyAt describes a copy that was commanded and has not arrived. Start and End
@@ -63,10 +67,22 @@ func (e *Engine) enter(w platform.WorkerID, cmds []Command) []Command {
 		room.waiting = append(room.waiting, w)
 		return cmds
 	}
-	if e.err = e.copies.fetch(state.holds, m, ReasonFetch); e.err != nil || !e.resident.holds(state.holds.Task, m) {
+	if e.err = e.copies.fetch(state.holds, m, ReasonFetch); e.err != nil || !e.mayRun(state.holds.Task, m) {
 		return cmds
 	}
 	return e.run(w, cmds)
+}
+
+// mayRun reports whether all operands of a task are in its memory, and room for what it
+// writes.
+func (e *Engine) mayRun(t dag.TaskID, m platform.MemoryID) bool {
+	room := e.resident.rooms[m]
+	return e.resident.holds(t, m) && e.resident.shared.mayWrite(t, m) && (room == nil || room.fits(t))
+}
+
+// Holds reports whether the contents of an atom are valid in a memory.
+func (e *Engine) Holds(m platform.MemoryID, a dag.AtomID) bool {
+	return e.resident == nil || e.resident.valid[a]&(1<<m) != 0
 }
 
 // leave frees what nothing uses after a task.
@@ -142,10 +158,8 @@ func (e *Engine) makeRoom(room *room, cmds []Command) []Command {
 // runFetched runs the tasks of a memory's workers that have all their operands, and room
 // for what they write.
 func (e *Engine) runFetched(m platform.MemoryID, cmds []Command) []Command {
-	room := e.resident.rooms[m]
 	for _, w := range e.workersAt[m] {
-		if state := &e.workers[w]; state.phase == fetching && e.err == nil && e.resident.holds(state.holds.Task, m) &&
-			(room == nil || room.fits(state.holds.Task)) {
+		if state := &e.workers[w]; state.phase == fetching && e.err == nil && e.mayRun(state.holds.Task, m) {
 			cmds = e.run(w, cmds)
 		}
 	}

@@ -8,10 +8,19 @@ import (
 )
 
 // footprint is what a task needs in one memory while it runs: the bytes of everything
-// that it names, once each, but for inputs that are everywhere.
+// that it names, once each, but for inputs that are everywhere; where storages have
+// places, a place for each.
 type footprint struct {
 	p     *Problem
 	bytes []int64 // by task; nil where every memory can hold everything
+}
+
+// layoutOf is where the storages lie in a memory; nil: anywhere.
+func (p *Problem) layoutOf(m platform.MemoryID) *Layout {
+	if int(m) >= len(p.Layouts) {
+		return nil
+	}
+	return p.Layouts[m]
 }
 
 func newFootprint(p *Problem) *footprint {
@@ -25,8 +34,9 @@ func newFootprint(p *Problem) *footprint {
 		}
 	}
 	limited := false
-	for _, m := range p.Platform.Memories {
-		limited = limited || m.CapacityBytes > 0 && m.CapacityBytes < total
+	for m := range p.Platform.Memories {
+		limit := p.Platform.Memories[m].CapacityBytes
+		limited = limited || limit > 0 && limit < total && p.layoutOf(platform.MemoryID(m)) == nil
 	}
 	if !limited {
 		return f
@@ -51,16 +61,28 @@ func newFootprint(p *Problem) *footprint {
 
 // tooSmall is the set of memories that are smaller than what a task needs.
 func (f *footprint) tooSmall(t dag.TaskID) uint64 {
-	if f.bytes == nil {
-		return 0
-	}
 	set := uint64(0)
 	for m := range f.p.Platform.Memories {
-		if limit := f.p.Platform.Memories[m].CapacityBytes; limit > 0 && f.bytes[t] > limit {
+		if f.p.layoutOf(platform.MemoryID(m)) != nil {
+			if f.unplaced(t, platform.MemoryID(m)) != dag.None {
+				set |= 1 << m
+			}
+		} else if limit := f.p.Platform.Memories[m].CapacityBytes; limit > 0 && f.bytes != nil && f.bytes[t] > limit {
 			set |= 1 << m
 		}
 	}
 	return set
+}
+
+// unplaced is the first storage that a task names and that has no place in a memory;
+// dag.None: all have one.
+func (f *footprint) unplaced(t dag.TaskID, m platform.MemoryID) dag.BufferID {
+	for _, a := range f.p.Graph.Tasks[t].Accesses {
+		if f.p.layoutOf(m).Offset[a.Buffer] == Elsewhere {
+			return f.p.Graph.Storage(a.Buffer)
+		}
+	}
+	return dag.None
 }
 
 // refusal says why a worker cannot run a task, as the end of a sentence that names both.
@@ -70,5 +92,9 @@ func (f *footprint) refusal(t dag.TaskID, w platform.WorkerID) string {
 		return "which cannot run it"
 	}
 	mem := &f.p.Platform.Memories[m]
+	if f.p.layoutOf(m) != nil {
+		b := &f.p.Graph.Buffers[f.unplaced(t, m)]
+		return fmt.Sprintf("where memory %q has no place for buffer %q of %d bytes beside what is used with it", mem.Name, b.Name, b.Bytes())
+	}
 	return fmt.Sprintf("where it needs %d bytes at once and memory %q has %d", f.bytes[t], mem.Name, mem.CapacityBytes)
 }

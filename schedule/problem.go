@@ -19,6 +19,13 @@ type Problem struct {
 	// step for Reuse, of the step before for ReuseNext.
 	Reuse     []Edge
 	ReuseNext []Edge
+
+	// Layouts, by memory, are where the storages lie in the whole run. Of storages that
+	// share bytes in a memory other than the host's, one at a time is there; a storage
+	// without a place in it is never. A memory without a layout holds any bytes up to its
+	// capacity. Nil: none has one. They are for policies that decide at run time
+	// ([LayoutOnDemand]).
+	Layouts []*Layout
 }
 
 // Edge is an order between two tasks.

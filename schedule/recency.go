@@ -29,8 +29,11 @@ func (l *recency) first() (n int32, ok bool) {
 func (l *recency) putFirst(n int32) { l.link(l.end(), n, l.next[l.end()]) }
 func (l *recency) putLast(n int32)  { l.link(l.prev[l.end()], n, l.end()) }
 
+// has reports whether a number is in the list.
+func (l *recency) has(n int32) bool { return l.next[n] != unlisted }
+
 func (l *recency) link(before, n, after int32) {
-	if l.next[n] != unlisted {
+	if l.has(n) {
 		panic("schedule: a number is put twice into a list")
 	}
 	l.next[before], l.next[n] = n, after
@@ -39,7 +42,7 @@ func (l *recency) link(before, n, after int32) {
 
 // remove takes a number out, if it is there.
 func (l *recency) remove(n int32) {
-	if l.next[n] == unlisted {
+	if !l.has(n) {
 		return
 	}
 	l.next[l.prev[n]], l.prev[l.next[n]] = l.next[n], l.prev[n]

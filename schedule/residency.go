@@ -24,6 +24,7 @@ type residency struct {
 	left     []int32  // by atom: of these, still to come
 	live     []int64  // by memory
 	rooms    []*room  // by memory; nil for one that cannot overflow, for the host's, and outside the Engine
+	shared   *sharing // nil outside the Engine
 }
 
 const everywhere = ^uint64(0)
@@ -119,7 +120,7 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 			r.drop(atom, all&^here)
 			for others := all &^ here; others != 0; others &= others - 1 {
 				if room := r.rooms[bits.TrailingZeros64(others)]; room != nil {
-					room.doom(t, g.AtomBytes(dag.AtomID(atom)))
+					room.doom(t, atom)
 				}
 			}
 			if all&here == 0 {

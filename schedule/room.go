@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"dahl/dag"
@@ -34,6 +35,11 @@ import (
 //     what it names.
 //  4. Early copies use only bytes that are neither live nor reserved, are the first to be
 //     evicted, and are asked for once for each task: they cost finitely many copies.
+//
+// Where storages share bytes (places), "fit together" means that no two of them do, and
+// what an admitted task names waits until nothing is left of the storages that share
+// bytes with it; the bytes of all together are then no matter. The same proof holds:
+// of those nothing is held, so it goes.
 type room struct {
 	r        *residency
 	memory   platform.MemoryID
@@ -44,10 +50,11 @@ type room struct {
 	state []roomState // by atom
 	idle  recency     // valid, not held, not busy, not leaving; what leaves first comes first
 
-	heldBytes int64 // of the atoms held
-	reserved  int64 // of these, what is not live here
-	leaving   int64 // on its way to the host
-	doomed    int64 // overwritten in another memory by tasks that still run, who may not have begun to write
+	heldBytes int64       // of the atoms held
+	reserved  int64       // of these, what is not live here
+	places    *roomPlaces // nil: no storages share bytes here
+	leaving   int64       // on its way to the host
+	doomed    int64       // overwritten in another memory by tasks that still run, who may not have begun to write
 	dooms     []doom
 
 	waiting []platform.WorkerID // their tasks wait to be admitted, first come, first served
@@ -63,10 +70,10 @@ const (
 	isLeaving
 )
 
-// doom is bytes that go when a task ends.
+// doom is an atom whose bytes go when a task ends.
 type doom struct {
-	task  dag.TaskID
-	bytes int64
+	task dag.TaskID
+	atom int32
 }
 
 // makeRooms gives a room to every memory that may overflow, the host's excepted.
@@ -80,14 +87,22 @@ func (r *residency) makeRooms() {
 	n := len(r.valid)
 	for m := range r.rooms {
 		limit := r.p.Platform.Memories[m].CapacityBytes
-		if platform.MemoryID(m) == r.p.Platform.HostMemory() || limit == 0 || total <= limit {
+		var places *roomPlaces
+		if r.p.layoutOf(platform.MemoryID(m)) != nil {
+			limit = math.MaxInt64 // what lies apart fits
+			if r.shared.any(platform.MemoryID(m)) {
+				places = newRoomPlaces(r, platform.MemoryID(m))
+			}
+		}
+		if platform.MemoryID(m) == r.p.Platform.HostMemory() || places == nil && (limit == 0 || total <= limit) {
 			continue
 		}
-		room := &room{r: r, memory: platform.MemoryID(m), capacity: limit,
+		room := &room{r: r, memory: platform.MemoryID(m), capacity: limit, places: places,
 			held: make([]int32, n), busy: make([]int32, n), state: make([]roomState, n), idle: newRecency(n)}
 		for a, valid := range r.valid {
 			if valid != everywhere && valid&(1<<m) != 0 {
 				room.idle.putLast(int32(a))
+				room.taken(int32(a))
 			}
 		}
 		r.rooms[m] = room
@@ -104,6 +119,10 @@ func (m *room) live(atom int32) bool { return (m.r.valid[atom]|m.r.arriving[atom
 
 // admit holds what a task names if it fits beside what is held already.
 func (m *room) admit(i Instance) bool {
+	if !m.places.admits(i.Task) {
+		return false
+	}
+	m.places.hold(i.Task, 1)
 	g := m.r.p.Graph
 	for k := range g.Tasks[i.Task].Accesses {
 		for _, a := range g.Atoms(i.Task, k) {
@@ -151,6 +170,7 @@ func (m *room) release(t dag.TaskID) { m.letGo(t, m.rest) }
 
 // letGo takes a task's hold away and shows the atoms that nobody holds any more.
 func (m *room) letGo(t dag.TaskID, free func(atom int32)) {
+	m.places.hold(t, -1)
 	g := m.r.p.Graph
 	for k := range g.Tasks[t].Accesses {
 		for _, a := range g.Atoms(t, k) {
@@ -180,10 +200,12 @@ func (m *room) taken(a int32) {
 		m.state[a] &^= isReserved
 		m.reserved -= m.r.bytes(a)
 	}
+	m.places.occupy(a, 1)
 }
 
 // gone notes that an atom is live here no longer.
 func (m *room) gone(a int32) {
+	m.places.occupy(a, -1)
 	m.idle.remove(a)
 	m.stay(a)
 }
@@ -209,17 +231,19 @@ func (m *room) departed(a int32) {
 	m.rest(a)
 }
 
-// doom counts bytes until a task ends. Its kernel, before whose start they are not free,
-// starts some time after it was commanded.
-func (m *room) doom(t dag.TaskID, bytes int64) {
-	m.doomed += bytes
-	m.dooms = append(m.dooms, doom{t, bytes})
+// doom counts an atom until a task ends. Its kernel, before whose start the bytes are not
+// free, starts some time after it was commanded.
+func (m *room) doom(t dag.TaskID, atom int32) {
+	m.doomed += m.r.bytes(atom)
+	m.places.occupy(atom, 1)
+	m.dooms = append(m.dooms, doom{t, atom})
 }
 
 func (m *room) undoom(t dag.TaskID) {
 	m.dooms = slices.DeleteFunc(m.dooms, func(d doom) bool {
 		if d.task == t {
-			m.doomed -= d.bytes
+			m.doomed -= m.r.bytes(d.atom)
+			m.places.occupy(d.atom, -1)
 		}
 		return d.task == t
 	})
@@ -234,6 +258,9 @@ func (m *room) fits(t dag.TaskID) bool {
 	for k, access := range g.Tasks[t].Accesses {
 		if !access.Mode.Writes() {
 			continue
+		}
+		if !m.clear(g.Storage(access.Buffer)) {
+			return false
 		}
 		for _, a := range g.Atoms(t, k) {
 			if !m.live(a) {
@@ -250,18 +277,26 @@ func (m *room) makeRoom(writeBack func(atom int32) error) error {
 	for m.r.live[m.memory]+m.reserved-m.leaving > m.capacity {
 		a, ok := m.idle.first()
 		if !ok {
-			return nil
+			break
 		}
-		if m.r.valid[a] != m.bit() {
-			m.evict(a)
-			continue
+		if err := m.leave(a, writeBack); err != nil {
+			return err
 		}
-		m.idle.remove(a)
-		m.state[a] |= isLeaving
-		m.leaving += m.r.bytes(a)
-		if err := writeBack(a); err != nil {
-			return fmt.Errorf("evict from memory %q: %w", m.r.p.Platform.Memories[m.memory].Name, err)
-		}
+	}
+	return m.places.makeWay(m, writeBack)
+}
+
+// leave lets an idle atom go.
+func (m *room) leave(a int32, writeBack func(atom int32) error) error {
+	if m.r.valid[a] != m.bit() {
+		m.evict(a)
+		return nil
+	}
+	m.idle.remove(a)
+	m.state[a] |= isLeaving
+	m.leaving += m.r.bytes(a)
+	if err := writeBack(a); err != nil {
+		return fmt.Errorf("evict from memory %q: %w", m.r.p.Platform.Memories[m.memory].Name, err)
 	}
 	return nil
 }

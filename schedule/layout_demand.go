@@ -1,0 +1,282 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// LayoutOnDemand places storages in the memories other than the host's for policies that
+// decide at run time what is there: in each one, every storage that a task names which may
+// run there, in an arena that is never larger than what the memory can hold. The result
+// is by graph and memory; that of the host's memory is nil.
+//
+// Inputs that no task of any graph writes go to the data arena, for all graphs alike.
+// Everything else goes to the step arena, one beside the other where all fits. Where it
+// does not, storages share bytes, and the [Engine] sees to it that one of them at a time
+// is there. Those that one task names never share, nor do inputs, which are there all
+// the time. As every storage stays at one place, there are no gaps to be closed: what the
+// Engine admits has its bytes. A storage for which there is no place at all is Elsewhere,
+// and the tasks that name it run in other memories.
+//
+// Costs are by graph; scratch is the bytes of kernel workspace by graph and memory, nil:
+// none. It fails when a memory cannot hold the workspace, or a storage that is at home
+// there.
+func LayoutOnDemand(prog *dag.Program, p *platform.Platform, costs []*Costs, scratch [][]int64) ([][]*Layout, error) {
+	layouts := make([][]*Layout, len(prog.Graphs))
+	for i := range layouts {
+		layouts[i] = make([]*Layout, len(p.Memories))
+	}
+	for m := range p.Memories {
+		if platform.MemoryID(m) == p.HostMemory() {
+			continue
+		}
+		d, err := newDemand(prog, p, platform.MemoryID(m), costs, scratch)
+		if err != nil {
+			return nil, fmt.Errorf("memory %q: %w", p.Memories[m].Name, err)
+		}
+		for i := range prog.Graphs {
+			if layouts[i][m], err = d.layOut(i); err != nil {
+				return nil, fmt.Errorf("memory %q, graph %q: %w", p.Memories[m].Name, prog.Graphs[i].Name, err)
+			}
+		}
+	}
+	return layouts, nil
+}
+
+// demand is what may be wanted in one memory.
+type demand struct {
+	prog    *dag.Program
+	p       *platform.Platform
+	memory  platform.MemoryID
+	wanted  [][]bool         // by graph and storage
+	inputs  map[string]int64 // offsets in the data arena
+	scratch []int64          // by graph
+	data    int64            // bytes of the data arena
+	room    int64            // for the step arena; < 0: any
+}
+
+func newDemand(prog *dag.Program, p *platform.Platform, m platform.MemoryID, costs []*Costs, scratch [][]int64) (*demand, error) {
+	d := &demand{prog: prog, p: p, memory: m, inputs: map[string]int64{}, room: -1, scratch: make([]int64, len(prog.Graphs))}
+	most := int64(0)
+	for i, g := range prog.Graphs {
+		d.wanted = append(d.wanted, d.wantedOf(g, costs[i]))
+		if scratch != nil {
+			d.scratch[i] = Align(scratch[i][m])
+		}
+		most = max(most, d.scratch[i])
+	}
+	limit := p.Memories[m].CapacityBytes
+	if limit > 0 && most > limit {
+		return nil, fmt.Errorf("the workspace of its kernels has %d bytes, the memory %d", most, limit)
+	}
+	if limit > 0 {
+		d.room = limit - most
+	}
+	d.placeInputs()
+	return d, nil
+}
+
+// wantedOf marks the storages that a task names which can run in the memory, and those
+// at home there.
+func (d *demand) wantedOf(g *dag.Graph, costs *Costs) []bool {
+	wanted := make([]bool, len(g.Buffers))
+	for b := range g.Buffers {
+		wanted[b] = g.Buffers[b].ViewOf == dag.None && g.Buffers[b].Home == d.p.Memories[d.memory].Name
+	}
+	for t := range g.Tasks {
+		for i := range d.p.Devices {
+			if _, ok := costs.Of(dag.TaskID(t), platform.DeviceID(i)); !ok || d.p.Devices[i].Memory != d.memory {
+				continue
+			}
+			for _, a := range g.Tasks[t].Accesses {
+				wanted[g.Storage(a.Buffer)] = true
+			}
+		}
+	}
+	return wanted
+}
+
+// placeInputs fills the data arena, in the order of names; what does not fit is left out.
+func (d *demand) placeInputs() {
+	sizes, written := map[string]int64{}, map[string]bool{}
+	for i, g := range d.prog.Graphs {
+		isWritten := writtenStorages(g)
+		for b := range g.Buffers {
+			buf := &g.Buffers[b]
+			written[buf.Name] = written[buf.Name] || isWritten[b] || buf.Home != ""
+			if d.wanted[i][b] && buf.Role == dag.Input {
+				sizes[buf.Name] = Align(buf.Bytes())
+			}
+		}
+	}
+	var names []string
+	for name := range sizes {
+		if !written[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		d.inputs[name] = Elsewhere
+		if d.room < 0 || sizes[name] <= d.room {
+			d.inputs[name] = d.data
+			d.data += sizes[name]
+			if d.room >= 0 {
+				d.room -= sizes[name]
+			}
+		}
+	}
+}
+
+// layOut places the storages of one graph.
+func (d *demand) layOut(graph int) (*Layout, error) {
+	g := d.prog.Graphs[graph]
+	l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers))}
+	l.ArenaBytes[DataArena], l.ArenaBytes[ScratchArena] = d.data, d.scratch[graph]
+	var step []dag.BufferID
+	total := int64(0)
+	for b := range g.Buffers {
+		l.Arena[b], l.Offset[b] = StepArena, Elsewhere
+		if !d.wanted[graph][b] {
+			continue
+		}
+		if at, ok := d.inputs[g.Buffers[b].Name]; ok {
+			l.Arena[b], l.Offset[b] = DataArena, at
+			continue
+		}
+		step = append(step, dag.BufferID(b))
+		l.Offset[b] = total // one beside the other
+		total += Align(g.Buffers[b].Bytes())
+	}
+	if d.room >= 0 && total > d.room {
+		if err := l.overlay(g, step, d.room&^(Alignment-1)); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range step {
+		if l.Offset[b] == Elsewhere && g.Buffers[b].Home == d.p.Memories[d.memory].Name {
+			return nil, fmt.Errorf("buffer %q of %d bytes, which is at home there, has no place in %d bytes", g.Buffers[b].Name, g.Buffers[b].Bytes(), d.room)
+		}
+		if l.Offset[b] != Elsewhere {
+			l.ArenaBytes[StepArena] = max(l.ArenaBytes[StepArena], l.Offset[b]+Align(g.Buffers[b].Bytes()))
+		}
+	}
+	for b := range g.Buffers {
+		owner := g.Storage(dag.BufferID(b))
+		l.Arena[b], l.Offset[b] = l.Arena[owner], l.Offset[owner]
+	}
+	return l, nil
+}
+
+// overlay places storages in fewer bytes than all of them have: what is there all the
+// time first, then the largest, each where it takes the least from others that may be
+// wanted at the same time; ties go to the lowest offset.
+func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64) error {
+	orders, err := newOrders(g, nil)
+	if err != nil {
+		return err
+	}
+	written := writtenStorages(g)
+	stays := func(b dag.BufferID) bool { return !written[b] && g.Buffers[b].Home == "" }
+	slices.SortFunc(storages, func(a, b dag.BufferID) int {
+		x, y := &g.Buffers[a], &g.Buffers[b]
+		if stays(a) != stays(b) {
+			return map[bool]int{true: -1, false: 1}[stays(a)]
+		}
+		return cmp.Or(cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
+	})
+	lives := newLifetimes(orders, storages, stays)
+	together := usedTogether(g)
+	var taken []overlaid
+	for k, b := range storages {
+		for i := range taken {
+			t := &taken[i]
+			switch other := storages[i]; {
+			case stays(b) || stays(other) || together[b][other]:
+				t.price = forbidden
+			case lives != nil && lives.ordered(k, i):
+				t.price = free
+			default:
+				t.price = shared
+			}
+		}
+		size := Align(g.Buffers[b].Bytes())
+		l.Offset[b] = cheapest(taken, size, room)
+		taken = append(taken, overlaid{offset: l.Offset[b], bytes: size})
+		if l.Offset[b] == Elsewhere {
+			taken[k] = overlaid{} // of no bytes, in nobody's way
+		}
+	}
+	return nil
+}
+
+// usedTogether tells for each storage which others some task names with it.
+func usedTogether(g *dag.Graph) []map[dag.BufferID]bool {
+	with := make([]map[dag.BufferID]bool, len(g.Buffers))
+	for b := range with {
+		with[b] = map[dag.BufferID]bool{}
+	}
+	for t := range g.Tasks {
+		for _, x := range g.Tasks[t].Accesses {
+			for _, y := range g.Tasks[t].Accesses {
+				with[g.Storage(x.Buffer)][g.Storage(y.Buffer)] = true
+			}
+		}
+	}
+	return with
+}
+
+// overlaid is bytes that have a storage, and what it costs to share them.
+type overlaid struct {
+	offset, bytes int64
+	price         price
+}
+
+// price is what one byte costs that a storage shares with another.
+type price int8
+
+const (
+	free      price = iota // they are never wanted at once
+	shared                 // one has to go for the other
+	forbidden              // they are needed at once
+)
+
+// cheapest is the offset at which size bytes within room cost least, and the lowest of
+// these; Elsewhere: there is none. The cost changes its slope only where the bytes begin
+// or end to meet others, so that one of these offsets is cheapest.
+func cheapest(taken []overlaid, size, room int64) int64 {
+	candidates := []int64{0, room - size}
+	for _, t := range taken {
+		candidates = append(candidates, t.offset+t.bytes, t.offset-size)
+	}
+	slices.Sort(candidates)
+	best, least := Elsewhere, int64(-1)
+	for _, at := range slices.Compact(candidates) {
+		if at < 0 || at+size > room {
+			continue
+		}
+		if cost := costAt(taken, at, size); cost >= 0 && (least < 0 || cost < least) {
+			best, least = at, cost
+		}
+	}
+	return best
+}
+
+// costAt is the bytes at an offset that have to be shared; -1: that is forbidden.
+func costAt(taken []overlaid, at, size int64) (bytes int64) {
+	for _, t := range taken {
+		meet := min(at+size, t.offset+t.bytes) - max(at, t.offset)
+		switch {
+		case meet <= 0 || t.price == free:
+		case t.price == forbidden:
+			return -1
+		default:
+			bytes += meet
+		}
+	}
+	return bytes
+}

@@ -1,0 +1,113 @@
+package schedule
+
+import (
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// roomPlaces is the part of a room in which storages have fixed places and some of them
+// share bytes: how much there is of each, and which of them are needed. A nil one shares
+// nothing.
+type roomPlaces struct {
+	r       *residency
+	memory  platform.MemoryID
+	present []int32        // by storage: atoms of it that are live here or doomed
+	held    []int32        // by storage: accesses of admitted tasks
+	claims  []dag.BufferID // storages that are held and share bytes, as they were claimed
+}
+
+func newRoomPlaces(r *residency, m platform.MemoryID) *roomPlaces {
+	n := len(r.p.Graph.Buffers)
+	return &roomPlaces{r: r, memory: m, present: make([]int32, n), held: make([]int32, n)}
+}
+
+// occupy notes that one atom more, or less, is here.
+func (p *roomPlaces) occupy(atom, n int32) {
+	if p != nil {
+		p.present[p.r.p.Graph.AtomStorage(dag.AtomID(atom))] += n
+	}
+}
+
+// admits reports whether a task names no storage that shares bytes with one that is held.
+func (p *roomPlaces) admits(t dag.TaskID) bool {
+	if p == nil {
+		return true
+	}
+	g := p.r.p.Graph
+	for _, a := range g.Tasks[t].Accesses {
+		if p.claimed(g.Storage(a.Buffer)) {
+			return false
+		}
+	}
+	return true
+}
+
+// claimed reports whether a storage shares bytes with one that is held.
+func (p *roomPlaces) claimed(storage dag.BufferID) bool {
+	return slices.ContainsFunc(p.r.shared.of(p.memory, storage), func(other int32) bool { return p.held[other] > 0 })
+}
+
+// hold counts the accesses of a task that was admitted (1) or lets go (-1).
+func (p *roomPlaces) hold(t dag.TaskID, n int32) {
+	if p == nil {
+		return
+	}
+	g := p.r.p.Graph
+	for _, a := range g.Tasks[t].Accesses {
+		s := g.Storage(a.Buffer)
+		before := p.held[s]
+		p.held[s] += n
+		switch {
+		case len(p.r.shared.of(p.memory, s)) == 0:
+		case before == 0:
+			p.claims = append(p.claims, s)
+		case p.held[s] == 0:
+			p.claims = slices.DeleteFunc(p.claims, func(c dag.BufferID) bool { return c == s })
+		}
+	}
+}
+
+// makeWay lets go what shares bytes with the storages that are held.
+func (p *roomPlaces) makeWay(m *room, writeBack func(atom int32) error) error {
+	if p == nil {
+		return nil
+	}
+	for _, s := range p.claims {
+		for _, other := range p.r.shared.of(p.memory, s) {
+			if p.present[other] == 0 {
+				continue
+			}
+			first, end := p.r.p.Graph.StorageAtoms(dag.BufferID(other))
+			for a := int32(first); a < int32(end); a++ {
+				if !m.idle.has(a) {
+					continue
+				}
+				if err := m.leave(a, writeBack); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// clear reports whether nothing is here of what shares bytes with a storage, nor on its
+// way from or to here.
+func (m *room) clear(storage dag.BufferID) bool {
+	if m.places == nil {
+		return true
+	}
+	for _, other := range m.r.shared.of(m.memory, storage) {
+		if m.places.present[other] > 0 {
+			return false
+		}
+	}
+	return m.r.shared.still(m.memory, storage)
+}
+
+// claimed reports whether a storage shares bytes with one that an admitted task needs.
+func (m *room) claimed(storage dag.BufferID) bool {
+	return m.places != nil && m.places.claimed(storage)
+}
