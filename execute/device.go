@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -353,30 +354,34 @@ func (u *issueLoop) start(l *deviceLane, t *deviceTask) error {
 }
 
 // blame names the task that an error of the device is about: the one that was being
-// issued, or, for an error that comes to light later, the oldest that is not
-// known to be done, which on a lane of launches is the likeliest.
+// issued, or, for a loss, which comes to light later, the oldest that is not known to be
+// done, which on a lane of launches is the likeliest.
 func (u *issueLoop) blame(err error) error {
-	state := "not issued"
-	l := u.lane
-	var n int64
+	l, n, state := u.lane, int64(0), "not issued"
 	if l != nil {
 		n = l.issued
-	} else {
-		state = "issued and not done"
-		for _, other := range u.lanes {
-			if other.ended < other.issued && (l == nil || other.issuedAt[other.ended%inFlight] < l.issuedAt[l.ended%inFlight]) {
-				l = other
-			}
-		}
-		if l == nil {
-			return fmt.Errorf("execute: graph %q: %w", u.job.graph.graph.Name, &deviceError{u.name, err})
-		}
-		n = l.ended
+	}
+	if old := u.oldest(); old != nil && (l == nil || errors.Is(err, errDeviceLost)) {
+		l, n, state = old, old.ended, "issued and not done"
+	}
+	if l == nil {
+		return fmt.Errorf("execute: graph %q: %w", u.job.graph.graph.Name, &deviceError{u.name, err})
 	}
 	task, step := l.at(n)
 	e := u.job.taskError(task, step, err)
 	e.Device, e.State = u.name, state
 	return e
+}
+
+// oldest is the lane of the task that was issued first of those not known to be done; nil:
+// there is none.
+func (u *issueLoop) oldest() (l *deviceLane) {
+	for _, other := range u.lanes {
+		if other.ended < other.issued && (l == nil || other.issuedAt[other.ended%inFlight] < l.issuedAt[l.ended%inFlight]) {
+			l = other
+		}
+	}
+	return l
 }
 
 // drain waits, after an error, for what was issued, so that the device rests when the
