@@ -3,8 +3,8 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"dahl/dag"
 )
@@ -29,12 +29,21 @@ func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1
 // counts too; what of it the sharing relies on is returned in Layout.Reuse.
 // Either way Layout.ReuseNext holds what the next step has to wait for.
 //
+// A plan with a layout is kept to: its storages lie where it says, those of other graphs
+// beside them, and one that lets two storages share bytes while both are in use is refused.
+//
 // ScratchBytes is the size of the scratch arena of each graph; nil: none.
 func LayoutProgram(prog *dag.Program, plans []*Plan, scratchBytes []int64) ([]*Layout, error) {
 	if plans != nil && len(plans) != len(prog.Graphs) || scratchBytes != nil && len(scratchBytes) != len(prog.Graphs) {
 		return nil, fmt.Errorf("program %q has %d graphs; the layout was given %d plans and %d scratch sizes", prog.Name, len(prog.Graphs), len(plans), len(scratchBytes))
 	}
-	all := part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false }, scratchBytes: scratchBytes}
+	all := part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false }, scratchBytes: scratchBytes,
+		listed: make([]*listedPlaces, len(prog.Graphs))}
+	for i := range plans {
+		if plans[i] != nil {
+			all.listed[i] = plans[i].Layout.listed(prog.Graphs[i])
+		}
+	}
 	orders, err := programOrders(prog, plans)
 	if err != nil {
 		return nil, err
@@ -48,6 +57,7 @@ type part struct {
 	holds        func(graph int, b dag.BufferID) bool
 	keeps        func(graph int, b dag.BufferID) bool // its contents are needed beyond what the graph shows
 	scratchBytes []int64                              // by graph; nil: none
+	listed       []*listedPlaces                      // by graph; nil: its plan lists none
 }
 
 // programOrders finds which tasks come after which in each graph.
@@ -79,7 +89,9 @@ func layOutPart(prog *dag.Program, orders []*orders, in part) ([]*Layout, error)
 		if in.scratchBytes != nil {
 			l.ArenaBytes[ScratchArena] = Align(in.scratchBytes[i])
 		}
-		l.place(g, i, shared, orders[i], in)
+		if err := l.place(g, i, shared, orders[i], in); err != nil {
+			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
+		}
 		layouts[i] = l
 	}
 	return layouts, nil
@@ -94,6 +106,7 @@ type sharedStorages struct {
 type sharedPlace struct {
 	arena         Arena
 	offset, bytes int64
+	listed        bool // by a plan, at offset
 }
 
 func placeShared(prog *dag.Program, in part) (*sharedStorages, error) {
@@ -120,28 +133,63 @@ func placeShared(prog *dag.Program, in part) (*sharedStorages, error) {
 			default:
 				continue
 			}
-			if other, ok := s.place[b.Name]; ok && other != p {
-				return nil, fmt.Errorf("buffer %q has %d bytes as %s in graph %q, and something else in another graph", b.Name, p.bytes, b.Role, g.Name)
+			if err := s.add(b, p, in.listed[n], g.Name); err != nil {
+				return nil, err
 			}
-			s.place[b.Name] = p
 		}
 	}
-	names := make([]string, 0, len(s.place))
-	for name := range s.place {
-		names = append(names, name)
+	return s, s.pack()
+}
+
+// add enters a storage of one graph, which may be in others too.
+func (s *sharedStorages) add(b *dag.Buffer, p sharedPlace, listed *listedPlaces, graph string) error {
+	at, ok, err := listed.of(b.Name, p.arena)
+	if err != nil {
+		return err
 	}
-	slices.Sort(names)
+	p.offset, p.listed = at, ok
+	other, known := s.place[b.Name]
+	switch {
+	case known && (other.bytes != p.bytes || other.arena != p.arena):
+		return fmt.Errorf("buffer %q has %d bytes as %s in graph %q, and something else in another graph", b.Name, p.bytes, b.Role, graph)
+	case known && other.listed && p.listed && other.offset != p.offset:
+		return fmt.Errorf("the plans of two graphs put buffer %q at %d and at %d of arena %q", b.Name, other.offset, p.offset, p.arena)
+	case !known || p.listed:
+		s.place[b.Name] = p
+	}
+	return nil
+}
+
+// pack puts what no plan lists one behind the other, in the order of names, behind what
+// plans list.
+func (s *sharedStorages) pack() error {
+	names := slices.Sorted(maps.Keys(s.place))
+	var listed [NumArenas][]placedExtent
+	for _, name := range names {
+		if p := s.place[name]; p.listed {
+			listed[p.arena] = append(listed[p.arena], placedExtent{extent{p.offset, Align(p.bytes)}, name})
+		}
+	}
+	for a := range listed {
+		var err error
+		if s.bytes[a], err = endOf(listed[a]); err != nil {
+			return fmt.Errorf("arena %q: %w", Arena(a), err)
+		}
+	}
 	for _, name := range names {
 		p := s.place[name]
+		if p.listed {
+			continue
+		}
 		p.offset = s.bytes[p.arena]
 		s.bytes[p.arena] += Align(p.bytes)
 		s.place[name] = p
 	}
-	return s, nil
+	return nil
 }
 
 // place fills the layout of one graph.
-func (l *Layout) place(g *dag.Graph, graph int, shared *sharedStorages, o *orders, in part) {
+func (l *Layout) place(g *dag.Graph, graph int, shared *sharedStorages, o *orders, in part) error {
 	var step []dag.BufferID
 	for i := range g.Buffers {
 		id := dag.BufferID(i)
@@ -159,60 +207,14 @@ func (l *Layout) place(g *dag.Graph, graph int, shared *sharedStorages, o *order
 		l.Arena[i] = StepArena
 		step = append(step, id)
 	}
-	l.placeStep(g, step, o, func(b dag.BufferID) bool { return in.keeps(graph, b) })
+	if err := l.placeStep(g, step, newLifetimes(o, step, func(b dag.BufferID) bool { return in.keeps(graph, b) }), in.listed[graph]); err != nil {
+		return err
+	}
 	for i := range g.Buffers {
 		owner := g.Storage(dag.BufferID(i))
 		l.Arena[i], l.Offset[i] = l.Arena[owner], l.Offset[owner]
 	}
-}
-
-// placeStep places the storages that share the step arena: the largest first,
-// each at the lowest offset where it meets only storages that are never live
-// together with it.
-func (l *Layout) placeStep(g *dag.Graph, storages []dag.BufferID, o *orders, keeps func(dag.BufferID) bool) {
-	slices.SortFunc(storages, func(a, b dag.BufferID) int {
-		x, y := &g.Buffers[a], &g.Buffers[b]
-		if d := y.Bytes() - x.Bytes(); d != 0 {
-			return int(min(max(d, -1), 1))
-		}
-		return strings.Compare(x.Name, y.Name)
-	})
-	lives := newLifetimes(o, storages, keeps)
-	var total, end int64
-	if lives == nil {
-		for _, id := range storages {
-			l.Offset[id] = end
-			end += Align(g.Buffers[id].Bytes())
-		}
-		l.ArenaBytes[StepArena] = end
-		return
-	}
-	placed := make([]int, 0, len(storages)) // indices into storages, by offset
-	var gaps []extent
-	for k, id := range storages {
-		size := Align(g.Buffers[id].Bytes())
-		total += size
-		gaps = gaps[:0]
-		for _, other := range placed {
-			if !lives.ordered(k, other) {
-				gaps = append(gaps, extent{l.Offset[storages[other]], Align(g.Buffers[storages[other]].Bytes())})
-			}
-		}
-		l.Offset[id] = firstFit(gaps, size)
-		end = max(end, l.Offset[id]+size)
-		at, _ := slices.BinarySearchFunc(placed, l.Offset[id], func(other int, offset int64) int {
-			if l.Offset[storages[other]] <= offset {
-				return -1
-			}
-			return 1
-		})
-		placed = slices.Insert(placed, at, k)
-	}
-	l.ArenaBytes[StepArena], l.SavedBytes = end, total-end
-	l.Reuse, l.ReuseNext = lives.edges(func(a, b int) bool {
-		x, y := storages[a], storages[b]
-		return l.Offset[x] < l.Offset[y]+g.Buffers[y].Bytes() && l.Offset[y] < l.Offset[x]+g.Buffers[x].Bytes()
-	})
+	return in.listed[graph].reserve(l)
 }
 
 // Elsewhere is the offset of a buffer that lies in another memory.

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"maps"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -64,6 +65,8 @@ type PlacedGraph struct {
 	// graph's.
 	Layouts          []*Layout
 	Reuse, ReuseNext []Edge
+
+	room *PlannedRoom // nil: nothing leaves a memory and comes back
 }
 
 // Move is one movement from one memory to another.
@@ -102,8 +105,10 @@ const (
 // fails when a plan does not fit its graph, when two memories that have to exchange
 // something have no route, or when a memory cannot hold what it has to.
 //
-// A plan that lists copies or offsets is kept to, and refused where they are not those
-// that its placement of the tasks needs.
+// A plan that lists copies, places or what leaves a memory is kept to, and refused where
+// they are not those that its placement of the tasks needs, or not safe. With all of them,
+// as [Placed.Record] gives them, the placed graph depends neither on the costs nor on the
+// other graphs of the program.
 //
 // Where nothing leaves the host memory the graphs are the origin's own.
 func Place(prog *dag.Program, p *platform.Platform, plans []*Plan, costs []*Costs, scratch [][]int64) (*Placed, error) {
@@ -151,12 +156,9 @@ func (c *compiler) compile() (*Placed, error) {
 		if err != nil {
 			return nil, err
 		}
-		excess, err := placed.layOut(c.scratch)
+		excess, err := placed.layOut(c.scratch, c.plans)
 		if excess == nil {
-			if err = cmp.Or(err, unlike); err == nil {
-				err = c.checkPlaces(placed)
-			}
-			return placed, err
+			return placed, cmp.Or(unlike, err)
 		}
 		tooLarge = err
 		for m, bytes := range excess {
@@ -173,15 +175,6 @@ func (c *compiler) compile() (*Placed, error) {
 	return nil, tooLarge
 }
 
-func (c *compiler) checkPlaces(placed *Placed) error {
-	for i, pg := range placed.Graphs {
-		if err := pg.checkPlaces(placed, c.plans[i]); err != nil {
-			return fmt.Errorf("graph %q: %w", pg.Graph.Name, err)
-		}
-	}
-	return nil
-}
-
 func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 	var most int64
 	for i := range c.scratch {
@@ -194,10 +187,10 @@ func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 // copy engines; unlike says where a plan lists others, as it may before everything fits.
 func (c *compiler) attempt() (placed *Placed, unlike, err error) {
 	placed = &Placed{Origin: c.prog, Platform: c.p, Lanes: lanesOf(c.p), Program: &dag.Program{Name: c.prog.Name, Order: c.prog.Order}}
-	traffics, items := make([]*traffic, len(c.plans)), make([][]placedItem, len(c.plans))
+	traffics, items, rooms := make([]*traffic, len(c.plans)), make([][]placedItem, len(c.plans)), make([]*PlannedRoom, len(c.plans))
 	streamed := map[string]bool{} // names of instances
 	for i, problem := range c.problems {
-		if traffics[i], items[i], err = c.items(i, placed.Lanes, streamed); err != nil {
+		if traffics[i], items[i], rooms[i], err = c.items(i, placed.Lanes, streamed); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
 		}
 	}
@@ -212,6 +205,7 @@ func (c *compiler) attempt() (placed *Placed, unlike, err error) {
 		if err := pg.followCopies(placed, c.plans[i]); err != nil && unlike == nil {
 			unlike = fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
 		}
+		pg.room = rooms[i].returning(streamed)
 		placed.Graphs = append(placed.Graphs, pg)
 		placed.Program.Graphs = append(placed.Program.Graphs, pg.Graph)
 	}
@@ -219,36 +213,54 @@ func (c *compiler) attempt() (placed *Placed, unlike, err error) {
 }
 
 // items lists the tasks of a graph and what moves, and adds the storages that are not in
-// a memory all the time to streamed.
-func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (*traffic, []placedItem, error) {
-	problem, plan := c.problems[graph], c.plans[graph]
-	t, err := newTraffic(problem, plan)
-	if err != nil {
-		return nil, nil, err
+// a memory all the time to streamed. room is nil where nothing leaves one.
+func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (t *traffic, items []placedItem, room *PlannedRoom, err error) {
+	if t, err = newTraffic(c.problems[graph], c.plans[graph]); err != nil {
+		return nil, nil, nil, err
 	}
-	items := t.items()
-	if len(c.limits) == 0 {
-		return t, items, nil
+	items = t.items()
+	limits, started, room, err := c.spillOrder(graph, t, items, lanes)
+	if err != nil || room == nil {
+		return t, items, nil, err
 	}
-	pg, err := t.build(items, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	started, err := orderLanes(problem, pg, plan, lanes)
-	if err != nil {
-		return nil, nil, err
-	}
+	returning := map[string]bool{}
 	items = inOrder(items, started, c.p.HostMemory())
 	for m := range c.p.Memories {
-		limit, limited := c.limits[platform.MemoryID(m)]
+		limit, limited := limits[platform.MemoryID(m)]
 		if !limited {
 			continue
 		}
-		if items, err = t.spillMemory(items, platform.MemoryID(m), limit, streamed); err != nil {
-			return nil, nil, err
+		if items, err = t.spillMemory(items, platform.MemoryID(m), limit, returning); err != nil {
+			return nil, nil, nil, err
 		}
 	}
-	return t, items, nil
+	for _, name := range room.Returning {
+		returning[name] = true
+	}
+	maps.Copy(streamed, returning)
+	return t, items, room, nil
+}
+
+// spillOrder is how much may be live in memories, and the order along which it is decided
+// what leaves them: that of the plan, or of an estimate. A plan that lists places was found
+// to fit, and is not given less than it says.
+func (c *compiler) spillOrder(graph int, t *traffic, items []placedItem, lanes []Lane) (limits map[platform.MemoryID]int64, started []dag.TaskID, room *PlannedRoom, err error) {
+	problem, plan := c.problems[graph], c.plans[graph]
+	if plan.Room == nil && (len(c.limits) == 0 || plan.Places != nil) {
+		return nil, nil, nil, nil
+	}
+	pg, err := t.build(items, nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if plan.Room != nil {
+		if limits, err = plan.Room.limits(c.p); err == nil {
+			started, err = plan.Room.started(pg, plan)
+		}
+		return limits, started, plan.Room, err
+	}
+	started, err = orderLanes(problem, pg, plan, lanes)
+	return c.limits, started, newRoom(c.p, c.limits, pg.Graph, started), err
 }
 
 // lanesOf lists the workers and the copy engines of a platform: those of each memory

@@ -7,14 +7,19 @@ import (
 	"dahl/platform"
 )
 
-// layOut places the buffers of all graphs in their memories. Where a memory cannot hold
-// them it returns by how many bytes, and the error to report if nothing can be done.
-func (placed *Placed) layOut(scratch [][]int64) (excess map[platform.MemoryID]int64, err error) {
+// layOut places the buffers of all graphs in their memories, where plans list places
+// there. Where a memory cannot hold them it returns by how many bytes, and the error to
+// report if nothing can be done.
+func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (excess map[platform.MemoryID]int64, err error) {
 	lists := make([]*Plan, len(placed.Graphs))
 	keeps := make([][]bool, len(placed.Graphs)) // by graph and buffer: moved before or after the steps
+	listed := make([][]*listedPlaces, len(placed.Graphs))
 	for i, pg := range placed.Graphs {
 		lists[i] = &Plan{Order: pg.Order}
 		keeps[i] = pg.outsideSteps()
+		if listed[i], err = pg.listedPlaces(placed, plans[i]); err != nil {
+			return nil, fmt.Errorf("graph %q: %w", pg.Graph.Name, err)
+		}
 	}
 	orders, err := programOrders(placed.Program, lists)
 	if err != nil {
@@ -26,12 +31,15 @@ func (placed *Placed) layOut(scratch [][]int64) (excess map[platform.MemoryID]in
 			holds: func(graph int, b dag.BufferID) bool { return placed.Graphs[graph].Memory[b] == platform.MemoryID(m) },
 			keeps: func(graph int, b dag.BufferID) bool { return keeps[graph][b] },
 		}
+		for i := range placed.Graphs {
+			in.listed = append(in.listed, listed[i][m])
+		}
 		for i := range scratch {
 			in.scratchBytes = append(in.scratchBytes, scratch[i][m])
 		}
 		layouts, err := layOutPart(placed.Program, orders, in)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("memory %q: %w", placed.Platform.Memories[m].Name, err)
 		}
 		for i, l := range layouts {
 			pg := placed.Graphs[i]

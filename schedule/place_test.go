@@ -279,6 +279,33 @@ func TestPlaceMeansTheSame(t *testing.T) {
 	}
 }
 
+// squeezed is the plan of a placed graph on a platform whose other memories hold less
+// than it needs there.
+func squeezed(t *testing.T, free *Placed, rng *rand.Rand) (*platform.Platform, *Plan, *Costs) {
+	t.Helper()
+	p := *free.Platform
+	p.Memories = slices.Clone(p.Memories)
+	for m := range p.Memories {
+		if platform.MemoryID(m) != p.HostMemory() {
+			p.Memories[m].CapacityBytes = Align(free.Graphs[0].Layouts[m].totalBytes() * int64(4+rng.IntN(5)) / 9)
+		}
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	costs, err := NewCosts(free.Graphs[0].Origin, &p, CostOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := &Plan{Order: make([][]dag.TaskID, len(p.Workers))}
+	for w, list := range free.Graphs[0].Order[:len(p.Workers)] {
+		for _, task := range list {
+			plan.Order[w] = append(plan.Order[w], free.Graphs[0].TaskOf[task])
+		}
+	}
+	return &p, plan, costs
+}
+
 // TestPlaceSpills places random graphs again where every memory but the host's has less
 // than it needs, down to less than half. Either Place refuses it, or nothing exceeds the capacity,
 // all means the same, and a second time it comes out the same.
@@ -286,33 +313,13 @@ func TestPlaceSpills(t *testing.T) {
 	fitted, reloads, evictions := 0, 0, 0
 	for seed := range uint64(400) {
 		free, rng := randomPlaced(t, seed)
-		p := *free.Platform
-		p.Memories = slices.Clone(p.Memories)
-		for m := range p.Memories {
-			if platform.MemoryID(m) != p.HostMemory() {
-				p.Memories[m].CapacityBytes = Align(free.Graphs[0].Layouts[m].totalBytes() * int64(4+rng.IntN(5)) / 9)
-			}
-		}
-		if err := p.Complete(); err != nil {
-			t.Fatal(err)
-		}
-		g := free.Graphs[0].Origin
-		costs, err := NewCosts(g, &p, CostOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan := &Plan{Order: make([][]dag.TaskID, len(p.Workers))}
-		for w, list := range free.Graphs[0].Order[:len(p.Workers)] {
-			for _, task := range list {
-				plan.Order[w] = append(plan.Order[w], free.Graphs[0].TaskOf[task])
-			}
-		}
-		placed, err := Place(free.Origin, &p, []*Plan{plan}, []*Costs{costs}, nil)
+		p, plan, costs := squeezed(t, free, rng)
+		placed, err := Place(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
 		if err != nil {
 			continue
 		}
 		fitted++
-		again, err := Place(free.Origin, &p, []*Plan{plan}, []*Costs{costs}, nil)
+		again, err := Place(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
 		if err != nil || !reflect.DeepEqual(placed.Record(0, plan), again.Record(0, plan)) || placed.Graphs[0].Graph.Hash() != again.Graphs[0].Graph.Hash() {
 			t.Fatalf("seed %d: placed a second time it is another program (%v)", seed, err)
 		}

@@ -23,7 +23,11 @@ type planFile struct {
 	Layout   *layoutFile   `json:"layout"`
 
 	Transfers []PlannedCopies `json:"transfers"`
+	Enter     []PlannedCopy   `json:"enter"`
+	Leave     []PlannedCopy   `json:"leave"`
 	Places    []PlannedPlace  `json:"places"`
+	Arenas    []PlannedArena  `json:"arenas"`
+	Room      *PlannedRoom    `json:"room"`
 }
 
 // workerLists is an object with a list of task names for each worker.
@@ -120,16 +124,25 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	if plan.Layout != nil {
 		l.field("layout", plan.Layout.file(g))
 	}
-	if plan.Transfers != nil {
-		l.list("transfers", "[", "]", len(plan.Transfers), func(i int) { l.value(plan.Transfers[i]) })
-	}
-	if plan.Places != nil {
-		l.list("places", "[", "]", len(plan.Places), func(i int) { l.value(plan.Places[i]) })
+	writeList(l, "transfers", plan.Transfers)
+	writeList(l, "enter", plan.Enter)
+	writeList(l, "leave", plan.Leave)
+	writeList(l, "places", plan.Places)
+	writeList(l, "arenas", plan.Arenas)
+	if plan.Room != nil {
+		l.field("room", plan.Room)
 	}
 	if err := l.close(); err != nil {
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)
 	}
 	return nil
+}
+
+// writeList writes a list with one entry on each line; none where it is nil.
+func writeList[T any](l *lineWriter, name string, list []T) {
+	if list != nil {
+		l.list(name, "[", "]", len(list), func(i int) { l.value(list[i]) })
+	}
 }
 
 func (l *Layout) file(g *dag.Graph) *layoutFile {
@@ -166,7 +179,7 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 	}
 	n := newNames(name, g, p)
 	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)),
-		Transfers: f.Transfers, Places: f.Places}
+		Transfers: f.Transfers, Enter: f.Enter, Leave: f.Leave, Places: f.Places, Arenas: f.Arenas, Room: f.Room}
 	if err := f.Variants.check(g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -14,14 +14,15 @@ type PlannedCopies struct {
 }
 
 // PlannedCopy is one movement. Its name, that of a task of the placed graph, tells it
-// from others; the rest says what it is.
+// from others of a step; the rest says what it is. What moves before the first step or
+// after the last has none, and what leaves is for no task.
 type PlannedCopy struct {
-	Name     string   `json:"name"`
+	Name     string   `json:"name,omitempty"`
 	Buffer   string   `json:"buffer"`
 	Boxes    []string `json:"boxes"`
 	From     string   `json:"from"`
 	To       string   `json:"to"`
-	For      string   `json:"for"`
+	For      string   `json:"for,omitempty"`
 	NextStep bool     `json:"next_step,omitempty"`
 	Reason   Reason   `json:"reason"`
 	Bytes    int64    `json:"bytes"`
@@ -35,30 +36,68 @@ type PlannedPlace struct {
 	Offset int64  `json:"offset"`
 }
 
-// Record returns a plan of a graph with the copies and offsets that were decided for it.
+// PlannedArena is what is reserved for an arena of a memory.
+type PlannedArena struct {
+	Memory string `json:"memory"`
+	Arena  string `json:"arena"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// PlannedRoom is what decides which contents leave a memory and come back. The decision
+// follows from it and from the graph alone, so that it is the same whatever tasks and
+// copies are later found to take.
+type PlannedRoom struct {
+	Memories []PlannedLimit `json:"memories"` // those that cannot hold all
+	// Order is the tasks and copies of a step as they start, before any contents leave.
+	Order []string `json:"order"`
+	// Returning are the instances that come back in every step, of any graph of the program.
+	Returning []string `json:"returning,omitempty"`
+}
+
+// PlannedLimit is the bytes that the contents of a memory may take at once.
+type PlannedLimit struct {
+	Memory string `json:"memory"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Record returns a plan of a graph with what was decided for it.
 func (placed *Placed) Record(graph int, plan *Plan) *Plan {
 	recorded := *plan
 	pg := placed.Graphs[graph]
-	recorded.Transfers, recorded.Places = pg.plannedCopies(placed), pg.plannedPlaces(placed)
+	recorded.Transfers, recorded.Places, recorded.Arenas = pg.plannedCopies(placed), pg.plannedPlaces(placed), pg.plannedArenas(placed)
+	recorded.Enter, recorded.Leave, recorded.Room = pg.plannedMoves(placed, pg.Enter), pg.plannedMoves(placed, pg.Leave), pg.room
 	return &recorded
 }
 
 func (pg *PlacedGraph) plannedCopies(placed *Placed) []PlannedCopies {
-	var all []PlannedCopies
+	all := []PlannedCopies{}
 	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
 		engine := PlannedCopies{Engine: placed.Lanes[l].Name, Copies: []PlannedCopy{}}
 		for _, t := range pg.Order[l] {
-			engine.Copies = append(engine.Copies, pg.plannedCopy(placed, t))
+			c := pg.plannedCopy(placed, pg.Moves[t])
+			c.Name = pg.Graph.Tasks[t].Name
+			engine.Copies = append(engine.Copies, c)
 		}
 		all = append(all, engine)
 	}
 	return all
 }
 
-func (pg *PlacedGraph) plannedCopy(placed *Placed, t dag.TaskID) PlannedCopy {
-	m, memories := pg.Moves[t], placed.Platform.Memories
-	c := PlannedCopy{Name: pg.Graph.Tasks[t].Name, Buffer: pg.Origin.Buffers[m.Buffer].Name, From: memories[m.From].Name, To: memories[m.To].Name,
-		For: pg.Origin.Tasks[m.For].Name, NextStep: m.NextStep, Reason: m.Reason, Bytes: m.Bytes}
+func (pg *PlacedGraph) plannedMoves(placed *Placed, moves []*Move) []PlannedCopy {
+	all := []PlannedCopy{}
+	for _, m := range moves {
+		all = append(all, pg.plannedCopy(placed, m))
+	}
+	return all
+}
+
+func (pg *PlacedGraph) plannedCopy(placed *Placed, m *Move) PlannedCopy {
+	memories := placed.Platform.Memories
+	c := PlannedCopy{Buffer: pg.Origin.Buffers[m.Buffer].Name, From: memories[m.From].Name, To: memories[m.To].Name,
+		NextStep: m.NextStep, Reason: m.Reason, Bytes: m.Bytes}
+	if m.For >= 0 {
+		c.For = pg.Origin.Tasks[m.For].Name
+	}
 	_, boxes := pg.Origin.AtomBoxes(m.Atoms)
 	for _, box := range boxes {
 		c.Boxes = append(c.Boxes, box.String())
@@ -66,8 +105,13 @@ func (pg *PlacedGraph) plannedCopy(placed *Placed, t dag.TaskID) PlannedCopy {
 	return c
 }
 
+func (c *PlannedCopy) equal(d *PlannedCopy) bool {
+	return c.Buffer == d.Buffer && slices.Equal(c.Boxes, d.Boxes) && c.From == d.From && c.To == d.To && c.For == d.For &&
+		c.NextStep == d.NextStep && c.Reason == d.Reason && c.Bytes == d.Bytes
+}
+
 func (pg *PlacedGraph) plannedPlaces(placed *Placed) []PlannedPlace {
-	var all []PlannedPlace
+	all := []PlannedPlace{}
 	for b := range pg.Graph.Buffers {
 		if pg.Graph.Buffers[b].ViewOf == dag.None {
 			l := pg.Layouts[pg.Memory[b]]
@@ -77,82 +121,46 @@ func (pg *PlacedGraph) plannedPlaces(placed *Placed) []PlannedPlace {
 	return all
 }
 
-// followCopies takes the order of the copies on the engines from a plan that lists them.
-// It must list exactly those of the placed graph, each on an engine that can make it, and
-// in an order that the dependences allow.
-func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
-	if plan.Transfers == nil {
-		return nil
-	}
-	workers := len(placed.Platform.Workers)
-	order := slices.Clone(pg.Order)
-	for l := workers; l < len(order); l++ {
-		order[l] = nil
-	}
-	seen := make([]bool, len(pg.Graph.Tasks))
-	for _, engine := range plan.Transfers {
-		l := slices.IndexFunc(placed.Lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
-		if l < 0 {
-			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, placed.Platform.Name)
-		}
-		for i := range engine.Copies {
-			t, err := pg.listedCopy(placed, l, &engine.Copies[i])
-			if err != nil {
-				return err
-			}
-			if seen[t] {
-				return fmt.Errorf("the plan lists %q twice", engine.Copies[i].Name)
-			}
-			seen[t] = true
-			order[l] = append(order[l], t)
+func (pg *PlacedGraph) plannedArenas(placed *Placed) []PlannedArena {
+	all := []PlannedArena{}
+	for m, l := range pg.Layouts {
+		for a, bytes := range l.ArenaBytes {
+			all = append(all, PlannedArena{placed.Platform.Memories[m].Name, Arena(a).String(), bytes})
 		}
 	}
-	for t, m := range pg.Moves {
-		if m != nil && !seen[t] {
-			return fmt.Errorf("the plan lists copies and leaves out %q", pg.Graph.Tasks[t].Name)
-		}
-	}
-	if _, stuck := topological(pg.Graph, nil, order); stuck >= 0 {
-		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.Graph.Tasks[stuck].Name)
-	}
-	pg.Order = order
-	return nil
+	return all
 }
 
-// listedCopy finds the task of a copy that a plan lists for a lane.
-func (pg *PlacedGraph) listedCopy(placed *Placed, lane int, c *PlannedCopy) (dag.TaskID, error) {
-	t, ok := pg.Graph.TaskByName(c.Name)
-	if !ok || pg.Moves[t] == nil {
-		return 0, fmt.Errorf("the plan lists %q, which its placement of the tasks does not need", c.Name)
-	}
-	if is := pg.plannedCopy(placed, t); !is.equal(c) {
-		return 0, fmt.Errorf("the plan lists %q with %d bytes of boxes %q from %q to %q; its placement of the tasks needs %d bytes of %q from %q to %q",
-			c.Name, c.Bytes, c.Boxes, c.From, c.To, is.Bytes, is.Boxes, is.From, is.To)
-	}
-	if !placed.Reaches(lane, pg.Moves[t]) {
-		return 0, fmt.Errorf("the plan gives %q to engine %q, which does not reach from memory %q to %q", c.Name, placed.Lanes[lane].Name, c.From, c.To)
-	}
-	return t, nil
-}
-
-func (c *PlannedCopy) equal(d *PlannedCopy) bool {
-	return c.Buffer == d.Buffer && slices.Equal(c.Boxes, d.Boxes) && c.From == d.From && c.To == d.To && c.For == d.For &&
-		c.NextStep == d.NextStep && c.Reason == d.Reason && c.Bytes == d.Bytes
-}
-
-// checkPlaces refuses a plan whose offsets are not those of the layout.
-func (pg *PlacedGraph) checkPlaces(placed *Placed, plan *Plan) error {
+// listedPlaces are the places of a plan by memory; nil in all where it lists none.
+func (pg *PlacedGraph) listedPlaces(placed *Placed, plan *Plan) ([]*listedPlaces, error) {
+	memories := placed.Platform.Memories
+	all := make([]*listedPlaces, len(memories))
 	if plan.Places == nil {
-		return nil
+		return all, nil
 	}
-	is := pg.plannedPlaces(placed)
+	for m := range all {
+		all[m] = &listedPlaces{at: map[string]listedPlace{}}
+	}
 	for _, p := range plan.Places {
-		if !slices.Contains(is, p) {
-			return fmt.Errorf("the plan puts buffer %q at %d of arena %q of memory %q, where the layout does not put it", p.Buffer, p.Offset, p.Arena, p.Memory)
+		m, ok := placed.Platform.MemoryByName(p.Memory)
+		b, known := pg.Graph.BufferByName(p.Buffer)
+		a := slices.Index(arenaNames[:], p.Arena)
+		if !ok || !known || pg.Memory[b] != m || pg.Graph.Buffers[b].ViewOf != dag.None || a < 0 {
+			return nil, fmt.Errorf("the plan puts buffer %q into arena %q of memory %q, which its placement of the tasks does not need", p.Buffer, p.Arena, p.Memory)
 		}
+		if _, twice := all[m].at[p.Buffer]; twice {
+			return nil, fmt.Errorf("the plan places buffer %q twice", p.Buffer)
+		}
+		all[m].at[p.Buffer] = listedPlace{Arena(a), p.Offset}
 	}
-	if len(is) != len(plan.Places) {
-		return fmt.Errorf("the plan places %d buffers, the layout %d", len(plan.Places), len(is))
+	for _, r := range plan.Arenas {
+		m, ok := placed.Platform.MemoryByName(r.Memory)
+		a := slices.Index(arenaNames[:], r.Arena)
+		if !ok || a < 0 || r.Bytes < 0 {
+			return nil, fmt.Errorf("the plan reserves %d bytes for arena %q of memory %q; platform %q has no such memory, or the arena is not one of %q",
+				r.Bytes, r.Arena, r.Memory, placed.Platform.Name, arenaNames)
+		}
+		all[m].arenaBytes[a] = r.Bytes
 	}
-	return nil
+	return all, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dahl/dag"
 )
@@ -91,15 +92,32 @@ func TestPlanTransfersRefused(t *testing.T) {
 		{"a copy less", "leaves out", func(p *Plan, e int) { p.Transfers[e].Copies = p.Transfers[e].Copies[1:] }},
 		{"one twice", "twice", func(p *Plan, e int) { p.Transfers[e].Copies[1] = p.Transfers[e].Copies[0] }},
 		{"an unknown one", "does not need", func(p *Plan, e int) { p.Transfers[e].Copies[0].Name = "copy of nothing" }},
-		{"other bytes", "bytes of boxes", func(p *Plan, e int) { p.Transfers[e].Copies[0].Bytes++ }},
+		{"other bytes", "needs", func(p *Plan, e int) { p.Transfers[e].Copies[0].Bytes++ }},
 		{"an unknown engine", "does not have", func(p *Plan, e int) { p.Transfers[e].Engine = "a dma" }},
 		{"another engine", "does not reach", func(p *Plan, e int) {
 			other := slices.IndexFunc(p.Transfers, func(x PlannedCopies) bool { return x.Engine[:2] != p.Transfers[e].Engine[:2] })
 			p.Transfers[other].Copies = append(p.Transfers[other].Copies, p.Transfers[e].Copies...)
 			p.Transfers[e].Copies = nil
 		}},
-		{"another offset", "does not put it", func(p *Plan, _ int) { p.Places[0].Offset += Alignment }},
-		{"a place less", "places", func(p *Plan, _ int) { p.Places = p.Places[1:] }},
+		{"a crooked offset", "not aligned", func(p *Plan, _ int) { p.Places[0].Offset += Alignment / 2 }},
+		{"another arena", "it belongs to", func(p *Plan, _ int) { p.Places[0].Arena = ScratchArena.String() }},
+		{"an unknown arena", "does not need", func(p *Plan, _ int) { p.Places[0].Arena = "heap" }},
+		{"an unknown buffer", "does not need", func(p *Plan, _ int) { p.Places[0].Buffer = "nothing" }},
+		{"a place less", "leaves out", func(p *Plan, _ int) { p.Places = p.Places[1:] }},
+		{"a place twice", "twice", func(p *Plan, _ int) { p.Places = append(p.Places, p.Places[0]) }},
+		{"less room", "puts buffers into", func(p *Plan, _ int) {
+			for i := range p.Arenas {
+				p.Arenas[i].Bytes = 0
+			}
+		}},
+		{"something else before", "before the first step", func(p *Plan, _ int) { p.Enter = append(p.Enter, PlannedCopy{Buffer: "nothing"}) }},
+		{"something less after", "after the last step", func(p *Plan, _ int) {
+			if p.Leave = p.Leave[:len(p.Leave):len(p.Leave)]; len(p.Leave) > 0 {
+				p.Leave = p.Leave[1:]
+			} else {
+				p.Leave = append(p.Leave, PlannedCopy{Buffer: "nothing"})
+			}
+		}},
 	} {
 		refused := 0
 		for seed := range uint64(20) {
@@ -121,5 +139,174 @@ func TestPlanTransfersRefused(t *testing.T) {
 		if refused == 0 {
 			t.Errorf("%s: not tried", c.what)
 		}
+	}
+}
+
+// TestPlanPlaces: a plan puts what a step needs a line further into its arenas than the
+// layout did, and there it lies. Where it puts two storages that keep their contents onto
+// each other it is refused.
+func TestPlanPlaces(t *testing.T) {
+	moved, refused := 0, 0
+	for seed := range uint64(20) {
+		r := recordPlan(t, seed)
+		for i := range r.plan.Places {
+			if p := &r.plan.Places[i]; p.Arena == StepArena.String() {
+				p.Offset += Alignment
+				moved++
+			}
+		}
+		for i := range r.plan.Arenas {
+			r.plan.Arenas[i].Bytes += Alignment
+		}
+		again, err := r.place(r.plan)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if got := again.Record(0, r.plan); !reflect.DeepEqual(got.Places, r.plan.Places) || !reflect.DeepEqual(got.Arenas, r.plan.Arenas) {
+			t.Fatalf("seed %d: places %v, want %v", seed, got.Places, r.plan.Places)
+		}
+		for m, l := range again.Graphs[0].Layouts {
+			if err := CheckLayout(again.Graphs[0].Graph, l); err != nil {
+				t.Fatalf("seed %d, memory %d: %v", seed, m, err)
+			}
+		}
+		first := slices.IndexFunc(r.plan.Places, func(p PlannedPlace) bool { return p.Arena == DataArena.String() })
+		second := slices.IndexFunc(r.plan.Places, func(p PlannedPlace) bool {
+			return first >= 0 && p.Arena == DataArena.String() && p.Memory == r.plan.Places[first].Memory && p.Offset > r.plan.Places[first].Offset
+		})
+		if second < 0 {
+			continue
+		}
+		r.plan.Places[second].Offset = r.plan.Places[first].Offset
+		if _, err := r.place(r.plan); err == nil || !strings.Contains(err.Error(), "share bytes") {
+			t.Errorf("seed %d: two inputs at one place: %v", seed, err)
+		}
+		refused++
+	}
+	if moved == 0 || refused == 0 {
+		t.Errorf("%d places were moved, %d plans refused: the test tests little", moved, refused)
+	}
+}
+
+// TestPlanPlacesMustNotMeet puts every storage of a step at the same offset. That is
+// refused exactly where the definition finds two in use at once.
+func TestPlanPlacesMustNotMeet(t *testing.T) {
+	kept, refused := 0, 0
+	for seed := range uint64(60) {
+		r := recordPlan(t, seed)
+		l := *r.placed.Graphs[0].Layouts[r.placed.Platform.HostMemory()]
+		memory := r.placed.Platform.Memories[r.placed.Platform.HostMemory()].Name
+		g := r.placed.Graphs[0].Graph
+		l.Offset = slices.Clone(l.Offset)
+		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].ReuseNext
+		for i := range r.plan.Places {
+			if p := &r.plan.Places[i]; p.Arena == StepArena.String() && p.Memory == memory {
+				p.Offset = 0
+			}
+		}
+		for b := range l.Offset {
+			if l.Arena[b] == StepArena && l.Offset[b] != Elsewhere {
+				l.Offset[b] = 0
+			}
+		}
+		again, err := r.place(r.plan)
+		if err == nil {
+			kept++
+			if err := CheckLayout(g, again.Graphs[0].Layouts[r.placed.Platform.HostMemory()]); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+			}
+			continue
+		}
+		refused++
+		if CheckLayout(g, &l) == nil || !strings.Contains(err.Error(), "in use at once") {
+			t.Errorf("seed %d: a sound layout is refused: %v", seed, err)
+		}
+	}
+	if kept == 0 || refused == 0 {
+		t.Errorf("%d plans kept, %d refused: the test tests little", kept, refused)
+	}
+}
+
+// TestPlanRoomHolds: what leaves memories and comes back was found along the order of an
+// estimate. A plan that has it written down gives the same graph, lists and places where
+// all tasks take other times.
+func TestPlanRoomHolds(t *testing.T) {
+	spilled, otherwise := 0, 0
+	for seed := range uint64(200) {
+		free, rng := randomPlaced(t, seed)
+		p, plan, costs := squeezed(t, free, rng)
+		placed, err := Place(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
+		if err != nil || placed.Graphs[0].room == nil {
+			continue
+		}
+		spilled++
+		recorded := placed.Record(0, plan)
+		for _, row := range costs.ByClass {
+			for d := range row {
+				row[d].Duration = time.Duration(1 + rng.IntN(100_000))
+			}
+		}
+		again, err := Place(free.Origin, p, []*Plan{recorded}, []*Costs{costs}, nil)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if again.Graphs[0].Graph.Hash() != placed.Graphs[0].Graph.Hash() || !reflect.DeepEqual(again.Record(0, plan), recorded) {
+			t.Fatalf("seed %d: with other times the plan is another", seed)
+		}
+		if anew, err := Place(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil); err != nil || !reflect.DeepEqual(anew.Record(0, plan), recorded) {
+			otherwise++
+		}
+		swapped := *recorded.Room
+		swapped.Order = slices.Clone(swapped.Order)
+		slices.Reverse(swapped.Order)
+		recorded.Room = &swapped
+		if _, err := Place(free.Origin, p, []*Plan{recorded}, []*Costs{costs}, nil); err == nil || !strings.Contains(err.Error(), "order of tasks and copies") {
+			t.Errorf("seed %d: an order that contradicts everything: %v", seed, err)
+		}
+	}
+	if spilled < 20 || otherwise == 0 {
+		t.Errorf("%d plans with spills, of which %d are others when made anew: the test tests little", spilled, otherwise)
+	}
+}
+
+// TestPlanOfAGraphAlone: the training step is placed alone, as the simulator does. In a
+// program with an evaluation, which comes with more data and more workspace, everything of
+// the step stays where the plan has it, and what both graphs share is at the same place.
+func TestPlanOfAGraphAlone(t *testing.T) {
+	p := hostAndGPU(t, 0)
+	train, evaluate := trainingGraph(t, "train", true), trainingGraph(t, "evaluate", false)
+	costs := make([]*Costs, 2)
+	for i, g := range []*dag.Graph{train, evaluate} {
+		var err error
+		if costs[i], err = NewCosts(g, p, CostOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan := &Plan{Order: [][]dag.TaskID{{0}, nil, {1, 2, 3}}}
+	alone, err := Place(&dag.Program{Name: "alone", Graphs: []*dag.Graph{train}}, p, []*Plan{plan}, costs[:1], [][]int64{{10, 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := alone.Record(0, plan)
+	// In the gpu v would come before w; the plan has it the other way round.
+	for i := range recorded.Places {
+		switch pl := &recorded.Places[i]; pl.Buffer {
+		case "w@hbm":
+			pl.Offset = 0
+		case "v@hbm":
+			pl.Offset = 320
+		}
+	}
+	all, err := Place(&dag.Program{Name: "all", Graphs: []*dag.Graph{train, evaluate}}, p,
+		[]*Plan{recorded, {Order: [][]dag.TaskID{{0}, nil, {1}}}}, costs, [][]int64{{10, 20}, {30, 70}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := all.Record(0, recorded); !reflect.DeepEqual(got, recorded) {
+		t.Errorf("in the program the plan is\n%+v\nalone it is\n%+v", got, recorded)
+	}
+	w, ok := all.Graphs[1].Graph.BufferByName("w@hbm")
+	if l := all.Graphs[1].Layouts[1]; !ok || l.Arena[w] != NetworkArena || l.Offset[w] != 0 {
+		t.Errorf("the evaluation has w elsewhere than the plan of the training step")
 	}
 }

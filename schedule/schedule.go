@@ -96,11 +96,16 @@ type Plan struct {
 	Order [][]dag.TaskID `json:"-"`
 	// Layout places every storage; nil until one was made.
 	Layout *Layout `json:"-"`
-	// Transfers lists what each copy engine moves in a step, and Places where the instances
-	// of the storages lie in each memory; nil until [Place] decided it ([Placed.Record]).
-	// Place keeps to them where they are given.
-	Transfers []PlannedCopies `json:"-"`
-	Places    []PlannedPlace  `json:"-"`
+	// With several memories, what [Place] decided ([Placed.Record]); nil before. Place keeps
+	// to it where it is given. Transfers lists what each copy engine moves in a step, Enter
+	// and Leave what moves before the first step and after the last, Places where the
+	// instances of the storages lie in each memory, Arenas what is reserved there, and Room
+	// how it was found what leaves a memory during a step for lack of room; nil: nothing does.
+	Transfers    []PlannedCopies `json:"-"`
+	Enter, Leave []PlannedCopy   `json:"-"`
+	Places       []PlannedPlace  `json:"-"`
+	Arenas       []PlannedArena  `json:"-"`
+	Room         *PlannedRoom    `json:"-"`
 }
 
 // Arena is a group of storages with one lifetime.

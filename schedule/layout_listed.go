@@ -1,0 +1,84 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+)
+
+// listedPlaces is where a plan puts the storages of a graph in one memory, and what it
+// reserves there. Nil: it does not say.
+type listedPlaces struct {
+	at         map[string]listedPlace
+	arenaBytes [NumArenas]int64
+}
+
+type listedPlace struct {
+	arena  Arena
+	offset int64
+}
+
+// of is the offset of a storage in the arena to which it belongs; ok is false where
+// nothing is listed at all.
+func (p *listedPlaces) of(name string, arena Arena) (offset int64, ok bool, err error) {
+	if p == nil {
+		return 0, false, nil
+	}
+	at, ok := p.at[name]
+	switch {
+	case !ok:
+		return 0, false, fmt.Errorf("the plan places buffers and leaves out %q", name)
+	case at.arena != arena:
+		return 0, false, fmt.Errorf("the plan puts buffer %q into arena %q; it belongs to %q", name, at.arena, arena)
+	case at.offset < 0 || at.offset%Alignment != 0:
+		return 0, false, fmt.Errorf("the plan puts buffer %q at %d, which is not aligned to %d", name, at.offset, Alignment)
+	}
+	return at.offset, true, nil
+}
+
+// reserve makes the arenas of a layout as large as the plan says. It refuses one that says
+// less than it needs.
+func (p *listedPlaces) reserve(l *Layout) error {
+	if p == nil {
+		return nil
+	}
+	for a, bytes := range p.arenaBytes {
+		if Arena(a) == StepArena && bytes < l.ArenaBytes[a] {
+			return fmt.Errorf("the plan reserves %d bytes for arena %q and puts buffers into %d", bytes, Arena(a), l.ArenaBytes[a])
+		}
+		l.ArenaBytes[a] = max(l.ArenaBytes[a], bytes)
+	}
+	return nil
+}
+
+// listed is a layout as the places of a plan; nil: none.
+func (l *Layout) listed(g *dag.Graph) *listedPlaces {
+	if l == nil {
+		return nil
+	}
+	p := &listedPlaces{at: map[string]listedPlace{}, arenaBytes: l.ArenaBytes}
+	for b := range g.Buffers {
+		p.at[g.Buffers[b].Name] = listedPlace{l.Arena[b], l.Offset[b]}
+	}
+	return p
+}
+
+// placedExtent is the bytes of a buffer.
+type placedExtent struct {
+	extent
+	name string
+}
+
+// endOf is where the last of some buffers ends. It refuses two that share a byte.
+func endOf(all []placedExtent) (end int64, err error) {
+	slices.SortFunc(all, func(a, b placedExtent) int { return cmp.Compare(a.offset, b.offset) })
+	for i, e := range all {
+		if e.bytes > 0 && e.offset < end {
+			return 0, fmt.Errorf("the plan lets buffers %q and %q share bytes, and both are in use at once", all[i-1].name, e.name)
+		}
+		end = max(end, e.offset+e.bytes)
+	}
+	return end, nil
+}

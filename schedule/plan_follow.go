@@ -1,0 +1,168 @@
+package schedule
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// followCopies takes the order of the copies on the engines from a plan that lists them.
+// It must list exactly those of the placed graph, each on an engine that can make it, and
+// in an order that the dependences allow.
+func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
+	if err := pg.checkOutside(placed, plan); err != nil || plan.Transfers == nil {
+		return err
+	}
+	workers := len(placed.Platform.Workers)
+	order := slices.Clone(pg.Order)
+	for l := workers; l < len(order); l++ {
+		order[l] = nil
+	}
+	seen := make([]bool, len(pg.Graph.Tasks))
+	for _, engine := range plan.Transfers {
+		l := slices.IndexFunc(placed.Lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
+		if l < 0 {
+			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, placed.Platform.Name)
+		}
+		for i := range engine.Copies {
+			t, err := pg.listedCopy(placed, l, &engine.Copies[i])
+			if err != nil {
+				return err
+			}
+			if seen[t] {
+				return fmt.Errorf("the plan lists %q twice", engine.Copies[i].Name)
+			}
+			seen[t] = true
+			order[l] = append(order[l], t)
+		}
+	}
+	for t, m := range pg.Moves {
+		if m != nil && !seen[t] {
+			return fmt.Errorf("the plan lists copies and leaves out %q", pg.Graph.Tasks[t].Name)
+		}
+	}
+	if _, stuck := topological(pg.Graph, nil, order); stuck >= 0 {
+		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.Graph.Tasks[stuck].Name)
+	}
+	pg.Order = order
+	return nil
+}
+
+// listedCopy finds the task of a copy that a plan lists for a lane.
+func (pg *PlacedGraph) listedCopy(placed *Placed, lane int, c *PlannedCopy) (dag.TaskID, error) {
+	t, ok := pg.Graph.TaskByName(c.Name)
+	if !ok || pg.Moves[t] == nil {
+		return 0, fmt.Errorf("the plan lists %q, which its placement of the tasks does not need", c.Name)
+	}
+	if is := pg.plannedCopy(placed, pg.Moves[t]); !is.equal(c) {
+		return 0, fmt.Errorf("the plan lists %q with %s; its placement of the tasks needs %s", c.Name, c, &is)
+	}
+	if !placed.Reaches(lane, pg.Moves[t]) {
+		return 0, fmt.Errorf("the plan gives %q to engine %q, which does not reach from memory %q to %q", c.Name, placed.Lanes[lane].Name, c.From, c.To)
+	}
+	return t, nil
+}
+
+func (c *PlannedCopy) String() string {
+	reader := ""
+	if c.For != "" {
+		reader = fmt.Sprintf(" for %q", c.For)
+	}
+	return fmt.Sprintf("%d bytes of %q, boxes %q, from %q to %q%s (%s)", c.Bytes, c.Buffer, c.Boxes, c.From, c.To, reader, c.Reason)
+}
+
+// checkOutside refuses a plan that lists other moves before the first step or after the
+// last than there are.
+func (pg *PlacedGraph) checkOutside(placed *Placed, plan *Plan) error {
+	for _, list := range []struct {
+		when   string
+		listed []PlannedCopy
+		moves  []*Move
+	}{{"before the first step", plan.Enter, pg.Enter}, {"after the last step", plan.Leave, pg.Leave}} {
+		if list.listed == nil {
+			continue
+		}
+		if len(list.listed) != len(list.moves) {
+			return fmt.Errorf("the plan lists %d copies %s; its placement of the tasks needs %d", len(list.listed), list.when, len(list.moves))
+		}
+		for i, m := range list.moves {
+			if is := pg.plannedCopy(placed, m); !is.equal(&list.listed[i]) {
+				return fmt.Errorf("the plan lists %s %s; its placement of the tasks needs %s", &list.listed[i], list.when, &is)
+			}
+		}
+	}
+	return nil
+}
+
+// newRoom is how what leaves memories is decided: limits of them, and an order of the
+// tasks of a graph of which nothing leaves. The instances that return are not known yet.
+func newRoom(p *platform.Platform, limits map[platform.MemoryID]int64, g *dag.Graph, order []dag.TaskID) *PlannedRoom {
+	room := &PlannedRoom{}
+	for _, m := range slices.Sorted(maps.Keys(limits)) {
+		room.Memories = append(room.Memories, PlannedLimit{p.Memories[m].Name, limits[m]})
+	}
+	for _, t := range order {
+		room.Order = append(room.Order, g.Tasks[t].Name)
+	}
+	return room
+}
+
+// limits are the bytes that may be live in memories.
+func (r *PlannedRoom) limits(p *platform.Platform) (map[platform.MemoryID]int64, error) {
+	limits := map[platform.MemoryID]int64{}
+	for _, l := range r.Memories {
+		m, ok := p.MemoryByName(l.Memory)
+		if !ok || m == p.HostMemory() {
+			return nil, fmt.Errorf("the plan lets contents leave memory %q, which platform %q does not have, or which is where they would go", l.Memory, p.Name)
+		}
+		limits[m] = l.Bytes
+	}
+	return limits, nil
+}
+
+// started is the listed order of the tasks of a placed graph of which nothing leaves. It
+// must have each once, keep the dependences, and have the tasks of each worker in the order
+// of the plan.
+func (r *PlannedRoom) started(pg *PlacedGraph, plan *Plan) ([]dag.TaskID, error) {
+	position := make([]int, len(pg.Graph.Tasks)) // from 1 on; 0: not listed
+	order := make([]dag.TaskID, 0, len(r.Order))
+	for i, name := range r.Order {
+		t, ok := pg.Graph.TaskByName(name)
+		if !ok || position[t] > 0 {
+			return nil, fmt.Errorf("the plan's order of tasks and copies names %q twice, or its placement of the tasks does not need it", name)
+		}
+		order, position[t] = append(order, t), i+1
+	}
+	for t, at := range position {
+		if at == 0 {
+			return nil, fmt.Errorf("the plan's order of tasks and copies leaves out %q", pg.Graph.Tasks[t].Name)
+		}
+		for _, before := range pg.Graph.Preds(dag.TaskID(t)) {
+			if position[before] > at {
+				return nil, fmt.Errorf("the plan's order of tasks and copies contradicts the dependences: %q has to come before %q", pg.Graph.Tasks[before].Name, pg.Graph.Tasks[t].Name)
+			}
+		}
+	}
+	placedAs := pg.placedAs()
+	for _, list := range plan.Order {
+		for k := 1; k < len(list); k++ {
+			if a, b := placedAs[list[k-1]], placedAs[list[k]]; position[a] > position[b] {
+				return nil, fmt.Errorf("the plan's order of tasks and copies has %q before %q, and their worker runs them the other way round", pg.Graph.Tasks[b].Name, pg.Graph.Tasks[a].Name)
+			}
+		}
+	}
+	return order, nil
+}
+
+// returning is the same with the instances that come back in every step; nil for none.
+func (r *PlannedRoom) returning(streamed map[string]bool) *PlannedRoom {
+	if r == nil {
+		return nil
+	}
+	with := *r
+	with.Returning = slices.Sorted(maps.Keys(streamed))
+	return &with
+}
