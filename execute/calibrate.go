@@ -420,6 +420,11 @@ func sameCall(a, b *platform.Model) bool {
 		a.Clock == b.Clock && a.Shape == b.Shape && a.Active == b.Active
 }
 
+// KnowsSteps reports whether models have a time in steps for the call of a model.
+func KnowsSteps(models []platform.Model, m platform.Model) bool {
+	return slices.ContainsFunc(models, func(o platform.Model) bool { return sameCall(&o, &m) && o.StepNs > 0 })
+}
+
 // PutModel replaces the model of the same call, or appends it. What was measured by
 // itself and what was measured in real steps are kept when the other is replaced.
 func PutModel(models []platform.Model, m platform.Model) []platform.Model {

@@ -242,7 +242,7 @@ func (a *accuracyOptions) plannedWorkload(ctx context.Context, o *options, m *nn
 		return nil, err
 	}
 	known[o.Workers] = alone.Platform
-	s, err := newStepCalibration(o, m, alone.Platform, o.Workers, train, nil)
+	s, err := newStepCalibration(o, m, alone.Platform, &stepSet{device: "cpu", list: fmt.Sprintf("cpu:%d", o.Workers)}, train, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -1,22 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/nn"
 	"dahl/platform"
 )
 
@@ -28,6 +25,9 @@ type calibrateFlags struct {
 	perModel time.Duration
 	sweep    bool
 	force    bool
+
+	units  map[string]int // of the devices to measure
+	energy callEnergy     // nil: no meters
 }
 
 func newCalibrate(*app) *cobra.Command {
@@ -43,16 +43,26 @@ lost; then the chosen variants inside real training steps; and the memory's
 bandwidth, the cost of dispatching and handing over a task, and the caches. With --sweep it measures the common operations over a grid of sizes instead,
 which needs no network and answers for any through a fit with error bars.
 
+A device with a memory of its own, a GPU or an emulated one, is measured alike: its
+kernels as its own clock tells, by themselves and in steps that run on it alone; the
+time between launches, to its copy engines, and from and to a core; copies by size and
+direction, both at once and beside those of other devices, fitted by latency and bandwidth;
+its memory's bandwidth and its speed; and what its first use costs, which is in no other
+time. With a meter its powers are measured, and the joules of each class of kernels by
+repeating a call for seconds. Clocks and limits are read and never set. An emulated
+device is what the platform file says: its speed, memory and links stay.
+
 It writes a platform file for simulate and execute, at most once a second while it
 grows: after an interruption, what was measured is in it, and the same command goes
 on from there.
 Models are kept until --force measures them anew; do so after a new version of dahl.
 Calls whose times do not settle, or while others use the cores, are measured up to
-five times and then marked as unsteady. Powers are guesses unless the file is
-edited: no sensor is read.`,
+five times and then marked as unsteady. Powers of processors are guesses unless the
+file is edited: no sensor of theirs is read.`,
 		Example: `  dahl calibrate --out here.toml --model lenet5 --model mlp --batch 32 --batch 64
   dahl calibrate --out here.toml --model lenet5 --batch 64 --lowering best
-  dahl calibrate --out here.toml --sweep`,
+  dahl calibrate --out here.toml --sweep
+  dahl calibrate --platform emulated --devices cpu:1,gpu --out here.toml --model lenet5`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o)
@@ -65,6 +75,8 @@ edited: no sensor is read.`,
 	flags.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
 	flags.StringVar(&o.Lowering, "lowering", "", "layout, fusion and tiles of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
 	flags.StringVar(&o.Variant, "variant", "", "kernel variant to measure (default: all but the reference)")
+	flags.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
+	flags.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
 	flags.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
 	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch (with --lowering best: and tile), or for the sweep")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
@@ -72,6 +84,7 @@ edited: no sensor is read.`,
 	exclude(cmd, "sweep", "model")
 	exclude(cmd, "sweep", "batch")
 	exclude(cmd, "sweep", "lowering")
+	exclude(cmd, "devices", "workers")
 	must(cmd.MarkFlagRequired("out"))
 	return cmd
 }
@@ -91,6 +104,12 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	if err != nil {
 		return err
 	}
+	if f.units, err = o.unitsOf(p); err != nil {
+		return err
+	}
+	meters := openGPUs(p)
+	defer meters.close()
+	f.energy = meters.callEnergy(p)
 	file := &growingFile{path: f.out}
 	var sum execute.Calibration
 	err = f.measure(ctx, stderr, o, p, file, &sum)
@@ -107,6 +126,12 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 		f.out, sum.Platform.Name, len(sum.Platform.Workers), len(sum.Platform.Models), sum.Measured, sum.Skipped, 100*sum.RepeatSpread)
 	if sum.Unsteady > 0 {
 		fmt.Fprintf(stdout, "%d of them never settled and are marked unsteady; measure them again with --force when the machine is quiet\n", sum.Unsteady)
+	}
+	if sum.TooLarge > 0 {
+		fmt.Fprintf(stdout, "%d calls were not measured: a device does not hold their operands\n", sum.TooLarge)
+	}
+	for i := range sum.Devices {
+		printDevice(stdout, sum.Platform, &sum.Devices[i], meters)
 	}
 	return nil
 }
@@ -127,7 +152,7 @@ func (f *calibrateFlags) check(o *options) error {
 // startingPoint is the platform in the file, if it is of this machine, so that what it
 // holds need not be measured again; otherwise the detected one.
 func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
-	here, err := thisMachine(o)
+	here, err := wholeMachine(o)
 	if err != nil || f.force {
 		return here, err
 	}
@@ -138,12 +163,26 @@ func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
 	if err != nil {
 		return nil, asInput(fmt.Errorf("%w; --force writes the file anew", err))
 	}
-	d, e := &p.Devices[0], &here.Devices[0]
-	if p.Name != here.Name || d.L2Bytes != e.L2Bytes || d.Count != e.Count {
-		return nil, inputErrorf("%s is of %s with %d workers, this is %s with %d; choose another file, or --force to write it anew",
-			f.out, p.Name, d.Count, here.Name, e.Count)
+	if !sameMachine(p, here) {
+		return nil, inputErrorf("%s is of %s with %s, this is %s with %s; choose another file, or --force to write it anew",
+			f.out, p.Name, devicesText(p), here.Name, devicesText(here))
 	}
 	return p, nil
+}
+
+// sameMachine reports whether two platforms have the same name and devices.
+func sameMachine(a, b *platform.Platform) bool {
+	return a.Name == b.Name && slices.EqualFunc(a.Devices, b.Devices, func(d, e platform.Device) bool {
+		return d.Name == e.Name && d.Kind == e.Kind && d.Count == e.Count && d.L2Bytes == e.L2Bytes
+	})
+}
+
+func devicesText(p *platform.Platform) string {
+	var parts []string
+	for i := range p.Devices {
+		parts = append(parts, fmt.Sprintf("%d %s", p.Devices[i].Count, p.Devices[i].Name))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // measure goes through the networks, or sweeps, and adds up in sum.
@@ -153,12 +192,13 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 		if c != nil {
 			sum.Platform, sum.RepeatSpread = c.Platform, max(sum.RepeatSpread, c.RepeatSpread)
 			sum.Measured, sum.Skipped, sum.Unsteady = sum.Measured+c.Measured, sum.Skipped+c.Skipped, sum.Unsteady+c.Unsteady
+			sum.TooLarge, sum.Devices = sum.TooLarge+c.TooLarge, append(sum.Devices, c.Devices...)
 		}
 	}
 	if f.sweep {
 		bar := newProgressBar(stderr, "sweep")
 		defer bar.done()
-		c, err := sweep(ctx, o, p, calibration{time: f.perModel, far: true, resume: !f.force, progress: bar.set, save: file.save})
+		c, err := sweep(ctx, o, p, f.calibration(bar, file))
 		add(c)
 		return err
 	}
@@ -176,6 +216,11 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 		}
 	}
 	return nil
+}
+
+// calibration is how a network, or the sweep, is measured.
+func (f *calibrateFlags) calibration(bar *progressBar, file *growingFile) calibration {
+	return calibration{time: f.perModel, units: f.units, far: true, resume: !f.force, energy: f.energy, progress: bar.set, save: file.save}
 }
 
 // network measures what one network needs, with one lowering or with all tiles.
@@ -199,7 +244,7 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 		c := *o
 		c.adapt = adapt
 		bar := newProgressBar(stderr, fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]))
-		result, err := calibrate(ctx, &c, m, sum.Platform, train, test, calibration{time: f.perModel, far: true, resume: !f.force, progress: bar.set, save: file.save})
+		result, err := calibrate(ctx, &c, m, sum.Platform, train, test, f.calibration(bar, file))
 		bar.done()
 		add(result)
 		if err != nil {
@@ -209,287 +254,13 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 	return nil
 }
 
-// growingFile is a platform file that is written while it grows.
-type growingFile struct {
-	path     string
-	platform *platform.Platform // the last one given to save
-	written  time.Time
-	stale    bool
-}
-
-// savePeriod is the least time between two writes.
-const savePeriod = time.Second
-
-func (f *growingFile) save(p *platform.Platform) error {
-	f.platform, f.stale = p, true
-	if time.Since(f.written) < savePeriod {
-		return nil
-	}
-	return f.close()
-}
-
-// close writes what has not been written yet.
-func (f *growingFile) close() error {
-	if !f.stale {
-		return nil
-	}
-	f.written, f.stale = time.Now(), false
-	return writeTo(f.path, f.platform.WriteTOML)
-}
-
 // calibration says how one network is measured.
 type calibration struct {
-	time     time.Duration // about
-	resume   bool          // keep what the platform holds
-	far      bool          // also measure with operands that all caches have lost
+	time     time.Duration  // about
+	units    map[string]int // the devices to measure and how many units of them; nil: all
+	resume   bool           // keep what the platform holds
+	far      bool           // also measure with operands that all caches have lost
+	energy   callEnergy     // nil: no meters
 	progress func(done, total int, what string)
 	save     func(*platform.Platform) error // nil: nothing is kept on the way
-}
-
-const (
-	// inSituShare is the part of a calibration spent in real steps, for each number
-	// of workers.
-	inSituShare = 0.2
-	// inSituRuns is how often the steps are measured, each time planned with what is
-	// known by then, compiled and allocated anew: steps differ more from run to run
-	// than within one.
-	inSituRuns = 4
-)
-
-// calibrate measures what one training needs: every variant of its kernels by
-// itself, which chooses among them, then the chosen ones inside real steps, which
-// is what predicts best. The platform it returns has both.
-func calibrate(ctx context.Context, o *options, m *nn.Model, p *platform.Platform, train, test *nn.Dataset, c calibration) (*execute.Calibration, error) {
-	w, err := newWorkload(o, m, p, sampleCounts(train, test))
-	if err != nil {
-		return nil, err
-	}
-	result, err := execute.Calibrate(ctx, w.program.Graphs, execute.CalibrateOptions{
-		Platform: p, Variants: o.variants(), MaxTime: time.Duration(float64(c.time) * (1 - 2*inSituShare)),
-		Far: c.far, Resume: c.resume, Progress: c.progress, Save: c.save,
-	})
-	if err != nil {
-		return result, err
-	}
-	for _, workers := range inSituWorkers(o, result.Platform) {
-		if c.resume && w.knowsSteps(result.Platform, workers) {
-			continue
-		}
-		s, err := newStepCalibration(o, m, result.Platform, workers, train, test)
-		if err != nil {
-			return result, err
-		}
-		for run := range inSituRuns {
-			if c.progress != nil {
-				c.progress(run, inSituRuns, fmt.Sprintf("steps on %d workers", workers))
-			}
-			if err := s.run(ctx, time.Duration(float64(c.time)*inSituShare)/inSituRuns); err != nil {
-				return result, err
-			}
-		}
-		s.putInto(result.Platform)
-		if c.save != nil {
-			if err := c.save(result.Platform); err != nil {
-				return result, err
-			}
-		}
-	}
-	return result, result.Platform.Complete()
-}
-
-// variants are those to be measured: the pinned one, or all.
-func (o *options) variants() []string {
-	if o.Variant == "" {
-		return nil
-	}
-	return []string{o.Variant}
-}
-
-// knowsSteps reports whether every call of the program has a time inside steps on a
-// number of workers.
-func (w *workload) knowsSteps(p *platform.Platform, workers int) bool {
-	type call struct{ op, elem, shape string }
-	known := map[call]bool{}
-	for i := range p.Models {
-		if m := &p.Models[i]; m.StepNs > 0 && m.Active == workers {
-			known[call{m.Op, m.Type, m.Shape}] = true
-		}
-	}
-	for _, g := range w.program.Graphs {
-		for t := range g.Tasks {
-			if task := &g.Tasks[t]; !known[call{task.Op, task.Type.String(), task.Shape}] {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// inSituWorkers are the numbers of workers whose steps are measured.
-func inSituWorkers(o *options, p *platform.Platform) []int {
-	n := p.Devices[0].Count
-	if o.Workers == 0 && n > 1 {
-		return []int{1, n}
-	}
-	return []int{n}
-}
-
-// withWorkers is the platform with another number of units of its first device.
-func withWorkers(p *platform.Platform, n int) (*platform.Platform, error) {
-	q := *p
-	q.Devices, q.Models = slices.Clone(p.Devices), slices.Clone(p.Models)
-	q.Devices[0].Count = n
-	return &q, asInput(q.Complete())
-}
-
-// stepCalibration takes each call's times from the steps of real trainings on one
-// number of workers.
-type stepCalibration struct {
-	opts        options
-	model       *nn.Model
-	platform    *platform.Platform // with as many workers, and all that is known so far
-	train, test *nn.Dataset
-	times       []execute.StepTimes // by graph of the program
-}
-
-func newStepCalibration(o *options, m *nn.Model, p *platform.Platform, workers int, train, test *nn.Dataset) (*stepCalibration, error) {
-	s := &stepCalibration{opts: *o, model: m, train: train, test: test}
-	s.opts.Workers = workers
-	var err error
-	s.platform, err = withWorkers(p, workers)
-	return s, err
-}
-
-// run plans with what is known, trains for about some time and learns from it.
-func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error {
-	w, err := newWorkload(&s.opts, s.model, s.platform, sampleCounts(s.train, s.test))
-	if err != nil {
-		return err
-	}
-	t, err := newTrainer(w, s.train, s.test, nil)
-	if err != nil {
-		return err
-	}
-	defer t.runner.Close()
-	if s.times == nil {
-		s.times = make([]execute.StepTimes, len(w.program.Graphs))
-	}
-	runtime.GC() // not while the workers have the cores
-	for g := range w.program.Graphs {
-		// The rarer graphs of the program get less time.
-		steps, err := t.prepare(ctx, g, maxTime/time.Duration(1+min(g, 1)*5))
-		if err != nil {
-			return err
-		}
-		if err := execute.CalibrateInSitu(ctx, t.runner, execute.InSituOptions{Graph: g, Warmup: min(steps, warmupSteps), Steps: steps}, &s.times[g]); err != nil {
-			return err
-		}
-	}
-	s.putInto(s.platform)
-	return nil
-}
-
-// Bounds of the steps that are measured in one run, and those that warm it up.
-const (
-	minMeasuredSteps, maxMeasuredSteps = 8, 400
-	warmupSteps                        = 10
-)
-
-// prepare chooses how many steps of a graph run for about some time and hands the
-// feeder their samples.
-func (t *trainer) prepare(ctx context.Context, graph int, budget time.Duration) (steps int, err error) {
-	predicted, err := t.w.simulateGraph(ctx, graph, 2)
-	if err != nil {
-		return 0, err
-	}
-	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, stepTime(predicted)))))
-	g := t.w.program.Graphs[graph]
-	order := shuffled(t.train.Len(), batchOf(g)*steps, t.w.opts.Seed)
-	if !isTraining(g) {
-		order = cyclic(t.test.Len(), batchOf(g)*steps)
-	}
-	t.feeder.begin(order, batchOf(g), steps)
-	return steps, nil
-}
-
-// putInto writes what was learnt into a platform. A call that several graphs make has
-// the time of the first: the training step; so has what lies between calls.
-func (s *stepCalibration) putInto(p *platform.Platform) {
-	for g := range slices.Backward(s.times) {
-		for _, m := range s.times[g].Models() {
-			p.Models = execute.PutModel(p.Models, m)
-		}
-	}
-	s.times[0].PutInto(&p.Devices[0])
-}
-
-// shuffled is n indices that go round a data set, each time in a new order, as
-// training does: loading gathers them from all over it.
-func shuffled(size, n int, seed uint64) []int32 {
-	order := make([]int32, 0, n+size)
-	pass := make([]int32, size)
-	for epoch := 0; len(order) < n; epoch++ {
-		nn.Shuffle(pass, seed, epoch)
-		order = append(order, pass...)
-	}
-	return order[:n]
-}
-
-// cyclic is n indices that go round a data set as it lies, as evaluation does.
-func cyclic(size, n int) []int32 {
-	order := make([]int32, n)
-	for i := range order {
-		order[i] = int32(i % size)
-	}
-	return order
-}
-
-// writeTo writes a file under a temporary name and renames it.
-func writeTo(path string, fill func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := fill(&b); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return writeFile(path, b.Bytes())
-}
-
-// progressBar shows on a terminal how far a long measurement is.
-type progressBar struct {
-	w     io.Writer
-	title string
-	shown bool
-}
-
-func newProgressBar(w io.Writer, title string) *progressBar {
-	f, ok := w.(*os.File)
-	if !ok || !isTerminal(f) {
-		w = nil
-	}
-	return &progressBar{w: w, title: title}
-}
-
-func (b *progressBar) set(done, total int, what string) {
-	if b.w == nil || total == 0 {
-		return
-	}
-	const width = 30
-	n := width * done / total
-	fmt.Fprintf(b.w, "\r\x1b[K%s [%s%s] %d/%d %.40s", b.title, bar[:n], space[:width-n], done, total, what)
-	b.shown = true
-}
-
-func (b *progressBar) done() {
-	if b.shown {
-		fmt.Fprint(b.w, "\r\x1b[K")
-	}
-}
-
-const (
-	bar   = "##############################"
-	space = "                              "
-)
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

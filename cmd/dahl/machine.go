@@ -11,15 +11,18 @@ import (
 // thisMachine is the platform file, or the detected machine, with the devices and as
 // many workers as asked for.
 func thisMachine(o *options) (*platform.Platform, error) {
+	return o.withWorkers(o.selected(o.machine(false)))
+}
+
+// wholeMachine is thisMachine with all its devices, whichever are asked for.
+func wholeMachine(o *options) (*platform.Platform, error) {
+	return o.withWorkers(o.machine(true))
+}
+
+// withWorkers is a platform with as many workers as asked for.
+func (o *options) withWorkers(p *platform.Platform, err error) (*platform.Platform, error) {
 	if o.Workers < 0 {
 		return nil, inputErrorf("--workers %d: want at least 0", o.Workers)
-	}
-	var p *platform.Platform
-	var err error
-	if o.Platform != "" {
-		p, err = o.selected(loadPlatform(o.Platform))
-	} else {
-		p, err = o.detected()
 	}
 	if err != nil || o.Workers == 0 {
 		return p, err
@@ -27,25 +30,42 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	return withWorkers(p, o.Workers)
 }
 
-// detected is this machine: its processors, and its GPUs where --devices names what the
-// processors are not.
-func (o *options) detected() (*platform.Platform, error) {
+// machine is the platform file, or this machine: its processors, and its GPUs where
+// --devices names what the processors are not, and with gpus also where it names nothing
+// and there are some.
+func (o *options) machine(gpus bool) (*platform.Platform, error) {
+	if o.Platform != "" {
+		return loadPlatform(o.Platform)
+	}
 	p, err := execute.Detect()
-	if err != nil || o.Devices == "" {
-		return p, err
+	if err != nil {
+		return nil, err
 	}
-	alone, err := p.Select(o.Devices)
-	if err == nil {
-		return alone, nil
+	if o.Devices == "" {
+		if _, none := execute.GPUs(); !gpus || none != nil {
+			return p, nil
+		}
+		return p, addGPUs(p)
 	}
-	if gpuErr := execute.AddGPUs(p); gpuErr != nil {
-		return nil, inputErrorf("--devices: %w; %w", err, gpuErr)
+	if _, err := p.Select(o.Devices); err != nil {
+		if gpuErr := addGPUs(p); gpuErr != nil {
+			return nil, inputErrorf("--devices: %w; %w", err, gpuErr)
+		}
+	}
+	return p, nil
+}
+
+// addGPUs adds the GPUs of this machine with the powers that their meters show. It fails
+// where there is none, and says why.
+func addGPUs(p *platform.Platform) error {
+	if err := execute.AddGPUs(p); err != nil {
+		return err
 	}
 	if meters := openGPUs(p); meters != nil {
 		takePowers(p, meters)
 		meters.close()
 	}
-	return o.selected(p, nil)
+	return nil
 }
 
 // takePowers takes the powers of GPUs from their meters: idle what they draw now, when

@@ -54,9 +54,7 @@ func (m *metering) stop(o *outcome) error {
 	var err error
 	o.Readings, err = m.recorder.Stop()
 	o.GPUs = m.states
-	if m.gpus != nil {
-		m.gpus.close()
-	}
+	m.gpus.close()
 	return err
 }
 

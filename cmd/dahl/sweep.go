@@ -79,7 +79,7 @@ func sweep(ctx context.Context, o *options, p *platform.Platform, c calibration)
 		return nil, err
 	}
 	return execute.Calibrate(ctx, []*dag.Graph{g}, execute.CalibrateOptions{
-		Platform: p, Variants: o.variants(), MaxTime: c.time, Far: c.far, Resume: c.resume, Progress: c.progress, Save: c.save})
+		Platform: p, Units: c.units, Variants: o.variants(), MaxTime: c.time, Far: c.far, Resume: c.resume, Energy: c.energy, Progress: c.progress, Save: c.save})
 }
 
 // sweepGraph has a task for every operation and size, each with buffers of its own.

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/platform"
+)
+
+// unitsOf are the devices that --devices names, with how many of their units.
+func (o *options) unitsOf(p *platform.Platform) (map[string]int, error) {
+	chosen, err := o.selected(p, nil)
+	if err != nil {
+		return nil, err
+	}
+	units := map[string]int{}
+	for i := range chosen.Devices {
+		if d := &chosen.Devices[i]; !d.PlacedOnly {
+			units[d.Name] = d.Count
+		}
+	}
+	return units, nil
+}
+
+// callEnergy measures what calls on a device draw; ok is false where it has no meter.
+type callEnergy func(ctx context.Context, device string, calls func() (int, error)) (e execute.CallEnergy, ok bool, err error)
+
+// How long calls are repeated for their joules: many times the updates of the slowest
+// meter.
+var repeatForJoules = energy.Repeat{Busy: 2 * time.Second, Idle: 2 * time.Second, Every: energy.GPUSampleInterval}
+
+// callEnergy measures with the meters of a platform's GPUs; nil: there are none.
+func (m *gpuMeters) callEnergy(p *platform.Platform) callEnergy {
+	if m == nil {
+		return nil
+	}
+	return func(ctx context.Context, device string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
+		id, ok := p.DeviceByName(device)
+		if !ok {
+			return execute.CallEnergy{}, false, nil
+		}
+		g := m.of(&p.Devices[id])
+		if g == nil {
+			return execute.CallEnergy{}, false, nil
+		}
+		e, err := energy.MeasureCalls(ctx, g.Metered(device).Meter, repeatForJoules, calls)
+		if err != nil {
+			return execute.CallEnergy{}, true, err
+		}
+		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(e.Calls),
+			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, nil
+	}
+}
+
+// printDevice says what was found of a device with a memory of its own.
+func printDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibration, meters *gpuMeters) {
+	id, ok := p.DeviceByName(d.Device)
+	if !ok {
+		panic("dahl: a device was measured that the platform does not have")
+	}
+	capacity := "memory not limited"
+	if d.CapacityBytes > 0 {
+		capacity = fmt.Sprintf("%s, %s free", shortBytes(d.CapacityBytes), shortBytes(d.FreeBytes))
+	}
+	fmt.Fprintf(out, "\n%s: %s, %s\n", d.Device, d.Name, capacity)
+	fmt.Fprintf(out, "  first use  opened in %s, kernels loaded and called for the first time in %s, memory reserved and written at %sB/s; in no other time\n",
+		shortTime(d.FirstUse.Context), shortTime(d.FirstUse.Kernels), shortCount(d.FirstUse.MemoryBytesPerSec))
+	l := &d.Launches
+	fmt.Fprintf(out, "  launches   %s apart with events, %s each in a row; to a copy engine or back %s; from a core %s, to a core %s; there and back for the host %s\n",
+		shortTime(l.Gap), shortTime(l.Chain), shortTime(l.Hop), shortTime(l.ToDevice), shortTime(l.ToHost), shortTime(l.RoundTrip))
+	printCopies(out, d)
+	fmt.Fprintf(out, "  speed      memory %sB/s", shortCount(d.BytesPerSec))
+	for _, elem := range slices.Sorted(maps.Keys(d.FlopsPerSec)) {
+		fmt.Fprintf(out, ", %s %sF/s", elem, shortCount(d.FlopsPerSec[elem]))
+	}
+	fmt.Fprintln(out, " (largest product)")
+	if p.Devices[id].Kind == "emulated" {
+		fmt.Fprintln(out, "  kept       speed, memory and links of the file: they say what an emulated device is")
+	} else if d.LinksKept {
+		fmt.Fprintln(out, "  kept       the links of the file: several in a row cannot be told apart from their ends")
+	}
+	printPower(out, &p.Devices[id], d, meters)
+}
+
+func printCopies(out io.Writer, d *execute.DeviceCalibration) {
+	c := &d.Copies
+	line := func(f *platform.CopyFit) string {
+		return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", shortTime(f.Latency), shortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
+	}
+	fmt.Fprintf(out, "  copies     %s to %s: in %s, out %s, both %s\n", shortBytes(c.Sizes[0]), shortBytes(c.Sizes[len(c.Sizes)-1]), line(&c.InFit), line(&c.OutFit), line(&c.Fit))
+	parts := []string{fmt.Sprintf("both directions at once take %.2f times as long: %s", c.Together, c.Sharing())}
+	if c.Strided > 0 {
+		parts = append(parts, fmt.Sprintf("rows of 4 KiB %.2f times", c.Strided))
+	}
+	if d.Beside > 0 {
+		parts = append(parts, fmt.Sprintf("beside the other devices %.2f times", d.Beside))
+	}
+	fmt.Fprintf(out, "             %s\n", strings.Join(parts, ", "))
+}
+
+// printPower says what was measured, or that it was not.
+func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibration, meters *gpuMeters) {
+	if d.Energy == nil {
+		source := "the platform has none"
+		if dev.PowerSource != "" {
+			source = fmt.Sprintf("those of the platform stay (%s)", dev.PowerSource)
+		}
+		fmt.Fprintf(out, "  power      no meter; powers: %s\n", source)
+		return
+	}
+	fmt.Fprintf(out, "  power      idle %.3g W, largest product %.3g W (%.3g ± %.2g J) by %s; joules of kernels by class", d.Energy.IdleWatts, d.Energy.Watts,
+		d.Energy.Joules, d.Energy.ErrorJoules, d.Energy.Meter)
+	if g := meters.of(dev); g != nil {
+		fmt.Fprintf(out, "; clock %d MHz of %d, limit %g W, %d °C, as found", g.GPU.SMClockMHz, g.GPU.MaxSMClockMHz, g.GPU.PowerLimitWatts, g.GPU.TemperatureCelsius)
+	}
+	fmt.Fprintln(out)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/platform"
+)
+
+// TestCalibrateEmulatedDevice measures a core and an emulated GPU, and goes on with the file
+// once more. All bounds are lower ones: on a loaded computer everything takes longer.
+func TestCalibrateEmulatedDevice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"calibrate", "--platform", "emulated", "--devices", "cpu:1,gpu", "--out", "c.toml", "--model", "mlp", "--batch", "16", "--variant", "go", "--time", "300ms"}
+	out := mustRun(t, args...)
+	for _, want := range []string{"gpu: emulated vram, 64 MB", "first use", "launches", "4 B to 16.8 MB", "kept       speed", "no meter; powers: those of the platform stay (guess)"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in:\n%s", want, out)
+		}
+	}
+	p, err := platform.Load("c.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, err := loadPlatform("emulated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu := p.Devices[1]
+	if p.Links[0] != was.Links[0] || p.Memories[1] != was.Memories[1] || !maps.Equal(gpu.FlopsPerSec, was.Devices[1].FlopsPerSec) || p.Devices[0].Count != 2 {
+		t.Errorf("calibrating changed what the emulated GPU is, or the number of cores: %+v", gpu)
+	}
+	if gpu.Dispatch <= 0 || gpu.FirstUse.Context <= 0 || gpu.FirstUse.MemoryBytesPerSec <= 0 {
+		t.Errorf("GPU %+v", gpu)
+	}
+	inSteps := 0
+	for _, m := range p.Models {
+		if m.Active != 1 {
+			t.Errorf("one core was to be measured: %+v", m)
+		}
+		if m.Device != "gpu" {
+			continue
+		}
+		// 20 GF/s are 20 F per nanosecond.
+		if m.Count == 0 || m.Flops/m.MedianNs > 20*(1+1e-9) {
+			t.Errorf("faster than the device: %+v", m)
+		}
+		if m.StepNs > 0 {
+			inSteps++
+		}
+	}
+	if inSteps == 0 {
+		t.Error("no call was measured in steps on the GPU")
+	}
+	again := mustRun(t, args...)
+	if !strings.Contains(again, fmt.Sprintf("%d models: 0 measured", len(p.Models))) || strings.Contains(again, "launches") {
+		t.Errorf("gone on with:\n%s", again)
+	}
+	if r := dahl(t, t.Context(), "calibrate", "--platform", "laptop", "--out", "c.toml"); r.code != exitBadInput || !strings.Contains(r.stderr, "8 cpu") {
+		t.Errorf("the file of another machine: code %d, %s", r.code, r.stderr)
+	}
+}
+
+// TestStepSets: of two cores one and both, of a GPU all; where its cache is another one, once
+// with its own tiles and once with those of all. Units choose devices.
+func TestStepSets(t *testing.T) {
+	p, err := loadPlatform("emulated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workload{opts: &options{}, platform: p, lowering: &dag.Lowering{}}
+	for _, c := range []struct {
+		l2    int64
+		units map[string]int
+		want  string
+	}{
+		{512 << 10, nil, "cpu:1 cpu:2 gpu:1"},
+		{1 << 20, nil, "cpu:1 cpu:2 gpu:1 gpu:1(all)"},
+		{1 << 20, map[string]int{"cpu": 1}, "cpu:1"},
+		{1 << 20, map[string]int{"gpu": 1}, "gpu:1 gpu:1(all)"},
+	} {
+		p.Devices[1].L2Bytes = c.l2
+		sets, err := w.stepSets(c.units)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range sets {
+			text := s.list
+			if s.likeAll {
+				text += "(all)"
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("L2 of %d, units %v: %v, want %s", c.l2, c.units, got, c.want)
+		}
+	}
+}
+
+// TestPrintMeasuredPower: what a meter has shown, and the links that could not be told apart.
+func TestPrintMeasuredPower(t *testing.T) {
+	p := &platform.Platform{Memories: []platform.Memory{{Name: "hbm"}}, Devices: []platform.Device{{Name: "gpu0", Kind: "cuda", Count: 1}}}
+	fit := platform.CopyFit{Latency: 9 * time.Microsecond, BytesPerSec: 25.1e9, RelError: 0.03, MaxError: 0.08}
+	d := &execute.DeviceCalibration{Device: "gpu0", Name: "some GPU", CapacityBytes: 40e9, FreeBytes: 39e9, LinksKept: true, Beside: 1.7,
+		Copies: execute.CopyCalibration{Sizes: []int64{4, 64e6}, InFit: fit, OutFit: fit, Fit: fit, Together: 1.9, Strided: 1.25},
+		Energy: &execute.CallEnergy{IdleWatts: 41, Watts: 330, Joules: 0.5, ErrorJoules: 0.01, Meter: "counter"}}
+	var b strings.Builder
+	meters := &gpuMeters{meters: []energy.GPUMeters{{GPU: energy.GPU{SMClockMHz: 1410, MaxSMClockMHz: 1980, PowerLimitWatts: 700, TemperatureCelsius: 43}}}}
+	printDevice(&b, p, d, meters)
+	for _, want := range []string{"gpu0: some GPU, 40 GB, 39 GB free", "4 B to 64 MB: in 9 us + bytes/25.1 GB/s (±3 %, at most 8 %)", "1.90 times as long: shared",
+		"rows of 4 KiB 1.25 times", "beside the other devices 1.70 times", "several in a row", "idle 41 W, largest product 330 W (0.5 ± 0.01 J) by counter", "clock 1410 MHz of 1980, limit 700 W, 43 °C, as found"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in:\n%s", want, b.String())
+		}
+	}
+}

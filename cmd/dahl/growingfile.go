@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"time"
+
+	"dahl/platform"
+)
+
+// growingFile is a platform file that is written while it grows.
+type growingFile struct {
+	path     string
+	platform *platform.Platform // the last one given to save
+	written  time.Time
+	stale    bool
+}
+
+// savePeriod is the least time between two writes.
+const savePeriod = time.Second
+
+func (f *growingFile) save(p *platform.Platform) error {
+	f.platform, f.stale = p, true
+	if time.Since(f.written) < savePeriod {
+		return nil
+	}
+	return f.close()
+}
+
+// close writes what has not been written yet.
+func (f *growingFile) close() error {
+	if !f.stale {
+		return nil
+	}
+	f.written, f.stale = time.Now(), false
+	return writeTo(f.path, f.platform.WriteTOML)
+}
+
+// writeTo writes a file under a temporary name and renames it.
+func writeTo(path string, fill func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := fill(&b); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return writeFile(path, b.Bytes())
+}
