@@ -73,7 +73,7 @@ else
   fi
   # 4. PyTorch on the same GPU, eager and compiled, float32 and TF32; and on this machine's cores.
   if "$python" -c 'import torch, numpy' 2> /dev/null; then
-    part peers-gpu "$dahl" bench peers --python "$python" --device cuda --models dahl-cnn,lenet5,mlp,cifar-cnn --batches 64,256,1024 --out "$out/peers-gpu.md"
+    part peers-gpu "$dahl" bench peers --python "$python" --device cuda --models dahl-cnn,lenet5,mlp,cifar-cnn --batches 64,256,1024 --energy 5s --out "$out/peers-gpu.md"
     part peers-cpu "$dahl" bench peers --python "$python" --models dahl-cnn,lenet5,mlp,cifar-cnn --batches 64 --threads 1,8 --repeats 3 --out "$out/peers-cpu.md"
   else
     say "peers" "left out: $python has no PyTorch and NumPy"

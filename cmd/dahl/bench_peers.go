@@ -29,6 +29,7 @@ type peersOptions struct {
 	precisions []string
 	repeats    int
 	repetition time.Duration
+	energy     time.Duration
 	layers     bool
 	out        string
 	json       bool
@@ -70,6 +71,7 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, precisionTF32}, "of the products on a GPU")
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
 	f.DurationVar(&p.repetition, "repetition", 300*time.Millisecond, "about how long one repetition runs")
+	f.DurationVar(&p.energy, "energy", 0, "also count the joules of training, where there is a meter, in windows of about so long (several seconds)")
 	f.BoolVar(&p.layers, "layers", false, "also say how near every operation of the training step comes to the machine's limits")
 	f.StringVar(&p.out, "out", "", "also write the tables as a Markdown `file`")
 	f.BoolVar(&p.json, "json", false, "print one JSON object instead of tables")
@@ -147,8 +149,8 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 
 // check refuses options that no cell of the tables could have, before anything runs.
 func (p *peersOptions) check() error {
-	if p.repetition <= 0 {
-		return inputErrorf("--repetition %v: want a positive time", p.repetition)
+	if p.repetition <= 0 || p.energy < 0 {
+		return inputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
 	err := firstError(checkNumbers("repeats", p.repeats), checkNumbers("batches", p.batches...), checkNumbers("threads", p.threads...),
 		checkModels(p.models...), checkWritable(p.out))
@@ -253,8 +255,14 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	for _, mode := range []string{modeTrain, modeInfer} {
 		other := func(c *contestant) bool { return (c.mode == modeTrain) != (mode == modeTrain) }
 		row := peerRow{Model: model, Batch: batch, peerUnit: u, Mode: mode}
-		if err := b.row(&row, ours.contestant(mode), slices.DeleteFunc(slices.Clone(theirs), other), load); err != nil {
+		best, err := b.row(&row, ours.contestant(mode), slices.DeleteFunc(slices.Clone(theirs), other), load)
+		if err != nil {
 			return err
+		}
+		if mode == modeTrain && b.opts.energy > 0 {
+			if row.Energy, err = measureEnergy(ours.w.platform, batch, b.opts.energy, best[0], best[1]); err != nil {
+				return err
+			}
 		}
 		b.report.Rows = append(b.report.Rows, row)
 		fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: %.0f and %.0f images/s, ratio %.2f\n", model, batch, u, mode, row.Ours, row.Torch, row.Ratio)
@@ -272,14 +280,13 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 const finalists = 3
 
 // row compares the losses, finds PyTorch's best settings and alternates them with
-// dahl.
-func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) error {
-	var err error
+// dahl. It returns dahl and the best of the others.
+func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) (best [2]*contestant, err error) {
 	if row.LossError, err = lossError(ours, theirs, lossBounds[row.Precision]); err != nil {
-		return err
+		return best, err
 	}
 	if err := newWatch(load, row.Threads, len(theirs)).search(theirs, b.opts.repetition/3); err != nil {
-		return err
+		return best, err
 	}
 	for _, c := range theirs {
 		row.Searched = append(row.Searched, searchedSetting{c.label, float64(row.Batch) / c.step.Seconds()})
@@ -287,11 +294,11 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 	theirs = theirs[:min(finalists, len(theirs))]
 	all := append([]*contestant{ours}, theirs...)
 	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts); err != nil {
-		return err
+		return best, err
 	}
-	best := slices.MaxFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.rate(row.Batch), y.rate(row.Batch)) })
-	row.Ours, row.Torch, row.Setting = ours.rate(row.Batch), best.rate(row.Batch), best.label
-	row.OursSpread, row.TorchSpread = ours.spread(row.Batch), best.spread(row.Batch)
+	torch := slices.MaxFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.rate(row.Batch), y.rate(row.Batch)) })
+	row.Ours, row.Torch, row.Setting = ours.rate(row.Batch), torch.rate(row.Batch), torch.label
+	row.OursSpread, row.TorchSpread = ours.spread(row.Batch), torch.spread(row.Batch)
 	row.Ratio = row.Ours / row.Torch
-	return nil
+	return [2]*contestant{ours, torch}, nil
 }

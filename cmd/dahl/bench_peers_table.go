@@ -37,6 +37,7 @@ type peerRow struct {
 	LossError   float64           `json:"loss_error"`
 	OtherLoad   float64           `json:"other_load"` // cores that other processes kept busy
 	Searched    []searchedSetting `json:"searched"`
+	Energy      *peerEnergy       `json:"energy,omitempty"`
 }
 
 // searchedSetting is what the search saw of one setting, the best first.
@@ -87,6 +88,7 @@ func (r *peerReport) print(w io.Writer) {
 			}
 		}
 	}
+	printEnergy(w, r.Rows)
 	printLayers(w, r.Layers)
 	fmt.Fprintf(w, "\n## PyTorch's build\n\n```\n%s\n```\n", strings.TrimSpace(r.Config))
 }

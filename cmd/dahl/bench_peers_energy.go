@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"dahl/energy"
+	"dahl/platform"
+)
+
+// energyTrials is how often each contestant's joules are counted, in turn.
+const energyTrials = 5
+
+// idleWindow is how long the meters are read before the trials while nothing runs.
+const idleWindow = 5 * time.Second
+
+// peerJoules is what a contestant draws by every meter of the machine together, which
+// for a cell on a GPU is also its host where that has a meter.
+type peerJoules struct {
+	PerImage      float64 `json:"joules_per_image"` // median of the trials
+	AboveIdle     float64 `json:"joules_per_image_above_idle"`
+	Spread        float64 `json:"spread"` // of PerImage, largest minus smallest, as a fraction of it
+	ErrorPerImage float64 `json:"error_joules_per_image"`
+}
+
+// peerEnergy is both sides of a row.
+type peerEnergy struct {
+	Ours   peerJoules `json:"dahl"`
+	Torch  peerJoules `json:"torch"`
+	Meters []string   `json:"meters"`
+}
+
+// window is what the meters counted in a time.
+type window struct {
+	joules, errorJoules, seconds float64
+	meters                       []string
+}
+
+// readWindow reads all meters of a platform while something runs.
+func readWindow(p *platform.Platform, run func() error) (w window, err error) {
+	meters := startMeters(p)
+	err = run()
+	var o outcome
+	if stopErr := meters.stop(&o); err == nil {
+		err = stopErr
+	}
+	for _, r := range o.Readings {
+		w.add(r)
+	}
+	return w, err
+}
+
+func (w *window) add(r energy.Reading) {
+	w.joules += r.Joules
+	w.errorJoules += r.ErrorJoules
+	w.seconds = max(w.seconds, r.Seconds)
+	w.meters = append(w.meters, r.Of+" by "+r.Meter)
+}
+
+// measureEnergy counts the joules of two contestants in turn, each in windows of about
+// the given time; nil where the machine has no meter.
+func measureEnergy(p *platform.Platform, batch int, target time.Duration, ours, torch *contestant) (*peerEnergy, error) {
+	idle, err := readWindow(p, func() error { time.Sleep(idleWindow); return nil })
+	if err != nil || len(idle.meters) == 0 {
+		return nil, err
+	}
+	idleWatts := idle.joules / idle.seconds
+	e := &peerEnergy{Meters: idle.meters}
+	sides := []struct {
+		c  *contestant
+		to *peerJoules
+	}{{ours, &e.Ours}, {torch, &e.Torch}}
+	perImage, above, unsure := [2][]float64{}, [2][]float64{}, [2][]float64{}
+	for range energyTrials {
+		for i, side := range sides {
+			steps := int(max(1, target/side.c.step))
+			w, err := readWindow(p, func() error { _, err := side.c.run(0, steps); return err })
+			if err != nil {
+				return nil, fmt.Errorf("joules of %s: %w", side.c.label, err)
+			}
+			images := float64(steps * batch)
+			perImage[i] = append(perImage[i], w.joules/images)
+			above[i] = append(above[i], (w.joules-idleWatts*w.seconds)/images)
+			unsure[i] = append(unsure[i], w.errorJoules/images)
+		}
+	}
+	for i, side := range sides {
+		*side.to = peerJoules{PerImage: medianOf(perImage[i]), AboveIdle: medianOf(above[i]), ErrorPerImage: medianOf(unsure[i])}
+		side.to.Spread = ratio(slices.Max(perImage[i])-slices.Min(perImage[i]), side.to.PerImage)
+	}
+	return e, nil
+}
+
+// medianOf is the middle of an odd number of values.
+func medianOf(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
+
+// printEnergy writes the table of joules, if any row has them.
+func printEnergy(out io.Writer, rows []peerRow) {
+	first := true
+	for i := range rows {
+		r := &rows[i]
+		if r.Energy == nil {
+			continue
+		}
+		if first {
+			fmt.Fprintf(out, "\n## Joules per image\n\nMedians of %d windows of each in turn, read from %v; in brackets above idle.\n\n", energyTrials, r.Energy.Meters)
+			fmt.Fprintln(out, "| network | batch | on | mode | dahl | spread | PyTorch | spread | PyTorch's joules over dahl's |")
+			fmt.Fprintln(out, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
+			first = false
+		}
+		a, b := &r.Energy.Ours, &r.Energy.Torch
+		fmt.Fprintf(out, "| %s | %d | %v | %s | %.3g (%.3g) | %.0f %% | %.3g (%.3g) | %.0f %% | %.2f |\n", r.Model, r.Batch, r.peerUnit, r.Mode,
+			a.PerImage, a.AboveIdle, 100*a.Spread, b.PerImage, b.AboveIdle, 100*b.Spread, ratio(b.PerImage, a.PerImage))
+	}
+}
