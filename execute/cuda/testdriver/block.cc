@@ -258,8 +258,6 @@ Entry::Entry(const char* name, int sm, size_t params, void (*body)(const void*))
   first = this;
 }
 
-const Entry* entries() { return first; }
-
 const Entry* find(const std::string& name, int sm) {
   for (const Entry* e = first; e; e = e->next)
     if (e->sm == sm && name == e->name) return e;

@@ -25,9 +25,6 @@ std::string run(const Grid& grid);
 // fail ends the running grid with a reason; called from a fiber it does not return.
 [[noreturn]] void fail(std::string reason);
 
-// entries is the list of all kernels linked in, through Entry::next.
-const Entry* entries();
-
 // find returns the kernel compiled for the architecture, or null.
 const Entry* find(const std::string& name, int sm);
 

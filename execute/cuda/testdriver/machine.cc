@@ -192,8 +192,6 @@ Stream* default_stream(Device* device) {
   return device->default_stream;
 }
 
-Device* device_of(const Stream* stream) { return stream->device; }
-
 CUresult delete_stream(Stream* stream) {
   std::unique_lock<std::mutex> held(lock);
   changed.wait(held, [&] { return stream->queue.empty() && !running; });

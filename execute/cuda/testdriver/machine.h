@@ -92,7 +92,6 @@ CUresult unpin(void* p);
 Stream* new_stream(Device* device);
 CUresult delete_stream(Stream* stream);
 Stream* default_stream(Device* device);
-Device* device_of(const Stream* stream);
 CUresult enqueue(Stream* stream, std::string name, std::function<Fault()> run);
 CUresult synchronize(Stream* stream);
 CUresult query(Stream* stream);
