@@ -177,6 +177,7 @@ func TestPlacedIsSound(t *testing.T) {
 		if before, err := Run(context.Background(), &q, Options{Plan: plan, Placed: placed}); err != nil || len(pl.Memories) > 1 && byName(&q, s) != byName(&q, before) {
 			t.Fatalf("seed %d: placed before, it differs (%v)", seed, err)
 		}
+		mustFollow(t, &q, plan, placed, s)
 		if _, err := Run(context.Background(), p, Options{Plan: plan, Placed: placed}); err == nil {
 			t.Fatalf("seed %d: placed for another platform, and not refused", seed)
 		}
@@ -187,6 +188,59 @@ func TestPlacedIsSound(t *testing.T) {
 		if bound := schedule.LowerBound(&q); s.Makespan < bound {
 			t.Fatalf("seed %d: makespan %v is below the bound %v", seed, s.Makespan, bound)
 		}
+	}
+}
+
+// mustFollow: the schedule has the tasks and copies of the plan in its order, and none
+// is found to do so of which a span or a transfer was changed.
+func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *schedule.Placed, s *schedule.Schedule) {
+	t.Helper()
+	pg := placed.Graphs[0]
+	if err := s.Follows(p, plan); err != nil {
+		t.Fatal(err)
+	}
+	if err := pg.Follows(placed, s); err != nil {
+		t.Fatal(err)
+	}
+	other := *s
+	other.Spans = slices.Clone(s.Spans)
+	last := &other.Spans[len(other.Spans)-1]
+	last.Step++
+	if other.Follows(p, plan) == nil {
+		t.Fatal("a task of another step is taken for the plan's")
+	}
+	if other.Spans = s.Spans[1:]; other.Follows(p, plan) == nil {
+		t.Fatal("a task less is taken for the plan's")
+	}
+	if len(s.Transfers) == 0 {
+		return
+	}
+	other.Transfers = s.Transfers[1:]
+	if pg.Follows(placed, &other) == nil {
+		t.Fatal("a copy less is taken for the plan's")
+	}
+	other.Transfers = append(slices.Clone(s.Transfers), s.Transfers[0])
+	if pg.Follows(placed, &other) == nil {
+		t.Fatal("a copy more is taken for the plan's")
+	}
+	other.Transfers = slices.Clone(s.Transfers)
+	for i := range other.Transfers { // backwards in time
+		from, to := s.Transfers[i].Start, s.Transfers[i].End
+		other.Transfers[i].Start, other.Transfers[i].End = s.Makespan-to, s.Makespan-from
+	}
+	slices.Reverse(other.Transfers)
+	onEngine := 0
+	for _, list := range pg.Order[len(p.Platform.Workers):] {
+		moved := 0
+		for _, task := range list {
+			if !pg.Moves[task].Anywhere && pg.Moves[task].Bytes > 0 {
+				moved++
+			}
+		}
+		onEngine = max(onEngine, moved)
+	}
+	if onEngine > 1 && pg.Follows(placed, &other) == nil {
+		t.Fatal("copies in reverse are taken for the plan's")
 	}
 }
 
@@ -218,7 +272,8 @@ func TestPlacedInLittleMemory(t *testing.T) {
 		}
 		complete(t, &little)
 		p.Platform = &little
-		if _, err := schedule.Place(prog, &little, []*schedule.Plan{plan}, []*schedule.Costs{p.Costs}, nil); err != nil {
+		placed, err := schedule.Place(prog, &little, []*schedule.Plan{plan}, []*schedule.Costs{p.Costs}, nil)
+		if err != nil {
 			continue
 		}
 		s, err := Run(context.Background(), p, Options{Plan: plan})
@@ -228,6 +283,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 		if err := s.Check(p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
+		mustFollow(t, p, plan, placed, s)
 		ran++
 		evictions += len(s.Evictions)
 	}

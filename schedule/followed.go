@@ -1,0 +1,114 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Follows verifies that a schedule is what a plan says: every worker ran its list, step
+// after step. [PlacedGraph.Follows] does so for copies. p is the problem of both.
+func (s *Schedule) Follows(p *Problem, plan *Plan) error {
+	ran := make([][]Instance, len(p.Platform.Workers))
+	for _, span := range s.Spans {
+		ran[span.Worker] = append(ran[span.Worker], Instance{span.Task, span.Step})
+	}
+	for w, list := range plan.Order {
+		for i, is := range ran[w] {
+			if len(list) == 0 {
+				return fmt.Errorf("worker %q ran task %q, and the plan gives it none", p.Platform.Workers[w].Name, p.Graph.Tasks[is.Task].Name)
+			}
+			if want := (Instance{list[i%len(list)], int32(i / len(list))}); is != want {
+				return fmt.Errorf("worker %q ran task %q of step %d where the plan has %q of step %d", p.Platform.Workers[w].Name,
+					p.Graph.Tasks[is.Task].Name, is.Step, p.Graph.Tasks[want.Task].Name, want.Step)
+			}
+		}
+		if n := len(list) * s.Steps; len(ran[w]) != n {
+			return fmt.Errorf("worker %q ran %d tasks, the plan has %d", p.Platform.Workers[w].Name, len(ran[w]), n)
+		}
+	}
+	return nil
+}
+
+// copyKey tells the transfers of a schedule from each other.
+type copyKey struct {
+	buffer   dag.BufferID
+	from, to platform.MemoryID
+	reader   Instance
+	reason   Reason
+	atoms    string
+}
+
+func (t *Transfer) key() copyKey {
+	return copyKey{t.Buffer, t.From, t.To, Instance{t.For, t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
+}
+
+// Follows verifies that the transfers of a schedule of the origin are the copies of the
+// placed graph: those before the first step, and in every step each engine its own, one
+// after the other in the order of its list, and no others.
+func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
+	made := map[copyKey][]*Transfer{} // by start
+	for i := range s.Transfers {
+		t := &s.Transfers[i]
+		made[t.key()] = append(made[t.key()], t)
+	}
+	for _, m := range pg.Enter {
+		if t := m.Transfer(0, Interval{}); !m.Anywhere && take(made, t.key(), 0) == nil {
+			return fmt.Errorf("before the first step %s are not copied from memory %q to %q, as the plan has it", pg.sized(m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
+		}
+	}
+	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
+		if err := pg.followsOn(placed.Lanes[l].Name, pg.Order[l], s.Steps, made); err != nil {
+			return err
+		}
+	}
+	for _, left := range made {
+		for _, t := range left {
+			return fmt.Errorf("%d bytes of %q are copied from memory %q to %q in step %d at %v, which is not in the plan",
+				t.Bytes, pg.Origin.Buffers[t.Buffer].Name, placed.Platform.Memories[t.From].Name, placed.Platform.Memories[t.To].Name, t.Step, t.Start)
+		}
+	}
+	return nil
+}
+
+// followsOn takes the copies of one engine out of what was made.
+func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, made map[copyKey][]*Transfer) error {
+	var free time.Duration
+	for step := range steps {
+		for _, task := range list {
+			m := pg.Moves[task]
+			if m.Anywhere {
+				continue
+			}
+			want := m.Transfer(m.StepOf(int32(step), steps), Interval{})
+			is := take(made, want.key(), free)
+			if is == nil {
+				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.Graph.Tasks[task].Name, step, free)
+			}
+			free = is.End
+		}
+	}
+	return nil
+}
+
+// take removes the first transfer of a key that starts at a time or later; nil: none does.
+func take(made map[copyKey][]*Transfer, key copyKey, from time.Duration) *Transfer {
+	list := made[key]
+	i := slices.IndexFunc(list, func(t *Transfer) bool { return t.Start >= from })
+	if i < 0 {
+		return nil
+	}
+	t := list[i]
+	if made[key] = slices.Delete(list, i, i+1); len(list) == 1 {
+		delete(made, key)
+	}
+	return t
+}
+
+// sized says how much of what moves.
+func (pg *PlacedGraph) sized(m *Move) string {
+	return fmt.Sprintf("%d bytes of %q", m.Bytes, pg.Origin.Buffers[m.Buffer].Name)
+}
