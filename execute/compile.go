@@ -17,16 +17,24 @@ type compiledGraph struct {
 	graph  *dag.Graph // what runs: the origin's, or placed in several memories
 	policy string
 	layout *schedule.Layout // of the host memory
-	plan   *schedule.Plan   // of the origin
-	costs  *schedule.Costs  // of the origin
-	placed *schedule.PlacedGraph
-	tasks  []boundTask
-	issues []deviceTask // by task; nil: there are no devices
+	// By memory, where there are several. With a policy the one of the host's is as layout,
+	// and the others are of the same buffers.
+	layouts []*schedule.Layout
+	plan    *schedule.Plan  // of the origin
+	costs   *schedule.Costs // of the origin
+	placed  *schedule.PlacedGraph
+	tasks   []boundTask
+	issues  []deviceTask // by task; nil: there are no devices
 
 	replay  *replay                                   // of a plan, or
 	dynamic func(p *schedule.Problem) schedule.Policy // a scheduler for one run
 
 	enter, leave []boundMove
+
+	// Of a policy on several memories:
+	launches [][]launchID // by lane and task
+	planes   [][]plane    // by memory and storage
+	pieces   [][]piece    // by atom
 }
 
 func (r *Runner) prepare() error {
@@ -75,7 +83,19 @@ func (r *Runner) prepare() error {
 // place decides where every storage lies, and allocates.
 func (r *Runner) place() error {
 	if r.spread {
-		return r.placeInMemories()
+		dynamic := 0
+		for _, c := range r.graphs {
+			if c.dynamic != nil {
+				dynamic++
+			}
+		}
+		switch dynamic {
+		case 0:
+			return r.placeInMemories()
+		case len(r.graphs):
+			return r.placeOnDemand()
+		}
+		return fmt.Errorf("%d of %d graphs have no plan; with several memories either all follow plans or none", dynamic, len(r.graphs))
 	}
 	layouts, err := r.layouts()
 	if err != nil {
@@ -165,8 +185,6 @@ func (r *Runner) decide(i int, g *dag.Graph) (*compiledGraph, error) {
 		return nil, err
 	}
 	switch {
-	case info.Dynamic != nil && r.spread:
-		err = fmt.Errorf("policy %q decides at run time, which is executed in one memory only; use a static one, such as heft, or a plan", c.policy)
 	case info.Dynamic != nil:
 		c.dynamic = info.Dynamic
 	case info.Static != nil:
@@ -224,6 +242,8 @@ func (r *Runner) compile(c *compiledGraph) error {
 		c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.ReuseNext, len(r.placed.Lanes))
 	case c.plan != nil:
 		c.replay, err = compileReplay(c.graph, c.plan.Order, c.layout.Reuse, c.layout.ReuseNext, len(r.opt.Platform.Workers))
+	case r.spread:
+		return r.bindOnDemand(c)
 	default:
 		return nil
 	}

@@ -3,6 +3,7 @@ package execute
 import (
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 
@@ -41,6 +42,7 @@ type device struct {
 	bases      [2]eventID
 	times      deviceTimes   // of the last recorded run
 	rebase     time.Duration // rebasePeriod
+	orders     orderBox      // from a policy
 }
 
 // deviceLane is a list of tasks on a stream.
@@ -54,7 +56,8 @@ type deviceLane struct {
 	starts, ends [inFlight]eventID
 	issuedAt     [inFlight]time.Duration
 
-	list          []item
+	list          []item      // of a plan, or
+	queue         *orderQueue // from a policy
 	issued, ended int64
 	total         int64 // of all steps
 	spans         []deviceSpan
@@ -138,8 +141,13 @@ func (d *device) run(j *job) {
 	}()
 	issue := issueLoop{device: d, job: j, clock: &d.times}
 	for _, l := range d.lanes {
+		l.issued, l.ended = 0, 0
+		if j.dynamic != nil {
+			l.total = math.MaxInt64 // until the run is stopped
+			continue
+		}
 		l.list = j.graph.replay.lists[l.id]
-		l.issued, l.ended, l.total = 0, 0, int64(len(l.list))*int64(j.steps)
+		l.total = int64(len(l.list)) * int64(j.steps)
 	}
 	if err := issue.all(); err != nil {
 		j.fail(issue.blame(err))
@@ -214,6 +222,9 @@ func (u *issueLoop) finished() bool {
 
 // turn looks once for what is done and issues what can be.
 func (u *issueLoop) turn() (busy bool, err error) {
+	if u.job.dynamic != nil {
+		busy = u.receive()
+	}
 	for _, l := range u.lanes {
 		some, err := u.collect(l)
 		if err != nil {
@@ -263,7 +274,11 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 			}
 		}
 	}
-	u.job.team.publish(l.id, l.ended)
+	if u.job.dynamic != nil {
+		u.report(l, before)
+	} else {
+		u.job.team.publish(l.id, l.ended)
+	}
 	return true, nil
 }
 
@@ -282,6 +297,10 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 
 // at is the task with a count, and its step.
 func (l *deviceLane) at(n int64) (task, step int32) {
+	if l.queue != nil {
+		i := l.queue.issued[n%inFlight].instance
+		return int32(i.Task), i.Step
+	}
 	size := int64(len(l.list))
 	return l.list[n%size].task, int32(n / size)
 }
@@ -289,6 +308,9 @@ func (l *deviceLane) at(n int64) (task, step int32) {
 // mayIssue reports whether what a lane's next task waits for has ended, or, on this
 // device, has been issued.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
+	if l.queue != nil {
+		return len(l.queue.waiting) > 0
+	}
 	size := int64(len(l.list))
 	it, step := &l.list[l.issued%size], l.issued/size
 	waits := u.job.graph.replay.waits
@@ -308,7 +330,32 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 
 // issue puts a lane's next task on its stream.
 func (u *issueLoop) issue(l *deviceLane) error {
-	size, slot := int64(len(l.list)), l.issued%inFlight
+	if err := u.follow(l); err != nil {
+		return err
+	}
+	slot := l.issued % inFlight
+	l.issuedAt[slot] = u.job.now()
+	if u.job.record {
+		if err := u.driver.record(l.stream, l.starts[slot]); err != nil {
+			return err
+		}
+	}
+	if err := u.start(l); err != nil {
+		return err
+	}
+	if err := u.driver.record(l.stream, l.ends[slot]); err != nil {
+		return err
+	}
+	l.issued++
+	return nil
+}
+
+// follow has a lane's stream wait for what its next task waits for on this device.
+func (u *issueLoop) follow(l *deviceLane) error {
+	if l.queue != nil {
+		return nil // it waits for nothing any more
+	}
+	size := int64(len(l.list))
 	it, step := &l.list[l.issued%size], l.issued/size
 	waits := u.job.graph.replay.waits
 	for k := it.firstWait; k < it.endWait; k++ {
@@ -324,24 +371,15 @@ func (u *issueLoop) issue(l *deviceLane) error {
 			}
 		}
 	}
-	l.issuedAt[slot] = u.job.now()
-	if u.job.record {
-		if err := u.driver.record(l.stream, l.starts[slot]); err != nil {
-			return err
-		}
-	}
-	if err := u.start(l, &u.job.graph.issues[it.task]); err != nil {
-		return err
-	}
-	if err := u.driver.record(l.stream, l.ends[slot]); err != nil {
-		return err
-	}
-	l.issued++
 	return nil
 }
 
-// start issues what a task does.
-func (u *issueLoop) start(l *deviceLane, t *deviceTask) error {
+// start issues what a lane's next task does.
+func (u *issueLoop) start(l *deviceLane) error {
+	if l.queue != nil {
+		return u.startOrder(l)
+	}
+	t := &u.job.graph.issues[l.list[l.issued%int64(len(l.list))].task]
 	for i := range t.copies {
 		if err := u.driver.copy(l.stream, &t.copies[i]); err != nil {
 			return err

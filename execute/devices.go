@@ -52,8 +52,9 @@ func (r *Runner) placeInMemories() error {
 	host := p.HostMemory()
 	for i, c := range r.graphs {
 		c.placed = r.placed.Graphs[i]
-		c.graph, c.layout = c.placed.Graph, c.placed.Layouts[host]
+		c.graph, c.layout, c.layouts = c.placed.Graph, c.placed.Layouts[host], c.placed.Layouts
 	}
+	r.lanes = r.placed.Lanes
 	if err := r.allocate(r.placed.Program, r.layoutsOf(host)); err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (r *Runner) placeInMemories() error {
 func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	layouts := make([]*schedule.Layout, len(r.graphs))
 	for i, c := range r.graphs {
-		layouts[i] = c.placed.Layouts[m]
+		layouts[i] = c.layouts[m]
 	}
 	return layouts
 }
@@ -143,8 +144,8 @@ func (r *Runner) prepareDevice(d *device) (err error) {
 			return err
 		}
 	}
-	d.local = make([]int32, len(r.placed.Lanes))
-	for id, lane := range r.placed.Lanes {
+	d.local = make([]int32, len(r.lanes))
+	for id, lane := range r.lanes {
 		d.local[id] = -1
 		if lane.Memory != d.memory {
 			continue
@@ -251,22 +252,30 @@ func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
 	if task.Op == "" {
 		return nil // a point in the order of others
 	}
+	var err error
+	to.launch, err = b.bindCall(t, lane)
+	return err
+}
+
+// bindCall binds the kernel call of a task on a worker's lane.
+func (b *deviceBinder) bindCall(t dag.TaskID, lane int32) (launchID, error) {
+	task := &b.graph.Tasks[t]
 	spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return b.graph.Buffers[id] })
 	if err := kernels.Validate(spec); err != nil {
-		return err
+		return 0, err
 	}
 	k, _ := kernels.Lookup(task.Op)
 	worker := &b.opt.Platform.Workers[lane]
 	if k.Host {
-		return fmt.Errorf("%s is done by the caller on a cpu worker, and the plan puts it on %q", task.Op, worker.Name)
+		return 0, fmt.Errorf("%s is done by the caller on a cpu worker, and the plan puts it on %q", task.Op, worker.Name)
 	}
 	choose := binder{compiledGraph: b.compiledGraph, opt: &b.opt}
 	v, err := choose.variant(k, t, worker.Device)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if v == nil {
-		return fmt.Errorf("the plan puts it on worker %q, which has no cost for it or no kernel", worker.Name)
+		return 0, fmt.Errorf("the plan puts it on worker %q, which has no cost for it or no kernel", worker.Name)
 	}
 	cost, _ := b.costOf(t, worker.Device)
 	call := &deviceCall{spec: spec, variant: v, least: leastTime(b.pace, worker.Device, spec, v, cost), work: b.workspace(lane)}
@@ -275,17 +284,16 @@ func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
 	}
 	for i, a := range task.Accesses {
 		if a.Mode == dag.Reduce {
-			return fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
+			return 0, fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
 		}
 		call.args = append(call.args, deviceOperand{base: b.device.address(b.compiledGraph, a.Buffer), buffer: &b.graph.Buffers[a.Buffer], box: a.Box, mode: a.Mode})
 	}
-	to.launch, err = b.device.driver.bind(call)
-	return err
+	return b.device.driver.bind(call)
 }
 
 // address is where a buffer of the device's memory lies.
 func (d *device) address(c *compiledGraph, b dag.BufferID) deviceAddr {
-	l := c.placed.Layouts[d.memory]
+	l := c.layouts[d.memory]
 	return d.arenas[l.Arena[b]].at + deviceAddr(l.Offset[b])
 }
 
@@ -296,7 +304,7 @@ func (b *deviceBinder) workspace(lane int32) deviceAddr {
 		if l.id == int(lane) {
 			index = workers
 		}
-		if b.Runner.placed.Lanes[l.id].Worker >= 0 {
+		if l.Worker >= 0 {
 			workers++
 		}
 	}

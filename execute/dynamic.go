@@ -3,6 +3,7 @@ package execute
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,16 +16,24 @@ var (
 	errStall = errors.New("the policy leaves every worker idle with tasks left")
 )
 
-// dispatcher drives the Engine from the workers, under one lock. What it hands
-// to a worker travels through that worker's inbox: the count of tasks handed is
-// published in the team like the count of tasks ended in a replay.
+// dispatcher drives the Engine from the workers and devices, under one lock. What it hands
+// to a cpu worker travels through that worker's inbox: the count of tasks handed is
+// published in the team like the count of tasks ended in a replay. What it hands to a
+// device is an order in the device's inbox.
+//
+// The Engine hears of the end of a task or copy when the host has seen it, and commands
+// only what waits for nothing any more. So devices wait for no events here: what a kernel
+// reads has arrived before it is issued, and what it frees is free after it has ended.
 type dispatcher struct {
-	mu      sync.Mutex
-	engine  *schedule.Engine
-	at      time.Duration // of the event in progress
-	cmds    []schedule.Command
-	running int
-	inbox   []inbox // by worker
+	mu        sync.Mutex
+	engine    *schedule.Engine
+	at        time.Duration // of the event in progress
+	cmds      []schedule.Command
+	running   int       // tasks and copies
+	inbox     []inbox   // by worker
+	devices   []*device // by memory; nil: there is none
+	platform  *platform.Platform
+	evictions []schedule.Eviction // of a recorded run
 }
 
 // inbox is the task last handed to a worker, and how many were so far. The
@@ -35,12 +44,20 @@ type inbox struct {
 	handed int64
 }
 
-func newDispatcher(p *schedule.Problem, policy schedule.Policy, j *job) (*dispatcher, error) {
+func newDispatcher(p *schedule.Problem, policy schedule.Policy, devices []*device) (*dispatcher, error) {
 	workers := len(p.Platform.Workers)
-	d := &dispatcher{cmds: make([]schedule.Command, 0, 2*workers), inbox: make([]inbox, workers)}
+	d := &dispatcher{cmds: make([]schedule.Command, 0, 2*workers), inbox: make([]inbox, workers), devices: devices, platform: p.Platform}
 	var err error
 	d.engine, err = schedule.NewEngine(p, policy, func() time.Duration { return d.at })
 	return d, err
+}
+
+// deviceAt is that of a memory; nil: its workers are cores.
+func (d *dispatcher) deviceAt(m platform.MemoryID) *device {
+	if d.devices == nil {
+		return nil
+	}
+	return d.devices[m]
 }
 
 // start hands out the first tasks.
@@ -65,28 +82,32 @@ func (d *dispatcher) lock(j *job) {
 }
 
 // done reports the end of a worker's task at a time and hands out what follows.
-func (d *dispatcher) done(j *job, w int, at time.Duration) {
+func (d *dispatcher) done(j *job, w platform.WorkerID, at time.Duration) {
 	d.lock(j)
 	defer d.mu.Unlock()
 	d.running--
 	d.at = max(d.at, at) // another worker may have ended later and been here first
-	d.cmds = d.engine.Done(platform.WorkerID(w), d.cmds[:0])
+	d.cmds = d.engine.Done(w, d.cmds[:0])
+	d.deliver(j)
+}
+
+// copied reports that a copy arrived, likewise.
+func (d *dispatcher) copied(j *job, c schedule.CopyID, at time.Duration) {
+	d.lock(j)
+	defer d.mu.Unlock()
+	d.running--
+	d.at = max(d.at, at)
+	d.cmds = d.engine.Copied(c, d.cmds[:0])
 	d.deliver(j)
 }
 
 // deliver carries out the Engine's commands.
 func (d *dispatcher) deliver(j *job) {
 	err := d.engine.Err()
-	for _, c := range d.cmds {
-		if c.Kind != schedule.RunTask {
-			err = errCopy
-			break
+	for i := range d.cmds {
+		if err == nil {
+			err = d.obey(j, &d.cmds[i])
 		}
-		box := &d.inbox[c.Worker]
-		box.next = c.Instance
-		box.handed++
-		d.running++
-		j.team.publish(int(c.Worker), box.handed)
 	}
 	switch {
 	case d.engine.Finished():
@@ -99,10 +120,44 @@ func (d *dispatcher) deliver(j *job) {
 	}
 }
 
+// obey carries out one command.
+func (d *dispatcher) obey(j *job, c *schedule.Command) error {
+	switch c.Kind {
+	case schedule.RunTask:
+		d.running++
+		if to := d.deviceAt(d.platform.Devices[d.platform.Workers[c.Worker].Device].Memory); to != nil {
+			to.hand(order{instance: c.Instance, worker: c.Worker})
+			return nil
+		}
+		box := &d.inbox[c.Worker]
+		box.next = c.Instance
+		box.handed++
+		j.team.publish(int(c.Worker), box.handed)
+	case schedule.CopyRegion:
+		d.running++
+		t := d.engine.CopyAt(c.Copy)
+		to := d.deviceAt(t.To)
+		if to == nil {
+			to = d.deviceAt(t.From)
+		}
+		if to == nil {
+			return errCopy
+		}
+		to.hand(order{instance: c.Instance, worker: -1, copy: c.Copy, transfer: t})
+	case schedule.EvictRegion:
+		if j.record {
+			e := *d.engine.EvictionAt(c.Eviction)
+			e.At, e.Atoms = j.now(), slices.Clone(e.Atoms)
+			d.evictions = append(d.evictions, e)
+		}
+	}
+	return nil
+}
+
 // serve runs what the dispatcher hands to the worker until the run ends.
 func (w *worker) serve(j *job) {
 	d := j.dynamic
-	if w.id == 0 { // here, so that a panic of the policy is caught like any other
+	if w.id == j.starter { // here, so that a panic of the policy is caught like any other
 		d.start(j)
 	}
 	for handed := int64(1); j.team.await(w.id, w.id, handed); handed++ {
@@ -110,6 +165,6 @@ func (w *worker) serve(j *job) {
 		if !w.run(j, int32(i.Task), i.Step) {
 			return
 		}
-		d.done(j, w.id, w.ended)
+		d.done(j, platform.WorkerID(w.id), w.ended)
 	}
 }

@@ -22,6 +22,7 @@ type job struct {
 	entered []schedule.Interval // when what moves before the first step did, by move
 
 	dynamic *dispatcher // nil: the graph's replay
+	starter int         // the worker that starts it
 
 	failure atomic.Pointer[error]
 	done    sync.WaitGroup

@@ -126,7 +126,7 @@ func (r *Runner) HighWaterOf(memory string) (high, planned [schedule.NumArenas]i
 	}
 	d := r.devices[m]
 	for _, c := range r.graphs {
-		l := c.placed.Layouts[m]
+		l := c.layouts[m]
 		for i := range c.graph.Buffers {
 			if l.Offset[i] >= 0 {
 				planned[l.Arena[i]] = max(planned[l.Arena[i]], l.Offset[i]+c.graph.Buffers[i].Bytes())

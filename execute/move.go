@@ -182,6 +182,9 @@ func (r *Runner) leave(j *job) error {
 	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, errDeviceLost) {
 		return nil
 	}
+	if j.dynamic != nil && r.spread {
+		return r.leaveOnDemand(j)
+	}
 	for i := range j.graph.leave {
 		m := &j.graph.leave[i]
 		if _, err := m.do(j.now); err != nil {

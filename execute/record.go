@@ -1,7 +1,9 @@
 package execute
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -30,6 +32,9 @@ func (r *Runner) logs() []laneLog {
 		}
 		clock := d.times.align(d)
 		for _, l := range d.lanes {
+			if l.queue != nil && l.Worker < 0 {
+				continue // of transfers, which have no tasks
+			}
 			spans := make([]span, len(l.spans))
 			for i, s := range l.spans {
 				spans[i] = span{s.task, s.step, clock.at(s.start), clock.at(s.end)}
@@ -57,6 +62,10 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 		s, err = c.placed.ToOrigin(p, s, j.entered)
 	} else {
 		noteReady(s, p)
+		if j.dynamic != nil && r.spread {
+			s.Transfers, s.Evictions = r.transfers(), inTime(s, p.Graph, j.dynamic.evictions)
+			noteArrivals(s, p)
+		}
 		err = s.Complete(p)
 	}
 	if err != nil {
@@ -115,4 +124,99 @@ func noteReady(s *schedule.Schedule, p *schedule.Problem) {
 		latest(before, g.ReusePreds(sp.Task))
 		latest(before, next[sp.Task])
 	}
+}
+
+// transfers is what the lanes of copies noted, on the clock of the run.
+func (r *Runner) transfers() (all []schedule.Transfer) {
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		clock := d.times.align(d)
+		for _, l := range d.lanes {
+			for i := range l.queue.moved {
+				t, s := l.queue.moved[i], &l.spans[i]
+				t.Start, t.End = clock.at(s.start), clock.at(s.end)
+				all = append(all, t)
+			}
+		}
+	}
+	return all
+}
+
+// noteArrivals puts off when spans were ready until the last of their operands had come.
+func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
+	type place struct {
+		atom   int32
+		memory platform.MemoryID
+	}
+	arrived := map[place]time.Duration{}
+	byEnd := make([]*schedule.Transfer, len(s.Transfers))
+	for i := range byEnd {
+		byEnd[i] = &s.Transfers[i]
+	}
+	slices.SortFunc(byEnd, func(a, b *schedule.Transfer) int { return cmp.Compare(a.End, b.End) })
+	next := 0
+	for i := range s.Spans {
+		sp := &s.Spans[i]
+		for ; next < len(byEnd) && byEnd[next].End <= sp.Start; next++ {
+			for _, a := range byEnd[next].Atoms {
+				arrived[place{a, byEnd[next].To}] = byEnd[next].End
+			}
+		}
+		memory := p.Platform.Devices[p.Platform.Workers[sp.Worker].Device].Memory
+		for k, access := range p.Graph.Tasks[sp.Task].Accesses {
+			if !access.Mode.Reads() {
+				continue
+			}
+			for _, a := range p.Graph.Atoms(sp.Task, k) {
+				sp.Ready = max(sp.Ready, arrived[place{a, memory}])
+			}
+		}
+	}
+}
+
+// inTime leaves of evictions what was still to be used. A task's end is measured a little
+// before the Engine hears of it; what leaves in between has had its last use, and is no
+// eviction.
+func inTime(s *schedule.Schedule, g *dag.Graph, evictions []schedule.Eviction) []schedule.Eviction {
+	type life struct{ from, to time.Duration }
+	lives := map[int32][]life{} // of evicted atoms that live within a step, by step
+	for i := range evictions {
+		for _, a := range evictions[i].Atoms {
+			if !g.Carried(evictions[i].Buffer) {
+				lives[a] = make([]life, s.Steps)
+			}
+		}
+	}
+	for i := range s.Spans {
+		sp := &s.Spans[i]
+		for k := range g.Tasks[sp.Task].Accesses {
+			for _, a := range g.Atoms(sp.Task, k) {
+				if steps, ok := lives[a]; ok {
+					l := &steps[sp.Step]
+					if l.to == 0 {
+						l.from = sp.Start // spans are by start
+					}
+					l.to = max(l.to, sp.End)
+				}
+			}
+		}
+	}
+	late := func(a int32, at time.Duration) bool {
+		steps, within := lives[a]
+		return within && !slices.ContainsFunc(steps, func(l life) bool { return l.from <= at && at <= l.to })
+	}
+	kept := evictions[:0]
+	for _, e := range evictions {
+		e.Atoms = slices.DeleteFunc(e.Atoms, func(a int32) bool { return late(a, e.At) })
+		e.Bytes = 0
+		for _, a := range e.Atoms {
+			e.Bytes += g.AtomBytes(dag.AtomID(a))
+		}
+		if len(e.Atoms) > 0 {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }

@@ -66,7 +66,8 @@ type Runner struct {
 
 	// With devices besides the cpu workers:
 	spread  bool
-	placed  *schedule.Placed
+	placed  *schedule.Placed // of plans
+	lanes   []schedule.Lane
 	devices []*device // by memory; nil: it has no lanes of its own
 	asked   requests
 
@@ -171,9 +172,11 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	j.base = time.Now()
 	if j.graph.dynamic != nil {
 		var err error
-		if j.dynamic, err = newDispatcher(p, j.graph.dynamic(p), j); err != nil {
+		if j.dynamic, err = newDispatcher(p, j.graph.dynamic(p), r.devices); err != nil {
 			return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 		}
+		j.starter = r.workers[0].id
+		r.forgetOrders()
 	}
 	r.reserveSpans(j)
 	if ctx.Err() != nil {
@@ -203,10 +206,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 
 // newTeam is one of all lanes.
 func (r *Runner) newTeam() *team {
-	lanes := len(r.opt.Platform.Workers)
-	if r.placed != nil {
-		lanes = len(r.placed.Lanes)
-	}
+	lanes := max(len(r.opt.Platform.Workers), len(r.lanes))
 	var pollers []*poller
 	for _, d := range r.devices {
 		if d != nil {
@@ -235,6 +235,9 @@ func (r *Runner) work(j *job) {
 // problem is a number of steps of the graph on a platform.
 func (c *compiledGraph) problem(p *platform.Platform, steps int) *schedule.Problem {
 	problem := &schedule.Problem{Graph: c.origin, Platform: p, Costs: c.costs, Steps: steps}
+	if c.dynamic != nil {
+		problem.Layouts = c.layouts
+	}
 	if c.placed == nil { // else they are orders of the placed graph
 		problem.Reuse, problem.ReuseNext = c.layout.Reuse, c.layout.ReuseNext
 	}
@@ -256,7 +259,11 @@ func (r *Runner) reserveSpans(j *job) {
 			continue
 		}
 		for _, l := range d.lanes {
-			l.spans = roomFor(l.spans, len(j.graph.replay.lists[l.id])*j.steps, j.record)
+			n := len(j.graph.tasks) * j.steps
+			if j.dynamic == nil {
+				n = len(j.graph.replay.lists[l.id]) * j.steps
+			}
+			l.spans = roomFor(l.spans, n, j.record)
 		}
 	}
 }

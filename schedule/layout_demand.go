@@ -47,6 +47,10 @@ func LayoutOnDemand(prog *dag.Program, p *platform.Platform, costs []*Costs, scr
 	return layouts, nil
 }
 
+// Lanes lists what runs one list in order: the workers of a platform, then the copy engines
+// of each memory.
+func Lanes(p *platform.Platform) []Lane { return lanesOf(p) }
+
 // demand is what may be wanted in one memory.
 type demand struct {
 	prog    *dag.Program

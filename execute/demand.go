@@ -1,0 +1,200 @@
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// placeOnDemand gives every storage a place in every memory that may want it, for a policy
+// that decides at run time what is there ([schedule.LayoutOnDemand]), opens the devices,
+// and allocates the arenas.
+func (r *Runner) placeOnDemand() error {
+	layouts, err := r.layouts()
+	if err != nil {
+		return err
+	}
+	costs := make([]*schedule.Costs, len(r.graphs))
+	for i, c := range r.graphs {
+		costs[i] = c.costs
+	}
+	p, sized := r.opt.Platform, costs
+	if r.opt.Variant != "" {
+		sized = nil
+	}
+	elsewhere, err := schedule.LayoutOnDemand(r.prog, p, costs, ScratchByMemory(r.prog, p, sized))
+	if err != nil {
+		return err
+	}
+	for i, c := range r.graphs {
+		c.layout, c.layouts = layouts[i], elsewhere[i]
+		c.layouts[p.HostMemory()] = layouts[i]
+	}
+	r.lanes = schedule.Lanes(p)
+	if err := r.allocate(r.prog, layouts); err != nil {
+		return err
+	}
+	return r.openDevices()
+}
+
+// bindOnDemand binds every task on every worker of a device that may run it, so that
+// nothing is left to be bound when the policy decides; and what every memory needs before
+// a run.
+func (r *Runner) bindOnDemand(c *compiledGraph) error {
+	c.planes, c.pieces = r.planesOf(c), piecesOf(c.graph)
+	c.launches = make([][]launchID, len(r.lanes))
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		err := d.do(func() error {
+			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.opt.Platform)}
+			for _, l := range d.lanes {
+				if l.queue == nil {
+					l.queue = &orderQueue{}
+				}
+				if l.Worker < 0 {
+					continue
+				}
+				var err error
+				if c.launches[l.id], err = b.bindAll(l); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return &deviceError{d.name, err}
+		}
+		c.enter = append(c.enter, r.constants(c, d)...)
+	}
+	return nil
+}
+
+// bindAll binds the tasks that may run on a lane; -1 for those that do nothing, or run
+// elsewhere.
+func (b *deviceBinder) bindAll(l *deviceLane) ([]launchID, error) {
+	launches := make([]launchID, len(b.graph.Tasks))
+	for t := range launches {
+		launches[t] = -1
+		task := &b.graph.Tasks[t]
+		k, _ := kernels.Lookup(task.Op)
+		if !b.runsHere(dag.TaskID(t), l) || k == nil || k.Host {
+			continue
+		}
+		var err error
+		if launches[t], err = b.bindCall(dag.TaskID(t), int32(l.id)); err != nil {
+			return nil, fmt.Errorf("task %q: %w", task.Name, err)
+		}
+	}
+	return launches, nil
+}
+
+// runsHere reports whether a task has a cost on the worker of a lane, and a place for all
+// that it names.
+func (b *deviceBinder) runsHere(t dag.TaskID, l *deviceLane) bool {
+	_, ok := b.costOf(t, b.opt.Platform.Workers[l.Worker].Device)
+	for _, a := range b.graph.Tasks[t].Accesses {
+		ok = ok && b.compiledGraph.layouts[b.device.memory].Offset[a.Buffer] != schedule.Elsewhere
+	}
+	return ok
+}
+
+// planesOf finds where every storage begins in every memory; zero where it has no place.
+func (r *Runner) planesOf(c *compiledGraph) [][]plane {
+	planes := make([][]plane, len(c.layouts))
+	for m, l := range c.layouts {
+		planes[m] = make([]plane, len(c.graph.Buffers))
+		for b := range planes[m] {
+			id := dag.BufferID(b)
+			switch {
+			case l == nil || l.Offset[b] == schedule.Elsewhere:
+			case platform.MemoryID(m) == r.opt.Platform.HostMemory():
+				planes[m][b] = plane{memory: platform.MemoryID(m), host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(l, c.graph, id)))}
+			case r.devices[m] != nil:
+				planes[m][b] = plane{memory: platform.MemoryID(m), device: r.devices[m].address(c, id)}
+			}
+		}
+	}
+	return planes
+}
+
+// constants are what has to be in a device's memory before a run and the Engine does not
+// bring there: what no task of the graph writes, and what is at home there. Between runs
+// everything is in the host's memory.
+func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
+	g, p := c.graph, r.opt.Platform
+	written := make([]bool, len(g.Buffers))
+	for t := range g.Tasks {
+		for _, a := range g.Tasks[t].Accesses {
+			written[g.Storage(a.Buffer)] = written[g.Storage(a.Buffer)] || a.Mode.Writes()
+		}
+	}
+	for i := range g.Buffers {
+		b := &g.Buffers[i]
+		constant := b.Home == "" && !written[i]
+		if b.ViewOf != dag.None || c.layouts[d.memory].Offset[i] == schedule.Elsewhere || !constant && b.Home != p.Memories[d.memory].Name {
+			continue
+		}
+		whole := deviceCopy{from: c.planes[p.HostMemory()][i], to: c.planes[d.memory][i], rows: 1, rowBytes: b.Bytes(), bytes: b.Bytes(), first: true}
+		whole.from.pitch, whole.to.pitch = whole.rowBytes, whole.rowBytes
+		moves = append(moves, boundMove{device: d, copies: []deviceCopy{whole}, Move: &schedule.Move{Buffer: dag.BufferID(i), Bytes: b.Bytes(),
+			From: p.HostMemory(), To: d.memory, Anywhere: c.layouts[d.memory].Arena[i] == schedule.DataArena}})
+	}
+	return moves
+}
+
+// leaveOnDemand moves home what storages keep and only devices hold after a run. After one
+// that was cut short, that may be what a task was about to write.
+func (r *Runner) leaveOnDemand(j *job) error {
+	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, errDeviceLost) {
+		return nil
+	}
+	c, host := j.graph, r.opt.Platform.HostMemory()
+	for m, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		home := boundMove{device: d, Move: &schedule.Move{From: platform.MemoryID(m), To: host}}
+		for i := range c.graph.Buffers {
+			id := dag.BufferID(i)
+			if c.graph.Buffers[i].ViewOf != dag.None || !c.graph.Carried(id) && c.graph.Buffers[i].Home == "" {
+				continue
+			}
+			t := schedule.Transfer{Buffer: id, From: platform.MemoryID(m), To: host}
+			for a, end := c.graph.StorageAtoms(id); a < end; a++ {
+				if r.firstHolder(j, a) == t.From {
+					t.Atoms = append(t.Atoms, int32(a))
+					t.Bytes += c.graph.AtomBytes(a)
+				}
+			}
+			home.copies = c.appendTransfer(home.copies, &t)
+		}
+		if len(home.copies) == 0 {
+			continue
+		}
+		if _, err := home.do(j.now); err != nil {
+			return &deviceError{d.name, fmt.Errorf("move what it holds home: %w", err)}
+		}
+	}
+	return nil
+}
+
+// firstHolder is the host's memory where that has an atom, else the first that does.
+func (r *Runner) firstHolder(j *job, a dag.AtomID) platform.MemoryID {
+	e, host := j.dynamic.engine, r.opt.Platform.HostMemory()
+	if e.Holds(host, a) {
+		return host
+	}
+	for m := range r.devices {
+		if e.Holds(platform.MemoryID(m), a) {
+			return platform.MemoryID(m)
+		}
+	}
+	return host // nothing has it
+}

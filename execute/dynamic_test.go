@@ -1,0 +1,206 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// dynamicPolicies are the names of those that decide at run time.
+func dynamicPolicies() (names []string) {
+	for _, info := range schedule.Policies() {
+		if info.Dynamic != nil {
+			names = append(names, info.Name)
+		}
+	}
+	return names
+}
+
+// TestPoliciesOnDevicesGiveTheBitsOfTheCPU trains with every policy that decides at run
+// time over cores and emulated GPUs. The truth is one core in program order.
+func TestPoliciesOnDevicesGiveTheBitsOfTheCPU(t *testing.T) {
+	const steps = 7
+	prog := testProgram(t)
+	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	for _, policy := range dynamicPolicies() {
+		for _, gpus := range []int{1, 2} {
+			for _, cores := range []int{1, 2} {
+				t.Run(fmt.Sprintf("%s, %d cores, %d GPUs", policy, cores, gpus), func(t *testing.T) {
+					if got := trained(t, prog, Options{Platform: node(t, cores, gpus), Policy: policy, Variant: "go"}, steps); got != want {
+						t.Error("the weights differ from those of one core")
+					}
+				})
+			}
+		}
+	}
+}
+
+// anywhere is a policy that gives each task to a random worker when it becomes ready, so
+// that its operands move there, and hands any ready task to whoever is idle: much of what
+// moves is for nobody.
+type anywhere struct {
+	rng   *rand.Rand
+	ready []schedule.Instance
+}
+
+func (p *anywhere) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+	p.ready = append(p.ready, i)
+	workers := v.Workers(i.Task)
+	return workers[p.rng.IntN(len(workers))]
+}
+
+func (p *anywhere) Next(v *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+	var mine []int
+	for k, i := range p.ready {
+		if slices.Contains(v.Workers(i.Task), w) {
+			mine = append(mine, k)
+		}
+	}
+	if len(mine) == 0 {
+		return schedule.Instance{}, false
+	}
+	k := mine[p.rng.IntN(len(mine))]
+	i := p.ready[k]
+	p.ready = slices.Delete(p.ready, k, k+1)
+	return i, true
+}
+
+// tightened is the platform with memories of GPUs that hold that part of what the test
+// network has there at most.
+func tightened(t *testing.T, p *platform.Platform, prog *dag.Program, percent int64) *platform.Platform {
+	t.Helper()
+	r := newRunner(t, prog, Options{Platform: p, Policy: "eager", Variant: "go", Hooks: testHooks(nil)})
+	for m := range p.Memories {
+		if platform.MemoryID(m) == p.HostMemory() {
+			continue
+		}
+		fixed, most := int64(0), int64(0)
+		for _, c := range r.graphs {
+			l := c.layouts[m]
+			most = max(most, l.ArenaBytes[schedule.StepArena])
+			fixed = max(fixed, l.ArenaBytes[schedule.DataArena]+l.ArenaBytes[schedule.ScratchArena])
+		}
+		p.Memories[m].CapacityBytes = fixed + most*percent/100
+	}
+	return p
+}
+
+// TestTightMemoryOfDevices has policies, and one that moves things at random, run in less
+// memory than all storages need, over links so slow that copies are late and kernels that
+// take any time. The bits stay those of one core, and something has to be evicted.
+func TestTightMemoryOfDevices(t *testing.T) {
+	const steps = 7
+	prog := testProgram(t)
+	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	for _, policy := range append(dynamicPolicies(), "at random") {
+		for _, percent := range []int64{80, 60} {
+			t.Run(fmt.Sprintf("%s in %d%%", policy, percent), func(t *testing.T) {
+				evictions := 0
+				for seed := range uint64(3) {
+					p := node(t, 1, 2)
+					for i := range p.Links {
+						p.Links[i].Latency = 100 * time.Microsecond
+					}
+					p.Devices[0].FlopsPerSec["float32"] = 1e6 // so that whoever estimates prefers a GPU
+					opt := Options{Platform: tightened(t, p, prog, percent), Policy: policy, Variant: "go", Hooks: testHooks(nil), Poison: true}
+					if policy == "at random" {
+						opt.Policy = "eager"
+					}
+					r := newRunner(t, prog, opt)
+					if policy == "at random" {
+						for _, c := range r.graphs {
+							c.dynamic = func(*schedule.Problem) schedule.Policy {
+								return &anywhere{rng: rand.New(rand.NewPCG(seed, 17))}
+							}
+						}
+					}
+					delayKernels(r, seed)
+					evictions += trainWith(t, r, steps, policy != "at random")
+					if weights(r) != want {
+						t.Errorf("seed %d: the weights differ from those of one core", seed)
+					}
+					r.Close()
+				}
+				if evictions == 0 {
+					t.Error("nothing was evicted")
+				}
+			})
+		}
+	}
+}
+
+// delayKernels lets every third call or so of the emulated devices begin later.
+func delayKernels(r *Runner, seed uint64) {
+	for m, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		for i, c := range d.driver.(*emulated).calls {
+			run, rng := c.run, rand.New(rand.NewPCG(seed, uint64(m*1000+i)))
+			c.run = func(k *kernels.Call) {
+				if rng.IntN(3) == 0 {
+					time.Sleep(time.Duration(rng.IntN(200)) * time.Microsecond)
+				}
+				run(k)
+			}
+		}
+	}
+}
+
+// trainWith does what trained does with a runner and counts evictions. What moves for
+// nobody may move when its last use has ended and the Engine has not heard of it, to which
+// the check of a schedule objects.
+func trainWith(t *testing.T, r *Runner, steps int, check bool) (evictions int) {
+	t.Helper()
+	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
+		s, err := r.Run(context.Background(), run[0], run[1], true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(r.Problem(run[0], run[1])); check && err != nil {
+			t.Error(err)
+		}
+		evictions += len(s.Evictions)
+	}
+	return evictions
+}
+
+// TestPoliciesStopWithDevices ends runs from outside at different moments; what follows is
+// whole.
+func TestPoliciesStopWithDevices(t *testing.T) {
+	prog := testProgram(t)
+	for seed := range uint64(10) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		enough := errors.New("enough")
+		at := rand.New(rand.NewPCG(seed, 43)).IntN(20)
+		hooks := testHooks(nil)
+		feed := hooks["feed"]
+		hooks["feed"] = func(step int, args []kernels.Arg) error {
+			if step == at {
+				cancel(enough)
+			}
+			return feed(step, args)
+		}
+		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Policy: "dmda", Hooks: hooks})
+		if _, err := r.Run(ctx, 0, 1000, true); !errors.Is(err, enough) {
+			t.Fatalf("error %v, want %v", err, enough)
+		}
+		s, err := r.Run(context.Background(), 0, 2, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Check(r.Problem(0, 2)); err != nil {
+			t.Error(err)
+		}
+		cancel(nil)
+	}
+}

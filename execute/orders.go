@@ -1,0 +1,172 @@
+package execute
+
+import (
+	"slices"
+	"sync"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// order is a task or a copy that a policy has a device do.
+type order struct {
+	instance schedule.Instance // the task, or the one that needs the copy
+	worker   platform.WorkerID // -1: a copy
+	copy     schedule.CopyID
+	transfer *schedule.Transfer // the Engine's, unchanged until the copy is reported
+}
+
+// orderBox is what was handed to a device and not taken.
+type orderBox struct {
+	mu     sync.Mutex
+	handed []order
+	taken  []order // those taken last, whose room is used again
+}
+
+// hand gives the device something to do. The dispatcher calls it.
+func (d *device) hand(o order) {
+	d.orders.mu.Lock()
+	d.orders.handed = append(d.orders.handed, o)
+	d.orders.mu.Unlock()
+	if d.poller.asleep.Load() { // else it will look
+		d.poller.parker.wake()
+	}
+}
+
+// forgetOrders takes back what an earlier run that was cut short had left.
+func (r *Runner) forgetOrders() {
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		d.orders.handed = d.orders.handed[:0]
+		for _, l := range d.lanes {
+			l.queue.waiting, l.queue.moved = l.queue.waiting[:0], nil
+		}
+	}
+}
+
+// orderQueue is what a lane of a device has been given by a policy.
+type orderQueue struct {
+	waiting []order // not issued
+
+	// Of the order with the count n, the last inFlight of them, at n % inFlight: the
+	// order, and what it copies.
+	issued [inFlight]order
+	copies [inFlight][]deviceCopy
+
+	moved []schedule.Transfer // of a recorded run: what each span of a lane of copies is
+}
+
+// receive takes what was handed to the device and puts it into its lanes: a copy into the
+// one that has least to do.
+func (u *issueLoop) receive() (busy bool) {
+	box := &u.orders
+	box.mu.Lock()
+	box.handed, box.taken = box.taken[:0], box.handed
+	box.mu.Unlock()
+	for _, o := range box.taken {
+		var to *deviceLane
+		for _, l := range u.lanes {
+			if l.Worker != o.worker || o.transfer != nil && l.In != (o.transfer.To == u.memory) {
+				continue
+			}
+			if to == nil || l.load() < to.load() {
+				to = l
+			}
+		}
+		to.queue.waiting = append(to.queue.waiting, o)
+	}
+	return len(box.taken) > 0
+}
+
+// load is how much a lane has been given and not done.
+func (l *deviceLane) load() int64 { return l.issued - l.ended + int64(len(l.queue.waiting)) }
+
+// startOrder issues what the next order of a lane says.
+func (u *issueLoop) startOrder(l *deviceLane) error {
+	q, slot := l.queue, l.issued%inFlight
+	o := &q.issued[slot]
+	*o = q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+	if o.transfer == nil {
+		if id := u.job.graph.launches[l.id][o.instance.Task]; id >= 0 {
+			return u.driver.launch(l.stream, id)
+		}
+		return nil
+	}
+	q.copies[slot] = u.job.graph.appendTransfer(q.copies[slot][:0], o.transfer)
+	for i := range q.copies[slot] {
+		if err := u.driver.copy(l.stream, &q.copies[slot][i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report tells the Engine of orders that are done, from a count on.
+func (u *issueLoop) report(l *deviceLane, from int64) {
+	for n := from; n < l.ended; n++ {
+		o := &l.queue.issued[n%inFlight]
+		if o.transfer == nil {
+			u.job.dynamic.done(u.job, o.worker, u.job.now())
+			continue
+		}
+		if u.job.record {
+			t := *o.transfer
+			t.Atoms = slices.Clone(t.Atoms)
+			l.queue.moved = append(l.queue.moved, t)
+		}
+		u.job.dynamic.copied(u.job, o.copy, u.job.now())
+	}
+}
+
+// piece is rows of one atom of a storage: where the first begins in the storage, and how
+// far it is from one to the next.
+type piece struct{ offset, rows, rowBytes, pitch int64 }
+
+// piecesOf cuts every atom of a graph into rows. They lie alike in every memory.
+func piecesOf(g *dag.Graph) [][]piece {
+	pieces := make([][]piece, g.NumAtoms())
+	for a := range pieces {
+		storage := &g.Buffers[g.AtomStorage(dag.AtomID(a))]
+		shape, boxes := g.AtomBoxes([]int32{int32(a)})
+		whole := dag.Buffer{Type: storage.Type, Shape: shape}
+		var copies []deviceCopy
+		for _, box := range boxes {
+			copies = appendBox(copies, deviceCopy{}, &whole, box, &whole, box)
+		}
+		for _, c := range copies {
+			pieces[a] = append(pieces[a], piece{int64(c.from.device), c.rows, c.rowBytes, c.from.pitch})
+		}
+	}
+	return pieces
+}
+
+// appendTransfer appends the copies that a transfer consists of. Pieces that follow each
+// other without a gap move as one.
+func (c *compiledGraph) appendTransfer(copies []deviceCopy, t *schedule.Transfer) []deviceCopy {
+	from, to := c.planes[t.From][t.Buffer], c.planes[t.To][t.Buffer]
+	end := int64(-1) // of the last copy in the storage, if it is one row
+	for _, a := range t.Atoms {
+		for _, p := range c.pieces[a] {
+			if p.rows == 1 && p.offset == end {
+				last := &copies[len(copies)-1]
+				last.rowBytes += p.rowBytes
+				last.from.pitch, last.to.pitch = last.rowBytes, last.rowBytes
+				end += p.rowBytes
+				continue
+			}
+			part := deviceCopy{from: from, to: to, rows: p.rows, rowBytes: p.rowBytes, bytes: t.Bytes, first: len(copies) == 0}
+			part.from.advance(p.offset)
+			part.to.advance(p.offset)
+			part.from.pitch, part.to.pitch = p.pitch, p.pitch
+			copies = append(copies, part)
+			if end = -1; p.rows == 1 {
+				end = p.offset + p.rowBytes
+			}
+		}
+	}
+	return copies
+}
