@@ -128,6 +128,44 @@ func TestDefaultLowering(t *testing.T) {
 	}
 }
 
+// TestWholeLowering: where the memory holds everything each layer is one task per step and
+// pass; where it is small, a task of several samples stays within half of it.
+func TestWholeLowering(t *testing.T) {
+	for _, info := range Models {
+		m := info.New()
+		for _, batch := range []int{1, 7, 64} {
+			l := WholeLowering(m, batch, 0, dag.Float32)
+			if l.Layout != dag.NHWC || !l.Fused {
+				t.Errorf("%s: layout %q, fused %v", info.Name, l.Layout, l.Fused)
+			}
+			g, err := m.Lower(LowerOptions{Batch: batch, Samples: batch, Type: dag.Float32, Train: true, Lowering: l})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{}
+			for i := range g.Tasks {
+				what, _, _ := strings.Cut(g.Tasks[i].Name, "[")
+				if seen[what] {
+					t.Errorf("%s batch %d: %s is several tasks", info.Name, batch, what)
+				}
+				seen[what] = true
+			}
+			const memory = 3 << 20
+			l = WholeLowering(m, batch, memory, dag.Float32)
+			for _, group := range m.groups(&l) {
+				what, s, ll := fmt.Sprintf("%s %s batch %d: %+v", info.Name, group.Name, batch, l.Of(group.Name)), group.Stage, l.Of(group.Name)
+				bytes := 4 * ll.SampleTile * (elems(s.In) + elems(s.Out)/s.Out[0]*ll.OutputTile)
+				if bytes > memory/2 && ll.SampleTile > 1 && len(s.Params) == 0 {
+					t.Errorf("%s works on %d bytes", what, bytes)
+				}
+				if ll.SampleTile < batch && 2*bytes < memory/8 {
+					t.Errorf("%s is split, and works on %d bytes only", what, bytes)
+				}
+			}
+		}
+	}
+}
+
 func (d *chooser) checkElementwise(t *testing.T, what string, s *Stage, ll dag.LayerLowering) {
 	channel := d.elemBytes * (elems(s.In) + elems(s.Out)) / s.Out[0]
 	if ll.SampleTile*ll.OutputTile > 1 && ll.SampleTile*ll.OutputTile*channel > d.half {

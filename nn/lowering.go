@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"dahl/dag"
@@ -49,9 +50,32 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
 	}
-	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes())}
+	d := chooser{batch: batch, half: l2Bytes / 2, elemBytes: int(t.SizeBytes()), tiles: minTiles}
+	return d.lowering(m)
+}
+
+// WholeLowering chooses channels-last, fused layers that are not split, for one device
+// that spreads each task over all of itself, as a GPU does: the fewer tasks the
+// better. Only a task whose operands would take more than half of the device's memory
+// (0: not limited) is split, as [DefaultLowering] does for a cache.
+func WholeLowering(m *Model, batch int, memoryBytes int64, t dag.DType) dag.Lowering {
+	if memoryBytes <= 0 {
+		memoryBytes = math.MaxInt64
+	}
+	d := chooser{batch: batch, half: int(memoryBytes / 2), elemBytes: int(t.SizeBytes()), tiles: 1}
+	return d.lowering(m)
+}
+
+// chooser chooses the granularity of layers.
+type chooser struct {
+	batch, elemBytes int
+	half             int // of the bytes that a task's operands should stay in
+	tiles            int // per layer at least, while a tile is worth it
+}
+
+func (d *chooser) lowering(m *Model) dag.Lowering {
 	lowering := dag.Lowering{Layout: dag.NHWC, Fused: true, Layers: map[string]dag.LayerLowering{}}
-	before := batch // samples per tile of the last layer with weights
+	before := d.batch // samples per tile of the last layer with weights
 	groups := m.groups(&lowering)
 	for i := range groups {
 		g := &groups[i]
@@ -73,8 +97,6 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	lowering.Layers["loss"] = dag.LayerLowering{SampleTile: before}
 	return lowering
 }
-
-type chooser struct{ batch, half, elemBytes int }
 
 // lanes is the number of outputs that fill a vector.
 func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
@@ -100,7 +122,7 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 
 	if weights > max(d.half/2, d.batch*in) {
 		// Each part of the weights is read once, with all samples.
-		for ll.OutputTile > d.lanes() && work() > taskNs && (tiles() < minTiles || part() > d.half/2 && tiles() < maxTiles) {
+		for ll.OutputTile > d.lanes() && work() > taskNs && (tiles() < d.tiles || part() > d.half/2 && tiles() < maxTiles) {
 			ll.OutputTile = halve(ll.OutputTile)
 		}
 		return d.gradient(s, ll, true)
@@ -108,13 +130,13 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 	for ll.SampleTile > 1 && ll.SampleTile*(in+out*ll.OutputTile)+weights > d.half {
 		ll.SampleTile = halve(ll.SampleTile)
 	}
-	for tiles() < minTiles && work() > taskNs && ll.SampleTile > 1 {
+	for tiles() < d.tiles && work() > taskNs && ll.SampleTile > 1 {
 		ll.SampleTile = halve(ll.SampleTile)
 	}
-	for tiles() < minTiles && ll.SampleTile > before && work() > 2*smallTaskNs {
+	for tiles() < d.tiles && ll.SampleTile > before && work() > 2*smallTaskNs {
 		ll.SampleTile = max(before, halve(ll.SampleTile))
 	}
-	for ll.SampleTile == 1 && tiles() < minTiles && work() > taskNs && ll.OutputTile > d.lanes() {
+	for ll.SampleTile == 1 && tiles() < d.tiles && work() > taskNs && ll.OutputTile > d.lanes() {
 		ll.OutputTile = halve(ll.OutputTile)
 	}
 	return d.gradient(s, ll, false)
@@ -136,10 +158,10 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 		ll.Accumulators = min(maxAccumulators, 1+byMerging, parts(d.batch, ll.GradSampleTile))
 		return ll
 	}
-	for ll.GradTile >= 2*d.lanes() && parts(outputs, ll.GradTile) < minTiles && d.workNs(s, d.batch, ll.GradTile) > taskNs {
+	for ll.GradTile >= 2*d.lanes() && parts(outputs, ll.GradTile) < d.tiles && d.workNs(s, d.batch, ll.GradTile) > taskNs {
 		ll.GradTile = halve(ll.GradTile)
 	}
-	if d.workNs(s, d.batch, ll.GradTile) > 2*taskNs && d.batch > 1 {
+	if d.tiles > 1 && d.workNs(s, d.batch, ll.GradTile) > 2*taskNs && d.batch > 1 {
 		ll.GradSampleTile, ll.Accumulators = halve(d.batch), 2
 	}
 	return ll
