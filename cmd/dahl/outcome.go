@@ -88,7 +88,7 @@ func (w *workload) simulateScaled(ctx context.Context, graph, steps int, scale f
 	p := &w.parts[graph]
 	problem := p.problem
 	problem.Steps = max(min(steps, maxSimulatedTasks/max(1, problem.Graph.NumTasks())), min(steps, 4))
-	opt := simulate.Options{Plan: p.plan, Scale: scale}
+	opt := simulate.Options{Plan: p.plan, Placed: w.placed, Scale: scale}
 	if p.plan == nil {
 		info, err := schedule.PolicyByName(w.opts.Policy)
 		if err != nil {

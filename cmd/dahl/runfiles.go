@@ -10,7 +10,6 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
-	"dahl/execute"
 	"dahl/platform"
 	"dahl/plots"
 	"dahl/schedule"
@@ -34,7 +33,8 @@ const (
 // and figures of the program's main graph.
 func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
-	plan := w.mainPlan(o)
+	plan := *w.mainPlan(o)
+	plan.GraphHash = p.Graph.Hash()
 	plan.Lowering, plan.Layout = w.lowering, w.parts[0].layout
 	plan.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	for _, file := range []struct {
@@ -43,7 +43,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	}{
 		{platformFile, w.platform.WriteTOML},
 		{graphFile, p.Graph.WriteJSON},
-		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, plan, p.Graph, p.Platform) }},
+		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, &plan, p.Graph, p.Platform) }},
 		{scheduleFile, func(out io.Writer) error { return schedule.WriteSchedule(out, o.Main, p.Graph, p.Platform) }},
 	} {
 		if err := d.write(file.name, file.fill); err != nil {
@@ -121,6 +121,7 @@ type loadedRun struct {
 	summary  *summary
 	problem  *schedule.Problem
 	plan     *schedule.Plan
+	placed   *schedule.Placed // the graph alone; nil: one memory, or a policy decided
 	schedule *schedule.Schedule
 }
 
@@ -152,6 +153,9 @@ func loadRun(dir string) (*loadedRun, error) {
 	if l := r.plan.Layout; l != nil {
 		r.problem.Reuse, r.problem.ReuseNext = l.Reuse, l.ReuseNext
 	}
+	if r.placed, err = placeRecorded(r.problem, r.plan); err != nil {
+		return nil, inputErrorf("%s: %w", filepath.Join(dir, planFile), err)
+	}
 	if r.schedule, err = loadSchedule(filepath.Join(dir, scheduleFile), r.problem); err != nil {
 		return nil, err
 	}
@@ -171,35 +175,31 @@ func (r *loadedRun) predicted() (*schedule.Schedule, error) {
 func (r *loadedRun) plotRun(s *schedule.Schedule) (*plots.Run, error) {
 	p := *r.problem
 	p.Steps = s.Steps
-	layouts, err := r.layouts()
-	if err != nil {
-		return nil, err
-	}
-	return newPlotRun(&p, s, arenaBytes(layouts))
+	return newPlotRun(&p, s, arenaBytes(r.layouts()))
 }
 
 // layouts are those of the run's plan, by memory; nil where its policy decided while it
 // ran in several.
-func (r *loadedRun) layouts() ([]*schedule.Layout, error) {
-	pl, g := r.problem.Platform, r.problem.Graph
-	static, err := r.manifest.Options.planned()
+func (r *loadedRun) layouts() []*schedule.Layout {
 	switch {
-	case err != nil:
-		return nil, err
+	case r.placed != nil:
+		return r.placed.Graphs[0].Layouts
 	case r.plan.Layout != nil:
-		layouts := make([]*schedule.Layout, len(pl.Memories))
-		layouts[pl.HostMemory()] = r.plan.Layout
-		return layouts, nil
-	case !static || !isSpread(pl):
+		layouts := make([]*schedule.Layout, len(r.problem.Platform.Memories))
+		layouts[r.problem.Platform.HostMemory()] = r.plan.Layout
+		return layouts
+	}
+	return nil
+}
+
+// placeRecorded compiles a graph alone as its plan says in all that was decided for several
+// memories; nil where the plan does not.
+func placeRecorded(p *schedule.Problem, plan *schedule.Plan) (*schedule.Placed, error) {
+	if plan.Places == nil {
 		return nil, nil
 	}
-	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	costs := []*schedule.Costs{r.problem.Costs}
-	placed, err := schedule.Place(prog, pl, []*schedule.Plan{r.plan}, costs, execute.ScratchByMemory(prog, pl, costs))
-	if err != nil {
-		return nil, asInput(err)
-	}
-	return placed.Graphs[0].Layouts, nil
+	prog := &dag.Program{Name: p.Graph.Name, Graphs: []*dag.Graph{p.Graph}, Order: []dag.Segment{{Steps: 1}}}
+	return schedule.Place(prog, p.Platform, []*schedule.Plan{plan}, []*schedule.Costs{p.Costs}, nil)
 }
 
 func loadSchedule(path string, p *schedule.Problem) (*schedule.Schedule, error) {

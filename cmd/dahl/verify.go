@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,8 +26,9 @@ func newVerify(*app) *cobra.Command {
 		Short: "check that a run directory is sound",
 		Long: `verify derives again what the files of a run claim: the graph's dependences, the
 plan's completeness, every start and end of the schedules against graph and
-platform, the joules, and that no two live buffers share a byte. It prints a line
-for each and exits with 1 if one does not hold.`,
+platform, that the tasks and copies of the plan ran in its order, the joules, and
+that no two live buffers share a byte in any memory. It prints a line for each and
+exits with 1 if one does not hold.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := readManifest(args[0])
@@ -55,6 +57,7 @@ type verification struct {
 	platform *platform.Platform
 	problem  *schedule.Problem
 	plan     *schedule.Plan
+	placed   *schedule.Placed // nil: the plan is for one memory
 }
 
 // check prints one line and reports whether all is well.
@@ -85,7 +88,9 @@ func (v *verification) run() {
 	if !v.check(planFile, v.loadPlan()) {
 		return
 	}
-	v.checkLayout()
+	if !v.checkLayout() {
+		return
+	}
 	for _, name := range []string{scheduleFile, predictedFile} {
 		if slices.Contains(v.manifest.Files, name) {
 			v.checkSchedule(name)
@@ -166,17 +171,48 @@ func (v *verification) loadPlan() (err error) {
 // steps from every task.
 const maxLayoutTasks = 20_000
 
-func (v *verification) checkLayout() {
-	l := v.plan.Layout
-	switch {
-	case l == nil:
-		return
-	case v.graph.NumTasks() > maxLayoutTasks:
-		fmt.Fprintf(v.out, "%-22s not checked: more than %d tasks\n", "layout", maxLayoutTasks)
-	default:
-		v.check("layout", schedule.CheckLayout(v.graph, l))
+// checkLayout reports whether the schedules can be judged.
+func (v *verification) checkLayout() bool {
+	if l := v.plan.Layout; l != nil {
+		v.problem.Reuse, v.problem.ReuseNext = l.Reuse, l.ReuseNext
+		v.checkShared("layout", func() error { return schedule.CheckLayout(v.graph, l) })
 	}
-	v.problem.Reuse, v.problem.ReuseNext = l.Reuse, l.ReuseNext
+	if v.plan.Places == nil {
+		return true
+	}
+	var err error
+	v.placed, err = placeRecorded(v.problem, v.plan)
+	if !v.check("copies and places", err) {
+		return false
+	}
+	pg := v.placed.Graphs[0]
+	for m, l := range pg.Layouts {
+		all := *l
+		all.Reuse, all.ReuseNext = pg.Reuse, pg.ReuseNext
+		v.checkShared("layout of "+v.platform.Memories[m].Name, func() error { return schedule.CheckLayout(pg.Graph, &all) })
+	}
+	return true
+}
+
+func (v *verification) checkShared(what string, check func() error) {
+	if v.graph.NumTasks() > maxLayoutTasks {
+		fmt.Fprintf(v.out, "%-22s not checked: more than %d tasks\n", what, maxLayoutTasks)
+		return
+	}
+	v.check(what, check())
+}
+
+// checkFollowed verifies that a schedule is what the plan says, where the plan was made
+// before it.
+func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) error {
+	if static, err := v.manifest.Options.planned(); err != nil || !static {
+		return err
+	}
+	err := s.Follows(p, v.plan)
+	if err == nil && v.placed != nil {
+		err = v.placed.Graphs[0].Follows(v.placed, s)
+	}
+	return err
 }
 
 // checkSchedule checks one schedule; the energy file belongs to the run's own.
@@ -188,7 +224,7 @@ func (v *verification) checkSchedule(name string) {
 	}
 	p := *v.problem
 	p.Steps = s.Steps
-	if v.check(name, s.Check(&p)) && name == scheduleFile {
+	if v.check(name, cmp.Or(s.Check(&p), v.checkFollowed(s, &p))) && name == scheduleFile {
 		v.check(energyFile, v.checkEnergy(s, &p))
 	}
 }

@@ -33,7 +33,8 @@ type workload struct {
 	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
 	inputs []identity // files that the options name, for the manifest
 
-	parts []part // by graph of the program
+	parts  []part           // by graph of the program
+	placed *schedule.Placed // with plans for several memories; nil: there is one, or policies decide
 }
 
 // part is one graph of the program with its decisions.
@@ -218,7 +219,7 @@ func (o *options) lowering(m *nn.Model, p *platform.Platform, t dag.DType) (*dag
 		}
 	}
 	if o.Lowering == "" || o.Lowering == bestTiles && o.adapt != nil {
-		l := nn.DefaultLowering(m, o.Batch, l2Bytes(p), t)
+		l := grainOf(p).lowering(m, o.Batch, t)
 		if o.adapt != nil {
 			o.adapt(&l, o.Batch)
 		}
@@ -247,21 +248,45 @@ func loweringOfPlan(path string) (*dag.Lowering, error) {
 	return plan.Lowering, nil
 }
 
-// l2Bytes is the second-level cache of the first CPU that runs layers, else of the
-// first device that does; 0 where none is given.
-func l2Bytes(p *platform.Platform) int {
-	other := 0
+// grain is what the default granularity of a network depends on: a cache, or a whole
+// device and its memory. Bytes are 0 where none are given.
+type grain struct {
+	device bool
+	bytes  int64
+}
+
+// grainOf is the second-level cache of the first CPU that runs layers, else of the first
+// device that does, or all of it where it is the only one.
+func grainOf(p *platform.Platform) grain {
+	units, first := 0, (*platform.Device)(nil)
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		switch {
 		case d.PlacedOnly:
+			continue
 		case d.Kind == "cpu":
-			return int(d.L2Bytes)
-		case other == 0:
-			other = int(d.L2Bytes)
+			return grain{bytes: d.L2Bytes}
+		case first == nil:
+			first = d
 		}
+		units += d.Count
 	}
-	return other
+	switch {
+	case first == nil:
+		return grain{}
+	case units == 1:
+		return grain{device: true, bytes: p.Memories[first.Memory].CapacityBytes}
+	default:
+		return grain{bytes: first.L2Bytes}
+	}
+}
+
+// lowering is the default one.
+func (g grain) lowering(m *nn.Model, batch int, t dag.DType) dag.Lowering {
+	if g.device {
+		return nn.WholeLowering(m, batch, g.bytes, t)
+	}
+	return nn.DefaultLowering(m, batch, int(g.bytes), t)
 }
 
 // loadGraph reads a graph file, in the text form if its name ends in .txt.
@@ -340,15 +365,20 @@ func (w *workload) layOut(plans []*schedule.Plan, costs []*schedule.Costs) error
 	return nil
 }
 
-// place lays out every memory of static plans. Only the layouts are kept: whoever
-// replays the plans places them again.
+// place makes the copies between memories tasks and lays out every memory. The plans then
+// say all of it, so that whoever replays them does the same.
 func (w *workload) place(plans []*schedule.Plan, costs []*schedule.Costs) error {
-	placed, err := schedule.Place(w.program, w.platform, plans, costs, execute.ScratchByMemory(w.program, w.platform, costs))
-	if err != nil {
+	sized := costs // whose variants decide the workspace
+	if w.opts.Variant != "" {
+		sized = nil
+	}
+	var err error
+	if w.placed, err = schedule.Place(w.program, w.platform, plans, costs, execute.ScratchByMemory(w.program, w.platform, sized)); err != nil {
 		return asInput(err)
 	}
 	for i := range w.parts {
-		w.parts[i].layouts = placed.Graphs[i].Layouts
+		w.parts[i].plan = w.placed.Record(i, plans[i])
+		w.parts[i].layouts = w.placed.Graphs[i].Layouts
 	}
 	return nil
 }
