@@ -6,7 +6,8 @@
 #   sh bench/gpu/check.sh [OUT]     from the repository's root
 #
 # PYTHON names an interpreter with PyTorch and NumPy; without one the comparison is left out.
-# QUICK=1 leaves out what takes minutes: calibration, PyTorch, accuracy.
+# QUICK=1 leaves out what takes minutes: calibration, PyTorch, accuracy. LIMIT=N trains on N images only,
+# as on the slow test build of the driver library. MODELS names other networks.
 # Exit status: 0 if every part passed or was left out with a reason, 1 otherwise.
 set -u
 root=$(pwd)
@@ -14,6 +15,8 @@ out=${1:-bench/gpu/out}
 python=${PYTHON:-python3}
 bin=$root/bin/gpu
 dahl=$bin/dahl
+models=${MODELS:-dahl-cnn lenet5 mlp cifar-cnn}
+limit=${LIMIT:+--limit $LIMIT}
 failed=0
 mkdir -p "$out"
 : > "$out/summary.txt"
@@ -55,8 +58,8 @@ gotests energy energy
 gotests dahl .
 
 # 2. A training on the GPU, and on both kinds of devices.
-train() { "$dahl" execute --model "$1" --batch 64 --epochs 1 --devices "$2" --out "$out/$1-$3"; }
-for model in dahl-cnn lenet5 mlp; do
+train() { "$dahl" execute --model "$1" --batch 64 --epochs 1 $limit --devices "$2" --out "$out/$1-$3"; }
+for model in $models; do
   part "train-$model-gpu" train $model gpu gpu
   part "train-$model-cpu-gpu" train $model cpu,gpu cpu-gpu
 done
@@ -65,16 +68,16 @@ if [ -n "${QUICK:-}" ]; then
   say "calibrate, peers, accuracy" "left out: QUICK is set"
 else
   # 3. What everything costs here, and then predictions with it: Gantt and comparison are in the run folders.
-  part calibrate "$dahl" calibrate --devices cpu,gpu --models dahl-cnn,lenet5,mlp,cifar-cnn --batches 64 --out "$out/platform.toml"
+  part calibrate "$dahl" calibrate --devices cpu,gpu $(printf -- '--model %s ' $models) --batch 64 --out "$out/platform.toml"
   if [ -s "$out/platform.toml" ]; then
-    for model in dahl-cnn lenet5 mlp cifar-cnn; do
-      part "devices-$model" "$dahl" execute --platform "$out/platform.toml" --model $model --batch 64 --epochs 3 --devices cpu,gpu --compare-devices --out "$out/compare-$model"
+    for model in $models; do
+      part "devices-$model" "$dahl" execute --platform "$out/platform.toml" --model $model --batch 64 --epochs 3 $limit --devices cpu,gpu --compare-devices --out "$out/compare-$model"
     done
   fi
   # 4. PyTorch on the same GPU, eager and compiled, float32 and TF32; and on this machine's cores.
   if "$python" -c 'import torch, numpy' 2> /dev/null; then
-    part peers-gpu "$dahl" bench peers --python "$python" --device cuda --models dahl-cnn,lenet5,mlp,cifar-cnn --batches 64,256,1024 --energy 5s --out "$out/peers-gpu.md"
-    part peers-cpu "$dahl" bench peers --python "$python" --models dahl-cnn,lenet5,mlp,cifar-cnn --batches 64 --threads 1,8 --repeats 3 --out "$out/peers-cpu.md"
+    part peers-gpu "$dahl" bench peers --python "$python" --device cuda --models "$(echo $models | tr " " ,)" --batches 64,256,1024 --energy 5s --out "$out/peers-gpu.md"
+    part peers-cpu "$dahl" bench peers --python "$python" --models "$(echo $models | tr " " ,)" --batches 64 --threads 1,8 --repeats 3 --out "$out/peers-cpu.md"
   else
     say "peers" "left out: $python has no PyTorch and NumPy"
   fi
