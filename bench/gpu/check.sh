@@ -18,6 +18,7 @@ dahl=$bin/dahl
 models=${MODELS:-dahl-cnn lenet5 mlp cifar-cnn}
 limit=${LIMIT:+--limit $LIMIT}
 failed=0
+[ -x "$dahl" ] || { echo "bench/gpu/check.sh: $dahl is missing; build it with make gpu-bundle" >&2; exit 2; }
 mkdir -p "$out"
 : > "$out/summary.txt"
 
