@@ -312,7 +312,6 @@ func TestNewRefusesDevices(t *testing.T) {
 		want   string
 		change func(*Options)
 	}{
-		{`policy "dmda" decides at run time`, func(o *Options) { o.Policy, o.Plans = "dmda", nil }},
 		{"layouts are given", func(o *Options) { o.Layouts = make([]*schedule.Layout, 2) }},
 		{`memory "gpu0.mem"`, func(o *Options) { o.Platform.Memories[1].CapacityBytes = 1000 }},
 		{"out of memory", func(o *Options) { o.Emulation = map[string]Emulation{"gpu0": {TakenBytes: 1<<20 - 1000}} }},

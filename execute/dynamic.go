@@ -104,9 +104,10 @@ func (d *dispatcher) copied(j *job, c schedule.CopyID, at time.Duration) {
 // deliver carries out the Engine's commands.
 func (d *dispatcher) deliver(j *job) {
 	err := d.engine.Err()
+	now := j.now() // all that follows from this event begins later
 	for i := range d.cmds {
 		if err == nil {
-			err = d.obey(j, &d.cmds[i])
+			err = d.obey(j, &d.cmds[i], now)
 		}
 	}
 	switch {
@@ -120,8 +121,8 @@ func (d *dispatcher) deliver(j *job) {
 	}
 }
 
-// obey carries out one command.
-func (d *dispatcher) obey(j *job, c *schedule.Command) error {
+// obey carries out one command of an event at a time.
+func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error {
 	switch c.Kind {
 	case schedule.RunTask:
 		d.running++
@@ -147,7 +148,7 @@ func (d *dispatcher) obey(j *job, c *schedule.Command) error {
 	case schedule.EvictRegion:
 		if j.record {
 			e := *d.engine.EvictionAt(c.Eviction)
-			e.At, e.Atoms = j.now(), slices.Clone(e.Atoms)
+			e.At, e.Atoms = now, slices.Clone(e.Atoms)
 			d.evictions = append(d.evictions, e)
 		}
 	}
