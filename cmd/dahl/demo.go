@@ -70,12 +70,13 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if err != nil {
 		return err
 	}
-	defer t.runner.Close()
+	defer t.close()
+	t.predicted = predicted
 	runErr := t.run(ctx)
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
 	}
-	if _, err := a.writeTraining(dir, t, predicted, "demo", ""); err != nil {
+	if _, err := a.writeTraining(dir, t, "demo", ""); err != nil {
 		return err
 	}
 	if runErr != nil {

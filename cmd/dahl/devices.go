@@ -50,10 +50,7 @@ func deviceSets(p *platform.Platform) []string {
 	var processors, others []string
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		item := fmt.Sprintf("%s:%d", d.Name, d.Count)
-		if d.Count == 1 {
-			item = d.Name
-		}
+		item := deviceItem(d)
 		switch {
 		case d.PlacedOnly:
 		case d.Kind == "cpu":
@@ -66,6 +63,14 @@ func deviceSets(p *platform.Platform) []string {
 		return nil
 	}
 	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
+}
+
+// deviceItem is a device in a list for --devices.
+func deviceItem(d *platform.Device) string {
+	if d.Count == 1 {
+		return d.Name
+	}
+	return fmt.Sprintf("%s:%d", d.Name, d.Count)
 }
 
 // optionsOn are the options of the same run on another set of devices. A plan is for the
@@ -200,9 +205,9 @@ func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked b
 }
 
 // measureSets adds what the run on all devices took, and if asked that of an epoch on
-// each kind alone.
+// each kind alone. A run that has lost a device is no measurement of the set.
 func (t *trainer) measureSets(ctx context.Context, alone bool) error {
-	if t.devices == nil {
+	if t.devices == nil || len(t.lostDevices()) > 0 {
 		return nil
 	}
 	last := len(t.devices.Rows) - 1
@@ -232,9 +237,12 @@ func measureOn(ctx context.Context, o *options) (stepFigures, error) {
 	if err != nil {
 		return stepFigures{}, err
 	}
-	defer t.runner.Close()
+	defer t.close()
 	meters := startMeters(w.platform)
 	runErr := t.run(ctx)
+	if lost := t.lostDevices(); runErr == nil && len(lost) > 0 {
+		runErr = fmt.Errorf("device %s failed: %s", lost[0].Device, lost[0].Cause)
+	}
 	if err := errors.Join(runErr, meters.stop(t.measured)); err != nil {
 		return stepFigures{}, err
 	}

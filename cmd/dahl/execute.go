@@ -38,6 +38,13 @@ Where --devices names processors and other devices, such as cpu,gpu, the run is 
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
 
+A device that is lost or out of memory ends the run with its task named. With
+--continue-on-loss the training is planned anew on the other devices and goes on
+from the last step whose weights were kept, with the same data in the same order. A
+run then keeps them on the host after every step, or every n with =n: until they are
+there and copied the next step waits, which costs a short step most. An evaluation
+starts again. What came after a loss is a run directory of its own in that of the run.
+
 ` + bestTilesHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
@@ -57,6 +64,8 @@ beside what each kind alone is predicted to take, in time and joules, and with
 	exclude(cmd, "devices", "workers")
 	must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
+	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
+	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
 	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	addOutputFlags(cmd, &f.out, "dahl-execute")
@@ -78,7 +87,8 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if err != nil {
 		return nil, err
 	}
-	defer t.runner.Close()
+	defer t.close()
+	t.predicted = predicted
 	if t.devices, err = w.comparedSets(ctx, predicted, f.compareDevices); err != nil {
 		return nil, err
 	}
@@ -101,7 +111,10 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if runErr == nil {
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
-	m, err := a.writeTraining(dir, t, predicted, "execute", f.save)
+	if err := t.predictLegs(context.WithoutCancel(ctx)); err != nil {
+		return nil, errors.Join(runErr, err)
+	}
+	m, err := a.writeTraining(dir, t, "execute", f.save)
 	if err != nil {
 		return nil, errors.Join(runErr, err)
 	}
@@ -115,7 +128,8 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		}
 		return m, printJSON(stdout, s)
 	}
-	t.printMeasured(progress, predicted)
+	t.printMeasured(progress)
+	t.printLosses(progress, dir)
 	if t.devices != nil {
 		t.devices.print(progress)
 	}
@@ -157,6 +171,9 @@ func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) 
 	}
 	if o.Epochs < 1 || o.Epochs > maxRounds {
 		return nil, nil, nil, inputErrorf("--epochs %d: want 1 to %d", o.Epochs, maxRounds)
+	}
+	if o.ContinueOnLoss < 0 {
+		return nil, nil, nil, inputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
 	if o.Steps < 0 || o.Limit < 0 || o.Offset < 0 || o.Batch < 0 || o.Workers < 0 {
 		return nil, nil, nil, inputErrorf("--steps, --limit, --offset, --batch and --workers are not negative")
@@ -233,7 +250,7 @@ func defaultData(m *nn.Model) string {
 
 // writeTraining writes the run directory of an executed run, and the weights to a
 // file of their own where one is named.
-func (a *app) writeTraining(dir *runDir, t *trainer, predicted *outcome, command, save string) (*manifest, error) {
+func (a *app) writeTraining(dir *runDir, t *trainer, command, save string) (*manifest, error) {
 	m := a.newManifest(command, t.w)
 	m.Complete = t.complete
 	m.Data = hashData(t.train, t.test)
@@ -253,11 +270,15 @@ func (a *app) writeTraining(dir *runDir, t *trainer, predicted *outcome, command
 	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.weights()) }); err != nil {
 		return nil, err
 	}
+	if err := a.writeLegs(dir, t); err != nil {
+		return nil, err
+	}
+	m.Losses = t.lostDevices()
 	if t.measured.Main != nil {
 		if err := dir.writeOutcome(t.w, t.measured, t.summarize()); err != nil {
 			return nil, err
 		}
-		if err := dir.writePredicted(t, predicted); err != nil {
+		if err := dir.writePredicted(&t.leg); err != nil {
 			return nil, err
 		}
 	}
@@ -266,13 +287,13 @@ func (a *app) writeTraining(dir *runDir, t *trainer, predicted *outcome, command
 
 // writePredicted writes the simulated schedule of the same segment and the
 // figure of both.
-func (d *runDir) writePredicted(t *trainer, predicted *outcome) error {
-	p := t.w.mainProblem(predicted.Main.Steps)
-	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, predicted.Main, p.Graph, p.Platform) })
+func (d *runDir) writePredicted(l *leg) error {
+	p := l.w.mainProblem(l.predicted.Main.Steps)
+	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.predicted.Main, p.Graph, p.Platform) })
 	if err != nil {
 		return err
 	}
-	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, predicted.Main, t.measured.Main); err != nil && !errors.Is(err, plots.ErrNoData) {
+	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.predicted.Main, l.measured.Main); err != nil && !errors.Is(err, plots.ErrNoData) {
 		return err
 	}
 	d.noteFile("compare.svg")
@@ -302,7 +323,7 @@ func (d *runDir) writeMetrics(t *trainer) error {
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
-	s.Devices = t.devices
+	s.Devices, s.Losses = t.devices, t.lostDevices()
 	b := thisBuild()
 	s.Provenance = &b
 	if n := len(t.epochs); n > 0 {
@@ -336,8 +357,8 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 }
 
 // printMeasured says what the run came to beside its prediction.
-func (t *trainer) printMeasured(out io.Writer, predicted *outcome) {
-	m := t.measured
+func (t *trainer) printMeasured(out io.Writer) {
+	m, predicted := t.measured, t.predicted
 	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), peak %s, %s\n",
 		shortTime(m.stepTime()), shortTime(predicted.stepTime()), shortTime(m.Run), shortTime(predicted.Run),
 		shortBytes(t.w.plannedPeakBytes()), m.energyText())

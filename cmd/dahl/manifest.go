@@ -32,6 +32,8 @@ type manifest struct {
 	Data     *identity     `json:"data,omitempty"`     // what was trained and tested on
 	GPUs     []deviceState `json:"gpus,omitempty"`     // of an executed run, as it began
 
+	Losses []deviceLoss `json:"losses,omitempty"` // what it went on without
+
 	WeightsHash string  `json:"weights_sha256,omitempty"` // after training
 	FinalLoss   float64 `json:"final_loss,omitempty"`
 	Complete    bool    `json:"complete"` // false: interrupted or failed

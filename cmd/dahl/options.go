@@ -42,6 +42,10 @@ type options struct {
 	WeightDecay *float64 `json:"weight_decay,omitempty"`
 	Nesterov    bool     `json:"nesterov,omitempty"`
 
+	// ContinueOnLoss is after how many training steps the weights are kept, so that the
+	// training goes on from there when a device fails; 0: such a failure ends it.
+	ContinueOnLoss int `json:"continue_on_loss,omitempty"`
+
 	// adapt changes the default lowering, for other tiles; nil: it stays.
 	adapt func(l *dag.Lowering, batch int)
 }

@@ -164,6 +164,27 @@ func (o *outcome) add(a accounted, g *dag.Graph, seg dag.Segment) (joules float6
 	return joules
 }
 
+// include adds the totals of a later part of the same run. Main stays.
+func (o *outcome) include(other *outcome) {
+	o.Run += other.Run
+	o.Joules += other.Joules
+	for device, joules := range other.ByDevice {
+		o.ByDevice[device] += joules
+	}
+	o.Tasks += other.Tasks
+	o.Transfers += other.Transfers
+	o.BytesMoved += other.BytesMoved
+	for reason, total := range other.Reasons {
+		sum := o.Reasons[reason]
+		o.Reasons[reason] = transferTotal{sum.Count + total.Count, sum.Bytes + total.Bytes}
+	}
+	o.Evicted.Count += other.Evicted.Count
+	o.Evicted.Bytes += other.Evicted.Bytes
+	for m, b := range other.PeakBytes {
+		o.PeakBytes[m] = max(o.PeakBytes[m], b)
+	}
+}
+
 // energyText prints the joules and what they rest on.
 func (o *outcome) energyText() string {
 	if len(o.Readings) > 0 {
@@ -257,6 +278,7 @@ type summary struct {
 	// PlannedByMemory is PlannedBytes of every memory, where there are several.
 	PlannedByMemory map[string]int64 `json:"planned_by_memory,omitempty"`
 
+	Losses  []deviceLoss      `json:"losses,omitempty"` // what a training went on without; totals are of all of it
 	Devices *deviceComparison `json:"device_sets,omitempty"`
 	Models  *modelSummary     `json:"models,omitempty"`
 	Tiles   *tileSweep        `json:"tiles,omitempty"`

@@ -18,13 +18,13 @@ import (
 // trainer runs the program of a model on this machine: it hands batches to the
 // executor, counts, and prints a line per epoch.
 type trainer struct {
-	w           *workload
+	leg         // that runs; after run the first one, with the totals of all
 	runner      *execute.Runner
 	train, test *nn.Dataset
 	feeder      feeder
 	progress    io.Writer // a line per epoch; nil: none
 
-	measured *outcome
+	survival *survival         // nil: a device that fails ends the run
 	devices  *deviceComparison // nil: the devices are of one kind, or all that there are
 	epochs   []nn.EpochMetrics
 	steps    []nn.StepMetrics
@@ -37,27 +37,42 @@ const maxRecordedSpans = 4_000_000
 
 // newTrainer compiles the program and fills parameters and data.
 func newTrainer(w *workload, train, test *nn.Dataset, progress io.Writer) (*trainer, error) {
-	t := &trainer{w: w, train: train, test: test, progress: progress}
+	t := &trainer{train: train, test: test, progress: progress}
 	opt, err := w.opts.optimizer(w.model)
 	if err != nil {
 		return nil, err
 	}
 	t.feeder = feeder{dtype: w.dtype, rate: opt.Rate()}
-	t.measured = newOutcome(schedule.Measured, w.platform)
-	t.runner, err = execute.New(w.program, w.executeOptions(map[string]execute.Hook{"feed": t.feeder.feed, "fetch": t.feeder.fetch}))
-	if err != nil {
+	if err := t.open(w); err != nil {
 		return nil, asInput(err)
 	}
-	t.setData("data.train", train)
-	if test != nil {
-		t.setData("data.test", test)
-	}
 	if err := t.setWeights(); err != nil {
-		t.runner.Close()
+		t.close()
 		return nil, err
+	}
+	if w.opts.ContinueOnLoss > 0 {
+		t.survival = newSurvival(t)
 	}
 	return t, nil
 }
+
+// open begins a leg: it compiles the program for the workload's devices and fills in the
+// data. With an error everything stays as it was.
+func (t *trainer) open(w *workload) error {
+	r, err := execute.New(w.program, w.executeOptions(map[string]execute.Hook{"feed": t.feeder.feed, "fetch": t.feeder.fetch}))
+	if err != nil {
+		return err
+	}
+	t.leg, t.runner = leg{w: w, measured: newOutcome(schedule.Measured, w.platform)}, r
+	t.setData("data.train", t.train)
+	if t.test != nil {
+		t.setData("data.test", t.test)
+	}
+	return nil
+}
+
+// close ends the runner; the weights stay readable.
+func (t *trainer) close() { t.runner.Close() }
 
 // executeOptions hands the decisions of the workload to the executor.
 func (w *workload) executeOptions(hooks map[string]execute.Hook) execute.Options {
@@ -124,16 +139,18 @@ func (t *trainer) weightsHash() string {
 
 // run trains for all epochs. With an error, what was done so far stays in t.
 func (t *trainer) run(ctx context.Context) error {
-	perEpoch := len(t.w.program.Order) / t.w.opts.Epochs
+	defer t.endLegs()
+	segments, epochs := t.w.program.Order, t.w.opts.Epochs
+	perEpoch := len(segments) / epochs
 	order := make([]int32, t.train.Len())
 	begin := time.Now()
-	for e := range t.w.opts.Epochs {
+	for e := range epochs {
 		if t.w.opts.Shuffle {
 			nn.Shuffle(order, t.w.opts.Seed, e)
 		} else {
 			nn.InOrder(order)
 		}
-		m, err := t.epoch(ctx, e, order, t.w.program.Order[e*perEpoch:(e+1)*perEpoch])
+		m, err := t.epoch(ctx, e, order, segments[e*perEpoch:(e+1)*perEpoch])
 		if err != nil {
 			return fmt.Errorf("epoch %d: %w", e+1, err)
 		}
@@ -173,7 +190,7 @@ func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []da
 		}
 		batch := batchOf(g)
 		t.feeder.begin(source[count.images:], batch, seg.Steps)
-		s, err := t.runner.Run(ctx, seg.Graph, seg.Steps, true)
+		s, err := t.runPiece(ctx, e+1, seg)
 		if err != nil {
 			return m, err
 		}
@@ -207,11 +224,37 @@ func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []da
 	return m, nil
 }
 
-// pieces cuts segments that are too long to record.
+// runPiece runs some steps of a graph: if a device fails that the training can do without,
+// again on the others, from the state before.
+func (t *trainer) runPiece(ctx context.Context, epoch int, seg dag.Segment) (*schedule.Schedule, error) {
+	for {
+		s, err := t.runner.Run(ctx, seg.Graph, seg.Steps, true)
+		device, failed := execute.FailedDevice(err)
+		switch {
+		case t.survival == nil || err != nil && (!failed || ctx.Err() != nil):
+			return s, err
+		case err == nil:
+			t.done = append(t.done, seg)
+			if isTraining(t.w.program.Graphs[seg.Graph]) {
+				t.survival.keep()
+			}
+			return s, nil
+		}
+		if err := t.goOnWithout(ctx, device, epoch, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pieces cuts segments that are too long to record, and trainings into the steps after
+// which their state is kept.
 func (t *trainer) pieces(segments []dag.Segment) []dag.Segment {
 	var cut []dag.Segment
 	for _, seg := range segments {
 		most := max(1, maxRecordedSpans/max(1, t.w.program.Graphs[seg.Graph].NumTasks()))
+		if every := t.w.opts.ContinueOnLoss; every > 0 && isTraining(t.w.program.Graphs[seg.Graph]) {
+			most = min(most, every)
+		}
 		for ; seg.Steps > most; seg.Steps -= most {
 			cut = append(cut, dag.Segment{Graph: seg.Graph, Steps: most})
 		}

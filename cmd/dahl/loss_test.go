@@ -1,0 +1,248 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// faultyNode is a core and two emulated GPUs, which fail as said; empty: not.
+func faultyNode(faults ...string) string {
+	text := emulatedNode
+	memory := text[strings.LastIndex(text[:strings.Index(text, `name = "own"`)], "[[memory]]"):strings.Index(text, "[[device]]")]
+	device := text[strings.LastIndex(text[:strings.Index(text, `name = "g0"`)], "[[device]]"):strings.Index(text, "[[link]]")]
+	route := text[strings.Index(text, "[[route]]"):]
+	second := func(s string) string { return strings.NewReplacer(`"own"`, `"own1"`, `"g0"`, `"g1"`).Replace(s) }
+	text = strings.Replace(text, memory, memory+second(memory), 1)
+	text = strings.Replace(text, device, device+second(device), 1) + second(route)
+	for i, fault := range faults {
+		if name := fmt.Sprintf("name = \"g%d\"\n", i); fault != "" {
+			text = strings.Replace(text, name, name+"fault = "+fault+"\n", 1)
+		}
+	}
+	return text
+}
+
+// lossyTraining is 2 epochs of 2 steps of 32 images, one of 6 and the evaluation.
+var lossyTraining = strings.Fields("execute --model digits-cnn --data synthetic:1x8x8:70:10 --batch 32 --epochs 2 --optimizer adam --json")
+
+// launchesBefore counts the launches on a worker before a step of a segment of the
+// training on node.toml: a GPU launches once for each task that its plan lists.
+func launchesBefore(t *testing.T, devices, worker string, segment, step int) int {
+	t.Helper()
+	o := options{Platform: "node.toml", Devices: devices, Model: "digits-cnn", Data: "synthetic:1x8x8:70:10", Batch: 32, Epochs: 2, Optimizer: "adam", Policy: "heft", DType: "float32"}
+	w, _, _, err := trainingWorkload(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := w.platform.WorkerByName(worker)
+	launches := 0
+	for i, seg := range w.program.Order[:segment+1] {
+		if i == segment {
+			seg.Steps = step
+		}
+		launches += seg.Steps * len(w.parts[seg.Graph].plan.Order[id])
+	}
+	return launches
+}
+
+// trainedOn runs lossyTraining on node.toml and reads its manifest and steps.
+func trainedOn(t *testing.T, out string, args ...string) (*manifest, []byte) {
+	t.Helper()
+	mustRun(t, append(append(lossyTraining, "--platform", "node.toml", "--out", out), args...)...)
+	m, err := readManifest(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps, err := os.ReadFile(out + "/" + stepsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, steps
+}
+
+// TestContinueOnLoss lets devices fail at every kind of moment. The training goes on from
+// the last step that was kept, and comes to the weights and losses of one without a fault,
+// to the last bit.
+func TestContinueOnLoss(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", faultyNode())
+	want, wantSteps := trainedOn(t, "whole")
+	type at struct{ segment, step, launches int } // segments of an epoch: 2 steps, the short one, the evaluation
+	type lost struct {
+		device       string
+		epoch, after int
+		graph        string
+		on           string
+	}
+	for _, c := range []struct {
+		name    string
+		devices string
+		every   string
+		faults  []at // of g0, and of g1, which counts from 0 when g0 is gone
+		kind    string
+		want    []lost
+	}{
+		{"the first launch", "", "", []at{{0, 0, 0}}, "lost", []lost{{"g0", 1, 0, "train", "cpu,g1"}}},
+		{"in the middle of an epoch", "", "", []at{{0, 1, 3}}, "lost", []lost{{"g0", 1, 1, "train", "cpu,g1"}}},
+		{"out of memory", "", "", []at{{0, 1, 3}}, "memory", []lost{{"g0", 1, 1, "train", "cpu,g1"}}},
+		{"two steps are kept at once", "", "=2", []at{{0, 1, 3}}, "lost", []lost{{"g0", 1, 0, "train", "cpu,g1"}}},
+		{"in the short last batch", "", "", []at{{1, 0, 2}}, "lost", []lost{{"g0", 1, 2, "train.tail", "cpu,g1"}}},
+		{"in an evaluation", "", "", []at{{2, 0, 2}}, "lost", []lost{{"g0", 1, 3, "eval", "cpu,g1"}}},
+		{"in the second epoch", "", "", []at{{4, 1, 1}}, "lost", []lost{{"g0", 2, 4, "train", "cpu,g1"}}},
+		{"both, one after the other", "", "", []at{{0, 1, 3}, {0, 1, 2}}, "lost", []lost{{"g0", 1, 1, "train", "cpu,g1"}, {"g1", 1, 2, "train.tail", "cpu"}}},
+		{"GPUs alone", "gpu", "", []at{{0, 1, 3}}, "lost", []lost{{"g0", 1, 1, "train", "cpu,g1"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var faults []string
+			for i, f := range c.faults {
+				writeTestFile(t, "node.toml", faultyNode())
+				devices := c.devices
+				if i == 1 {
+					devices = "cpu,g1"
+				}
+				faults = append(faults, fmt.Sprintf("{ after = %d, kind = %q }", launchesBefore(t, devices, fmt.Sprint("g", i), f.segment, f.step)+f.launches, c.kind))
+			}
+			writeTestFile(t, "node.toml", faultyNode(faults...))
+			m, steps := trainedOn(t, "e", "--continue-on-loss"+c.every, "--devices", c.devices)
+			if m.WeightsHash != want.WeightsHash || !bytes.Equal(steps, wantSteps) || !m.Complete {
+				t.Errorf("weights %.12s, want %.12s; steps\n%s\nwant\n%s", m.WeightsHash, want.WeightsHash, steps, wantSteps)
+			}
+			if len(m.Losses) != len(c.want) {
+				t.Fatalf("losses %+v, want %+v", m.Losses, c.want)
+			}
+			for i, w := range c.want {
+				l := m.Losses[i]
+				if got := (lost{l.Device, l.Epoch, l.AfterStep, l.Graph, l.Devices}); got != w || l.Task == "" || l.State == "" || l.Cause == "" {
+					t.Errorf("loss %+v, want %+v", l, w)
+				}
+				if l.Run != "" {
+					checkRunsInside(t, "e/"+l.Run)
+				}
+			}
+			if out := mustRun(t, "verify", "e"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
+				t.Errorf("verify:\n%s", out)
+			}
+		})
+	}
+}
+
+// checkRunsInside reads the part of a run that followed a loss.
+func checkRunsInside(t *testing.T, dir string) {
+	t.Helper()
+	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
+		t.Errorf("verify %s:\n%s", dir, out)
+	}
+	mustRun(t, "compare", dir, dir)
+	if r := dahl(t, t.Context(), "rerun", dir); r.code != exitBadInput || !strings.Contains(r.stderr, afterLossCommand) {
+		t.Errorf("rerun %s: exit code %d, %s", dir, r.code, r.stderr)
+	}
+}
+
+// TestRerunOfALoss repeats a run with its loss, into the directory of another.
+func TestRerunOfALoss(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", faultyNode(`{ after = 40, kind = "lost" }`))
+	trainedOn(t, "e", "--continue-on-loss")
+	trainedOn(t, "again", "--continue-on-loss")
+	if out := mustRun(t, "rerun", "e", "--out", "again"); strings.Contains(out, "DIFFERENT") {
+		t.Errorf("rerun:\n%s", out)
+	}
+}
+
+// TestLossEndsTheRun: without --continue-on-loss, or with no other device, a device that
+// fails ends the run with one line and what was done. With it the weights are those of the
+// last step that was kept.
+func TestLossEndsTheRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", faultyNode())
+	line := strings.Fields("execute --platform node.toml --model digits-cnn --batch 32 --shuffle=false --devices g0 --json")
+	mustRun(t, append(line, "--limit", "64", "--out", "two")...)
+	two, err := readManifest("two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{Platform: "node.toml", Devices: "g0", Model: "digits-cnn", Limit: 128, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}
+	w, _, _, err := trainingWorkload(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := w.platform.WorkerByName("g0")
+	perStep := len(w.parts[0].plan.Order[id])
+	writeTestFile(t, "node.toml", faultyNode(fmt.Sprintf("{ after = %d, kind = \"lost\" }", 2*perStep+5)))
+	for _, survive := range []bool{false, true} {
+		args := append(line, "--limit", "128", "--out", "cut")
+		if survive {
+			args = append(args, "--continue-on-loss")
+		}
+		r := dahl(t, t.Context(), args...)
+		if r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("exit code %d, %q", r.code, r.stderr)
+		}
+		for _, part := range []string{`device "g0"`, `graph "train"`, "issued and not done", "the device is lost", "what was done is in cut"} {
+			if !strings.Contains(r.stderr, part) {
+				t.Errorf("%q does not say %q", r.stderr, part)
+			}
+		}
+		m, err := readManifest("cut")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Complete {
+			t.Error("the run is called complete")
+		}
+		if survive && (m.WeightsHash != two.WeightsHash || !strings.Contains(r.stderr, "no device is left")) {
+			t.Errorf("weights %.12s, want those of two steps, %.12s; %s", m.WeightsHash, two.WeightsHash, r.stderr)
+		}
+	}
+}
+
+// TestInterruptedOnDevices ends a training on a core and two emulated GPUs, also one that
+// would go on without them: what was done is written, and no goroutine stays.
+func TestInterruptedOnDevices(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", faultyNode())
+	for _, args := range [][]string{nil, {"--continue-on-loss"}} {
+		before := runtime.NumGoroutine()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer cancel()
+			for ctx.Err() == nil { // until the run directory says that the training began
+				if _, err := os.Stat("cut/" + manifestName); err == nil {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		r := dahl(t, ctx, append(strings.Fields("execute --platform node.toml --model digits-cnn --epochs 500 --out cut"), args...)...)
+		cancel()
+		if r.code != exitInterrupted || !strings.Contains(r.stderr, "dahl: interrupted: ") || !strings.Contains(r.stderr, "what was done is in cut") {
+			t.Errorf("exit code %d, %q", r.code, r.stderr)
+		}
+		m, err := readManifest("cut")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Complete || m.WeightsHash == "" || len(m.Losses) > 0 {
+			t.Errorf("manifest %+v", m)
+		}
+		for range 1000 { // a goroutine that has ended is counted for a moment
+			if runtime.NumGoroutine() <= before {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		if n := runtime.NumGoroutine(); n > before {
+			stacks := make([]byte, 1<<16)
+			t.Errorf("%d goroutines, %d before\n%s", n, before, stacks[:runtime.Stack(stacks, true)])
+		}
+		if err := os.RemoveAll("cut"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
