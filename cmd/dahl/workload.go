@@ -337,7 +337,10 @@ func (w *workload) decide() error {
 	if isSpread(w.platform) && !slices.Contains(plans, nil) {
 		return w.place(plans, costs)
 	}
-	return w.layOut(plans, costs)
+	if err := w.layOut(plans, costs); err != nil || !w.executed || !isSpread(w.platform) {
+		return err
+	}
+	return w.layOutDevices(costs)
 }
 
 // isSpread reports whether tasks run in several memories.
@@ -349,7 +352,7 @@ func isSpread(p *platform.Platform) bool {
 func (w *workload) layOut(plans []*schedule.Plan, costs []*schedule.Costs) error {
 	var scratch []int64
 	if w.model != nil {
-		scratch = execute.ScratchBytes(w.program, costs, len(w.platform.Workers))
+		scratch = execute.ScratchBytes(w.program, costs, len(w.platform.Workers)-w.deviceWorkers())
 	}
 	layouts, err := schedule.LayoutProgram(w.program, plans, scratch)
 	if err != nil {
