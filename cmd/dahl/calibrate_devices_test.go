@@ -67,8 +67,9 @@ func TestCalibrateEmulatedDevice(t *testing.T) {
 	}
 }
 
-// TestStepSets: of two cores one and both, of a GPU all; where its cache is another one, once
-// with its own tiles and once with those of all. Units choose devices.
+// TestStepSets: of two cores one and both, of a GPU all; where it has a cache of another size, or is one
+// unit, which tasks are for as a whole, once with its own tiles and once with those of all.
+// Units choose devices.
 func TestStepSets(t *testing.T) {
 	p, err := loadPlatform("emulated")
 	if err != nil {
@@ -76,16 +77,18 @@ func TestStepSets(t *testing.T) {
 	}
 	w := &workload{opts: &options{}, platform: p, lowering: &dag.Lowering{}}
 	for _, c := range []struct {
+		count int // of units of the GPU
 		l2    int64
 		units map[string]int
 		want  string
 	}{
-		{512 << 10, nil, "cpu:1 cpu:2 gpu:1"},
-		{1 << 20, nil, "cpu:1 cpu:2 gpu:1 gpu:1(all)"},
-		{1 << 20, map[string]int{"cpu": 1}, "cpu:1"},
-		{1 << 20, map[string]int{"gpu": 1}, "gpu:1 gpu:1(all)"},
+		{2, 512 << 10, nil, "cpu:1 cpu:2 gpu:2"},
+		{2, 1 << 20, nil, "cpu:1 cpu:2 gpu:2 gpu:2(all)"},
+		{1, 512 << 10, nil, "cpu:1 cpu:2 gpu:1 gpu:1(all)"},
+		{1, 512 << 10, map[string]int{"cpu": 1}, "cpu:1"},
+		{1, 512 << 10, map[string]int{"gpu": 1}, "gpu:1 gpu:1(all)"},
 	} {
-		p.Devices[1].L2Bytes = c.l2
+		p.Devices[1].Count, p.Devices[1].L2Bytes = c.count, c.l2
 		sets, err := w.stepSets(c.units)
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +102,7 @@ func TestStepSets(t *testing.T) {
 			got = append(got, text)
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("L2 of %d, units %v: %v, want %s", c.l2, c.units, got, c.want)
+			t.Errorf("%d units with an L2 of %d, of which %v: %v, want %s", c.count, c.l2, c.units, got, c.want)
 		}
 	}
 }

@@ -154,7 +154,7 @@ func (w *workload) stepSets(units map[string]int) ([]stepSet, error) {
 			return nil, err
 		}
 		sets = append(sets, set)
-		if l2Bytes(alone) != l2Bytes(w.platform) && (w.opts.Lowering == "" || w.opts.adapt != nil) {
+		if grainOf(alone) != grainOf(w.platform) && (w.opts.Lowering == "" || w.opts.adapt != nil) {
 			set.likeAll = true
 			sets = append(sets, set)
 		}

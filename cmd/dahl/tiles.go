@@ -140,7 +140,7 @@ func (o *options) tilings(m *nn.Model, p *platform.Platform) (*tilings, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	t := &tilings{layer: busiestLayer(m), base: nn.DefaultLowering(m, o.Batch, l2Bytes(p), dtype)}
+	t := &tilings{layer: busiestLayer(m), base: grainOf(p).lowering(m, o.Batch, dtype)}
 	if t.layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}
