@@ -13,15 +13,21 @@ const (
 // deviceTimes reads the clock of a device during a run. A device only tells the time
 // between two events, so one event, the base, is kept; it is replaced now and then,
 // since the device may tell long times less exactly.
+//
+// Times from one base are rounded alike, so that they never contradict the order of the
+// events; times from two bases could, by as much as the rounding. So an event counts from
+// the last base before it, also when it is looked at later: what came before a base is
+// never after it, nor what came after it before it.
 type deviceTimes struct {
 	device *device
 	job    *job
 
-	base, next eventID
-	origin     time.Duration // of base, from the first one
-	based      time.Duration // when base was issued, on the run's clock
-	replacing  bool          // next has been issued
-	marks      []clockMark
+	base, next     eventID       // next is the base before, until it is issued again
+	origin, before time.Duration // of base, and of the base before, from the first one
+	based          time.Duration // when base was issued, on the run's clock
+	replaced       bool          // there was a base before
+	replacing      bool          // next has been issued
+	marks          []clockMark
 }
 
 // begin takes the first base and the first marks. The device's streams are idle.
@@ -59,28 +65,44 @@ func (c *deviceTimes) mark() error {
 
 // of is when an event was, from the first base.
 func (c *deviceTimes) of(e eventID) (time.Duration, error) {
+	if c.replacing { // where the event came after next, that is done
+		if err := c.replace(); err != nil {
+			return 0, err
+		}
+	}
 	t, err := c.device.driver.elapsed(c.base, e)
-	return c.origin + t, err
+	if err != nil || t >= 0 || !c.replaced || c.replacing {
+		return c.origin + t, err
+	}
+	t, err = c.device.driver.elapsed(c.next, e)
+	return c.before + t, err
 }
 
 // keepNear replaces the base when it is old.
 func (c *deviceTimes) keepNear() error {
-	if !c.replacing {
-		now := c.job.now()
-		if now-c.based < c.device.rebase {
-			return nil
-		}
-		c.based, c.replacing = now, true
-		return c.device.driver.record(c.device.lanes[0].stream, c.next)
+	if c.replacing {
+		return c.replace()
 	}
+	now := c.job.now()
+	if now-c.based < c.device.rebase {
+		return nil
+	}
+	c.based, c.replacing = now, true
+	return c.device.driver.record(c.device.lanes[0].stream, c.next)
+}
+
+// replace makes next the base if it is done.
+func (c *deviceTimes) replace() error {
 	done, err := c.device.driver.done(c.next)
 	if !done || err != nil {
 		return err
 	}
-	if c.origin, err = c.of(c.next); err != nil {
+	t, err := c.device.driver.elapsed(c.base, c.next)
+	if err != nil {
 		return err
 	}
-	c.base, c.next, c.replacing = c.next, c.base, false
+	c.before, c.origin = c.origin, c.origin+t
+	c.base, c.next, c.replaced, c.replacing = c.next, c.base, true, false
 	return nil
 }
 

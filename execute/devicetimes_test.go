@@ -1,0 +1,92 @@
+package execute
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// roundingDriver tells the time between events as CUDA does, in milliseconds in a float32,
+// and its clock is made up. Everything that is issued is done at once.
+type roundingDriver struct {
+	scripted
+	now time.Duration
+}
+
+func (d *roundingDriver) record(_ streamID, e eventID) error {
+	d.events[e] = d.now
+	return nil
+}
+
+func (d *roundingDriver) done(e eventID) (bool, error) { return d.events[e] <= d.now, nil }
+
+func (d *roundingDriver) elapsed(from, to eventID) (time.Duration, error) {
+	ms := float32(float64(d.events[to]-d.events[from]) / float64(time.Millisecond))
+	return time.Duration(float64(ms) * float64(time.Millisecond)), nil
+}
+
+// TestDeviceTimesKeepTheOrder: a copy starts up to 20 ns after the one before it has ended,
+// for 400 s of copies whose events are looked at some time later, in any order, while
+// bases are replaced every second. The times as told never fall, and are the true ones to
+// half a microsecond for each base so far.
+func TestDeviceTimesKeepTheOrder(t *testing.T) {
+	const pending = 7
+	rng := rand.New(rand.NewPCG(5, 11))
+	d := &roundingDriver{}
+	dev := &device{driver: d, lanes: []*deviceLane{{}}, rebase: rebasePeriod}
+	for range 3 {
+		e, _ := d.newEvent()
+		if dev.mark = e; e < 2 {
+			dev.bases[e] = e
+		}
+	}
+	c := &deviceTimes{device: dev, job: &job{base: time.Now()}, base: dev.bases[0], next: dev.bases[1]}
+	type look struct {
+		event       eventID
+		truth, told time.Duration
+	}
+	looks := make([]look, 80_000)
+
+	for i := range looks {
+		if i%pending == 0 && i > 0 {
+			for _, k := range rng.Perm(pending) { // those of the group before, in any order
+				l := &looks[i-pending+k]
+				var err error
+				if l.told, err = c.of(l.event); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if d.now += time.Duration(rng.Int64N(20)); i%2 == 0 {
+			d.now += time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
+		}
+		if i%pending == 3 {
+			c.job.base = time.Now().Add(-d.now) // the host's clock goes along
+			if err := c.keepNear(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i < pending {
+			looks[i].event, _ = d.newEvent()
+		} else {
+			looks[i].event = looks[i-pending].event
+		}
+		looks[i].truth = d.now
+		if err := d.record(0, looks[i].event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.origin < 300*time.Second {
+		t.Fatalf("the base is of %v: the test tests little", c.origin)
+	}
+	var latest time.Duration
+	for i, l := range looks[:len(looks)-len(looks)%pending-pending] {
+		if l.told < latest {
+			t.Fatalf("event %d was at %v and is said to have been at %v, before one that was not after it, at %v", i, l.truth, l.told, latest)
+		}
+		latest = l.told
+		if bases := 1 + l.truth/rebasePeriod; max(l.told-l.truth, l.truth-l.told) > bases*time.Microsecond/2 {
+			t.Fatalf("event %d was at %v and is said to have been at %v", i, l.truth, l.told)
+		}
+	}
+}
