@@ -1,6 +1,9 @@
 package schedule
 
 import (
+	"cmp"
+	"slices"
+
 	"dahl/dag"
 	"dahl/platform"
 )
@@ -32,15 +35,26 @@ func newSharing(p *Problem) *sharing {
 	return s
 }
 
-// sharing lists for each storage the others that have bytes in common with it, ascending.
+// sharing lists for each storage the others that have bytes in common with it.
 func (l *Layout) sharing(g *dag.Graph) [][]int32 {
 	with := make([][]int32, len(g.Buffers))
-	ends := func(b int) int64 { return l.Offset[b] + g.Buffers[b].Bytes() }
-	placed := func(b int) bool { return g.Storage(dag.BufferID(b)) == dag.BufferID(b) && l.Offset[b] != Elsewhere }
-	for x := range g.Buffers {
-		for y := range x {
-			if placed(x) && placed(y) && l.Arena[x] == l.Arena[y] && l.Offset[x] < ends(y) && l.Offset[y] < ends(x) {
-				with[x], with[y] = append(with[x], int32(y)), append(with[y], int32(x))
+	end := func(b int32) int64 { return l.Offset[b] + g.Buffers[b].Bytes() }
+	var placed []int32
+	for b := range g.Buffers {
+		if g.Storage(dag.BufferID(b)) == dag.BufferID(b) && l.Offset[b] != Elsewhere {
+			placed = append(placed, int32(b))
+		}
+	}
+	slices.SortFunc(placed, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(l.Arena[a], l.Arena[b]), cmp.Compare(l.Offset[a], l.Offset[b]), cmp.Compare(a, b))
+	})
+	for i, x := range placed {
+		for _, y := range placed[i+1:] {
+			if l.Arena[y] != l.Arena[x] || l.Offset[y] >= end(x) {
+				break
+			}
+			if end(y) > l.Offset[y] { // not empty
+				with[x], with[y] = append(with[x], y), append(with[y], x)
 			}
 		}
 	}

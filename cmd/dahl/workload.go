@@ -368,6 +368,37 @@ func (w *workload) layOut(plans []*schedule.Plan, costs []*schedule.Costs) error
 	return nil
 }
 
+// deviceWorkers is the number of workers that are not cores.
+func (w *workload) deviceWorkers() (n int) {
+	for _, worker := range w.platform.Workers {
+		if w.platform.Devices[worker.Device].Kind != "cpu" {
+			n++
+		}
+	}
+	return n
+}
+
+// layOutDevices gives the storages their places in the memories of devices, for a policy
+// that decides at run time what is there. What the arenas take together is the most that
+// such a memory can come to hold. The prediction has what shares bytes there share them.
+func (w *workload) layOutDevices(costs []*schedule.Costs) error {
+	sized := costs // whose variants decide the workspace
+	if w.opts.Variant != "" {
+		sized = nil
+	}
+	layouts, err := schedule.LayoutOnDemand(w.program, w.platform, costs, execute.ScratchByMemory(w.program, w.platform, sized))
+	if err != nil {
+		return asInput(err)
+	}
+	host := w.platform.HostMemory()
+	for i := range w.parts {
+		p := &w.parts[i]
+		layouts[i][host] = p.layout
+		p.layouts, p.problem.Layouts = layouts[i], layouts[i]
+	}
+	return nil
+}
+
 // place makes the copies between memories tasks and lays out every memory. The plans then
 // say all of it, so that whoever replays them does the same.
 func (w *workload) place(plans []*schedule.Plan, costs []*schedule.Costs) error {
