@@ -167,9 +167,12 @@ func (c *compiler) compile() (*Placed, error) {
 			}
 			if _, limited := c.limits[m]; !limited {
 				c.limits[m] = c.p.Memories[m].CapacityBytes - c.mostScratch(m)
-				continue
+			} else {
+				c.limits[m] -= bytes
 			}
-			c.limits[m] -= bytes
+			if c.limits[m] <= 0 {
+				return nil, tooLarge
+			}
 		}
 	}
 	return nil, tooLarge

@@ -45,12 +45,12 @@ func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (excess map[platf
 			pg := placed.Graphs[i]
 			pg.Layouts = append(pg.Layouts, l)
 			pg.Reuse, pg.ReuseNext = append(pg.Reuse, l.Reuse...), append(pg.ReuseNext, l.ReuseNext...)
-			if over, err := l.overflow(&placed.Platform.Memories[m]); over > excess[platform.MemoryID(m)] {
-				if excess == nil {
-					excess = map[platform.MemoryID]int64{}
-				}
-				excess[platform.MemoryID(m)], tooLarge = over, fmt.Errorf("graph %q: %w", pg.Graph.Name, err)
+		}
+		if over, err := placed.overflow(&placed.Platform.Memories[m], layouts); over > 0 {
+			if excess == nil {
+				excess = map[platform.MemoryID]int64{}
 			}
+			excess[platform.MemoryID(m)], tooLarge = over, err
 		}
 	}
 	for _, pg := range placed.Graphs {
@@ -70,6 +70,26 @@ func (pg *PlacedGraph) outsideSteps() []bool {
 		}
 	}
 	return moved
+}
+
+// overflow is by how much a memory is too small for the layouts of all graphs, which share
+// its arenas, and the error that says so: of the graph that takes most if that alone is too
+// large.
+func (placed *Placed) overflow(m *platform.Memory, layouts []*Layout) (most int64, err error) {
+	var whole Layout
+	for i, l := range layouts {
+		for a, bytes := range l.ArenaBytes {
+			whole.ArenaBytes[a] = max(whole.ArenaBytes[a], bytes)
+		}
+		if over, tooLarge := l.overflow(m); over > most {
+			most, err = over, fmt.Errorf("graph %q: %w", placed.Graphs[i].Graph.Name, tooLarge)
+		}
+	}
+	over, tooLarge := whole.overflow(m)
+	if err == nil && over > 0 {
+		err = fmt.Errorf("all graphs together: %w", tooLarge)
+	}
+	return over, err
 }
 
 // overflow is by how much a memory is too small for a layout, and the error that says so.

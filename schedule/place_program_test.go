@@ -239,3 +239,28 @@ func TestPlaceConstants(t *testing.T) {
 		}
 	}
 }
+
+// TestPlaceFitsGraphsTogether: the graphs share the arenas, so that each is as large as the
+// graph that needs most of it. Training takes 448 bytes of the network, 320 of a step and 64
+// of scratch, 832; the evaluation, on the host, 128 of scratch: 896 together. In a gpu of
+// 832 something has to leave, though either graph fits.
+func TestPlaceFitsGraphsTogether(t *testing.T) {
+	for _, capacity := range []int64{832, 895, 896} {
+		placed, err := placeProgram(t, hostAndGPU(t, capacity), [][]dag.TaskID{{0}, nil, {1, 2, 3}}, [][]dag.TaskID{{0, 1}, nil, nil})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var whole Layout
+		for _, pg := range placed.Graphs {
+			for a, bytes := range pg.Layouts[1].ArenaBytes {
+				whole.ArenaBytes[a] = max(whole.ArenaBytes[a], bytes)
+			}
+		}
+		if n := whole.totalBytes(); n > capacity {
+			t.Errorf("%d bytes: the arenas take %d", capacity, n)
+		}
+		if reloads := (&PlacedGraph{Moves: placed.Graphs[0].Moves}).reloads(); reloads != (capacity < 896) {
+			t.Errorf("%d bytes: contents leave and come back is %v", capacity, reloads)
+		}
+	}
+}
