@@ -14,11 +14,11 @@ import (
 // instance ran once, after everything it depends on, on a worker that may run
 // it and runs one task at a time; what it read was valid where it read it, and
 // moved there once for every time it was evicted there; no memory held more than
-// it can, and no more copies ran at once than it has engines; makespan, first step,
+// it can, nor two storages at once that share bytes there, and no more copies ran at once than it has engines; makespan, first step,
 // period and peaks are what the spans say. It shares nothing with the Engine.
 func (s *Schedule) Check(p *Problem) error {
 	c := &audit{p: p, s: s, n: len(p.Graph.Tasks)}
-	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.exclusive, c.times, c.residency, c.copyEngines} {
+	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.exclusive, c.times, c.residency, c.places, c.copyEngines} {
 		if err := verify(); err != nil {
 			return fmt.Errorf("schedule of graph %q: %w", p.Graph.Name, err)
 		}
@@ -33,7 +33,8 @@ type audit struct {
 	n      int
 	spanOf []int32 // by step and task
 
-	balance []balance // what became live and what was freed
+	balance  []balance  // what became live and what was freed
+	presence []presence // what was where
 }
 
 func (c *audit) span(t, step int) *Span { return &c.s.Spans[c.spanOf[step*c.n+t]] }

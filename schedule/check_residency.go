@@ -218,6 +218,7 @@ func (a *atomAudit) drop(i int32, gone time.Duration) error {
 		return fmt.Errorf("eviction %d drops it at %v in memory %q, and no other memory has it", i, e.At, name)
 	}
 	bytes := a.p.Graph.AtomBytes(a.id)
+	a.leftAt(e.Memory, e.At)
 	a.balance = append(a.balance, balance{e.At, int(e.Memory), -bytes})
 	if gone != never {
 		a.balance = append(a.balance, balance{gone, int(e.Memory), bytes}) // what takeRoom gives back then
@@ -247,6 +248,7 @@ func (a *atomAudit) found(v *version, moves []int32, gone time.Duration) error {
 
 func (a *atomAudit) takeRoom(memory int, from, to time.Duration) {
 	bytes := a.p.Graph.AtomBytes(a.id)
+	a.presence = append(a.presence, presence{a.id, stay{platform.MemoryID(memory), from, to}})
 	a.balance = append(a.balance, balance{from, memory, bytes})
 	if to != never {
 		a.balance = append(a.balance, balance{to, memory, -bytes})

@@ -157,7 +157,7 @@ func (d *demand) layOut(graph int) (*Layout, error) {
 		total += Align(g.Buffers[b].Bytes())
 	}
 	if d.room >= 0 && total > d.room {
-		if err := l.overlay(g, step, d.room&^(Alignment-1)); err != nil {
+		if err := l.overlay(g, step, d.room&^(Alignment-1), d.p.Memories[d.memory].Name); err != nil {
 			return nil, err
 		}
 	}
@@ -178,8 +178,9 @@ func (d *demand) layOut(graph int) (*Layout, error) {
 
 // overlay places storages in fewer bytes than all of them have: what is there all the
 // time first, then the largest, each where it takes the least from others that may be
-// wanted at the same time; ties go to the lowest offset.
-func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64) error {
+// wanted at the same time; ties go to the lowest offset. Those at home in the memory are
+// there at once before the first step.
+func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memory string) error {
 	orders, err := newOrders(g, nil)
 	if err != nil {
 		return err
@@ -200,7 +201,7 @@ func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64) erro
 		for i := range taken {
 			t := &taken[i]
 			switch other := storages[i]; {
-			case stays(b) || stays(other) || together[b][other]:
+			case stays(b) || stays(other) || together[b][other] || g.Buffers[b].Home == memory && g.Buffers[other].Home == memory:
 				t.price = forbidden
 			case lives != nil && lives.ordered(k, i):
 				t.price = free
