@@ -13,6 +13,8 @@ import (
 const (
 	// alignBytes is a cache line, and the widest vector of any kernel.
 	alignBytes = 64
+	// deviceAlign is what a kernel on a device may take its workspace to be aligned to.
+	deviceAlign = 256
 	// guardBytes beyond each arena belong to nobody; HighWater looks at them too.
 	guardBytes = 4096
 	// poison is NaN in both float types, -1 as an index: whatever is read before
@@ -130,7 +132,10 @@ func (a *arenas) storage(l *schedule.Layout, g *dag.Graph, b dag.BufferID) []byt
 	return a[l.Arena[b]][first:end:end]
 }
 
-func roundUp(n int64) int64 { return (n + alignBytes - 1) &^ (alignBytes - 1) }
+func roundUp(n int64) int64 { return roundUpTo(n, alignBytes) }
+
+// roundUpTo rounds up to a multiple of a power of two.
+func roundUpTo(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
 
 // checkLayout verifies that every storage lies on a cache line inside its arena
 // and that views lie where their storage does.

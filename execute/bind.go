@@ -228,11 +228,14 @@ func ScratchByMemory(prog *dag.Program, p *platform.Platform, costs []*schedule.
 		}
 		total[i] = make([]int64, len(p.Memories))
 		for m := range p.Memories {
-			piece := int64(0)
+			piece, align := int64(0), int64(alignBytes)
+			if kinds[m] != "cpu" {
+				align = deviceAlign
+			}
 			for t := range g.Tasks {
 				piece = max(piece, taskScratch(g, dag.TaskID(t), chosen, kinds[m]))
 			}
-			total[i][m] = roundUp(piece) * workers[m]
+			total[i][m] = roundUpTo(piece, align) * workers[m]
 		}
 	}
 	return total

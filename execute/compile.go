@@ -25,6 +25,9 @@ type compiledGraph struct {
 	placed  *schedule.PlacedGraph
 	tasks   []boundTask
 	issues  []deviceTask // by task; nil: there are no devices
+	// Of a plan, by lane, nil where it is no device's: what is issued at once in a run that
+	// is not recorded, and in one that is.
+	segments, singles []*segments
 
 	replay  *replay                                   // of a plan, or
 	dynamic func(p *schedule.Problem) schedule.Policy // a scheduler for one run

@@ -11,7 +11,6 @@ import (
 	"dahl/kernels"
 	kernelcode "dahl/kernels/cuda"
 	"dahl/platform"
-	"dahl/schedule"
 )
 
 // cudaDriver is a GPU through the CUDA driver API.
@@ -25,6 +24,7 @@ type cudaDriver struct {
 	streams  []cuda.Stream
 	events   []cuda.Event
 	launches []cuda.Launches
+	graphs   []cuda.Graph
 }
 
 // openCUDA opens the CUDA device with an index among those that the driver library
@@ -102,7 +102,7 @@ func (d *cudaDriver) reserve(bytes int64) (deviceAddr, error) {
 	}
 	d.arenas = append(d.arenas, a)
 	d.about.FreeBytes -= bytes
-	if a%schedule.Alignment != 0 {
+	if a%deviceAlign != 0 {
 		panic("execute: cuMemAlloc does not align as documented")
 	}
 	return deviceAddr(a), d.fail(d.device.Zero(a, bytes))
@@ -193,6 +193,20 @@ func placeOf(p *plane) cuda.Place {
 	return cuda.Place{Host: uintptr(p.host), Device: cuda.Address(p.device), Pitch: p.pitch}
 }
 
+// capture makes a CUDA graph of what issue asks of the stream.
+func (d *cudaDriver) capture(s streamID, issue func() error) (captureID, error) {
+	g, err := d.streams[s].Capture(issue)
+	if err != nil {
+		return -1, d.fail(err)
+	}
+	d.graphs = append(d.graphs, g)
+	return captureID(len(d.graphs) - 1), nil
+}
+
+func (d *cudaDriver) replay(s streamID, c captureID) error {
+	return d.fail(d.streams[s].LaunchGraph(d.graphs[c]))
+}
+
 func (d *cudaDriver) fill(s streamID, at deviceAddr, bytes int64, value byte) error {
 	return d.fail(d.streams[s].Fill(cuda.Address(at), value, bytes))
 }
@@ -221,6 +235,9 @@ func (d *cudaDriver) elapsed(from, to eventID) (time.Duration, error) {
 // lost device refuses to give back goes with it.
 func (d *cudaDriver) close() error {
 	err := d.device.Synchronize()
+	for _, g := range d.graphs {
+		err = errors.Join(err, g.Free())
+	}
 	for _, l := range d.launches {
 		l.Free()
 	}

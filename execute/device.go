@@ -3,7 +3,6 @@ package execute
 import (
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"time"
 
@@ -12,8 +11,8 @@ import (
 )
 
 const (
-	// inFlight is how many tasks of one lane are issued and not yet known to be done: as
-	// many as hide the time from an end until the next issue.
+	// inFlight is how many segments of one lane are issued and not yet known to be done:
+	// as many as hide the time from an end until the next issue.
 	inFlight = 32
 	// pollPeriod is how often a device that does not report what is done is asked when
 	// there is nothing else to do.
@@ -51,15 +50,17 @@ type deviceLane struct {
 	id     int // in the team
 	stream streamID
 
-	// Of the task with the count n, the last inFlight of them: event n % inFlight, and
+	// Of the segment with the count n, the last inFlight of them: event n % inFlight, and
 	// when it was issued.
 	starts, ends [inFlight]eventID
 	issuedAt     [inFlight]time.Duration
 
-	list          []item      // of a plan, or
-	queue         *orderQueue // from a policy
-	issued, ended int64
-	total         int64 // of all steps
+	list          []item // of a plan, and
+	segments      *segments
+	queue         *orderQueue // or from a policy: every order is a segment
+	issued, ended int64       // segments
+	total         int64       // of all steps
+	within        int32       // of the list: what is being issued
 	spans         []deviceSpan
 }
 
@@ -143,11 +144,14 @@ func (d *device) run(j *job) {
 	for _, l := range d.lanes {
 		l.issued, l.ended = 0, 0
 		if j.dynamic != nil {
-			l.total = math.MaxInt64 // until the run is stopped
+			l.total = endless // until the run is stopped
 			continue
 		}
-		l.list = j.graph.replay.lists[l.id]
-		l.total = int64(len(l.list)) * int64(j.steps)
+		l.list, l.segments = j.graph.replay.lists[l.id], j.graph.segments[l.id]
+		if j.record {
+			l.segments = j.graph.singles[l.id]
+		}
+		l.total = l.segments.total(j.steps)
 	}
 	if err := issue.all(); err != nil {
 		j.fail(issue.blame(err))
@@ -164,7 +168,7 @@ type issueLoop struct {
 	lane *deviceLane // whose task an error is about; nil: not known
 }
 
-// all issues every task of the device and returns when all that was issued is done.
+// all issues every segment of the device and returns when all that was issued is done.
 func (u *issueLoop) all() error {
 	if u.job.record {
 		if err := u.clock.begin(u.device, u.job); err != nil {
@@ -208,7 +212,7 @@ func (u *issueLoop) all() error {
 	return nil
 }
 
-// finished reports whether every task is done; of a run that is stopped, every one
+// finished reports whether every segment is done; of a run that is stopped, every one
 // that was issued.
 func (u *issueLoop) finished() bool {
 	stopped := u.job.team.stopped.Load()
@@ -277,12 +281,12 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 	if u.job.dynamic != nil {
 		u.report(l, before)
 	} else {
-		u.job.team.publish(l.id, l.ended)
+		u.job.team.publish(l.id, l.segments.ended(l.ended))
 	}
 	return true, nil
 }
 
-// note records the task with a count.
+// note records the task that is the segment with a count.
 func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	s := deviceSpan{issued: l.issuedAt[n%inFlight], seen: seen}
 	s.task, s.step = l.at(n)
@@ -295,30 +299,30 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	return err
 }
 
-// at is the task with a count, and its step.
+// at is the first task of the segment with a count, and its step.
 func (l *deviceLane) at(n int64) (task, step int32) {
 	if l.queue != nil {
 		i := l.queue.issued[n%inFlight].instance
 		return int32(i.Task), i.Step
 	}
-	size := int64(len(l.list))
-	return l.list[n%size].task, int32(n / size)
+	s, in := l.segments.at(n)
+	return l.list[s.first].task, int32(in)
 }
 
-// mayIssue reports whether what a lane's next task waits for has ended, or, on this
+// mayIssue reports whether what a lane's next segment waits for has ended, or, on this
 // device, has been issued.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	if l.queue != nil {
 		return len(l.queue.waiting) > 0
 	}
-	size := int64(len(l.list))
-	it, step := &l.list[l.issued%size], l.issued/size
+	s, step := l.segments.at(l.issued)
+	it := &l.list[s.first]
 	waits := u.job.graph.replay.waits
 	for k := it.firstWait; k < it.endWait; k++ {
 		w := &waits[k]
 		target := w.need + step*w.length
 		if other := u.local[w.worker]; other >= 0 {
-			if u.lanes[other].issued < target {
+			if from := u.lanes[other]; from.issued < from.segments.needed(target) {
 				return false
 			}
 		} else if u.job.team.members[w.worker].count.Load() < target {
@@ -328,7 +332,7 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	return true
 }
 
-// issue puts a lane's next task on its stream.
+// issue puts a lane's next segment on its stream.
 func (u *issueLoop) issue(l *deviceLane) error {
 	if err := u.follow(l); err != nil {
 		return err
@@ -340,7 +344,7 @@ func (u *issueLoop) issue(l *deviceLane) error {
 			return err
 		}
 	}
-	if err := u.start(l); err != nil {
+	if err := u.startSegment(l); err != nil {
 		return err
 	}
 	if err := u.driver.record(l.stream, l.ends[slot]); err != nil {
@@ -350,13 +354,14 @@ func (u *issueLoop) issue(l *deviceLane) error {
 	return nil
 }
 
-// follow has a lane's stream wait for what its next task waits for on this device.
+// follow has a lane's stream wait for what its next segment waits for on this device.
 func (u *issueLoop) follow(l *deviceLane) error {
 	if l.queue != nil {
 		return nil // it waits for nothing any more
 	}
-	size := int64(len(l.list))
-	it, step := &l.list[l.issued%size], l.issued/size
+	s, step := l.segments.at(l.issued)
+	it := &l.list[s.first]
+	l.within = s.first
 	waits := u.job.graph.replay.waits
 	for k := it.firstWait; k < it.endWait; k++ {
 		w := &waits[k]
@@ -365,8 +370,8 @@ func (u *issueLoop) follow(l *deviceLane) error {
 			continue
 		}
 		from := u.lanes[other]
-		if target := w.need + step*w.length; target > from.ended {
-			if err := u.driver.wait(l.stream, from.ends[(target-1)%inFlight]); err != nil {
+		if n := from.segments.needed(w.need + step*w.length); n > from.ended {
+			if err := u.driver.wait(l.stream, from.ends[(n-1)%inFlight]); err != nil {
 				return err
 			}
 		}
@@ -374,19 +379,32 @@ func (u *issueLoop) follow(l *deviceLane) error {
 	return nil
 }
 
-// start issues what a lane's next task does.
-func (u *issueLoop) start(l *deviceLane) error {
+// startSegment issues what a lane's next segment does.
+func (u *issueLoop) startSegment(l *deviceLane) error {
 	if l.queue != nil {
 		return u.startOrder(l)
 	}
-	t := &u.job.graph.issues[l.list[l.issued%int64(len(l.list))].task]
+	s, _ := l.segments.at(l.issued)
+	if s.captured >= 0 {
+		return u.driver.(capturer).replay(l.stream, s.captured)
+	}
+	for l.within = s.first; l.within < s.end; l.within++ {
+		if err := u.start(l.stream, &u.job.graph.issues[l.list[l.within].task]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start issues what a task does.
+func (d *device) start(s streamID, t *deviceTask) error {
 	for i := range t.copies {
-		if err := u.driver.copy(l.stream, &t.copies[i]); err != nil {
+		if err := d.driver.copy(s, &t.copies[i]); err != nil {
 			return err
 		}
 	}
 	if t.launch >= 0 {
-		return u.driver.launch(l.stream, t.launch)
+		return d.driver.launch(s, t.launch)
 	}
 	return nil
 }
@@ -406,6 +424,9 @@ func (u *issueLoop) blame(err error) error {
 		return fmt.Errorf("execute: graph %q: %w", u.job.graph.graph.Name, &deviceError{u.name, err})
 	}
 	task, step := l.at(n)
+	if l == u.lane && n == l.issued && l.queue == nil {
+		task = l.list[l.within].task
+	}
 	e := u.job.taskError(task, step, err)
 	e.Device, e.State = u.name, state
 	return e
@@ -426,10 +447,10 @@ func (u *issueLoop) oldest() (l *deviceLane) {
 // run is over. A device that fails again has nothing to wait for.
 func (u *issueLoop) drain() {
 	for _, l := range u.lanes {
-		if l.ended == l.issued {
-			continue
+		if err := u.driver.record(l.stream, u.mark); err != nil {
+			return
 		}
-		if err := u.await(l.ends[(l.issued-1)%inFlight]); err != nil {
+		if err := u.await(u.mark); err != nil {
 			return
 		}
 	}

@@ -199,6 +199,7 @@ type deviceTask struct {
 // a run.
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.issues = make([]deviceTask, len(c.graph.Tasks))
+	c.segments, c.singles = make([]*segments, len(r.lanes)), make([]*segments, len(r.lanes))
 	for _, d := range r.devices {
 		if d == nil {
 			continue
@@ -213,7 +214,10 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 					return fmt.Errorf("task %q: %w", c.graph.Tasks[t].Name, err)
 				}
 			}
-			return nil
+			for _, l := range d.lanes {
+				c.segments[l.id], c.singles[l.id] = c.replay.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
+			}
+			return d.captureSegments(c)
 		})
 		if err != nil {
 			return &deviceError{d.name, err}
@@ -309,6 +313,6 @@ func (b *deviceBinder) workspace(lane int32) deviceAddr {
 		}
 	}
 	scratch := b.device.arenas[schedule.ScratchArena]
-	piece := scratch.bytes / workers &^ (alignBytes - 1)
+	piece := scratch.bytes / workers &^ (deviceAlign - 1)
 	return scratch.at + deviceAddr(index*piece)
 }

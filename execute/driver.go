@@ -33,7 +33,7 @@ import (
 type driver interface {
 	properties() deviceProperties
 
-	// reserve allocates device memory of zeros, aligned to schedule.Alignment at
+	// reserve allocates device memory of zeros, aligned to deviceAlign at
 	// least. What does not fit is an error that wraps errDeviceMemory and says what
 	// was asked and what is free. Memory is given back by close.
 	reserve(bytes int64) (deviceAddr, error)
@@ -103,7 +103,7 @@ type deviceCall struct {
 	variant *kernels.Variant
 	params  []float64 // in the order of Kernel.Params
 	args    []deviceOperand
-	work    deviceAddr // workspace, at least variant.WorkspaceBytes(spec), 64-byte aligned
+	work    deviceAddr // workspace, at least variant.WorkspaceBytes(spec), aligned to deviceAlign
 
 	least time.Duration // the model's time of the call: an emulated device takes no less
 }

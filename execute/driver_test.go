@@ -11,7 +11,6 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/platform"
-	"dahl/schedule"
 )
 
 // driverUnderTest is a driver with a stream for launches and one for copies in each
@@ -112,14 +111,51 @@ var driverTests = []struct {
 	{"events that never were", testDriverUnrecorded},
 	{"time", testDriverTime},
 	{"launch", testDriverLaunch},
+	{"capture", testDriverCapture},
 }
 
-// Memory comes as zeros, on Alignment, apart from what was reserved before, and is
+// What is captured is not done; each replay does all of it, after what its stream waited
+// for: a block moves on by one slot with each of two copies.
+func testDriverCapture(d *driverUnderTest) {
+	const slot, rounds = 53, 20
+	able, ok := d.driver.(capturer)
+	if !ok {
+		d.t.Fatal("the driver captures nothing")
+	}
+	a := d.memory(3 * slot)
+	back := d.host(3 * slot)
+	forward := func(i int) *deviceCopy {
+		return &deviceCopy{to: devicePlane(a+deviceAddr((i+1)*slot), slot), from: devicePlane(a+deviceAddr(i*slot), slot), rows: 1, rowBytes: slot, bytes: slot, first: true}
+	}
+	on, err := able.capture(d.compute, func() error {
+		return errors.Join(d.copy(d.compute, forward(1)), d.copy(d.compute, forward(0)), d.fill(d.compute, a, 1, 0xAA))
+	})
+	d.must(err)
+	arrived, free := d.event(), d.event()
+	for r := range rounds {
+		d.must(d.wait(d.in, free))
+		d.must(d.fill(d.in, a, slot, byte(r+1)))
+		d.must(d.record(d.in, arrived))
+		d.must(d.wait(d.compute, arrived))
+		d.must(able.replay(d.compute, on))
+		d.must(d.record(d.compute, free))
+	}
+	d.await(free)
+	d.move(d.out, hostPlane(back, 3*slot), devicePlane(a, 3*slot), 1, 3*slot)
+	d.finish(d.out)
+	for i := range slot { // the last fill, once on, and the one before, twice
+		if back[slot+i] != rounds || back[2*slot+i] != rounds-1 || back[0] != 0xAA {
+			d.t.Fatalf("byte %d: %d %d %d", i, back[i], back[slot+i], back[2*slot+i])
+		}
+	}
+}
+
+// Memory comes as zeros, aligned, apart from what was reserved before, and is
 // refused where there is not enough.
 func testDriverMemory(d *driverUnderTest) {
 	const bytes = 1009
 	a, b := d.memory(bytes), d.memory(bytes)
-	if a%schedule.Alignment != 0 || b%schedule.Alignment != 0 || a < b+bytes && b < a+bytes {
+	if a%deviceAlign != 0 || b%deviceAlign != 0 || a < b+bytes && b < a+bytes {
 		d.t.Errorf("memory at %#x and %#x", a, b)
 	}
 	h := d.host(bytes)

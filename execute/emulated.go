@@ -36,6 +36,9 @@ type emulated struct {
 	fault    platform.DeviceFault
 	notify   func() // an event is done, or the device has failed
 
+	captures  [][]emulatedOp
+	capturing bool // into the last of them
+
 	used     int64
 	streams  []*emulatedStream
 	events   []*emulatedEvent
@@ -151,12 +154,7 @@ func (d *emulated) pointer(at deviceAddr, bytes int64) unsafe.Pointer {
 }
 
 func (d *emulated) launch(s streamID, l launchID) error {
-	d.launched++
-	fails := d.fault.Kind != "" && d.launched == int64(d.fault.After)+1
-	if fails && d.fault.Kind == platform.FaultMemory {
-		return fmt.Errorf("launch %d on %q: %w, %w", d.launched, d.platform.Memories[d.memory].Name, errDeviceMemory, errAsTold)
-	}
-	return d.issue(s, emulatedOp{kind: launchOp, call: d.calls[l], lost: fails})
+	return d.issue(s, emulatedOp{kind: launchOp, call: d.calls[l]})
 }
 
 func (d *emulated) copy(s streamID, c *deviceCopy) error {
@@ -217,10 +215,39 @@ func (d *emulated) now() int64 {
 	return int64(d.traits.ClockOffset) + int64(t) + int64(t*d.traits.ClockDrift)
 }
 
+// capture lists operations instead of handing them to their stream.
+func (d *emulated) capture(_ streamID, issue func() error) (captureID, error) {
+	d.captures, d.capturing = append(d.captures, nil), true
+	err := issue()
+	d.capturing = false
+	return captureID(len(d.captures) - 1), err
+}
+
+func (d *emulated) replay(s streamID, c captureID) error {
+	for _, op := range d.captures[c] {
+		if err := d.issue(s, op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // issue hands an operation to a stream.
 func (d *emulated) issue(s streamID, op emulatedOp) error {
 	if err := d.failure(); err != nil {
 		return err
+	}
+	if d.capturing {
+		last := &d.captures[len(d.captures)-1]
+		*last = append(*last, op)
+		return nil
+	}
+	if op.kind == launchOp {
+		d.launched++
+		op.lost = d.fault.Kind != "" && d.launched == int64(d.fault.After)+1
+		if op.lost && d.fault.Kind == platform.FaultMemory {
+			return fmt.Errorf("launch %d on %q: %w, %w", d.launched, d.platform.Memories[d.memory].Name, errDeviceMemory, errAsTold)
+		}
 	}
 	d.streams[s].push(op)
 	return nil
