@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"strings"
 
@@ -207,7 +208,11 @@ func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked b
 // measureSets adds what the run on all devices took, and if asked that of an epoch on
 // each kind alone. A run that has lost a device is no measurement of the set.
 func (t *trainer) measureSets(ctx context.Context, alone bool) error {
-	if t.devices == nil || len(t.lostDevices()) > 0 {
+	if t.devices == nil {
+		return nil
+	}
+	if len(t.lostDevices()) > 0 {
+		slog.Warn("the sets of devices are compared as predicted only, since a device failed")
 		return nil
 	}
 	last := len(t.devices.Rows) - 1
