@@ -33,8 +33,9 @@ func (s *Schedule) Follows(p *Problem, plan *Plan) error {
 	return nil
 }
 
-// copyKey tells the transfers of a schedule from each other.
-type copyKey struct {
+// TransferKey is what a transfer is apart from its times. In two schedules of one plan
+// transfers of one key follow each other in the same order.
+type TransferKey struct {
 	buffer   dag.BufferID
 	from, to platform.MemoryID
 	reader   Instance
@@ -42,21 +43,22 @@ type copyKey struct {
 	atoms    string
 }
 
-func (t *Transfer) key() copyKey {
-	return copyKey{t.Buffer, t.From, t.To, Instance{t.For, t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
+// Key is what tells the transfer from others.
+func (t *Transfer) Key() TransferKey {
+	return TransferKey{t.Buffer, t.From, t.To, Instance{t.For, t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
 }
 
 // Follows verifies that the transfers of a schedule of the origin are the copies of the
 // placed graph: those before the first step, and in every step each engine its own, one
 // after the other in the order of its list, and no others.
 func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
-	made := map[copyKey][]*Transfer{} // by start
+	made := map[TransferKey][]*Transfer{} // by start
 	for i := range s.Transfers {
 		t := &s.Transfers[i]
-		made[t.key()] = append(made[t.key()], t)
+		made[t.Key()] = append(made[t.Key()], t)
 	}
 	for _, m := range pg.Enter {
-		if t := m.Transfer(0, Interval{}); !m.Anywhere && take(made, t.key(), 0) == nil {
+		if t := m.Transfer(0, Interval{}); !m.Anywhere && take(made, t.Key(), 0) == nil {
 			return fmt.Errorf("before the first step %s are not copied from memory %q to %q, as the plan has it", pg.sized(m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
 		}
 	}
@@ -75,7 +77,7 @@ func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
 }
 
 // followsOn takes the copies of one engine out of what was made.
-func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, made map[copyKey][]*Transfer) error {
+func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
 	var free time.Duration
 	for step := range steps {
 		for _, task := range list {
@@ -84,7 +86,7 @@ func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, ma
 				continue
 			}
 			want := m.Transfer(m.StepOf(int32(step), steps), Interval{})
-			is := take(made, want.key(), free)
+			is := take(made, want.Key(), free)
 			if is == nil {
 				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.Graph.Tasks[task].Name, step, free)
 			}
@@ -95,7 +97,7 @@ func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, ma
 }
 
 // take removes the first transfer of a key that starts at a time or later; nil: none does.
-func take(made map[copyKey][]*Transfer, key copyKey, from time.Duration) *Transfer {
+func take(made map[TransferKey][]*Transfer, key TransferKey, from time.Duration) *Transfer {
 	list := made[key]
 	i := slices.IndexFunc(list, func(t *Transfer) bool { return t.Start >= from })
 	if i < 0 {

@@ -327,5 +327,21 @@ func TestPlacedOneEngine(t *testing.T) {
 		if s.Makespan != c.makespan {
 			t.Errorf("with %d engines %v, want %v", c.engines, s.Makespan, c.makespan)
 		}
+		// Told that they take 70 and 110 ns, they do: one after the other, or at once.
+		told := map[schedule.TransferKey]time.Duration{}
+		for i, d := range []time.Duration{70, 110} {
+			told[s.Transfers[i].Key()] = d
+		}
+		s, err = Run(context.Background(), p, Options{Plan: plan, Moving: func(t *schedule.Transfer) (time.Duration, bool) {
+			d, ok := told[t.Key()]
+			return d, ok
+		}})
+		want := 10 + max(70, 110) + 5*time.Nanosecond
+		if c.engines == 1 {
+			want += 70
+		}
+		if err != nil || s.Makespan != want {
+			t.Errorf("with %d engines and given times %v, want %v (%v)", c.engines, s.Makespan, want, err)
+		}
 	}
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// Durations overrides the cost of an instance on a worker, such as with what
 	// was measured; ok is false where the costs hold. Nil: they always hold.
 	Durations func(i schedule.Instance, w platform.WorkerID) (d time.Duration, ok bool)
+	// Moving does the same for transfers, whose times are not set yet. What it speaks of
+	// takes no part in the sharing of links.
+	Moving func(t *schedule.Transfer) (d time.Duration, ok bool)
 }
 
 // Run simulates all steps of a problem. It fails when the problem or the plan is
@@ -271,6 +274,12 @@ func (s *simulation) transfer(id int32, t schedule.Transfer) {
 	}
 	s.transferOf[id] = int32(len(s.out.Transfers))
 	s.out.Transfers = append(s.out.Transfers, t)
+	if s.opt.Moving != nil {
+		if d, ok := s.opt.Moving(&t); ok {
+			s.events.push(event{s.now + d, copyEnds, t.Step, s.origin.Graph.Rank(t.For), id})
+			return
+		}
+	}
 	s.events.push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.origin.Graph.Rank(t.For), id})
 }
 

@@ -344,7 +344,7 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 	if err != nil {
 		return nil, err
 	}
-	compared, err := compareSchedules(ctx, w.mainProblem(measured.Steps), w.parts[0].plan, predicted, measured)
+	compared, err := compareSchedules(ctx, w.mainProblem(measured.Steps), w.parts[0].plan, w.placed, predicted, measured)
 	if err != nil {
 		return nil, err
 	}

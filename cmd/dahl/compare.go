@@ -18,8 +18,8 @@ func newCompare(*app) *cobra.Command {
 		Use:   "compare PREDICTED MEASURED",
 		Short: "lay a predicted run beside a measured one",
 		Long: `compare reads two run directories of one graph and prints time, energy, memory,
-and every worker and kernel: predicted, measured, error. The error of the step is
-split in two by giving the simulator the measured durations.
+and every worker, kernel and copy: predicted, measured, error. The error of the step
+is split by giving the simulator the measured durations.
 
 An executed run holds its own prediction: name its directory twice.`,
 		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute dahl-execute --json",
@@ -41,7 +41,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if measured.schedule.World != schedule.Measured {
 		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
 	}
-	problem, plan, predicted := measured.problem, measured.plan, (*schedule.Schedule)(nil)
+	problem, plan, placed, predicted := measured.problem, measured.plan, measured.placed, (*schedule.Schedule)(nil)
 	if filepath.Clean(predictedDir) == filepath.Clean(measuredDir) {
 		if predicted, err = measured.predicted(); err != nil {
 			return err
@@ -60,9 +60,9 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		if len(other.problem.Platform.Workers) != len(problem.Platform.Workers) {
 			return inputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
 		}
-		problem, plan, predicted = other.problem, other.plan, other.schedule
+		problem, plan, placed, predicted = other.problem, other.plan, other.placed, other.schedule
 	}
-	c, err := compareSchedules(ctx, problem, plan, predicted, measured.schedule)
+	c, err := compareSchedules(ctx, problem, plan, placed, predicted, measured.schedule)
 	if err != nil {
 		return err
 	}

@@ -24,14 +24,18 @@ type comparison struct {
 	Energy   pair `json:"energy_j"`
 	Peak     pair `json:"peak_bytes"` // live bytes in the host's memory
 
-	// The error of the step in two parts, in percent: what remains when the
-	// simulator is given the measured durations is the scheduling model's; what
-	// vanishes was the kernel models'.
-	KernelErrorPercent     float64 `json:"kernel_error_percent"`
-	SchedulingErrorPercent float64 `json:"scheduling_error_percent"`
+	// The error of the step in parts, in percent: what vanishes when the simulator is
+	// given the measured durations of the tasks was the kernel models', what vanishes when
+	// it is given those of the copies too was the links'; what remains is the scheduling
+	// model's.
+	KernelErrorPercent     float64  `json:"kernel_error_percent"`
+	CopyErrorPercent       *float64 `json:"copy_error_percent,omitempty"` // where something moves
+	SchedulingErrorPercent float64  `json:"scheduling_error_percent"`
 
 	Workers []workerComparison `json:"workers"`
-	Kernels []kernelComparison `json:"kernels"` // by measured time, largest first
+	Kernels []kernelComparison `json:"kernels"`          // by measured time, largest first
+	Ways    []wayComparison    `json:"ways,omitempty"`   // by memories
+	Copies  []copyComparison   `json:"copies,omitempty"` // by measured time, largest first
 
 	MovedTasks int `json:"moved_tasks"` // measured on another worker than predicted
 }
@@ -66,8 +70,9 @@ type kernelComparison struct {
 	Share   float64 `json:"share"` // of the measured busy time
 }
 
-// compareSchedules compares two schedules of one problem.
-func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.Plan, predicted, measured *schedule.Schedule) (*comparison, error) {
+// compareSchedules compares two schedules of one problem. What placed was is nil where the
+// plan is for one memory, or a policy decided.
+func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.Plan, placed *schedule.Placed, predicted, measured *schedule.Schedule) (*comparison, error) {
 	c := &comparison{
 		Graph:    p.Graph.Name,
 		Step:     newPair(stepTime(predicted).Seconds(), stepTime(measured).Seconds()),
@@ -86,29 +91,49 @@ func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.P
 		joules[i] = report.TotalJoules
 	}
 	c.Energy = newPair(joules[0], joules[1])
-	fed, err := feedBack(ctx, p, plan, measured)
-	if err != nil {
+	if err := c.splitError(ctx, p, simulate.Options{Plan: plan, Placed: placed}, predicted, measured); err != nil {
 		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
 	}
-	c.KernelErrorPercent = percent(stepTime(predicted).Seconds(), stepTime(fed).Seconds())
-	c.SchedulingErrorPercent = percent(stepTime(fed).Seconds(), stepTime(measured).Seconds())
 	c.compareWorkers(p, predicted, measured)
 	c.compareKernels(p, predicted, measured)
+	c.compareCopies(p, predicted, measured)
 	return c, nil
 }
 
-// feedBack simulates the problem with each instance's measured duration.
-func feedBack(ctx context.Context, p *schedule.Problem, plan *schedule.Plan, measured *schedule.Schedule) (*schedule.Schedule, error) {
-	tasks := p.Graph.NumTasks()
-	durations := make([]time.Duration, tasks*measured.Steps)
-	for _, s := range measured.Spans {
-		durations[int(s.Step)*tasks+int(s.Task)] = s.End - s.Start
-	}
+// splitError finds what part the models of kernels, links and scheduling have in the error
+// of the step.
+func (c *comparison) splitError(ctx context.Context, p *schedule.Problem, opt simulate.Options, predicted, measured *schedule.Schedule) error {
 	q := *p
 	q.Steps = measured.Steps
-	return simulate.Run(ctx, &q, simulate.Options{Plan: plan, Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+	opt.Durations = durationsOf(p, measured)
+	fed, err := simulate.Run(ctx, &q, opt)
+	if err != nil {
+		return err
+	}
+	c.KernelErrorPercent = percent(stepTime(predicted).Seconds(), stepTime(fed).Seconds())
+	if len(measured.Transfers) > 0 {
+		opt.Moving = movingOf(measured)
+		moved, err := simulate.Run(ctx, &q, opt)
+		if err != nil {
+			return err
+		}
+		off := percent(stepTime(fed).Seconds(), stepTime(moved).Seconds())
+		c.CopyErrorPercent, fed = &off, moved
+	}
+	c.SchedulingErrorPercent = percent(stepTime(fed).Seconds(), stepTime(measured).Seconds())
+	return nil
+}
+
+// durationsOf are what the instances of a schedule took.
+func durationsOf(p *schedule.Problem, s *schedule.Schedule) func(schedule.Instance, platform.WorkerID) (time.Duration, bool) {
+	tasks := p.Graph.NumTasks()
+	durations := make([]time.Duration, tasks*s.Steps)
+	for _, span := range s.Spans {
+		durations[int(span.Step)*tasks+int(span.Task)] = span.End - span.Start
+	}
+	return func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return durations[int(i.Step)*tasks+int(i.Task)], true
-	}})
+	}
 }
 
 func (c *comparison) compareWorkers(p *schedule.Problem, predicted, measured *schedule.Schedule) {
@@ -194,16 +219,24 @@ func (c *comparison) print(w io.Writer, basis string) {
 	}
 	showTime := func(s float64) string { return shortTime(seconds(s)) }
 	row("step", c.Step, showTime)
-	fmt.Fprintf(w, "%-14s kernels %+.1f %%, scheduling %+.1f %%; %d tasks ran elsewhere than predicted\n", "  of which", c.KernelErrorPercent, c.SchedulingErrorPercent, c.MovedTasks)
+	copies := ""
+	if c.CopyErrorPercent != nil {
+		copies = fmt.Sprintf("copies %+.1f %%, ", *c.CopyErrorPercent)
+	}
+	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%; %d tasks ran elsewhere than predicted\n", "  of which", c.KernelErrorPercent, copies, c.SchedulingErrorPercent, c.MovedTasks)
 	row("segment", c.Makespan, showTime)
 	row("energy "+basis, c.Energy, func(j float64) string { return fmt.Sprintf("%.3g J", j) })
 	row("live bytes", c.Peak, func(b float64) string { return shortBytes(int64(b)) })
 	for _, b := range c.Workers {
 		row("busy "+b.Worker, b.Busy, showTime)
 	}
+	for _, way := range c.Ways {
+		row(way.From+" to "+way.To, way.Busy, showTime)
+	}
 	fmt.Fprintf(w, "\n%-18s %-44s %-7s %-9s %5s %11s %11s %11s %9s %6s\n", "kernel", "shape", "variant", "model", "n", "predicted", "median", "p95", "error", "share")
 	for _, k := range c.Kernels {
 		fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5d %11s %11s %11s %+8.1f%% %5.1f%%\n", k.Op, k.Shape, k.Variant, k.Source, k.Count,
 			showTime(k.Median.Predicted), showTime(k.Median.Measured), showTime(k.P95S), k.Median.ErrorPercent, 100*k.Share)
 	}
+	c.printCopies(w)
 }

@@ -139,7 +139,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *ou
 	if err := followsPlan(t.w.parts[0].plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
 		return err
 	}
-	c, err := compareSchedules(ctx, t.w.mainProblem(t.measured.Main.Steps), t.w.parts[0].plan, predicted.Main, t.measured.Main)
+	c, err := compareSchedules(ctx, t.w.mainProblem(t.measured.Main.Steps), t.w.parts[0].plan, t.w.placed, predicted.Main, t.measured.Main)
 	if err != nil {
 		return err
 	}
