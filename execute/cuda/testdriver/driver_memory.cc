@@ -118,6 +118,11 @@ API cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s
   NEED_CONTEXT;
   return copy("copy on the device", at_device(to), at_device(from), bytes, 1, stream_of(stream), true);
 }
+// cuMemcpyAsync is for memory of devices here; of the host's dahl says that it is.
+API cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  NEED_CONTEXT;
+  return copy("copy between addresses", at_device(to), at_device(from), bytes, 1, stream_of(stream), true);
+}
 API cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream) {
   NEED_CONTEXT;
   return copy("copy between devices", at_device(to), at_device(from), bytes, 1, stream_of(stream), true);
