@@ -16,21 +16,24 @@ import (
 	"dahl/platform"
 )
 
-// kernelPair is one kernel (operation, type, shape, device) in both runs.
+// kernelPair is one kernel (operation, type, shape, device) in both runs, or the copies
+// of one size on one way between memories.
 type kernelPair struct {
 	kernelKey
 	calls               int     // measured
 	predicted, measured float64 // median nanoseconds
 }
 
-// kernelKey names calls that should take equally long.
+// kernelKey names calls, or copies, that should take equally long.
 type kernelKey struct {
 	op, shape string
 	dtype     dag.DType
-	device    platform.DeviceID
+	device    platform.DeviceID // copyDevice: copies
 }
 
-// pairKernels takes the median duration of each kernel in both runs and leaves
+const copyDevice platform.DeviceID = -1
+
+// pairKernels takes the median duration of each kernel and copy in both runs and leaves
 // out those that either lacks or that took no time. The order is by operation,
 // shape, type and device.
 func pairKernels(predicted, measured *Run) []kernelPair {
@@ -59,6 +62,12 @@ func durationsByKernel(r *Run) map[kernelKey][]time.Duration {
 		t := &r.Problem.Graph.Tasks[s.Task]
 		key := kernelKey{cmp.Or(t.Op, t.Name), t.Shape, t.Type, r.Problem.Platform.Workers[s.Worker].Device}
 		by[key] = append(by[key], s.End-s.Start)
+	}
+	memories := r.Problem.Platform.Memories
+	for i := range r.Schedule.Transfers {
+		t := &r.Schedule.Transfers[i]
+		key := kernelKey{"copy " + memories[t.From].Name + " to " + memories[t.To].Name, formatBytes(t.Bytes), r.Problem.Graph.Buffers[t.Buffer].Type, copyDevice}
+		by[key] = append(by[key], t.End-t.Start)
 	}
 	return by
 }
@@ -103,8 +112,12 @@ func drawScatter(f *frame, kernels []kernelPair) {
 	}
 	f.drawX(true)
 	f.drawY(44)
+	what := "kernels"
+	if slices.ContainsFunc(kernels, func(k kernelPair) bool { return k.device == copyDevice }) {
+		what = "kernels and copies"
+	}
 	f.c.FillText(f.face.style(10.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 8},
-		"kernels: diagonal = exact, dashed = 10 % off")
+		what+": diagonal = exact, dashed = 10 % off")
 	drawOpTable(f, ops, colours)
 }
 
