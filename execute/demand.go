@@ -129,12 +129,7 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 // everything is in the host's memory.
 func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 	g, p := c.graph, r.opt.Platform
-	written := make([]bool, len(g.Buffers))
-	for t := range g.Tasks {
-		for _, a := range g.Tasks[t].Accesses {
-			written[g.Storage(a.Buffer)] = written[g.Storage(a.Buffer)] || a.Mode.Writes()
-		}
-	}
+	written := writtenStorages(g)
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		constant := b.Home == "" && !written[i]
@@ -147,6 +142,17 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 			From: p.HostMemory(), To: d.memory, Anywhere: c.layouts[d.memory].Arena[i] == schedule.DataArena}})
 	}
 	return moves
+}
+
+// writtenStorages marks the storages that some task writes.
+func writtenStorages(g *dag.Graph) []bool {
+	written := make([]bool, len(g.Buffers))
+	for t := range g.Tasks {
+		for _, a := range g.Tasks[t].Accesses {
+			written[g.Storage(a.Buffer)] = written[g.Storage(a.Buffer)] || a.Mode.Writes()
+		}
+	}
+	return written
 }
 
 // leaveOnDemand moves home what storages keep and only devices hold after a run. After one

@@ -182,9 +182,10 @@ func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
 func inTime(s *schedule.Schedule, g *dag.Graph, evictions []schedule.Eviction) []schedule.Eviction {
 	type life struct{ from, to time.Duration }
 	lives := map[int32][]life{} // of evicted atoms that live within a step, by step
+	written := writtenStorages(g)
 	for i := range evictions {
 		for _, a := range evictions[i].Atoms {
-			if !g.Carried(evictions[i].Buffer) {
+			if b := evictions[i].Buffer; written[b] && !g.Carried(b) {
 				lives[a] = make([]life, s.Steps)
 			}
 		}

@@ -1,0 +1,71 @@
+package dahl_test
+
+import (
+	"fmt"
+	"testing"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// TestPoliciesOverDevices trains a convolutional network with every policy that decides at
+// run time, on two cores and one or two emulated GPUs: with room for everything, and with
+// half of it, so that storages share bytes and something has to leave. The weights are
+// those of one core to the last bit; every schedule stands up to Check.
+func TestPoliciesOverDevices(t *testing.T) {
+	for _, form := range forms[1:3] {
+		n := newNetwork(t, "digits-cnn", dag.Float32, false, 1)
+		n.lower(t, fixtureLowering(form.layout, form.fused))
+		want := n.execute(t, execute.Options{Platform: machine(t, 1), Policy: "heft"}).hash()
+		for _, info := range schedule.Policies() {
+			if info.Dynamic == nil {
+				continue
+			}
+			for gpus := 1; gpus <= 2; gpus++ {
+				t.Run(fmt.Sprintf("%s fused %v, %s, %d GPUs", form.layout, form.fused, info.Name, gpus), func(t *testing.T) {
+					p := emulatedNode(t, gpus)
+					roomy := n.execute(t, execute.Options{Platform: p, Policy: info.Name})
+					if roomy.hash() != want {
+						t.Error("the weights differ from those of one core")
+					}
+					if left := roomy.evictions(); left > 0 {
+						t.Errorf("%d evictions with room for everything", left)
+					}
+					p = emulatedNode(t, gpus)
+					p.Devices[0].FlopsPerSec["float32"] = 1e6 // so that whoever estimates prefers a GPU
+					for m := 1; m < len(p.Memories); m++ {
+						p.Memories[m].CapacityBytes = roomy.leastBytes(m, 50)
+					}
+					tight := n.execute(t, execute.Options{Platform: p, Policy: info.Name})
+					if tight.hash() != want {
+						t.Error("in tight memories the weights differ from those of one core")
+					}
+					if info.Name == "dmda" && tight.evictions() == 0 { // eager gives a GPU what it happens to be idle for
+						t.Error("nothing leaves tight memories")
+					}
+				})
+			}
+		}
+	}
+}
+
+func (tr *training) evictions() (n int) {
+	for _, r := range tr.runs {
+		n += len(r.schedule.Evictions)
+	}
+	return n
+}
+
+// leastBytes is what a memory needs of data and workspace, and some percent of its step
+// arena.
+func (tr *training) leastBytes(m int, percent int64) int64 {
+	var fixed, step int64
+	for _, r := range tr.runs {
+		l := r.problem.Layouts[platform.MemoryID(m)]
+		fixed = max(fixed, l.ArenaBytes[schedule.DataArena]+l.ArenaBytes[schedule.ScratchArena])
+		step = max(step, l.ArenaBytes[schedule.StepArena])
+	}
+	return fixed + step*percent/100
+}
