@@ -3,6 +3,8 @@ package dahl_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -32,9 +35,9 @@ func emulatedNode(t testing.TB, gpus int) *platform.Platform {
 	return p
 }
 
-// begins is where the range of a dimension in the box of a task's name begins, in units
-// of a tile; 0 where it has none.
-func begins(task *dag.Task, dimension, tile int) int {
+// tileOf is the number of the tile that a task works on, by the begin of a dimension in
+// the box of its name; 0 where the box has no such dimension.
+func tileOf(task *dag.Task, dimension, tile int) int {
 	_, box, _ := strings.Cut(task.Name, "[")
 	ranges := strings.Split(strings.TrimSuffix(box, "]"), ",")
 	if dimension >= len(ranges) {
@@ -48,32 +51,46 @@ func begins(task *dag.Task, dimension, tile int) int {
 	return n / tile
 }
 
-// deviceSplits are the ways to divide a network that the fixture's lowering has tiles
-// for.
+// inTurn deals tiles out from both ends of the workers, the last GPU first, so that GPUs
+// and cores have a part of two tiles already.
+func inTurn(tile, workers int) int {
+	if k := tile % workers; k%2 == 1 {
+		return k / 2
+	} else {
+		return workers - 1 - k/2
+	}
+}
+
+// deviceSplits are the ways to divide a network.
 var deviceSplits = []struct {
 	name   string
-	worker func(task *dag.Task, workers int) int
+	worker func(task *dag.Task, tiles *dag.LayerLowering, workers int) int
 }{
-	{"sample", func(task *dag.Task, workers int) int { return begins(task, 0, 3) % workers }},
-	{"filter", func(task *dag.Task, workers int) int { return begins(task, 1, 11) % workers }},
-	{"stage", func(task *dag.Task, workers int) int {
+	{"sample", func(task *dag.Task, tiles *dag.LayerLowering, workers int) int {
+		return inTurn(tileOf(task, 0, max(tiles.SampleTile, 1)), workers)
+	}},
+	{"filter", func(task *dag.Task, tiles *dag.LayerLowering, workers int) int {
+		return inTurn(tileOf(task, 1, max(tiles.OutputTile, 1)), workers)
+	}},
+	{"stage", func(task *dag.Task, _ *dag.LayerLowering, workers int) int {
 		if strings.HasPrefix(task.Labels.Layer, "conv") {
 			return workers - 1
 		}
 		return workers - 2
 	}},
+	{"all on the last", func(_ *dag.Task, _ *dag.LayerLowering, workers int) int { return workers - 1 }},
 }
 
 // splitPlans puts the tasks of all graphs on the workers of a split, in program order, and
 // what the caller does on the first.
-func splitPlans(prog *dag.Program, workers int, worker func(task *dag.Task, workers int) int) []*schedule.Plan {
+func (n *network) splitPlans(workers, split int) []*schedule.Plan {
 	var plans []*schedule.Plan
-	for _, g := range prog.Graphs {
+	for _, g := range n.prog.Graphs {
 		plan := &schedule.Plan{Policy: "split", Order: make([][]dag.TaskID, workers)}
 		for t := range g.Tasks {
 			w := 0
 			if k, ok := kernels.Lookup(g.Tasks[t].Op); !ok || !k.Host {
-				w = worker(&g.Tasks[t], workers)
+				w = deviceSplits[split].worker(&g.Tasks[t], &n.lowering.Default, workers)
 			}
 			plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
 		}
@@ -83,22 +100,49 @@ func splitPlans(prog *dag.Program, workers int, worker func(task *dag.Task, work
 }
 
 // TestSplitsOverDevices trains a convolutional network, split by samples, by filters
-// and by stages between two cores and one or two emulated GPUs. The weights are those of
-// one core to the last bit, in every form of lowering.
+// and by stages between two cores and one or two emulated GPUs, through two epochs with
+// short last batches and evaluations. The weights and losses are those of one core to the last bit, in
+// every form of lowering, in both types, and with an optimiser that keeps two states per weight.
 func TestSplitsOverDevices(t *testing.T) {
-	for _, form := range forms {
-		n := newNetwork(t, "digits-cnn", dag.Float32, false, 1)
+	adam := nn.DefaultAdam()
+	for _, c := range []struct {
+		form      int
+		dtype     dag.DType
+		optimizer nn.Optimizer
+		epochs    int
+	}{{0, dag.Float32, nil, 1}, {1, dag.Float32, adam, 1}, {2, dag.Float64, nil, 1}, {3, dag.Float32, nil, 2}, {3, dag.Float64, adam, 1}} {
+		form := forms[c.form]
+		n := newNetwork(t, "digits-cnn", c.dtype, false, c.epochs)
+		n.optimizer = c.optimizer
 		n.lower(t, fixtureLowering(form.layout, form.fused))
-		want := n.execute(t, execute.Options{Platform: machine(t, 1), Policy: "heft"}).hash()
+		want := n.execute(t, execute.Options{Platform: machine(t, 1), Policy: "heft"})
 		for gpus := 1; gpus <= 2; gpus++ {
-			for _, split := range deviceSplits {
-				t.Run(fmt.Sprintf("%s fused %v, %d GPUs, %s", form.layout, form.fused, gpus, split.name), func(t *testing.T) {
-					got := n.execute(t, execute.Options{Platform: emulatedNode(t, gpus), Plans: splitPlans(n.prog, 2+gpus, split.worker)})
-					if got.hash() != want {
-						t.Error("the weights differ from those of one core")
+			for split := range deviceSplits {
+				t.Run(fmt.Sprintf("%s fused %v %v %v, %d GPUs, %s", form.layout, form.fused, c.dtype, c.optimizer, gpus, deviceSplits[split].name), func(t *testing.T) {
+					got := n.execute(t, execute.Options{Platform: emulatedNode(t, gpus), Plans: n.splitPlans(2+gpus, split)})
+					if got.hash() != want.hash() || !slices.Equal(got.losses, want.losses) {
+						t.Error("weights or losses differ from those of one core")
+					}
+					for _, r := range got.runs {
+						onGPUs(t, r, gpus, deviceSplits[split].name)
 					}
 				})
 			}
+		}
+	}
+}
+
+// onGPUs fails unless every GPU of a split had tasks, of which the short batch and the
+// evaluation may be too small.
+func onGPUs(t *testing.T, r run, gpus int, split string) {
+	t.Helper()
+	count := make([]int, len(r.problem.Platform.Workers))
+	for _, s := range r.schedule.Spans {
+		count[s.Worker]++
+	}
+	for w := len(count) - 1; w >= len(count)-gpus; w-- {
+		if count[w] == 0 && (w == len(count)-1 || r.graph == 0 && split != "all on the last") {
+			t.Errorf("graph %d: worker %d had no task: %v", r.graph, w, count)
 		}
 	}
 }
@@ -110,8 +154,8 @@ func TestSplitsOverDevices(t *testing.T) {
 func TestDevicesMoveWhatTheEngineMoves(t *testing.T) {
 	const steps = 3
 	n := newNetwork(t, "digits-cnn", dag.Float32, true, 1)
-	for _, split := range deviceSplits {
-		plans := splitPlans(n.prog, 3, split.worker)
+	for split := range deviceSplits {
+		name, plans := deviceSplits[split].name, n.splitPlans(3, split)
 		executed, problem := n.steps(t, execute.Options{Platform: emulatedNode(t, 1), Plans: plans}, steps)
 		problem.Platform = emulatedNode(t, 1)
 		gpu := &problem.Platform.Devices[1]
@@ -122,14 +166,147 @@ func TestDevicesMoveWhatTheEngineMoves(t *testing.T) {
 		}
 		got, want := movedFor(executed, problem.Graph, 1), movedFor(simulated, problem.Graph, 1)
 		if len(want) == 0 || len(got) != len(want) {
-			t.Errorf("%s: %d regions moved, by the Engine %d", split.name, len(got), len(want))
+			t.Errorf("%s: %d regions moved, by the Engine %d", name, len(got), len(want))
 		}
 		for what, bytes := range want {
 			if got[what] != bytes {
-				t.Errorf("%s: %s: %d bytes moved, by the Engine %d", split.name, what, got[what], bytes)
+				t.Errorf("%s: %s: %d bytes moved, by the Engine %d", name, what, got[what], bytes)
 			}
 		}
 	}
+}
+
+// TestPredictionMovesWhatIsMoved compares every transfer of executed steps with those that the
+// simulator predicts for the same plan: with two GPUs, too, between which contents go
+// through the host memory, which is two transfers in both worlds.
+func TestPredictionMovesWhatIsMoved(t *testing.T) {
+	const steps = 3
+	for gpus := 1; gpus <= 2; gpus++ {
+		for _, dtype := range []dag.DType{dag.Float32, dag.Float64}[:gpus] {
+			n := newNetwork(t, "digits-cnn", dtype, true, 1)
+			for split := range deviceSplits {
+				plans := n.splitPlans(2+gpus, split)
+				executed, problem := n.steps(t, execute.Options{Platform: emulatedNode(t, gpus), Plans: plans}, steps)
+				predicted, err := simulate.Run(context.Background(), problem, simulate.Options{Plan: plans[0]})
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := fmt.Sprintf("%v, %d GPUs, %s", dtype, gpus, deviceSplits[split].name)
+				for step := range int32(steps) {
+					got, want := movedFor(executed, problem.Graph, step), movedFor(predicted, problem.Graph, step)
+					if len(want) == 0 || !maps.Equal(got, want) {
+						t.Errorf("%s, step %d: moved %v, predicted %v", name, step, got, want)
+					}
+				}
+				if len(executed.Transfers) != len(predicted.Transfers) {
+					t.Errorf("%s: %d transfers, predicted %d", name, len(executed.Transfers), len(predicted.Transfers))
+				}
+				if got, want := movedBytes(executed, problem.Graph, 1), staleBytes(problem.Graph, problem.Platform, plans[0], 1); !maps.Equal(got, want) {
+					t.Errorf("%s: in a step moved %v, counted %v", name, got, want)
+				}
+			}
+		}
+	}
+}
+
+// movement is a storage and where it moves.
+type movement struct {
+	storage  string
+	from, to platform.MemoryID
+}
+
+// movedBytes is what moved for a step, by storage and memories.
+func movedBytes(s *schedule.Schedule, g *dag.Graph, step int32) map[movement]int64 {
+	moved := map[movement]int64{}
+	for _, tr := range s.Transfers {
+		if tr.Step == step {
+			moved[movement{g.Buffers[tr.Buffer].Name, tr.From, tr.To}] += tr.Bytes
+		}
+	}
+	return moved
+}
+
+// staleBytes counts what has to move for a step without atoms, copies or plans of them: tasks run one after the
+// other in program order, and each element that a task reads where it is stale comes from where it is not, by
+// way of the host memory. All is at home in the host memory; what a step does not carry to
+// the next is nowhere when that begins.
+func staleBytes(g *dag.Graph, p *platform.Platform, plan *schedule.Plan, step int) map[movement]int64 {
+	worker := make([]platform.WorkerID, len(g.Tasks))
+	for w, list := range plan.Order {
+		for _, t := range list {
+			worker[t] = platform.WorkerID(w)
+		}
+	}
+	fresh := map[dag.BufferID][][]bool{} // by storage, memory and element
+	for b := range g.Buffers {
+		if g.Buffers[b].ViewOf == dag.None {
+			fresh[dag.BufferID(b)] = make([][]bool, len(p.Memories))
+			for m := range p.Memories {
+				fresh[dag.BufferID(b)][m] = slices.Repeat([]bool{m == 0}, int(g.Buffers[b].Elems()))
+			}
+		}
+	}
+	moved := map[movement]int64{}
+	bring := func(owner dag.BufferID, e int, to platform.MemoryID, count bool) {
+		if fresh[owner][to][e] {
+			return
+		}
+		at := platform.MemoryID(slices.IndexFunc(fresh[owner], func(f []bool) bool { return f[e] }))
+		for _, hop := range []platform.MemoryID{0, to} {
+			if !fresh[owner][hop][e] {
+				fresh[owner][hop][e] = true
+				if count {
+					moved[movement{g.Buffers[owner].Name, at, hop}] += g.Buffers[owner].Type.SizeBytes()
+				}
+			}
+			at = hop
+		}
+	}
+	for s := range step + 1 {
+		for t := range g.Tasks {
+			here := p.Devices[p.Workers[worker[t]].Device].Memory
+			for _, reads := range []bool{true, false} {
+				for _, a := range g.Tasks[t].Accesses {
+					if reads && !a.Mode.Reads() || !reads && !a.Mode.Writes() {
+						continue
+					}
+					owner := a.Buffer
+					if of := g.Buffers[owner].ViewOf; of != dag.None {
+						owner = of
+					}
+					for _, e := range elementsOf(&g.Buffers[a.Buffer], a.Box) {
+						if reads {
+							bring(owner, e, here, s == step)
+							continue
+						}
+						for m := range fresh[owner] {
+							fresh[owner][m][e] = platform.MemoryID(m) == here
+						}
+					}
+				}
+			}
+		}
+	}
+	return moved
+}
+
+// elementsOf are the row-major indices of the elements of a box.
+func elementsOf(b *dag.Buffer, box dag.Box) []int {
+	at := []int{0}
+	for d, extent := range b.Shape {
+		r := dag.Range{Lo: 0, Hi: extent}
+		if box != nil {
+			r = box[d]
+		}
+		var next []int
+		for _, e := range at {
+			for i := r.Lo; i < r.Hi; i++ {
+				next = append(next, e*extent+i)
+			}
+		}
+		at = next
+	}
+	return at
 }
 
 // steps executes steps of the first graph by themselves.

@@ -26,6 +26,8 @@ type network struct {
 	dtype       dag.DType
 	train, test *nn.Dataset
 	epochs      int
+	optimizer   nn.Optimizer // nil: the model's default
+	lowering    dag.Lowering
 }
 
 // 2·5 + 3 training images and 2·5 + 2 test images; see fixtureLowering for the tiles.
@@ -45,7 +47,7 @@ var forms = []struct {
 // fixtureLowering splits every layer, and sums five tiles of each weight gradient
 // in three accumulators, so that there is much that could be done in another order.
 func fixtureLowering(layout string, fused bool) dag.Lowering {
-	return dag.Lowering{Layout: layout, Fused: fused, Default: dag.LayerLowering{SampleTile: 3, OutputTile: 11, GradTile: 13, GradSampleTile: 1, Accumulators: 3}}
+	return dag.Lowering{Layout: layout, Fused: fused, Default: dag.LayerLowering{SampleTile: 2, OutputTile: 11, GradTile: 13, GradSampleTile: 1, Accumulators: 3}}
 }
 
 // newNetwork lowers a built-in model channels-last with all fusion, or as the chain of
@@ -77,8 +79,9 @@ func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs 
 func (n *network) lower(t testing.TB, l dag.Lowering) {
 	t.Helper()
 	var err error
-	n.prog, err = nn.NewProgram(n.model, nn.ProgramOptions{Batch: fixtureBatch, TrainSamples: fixtureTrain, TestSamples: fixtureTest,
-		Epochs: n.epochs, Type: n.dtype, Lowering: l, Divisor: n.train.Divisor})
+	n.lowering = l
+	n.prog, err = nn.NewProgram(n.model, nn.ProgramOptions{Batch: fixtureBatch, TrainSamples: n.train.Len(), TestSamples: n.test.Len(),
+		Epochs: n.epochs, Type: n.dtype, Lowering: l, Optimizer: n.optimizer, Divisor: n.train.Divisor})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,9 +182,17 @@ func (tr *training) feed(step int, args []kernels.Arg) error {
 	index := kernels.Data[int32](&args[0])
 	copy(index, nn.Batch(tr.samples, len(index), step))
 	if len(args) > 1 {
-		copy(kernels.Data[float64](&args[1]), []float64{tr.model.Defaults.Optimizer.Rate(), float64(tr.done + step + 1)})
+		copy(kernels.Data[float64](&args[1]), []float64{tr.rate(), float64(tr.done + step + 1)})
 	}
 	return nil
+}
+
+// rate is the learning rate.
+func (n *network) rate() float64 {
+	if n.optimizer != nil {
+		return n.optimizer.Rate()
+	}
+	return n.model.Defaults.Optimizer.Rate()
 }
 
 func (tr *training) fetch(_ int, args []kernels.Arg) error {
