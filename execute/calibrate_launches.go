@@ -212,19 +212,22 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 // pairOf is the platform of one core and one unit of a device, in this order.
 func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, error) {
 	q := copyOf(p)
-	host := q.HostMemory()
-	var core platform.Device
-	for _, d := range p.Devices {
-		if d.Kind == "cpu" && d.Memory == host {
-			core = d
-			break
-		}
-	}
-	device := p.Devices[id]
+	core, device := *coresOf(q), p.Devices[id]
 	core.Count, core.PlacedOnly, core.Busy, core.Clocks = 1, false, platform.BusyPower{}, nil
 	core.IdleWatts, core.PowerSource = 0, ""
 	device.Count, device.PlacedOnly, device.Busy, device.Clocks = 1, false, platform.BusyPower{}, nil
 	device.IdleWatts, device.PowerSource = 0, ""
 	q.Devices, q.Models = []platform.Device{core, device}, nil
 	return q, q.Complete()
+}
+
+// coresOf is the first processor of a platform, whose memory is the host's. A platform
+// that is executed has one.
+func coresOf(p *platform.Platform) *platform.Device {
+	for i := range p.Devices {
+		if p.Devices[i].Kind == "cpu" {
+			return &p.Devices[i]
+		}
+	}
+	panic("execute: a platform without a processor")
 }

@@ -161,7 +161,7 @@ func TestMeasureSpeed(t *testing.T) {
 // tasks is taken, and the numbers of two links in a row stay.
 func TestPutDevice(t *testing.T) {
 	d := &DeviceCalibration{CapacityBytes: 40e9, BytesPerSec: 1.3e12, FlopsPerSec: map[string]float64{"float32": 1.7e13},
-		Launches: LaunchCalibration{Gap: 2000, ToDevice: 7000},
+		Launches: LaunchCalibration{Gap: 2000, ToDevice: 7000, ToHost: 6000},
 		Copies:   CopyCalibration{Together: 1.9, Fit: platform.CopyFit{Latency: 11_000, BytesPerSec: 2.3e10}}}
 	for _, c := range []struct {
 		kind     string
@@ -178,6 +178,13 @@ func TestPutDevice(t *testing.T) {
 		}
 		if err := p.Complete(); err != nil {
 			t.Fatal(err)
+		}
+		// A hand-off among cores that was measured stays; without one, those of the device
+		// are taken: 6000 less the 100 of a dispatch.
+		p.Devices[0].Dispatch = 100
+		core := time.Duration(5900)
+		if c.links == 2 {
+			p.Devices[0].Handoff, core = 300, 300
 		}
 		was, wasMemory := p.Links[0], p.Memories[1]
 		if got := putDevice(p, 1, d); got != c.replaced {
@@ -197,6 +204,9 @@ func TestPutDevice(t *testing.T) {
 		}
 		if p.Links[0] != link || p.Memories[1] != memory || p.Devices[1].FlopsPerSec["float32"] != speed {
 			t.Errorf("%+v: link %+v, memory %+v, speed %v", c, p.Links[0], p.Memories[1], p.Devices[1].FlopsPerSec)
+		}
+		if got := p.Devices[0].Handoff; got != core {
+			t.Errorf("%+v: the hand-off of cores is %v, want %v", c, got, core)
 		}
 		if dev := p.Devices[1]; dev.Dispatch != 2000 || dev.Handoff != 5000 {
 			t.Errorf("%+v: dispatch %v, hand-off %v", c, dev.Dispatch, dev.Handoff)
