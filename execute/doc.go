@@ -31,6 +31,11 @@
 // tasks, publishes its lanes' counts, and never waits for one lane only. Inside a step nothing
 // waits for the device as a whole.
 //
+// Where tasks are timed, that is all. In a run without a record, neighbouring tasks of a lane
+// that wait for nobody between them, and of which others wait for the last only, are issued
+// as one segment (segments.go): one event for all, and where it pays, one captured graph.
+// The lists, the waits and so the results are the same.
+//
 // Before the first step of a run moves what a memory reads before a step writes it, and
 // after the last one what has to be at home; between runs parameters are valid in the
 // host memory. Hooks run on cpu workers. Kernels on an emulated device are those of

@@ -255,6 +255,9 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command, save string) (*man
 	m.Complete = t.complete
 	m.Data = hashData(t.train, t.test)
 	m.GPUs = t.measured.GPUs
+	if n := t.runner.Issue(0); n.Tasks > 0 {
+		m.Issue = &n
+	}
 	m.WeightsHash = t.weightsHash()
 	if n := len(t.steps); n > 0 {
 		m.FinalLoss = t.steps[n-1].Loss

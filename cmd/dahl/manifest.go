@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"dahl/dag"
+	"dahl/execute"
 )
 
 const manifestFormat = "dahl-run 1"
@@ -31,6 +32,8 @@ type manifest struct {
 	Inputs   []identity    `json:"inputs,omitempty"`   // files that the options name, the platform excepted
 	Data     *identity     `json:"data,omitempty"`     // what was trained and tested on
 	GPUs     []deviceState `json:"gpus,omitempty"`     // of an executed run, as it began
+
+	Issue *execute.Issue `json:"issue,omitempty"` // of a training step to devices, where its tasks are not timed; a plan's
 
 	Losses []deviceLoss `json:"losses,omitempty"` // what it went on without
 
