@@ -10,16 +10,8 @@ import (
 	"dahl/platform"
 )
 
-// Three tasks without data take 25 us each on the processor and 10 us on the GPU.
-// With the host's 1 W, 2 or 5 W of the processor and 3 or 7 W of the GPU:
-//
-//	processor alone  75 us at 1 + 3 (the GPU idles) + 5 W    675 uJ
-//	GPU alone        30 us at 1 + 2 (a processor waits) + 7 W   300 uJ
-//	both             25 us: two on the GPU, one on the processor:
-//	                 25 us at 1 + 5 W, 20 us at 7 W, 5 us at 3 W   305 uJ
-func TestCompareDevices(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "unlike.toml", `host_power = "1 W"
+// unlikePlatform is a processor and a GPU with memories of their own.
+const unlikePlatform = `host_power = "1 W"
 [[memory]]
 name = "ram"
 [[memory]]
@@ -41,7 +33,18 @@ bandwidth = "1 GB/s"
 from = "ram"
 to = "own"
 links = ["bus"]
-`)
+`
+
+// Three tasks without data take 25 us each on the processor and 10 us on the GPU.
+// With the host's 1 W, 2 or 5 W of the processor and 3 or 7 W of the GPU:
+//
+//	processor alone  75 us at 1 + 3 (the GPU idles) + 5 W    675 uJ
+//	GPU alone        30 us at 1 + 2 (a processor waits) + 7 W   300 uJ
+//	both             25 us: two on the GPU, one on the processor:
+//	                 25 us at 1 + 5 W, 20 us at 7 W, 5 us at 3 W   305 uJ
+func TestCompareDevices(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "unlike.toml", unlikePlatform)
 	task := `{"name": "NAME", "ns": {"cpu": 25000, "emulated": 10000}}`
 	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
 		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")

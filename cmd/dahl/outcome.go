@@ -279,6 +279,7 @@ type summary struct {
 	PlannedByMemory map[string]int64 `json:"planned_by_memory,omitempty"`
 
 	Losses  []deviceLoss      `json:"losses,omitempty"` // what a training went on without; totals are of all of it
+	Waits   *waitSummary      `json:"waits"`            // of the main schedule
 	Devices *deviceComparison `json:"device_sets,omitempty"`
 	Models  *modelSummary     `json:"models,omitempty"`
 	Tiles   *tileSweep        `json:"tiles,omitempty"`
@@ -333,7 +334,7 @@ func (w *workload) summarize(o *outcome) *summary {
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
 		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice, o.Readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, PeakBytes: map[string]int64{},
-		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles,
+		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles, Waits: newWaitSummary(&problem, o.Main),
 	}
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted

@@ -205,6 +205,7 @@ func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 	fmt.Fprintf(out, "policy    %s, %d steps\n", s.Policy, s.Steps)
 	fmt.Fprintf(out, "time      %s in all, first step %s, then %s per step; no schedule is below %s\n",
 		shortTime(o.Run), shortTime(o.Main.FirstStep), shortTime(o.stepTime()), shortTime(seconds(s.LowerBoundS)))
+	s.Waits.print(out)
 	s.Models.print(out)
 	if s.Tiles != nil {
 		s.Tiles.print(out)
