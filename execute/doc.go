@@ -4,7 +4,7 @@
 // Read first: [New] and [Runner.Run]. New lays all memory out, binds every task
 // to its bytes and compiles every plan into lists; Run only replays. With a
 // [schedule.Plan] each worker follows its list; without one a policy decides at
-// run time through [schedule.Engine], under one lock, in one memory only. Both give a measured
+// run time through [schedule.Engine], under one lock. Both give a measured
 // [schedule.Schedule]. [Detect] describes this machine, [Calibrate] and
 // [CalibrateInSitu] measure it, and [NullRun] drives the Engine by the model's
 // clock alone.
@@ -34,13 +34,37 @@
 // Where tasks are timed, that is all. In a run without a record, neighbouring tasks of a lane
 // that wait for nobody between them, and of which others wait for the last only, are issued
 // as one segment (segments.go): one event for all, and where it pays, one captured graph.
-// The lists, the waits and so the results are the same.
+// The lists and so the results are the same. Such a run also drops the orders from step to
+// step that memories with instances of their own do not need ([schedule.PlacedGraph].RoomNext),
+// so that the next batch is fed while a device is still at work on this one.
 //
 // Before the first step of a run moves what a memory reads before a step writes it, and
 // after the last one what has to be at home; between runs parameters are valid in the
 // host memory. Hooks run on cpu workers. Kernels on an emulated device are those of
 // CPUs, so that the weights are the same to the last bit wherever tasks run; the race
 // detector sees its streams as goroutines, and with them an order that is missing.
+//
+// # Policies on devices
+//
+// Where a policy decides at run time on several memories (dynamic.go, orders.go,
+// demand.go), every storage has a place in every memory that may want it, bound to every
+// task and worker before the run: a step binds and reserves nothing. A memory that cannot
+// hold all has storages share bytes ([schedule.LayoutOnDemand]), so that what it can come
+// to hold is known before the run, and no gap between storages can make it fail. The
+// Engine sees to it that of those that share bytes one at a time is there; what is in
+// the way goes home first where nobody else has it.
+//
+// The Engine hears of an end when the host has seen it, and commands only what waits for
+// nothing any more. So what a kernel reads has come before it is issued, what it reads
+// is not freed before it has ended, and streams wait for no events. One thing outlives
+// what the Engine knows: a copy whose contents are of use to nobody any more, since they
+// were written again, or had their last use, while they moved. Until it has ended no
+// task starts to write its atoms, in any memory, nor anything that shares bytes with them
+// where it reads or writes; that holds for the host's memory too, whose layout has
+// storages share bytes by their order alone.
+//
+// Before the first step comes what no task writes, and after the last one goes home what
+// storages keep from step to step and only a device has.
 //
 // # Clocks
 //

@@ -6,7 +6,8 @@
 // Read first: [Problem], then [Engine] (the state machine), [Policy] (a dynamic
 // scheduler), [Plan] (decisions written down) and [Schedule] (what ran).
 // [Schedule.Check] re-derives everything from the graph and the platform alone.
-// [Place] compiles plans for several memories into graphs in which copies are tasks.
+// [Place] compiles plans for several memories into graphs in which copies are tasks;
+// [LayoutOnDemand] gives storages places in them for policies that decide at run time.
 //
 // # Invariants
 //
@@ -18,6 +19,7 @@
 //     makes it invalid everywhere else
 //   - where a memory is too small, what it used least recently is evicted, and moves
 //     once more when it is needed again; a run that the largest task fits comes to its end
+//   - nothing is written where a copy that has started still reads or writes
 //   - a variant is fixed per (operation, type, shape, device kind) before the
 //     run; policies choose device and order only
 //   - ties are broken by the rank of the task's name, never by insertion or map order

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -354,9 +355,26 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 	fmt.Fprintf(out, "machine   %s, %d workers\n", w.platform.Name, len(w.platform.Workers))
 	fmt.Fprintf(out, "graph     %d tasks and %.3g GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), g.TotalFlops()/1e9, predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
+	if isSpread(w.platform) {
+		fmt.Fprintf(out, "memory    %s\n", w.plannedText())
+	}
 	if w.tiles != nil {
 		w.tiles.print(out)
 	}
+}
+
+// plannedText is what every memory will hold: exactly so with a plan, at most with a policy
+// that decides at run time.
+func (w *workload) plannedText() string {
+	var each []string
+	for m, b := range w.plannedBytes() {
+		each = append(each, w.platform.Memories[m].Name+" "+shortBytes(b))
+	}
+	text := strings.Join(each, ", ")
+	if w.parts[0].plan == nil {
+		text += " at most"
+	}
+	return text
 }
 
 // printMeasured says what the run came to beside its prediction.
