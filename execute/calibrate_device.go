@@ -81,6 +81,7 @@ func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*ke
 		}
 	}
 	before := s.firstUse.Kernels
+	s.loaded = loadedBefore(c.platform.Models, dev.Name, c.opt.Resume)
 	points := pointsOf(specs, c.opt.Variants, dev.Kind, s.properties.Capability)
 	err := c.measurePoints(dev, points, func(pt *point, active int, budget time.Duration) (m platform.Model, err error) {
 		err = s.do(func() error {
@@ -92,8 +93,8 @@ func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*ke
 	if err != nil {
 		return err
 	}
-	if known { // the other kernels were loaded by another process
-		dev.FirstUse.Kernels = max(dev.FirstUse.Kernels, s.firstUse.Kernels-before)
+	if known { // the other kernels were measured before
+		dev.FirstUse.Kernels += s.firstUse.Kernels - before
 	} else {
 		dev.FirstUse = s.firstUse
 		c.result.Devices[len(c.result.Devices)-1].FirstUse = s.firstUse
@@ -102,6 +103,18 @@ func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*ke
 		return err
 	}
 	return c.save()
+}
+
+// loadedBefore are the kernels of a device that were measured before, and whose first use
+// the platform has, where these models are kept.
+func loadedBefore(models []platform.Model, device string, kept bool) map[kernelName]bool {
+	loaded := map[kernelName]bool{}
+	for i := range models {
+		if m := &models[i]; kept && m.Device == device && m.Count > 0 {
+			loaded[kernelName{m.Op, m.Variant, m.Type}] = true
+		}
+	}
+	return loaded
 }
 
 // measureOn measures one call with a number of units busy with the same one.

@@ -31,8 +31,8 @@ const energyBatch = 50 * time.Millisecond
 
 // kernelClass is calls that are taken to draw the same power.
 type kernelClass struct {
-	op, variant, elem string
-	longest           *platform.Model
+	kernelName
+	longest *platform.Model
 }
 
 // classesOf lists the classes of a device whose variant is the fastest at some shape, with
@@ -49,17 +49,16 @@ func classesOf(models []platform.Model, device string) []kernelClass {
 			fastest[call] = m
 		}
 	}
-	longest := map[kernelClass]*platform.Model{}
+	longest := map[kernelName]*platform.Model{}
 	for _, m := range fastest {
-		class := kernelClass{op: m.Op, variant: m.Variant, elem: m.Type}
-		if l := longest[class]; l == nil || m.MedianNs > l.MedianNs || m.MedianNs == l.MedianNs && m.Shape < l.Shape {
-			longest[class] = m
+		name := kernelName{m.Op, m.Variant, m.Type}
+		if l := longest[name]; l == nil || m.MedianNs > l.MedianNs || m.MedianNs == l.MedianNs && m.Shape < l.Shape {
+			longest[name] = m
 		}
 	}
 	var classes []kernelClass
-	for class, m := range longest {
-		class.longest = m
-		classes = append(classes, class)
+	for name, m := range longest {
+		classes = append(classes, kernelClass{name, m})
 	}
 	slices.SortFunc(classes, func(a, b kernelClass) int {
 		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.variant, b.variant), cmp.Compare(a.elem, b.elem))

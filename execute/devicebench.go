@@ -18,20 +18,24 @@ type deviceBench struct {
 	sets    [][]launchID // by unit
 }
 
+// kernelName names what a device loads: a variant of an operation for a type.
+type kernelName struct{ op, variant, elem string }
+
 // newBench binds sets of operands that together exceed twice the device's second-level
 // cache, as many as the arena holds, drawnSets at most. It returns errTooLarge where it
-// does not hold one for each unit. What the first call costs beyond later ones counts as
-// first use.
+// does not hold one for each unit. What binding a kernel for the first time takes, and its
+// first call beyond the second, is first use.
 func (s *station) newBench(pt *point, units int) (*deviceBench, error) {
 	b := &deviceBench{station: s, sets: make([][]launchID, units)}
 	contents := newContents(pt.spec)
 	s.used = 0
 	least := 2 * s.platform.Devices[s.id].L2Bytes
+	name := kernelName{pt.model.Op, pt.model.Variant, pt.model.Type}
 	for set := 0; set == 0 || set < drawnSets && int64(set)*pt.spec.Bytes() < least; set++ {
 		for u := range b.sets {
 			call, err := s.newCall(pt.variant, pt.spec, func(operand int) []byte { return contents.of(set, operand) })
 			if errors.Is(err, errTooLarge) && set > 0 {
-				return b, s.firstCall(b)
+				return b, s.firstCall(b, name)
 			}
 			if err != nil {
 				return nil, err
@@ -41,17 +45,18 @@ func (s *station) newBench(pt *point, units int) (*deviceBench, error) {
 			if err != nil {
 				return nil, err
 			}
-			if set == 0 && u == 0 {
+			if set == 0 && u == 0 && !s.loaded[name] {
 				s.firstUse.Kernels += s.now() - begin
 			}
 			b.sets[u] = append(b.sets[u], l)
 		}
 	}
-	return b, s.firstCall(b)
+	return b, s.firstCall(b, name)
 }
 
-// firstCall adds what the first call takes longer than the second one to the first use.
-func (s *station) firstCall(b *deviceBench) error {
+// firstCall makes the first calls of a bench. Of a kernel that was never called it adds
+// what the first one takes longer than the second to the first use.
+func (s *station) firstCall(b *deviceBench, name kernelName) error {
 	var took [2]time.Duration
 	for i := range took {
 		begin := s.now()
@@ -63,7 +68,10 @@ func (s *station) firstCall(b *deviceBench) error {
 		}
 		took[i] = s.now() - begin
 	}
-	s.firstUse.Kernels += max(0, took[0]-took[1])
+	if !s.loaded[name] {
+		s.firstUse.Kernels += max(0, took[0]-took[1])
+		s.loaded[name] = true
+	}
 	return nil
 }
 
@@ -107,6 +115,7 @@ func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(
 	}
 	if v.WorkspaceBytes != nil {
 		var ok bool
+		s.used = roundUpTo(s.used, deviceAlign)
 		if c.work, ok = s.take(v.WorkspaceBytes(spec)); !ok {
 			return nil, errTooLarge
 		}

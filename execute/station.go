@@ -29,6 +29,7 @@ type station struct {
 	used       int64  // of the arena
 	staging    []byte // pinned memory of the host
 	firstUse   platform.FirstUse
+	loaded     map[kernelName]bool // whose first use is in firstUse, or in the platform
 
 	speedExtent int // of the largest float32 product that was measured
 }
@@ -45,7 +46,8 @@ const (
 // openStation opens a device and reserves what measuring it needs.
 func openStation(ctx context.Context, p *platform.Platform, id platform.DeviceID, now func() time.Duration, open func(dev *platform.Device, notify func()) (driver, error)) (*station, error) {
 	dev := &p.Devices[id]
-	s := &station{device: &device{memory: dev.Memory, name: dev.Name, work: make(chan func())}, id: id, platform: p, ctx: ctx, now: now}
+	s := &station{device: &device{memory: dev.Memory, name: dev.Name, work: make(chan func())}, id: id, platform: p, ctx: ctx, now: now,
+		loaded: map[kernelName]bool{}}
 	go s.main()
 	err := s.do(func() (err error) {
 		begin := s.now()

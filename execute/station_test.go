@@ -16,7 +16,8 @@ func nearly(got, want, relative float64) bool { return math.Abs(got/want-1) <= r
 // TestFirstUse: opening takes 3 ms. Of 16 MB free, three quarters in whole pages are
 // 11,997,184 bytes; the pinned memory is twice half of that. Its first writing takes half a
 // nanosecond per byte longer than the second, after two calls of 10 ns. The first bind
-// takes 400 µs and a call, the first launch 70,001 ns more than the second.
+// takes 400 µs and a call, the first launch 70,001 ns more than the second; the same kernel
+// with other operands is not loaded again.
 func TestFirstUse(t *testing.T) {
 	s := scriptedStation(t, exampleScript)
 	if s.firstUse.Context != 3*time.Millisecond {
@@ -27,7 +28,7 @@ func TestFirstUse(t *testing.T) {
 		t.Errorf("%d bytes at %g B/s, want %g", s.arenaBytes, s.firstUse.MemoryBytesPerSec, want)
 	}
 	k, _ := kernels.Lookup("dense")
-	pt := newPoint(k, &k.Variants[0], squareProduct(dag.Float32, 7))
+	pt, other := newPoint(k, &k.Variants[0], squareProduct(dag.Float32, 7)), newPoint(k, &k.Variants[0], squareProduct(dag.Float32, 11))
 	err := s.do(func() error {
 		b, err := s.newBench(&pt, 1)
 		if err != nil {
@@ -39,6 +40,10 @@ func TestFirstUse(t *testing.T) {
 		if got := median(times[0]); got != 5703 {
 			t.Errorf("a call takes %v, want 700 ns for the mark and 5003 for the kernel", got)
 		}
+		if err != nil {
+			return err
+		}
+		_, err = s.newBench(&other, 1)
 		return err
 	})
 	if err != nil {

@@ -100,8 +100,8 @@ type Device struct {
 // FirstUse is what is paid once before a device works; zeros: nothing, or not measured.
 type FirstUse struct {
 	Context time.Duration // opening the device
-	// Kernels is what loading all kernels that were measured took, and their first calls
-	// beyond later ones.
+	// Kernels is what loading all kernels that were measured took, and the first call of
+	// each beyond a later one.
 	Kernels time.Duration
 	// MemoryBytesPerSec is how fast its memory, and as much pinned memory of the host, is
 	// reserved and written for the first time.
