@@ -37,6 +37,9 @@ type comparison struct {
 	Ways    []wayComparison    `json:"ways,omitempty"`   // by memories
 	Copies  []copyComparison   `json:"copies,omitempty"` // by measured time, largest first
 
+	PredictedWaits *waitSummary `json:"predicted_waits"`
+	MeasuredWaits  *waitSummary `json:"measured_waits"`
+
 	MovedTasks int `json:"moved_tasks"` // measured on another worker than predicted
 }
 
@@ -81,6 +84,7 @@ func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.P
 	host := p.Platform.HostMemory()
 	c.Peak = newPair(float64(predicted.PeakBytes[host]), float64(measured.PeakBytes[host]))
 	var joules [2]float64
+	var waits [2]*waitSummary
 	for i, s := range []*schedule.Schedule{predicted, measured} {
 		q := *p
 		q.Steps = s.Steps
@@ -89,8 +93,10 @@ func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.P
 			return nil, err
 		}
 		joules[i] = report.TotalJoules
+		waits[i] = newWaitSummary(&q, s)
 	}
 	c.Energy = newPair(joules[0], joules[1])
+	c.PredictedWaits, c.MeasuredWaits = waits[0], waits[1]
 	if err := c.splitError(ctx, p, simulate.Options{Plan: plan, Placed: placed}, predicted, measured); err != nil {
 		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
 	}
@@ -239,4 +245,8 @@ func (c *comparison) print(w io.Writer, basis string) {
 			showTime(k.Median.Predicted), showTime(k.Median.Measured), showTime(k.P95S), k.Median.ErrorPercent, 100*k.Share)
 	}
 	c.printCopies(w)
+	fmt.Fprintln(w, "\npredicted")
+	c.PredictedWaits.print(w)
+	fmt.Fprintln(w, "measured")
+	c.MeasuredWaits.print(w)
 }
