@@ -29,7 +29,8 @@ type compiledGraph struct {
 	// is not recorded, and in one that is.
 	segments, singles []*segments
 
-	replay  *replay                                   // of a plan, or
+	replay  *replay                                   // of a plan,
+	ahead   *replay                                   // of a plan for several memories, in a run that is not recorded, or
 	dynamic func(p *schedule.Problem) schedule.Policy // a scheduler for one run
 
 	enter, leave []boundMove
@@ -243,6 +244,9 @@ func (r *Runner) compile(c *compiledGraph) error {
 	switch {
 	case c.placed != nil:
 		c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.ReuseNext, len(r.placed.Lanes))
+		if err == nil {
+			c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.RoomNext, len(r.placed.Lanes))
+		}
 	case c.plan != nil:
 		c.replay, err = compileReplay(c.graph, c.plan.Order, c.layout.Reuse, c.layout.ReuseNext, len(r.opt.Platform.Workers))
 	case r.spread:

@@ -147,7 +147,7 @@ func (d *device) run(j *job) {
 			l.total = endless // until the run is stopped
 			continue
 		}
-		l.list, l.segments = j.graph.replay.lists[l.id], j.graph.segments[l.id]
+		l.list, l.segments = j.replay.lists[l.id], j.graph.segments[l.id]
 		if j.record {
 			l.segments = j.graph.singles[l.id]
 		}
@@ -317,7 +317,7 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	}
 	s, step := l.segments.at(l.issued)
 	it := &l.list[s.first]
-	waits := u.job.graph.replay.waits
+	waits := u.job.replay.waits
 	for k := it.firstWait; k < it.endWait; k++ {
 		w := &waits[k]
 		target := w.need + step*w.length
@@ -362,7 +362,7 @@ func (u *issueLoop) follow(l *deviceLane) error {
 	s, step := l.segments.at(l.issued)
 	it := &l.list[s.first]
 	l.within = s.first
-	waits := u.job.graph.replay.waits
+	waits := u.job.replay.waits
 	for k := it.firstWait; k < it.endWait; k++ {
 		w := &waits[k]
 		other := u.local[w.worker]

@@ -375,6 +375,9 @@ func TestTightMemories(t *testing.T) {
 		if got := trained(t, prog, opt, steps); got != want {
 			t.Errorf("%d eighths of the memory: the weights differ from those of one core", eighths)
 		}
+		if got := unrecorded(t, newRunner(t, prog, opt), steps); got != want {
+			t.Errorf("%d eighths of the memory, not recorded: the weights differ from those of one core", eighths)
+		}
 	}
 	if moved == 0 {
 		t.Error("no smaller memory would do, or nothing had to leave it")

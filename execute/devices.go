@@ -215,7 +215,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 				}
 			}
 			for _, l := range d.lanes {
-				c.segments[l.id], c.singles[l.id] = c.replay.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
+				c.segments[l.id], c.singles[l.id] = c.ahead.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
 			}
 			return d.captureSegments(c)
 		})

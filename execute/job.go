@@ -13,6 +13,7 @@ import (
 // job is one run of one graph: what the workers share while it lasts.
 type job struct {
 	graph   *compiledGraph
+	replay  *replay // the graph's, or the one that runs ahead; nil: dynamic
 	team    *team
 	steps   int
 	record  bool
@@ -21,7 +22,7 @@ type job struct {
 	ended   time.Duration       // when the last task had ended
 	entered []schedule.Interval // when what moves before the first step did, by move
 
-	dynamic *dispatcher // nil: the graph's replay
+	dynamic *dispatcher // nil: a replay
 	starter int         // the worker that starts it
 
 	failure atomic.Pointer[error]
@@ -67,7 +68,7 @@ func (j *job) cut() bool {
 	if j.dynamic != nil {
 		return !j.dynamic.engine.Finished()
 	}
-	for w, list := range j.graph.replay.lists {
+	for w, list := range j.replay.lists {
 		if j.team.members[w].count.Load() < int64(len(list)*j.steps) {
 			return true
 		}

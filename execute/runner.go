@@ -167,7 +167,10 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify, replay: r.graphs[graph].replay}
+	if !record && j.graph.ahead != nil {
+		j.replay = j.graph.ahead
+	}
 	p := j.graph.problem(r.opt.Platform, steps)
 	j.base = time.Now()
 	if j.graph.dynamic != nil {
@@ -250,7 +253,7 @@ func (r *Runner) reserveSpans(j *job) {
 	for _, w := range r.workers {
 		n := len(j.graph.tasks) * j.steps
 		if j.dynamic == nil {
-			n = len(j.graph.replay.lists[w.id]) * j.steps
+			n = len(j.replay.lists[w.id]) * j.steps
 		}
 		w.spans = roomFor(w.spans, n, j.record)
 	}
@@ -261,7 +264,7 @@ func (r *Runner) reserveSpans(j *job) {
 		for _, l := range d.lanes {
 			n := len(j.graph.tasks) * j.steps
 			if j.dynamic == nil {
-				n = len(j.graph.replay.lists[l.id]) * j.steps
+				n = len(j.replay.lists[l.id]) * j.steps
 			}
 			l.spans = roomFor(l.spans, n, j.record)
 		}

@@ -114,7 +114,7 @@ func (d *device) captureSegments(c *compiledGraph) error {
 		if l.Worker < 0 { // copies to and from what others see are few at once
 			continue
 		}
-		list, parts := c.replay.lists[l.id], c.segments[l.id]
+		list, parts := c.ahead.lists[l.id], c.segments[l.id]
 		for i := range parts.list {
 			s := &parts.list[i]
 			tasks := list[s.first:s.end]

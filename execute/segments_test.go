@@ -121,7 +121,7 @@ func TestCallsOfAStep(t *testing.T) {
 	}
 	n, moves := r.Issue(0), len(r.graphs[0].enter)+len(r.graphs[0].leave)
 	launches, alone := 0, 0
-	for i, it := range r.graphs[0].replay.lists[1] {
+	for i, it := range r.graphs[0].ahead.lists[1] {
 		if r.graphs[0].issues[it.task].launch < 0 {
 			continue
 		}
@@ -139,6 +139,27 @@ func TestCallsOfAStep(t *testing.T) {
 	}
 	if got := run(true); got.replays != 0 || got.launches != launches*steps || got.records < 2*n.Tasks*steps {
 		t.Errorf("recorded: %d events, %d replays, %d launches; %+v", got.records, got.replays, got.launches, n)
+	}
+}
+
+// TestFeedRunsAhead: with all layers on a device, the batch of the next step is fed while the
+// device is still at work on this one. Where tasks are timed it is not: the schedule is to be
+// one of the origin, where what a step is fed exists once.
+func TestFeedRunsAhead(t *testing.T) {
+	prog := testProgram(t)
+	r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 }), Hooks: testHooks(nil)})
+	c := r.graphs[0]
+	waitsForDevice := func(rep *replay) bool {
+		for _, it := range rep.lists[0] {
+			if c.graph.Tasks[it.task].Op == "feed" {
+				return slices.ContainsFunc(rep.waits[it.firstWait:it.endWait], func(w wait) bool { return w.worker == 1 })
+			}
+		}
+		t.Fatal("the core feeds nothing")
+		return false
+	}
+	if !waitsForDevice(c.replay) || waitsForDevice(c.ahead) {
+		t.Errorf("feeding waits for the device: %v where tasks are timed, %v else", waitsForDevice(c.replay), waitsForDevice(c.ahead))
 	}
 }
 

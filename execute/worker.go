@@ -74,7 +74,7 @@ func (w *worker) do(j *job) {
 
 // replay runs the worker's list once per step.
 func (w *worker) replay(j *job) {
-	list, waits := j.graph.replay.lists[w.id], j.graph.replay.waits
+	list, waits := j.replay.lists[w.id], j.replay.waits
 	ended := int64(0)
 	for step := range int32(j.steps) {
 		for i := range list {

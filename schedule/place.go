@@ -65,6 +65,11 @@ type PlacedGraph struct {
 	// graph's.
 	Layouts          []*Layout
 	Reuse, ReuseNext []Edge
+	// RoomNext is ReuseNext without the orders from step to step that only make a schedule
+	// of this graph one of the origin, whose buffers exist once. Whoever keeps to the graph,
+	// Reuse and RoomNext finds everything where and as it should be; a step may then begin in
+	// one memory while another still works on the contents of the step before.
+	RoomNext []Edge
 
 	room *PlannedRoom // nil: nothing leaves a memory and comes back
 }

@@ -81,12 +81,12 @@ func (t *traffic) build(items []placedItem, streamed map[string]bool) (*PlacedGr
 	if c.pg.Graph, err = c.b.Build(); err != nil {
 		return nil, err
 	}
-	c.pg.ReuseNext = c.lostOrders()
 	for to := range items {
 		for _, from := range items[to].afterLast {
-			c.pg.ReuseNext = append(c.pg.ReuseNext, Edge{dag.TaskID(from), dag.TaskID(to)})
+			c.pg.RoomNext = append(c.pg.RoomNext, Edge{dag.TaskID(from), dag.TaskID(to)})
 		}
 	}
+	c.pg.ReuseNext = append(c.lostOrders(), c.pg.RoomNext...)
 	return c.pg, nil
 }
 

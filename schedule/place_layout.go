@@ -45,6 +45,7 @@ func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (excess map[platf
 			pg := placed.Graphs[i]
 			pg.Layouts = append(pg.Layouts, l)
 			pg.Reuse, pg.ReuseNext = append(pg.Reuse, l.Reuse...), append(pg.ReuseNext, l.ReuseNext...)
+			pg.RoomNext = append(pg.RoomNext, l.ReuseNext...)
 		}
 		if over, err := placed.overflow(&placed.Platform.Memories[m], layouts); over > 0 {
 			if excess == nil {
@@ -54,7 +55,7 @@ func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (excess map[platf
 		}
 	}
 	for _, pg := range placed.Graphs {
-		pg.Reuse, pg.ReuseNext = tidy(pg.Reuse), tidy(pg.ReuseNext)
+		pg.Reuse, pg.ReuseNext, pg.RoomNext = tidy(pg.Reuse), tidy(pg.ReuseNext), tidy(pg.RoomNext)
 	}
 	return excess, tooLarge
 }

@@ -180,7 +180,7 @@ func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
 	for _, e := range r.pg.Reuse {
 		before[e.To] = append(before[e.To], e.From)
 	}
-	for _, e := range r.pg.ReuseNext {
+	for _, e := range r.pg.RoomNext { // ReuseNext has these and more
 		beforeNext[e.To] = append(beforeNext[e.To], e.From)
 	}
 	mayRun := func(t dag.TaskID) bool {
