@@ -263,7 +263,17 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	}
 	mustRun(t, "plot", "e", "memory", "gantt", "--format", "png")
 	mustRun(t, "trace", "e")
-	if r := dahl(t, t.Context(), append(line, "--devices", "cpu,gpu", "--policy", "dmda")...); r.code == exitOK || !strings.Contains(r.stderr, "heft") {
-		t.Errorf("a policy that decides at run time: code %d, %s", r.code, r.stderr)
+	var decided summary
+	decodeObject(t, mustRun(t, append(line, "--devices", "cpu,gpu", "--policy", "dmda", "--out", "d")...), &decided)
+	if decided.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 || decided.Transfers == 0 {
+		t.Errorf("a policy that decides at run time: %d transfers, weights %s, with a plan %s", decided.Transfers, decided.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
+	}
+	for memory, peak := range decided.PeakBytes {
+		if bound := decided.PlannedByMemory[memory]; peak == 0 || bound < peak {
+			t.Errorf("memory %s: %d bytes live, at most %d", memory, peak, bound)
+		}
+	}
+	if out := mustRun(t, "verify", "d"); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
+		t.Errorf("verify:\n%s", out)
 	}
 }
