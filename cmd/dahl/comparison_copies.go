@@ -30,7 +30,7 @@ type copyComparison struct {
 	Reason schedule.Reason `json:"reason"`
 	Bytes  int64           `json:"bytes"` // of each
 	Count  float64         `json:"count_per_step"`
-	Median pair            `json:"median_s"`
+	Median pair            `json:"median_s"` // predicted 0: a policy moved it in one world only
 	MeanS  float64         `json:"measured_mean_s"`
 	P95S   float64         `json:"measured_p95_s"`
 	Share  float64         `json:"share"` // of the measured time of all copies
@@ -147,8 +147,12 @@ func (c *comparison) printCopies(w io.Writer) {
 			fmt.Fprintf(w, "and %d more\n", len(c.Copies)-i)
 			break
 		}
-		fmt.Fprintf(w, "%-32s %-16s %-9s %9s %7.3g %11s %11s %11s %+8.1f%% %5.1f%%\n", k.Buffer, k.From+" "+k.To, k.Reason, shortBytes(k.Bytes), k.Count,
-			showTime(k.Median.Predicted), showTime(k.Median.Measured), showTime(k.P95S), k.Median.ErrorPercent, 100*k.Share)
+		predicted, off := "-", "-"
+		if k.Median.Predicted > 0 {
+			predicted, off = showTime(k.Median.Predicted), fmt.Sprintf("%+.1f%%", k.Median.ErrorPercent)
+		}
+		fmt.Fprintf(w, "%-32s %-16s %-9s %9s %7.3g %11s %11s %11s %9s %5.1f%%\n", k.Buffer, k.From+" "+k.To, k.Reason, shortBytes(k.Bytes), k.Count,
+			predicted, showTime(k.Median.Measured), showTime(k.P95S), off, 100*k.Share)
 	}
 	for _, way := range c.Ways {
 		fmt.Fprintf(w, "%s to %s per step: predicted %.4g copies of %s, measured %.4g of %s\n", way.From, way.To,

@@ -20,7 +20,10 @@ func newPlan(a *app) *cobra.Command {
 		Short: "decide where and in which order tasks run, and write it down",
 		Long: `plan lets a policy decide where and in which order the tasks of a step run, and
 writes the decisions as plan.json into a run directory, beside the schedule that
-the simulator predicts for them. simulate and execute replay the file with --plan.
+the simulator predicts for them. With several memories they are also what every copy
+engine moves in which order, what leaves a memory and comes back, and where everything
+lies. simulate and execute replay the file with --plan, to the letter; they refuse one
+that contradicts itself or the graph.
 A plan holds for one graph: give them the same --model, --batch, --dtype, --data
 and --limit. The granularity of the layers is taken from the plan.
 
@@ -77,7 +80,24 @@ func (w *workload) printAssignment(out io.Writer, plan *schedule.Plan, o *outcom
 	if unused > 0 {
 		fmt.Fprintf(out, "%d workers get no task\n", unused)
 	}
+	printEngines(out, plan)
 	fmt.Fprintln(out)
+}
+
+// printEngines prints what a plan gives to each copy engine.
+func printEngines(out io.Writer, plan *schedule.Plan) {
+	for i, engine := range plan.Transfers {
+		if i == 0 {
+			fmt.Fprintf(out, "\n%-12s %7s %12s  %s\n", "engine", "copies", "bytes/step", "reasons")
+		}
+		var bytes int64
+		count := map[string]int{}
+		for _, c := range engine.Copies {
+			bytes += c.Bytes
+			count[string(c.Reason)]++
+		}
+		fmt.Fprintf(out, "%-12s %7d %12s  %s\n", engine.Engine, len(engine.Copies), shortBytes(bytes), mostFrequent(count, len(count)))
+	}
 }
 
 // mostFrequent names the n most frequent operations and how often each occurs.

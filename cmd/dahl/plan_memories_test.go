@@ -35,7 +35,12 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 		t.Helper()
 		mustRun(t, slices.Concat([]string{command, "--out", dir}, network, more)...)
 	}
-	do("plan", "p")
+	out := mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network)...)
+	for _, text := range []string{"vram in 0", "vram out 0", " prefetch", " reload", " evict"} {
+		if !strings.Contains(out, text) {
+			t.Errorf("plan does not speak of %q:\n%s", text, out)
+		}
+	}
 	do("simulate", "s", "--plan", "p/plan.json")
 	sameFiles(t, planFile, "p", "s")
 	sameFiles(t, scheduleFile, "p", "s")
