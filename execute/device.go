@@ -433,9 +433,15 @@ func (u *issueLoop) blame(err error) error {
 }
 
 // oldest is the lane of the task that was issued first of those not known to be done; nil:
-// there is none.
+// there is none. A device that is lost may still know of some that they are.
 func (u *issueLoop) oldest() (l *deviceLane) {
 	for _, other := range u.lanes {
+		for other.ended < other.issued {
+			if done, _ := u.driver.done(other.ends[other.ended%inFlight]); !done {
+				break
+			}
+			other.ended++
+		}
 		if other.ended < other.issued && (l == nil || other.issuedAt[other.ended%inFlight] < l.issuedAt[l.ended%inFlight]) {
 			l = other
 		}
