@@ -204,9 +204,9 @@ func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memo
 			case stays(b) || stays(other) || together[b][other] || g.Buffers[b].Home == memory && g.Buffers[other].Home == memory:
 				t.price = forbidden
 			case lives != nil && lives.ordered(k, i):
-				t.price = free
+				t.price = inTurn
 			default:
-				t.price = shared
+				t.price = contested
 			}
 		}
 		size := Align(g.Buffers[b].Bytes())
@@ -242,12 +242,12 @@ type overlaid struct {
 }
 
 // price is what one byte costs that a storage shares with another.
-type price int8
+type price int64
 
 const (
-	free      price = iota // they are never wanted at once
-	shared                 // one has to go for the other
-	forbidden              // they are needed at once
+	forbidden price = 0  // they are needed at once
+	inTurn    price = 1  // not wanted at once but by different steps, which overlap less then
+	contested price = 16 // one has to be moved away for the other; how much worse that is, is a guess
 )
 
 // cheapest is the offset at which size bytes within room cost least, and the lowest of
@@ -271,17 +271,17 @@ func cheapest(taken []overlaid, size, room int64) int64 {
 	return best
 }
 
-// costAt is the bytes at an offset that have to be shared; -1: that is forbidden.
-func costAt(taken []overlaid, at, size int64) (bytes int64) {
+// costAt is the price of the bytes at an offset; -1: that is forbidden.
+func costAt(taken []overlaid, at, size int64) (cost int64) {
 	for _, t := range taken {
 		meet := min(at+size, t.offset+t.bytes) - max(at, t.offset)
 		switch {
-		case meet <= 0 || t.price == free:
+		case meet <= 0:
 		case t.price == forbidden:
 			return -1
 		default:
-			bytes += meet
+			cost += meet * int64(t.price)
 		}
 	}
-	return bytes
+	return cost
 }
