@@ -261,6 +261,9 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	if out := mustRun(t, "rerun", "e"); strings.Contains(out, "DIFFERENT") {
 		t.Errorf("rerun:\n%s", out)
 	}
+	if m, err := readManifest("e"); err != nil || m.Issue == nil || m.Issue.Segments == 0 || m.Issue.Segments > m.Issue.Tasks {
+		t.Errorf("a step is issued as %+v, %v", m.Issue, err)
+	}
 	mustRun(t, "plot", "e", "memory", "gantt", "--format", "png")
 	mustRun(t, "trace", "e")
 	var decided summary
