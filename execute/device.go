@@ -411,7 +411,7 @@ func (d *device) start(s streamID, t *deviceTask) error {
 
 // blame names the task that an error of the device is about: the one that was being
 // issued, or, for a loss, which comes to light later, the oldest that is not known to be
-// done, which on a lane of launches is the likeliest.
+// done, which on a lane of launches is the likeliest; of a segment, its first.
 func (u *issueLoop) blame(err error) error {
 	l, n, state := u.lane, int64(0), "not issued"
 	if l != nil {
