@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -202,5 +203,66 @@ func TestPoliciesStopWithDevices(t *testing.T) {
 			t.Error(err)
 		}
 		cancel(nil)
+	}
+}
+
+// TestPoliciesMeetDeviceFaults: a device that is lost, or out of memory, while a policy
+// decides ends the run with a task of it, the device and the state named.
+func TestPoliciesMeetDeviceFaults(t *testing.T) {
+	prog := testProgram(t)
+	for _, c := range []struct {
+		kind   string
+		want   error    // wrapped
+		states []string // a loss may show while the events of the lost launch are issued
+	}{{platform.FaultLost, errDeviceLost, []string{"issued and not done", "not issued"}}, {platform.FaultMemory, errDeviceMemory, []string{"not issued"}}} {
+		p := node(t, 1, 1)
+		p.Devices[0].FlopsPerSec["float32"] = 1e6 // so that the policy prefers the GPU
+		p.Devices[1].Fault = platform.DeviceFault{Kind: c.kind, After: 40}
+		r := newRunner(t, prog, Options{Platform: p, Policy: "dmda", Hooks: testHooks(nil)})
+		_, err := r.Run(context.Background(), 0, 50, true)
+		var fault *TaskError
+		if !errors.As(err, &fault) || !errors.Is(err, c.want) {
+			t.Fatalf("error %v, want one of a task that wraps %q", err, c.want)
+		}
+		if fault.Device != "gpu0" || !slices.Contains(c.states, fault.State) || fault.Task == "" {
+			t.Errorf("fault %+v", fault)
+		}
+		_, err = r.Run(context.Background(), 0, 2, true)
+		if lost := c.want == errDeviceLost; lost != (err != nil) {
+			t.Errorf("the next run: %v", err)
+		}
+	}
+}
+
+// TestPoliciesOnDevicesAllocateLittle counts the allocations of the whole process over 300
+// steps, from inside the run, at the least of five tries: less than one in ten steps, for
+// what of the Engine's lists still grows.
+func TestPoliciesOnDevicesAllocateLittle(t *testing.T) {
+	const first, last, most = 50, 350, 30
+	prog := testProgram(t)
+	var before, after runtime.MemStats
+	hooks := testHooks(nil)
+	feed := hooks["feed"]
+	hooks["feed"] = func(step int, args []kernels.Arg) error {
+		switch step {
+		case first:
+			runtime.ReadMemStats(&before)
+		case last:
+			runtime.ReadMemStats(&after)
+		}
+		return feed(step, args)
+	}
+	for _, policy := range dynamicPolicies() {
+		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Policy: policy, Hooks: hooks})
+		least := uint64(1 << 60)
+		for try := 0; try < 5 && least > most; try++ {
+			if _, err := r.Run(context.Background(), 0, last+1, false); err != nil {
+				t.Fatal(err)
+			}
+			least = min(least, after.Mallocs-before.Mallocs)
+		}
+		if least > most {
+			t.Errorf("%s: %d allocations in %d steps", policy, least, last-first)
+		}
 	}
 }
