@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -24,11 +25,22 @@ func OpenGPUs() ([]GPUMeters, error) {
 		nvml.Shutdown() // the first error is the one to tell
 		return nil, fmt.Errorf("meters of GPUs are unavailable: %w", err)
 	}
+	opened.Add(1)
 	return gpus, nil
 }
 
-// CloseGPUs ends the use of what OpenGPUs has opened.
-func CloseGPUs() error { return failed("close NVML", nvml.Shutdown()) }
+// opened is how often OpenGPUs has succeeded and CloseGPUs not followed.
+var opened atomic.Int32
+
+// CloseGPUs ends the use of what OpenGPUs has opened. Where that is nothing it does
+// nothing: a call of a library that was never loaded would end the process.
+func CloseGPUs() error {
+	if opened.Add(-1) < 0 {
+		opened.Add(1)
+		return nil
+	}
+	return failed("close NVML", nvml.Shutdown())
+}
 
 func initFailure(ret nvml.Return) string {
 	if ret == nvml.ERROR_LIBRARY_NOT_FOUND {

@@ -29,7 +29,7 @@ func scriptedGPUs(t *testing.T, script string) ([]GPUMeters, func(time.Duration)
 		t.Fatal(nvml.ErrorString(ret))
 	}
 	t.Cleanup(func() {
-		if err := CloseGPUs(); err != nil {
+		if err := failed("close NVML", nvml.Shutdown()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -149,5 +149,18 @@ func TestDescriptionOfGPUs(t *testing.T) {
 		SMClockMHz: 1755, MaxSMClockMHz: 1980, MemoryClockMHz: 2619, PowerLimitWatts: 700, PowerWatts: 60, TemperatureCelsius: 42}
 	if gpus[1].GPU != want {
 		t.Errorf("got  %+v\nwant %+v", gpus[1].GPU, want)
+	}
+}
+
+// TestCloseWithoutOpen: what was never opened, as where there is no library, is closed at
+// once, and does not end the process.
+func TestCloseWithoutOpen(t *testing.T) {
+	for range 2 {
+		if err := CloseGPUs(); err != nil {
+			t.Error(err)
+		}
+	}
+	if opened.Load() != 0 {
+		t.Errorf("%d open", opened.Load())
 	}
 }
