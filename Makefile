@@ -96,13 +96,15 @@ bin/dahl-cuda: bin/cuda/libcuda.a FORCE
 bin/cuda/libcuda.a: $(wildcard execute/cuda/stub/*) $(CUDA_INCLUDE)/cuda.h
 	sh execute/cuda/stub/make.sh bin/cuda $(CUDA_FLAGS)
 
-# The driver library of the tests, on the CPU, and what runs on it.
+# The driver library of the tests, on the CPU, with cuBLAS and NVML, and what runs on it.
 cuda-driver:
 	@$(MAKE) -s -C execute/cuda/testdriver OUT=$(CURDIR)/bin/testdriver
+	@sh execute/cuda/testblas/build.sh $(CURDIR)/bin/testdriver
 	@sh energy/testnvml/build.sh $(CURDIR)/bin/testdriver
 
 cuda-test: bin/cuda/libcuda.a cuda-driver
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda ./execute/... ./kernels/... ./energy/...
+	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./cmd/dahl
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA .
 
 # What compiles only with CUDA, also as CUDA 13 has it, and a program that starts without.

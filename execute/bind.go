@@ -251,7 +251,7 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, kind string)
 	var spec *kernels.Spec
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if !v.RunsOn(kind) || v.WorkspaceBytes == nil || !mayChoose(costs, t, v.Name) {
+		if !v.RunsOn(kind) || v.WorkspaceBytes == nil || !mayChoose(costs, t, v) {
 			continue
 		}
 		if spec == nil {
@@ -265,13 +265,14 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, kind string)
 	return bytes
 }
 
-// mayChoose reports whether the costs choose a variant for a task on some device.
-func mayChoose(costs *schedule.Costs, t dag.TaskID, variant string) bool {
+// mayChoose reports whether the costs choose a variant for a task on some device. Where they
+// leave it open, it is none of a library.
+func mayChoose(costs *schedule.Costs, t dag.TaskID, v *kernels.Variant) bool {
 	if costs == nil {
 		return true
 	}
 	for _, c := range costs.ByClass[costs.Class[t]] {
-		if c.Duration >= 0 && (c.Variant == variant || c.Variant == "") {
+		if c.Duration >= 0 && (c.Variant == v.Name || c.Variant == "" && v.Library == "") {
 			return true
 		}
 	}

@@ -202,7 +202,7 @@ func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 }
 
 // pointsOf lists the variants of calls that a device of a kind and a compute capability
-// runs, sorted.
+// runs, sorted. Those of a library that is not here are left out.
 func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability int) []point {
 	var points []point
 	for _, spec := range specs {
@@ -210,7 +210,7 @@ func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability 
 		for i := range k.Variants {
 			v := &k.Variants[i]
 			runs := v.RunsOn(kind) && v.For(spec.Type) && v.Capability <= capability && (v.Kind != kernels.CPU || v.RunsHere())
-			if runs && wanted(k, v, variants) {
+			if runs && wanted(k, v, variants) && (v.Library == "" || loadLibrary(v.Library) == nil) {
 				points = append(points, newPoint(k, v, spec))
 			}
 		}

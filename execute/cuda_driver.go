@@ -18,13 +18,26 @@ type cudaDriver struct {
 	device *cuda.Device
 	about  deviceProperties
 
-	modules  map[string]cuda.Module
-	arenas   []cuda.Address
-	pinned   [][]byte
-	streams  []cuda.Stream
-	events   []cuda.Event
-	launches []cuda.Launches
-	graphs   []cuda.Graph
+	modules map[string]cuda.Module
+	arenas  []cuda.Address
+	pinned  [][]byte
+	streams []cudaStream
+	events  []cuda.Event
+	calls   []cudaCall
+	graphs  []cuda.Graph
+}
+
+type cudaStream struct {
+	cuda.Stream
+	copies bool
+	blas   *cuda.BlasHandle // nil until a call that was bound needs it
+}
+
+// cudaCall is a kernel call made ready: a product by a library, if there is one, and
+// launches.
+type cudaCall struct {
+	product  *cuda.Product
+	launches cuda.Launches
 }
 
 // openCUDA opens the CUDA device with an index among those that the driver library
@@ -119,12 +132,12 @@ func (d *cudaDriver) pin(host []byte) error {
 	return d.fail(err)
 }
 
-func (d *cudaDriver) newStream(streamUse) (streamID, error) {
+func (d *cudaDriver) newStream(use streamUse) (streamID, error) {
 	s, err := d.device.NewStream()
 	if err != nil {
 		return 0, d.fail(err)
 	}
-	d.streams = append(d.streams, s)
+	d.streams = append(d.streams, cudaStream{Stream: s, copies: use.copies})
 	return streamID(len(d.streams) - 1), nil
 }
 
@@ -154,8 +167,12 @@ func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
 		}
 		ready = append(ready, cuda.Launch{Function: f, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Params: l.Params})
 	}
-	d.launches = append(d.launches, cuda.Prepare(ready))
-	return launchID(len(d.launches) - 1), nil
+	product, err := d.bindProduct(c.variant, &call)
+	if err != nil {
+		return 0, d.fail(fmt.Errorf("variant %s of %s: %w", c.variant.Name, c.spec.Op, err))
+	}
+	d.calls = append(d.calls, cudaCall{product, cuda.Prepare(ready)})
+	return launchID(len(d.calls) - 1), nil
 }
 
 // sharedOfAll is how much dynamic shared memory a launch gets without asking.
@@ -182,7 +199,13 @@ func (d *cudaDriver) function(l *kernelcode.Launch) (cuda.Function, error) {
 }
 
 func (d *cudaDriver) launch(s streamID, l launchID) error {
-	return d.fail(d.streams[s].Launch(d.launches[l]))
+	call, stream := &d.calls[l], &d.streams[s]
+	if call.product != nil {
+		if err := stream.blas.Multiply(*call.product); err != nil {
+			return d.fail(err)
+		}
+	}
+	return d.fail(stream.Launch(call.launches))
 }
 
 func (d *cudaDriver) copy(s streamID, c *deviceCopy) error {
@@ -238,14 +261,14 @@ func (d *cudaDriver) close() error {
 	for _, g := range d.graphs {
 		err = errors.Join(err, g.Free())
 	}
-	for _, l := range d.launches {
-		l.Free()
+	for _, c := range d.calls {
+		c.free()
 	}
 	for _, e := range d.events {
 		err = errors.Join(err, e.Destroy())
 	}
 	for _, s := range d.streams {
-		err = errors.Join(err, s.Destroy())
+		err = errors.Join(err, s.destroy())
 	}
 	for _, m := range d.modules {
 		err = errors.Join(err, m.Unload())

@@ -1,5 +1,7 @@
 package kernels
 
+import "slices"
+
 // Fully connected layer of i inputs and o outputs, weights as PyTorch stores them:
 //
 //	y[n,o]  = b[o] + Σ_i x[n,i]·w[o,i]
@@ -24,7 +26,7 @@ var dense = Kernel{
 	},
 	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
 		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil)),
-		denseTiles.variants(denseForward)...),
+		slices.Concat(denseTiles.variants(denseForward), denseTiles.libraryVariants(denseFactors, denseForward))...),
 }
 
 var denseDx = Kernel{
@@ -37,7 +39,7 @@ var denseDx = Kernel{
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 2), s.Bytes() },
 	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDxRef[float32], Run64: denseDxRef[float64]},
 		atLevels("rank-1 updates of several rows, added in place", denseDxAt[float32], denseDxAt[float64], nil)),
-		denseDxTiles.variants(denseDxProducts)...),
+		slices.Concat(denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(denseDxFactors, denseDxProducts))...),
 }
 
 var denseDw = Kernel{
@@ -57,7 +59,7 @@ var denseDw = Kernel{
 	},
 	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
 		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil)),
-		denseDwTiles.variants(denseDwProducts)...),
+		slices.Concat(denseDwTiles.variants(denseDwProducts), denseDwTiles.libraryVariants(denseDwFactors, denseDwProducts))...),
 }
 
 // denseFlops is 2·n·o·i; y is an operand of n×o elements, w one of o×i.

@@ -1,5 +1,7 @@
 package kernels
 
+import "slices"
+
 // Fully connected layer followed by a rectifier, and the gradient of one whose input
 // x came out of a rectifier:
 //
@@ -17,7 +19,7 @@ var denseReLU = Kernel{
 	},
 	Variants: append(withRef(Variant{Name: "ref", Doc: "dense, then one comparison per element", Run32: denseReLURef[float32], Run64: denseReLURef[float64]},
 		atLevels("as dense, compared before it is stored", denseReLUAt[float32], denseReLUAt[float64], nil)),
-		denseTiles.variants(denseReLUForward)...),
+		slices.Concat(denseTiles.variants(denseReLUForward), denseTiles.libraryVariants(denseFactors, denseReLUForward))...),
 }
 
 var denseDxReLU = Kernel{
@@ -34,7 +36,7 @@ var denseDxReLU = Kernel{
 	},
 	Variants: append(withRef(Variant{Name: "ref", Doc: "dense.dx, then one comparison per element", Run32: denseDxReLURef[float32], Run64: denseDxReLURef[float64]},
 		atLevels("as dense.dx, masked before it is stored", denseDxReLUAt[float32], denseDxReLUAt[float64], nil)),
-		denseDxTiles.variants(denseDxProducts)...),
+		slices.Concat(denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(denseDxFactors, denseDxProducts))...),
 }
 
 func denseReLURef[T Float](call *Call) {

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"errors"
+	"slices"
 	"unsafe"
 
 	"dahl/kernels/simd"
@@ -41,7 +42,8 @@ var denseDwSGD = Kernel{
 	},
 	Variants: append(withRef(Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: denseDwSGDRef[float32], Run64: denseDwSGDRef[float64]},
 		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace)),
-		denseDwTiles.variants(denseDwSGDProducts, "momentum", "nesterov", "weight_decay")...),
+		slices.Concat(denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),
+			denseDwTiles.libraryVariants(denseDwFactors, denseDwSGDProducts, sgd.Params...))...),
 }
 
 // velocities are the operands vw and vb; w and b stand in where momentum is 0 and

@@ -34,13 +34,14 @@ func (v *Variant) For(t dag.DType) bool { return v.Types == nil || slices.Contai
 
 // DefaultFor returns the variant that a device of a platform's kind runs where nothing
 // says which is fastest: [Kernel.Default] on CPUs, else the first of the table that any
-// device of the kind has for both types. It is nil where the operation cannot run there.
+// device of the kind has for both types without a library. It is nil where the operation
+// cannot run there.
 func (k *Kernel) DefaultFor(device string) *Variant {
 	if kindOf(device) == CPU {
 		return k.Default()
 	}
 	for i := range k.Variants {
-		if v := &k.Variants[i]; v.RunsOn(device) && v.Types == nil && v.Capability == 0 {
+		if v := &k.Variants[i]; v.RunsOn(device) && v.Types == nil && v.Capability == 0 && v.Library == "" {
 			return v
 		}
 	}
@@ -61,7 +62,7 @@ type DeviceCall struct {
 	Type   dag.DType // arithmetic type
 	Args   []DeviceArg
 	Params []float64 // in the order of Kernel.Params
-	Work   uint64    // address of the workspace, at least Variant.WorkspaceBytes, 64-byte aligned
+	Work   uint64    // address of the workspace, at least Variant.WorkspaceBytes, 256-byte aligned
 }
 
 // DeviceArg is a strided view of an operand in a device's memory, as [Arg] is in that

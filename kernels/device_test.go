@@ -15,6 +15,7 @@ func TestVariantsByKind(t *testing.T) {
 	k := &Kernel{Variants: []Variant{
 		{Name: "ref", Run32: run, Run64: run}, {Name: "go", Run32: run, Run64: run},
 		{Name: "tf32", Kind: CUDA, Launches: launches, Types: []dag.DType{dag.Float32}, Capability: 80},
+		{Name: "blas", Kind: CUDA, Launches: launches, Library: CuBLAS},
 		{Name: "cuda", Kind: CUDA, Launches: launches},
 	}}
 	for _, c := range []struct{ device, fallback string }{{"cpu", "go"}, {"emulated", "go"}, {"cuda", "cuda"}} {
@@ -35,7 +36,7 @@ func TestVariantsByKind(t *testing.T) {
 	}{
 		{"cpu", "go", dag.Float32, true}, {"emulated", "ref", dag.Float64, true},
 		{"cpu", "cuda", dag.Float32, false}, {"emulated", "tf32", dag.Float32, false}, {"cuda", "go", dag.Float32, false},
-		{"cuda", "tf32", dag.Float32, true}, {"cuda", "tf32", dag.Float64, false}, {"cuda", "none", dag.Float32, false},
+		{"cuda", "tf32", dag.Float32, true}, {"cuda", "tf32", dag.Float64, false}, {"cuda", "blas", dag.Float64, true}, {"cuda", "none", dag.Float32, false},
 	} {
 		v, ok := k.VariantFor(c.device, c.real, c.name)
 		if ok != c.found || ok && v.Name != c.name {

@@ -81,6 +81,12 @@ type Variant struct {
 	Types      []dag.DType
 	Capability int
 
+	// Library names the library that does the Product with which a call of a CUDA variant
+	// begins, before its Launches; "" and nil: none. A machine may lack it, so such a variant
+	// is no default: it runs where it is asked for, or where its measured time is the best.
+	Library string
+	Product func(c *DeviceCall) cuda.Product
+
 	// WorkspaceBytes is the scratch one call needs; nil: none.
 	WorkspaceBytes func(s *Spec) int64
 }

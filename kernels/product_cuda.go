@@ -186,11 +186,12 @@ func (m productMath) variant(launches func(*DeviceCall) []cuda.Launch, workspace
 	return v
 }
 
-// unplaced is a call of whole buffers at address 0, to learn the extents of products.
+// unplaced is a call of whole buffers at some address, to learn the extents of products and
+// which operands they have: there is none at 0.
 func unplaced(s *Spec, params []string) *DeviceCall {
 	call := &DeviceCall{Type: s.Type}
 	for _, o := range s.Operands {
-		call.Args = append(call.Args, BindDevice(0, &dag.Buffer{Type: o.Type, Shape: o.Shape}, nil, o.Mode))
+		call.Args = append(call.Args, BindDevice(1<<20, &dag.Buffer{Type: o.Type, Shape: o.Shape}, nil, o.Mode))
 	}
 	for _, name := range params {
 		call.Params = append(call.Params, s.Param(name))

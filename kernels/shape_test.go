@@ -177,6 +177,9 @@ func checkVariants(t *testing.T, k *kernels.Kernel) {
 	for i, v := range k.Variants {
 		cpu := v.Run32 != nil && v.Run64 != nil && v.Launches == nil && v.Types == nil && v.Capability == 0
 		device := v.Run32 == nil && v.Run64 == nil && v.Launches != nil && v.Level == simd.Go
+		if (v.Library != "") != (v.Product != nil) || v.Library != "" && v.Kind != kernels.CUDA {
+			t.Errorf("%s %s: a product of no library, or a library without one", k.Op, v.Name)
+		}
 		if v.Doc == "" || names[v.Name] || v.Kind == kernels.CPU && !cpu || v.Kind != kernels.CPU && !device {
 			t.Errorf("%s %s: incomplete, or twice", k.Op, v.Name)
 		}

@@ -146,7 +146,7 @@ func (f *calibrateFlags) check(o *options) error {
 			return err
 		}
 	}
-	return firstError(checkModels(f.models...), checkRealType(o.DType), checkVariant(o.Variant), checkWritable(f.out))
+	return firstError(checkModels(f.models...), checkRealType(o.DType), checkVariant(o.Variant), asInput(execute.CheckVariant(o.Variant)), checkWritable(f.out))
 }
 
 // startingPoint is the platform in the file, if it is of this machine, so that what it

@@ -26,7 +26,9 @@ what its calibration measured, alone (active 1) and with several units busy. Of 
 variants for devices of the kinds cpu and emulated, ref is the plain reference; go, avx2
 and avx512 are the fast ones for machines that have those instructions. On devices of the
 kind cuda, tf32 and bf16 multiply on tensor cores, with factors rounded to 11 and 8 bits,
-where --variant asks for them. Operations of the kind host are done by dahl itself.`,
+and cublas and cublas-tf32 by NVIDIA's library where it is installed: all four where
+--variant asks for them or a calibration finds them fastest. Operations of the kind host are
+done by dahl itself.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

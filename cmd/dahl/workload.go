@@ -168,7 +168,7 @@ func (w *workload) buildProgram(n samples) error {
 	if err != nil {
 		return err
 	}
-	if err := checkVariant(o.Variant); err != nil {
+	if err := w.checkVariant(); err != nil {
 		return err
 	}
 	if o.Batch < 0 {
@@ -188,6 +188,17 @@ func (w *workload) buildProgram(n samples) error {
 		Type: w.dtype, Lowering: *w.lowering, Optimizer: opt, Divisor: n.divisor,
 	})
 	return asInput(err)
+}
+
+// checkVariant refuses a name that no kernel has, and one of a library that GPUs are to
+// execute here and this machine lacks.
+func (w *workload) checkVariant() error {
+	err := checkVariant(w.opts.Variant)
+	cuda := func(d platform.Device) bool { return d.Kind == "cuda" }
+	if err == nil && w.executed && slices.ContainsFunc(w.platform.Devices, cuda) {
+		err = asInput(execute.CheckVariant(w.opts.Variant))
+	}
+	return err
 }
 
 // checkVariant refuses a name that no kernel has; kernels without the named variant

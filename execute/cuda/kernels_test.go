@@ -131,6 +131,8 @@ type kernelBench struct {
 	stream     Stream
 	modules    map[string]Module
 	host       []byte // pinned
+	blas       *Blas  // nil where there is none
+	handle     BlasHandle
 }
 
 func newKernelBench(t *testing.T) *kernelBench {
@@ -143,7 +145,15 @@ func newKernelBench(t *testing.T) *kernelBench {
 		t.Fatal(err)
 	}
 	b.host = pinned(t, 16<<20)
+	b.blas = loadedBlas(t, b.device)
+	if b.blas != nil {
+		b.handle, err = b.blas.NewHandle(b.stream)
+		must(t, err)
+	}
 	t.Cleanup(func() {
+		if b.blas != nil {
+			must(t, b.handle.Destroy())
+		}
 		for _, m := range b.modules {
 			must(t, m.Unload())
 		}
@@ -181,7 +191,8 @@ func (b *kernelBench) variants(c *kerneltest.Case) iter.Seq[*kernels.Variant] {
 	return func(yield func(*kernels.Variant) bool) {
 		for i := range c.Kernel.Variants {
 			v := &c.Kernel.Variants[i]
-			if v.Kind == kernels.CUDA && v.Capability <= b.capability && v.For(c.Spec.Type) && !yield(v) {
+			there := v.Kind == kernels.CUDA && (v.Library == "" || b.blas != nil)
+			if there && v.Capability <= b.capability && v.For(c.Spec.Type) && !yield(v) {
 				return
 			}
 		}
@@ -200,15 +211,24 @@ func (b *kernelBench) run(c *kerneltest.Case, v *kernels.Variant) *kerneltest.Ca
 	var work Address
 	if v.WorkspaceBytes != nil {
 		if bytes := v.WorkspaceBytes(&c.Spec); bytes > 0 {
-			nan := make([]byte, bytes)
-			for i := range nan {
-				nan[i] = 0xff
-			}
-			work = b.upload(nan)
+			var err error
+			work, err = b.device.Alloc(bytes)
+			must(b.t, err)
 			defer func() { must(b.t, b.device.Release(work)) }()
+			if v.Product != nil {
+				bytes -= v.Product(got.DeviceCall(bases, uint64(work))).WorkBytes // the library's own
+			}
+			must(b.t, b.stream.Fill(work, 0xff, bytes))
 		}
 	}
-	ready := Prepare(b.functions(v.Launches(got.DeviceCall(bases, uint64(work)))))
+	call := got.DeviceCall(bases, uint64(work))
+	if v.Product != nil {
+		product := v.Product(call)
+		ready := b.blas.Prepare(&product)
+		defer ready.Free()
+		must(b.t, b.handle.Multiply(ready))
+	}
+	ready := Prepare(b.functions(v.Launches(call)))
 	defer ready.Free()
 	must(b.t, b.stream.Launch(ready))
 	for i, data := range got.Data {

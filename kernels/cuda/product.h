@@ -293,4 +293,20 @@ DEVICE void product_sum(const ProductParams& p) {
   follow.element(m, n, sum);
 }
 
+// product_follow does what follows a product that a library has done: its m rows lie in the
+// workspace as those of one split. A block has 8 rows and a warp for each, which takes 32
+// groups of four neighbouring columns.
+template <class T>
+DEVICE void product_follow(const ProductParams& p) {
+  using Four = typename Vectors<T>::Four;
+  const int m = int(blockIdx.x) / p.tiles_n * 8 + int(threadIdx.x) / 32;
+  const int n = (int(blockIdx.x) % p.tiles_n * 32 + int(threadIdx.x) % 32) * 4;
+  if (m >= p.m || n >= p.n) return;
+  const int64_t row = (p.n + 3) / 4 * 4;
+  const Four v = *reinterpret_cast<const Four*>(global<const T>(p.partial) + m * row + n);
+  const Follow<T, true> follow{p};
+  if (p.vector) return follow.four(m, n, v);
+  UNROLL for (int f = 0; f < 4; f++) follow.element(m, n + f, v[f]);
+}
+
 }  // namespace dahl

@@ -113,7 +113,7 @@ func (e *Expected) bound(v *kernels.Variant, i int) func(j int) float64 {
 // tf32 has 11 significant bits, bf16 8.
 func inputRoundoff(v *kernels.Variant) float64 {
 	switch v.Name {
-	case "tf32":
+	case "tf32", "cublas-tf32":
 		return 0x1p-11
 	case "bf16":
 		return 0x1p-8
