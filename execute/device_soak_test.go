@@ -1,0 +1,80 @@
+package execute
+
+import (
+	"context"
+	"runtime"
+	"testing"
+)
+
+// countingDriver counts the calls that may allocate.
+type countingDriver struct {
+	driver
+	allocations int
+}
+
+func (d *countingDriver) reserve(bytes int64) (deviceAddr, error) {
+	d.allocations++
+	return d.driver.reserve(bytes)
+}
+
+func (d *countingDriver) pin(host []byte) error {
+	d.allocations++
+	return d.driver.pin(host)
+}
+
+func (d *countingDriver) newStream(use streamUse) (streamID, error) {
+	d.allocations++
+	return d.driver.newStream(use)
+}
+
+func (d *countingDriver) newEvent() (eventID, error) {
+	d.allocations++
+	return d.driver.newEvent()
+}
+
+func (d *countingDriver) bind(c *deviceCall) (launchID, error) {
+	d.allocations++
+	return d.driver.bind(c)
+}
+
+// TestLongRunOnDevices: 2,000 steps over a core and two emulated devices, in runs of 100
+// recorded steps, reserve, pin and bind nothing, leave no goroutine behind, and the heap
+// after the last run is as large as after the fourth but for some kilobytes of the runtime's own.
+func TestLongRunOnDevices(t *testing.T) {
+	const steps, piece, warm, allowance = 2000, 100, 4, 64 << 10
+	prog := testProgram(t)
+	r := newRunner(t, prog, Options{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Hooks: testHooks(nil)})
+	var counted []*countingDriver
+	for _, d := range r.devices[1:] {
+		c := &countingDriver{driver: d.driver}
+		d.driver, counted = c, append(counted, c)
+	}
+	var heap uint64
+	goroutines := 0
+	for run := range steps / piece {
+		if _, err := r.Run(context.Background(), 0, piece, true); err != nil {
+			t.Fatal(err)
+		}
+		if run != warm && run != steps/piece-1 {
+			continue
+		}
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		if run == warm {
+			heap, goroutines = m.HeapAlloc, runtime.NumGoroutine()
+			continue
+		}
+		if m.HeapAlloc > heap+allowance {
+			t.Errorf("the heap grew from %d to %d bytes", heap, m.HeapAlloc)
+		}
+		if n := runtime.NumGoroutine(); n > goroutines {
+			t.Errorf("%d goroutines, before %d", n, goroutines)
+		}
+	}
+	for i, c := range counted {
+		if c.allocations > 0 {
+			t.Errorf("device %d: %d calls that allocate", i, c.allocations)
+		}
+	}
+}
