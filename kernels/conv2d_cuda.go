@@ -44,7 +44,7 @@ var convolutionLast = convolution{
 
 // unpooledWeights is the family of conv2d.nhwc.pool.dw.
 var unpooledWeights = &productFamily{
-	module: "conv2d_nhwc", name: "conv2d_nhwc_pool_dw",
+	module: "conv2d_nhwc_pool", name: "conv2d_nhwc_pool_dw",
 	simt:   []productTile{tile64x64, tile64x32, tile16x32, tile16x16},
 	simt64: []productTile{tile64x64, wide16x32},
 	tensor: []productTile{tensor64x64, tensor32x32},

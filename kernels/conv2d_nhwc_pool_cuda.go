@@ -12,7 +12,7 @@ import "dahl/kernels/cuda"
 // fusedWindow is the size of windows that are pooled with the product.
 const fusedWindow = 2
 
-// pooledScan mirrors PooledScan of conv2d_nhwc.cu.
+// pooledScan mirrors PooledScan of conv2d_nhwc_pool.cu.
 type pooledScan struct {
 	z, y, index          uint64
 	outer                [3]uint64 // strides of samples of z, y, index
@@ -108,7 +108,7 @@ func scanLaunch(call *DeviceCall) cuda.Launch {
 		p.outer[i], p.middle[i], p.inner[i] = uint64(s[0]), index32(s[1]), index32(s[2])
 	}
 	return cuda.Launch{
-		Module: "conv2d_nhwc", Symbol: "conv2d_nhwc_pool_cuda_scan" + typeSuffix(call.Type),
+		Module: "conv2d_nhwc_pool", Symbol: "conv2d_nhwc_pool_cuda_scan" + typeSuffix(call.Type),
 		Grid: [3]uint32{uint32(ceilDiv(int(p.elements), productThreads)), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
 		Params: cuda.Params(p),
 	}

@@ -35,7 +35,7 @@ var (
 
 	tensor128x128 = productTile{128, 128, 16}
 	tensor64x64   = productTile{64, 64, 32}
-	tensor128x32  = productTile{128, 32, 32}
+	tensor128x32  = productTile{128, 32, 16}
 	tensor32x32   = productTile{32, 32, 64}
 )
 
@@ -74,7 +74,7 @@ func (f *productFamily) tiles(t dag.DType, m productMath) []productTile {
 
 // depth is the steps of the sum that a tile takes at a time.
 func (m productMath) depth(t productTile) int {
-	if t == tensor128x128 || t == tensor32x32 {
+	if t != tensor64x64 {
 		return t.depth * m.pack
 	}
 	return t.depth

@@ -130,7 +130,7 @@ func cudaSources(t *testing.T, names ...string) string {
 // TestProductParamsMirror compares the parameters in Go with those of the sources: names,
 // types and order of all their scalars, which makes them lie alike (see [cuda.Params]).
 func TestProductParamsMirror(t *testing.T) {
-	sources := cudaSources(t, "division.h", "product_operand.h", "product.h", "conv2d_nhwc.cu")
+	sources := cudaSources(t, "division.h", "product_operand.h", "product.h", "conv2d_nhwc_pool.cu")
 	for _, c := range []struct {
 		name   string
 		mirror any
@@ -159,7 +159,8 @@ func TestProductSymbols(t *testing.T) {
 
 	compiled := map[string]string{}
 	product := regexp.MustCompile(`PRODUCT\((\w+), (\w+), (\w+),`)
-	for _, m := range product.FindAllStringSubmatch(cudaSources(t, "dense.cu", "dense_tensor.cu", "conv2d.cu", "conv2d_nhwc.cu", "conv2d_nhwc_tensor.cu"), -1) {
+	for _, m := range product.FindAllStringSubmatch(cudaSources(t, "dense.cu", "dense_tensor.cu", "conv2d.cu", "conv2d_nhwc.cu", "conv2d_nhwc_tensor.cu",
+		"conv2d_nhwc_pool.cu", "conv2d_nhwc_pool_tensor.cu"), -1) {
 		compiled[m[1]] = m[2] + " " + m[3]
 	}
 	launched := map[string]bool{}
@@ -198,12 +199,13 @@ func TestProductSymbols(t *testing.T) {
 // depthOf evaluates the depth of a tile as product_entries.h writes it, for float32.
 func depthOf(t *testing.T, expression string) func(productMath, productTile) int {
 	base, packed := strings.CutSuffix(expression, " * Math::pack")
-	if expression == "256 / sizeof(typename Math::Real)" {
-		base = "64"
-	}
+	base, sized := strings.CutSuffix(base, " / sizeof(typename Math::Real)")
 	depth, err := strconv.Atoi(base)
 	if err != nil {
 		t.Fatalf("depth of a tile: %v", err)
+	}
+	if sized {
+		depth /= 4
 	}
 	return func(m productMath, _ productTile) int {
 		if packed {

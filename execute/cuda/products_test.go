@@ -154,3 +154,51 @@ func TestDescentIsTwoOperations(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiesKeepBits: from capability 8.0 on tiles are filled by copies and before through
+// registers, and the results have the same bits: of operands that are copied in units of 16
+// bytes and by elements, along the sum and across it, with ones and with ends, in long sums
+// that go several times round the slots and in splits.
+func TestCopiesKeepBits(t *testing.T) {
+	registers, copies := newKernelBench(t), newKernelBench(t)
+	if copies.capability < 80 {
+		t.Skip("the device copies nothing by itself")
+	}
+	registers.capability = 75
+	rng := rand.New(rand.NewPCG(19, 23))
+	for _, c := range []struct {
+		op     string
+		shapes [][]int
+		params dag.Params
+		margin int
+	}{
+		{"dense", [][]int{{67, 71}, {67, 131}, {71, 131}, {71}}, nil, 1},
+		{"dense", [][]int{{5, 12}, {5, 132}, {12, 132}, {12}}, nil, 4},
+		{"dense.dx", [][]int{{67, 76}, {67, 73}, {73, 76}}, nil, 4},
+		{"dense.dx", [][]int{{67, 71}, {67, 73}, {73, 71}}, nil, 1},
+		{"dense.dw", [][]int{{7, 131}, {137, 7}, {137, 131}, {7}}, nil, 1},
+		{"dense.dw", [][]int{{68, 72}, {1031, 68}, {1031, 72}, {68}}, nil, 0},
+		{"conv2d.nhwc", [][]int{{2, 5, 7, 12}, {2, 5, 7, 8}, {3, 3, 8, 12}, {12}}, kerneltest.ConvReLUParams(1, 1, 1), 4},
+		{"conv2d.nhwc", [][]int{{2, 5, 7, 67}, {2, 5, 7, 3}, {3, 3, 3, 67}, {67}}, kerneltest.ConvReLUParams(1, 1, 0), 1},
+		{"conv2d.nhwc.dx", [][]int{{2, 7, 9, 12}, {2, 4, 5, 36}, {3, 3, 36, 12}}, kerneltest.ConvParams(1, 2), 4},
+		{"conv2d.nhwc.dw", [][]int{{3, 3, 1, 5}, {2, 17, 19, 5}, {2, 17, 19, 1}, {5}}, kerneltest.ConvParams(1, 1), 1},
+		{"conv2d.nhwc.dw", [][]int{{3, 3, 16, 36}, {1, 11, 13, 36}, {1, 11, 13, 16}, {36}}, kerneltest.ConvParams(1, 1), 4},
+		{"conv2d.nhwc.pool.dw", [][]int{{3, 3, 4, 12}, {2, 7, 7, 12}, {2, 7, 7, 12}, {2, 16, 16, 4}, {12}}, kerneltest.ConvPoolParams(1, 1, 3, 2), 4},
+		{"conv2d", [][]int{{2, 5, 7, 11}, {2, 3, 7, 11}, {5, 3, 3, 3}, {5}}, kerneltest.ConvParams(1, 1), 1},
+		{"conv2d.dw", [][]int{{5, 7, 3, 3}, {2, 5, 11, 13}, {2, 7, 11, 13}, {5}}, kerneltest.ConvParams(1, 1), 1},
+	} {
+		k, _ := kernels.Lookup(c.op)
+		v, _ := k.Variant("cuda")
+		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+			s := kerneltest.New(k, real, c.shapes, kerneltest.FirstModes(k)[:len(c.shapes)], c.params, c.margin)
+			must(t, kernels.Validate(&s.Spec))
+			s.Fill(rng)
+			loaded, copied := registers.run(s, v), copies.run(s, v)
+			for i := range s.Buffers {
+				if !loaded.SameBytes(copied, i) {
+					t.Errorf("%s %s: operand %d has other bits by copies than through registers", c.op, s.Spec.Key(), i)
+				}
+			}
+		}
+	}
+}

@@ -2,9 +2,9 @@
 // where they lie (product_operand.h), with what follows it: bias, ReLU, mask, addition,
 // pooling, or the step of gradient descent that the product is the gradient for.
 //
-// A block computes one tile of the result. Two tiles of each operand lie in shared memory:
-// while one pair is multiplied, the loads of the next are under way into registers
-// (product_tile.h). With tiles of 128×64 and 16 steps, 256 threads of 8×4 elements, a step
+// A block computes one tile of the result. Two to four tiles of each operand lie in shared
+// memory: while one pair is multiplied, those that follow are under way, into registers or,
+// where they are copied as they are, into the slots themselves (product_feed.h). With tiles of 128×64 and 16 steps, 256 threads of 8×4 elements, a step
 // reads 8+4 floats per 32 multiplications: 4 wavefronts of shared memory per 8 issue cycles of
 // the four schedulers, and 1 float of global memory per 43 multiplications, so an H100 (67
 // TF/s, 3.3 TB/s: 40 per float) is kept busy from memory alone, and mostly reads caches.
@@ -20,7 +20,7 @@
 // Both orders depend on extents alone, so a result has the same bits in every run.
 #pragma once
 
-#include "product_tile.h"
+#include "product_feed.h"
 
 namespace dahl {
 
@@ -166,6 +166,8 @@ struct Follow {
 
 // product computes tiles of rows×columns elements, depth steps at a time, in slices groups of
 // threads of height×width elements each.
+constexpr int most_shared = 48 << 10;  // bytes of a block
+
 template <class Math, int rows, int columns, int depth, int height, int width, int slices>
 struct Product {
   using T = typename Math::Real;
@@ -176,37 +178,45 @@ struct Product {
   static constexpr int threads = group * slices;
   static constexpr int words = (rows + columns) * (depth / Math::pack);  // of a pair of tiles
   static constexpr int stride = slices * Math::slice_steps;
-  static constexpr int resident = height * width > 32 ? 1 : 2;  // blocks of a multiprocessor
+  static constexpr int resident = height * width > 32 || (DAHL_SM < 80 && sizeof(T) == 8) ? 1 : 2;  // blocks of a multiprocessor
   static_assert(depth / Math::pack % stride == 0, "slices share the steps of a tile");
   static_assert(slices / 2 * group * height * width * sizeof(T) <= 2 * words * sizeof(Word), "merge fits in the tiles");
   static_assert(rows / (height / 4) * columns * sizeof(T) <= 2 * words * sizeof(Word), "finish fits in the tiles");
 
   template <class A, bool a_taps, class B, bool b_taps>
   DEVICE static void run(const ProductParams& p) {
-    SHARED(Word, tiles, [2][words]);
+    using FeedA = Feed<Math, A, a_taps, rows, depth, threads, rows * columns>;
+    using FeedB = Feed<Math, B, b_taps, columns, depth, threads, rows * columns>;
+    constexpr bool copied = FeedA::copied || FeedB::copied;
+    constexpr int room = most_shared / int(words * sizeof(Word));
+    constexpr int slots = !copied ? 2 : room < 4 ? room : 4, lead = slots - 1;
+    SHARED(Word, tiles, [slots][words]);
     const int tile = int(blockIdx.x), down = tile / p.tiles_n;
     const int m = down * rows, n = (tile - down * p.tiles_n) * columns;
     const int slice = int(threadIdx.x) / group;
     Sums sums = {};
-    sums.thread = int(threadIdx.x) % group;
+    sums.begin(int(threadIdx.x) % group, slice * Math::slice_steps);
 
     const int first = int(blockIdx.y) * p.steps, end = min(first + p.steps, ceil_div(p.k, depth));
-    Feed<Math, A, a_taps, rows, depth, threads> a(A{p.a, p.pool}, m);
-    Feed<Math, B, b_taps, columns, depth, threads> b(B{p.b, p.pool}, n);
-    for (int step = first; step <= end; step++) {
-      if (step < end) a.fetch(step * depth), b.fetch(step * depth);
-      if (step > first) {
-        const Word* pair = tiles[(step - 1) & 1];
+    FeedA a(A{p.a, p.pool}, m);
+    FeedB b(B{p.b, p.pool}, n);
+    int from = 1, to = 0;  // slots of the tiles of step and of those lead steps ahead
+    for (int step = first - lead; step < end; step++) {
+      const bool ahead = step + lead < end;
+      Word *next_a = tiles[to], *next_b = next_a + rows * (depth / Math::pack);
+      if (ahead) a.fetch((step + lead) * depth, next_a), b.fetch((step + lead) * depth, next_b);
+      if (copied) copy_commit();
+      if (step >= first) {
+        const Word* pair = tiles[from];
         UNROLL for (int k = 0; k < depth / Math::pack; k += stride)
-          sums.step(pair, pair + rows * (depth / Math::pack), k + slice * Math::slice_steps);
+          sums.template step<FeedA::copied, FeedB::copied>(pair, pair + rows * (depth / Math::pack), k);
       }
-      // One barrier is enough: who stores has passed that of the step before, hence all have
-      // multiplied what lay in this pair of tiles.
-      if (step < end) {
-        a.store(tiles[step & 1]);
-        b.store(tiles[step & 1] + rows * (depth / Math::pack));
-      }
+      if (ahead) a.store(next_a), b.store(next_b);
+      if (copied) copy_wait<lead - 1>();
+      // One barrier is enough: who fills the slot that was multiplied from has passed it, hence
+      // all have multiplied.
       sync();
+      from = from + 1 < slots ? from + 1 : 0, to = to + 1 < slots ? to + 1 : 0;
     }
     T* shared = reinterpret_cast<T*>(&tiles[0][0]);
     merge(shared, slice, sums);

@@ -16,11 +16,12 @@
 //
 //	128×128 · 16  8 warps       8×8    bf16: · 32, two steps to a word
 //	64×64 · 32    2 slices      4×8
-//	128×32 · 32   2 slices      4×8
+//	128×32 · 16   2 slices      4×8    bf16: · 32
 //	32×32 · 64    8 slices      4×8    bf16: · 128
 //
 // All have 256 threads. Registers (65536 per multiprocessor) are bounded so that two blocks fit,
-// which hide each other's barriers; 128×128 has 64 sums per thread and needs more than 128.
+// which hide each other's barriers. 128×128 has 64 sums per thread and needs more than 128; so
+// have float64 and sm_75, where one block waits for nothing but its two multiplications per cycle.
 #pragma once
 
 #include "product.h"
@@ -42,7 +43,7 @@ template <class Math> using Tile16x16 = Product<Math, 16, 16, 64, 4, 4, 16>;
 
 template <class Math> using Tensor128x128 = Product<Math, 128, 128, 16 * Math::pack, 8, 8, 1>;
 template <class Math> using Tensor64x64 = Product<Math, 64, 64, 32, 4, 8, 2>;
-template <class Math> using Tensor128x32 = Product<Math, 128, 32, 32, 4, 8, 2>;
+template <class Math> using Tensor128x32 = Product<Math, 128, 32, 16 * Math::pack, 4, 8, 2>;
 template <class Math> using Tensor32x32 = Product<Math, 32, 32, 64 * Math::pack, 4, 8, 8>;
 
 using Float32 = Simt<float>;

@@ -15,10 +15,20 @@
 //	Window   an image: pixel (n,u,v) and tap (i,j,c) meet at row u·step + i·direction + origin
 //	         and the column alike; elements outside the image are 0
 //	Unpool   a Map that is known by its pooled form: the sum over the pooling windows
-//	         whose maximum lies at (n,u,v)
+//	         whose maximum lies at (n,u,v); its channels follow each other
 #pragma once
 
 #include "division.h"
+
+#if DAHL_DEVICE
+#define UNROLL _Pragma("unroll")
+#define UNROLL_BY_4 _Pragma("unroll 4")
+#define NO_UNROLL _Pragma("unroll 1")
+#else
+#define UNROLL
+#define UNROLL_BY_4
+#define NO_UNROLL
+#endif
 
 namespace dahl {
 
@@ -76,7 +86,7 @@ enum Kind { kMatrix, kMap, kWindow, kUnpool };
 template <class Element, Kind kind, bool channels_last>
 struct Source {
   using T = Element;
-  static constexpr bool last = channels_last;
+  static constexpr bool last = channels_last, unpools = kind == kUnpool;
 
   const Operand& o;
   const Pooling& pool;
@@ -115,31 +125,32 @@ struct Source {
   }
 
   DEVICE T element(const Half& p, const Half& t) const {
+    static_assert(kind != kUnpool, "maps known by their pooled form are loaded by units");
     if (t.row == kOnes) return p.row > kOutside / 2 ? T(1) : T(0);
-    if (!inside(p, t)) return T(0);
-    const T* from = global<const T>(o.address);
-    if (kind != kUnpool) return from[p.at + t.at];
-    T sum = 0;
-    each_window(p, [&](int64_t at, int64_t mark, int position) {
-      if (global<const uint8_t>(pool.index)[mark + t.at] == position) sum += from[at + t.at];
-    });
-    return sum;
+    return inside(p, t) ? global<const T>(o.address)[p.at + t.at] : T(0);
   }
 
   // load gives the elements of as many taps from t on as the vector has, which lie together
-  // and aligned, as do their marks.
+  // and aligned, as do their marks; of a map known by its pooled form also others.
   template <class Vector>
   DEVICE Vector load(const Half& p, const Half& t) const {
     Vector sum = {};
     if (!inside(p, t)) return sum;
     const T* from = global<const T>(o.address);
     if (kind != kUnpool) return *reinterpret_cast<const Vector*>(from + p.at + t.at);
+    const uint8_t* index = global<const uint8_t>(pool.index);
     constexpr int count = sizeof(Vector) / sizeof(T);
+    const int channels = o.taps - int(t.at);
     each_window(p, [&](int64_t at, int64_t mark, int position) {
-      const Vector g = *reinterpret_cast<const Vector*>(from + at + t.at);
-      const auto index = *reinterpret_cast<const typename Marks<count>::Vector*>(global<const uint8_t>(pool.index) + mark + t.at);
-      for (int i = 0; i < count; i++)
-        if (index[i] == position) sum[i] += g[i];
+      if (o.vector) {
+        const Vector g = *reinterpret_cast<const Vector*>(from + at + t.at);
+        const auto marks = *reinterpret_cast<const typename Marks<count>::Vector*>(index + mark + t.at);
+        UNROLL for (int i = 0; i < count; i++)
+          if (marks[i] == position) sum[i] += g[i];
+      } else {
+        UNROLL for (int i = 0; i < count; i++)
+          if (i < channels && index[mark + t.at + i] == position) sum[i] += from[at + t.at + i];
+      }
     });
     return sum;
   }
