@@ -18,6 +18,12 @@
 // Every error is an [Error]: the call and CUDA's name of what went wrong. One with Lost
 // set ends the device: CUDA repeats it at every later call.
 //
+// # Libraries
+//
+// cuBLAS is loaded at run time where it is installed ([LoadBlas], blas.go). purego loads it,
+// of version 0.11 or newer: the assembly of 0.9 and 0.10 writes above its frame on x86-64,
+// where the thread's own return address may lie.
+//
 // # Without a GPU
 //
 // testdriver is a libcuda.so.1 for tests, on the CPU: `make cuda-test` runs the tagged
@@ -27,7 +33,8 @@
 // that touch the same bytes with no order between them by streams, events or the host's waits,
 // threads that do with no barrier between, blocks that do at all, barriers that not all
 // threads reach, and asynchronous copies of memory that is not pinned. What it cannot see is
-// host code that touches pinned memory while a copy runs. Its environment:
+// host code that touches pinned memory while a copy runs. testblas is a libcublas.so.12 over
+// it. Its environment:
 //
 //	DAHL_TESTDRIVER_DEVICES=2       number of devices
 //	DAHL_TESTDRIVER_MEMORY=bytes    of each, 256 MiB by default
