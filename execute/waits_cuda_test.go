@@ -4,9 +4,16 @@ package execute
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 )
+
+// describe names the task that would not wait, and for which lane.
+func (m mutation) describe(c *compiledGraph) string {
+	w := &c.replay.waits[m.wait]
+	return fmt.Sprintf("task %q of lane %d without its wait for %d tasks of lane %d", c.graph.Tasks[c.replay.lists[m.lane][m.item].task].Name, m.lane, w.need, w.worker)
+}
 
 // TestCheckerFindsEveryMissingWait takes away the waits between the streams of a device,
 // one at a time, and runs some steps on the driver library of the tests, whose checker ends

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -30,12 +29,6 @@ func mutations(c *compiledGraph, want func(lane int, w *wait) bool) []mutation {
 		}
 	}
 	return all
-}
-
-// describe names the task that would not wait, and for which lane.
-func (m mutation) describe(c *compiledGraph) string {
-	w := &c.replay.waits[m.wait]
-	return fmt.Sprintf("task %q of lane %d without its wait for %d tasks of lane %d", c.graph.Tasks[c.replay.lists[m.lane][m.item].task].Name, m.lane, w.need, w.worker)
 }
 
 // ordered reports whether lists and waits order everything that depends on each other. It
