@@ -133,6 +133,7 @@ var badInputs = []struct{ line, want string }{
 	{"execute --graph bad.json", "--model"},
 	{"execute --model digits-cnn --epochs 0", "--epochs 0"},
 	{"execute --model digits-cnn --limit=-1", "--limit"},
+	{"execute --model digits-cnn --continue-on-loss=-1", "--continue-on-loss=-1"},
 	{"execute --model digits-cnn --batch=-3", "--batch"},
 	{"execute --model digits-cnn --dtype int8", "float32 or float64"},
 	{"execute --model digits-cnn --limit 64 --lr=-1", "--lr"},
