@@ -55,10 +55,28 @@ func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, err
 		return nil, fmt.Errorf("CUDA device %d: %w", index, err)
 	}
 	d := &cudaDriver{device: device, modules: map[string]cuda.Module{}}
-	if err := d.describe(&p.Memories[m]); err != nil {
+	if err := errors.Join(d.describe(&p.Memories[m]), d.reachPeers(p, m)); err != nil {
 		return nil, errors.Join(fmt.Errorf("CUDA device %d: %w", index, err), device.Close())
 	}
 	return d, nil
+}
+
+// reachPeers lets the device copy straight from and to the other CUDA devices of the
+// platform to which a route leads that does not pass the host.
+func (d *cudaDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error {
+	for i := range p.Devices {
+		other := &p.Devices[i]
+		if other.Kind != "cuda" || other.Memory == m || p.Passes(m, other.Memory, p.HostMemory()) {
+			continue
+		}
+		if _, ok := p.Route(m, other.Memory); !ok {
+			continue
+		}
+		if _, err := d.device.ReachPeer(other.Ordinal); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // describe asks the device what it is. A memory that the platform makes smaller is

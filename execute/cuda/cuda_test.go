@@ -299,3 +299,18 @@ func TestErrors(t *testing.T) {
 		t.Error("a launch with too few bytes of parameters was taken")
 	}
 }
+
+// The devices of the test driver reach each other, asked once or again; what is held of
+// the peer is given back when the device closes.
+func TestReachPeer(t *testing.T) {
+	d := open(t)
+	emulated(t, d)
+	for range 2 {
+		if can, err := d.ReachPeer(1); err != nil || !can {
+			t.Fatalf("device 1 can be reached: %v, %v", can, err)
+		}
+	}
+	if _, err := d.ReachPeer(97); err == nil {
+		t.Error("device 97 can be reached")
+	}
+}

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"reflect"
 	"sync"
 
@@ -16,6 +17,7 @@ type Address uint64
 type Device struct {
 	device  cu.Device
 	context cu.CUContext
+	peers   []cu.Device // whose contexts are held
 }
 
 // Stream, Event, Module and Function are the driver's.
@@ -65,7 +67,11 @@ func Open(ordinal int) (*Device, error) {
 
 // Close releases the context, and with its last user everything that was made in it.
 func (d *Device) Close() error {
-	return wrap("cuDevicePrimaryCtxRelease", d.device.ReleasePrimaryCtx())
+	var failed []error
+	for _, held := range append(d.peers, d.device) {
+		failed = append(failed, wrap("cuDevicePrimaryCtxRelease", held.ReleasePrimaryCtx()))
+	}
+	return errors.Join(failed...)
 }
 
 // Name is the product's name.
@@ -104,14 +110,24 @@ func (d *Device) Zero(a Address, bytes int64) error {
 // Release frees what Alloc gave.
 func (d *Device) Release(a Address) error { return wrap("cuMemFree", cu.MemFree(cu.DevicePtr(a))) }
 
-// ReachPeer lets this device read and write the other's memory, where the machine can; it
-// reports whether it can. Copies between devices work either way.
-func (d *Device) ReachPeer(other *Device) (bool, error) {
-	can, err := d.device.CanAccessPeer(other.device)
+// ReachPeer lets this device read and write the memory of the one with a number, where the
+// machine can; it reports whether it can. Copies between devices work either way, through
+// the host if need be. It is for the thread that opened the device.
+func (d *Device) ReachPeer(ordinal int) (bool, error) {
+	peer, err := cu.GetDevice(ordinal)
+	if err != nil {
+		return false, wrap("cuDeviceGet", err)
+	}
+	can, err := d.device.CanAccessPeer(peer)
 	if err != nil || can == 0 {
 		return false, wrap("cuDeviceCanAccessPeer", err)
 	}
-	err = other.context.EnablePeerAccess(0)
+	context, err := peer.RetainPrimaryCtx()
+	if err != nil {
+		return false, wrap("cuDevicePrimaryCtxRetain", err)
+	}
+	d.peers = append(d.peers, peer)
+	err = context.EnablePeerAccess(0)
 	if err == error(cu.PeerAccessAlreadyEnabled) {
 		err = nil
 	}
