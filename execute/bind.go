@@ -260,6 +260,9 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, kind string)
 				return 0 // New says what is wrong
 			}
 		}
+		if v.Fits(spec) != nil {
+			continue // likewise
+		}
 		bytes = max(bytes, v.WorkspaceBytes(spec))
 	}
 	return bytes

@@ -281,6 +281,9 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane int32) (launchID, error) {
 	if v == nil {
 		return 0, fmt.Errorf("the plan puts it on worker %q, which has no cost for it or no kernel", worker.Name)
 	}
+	if err := v.Fits(spec); err != nil {
+		return 0, err
+	}
 	cost, _ := b.costOf(t, worker.Device)
 	call := &deviceCall{spec: spec, variant: v, least: leastTime(b.pace, worker.Device, spec, v, cost), work: b.workspace(lane)}
 	for _, name := range k.Params {

@@ -26,9 +26,11 @@ type pooledScan struct {
 func poolVariants() []Variant {
 	var all []Variant
 	for _, math := range []productMath{mathSIMT, mathTF32, mathBF16} {
-		all = append(all, math.variant(
+		v := math.variant(
 			func(call *DeviceCall) []cuda.Launch { return poolLaunches(math, call) },
-			func(s *Spec) int64 { return poolWorkspaceCUDA(math, s) }))
+			func(s *Spec) int64 { return poolWorkspaceCUDA(math, s) })
+		v.MostElements /= fusedWindow * fusedWindow // of whose positions there are as many
+		all = append(all, v)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -31,6 +32,21 @@ func (v *Variant) RunsHere() bool { return v.Kind == CPU && v.Level.Supported() 
 
 // For reports whether the variant computes in an arithmetic type.
 func (v *Variant) For(t dag.DType) bool { return v.Types == nil || slices.Contains(v.Types, t) }
+
+// Fits reports an error where an operand of a call has more elements than the variant can
+// count.
+func (v *Variant) Fits(s *Spec) error {
+	for i, o := range s.Operands {
+		elements := int64(1)
+		for _, extent := range o.Shape {
+			elements *= int64(extent)
+		}
+		if v.MostElements > 0 && elements > v.MostElements {
+			return fmt.Errorf("operand %d of %s has %d elements, variant %s takes at most %d", i, s.Op, elements, v.Name, v.MostElements)
+		}
+	}
+	return nil
+}
 
 // DefaultFor returns the variant that a device of a platform's kind runs where nothing
 // says which is fastest: [Kernel.Default] on CPUs, else the first of the table that any

@@ -57,3 +57,23 @@ func TestBindDevice(t *testing.T) {
 		t.Errorf("whole buffer bound as %+v", a)
 	}
 }
+
+// TestFits: a product on a GPU counts elements in 32 bits, of which 8 are left for a tap of
+// ones and for rounding; on CPUs there is no bound.
+func TestFits(t *testing.T) {
+	k, _ := Lookup("dense")
+	for _, c := range []struct {
+		variant string
+		rows    int
+		fits    bool
+	}{{"cuda", 1<<20 - 1, true}, {"cuda", 1 << 20, false}, {"bf16", 1 << 20, false}, {"ref", 1 << 20, true}} {
+		s := &Spec{Op: "dense", Type: dag.Float32}
+		for _, shape := range [][]int{{c.rows, 3}, {c.rows, 2048}, {3, 2048}} { // 2^20·2^11 = 2^31
+			s.Operands = append(s.Operands, OperandSpec{Type: s.Type, Shape: shape})
+		}
+		v, ok := k.Variant(c.variant)
+		if err := v.Fits(s); !ok || (err == nil) != c.fits {
+			t.Errorf("%s of %d rows: error %v", c.variant, c.rows, err)
+		}
+	}
+}

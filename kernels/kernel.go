@@ -87,7 +87,10 @@ type Variant struct {
 	Library string
 	Product func(c *DeviceCall) cuda.Product
 
-	// WorkspaceBytes is the scratch one call needs; nil: none.
+	// MostElements is how many elements an operand may have at most, see Fits; 0: any number.
+	MostElements int64
+
+	// WorkspaceBytes is the scratch one call needs, which Fits; nil: none.
 	WorkspaceBytes func(s *Spec) int64
 }
 

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"math"
 	"math/bits"
 
 	"dahl/dag"
@@ -176,10 +177,14 @@ func (f *productFamily) variants(of products, params ...string) []Variant {
 	return all
 }
 
+// mostCounted bounds the extents and inner strides of products, which are counted in 32
+// bits: with one more tap of ones, and columns rounded up to 4.
+const mostCounted = math.MaxInt32 - 8
+
 // variant is a variant of a math.
 func (m productMath) variant(launches func(*DeviceCall) []cuda.Launch, workspace func(*Spec) int64) Variant {
 	v := onCUDA(m.doc, launches, workspace)
-	v.Name = m.name
+	v.Name, v.MostElements = m.name, mostCounted
 	if m.tensor {
 		v.Types, v.Capability = []dag.DType{dag.Float32}, 80
 	}

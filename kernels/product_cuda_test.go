@@ -255,6 +255,37 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestEveryTileIsChosen: no tile is compiled in vain. Extents are a third apart.
+func TestEveryTileIsChosen(t *testing.T) {
+	var extents []int32
+	for e := int32(1); e <= 1<<20; e = 4*e/3 + 1 {
+		extents = append(extents, e)
+	}
+	for _, f := range productFamilies() {
+		for _, math := range []productMath{mathSIMT, mathTF32, mathBF16} {
+			for _, real := range []dag.DType{dag.Float32, dag.Float64} {
+				if math.tensor && real == dag.Float64 {
+					continue
+				}
+				chosen := map[productTile]bool{}
+				for i, m := range extents {
+					for j, n := range extents {
+						p := productParams{m: m, n: n, k: extents[(7*i+11*j)%len(extents)]}
+						if f.tiles(real, math) != nil {
+							chosen[f.cut(real, math, &p).tile] = true
+						}
+					}
+				}
+				for _, tile := range f.tiles(real, math) {
+					if !chosen[tile] {
+						t.Errorf("%s %s %v: nothing is cut into tiles of %v", f.name, math.name, real, tile)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestCutOfKnownShapes derives some cuts by hand. The ten classes of dahl32 at batch 64 are one
 // tile of 128×16 and 5408/16 = 338 steps: without splits 338 load latencies, 0.12 ms, so the
 // sum must be cut into about as many parts as there are multiprocessors. A product of 4096³

@@ -43,10 +43,11 @@ type libraryProduct struct {
 func (f *productFamily) libraryVariants(factors matrixFactors, of products, params ...string) []Variant {
 	l := &libraryProduct{f, factors, of, params}
 	exact := onCUDA("cuBLAS, in the type's own arithmetic", l.launches, l.workspace)
-	exact.Name, exact.Library = "cublas", CuBLAS
+	exact.Name, exact.Library, exact.MostElements = "cublas", CuBLAS, mostCounted
 	exact.Product = func(call *DeviceCall) cuda.Product { return l.product(call, false) }
 	tf32 := onCUDA("cuBLAS on tensor cores: factors rounded to 11 bits, sums in float32", l.launches, l.workspace)
 	tf32.Name, tf32.Library, tf32.Types, tf32.Capability = "cublas-tf32", CuBLAS, []dag.DType{dag.Float32}, 80
+	tf32.MostElements = mostCounted
 	tf32.Product = func(call *DeviceCall) cuda.Product { return l.product(call, true) }
 	return []Variant{exact, tf32}
 }
