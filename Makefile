@@ -145,9 +145,11 @@ bench:
 bench-tasks: bin/dahl
 	@sh bench/starpu/run.sh bin/dahl bin
 
-# Ten thousand steps of training, during which nothing may grow: some minutes.
+# Thousands of steps of training, on cores and on an emulated GPU beside one, during which
+# nothing may grow: some minutes.
 soak: bin/dahl
 	./bin/dahl bench soak
+	./bin/dahl bench soak --platform emulated --devices cpu:1,gpu --model digits-cnn --steps 2000 --policies heft,dmda
 
 # The same trainings by dahl and by PyTorch, compared step by step: some ten minutes.
 # DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.

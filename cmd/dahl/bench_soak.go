@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"dahl/execute"
 )
 
 // soakOptions say what runs for long.
@@ -58,7 +56,9 @@ along that line over the run, threads by %.0f, goroutines not at all.`, soakPiec
 	f := cmd.Flags()
 	f.StringVar(&o.Model, "model", "dahl-cnn", "network")
 	f.IntVar(&o.Batch, "batch", 32, "samples per step")
-	f.IntVar(&o.Workers, "workers", 2, "number of CPU cores")
+	f.StringVar(&o.Platform, "platform", "", "platform `file`, such as emulated (default: this machine's processors)")
+	f.StringVar(&o.Devices, "devices", "", "devices of the platform, as for execute")
+	f.IntVar(&o.Workers, "workers", 0, "number of CPU cores (default: 2 where --devices names none)")
 	f.IntVar(&o.steps, "steps", 10_000, "steps of each part")
 	f.StringSliceVar(&o.policies, "policies", []string{"heft", "eager"}, "policies")
 	return cmd
@@ -68,11 +68,18 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	if o.steps < soakPiece {
 		return inputErrorf("--steps %d: want at least %d", o.steps, soakPiece)
 	}
-	err := firstError(checkModels(o.Model), checkNumbers("batch", o.Batch), checkNumbers("workers", o.Workers), checkPolicies(o.policies...))
+	if o.Devices == "" && o.Workers == 0 {
+		o.Workers = 2
+	}
+	err := firstError(checkModels(o.Model), checkNumbers("batch", o.Batch), checkPolicies(o.policies...))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s, batch %d, %d workers\n\n", o.Model, o.Batch, o.Workers)
+	p, err := thisMachine(&o.options)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s, batch %d, %d workers of %s\n\n", o.Model, o.Batch, len(p.Workers), p.Name)
 	fmt.Fprintln(stdout, "| policy | steps | recorded | quantity | after warm-up | at the end | growth over the run | allowed | |")
 	fmt.Fprintln(stdout, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | --- |")
 	flat := true
@@ -111,11 +118,8 @@ func (o *soakOptions) train(ctx context.Context, policy string, piece int) ([]so
 	if err != nil {
 		return nil, err
 	}
-	p, err := execute.Detect()
+	p, err := thisMachine(&opt)
 	if err != nil {
-		return nil, err
-	}
-	if p, err = withWorkers(p, opt.Workers); err != nil {
 		return nil, err
 	}
 	w, err := newWorkload(&opt, m, p, sampleCounts(train, test))
