@@ -50,6 +50,9 @@ drops the first %.0f %%, and puts a line through the rest. Memory may rise by %d
 along that line over the run, threads by %.0f, goroutines not at all.`, soakPiece, 100*soakWarmup, soakMemoryAllowance, soakAllowed[3]),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Devices != "" && !cmd.Flags().Changed("workers") {
+				o.Workers = 0 // the list says how many
+			}
 			return o.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
@@ -58,7 +61,7 @@ along that line over the run, threads by %.0f, goroutines not at all.`, soakPiec
 	f.IntVar(&o.Batch, "batch", 32, "samples per step")
 	f.StringVar(&o.Platform, "platform", "", "platform `file`, such as emulated (default: this machine's processors)")
 	f.StringVar(&o.Devices, "devices", "", "devices of the platform, as for execute")
-	f.IntVar(&o.Workers, "workers", 0, "number of CPU cores (default: 2 where --devices names none)")
+	f.IntVar(&o.Workers, "workers", 2, "number of CPU cores, where --devices does not say")
 	f.IntVar(&o.steps, "steps", 10_000, "steps of each part")
 	f.StringSliceVar(&o.policies, "policies", []string{"heft", "eager"}, "policies")
 	return cmd
@@ -68,10 +71,10 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	if o.steps < soakPiece {
 		return inputErrorf("--steps %d: want at least %d", o.steps, soakPiece)
 	}
-	if o.Devices == "" && o.Workers == 0 {
-		o.Workers = 2
-	}
 	err := firstError(checkModels(o.Model), checkNumbers("batch", o.Batch), checkPolicies(o.policies...))
+	if err == nil && o.Devices == "" {
+		err = checkNumbers("workers", o.Workers)
+	}
 	if err != nil {
 		return err
 	}
