@@ -117,13 +117,14 @@ cuda-check: cuda
 	./bin/dahl-cuda --version
 
 # The programs that show on a GPU what only a GPU can show, for a machine that needs no Go:
-# carry the repository with bin/gpu there and run bench/gpu/check.sh.
+# carry the repository with bin/gpu.tar.gz there and run bench/gpu/check.sh.
 gpu-bundle: bin/cuda/libcuda.a
 	@mkdir -p bin/gpu
 	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS) -s -w" -o bin/gpu/dahl ./cmd/dahl
 	for p in execute/cuda execute energy .; do \
 	  name=$$(basename $$(cd $$p && go list .)); \
 	  $(CUDA_ENV) go test -c -tags cuda -trimpath -ldflags "-s -w" -o bin/gpu/$$name.test ./$$p || exit 1; done
+	tar -C bin -czf bin/gpu.tar.gz gpu
 
 # Kernels, driver, executor, meters, predictions and PyTorch beside dahl, on this machine's GPU.
 # bench/gpu/out keeps what came out.

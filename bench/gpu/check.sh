@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything that only a GPU can show, on a machine that needs no Go: `make gpu-bundle` builds
-# the programs into bin/gpu, this script runs them, prints a line for every part and writes
+# the programs into bin/gpu.tar.gz, this script unpacks and runs them, prints a line for every part and writes
 # the tables to a folder (default bench/gpu/out).
 #
 #   sh bench/gpu/check.sh [OUT]     from the repository's root
@@ -18,6 +18,7 @@ dahl=$bin/dahl
 models=${MODELS:-dahl-cnn lenet5 mlp cifar-cnn}
 limit=${LIMIT:+--limit $LIMIT}
 failed=0
+[ -x "$dahl" ] || [ ! -f bin/gpu.tar.gz ] || tar -C bin -xzf bin/gpu.tar.gz
 [ -x "$dahl" ] || { echo "bench/gpu/check.sh: $dahl is missing; build it with make gpu-bundle" >&2; exit 2; }
 mkdir -p "$out"
 : > "$out/summary.txt"
