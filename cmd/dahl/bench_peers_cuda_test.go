@@ -1,0 +1,37 @@
+//go:build cuda
+
+package main
+
+import (
+	"math"
+	"testing"
+
+	"dahl/execute"
+)
+
+// dahl's side of `bench peers --device cuda`: the losses of the first step on the GPU, in
+// float32 and in TF32, are those of one core as nearly as the cell demands of PyTorch's.
+func TestOurSideOnCUDA(t *testing.T) {
+	if _, err := execute.GPUs(); err != nil {
+		t.Skip(err)
+	}
+	loss := func(u peerUnit) float64 {
+		s, err := newOurSide(t.Context(), &peersOptions{}, "mlp", 13, u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		losses, err := s.contestant(modeTrain).losses(2)
+		if err != nil || len(losses) != 2 {
+			t.Fatalf("losses %v, %v", losses, err)
+		}
+		return losses[1]
+	}
+	want := loss(peerUnit{Device: deviceCPU, Threads: 1, Precision: precisionFloat32})
+	for precision, bound := range lossBounds {
+		got := loss(peerUnit{Device: deviceCUDA, Threads: 1, Precision: precision})
+		if !(math.Abs(got-want) <= bound*want) {
+			t.Errorf("%s: loss %v, one core has %v", precision, got, want)
+		}
+	}
+}
