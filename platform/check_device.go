@@ -82,13 +82,19 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	for _, n := range []struct {
 		key   string
 		value time.Duration
-	}{{"handoff", d.Handoff}, {"wake", d.WakeAfter}, {"wake", d.Wake}, {"first_use", d.FirstUse.Context}, {"first_use", d.FirstUse.Kernels}} {
+	}{{"handoff", d.Handoff}, {"handoff_to_cpu", d.HandoffToCPU}, {"timing", d.Timing}, {"wake", d.WakeAfter}, {"wake", d.Wake}, {"first_use", d.FirstUse.Context}, {"first_use", d.FirstUse.Kernels}} {
 		if n.value < 0 || n.value > maxWhole {
 			return bad(n.key, "%s: %d ns is out of range", n.key, n.value)
 		}
 	}
 	if v := d.FirstUse.MemoryBytesPerSec; !amount(v) {
 		return bad("first_use", "first_use: %g B/s is out of range", v)
+	}
+	if d.HandoffToCPU != 0 && d.Kind == "cpu" {
+		return bad("handoff_to_cpu", "handoff_to_cpu = %q: units of a processor learn of each other's ends after handoff", d.HandoffToCPU.String())
+	}
+	if d.Timing != 0 && d.Kind == "cpu" {
+		return bad("timing", "timing = %q: on a processor being timed costs nothing", d.Timing.String())
 	}
 	if (d.Wake == 0) != (d.WakeAfter == 0) {
 		return bad("wake", "wake: a cost and the time after which it is paid belong together, both positive")

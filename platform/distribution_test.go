@@ -111,6 +111,8 @@ in_step_distribution = "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 2 ms"
 		{"15 16 us", "16 15 us", `n.toml:19: model of "relu": distribution: want positive times`},
 		{`, cost = "9 us"`, "", `n.toml:8: device "cpu": wake: cost is missing`},
 		{`cost = "9 us"`, `cost = "0 us"`, `n.toml:8: device "cpu": wake: a cost and the time`},
+		{"handoff =", "handoff_to_cpu =", `n.toml:7: device "cpu": handoff_to_cpu = "200ns": units of a processor`},
+		{"handoff =", "timing =", `n.toml:7: device "cpu": timing = "200ns": on a processor`},
 		{"7 GB/s", "0 GB/s", `n.toml:10: device "cpu": first_use: memory`},
 		{"run_spread = 0.01", "run_spread = -1", `n.toml:9: device "cpu": run_spread = -1`},
 	} {

@@ -212,7 +212,7 @@ func (b *builder) device(t *table) {
 		d.CopyEnginesIn, d.CopyEnginesOut = c.count("in", 1, maxUnits, 0), c.count("out", 1, maxUnits, 0)
 		c.done("in, out")
 	}
-	d.Handoff = t.duration("handoff")
+	d.Handoff, d.HandoffToCPU, d.Timing = t.duration("handoff"), t.duration("handoff_to_cpu"), t.duration("timing")
 	if w := t.table("wake"); w != nil {
 		w.need("after", `"50 us"`)
 		w.need("cost", `"10 us"`)
@@ -236,7 +236,7 @@ func (b *builder) device(t *table) {
 		w.done("idle, busy, source")
 	}
 	b.clocks(t, &d)
-	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, fault, power, clock_name, [[device.clock]]")
+	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, handoff_to_cpu, timing, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, fault, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
 }
 

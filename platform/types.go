@@ -69,6 +69,14 @@ type Device struct {
 	// after Wake instead. Zero: nothing, and it never sleeps.
 	Handoff         time.Duration
 	WakeAfter, Wake time.Duration
+	// HandoffToCPU is, of a device that is no processor, what a waiting unit of a processor
+	// needs instead of its own Handoff to learn that a task or copy of this device has ended.
+	// Zero: its own.
+	HandoffToCPU time.Duration
+	// Timing is, of a device that is no processor, what a task takes longer in steps whose
+	// tasks are timed: the measured times of its models contain it, and steps that are not
+	// recorded do without. Zero: nothing, or not measured.
+	Timing time.Duration
 	// RunSpread is how far equal runs lie apart: the standard deviation of the time
 	// of a step from run to run, relative to the time. It moves all calls of a run
 	// together, unlike their distributions.

@@ -148,6 +148,8 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 	e.inline("cache", part("l2", &bytesScale, float64(d.L2Bytes)), part("l3", &bytesScale, float64(d.L3Bytes)))
 	e.duration("dispatch", d.Dispatch)
 	e.duration("handoff", d.Handoff)
+	e.duration("handoff_to_cpu", d.HandoffToCPU)
+	e.duration("timing", d.Timing)
 	e.inline("wake", part("after", &nsScale, float64(d.WakeAfter)), part("cost", &nsScale, float64(d.Wake)))
 	e.number("run_spread", d.RunSpread)
 	e.inline("first_use", part("context", &nsScale, float64(d.FirstUse.Context)), part("kernels", &nsScale, float64(d.FirstUse.Kernels)),

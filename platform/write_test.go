@@ -83,6 +83,9 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 		if d.Kind == "emulated" && r.IntN(2) == 0 {
 			d.Fault = DeviceFault{[]string{FaultLost, FaultMemory}[r.IntN(2)], r.IntN(1000)}
 		}
+		if d.Kind != "cpu" {
+			d.HandoffToCPU, d.Timing = time.Duration(maybe(whole())), time.Duration(maybe(whole()))
+		}
 		if r.IntN(2) == 0 {
 			d.WakeAfter, d.Wake = time.Duration(whole()), time.Duration(whole())
 		}

@@ -24,7 +24,8 @@ type copies struct {
 
 type flight struct {
 	Transfer
-	ticket int64 // in the order in which they were asked for
+	ticket int64         // in the order in which they were asked for
+	takes  time.Duration // alone on its way
 }
 
 // arrival is an atom on its way to a memory.
@@ -93,7 +94,7 @@ func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Rea
 		if other.Reason.urgency() <= why.urgency() {
 			return nil
 		}
-		other.Bytes -= bytes
+		c.queue.resize(other, -bytes)
 	}
 	id, err := c.batchCopy(i, c.p.Graph.AtomStorage(dag.AtomID(atom)), from, to, why)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Rea
 	}
 	f := c.inFlight[id]
 	f.Atoms = append(f.Atoms, atom)
-	f.Bytes += bytes
+	c.queue.resize(f, bytes)
 	r.wanted[atom] |= bit
 	c.carrying[key] = id
 	return nil
@@ -138,6 +139,7 @@ func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.M
 		c.inFlight = append(c.inFlight, &flight{})
 	}
 	f := c.inFlight[id]
+	f.takes = 0
 	f.Transfer = Transfer{Buffer: storage, Atoms: f.Atoms[:0], From: from, To: to, For: i.Task, Step: i.Step, Reason: why}
 	c.batch = append(c.batch, id)
 	c.queue.add(id)
@@ -146,7 +148,7 @@ func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.M
 
 // next starts the most urgent copy that has its engines and room; ok is false when
 // there is none. Its bytes count where it goes to from now on.
-func (c *copies) next() (id CopyID, ok bool, err error) {
+func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 	for {
 		id, ok := c.queue.take(c.fits)
 		if !ok {
@@ -160,7 +162,7 @@ func (c *copies) next() (id CopyID, ok bool, err error) {
 			c.free = append(c.free, id)
 			continue
 		}
-		c.start(f)
+		c.start(f, now)
 		if c.resident.rooms[f.To] == nil {
 			if err := c.resident.overfull(f.To); err != nil {
 				return 0, false, fmt.Errorf("task %q: %w", c.p.Graph.Tasks[f.For].Name, err)
@@ -217,8 +219,8 @@ func (c *copies) settleSource(id CopyID, f *flight) error {
 	return nil
 }
 
-func (c *copies) start(f *flight) {
-	c.queue.occupy(f.From, f.To, 1)
+func (c *copies) start(f *flight, now time.Duration) {
+	c.queue.start(f, now)
 	r := c.resident
 	r.shared.touch(f, 1)
 	for _, a := range f.Atoms {
@@ -235,7 +237,7 @@ func (c *copies) start(f *flight) {
 // the next one.
 func (c *copies) arrive(id CopyID, at time.Duration) {
 	f, r := c.inFlight[id], c.resident
-	c.queue.occupy(f.From, f.To, -1)
+	c.queue.end(f)
 	r.shared.touch(f, -1)
 	for _, a := range f.Atoms {
 		key := arrival{a, f.To}
@@ -271,23 +273,4 @@ func (c *copies) lastArrival(t dag.TaskID, m platform.MemoryID) time.Duration {
 		}
 	}
 	return last
-}
-
-// transferTime is how long an instance's missing operands take to a memory with nothing
-// else on the links: it adds up what comes from each memory and takes the slowest.
-func (c *copies) transferTime(t dag.TaskID, m platform.MemoryID) time.Duration {
-	var from [platform.MaxMemories]int64
-	r := c.resident
-	r.missing(t, m, func(atom int32, regionBytes int64) {
-		if r.valid[atom] != 0 {
-			from[r.source(atom, m, regionBytes)] += r.bytes(atom)
-		}
-	})
-	var slowest time.Duration
-	for source, bytes := range from[:len(c.p.Platform.Memories)] {
-		if bytes > 0 {
-			slowest = max(slowest, c.p.Platform.RouteTime(platform.MemoryID(source), m, bytes))
-		}
-	}
-	return slowest
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+	"time"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -31,6 +32,32 @@ type copyQueue struct {
 	tickets int64
 }
 
+// line is the copies into a memory, or those out of it, as far as they take turns: on the
+// engines, or because they share the links. Those that share links are expected to end
+// when they would one after the other, however many engines there are.
+type line struct {
+	waiting [2]time.Duration // what those take that wait for engines or room: the urgent ones, the early ones
+	moving  int
+	until   time.Duration // when those that move should have come
+}
+
+// lines are those that the copies of a way stand in.
+type lines []*line
+
+// free is when what stands in all of these lines should have come; or only what a worker
+// waits for.
+func (l lines) free(now time.Duration, urgent bool) time.Duration {
+	at := now
+	for _, line := range l {
+		then := max(now, line.until) + line.waiting[0]
+		if !urgent {
+			then += line.waiting[1]
+		}
+		at = max(at, then)
+	}
+	return at
+}
+
 // engines are the copy engines of a memory; 0 of them: not limited.
 type engines struct{ in, out, busyIn, busyOut int }
 
@@ -38,6 +65,7 @@ type engines struct{ in, out, busyIn, busyOut int }
 type waiting struct {
 	queue             *copyQueue
 	ids               []CopyID
+	lines             lines
 	takesIn, takesOut bool
 	used              bool
 }
@@ -51,9 +79,17 @@ func newCopyQueue(p *Problem, order []int32, flights *[]*flight) *copyQueue {
 			q.engines[m].in, q.engines[m].out = copyEngines(p.Platform, platform.MemoryID(m))
 		}
 	}
+	into, outOf := make([]line, n), make([]line, n)
 	for w := range q.ways {
-		in, out := enginesTaken(p.Platform, platform.MemoryID(w/n), platform.MemoryID(w%n))
+		from, to := platform.MemoryID(w/n), platform.MemoryID(w%n)
+		in, out := enginesTaken(p.Platform, from, to)
 		q.ways[w] = waiting{queue: q, takesIn: in, takesOut: out}
+		if to != host {
+			q.ways[w].lines = append(q.ways[w].lines, &into[to])
+		}
+		if from != host && (to == host || out) {
+			q.ways[w].lines = append(q.ways[w].lines, &outOf[from])
+		}
 	}
 	return q
 }
@@ -104,7 +140,40 @@ func (q *copyQueue) take(fits func(*flight) bool) (id CopyID, ok bool) {
 	if best == nil {
 		return 0, false
 	}
-	return heap.Pop(best).(CopyID), true
+	id = heap.Pop(best).(CopyID)
+	f := (*q.flights)[id]
+	for _, l := range best.lines {
+		l.waiting[f.early()] -= f.takes
+	}
+	return id, true
+}
+
+// resize gives a copy that waits so many bytes more.
+func (q *copyQueue) resize(f *flight, bytes int64) {
+	f.Bytes += bytes
+	takes := q.p.Platform.RouteTime(f.From, f.To, f.Bytes)
+	for _, l := range q.way(f.From, f.To).lines {
+		l.waiting[f.early()] += takes - f.takes
+	}
+	f.takes = takes
+}
+
+// start and end bracket the time in which a copy has its engines.
+func (q *copyQueue) start(f *flight, now time.Duration) {
+	q.occupy(f.From, f.To, 1)
+	for _, l := range q.way(f.From, f.To).lines {
+		l.moving++
+		l.until = max(now, l.until) + q.p.Platform.RouteTime(f.From, f.To, f.Bytes)
+	}
+}
+
+func (q *copyQueue) end(f *flight) {
+	q.occupy(f.From, f.To, -1)
+	for _, l := range q.way(f.From, f.To).lines {
+		if l.moving--; l.moving == 0 {
+			l.until = 0
+		}
+	}
 }
 
 func (q *copyQueue) free(w *waiting, f *flight) bool {
@@ -125,14 +194,16 @@ func (q *copyQueue) occupy(from, to platform.MemoryID, n int) {
 
 func (q *copyQueue) before(a, b CopyID) bool {
 	f, g := (*q.flights)[a], (*q.flights)[b]
-	early := func(f *flight) int {
-		if f.Reason == ReasonPrefetch {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(cmp.Compare(early(f), early(g)), cmp.Compare(f.Step, g.Step),
+	return cmp.Or(cmp.Compare(f.early(), g.early()), cmp.Compare(f.Step, g.Step),
 		cmp.Compare(q.order[f.For], q.order[g.For]), cmp.Compare(f.ticket, g.ticket)) < 0
+}
+
+// early is 1 for a copy that nobody waits for yet.
+func (f *flight) early() int {
+	if f.Reason == ReasonPrefetch {
+		return 1
+	}
+	return 0
 }
 
 func (w *waiting) Len() int           { return len(w.ids) }

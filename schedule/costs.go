@@ -19,6 +19,11 @@ type CostOptions struct {
 
 	// Variants are a plan's.
 	Variants Variants
+
+	// Recorded says that the tasks of the run are timed, as they were when the models were
+	// measured. In a run in which they are not, each call on a device takes its
+	// platform.Device.Timing less than was measured.
+	Recorded bool
 }
 
 // costKey is what two tasks share when they share a class.
@@ -138,8 +143,24 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, opt CostO
 		q.Variant = ""
 		e, ok = p.Estimate(q)
 	}
-	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: cmp.Or(planned, e.Variant), Source: CostSource(e.Source), RelError: e.RelError,
-		First: e.First, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}, ok
+	cost := Cost{Duration: e.Duration, Joules: e.Joules, Variant: cmp.Or(planned, e.Variant), Source: CostSource(e.Source), RelError: e.RelError,
+		First: e.First, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}
+	if !opt.Recorded && cost.Source != FromRoofline {
+		cost.withoutTiming(p.Devices[d].Timing)
+	}
+	return cost, ok
+}
+
+// withoutTiming takes off a measured cost, or one fitted to such, what being timed adds to
+// it. Timing is a mean, and may be more than the shortest calls take with it: one nanosecond
+// stays, beside the dispatch that precedes every call.
+func (c *Cost) withoutTiming(timing time.Duration) {
+	for _, t := range []*time.Duration{&c.Duration, &c.First,
+		&c.Busy.Warm, &c.Busy.Near, &c.Busy.Far, &c.Alone.Warm, &c.Alone.Near, &c.Alone.Far} {
+		if *t > 0 { // else it is not known
+			*t = max(1, *t-timing)
+		}
+	}
 }
 
 // givenCost finds the cost that the graph gives for a device: a key that names

@@ -102,6 +102,46 @@ func TestModelCosts(t *testing.T) {
 	}
 }
 
+// TestCostsWithoutTiming: on a device where being timed adds 200 ns, a call that took 900,
+// 1000 with its operands far and 50 with them near, is to take 700, 800, and no less than 1
+// where it is not timed. One that took 800 in steps, and 1100 in the first, is to take 600 and
+// 900. The same call on another device of the kind, one by its roofline (50 flops at 1 GF/s are
+// 50 ns), and one whose time the graph gives stay as they are.
+func TestCostsWithoutTiming(t *testing.T) {
+	p := mixed(t)
+	p.Devices[1].Timing = 200
+	p.Devices[1].FlopsPerSec = map[string]float64{"float32": 1e9}
+	model := platform.Model{Op: "f", Variant: "ref", Type: "float32", Device: "emulated", Shape: "5", MedianNs: 900, WarmNs: 50, FarNs: 1000, P95Ns: 900, Count: 5, Active: 1}
+	inSteps := model
+	inSteps.Shape, inSteps.StepNs, inSteps.FirstNs = "7", 800, 1100
+	p.Models = append(p.Models, model, inSteps)
+	for _, c := range []struct {
+		words       string
+		task        dag.Task
+		device      platform.DeviceID
+		timed, want Cost
+	}{
+		{"by itself", dag.Task{Op: "f", Shape: "5"}, 1,
+			Cost{Duration: 900, Alone: platform.CacheTimes{Warm: 50, Near: 900, Far: 1000}}, Cost{Duration: 700, Alone: platform.CacheTimes{Warm: 1, Near: 700, Far: 800}}},
+		{"in steps", dag.Task{Op: "f", Shape: "7"}, 1, Cost{Duration: 800, First: 1100}, Cost{Duration: 600, First: 900}},
+		{"elsewhere", dag.Task{Op: "f", Shape: "7"}, 2, Cost{Duration: 800, First: 1100}, Cost{Duration: 800, First: 1100}},
+		{"by its roofline", dag.Task{Op: "g", Shape: "5", Flops: 50}, 1, Cost{Duration: 50}, Cost{Duration: 50}},
+		{"given", dag.Task{Op: "f", Shape: "5", Costs: []dag.Cost{{Key: "e0", Ns: 900}}}, 1, Cost{Duration: 900}, Cost{Duration: 900}},
+	} {
+		c.task.Type = dag.Float32
+		for recorded, want := range map[bool]Cost{true: c.timed, false: c.want} {
+			costs, err := NewCosts(oneTask(t, c.task), p, CostOptions{Recorded: recorded})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, ok := costs.Of(0, c.device)
+			if !ok || got.Duration != want.Duration || got.First != want.First || got.Alone != want.Alone || got.Busy != want.Alone {
+				t.Errorf("%s, recorded %v: %+v, want %+v", c.words, recorded, got, want)
+			}
+		}
+	}
+}
+
 // TestClasses: equal tasks share a class, and a difference in any of what a cost
 // depends on makes another.
 func TestClasses(t *testing.T) {

@@ -8,14 +8,14 @@ import (
 
 // dmda gives every task, when it becomes ready, to the worker that is expected
 // to end it first: after what the worker has already been given, after the
-// operands have moved with nothing else on the links, plus the kernel. Each
-// worker runs its tasks in the order in which it got them. Ties go to the worker
-// with the lower index.
+// operands have come and what is in their way has left ([Arrival]), plus the
+// kernel. Each worker runs its tasks in the order in which it got them. Ties go to
+// the worker with the lower index.
 type dmda struct {
-	queues  []queue         // by worker
-	behind  []Instance      // by slot of an instance that waits in a queue: the one behind it
-	moving  []time.Duration // by memory, for the task at hand
-	movesOf []bool
+	queues  []queue    // by worker
+	behind  []Instance // by slot of an instance that waits in a queue: the one behind it
+	arrival []Arrival  // by memory, for the task at hand
+	known   []bool
 }
 
 // queue is the instances that wait for one worker, first come, first out. Each
@@ -29,19 +29,19 @@ type queue struct {
 func newDMDA(p *Problem) *dmda {
 	memories := len(p.Platform.Memories)
 	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]Instance, int(ringSlots(p.Steps))*len(p.Graph.Tasks)),
-		moving: make([]time.Duration, memories), movesOf: make([]bool, memories)}
+		arrival: make([]Arrival, memories), known: make([]bool, memories)}
 }
 
 func (q *dmda) Ready(v *View, i Instance) platform.WorkerID {
-	clear(q.movesOf)
-	now, best := v.Now(), Undecided
+	clear(q.known)
+	best := Undecided
 	var bestEnd time.Duration
 	for _, w := range v.Workers(i.Task) {
 		m := v.Problem.memoryOf(w)
-		if !q.movesOf[m] {
-			q.moving[m], q.movesOf[m] = v.TransferTime(i, m), true
+		if !q.known[m] {
+			q.arrival[m], q.known[m] = v.Arrival(i, m), true
 		}
-		end := max(v.FreeAt(w), now+q.moving[m]) + v.Occupies(i.Task, w)
+		end := v.StartsAt(w, q.arrival[m]) + v.Occupies(i.Task, w)
 		if best == Undecided || end < bestEnd {
 			best, bestEnd = w, end
 		}

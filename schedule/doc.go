@@ -14,11 +14,13 @@
 //   - a task starts only when its predecessors have ended, in its own step, in
 //     the previous step for carried storages, and in the step that used the same
 //     instance for the others
+//   - a worker away from the host's memory takes one task while another runs, at most
 //   - steps overlap as far as these dependences allow, up to eight at once
 //   - a region moves once, when it is needed somewhere it is not valid; a write
 //     makes it invalid everywhere else
-//   - where a memory is too small, what it used least recently is evicted, and moves
-//     once more when it is needed again; a run that the largest task fits comes to its end
+//   - where a memory is too small, what no task given to it names is evicted first, the
+//     least recently used before the rest, and moves once more when it is needed again; a
+//     run that the largest task fits comes to its end
 //   - nothing is written where a copy that has started still reads or writes
 //   - a variant is fixed per (operation, type, shape, device kind) before the
 //     run; policies choose device and order only

@@ -7,9 +7,10 @@ import (
 
 // eager is list scheduling: ready tasks wait in one queue, earlier steps first,
 // then higher priorities, then by name. A worker that becomes idle takes the
-// first task it can run, and no worker rests while there is one.
+// first task it can run, and no worker rests while there is one. One away from the
+// host's memory takes the next while it runs, so that its operands can come.
 //
-// Graham showed that without transfers and on equal workers any such schedule is
+// Graham showed that in one memory and on equal workers any such schedule is
 // at most 2 - 1/m times as long as the best one on m workers.
 type eager struct {
 	queues []eagerQueue // by class of eligibility

@@ -14,9 +14,9 @@ import (
 // ready, where every region is valid and what is moving, and asks a policy for
 // the rest. Events go in (Start, Done, Copied), commands come out.
 //
-// It has no clock and no threads. now is read once per event and only shown to
-// the policy, which may estimate with it. The same events at the same times in
-// the same order give the same commands.
+// It has no clock and no threads. now is read once per event, for [Engine.ReadyAt] and
+// for what the policy is told to expect. The same events at the same times in the same
+// order give the same commands.
 //
 // A caller that drives it from several threads holds one lock around each call.
 type Engine struct {
@@ -32,7 +32,8 @@ type Engine struct {
 	steps     *readiness
 	instances []instance // by slot of readiness
 	workers   []workerState
-	idle      []uint64 // set of workers
+	idle      []uint64 // set of workers that run nothing and have taken nothing
+	ahead     []uint64 // set of those that run a task, have taken none, and may take one
 	eligible  *eligibility
 
 	// Nil where there is one memory that can hold everything: all is valid in it.
@@ -59,21 +60,29 @@ const (
 	taken
 )
 
-// workerState is what a worker was given.
+// workerState is what a worker was given: a task that runs, and one that it has taken.
+//
+// A worker away from the host's memory takes its next task while one runs, so that the
+// operands come meanwhile, and a device has something to go on with before the host has
+// seen the end and answered. A core takes one at a time: it is there when its task ends,
+// and until then nobody knows better which task to give it.
 type workerState struct {
-	holds  Instance
-	phase  workerPhase
-	until  time.Duration // when what it runs should end
-	queued time.Duration // what it was assigned and has not started
+	runs   Instance
+	busy   bool // runs it
+	takes  Instance
+	phase  workerPhase   // of what it has taken
+	ahead  bool          // may take a task while it is busy
+	until  time.Duration // when what was commanded should end
+	queued time.Duration // what it was assigned and was not commanded
 }
 
 type workerPhase uint8
 
 const (
-	resting  workerPhase = iota
-	entering             // its task waits to be admitted to a memory
-	fetching             // for the operands of its task
-	running
+	resting  workerPhase = iota // it has taken nothing
+	entering                    // its task waits to be admitted to a memory
+	fetching                    // it waits for its operands
+	behind                      // it is commanded, and runs when the one before it has ended
 )
 
 // placer is a policy that knows beforehand where every task will run; operands
@@ -105,9 +114,9 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	e.released = make([]Instance, 0, len(p.Graph.Tasks))
 	workers := len(p.Platform.Workers)
 	e.workers = make([]workerState, workers)
-	e.idle = make([]uint64, (workers+63)/64)
+	e.idle, e.ahead = make([]uint64, (workers+63)/64), make([]uint64, (workers+63)/64)
 	for w := range workers {
-		e.idle[w/64] |= 1 << (w % 64)
+		e.asks(platform.WorkerID(w))
 	}
 	resident, err := newResidency(p)
 	if err != nil {
@@ -124,8 +133,7 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	if len(p.Platform.Memories) > 1 {
 		e.prepareCopies(policy)
 	}
-	e.view = View{Problem: p, Now: func() time.Duration { return e.at }, FreeAt: e.freeAt,
-		MissingBytes: e.missingBytes, TransferTime: e.transferTime, eligible: e.eligible, order: e.steps}
+	e.view = View{Problem: p, FreeAt: e.freeAt, MissingBytes: e.missingBytes, Arrival: e.arrival, eligible: e.eligible, order: e.steps}
 	return e, nil
 }
 
@@ -189,16 +197,18 @@ func (e *Engine) Start(cmds []Command) []Command {
 	return e.settle(cmds)
 }
 
-// Done reports that a worker ended its task.
+// Done reports that a worker ended its task, the first of those commanded and not ended.
 func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
-	if state.phase != running {
+	if !state.busy {
 		panic("schedule: Done of a worker that runs nothing")
 	}
 	e.at = e.now()
-	i := state.holds
-	state.phase = resting
-	e.idle[w/64] |= 1 << (w % 64)
+	i := state.runs
+	if state.busy = state.phase == behind; state.busy {
+		state.runs, state.phase = state.takes, resting
+	}
+	e.asks(w)
 	e.instances[e.steps.slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
 		e.leave(i.Task, w)
@@ -207,6 +217,9 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 		e.push(i)
 	}
 	e.steps.end(i)
+	if state.phase == fetching {
+		cmds = e.runFetched(e.p.memoryOf(w), cmds)
+	}
 	return e.settle(cmds)
 }
 
@@ -228,7 +241,13 @@ func (e *Engine) settle(cmds []Command) []Command {
 	for _, i := range e.released {
 		e.makeReady(i)
 	}
-	for word, set := range e.idle {
+	cmds = e.offer(e.idle, cmds)
+	return e.move(e.offer(e.ahead, cmds))
+}
+
+// offer has the policy choose tasks for a set of workers.
+func (e *Engine) offer(to []uint64, cmds []Command) []Command {
+	for word, set := range to {
 		for ; set != 0 && e.ready > 0 && e.err == nil; set &= set - 1 {
 			w := platform.WorkerID(64*word + bits.TrailingZeros64(set))
 			if i, ok := e.policy.Next(&e.view, w); ok {
@@ -236,7 +255,21 @@ func (e *Engine) settle(cmds []Command) []Command {
 			}
 		}
 	}
-	return e.move(cmds)
+	return cmds
+}
+
+// asks notes whether a worker may be given a task now.
+func (e *Engine) asks(w platform.WorkerID) {
+	state, bit := &e.workers[w], uint64(1)<<(w%64)
+	e.idle[w/64] &^= bit
+	e.ahead[w/64] &^= bit
+	switch {
+	case state.phase != resting:
+	case !state.busy:
+		e.idle[w/64] |= bit
+	case state.ahead:
+		e.ahead[w/64] |= bit
+	}
 }
 
 func (e *Engine) makeReady(i Instance) {
@@ -264,6 +297,9 @@ func (e *Engine) assign(w platform.WorkerID, i Instance) {
 	if x.worker != Undecided {
 		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
 	}
+	if e.copies != nil {
+		e.name(i.Task, x.worker, w)
+	}
 	x.worker = w
 	e.workers[w].queued += e.p.occupies(i.Task, w)
 	e.eligible.bind(i.Task, w)
@@ -282,18 +318,18 @@ func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Comm
 	}
 	x.phase = taken
 	e.ready--
-	e.idle[w/64] &^= 1 << (w % 64)
-	e.workers[w].holds, e.workers[w].phase = i, fetching
+	e.workers[w].takes, e.workers[w].phase = i, fetching
+	e.asks(w)
 	if e.copies == nil { // one memory
 		return e.run(w, cmds)
 	}
 	return e.enter(w, cmds)
 }
 
-// run starts a task whose operands are there.
+// run commands the task that a worker has taken, whose operands are there.
 func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
-	i := state.holds
+	i := state.takes
 	if e.resident != nil {
 		if err := e.resident.begin(i.Task, e.p.memoryOf(w)); err != nil {
 			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
@@ -305,15 +341,20 @@ func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 		x.readyAt = max(x.readyAt, e.copies.lastArrival(i.Task, e.p.memoryOf(w)))
 	}
 	takes := e.p.occupies(i.Task, w)
-	state.phase, state.until = running, e.at+takes
 	state.queued -= takes
+	if state.busy {
+		state.phase, state.until = behind, max(e.at, state.until)+takes
+	} else {
+		state.runs, state.busy, state.phase, state.until = i, true, resting, e.at+takes
+	}
+	e.asks(w)
 	return append(cmds, Command{Kind: RunTask, Instance: i, Worker: w})
 }
 
 // freeAt estimates when a worker has done what it was given.
 func (e *Engine) freeAt(w platform.WorkerID) time.Duration {
 	at := e.at
-	if s := &e.workers[w]; s.phase == running {
+	if s := &e.workers[w]; s.busy {
 		at = max(at, s.until)
 	}
 	return at + e.workers[w].queued

@@ -1,8 +1,6 @@
 package schedule
 
 import (
-	"time"
-
 	"dahl/dag"
 	"dahl/platform"
 )
@@ -23,6 +21,7 @@ func (e *Engine) prepareCopies(policy Policy) {
 	for w := range e.workers {
 		m := e.p.memoryOf(platform.WorkerID(w))
 		e.workersAt[m] = append(e.workersAt[m], platform.WorkerID(w))
+		e.workers[w].ahead = m != e.p.Platform.HostMemory()
 	}
 }
 
@@ -67,17 +66,20 @@ func (e *Engine) enter(w platform.WorkerID, cmds []Command) []Command {
 		room.waiting = append(room.waiting, w)
 		return cmds
 	}
-	if e.err = e.copies.fetch(state.holds, m, ReasonFetch); e.err != nil || !e.mayRun(state.holds.Task, m) {
+	if e.err = e.copies.fetch(state.takes, m, ReasonFetch); e.err != nil || !e.mayRun(state, m) {
 		return cmds
 	}
 	return e.run(w, cmds)
 }
 
-// mayRun reports whether all operands of a task are in its memory, and room for what it
-// writes.
-func (e *Engine) mayRun(t dag.TaskID, m platform.MemoryID) bool {
-	room := e.resident.rooms[m]
-	return e.resident.holds(t, m) && e.resident.shared.mayWrite(t, m) && (room == nil || room.fits(t))
+// mayRun reports whether all operands of the task that a worker has taken are in its
+// memory, and room for what it writes. Behind another it may not be commanded if it
+// overwrites what other memories have: whether there is room in them goes by what they
+// have when it starts, which is not now.
+func (e *Engine) mayRun(w *workerState, m platform.MemoryID) bool {
+	room, t := e.resident.rooms[m], w.takes.Task
+	return e.resident.holds(t, m) && e.resident.shared.mayWrite(t, m) && (room == nil || room.fits(t)) &&
+		!(w.busy && e.resident.overwritesElsewhere(t, m))
 }
 
 // Holds reports whether the contents of an atom are valid in a memory.
@@ -90,6 +92,7 @@ func (e *Engine) leave(t dag.TaskID, w platform.WorkerID) {
 	e.resident.end(t)
 	if room := e.resident.rooms[e.p.memoryOf(w)]; room != nil {
 		room.release(t)
+		room.name(t, -1)
 	}
 }
 
@@ -102,13 +105,17 @@ func (e *Engine) move(cmds []Command) []Command {
 	}
 	e.prefetch()
 	e.evictions = e.evictions[:0]
-	for m, room := range e.resident.rooms {
-		if room != nil && e.err == nil {
-			cmds = e.runFetched(platform.MemoryID(m), e.makeRoom(room, cmds))
+	for before := -1; before != e.ready; { // who runs a task now may take another
+		before = e.ready
+		for m, room := range e.resident.rooms {
+			if room != nil && e.err == nil {
+				cmds = e.runFetched(platform.MemoryID(m), e.makeRoom(room, cmds))
+			}
 		}
+		cmds = e.offer(e.ahead, cmds)
 	}
 	for e.err == nil {
-		id, ok, err := e.copies.next()
+		id, ok, err := e.copies.next(e.at)
 		if e.err = err; !ok {
 			break
 		}
@@ -132,12 +139,12 @@ func (e *Engine) prefetch() {
 func (e *Engine) makeRoom(room *room, cmds []Command) []Command {
 	for len(room.waiting) > 0 && e.err == nil {
 		state := &e.workers[room.waiting[0]]
-		if !room.admit(state.holds) {
+		if !room.admit(state.takes) {
 			break
 		}
 		room.waiting = room.waiting[1:]
 		state.phase = fetching
-		e.err = e.copies.fetch(state.holds, room.memory, ReasonFetch)
+		e.err = e.copies.fetch(state.takes, room.memory, ReasonFetch)
 	}
 	e.copies.batch = e.copies.batch[:0]
 	home := e.p.Platform.HostMemory()
@@ -159,7 +166,7 @@ func (e *Engine) makeRoom(room *room, cmds []Command) []Command {
 // for what they write.
 func (e *Engine) runFetched(m platform.MemoryID, cmds []Command) []Command {
 	for _, w := range e.workersAt[m] {
-		if state := &e.workers[w]; state.phase == fetching && e.err == nil && e.mayRun(state.holds.Task, m) {
+		if state := &e.workers[w]; state.phase == fetching && e.err == nil && e.mayRun(state, m) {
 			cmds = e.run(w, cmds)
 		}
 	}
@@ -175,9 +182,16 @@ func (e *Engine) missingBytes(i Instance, m platform.MemoryID) int64 {
 	return bytes
 }
 
-func (e *Engine) transferTime(i Instance, m platform.MemoryID) time.Duration {
-	if e.copies == nil {
-		return 0
+// name notes that the operands of a task that is given to a worker are needed in its
+// memory, and no longer in that of the worker before, if there is one.
+func (e *Engine) name(t dag.TaskID, before, w platform.WorkerID) {
+	if room := e.resident.rooms[e.p.memoryOf(w)]; room != nil {
+		room.name(t, 1)
 	}
-	return e.copies.transferTime(i.Task, m)
+	if before == Undecided {
+		return
+	}
+	if room := e.resident.rooms[e.p.memoryOf(before)]; room != nil {
+		room.name(t, -1)
+	}
 }

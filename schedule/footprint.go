@@ -25,20 +25,13 @@ func (p *Problem) layoutOf(m platform.MemoryID) *Layout {
 
 func newFootprint(p *Problem) *footprint {
 	f := &footprint{p: p}
-	g, written := p.Graph, writtenStorages(p.Graph)
+	g := p.Graph
+	if !p.limits(func(dag.BufferID) bool { return true }) {
+		return f // without a look at every access of the graph
+	}
+	written := writtenStorages(g)
 	counts := func(storage dag.BufferID) bool { return written[storage] || g.Buffers[storage].Home != "" }
-	total := int64(0)
-	for b := range g.Buffers {
-		if g.Buffers[b].ViewOf == dag.None && counts(dag.BufferID(b)) {
-			total += g.Buffers[b].Bytes()
-		}
-	}
-	limited := false
-	for m := range p.Platform.Memories {
-		limit := p.Platform.Memories[m].CapacityBytes
-		limited = limited || limit > 0 && limit < total && p.layoutOf(platform.MemoryID(m)) == nil
-	}
-	if !limited {
+	if !p.limits(counts) {
 		return f
 	}
 	f.bytes = make([]int64, len(g.Tasks))
@@ -59,9 +52,29 @@ func newFootprint(p *Problem) *footprint {
 	return f
 }
 
+// limits reports whether a memory in which storages have no places is smaller than those
+// that count, all together.
+func (p *Problem) limits(counts func(storage dag.BufferID) bool) bool {
+	total := int64(0)
+	for b := range p.Graph.Buffers {
+		if p.Graph.Buffers[b].ViewOf == dag.None && counts(dag.BufferID(b)) {
+			total += p.Graph.Buffers[b].Bytes()
+		}
+	}
+	for m := range p.Platform.Memories {
+		if limit := p.Platform.Memories[m].CapacityBytes; limit > 0 && limit < total && p.layoutOf(platform.MemoryID(m)) == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // tooSmall is the set of memories that are smaller than what a task needs.
 func (f *footprint) tooSmall(t dag.TaskID) uint64 {
 	set := uint64(0)
+	if f.bytes == nil && f.p.Layouts == nil {
+		return set
+	}
 	for m := range f.p.Platform.Memories {
 		if f.p.layoutOf(platform.MemoryID(m)) != nil {
 			if f.unplaced(t, platform.MemoryID(m)) != dag.None {

@@ -14,7 +14,10 @@ import (
 //
 //   - the hand-off: a worker that had nothing to do when its task became ready
 //     learns of it from another worker, which takes longer; and longer still when it
-//     had waited so long that it sleeps (Device.Handoff, WakeAfter, Wake)
+//     had waited so long that it sleeps (Device.Handoff, WakeAfter, Wake). A worker of a
+//     processor learns of what a device did, a task or a copy, no sooner than the host
+//     has seen it (Device.HandoffToCPU), whether it waited or not: a count that another
+//     processor publishes is there at once for one that looks later
 //
 //   - the first step of a run, in which a task takes what was measured there, if that
 //     is more: it touches memory for the first time
@@ -38,11 +41,12 @@ type Pace struct {
 	p      *Problem
 	free   []time.Duration // by worker: when its task ends or ended
 	caches *caches         // nil where no cost depends on them
+	from   *handoffs       // nil where processors learn of all ends alike
 }
 
 // NewPace prepares a run.
 func NewPace(p *Problem) *Pace {
-	c := &Pace{p: p, free: make([]time.Duration, len(p.Platform.Workers))}
+	c := &Pace{p: p, free: make([]time.Duration, len(p.Platform.Workers)), from: newHandoffs(p)}
 	for _, row := range p.Costs.ByClass {
 		for d := range row {
 			if row[d].byCaches() {
@@ -59,14 +63,8 @@ func NewPace(p *Problem) *Pace {
 func (c *Pace) Begin(i Instance, w platform.WorkerID, now, ready time.Duration) (start, takes time.Duration) {
 	d := c.p.Platform.Workers[w].Device
 	device := &c.p.Platform.Devices[d]
-	start = now + device.Dispatch
-	switch waited := ready - c.free[w]; {
-	case waited <= 0:
-	case device.Wake > 0 && waited >= device.WakeAfter:
-		start += device.Wake
-	default:
-		start += device.Handoff
-	}
+	start = c.learns(i, device, w, now, ready) + device.Dispatch
+	c.from.begin(i, w)
 	var second, third float64
 	if c.caches != nil {
 		second, third = c.caches.touch(c.p, i.Task, w)
@@ -82,8 +80,33 @@ func (c *Pace) Begin(i Instance, w platform.WorkerID, now, ready time.Duration) 
 	return start, takes
 }
 
+// learns is when a worker learns of a task that it is given now and that became ready at some
+// time. One that sleeps is woken when the host has seen what a device did, which takes
+// longer than a hand-off between processors as much as a wake-up does.
+func (c *Pace) learns(i Instance, device *platform.Device, w platform.WorkerID, now, ready time.Duration) time.Duration {
+	asleep := func(waited time.Duration) bool { return device.Wake > 0 && waited >= device.WakeAfter }
+	waited := ready - c.free[w]
+	switch {
+	case c.from.byDevice(i, device, ready):
+		seen := ready + c.from.toCPU
+		if asleep(seen - c.free[w]) {
+			seen += max(0, device.Wake-device.Handoff)
+		}
+		return max(now, seen)
+	case waited <= 0:
+		return now
+	case asleep(waited):
+		return now + device.Wake
+	default:
+		return now + device.Handoff
+	}
+}
+
 // End notes when what a worker began will end.
-func (c *Pace) End(w platform.WorkerID, at time.Duration) { c.free[w] = at }
+func (c *Pace) End(w platform.WorkerID, at time.Duration) {
+	c.free[w] = at
+	c.from.end(w, at)
+}
 
 // takes is the time of a call of whose bytes the given parts are in the second and the
 // third level, with a part of the other units busy.

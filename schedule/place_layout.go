@@ -100,9 +100,18 @@ func (l *Layout) overflow(m *platform.Memory) (int64, error) {
 		return 0, nil
 	}
 	a := &l.ArenaBytes
-	return total - m.CapacityBytes, fmt.Errorf("memory %q has %d bytes and would hold %d, %d too many: network %d, data %d, step %d, scratch %d",
-		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[NetworkArena], a[DataArena], a[StepArena], a[ScratchArena])
+	return total - m.CapacityBytes, &RoomError{m.Name, fmt.Sprintf("memory %q has %d bytes and would hold %d, %d too many: network %d, data %d, step %d, scratch %d",
+		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[NetworkArena], a[DataArena], a[StepArena], a[ScratchArena])}
 }
+
+// RoomError says which memory cannot hold what a plan puts there. An instance of a storage has
+// all rows that the memory's tasks use, and is there whole or not at all.
+type RoomError struct {
+	Memory string
+	text   string
+}
+
+func (e *RoomError) Error() string { return e.text }
 
 // totalBytes is what the arenas take together.
 func (l *Layout) totalBytes() int64 {

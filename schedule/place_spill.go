@@ -265,8 +265,8 @@ func (s *spill) tooLarge(i int, live int64) error {
 		what = "task "
 	}
 	mem := &s.p.Platform.Memories[s.memory]
-	return fmt.Errorf("%s%q: its operands and what cannot leave memory %q need %d bytes of the %d that the memory has for them",
-		what, s.p.Graph.Tasks[task].Name, mem.Name, live, max(0, s.limit))
+	return &RoomError{mem.Name, fmt.Sprintf("%s%q: its operands and what cannot leave memory %q need %d bytes of the %d that the memory has for them",
+		what, s.p.Graph.Tasks[task].Name, mem.Name, live, max(0, s.limit))}
 }
 
 // inOrder puts the items in the order in which their tasks started, and what goes to the

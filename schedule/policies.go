@@ -21,6 +21,12 @@ func Policies() []PolicyInfo {
 			Dynamic:  func(p *Problem) Policy { return newDMDA(p) },
 		},
 		{
+			Name:     "dmdar",
+			Sentence: "places as dmda does; a worker takes the waiting task with the fewest bytes missing in its memory",
+			Paper:    "C. Augonnet, J. Clet-Ortega, S. Thibault, R. Namyst, Data-aware task scheduling on multi-accelerator based platforms, ICPADS 2010; StarPU handbook, scheduling policy dmdar",
+			Dynamic:  func(p *Problem) Policy { return &dmdar{newDMDA(p)} },
+		},
+		{
 			Name:     "heft",
 			Sentence: "tasks by upward rank, each into the earliest gap in which it can end first; planned once, then replayed",
 			Paper:    "H. Topcuoglu, S. Hariri, M.-Y. Wu, IEEE Transactions on Parallel and Distributed Systems 13(3), 2002",

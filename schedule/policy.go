@@ -20,9 +20,10 @@ type Policy interface {
 	// It returns the worker that is to run it, or Undecided; the Engine then
 	// starts to move the operands there.
 	Ready(v *View, i Instance) platform.WorkerID
-	// Next is called when a worker can start a task. It returns an instance that
-	// was made ready and not yet handed out, or false to leave the worker idle
-	// until something changes.
+	// Next is called when a worker has nothing to do, and away from the host's memory
+	// when it runs a task and has taken none to follow it. It returns an instance that
+	// was made ready and not yet handed out, or false to leave it at that until
+	// something changes.
 	Next(v *View, w platform.WorkerID) (Instance, bool)
 }
 
@@ -45,13 +46,13 @@ type PolicyInfo struct {
 // View is the read-only state a policy may look at.
 type View struct {
 	Problem *Problem
-	Now     func() time.Duration
-	// FreeAt estimates when a worker will have finished what it was given.
+	// FreeAt estimates when a worker will have finished what it was given, if all operands
+	// come in time.
 	FreeAt func(w platform.WorkerID) time.Duration
 	// MissingBytes is what would have to move for an instance to run at a
-	// memory, and TransferTime how long that takes with nothing else on the links.
+	// memory, and Arrival when it is expected to have come.
 	MissingBytes func(i Instance, m platform.MemoryID) int64
-	TransferTime func(i Instance, m platform.MemoryID) time.Duration
+	Arrival      func(i Instance, m platform.MemoryID) Arrival
 
 	eligible *eligibility
 	order    *readiness

@@ -25,6 +25,18 @@ func (l *recency) first() (n int32, ok bool) {
 	return n, n != l.end()
 }
 
+// last is the last of the list; ok is false when it is empty.
+func (l *recency) last() (n int32, ok bool) {
+	n = l.prev[l.end()]
+	return n, n != l.end()
+}
+
+// after is what follows a number of the list; ok is false when it is the last.
+func (l *recency) after(n int32) (next int32, ok bool) {
+	next = l.next[n]
+	return next, next != l.end()
+}
+
 // putFirst and putLast add what is not in the list.
 func (l *recency) putFirst(n int32) { l.link(l.end(), n, l.next[l.end()]) }
 func (l *recency) putLast(n int32)  { l.link(l.prev[l.end()], n, l.end()) }

@@ -32,11 +32,13 @@ func TestRecency(t *testing.T) {
 			if ok != (len(want) > 0) || ok && first != want[0] {
 				t.Fatalf("seed %d: first is %d, %v; want that of %v", seed, first, ok, want)
 			}
+			if last, ok := list.last(); ok != (len(want) > 0) || ok && last != want[len(want)-1] {
+				t.Fatalf("seed %d: last is %d, %v; want that of %v", seed, last, ok, want)
+			}
 		}
 		var got []int32
-		for n, ok := list.first(); ok; n, ok = list.first() {
+		for n, ok := list.first(); ok; n, ok = list.after(n) {
 			got = append(got, n)
-			list.remove(n)
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("seed %d: %v, want %v", seed, got, want)

@@ -225,6 +225,23 @@ func (r *residency) holds(t dag.TaskID, m platform.MemoryID) bool {
 	return true
 }
 
+// overwritesElsewhere reports whether another memory has, or is to have, what a task writes
+// in one.
+func (r *residency) overwritesElsewhere(t dag.TaskID, m platform.MemoryID) bool {
+	g := r.p.Graph
+	for i, a := range g.Tasks[t].Accesses {
+		if !a.Mode.Writes() {
+			continue
+		}
+		for _, atom := range g.Atoms(t, i) {
+			if (r.valid[atom]|r.arriving[atom])&^(1<<m) != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // source is the memory from which an atom reaches another soonest, as part of a
 // region of a size; ties go to the lower index.
 func (r *residency) source(atom int32, to platform.MemoryID, regionBytes int64) platform.MemoryID {

@@ -10,7 +10,8 @@ import (
 )
 
 // room is a memory that cannot hold everything that may be wanted there, and decides
-// what leaves it: the least recently used of what nobody needs now.
+// what leaves it, of what nobody needs now: first the least recently used of what no task
+// names that was given to a worker of this memory ([idleAtoms]).
 //
 // A task of a worker of this memory is *admitted* when the atoms that it names, and
 // those that the tasks admitted before it name, fit together; it waits its turn until
@@ -30,11 +31,13 @@ import (
 //     progress ends; what a running task overwrites in another memory goes when it ends.
 //     Copies take all their engines at once and wait for nothing once started, and those
 //     for admitted tasks and for evictions come before those that are early.
-//  3. So every admitted task runs and ends, and the first in turn is admitted at the
-//     latest when no other is: NewEngine lets no task near a memory that is smaller than
-//     what it names.
-//  4. Early copies use only bytes that are neither live nor reserved, are the first to be
-//     evicted, and are asked for once for each task: they cost finitely many copies.
+//  3. So every admitted task runs and ends: its worker runs nothing then, or a task that it
+//     had taken before, which ends. The first in turn is admitted at the latest when no
+//     other is: NewEngine lets no task near a memory that is smaller than what it names.
+//  4. Early copies use only bytes that are neither live nor reserved, may be evicted, and
+//     are asked for once for each task: they cost finitely many copies.
+//
+// In which order idle atoms leave is no matter for this.
 //
 // Where storages share bytes (places), "fit together" means that no two of them do, and
 // what an admitted task names waits until nothing is left of the storages that share
@@ -48,14 +51,15 @@ type room struct {
 	held  []int32     // by atom: admitted tasks that name it
 	busy  []int32     // by atom: copies of it from here in progress
 	state []roomState // by atom
-	idle  recency     // valid, not held, not busy, not leaving; what leaves first comes first
+	idle  idleAtoms   // valid, not held, not busy, not leaving
 
-	heldBytes int64       // of the atoms held
-	reserved  int64       // of these, what is not live here
-	places    *roomPlaces // nil: no storages share bytes here
-	leaving   int64       // on its way to the host
-	doomed    int64       // overwritten in another memory by tasks that still run, who may not have begun to write
-	dooms     []doom
+	namedBytes int64       // of the atoms that tasks name which were given to this memory and have not ended
+	heldBytes  int64       // of the atoms held
+	reserved   int64       // of these, what is not live here
+	places     *roomPlaces // nil: no storages share bytes here
+	leaving    int64       // on its way to the host
+	doomed     int64       // overwritten in another memory by tasks that still run, who may not have begun to write
+	dooms      []doom
 
 	waiting []platform.WorkerID // their tasks wait to be admitted, first come, first served
 	last    Instance            // admitted last
@@ -98,10 +102,10 @@ func (r *residency) makeRooms() {
 			continue
 		}
 		room := &room{r: r, memory: platform.MemoryID(m), capacity: limit, places: places,
-			held: make([]int32, n), busy: make([]int32, n), state: make([]roomState, n), idle: newRecency(n)}
+			held: make([]int32, n), busy: make([]int32, n), state: make([]roomState, n), idle: newIdleAtoms(n)}
 		for a, valid := range r.valid {
 			if valid != everywhere && valid&(1<<m) != 0 {
-				room.idle.putLast(int32(a))
+				room.idle.put(int32(a))
 				room.taken(int32(a))
 			}
 		}
@@ -188,7 +192,7 @@ func (m *room) rest(a int32) {
 	switch {
 	case m.held[a] > 0 || m.busy[a] > 0 || !m.valid(a):
 	case m.state[a]&isLeaving == 0:
-		m.idle.putLast(a)
+		m.idle.put(a)
 	case m.r.valid[a] != m.bit():
 		m.evict(a)
 	}
@@ -210,11 +214,10 @@ func (m *room) gone(a int32) {
 	m.stay(a)
 }
 
-// arrived notes that a copy of an atom has come. What came early and is not used yet is
-// the first to leave, the latest before the others.
+// arrived notes that a copy of an atom has come, early: for a task that is not admitted.
 func (m *room) arrived(a int32, early bool) {
 	if early && m.held[a] == 0 && m.busy[a] == 0 {
-		m.idle.putFirst(a)
+		m.idle.putUnused(a)
 		return
 	}
 	m.rest(a)
@@ -247,6 +250,76 @@ func (m *room) undoom(t dag.TaskID) {
 		}
 		return d.task == t
 	})
+}
+
+// name counts a task among those that were given to a worker of this memory (1) until it
+// ends or another memory's takes it (-1).
+func (m *room) name(t dag.TaskID, n int32) {
+	m.places.name(t, n)
+	g := m.r.p.Graph
+	for k := range g.Tasks[t].Accesses {
+		for _, a := range g.Atoms(t, k) {
+			before := m.idle.named[a]
+			m.idle.name(a, n)
+			if (before == 0) != (m.idle.named[a] == 0) && m.r.valid[a] != everywhere {
+				m.namedBytes += int64(n) * m.r.bytes(a)
+			}
+		}
+	}
+}
+
+// crowded reports whether what the tasks given to this memory name and what another task
+// does are more than it can hold.
+func (m *room) crowded(t dag.TaskID) bool {
+	if m.places != nil {
+		return m.places.crowded(t)
+	}
+	g, bytes := m.r.p.Graph, m.namedBytes
+	for k := range g.Tasks[t].Accesses {
+		for _, a := range g.Atoms(t, k) {
+			if m.idle.named[a] == 0 && m.r.valid[a] != everywhere {
+				bytes += m.r.bytes(a)
+			}
+		}
+	}
+	return bytes > m.capacity
+}
+
+// makes estimates what it takes to make room for a task that waits for so many bytes to
+// come: full is that there is no room now, and back the bytes to be written back first.
+// Where it is crowded, that is as many as come, since what the tasks before it have left
+// by then is not known.
+func (m *room) makes(t dag.TaskID, come int64, crowded bool) (full bool, back int64) {
+	g := m.r.p.Graph
+	for k, access := range g.Tasks[t].Accesses {
+		if access.Mode.Writes() && !access.Mode.Reads() {
+			for _, a := range g.Atoms(t, k) {
+				if !m.live(a) {
+					come += m.r.bytes(a)
+				}
+			}
+		}
+	}
+	switch {
+	case come == 0:
+		return false, 0
+	case crowded:
+		return true, come
+	case m.places != nil:
+		back = m.places.inTheWay(t)
+		return back > 0, back
+	}
+	over := m.r.live[m.memory] + m.reserved - m.leaving + come - m.capacity
+	if over <= 0 {
+		return false, 0
+	}
+	for a, ok := m.idle.spare.first(); ok && over > 0; a, ok = m.idle.spare.after(a) {
+		over -= m.r.bytes(a)
+		if m.r.valid[a] == m.bit() {
+			back += m.r.bytes(a)
+		}
+	}
+	return true, back + max(0, over)
 }
 
 // free is the bytes that are neither live nor about to be freed.

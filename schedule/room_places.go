@@ -14,19 +14,23 @@ type roomPlaces struct {
 	r       *residency
 	memory  platform.MemoryID
 	present []int32        // by storage: atoms of it that are live here or doomed
+	bytes   []int64        // by storage: of these
 	held    []int32        // by storage: accesses of admitted tasks
+	named   []int32        // by storage: accesses of tasks given to the memory that have not ended
 	claims  []dag.BufferID // storages that are held and share bytes, as they were claimed
 }
 
 func newRoomPlaces(r *residency, m platform.MemoryID) *roomPlaces {
 	n := len(r.p.Graph.Buffers)
-	return &roomPlaces{r: r, memory: m, present: make([]int32, n), held: make([]int32, n)}
+	return &roomPlaces{r: r, memory: m, present: make([]int32, n), bytes: make([]int64, n), held: make([]int32, n), named: make([]int32, n)}
 }
 
 // occupy notes that one atom more, or less, is here.
 func (p *roomPlaces) occupy(atom, n int32) {
 	if p != nil {
-		p.present[p.r.p.Graph.AtomStorage(dag.AtomID(atom))] += n
+		s := p.r.p.Graph.AtomStorage(dag.AtomID(atom))
+		p.present[s] += n
+		p.bytes[s] += int64(n) * p.r.bytes(atom)
 	}
 }
 
@@ -67,6 +71,43 @@ func (p *roomPlaces) hold(t dag.TaskID, n int32) {
 			p.claims = slices.DeleteFunc(p.claims, func(c dag.BufferID) bool { return c == s })
 		}
 	}
+}
+
+// name counts the accesses of a task that was given to the memory (1) or is there no
+// longer (-1).
+func (p *roomPlaces) name(t dag.TaskID, n int32) {
+	if p == nil {
+		return
+	}
+	for _, a := range p.r.p.Graph.Tasks[t].Accesses {
+		p.named[p.r.p.Graph.Storage(a.Buffer)] += n
+	}
+}
+
+// crowded reports whether a task names a storage that shares bytes with one that the tasks
+// given to the memory name.
+func (p *roomPlaces) crowded(t dag.TaskID) bool {
+	g := p.r.p.Graph
+	for _, a := range g.Tasks[t].Accesses {
+		for _, other := range p.r.shared.of(p.memory, g.Storage(a.Buffer)) {
+			if p.named[other] > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inTheWay is the bytes that are here of storages that share bytes with what a task names.
+// Which of them are valid elsewhere too is not looked up.
+func (p *roomPlaces) inTheWay(t dag.TaskID) (bytes int64) {
+	g := p.r.p.Graph
+	for _, a := range g.Tasks[t].Accesses {
+		for _, other := range p.r.shared.of(p.memory, g.Storage(a.Buffer)) {
+			bytes += p.bytes[other]
+		}
+	}
+	return bytes
 }
 
 // makeWay lets go what shares bytes with the storages that are held.

@@ -13,13 +13,14 @@ import (
 
 // TestOneEngine: dmda asks at once for the operands of two tasks on the gpu. A copy
 // takes 50 ns. With one engine the second starts when the first has ended, and b, which
-// would have its operand at 90 if both shared the link, has it at 100.
+// would have its operand at 90 if both shared the link, has it at 100. By then it is no
+// early copy any more: the gpu has taken b when a began to run.
 func TestOneEngine(t *testing.T) {
 	pl := twoMemories(t)
 	p := problem(t, onGPU(t, "x", "y"), pl, 1)
 	for engines, want := range map[int]string{
 		0: "x fetch 0-90, y prefetch 0-90",
-		1: "x fetch 0-50, y prefetch 50-100",
+		1: "x fetch 0-50, y fetch 50-100",
 		2: "x fetch 0-90, y prefetch 0-90",
 	} {
 		pl.Devices[1].CopyEnginesIn = engines
@@ -30,14 +31,14 @@ func TestOneEngine(t *testing.T) {
 }
 
 // TestDemandFirst: the worker of the gpu takes the last of three tasks first. What it
-// waits for comes before what is early; after it a comes before b, in the order of
-// tasks, but b is taken next: at 60, when x has been on its way since 50 for a, y is
-// what the worker waits for, and z has been there since 50.
+// waits for comes before what is early. When z is there, at 50, and c runs, x would come for
+// a, which is before b in the order of tasks; but b is taken next, so that y comes before
+// it. b runs at 100, and a is taken.
 func TestDemandFirst(t *testing.T) {
 	pl := twoMemories(t)
 	pl.Devices[1].CopyEnginesIn = 1
 	p := problem(t, onGPU(t, "x", "y", "z"), pl, 1)
-	want := "z fetch 0-50, x prefetch 50-100, y fetch 100-150"
+	want := "z fetch 0-50, y fetch 50-100, x fetch 100-150"
 	if got := moves(p, runChecked(t, p, &lastFirst{})); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -117,7 +118,7 @@ func TestManyEngines(t *testing.T) {
 		pl := randomPlatform(t, r)
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 3)
-		for _, name := range []string{"eager", "dmda"} {
+		for _, name := range []string{"eager", "dmda", "dmdar"} {
 			with := func(engines int) *schedule.Schedule {
 				for d := range pl.Devices {
 					pl.Devices[d].CopyEnginesIn, pl.Devices[d].CopyEnginesOut = engines, engines

@@ -76,23 +76,25 @@ func runChecked(t *testing.T, p *schedule.Problem, policy schedule.Policy) *sche
 }
 
 // TestEvictLeastRecentlyUsed: a gpu of 90 bytes has room for two of three operands. A
-// copy takes 50 ns, a task 10, and eager brings nothing early. a reads x (0-50, runs to
-// 60), b reads y (60-110, to 120). For c and its z, x has to go, which was used before
-// y. It is valid in ram, so it is dropped at once; z comes 120-170, c runs to 180, and
-// d finds y still there and ends at 190. In the next step x is missing, and z was used
-// before y: it goes at 190, x comes 190-240, a runs to 250, b to 260; then z is missing
-// and x was used before y: it goes, z comes 260-310, c runs to 320, d to 330.
+// copy takes 50 ns, a task 10, eager brings nothing early, and the gpu takes its next task
+// when one begins to run. a reads x (0-50, runs to 60), b, taken at 50, reads y (50-100, to
+// 110). For c, taken at 100, and its z, x has to go: a has ended, and b needs y. It is valid
+// in ram, so it is dropped at once; z comes 100-150, c runs to 160, and d, taken at 150,
+// finds y still there and follows until 170. At 160 a of the next step is taken: x is
+// missing, and z, which nobody needs any more, goes. x comes 160-210, a runs to 220 and b,
+// which is taken at 210, to 230. At 220 c is taken: z is missing and x goes, z comes
+// 220-270, c runs to 280, d to 290.
 func TestEvictLeastRecentlyUsed(t *testing.T) {
 	pl := twoMemories(t)
 	pl.Memories[1].CapacityBytes = 90
 	p := problem(t, onGPU(t, "x", "y", "z", "y"), pl, 2)
 	s := runChecked(t, p, dynamic(t, p, "eager"))
-	want := "x fetch 0-50, y fetch 60-110, x leaves 120, z fetch 120-170, z leaves 190, x fetch 190-240, x leaves 260, z fetch 260-310"
+	want := "x fetch 0-50, y fetch 50-100, x leaves 100, z fetch 100-150, z leaves 160, x fetch 160-210, x leaves 220, z fetch 220-270"
 	if got := moves(p, s); got != want {
 		t.Errorf("moves %s, want %s", got, want)
 	}
-	if s.Makespan != 330 || s.PeakBytes[1] != 80 {
-		t.Errorf("makespan %d, peak %d; want 330, 80", s.Makespan, s.PeakBytes[1])
+	if s.Makespan != 290 || s.PeakBytes[1] != 80 {
+		t.Errorf("makespan %d, peak %d; want 290, 80", s.Makespan, s.PeakBytes[1])
 	}
 }
 
@@ -117,8 +119,9 @@ func TestWriteBack(t *testing.T) {
 // TestEarlyCopies: dmda gives all tasks to the gpu of 130 bytes at once. While a waits
 // for x, y and z come early, for b and c: the three copies share the link and arrive
 // after 10 ns of latency and 120 for their bytes. What d reads does not fit beside them,
-// and nothing leaves for what is early: it comes when c has ended, at 160, and the other
-// three have to leave for it.
+// and nothing leaves for what is early. d is taken when c begins to run, at 150, but does
+// not fit beside what c holds: its operands come when c has ended, at 160, and the other
+// three have to leave for them.
 func TestEarlyCopies(t *testing.T) {
 	pl := twoMemories(t)
 	pl.Memories[1].CapacityBytes = 130
@@ -129,9 +132,11 @@ func TestEarlyCopies(t *testing.T) {
 		t.Errorf("moves %s, want %s", got, want)
 	}
 	// Taken in the reverse order: u, v and w, for which d waits, are promised 120 of the
-	// 130 bytes before anything comes early. Then z of c takes the place of u, and so on.
+	// 130 bytes before anything comes early. When d has ended, at 140, z of c, which was
+	// taken when d began, takes the place of u. c runs from 190 on, b is taken, and y takes
+	// the place of v; from 240 on, x that of w.
 	s = runChecked(t, p, &lastFirst{})
-	want = "u fetch 0-130, v fetch 0-130, w fetch 0-130, u leaves 140, z fetch 140-190, v leaves 200, y fetch 200-250, w leaves 260, x fetch 260-310"
+	want = "u fetch 0-130, v fetch 0-130, w fetch 0-130, u leaves 140, z fetch 140-190, v leaves 190, y fetch 190-240, w leaves 240, x fetch 240-290"
 	if got := moves(p, s); got != want {
 		t.Errorf("moves %s, want %s", got, want)
 	}
@@ -237,6 +242,7 @@ func TestTightMemories(t *testing.T) {
 		for name, policy := range map[string]func(*schedule.Problem) schedule.Policy{
 			"eager": func(p *schedule.Problem) schedule.Policy { return dynamic(t, p, "eager") },
 			"dmda":  func(p *schedule.Problem) schedule.Policy { return dynamic(t, p, "dmda") },
+			"dmdar": func(p *schedule.Problem) schedule.Policy { return dynamic(t, p, "dmdar") },
 			"thief": func(*schedule.Problem) schedule.Policy { return &thief{} },
 			"heft": func(p *schedule.Problem) schedule.Policy {
 				plan, err := schedule.HEFT(p)

@@ -42,7 +42,8 @@ func TestSharedPlaces(t *testing.T) {
 				shared++
 			}
 		}
-		for name, policy := range map[string]schedule.Policy{"eager": dynamic(t, p, "eager"), "dmda": dynamic(t, p, "dmda"), "thief": &thief{}} {
+		for name, policy := range map[string]schedule.Policy{"eager": dynamic(t, p, "eager"), "dmda": dynamic(t, p, "dmda"),
+			"dmdar": dynamic(t, p, "dmdar"), "thief": &thief{}} {
 			s, err := Run(context.Background(), p, Options{Policy: policy})
 			if err != nil && strings.Contains(err.Error(), "has no place") {
 				continue // a task can run in that memory only
@@ -87,10 +88,10 @@ func overlaps(l *schedule.Layout) bool {
 
 // TestOneOfTwoIsThere: a gpu of 128 bytes has places for two of three operands of 40
 // bytes; x, y and z are given them in the order of their names, so that z lies where x
-// does, which is the lowest. a reads x (it comes at 0-50), b reads y (60-110), both of
-// which stay. c reads z: x, valid in ram too, is dropped at 120 when it is wanted, and z
-// comes at 120-170. d reads y, which is still there. e reads x: z goes at 190, and x comes
-// until 240.
+// does, which is the lowest. a reads x (it comes at 0-50), b, taken when a begins to run,
+// reads y (50-100), both of which stay. c reads z and is taken at 100: x, valid in ram too,
+// is dropped, and z comes at 100-150. d, taken then, reads y, which is still there. e reads
+// x and is taken at 160, when c has ended and d runs: z goes, and x comes until 210.
 func TestOneOfTwoIsThere(t *testing.T) {
 	pl := twoMemories(t)
 	pl.Memories[1].CapacityBytes = 128
@@ -100,7 +101,7 @@ func TestOneOfTwoIsThere(t *testing.T) {
 	if p.Layouts, err = layoutsOf(p); err != nil {
 		t.Fatal(err)
 	}
-	want := "x fetch 0-50, y fetch 60-110, x leaves 120, z fetch 120-170, z leaves 190, x fetch 190-240"
+	want := "x fetch 0-50, y fetch 50-100, x leaves 100, z fetch 100-150, z leaves 160, x fetch 160-210"
 	if got := moves(p, runChecked(t, p, dynamic(t, p, "eager"))); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -82,7 +82,7 @@ func (s *simulation) complete() (err error) {
 
 // prepare makes ready to run a policy of a name on s.p.
 func (s *simulation) prepare(policy schedule.Policy, name string) (err error) {
-	s.pace = schedule.NewPace(s.p)
+	s.pace, s.busy = schedule.NewPace(s.p), make([]time.Duration, len(s.p.Platform.Workers))
 	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: s.origin.Graph.Hash(), Policy: name, Steps: s.p.Steps,
 		Spans: make([]schedule.Span, 0, s.p.Steps*len(s.origin.Graph.Tasks))}
 	s.engine, err = schedule.NewEngine(s.p, policy, func() time.Duration { return s.now })
@@ -96,6 +96,7 @@ type simulation struct {
 	opt     Options
 	engine  *schedule.Engine
 	pace    *schedule.Pace
+	busy    []time.Duration // by worker: until when
 	network *network
 	now     time.Duration
 	events  heap[event]
@@ -240,7 +241,7 @@ func (s *simulation) startTask(c schedule.Command) {
 		}
 		ready = s.lanes.ready(i, ready)
 	}
-	start, takes := s.pace.Begin(i, c.Worker, s.now, ready)
+	start, takes := s.pace.Begin(i, c.Worker, max(s.now, s.busy[c.Worker]), ready)
 	if s.lanes != nil {
 		i.Task = s.lanes.pg.TaskOf[i.Task]
 	}
@@ -253,6 +254,7 @@ func (s *simulation) startTask(c schedule.Command) {
 		}
 	}
 	s.pace.End(c.Worker, start+takes)
+	s.busy[c.Worker] = start + takes
 	s.out.Spans = append(s.out.Spans, schedule.Span{Task: c.Instance.Task, Step: i.Step, Worker: c.Worker,
 		Ready: ready, Start: start, End: start + takes})
 	s.events.push(event{start + takes, taskEnds, i.Step, s.origin.Graph.Rank(i.Task), int32(c.Worker)})

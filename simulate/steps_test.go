@@ -224,7 +224,7 @@ func TestErrors(t *testing.T) {
 // TestNoAllocationInASteadyStep drives an engine through 100 steps more and finds
 // no more allocations: on one memory a step needs none.
 func TestNoAllocationInASteadyStep(t *testing.T) {
-	for _, name := range []string{"eager", "dmda", "heft"} {
+	for _, name := range []string{"eager", "dmda", "dmdar", "heft"} {
 		p := problem(t, layered(t, 6, 8), cores(t, 3), 4000)
 		var now time.Duration
 		e, err := schedule.NewEngine(p, dynamic(t, p, name), func() time.Duration { return now })
