@@ -2,7 +2,8 @@
 //
 // Read first: [FromSchedule], which integrates the platform's powers over a
 // schedule of either world, and [Power], the same powers over time. [Meter] is a
-// source of measured joules; [OpenRAPL] reads the processor's own.
+// source of measured joules; [OpenRAPL] reads the processor's own, and [OpenGPUs] those of
+// NVIDIA's GPUs, in programs that are built with the tag cuda.
 //
 // # Model
 //

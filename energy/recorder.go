@@ -20,8 +20,8 @@ type Reading struct {
 	Joules  float64 `json:"joules"`
 	Seconds float64 `json:"seconds"`
 	// ErrorJoules is what the meter's updates leave open at the two ends of the run:
-	// its mean power times the time that it may lag behind. The sensor's own accuracy
-	// is not in it.
+	// the mean power, the greater one where two methods tell it, times the time that it may
+	// lag behind. The sensor's own accuracy is not in it.
 	ErrorJoules float64 `json:"error_joules"`
 	// Second is what another method counted at the same time; nil without one.
 	Second *SecondReading `json:"second,omitempty"`
@@ -73,6 +73,10 @@ func (r *Recorder) Stop() ([]Reading, error) {
 			continue
 		}
 		if second != nil {
+			// A run between two updates of a counter has no joules by it.
+			if second.Seconds > 0 {
+				first.ErrorJoules = max(first.ErrorJoules, second.Joules/second.Seconds*m.Meter.Update().Seconds())
+			}
 			first.Second = &SecondReading{second.Meter, second.Joules, second.ErrorJoules, percentAbove(first, second)}
 		}
 		readings = append(readings, *first)

@@ -57,6 +57,16 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
+// A counter of one update each 3 s shows nothing of a run of 2 s, in which 400 J were drawn at
+// 200 W: what it shows may lack 3 s · 200 W = 600 J, and not 0 ± 0.
+func TestRecorderBetweenUpdates(t *testing.T) {
+	r := record([]Metered{{Of: "gpu0", Meter: &fixed{name: "counter", update: 3 * time.Second}, Second: &fixed{name: "power", joules: 400}}}, readAtEnds)
+	got, err := r.Stop()
+	if err != nil || len(got) != 1 || got[0].Joules != 0 || math.Abs(got[0].ErrorJoules-600) > 1e-9 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 // A method that fails is told of and the rest is kept.
 func TestRecorderKeepsWhatWorks(t *testing.T) {
 	gone := errors.New("fell off the bus")

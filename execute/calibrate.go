@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/cuda"
 	"dahl/platform"
 )
 
@@ -44,6 +45,8 @@ type Calibration struct {
 	Measured, Skipped, Unsteady int
 	// TooLarge are calls that the memory of a device did not hold.
 	TooLarge int
+	// Refused are calls that the library of their variant does not do, and why.
+	Refused []error
 	// Devices is what was found of devices with a memory of their own, beside their models.
 	Devices []DeviceCalibration
 }
@@ -202,7 +205,8 @@ func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 }
 
 // pointsOf lists the variants of calls that a device of a kind and a compute capability
-// runs, sorted. Those of a library that is not here are left out.
+// runs, sorted. Those of a library that is not here are left out, and those whose count of
+// elements is too small for the operands: asking such a one for its workspace would panic.
 func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability int) []point {
 	var points []point
 	for _, spec := range specs {
@@ -210,7 +214,7 @@ func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability 
 		for i := range k.Variants {
 			v := &k.Variants[i]
 			runs := v.RunsOn(kind) && v.For(spec.Type) && v.Capability <= capability && (v.Kind != kernels.CPU || v.RunsHere())
-			if runs && wanted(k, v, variants) && (v.Library == "" || loadLibrary(v.Library) == nil) {
+			if runs && v.Fits(spec) == nil && wanted(k, v, variants) && (v.Library == "" || loadLibrary(v.Library) == nil) {
 				points = append(points, newPoint(k, v, spec))
 			}
 		}
@@ -306,6 +310,10 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 		m, err := measure(call.point, call.active, budget)
 		if errors.Is(err, errTooLarge) {
 			c.result.TooLarge++
+			continue
+		}
+		if errors.Is(err, cuda.ErrRefused) {
+			c.result.Refused = append(c.result.Refused, fmt.Errorf("%s %s of %s on %s: %w", call.model.Op, call.model.Variant, call.model.Shape, d.Name, err))
 			continue
 		}
 		if err != nil {

@@ -175,11 +175,7 @@ func putDevice(p *platform.Platform, id platform.DeviceID, d *DeviceCalibration)
 	dev := &p.Devices[id]
 	dev.Dispatch = d.Launches.Gap
 	dev.Handoff = max(0, d.Launches.ToDevice-dev.Dispatch)
-	if core := coresOf(p); core.Handoff == 0 {
-		// Nothing is known of cores that wait for each other, so those that wait for
-		// something wait for the device.
-		core.Handoff = max(0, d.Launches.ToHost-core.Dispatch)
-	}
+	dev.HandoffToCPU = max(0, d.Launches.ToHost-coresOf(p).Dispatch)
 	if dev.Kind == "emulated" {
 		return false
 	}

@@ -3,13 +3,16 @@ package execute
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/cuda"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -137,6 +140,59 @@ func TestReferenceIsNotCalibrated(t *testing.T) {
 		if p.variant.Kind != kernels.CUDA || p.variant.Capability > 75 {
 			t.Errorf("%s: %s on a GPU of capability 7.5", p.kernel.Op, p.variant.Name)
 		}
+	}
+}
+
+// TestTooLargeForAVariant: calls whose operands a variant for GPUs cannot count are not
+// measured with it. Rows of 2^31 elements are 1 more than an int32 holds.
+func TestTooLargeForAVariant(t *testing.T) {
+	dense := func(taps int) []*kernels.Spec {
+		s := &kernels.Spec{Op: "dense", Type: dag.Float32}
+		for i, shape := range [][]int{{3, 2}, {3, taps}, {2, taps}} {
+			mode := dag.Read
+			if i == 0 {
+				mode = dag.Write
+			}
+			s.Operands = append(s.Operands, kernels.OperandSpec{Type: s.Type, Mode: mode, Shape: shape})
+		}
+		return []*kernels.Spec{s}
+	}
+	if points := pointsOf(dense(1<<31), nil, "cuda", 90); len(points) != 0 {
+		t.Errorf("%d variants of a product of 2^31 taps are measured, the first is %s", len(points), points[0].variant.Name)
+	}
+	if len(pointsOf(dense(5), nil, "cuda", 90)) == 0 {
+		t.Error("no variant of a product of 5 taps is measured")
+	}
+}
+
+// TestRefusedCallsAreLeftOut: a call that a library refuses is told by name, and those after
+// it are measured.
+func TestRefusedCallsAreLeftOut(t *testing.T) {
+	p := machine(t, 1)
+	specs, err := specsOf([]*dag.Graph{trainGraph(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := pointsOf(specs, []string{"ref"}, "cpu", 0)
+	c := &calibrator{platform: copyOf(p), opt: CalibrateOptions{Platform: p}}
+	refused := &points[1]
+	err = c.measurePoints(&c.platform.Devices[0], points, func(pt *point, active int, _ time.Duration) (platform.Model, error) {
+		if pt == refused {
+			return platform.Model{}, fmt.Errorf("bind: %w", cuda.ErrRefused)
+		}
+		m := pt.model
+		m.Device, m.Active, m.MedianNs, m.Count = "cpu", active, 1, 1
+		return m, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(points) - 1; c.result.Measured != n || len(c.platform.Models) != n {
+		t.Errorf("%d calls were measured, want all %d but one", c.result.Measured, n)
+	}
+	told := c.result.Refused
+	if len(told) != 1 || !errors.Is(told[0], cuda.ErrRefused) || !strings.Contains(told[0].Error(), refused.model.Op+" ref of "+refused.model.Shape) {
+		t.Errorf("refused: %v", told)
 	}
 }
 

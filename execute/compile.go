@@ -297,13 +297,13 @@ func (r *Runner) cores() (n int) {
 // caller does (feed, fetch) anywhere but on a cpu, and operations on devices of whose
 // kind they have no variant. Whoever plans for execution calls it.
 func LimitCosts(g *dag.Graph, p *platform.Platform, c *schedule.Costs) {
-	for t := range g.Tasks {
-		k, ok := kernels.Lookup(g.Tasks[t].Op)
-		if !ok {
+	for d := range p.Devices {
+		kind := p.Devices[d].Kind
+		if kind == "cpu" {
 			continue
 		}
-		for d := range p.Devices {
-			if kind := p.Devices[d].Kind; kind != "cpu" && (k.Host || k.DefaultFor(kind) == nil) {
+		for t := range g.Tasks {
+			if k, ok := kernels.Lookup(g.Tasks[t].Op); ok && (k.Host || k.DefaultFor(kind) == nil) {
 				c.ByClass[c.Class[t]][d] = schedule.Cost{Duration: -1}
 			}
 		}

@@ -18,26 +18,29 @@ type cudaDriver struct {
 	device *cuda.Device
 	about  deviceProperties
 
-	modules map[string]cuda.Module
-	arenas  []cuda.Address
-	pinned  [][]byte
-	streams []cudaStream
-	events  []cuda.Event
-	calls   []cudaCall
-	graphs  []cuda.Graph
+	modules   map[string]cuda.Module
+	libraries []string // that calls are bound to, by name
+	arenas    []cuda.Address
+	pinned    [][]byte
+	streams   []cudaStream
+	events    []cuda.Event
+	calls     []cudaCall
+	graphs    []cuda.Graph
 }
 
 type cudaStream struct {
 	cuda.Stream
-	copies bool
-	blas   *cuda.BlasHandle // nil until a call that was bound needs it
+	copies  bool
+	handles []cuda.LibraryHandle // by library; none if it copies
 }
 
-// cudaCall is a kernel call made ready: a product by a library, if there is one, and
-// launches.
+// cudaCall is a kernel call made ready: what a library does, nil if there is none, between
+// launches before and after it.
 type cudaCall struct {
-	product  *cuda.Product
-	launches cuda.Launches
+	before  cuda.Launches
+	of      int // the library
+	library cuda.LibraryCall
+	after   cuda.Launches
 }
 
 // openCUDA opens the CUDA device with an index among those that the driver library
@@ -177,20 +180,52 @@ func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
 	for _, o := range c.args {
 		call.Args = append(call.Args, kernels.BindDevice(uint64(o.base), o.buffer, o.box, o.mode))
 	}
+	ready, err := d.prepare(c.variant, &call)
+	if err == nil && ready.library != nil {
+		err = d.firstUse(&ready)
+	}
+	if err != nil {
+		ready.free()
+		return 0, d.fail(fmt.Errorf("variant %s of %s: %w", c.variant.Name, c.spec.Op, err))
+	}
+	d.calls = append(d.calls, ready)
+	return launchID(len(d.calls) - 1), nil
+}
+
+// prepare makes a call ready. What it has made when it fails is in the call, too.
+func (d *cudaDriver) prepare(v *kernels.Variant, call *kernels.DeviceCall) (ready cudaCall, err error) {
+	if ready.after, err = d.launches(v.Launches(call)); err != nil || v.Library == "" {
+		return ready, err
+	}
+	if v.Before != nil {
+		if ready.before, err = d.launches(v.Before(call)); err != nil {
+			return ready, err
+		}
+	}
+	ready.of, ready.library, err = d.bindLibrary(v.Library, v.LibraryCall(call))
+	return ready, err
+}
+
+// launches makes launches ready.
+func (d *cudaDriver) launches(list []kernelcode.Launch) (cuda.Launches, error) {
 	var ready []cuda.Launch
-	for _, l := range c.variant.Launches(&call) {
+	for _, l := range list {
 		f, err := d.function(&l)
 		if err != nil {
-			return 0, d.fail(fmt.Errorf("%s: %w", c.spec.Op, err))
+			return cuda.Launches{}, err
 		}
 		ready = append(ready, cuda.Launch{Function: f, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Params: l.Params})
 	}
-	product, err := d.bindProduct(c.variant, &call)
-	if err != nil {
-		return 0, d.fail(fmt.Errorf("variant %s of %s: %w", c.variant.Name, c.spec.Op, err))
+	return cuda.Prepare(ready), nil
+}
+
+// free gives the memory of a call back.
+func (c *cudaCall) free() {
+	if c.library != nil {
+		c.library.Free()
 	}
-	d.calls = append(d.calls, cudaCall{product, cuda.Prepare(ready)})
-	return launchID(len(d.calls) - 1), nil
+	c.before.Free()
+	c.after.Free()
 }
 
 // sharedOfAll is how much dynamic shared memory a launch gets without asking.
@@ -217,13 +252,19 @@ func (d *cudaDriver) function(l *kernelcode.Launch) (cuda.Function, error) {
 }
 
 func (d *cudaDriver) launch(s streamID, l launchID) error {
-	call, stream := &d.calls[l], &d.streams[s]
-	if call.product != nil {
-		if err := stream.blas.Multiply(*call.product); err != nil {
-			return d.fail(err)
+	return d.fail(d.streams[s].launch(&d.calls[l]))
+}
+
+func (s *cudaStream) launch(call *cudaCall) error {
+	if call.library != nil {
+		if err := s.Launch(call.before); err != nil {
+			return err
+		}
+		if err := s.handles[call.of].Issue(call.library); err != nil {
+			return err
 		}
 	}
-	return d.fail(stream.Launch(call.launches))
+	return s.Launch(call.after)
 }
 
 func (d *cudaDriver) copy(s streamID, c *deviceCopy) error {

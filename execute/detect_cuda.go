@@ -21,12 +21,9 @@ func GPUs() ([]GPU, error) {
 	}
 	gpus := make([]GPU, n)
 	for i := range gpus {
-		p, err := cuda.PropertiesOf(i)
-		if err != nil {
+		if gpus[i], err = cuda.PropertiesOf(i); err != nil {
 			return nil, fmt.Errorf("properties of GPU %d: %w", i, err)
 		}
-		gpus[i] = GPU{Name: p.Name, PCIBus: p.PCIBus, Capability: p.Capability, MemoryBytes: p.MemoryBytes, L2Bytes: p.L2Bytes,
-			Processors: p.Processors, ClockHz: p.ClockHz, MemoryHz: p.MemoryHz, MemoryBits: p.MemoryBits}
 	}
 	return gpus, nil
 }

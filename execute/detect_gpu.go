@@ -4,21 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"dahl/execute/cuda"
 	"dahl/platform"
 )
 
 // GPU is a device that the CUDA driver shows.
-type GPU struct {
-	Name        string
-	PCIBus      string // domain:bus:device.function
-	Capability  int    // 10·major + minor
-	MemoryBytes int64
-	L2Bytes     int64
-	Processors  int     // streaming multiprocessors
-	ClockHz     float64 // peak
-	MemoryHz    float64 // peak clock of the memory
-	MemoryBits  int     // width of its bus
-}
+type GPU = cuda.Properties
 
 // unitsPerProcessor are the fused multiply-adds that one multiprocessor ends in a cycle,
 // in float32 and float64, by compute capability (NVIDIA, CUDA C++ programming guide,
@@ -30,7 +21,7 @@ var unitsPerProcessor = []struct{ capability, float32, float64 int }{
 
 // flopsPerSec is the peak speed without tensor cores: multiprocessors times clock times
 // two operations of each fused multiply-add.
-func (g *GPU) flopsPerSec() (float32s, float64s float64) {
+func flopsPerSec(g *GPU) (float32s, float64s float64) {
 	units := unitsPerProcessor[0]
 	for _, u := range unitsPerProcessor {
 		if u.capability <= g.Capability {
@@ -46,7 +37,7 @@ func (g *GPU) flopsPerSec() (float32s, float64s float64) {
 
 // bytesPerSec is the peak bandwidth of the memory, which moves data at both edges of
 // its clock.
-func (g *GPU) bytesPerSec() float64 {
+func bytesPerSec(g *GPU) float64 {
 	if g.MemoryHz == 0 || g.MemoryBits == 0 {
 		return guessGPUBytesPerSec
 	}
@@ -81,8 +72,8 @@ func addGPUs(p *platform.Platform, gpus []GPU) error {
 	for i := range gpus {
 		g := &gpus[i]
 		memory, link := platform.MemoryID(len(p.Memories)), platform.LinkID(len(p.Links))
-		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("hbm%d", i), CapacityBytes: g.MemoryBytes, BandwidthBytesPerSec: g.bytesPerSec()})
-		float32s, float64s := g.flopsPerSec()
+		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("hbm%d", i), CapacityBytes: g.MemoryBytes, BandwidthBytesPerSec: bytesPerSec(g)})
+		float32s, float64s := flopsPerSec(g)
 		p.Devices = append(p.Devices, platform.Device{
 			Name: fmt.Sprintf("gpu%d", i), Kind: "cuda", Count: 1, Memory: memory, Ordinal: i,
 			FlopsPerSec: map[string]float64{"float32": float32s, "float64": float64s}, L2Bytes: g.L2Bytes, Dispatch: guessLaunch,

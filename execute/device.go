@@ -62,6 +62,7 @@ type deviceLane struct {
 	total         int64       // of all steps
 	within        int32       // of the list: what is being issued
 	spans         []deviceSpan
+	progress      progress
 }
 
 // main works on the device's thread until there is no more work.
@@ -270,9 +271,11 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 	if l.ended == before {
 		return false, nil
 	}
-	if u.job.record {
-		seen := u.job.now()
-		for n := before; n < l.ended; n++ {
+	seen := u.job.now()
+	for n := before; n < l.ended; n++ {
+		_, step := l.at(n)
+		l.progress.note(u.job, step, seen)
+		if u.job.record {
 			if err := u.note(l, n, seen); err != nil {
 				return false, err
 			}

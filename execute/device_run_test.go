@@ -257,23 +257,27 @@ func TestDeviceFaults(t *testing.T) {
 	}
 }
 
-// TestStopsWithDevices ends runs from outside at different moments; what follows is
-// whole.
+// TestStopsWithDevices ends runs from outside at different moments, under plans and under
+// a policy that decides at run time; what follows is whole.
 func TestStopsWithDevices(t *testing.T) {
 	prog := testProgram(t)
-	for seed := range uint64(10) {
+	for seed := range uint64(20) {
+		opt := Options{Platform: node(t, 1, 1), Policy: "dmda"}
+		if seed%2 == 0 {
+			opt = Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2))}
+		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		enough := errors.New("enough")
 		at := rand.New(rand.NewPCG(seed, 41)).IntN(20)
-		hooks := testHooks(nil)
-		feed := hooks["feed"]
-		hooks["feed"] = func(step int, args []kernels.Arg) error {
+		opt.Hooks = testHooks(nil)
+		feed := opt.Hooks["feed"]
+		opt.Hooks["feed"] = func(step int, args []kernels.Arg) error {
 			if step == at {
 				cancel(enough)
 			}
 			return feed(step, args)
 		}
-		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: hooks})
+		r := newRunner(t, prog, opt)
 		if _, err := r.Run(ctx, 0, 1000, true); !errors.Is(err, enough) {
 			t.Fatalf("error %v, want %v", err, enough)
 		}

@@ -55,7 +55,7 @@
 // the way goes home first where nobody else has it.
 //
 // The Engine hears of an end when the host has seen it, and commands only what waits for
-// nothing any more. So what a kernel reads has come before it is issued, what it reads
+// nothing any more, but for the task before it on its worker's stream. So what a kernel reads has come before it is issued, what it reads
 // is not freed before it has ended, and streams wait for no events. One thing outlives
 // what the Engine knows: a copy whose contents are of use to nobody any more, since they
 // were written again, or had their last use, while they moved. Until it has ended no
@@ -80,9 +80,9 @@
 //
 // # Why the waits are enough
 //
-// Of workers, which holds for all lanes: worker u counts the tasks it has ended since the run began and publishes the
-// count with one atomic store after each. In step s, the task at position p of
-// its list of n has ended exactly when the count is at least s·n + p + 1. A task
+// What is said of workers holds for all lanes. Worker u counts the tasks it has ended since
+// the run began and publishes the count with one atomic store after each. In step s, the
+// task at position p of its list of n has ended exactly when the count is at least s·n + p + 1. A task
 // that follows it by d steps (0: same step, 1: carried or reused storage)
 // therefore waits for the count s·n + (p + 1 − d·n); only the largest such number
 // per worker matters, because the count never falls. A wait that an earlier task
@@ -99,7 +99,8 @@
 // A waiter announces itself and then looks at the count again before it parks; a
 // publisher stores the count and then looks for announced waiters. In a
 // sequentially consistent order one of the two comes second and sees the other,
-// and a parker keeps a wake-up that comes before its park. So no wake-up is lost, and a superfluous one costs one more look.
+// and a parker keeps a wake-up that comes before its park. So no wake-up is lost, and a
+// superfluous one costs one more look.
 //
 // # Invariants
 //

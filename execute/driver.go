@@ -44,7 +44,8 @@ type driver interface {
 	newStream(use streamUse) (streamID, error)
 	newEvent() (eventID, error)
 	// bind prepares a kernel call. Its cost is paid here: modules are loaded,
-	// parameters laid out.
+	// parameters laid out. Its operands and workspace hold nothing of worth, and no stream
+	// works on them: the call may be made once.
 	bind(c *deviceCall) (launchID, error)
 
 	// launch issues a kernel call.

@@ -22,8 +22,10 @@ var (
 // device is an order in the device's inbox.
 //
 // The Engine hears of the end of a task or copy when the host has seen it, and commands
-// only what waits for nothing any more. So devices wait for no events here: what a kernel
-// reads has arrived before it is issued, and what it frees is free after it has ended.
+// only what waits for nothing any more, but for the task that a worker of a device runs. So
+// devices wait for no events here: what a kernel reads has arrived before it is issued, what
+// it frees is free after it has ended, and the tasks of a worker follow each other on its
+// stream.
 type dispatcher struct {
 	mu        sync.Mutex
 	engine    *schedule.Engine
@@ -104,7 +106,10 @@ func (d *dispatcher) copied(j *job, c schedule.CopyID, at time.Duration) {
 // deliver carries out the Engine's commands.
 func (d *dispatcher) deliver(j *job) {
 	err := d.engine.Err()
-	now := j.now() // all that follows from this event begins later
+	var now time.Duration
+	if j.record && slices.ContainsFunc(d.cmds, isEviction) {
+		now = j.now() // all that follows from this event begins later
+	}
 	for i := range d.cmds {
 		if err == nil {
 			err = d.obey(j, &d.cmds[i], now)
@@ -120,6 +125,8 @@ func (d *dispatcher) deliver(j *job) {
 		j.fail(fmt.Errorf("execute: graph %q: %w", j.graph.graph.Name, err))
 	}
 }
+
+func isEviction(c schedule.Command) bool { return c.Kind == schedule.EvictRegion }
 
 // obey carries out one command of an event at a time.
 func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error {

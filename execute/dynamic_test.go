@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,6 +140,63 @@ func TestTightMemoryOfDevices(t *testing.T) {
 	}
 }
 
+// launchCounter is a driver that counts what was launched.
+type launchCounter struct {
+	driver
+	launched atomic.Int64
+}
+
+func (d *launchCounter) launch(s streamID, l launchID) error {
+	defer d.launched.Add(1)
+	return d.driver.launch(s, l)
+}
+
+// TestADeviceHasItsNextTask: of three tasks that can run on a GPU at once, each but the last
+// does not end before one more than have begun has been launched. It never would be, were
+// the device given its next task when it has ended the one before.
+func TestADeviceHasItsNextTask(t *testing.T) {
+	n := &net{b: dag.NewBuilder("ahead"), bufs: map[string]dag.BufferID{}}
+	n.data()
+	n.buffer("pos", dag.Float32, dag.Activation, testHidden, testFeatures)
+	n.buffer("sign", dag.Uint8, dag.Activation, testHidden, testFeatures)
+	const tasks = 3
+	for k := range tasks {
+		kernels.Add(n.b, dag.Task{Name: fmt.Sprint("relu", k), Op: "relu", Type: dag.Float32, Placement: &dag.Placement{Device: "gpu0"},
+			Accesses: []dag.Access{n.access(dag.Write, "pos", k, k+1), n.access(dag.Write, "sign", k, k+1), n.access(dag.Read, "w1", k, k+1)}})
+	}
+	g, err := n.b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := &dag.Program{Name: "ahead", Graphs: []*dag.Graph{g}}
+	for _, policy := range dynamicPolicies() {
+		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Policy: policy})
+		d := r.devices[1]
+		counter := &launchCounter{driver: d.driver}
+		d.driver = counter
+		var begun atomic.Int64
+		for _, c := range counter.driver.(*emulated).calls {
+			run := c.run
+			c.run = func(k *kernels.Call) {
+				want := min(begun.Add(1)+1, tasks)
+				for since := time.Now(); counter.launched.Load() < want; time.Sleep(time.Millisecond) {
+					if time.Since(since) > 10*time.Second {
+						t.Errorf("%s: %d tasks were launched when %d had begun", policy, counter.launched.Load(), begun.Load())
+						break
+					}
+				}
+				run(k)
+			}
+		}
+		if _, err := r.Run(context.Background(), 0, 1, true); err != nil {
+			t.Fatal(err)
+		}
+		if begun.Load() != tasks {
+			t.Errorf("%s: %d tasks ran", policy, begun.Load())
+		}
+	}
+}
+
 // delayKernels lets every third call or so of the emulated devices begin later.
 func delayKernels(r *Runner, seed uint64) {
 	for m, d := range r.devices {
@@ -173,37 +231,6 @@ func trainWith(t *testing.T, r *Runner, steps int, check bool) (evictions int) {
 		evictions += len(s.Evictions)
 	}
 	return evictions
-}
-
-// TestPoliciesStopWithDevices ends runs from outside at different moments; what follows is
-// whole.
-func TestPoliciesStopWithDevices(t *testing.T) {
-	prog := testProgram(t)
-	for seed := range uint64(10) {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		enough := errors.New("enough")
-		at := rand.New(rand.NewPCG(seed, 43)).IntN(20)
-		hooks := testHooks(nil)
-		feed := hooks["feed"]
-		hooks["feed"] = func(step int, args []kernels.Arg) error {
-			if step == at {
-				cancel(enough)
-			}
-			return feed(step, args)
-		}
-		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Policy: "dmda", Hooks: hooks})
-		if _, err := r.Run(ctx, 0, 1000, true); !errors.Is(err, enough) {
-			t.Fatalf("error %v, want %v", err, enough)
-		}
-		s, err := r.Run(context.Background(), 0, 2, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Check(r.Problem(0, 2)); err != nil {
-			t.Error(err)
-		}
-		cancel(nil)
-	}
 }
 
 // TestPoliciesMeetDeviceFaults: a device that is lost, or out of memory, while a policy

@@ -32,6 +32,8 @@ type StepTimes struct {
 	runs  []time.Duration               // steady step time of each run
 	gaps  map[string]*gaps              // by device
 	spin  time.Duration                 // after which a waiting worker sleeps; 0: never
+	// timing is what the record adds to a step by task of a device, once for each turn.
+	timing []time.Duration
 }
 
 // gaps are the times from when a worker could have started a task to when it did,
@@ -194,6 +196,7 @@ func (st *StepTimes) Merge(other *StepTimes) {
 		to.wake = append(to.wake, g.wake...)
 	}
 	st.spin = max(st.spin, other.spin)
+	st.timing = append(st.timing, other.timing...)
 }
 
 // middle reports for every run whether its step time is among those in the middle:
@@ -267,10 +270,13 @@ func meanOf(times []time.Duration) time.Duration {
 // minGaps is from how many gaps of a kind on their mean says something.
 const minGaps = 50
 
-// PutInto sets what a device takes between tasks, and how far runs lie apart, to what
-// the steps showed, where there were enough of each.
+// PutInto sets what a device takes between tasks, how far runs lie apart, and what being
+// timed costs there to what the steps showed, where there were enough of each.
 func (st *StepTimes) PutInto(d *platform.Device) {
 	d.RunSpread = st.RunSpread()
+	if len(st.timing) > 0 && d.Kind != "cpu" {
+		d.Timing = clearTiming(st.timing)
+	}
 	g := st.gapsOf(d.Name)
 	if len(g.dispatch) < minGaps {
 		return

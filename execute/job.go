@@ -20,6 +20,7 @@ type job struct {
 	verify  *verifier // nil: do not check
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
+	middle  int32               // the step from whose end on the period is found
 	entered []schedule.Interval // when what moves before the first step did, by move
 
 	dynamic *dispatcher // nil: a replay
@@ -27,6 +28,47 @@ type job struct {
 
 	failure atomic.Pointer[error]
 	done    sync.WaitGroup
+}
+
+// progress is when a lane's last task of the steps up to the middle one ended, and when its
+// last of all did. Where nothing else is noted of a run, the period comes from these.
+type progress struct{ middle, last time.Duration }
+
+// note takes the end of a task.
+func (p *progress) note(j *job, step int32, end time.Duration) {
+	p.last = end
+	if step <= j.middle {
+		p.middle = end
+	}
+}
+
+// middleOf is the step from whose end on schedule.Schedule has its period.
+func middleOf(steps int) int { return (steps - 1) / 2 }
+
+// period is the mean distance of step ends over the last half of a run's steps, as
+// schedule.Schedule has it; 0 with a single step.
+func (r *Runner) period(j *job) time.Duration {
+	var all progress
+	include := func(p progress) {
+		all.middle, all.last = max(all.middle, p.middle), max(all.last, p.last)
+	}
+	for _, w := range r.workers {
+		include(w.progress)
+	}
+	for _, d := range r.devices {
+		if d == nil {
+			continue
+		}
+		for _, l := range d.lanes {
+			if l.Worker >= 0 { // a schedule's steps end with their tasks, not with copies
+				include(l.progress)
+			}
+		}
+	}
+	if j.steps == 1 || j.failure.Load() != nil || j.cut() {
+		return 0
+	}
+	return (all.last - all.middle) / time.Duration(j.steps-1-int(j.middle))
 }
 
 // now is the time since the run began.

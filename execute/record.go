@@ -50,7 +50,7 @@ func (r *Runner) logs() []laneLog {
 func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error) {
 	s := &schedule.Schedule{World: schedule.Measured, GraphHash: p.Graph.Hash(), Policy: j.graph.policy, Steps: j.steps}
 	if !j.record {
-		s.Makespan = j.ended
+		s.Makespan, s.Period = j.ended, r.period(j)
 		return s, nil
 	}
 	var begun int32

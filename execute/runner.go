@@ -149,7 +149,7 @@ func (r *Runner) Warnings() []string { return r.warnings }
 var errClosed = errors.New("execute: the runner is closed, a hook ended one of its workers, or a device was lost")
 
 // Run executes a number of steps of one graph, without a barrier between them.
-// With record, the schedule has every span; without, only the makespan.
+// With record, the schedule has every span; without, only makespan and period.
 //
 // When ctx ends, the workers stop between two tasks, and Run returns what ran so
 // far with ctx's error. When a task fails it returns what ran with a *TaskError.
@@ -167,7 +167,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify, replay: r.graphs[graph].replay}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify, replay: r.graphs[graph].replay, middle: int32(middleOf(steps))}
 	if !record && j.graph.ahead != nil {
 		j.replay = j.graph.ahead
 	}
@@ -255,7 +255,7 @@ func (r *Runner) reserveSpans(j *job) {
 		if j.dynamic == nil {
 			n = len(j.replay.lists[w.id]) * j.steps
 		}
-		w.spans = roomFor(w.spans, n, j.record)
+		w.spans, w.progress = roomFor(w.spans, n, j.record), progress{}
 	}
 	for _, d := range r.devices {
 		if d == nil {
@@ -266,7 +266,7 @@ func (r *Runner) reserveSpans(j *job) {
 			if j.dynamic == nil {
 				n = len(j.replay.lists[l.id]) * j.steps
 			}
-			l.spans = roomFor(l.spans, n, j.record)
+			l.spans, l.progress = roomFor(l.spans, n, j.record), progress{}
 		}
 	}
 }

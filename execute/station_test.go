@@ -184,13 +184,9 @@ func TestPutDevice(t *testing.T) {
 		if err := p.Complete(); err != nil {
 			t.Fatal(err)
 		}
-		// A hand-off among cores that was measured stays; without one, those of the device
-		// are taken: 6000 less the 100 of a dispatch.
-		p.Devices[0].Dispatch = 100
-		core := time.Duration(5900)
-		if c.links == 2 {
-			p.Devices[0].Handoff, core = 300, 300
-		}
+		// The hand-off to the processor is 6000 less the 100 of its dispatch. That among its
+		// cores stays as it is.
+		p.Devices[0].Dispatch, p.Devices[0].Handoff = 100, 300
 		was, wasMemory := p.Links[0], p.Memories[1]
 		if got := putDevice(p, 1, d); got != c.replaced {
 			t.Errorf("%+v: the link is replaced: %v", c, got)
@@ -210,11 +206,11 @@ func TestPutDevice(t *testing.T) {
 		if p.Links[0] != link || p.Memories[1] != memory || p.Devices[1].FlopsPerSec["float32"] != speed {
 			t.Errorf("%+v: link %+v, memory %+v, speed %v", c, p.Links[0], p.Memories[1], p.Devices[1].FlopsPerSec)
 		}
-		if got := p.Devices[0].Handoff; got != core {
-			t.Errorf("%+v: the hand-off of cores is %v, want %v", c, got, core)
+		if got := p.Devices[0].Handoff; got != 300 {
+			t.Errorf("%+v: the hand-off of cores is %v, want 300 ns", c, got)
 		}
-		if dev := p.Devices[1]; dev.Dispatch != 2000 || dev.Handoff != 5000 {
-			t.Errorf("%+v: dispatch %v, hand-off %v", c, dev.Dispatch, dev.Handoff)
+		if dev := p.Devices[1]; dev.Dispatch != 2000 || dev.Handoff != 5000 || dev.HandoffToCPU != 5900 {
+			t.Errorf("%+v: dispatch %v, hand-offs %v and %v", c, dev.Dispatch, dev.Handoff, dev.HandoffToCPU)
 		}
 	}
 }

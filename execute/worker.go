@@ -23,6 +23,7 @@ type worker struct {
 	task, step int32         // in progress; task -1: none
 	ended      time.Duration // of the last task
 	spans      []span
+	progress   progress
 }
 
 // span is one execution as a worker notes it.
@@ -121,6 +122,7 @@ func (w *worker) run(j *job, task, step int32) bool {
 	if j.record {
 		w.spans = append(w.spans, span{task, step, start, end})
 	}
+	w.progress.note(j, step, end)
 	w.task, w.ended = -1, end
 	return true
 }

@@ -1,5 +1,11 @@
 package kernels
 
+import (
+	"slices"
+
+	"dahl/kernels/cuda"
+)
+
 // Convolution of images of c channels with f filters of k×k elements, as in
 // PyTorch's conv2d (a cross-correlation). With s the stride, p the padding and i, j
 // running over the window:
@@ -35,7 +41,8 @@ var conv2d = Kernel{
 		{Name: "go", Doc: "filters times a panel of gathered inputs per block of pixels", Run32: conv2dGo[float32], Run64: conv2dGo[float64],
 			WorkspaceBytes: conv2dGoWorkspace},
 	}, "conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
-		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride")...),
+		slices.Concat(convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride"),
+			convolutionFirst.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride"))...),
 }
 
 var conv2dDx = Kernel{
@@ -55,7 +62,8 @@ var conv2dDx = Kernel{
 		{Name: "go", Doc: "as conv2d, one convolution of dy per phase of the stride", Run32: conv2dDxGo[float32], Run64: conv2dDxGo[float64],
 			WorkspaceBytes: conv2dDxGoWorkspace},
 	}, "conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
-		convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride")...),
+		slices.Concat(convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride"),
+			convolutionFirst.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride"))...),
 }
 
 var conv2dDw = Kernel{
@@ -82,7 +90,8 @@ var conv2dDw = Kernel{
 		{Name: "go", Doc: "dy times a panel of gathered inputs per block of pixels", Run32: conv2dDwGo[float32], Run64: conv2dDwGo[float64],
 			WorkspaceBytes: conv2dDwGoWorkspace},
 	}, "conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
-		convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride")...),
+		slices.Concat(convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride"),
+			convolutionFirst.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride"))...),
 }
 
 // checkConv checks the maps of a convolution with the filters in operand w.

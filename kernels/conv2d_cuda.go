@@ -178,23 +178,39 @@ func (c *convolution) inputPhase(call *DeviceCall, rows, columns phase) productP
 // gradient is the product of the window of x, transposed, with dy over pixels; db is the
 // operand of the bias, if there is one.
 func (c *convolution) gradient(call *DeviceCall, dy productOperand, x, db int, pixels triple) productParams {
-	dw, xs := &call.Args[0], &call.Args[x]
-	pad, stride, k := int(call.Params[0]), int(call.Params[1]), dw.Shape[c.filters.i]
-	channels := dw.Shape[c.filters.c]
-	window := c.layout.window(xs, forwardSweep(pixels, k, pad, stride)).vectorised(call.Type, channels)
-	p := c.product(window, dy, window.taps, window.pixels)
-	i, j := c.filters.every(dw, 1)
-	p.result(dw.Addr, c.taps(k, k, channels), c.taps(i, j, dw.Stride[c.filters.c]), dw.Stride[c.filters.f])
+	dw := &call.Args[0]
+	p := c.gradientFor(call, c.filters, dy, x, gradientSweep(call, dw.Shape[c.filters.i], pixels))
 	p.add = flag(dw.Accumulates())
 	if db < len(call.Args) {
 		p.bias, p.addBias = call.Args[db].Addr, flag(call.Args[db].Accumulates())
-		if c.layout == channelsLast {
-			p.a, p.m, p.ones = p.a.withOnes(), p.m+1, rowOfOnes
-		} else {
-			p.b, p.n, p.ones = p.b.withOnes(), p.n+1, columnOfOnes
-		}
+		c.withOnes(&p)
 	}
 	return p
+}
+
+// gradientSweep is that of a window of k whose padding and stride the call has.
+func gradientSweep(call *DeviceCall, k int, pixels triple) sweep {
+	return forwardSweep(pixels, k, int(call.Params[0]), int(call.Params[1]))
+}
+
+// gradientFor is that product for operand 0, which lies as given.
+func (c *convolution) gradientFor(call *DeviceCall, at filterLayout, dy productOperand, x int, s sweep) productParams {
+	w := &call.Args[0]
+	channels := w.Shape[at.c]
+	window := c.layout.window(&call.Args[x], s).vectorised(call.Type, channels)
+	p := c.product(window, dy, window.taps, window.pixels)
+	i, j := at.every(w, 1)
+	p.result(w.Addr, c.taps(s.rows, s.columns, channels), c.taps(i, j, w.Stride[at.c]), w.Stride[at.f])
+	return p
+}
+
+// withOnes adds the gradient of the bias.
+func (c *convolution) withOnes(p *productParams) {
+	if c.layout == channelsLast {
+		p.a, p.m, p.ones = p.a.withOnes(), p.m+1, rowOfOnes
+	} else {
+		p.b, p.n, p.ones = p.b.withOnes(), p.n+1, columnOfOnes
+	}
 }
 
 func (c *convolution) weightProducts(call *DeviceCall) []productParams {

@@ -1,5 +1,11 @@
 package kernels
 
+import (
+	"slices"
+
+	"dahl/kernels/cuda"
+)
+
 // Convolution over channels-last images: the equations of conv2d with images N×H×W×C
 // and filters K×K×C×F, so that the channels under a row of the window follow each
 // other in memory, and the filters of one channel do:
@@ -25,7 +31,7 @@ var conv2dNHWC = Kernel{
 		if _, err := intParam(s, "relu", 0, 1); err != nil {
 			return err
 		}
-		return checkConvNHWC(s, sliding{out: 0, outName: "y", in: 1, inName: "x"}, 2)
+		return checkConvNHWC(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[0]})
 	},
 	Work: func(s *Spec) (float64, int64) {
 		flops := convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0)
@@ -37,7 +43,8 @@ var conv2dNHWC = Kernel{
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCRef[float32], Run64: conv2dNHWCRef[float64]},
 		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace)),
-		convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu")...),
+		slices.Concat(convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu"),
+			convolutionLast.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride", "relu"))...),
 }
 
 var conv2dNHWCDx = Kernel{
@@ -50,13 +57,14 @@ var conv2dNHWCDx = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, 2)
+		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[0]})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDxRef[float32], Run64: conv2dNHWCDxRef[float64]},
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace)),
-		convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride")...),
+		slices.Concat(convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride"),
+			convolutionLast.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride"))...),
 }
 
 var conv2dNHWCDw = Kernel{
@@ -69,7 +77,7 @@ var conv2dNHWCDw = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 2, inName: "x"}, 0)
+		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[0]})
 	},
 	Work: func(s *Spec) (float64, int64) {
 		flops := convFlopsNHWC(s, 1, 0)
@@ -81,12 +89,13 @@ var conv2dNHWCDw = Kernel{
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
 		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace)),
-		convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride")...),
+		slices.Concat(convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),
+			convolutionLast.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride"))...),
 }
 
-// checkConvNHWC checks the maps of a channels-last convolution with the filters in
-// operand w.
-func checkConvNHWC(s *Spec, g sliding, w int) error {
+// checkConvNHWC checks the maps of a channels-last convolution, of which g has the names
+// and the extent of the window.
+func checkConvNHWC(s *Spec, g sliding) error {
 	var err error
 	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
 		return err
@@ -94,7 +103,7 @@ func checkConvNHWC(s *Spec, g sliding, w int) error {
 	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
 		return err
 	}
-	g.size, g.channelsLast = s.Operands[w].Shape[0], true
+	g.channelsLast = true
 	return g.check(s)
 }
 
@@ -203,39 +212,45 @@ func conv2dNHWCDwRef[T Float](call *Call) {
 		for j := range dw.extent[1] {
 			for c := range dw.extent[2] {
 				for f := range dw.extent[3] {
-					var sum T
-					for n := range dy.extent[0] {
-						for u := range dy.extent[1] {
-							for v := range dy.extent[2] {
-								a, b := u*stride+i-pad, v*stride+j-pad
-								if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
-									sum += dy.elems[dy.at(n, u, v, f)] * x.elems[x.at(n, a, b, c)]
-								}
-							}
-						}
-					}
-					put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
+					put(&dw.elems[dw.at(i, j, c, f)], tapNHWC(&dy, &x, f, c, i-pad, j-pad, stride), call.Args[0].Accumulates())
 				}
 			}
 		}
 	}
 	if len(call.Args) > 3 {
-		sumPixels(&call.Args[3], &dy)
+		db := Data[T](&call.Args[3])
+		for f := range db {
+			put(&db[f], dy.channelSum(f), call.Args[3].Accumulates())
+		}
 	}
 }
 
-// sumPixels sets or adds db[f] = Σ_{n,u,v} dy[n,u,v,f].
-func sumPixels[T Float](db *Arg, dy *map4[T]) {
-	out := Data[T](db)
-	for f := range dy.extent[3] {
-		var sum T
-		for n := range dy.extent[0] {
-			for u := range dy.extent[1] {
-				for v := range dy.extent[2] {
-					sum += dy.elems[dy.at(n, u, v, f)]
+// tapNHWC is the gradient of the weight of filter f and channel c at the position of the
+// window that lies row rows and column columns from its pixel.
+func tapNHWC[T Float](dy, x *map4[T], f, c, row, column, stride int) T {
+	var sum T
+	for n := range dy.extent[0] {
+		for u := range dy.extent[1] {
+			for v := range dy.extent[2] {
+				a, b := u*stride+row, v*stride+column
+				if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
+					sum += dy.elems[dy.at(n, u, v, f)] * x.elems[x.at(n, a, b, c)]
 				}
 			}
 		}
-		put(&out[f], sum, db.Accumulates())
 	}
+	return sum
+}
+
+// channelSum is the sum of channel f over all pixels.
+func (m *map4[T]) channelSum(f int) T {
+	var sum T
+	for n := range m.extent[0] {
+		for u := range m.extent[1] {
+			for v := range m.extent[2] {
+				sum += m.elems[m.at(n, u, v, f)]
+			}
+		}
+	}
+	return sum
 }

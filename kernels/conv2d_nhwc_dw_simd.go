@@ -17,14 +17,9 @@ type convDwNHWC[T Float] struct {
 
 func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride, k := int(call.Params[0]), int(call.Params[1]), dw.extent[0]
+	c := convDwOf(dw, dy, x, dy.extent[1], int(call.Params[0]), int(call.Params[1]))
 	if !call.Args[0].Accumulates() {
-		dw.clear4()
-	}
-	c := convDwNHWC[T]{
-		dw: dw, dy: dy, x: x,
-		rows:    forwardLattice(dy.extent[1], x.extent[1], k, pad, stride),
-		columns: forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
+		c.dw.clear4()
 	}
 	if len(call.Args) > 3 {
 		c.db = Data[T](&call.Args[3])
@@ -33,6 +28,17 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 		}
 	}
 	c.all(l, call.Work)
+}
+
+// convDwOf is the gradient of a convolution that has so many rows of pixels, without that of
+// the bias.
+func convDwOf[T Float](dw, dy, x map4[T], rows, pad, stride int) convDwNHWC[T] {
+	k := dw.extent[0]
+	return convDwNHWC[T]{
+		dw: dw, dy: dy, x: x,
+		rows:    forwardLattice(rows, x.extent[1], k, pad, stride),
+		columns: forwardLattice(dy.extent[2], x.extent[2], k, pad, stride),
+	}
 }
 
 func conv2dNHWCDwWorkspace(s *Spec) int64 {

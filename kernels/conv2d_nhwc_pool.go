@@ -1,6 +1,11 @@
 package kernels
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"dahl/kernels/cuda"
+)
 
 // A convolution with ReLU and max-pooling in one operation, and its weight gradient
 // straight from the pooled gradient. The map between convolution and pooling is never
@@ -24,7 +29,7 @@ var conv2dNHWCPool = Kernel{
 		optional(reads("b", Real, "f")),
 	},
 	Params: []string{"pad", "stride", "size", "step"},
-	Check:  func(s *Spec) error { return checkConvPool(s, 0, "y", 2, 3) },
+	Check:  func(s *Spec) error { return checkConvPool(s, 0, "y", 2, s.Operands[3].Shape[0]) },
 	Work: func(s *Spec) (float64, int64) {
 		size := s.Param("size")
 		flops := convPoolFlops(s, 0, 3) + s.volume(0)*size*size
@@ -36,7 +41,7 @@ var conv2dNHWCPool = Kernel{
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "a scan of each window of sums", Run32: conv2dNHWCPoolRef[float32], Run64: conv2dNHWCPoolRef[float64]},
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3))),
-		poolVariants()...),
+		slices.Concat(poolVariants(), convolutionLast.libraryPooled(cuda.Forward, "pad", "stride", "size", "step"))...),
 }
 
 var conv2dNHWCPoolDw = Kernel{
@@ -49,7 +54,7 @@ var conv2dNHWCPoolDw = Kernel{
 		optional(sums("db", "f")),
 	},
 	Params: []string{"pad", "stride", "size", "step"},
-	Check:  func(s *Spec) error { return checkConvPool(s, 1, "dy", 3, 0) },
+	Check:  func(s *Spec) error { return checkConvPool(s, 1, "dy", 3, s.Operands[0].Shape[0]) },
 	Work: func(s *Spec) (float64, int64) {
 		flops := convPoolFlops(s, 1, 0)
 		if len(s.Operands) > 4 {
@@ -60,12 +65,13 @@ var conv2dNHWCPoolDw = Kernel{
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "one product per window and tap", Run32: conv2dNHWCPoolDwRef[float32], Run64: conv2dNHWCPoolDwRef[float64]},
 		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0))),
-		unpooledWeights.variants(unpooledGradient, "pad", "stride", "size", "step")...),
+		slices.Concat(unpooledWeights.variants(unpooledGradient, "pad", "stride", "size", "step"),
+			convolutionLast.libraryPooled(cuda.WeightGradient, "pad", "stride", "size", "step"))...),
 }
 
-// checkConvPool checks the maps of a convolution with pooling: y, x, w are the
-// operands with the pooled map, the image and the filters.
-func checkConvPool(s *Spec, y int, yName string, x, w int) error {
+// checkConvPool checks the maps of a convolution with windows of k and with pooling: y and
+// x are the operands with the pooled map and the image.
+func checkConvPool(s *Spec, y int, yName string, x, k int) error {
 	var value [4]int
 	for i, p := range []struct {
 		name      string
@@ -76,7 +82,7 @@ func checkConvPool(s *Spec, y int, yName string, x, w int) error {
 			return err
 		}
 	}
-	pad, stride, size, step, k := value[0], value[1], value[2], value[3], s.Operands[w].Shape[0]
+	pad, stride, size, step := value[0], value[1], value[2], value[3]
 	for d := 1; d < 3; d++ {
 		have, extent := s.Operands[y].Shape[d], s.Operands[x].Shape[d]
 		pixels := windows(extent, k, pad, stride)
@@ -131,20 +137,13 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 // conv2dNHWCPoolDwRef computes the sums over n, p, q in this order, then stores or
 // adds them.
 func conv2dNHWCPoolDwRef[T Float](call *Call) {
-	dw, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
-	index, x := map4Of[uint8](&call.Args[2]), map4Of[T](&call.Args[3])
-	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
+	dw, x, m := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[3]), maximaOf[T](call, 1, 2)
+	pad, stride := int(call.Params[0]), int(call.Params[1])
 	for i := range dw.extent[0] {
 		for j := range dw.extent[1] {
 			for c := range dw.extent[2] {
 				for f := range dw.extent[3] {
-					var sum T
-					dy.eachMaximum(&index, f, func(n, p, q, at int, g T) {
-						a, b := (p*step+at/size)*stride+i-pad, (q*step+at%size)*stride+j-pad
-						if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
-							sum += g * x.elems[x.at(n, a, b, c)]
-						}
-					})
+					sum := m.tap(&x, f, c, i-pad, j-pad, stride)
 					put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
 				}
 			}
@@ -155,22 +154,51 @@ func conv2dNHWCPoolDwRef[T Float](call *Call) {
 	}
 	db := Data[T](&call.Args[4])
 	for f := range db {
-		var sum T
-		dy.eachMaximum(&index, f, func(_, _, _, _ int, g T) { sum += g })
-		put(&db[f], sum, call.Args[4].Accumulates())
+		put(&db[f], m.channelSum(f), call.Args[4].Accumulates())
 	}
 }
 
-// eachMaximum visits the elements of channel f that have a maximum, with the position
-// of it.
-func (m *map4[T]) eachMaximum(index *map4[uint8], f int, visit func(n, p, q, at int, v T)) {
-	for n := range m.extent[0] {
-		for p := range m.extent[1] {
-			for q := range m.extent[2] {
-				if at := int(index.elems[index.at(n, p, q, f)]); at != noMaximum {
-					visit(n, p, q, at, m.elems[m.at(n, p, q, f)])
+// maxima is a gradient by the maxima of its windows, of which size and step are the
+// geometry.
+type maxima[T Float] struct {
+	dy         map4[T]
+	index      map4[uint8]
+	size, step int
+}
+
+// maximaOf takes them from a call, whose operands dy and index are the ones given.
+func maximaOf[T Float](call *Call, dy, index int) maxima[T] {
+	return maxima[T]{map4Of[T](&call.Args[dy]), map4Of[uint8](&call.Args[index]), int(call.Params[2]), int(call.Params[3])}
+}
+
+// each visits the elements of channel f that have a maximum, with the pixel of it.
+func (m *maxima[T]) each(f int, visit func(n, u, v int, g T)) {
+	for n := range m.dy.extent[0] {
+		for p := range m.dy.extent[1] {
+			for q := range m.dy.extent[2] {
+				if at := int(m.index.elems[m.index.at(n, p, q, f)]); at != noMaximum {
+					visit(n, p*m.step+at/m.size, q*m.step+at%m.size, m.dy.elems[m.dy.at(n, p, q, f)])
 				}
 			}
 		}
 	}
+}
+
+// tap is tapNHWC for the gradient at the maxima.
+func (m *maxima[T]) tap(x *map4[T], f, c, row, column, stride int) T {
+	var sum T
+	m.each(f, func(n, u, v int, g T) {
+		a, b := u*stride+row, v*stride+column
+		if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
+			sum += g * x.elems[x.at(n, a, b, c)]
+		}
+	})
+	return sum
+}
+
+// channelSum is the sum of channel f at the maxima.
+func (m *maxima[T]) channelSum(f int) T {
+	var sum T
+	m.each(f, func(_, _, _ int, g T) { sum += g })
+	return sum
 }

@@ -47,7 +47,7 @@ func poolLaunches(math productMath, call *DeviceCall) []cuda.Launch {
 	}
 	p, bytes := unpooledProduct(call)
 	all := f.launches(call.Type, math, p, call.Work+uint64(bytes))
-	return append(all, scanLaunch(call))
+	return append(all, scanLaunch(call, coveredPixels(call, &call.Args[0])))
 }
 
 func poolWorkspaceCUDA(math productMath, s *Spec) int64 {
@@ -97,7 +97,8 @@ func unpooledProduct(call *DeviceCall) (productParams, int64) {
 	return p, (bytes + 255) &^ 255
 }
 
-func scanLaunch(call *DeviceCall) cuda.Launch {
+// scanLaunch pools the convolution of so many pixels in the workspace.
+func scanLaunch(call *DeviceCall, pixels triple) cuda.Launch {
 	y, index := &call.Args[0], &call.Args[1]
 	size, step := pooledGeometry(call)
 	pooled, filters := channelsLast.pixels(y), y.Shape[3]
@@ -106,7 +107,7 @@ func scanLaunch(call *DeviceCall) cuda.Launch {
 		rows: divideBy(pooled[1]), columns: divideBy(pooled[2]), channels: divideBy(filters),
 		elements: index32(pooled.volume() * filters), size: int32(size), step: int32(step),
 	}
-	for i, s := range []triple{packedStrides(coveredPixels(call, y), filters), channelsLast.strides(y), channelsLast.strides(index)} {
+	for i, s := range []triple{packedStrides(pixels, filters), channelsLast.strides(y), channelsLast.strides(index)} {
 		p.outer[i], p.middle[i], p.inner[i] = uint64(s[0]), index32(s[1]), index32(s[2])
 	}
 	return cuda.Launch{
@@ -118,19 +119,25 @@ func scanLaunch(call *DeviceCall) cuda.Launch {
 
 // unpooledGradient is the weights' gradient, whose map dy is known by its pooled form.
 func unpooledGradient(call *DeviceCall) []productParams {
-	dy, index := &call.Args[1], &call.Args[2]
+	dy, pool := unpooled(call, 1, 2)
+	p := convolutionLast.gradient(call, dy, 3, 4, coveredPixels(call, &call.Args[1]))
+	p.pool = pool
+	return []productParams{p}
+}
+
+// unpooled is the map that is known by its pooled form, operands dy and index.
+func unpooled(call *DeviceCall, dy, index int) (productOperand, productPooling) {
+	g, marks := &call.Args[dy], &call.Args[index]
 	size, step := pooledGeometry(call)
-	pixels, pooled, at := coveredPixels(call, dy), channelsLast.pixels(dy), channelsLast.strides(index)
-	other := mapOperand(dy.Addr, pixels, channelsLast.strides(dy), dy.Shape[3], 1).vectorised(call.Type, dy.Shape[3])
-	if !marksAligned(index, 16/int(call.Type.SizeBytes())) {
-		other.vector = 0
+	pooled, at := channelsLast.pixels(g), channelsLast.strides(marks)
+	o := mapOperand(g.Addr, coveredPixels(call, g), channelsLast.strides(g), g.Shape[3], 1).vectorised(call.Type, g.Shape[3])
+	if !marksAligned(marks, 16/int(call.Type.SizeBytes())) {
+		o.vector = 0
 	}
-	p := convolutionLast.gradient(call, other, 3, 4, pixels)
-	p.pool = productPooling{
-		index: index.Addr, outer: uint64(at[0]), middle: index32(at[1]), inner: index32(at[2]),
+	return o, productPooling{
+		index: marks.Addr, outer: uint64(at[0]), middle: index32(at[1]), inner: index32(at[2]),
 		rows: index32(pooled[1]), columns: index32(pooled[2]), size: int32(size), step: divideBy(step),
 	}
-	return []productParams{p}
 }
 
 // marksAligned reports whether the bytes of index for a group of channels lie at a multiple of

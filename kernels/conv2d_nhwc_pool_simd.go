@@ -48,11 +48,15 @@ func poolExtents(pooled []int, size, step, elementBytes int) (samples, windows i
 // operands with the pooled map and the filters.
 func poolWorkspace(y, w int) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
-		filters, bytes := s.Operands[w].Shape, s.Type.SizeBytes()
-		_, _, e := poolExtents(s.Operands[y].Shape, int(s.Param("size")), int(s.Param("step")), int(bytes))
-		return int64(e[0]*e[1]*e[2]*e[3])*bytes +
-			wideWorkspace(bytes, e[2], filters[0], filters[2], filters[3], int(s.Param("stride")))
+		filters := s.Operands[w].Shape
+		return poolWorkspaceOf(s, y, filters[0], filters[2], filters[3])
 	}
+}
+
+func poolWorkspaceOf(s *Spec, y, taps, channels, filters int) int64 {
+	bytes := s.Type.SizeBytes()
+	_, _, e := poolExtents(s.Operands[y].Shape, int(s.Param("size")), int(s.Param("step")), int(bytes))
+	return int64(e[0]*e[1]*e[2]*e[3])*bytes + wideWorkspace(bytes, e[2], taps, channels, filters, int(s.Param("stride")))
 }
 
 func poolBlockOf[T Float](work []byte, pooled *map4[T], size, step int) (b poolBlock[T]) {
@@ -103,26 +107,37 @@ func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 }
 
 func conv2dNHWCPoolDwAt[T Float](l simd.Level, call *Call) {
-	dw, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
-	index, x := map4Of[uint8](&call.Args[2]), map4Of[T](&call.Args[3])
-	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
-	block := poolBlockOf(call.Work, &dy, size, step)
-	rows := &block.rows
-	c := convDwNHWC[T]{
-		dw: dw, dy: *rows, x: x,
-		rows:    forwardLattice(covered(dy.extent[1], size, step), x.extent[1], dw.extent[0], pad, stride),
-		columns: forwardLattice(rows.extent[2], x.extent[2], dw.extent[0], pad, stride),
+	g := convPoolDw[T]{dw: map4Of[T](&call.Args[0]), x: map4Of[T](&call.Args[3]), maxima: maximaOf[T](call, 1, 2)}
+	if !call.Args[0].Accumulates() {
+		g.dw.clear4()
 	}
+	if len(call.Args) > 4 {
+		g.db, g.add = Data[T](&call.Args[4]), call.Args[4].Accumulates()
+	}
+	g.all(l, int(call.Params[0]), int(call.Params[1]), call.Work)
+}
+
+// convPoolDw adds to dw the gradient of a convolution of x with respect to its filters, and
+// sets db, if not nil, to that with respect to its bias, or adds it.
+type convPoolDw[T Float] struct {
+	maxima[T]
+	dw, x map4[T]
+	db    []T
+	add   bool
+}
+
+func (g *convPoolDw[T]) all(l simd.Level, pad, stride int, work []byte) {
+	dy, index, x, size, step := &g.dy, &g.index, &g.x, g.size, g.step
+	block := poolBlockOf(work, dy, size, step)
+	rows := &block.rows
+	c := convDwOf(g.dw, *rows, *x, covered(dy.extent[1], size, step), pad, stride)
 	p := simd.Unpool[T]{
 		Windows: dy.extent[2], Channels: dy.extent[3], Size: size, Step: step, Accumulate: step != size,
 		YRow: dy.stride[1], YPixel: dy.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
 		XRow: rows.stride[1], XPixel: rows.stride[2],
 	}
-	if !call.Args[0].Accumulates() {
-		dw.clear4()
-	}
-	parts, g := c.split(l, block.wide)
-	add := len(call.Args) > 4 && call.Args[4].Accumulates()
+	parts, shared := c.split(l, block.wide)
+	add := g.add
 	for n := 0; n < dy.extent[0]; n += block.samples {
 		samples := min(block.samples, dy.extent[0]-n)
 		for u := 0; u < dy.extent[1]; u += block.windows {
@@ -142,12 +157,12 @@ func conv2dNHWCPoolDwAt[T Float](l simd.Level, call *Call) {
 				parts[i].rows.first = -u * step
 				parts[i].run(l, u*step, u*step+height)
 			}
-			if len(call.Args) > 4 {
+			if g.db != nil {
 				pixels := samples * height * rows.extent[2] // several samples have all their rows
-				simd.ColumnSums(l, Data[T](&call.Args[4]), rows.elems, pixels, rows.extent[3], add)
+				simd.ColumnSums(l, g.db, rows.elems, pixels, rows.extent[3], add)
 				add = true
 			}
 		}
 	}
-	c.fold(&parts[0], g)
+	c.fold(&parts[0], shared)
 }

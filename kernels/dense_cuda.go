@@ -95,12 +95,23 @@ func denseDwProducts(call *DeviceCall) []productParams {
 func denseDwSGDProducts(call *DeviceCall) []productParams {
 	p := denseGradient(call, 2, 3, true)
 	p.matrixResult(&call.Args[0])
-	p.after, p.bias, p.hyper = afterDescend, call.Args[1].Addr, call.Args[4].Addr
-	p.momentum, p.nesterov, p.weightDecay = call.Params[0], flag(call.Params[1] != 0), call.Params[2]
-	if p.momentum != 0 {
+	if p.descends(call, 4) {
 		vw := &call.Args[5]
 		p.beside(vw.Addr, triple{vw.Stride[0], 0, 0}, 1)
-		p.biasVelocity = call.Args[6].Addr
 	}
 	return []productParams{p}
+}
+
+// descends makes the gradient a step of descent of operands 0 and 1, of which hyper is the
+// operand with the rate, and reports whether there are velocities, which follow it. The last
+// parameters of the call are those of sgd.
+func (p *productParams) descends(call *DeviceCall, hyper int) bool {
+	params := call.Params[len(call.Params)-len(sgdParamNames):]
+	p.after, p.bias, p.hyper = afterDescend, call.Args[1].Addr, call.Args[hyper].Addr
+	p.momentum, p.nesterov, p.weightDecay = params[0], flag(params[1] != 0), params[2]
+	if p.momentum == 0 {
+		return false
+	}
+	p.biasVelocity = call.Args[hyper+2].Addr
+	return true
 }

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"errors"
 	"slices"
 	"unsafe"
 
@@ -30,15 +29,9 @@ var denseDwSGD = Kernel{
 		optional(updates("vb", "o")),
 	},
 	Params: sgd.Params,
-	Check: func(s *Spec) error {
-		if s.Param("momentum") != 0 && len(s.Operands) < 7 {
-			return errors.New("momentum needs the operands vw and vb")
-		}
-		return checkSGD(s)
-	},
+	Check:  func(s *Spec) error { return checkVelocities(s, 7) },
 	Work: func(s *Spec) (float64, int64) {
-		flops := denseFlops(s, 2, 0) + s.volume(2)
-		return flops + sgdFlops(s)*(s.volume(0)+s.volume(1)), s.Bytes()
+		return denseFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes()
 	},
 	Variants: append(withRef(Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: denseDwSGDRef[float32], Run64: denseDwSGDRef[float64]},
 		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace)),

@@ -33,6 +33,32 @@ func (v *Variant) RunsHere() bool { return v.Kind == CPU && v.Level.Supported() 
 // For reports whether the variant computes in an arithmetic type.
 func (v *Variant) For(t dag.DType) bool { return v.Types == nil || slices.Contains(v.Types, t) }
 
+// Precisions of products: in the type itself, or with factors rounded as tensor cores take them.
+const (
+	FullPrecision = "full"
+	TF32Precision = "tf32"
+	BF16Precision = "bf16"
+
+	TF32Bits, BF16Bits = 11, 8 // significant bits of a factor
+)
+
+// Precisions are their names, the finest first.
+var Precisions = []string{FullPrecision, TF32Precision, BF16Precision}
+
+// Within reports whether the variant rounds the factors of products to no less than one of
+// the Precisions does.
+func (v *Variant) Within(precision string) bool {
+	switch precision {
+	case FullPrecision:
+		return v.FactorBits == 0
+	case TF32Precision:
+		return v.FactorBits == 0 || v.FactorBits >= TF32Bits
+	case BF16Precision:
+		return v.FactorBits == 0 || v.FactorBits >= BF16Bits
+	}
+	panic("kernels: there is no precision " + precision)
+}
+
 // Fits reports an error where an operand of a call has more elements than the variant can
 // count.
 func (v *Variant) Fits(s *Spec) error {

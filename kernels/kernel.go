@@ -81,11 +81,17 @@ type Variant struct {
 	Types      []dag.DType
 	Capability int
 
-	// Library names the library that does the Product with which a call of a CUDA variant
-	// begins, before its Launches; "" and nil: none. A machine may lack it, so such a variant
+	// FactorBits is to how many significant bits the factors of products are rounded,
+	// TF32Bits or BF16Bits; 0: they are not.
+	FactorBits int
+
+	// Library names the library that does the LibraryCall of a call of a CUDA variant, before
+	// its Launches; "" and nil: none. Before are launches that come first, to lay operands out
+	// as the library takes them; nil: none. A machine may lack the library, so such a variant
 	// is no default: it runs where it is asked for, or where its measured time is the best.
-	Library string
-	Product func(c *DeviceCall) cuda.Product
+	Library     string
+	LibraryCall func(c *DeviceCall) cuda.LibraryCall
+	Before      func(c *DeviceCall) []cuda.Launch
 
 	// MostElements is how many elements an operand may have at most, see Fits; 0: any number.
 	MostElements int64

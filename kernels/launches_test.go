@@ -36,7 +36,10 @@ func TestLaunchesMatchPTX(t *testing.T) {
 				continue
 			}
 			launches := v.Launches(c.DeviceCall(bases, 1<<48))
-			if len(launches) == 0 && v.Product == nil {
+			if v.Before != nil {
+				launches = append(launches, v.Before(c.DeviceCall(bases, 1<<48))...)
+			}
+			if len(launches) == 0 && v.LibraryCall == nil {
 				t.Fatalf("%s %s: no launches", v.Name, c.Spec.Key())
 			}
 			for _, l := range launches {

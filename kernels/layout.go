@@ -11,59 +11,73 @@ var toNHWC = Kernel{
 	Op: "nhwc", Doc: "y[n,h,w,c] = x[n,c,h,w]",
 	Operands: []Operand{writes("y", Real, "n h w c"), reads("x", Real, "n c h w")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{0, 2, 3, 1}, false, nhwcAt[float32], nhwcAt[float64],
-		layoutOnCUDA([4]int{0, 2, 3, 1}, false, []int{3}, []int{1, 2}, 0)),
+	Variants: conversion(layoutTiles{from: [4]int{0, 2, 3, 1}, rows: []int{3}, columns: []int{1, 2}, outer: 0},
+		nhwcAt[float32], nhwcAt[float64]),
 }
 
 var toNCHW = Kernel{
 	Op: "nchw", Doc: "y[n,c,h,w] = x[n,h,w,c]",
 	Operands: []Operand{writes("y", Real, "n c h w"), reads("x", Real, "n h w c")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{0, 3, 1, 2}, false, nchwAt[float32], nchwAt[float64],
-		layoutOnCUDA([4]int{0, 3, 1, 2}, false, []int{2, 3}, []int{1}, 0)),
+	Variants: conversion(layoutTiles{from: [4]int{0, 3, 1, 2}, rows: []int{2, 3}, columns: []int{1}, outer: 0},
+		nchwAt[float32], nchwAt[float64]),
 }
 
 var toHWIO = Kernel{
-	Op: "hwio", Doc: "y[i,j,c,f] = w[f,c,i,j]",
-	Operands: []Operand{writes("y", Real, "k k c f"), reads("w", Real, "f c k k")},
-	Work:     perElement(0, 0),
-	Variants: conversion([4]int{2, 3, 1, 0}, false, hwioAt[float32], hwioAt[float64],
-		layoutOnCUDA([4]int{2, 3, 1, 0}, false, []int{3}, []int{2, 0, 1}, -1)),
+	Op: "hwio", Doc: "y[i,j,c,f] = w[f,c,i,j], and turned as hwoi gives it",
+	Operands: []Operand{
+		writes("y", Real, "k k c f"), reads("w", Real, "f c k k"),
+		optional(writes("turned", Real, "k k f c")),
+	},
+	Work: perElement(0, 0),
+	Variants: withRef(
+		Variant{Name: "ref", Doc: "element by element", Run32: hwioRef[float32], Run64: hwioRef[float64]},
+		atLevels("matrices transposed in blocks", hwioAt[float32], hwioAt[float64], nil),
+		bothOnCUDA(hwioTiles, hwoiTiles)),
 }
 
 var toHWOI = Kernel{
 	Op: "hwoi", Doc: "y[i,j,f,c] = w[f,c,k-1-i,k-1-j]",
 	Operands: []Operand{writes("y", Real, "k k f c"), reads("w", Real, "f c k k")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{2, 3, 0, 1}, true, hwoiAt[float32], hwoiAt[float64],
-		layoutOnCUDA([4]int{2, 3, 0, 1}, true, []int{3}, []int{0, 1}, 2)),
+	Variants: conversion(hwoiTiles, hwoiAt[float32], hwoiAt[float64]),
 }
+
+var (
+	hwioTiles = layoutTiles{from: [4]int{2, 3, 1, 0}, rows: []int{3}, columns: []int{2, 0, 1}, outer: -1}
+	hwoiTiles = layoutTiles{from: [4]int{2, 3, 0, 1}, flipped: true, rows: []int{3}, columns: []int{0, 1}, outer: 2}
+)
 
 var toOIHW = Kernel{
 	Op: "oihw", Doc: "y[f,c,i,j] = w[i,j,c,f]",
 	Operands: []Operand{writes("y", Real, "f c k k"), reads("w", Real, "k k c f")},
 	Work:     perElement(0, 0),
-	Variants: conversion([4]int{3, 2, 0, 1}, false, oihwAt[float32], oihwAt[float64],
-		layoutOnCUDA([4]int{3, 2, 0, 1}, false, []int{1, 2, 3}, []int{0}, -1)),
+	Variants: conversion(layoutTiles{from: [4]int{3, 2, 0, 1}, rows: []int{1, 2, 3}, columns: []int{0}, outer: -1},
+		oihwAt[float32], oihwAt[float64]),
 }
 
-// conversion is the variants of a layout change. Dimension d of the output is dimension
-// from[d] of the input; flipped reverses the first two dimensions of the output.
-func conversion(from [4]int, flipped bool, run32, run64 func(simd.Level, *Call), onDevice Variant) []Variant {
+// conversion is the variants of a layout change.
+func conversion(l layoutTiles, run32, run64 func(simd.Level, *Call)) []Variant {
 	return withRef(
 		Variant{
 			Name: "ref", Doc: "element by element",
-			Run32: func(c *Call) { convertRef[float32](c, from, flipped) },
-			Run64: func(c *Call) { convertRef[float64](c, from, flipped) },
+			Run32: func(c *Call) { convertRef(map4Of[float32](&c.Args[0]), map4Of[float32](&c.Args[1]), &l) },
+			Run64: func(c *Call) { convertRef(map4Of[float64](&c.Args[0]), map4Of[float64](&c.Args[1]), &l) },
 		},
 		atLevels("matrices transposed in blocks", run32, run64, nil),
-		onDevice)
+		layoutOnCUDA(l))
 }
 
-func convertRef[T Float](call *Call, from [4]int, flipped bool) {
-	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
+func hwioRef[T Float](call *Call) {
+	convertRef(map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), &hwioTiles)
+	if len(call.Args) > 2 {
+		convertRef(map4Of[T](&call.Args[2]), map4Of[T](&call.Args[1]), &hwoiTiles)
+	}
+}
+
+func convertRef[T Float](y, x map4[T], layout *layoutTiles) {
 	var step [4]int // in x, along each dimension of y
-	for d, f := range from {
+	for d, f := range layout.from {
 		step[d] = x.stride[f]
 	}
 	for i := range y.extent[0] {
@@ -71,7 +85,7 @@ func convertRef[T Float](call *Call, from [4]int, flipped bool) {
 			for k := range y.extent[2] {
 				for l := range y.extent[3] {
 					p, q := i, j
-					if flipped {
+					if layout.flipped {
 						p, q = y.extent[0]-1-i, y.extent[1]-1-j
 					}
 					y.elems[y.at(i, j, k, l)] = x.elems[p*step[0]+q*step[1]+k*step[2]+l*step[3]]
@@ -126,6 +140,9 @@ func moveNCHW[T Float](level simd.Level, y, x map4[T]) {
 
 func hwioAt[T Float](level simd.Level, call *Call) {
 	moveHWIO(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
+	if len(call.Args) > 2 {
+		moveHWOI(level, map4Of[T](&call.Args[2]), map4Of[T](&call.Args[1]))
+	}
 }
 
 func moveHWIO[T Float](level simd.Level, y, w map4[T]) {

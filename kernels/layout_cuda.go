@@ -19,38 +19,78 @@ type layoutParams struct {
 	Outer, Tiles      int32
 }
 
+// layoutPair mirrors LayoutPair of cuda/layout.cu.
+type layoutPair struct {
+	First, Second             layoutParams
+	FirstTiles, SecondTiles   int32
+	FirstLayers, SecondLayers int32
+}
+
 // layoutTile is the rows and columns of a tile, and layoutRows the threads of a column.
 const layoutTile, layoutRows = 32, 8
 
-// layoutOnCUDA moves tiles of a conversion in which dimension d of the output is dimension
-// from[d] of the input; flipped reverses the first two dimensions of the output. The
-// dimensions of the output named by rows are together the contiguous ones of the output,
-// those named by columns the contiguous ones of the input, each outermost first; outer is
-// the one that is left, or -1.
-func layoutOnCUDA(from [4]int, flipped bool, rows, columns []int, outer int) Variant {
-	return onCUDA("tiles of 32×32 through shared memory", func(c *DeviceCall) []cuda.Launch {
-		y, x := &c.Args[0], &c.Args[1]
-		p := layoutParams{Y: y.Addr, X: x.Addr, Outer: 1}
-		in := [4]int64{}
-		for d, f := range from {
-			in[d] = int64(x.Stride[f])
-			if flipped && d < 2 {
-				p.X += uint64(in[d] * int64(y.Shape[d]-1) * x.Type.SizeBytes())
-				in[d] = -in[d]
-			}
-		}
-		p.Rows, p.Columns = layoutAxis(y, in, rows), layoutAxis(y, in, columns)
-		if outer >= 0 {
-			p.Outer, p.InOuter, p.OutOuter = int32(y.Shape[outer]), in[outer], int64(y.Stride[outer])
-		}
-		p.Tiles = int32(blocksOf(int(p.Columns.Count), layoutTile))
-		tiles := uint32(p.Tiles) * blocksOf(int(p.Rows.Count), layoutTile)
+// layoutTiles is a conversion, in which dimension d of the output is dimension from[d] of
+// the input; flipped reverses the first two dimensions of the output. The dimensions of the
+// output named by rows are together the contiguous ones of the output, those named by
+// columns the contiguous ones of the input, each outermost first; outer is the one that is
+// left, or -1.
+type layoutTiles struct {
+	from          [4]int
+	flipped       bool
+	rows, columns []int
+	outer         int
+}
+
+const layoutDoc = "tiles of 32×32 through shared memory"
+
+// layoutOnCUDA moves operand 1 of a call to operand 0.
+func layoutOnCUDA(l layoutTiles) Variant {
+	return onCUDA(layoutDoc, func(c *DeviceCall) []cuda.Launch {
+		p, tiles, layers := l.params(&c.Args[0], &c.Args[1])
 		return []cuda.Launch{{
 			Module: "layout", Symbol: c.symbol("layout"), Params: cuda.Params(p),
-			Block: [3]uint32{layoutTile, layoutRows, 1},
-			Grid:  [3]uint32{tiles, min(uint32(p.Outer), layersOf(tiles)), 1},
+			Block: [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles, layers, 1},
 		}}
 	}, nil)
+}
+
+// bothOnCUDA is layoutOnCUDA of the first conversion and, where there is an operand 2, of the
+// second one to that, with one launch.
+func bothOnCUDA(first, second layoutTiles) Variant {
+	alone := layoutOnCUDA(first)
+	return onCUDA(layoutDoc, func(c *DeviceCall) []cuda.Launch {
+		if len(c.Args) < 3 {
+			return alone.Launches(c)
+		}
+		p, tiles, layers := first.params(&c.Args[0], &c.Args[1])
+		q, otherTiles, otherLayers := second.params(&c.Args[2], &c.Args[1])
+		return []cuda.Launch{{
+			Module: "layout", Symbol: c.symbol("layout.pair"),
+			Params: cuda.Params(layoutPair{p, q, int32(tiles), int32(otherTiles), int32(layers), int32(otherLayers)}),
+			Block:  [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles*layers + otherTiles*otherLayers, 1, 1},
+		}}
+	}, nil)
+}
+
+// params are those of the move of x to y, which is cut into tiles, and its outer dimension
+// into so many layers.
+func (l *layoutTiles) params(y, x *DeviceArg) (p layoutParams, tiles, layers uint32) {
+	p = layoutParams{Y: y.Addr, X: x.Addr, Outer: 1}
+	in := [4]int64{}
+	for d, f := range l.from {
+		in[d] = int64(x.Stride[f])
+		if l.flipped && d < 2 {
+			p.X += uint64(in[d] * int64(y.Shape[d]-1) * x.Type.SizeBytes())
+			in[d] = -in[d]
+		}
+	}
+	p.Rows, p.Columns = layoutAxis(y, in, l.rows), layoutAxis(y, in, l.columns)
+	if l.outer >= 0 {
+		p.Outer, p.InOuter, p.OutOuter = int32(y.Shape[l.outer]), in[l.outer], int64(y.Stride[l.outer])
+	}
+	p.Tiles = int32(blocksOf(int(p.Columns.Count), layoutTile))
+	tiles = uint32(p.Tiles) * blocksOf(int(p.Rows.Count), layoutTile)
+	return p, tiles, min(uint32(p.Outer), layersOf(tiles))
 }
 
 // layoutAxis is some dimensions of y as one, with their distances in x.

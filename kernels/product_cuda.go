@@ -186,7 +186,7 @@ func (m productMath) variant(launches func(*DeviceCall) []cuda.Launch, workspace
 	v := onCUDA(m.doc, launches, workspace)
 	v.Name, v.MostElements = m.name, mostCounted
 	if m.tensor {
-		v.Types, v.Capability = []dag.DType{dag.Float32}, 80
+		v.Types, v.Capability, v.FactorBits = []dag.DType{dag.Float32}, 80, m.bits
 	}
 	return v
 }

@@ -51,14 +51,15 @@ type productFamily struct {
 type productMath struct {
 	name, doc string
 	tensor    bool
+	bits      int     // of a factor, where it is rounded
 	pack      int     // steps of the sum in a word: the depth of some tiles is a multiple
 	rate      float64 // multiplications per cycle and multiprocessor
 }
 
 var (
-	mathSIMT = productMath{"cuda", "tiles in shared memory; sums cut where there are few tiles", false, 1, 128}
-	mathTF32 = productMath{"tf32", "as cuda, on tensor cores: factors rounded to 11 bits, sums in float32", true, 1, 512}
-	mathBF16 = productMath{"bf16", "as cuda, on tensor cores: factors rounded to 8 bits, sums in float32", true, 2, 1024}
+	mathSIMT = productMath{"cuda", "tiles in shared memory; sums cut where there are few tiles", false, 0, 1, 128}
+	mathTF32 = productMath{"tf32", "as cuda, on tensor cores: factors rounded to 11 bits, sums in float32", true, TF32Bits, 1, 512}
+	mathBF16 = productMath{"bf16", "as cuda, on tensor cores: factors rounded to 8 bits, sums in float32", true, BF16Bits, 2, 1024}
 )
 
 // tiles are those of a family for a type and a math.

@@ -1,22 +1,28 @@
 package kernels
 
 import (
+	"slices"
+
 	"dahl/dag"
 	"dahl/kernels/cuda"
 )
 
-// Products of matrices by a library, cuBLAS, as variants beside our own kernels: "cublas" in
-// the arithmetic of the type, "cublas-tf32" on tensor cores. The library leaves the product in
-// the result where nothing follows it, else in the workspace, where product_follow takes it on
-// to what our kernels end with. Gradients of biases are a product of ours, with a column of ones.
+// Products of matrices by a library, as variants beside our own kernels, each in the arithmetic
+// of the type and on tensor cores: "cublas" and "cublas-tf32" by cuBLAS, "cublaslt" and
+// "cublaslt-tf32" by cuBLASLt, which does some of what follows, too (product_fused.go). The
+// library leaves the product in the result where nothing follows it, else in the workspace, where
+// product_follow takes it on to what our kernels end with.
 
-// CuBLAS is the library's name in Variant.Library.
-const CuBLAS = "cublas"
+// The libraries' names in Variant.Library, and their variants'.
+const (
+	CuBLAS   = "cublas"
+	CuBLASLt = "cublaslt"
+)
 
-// libraryWorkBytes is the library's own workspace: what cuBLAS takes for itself on most
-// devices. It is the same on all, since the choice of a kernel, and with it the bits, may
-// depend on it.
-const libraryWorkBytes = 4 << 20
+// libraryWorkBytes is the library's own workspace: what cuBLAS takes for itself from Hopper on,
+// whose kernels want it, and eight times what it takes before. It is the same on all devices,
+// since the plan knows none, and the choice of a kernel, and with it the bits, may depend on it.
+const libraryWorkBytes = 32 << 20
 
 // workAlignment is that of any call's workspace, and of the library's in it.
 const workAlignment = 256
@@ -30,40 +36,56 @@ var (
 	denseDwFactors = matrixFactors{a: true}
 )
 
-// libraryProduct is one product of matrices as it is shared out: by whom what is done.
+// libraryProduct is one product of matrices that a library does with kernels of ours.
 type libraryProduct struct {
 	family  *productFamily
 	factors matrixFactors
 	of      products
 	params  []string
+	fuses   bool // whether the library does some of what follows
 }
 
-// libraryVariants are "cublas" and "cublas-tf32" of an operation that is one product of the
-// family, whose parameters are named.
+// libraryVariants are those by libraries of an operation that is one product of the family,
+// whose parameters are named.
 func (f *productFamily) libraryVariants(factors matrixFactors, of products, params ...string) []Variant {
-	l := &libraryProduct{f, factors, of, params}
-	exact := onCUDA("cuBLAS, in the type's own arithmetic", l.launches, l.workspace)
-	exact.Name, exact.Library, exact.MostElements = "cublas", CuBLAS, mostCounted
-	exact.Product = func(call *DeviceCall) cuda.Product { return l.product(call, false) }
-	tf32 := onCUDA("cuBLAS on tensor cores: factors rounded to 11 bits, sums in float32", l.launches, l.workspace)
-	tf32.Name, tf32.Library, tf32.Types, tf32.Capability = "cublas-tf32", CuBLAS, []dag.DType{dag.Float32}, 80
-	tf32.MostElements = mostCounted
-	tf32.Product = func(call *DeviceCall) cuda.Product { return l.product(call, true) }
+	blas := &libraryProduct{f, factors, of, params, false}
+	lt := &libraryProduct{f, factors, of, params, true}
+	return slices.Concat(blas.variants(CuBLAS, "cuBLAS"), lt.variants(CuBLASLt, "cuBLASLt with bias, ReLU (of NaN perhaps 0) and gradients of biases"))
+}
+
+// variants are that in the type's own arithmetic and that on tensor cores.
+func (l *libraryProduct) variants(library, doc string) []Variant {
+	exact := onCUDA(doc+", in the type's own arithmetic", l.launches, l.workspace)
+	exact.Name, exact.Library, exact.MostElements = library, library, mostCounted
+	exact.LibraryCall = func(call *DeviceCall) cuda.LibraryCall { return l.call(call, false) }
+	tf32 := onCUDA(doc+", on tensor cores: factors rounded to 11 bits, sums in float32", l.launches, l.workspace)
+	tf32.Name, tf32.Library, tf32.Types, tf32.Capability = library+"-tf32", library, []dag.DType{dag.Float32}, 80
+	tf32.FactorBits, tf32.MostElements = TF32Bits, mostCounted
+	tf32.LibraryCall = func(call *DeviceCall) cuda.LibraryCall { return l.call(call, true) }
 	return []Variant{exact, tf32}
 }
 
-// parts are the call's product without a column of ones, and, where there is one, the product
-// that is that column alone.
-func (l *libraryProduct) parts(call *DeviceCall) (main productParams, ones *productParams) {
-	main = l.of(call)[0]
-	if main.ones == noOnes {
-		return main, nil
+// productParts are a call's product as it is shared out: by whom what is done.
+type productParts struct {
+	main   productParams  // without a column of ones: its sums are the library's, what else it says follows them
+	fused  fusedParts     // what the library does besides
+	column *productParams // the column of ones, a product of ours: gradients of biases; nil: none
+}
+
+// parts shares a call's product out.
+func (l *libraryProduct) parts(call *DeviceCall) productParts {
+	s := productParts{main: l.of(call)[0]}
+	if s.main.ones != noOnes {
+		column := s.main
+		column.n, column.b.taps, column.b.ones, column.b.vector = 1, 0, 0, 0
+		s.column = &column
+		s.main.n--
+		s.main.ones, s.main.bias = noOnes, 0
 	}
-	column := main
-	column.n, column.b.taps, column.b.ones, column.b.vector = 1, 0, 0, 0
-	main.n--
-	main.ones, main.bias = noOnes, 0
-	return main, &column
+	if l.fuses {
+		s.fuse(call)
+	}
+	return s
 }
 
 // direct reports whether the library's product is the result, so that nothing follows it.
@@ -76,52 +98,78 @@ func indirectBytes(t dag.DType, p *productParams) int64 {
 	if direct(p) {
 		return 0
 	}
-	bytes := int64(p.m) * int64((p.n+3)&^3) * t.SizeBytes()
-	return (bytes + workAlignment - 1) &^ (workAlignment - 1)
+	return workBytes(t, int64(p.m)*int64((p.n+3)&^3))
 }
 
-// product is what the library does of a call.
-func (l *libraryProduct) product(call *DeviceCall, tf32 bool) cuda.Product {
-	p, _ := l.parts(call)
+// workBytes is some elements in the workspace, where more may follow.
+func workBytes(t dag.DType, elements int64) int64 {
+	return (elements*t.SizeBytes() + workAlignment - 1) &^ (workAlignment - 1)
+}
+
+// call is what the library does of a call.
+func (l *libraryProduct) call(call *DeviceCall, tf32 bool) cuda.LibraryCall {
+	s := l.parts(call)
+	p := &s.main
 	c := cuda.Matrix{Addr: p.c, Stride: index32(int(p.cOuter))}
-	if !direct(&p) {
+	if !direct(p) {
 		c = cuda.Matrix{Addr: call.Work, Stride: (p.n + 3) &^ 3}
 	}
-	return cuda.Product{
+	product := cuda.Product{
 		Float64: call.Type == dag.Float64, TF32: tf32, Rows: p.m, Columns: p.n, Depth: p.k,
 		A: cuda.Matrix{Addr: p.a.address, Stride: index32(int(p.a.outer)), Transposed: l.factors.a},
 		B: cuda.Matrix{Addr: p.b.address, Stride: index32(int(p.b.outer)), Transposed: l.factors.b},
-		C: c, Add: direct(&p) && p.add != 0,
-		Work: call.Work + uint64(indirectBytes(call.Type, &p)), WorkBytes: libraryWorkBytes,
+		C: c, Add: direct(p) && p.add != 0,
+		Work: call.Work + uint64(s.bytes(call.Type)), WorkBytes: libraryWorkBytes,
 	}
+	if !l.fuses {
+		return product
+	}
+	return cuda.FusedProduct{Product: product, Bias: s.fused.bias, ReLU: s.fused.relu, RowSums: s.fused.rowSums}
 }
 
-// launches are what follows the library's product: our own kernels.
+// launches are what follows the library's call: our own kernels.
 func (l *libraryProduct) launches(call *DeviceCall) []cuda.Launch {
 	var all []cuda.Launch
-	p, ones := l.parts(call)
-	if !direct(&p) {
-		p.partial, p.splits, p.tilesN = call.Work, 1, int32(ceilDiv(int(p.n), 4*32))
-		p.storesFours(call.Type)
-		all = append(all, cuda.Launch{
-			Module: "product", Symbol: "product_follow" + typeSuffix(call.Type),
-			Grid: [3]uint32{uint32(ceilDiv(int(p.m), 8)) * uint32(p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
-			Params: cuda.Params(p),
-		})
+	s := l.parts(call)
+	if !direct(&s.main) {
+		all = append(all, follow(call.Type, s.main, call.Work))
 	}
-	if ones != nil {
-		all = append(all, l.family.launches(call.Type, mathSIMT, *ones, call.Work)...)
+	if s.fused.sums != nil {
+		all = append(all, follow(call.Type, *s.fused.sums, s.fused.rowSums))
+	}
+	if s.column != nil {
+		all = append(all, l.family.launches(call.Type, mathSIMT, *s.column, call.Work)...)
 	}
 	return all
 }
 
-// workspace holds the product, where something follows it, and the library's own, or the sums
-// of the column of ones, which come later.
-func (l *libraryProduct) workspace(s *Spec) int64 {
-	p, ones := l.parts(unplaced(s, l.params))
-	bytes := indirectBytes(s.Type, &p) + libraryWorkBytes
-	if ones != nil {
-		bytes = max(bytes, l.family.partialBytes(s.Type, mathSIMT, ones))
+// follow is the kernel that takes a library's sums on, which lie at an address of the workspace.
+func follow(t dag.DType, p productParams, from uint64) cuda.Launch {
+	p.partial, p.splits, p.tilesN = from, 1, int32(ceilDiv(int(p.n), 4*32))
+	p.storesFours(t)
+	return cuda.Launch{
+		Module: "product", Symbol: "product_follow" + typeSuffix(t),
+		Grid: [3]uint32{uint32(ceilDiv(int(p.m), 8)) * uint32(p.tilesN), 1, 1}, Block: [3]uint32{productThreads, 1, 1},
+		Params: cuda.Params(p),
+	}
+}
+
+// bytes is what the library leaves in the workspace.
+func (s *productParts) bytes(t dag.DType) int64 {
+	bytes := indirectBytes(t, &s.main)
+	if s.fused.sums != nil {
+		bytes += workBytes(t, int64(s.main.m))
+	}
+	return bytes
+}
+
+// workspace holds what the library leaves there and the library's own, or the sums of the column
+// of ones, which come later.
+func (l *libraryProduct) workspace(spec *Spec) int64 {
+	s := l.parts(unplaced(spec, l.params))
+	bytes := s.bytes(spec.Type) + libraryWorkBytes
+	if s.column != nil {
+		bytes = max(bytes, l.family.partialBytes(spec.Type, mathSIMT, s.column))
 	}
 	return bytes
 }

@@ -18,13 +18,20 @@ import (
 // hyper is {lr, step}; the step is not used. The operand g is not changed. Every product
 // is rounded before it is added, so that all variants give equal bits in any build.
 
+// sgdParamNames are the parameters of sgd, and the last ones of operations that compute the
+// gradient, too.
+var sgdParamNames = []string{"momentum", "nesterov", "weight_decay"}
+
+// withSGD are the parameters of an operation whose gradient's are given.
+func withSGD(names ...string) []string { return append(names, sgdParamNames...) }
+
 var sgd = Kernel{
 	Op: "sgd", Doc: "v = momentum·v + (g + weight_decay·w), w -= lr·v (or the Nesterov step)",
 	Operands: []Operand{
 		updates("w", "..."), reads("g", Real, "..."), reads("hyper", Scalar, "2"),
 		optional(updates("v", "...")),
 	},
-	Params: []string{"momentum", "nesterov", "weight_decay"},
+	Params: sgdParamNames,
 	Check: func(s *Spec) error {
 		if s.Param("momentum") != 0 && len(s.Operands) < 4 {
 			return errors.New("momentum needs the operand v")
@@ -63,11 +70,28 @@ func sgdFlops(s *Spec) float64 {
 	return flops
 }
 
-// sgdOf is the step of a call whose operand hyper is the one given.
+// checkVelocities checks the parameters of the step in an operation that computes the
+// gradient, of which a call with velocities has so many operands.
+func checkVelocities(s *Spec, operands int) error {
+	if s.Param("momentum") != 0 && len(s.Operands) < operands {
+		return errors.New("momentum needs the operands vw and vb")
+	}
+	return checkSGD(s)
+}
+
+// descentFlops is what follows the gradient of w: that of b, the sums over operand dy, and
+// the steps of both.
+func descentFlops(s *Spec, dy int) float64 {
+	return s.volume(dy) + sgdFlops(s)*(s.volume(0)+s.volume(1))
+}
+
+// sgdOf is the step of a call whose operand hyper is the one given. Its last parameters
+// are those of sgd.
 func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {
+	params := call.Params[len(call.Params)-len(sgdParamNames):]
 	return simd.SGD[T]{
 		Rate:     T(Data[float64](&call.Args[hyper])[0]),
-		Momentum: T(call.Params[0]), Nesterov: call.Params[1] != 0, Decay: T(call.Params[2]),
+		Momentum: T(params[0]), Nesterov: params[1] != 0, Decay: T(params[2]),
 	}
 }
 

@@ -74,7 +74,12 @@ func (c Conv2D) forward(l *lowerer, n *node) {
 	}
 	from := n.Params[0].Shape
 	to := []int{c.Kernel, c.Kernel, from[1], from[0]}
-	l.pack(n, packing{layout: hwio, op: hwio, back: "oihw", from: from, to: to, outputs: 3, seen: weight{shape: to, outputs: 3, inputs: 2}})
+	p := packing{layout: hwio, op: hwio, back: "oihw", from: from, to: to, outputs: 3, seen: weight{shape: to, outputs: 3, inputs: 2}}
+	if l.turnsAtOnce(n) {
+		n.turned = l.turned(n)
+		p.beside = []dag.Access{writes(n.turned.id, nil)}
+	}
+	l.pack(n, p)
 	if n.pool != nil {
 		n.saved = l.buffer(n.pool.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
 		l.weightedForward(n, "conv2d.nhwc.pool", n.withPool())
@@ -101,21 +106,28 @@ func (c Conv2D) backward(l *lowerer, n *node) {
 		}
 		return
 	}
-	dy := n.out
-	switch {
-	case n.pool != nil && n.in.grad == none:
-		// The gradient before pooling is never needed as a whole.
-		l.weightGradients(n, "conv2d.nhwc.pool.dw", n.withPool(), func(t tile) []dag.Access {
-			return append(dy.gradient(t), reads(n.saved, dy.box(t)))
-		})
-		return
-	case n.pool != nil:
+	op, params, dy := "conv2d.nhwc.dw", n.params, n.out
+	if n.pool != nil && n.in.grad != none {
 		dy = l.unpool(n)
 	}
-	l.weightGradients(n, "conv2d.nhwc.dw", n.params, dy.gradient)
+	gradient := dy.gradient
+	if n.pool != nil && n.in.grad == none {
+		// The gradient before pooling is never needed as a whole.
+		op, params = "conv2d.nhwc.pool.dw", n.withPool()
+		gradient = func(t tile) []dag.Access { return append(dy.gradient(t), reads(n.saved, dy.box(t))) }
+	}
+	atOnce := l.updatesAtOnce(n)
+	if !atOnce {
+		l.weightGradients(n, op, params, gradient)
+	}
 	if n.in.grad != none {
-		w := c.turned(l, n)
-		l.inputGradient(n, "conv2d.nhwc.dx", &dy, &w)
+		if n.turned == nil {
+			n.turned = l.turn(n)
+		}
+		l.inputGradient(n, "conv2d.nhwc.dx", &dy, n.turned)
+	}
+	if atOnce {
+		l.gradientUpdates(n, op+".sgd", params, gradient)
 	}
 }
 
@@ -131,12 +143,24 @@ func (l *lowerer) unpool(n *node) tensor {
 	return dy
 }
 
-// turned is the weight as input gradients over channels-last images read it, in
-// parts of as many input channels as a task writes.
-func (c Conv2D) turned(l *lowerer, n *node) weight {
+// turnsAtOnce reports whether the task that packs the weight turns it, too: in a fused step of
+// layers that are not split, where the fewer tasks the better.
+func (l *lowerer) turnsAtOnce(n *node) bool {
+	whole := n.tiles.SampleTile >= l.opt.Batch && n.tiles.OutputTile >= n.out.channels()
+	return l.opt.Train && l.opt.Lowering.Fused && whole && n.in.grad != none
+}
+
+// turned is the weight as input gradients over channels-last images read it.
+func (l *lowerer) turned(n *node) *weight {
 	from := n.Params[0].Shape
-	w := weight{shape: []int{c.Kernel, c.Kernel, from[0], from[1]}, outputs: 2, inputs: 3}
+	w := &weight{shape: []int{from[2], from[3], from[0], from[1]}, outputs: 2, inputs: 3}
 	w.id = l.b.Buffer(dag.Buffer{Name: n.Params[0].Name + "." + hwoi, Shape: w.shape, Type: l.opt.Type, Layout: hwoi})
+	return w
+}
+
+// turn fills it, in parts of as many input channels as a task of the gradient writes.
+func (l *lowerer) turn(n *node) *weight {
+	w, from := l.turned(n), n.Params[0].Shape
 	eachRange(from[1], n.inputTile(), func(r dag.Range) {
 		l.rangeTask(n, phaseBackward, hwoi, r, writes(w.id, w.inputsBox(r)), reads(n.weights[0], boxAt(from, 1, r)))
 	})

@@ -70,6 +70,10 @@ func (d Dense) backward(l *lowerer, n *node) {
 		l.inputGradient(n, op, &n.out, &n.weight)
 	}
 	if atOnce {
-		l.gradientUpdates(n)
+		op := "dense.dw.sgd"
+		if n.packing != nil {
+			op = "dense.nhwc.dw.sgd"
+		}
+		l.gradientUpdates(n, op, nil, n.out.gradient)
 	}
 }

@@ -31,11 +31,13 @@
 // buffer, and a change of layout is a task like any other. Channels-last
 // convolutions read their weight in the layout (k k c f), copied once per step
 // ("conv1.forward.hwio"), and for the input gradient turned, (k k f c)
-// ("conv1.backward.hwoi"); the gradient is summed as (k k c f) and copied back once
+// ("conv1.backward.hwoi", or along with the first copy in a fused step of layers that
+// are not split); the gradient is summed as (k k c f) and copied back once
 // ("conv1.backward.oihw"). Averages and dense layers keep PyTorch's order: their
 // input is copied, and its gradient back ("pool1.forward.nchw",
 // "pool1.backward.nhwc"), or, after a flatten, the dense layer's weight where that
-// has fewer elements ("fc1.forward.nhwc", "fc1.backward.nchw"). Parameters, their
+// has fewer elements, and its gradient back ("fc1.forward.nhwc", "fc1.backward.nchw").
+// A weight that is updated at once has no gradient to copy back. Parameters, their
 // gradients and the optimiser's state never change their layout.
 //
 // # Fusion
@@ -47,7 +49,8 @@
 //	conv2d + relu             channels last, before a convolution or a dense layer
 //	dense + relu              in both layouts, before a dense layer
 //	softmax + cross-entropy   the loss
-//	weight gradient + update  of a dense layer, in both layouts, by stochastic gradient descent
+//	weight gradient + update  of dense layers in both layouts, and of convolutions channels
+//	                          last, by stochastic gradient descent
 //
 // Convolutions in n×c×h×w are not fused. A fused ReLU keeps no mask: the layer that
 // reads its output writes 0 in the gradient where the output is 0, so that
@@ -56,12 +59,12 @@
 // lowering are for when they are layers of their own. Its output has the name of its
 // last one, "pool1.out".
 //
-// A dense layer's weight and bias are updated by the tasks of the gradient
+// Weight and bias are updated by the tasks of the gradient
 // ("fc1.backward.weight[0:64,0:128]", phase "backward", where most of the work is) if the
-// layer has a bias, reads its weight as it is and GradSampleTile is the batch, so
-// that no other task adds to the sums. There is no "grad.fc1.weight", and the result
-// is that of gradient and update apart, bit for bit. These tasks come behind the
-// gradient of the input, which reads the weight before.
+// layer has a bias and GradSampleTile is the batch, so that no other task adds to the
+// sums. There is no "grad.fc1.weight", and the result is that of gradient and update apart,
+// bit for bit (but on a GPU for a dense layer whose weight is packed). These tasks come behind
+// the gradient of the input, which reads the weight before.
 //
 // # Names
 //

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,33 +66,80 @@ func TestGroups(t *testing.T) {
 
 // TestLayoutsInTheGraph checks, for a step of each network, which conversions a
 // channels-last lowering adds: weights once per convolution, turned ones where a
-// gradient of the input is needed, and flattened maps or weights.
+// gradient of the input is needed, and flattened maps or weights. Where layers are split,
+// turned weights and gradients have tasks of their own (-).
 func TestLayoutsInTheGraph(t *testing.T) {
 	const batch = 7
 	for name, want := range map[string]string{
 		// fc1 has 17 outputs, more than the batch: the maps are copied, and their gradient back.
-		"pools": "conv1.forward.hwio conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc conv2.backward.oihw conv2.backward.hwoi conv1.backward.oihw",
-		// fc1 has 5: its weights are, and their gradient.
-		"convolutions": "conv1.forward.hwio conv2.forward.hwio fc1.forward.nhwc fc1.backward.nchw conv2.backward.oihw conv2.backward.hwoi conv1.backward.oihw",
+		"pools": "conv1.forward.hwio conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc -conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
+		// fc1 has 5: its weights are, and their gradient. conv2 has no bias, so that its gradient
+		// is in memory in both.
+		"convolutions": "conv1.forward.hwio conv2.forward.hwio fc1.forward.nhwc -fc1.backward.nchw conv2.backward.oihw -conv2.backward.hwoi -conv1.backward.oihw",
 		"averages": "conv1.forward.hwio pool1.forward.nchw conv2.forward.nhwc conv2.forward.hwio flatten1.forward.nchw flatten1.backward.nhwc " +
-			"conv2.backward.oihw conv2.backward.hwoi conv2.backward.nchw pool1.backward.nhwc conv1.backward.oihw",
+			"-conv2.backward.oihw -conv2.backward.hwoi conv2.backward.nchw pool1.backward.nhwc -conv1.backward.oihw",
 	} {
-		g := mustLower(t, fusionCases(t)[name], LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
-			Lowering: dag.Lowering{Layout: dag.NHWC, Fused: true}})
-		var got []string
+		for _, split := range []dag.LayerLowering{{}, {SampleTile: 3, GradSampleTile: 3}} {
+			g := mustLower(t, fusionCases(t)[name], LowerOptions{Batch: batch, Type: dag.Float32, Train: true, Samples: batch,
+				Lowering: dag.Lowering{Layout: dag.NHWC, Fused: true, Default: split}})
+			got, want := conversions(g), strings.Fields(want)
+			if split.SampleTile == 0 {
+				want = slices.DeleteFunc(want, func(step string) bool { return step[0] == '-' })
+			}
+			if text, want := strings.Join(got, " "), strings.ReplaceAll(strings.Join(want, " "), "-", ""); text != want {
+				t.Errorf("%s: conversions %s, want %s", name, text, want)
+			}
+			for i := range g.Buffers {
+				b := &g.Buffers[i]
+				if (b.Role == dag.Parameter || b.Role == dag.State) && b.Layout != "" {
+					t.Errorf("%s: %s has layout %s; parameters are as PyTorch has them", name, b.Name, b.Layout)
+				}
+			}
+		}
+	}
+}
+
+// conversions are the steps of a graph whose tasks change layouts, in order.
+func conversions(g *dag.Graph) []string {
+	var all []string
+	for i := range g.Tasks {
+		if step, _, _ := strings.Cut(g.Tasks[i].Name, "["); strings.HasSuffix(step, "."+g.Tasks[i].Op) && strings.Count(step, ".") == 2 {
+			all = append(all, step)
+		}
+	}
+	return slices.Compact(all)
+}
+
+// TestTurnedWeights checks which task fills the turned weight of a convolution whose input has
+// a gradient: where neither samples nor filters are split, in a fused step of training, the
+// one that packs it, with either optimiser.
+func TestTurnedWeights(t *testing.T) {
+	m := mustNew(t, "turned", []int{2, 11, 13}, Conv2D{Filters: 3, Kernel: 3}, ReLU{}, Conv2D{Filters: 5, Kernel: 2}, Flatten{}, Dense{Outputs: 7})
+	for _, c := range []struct {
+		optimizer Optimizer
+		lowering  dag.Lowering
+		train     bool
+		writes    int // of the tasks "conv2.forward.hwio"
+		turns     int // tasks of their own
+	}{
+		{SGD{}, dag.Lowering{Fused: true}, true, 2, 0},
+		{DefaultAdam(), dag.Lowering{Fused: true}, true, 2, 0},
+		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{SampleTile: 17, OutputTile: 400, GradTile: 2}}, true, 2, 0},
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"conv2": {SampleTile: 16}}}, true, 1, 1},
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"conv2": {OutputTile: 3}}}, true, 1, 2},
+		{SGD{}, dag.Lowering{}, true, 1, 1},
+		{SGD{}, dag.Lowering{Fused: true}, false, 1, 0},
+	} {
+		c.lowering.Layout = dag.NHWC
+		g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: c.train, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
 		for i := range g.Tasks {
-			if step, _, _ := strings.Cut(g.Tasks[i].Name, "["); strings.HasSuffix(step, "."+g.Tasks[i].Op) && strings.Count(step, ".") == 2 {
-				got = append(got, step)
+			task := &g.Tasks[i]
+			if n := len(task.Accesses) - 1; task.Op == "hwio" && task.Labels.Layer == "conv2" && n != c.writes || task.Op == "hwio" && task.Labels.Layer == "conv1" && n != 1 {
+				t.Errorf("%T %+v: %s writes %d copies", c.optimizer, c.lowering, task.Name, n)
 			}
 		}
-		if text := strings.Join(got, " "); text != want {
-			t.Errorf("%s: conversions %s, want %s", name, text, want)
-		}
-		for i := range g.Buffers {
-			b := &g.Buffers[i]
-			if (b.Role == dag.Parameter || b.Role == dag.State) && b.Layout != "" {
-				t.Errorf("%s: %s has layout %s; parameters are as PyTorch has them", name, b.Name, b.Layout)
-			}
+		if n := countOp(g, "hwoi"); n != c.turns {
+			t.Errorf("%T %+v: %d tasks turn the weight, want %d", c.optimizer, c.lowering, n, c.turns)
 		}
 	}
 }

@@ -123,6 +123,7 @@ type node struct {
 	grads   []dag.BufferID    // as Stage.Params
 	weight  weight            // as forward reads it and the gradient is summed
 	packing *packing          // of weight, nil: the parameter itself
+	turned  *weight           // of a convolution, as its input gradient reads it; nil until there is one
 	saved   dag.BufferID      // what backward needs beyond in: a mask or an index
 	params  dag.Params        // shared by the layer's tasks
 }

@@ -28,6 +28,11 @@ type packing struct {
 	from, to []int  // shapes of both, of four dimensions
 	outputs  int    // the dimension of to that dimension 0 of from becomes
 	seen     weight // the copy as the kernels see it, without its id
+
+	parameter dag.BufferID // the weight in the shape from, once pack has it
+
+	// beside is what op writes besides, where one task fills the copy.
+	beside []dag.Access
 }
 
 // parameter is the weight of a layer as it is.
@@ -42,8 +47,10 @@ func (l *lowerer) pack(n *node, p packing) {
 	copied := l.b.Buffer(dag.Buffer{Name: name + "." + p.layout, Shape: p.to, Type: l.opt.Type, Layout: p.layout})
 	from := l.viewed(n.weights[0], name+"."+dag.NCHW, n.Params[0].Shape, p.from)
 	eachRange(p.from[0], n.tiles.OutputTile, func(r dag.Range) {
-		l.rangeTask(n, phaseForward, p.op, r, writes(copied, boxAt(p.to, p.outputs, r)), reads(from, boxOf(p.from, r)))
+		accesses := []dag.Access{writes(copied, boxAt(p.to, p.outputs, r)), reads(from, boxOf(p.from, r))}
+		l.rangeTask(n, phaseForward, p.op, r, append(accesses, p.beside...)...)
 	})
+	p.parameter = from
 	n.packing = &p
 	n.weight = p.seen
 	n.weight.id = l.viewed(copied, name+"."+p.layout+".flat", p.to, p.seen.shape)
@@ -174,28 +181,41 @@ func (l *lowerer) updates(n *node) {
 	}
 }
 
-// updatesAtOnce reports whether a dense layer's weight and bias are updated by the tasks
-// that compute their gradients: those of stochastic gradient descent where no gradient
-// is summed over several tasks or copied.
+// updatesAtOnce reports whether a layer's weight and bias are updated by the tasks that
+// compute their gradients, for which it has an operation: those of stochastic gradient
+// descent where no gradient is summed over several tasks.
 func (l *lowerer) updatesAtOnce(n *node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
-	return l.opt.Lowering.Fused && isSGD && n.packing == nil && len(n.weights) == 2 && n.tiles.GradSampleTile >= l.opt.Batch
+	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.tiles.GradSampleTile >= l.opt.Batch
 }
 
-// gradientUpdates adds these tasks, in parts of GradTile outputs.
-func (l *lowerer) gradientUpdates(n *node) {
+// gradientUpdates adds these tasks, in parts of GradTile outputs; params and dy are those of
+// the gradient by itself. Packed weights are seen in the dimensions that are packed, and
+// features that were flattened channels last as the map that they are.
+func (l *lowerer) gradientUpdates(n *node, op string, params dag.Params, dy func(tile) []dag.Access) {
+	params = slices.Concat(params, l.opt.Optimizer.params())
 	var states [2][]dag.BufferID
 	for i := range states {
 		states[i] = l.states(&n.Params[i])
 	}
+	w, x := n.parameter(), n.in.value
+	if p := n.packing; p != nil {
+		for j, s := range states[0] {
+			states[0][j] = l.viewed(s, l.b.BufferAt(s).Name+"."+dag.NCHW, w.shape, p.from)
+		}
+		w.id, w.shape = p.parameter, p.from
+	}
+	if n.in.turned != nil {
+		x = l.b.View(l.b.BufferAt(x).Name+"."+dag.NHWC, x, batchShape(l.opt.Batch, n.in.turned, dag.NHWC)...)
+	}
 	n.out.eachTile(l.opt.Batch, n.tiles.GradTile, func(t tile) {
-		weight, bias := n.weight.outputsBox(t.channels), boxOf(n.Params[1].Shape, t.channels)
-		accesses := []dag.Access{updates(n.weights[0], weight), updates(n.weights[1], bias)}
-		accesses = append(accesses, n.out.gradient(t)...)
-		accesses = append(accesses, reads(n.in.value, n.in.samples(t.samples)), reads(l.hyper, nil))
+		weight, bias := w.outputsBox(t.channels), boxOf(n.Params[1].Shape, t.channels)
+		accesses := []dag.Access{updates(w.id, weight), updates(n.weights[1], bias)}
+		accesses = append(accesses, dy(t)...)
+		accesses = append(accesses, reads(x, nil), reads(l.hyper, nil))
 		for j := range states[0] {
 			accesses = append(accesses, updates(states[0][j], weight), updates(states[1][j], bias))
 		}
-		l.task(n, phaseBackward+".weight", "dense.dw.sgd", l.opt.Optimizer.params(), t, accesses...)
+		l.task(n, phaseBackward+".weight", op, params, t, accesses...)
 	})
 }

@@ -23,7 +23,7 @@ func TestUpdatesAtOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(37, 41))
 	cases := layerCases(t)
 	maps.Copy(cases, fusionCases(t))
-	found := 0
+	found := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		m := cases[name]
 		for try := range 12 {
@@ -34,6 +34,9 @@ func TestUpdatesAtOnce(t *testing.T) {
 			opt := LowerOptions{Batch: batch, Type: []dag.DType{dag.Float32, dag.Float64}[try%2], Train: true, Samples: samples}
 			opt.Lowering = randomLowering(m, rng)
 			opt.Lowering.Fused, opt.Lowering.Layout = true, []string{dag.NCHW, dag.NHWC}[try/2%2]
+			if try >= 6 {
+				sumAtOnce(&opt.Lowering)
+			}
 			var trained [2]*interpreter
 			for i, o := range []Optimizer{optimizer, apart{optimizer}} {
 				opt.Optimizer = o
@@ -43,9 +46,11 @@ func TestUpdatesAtOnce(t *testing.T) {
 					trained[i].step(indices(batch*step, batch), 0.1/float64(step+1), step+1)
 				}
 			}
-			found += countOp(trained[0].g, "dense.dw.sgd")
-			if n := countOp(trained[1].g, "dense.dw.sgd"); n > 0 {
-				t.Fatalf("%d updates are not apart", n)
+			for _, op := range descents {
+				found[op] += countOp(trained[0].g, op)
+				if n := countOp(trained[1].g, op); n > 0 {
+					t.Fatalf("%d tasks %s are not apart", n, op)
+				}
 			}
 			for _, p := range m.Parameters() {
 				compareWords(t, fmt.Sprintf("%s %+v %+v", name, optimizer, opt.Lowering), p.Name, trained)
@@ -55,10 +60,24 @@ func TestUpdatesAtOnce(t *testing.T) {
 			}
 		}
 	}
-	if found < 100 {
-		t.Errorf("%d tasks update at once; the lowerings are no test", found)
+	for _, op := range descents {
+		if found[op] < 5 {
+			t.Errorf("%d tasks %s; the lowerings are no test", found[op], op)
+		}
 	}
 }
+
+// sumAtOnce makes every gradient one of the whole batch.
+func sumAtOnce(l *dag.Lowering) {
+	l.Default.GradSampleTile = 0
+	for name, ll := range l.Layers {
+		ll.GradSampleTile = 0
+		l.Layers[name] = ll
+	}
+}
+
+// descents are the operations that update by the gradient that they compute.
+var descents = []string{"dense.dw.sgd", "dense.nhwc.dw.sgd", "conv2d.nhwc.dw.sgd", "conv2d.nhwc.pool.dw.sgd"}
 
 func compareWords(t *testing.T, what, buffer string, both [2]*interpreter) {
 	t.Helper()
@@ -78,27 +97,31 @@ func countOp(g *dag.Graph, op string) int {
 }
 
 // TestUpdatesAtOnceWhereOneTaskHasTheGradient checks in which layers a weight's
-// gradient has no buffer: fused dense layers with a bias whose weight is read as it is
-// and whose gradient is not summed over tasks, under stochastic gradient descent.
+// gradient has no buffer: fused layers with a bias whose gradient is not summed over tasks,
+// under stochastic gradient descent, if they are dense or convolutions with channels last.
 func TestUpdatesAtOnceWhereOneTaskHasTheGradient(t *testing.T) {
 	m := mustNew(t, "updates", []int{2, 5, 7}, Conv2D{Filters: 3, Kernel: 2}, Flatten{},
 		Dense{Outputs: 11}, ReLU{}, Dense{Outputs: 13, NoBias: true}, ReLU{}, Dense{Outputs: 5})
 	for _, c := range []struct {
 		optimizer Optimizer
 		lowering  dag.Lowering
-		tasks     int
+		tasks     [4]int // of descents
 	}{
-		{SGD{}, dag.Lowering{Fused: true}, 2},                                                                     // fc1 and fc3
-		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{GradTile: 2}}, 6 + 3},                        // of 11 and of 5 rows
-		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Default: dag.LayerLowering{GradTile: 2}}, 3},          // fc1 reads a copy
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {GradSampleTile: 6}}}, 1},   // two sums
-		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {GradSampleTile: 400}}}, 2}, // one
-		{SGD{}, dag.Lowering{}, 0},
-		{DefaultAdam(), dag.Lowering{Fused: true}, 0},
+		{SGD{}, dag.Lowering{Fused: true}, [4]int{2}},                                                                     // fc1 and fc3
+		{SGD{}, dag.Lowering{Fused: true, Default: dag.LayerLowering{GradTile: 2}}, [4]int{6 + 3}},                        // of 11 and of 5 rows
+		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Default: dag.LayerLowering{GradTile: 2}}, [4]int{3, 6, 2}},    // fc1 reads a copy; 3 filters
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {GradSampleTile: 6}}}, [4]int{1}},   // two sums
+		{SGD{}, dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{"fc3": {GradSampleTile: 400}}}, [4]int{2}}, // one
+		{SGD{}, dag.Lowering{Fused: true, Layout: dag.NHWC, Layers: map[string]dag.LayerLowering{"conv1": {GradSampleTile: 16}}}, [4]int{1, 1}},
+		{SGD{}, dag.Lowering{}, [4]int{}},
+		{SGD{}, dag.Lowering{Layout: dag.NHWC}, [4]int{}},
+		{DefaultAdam(), dag.Lowering{Fused: true, Layout: dag.NHWC}, [4]int{}},
 	} {
 		g := mustLower(t, m, LowerOptions{Batch: 17, Type: dag.Float32, Train: true, Samples: 17, Optimizer: c.optimizer, Lowering: c.lowering})
-		if n := countOp(g, "dense.dw.sgd"); n != c.tasks {
-			t.Errorf("%T %+v: %d tasks update at once, want %d", c.optimizer, c.lowering, n, c.tasks)
+		for i, op := range descents {
+			if n := countOp(g, op); n != c.tasks[i] {
+				t.Errorf("%T %+v: %d tasks %s, want %d", c.optimizer, c.lowering, n, op, c.tasks[i])
+			}
 		}
 		_, hasGradient := g.BufferByName("grad.fc3.weight")
 		_, hasUpdate := g.TaskByName("fc3.update.bias[0:5]")

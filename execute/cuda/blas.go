@@ -3,19 +3,9 @@
 package cuda
 
 /*
-#include <cuda.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-// What is used of cuBLAS, as its documentation has it since CUDA 11; handles are pointers,
-// results cublasStatus_t. The library is loaded at run time: its functions are addresses.
-typedef int (*blas_create)(void **handle);
-typedef int (*blas_destroy)(void *handle);
-typedef int (*blas_set_stream)(void *handle, CUstream stream);
-typedef int (*blas_set_workspace)(void *handle, void *workspace, size_t bytes);
-typedef int (*blas_set_math)(void *handle, int mode);
-typedef int (*blas_gemm)(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int lda,
-                         const void *b, int ldb, const void *beta, void *c, int ldc);
+#include "blas.h"
 
 static int create(void *f, uintptr_t *handle) { return ((blas_create)f)((void **)handle); }
 static int destroy(void *f, uintptr_t handle) { return ((blas_destroy)f)((void *)handle); }
@@ -51,17 +41,11 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"unsafe"
 
-	"github.com/ebitengine/purego"
-
 	kernelcode "dahl/kernels/cuda"
 )
-
-// ErrNoLibrary is wrapped by the errors of a machine that lacks a library.
-var ErrNoLibrary = errors.New("the library was not found")
 
 // blasMajors are the CUDA versions whose cuBLAS is looked for, best first.
 var blasMajors = []int{13, 12, 11}
@@ -70,12 +54,9 @@ var blasMajors = []int{13, 12, 11}
 // bits in every run of one version on one kind of device: one handle serves one stream, with
 // the workspace that the call names, and sums by atomic operations are off, as they are
 // unless asked for. A product under capture becomes part of the graph.
-//
-// The library is loaded by purego; its functions are called through cgo, since purego's
-// calls allocate.
 type Blas struct {
 	Name      string // of the file
-	functions map[string]unsafe.Pointer
+	functions functions
 }
 
 // LoadBlas loads the newest cuBLAS that the driver serves, at the first call; the others repeat
@@ -84,19 +65,8 @@ var LoadBlas = sync.OnceValues(func() (*Blas, error) {
 	if err := Start(); err != nil {
 		return nil, err
 	}
-	return loadBlas(blasNames(DriverVersion()))
+	return loadBlas(libraryFiles("cublas", blasMajors, DriverVersion()))
 })
-
-// blasNames are the files to look for with a driver that serves a CUDA version.
-func blasNames(version int) []string {
-	var names []string
-	for _, major := range blasMajors {
-		if major <= version/1000 {
-			names = append(names, fmt.Sprintf("libcublas.so.%d", major))
-		}
-	}
-	return names
-}
 
 // blasFunctions are the names of what is used in the library.
 var blasFunctions = []string{
@@ -104,72 +74,55 @@ var blasFunctions = []string{
 	"cublasSgemm_v2", "cublasDgemm_v2",
 }
 
-func loadBlas(names []string) (*Blas, error) {
-	for _, name := range names {
-		library, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
-		if err != nil {
-			continue
-		}
-		b := &Blas{Name: name, functions: map[string]unsafe.Pointer{}}
-		for _, f := range blasFunctions {
-			address, err := purego.Dlsym(library, f)
-			if err != nil {
-				return nil, fmt.Errorf("cuBLAS: %s is too old: it lacks %s: %w", name, f, ErrNoLibrary)
-			}
-			b.functions[f] = *(*unsafe.Pointer)(unsafe.Pointer(&address))
-		}
-		return b, nil
+func loadBlas(files []string) (*Blas, error) {
+	name, found, err := loadFunctions("cuBLAS", files, blasFunctions)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("cuBLAS: none of %s can be loaded (LD_LIBRARY_PATH says where to look): %w", strings.Join(names, ", "), ErrNoLibrary)
+	return &Blas{name, found}, nil
 }
 
-// BlasHandle is cuBLAS on one stream.
-type BlasHandle struct {
+// blasHandle is cuBLAS on one stream.
+type blasHandle struct {
 	blas   *Blas
 	handle C.uintptr_t
 }
 
 // NewHandle makes a handle for a stream of the current device. It allocates memory of the
 // device.
-func (b *Blas) NewHandle(s Stream) (BlasHandle, error) {
-	h := BlasHandle{blas: b}
+func (b *Blas) NewHandle(s Stream) (LibraryHandle, error) {
+	h := &blasHandle{blas: b}
 	if err := blasError("cublasCreate", C.create(b.functions["cublasCreate_v2"], &h.handle)); err != nil {
-		return h, err
+		return nil, err
 	}
 	err := blasError("cublasSetStream", C.set_stream(b.functions["cublasSetStream_v2"], h.handle, handle(s.s)))
 	if err != nil {
-		return h, errors.Join(err, h.Destroy())
+		return nil, errors.Join(err, h.Destroy())
 	}
 	return h, nil
 }
 
-// Destroy gives the handle back. The stream must still exist.
-func (h BlasHandle) Destroy() error {
+func (h *blasHandle) Destroy() error {
 	return blasError("cublasDestroy", C.destroy(h.blas.functions["cublasDestroy_v2"], h.handle))
 }
 
-// Values of cuBLAS's enumerations.
-const (
-	blasNormal, blasTransposed = 0, 1 // cublasOperation_t
-	blasPedantic, blasTF32     = 2, 3 // cublasMath_t
-)
+// blasProduct is a product made ready, in memory of C.
+type blasProduct struct{ p *C.struct_product }
 
-// Product is a product made ready, in memory of C.
-type Product struct{ p *C.struct_product }
-
-// Prepare makes a product ready; Free gives its memory back. The library's matrices lie
+// Prepare makes a product ready. The library's matrices lie
 // column by column: what it sees of a row-major matrix is the transposed one, and c = a·b
 // is cᵀ = bᵀ·aᵀ to it. So factors change places, and one that is transposed in rows is so
 // for the library too.
-func (b *Blas) Prepare(from *kernelcode.Product) Product {
+func (h *blasHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
+	from, b := c.(kernelcode.Product), h.blas
 	p := (*C.struct_product)(C.calloc(1, C.sizeof_struct_product))
 	p.set_workspace, p.set_math = b.functions["cublasSetWorkspace_v2"], b.functions["cublasSetMathMode"]
-	p.gemm, p.math = b.functions["cublasSgemm_v2"], blasPedantic
+	p.gemm, p.math = b.functions["cublasSgemm_v2"], C.kBlasPedantic
 	if from.Float64 {
 		p.gemm, p.double_precision = b.functions["cublasDgemm_v2"], 1
 	}
 	if from.TF32 {
-		p.math = blasTF32
+		p.math = C.kBlasTF32
 	}
 	p.m, p.n, p.k = C.int(from.Columns), C.int(from.Rows), C.int(from.Depth)
 	p.a, p.lda, p.ta = C.CUdeviceptr(from.B.Addr), C.int(from.B.Stride), operation(from.B)
@@ -179,22 +132,21 @@ func (b *Blas) Prepare(from *kernelcode.Product) Product {
 		p.add = 1
 	}
 	p.work, p.work_bytes = C.CUdeviceptr(from.Work), C.size_t(from.WorkBytes)
-	return Product{p}
+	return blasProduct{p}, nil
 }
 
 func operation(m kernelcode.Matrix) C.int {
 	if m.Transposed {
-		return blasTransposed
+		return C.kBlasTransposed
 	}
-	return blasNormal
+	return C.kBlasNormal
 }
 
-// Free gives the memory back.
-func (p Product) Free() { C.free(unsafe.Pointer(p.p)) }
+func (p blasProduct) Free() { C.free(unsafe.Pointer(p.p)) }
 
-// Multiply issues a product to the handle's stream.
-func (h BlasHandle) Multiply(p Product) error {
-	r := C.multiply(p.p, h.handle)
+// Issue issues a product to the handle's stream.
+func (h *blasHandle) Issue(p LibraryCall) error {
+	r := C.multiply(p.(blasProduct).p, h.handle)
 	return blasError([]string{"cublasSetWorkspace", "cublasSetMathMode", "cublas gemm"}[r%4], r/4)
 }
 
@@ -204,8 +156,8 @@ var blasStatuses = map[C.int]string{
 	13: "EXECUTION_FAILED", 14: "INTERNAL_ERROR", 15: "NOT_SUPPORTED", 16: "LICENSE_ERROR",
 }
 
-// blasError makes an error of a status. A failed execution leaves the driver's error to its
-// next call.
+// blasError makes an error of a status; what is not supported wraps [kernelcode.ErrRefused]. A
+// failed execution leaves the driver's error to its next call.
 func blasError(call string, status C.int) error {
 	if status == 0 {
 		return nil
@@ -213,6 +165,9 @@ func blasError(call string, status C.int) error {
 	name, ok := blasStatuses[status]
 	if !ok {
 		return fmt.Errorf("%s: status %d", call, status)
+	}
+	if status == C.kBlasNotSupported {
+		return fmt.Errorf("%s: CUBLAS_STATUS_%s: %w", call, name, kernelcode.ErrRefused)
 	}
 	return fmt.Errorf("%s: CUBLAS_STATUS_%s", call, name)
 }

@@ -12,12 +12,19 @@ import (
 	launches "dahl/kernels/cuda"
 )
 
-// loadedBlas is cuBLAS, or nil where a machine with a GPU has none; the test driver has one.
-func loadedBlas(t *testing.T, d *Device) *Blas {
+// testLibraries load the libraries of variants, by name.
+var testLibraries = map[string]func() (Library, error){
+	kernels.CuBLAS:   func() (Library, error) { return LoadBlas() },
+	kernels.CuBLASLt: func() (Library, error) { return LoadBlasLt() },
+	kernels.CuDNN:    func() (Library, error) { return LoadDnn() },
+}
+
+// loadedLibrary is a library, or nil where a machine with a GPU has none; the test driver has all.
+func loadedLibrary(t *testing.T, d *Device, name string) Library {
 	t.Helper()
-	b, err := LoadBlas()
+	l, err := testLibraries[name]()
 	if err == nil {
-		return b
+		return l
 	}
 	if name, _ := d.Name(); strings.HasPrefix(name, "Test device") || !errors.Is(err, ErrNoLibrary) {
 		t.Fatal(err)
@@ -25,14 +32,25 @@ func loadedBlas(t *testing.T, d *Device) *Blas {
 	return nil
 }
 
-// TestBlasNames: a driver serves libraries of its own CUDA version and of older ones.
-func TestBlasNames(t *testing.T) {
+// refused reports whether the library of a machine with a GPU does not do a call, as it may; that
+// of the tests does all that is asked for.
+func refused(t *testing.T, d *Device, err error) bool {
+	t.Helper()
+	if name, _ := d.Name(); strings.HasPrefix(name, "Test device") || !errors.Is(err, launches.ErrRefused) {
+		return false
+	}
+	t.Log(err)
+	return true
+}
+
+// TestLibraryFiles: a driver serves libraries of its own CUDA version and of older ones.
+func TestLibraryFiles(t *testing.T) {
 	for version, want := range map[int][]string{
 		13010: {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"},
 		12000: {"libcublas.so.12", "libcublas.so.11"},
 		10020: nil,
 	} {
-		if got := blasNames(version); !slices.Equal(got, want) {
+		if got := libraryFiles("cublas", blasMajors, version); !slices.Equal(got, want) {
 			t.Errorf("driver %d: %v, want %v", version, got, want)
 		}
 	}
@@ -42,28 +60,34 @@ func TestBlasNames(t *testing.T) {
 // for it: it has no products), are errors of one line that name the file.
 func TestBlasAbsent(t *testing.T) {
 	for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}, nil} {
-		b, err := loadBlas(names)
-		if b != nil || !errors.Is(err, ErrNoLibrary) || strings.Contains(err.Error(), "\n") {
-			t.Fatalf("%v: %v, error %v", names, b, err)
+		blas, err := loadBlas(names)
+		lt, ltErr := loadBlasLt(names)
+		if blas != nil || lt != nil {
+			t.Fatalf("%v: %v, %v", names, blas, lt)
 		}
-		for _, name := range names {
-			if !strings.Contains(err.Error(), name) {
-				t.Errorf("%v: error %q does not name %s", names, err, name)
+		for _, err := range []error{err, ltErr} {
+			if !errors.Is(err, ErrNoLibrary) || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("%v: error %v", names, err)
+			}
+			for _, name := range names {
+				if !strings.Contains(err.Error(), name) {
+					t.Errorf("%v: error %q does not name %s", names, err, name)
+				}
 			}
 		}
 	}
 }
 
-// blasBench has a handle for the bench's stream and operands of whole numbers, so that
-// sums have no rounding.
-func blasBench(t *testing.T) (*bench, *Blas, BlasHandle) {
+// libraryBench has a handle of a library for the bench's stream and operands of whole numbers,
+// so that sums have no rounding.
+func libraryBench(t *testing.T, name string) (*bench, LibraryHandle) {
 	t.Helper()
 	b := newBench(t)
-	blas := loadedBlas(t, b.device)
-	if blas == nil {
-		t.Skip("there is no cuBLAS")
+	library := loadedLibrary(t, b.device, name)
+	if library == nil {
+		t.Skipf("there is no %s", name)
 	}
-	h, err := blas.NewHandle(b.stream)
+	h, err := library.NewHandle(b.stream)
 	must(t, err)
 	t.Cleanup(func() { must(t, h.Destroy()) })
 	for i := range 2 {
@@ -72,27 +96,29 @@ func blasBench(t *testing.T) (*bench, *Blas, BlasHandle) {
 		}
 		b.upload(b.stream, i)
 	}
-	return b, blas, h
+	return b, h
 }
 
 // TestBlasProduct computes every combination of transposed factors, of 3×5 by 5×2 in rows of
 // 11 elements, with and without what the result holds, and compares with the sum as written;
 // and the same as a graph that is issued twice, of which each issue adds.
 func TestBlasProduct(t *testing.T) {
-	b, blas, h := blasBench(t)
+	b, h := libraryBench(t, kernels.CuBLAS)
 	const rows, columns, depth, stride = 3, 2, 5, 11
 	for form := range 8 {
 		a := launches.Matrix{Addr: uint64(b.operands[0]), Stride: stride, Transposed: form&1 != 0}
 		w := launches.Matrix{Addr: uint64(b.operands[1]), Stride: stride, Transposed: form&2 != 0}
 		add := form&4 != 0
-		p := blas.Prepare(&launches.Product{Rows: rows, Columns: columns, Depth: depth, A: a, B: w,
+		p, err := h.Prepare(launches.Product{Rows: rows, Columns: columns, Depth: depth, A: a, B: w,
 			C: launches.Matrix{Addr: uint64(b.operands[2]), Stride: stride}, Add: add})
+		must(t, err)
 		for i := range view[float32](b.at(2)) {
 			view[float32](b.at(2))[i] = 1
 		}
 		b.upload(b.stream, 2)
-		graph, err := b.stream.Capture(func() error { return h.Multiply(p) })
-		must(t, err, h.Multiply(p), b.stream.LaunchGraph(graph), b.stream.LaunchGraph(graph))
+		must(t, h.Issue(p)) // before a capture, which does not let the library load its kernels
+		graph, err := b.stream.Capture(func() error { return h.Issue(p) })
+		must(t, err, b.stream.LaunchGraph(graph), b.stream.LaunchGraph(graph))
 		b.download(b.stream, 2)
 		must(t, b.stream.Synchronize(), graph.Free())
 		p.Free()
@@ -122,41 +148,68 @@ func TestBlasProduct(t *testing.T) {
 	}
 }
 
-// TestBlasAllocatesNothing: issuing a product takes nothing from Go's heap.
-func TestBlasAllocatesNothing(t *testing.T) {
-	b, blas, h := blasBench(t)
-	m := func(i int) launches.Matrix { return launches.Matrix{Addr: uint64(b.operands[i]), Stride: 7} }
-	p := blas.Prepare(&launches.Product{Rows: 3, Columns: 5, Depth: 7, A: m(0), B: m(1), C: m(2)})
-	defer p.Free()
-	issue := func() {
-		if err := h.Multiply(p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if n := testing.AllocsPerRun(100, issue); n != 0 {
-		t.Errorf("%g allocations for a product", n)
+// TestLibrariesAllocateNothing: issuing a call of a library takes nothing from Go's heap.
+func TestLibrariesAllocateNothing(t *testing.T) {
+	for name, call := range map[string]func(b *bench) launches.LibraryCall{
+		kernels.CuBLAS: func(b *bench) launches.LibraryCall {
+			m := func(i int) launches.Matrix { return launches.Matrix{Addr: uint64(b.operands[i]), Stride: 7} }
+			return launches.Product{Rows: 3, Columns: 5, Depth: 7, A: m(0), B: m(1), C: m(2)}
+		},
+		kernels.CuBLASLt: func(b *bench) launches.LibraryCall { return fusedProduct(b, fusedForm{bias: true, relu: true}) },
+		kernels.CuDNN:    func(b *bench) launches.LibraryCall { return smallConvolution(b, launches.WeightGradient) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, h := libraryBench(t, name)
+			ready, err := h.Prepare(call(b))
+			must(t, err)
+			defer ready.Free()
+			issue := func() {
+				if err := h.Issue(ready); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := testing.AllocsPerRun(100, issue); n != 0 {
+				t.Errorf("%g allocations for a call", n)
+			}
+		})
 	}
 }
 
 // TestBlasRefuses: what the library refuses is an error that names the call and the status.
 func TestBlasRefuses(t *testing.T) {
-	b, blas, h := blasBench(t)
+	b, h := libraryBench(t, kernels.CuBLAS)
 	m := launches.Matrix{Addr: uint64(b.operands[0]), Stride: 2}
-	p := blas.Prepare(&launches.Product{Rows: 3, Columns: 5, Depth: 7, A: m, B: m, C: m})
+	p, err := h.Prepare(launches.Product{Rows: 3, Columns: 5, Depth: 7, A: m, B: m, C: m})
+	must(t, err)
 	defer p.Free()
-	if err := h.Multiply(p); err == nil || err.Error() != "cublas gemm: CUBLAS_STATUS_INVALID_VALUE" {
+	if err := h.Issue(p); err == nil || err.Error() != "cublas gemm: CUBLAS_STATUS_INVALID_VALUE" {
 		t.Errorf("rows of 7 elements that are 2 apart: %v", err)
 	}
 }
 
-// TestLibraryVariants: dense layers and their gradients have both variants of cuBLAS, and none
-// of them is what a device runs unasked.
+// TestBlasError: of what the library answers only that it does not support a call makes another
+// variant the way out.
+func TestBlasError(t *testing.T) {
+	for status := range blasStatuses {
+		if refused := errors.Is(blasError("call", status), launches.ErrRefused); refused != (status == 15) {
+			t.Errorf("status %d: refused %v", status, refused)
+		}
+	}
+	if err := blasError("call", 15); err.Error() != "call: CUBLAS_STATUS_NOT_SUPPORTED: the library does not do this" {
+		t.Error(err)
+	}
+}
+
+// TestLibraryVariants: dense layers and their gradients have both variants of cuBLAS and of
+// cuBLASLt, and none of them is what a device runs unasked.
 func TestLibraryVariants(t *testing.T) {
 	for _, op := range []string{"dense", "dense.relu", "dense.dx", "dense.dx.relu", "dense.dw", "dense.dw.sgd"} {
 		k, _ := kernels.Lookup(op)
-		for _, name := range []string{"cublas", "cublas-tf32"} {
-			if v, ok := k.Variant(name); !ok || v.Library != kernels.CuBLAS {
-				t.Errorf("%s has no variant %s of cuBLAS", op, name)
+		for _, library := range []string{kernels.CuBLAS, kernels.CuBLASLt} {
+			for _, name := range []string{library, library + "-tf32"} {
+				if v, ok := k.Variant(name); !ok || v.Library != library {
+					t.Errorf("%s has no variant %s of %s", op, name, library)
+				}
 			}
 		}
 		if v := k.DefaultFor("cuda"); v.Name != "cuda" {

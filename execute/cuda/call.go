@@ -149,6 +149,9 @@ func (l Launches) Free() {
 
 // Launch issues the launches in order.
 func (s Stream) Launch(l Launches) error {
+	if l.n == 0 {
+		return nil
+	}
 	return check("cuLaunchKernel", C.launch_all(l.first, l.n, handle(s.s)))
 }
 

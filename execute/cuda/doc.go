@@ -1,6 +1,6 @@
 // Package cuda drives NVIDIA GPUs through the CUDA driver API: gorgonia.org/cu for what it
-// has, and one cgo file (call.go) for what it lacks or does with more work per call. It
-// exists under the build tag cuda; `make cuda` sets the flags it needs:
+// has, and one cgo file (call.go) for what it lacks or does with more work per call. All but
+// [Properties] exists under the build tag cuda; `make cuda` sets the flags it needs:
 //
 //   - a header: the toolkit's cuda.h where CUDA_HOME names one (11.8 to 13), else
 //     include/cuda.h, which declares the calls used. include13 comes first and restores
@@ -20,9 +20,9 @@
 //
 // # Libraries
 //
-// cuBLAS is loaded at run time where it is installed ([LoadBlas], blas.go). purego loads it,
-// of version 0.11 or newer: the assembly of 0.9 and 0.10 writes above its frame on x86-64,
-// where the thread's own return address may lie.
+// cuBLAS, cuBLASLt and cuDNN are loaded at run time where they are installed ([LoadBlas], blas.go;
+// [LoadBlasLt], blaslt.go; [LoadDnn], dnn.go and dnn.h). purego loads them, of version 0.11 or newer: the assembly of 0.9 and 0.10
+// writes above its frame on x86-64, where the thread's own return address may lie.
 //
 // # Without a GPU
 //
@@ -33,8 +33,9 @@
 // that touch the same bytes with no order between them by streams, events or the host's waits,
 // threads that do with no barrier between, blocks that do at all, barriers that not all
 // threads reach, and asynchronous copies of memory that is not pinned. What it cannot see is
-// host code that touches pinned memory while a copy runs. testblas is a libcublas.so.12 over
-// it. Its environment:
+// host code that touches pinned memory while a copy runs. testblas is a libcublas.so.12 and a
+// libcublasLt.so.12 over it, testdnn a libcudnn.so.9; of these the first use of anything is
+// refused in a capture. Its environment:
 //
 //	DAHL_TESTDRIVER_DEVICES=2       number of devices
 //	DAHL_TESTDRIVER_MEMORY=bytes    of each, 256 MiB by default

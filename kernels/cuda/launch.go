@@ -20,28 +20,6 @@ type Launch struct {
 	Params []byte
 }
 
-// Product is a matrix product that a library does instead of a kernel, complete but for the
-// stream: c = a·b, or c += a·b, of row-major matrices of float32 or float64.
-type Product struct {
-	Float64              bool
-	TF32                 bool // factors may be rounded to 11 bits; else every operation is in the type
-	Rows, Columns, Depth int32
-	A, B, C              Matrix
-	Add                  bool // to what c holds
-
-	// Work is the library's workspace: WorkBytes of device memory, from a multiple of 256 on.
-	Work      uint64
-	WorkBytes int64
-}
-
-// Matrix is where a factor or the result of a product lies: rows that are Stride elements
-// apart. Of one that is transposed, these are the columns of the factor.
-type Matrix struct {
-	Addr       uint64
-	Stride     int32
-	Transposed bool
-}
-
 // Params returns the bytes of a struct that mirrors a kernel's parameter. Its fields are
 // uint64 (addresses), int64, int32, uint32, float32, float64, and arrays and structs of these,
 // which Go on 64-bit machines lays out as CUDA does: each at a multiple of its own size.

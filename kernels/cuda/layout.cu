@@ -37,13 +37,14 @@ DEVICE Offset offset(const Axis& a, int32_t i) {
 
 constexpr int kTile = 32, kRows = 8;
 
+// layout moves one tile of every layers-th index of the outer dimension, from one on.
 template <class T>
-DEVICE void layout(const LayoutParams& p) {
+DEVICE void layout(const LayoutParams& p, int32_t block, int32_t first, int32_t layers) {
   SHARED(T, tile, [kTile][kTile + 1]);
-  const int32_t row0 = int32_t(blockIdx.x) / p.tiles * kTile, column0 = int32_t(blockIdx.x) % p.tiles * kTile;
+  const int32_t row0 = block / p.tiles * kTile, column0 = block % p.tiles * kTile;
   const int32_t column = column0 + threadIdx.x, row = row0 + threadIdx.x;
   const int32_t in_column = offset(p.columns, column).in, out_row = offset(p.rows, row).out;
-  for (int32_t outer = blockIdx.y; outer < p.outer; outer += gridDim.y) {
+  for (int32_t outer = first; outer < p.outer; outer += layers) {
     const T* x = global<const T>(p.x) + (p.in_outer * outer + in_column);
     T* y = global<T>(p.y) + (p.out_outer * outer + out_row);
 #pragma unroll
@@ -57,7 +58,26 @@ DEVICE void layout(const LayoutParams& p) {
   }
 }
 
-ENTRY(layout_f32, LayoutParams, kTile * kRows) { layout<float>(p); }
-ENTRY(layout_f64, LayoutParams, kTile * kRows) { layout<double>(p); }
+ENTRY(layout_f32, LayoutParams, kTile * kRows) { layout<float>(p, blockIdx.x, blockIdx.y, gridDim.y); }
+ENTRY(layout_f64, LayoutParams, kTile * kRows) { layout<double>(p, blockIdx.x, blockIdx.y, gridDim.y); }
+
+// LayoutPair is two conversions, whose blocks follow each other: tiles of a layer, then
+// layers. It is mirrored by kernels.layoutPair.
+struct LayoutPair {
+  LayoutParams first, second;
+  int32_t first_tiles, second_tiles, first_layers, second_layers;
+};
+
+template <class T>
+DEVICE void layout_pair(const LayoutPair& p) {
+  const int32_t block = blockIdx.x, next = block - p.first_tiles * p.first_layers;
+  if (next < 0)
+    layout<T>(p.first, block % p.first_tiles, block / p.first_tiles, p.first_layers);
+  else
+    layout<T>(p.second, next % p.second_tiles, next / p.second_tiles, p.second_layers);
+}
+
+ENTRY(layout_pair_f32, LayoutPair, kTile * kRows) { layout_pair<float>(p); }
+ENTRY(layout_pair_f64, LayoutPair, kTile * kRows) { layout_pair<double>(p); }
 
 }  // namespace dahl

@@ -110,15 +110,12 @@ func (e *Expected) bound(v *kernels.Variant, i int) func(j int) float64 {
 }
 
 // inputRoundoff is the relative error with which a variant takes the factors of products:
-// tf32 has 11 significant bits, bf16 8.
+// half the distance of two numbers with its bits.
 func inputRoundoff(v *kernels.Variant) float64 {
-	switch v.Name {
-	case "tf32", "cublas-tf32":
-		return 0x1p-11
-	case "bf16":
-		return 0x1p-8
+	if v.FactorBits == 0 {
+		return 0
 	}
-	return 0
+	return math.Ldexp(1, -v.FactorBits)
 }
 
 // UnitRoundoff is half the distance of 1 and the next number.
@@ -153,8 +150,11 @@ func Terms(c *Case) int {
 		return shape(1)[1] + 2
 	case "dense.dw":
 		return shape(1)[0] + 2
-	case "dense.dw.sgd":
+	case "dense.dw.sgd", "dense.nhwc.dw.sgd":
 		return shape(2)[0] + 10 // and products and sums with decay, momentum twice, and rate
+	case "conv2d.nhwc.dw.sgd":
+		y := shape(2)
+		return y[0]*y[1]*y[2] + 10
 	case "mean":
 		return shape(1)[0] + 1 // and the division
 	case "rowsum":

@@ -44,7 +44,9 @@ const noMaximum = 255
 
 // passesNothing are the operands that hold positions in pooling windows, of which
 // [noMaximum] stands for none.
-var passesNothing = map[string]bool{"maxpool.nhwc.dx index": true, "conv2d.nhwc.pool.dw index": true}
+var passesNothing = map[string]bool{
+	"maxpool.nhwc.dx index": true, "conv2d.nhwc.pool.dw index": true, "conv2d.nhwc.pool.dw.sgd index": true,
+}
 
 // nonNegative are the operands that hold sums of exponentials or of squares.
 var nonNegative = map[string]bool{"xent s": true, "softmax_xent.dx s": true, "softmax_xent.dx e": true, "adam v": true}
@@ -60,10 +62,10 @@ var compared = map[string][]float64{
 // ties has no negative zero, as which of two zeros is the greatest is not defined.
 var ties = []float64{-1, -0.5, 0, 0.5, 1}
 
-// exactSums are the operations that compare sums. Their inputs are small integers, so
+// exactSums are the operations that compare sums, or take what was compared. Their inputs are small integers, so
 // that the sums are exact in any order, all variants find the same maxima, and many
 // of these are equal or zero.
-var exactSums = map[string]bool{"conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true}
+var exactSums = map[string]bool{"conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true, "conv2d.nhwc.pool.dw.sgd": true}
 
 // indexLimit is one more than the largest value of an integer operand.
 func (c *Case) indexLimit(i int) int {
@@ -73,7 +75,7 @@ func (c *Case) indexLimit(i int) int {
 		return shape("images")[0]
 	case "load.labels index":
 		return shape("labels")[0]
-	case "maxpool.dx index", "maxpool.nhwc.dx index", "conv2d.nhwc.pool.dw index":
+	case "maxpool.dx index", "maxpool.nhwc.dx index", "conv2d.nhwc.pool.dw index", "conv2d.nhwc.pool.dw.sgd index":
 		size := int(c.Spec.Param("size"))
 		return size * size
 	case "softmax_xent y", "softmax_xent.eval y", "xent y":

@@ -34,7 +34,8 @@ func PoolParams(size, stride float64) dag.Params {
 	return dag.Params{{Name: "size", Value: size}, {Name: "stride", Value: stride}}
 }
 
-// SGDParams are the parameters of sgd and dense.dw.sgd.
+// SGDParams are the parameters of sgd and dense.dw.sgd, and the last ones of other gradients
+// with their step.
 func SGDParams(momentum, nesterov, decay float64) dag.Params {
 	return dag.Params{{Name: "momentum", Value: momentum}, {Name: "nesterov", Value: nesterov}, {Name: "weight_decay", Value: decay}}
 }

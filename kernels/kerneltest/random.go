@@ -81,7 +81,8 @@ func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 	switch op {
 	case "conv2d", "conv2d.dx", "conv2d.dw":
 		return convShapes(op, rng, e)
-	case "conv2d.nhwc", "conv2d.nhwc.dx", "conv2d.nhwc.dw", "conv2d.nhwc.pool", "conv2d.nhwc.pool.dw":
+	case "conv2d.nhwc", "conv2d.nhwc.dx", "conv2d.nhwc.dw", "conv2d.nhwc.pool", "conv2d.nhwc.pool.dw",
+		"conv2d.nhwc.dw.sgd", "conv2d.nhwc.pool.dw.sgd":
 		return convNHWCShapes(op, rng, e)
 	case "maxpool", "maxpool.dx", "avgpool", "avgpool.dx":
 		return poolShapes(op, rng, e)
@@ -119,6 +120,9 @@ func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 		return randomSGD(rng), [][]int{s, s, {2}, s}
 	case "dense.dw.sgd":
 		return randomSGD(rng), [][]int{{e[1], e[2]}, {e[1]}, {e[0], e[1]}, {e[0], e[2]}, {2}, {e[1], e[2]}, {e[1]}}
+	case "dense.nhwc.dw.sgd":
+		w := []int{e[1], e[2], e[3], e[4]}
+		return randomSGD(rng), [][]int{w, {e[1]}, {e[0], e[1]}, {e[0], e[3], e[4], e[2]}, {2}, w, {e[1]}}
 	case "adam":
 		s := e[:1+rng.IntN(4)]
 		return AdamParams(float64(rng.IntN(2)) * 0.01), [][]int{s, s, {2}, s, s}
@@ -165,8 +169,9 @@ func convNHWCShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 	x, y := []int{n, h, w, c}, []int{n, oh, ow, f}
 	pooled := []int{n, windows(oh, size, 0, step), windows(ow, size, 0, step), f}
 	filters, turned := []int{k, k, c, f}, []int{k, k, f, c}
+	pytorch := []int{f, c, k, k}
 	params := ConvParams(float64(pad), float64(stride))
-	poolParams := append(params, dag.Param{Name: "size", Value: float64(size)}, dag.Param{Name: "step", Value: float64(step)})
+	poolParams := ConvPoolParams(float64(pad), float64(stride), float64(size), float64(step))
 	switch op {
 	case "conv2d.nhwc":
 		return append(params, dag.Param{Name: "relu", Value: float64(rng.IntN(2))}), [][]int{y, x, filters, {f}}
@@ -174,6 +179,10 @@ func convNHWCShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
 		return params, [][]int{x, y, turned, x}
 	case "conv2d.nhwc.dw":
 		return params, [][]int{filters, y, x, {f}}
+	case "conv2d.nhwc.dw.sgd":
+		return append(params, randomSGD(rng)...), [][]int{pytorch, {f}, y, x, {2}, pytorch, {f}}
+	case "conv2d.nhwc.pool.dw.sgd":
+		return append(poolParams, randomSGD(rng)...), [][]int{pytorch, {f}, pooled, pooled, x, {2}, pytorch, {f}}
 	case "conv2d.nhwc.pool":
 		return poolParams, [][]int{pooled, pooled, x, filters, {f}}
 	}
@@ -225,7 +234,7 @@ func layoutShapes(op string, rng *rand.Rand, e []int) [][]int {
 	case "nchw":
 		return [][]int{{n, c, h, w}, {n, h, w, c}}
 	case "hwio":
-		return [][]int{{k, k, c, n}, {n, c, k, k}}
+		return [][]int{{k, k, c, n}, {n, c, k, k}, {k, k, n, c}}
 	case "hwoi":
 		return [][]int{{k, k, n, c}, {n, c, k, k}}
 	}

@@ -44,19 +44,7 @@ func testGemm[T Float](t *testing.T) {
 			if form&8 != 0 {
 				g.spread(rng)
 			}
-			want := append([]T(nil), g.C...)
-			for i := range g.M {
-				for j := range g.N {
-					var sum T
-					for p := range g.K {
-						sum += g.A[i*g.ARow+p*g.ACol] * g.B[p*g.BRow+j*g.BCol]
-					}
-					if g.Accumulate {
-						sum += want[i*g.CRow+j]
-					}
-					want[i*g.CRow+j] = sum
-				}
-			}
+			want := definition(g)
 			for _, l := range supported() {
 				h := *g
 				h.C = append([]T(nil), g.C...)
@@ -70,6 +58,31 @@ func testGemm[T Float](t *testing.T) {
 			}
 		}
 	}
+}
+
+// definition is what C has to be. The sums of a row are taken side by side, so that B is read
+// along its rows.
+func definition[T Float](g *Gemm[T]) []T {
+	b := make([]T, g.K*g.N)
+	for p := range g.K {
+		for j := range g.N {
+			b[p*g.N+j] = g.B[p*g.BRow+j*g.BCol]
+		}
+	}
+	c := append([]T(nil), g.C...)
+	for i := range g.M {
+		row := c[i*g.CRow:][:g.N]
+		if !g.Accumulate {
+			clear(row)
+		}
+		for p := range g.K {
+			a := g.A[i*g.ARow+p*g.ACol]
+			for j, v := range b[p*g.N:][:g.N] {
+				row[j] += a * v
+			}
+		}
+	}
+	return c
 }
 
 func BenchmarkGemm(b *testing.B) {

@@ -15,7 +15,8 @@ namespace library {
 LIBRARY int current_device();
 
 // enqueue makes something an operation of a stream. What it returns is what went wrong, by
-// which the device is lost, or "".
+// which the device is lost, or "". The first one of a name on a device loads a library's
+// kernels, so it is refused in a capture.
 LIBRARY CUresult enqueue(CUstream stream, const std::string& name, std::function<std::string()> run);
 
 // at is the bytes behind an address of a device, null if it is of none, and access notes an

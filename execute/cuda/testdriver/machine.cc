@@ -214,6 +214,13 @@ CUresult enqueue(Stream* stream, std::string name, std::function<Fault()> run) {
   return CUDA_SUCCESS;
 }
 
+CUresult first_use(Stream* stream, const std::string& name) {
+  std::unique_lock<std::mutex> held(lock);
+  if (stream->capture) return stream->device->loaded.contains(name) ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  stream->device->loaded.insert(name);
+  return CUDA_SUCCESS;
+}
+
 // finish waits for a mark behind everything on the stream.
 static CUresult finish(Stream* stream, std::unique_lock<std::mutex>& held) {
   note("synchronize");

@@ -93,6 +93,9 @@ Stream* new_stream(Device* device);
 CUresult delete_stream(Stream* stream);
 Stream* default_stream(Device* device);
 CUresult enqueue(Stream* stream, std::string name, std::function<Fault()> run);
+// first_use loads what a library does on a stream, by name, if it is the device's first use of
+// it. That allocates, and so is refused while the stream is captured.
+CUresult first_use(Stream* stream, const std::string& name);
 CUresult synchronize(Stream* stream);
 CUresult query(Stream* stream);
 CUresult synchronize(Device* device);

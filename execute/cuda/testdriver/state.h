@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 
 #include "machine.h"
 
@@ -25,6 +26,8 @@ struct Device {
   char *addresses, *memory;
   size_t capacity, used = 0;
   std::map<size_t, size_t> allocations;  // offset to bytes
+
+  std::set<std::string> loaded;  // what libraries have used
 };
 
 struct Queued {

@@ -1,0 +1,278 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"dahl/kernels"
+	launches "dahl/kernels/cuda"
+)
+
+// TestBlasLtFiles: versions before 12 are not looked for.
+func TestBlasLtFiles(t *testing.T) {
+	for version, want := range map[int][]string{
+		13010: {"libcublasLt.so.13", "libcublasLt.so.12"}, 12000: {"libcublasLt.so.12"}, 11080: nil,
+	} {
+		if got := libraryFiles("cublasLt", ltMajors, version); !slices.Equal(got, want) {
+			t.Errorf("driver %d: %v, want %v", version, got, want)
+		}
+	}
+}
+
+// fusedForm is one of the ways in which a product can be asked for.
+type fusedForm struct {
+	a, b, add, bias, relu, sums bool
+}
+
+func fusedForms() (all []fusedForm) {
+	for i := range 32 {
+		f := fusedForm{a: i&1 != 0, b: i&2 != 0, bias: i&4 != 0, relu: i&8 != 0, add: i&16 != 0}
+		all = append(all, f)
+		if !f.bias && !f.relu {
+			f.sums = true
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Extents and places of the product of TestBlasLtProduct, in elements. Its operands begin at 4-byte
+// boundaries and no greater ones.
+const (
+	fusedRows, fusedColumns, fusedDepth, fusedStride = 3, 2, 7, 11
+	fusedVector, fusedWork                           = 101, 1 << 13
+	fusedOffset                                      = 5
+	fusedWorkBytes                                   = 1 << 12
+)
+
+// fusedProduct is the product of operands 0 and 1 into operand 2, behind which are the vector
+// and the workspace.
+func fusedProduct(b *bench, f fusedForm) launches.FusedProduct {
+	at := func(operand, element int) uint64 { return uint64(b.operands[operand]) + 4*uint64(element) }
+	p := launches.FusedProduct{Product: launches.Product{
+		Rows: fusedRows, Columns: fusedColumns, Depth: fusedDepth, Add: f.add,
+		A:    launches.Matrix{Addr: at(0, fusedOffset), Stride: fusedStride, Transposed: f.a},
+		B:    launches.Matrix{Addr: at(1, fusedOffset), Stride: fusedStride, Transposed: f.b},
+		C:    launches.Matrix{Addr: at(2, fusedOffset), Stride: fusedStride},
+		Work: at(2, fusedWork), WorkBytes: fusedWorkBytes,
+	}, ReLU: f.relu}
+	if f.bias {
+		p.Bias = at(2, fusedVector)
+	}
+	if f.sums {
+		p.RowSums = at(2, fusedVector)
+	}
+	return p
+}
+
+// expectFused does to c, which begins as whole operand 2, what a product does.
+func expectFused(b *bench, f fusedForm, c []float32) {
+	element := func(operand, i, j int, transposed bool) float32 {
+		if transposed {
+			i, j = j, i
+		}
+		return view[float32](b.at(operand))[fusedOffset+i*fusedStride+j]
+	}
+	for i := range fusedRows {
+		for j := range fusedColumns {
+			to := &c[fusedOffset+i*fusedStride+j]
+			sum := float32(0)
+			for k := range fusedDepth {
+				sum += element(0, i, k, f.a) * element(1, k, j, f.b)
+			}
+			if f.add {
+				sum += *to
+			}
+			if f.bias {
+				sum += c[fusedVector+j]
+			}
+			if f.relu {
+				sum = max(sum, 0)
+			}
+			*to = sum
+		}
+	}
+	if f.sums {
+		for i := range fusedRows {
+			c[fusedVector+i] = 0
+			for k := range fusedDepth {
+				c[fusedVector+i] += element(0, i, k, f.a)
+			}
+		}
+	}
+}
+
+// TestBlasLtProduct computes every combination of transposed factors, of 3×7 by 7×2 in rows of 11
+// elements, with and without what the result holds, and what the library does besides: a bias,
+// ReLU, sums of rows. It is done at once and then twice as a graph; each adds to what there is.
+// Whole numbers below 2²⁴ have no rounding: after three times the sums are below (3·7·6·6+3·50)·3.
+func TestBlasLtProduct(t *testing.T) {
+	b, h := libraryBench(t, kernels.CuBLASLt)
+	for _, f := range fusedForms() {
+		p, err := h.Prepare(fusedProduct(b, f))
+		if refused(t, b.device, err) {
+			continue
+		}
+		must(t, err)
+		c := view[float32](b.at(2))
+		for i := range c {
+			c[i] = float32(i%5 - 100)
+		}
+		c[fusedVector], c[fusedVector+1] = -50, -13 // sums are 0 to 7·6·6
+		want := slices.Clone(c[:fusedWork])
+		b.upload(b.stream, 2)
+		must(t, h.Issue(p))
+		graph, err := b.stream.Capture(func() error { return h.Issue(p) })
+		must(t, err, b.stream.LaunchGraph(graph), b.stream.LaunchGraph(graph))
+		b.download(b.stream, 2)
+		must(t, b.stream.Synchronize(), graph.Free())
+		p.Free()
+		for range 3 {
+			expectFused(b, f, want)
+		}
+		for i := range want {
+			if c[i] != want[i] {
+				t.Fatalf("%+v: element %d is %g, want %g", f, i, c[i], want[i])
+			}
+		}
+	}
+}
+
+// TestBlasLtRepeats: sums that are split have the same bits each time, of terms whose order matters.
+func TestBlasLtRepeats(t *testing.T) {
+	b, h := libraryBench(t, kernels.CuBLASLt)
+	for i := range 2 {
+		for j := range view[float32](b.at(i)) {
+			view[float32](b.at(i))[j] = float32(math.Sin(float64(j*(i+3)))) * float32(math.Exp2(float64(j%13)))
+		}
+		b.upload(b.stream, i)
+	}
+	from := fusedProduct(b, fusedForm{})
+	from.Rows, from.Columns, from.Depth, from.A.Stride = 3, 5, 211, 223
+	p, err := h.Prepare(from)
+	must(t, err)
+	defer p.Free()
+	var first []byte
+	for range 5 {
+		must(t, h.Issue(p))
+		b.download(b.stream, 2)
+		must(t, b.stream.Synchronize())
+		if first == nil {
+			first = slices.Clone(b.at(2)[:4*fusedWork])
+		} else if !slices.Equal(first, b.at(2)[:4*fusedWork]) {
+			t.Fatal("another call has other bits")
+		}
+	}
+}
+
+// TestBlasLtArithmetic: with factors 1 + 2⁻¹² and 1 a product in float32 keeps every bit, while of
+// the former tf32 keeps 11: it is 1 there. A library may compute more exactly than it is asked to,
+// which that of the tests does not.
+func TestBlasLtArithmetic(t *testing.T) {
+	b, h := libraryBench(t, kernels.CuBLASLt)
+	for i, v := range []float32{1 + 0x1p-12, 1} {
+		for j := range view[float32](b.at(i)) {
+			view[float32](b.at(i))[j] = v
+		}
+		b.upload(b.stream, i)
+	}
+	for _, tf32 := range []bool{false, true} {
+		want := float32(fusedDepth * (1 + 0x1p-12))
+		if tf32 {
+			emulated(t, b.device)
+			want = fusedDepth
+		}
+		from := fusedProduct(b, fusedForm{})
+		from.TF32 = tf32
+		p, err := h.Prepare(from)
+		must(t, err)
+		must(t, h.Issue(p))
+		b.download(b.stream, 2)
+		must(t, b.stream.Synchronize())
+		p.Free()
+		if got := view[float32](b.at(2))[fusedOffset]; got != want {
+			t.Errorf("tf32 %v: %g, want %g", tf32, got, want)
+		}
+	}
+}
+
+// TestBlasLtRefuses: what there is no algorithm for is told from what makes no sense.
+func TestBlasLtRefuses(t *testing.T) {
+	b, h := libraryBench(t, kernels.CuBLASLt)
+	emulated(t, b.device)
+	for _, c := range []struct {
+		name    string
+		change  func(p *launches.FusedProduct)
+		want    string
+		refused bool
+	}{
+		{"half an element off", func(p *launches.FusedProduct) { p.A.Addr += 2 },
+			"cuBLASLt has no algorithm in float32 for 3×7 by 7×2 with epilogue 1: the library does not do this", true},
+		{"a bias half an element off", func(p *launches.FusedProduct) { p.Bias, p.TF32 = p.C.Addr+2, true },
+			"cuBLASLt has no algorithm in tf32 for 3×7 by 7×2 with epilogue 4: the library does not do this", true},
+		{"rows of 7 elements that are 5 apart", func(p *launches.FusedProduct) { p.A.Stride = 5 },
+			"cublasLtMatmulAlgoGetHeuristic: CUBLAS_STATUS_INVALID_VALUE", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			from := fusedProduct(b, fusedForm{})
+			c.change(&from)
+			p, err := h.Prepare(from)
+			if p != nil || err == nil || err.Error() != c.want || errors.Is(err, launches.ErrRefused) != c.refused {
+				t.Errorf("error %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestBlasLtWorkspace: with no workspace there is an algorithm, too, and one that was chosen with one
+// gets it: where it is not aligned to 256 bytes, issuing fails.
+func TestBlasLtWorkspace(t *testing.T) {
+	b, h := libraryBench(t, kernels.CuBLASLt)
+	emulated(t, b.device)
+	for _, c := range []struct {
+		work  uint64
+		bytes int64
+		want  string
+	}{
+		{0, 0, ""}, {4 * fusedWork, 1 << 12, ""}, {4*fusedWork + 128, 1 << 12, "cublasLtMatmul: CUBLAS_STATUS_INVALID_VALUE"},
+	} {
+		from := fusedProduct(b, fusedForm{})
+		from.Work, from.WorkBytes = uint64(b.operands[2])+c.work, c.bytes
+		p, err := h.Prepare(from)
+		must(t, err)
+		if err := h.Issue(p); fmt.Sprint(err) != fmt.Sprint(errorOf(c.want)) {
+			t.Errorf("%d bytes at %d: %v, want %q", c.bytes, c.work, err, c.want)
+		}
+		p.Free()
+	}
+}
+
+func errorOf(text string) error {
+	if text == "" {
+		return nil
+	}
+	return errors.New(text)
+}
+
+// TestAlignment: address and distance of rows decide together, up to 64 bytes: a region in rows of 44
+// bytes, of a storage at a multiple of 64, is at none above 4 in some row, in rows of 96 bytes at 32.
+func TestAlignment(t *testing.T) {
+	for _, c := range []struct {
+		address uint64
+		stride  int32
+		size    uint64
+		want    uint64
+	}{
+		{1 << 40, 64, 4, 64}, {1<<40 + 64, 128, 8, 64}, {1 << 40, 24, 4, 32}, {1<<40 + 3*96, 24, 4, 32}, {1<<40 + 16, 24, 4, 16},
+		{1 << 40, 11, 4, 4}, {1 << 40, 11, 8, 8}, {1<<40 + 2, 64, 4, 2},
+	} {
+		if got := alignment(launches.Matrix{Addr: c.address, Stride: c.stride}, c.size); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+//go:build cuda
+
+package cuda
+
+// #include "dnn.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	kernelcode "dahl/kernels/cuda"
+)
+
+// Dnn is cuDNN (NVIDIA, cuDNN API reference), loaded at run time. Its convolutions have the
+// same bits in every run of one version on one kind of device: the algorithm is chosen when a
+// call is made ready, by cuDNN's list for device and call, among those that cuDNN says are
+// deterministic. A convolution under capture becomes part of the graph.
+type Dnn struct {
+	Name  string // of the file
+	table *C.struct_dnn
+}
+
+// dnnFunctions are the names of what is used in the library, in the order of struct dnn.
+var dnnFunctions = []string{
+	"cudnnCreate", "cudnnDestroy", "cudnnSetStream", "cudnnGetErrorString",
+	"cudnnCreateTensorDescriptor", "cudnnSetTensor4dDescriptorEx", "cudnnDestroyTensorDescriptor",
+	"cudnnCreateFilterDescriptor", "cudnnSetFilter4dDescriptor", "cudnnDestroyFilterDescriptor",
+	"cudnnCreateConvolutionDescriptor", "cudnnSetConvolution2dDescriptor", "cudnnSetConvolutionMathType", "cudnnDestroyConvolutionDescriptor",
+	"cudnnCreateActivationDescriptor", "cudnnSetActivationDescriptor", "cudnnDestroyActivationDescriptor",
+	"cudnnGetConvolutionForwardAlgorithm_v7", "cudnnGetConvolutionBackwardDataAlgorithm_v7", "cudnnGetConvolutionBackwardFilterAlgorithm_v7",
+	"cudnnGetConvolutionForwardWorkspaceSize", "cudnnGetConvolutionBackwardDataWorkspaceSize", "cudnnGetConvolutionBackwardFilterWorkspaceSize",
+	"cudnnConvolutionForward", "cudnnConvolutionBackwardData", "cudnnConvolutionBackwardFilter",
+	"cudnnConvolutionBiasActivationForward", "cudnnAddTensor", "cudnnActivationForward",
+}
+
+// dnnFiles are the files to look for, best first. Their names do not say for which CUDA they
+// are: one that is too new for the driver fails when a handle is made.
+var dnnFiles = []string{"libcudnn.so.9", "libcudnn.so.8"}
+
+// LoadDnn loads cuDNN, at the first call; the others repeat the result. What is not there is an
+// error that wraps [ErrNoLibrary].
+var LoadDnn = sync.OnceValues(func() (*Dnn, error) {
+	if err := Start(); err != nil {
+		return nil, err
+	}
+	return loadDnn(dnnFiles)
+})
+
+func loadDnn(files []string) (*Dnn, error) {
+	name, found, err := loadFunctions("cuDNN", files, dnnFunctions)
+	if err != nil {
+		return nil, err
+	}
+	table := C.calloc(1, C.sizeof_struct_dnn) // for the life of the process, as the library
+	addresses := unsafe.Slice((*unsafe.Pointer)(table), C.sizeof_struct_dnn/unsafe.Sizeof(table))
+	for i, f := range dnnFunctions {
+		addresses[i] = found[f]
+	}
+	return &Dnn{name, (*C.struct_dnn)(table)}, nil
+}
+
+// dnnHandle is cuDNN on one stream.
+type dnnHandle struct {
+	dnn    *Dnn
+	handle C.uintptr_t
+}
+
+// NewHandle makes a handle for a stream of the current device. It allocates memory of the
+// device.
+func (d *Dnn) NewHandle(s Stream) (LibraryHandle, error) {
+	h := &dnnHandle{dnn: d}
+	if err := d.fail("cudnnCreate", C.dnn_create(d.table, &h.handle)); err != nil {
+		return nil, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	if err := d.fail("cudnnSetStream", C.dnn_set_stream(d.table, h.handle, handle(s.s))); err != nil {
+		return nil, errors.Join(err, h.Destroy())
+	}
+	return h, nil
+}
+
+func (h *dnnHandle) Destroy() error {
+	return h.dnn.fail("cudnnDestroy", C.dnn_destroy(h.dnn.table, h.handle))
+}
+
+// dnnConvolution is a convolution made ready, in memory of C.
+type dnnConvolution struct {
+	dnn *Dnn
+	c   *C.struct_convolution
+}
+
+// Prepare makes a convolution ready.
+func (h *dnnHandle) Prepare(call kernelcode.LibraryCall) (LibraryCall, error) {
+	from := call.(kernelcode.Convolution)
+	c := (*C.struct_convolution)(C.calloc(1, C.sizeof_struct_convolution))
+	c.kind, c.window, c.pad, c.stride = C.int(from.Kind), C.int(from.Window), C.int(from.Pad), C.int(from.Stride)
+	for i := range 4 {
+		c.x_extent[i], c.x_stride[i] = C.int(from.X.Extent[i]), C.int(from.X.Stride[i])
+		c.y_extent[i], c.y_stride[i] = C.int(from.Y.Extent[i]), C.int(from.Y.Stride[i])
+	}
+	c.x, c.y, c.w, c.bias = C.CUdeviceptr(from.X.Addr), C.CUdeviceptr(from.Y.Addr), C.CUdeviceptr(from.W), C.CUdeviceptr(from.Bias)
+	c.work, c.work_bytes = C.CUdeviceptr(from.Work), C.size_t(from.WorkBytes)
+	for flag, set := range map[*C.int]bool{
+		&c.double_precision: from.Float64, &c.tf32: from.TF32, &c.channels_last: from.ChannelsLast, &c.relu: from.ReLU, &c.add: from.Add,
+	} {
+		if set {
+			*flag = 1
+		}
+	}
+	ready := &dnnConvolution{h.dnn, c}
+	if err := h.dnn.callError(C.dnn_prepare(h.dnn.table, c, h.handle)); err != nil {
+		ready.Free()
+		return nil, err
+	}
+	return ready, nil
+}
+
+func (c *dnnConvolution) Free() { C.dnn_free(c.dnn.table, c.c) }
+
+// Issue issues a convolution to the handle's stream.
+func (h *dnnHandle) Issue(c LibraryCall) error {
+	if r := C.dnn_issue(h.dnn.table, c.(*dnnConvolution).c, h.handle); r != 0 {
+		return h.dnn.callError(r)
+	}
+	return nil
+}
+
+// noAlgorithm is the number of what fails without a status.
+const noAlgorithm = 3
+
+// dnnCalls are what may fail, by number.
+var dnnCalls = [...]string{
+	"cudnn descriptors", "cudnnSetConvolutionMathType", "cudnnGetConvolution…Algorithm_v7", noAlgorithm: "",
+	"cudnn convolution", "cudnnConvolutionBiasActivationForward", "cudnnAddTensor", "cudnnActivationForward",
+}
+
+// callError makes an error of what a function of ours in C gives.
+func (d *Dnn) callError(r C.int) error {
+	switch {
+	case r == 0:
+		return nil
+	case r == noAlgorithm:
+		return fmt.Errorf("%s: no deterministic algorithm fits its workspace: %w", d.Name, kernelcode.ErrRefused)
+	}
+	return d.fail(dnnCalls[r%16], r/16)
+}
+
+// fail makes an error of a status.
+func (d *Dnn) fail(call string, status C.int) error {
+	if status == 0 {
+		return nil
+	}
+	err := fmt.Errorf("%s: %s", call, C.GoString(C.dnn_error(d.table, status)))
+	if C.refused(status) != 0 {
+		err = fmt.Errorf("%w: %w", err, kernelcode.ErrRefused)
+	}
+	return err
+}

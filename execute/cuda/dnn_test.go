@@ -1,0 +1,122 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"dahl/kernels"
+	launches "dahl/kernels/cuda"
+)
+
+// TestDnnAbsent: a library that is not there, and one that is too old (the C library stands
+// for it: it has no convolutions), are errors of one line that name the file.
+func TestDnnAbsent(t *testing.T) {
+	for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}} {
+		d, err := loadDnn(names)
+		if d != nil || !errors.Is(err, ErrNoLibrary) || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("%v: %v, error %v", names, d, err)
+		}
+		for _, name := range names {
+			if !strings.Contains(err.Error(), name) {
+				t.Errorf("%v: error %q does not name %s", names, err, name)
+			}
+		}
+	}
+}
+
+// smallConvolution is one of 3 samples of 2 channels, 5 rows and 7 columns, with 5 filters of
+// 3×3, padding 1 and stride 2, hence of 3 rows and 4 columns; channels first. X is the
+// bench's first operand, the filters are its second one, Y its third. What the kind does not
+// give is read from these.
+func smallConvolution(b *bench, kind launches.ConvolutionKind) launches.Convolution {
+	return launches.Convolution{
+		Kind: kind, Window: 3, Pad: 1, Stride: 2,
+		X:    launches.Image{Addr: uint64(b.operands[0]), Extent: [4]int32{3, 2, 5, 7}, Stride: [4]int32{70, 35, 7, 1}},
+		W:    uint64(b.operands[1]),
+		Y:    launches.Image{Addr: uint64(b.operands[2]), Extent: [4]int32{3, 5, 3, 4}, Stride: [4]int32{60, 12, 4, 1}},
+		Work: uint64(b.operands[1]) + operandBytes/2, WorkBytes: operandBytes / 2,
+	}
+}
+
+// TestDnnConvolution computes each kind, and the same as a graph that is issued twice, of
+// which each issue adds to the gradients; and compares with the sum as written. A library loads
+// its kernels at the first call, which is refused in a capture.
+func TestDnnConvolution(t *testing.T) {
+	for _, kind := range []launches.ConvolutionKind{launches.Forward, launches.InputGradient, launches.WeightGradient} {
+		b, h := libraryBench(t, kernels.CuDNN)
+		c := smallConvolution(b, kind)
+		c.Add = kind != launches.Forward
+		ready, err := h.Prepare(c)
+		must(t, err)
+		x, w, y := view[float32](b.at(0)), view[float32](b.at(1)), view[float32](b.at(2))
+		for i := range y {
+			y[i] = float32((i*5 + 2) % 7)
+		}
+		b.upload(b.stream, 2)
+		operand := []int{launches.Forward: 2, launches.InputGradient: 0, launches.WeightGradient: 1}[kind]
+		result := [][]float32{x, w, y}[operand]
+		want := make([]float32, len(result))
+		for at := range 3 * 5 * 3 * 4 * 2 * 3 * 3 {
+			j, i, ch, v, u, f, n := at%3, at/3%3, at/9%2, at/18%4, at/72%3, at/216%5, at/1080
+			row, column := u*2+i-1, v*2+j-1
+			if row < 0 || row >= 5 || column < 0 || column >= 7 {
+				continue
+			}
+			ax, aw, ay := n*70+ch*35+row*7+column, f*18+ch*9+i*3+j, n*60+f*12+u*4+v
+			switch kind {
+			case launches.Forward:
+				want[ay] += x[ax] * w[aw]
+			case launches.InputGradient:
+				want[ax] += w[aw] * y[ay]
+			case launches.WeightGradient:
+				want[aw] += x[ax] * y[ay]
+			}
+		}
+		extent := []int{3 * 70, 5 * 18, 3 * 60}[operand]
+		for i := range extent {
+			if c.Add {
+				want[i] = result[i] + 3*want[i]
+			}
+		}
+		must(t, h.Issue(ready))
+		graph, err := b.stream.Capture(func() error { return h.Issue(ready) })
+		must(t, err, b.stream.LaunchGraph(graph), b.stream.LaunchGraph(graph))
+		b.download(b.stream, operand)
+		must(t, b.stream.Synchronize(), graph.Free())
+		ready.Free()
+		for i, got := range result[:extent] {
+			if got != want[i] {
+				t.Fatalf("kind %d: element %d is %g, want %g", kind, i, got, want[i])
+			}
+		}
+	}
+}
+
+// TestDnnRefuses: cuDNN has no float64 with channels last, and no algorithm that needs no
+// workspace for gradients of the test driver's; both are refusals. Extents that are none are an
+// error that names the call and the status.
+func TestDnnRefuses(t *testing.T) {
+	b, h := libraryBench(t, kernels.CuDNN)
+	last := smallConvolution(b, launches.Forward)
+	last.ChannelsLast, last.Float64 = true, true
+	last.X.Stride, last.Y.Stride = [4]int32{70, 1, 14, 2}, [4]int32{60, 1, 20, 5}
+	cramped := smallConvolution(b, launches.WeightGradient)
+	cramped.WorkBytes = 63
+	refused := []launches.Convolution{last}
+	if name, _ := b.device.Name(); strings.HasPrefix(name, "Test device") {
+		refused = append(refused, cramped)
+	}
+	for _, c := range refused {
+		if _, err := h.Prepare(c); !errors.Is(err, launches.ErrRefused) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("kind %d, channels last %v: error %v", c.Kind, c.ChannelsLast, err)
+		}
+	}
+	none := smallConvolution(b, launches.Forward)
+	none.Window = 0
+	if _, err := h.Prepare(none); err == nil || err.Error() != "cudnn descriptors: CUDNN_STATUS_BAD_PARAM" {
+		t.Errorf("filters of 0×0: %v", err)
+	}
+}

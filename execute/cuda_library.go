@@ -1,0 +1,89 @@
+//go:build cuda
+
+package execute
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"dahl/execute/cuda"
+	"dahl/kernels"
+	kernelcode "dahl/kernels/cuda"
+)
+
+// openLibrary loads the library of a variant for CUDA devices.
+func openLibrary(name string) (cuda.Library, error) {
+	switch name {
+	case kernels.CuBLAS:
+		return cuda.LoadBlas()
+	case kernels.CuBLASLt:
+		return cuda.LoadBlasLt()
+	case kernels.CuDNN:
+		return cuda.LoadDnn()
+	}
+	return nil, fmt.Errorf("there is no library %q", name)
+}
+
+// loadLibrary reports why a library cannot be loaded.
+func loadLibrary(name string) error {
+	_, err := openLibrary(name)
+	return err
+}
+
+// bindLibrary makes a library's call ready and gives each stream that may issue it a handle,
+// since these allocate. It returns the library's place among the driver's.
+func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of int, ready cuda.LibraryCall, err error) {
+	library, err := openLibrary(name)
+	if err != nil {
+		return 0, nil, err
+	}
+	if of = slices.Index(d.libraries, name); of < 0 {
+		of, d.libraries = len(d.libraries), append(d.libraries, name)
+	}
+	for i := range d.streams {
+		s := &d.streams[i]
+		if s.copies {
+			continue
+		}
+		for len(s.handles) <= of {
+			s.handles = append(s.handles, nil)
+		}
+		if s.handles[of] == nil {
+			if s.handles[of], err = library.NewHandle(s.Stream); err != nil {
+				return 0, nil, err
+			}
+		}
+		if ready == nil {
+			if ready, err = s.handles[of].Prepare(from); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
+	return of, ready, nil
+}
+
+// firstUse makes a call once on every stream that may launch it. A library loads its kernels at
+// their first use, which a capture does not allow and a timed step is not to pay; and of some
+// calls only then is known that it refuses them. Operands hold nothing of worth yet (see
+// driver.bind).
+func (d *cudaDriver) firstUse(call *cudaCall) error {
+	for i := range d.streams {
+		if s := &d.streams[i]; !s.copies {
+			if err := errors.Join(s.launch(call), s.Synchronize()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// destroy destroys the stream, and its handles first.
+func (s *cudaStream) destroy() (err error) {
+	for _, h := range s.handles {
+		if h != nil {
+			err = errors.Join(err, h.Destroy())
+		}
+	}
+	return errors.Join(err, s.Destroy())
+}

@@ -1,0 +1,156 @@
+package kernels
+
+import (
+	"slices"
+
+	"dahl/kernels/simd"
+)
+
+// Weight gradients of channels-last convolutions and the step of gradient descent that they
+// are for, without a gradient in memory. The weights are PyTorch's, F×C×K×K:
+//
+//	w[f,c,i,j], vw ← as sgd does with g = dw[i,j,c,f] of conv2d.nhwc.dw
+//	b[f], vb       ← as sgd does with g = db[f]
+//
+// and alike for conv2d.nhwc.pool.dw. A variant gives the bits of its gradient, oihw and sgd
+// one after the other. The variants at levels leave the gradient in the workspace, and turn
+// a few filters of it to PyTorch's order at a time.
+
+var conv2dNHWCDwSGD = Kernel{
+	Op: "conv2d.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.dw",
+	Operands: []Operand{
+		updates("w", "f c k k"),
+		updates("b", "f"),
+		reads("dy", Real, "n oh ow f"),
+		reads("x", Real, "n h w c"),
+		reads("hyper", Scalar, "2"),
+		optional(updates("vw", "f c k k")),
+		optional(updates("vb", "f")),
+	},
+	Params: withSGD("pad", "stride"),
+	Check: func(s *Spec) error {
+		if err := checkVelocities(s, 7); err != nil {
+			return err
+		}
+		return checkConvNHWC(s, sliding{out: 2, outName: "dy", in: 3, inName: "x", size: s.Operands[0].Shape[2]})
+	},
+	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
+	Variants: append(withRef(
+		Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: conv2dNHWCDwSGDRef[float32], Run64: conv2dNHWCDwSGDRef[float64]},
+		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace)),
+		slices.Concat(convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD("pad", "stride")...),
+			convolutionLast.libraryDescent(3, 2, 4, withSGD("pad", "stride")...))...),
+}
+
+var conv2dNHWCPoolDwSGD = Kernel{
+	Op: "conv2d.nhwc.pool.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.pool.dw",
+	Operands: []Operand{
+		updates("w", "f c k k"),
+		updates("b", "f"),
+		reads("dy", Real, "n ph pw f"),
+		reads("index", Mask, "n ph pw f"),
+		reads("x", Real, "n h w c"),
+		reads("hyper", Scalar, "2"),
+		optional(updates("vw", "f c k k")),
+		optional(updates("vb", "f")),
+	},
+	Params: withSGD("pad", "stride", "size", "step"),
+	Check: func(s *Spec) error {
+		if err := checkVelocities(s, 8); err != nil {
+			return err
+		}
+		return checkConvPool(s, 2, "dy", 4, s.Operands[0].Shape[2])
+	},
+	Work: func(s *Spec) (float64, int64) { return convPoolFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
+	Variants: append(withRef(
+		Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: conv2dNHWCPoolDwSGDRef[float32], Run64: conv2dNHWCPoolDwSGDRef[float64]},
+		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace)),
+		slices.Concat(unpooledWeights.variants(unpooledDescent, withSGD("pad", "stride", "size", "step")...),
+			convolutionLast.libraryPooledDescent(withSGD("pad", "stride", "size", "step")...))...),
+}
+
+// turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill
+// a line of the cache where they follow each other in the gradient.
+const turnedFilters = 16
+
+// convDescent is the step of filters, with their gradient in the workspace.
+type convDescent[T Float] struct {
+	descent[T]
+	dw     map4[T] // K×K×C×F
+	db     []T
+	turned []T // room for turnedFilters filters
+}
+
+// convDescentOf takes the gradients, zero, from the workspace. Sums need what is left of it, and
+// then run does.
+func convDescentOf[T Float](call *Call, hyper int) (d convDescent[T], rest []byte) {
+	d.descent = descentOf[T](call, hyper)
+	e := [4]int(d.w.Shape)
+	filter := e[1] * e[2] * e[3]
+	dw, rest := scratch[T](call.Work, wholeLines(e[0]*filter))
+	d.db, rest = scratch[T](rest, wholeLines(e[0]))
+	d.dw, d.db = packed4(dw, [4]int{e[2], e[3], e[1], e[0]}), d.db[:e[0]]
+	clear(dw)
+	clear(d.db)
+	d.turned, _ = scratch[T](rest, min(e[0], turnedFilters)*filter)
+	return d, rest
+}
+
+// convDescentWorkspace is the gradients of w and b, and what their sums or, later, the filters
+// that are turned need.
+func convDescentWorkspace(s *Spec, sums int64) int64 {
+	w, size := s.Operands[0].Shape, s.Type.SizeBytes()
+	filter := w[1] * w[2] * w[3]
+	return int64(wholeLines(w[0]*filter)+wholeLines(w[0]))*size + max(sums, int64(min(w[0], turnedFilters)*filter)*size)
+}
+
+// run is the step by the gradients.
+func (d *convDescent[T]) run(l simd.Level) {
+	d.biases(l, d.db)
+	e := d.dw.extent
+	for f := 0; f < e[3]; f += turnedFilters {
+		some := d.dw
+		some.extent[3] = min(turnedFilters, e[3]-f)
+		some.elems = some.elems[f:]
+		moveOIHW(l, packed4(d.turned, [4]int{some.extent[3], e[2], e[0], e[1]}), some)
+		d.outputs(l, f, some.extent[3], d.turned)
+	}
+}
+
+func conv2dNHWCDwSGDRef[T Float](call *Call) {
+	d, dy, x := descentOf[T](call, 4), map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
+	pad, stride := int(call.Params[0]), int(call.Params[1])
+	d.ref(func(f, c, i, j int) T { return tapNHWC(&dy, &x, f, c, i-pad, j-pad, stride) }, dy.channelSum)
+}
+
+func conv2dNHWCPoolDwSGDRef[T Float](call *Call) {
+	d, m, x := descentOf[T](call, 5), maximaOf[T](call, 2, 3), map4Of[T](&call.Args[4])
+	pad, stride := int(call.Params[0]), int(call.Params[1])
+	d.ref(func(f, c, i, j int) T { return m.tap(&x, f, c, i-pad, j-pad, stride) }, m.channelSum)
+}
+
+func conv2dNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
+	d, work := convDescentOf[T](call, 4)
+	dy, x := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
+	c := convDwOf(d.dw, dy, x, dy.extent[1], int(call.Params[0]), int(call.Params[1]))
+	c.db = d.db
+	c.all(l, work)
+	d.run(l)
+}
+
+func conv2dNHWCDwSGDWorkspace(s *Spec) int64 {
+	w, dy := s.Operands[0].Shape, s.Operands[2].Shape
+	return convDescentWorkspace(s, wideWorkspace(s.Type.SizeBytes(), dy[2], w[2], w[1], w[0], int(s.Param("stride"))))
+}
+
+func conv2dNHWCPoolDwSGDAt[T Float](l simd.Level, call *Call) {
+	d, work := convDescentOf[T](call, 5)
+	g := convPoolDw[T]{dw: d.dw, db: d.db, x: map4Of[T](&call.Args[4]), maxima: maximaOf[T](call, 2, 3)}
+	g.all(l, int(call.Params[0]), int(call.Params[1]), work)
+	d.run(l)
+}
+
+func conv2dNHWCPoolDwSGDWorkspace(s *Spec) int64 {
+	w := s.Operands[0].Shape
+	return convDescentWorkspace(s, poolWorkspaceOf(s, 2, w[2], w[1], w[0]))
+}

@@ -1,0 +1,302 @@
+package kernels
+
+import (
+	"dahl/dag"
+	"dahl/kernels/cuda"
+)
+
+// Convolutions by a library, cuDNN, as variants beside our own kernels: "cudnn" in the
+// arithmetic of the type, "cudnn-tf32" on tensor cores. cuDNN takes filters as f×c×k×k, or
+// with channels last as f×k×k×c, and no operand of which parts are left out. So filters of
+// other layouts, and regions of larger buffers, are copied to the workspace before it, and
+// results from there after it. It adds bias and results and takes the positive part itself;
+// the mask of a ReLU and the gradient of the bias are kernels of ours. With channels last
+// cuDNN has no float64.
+
+// CuDNN is the library's name in Variant.Library.
+const CuDNN = "cudnn"
+
+// convolutionWorkBytes is the least of cuDNN's own workspace. It also has the room of those
+// operands that need no copy, since what it does not compute in their layout it turns round
+// first. Which algorithms fit, and with it the bits, follows from the call alone.
+const convolutionWorkBytes = 8 << 20
+
+// libraryConvolution is an operation that cuDNN does: its kind, and which operands are the
+// image, the convolved image and the filters. Where hyper is not 0, it is the operand with the
+// rate at which the filters, PyTorch's, descend on the gradient, which stays in the workspace.
+type libraryConvolution struct {
+	*convolution
+	kind           cuda.ConvolutionKind
+	x, y, w, hyper int
+	params         []string
+}
+
+// libraryVariants are "cudnn" and "cudnn-tf32" of an operation whose parameters are named,
+// given which of its operands are the image, the convolved image and the filters.
+func (c *convolution) libraryVariants(kind cuda.ConvolutionKind, x, y, w int, params ...string) []Variant {
+	return (&libraryConvolution{c, kind, x, y, w, 0, params}).variants()
+}
+
+// libraryDescent is libraryVariants of the gradient of the filters and their descent.
+func (c *convolution) libraryDescent(x, y, hyper int, params ...string) []Variant {
+	return (&libraryConvolution{c, cuda.WeightGradient, x, y, 0, hyper, params}).variants()
+}
+
+func (l *libraryConvolution) variants() []Variant {
+	return l.variantsOf(l.of, l.workBytes, l.params)
+}
+
+// variantsOf are the variants of an operation, given how a call of it is shared out and the
+// workspace of one.
+func (l *libraryConvolution) variantsOf(of shareOut, workBytes func(*DeviceCall) int64, params []string) []Variant {
+	workspace := func(s *Spec) int64 { return workBytes(unplaced(s, params)) }
+	return []Variant{
+		l.variant("cudnn", "cuDNN, in the type's own arithmetic", false, of, workspace),
+		l.variant("cudnn-tf32", "cuDNN on tensor cores: factors rounded to 11 bits, sums in float32", true, of, workspace),
+	}
+}
+
+func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, workspace func(*Spec) int64) Variant {
+	v := onCUDA(doc, func(c *DeviceCall) []cuda.Launch { return of(c, tf32).after }, workspace)
+	v.Name, v.Library, v.MostElements = name, CuDNN, mostCounted
+	v.Before = func(c *DeviceCall) []cuda.Launch { return of(c, tf32).before }
+	v.LibraryCall = func(c *DeviceCall) cuda.LibraryCall { return of(c, tf32).part }
+	if tf32 || l.layout == channelsLast {
+		v.Types = []dag.DType{dag.Float32}
+	}
+	if tf32 {
+		v.Capability, v.FactorBits = 80, TF32Bits
+	}
+	return v
+}
+
+// convolutionCall is a call shared out: launches before cuDNN's part, its part, launches
+// after it.
+type convolutionCall struct {
+	before, after []cuda.Launch
+	part          cuda.Convolution
+
+	work uint64 // where the workspace is free
+	real dag.DType
+}
+
+// shareOut shares a call out.
+type shareOut func(c *DeviceCall, tf32 bool) *convolutionCall
+
+// of is a [shareOut].
+func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
+	to := &convolutionCall{work: c.Work, real: c.Type, part: cuda.Convolution{
+		Kind: l.kind, Float64: c.Type == dag.Float64, TF32: tf32, ChannelsLast: l.layout == channelsLast,
+		Pad: c.param(0), Stride: c.param(1), Add: c.Args[0].Accumulates() && l.hyper == 0,
+	}}
+	x, y, w := &c.Args[l.x], &c.Args[l.y], &c.Args[l.w]
+	to.part.X, to.part.Y = l.image(to, x), l.image(to, y)
+	if l.hyper == 0 {
+		to.part.W, to.part.Window = l.filtersOf(to, w), index32(w.Shape[l.filters.i])
+	} else {
+		to.part.W, to.part.Window = l.descent(to, c), index32(w.Shape[asPyTorch.i])
+	}
+	switch l.kind {
+	case cuda.Forward:
+		to.part.Bias, to.part.ReLU = c.bias(3), len(c.Params) > 2 && c.Params[2] != 0
+	case cuda.InputGradient:
+		to.after = append(to.after, maskInput(c)...)
+	case cuda.WeightGradient:
+		to.after = append(to.after, l.sumBias(c)...)
+	}
+	to.part.Work, to.part.WorkBytes = to.work, int64(c.Work)+l.bytes(c)-int64(to.work)
+	return to
+}
+
+// workBytes is the workspace of a call: copies and cuDNN's, or the sums of the bias, which
+// come later.
+func (l *libraryConvolution) workBytes(c *DeviceCall) int64 {
+	if l.kind == cuda.WeightGradient {
+		return max(l.bytes(c), l.biasBytes(c))
+	}
+	return l.bytes(c)
+}
+
+// bytes is room for a copy of each operand, or of the gradient twice where filters descend,
+// and the least for cuDNN.
+func (l *libraryConvolution) bytes(c *DeviceCall) int64 {
+	bytes := int64(convolutionWorkBytes)
+	for _, i := range []int{l.x, l.y, l.w} {
+		bytes += c.Args[i].packedBytes()
+	}
+	if l.hyper != 0 {
+		bytes += c.Args[l.w].packedBytes()
+	}
+	return bytes
+}
+
+// packedBytes is the room of a packed copy in a workspace.
+func (a *DeviceArg) packedBytes() int64 {
+	bytes := a.Type.SizeBytes()
+	for _, e := range a.Shape {
+		bytes *= int64(e)
+	}
+	return (bytes + workAlignment - 1) &^ (workAlignment - 1)
+}
+
+// packed reports whether the dimensions from one on lie as in a buffer of their extents.
+func (a *DeviceArg) packed(from int) bool {
+	step := 1
+	for d := len(a.Shape) - 1; d >= from; d-- {
+		if a.Shape[d] != 1 && a.Stride[d] != step {
+			return false
+		}
+		step *= a.Shape[d]
+	}
+	return true
+}
+
+// move is launches that give the first argument of a call the elements of the second.
+type move func(c *DeviceCall) []cuda.Launch
+
+// room takes room for an operand from the workspace.
+func (to *convolutionCall) room(mode dag.Mode, shape []int) DeviceArg {
+	a := BindDevice(to.work, &dag.Buffer{Type: to.real, Shape: shape}, nil, mode)
+	to.work += uint64(a.packedBytes())
+	return a
+}
+
+// laidOut is an operand where cuDNN takes it: in a copy in the workspace, of the given
+// extents, which in fills if its values are needed and out empties if it is a result.
+func (to *convolutionCall) laidOut(a *DeviceArg, shape []int, in, out move) *DeviceArg {
+	own := to.room(a.Mode, shape)
+	if a.Mode == dag.Read || a.Accumulates() {
+		to.before = append(to.before, in(&DeviceCall{Type: to.real, Args: []DeviceArg{own, *a}})...)
+	}
+	if a.Mode != dag.Read {
+		to.after = append(to.after, out(&DeviceCall{Type: to.real, Args: []DeviceArg{*a, own}})...)
+	}
+	return &own
+}
+
+// image is where cuDNN finds images: where they are, or a copy.
+func (l *libraryConvolution) image(to *convolutionCall, a *DeviceArg) cuda.Image {
+	first := 1 // samples may lie apart
+	if l.layout == channelsLast {
+		first = 0
+	}
+	if !a.packed(first) {
+		a = to.laidOut(a, a.Shape, copyElements, copyElements)
+	}
+	// A stride between neighbours of which there is one is any number in an operand, and in
+	// packed ones that of the extents.
+	strides := BindDevice(0, &dag.Buffer{Shape: a.Shape}, nil, a.Mode).Stride
+	if first == 1 && a.Shape[0] > 1 {
+		strides[0] = a.Stride[0]
+	}
+	image := cuda.Image{Addr: a.Addr}
+	for i, d := range [4]int{l.layout[0], l.layout[3], l.layout[1], l.layout[2]} {
+		image.Extent[i], image.Stride[i] = index32(a.Shape[d]), index32(strides[d])
+	}
+	return image
+}
+
+// Filters k×k×c×f are turned to f×k×k×c and back, and these to f×c×k×k, as layouts are.
+var (
+	filtersToLibrary   = layoutOnCUDA(layoutTiles{[4]int{3, 0, 1, 2}, false, []int{1, 2, 3}, []int{0}, -1}).Launches
+	filtersFromLibrary = layoutOnCUDA(layoutTiles{[4]int{1, 2, 3, 0}, false, []int{3}, []int{0, 1, 2}, -1}).Launches
+	filtersToPyTorch   = layoutOnCUDA(layoutTiles{[4]int{0, 3, 1, 2}, false, []int{2, 3}, []int{1}, 0}).Launches
+)
+
+// filtersOf is the address of packed filters.
+func (l *libraryConvolution) filtersOf(to *convolutionCall, w *DeviceArg) uint64 {
+	switch {
+	case l.layout == channelsLast && l.kind == cuda.InputGradient:
+		w = to.laidOut(turnedBack(w), []int{w.Shape[2], w.Shape[0], w.Shape[1], w.Shape[3]}, copyElements, nil)
+	case l.layout == channelsLast:
+		w = to.laidOut(w, []int{w.Shape[3], w.Shape[0], w.Shape[1], w.Shape[2]}, filtersToLibrary, filtersFromLibrary)
+	case !w.packed(0):
+		w = to.laidOut(w, w.Shape, copyElements, copyElements)
+	}
+	return w.Addr
+}
+
+// descent is the address of the gradient of filters that descend on it: after it lies as they
+// do.
+func (l *libraryConvolution) descent(to *convolutionCall, c *DeviceCall) uint64 {
+	w, momentum := &c.Args[l.w], len(c.Params)-len(sgdParamNames)
+	g := to.room(dag.Write, w.Shape)
+	last := to.laidOut(&g, []int{w.Shape[0], w.Shape[2], w.Shape[3], w.Shape[1]}, nil, filtersToPyTorch)
+	step := &DeviceCall{Type: c.Type, Params: c.Params[momentum:], Args: []DeviceArg{*w, g, c.Args[l.hyper]}}
+	if c.Params[momentum] != 0 {
+		step.Args = append(step.Args, c.Args[l.hyper+1])
+	}
+	to.after = append(to.after, sgdOnCUDA(step)...)
+	return last.Addr
+}
+
+// turnedBack is filters wt[k-1-i,k-1-j,f,c], which the gradient of the input takes, as
+// f×k×k×c: its rows and columns run backwards.
+func turnedBack(wt *DeviceArg) *DeviceArg {
+	last := int64((wt.Shape[0]-1)*wt.Stride[0]+(wt.Shape[1]-1)*wt.Stride[1]) * wt.Type.SizeBytes()
+	return &DeviceArg{
+		Mode: wt.Mode, Type: wt.Type, Addr: wt.Addr + uint64(last),
+		Shape:  []int{wt.Shape[2], wt.Shape[0], wt.Shape[1], wt.Shape[3]},
+		Stride: []int{wt.Stride[2], -wt.Stride[0], -wt.Stride[1], wt.Stride[3]},
+	}
+}
+
+// copyElements is a move between operands of equal extents.
+func copyElements(c *DeviceCall) []cuda.Launch {
+	return c.twoOperands("library_copy", &c.Args[0], &c.Args[1])
+}
+
+// maskInput stops the gradient of the input where the input is not positive.
+func maskInput(c *DeviceCall) []cuda.Launch {
+	if len(c.Args) < 4 {
+		return nil
+	}
+	return c.twoOperands("library_mask", &c.Args[0], &c.Args[3])
+}
+
+func (c *DeviceCall) twoOperands(symbol string, y, x *DeviceArg) []cuda.Launch {
+	return elementwise([]*DeviceArg{y, x}, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
+		return cuda.Launch{Module: "library", Symbol: c.symbol(symbol), Params: cuda.Params(twoOperands{r, [2]stridedParams(o)})}
+	})
+}
+
+// biasSums is the gradient of the bias: of the weights' product the row or column of ones
+// alone. There is none without a bias.
+func (l *libraryConvolution) biasSums(c *DeviceCall) (p productParams, any bool) {
+	if len(c.Args) < 4 {
+		return p, false
+	}
+	if l.hyper == 0 {
+		p = l.weightProducts(c)[0]
+	} else {
+		p = l.descentProducts(c)[0]
+	}
+	if p.ones == rowOfOnes {
+		p.m, p.a = 1, p.a.onlyOnes()
+	} else {
+		p.n, p.b = 1, p.b.onlyOnes()
+	}
+	return p, true
+}
+
+func (l *libraryConvolution) sumBias(c *DeviceCall) []cuda.Launch {
+	p, any := l.biasSums(c)
+	if !any {
+		return nil
+	}
+	return l.weights.launches(c.Type, mathSIMT, p, c.Work)
+}
+
+func (l *libraryConvolution) biasBytes(c *DeviceCall) int64 {
+	p, any := l.biasSums(c)
+	if !any {
+		return 0
+	}
+	return l.weights.partialBytes(c.Type, mathSIMT, &p)
+}
+
+// onlyOnes is an operand whose one tap is that of ones.
+func (o productOperand) onlyOnes() productOperand {
+	o.taps, o.ones, o.vector = 0, 0, 0
+	return o
+}

@@ -1,0 +1,60 @@
+package kernels
+
+import "dahl/kernels/simd"
+
+// descent is the step of weights of four dimensions, as PyTorch has them, and of the biases
+// that the gradient of a call is for.
+type descent[T Float] struct {
+	step  simd.SGD[T]
+	w, vw *Arg // vw is w where momentum is 0 and it is not looked at
+	b, vb []T
+}
+
+// descentOf takes them from a call, whose operands 0 and 1 they are. Operand hyper has the rate,
+// and velocities follow it.
+func descentOf[T Float](call *Call, hyper int) descent[T] {
+	d := descent[T]{step: sgdOf[T](call, hyper), w: &call.Args[0], vw: &call.Args[0], b: Data[T](&call.Args[1])}
+	d.vb = d.b
+	if d.step.Momentum != 0 {
+		d.vw, d.vb = &call.Args[hyper+1], Data[T](&call.Args[hyper+2])
+	}
+	return d
+}
+
+// ref is the step of the reference by sums that are given: of a weight by its indices, and of
+// an output over all samples.
+func (d *descent[T]) ref(weight func(f, c, i, j int) T, bias func(f int) T) {
+	w, vw := map4Of[T](d.w), map4Of[T](d.vw)
+	for f := range w.extent[0] {
+		for c := range w.extent[1] {
+			for i := range w.extent[2] {
+				for j := range w.extent[3] {
+					sgdElement(&d.step, &w.elems[w.at(f, c, i, j)], &vw.elems[vw.at(f, c, i, j)], weight(f, c, i, j))
+				}
+			}
+		}
+		sgdElement(&d.step, &d.b[f], &d.vb[f], bias(f))
+	}
+}
+
+// outputs is the step of the weights of n outputs from f on by their gradient, without gaps.
+func (d *descent[T]) outputs(l simd.Level, f, n int, g []T) {
+	outer, rows, run := runsFrom(1, d.w, d.vw)
+	w, vw := Data[T](d.w), Data[T](d.vw)
+	if rows == 1 && (n == 1 || d.w.Stride[0] == run && d.vw.Stride[0] == run) {
+		d.step.Step(l, w[f*d.w.Stride[0]:], g[:n*run], vw[f*d.vw.Stride[0]:])
+		return
+	}
+	for i := range n {
+		for r := range rows {
+			at, v := (f+i)*d.w.Stride[0]+d.w.offsetFrom(1, outer, r), (f+i)*d.vw.Stride[0]+d.vw.offsetFrom(1, outer, r)
+			d.step.Step(l, w[at:], g[(i*rows+r)*run:][:run], vw[v:])
+		}
+	}
+}
+
+// biases is the step of the biases by their gradient.
+func (d *descent[T]) biases(l simd.Level, g []T) { d.step.Step(l, d.b, g, d.vb) }
+
+// wholeLines is a number of elements that fill lines of the cache.
+func wholeLines(n int) int { return (n + 15) &^ 15 }

@@ -1,0 +1,114 @@
+package kernels_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/cuda"
+	"dahl/kernels/kerneltest"
+)
+
+// TestFusedProducts: of each operation cuBLASLt does what it can, and kernels of ours what is
+// left: of 3 samples, 5 outputs and 7 inputs, unless it is one sample. What is in the workspace
+// does not overlap and is as large as the variant says.
+func TestFusedProducts(t *testing.T) {
+	const read, write, add, f32, f64 = dag.Read, dag.Write, dag.ReadWrite, dag.Float32, dag.Float64
+	const work = 1 << 48
+	const follow, column = "product_follow", "dense_dw_cuda"
+	x, y, w, v := []int{3, 7}, []int{3, 5}, []int{5, 7}, []int{5}
+	one, oneOut := []int{1, 7}, []int{1, 5}
+	sgd := kerneltest.SGDParams(0.9, 0, 0.01)
+	for _, c := range []struct {
+		op       string
+		real     dag.DType
+		shapes   [][]int
+		modes    []dag.Mode
+		bias     int // operand that the library adds; 0: none
+		relu     bool
+		sums     int // operand that the library sums rows into; -1: the workspace, 0: none
+		launches []string
+	}{
+		{"dense", f32, [][]int{y, x, w}, []dag.Mode{write, read, read}, 0, false, 0, nil},
+		{"dense", f32, [][]int{y, x, w, v}, []dag.Mode{write, read, read, read}, 3, false, 0, nil},
+		{"dense", f64, [][]int{y, x, w, v}, []dag.Mode{write, read, read, read}, 3, false, 0, nil},
+		{"dense.relu", f32, [][]int{y, x, w}, []dag.Mode{write, read, read}, 0, true, 0, nil},
+		{"dense.relu", f64, [][]int{y, x, w, v}, []dag.Mode{write, read, read, read}, 3, true, 0, nil},
+		{"dense.dx", f32, [][]int{x, y, w}, []dag.Mode{write, read, read}, 0, false, 0, nil},
+		{"dense.dx", f32, [][]int{x, y, w}, []dag.Mode{add, read, read}, 0, false, 0, nil},
+		{"dense.dx.relu", f32, [][]int{x, y, w, x}, []dag.Mode{write, read, read, read}, 0, false, 0, []string{follow}},
+		{"dense.dw", f32, [][]int{w, y, x}, []dag.Mode{write, read, read}, 0, false, 0, nil},
+		{"dense.dw", f32, [][]int{w, y, x, v}, []dag.Mode{write, read, read, write}, 0, false, 3, nil},
+		{"dense.dw", f32, [][]int{w, y, x, v}, []dag.Mode{add, read, read, write}, 0, false, 3, nil},
+		{"dense.dw", f32, [][]int{w, y, x, v}, []dag.Mode{add, read, read, add}, 0, false, -1, []string{follow}},
+		{"dense.dw", f64, [][]int{w, y, x, v}, []dag.Mode{write, read, read, write}, 0, false, 0, []string{column}},
+		{"dense.dw", f32, [][]int{w, oneOut, one, v}, []dag.Mode{write, read, read, write}, 0, false, 0, []string{column}},
+		{"dense.dw.sgd", f32, [][]int{w, v, y, x, {2}, w, v}, []dag.Mode{add, add, read, read, read, add, add}, 0, false, -1, []string{follow, follow}},
+		{"dense.dw.sgd", f64, [][]int{w, v, y, x, {2}, w, v}, []dag.Mode{add, add, read, read, read, add, add}, 0, false, 0, []string{follow, column}},
+	} {
+		k, _ := kernels.Lookup(c.op)
+		params := sgd
+		if c.op != "dense.dw.sgd" {
+			params = nil
+		}
+		s := kerneltest.New(k, c.real, c.shapes, c.modes, params, 1)
+		if err := kernels.Validate(&s.Spec); err != nil {
+			t.Fatal(err)
+		}
+		var bases []uint64
+		for i := range c.shapes {
+			bases = append(bases, uint64(i+1)<<32)
+		}
+		call := s.DeviceCall(bases, work)
+		variant, _ := k.Variant("cublaslt")
+		p := variant.LibraryCall(call).(cuda.FusedProduct)
+		name := c.op + " " + c.real.String() + " " + s.Spec.Key()
+
+		operand := func(i int) uint64 {
+			if i <= 0 {
+				return 0
+			}
+			return call.Args[i].Addr
+		}
+		if c.sums < 0 != (p.RowSums >= work) || c.sums >= 0 && p.RowSums != operand(c.sums) || p.Bias != operand(c.bias) || p.ReLU != c.relu {
+			t.Errorf("%s: bias %#x, ReLU %v, row sums %#x", name, p.Bias, p.ReLU, p.RowSums)
+		}
+		if direct := len(c.launches) == 0 || c.launches[0] != follow || c.op == "dense.dw"; direct != (p.C.Addr == call.Args[0].Addr) || p.Add != (direct && c.modes[0] == add) {
+			t.Errorf("%s: result at %#x, added: %v", name, p.C.Addr, p.Add)
+		}
+		var launched []string
+		for _, l := range variant.Launches(call) {
+			launched = append(launched, l.Symbol)
+		}
+		if !slices.EqualFunc(launched, c.launches, strings.HasPrefix) {
+			t.Errorf("%s: launches %v, want %v", name, launched, c.launches)
+		}
+		checkWorkspace(t, name, &p, work, variant.WorkspaceBytes(&s.Spec), c.real.SizeBytes())
+	}
+}
+
+// checkWorkspace checks that what a product leaves in the workspace, and the library's own, lie in it one
+// after the other.
+func checkWorkspace(t *testing.T, name string, p *cuda.FusedProduct, work uint64, bytes, size int64) {
+	t.Helper()
+	end := work
+	for _, part := range []struct {
+		at    uint64
+		bytes int64
+	}{
+		{p.C.Addr, int64(p.Rows) * int64(p.C.Stride) * size}, {p.RowSums, int64(p.Rows) * size}, {p.Work, p.WorkBytes},
+	} {
+		if part.at < work {
+			continue // it is an operand, or not there
+		}
+		if part.at < end || part.at%256 != 0 {
+			t.Errorf("%s: %d bytes of the workspace begin at %d, before or off %d", name, part.bytes, part.at-work, end-work)
+		}
+		end = part.at + uint64(part.bytes)
+	}
+	if p.WorkBytes != 32<<20 || end > work+uint64(bytes) {
+		t.Errorf("%s: the library's own workspace of %d bytes ends at %d of %d", name, p.WorkBytes, end-work, bytes)
+	}
+}
