@@ -55,6 +55,8 @@ func TestCUDAWeights(t *testing.T) {
 		{dag.Float64, "", float64Sums, 30}, // the test driver is slow
 		{dag.Float32, "tf32", tf32Factors, 5},
 		{dag.Float32, "bf16", bf16Factors, 5},
+		{dag.Float32, "cudnn", float32Sums, 10},
+		{dag.Float32, "cudnn-tf32", tf32Factors, 5},
 	} {
 		t.Run(fmt.Sprintf("%v %s", c.dtype, c.variant), func(t *testing.T) {
 			cudaPlatform(t, 1)

@@ -135,8 +135,9 @@ func (tr *training) fill() {
 			copy(tr.runner.Float64s(p.Name), values)
 			continue
 		}
+		weights := tr.runner.Float32s(p.Name)
 		for i, v := range values {
-			tr.runner.Float32s(p.Name)[i] = float32(v)
+			weights[i] = float32(v)
 		}
 	}
 }

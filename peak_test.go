@@ -248,7 +248,7 @@ func TestSchedulesOfBothWorldsStandUp(t *testing.T) {
 		n := newNetwork(t, model, dag.Float32, true, 1)
 		for _, p := range []*platform.Platform{machine(t, 3), shipped(t, "laptop"), shipped(t, "server")} {
 			for _, g := range n.prog.Graphs {
-				for _, policy := range []string{"eager", "dmda", "heft"} {
+				for _, policy := range []string{"eager", "dmda", "dmdar", "heft"} {
 					simulated(t, newProblem(t, g, p, 3), policy)
 				}
 			}

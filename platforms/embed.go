@@ -8,15 +8,11 @@ package platforms
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 	"strings"
 )
 
 //go:embed *.toml
 var files embed.FS
-
-// FS is the files, such as "laptop.toml".
-func FS() fs.FS { return files }
 
 // Names are the machines in alphabetical order, without the ending of their files.
 func Names() []string {

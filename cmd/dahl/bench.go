@@ -58,7 +58,7 @@ func checkRealType(name string) error {
 func checkPolicies(names ...string) error {
 	for _, name := range names {
 		if info, err := schedule.PolicyByName(name); err != nil || info.Static == nil && info.Dynamic == nil {
-			return inputErrorf("--policies %q: want eager, dmda or heft", name)
+			return inputErrorf("--policies %q: want eager, dmda, dmdar or heft", name)
 		}
 	}
 	return nil

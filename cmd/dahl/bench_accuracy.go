@@ -68,7 +68,7 @@ row to have it measured anew, such as one with much load.
 
 Lowerings: ` + strings.Join(names, ", ") + ".",
 		Example: "  dahl bench accuracy --models lenet5,mlp --batches 64 --out accuracy.md",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},

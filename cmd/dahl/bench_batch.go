@@ -20,7 +20,7 @@ func newBenchBatch() *cobra.Command {
 		Long: `batch calibrates this machine for every batch size, predicts the images per second
 of training, measures them in runs that go round all sizes, and draws both curves.`,
 		Example: "  dahl bench batch --model lenet5 --out batch-lenet5",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.overBatches(cmd.Context(), cmd.OutOrStdout(), batches)
 		},

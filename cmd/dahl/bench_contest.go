@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -19,10 +20,17 @@ const (
 	modeFrozen = "frozen" // PyTorch's frozen and optimised TorchScript
 )
 
+// The kinds of PyTorch's settings.
+const (
+	kindEager    = "eager"
+	kindCompiled = "compiled"
+)
+
 // contestant is a program that can train or evaluate the network of a cell.
 type contestant struct {
 	label  string
 	mode   string
+	kind   string                                                  // of PyTorch: eager or compiled
 	losses func(steps int) ([]float64, error)                      // of each step, from the first weights
 	run    func(warmup, steps int) (took time.Duration, err error) // of the steps alone
 
@@ -137,26 +145,42 @@ const lossSteps = 6
 // TF32 has 13 bits less than float32.
 var lossBounds = map[string]float64{precisionFloat32: 1e-3, precisionTF32: 3e-2}
 
-// lossError is the largest difference between dahl's losses and PyTorch's, as a
-// fraction, over all settings; an error where it is more than rounding explains.
-func lossError(ours *contestant, theirs []*contestant, bound float64) (float64, error) {
+// sameNetwork compares the losses of the first steps. It returns the settings that ran, and
+// what kept others from it; losses that differ by more than rounding explains are an
+// error, and so is no setting that ran.
+func sameNetwork(row *peerRow, ours *contestant, theirs []*contestant) (ran []*contestant, failed []error, err error) {
 	want, err := ours.losses(lossSteps)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
-	worst := 0.0
 	for _, c := range theirs {
 		got, err := c.losses(lossSteps)
 		if err != nil {
-			return 0, err
+			failed = append(failed, err)
+			continue
 		}
-		for i := range want {
-			off := math.Abs(got[i]-want[i]) / math.Max(math.Abs(want[i]), 1e-3)
-			if !(off <= bound) {
-				return 0, fmt.Errorf("step %d: loss %.8g, PyTorch (%s) %.8g: not the same network", i+1, want[i], c.label, got[i])
-			}
-			worst = max(worst, off)
+		off, err := lossError(c.label, want, got, lossBounds[row.Precision])
+		if err != nil {
+			return nil, failed, err
 		}
+		row.LossError = max(row.LossError, off)
+		ran = append(ran, c)
+	}
+	if len(ran) == 0 {
+		return nil, failed, errors.New("no setting of PyTorch runs it")
+	}
+	return ran, failed, nil
+}
+
+// lossError is the largest difference between dahl's losses and those of a setting, as a
+// fraction; an error where it is more than rounding explains.
+func lossError(label string, want, got []float64, bound float64) (worst float64, err error) {
+	for i := range want {
+		off := math.Abs(got[i]-want[i]) / math.Max(math.Abs(want[i]), 1e-3)
+		if !(off <= bound) {
+			return 0, fmt.Errorf("step %d: loss %.8g, PyTorch (%s) %.8g: not the same network", i+1, want[i], label, got[i])
+		}
+		worst = max(worst, off)
 	}
 	return worst, nil
 }

@@ -92,7 +92,9 @@ func TestCurveTable(t *testing.T) {
 // A short run over two batches writes its table and both pictures.
 func TestBenchBatch(t *testing.T) {
 	dir := t.TempDir()
-	out := mustRun(t, "bench", "batch", "--model", "digits-cnn", "--batches", "16,8", "--time", "50ms", "--repeats", "1", "--workers", "1", "--out", dir)
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "small.toml", smallNetwork)
+	out := mustRun(t, "bench", "batch", "--model", "small.toml", "--batches", "16,8", "--time", "5ms", "--repeats", "1", "--workers", "1", "--out", dir)
 	if !strings.Contains(out, "| 8 |") || !strings.Contains(out, "Best by prediction") {
 		t.Errorf("the table:\n%s", out)
 	}

@@ -25,7 +25,7 @@ the time of a training step, and measures it in runs that go round all sizes. Th
 table says what tile the prediction finds best and what it costs to believe it;
 --out also keeps the lowering of every point, for --lowering of other commands.`,
 		Example: "  dahl bench granularity --model lenet5 --batch 64 --out granularity-lenet5",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.overTiles(cmd.Context(), cmd.OutOrStdout())
 		},
@@ -62,7 +62,7 @@ func (c *curveBench) overTiles(ctx context.Context, stdout io.Writer) error {
 	}
 	for _, tile := range t.sizes {
 		scaled := t.base
-		t.adapt(tile)(&scaled, o.Batch)
+		t.adapt(tiling{Samples: tile})(&scaled, o.Batch)
 		point := o
 		point.Lowering = filepath.Join(dir, fmt.Sprintf("lowering-%d.toml", tile))
 		if err := writeTo(point.Lowering, func(w io.Writer) error { return nn.WriteLowering(w, scaled) }); err != nil {

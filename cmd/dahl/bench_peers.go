@@ -27,6 +27,8 @@ type peersOptions struct {
 	threads    []int
 	device     string
 	precisions []string
+	modes      []string
+	settings   []string
 	repeats    int
 	repetition time.Duration
 	energy     time.Duration
@@ -47,16 +49,18 @@ that it is the same network. PyTorch runs in its best setting: every environment
 for inference eagerly and as frozen TorchScript, and the best three then alternate
 with dahl. The figures are medians; the ratio is dahl's over the best of these.
 
-With --device cuda both train on the first GPU, in each of --precisions, and PyTorch is
-tried eagerly and compiled. Its images lie in the GPU's memory as float32; dahl's lie
-there as bytes, which it gathers and converts in every step. PyTorch reads its losses
-after the last step.
+With --device cuda both run on the first GPU, in each of --precisions, dahl by its own
+kernels, or with --platform by whatever was measured to be fastest in that precision. The best
+eager setting of PyTorch and the best compiled one alternate with it. PyTorch's images
+lie in the GPU's memory as float32; dahl's lie there as bytes, which it gathers and
+converts in every step. PyTorch reads its losses after the last step. A setting that does
+not run here is left out and said.
 
 dahl gathers its images in the shuffled order of training, converts them from bytes
 and fetches its loss in every step; PyTorch gets ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -69,6 +73,8 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.IntSliceVar(&p.threads, "threads", []int{1, 2}, "numbers of CPU cores")
 	f.StringVar(&p.device, "device", deviceCPU, "cpu, or cuda for the first GPU, where --threads says nothing")
 	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, precisionTF32}, "of the products on a GPU")
+	f.StringSliceVar(&p.modes, "modes", []string{modeTrain, modeInfer}, "train, infer or both")
+	f.StringSliceVar(&p.settings, "settings", nil, "PyTorch's settings to try, by their names in the report (default: all)")
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
 	f.DurationVar(&p.repetition, "repetition", 300*time.Millisecond, "about how long one repetition runs")
 	f.DurationVar(&p.energy, "energy", 0, "also count the joules of training, where there is a meter, in windows of about so long (several seconds)")
@@ -139,12 +145,15 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	b.report.Build = thisBuild()
+	var failed error
 	for _, u := range p.units() {
-		if err := b.on(ctx, u); err != nil {
+		cells, err := b.on(ctx, u)
+		if err != nil {
 			return err
 		}
+		failed = errors.Join(failed, cells)
 	}
-	return b.report.finish(p.json, stdout)
+	return errors.Join(b.report.finish(p.json, stdout), failed)
 }
 
 // check refuses options that no cell of the tables could have, before anything runs.
@@ -165,6 +174,9 @@ func (p *peersOptions) check() error {
 			return inputErrorf("--precisions %q: want float32 or tf32", precision)
 		}
 	}
+	if err := p.checkChoices(); err != nil {
+		return err
+	}
 	if n := slices.Max(p.threads); n > runtime.NumCPU() {
 		return inputErrorf("--threads %d: this machine has %d cores", n, runtime.NumCPU())
 	}
@@ -175,6 +187,25 @@ func (p *peersOptions) check() error {
 		_, err = loadPlatform(p.platform)
 	}
 	return err
+}
+
+// checkChoices refuses modes and settings that there are none of.
+func (p *peersOptions) checkChoices() error {
+	for _, mode := range p.modes {
+		if mode != modeTrain && mode != modeInfer {
+			return inputErrorf("--modes %q: want train or infer", mode)
+		}
+	}
+	all := torchSettings
+	if p.device == deviceCUDA {
+		all = torchGPUSettings
+	}
+	for _, name := range p.settings {
+		if !slices.ContainsFunc(all, func(s torchSetting) bool { return s.name == name }) {
+			return inputErrorf("--settings %q: there is no such setting with --device %s", name, p.device)
+		}
+	}
+	return nil
 }
 
 // describe asks a worker what it is.
@@ -194,7 +225,8 @@ func (b *peerBench) describe(w *torchWorker) error {
 }
 
 // on measures all networks and batches on a unit, with one PyTorch process per setting.
-func (b *peerBench) on(ctx context.Context, u peerUnit) error {
+// What goes wrong in a cell does not end the others.
+func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
 	var workers []*torchWorker
 	defer func() {
 		for _, w := range workers {
@@ -202,30 +234,44 @@ func (b *peerBench) on(ctx context.Context, u peerUnit) error {
 		}
 	}()
 	for _, s := range settingsFor(u) {
+		if len(b.opts.settings) > 0 && !slices.Contains(b.opts.settings, s.name) {
+			continue
+		}
 		w, err := startTorch(ctx, b.opts.python, b.script, s, u.Threads)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		workers = append(workers, w)
 		if err := b.describe(w); err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx) // which ends the worker, too
 			}
-			return err
+			return nil, err
 		}
 	}
 	for _, model := range b.opts.models {
 		for _, batch := range b.opts.batches {
 			err := b.cell(ctx, model, batch, u, workers)
 			if ctx.Err() != nil {
-				err = context.Cause(ctx) // the workers are gone, too
+				return nil, errors.Join(context.Cause(ctx), b.report.save(b.opts.out)) // the workers are gone, too
 			}
-			if err = errors.Join(err, b.report.save(b.opts.out)); err != nil {
-				return fmt.Errorf("%s, batch %d, %v: %w", model, batch, u, err)
+			if err != nil {
+				failed = errors.Join(failed, b.leaveOut(model, batch, u, err))
+			}
+			if err := b.report.save(b.opts.out); err != nil {
+				return failed, err
 			}
 		}
 	}
-	return nil
+	return failed, nil
+}
+
+// leaveOut notes what the tables lack, and why.
+func (b *peerBench) leaveOut(model string, batch int, u peerUnit, err error) error {
+	err = fmt.Errorf("%s, batch %d, %v: %w", model, batch, u, err)
+	b.report.LeftOut = append(b.report.LeftOut, err.Error())
+	fmt.Fprintln(b.stderr, "left out:", err)
+	return err
 }
 
 // cell measures one network, batch and unit.
@@ -248,11 +294,12 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	for _, w := range workers {
 		c, err := w.contestants(ours.w.model, open)
 		if err != nil {
-			return err
+			_ = b.leaveOut(model, batch, u, err) // the other settings go on
+			continue
 		}
 		theirs = append(theirs, c...)
 	}
-	for _, mode := range []string{modeTrain, modeInfer} {
+	for _, mode := range b.opts.modes {
 		other := func(c *contestant) bool { return (c.mode == modeTrain) != (mode == modeTrain) }
 		row := peerRow{Model: model, Batch: batch, peerUnit: u, Mode: mode}
 		best, err := b.row(&row, ours.contestant(mode), slices.DeleteFunc(slices.Clone(theirs), other), load)
@@ -260,11 +307,12 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 			return err
 		}
 		if mode == modeTrain && b.opts.energy > 0 {
-			if row.Energy, err = measureEnergy(ours.w.platform, batch, b.opts.energy, best[0], best[1]); err != nil {
-				return err
-			}
+			row.Energy, err = measureEnergy(ours.w.platform, batch, b.opts.energy, best)
 		}
-		b.report.Rows = append(b.report.Rows, row)
+		b.report.Rows = append(b.report.Rows, row) // its rates also without joules
+		if err != nil {
+			return err
+		}
 		fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: %.0f and %.0f images/s, ratio %.2f\n", model, batch, u, mode, row.Ours, row.Torch, row.Ratio)
 	}
 	if !b.opts.layers || u.Device != deviceCPU {
@@ -275,30 +323,63 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	return err
 }
 
-// finalists is how many of PyTorch's settings alternate with dahl; the search that
-// chooses them is short.
+// finalists is how many of PyTorch's settings alternate with dahl on cores; the search
+// that chooses them is short.
 const finalists = 3
 
+// finalistsOf are those that alternate with dahl, of settings the fastest of which comes
+// first: on cores some, on a GPU the best of each kind.
+func finalistsOf(u peerUnit, theirs []*contestant) []*contestant {
+	if u.Device == deviceCPU {
+		return theirs[:min(finalists, len(theirs))]
+	}
+	var best []*contestant
+	for _, c := range theirs {
+		if !slices.ContainsFunc(best, func(o *contestant) bool { return o.kind == c.kind }) {
+			best = append(best, c)
+		}
+	}
+	return best
+}
+
 // row compares the losses, finds PyTorch's best settings and alternates them with
-// dahl. It returns dahl and the best of the others.
-func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) (best [2]*contestant, err error) {
-	if row.LossError, err = lossError(ours, theirs, lossBounds[row.Precision]); err != nil {
-		return best, err
+// dahl. It returns dahl and the best of the others, of each kind.
+func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) (best []*contestant, err error) {
+	theirs, failed, err := sameNetwork(row, ours, theirs)
+	for _, f := range failed {
+		_ = b.leaveOut(row.Model, row.Batch, row.peerUnit, f) // the other settings go on
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := newWatch(load, row.Threads, len(theirs)).search(theirs, b.opts.repetition/3); err != nil {
-		return best, err
+		return nil, err
 	}
 	for _, c := range theirs {
 		row.Searched = append(row.Searched, searchedSetting{c.label, float64(row.Batch) / c.step.Seconds()})
 	}
-	theirs = theirs[:min(finalists, len(theirs))]
+	theirs = finalistsOf(row.peerUnit, theirs)
 	all := append([]*contestant{ours}, theirs...)
 	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts); err != nil {
-		return best, err
+		return nil, err
 	}
-	torch := slices.MaxFunc(theirs, func(x, y *contestant) int { return cmp.Compare(x.rate(row.Batch), y.rate(row.Batch)) })
-	row.Ours, row.Torch, row.Setting = ours.rate(row.Batch), torch.rate(row.Batch), torch.label
-	row.OursSpread, row.TorchSpread = ours.spread(row.Batch), torch.spread(row.Batch)
-	row.Ratio = row.Ours / row.Torch
-	return [2]*contestant{ours, torch}, nil
+	slices.SortStableFunc(theirs, func(x, y *contestant) int { return cmp.Compare(y.rate(row.Batch), x.rate(row.Batch)) })
+	row.take(ours, theirs)
+	best = []*contestant{ours}
+	for _, kind := range []string{kindEager, kindCompiled} {
+		if i := slices.IndexFunc(theirs, func(c *contestant) bool { return c.kind == kind }); i >= 0 {
+			best = append(best, theirs[i])
+		}
+	}
+	return best, nil
+}
+
+// take writes the rates of dahl and of the finalists, the fastest first, into the row.
+func (row *peerRow) take(ours *contestant, theirs []*contestant) {
+	row.Ours, row.OursSpread = ours.rate(row.Batch), ours.spread(row.Batch)
+	for _, c := range theirs {
+		row.Finalists = append(row.Finalists, finalist{Kind: c.kind, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: c.spread(row.Batch)})
+	}
+	first := row.Finalists[0]
+	row.Torch, row.TorchSpread, row.Setting, row.Ratio = first.ImagesPerS, first.Spread, first.Setting, row.Ours/first.ImagesPerS
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/kernels"
 	"dahl/nn"
 )
 
@@ -22,13 +23,14 @@ type ourSide struct {
 	unit peerUnit
 }
 
-// newOurSide makes everything as `dahl execute` does; a GPU is the first one.
+// newOurSide makes everything as `dahl execute` does; a GPU is the first one. Its variants
+// are our own kernels, or where a platform file says what they take, the fastest.
 func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u peerUnit) (*ourSide, error) {
 	o := &options{Platform: p.platform, Model: model, Batch: batch, Workers: u.Threads, Policy: "heft", DType: "float32", Epochs: 1, Limit: peerSamples, Seed: 1}
 	if u.Device == deviceCUDA {
 		o.Devices, o.Workers = "gpu0", 0
 		if u.Precision == precisionTF32 {
-			o.Variant = precisionTF32
+			o.Precision = kernels.TF32Precision
 		}
 	}
 	m, data, _, err := trainingData(o)
@@ -38,6 +40,9 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 	machine, err := thisMachine(o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Precision != "" && len(machine.Models) == 0 {
+		o.Variant = o.Precision // where no times choose, our own kernels
 	}
 	w, err := newWorkload(o, m, machine, sampleCounts(data, data))
 	if err != nil {
@@ -103,8 +108,10 @@ func (s *ourSide) contestant(mode string) *contestant {
 					return 0, err
 				}
 			}
-			if _, err := s.steps(graph, warmup, order); err != nil {
-				return 0, err
+			if warmup > 0 {
+				if _, err := s.steps(graph, warmup, order); err != nil {
+					return 0, err
+				}
 			}
 			return s.steps(graph, steps, order)
 		},

@@ -13,23 +13,20 @@ import (
 // energyTrials is how often each contestant's joules are counted, in turn.
 const energyTrials = 5
 
-// idleWindow is how long the meters are read before the trials while nothing runs.
-const idleWindow = 5 * time.Second
-
 // peerJoules is what a contestant draws by every meter of the machine together, which
 // for a cell on a GPU is also its host where that has a meter.
 type peerJoules struct {
+	Of            string  `json:"of"`
 	PerImage      float64 `json:"joules_per_image"` // median of the trials
 	AboveIdle     float64 `json:"joules_per_image_above_idle"`
 	Spread        float64 `json:"spread"` // of PerImage, largest minus smallest, as a fraction of it
 	ErrorPerImage float64 `json:"error_joules_per_image"`
 }
 
-// peerEnergy is both sides of a row.
+// peerEnergy is what the contestants of a row draw, dahl first.
 type peerEnergy struct {
-	Ours   peerJoules `json:"dahl"`
-	Torch  peerJoules `json:"torch"`
-	Meters []string   `json:"meters"`
+	Contestants []peerJoules `json:"contestants"`
+	Meters      []string     `json:"meters"`
 }
 
 // window is what the meters counted in a time.
@@ -59,26 +56,22 @@ func (w *window) add(r energy.Reading) {
 	w.meters = append(w.meters, r.Of+" by "+r.Meter)
 }
 
-// measureEnergy counts the joules of two contestants in turn, each in windows of about
-// the given time; nil where the machine has no meter.
-func measureEnergy(p *platform.Platform, batch int, target time.Duration, ours, torch *contestant) (*peerEnergy, error) {
-	idle, err := readWindow(p, func() error { time.Sleep(idleWindow); return nil })
+// measureEnergy counts the joules of contestants in turn, each in windows of about the
+// given time, after one in which nothing runs; nil where the machine has no meter.
+func measureEnergy(p *platform.Platform, batch int, target time.Duration, contestants []*contestant) (*peerEnergy, error) {
+	idle, err := readWindow(p, func() error { time.Sleep(target); return nil })
 	if err != nil || len(idle.meters) == 0 {
 		return nil, err
 	}
 	idleWatts := idle.joules / idle.seconds
-	e := &peerEnergy{Meters: idle.meters}
-	sides := []struct {
-		c  *contestant
-		to *peerJoules
-	}{{ours, &e.Ours}, {torch, &e.Torch}}
-	perImage, above, unsure := [2][]float64{}, [2][]float64{}, [2][]float64{}
+	n := len(contestants)
+	perImage, above, unsure := make([][]float64, n), make([][]float64, n), make([][]float64, n)
 	for range energyTrials {
-		for i, side := range sides {
-			steps := int(max(1, target/side.c.step))
-			w, err := readWindow(p, func() error { _, err := side.c.run(0, steps); return err })
+		for i, c := range contestants {
+			steps := int(max(1, target/c.step))
+			w, err := readWindow(p, func() error { _, err := c.run(0, steps); return err })
 			if err != nil {
-				return nil, fmt.Errorf("joules of %s: %w", side.c.label, err)
+				return nil, fmt.Errorf("joules of %s: %w", c.label, err)
 			}
 			images := float64(steps * batch)
 			perImage[i] = append(perImage[i], w.joules/images)
@@ -86,9 +79,11 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, ours, 
 			unsure[i] = append(unsure[i], w.errorJoules/images)
 		}
 	}
-	for i, side := range sides {
-		*side.to = peerJoules{PerImage: medianOf(perImage[i]), AboveIdle: medianOf(above[i]), ErrorPerImage: medianOf(unsure[i])}
-		side.to.Spread = ratio(slices.Max(perImage[i])-slices.Min(perImage[i]), side.to.PerImage)
+	e := &peerEnergy{Meters: idle.meters}
+	for i, c := range contestants {
+		j := peerJoules{Of: c.label, PerImage: medianOf(perImage[i]), AboveIdle: medianOf(above[i]), ErrorPerImage: medianOf(unsure[i])}
+		j.Spread = ratio(slices.Max(perImage[i])-slices.Min(perImage[i]), j.PerImage)
+		e.Contestants = append(e.Contestants, j)
 	}
 	return e, nil
 }
@@ -105,13 +100,14 @@ func printEnergy(out io.Writer, rows []peerRow) {
 			continue
 		}
 		if first {
-			fmt.Fprintf(out, "\n## Joules per image\n\nMedians of %d windows of each in turn, read from %v; in brackets above idle.\n\n", energyTrials, r.Energy.Meters)
-			fmt.Fprintln(out, "| network | batch | on | mode | dahl | spread | PyTorch | spread | PyTorch's joules over dahl's |")
+			fmt.Fprintf(out, "\n## Joules per image, training\n\nMedians of %d windows of each in turn, read from %v.\n\n", energyTrials, r.Energy.Meters)
+			fmt.Fprintln(out, "| network | batch | on | of | joules | above idle | spread | meter's error | over dahl's |")
 			fmt.Fprintln(out, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
 			first = false
 		}
-		a, b := &r.Energy.Ours, &r.Energy.Torch
-		fmt.Fprintf(out, "| %s | %d | %v | %s | %.3g (%.3g) | %.0f %% | %.3g (%.3g) | %.0f %% | %.2f |\n", r.Model, r.Batch, r.peerUnit, r.Mode,
-			a.PerImage, a.AboveIdle, 100*a.Spread, b.PerImage, b.AboveIdle, 100*b.Spread, ratio(b.PerImage, a.PerImage))
+		for _, j := range r.Energy.Contestants {
+			fmt.Fprintf(out, "| %s | %d | %v | %s | %.3g | %.3g | %.0f %% | %.0f %% | %.2f |\n", r.Model, r.Batch, r.peerUnit, j.Of,
+				j.PerImage, j.AboveIdle, 100*j.Spread, 100*ratio(j.ErrorPerImage, j.PerImage), ratio(j.PerImage, r.Energy.Contestants[0].PerImage))
+		}
 	}
 }

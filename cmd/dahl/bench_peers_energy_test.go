@@ -20,7 +20,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// 0.002 J per image against 0.005 J: PyTorch draws 2.5 times as much. Rows without a
+// 0.002 J per image against 0.005 J: PyTorch draws 2.5 times as much. Its meter may be off by
+// 0.001 J, a fifth. Rows without a
 // meter have no line, and without any there is no table.
 func TestPrintEnergy(t *testing.T) {
 	rows := []peerRow{{Model: "mlp", Batch: 64}}
@@ -30,10 +31,15 @@ func TestPrintEnergy(t *testing.T) {
 	}
 	gpu := peerUnit{Device: deviceCUDA, Threads: 1, Precision: precisionFloat32}
 	rows = append(rows, peerRow{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: modeTrain, Energy: &peerEnergy{
-		Ours: peerJoules{PerImage: 0.002, AboveIdle: 0.001}, Torch: peerJoules{PerImage: 0.005, AboveIdle: 0.003}, Meters: []string{"gpu0 by NVML"}}})
+		Contestants: []peerJoules{{Of: "dahl", PerImage: 0.002, AboveIdle: 0.001}, {Of: "eager: contiguous", PerImage: 0.005, AboveIdle: 0.003, ErrorPerImage: 0.001}},
+		Meters:      []string{"gpu0 by NVML"}}})
 	printEnergy(&b, rows)
-	if got := b.String(); !strings.Contains(got, "| lenet5 | 64 | GPU, float32 | train | 0.002 (0.001) |") || !strings.Contains(got, "| 2.50 |") ||
-		strings.Contains(got, "mlp") {
-		t.Errorf("the table:\n%s", got)
+	for _, want := range []string{"| lenet5 | 64 | GPU, float32 | dahl | 0.002 | 0.001 | 0 % | 0 % | 1.00 |", "| lenet5 | 64 | GPU, float32 | eager: contiguous | 0.005 | 0.003 | 0 % | 20 % | 2.50 |"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the table lacks %s:\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "mlp") {
+		t.Errorf("a line without a meter:\n%s", b.String())
 	}
 }

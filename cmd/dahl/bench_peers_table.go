@@ -13,6 +13,7 @@ type peerReport struct {
 	Settings []settingReport `json:"settings"`
 	Rows     []peerRow       `json:"rows"`
 	Layers   []layerRow      `json:"layers,omitempty"`
+	LeftOut  []string        `json:"left_out,omitempty"` // what did not run, and why
 }
 
 type settingReport struct {
@@ -36,8 +37,17 @@ type peerRow struct {
 	Ratio       float64           `json:"ratio"`
 	LossError   float64           `json:"loss_error"`
 	OtherLoad   float64           `json:"other_load"` // cores that other processes kept busy
+	Finalists   []finalist        `json:"torch_finalists"`
 	Searched    []searchedSetting `json:"searched"`
 	Energy      *peerEnergy       `json:"energy,omitempty"`
+}
+
+// finalist is a setting that alternated with dahl; the fastest is the row's.
+type finalist struct {
+	Kind       string  `json:"kind"`
+	Setting    string  `json:"setting"`
+	ImagesPerS float64 `json:"images_per_s"`
+	Spread     float64 `json:"spread"`
 }
 
 // searchedSetting is what the search saw of one setting, the best first.
@@ -78,17 +88,56 @@ func (r *peerReport) print(w io.Writer) {
 		fmt.Fprintf(w, "- %s: %s (ATen uses %s)\n", s.Name, s.Doc, s.Capability)
 	}
 	for _, mode := range []struct{ mode, title string }{{modeTrain, "Training"}, {modeInfer, "Inference"}} {
-		fmt.Fprintf(w, "\n## %s, images per second\n\n", mode.title)
-		fmt.Fprintln(w, "| network | batch | on | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |")
-		fmt.Fprintln(w, "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
-		for i := range r.Rows {
-			if c := &r.Rows[i]; c.Mode == mode.mode {
-				fmt.Fprintf(w, "| %s | %d | %v | %.0f | %.0f %% | %.0f | %.0f %% | %s | %.2f | %.1g | %.2f cores |\n", c.Model, c.Batch, c.peerUnit,
-					c.Ours, 100*c.OursSpread, c.Torch, 100*c.TorchSpread, c.Setting, c.Ratio, c.LossError, c.OtherLoad)
-			}
-		}
+		r.printRates(w, mode.mode, mode.title)
 	}
 	printEnergy(w, r.Rows)
 	printLayers(w, r.Layers)
+	if len(r.LeftOut) > 0 {
+		fmt.Fprintf(w, "\n## Left out\n\n- %s\n", strings.Join(r.LeftOut, "\n- "))
+	}
 	fmt.Fprintf(w, "\n## PyTorch's build\n\n```\n%s\n```\n", strings.TrimSpace(r.Config))
+}
+
+// printRates writes the table of a mode: of cells on cores PyTorch's best setting, of those
+// on a GPU the best of each kind.
+func (r *peerReport) printRates(w io.Writer, mode, title string) {
+	var cores, gpus []*peerRow
+	for i := range r.Rows {
+		switch c := &r.Rows[i]; {
+		case c.Mode != mode:
+		case c.Device == deviceCUDA:
+			gpus = append(gpus, c)
+		default:
+			cores = append(cores, c)
+		}
+	}
+	if len(cores)+len(gpus) > 0 {
+		fmt.Fprintf(w, "\n## %s, images per second\n\n", title)
+	}
+	if len(cores) > 0 {
+		fmt.Fprintln(w, "| network | batch | on | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |")
+		fmt.Fprintln(w, "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
+	}
+	for _, c := range cores {
+		fmt.Fprintf(w, "| %s | %d | %v | %.0f | %.0f %% | %.0f | %.0f %% | %s | %.2f | %.1g | %.2f cores |\n", c.Model, c.Batch, c.peerUnit,
+			c.Ours, 100*c.OursSpread, c.Torch, 100*c.TorchSpread, c.Setting, c.Ratio, c.LossError, c.OtherLoad)
+	}
+	if len(gpus) > 0 {
+		fmt.Fprintln(w, "| network | batch | on | dahl | spread | PyTorch eager | spread | setting | ratio | PyTorch compiled | spread | setting | ratio | loss differs by | load of others |")
+		fmt.Fprintln(w, "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
+	}
+	for _, c := range gpus {
+		fmt.Fprintf(w, "| %s | %d | %v | %.0f | %.0f %% |%s%s %.1g | %.2f cores |\n", c.Model, c.Batch, c.peerUnit,
+			c.Ours, 100*c.OursSpread, c.cellsOf(kindEager), c.cellsOf(kindCompiled), c.LossError, c.OtherLoad)
+	}
+}
+
+// cellsOf are the columns of the finalist of a kind.
+func (c *peerRow) cellsOf(kind string) string {
+	for _, f := range c.Finalists {
+		if f.Kind == kind {
+			return fmt.Sprintf(" %.0f | %.0f %% | %s | %.2f |", f.ImagesPerS, 100*f.Spread, f.Setting, c.Ours/f.ImagesPerS)
+		}
+	}
+	return " – | – | – | – |"
 }

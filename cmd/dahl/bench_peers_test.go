@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,18 +88,72 @@ func TestAlternate(t *testing.T) {
 }
 
 func TestLossError(t *testing.T) {
-	fixed := func(values ...float64) *contestant {
-		return &contestant{label: "twin", losses: func(int) ([]float64, error) { return values, nil }}
-	}
-	ours := fixed(2, 1)
+	want := []float64{2, 1}
 	// 2.0002 is off by 1e-4 of 2, 1.0005 by 5e-4 of 1: the worse counts.
-	got, err := lossError(ours, []*contestant{fixed(2.0002, 1), fixed(2, 1.0005)}, 1e-3)
+	got, err := lossError("twin", want, []float64{2.0002, 1.0005}, 1e-3)
 	if err != nil || math.Abs(got-5e-4) > 1e-9 {
 		t.Errorf("loss error %v, %v; want 5e-4", got, err)
 	}
-	for _, other := range []*contestant{fixed(2.01, 1), fixed(math.NaN(), 1)} {
-		if _, err := lossError(ours, []*contestant{other}, 1e-3); err == nil {
-			t.Errorf("losses %v and %v pass as the same network", ours, other)
+	for _, other := range [][]float64{{2.01, 1}, {math.NaN(), 1}} {
+		if _, err := lossError("twin", want, other, 1e-3); err == nil {
+			t.Errorf("losses %v and %v pass as the same network", want, other)
+		}
+	}
+}
+
+// A setting that does not run is left out with its reason; the losses of one that does
+// decide whether it is the same network, and without any there is no row.
+func TestSameNetwork(t *testing.T) {
+	twin := func(label string, losses ...float64) *contestant {
+		return &contestant{label: label, losses: func(int) ([]float64, error) {
+			if len(losses) == 0 {
+				return nil, errors.New(label + " is out of memory")
+			}
+			return losses, nil
+		}}
+	}
+	ours, broken := twin("dahl", 2, 1), twin("compiled")
+	row := peerRow{peerUnit: peerUnit{Precision: precisionFloat32}}
+	// Off by 1e-4 of 2, and by 2e-4 of 1.
+	ran, failed, err := sameNetwork(&row, ours, []*contestant{twin("eager", 2.0002, 1), broken, twin("tuned", 2, 1.0002)})
+	if err != nil || len(ran) != 2 || ran[1].label != "tuned" || len(failed) != 1 || math.Abs(row.LossError-2e-4) > 1e-9 {
+		t.Errorf("%d settings ran, failed: %v, loss error %v, %v", len(ran), failed, row.LossError, err)
+	}
+	if _, _, err := sameNetwork(&row, ours, []*contestant{broken, twin("eager", 2.1, 1)}); err == nil {
+		t.Error("losses of 2 and 2.1 pass as the same network")
+	}
+	if _, failed, err := sameNetwork(&row, ours, []*contestant{broken}); err == nil || len(failed) != 1 {
+		t.Errorf("a row without a setting: failed %v, %v", failed, err)
+	}
+}
+
+// dahl's side trains and evaluates without a warm-up, as the windows of joules want it.
+func TestOurSideWithoutWarmup(t *testing.T) {
+	s, err := newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: deviceCPU, Threads: 1, Precision: precisionFloat32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for _, mode := range []string{modeTrain, modeInfer} {
+		if took, err := s.contestant(mode).run(0, 2); err != nil || took <= 0 {
+			t.Errorf("%s: two steps took %v, %v", mode, took, err)
+		}
+	}
+}
+
+// On a GPU the fastest setting of each kind goes on, on cores the fastest three.
+func TestFinalists(t *testing.T) {
+	var sorted []*contestant
+	for _, kind := range []string{kindCompiled, kindCompiled, kindEager, kindCompiled, kindEager} {
+		sorted = append(sorted, &contestant{kind: kind, label: strconv.Itoa(len(sorted))})
+	}
+	for device, want := range map[string]string{deviceCUDA: "02", deviceCPU: "012"} {
+		got := ""
+		for _, c := range finalistsOf(peerUnit{Device: device}, sorted) {
+			got += c.label
+		}
+		if got != want {
+			t.Errorf("%s: finalists %s, want %s", device, got, want)
 		}
 	}
 }
@@ -130,16 +186,33 @@ func TestTwinRequest(t *testing.T) {
 
 func TestPeerReport(t *testing.T) {
 	cores, gpu := peerUnit{Device: deviceCPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: deviceCUDA, Threads: 1, Precision: precisionTF32}
-	r := peerReport{Rows: []peerRow{
+	r := peerReport{LeftOut: []string{"lenet5: compiled"}, Rows: []peerRow{
 		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeTrain, Ours: 75000, Torch: 50000, Ratio: 1.5, Setting: "tuned contiguous"},
-		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 960000, Torch: 640000, Ratio: 1.5, Setting: "eager contiguous"},
+		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 960000, Finalists: []finalist{
+			{Kind: kindCompiled, Setting: "compiled: contiguous", ImagesPerS: 640000}, {Kind: kindEager, Setting: "eager: contiguous", ImagesPerS: 320000}}},
+		{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 500000, Finalists: []finalist{{Kind: kindEager, Setting: "eager: contiguous", ImagesPerS: 400000}}},
 		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeInfer, Ours: 90000, Torch: 90000, Ratio: 1, Setting: "tuned contiguous frozen"},
 	}}
 	var b strings.Builder
 	r.print(&b)
 	training, inference, ok := strings.Cut(b.String(), "## Inference")
-	if !ok || !strings.Contains(training, "| mlp | 64 | 2 cores | 75000 |") || !strings.Contains(training, "| mlp | 64 | GPU, tf32 | 960000 |") || !strings.Contains(training, "| 1.50 |") || !strings.Contains(inference, "frozen") {
+	if !ok || !strings.Contains(inference, "frozen") {
 		t.Errorf("the report:\n%s", b.String())
+	}
+	for _, want := range []string{
+		"| mlp | 64 | 2 cores | 75000 | 0 % | 50000 | 0 % | tuned contiguous | 1.50 |",
+		"| mlp | 64 | GPU, tf32 | 960000 | 0 % | 320000 | 0 % | eager: contiguous | 3.00 | 640000 | 0 % | compiled: contiguous | 1.50 |",
+		"| lenet5 | 64 | GPU, tf32 | 500000 | 0 % | 400000 | 0 % | eager: contiguous | 1.25 | – | – | – | – |",
+		"## Left out\n\n- lenet5: compiled",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the report lacks %s:\n%s", want, training)
+		}
+	}
+	b.Reset()
+	(&peerReport{Rows: r.Rows[:1]}).print(&b)
+	if strings.Contains(b.String(), "GPU") || strings.Contains(b.String(), "## Inference") || strings.Contains(b.String(), "Left out") {
+		t.Errorf("tables of what was not measured:\n%s", b.String())
 	}
 }
 

@@ -48,9 +48,9 @@ var torchSettings = []torchSetting{
 
 // torchGPUSettings are those on a GPU, where threads and memory of the host matter less.
 var torchGPUSettings = []torchSetting{
-	{name: "eager", doc: "as a user starts it"},
-	{name: "compiled", doc: "torch.compile", compile: "default"},
-	{name: "compiled, reduced overhead", doc: `torch.compile(mode="reduce-overhead"), which replays CUDA graphs`, compile: "reduce-overhead"},
+	{name: "eager", doc: "cuDNN's algorithms by trial, the optimiser fused"},
+	{name: "compiled", doc: "the same by torch.compile", compile: "default"},
+	{name: "compiled with graphs", doc: `the same by torch.compile(mode="reduce-overhead"), which replays CUDA graphs`, compile: "reduce-overhead"},
 }
 
 // settingsFor are those that differ on a unit.
@@ -86,6 +86,7 @@ type torchRequest struct {
 	Device    string       `json:"device,omitempty"`
 	TF32      bool         `json:"tf32,omitempty"`
 	Compile   string       `json:"compile,omitempty"`
+	First     bool         `json:"first,omitempty"` // of a cell: the networks of the last one go
 	Batch     int          `json:"batch,omitempty"`
 	Layers    []torchLayer `json:"layers,omitempty"`
 	Divisor   float64      `json:"divisor,omitempty"`
@@ -219,8 +220,8 @@ func (w *torchWorker) contestants(m *nn.Model, open torchRequest) ([]*contestant
 	if open.Device == deviceCUDA {
 		modes = modes[:2]
 	}
-	for _, last := range formats {
-		open.ChannelsLast = last
+	for i, last := range formats {
+		open.ChannelsLast, open.First = last, i == 0
 		if _, err := w.ask(open); err != nil {
 			return nil, err
 		}
@@ -239,8 +240,12 @@ func (w *torchWorker) contestant(mode string, channelsLast bool) *contestant {
 	if mode != modeTrain {
 		label += " " + mode
 	}
+	kind := kindEager
+	if w.setting.compile != "" {
+		kind = kindCompiled
+	}
 	return &contestant{
-		label: label, mode: mode,
+		label: label, mode: mode, kind: kind,
 		losses: func(steps int) ([]float64, error) {
 			r, err := w.ask(torchRequest{Do: "losses", Mode: mode, ChannelsLast: channelsLast, Steps: steps})
 			if err != nil {

@@ -48,7 +48,7 @@ func newBenchSoak() *cobra.Command {
 recorded steps. It samples the heap, the resident memory, goroutines and threads,
 drops the first %.0f %%, and puts a line through the rest. Memory may rise by %d bytes
 along that line over the run, threads by %.0f, goroutines not at all.`, soakPiece, 100*soakWarmup, soakMemoryAllowance, soakAllowed[3]),
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Devices != "" && !cmd.Flags().Changed("workers") {
 				o.Workers = 0 // the list says how many

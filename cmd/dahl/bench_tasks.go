@@ -46,7 +46,7 @@ func newBenchTasks() *cobra.Command {
 per task, the median of the repeats. With --starpu (bench/starpu/main.c, which
 "make bench-tasks" builds) the same graphs go through StarPU in the same run, in turn
 with dahl's: from the first submission until all tasks have run.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout())
 		},

@@ -14,6 +14,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/kernels"
 	"dahl/platform"
 )
 
@@ -23,6 +24,7 @@ type calibrateFlags struct {
 	models   []string
 	batches  []int
 	perModel time.Duration
+	joules   time.Duration
 	sweep    bool
 	force    bool
 
@@ -40,12 +42,14 @@ func newCalibrate(*app) *cobra.Command {
 need, alone and with all cores busy, with the operands of the call before, with
 operands that the second-level cache has lost and with some that all caches have
 lost; then the chosen variants inside real training steps; and the memory's
-bandwidth, the cost of dispatching and handing over a task, and the caches. With --sweep it measures the common operations over a grid of sizes instead,
-which needs no network and answers for any through a fit with error bars.
+bandwidth, the cost of dispatching and handing over a task, and the caches. With
+--sweep it measures the common operations over a grid of sizes instead, which needs no
+network and answers for any through a fit with error bars.
 
 A device with a memory of its own, a GPU or an emulated one, is measured alike: its
 kernels as its own clock tells, by themselves and in steps that run on it alone; the
-time between launches, to its copy engines, and from and to a core; copies by size and
+time between launches, to its copy engines, and from and to a core; what being timed adds to
+a task, by steps that are recorded and others; copies by size and
 direction, both at once and beside those of other devices, fitted by latency and bandwidth;
 its memory's bandwidth and its speed; and what its first use costs, which is in no other
 time. With a meter its powers are measured, and the joules of each class of kernels by
@@ -63,7 +67,7 @@ file is edited: no sensor of theirs is read.`,
   dahl calibrate --out here.toml --model lenet5 --batch 64 --lowering best
   dahl calibrate --out here.toml --sweep
   dahl calibrate --platform emulated --devices cpu:1,gpu --out here.toml --model lenet5`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o)
 		},
@@ -75,10 +79,12 @@ file is edited: no sensor of theirs is read.`,
 	flags.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
 	flags.StringVar(&o.Lowering, "lowering", "", "layout, fusion and tiles of the layers: a TOML `file`, or best: the default with each of the tiles that --lowering best of other commands tries")
 	flags.StringVar(&o.Variant, "variant", "", "kernel variant to measure (default: all but the reference)")
+	flags.StringVar(&o.Precision, "precision", kernels.FullPrecision, "of the variants that are measured inside steps, as execute has it; all are measured by themselves")
 	flags.StringVar(&o.Platform, "platform", "", "machine to measure: a TOML `file`, or the name of one that ships with dahl (default: this one, detected)")
 	flags.StringVar(&o.Devices, "devices", "", "measure some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all)")
 	flags.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
 	flags.DurationVar(&f.perModel, "time", 5*time.Second, "about how long to measure for each model and batch (with --lowering best: and tile), or for the sweep")
+	flags.DurationVar(&f.joules, "joules", 2*time.Second, "on a device with a meter, how long to repeat a call of each class of kernels, and to idle beside it, for its joules (0: no joules)")
 	flags.BoolVar(&f.sweep, "sweep", false, "measure the common operations over a grid of sizes, no network")
 	flags.BoolVar(&f.force, "force", false, "measure what the file already holds again")
 	exclude(cmd, "sweep", "model")
@@ -109,7 +115,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	}
 	meters := openGPUs(p)
 	defer meters.close()
-	f.energy = meters.callEnergy(p)
+	f.energy = meters.callEnergy(p, f.joules)
 	file := &growingFile{path: f.out}
 	var sum execute.Calibration
 	err = f.measure(ctx, stderr, o, p, file, &sum)
@@ -130,6 +136,9 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	if sum.TooLarge > 0 {
 		fmt.Fprintf(stdout, "%d calls were not measured: a device does not hold their operands\n", sum.TooLarge)
 	}
+	if n := len(sum.Refused); n > 0 {
+		fmt.Fprintf(stdout, "%d calls were not measured: their libraries refuse them, such as %v\n", n, sum.Refused[0])
+	}
 	for i := range sum.Devices {
 		printDevice(stdout, sum.Platform, &sum.Devices[i], meters)
 	}
@@ -138,15 +147,15 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 
 // check refuses flags that nothing can be measured with, before anything is.
 func (f *calibrateFlags) check(o *options) error {
-	if f.perModel <= 0 {
-		return inputErrorf("--time %v: want a positive time", f.perModel)
+	if f.perModel <= 0 || f.joules < 0 {
+		return inputErrorf("--time %v, --joules %v: want a positive time, and one that is not negative", f.perModel, f.joules)
 	}
 	if len(f.batches) > 0 {
 		if err := checkNumbers("batch", f.batches...); err != nil {
 			return err
 		}
 	}
-	return firstError(checkModels(f.models...), checkRealType(o.DType), checkVariant(o.Variant), asInput(execute.CheckVariant(o.Variant)), checkWritable(f.out))
+	return firstError(checkModels(f.models...), checkRealType(o.DType), checkVariant(o.Variant), checkPrecision(o.Precision), asInput(execute.CheckVariant(o.Variant)), checkWritable(f.out))
 }
 
 // startingPoint is the platform in the file, if it is of this machine, so that what it
@@ -192,7 +201,8 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 		if c != nil {
 			sum.Platform, sum.RepeatSpread = c.Platform, max(sum.RepeatSpread, c.RepeatSpread)
 			sum.Measured, sum.Skipped, sum.Unsteady = sum.Measured+c.Measured, sum.Skipped+c.Skipped, sum.Unsteady+c.Unsteady
-			sum.TooLarge, sum.Devices = sum.TooLarge+c.TooLarge, append(sum.Devices, c.Devices...)
+			sum.TooLarge, sum.Refused = sum.TooLarge+c.TooLarge, append(sum.Refused, c.Refused...)
+			sum.Devices = append(sum.Devices, c.Devices...)
 		}
 	}
 	if f.sweep {
@@ -236,8 +246,8 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 			return err
 		}
 		adapts, names = nil, nil
-		for _, samples := range t.sizes {
-			adapts, names = append(adapts, t.adapt(samples)), append(names, fmt.Sprintf(", %d per task of %s", samples, t.layer))
+		for _, tiling := range t.all(o.Batch) {
+			adapts, names = append(adapts, t.adapt(tiling)), append(names, fmt.Sprintf(", %s of %s", tiling, t.layer))
 		}
 	}
 	for i, adapt := range adapts {

@@ -32,15 +32,14 @@ func (o *options) unitsOf(p *platform.Platform) (map[string]int, error) {
 // callEnergy measures what calls on a device draw; ok is false where it has no meter.
 type callEnergy func(ctx context.Context, device string, calls func() (int, error)) (e execute.CallEnergy, ok bool, err error)
 
-// How long calls are repeated for their joules: many times the updates of the slowest
-// meter.
-var repeatForJoules = energy.Repeat{Busy: 2 * time.Second, Idle: 2 * time.Second, Every: energy.GPUSampleInterval}
-
-// callEnergy measures with the meters of a platform's GPUs; nil: there are none.
-func (m *gpuMeters) callEnergy(p *platform.Platform) callEnergy {
-	if m == nil {
+// callEnergy measures with the meters of a platform's GPUs, for about so long each: many
+// times the updates of the slowest meter, if the figure is to say much; nil: there are
+// none, or no time.
+func (m *gpuMeters) callEnergy(p *platform.Platform, target time.Duration) callEnergy {
+	if m == nil || target == 0 {
 		return nil
 	}
+	repeat := energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
 	return func(ctx context.Context, device string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
 		id, ok := p.DeviceByName(device)
 		if !ok {
@@ -50,7 +49,7 @@ func (m *gpuMeters) callEnergy(p *platform.Platform) callEnergy {
 		if g == nil {
 			return execute.CallEnergy{}, false, nil
 		}
-		e, err := energy.MeasureCalls(ctx, g.Metered(device).Meter, repeatForJoules, calls)
+		e, err := energy.MeasureCalls(ctx, g.Metered(device).Meter, repeat, calls)
 		if err != nil {
 			return execute.CallEnergy{}, true, err
 		}
@@ -75,6 +74,9 @@ func printDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibrati
 	l := &d.Launches
 	fmt.Fprintf(out, "  launches   %s apart with events, %s each in a row; to a copy engine or back %s; from a core %s, to a core %s; there and back for the host %s\n",
 		shortTime(l.Gap), shortTime(l.Chain), shortTime(l.Hop), shortTime(l.ToDevice), shortTime(l.ToHost), shortTime(l.RoundTrip))
+	if timing := p.Devices[id].Timing; timing > 0 {
+		fmt.Fprintf(out, "  timing     being timed adds %s to a task in steps\n", shortTime(timing))
+	}
 	printCopies(out, d)
 	fmt.Fprintf(out, "  speed      memory %sB/s", shortCount(d.BytesPerSec))
 	for _, elem := range slices.Sorted(maps.Keys(d.FlopsPerSec)) {

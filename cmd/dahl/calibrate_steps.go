@@ -204,9 +204,12 @@ type stepCalibration struct {
 
 func newStepCalibration(o *options, m *nn.Model, p *platform.Platform, set *stepSet, train, test *nn.Dataset) (*stepCalibration, error) {
 	s := &stepCalibration{opts: *o, model: m, device: set.device, train: train, test: test}
-	var err error
-	s.platform, err = p.Select(set.list)
-	return s, asInput(err)
+	selected, err := p.Select(set.list)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	s.platform, err = o.within(selected)
+	return s, err
 }
 
 // run plans with what is known, trains for about some time and learns from it.
@@ -230,8 +233,14 @@ func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error 
 		if err != nil {
 			return err
 		}
-		if err := execute.CalibrateInSitu(ctx, t.runner, execute.InSituOptions{Graph: g, Warmup: min(steps, warmupSteps), Steps: steps}, &s.times[g]); err != nil {
+		opt := execute.InSituOptions{Graph: g, Warmup: min(steps, warmupSteps), Steps: steps}
+		if err := execute.CalibrateInSitu(ctx, t.runner, opt, &s.times[g]); err != nil {
 			return err
+		}
+		if g == 0 && isSpread(w.platform) {
+			if err := execute.CalibrateTiming(ctx, t.runner, opt, &s.times[g]); err != nil {
+				return err
+			}
 		}
 	}
 	s.putInto(s.platform)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"dahl/plots"
 	"dahl/schedule"
+	"dahl/simulate"
 )
 
 func newCompare(*app) *cobra.Command {
@@ -41,6 +43,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if measured.schedule.World != schedule.Measured {
 		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
 	}
+	unrecordedS := 0.0 // as predicted, where it is not in the measured run
 	problem, plan, placed, predicted := measured.problem, measured.plan, measured.placed, (*schedule.Schedule)(nil)
 	if filepath.Clean(predictedDir) == filepath.Clean(measuredDir) {
 		if predicted, err = measured.predicted(); err != nil {
@@ -60,11 +63,17 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		if len(other.problem.Platform.Workers) != len(problem.Platform.Workers) {
 			return inputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
 		}
-		problem, plan, placed, predicted = other.problem, other.plan, other.placed, other.schedule
+		problem, plan, placed = other.problem, other.plan, other.placed
+		if predicted, unrecordedS, err = other.recordedSteps(ctx); err != nil {
+			return err
+		}
 	}
 	c, err := compareSchedules(ctx, problem, plan, placed, predicted, measured.schedule)
 	if err != nil {
 		return err
+	}
+	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
+		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
 	if out.dir != "" {
 		if err := drawComparison(filepath.Join(out.dir, "compare.svg"), problem, predicted, measured.schedule); err != nil {
@@ -76,6 +85,17 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	}
 	c.print(stdout, fmt.Sprintf("(%s)", measured.summary.EnergyJ.Basis))
 	return nil
+}
+
+// recordedSteps is a run's schedule, or where it is a simulated one of steps that are not
+// recorded, and recorded ones take longer, that of recorded steps by the same plan and what
+// one that is not recorded takes.
+func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, unrecordedS float64, err error) {
+	if r.schedule.World != schedule.Simulated || !timingCosts(r.problem.Platform) {
+		return r.schedule, 0, nil
+	}
+	s, err = simulate.Run(ctx, r.problem, simulate.Options{Plan: r.plan, Placed: r.placed})
+	return s, r.summary.PeriodS, err
 }
 
 // drawComparison draws both schedules on one time axis.

@@ -19,7 +19,12 @@ import (
 type comparison struct {
 	Graph string `json:"graph"`
 
-	Step     pair `json:"step_s"`
+	Step pair `json:"step_s"`
+	// UnrecordedStepS is what a step takes whose tasks are not timed, where the run had such.
+	UnrecordedStepS float64 `json:"unrecorded_step_s,omitempty"`
+	// PredictedUnrecordedStepS is its prediction, where that is not the one of Step.
+	PredictedUnrecordedStepS float64 `json:"predicted_unrecorded_step_s,omitempty"`
+
 	Makespan pair `json:"makespan_s"` // of the compared segment
 	Energy   pair `json:"energy_j"`
 	Peak     pair `json:"peak_bytes"` // live bytes in the host's memory
@@ -225,6 +230,12 @@ func (c *comparison) print(w io.Writer, basis string) {
 	}
 	showTime := func(s float64) string { return shortTime(seconds(s)) }
 	row("step", c.Step, showTime)
+	switch {
+	case c.PredictedUnrecordedStepS > 0:
+		row("  unrecorded", newPair(c.PredictedUnrecordedStepS, c.UnrecordedStepS), showTime)
+	case c.UnrecordedStepS > 0:
+		fmt.Fprintf(w, "%-14s %12s %12s\n", "  unrecorded", "", showTime(c.UnrecordedStepS))
+	}
 	copies := ""
 	if c.CopyErrorPercent != nil {
 		copies = fmt.Sprintf("copies %+.1f %%, ", *c.CopyErrorPercent)

@@ -34,7 +34,7 @@ func newDemo(a *app) *cobra.Command {
 		Long: `demo calibrates this machine, plans the training of a small network on handwritten
 digits that are part of the program, predicts the run in the simulator, trains the
 network for real, and shows both side by side. It opens no socket.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), cmd.OutOrStdout(), out) },
 	}
 	cmd.Flags().StringVar(&out, "out", "dahl-demo", "`directory` for schedule, energy, figures and manifest")

@@ -128,10 +128,10 @@ func (c *deviceComparison) choose() {
 // figures are the step's of a simulated or executed run. A measured run has measured
 // joules where the meters cover all its devices: their mean power over the run times
 // the step, since a meter is far slower than a step. Otherwise the joules are those
-// of the platform's powers over the schedule.
+// of the platform's powers over the schedule, so those of a recorded step.
 func (w *workload) figures(o *outcome) stepFigures {
 	f := stepFigures{StepS: o.stepTime().Seconds(), Basis: o.Report.Basis}
-	f.JoulesPerStep = o.Report.MeanWatts * f.StepS
+	f.JoulesPerStep = o.joulesPerStep()
 	if covers(o.Readings, w.platform) {
 		f.JoulesPerStep, f.Basis = 0, energy.Measured
 		for _, r := range o.Readings {
@@ -222,7 +222,9 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 			continue
 		}
 		list := t.devices.Rows[i].Devices
-		f, err := measureOn(ctx, t.w.optionsOn(list))
+		o := t.w.optionsOn(list)
+		o.Record = t.w.recordedSteps() // processors alone would record all
+		f, err := measureOn(ctx, o)
 		if err != nil {
 			return fmt.Errorf("on %s alone: %w", list, err)
 		}

@@ -29,7 +29,7 @@ func newExecute(a *app) *cobra.Command {
 	var f executeFlags
 	cmd := &cobra.Command{
 		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
-		Short: "train a network on this machine and measure every task",
+		Short: "train a network on this machine and measure its tasks",
 		Long: `execute trains a network on the cores of this machine, following a plan to the
 letter or asking a policy at run time, and writes what ran beside what the
 simulator predicted. Without --platform the machine is detected; give it the file
@@ -46,11 +46,13 @@ run then keeps them on the host after every step, or every n with =n: until they
 there and copied the next step waits, which costs a short step most. An evaluation
 starts again. What came after a loss is a run directory of its own in that of the run.
 
+` + recordHelp + `
+
 ` + bestTilesHelp,
 		Example: `  dahl execute --model digits-cnn --epochs 5
   dahl execute --platform here.toml --model lenet5 --data mnist/ --batch 32 --save lenet5.npz
   dahl execute --model mlp --policy eager --workers 2 --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			progress := cmd.OutOrStdout()
 			if f.out.json {
@@ -67,6 +69,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
 	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
 	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
+	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", recordedByDefault))
 	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	addOutputFlags(cmd, &f.out, "dahl-execute")
@@ -176,8 +179,8 @@ func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) 
 	if o.ContinueOnLoss < 0 {
 		return nil, nil, nil, inputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
-	if o.Steps < 0 || o.Limit < 0 || o.Offset < 0 || o.Batch < 0 || o.Workers < 0 {
-		return nil, nil, nil, inputErrorf("--steps, --limit, --offset, --batch and --workers are not negative")
+	if o.Record < 0 || o.Steps < 0 || o.Limit < 0 || o.Offset < 0 || o.Batch < 0 || o.Workers < 0 {
+		return nil, nil, nil, inputErrorf("--record, --steps, --limit, --offset, --batch and --workers are not negative")
 	}
 	if m, err = loadModel(o.Model); err != nil {
 		return nil, nil, nil, err
@@ -328,6 +331,9 @@ func (d *runDir) writeMetrics(t *trainer) error {
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
 	s.Devices, s.Losses = t.devices, t.lostDevices()
+	if s.Recorded != nil && t.predicted != nil && t.predicted.unrecorded.steps > 0 {
+		s.Recorded.PredictedS = t.predicted.stepTime().Seconds()
+	}
 	b := thisBuild()
 	s.Provenance = &b
 	if n := len(t.epochs); n > 0 {
@@ -383,4 +389,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), peak %s, %s\n",
 		shortTime(m.stepTime()), shortTime(predicted.stepTime()), shortTime(m.Run), shortTime(predicted.Run),
 		shortBytes(t.w.plannedPeakBytes()), m.energyText())
+	if r := m.recording(); r != nil {
+		fmt.Fprintf(out, "recorded  %s\n", r)
+	}
 }

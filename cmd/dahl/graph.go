@@ -40,7 +40,7 @@ at its best cost there; without, it counts operations.`,
   dahl graph --model lenet5 --batch 64 --platform laptop
   dahl graph --model digits-cnn --export digits.dot
   dahl graph --model lenet5 --batch 64 --export tiles.toml   # to edit, for --lowering`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.list {
 				return listModels(cmd.OutOrStdout())

@@ -11,27 +11,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/dag"
+	"dahl/execute"
 	"dahl/kernels"
 	"dahl/platform"
 )
 
 func newKernels(*app) *cobra.Command {
-	var asJSON bool
+	var asJSON, variants bool
 	cmd := &cobra.Command{
 		Use:   "kernels [DIR | PLATFORM]",
 		Short: "list the operations, or how long kernels took in a run or a calibration",
 		Long: `kernels lists the operations, their operands and variants. With a run directory it
 prints how long each kernel took there, by variant and shape; with a platform file,
-what its calibration measured, alone (active 1) and with several units busy. Of the
-variants for devices of the kinds cpu and emulated, ref is the plain reference; go, avx2
-and avx512 are the fast ones for machines that have those instructions. On devices of the
-kind cuda, tf32 and bf16 multiply on tensor cores, with factors rounded to 11 and 8 bits,
-and cublas and cublas-tf32 by NVIDIA's library where it is installed: all four where
---variant asks for them or a calibration finds them fastest. Operations of the kind host are
-done by dahl itself.`,
+what its calibration measured, alone (active 1) and with several units busy; with
+--by-variant that is a table of calls by variants.
+
+On devices of the kinds cpu and emulated, ref is the plain reference; go, avx2 and avx512
+are the fast ones for machines that have those instructions. On devices of the kind cuda,
+cuda is the default; tf32 and bf16 multiply on tensor cores, with factors rounded to 11
+and 8 bits, and cublas, cublaslt, cudnn and these with -tf32 are by NVIDIA's libraries
+where they are installed: all of these where --variant asks for them or a
+calibration finds them fastest; what rounds factors, only where --precision allows it.
+Operations of the kind host are done by dahl itself.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if variants && (len(args) == 0 || asJSON) {
+				return inputErrorf("--by-variant wants a run directory or a platform file, and no --json")
+			}
 			if len(args) == 0 {
 				return listKernels(cmd.OutOrStdout(), asJSON)
 			}
@@ -45,10 +52,15 @@ done by dahl itself.`,
 					Kernels []kernelTime `json:"kernels"`
 				}{title, rows})
 			}
+			if variants {
+				printByVariant(cmd.OutOrStdout(), title, rows)
+				return nil
+			}
 			printKernelTimes(cmd.OutOrStdout(), title, rows)
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&variants, "by-variant", false, "compare the variants of each call in a Markdown table for each device")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object instead of text")
 	return cmd
 }
@@ -95,7 +107,26 @@ func listKernels(out io.Writer, asJSON bool) error {
 	for i := range lines {
 		lines[i].print(out)
 	}
+	listLibraries(out)
 	return nil
+}
+
+// listLibraries says which libraries of variants are here, or why not.
+func listLibraries(out io.Writer) {
+	said := map[string]bool{}
+	for i := range kernels.All {
+		for _, v := range kernels.All[i].Variants {
+			if v.Library == "" || said[v.Library] {
+				continue
+			}
+			said[v.Library] = true
+			is := "found"
+			if err := execute.CheckVariant(v.Name); err != nil {
+				is = err.Error()
+			}
+			fmt.Fprintf(out, "library %s: %s\n", v.Library, is)
+		}
+	}
 }
 
 // print writes what the operation computes, its operands, and a line of variants for each

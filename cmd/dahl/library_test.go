@@ -3,17 +3,28 @@
 package main
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 )
 
 // TestNoLibrary: a variant of a library that cannot be here, in a program without CUDA, is
-// refused before anything is measured. A simulation may name it.
+// refused before anything is measured. A simulation of a machine with a GPU may name it.
 func TestNoLibrary(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := dahl(t, t.Context(), "calibrate", "--out", "x.toml", "--model", "mlp", "--variant", "cublas")
 	if r.code != exitBadInput || !strings.HasPrefix(r.stderr, "dahl: variant cublas: ") || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, %q", r.code, r.stderr)
 	}
-	mustRun(t, "simulate", "--platform", "laptop", "--model", "mlp", "--variant", "cublas", "--out", "run")
+	p, err := loadPlatform("emulated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Devices[1].Kind = "cuda"
+	var text bytes.Buffer
+	if err := p.WriteTOML(&text); err != nil {
+		t.Fatal(err)
+	}
+	writeTestFile(t, "gpu.toml", text.String())
+	mustRun(t, "simulate", "--platform", "gpu.toml", "--model", "mlp", "--variant", "cublas", "--out", "run")
 }

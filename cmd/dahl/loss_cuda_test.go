@@ -9,19 +9,8 @@ import (
 	"dahl/execute"
 )
 
-// TestContinueOnCUDALoss lets the test driver lose one of its two GPUs at the 25th launch,
-// in its second step. The training goes on with the other, to the weights of one without a fault:
-// whatever runs on a GPU runs the same kernels on either.
-func TestContinueOnCUDALoss(t *testing.T) {
-	gpus, err := execute.GPUs()
-	if err != nil {
-		t.Skip(err)
-	}
-	if len(gpus) < 2 || !strings.HasPrefix(gpus[0].Name, "Test device") {
-		t.Skip("only the test driver loses a device on demand")
-	}
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "tiny.toml", `name = "tiny"
+// tinyModel is a network small enough for the test driver, with state of its optimiser.
+const tinyModel = `name = "tiny"
 input = [13]
 [[layer]]
 kind = "dense"
@@ -34,7 +23,21 @@ outputs = 10
 [train]
 lr = 0.1
 momentum = 0.9
-`)
+`
+
+// TestContinueOnCUDALoss lets the test driver lose one of its two GPUs at the 25th launch,
+// in its second step. The training goes on with the other, to the weights of one without a fault:
+// whatever runs on a GPU runs the same kernels on either.
+func TestContinueOnCUDALoss(t *testing.T) {
+	gpus, err := execute.GPUs()
+	if err != nil {
+		t.Skip(err)
+	}
+	if len(gpus) < 2 || !strings.HasPrefix(gpus[0].Name, "Test device") {
+		t.Skip("only the test driver loses a device on demand")
+	}
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyModel)
 	line := strings.Fields("execute --devices gpu --model tiny.toml --data synthetic:1x1x13:20:10 --batch 8 --out e")
 	var whole, cut summary
 	decodeObject(t, mustRun(t, append(line, "--json")...), &whole)

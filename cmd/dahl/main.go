@@ -125,6 +125,17 @@ Start with:  dahl demo`,
 	return root
 }
 
+// noArgs refuses arguments, which are mostly values that did not reach their flags.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if f := cmd.Flags().Lookup("continue-on-loss"); f != nil && f.Changed {
+		return fmt.Errorf("argument %q belongs to no flag; its value follows as in --%s=2", args[0], f.Name)
+	}
+	return fmt.Errorf("argument %q belongs to no flag", args[0])
+}
+
 // noteStart makes every command below cmd set started when its own code begins,
 // which is after cobra has checked arguments and flags.
 func noteStart(cmd *cobra.Command, started *bool) {

@@ -34,6 +34,21 @@ func mustRun(t *testing.T, args ...string) string {
 	return r.stdout
 }
 
+// smallNetwork is a model file for the built-in digits with few calls to calibrate.
+const smallNetwork = `
+name = "small"
+input = [1, 8, 8]
+[[layer]]
+kind = "conv2d"
+filters = 3
+kernel = 3
+[[layer]]
+kind = "flatten"
+[[layer]]
+kind = "dense"
+outputs = 10
+`
+
 // writeTestFile writes one file into the current directory.
 func writeTestFile(t *testing.T, name, text string) {
 	t.Helper()
@@ -134,6 +149,13 @@ var badInputs = []struct{ line, want string }{
 	{"execute --model digits-cnn --epochs 0", "--epochs 0"},
 	{"execute --model digits-cnn --limit=-1", "--limit"},
 	{"execute --model digits-cnn --continue-on-loss=-1", "--continue-on-loss=-1"},
+	{"execute --model digits-cnn --continue-on-loss 2", "--continue-on-loss=2"},
+	{"execute --model digits-cnn --variant tf32", "kernels lists"},
+	{"simulate --platform emulated --model mlp --variant cublas", "kernels lists"},
+	{"simulate --platform emulated --model mlp --precision fp8", "want full, tf32, bf16"},
+	{"calibrate --out x.toml --precision float32", "want full, tf32, bf16"},
+	{"simulate --platform emulated --devices gpu --model cifar-cnn --batch 1024", "--policy dmdar"},
+	{"simulate --platform laptop --model mlp --lowering layer.toml", "lowering of layer.toml"},
 	{"execute --model digits-cnn --batch=-3", "--batch"},
 	{"execute --model digits-cnn --dtype int8", "float32 or float64"},
 	{"execute --model digits-cnn --limit 64 --lr=-1", "--lr"},
@@ -200,6 +222,10 @@ var badInputs = []struct{ line, want string }{
 	{"graph --graph empty.json --export x.toml", "no lowering"},
 	{"graph --model mlp --batch=-3", "--batch"},
 	{"kernels nope", "nope"},
+	{"kernels --by-variant", "--by-variant"},
+	{"calibrate --out x.toml --joules -1s", "--joules"},
+	{"bench peers --modes nope", "nope"},
+	{"bench peers --settings compiled", "--device cpu"},
 	{"kernels foreign", "foreign"},
 	{"kernels laptop", "calibrate"},
 	{"kernels broken", "broken"},
@@ -225,6 +251,7 @@ var badInputs = []struct{ line, want string }{
 func TestBadInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "bad.toml", "[[")
+	writeTestFile(t, "layer.toml", "[layer.nope]\nsamples = 2\n")
 	writeTestFile(t, "empty.json", `{"format": "dahl-graph 1", "name": "empty", "buffers": [], "tasks": []}`)
 	writeTestFile(t, "unit.toml", "name = \"m\"\n[[memory]]\nname = \"ram\"\ncapacity = 5\n")
 	writeTestFile(t, "bad.json", "{")

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/dag"
+	"dahl/kernels"
 )
 
 // options are the flags that decide what a run computes. They are kept in the
@@ -21,10 +22,14 @@ type options struct {
 	Policy   string `json:"policy"`
 	Variant  string `json:"variant,omitempty"`
 	DType    string `json:"dtype"`
-	Batch    int    `json:"batch,omitempty"`
-	Steps    int    `json:"steps,omitempty"`
-	Samples  int    `json:"samples,omitempty"`
-	Seed     uint64 `json:"seed"`
+
+	// Precision is that of products: one of kernels.Precisions, "" for the finest.
+	Precision string `json:"precision,omitempty"`
+
+	Batch   int    `json:"batch,omitempty"`
+	Steps   int    `json:"steps,omitempty"`
+	Samples int    `json:"samples,omitempty"`
+	Seed    uint64 `json:"seed"`
 
 	Objective string `json:"objective,omitempty"`
 
@@ -45,6 +50,10 @@ type options struct {
 	// ContinueOnLoss is after how many training steps the weights are kept, so that the
 	// training goes on from there when a device fails; 0: such a failure ends it.
 	ContinueOnLoss int `json:"continue_on_loss,omitempty"`
+
+	// Record is how many steps of every graph are recorded in an epoch; 0: as the devices
+	// suggest.
+	Record int `json:"record,omitempty"`
 
 	// adapt changes the default lowering, for other tiles; nil: it stays.
 	adapt func(l *dag.Lowering, batch int)
@@ -85,9 +94,10 @@ func addWorkFlags(cmd *cobra.Command, o *options) {
 	addGraphFlags(cmd, o)
 	f := cmd.Flags()
 	f.StringVar(&o.Devices, "devices", "", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)")
-	f.StringVar(&o.Policy, "policy", "heft", "scheduler: eager, heft, dmda")
+	f.StringVar(&o.Policy, "policy", "heft", "scheduler: eager, dmda, dmdar, heft")
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
-	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it (default: the fastest known)")
+	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it (default: the fastest known within --precision)")
+	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, precisionUsage)
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
 	exclude(cmd, "plan", "policy")
 }

@@ -40,6 +40,9 @@ type outcome struct {
 	GPUs     []deviceState // as they were when the run began
 
 	recent []accounted // the last segments of the first graph
+
+	recordedSteps int // of the first graph: those that the schedules hold
+	unrecorded    unrecorded
 }
 
 // maxRecent bounds the segments among which Main is chosen. It is odd, so that
@@ -58,20 +61,24 @@ const maxSimulatedTasks = 2_000_000
 // have and adds the segments up. Segments of one graph repeat exactly.
 func (w *workload) predict(ctx context.Context) (*outcome, error) {
 	out := newOutcome(schedule.Simulated, w.platform)
-	done := map[dag.Segment]accounted{}
-	for _, seg := range w.program.Order {
-		a, ok := done[seg]
+	done := map[piece]accounted{}
+	for _, p := range w.predictedPieces() {
+		a, ok := done[p]
 		if !ok {
-			s, err := w.simulateGraph(ctx, seg.Graph, seg.Steps)
+			s, err := w.simulatePiece(ctx, p)
 			if err != nil {
 				return nil, err
 			}
-			if a, err = w.account(seg.Graph, s); err != nil {
+			if a, err = w.account(p.Graph, s); err != nil {
 				return nil, err
 			}
-			done[seg] = a
+			done[p] = a
 		}
-		out.add(a, w.program.Graphs[seg.Graph], seg)
+		if g := w.program.Graphs[p.Graph]; p.record {
+			out.add(a, g, p.Segment)
+		} else {
+			out.addUnrecorded(a.schedule, g, p.Segment)
+		}
 	}
 	return out, nil
 }
@@ -128,7 +135,7 @@ func energyOf(s *schedule.Schedule, p *schedule.Problem) (*energy.Report, error)
 // or the first, and returns its joules.
 func (o *outcome) add(a accounted, g *dag.Graph, seg dag.Segment) (joules float64) {
 	s, report := a.schedule, a.report
-	run := s.Makespan + time.Duration(seg.Steps-s.Steps)*s.Period
+	run := wholeTime(s, seg)
 	scale := 1.0
 	if s.Makespan > 0 {
 		scale = float64(run) / float64(s.Makespan)
@@ -159,9 +166,15 @@ func (o *outcome) add(a accounted, g *dag.Graph, seg dag.Segment) (joules float6
 		o.PeakBytes[m] = max(o.PeakBytes[m], b)
 	}
 	if seg.Graph == 0 {
+		o.recordedSteps += s.Steps
 		o.chooseMain(a)
 	}
 	return joules
+}
+
+// wholeTime is what a segment takes, of whose steps a schedule holds all or the first.
+func wholeTime(s *schedule.Schedule, seg dag.Segment) time.Duration {
+	return s.Makespan + time.Duration(seg.Steps-s.Steps)*s.Period
 }
 
 // include adds the totals of a later part of the same run. Main stays.
@@ -183,12 +196,15 @@ func (o *outcome) include(other *outcome) {
 	for m, b := range other.PeakBytes {
 		o.PeakBytes[m] = max(o.PeakBytes[m], b)
 	}
+	o.recordedSteps += other.recordedSteps
+	o.unrecorded.steps += other.unrecorded.steps
+	o.unrecorded.pieces += other.unrecorded.pieces
 }
 
 // energyText prints the joules and what they rest on.
 func (o *outcome) energyText() string {
 	if len(o.Readings) > 0 {
-		return fmt.Sprintf("measured %s; modelled %.3g J", readingsText(o.Readings), o.Joules)
+		return fmt.Sprintf("measured %s; modelled %s", readingsText(o.Readings), o.joulesText())
 	}
 	if o.Basis == energy.Unavailable {
 		return "energy unavailable: the platform names no powers"
@@ -197,7 +213,7 @@ func (o *outcome) energyText() string {
 	if slices.ContainsFunc(o.Report.Sources, func(s energy.PowerSource) bool { return s.Source == string(platform.Guess) }) {
 		guessed = ", watts guessed"
 	}
-	return fmt.Sprintf("%.3g J (%s: no meter%s)", o.Joules, o.Basis, guessed)
+	return fmt.Sprintf("%s (%s: no meter%s)", o.joulesText(), o.Basis, guessed)
 }
 
 // chooseMain takes in one more segment of the first graph.
@@ -219,9 +235,6 @@ func (w *workload) mainPlan(o *outcome) *schedule.Plan {
 	}
 	return schedule.PlanFrom(o.Main, o.Main.Policy, w.parts[0].problem.Graph)
 }
-
-// stepTime is the median over the last segments of the first graph.
-func (o *outcome) stepTime() time.Duration { return stepTime(o.Main) }
 
 // plannedPeakBytes is what the layouts reserve in the host's memory.
 func (w *workload) plannedPeakBytes() int64 { return w.plannedBytes()[w.platform.HostMemory()] }
@@ -278,13 +291,14 @@ type summary struct {
 	// PlannedByMemory is PlannedBytes of every memory, where there are several.
 	PlannedByMemory map[string]int64 `json:"planned_by_memory,omitempty"`
 
-	Losses  []deviceLoss      `json:"losses,omitempty"` // what a training went on without; totals are of all of it
-	Waits   *waitSummary      `json:"waits"`            // of the main schedule
-	Devices *deviceComparison `json:"device_sets,omitempty"`
-	Models  *modelSummary     `json:"models,omitempty"`
-	Tiles   *tileSweep        `json:"tiles,omitempty"`
-	Samples *samplesSummary   `json:"samples,omitempty"`
-	Trained *trainedSummary   `json:"training,omitempty"`
+	Recorded *recordSummary    `json:"recorded,omitempty"` // of a training; nil: all of it
+	Losses   []deviceLoss      `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
+	Waits    *waitSummary      `json:"waits"`              // of the main schedule
+	Devices  *deviceComparison `json:"device_sets,omitempty"`
+	Models   *modelSummary     `json:"models,omitempty"`
+	Tiles    *tileSweep        `json:"tiles,omitempty"`
+	Samples  *samplesSummary   `json:"samples,omitempty"`
+	Trained  *trainedSummary   `json:"training,omitempty"`
 
 	ImagesPerS *float64 `json:"images_per_s,omitempty"`
 	Loss       *float64 `json:"loss,omitempty"`
@@ -333,7 +347,7 @@ func (w *workload) summarize(o *outcome) *summary {
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
 		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice, o.Readings},
-		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, PeakBytes: map[string]int64{},
+		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, PeakBytes: map[string]int64{}, Recorded: o.recording(),
 		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles, Waits: newWaitSummary(&problem, o.Main),
 	}
 	if o.Evicted.Count > 0 {

@@ -145,7 +145,8 @@ func loadRun(dir string) (*loadedRun, error) {
 	if r.plan, err = loadPlan(filepath.Join(dir, planFile), g, p); err != nil {
 		return nil, err
 	}
-	costs, err := schedule.NewCosts(g, p, schedule.CostOptions{Variant: r.manifest.Options.Variant, Variants: r.plan.Variants})
+	// What lies in a measured run is recorded, and what is laid beside it.
+	costs, err := schedule.NewCosts(g, p, schedule.CostOptions{Variant: r.manifest.Options.Variant, Variants: r.plan.Variants, Recorded: true})
 	if err != nil {
 		return nil, asInput(err)
 	}

@@ -45,7 +45,7 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 ` + bestTilesHelp,
 		Example: `  dahl simulate --platform laptop --model lenet5 --batch 64 --steps 10
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.simulate(cmd.Context(), "simulate", cmd.OutOrStdout(), &o, &out)
 		},

@@ -28,13 +28,14 @@ var sweepGrids = []struct {
 	{nil, vectorGrid},
 }
 
-// imageGrid has convolutions that keep the size of the image, and pools that halve it.
+// imageGrid has convolutions that keep the size of the image, pools that halve it, and dense
+// layers of ten outputs over all of it.
 func imageGrid() []sweepExtents {
 	var grid []sweepExtents
 	for _, size := range []struct{ c, f, h int }{{1, 8, 28}, {3, 32, 32}, {16, 16, 28}, {32, 32, 16}, {64, 64, 16}, {128, 128, 8}} {
 		for _, n := range []int{1, 8} {
 			for _, k := range []int{3, 5} {
-				grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": size.c, "f": size.f, "h": size.h, "w": size.h, "k": k, "oh": size.h, "ow": size.h, "ph": size.h / 2, "pw": size.h / 2})
+				grid = append(grid, sweepExtents{"n": n, "N": 2048, "c": size.c, "f": size.f, "h": size.h, "w": size.h, "k": k, "oh": size.h, "ow": size.h, "ph": size.h / 2, "pw": size.h / 2, "o": 10})
 			}
 		}
 	}

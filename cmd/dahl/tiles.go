@@ -18,26 +18,38 @@ const bestTiles = "best"
 // bestTilesHelp is the paragraph about it in the help of the commands that have it.
 const bestTilesHelp = `With --lowering best the samples per task of all layers are multiplied by powers of
 two, a step is simulated with each, and the run has the fastest; the plan and the
-manifest record the lowering. Tiles that the platform file has not measured are
-predicted from others, within the error bars that simulate prints: to choose by
-measured times, calibrate with --lowering best first. Weights depend on the lowering,
-so with best they may differ between machines and numbers of workers.`
+manifest record the lowering. Where a layer is whole by default, smaller tiles are tried
+with its weight gradient split like them and with it whole. Tiles that the platform file
+has not measured are predicted from others, within the error bars that simulate prints:
+to choose by measured times, calibrate with --lowering best first. Weights depend on the
+lowering, so with best they may differ between machines and numbers of workers.`
 
 // tileSweep is what a search for the best tiles found.
 type tileSweep struct {
 	Layer   string    `json:"layer"`   // whose tile stands for all
 	Default int       `json:"default"` // samples per task that the caches suggest
 	Chosen  int       `json:"chosen"`
-	Tries   []tileTry `json:"tries"` // by ascending tile
+	Tries   []tileTry `json:"tries"` // by ascending tile, split sums before whole ones
+	// WholeSums says that the sums of the chosen try are whole; see tiling.
+	WholeSums bool `json:"whole_sums,omitempty"`
 }
 
 // tileTry is one tile size. PeriodS is the predicted time of a step, 0 where Error
 // says why there is none.
 type tileTry struct {
-	Samples int     `json:"samples"`
+	tiling
 	Tasks   int     `json:"tasks,omitempty"`
 	PeriodS float64 `json:"period_s,omitempty"`
 	Error   string  `json:"error,omitempty"`
+}
+
+// tiling is a variation of the default lowering: what the tile of the busiest layer becomes
+// when those of all do. WholeSums leaves the weight gradients whole that are so in the
+// default, instead of splitting them like their layers: a sum that is split has its
+// parts at once, and one that is whole can be taken from the weights by the task that has it.
+type tiling struct {
+	Samples   int  `json:"samples"`
+	WholeSums bool `json:"whole_sums,omitempty"`
 }
 
 // triedSteps is how many steps are simulated for each tile size.
@@ -59,10 +71,10 @@ func (w workload) sweepTiles(ctx context.Context, n samples) (*tileSweep, error)
 		return nil, err
 	}
 	sweep := &tileSweep{Layer: t.layer, Default: t.of}
-	for _, samples := range t.sizes {
-		try := tileTry{Samples: samples}
-		if err := w.try(ctx, &try, t.adapt(samples), n); err != nil {
-			if ctx.Err() != nil || samples == t.of {
+	for _, tiling := range t.all(o.Batch) {
+		try := tileTry{tiling: tiling}
+		if err := w.try(ctx, &try, t.adapt(tiling), n); err != nil {
+			if ctx.Err() != nil || tiling.Samples == t.of {
 				return nil, err
 			}
 			try.Error = oneLine(err)
@@ -70,7 +82,7 @@ func (w workload) sweepTiles(ctx context.Context, n samples) (*tileSweep, error)
 		sweep.Tries = append(sweep.Tries, try)
 	}
 	sweep.choose()
-	o.adapt = t.adapt(sweep.Chosen)
+	o.adapt = t.adapt(tiling{sweep.Chosen, sweep.WholeSums})
 	return sweep, nil
 }
 
@@ -97,33 +109,40 @@ func (w workload) try(ctx context.Context, try *tileTry, adapt func(*dag.Lowerin
 
 // choose takes the fastest try: of equals the default, else the one with the smallest tile.
 func (s *tileSweep) choose() {
-	s.Chosen = s.Default
-	best := s.find(s.Default).PeriodS
+	s.Chosen, s.WholeSums = s.Default, false
+	best := s.find(tiling{Samples: s.Default}).PeriodS
 	for _, try := range s.Tries {
 		if try.Error == "" && try.PeriodS < best {
-			s.Chosen, best = try.Samples, try.PeriodS
+			s.Chosen, s.WholeSums, best = try.Samples, try.WholeSums, try.PeriodS
 		}
 	}
 }
 
-func (s *tileSweep) find(samples int) *tileTry {
-	return &s.Tries[slices.IndexFunc(s.Tries, func(t tileTry) bool { return t.Samples == samples })]
+func (s *tileSweep) find(of tiling) *tileTry {
+	return &s.Tries[slices.IndexFunc(s.Tries, func(t tileTry) bool { return t.tiling == of })]
 }
 
 func (s *tileSweep) print(out io.Writer) {
-	chosen := s.find(s.Chosen)
-	fmt.Fprintf(out, "tiles     %d samples per task of %s, the fastest predicted of %d sizes: step %s", s.Chosen, s.Layer, len(s.Tries), shortTime(seconds(chosen.PeriodS)))
+	chosen := s.find(tiling{s.Chosen, s.WholeSums})
+	fmt.Fprintf(out, "tiles     %s of %s, the fastest predicted of %d: step %s", chosen.tiling, s.Layer, len(s.Tries), shortTime(seconds(chosen.PeriodS)))
 	if s.Chosen == s.Default {
 		fmt.Fprint(out, "; it is the default")
 	} else {
-		fmt.Fprintf(out, "; %s with the default of %d", shortTime(seconds(s.find(s.Default).PeriodS)), s.Default)
+		fmt.Fprintf(out, "; %s with the default of %d", shortTime(seconds(s.find(tiling{Samples: s.Default}).PeriodS)), s.Default)
 	}
 	for _, try := range s.Tries {
 		if try.Error != "" {
-			fmt.Fprintf(out, "; %d does not run: %s", try.Samples, try.Error)
+			fmt.Fprintf(out, "; %s does not run: %s", try.tiling, try.Error)
 		}
 	}
 	fmt.Fprintln(out)
+}
+
+func (t tiling) String() string {
+	if t.WholeSums {
+		return fmt.Sprintf("%d samples per task and whole gradients", t.Samples)
+	}
+	return fmt.Sprintf("%d samples per task", t.Samples)
 }
 
 // tilings are the default lowering's variations: the samples per task of all layers
@@ -149,9 +168,33 @@ func (o *options) tilings(m *nn.Model, p *platform.Platform) (*tilings, error) {
 	return t, nil
 }
 
-// adapt is what turns the default lowering into that of a size.
-func (t *tilings) adapt(samples int) func(*dag.Lowering, int) {
-	return func(l *dag.Lowering, batch int) { *l = scaleTiles(l, samples, t.of, batch) }
+// all are those of every size, and those that differ from them by their sums.
+func (t *tilings) all(batch int) []tiling {
+	var all []tiling
+	for _, samples := range t.sizes {
+		all = append(all, tiling{Samples: samples})
+		split, whole := t.base, t.base
+		t.adapt(tiling{Samples: samples})(&split, batch)
+		t.adapt(tiling{samples, true})(&whole, batch)
+		if !maps.Equal(split.Layers, whole.Layers) {
+			all = append(all, tiling{samples, true})
+		}
+	}
+	return all
+}
+
+// adapt is what turns the default lowering into that of a tiling.
+func (t *tilings) adapt(to tiling) func(*dag.Lowering, int) {
+	return func(l *dag.Lowering, batch int) {
+		scaled := scaleTiles(l, to.Samples, t.of, batch)
+		for name, ll := range l.Layers {
+			if of := scaled.Layers[name]; to.WholeSums && ll.GradSampleTile >= batch {
+				of.GradSampleTile = ll.GradSampleTile
+				scaled.Layers[name] = of
+			}
+		}
+		*l = scaled
+	}
 }
 
 // busiestLayer is the layer with the most weights times positions, which is the
@@ -189,7 +232,8 @@ func tileSizes(tile, batch int) []int {
 }
 
 // scaleTiles multiplies the samples per task of every layer by tile/of, to at least
-// one sample and at most the batch. Sums over the whole batch stay whole.
+// one sample and at most the batch. Weight gradients that are split otherwise than their
+// layer stay as they are.
 func scaleTiles(base *dag.Lowering, tile, of, batch int) dag.Lowering {
 	scale := func(samples int) int {
 		if samples == 0 {

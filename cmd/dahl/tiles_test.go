@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,7 +15,7 @@ import (
 )
 
 // TestChooseTiles: the least period wins; of equals the default, and then the smallest
-// tile; a size without a prediction never.
+// tile; a size without a prediction never. With whole sums the same.
 func TestChooseTiles(t *testing.T) {
 	for _, c := range []struct {
 		periods map[int]float64 // by tile; 0: it does not run
@@ -27,7 +28,7 @@ func TestChooseTiles(t *testing.T) {
 	} {
 		s := tileSweep{Default: 4}
 		for _, samples := range []int{1, 2, 4, 8} {
-			try := tileTry{Samples: samples, PeriodS: c.periods[samples]}
+			try := tileTry{tiling: tiling{Samples: samples}, PeriodS: c.periods[samples]}
 			if try.PeriodS == 0 {
 				try.Error = "it does not fit"
 			}
@@ -35,6 +36,14 @@ func TestChooseTiles(t *testing.T) {
 		}
 		if s.choose(); s.Chosen != c.want {
 			t.Errorf("of %v with default 4: %d, want %d", c.periods, s.Chosen, c.want)
+		}
+		if s.WholeSums {
+			t.Errorf("of %v, all with split sums, one with whole ones is chosen", c.periods)
+		}
+		whole := tileTry{tiling: tiling{2, true}, PeriodS: 1.5}
+		s.Tries = append(s.Tries, whole)
+		if s.choose(); s.WholeSums != (c.want != 1) || s.WholeSums && s.Chosen != 2 {
+			t.Errorf("of %v and 1.5 with whole sums: %d, %v", c.periods, s.Chosen, s.WholeSums)
 		}
 	}
 }
@@ -52,12 +61,12 @@ func TestLoweringBest(t *testing.T) {
 	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
 		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
 	}
-	if got := best.Tiles.find(best.Tiles.Default).PeriodS; got != standard.PeriodS {
+	if got := best.Tiles.find(tiling{Samples: best.Tiles.Default}).PeriodS; got != standard.PeriodS {
 		t.Errorf("the search predicts %v s for the default, a run of its own %v s", got, standard.PeriodS)
 	}
 	for _, try := range best.Tiles.Tries {
 		if try.PeriodS < best.PeriodS {
-			t.Errorf("%d samples would take %v s, the chosen %d take %v s", try.Samples, try.PeriodS, best.Tiles.Chosen, best.PeriodS)
+			t.Errorf("%v would take %v s, the chosen %d take %v s", try.tiling, try.PeriodS, best.Tiles.Chosen, best.PeriodS)
 		}
 	}
 	lowering := recordedLowering(t, "best")
@@ -81,6 +90,60 @@ func TestLoweringBest(t *testing.T) {
 	}
 	if out := mustRun(t, "rerun", "best"); strings.Contains(out, "DIFFERENT") {
 		t.Errorf("rerun:\n%s", out)
+	}
+}
+
+// TestTilings: on one GPU layers are whole, so that of a batch of 8 there are 4 sizes, and
+// 3 of them have two kinds of gradients: split like the layers, or whole. Only the
+// latter leave the descent of dense weights to the task that has their gradient.
+func TestTilings(t *testing.T) {
+	o := options{Model: "mlp", DType: "float32", Batch: 8, Policy: "heft"}
+	m, err := loadModel(o.Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := o.selected(loadPlatform("emulated"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = p.Select("gpu"); err != nil {
+		t.Fatal(err)
+	}
+	ways, err := o.tilings(m, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []tiling{{1, false}, {1, true}, {2, false}, {2, true}, {4, false}, {4, true}, {8, false}}
+	if got := ways.all(o.Batch); !slices.Equal(got, want) {
+		t.Fatalf("tilings %v, want %v", got, want)
+	}
+	for _, c := range want {
+		l := ways.base
+		ways.adapt(c)(&l, o.Batch)
+		g, err := nn.NewProgram(m, nn.ProgramOptions{Batch: o.Batch, TrainSamples: o.Batch, Epochs: 1, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 0.1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		descents, layers := 0, 0
+		for _, task := range g.Graphs[0].Tasks {
+			if task.Op == "dense.dw.sgd" {
+				descents++
+			}
+		}
+		for name, ll := range l.Layers {
+			if ll.SampleTile != c.Samples {
+				t.Errorf("%v: %s has %d samples per task", c, name, ll.SampleTile)
+			}
+			if strings.HasPrefix(name, "fc") {
+				layers++
+			}
+		}
+		if whole := c.WholeSums || c.Samples == o.Batch; whole && descents != layers || !whole && descents != 0 || layers == 0 {
+			t.Errorf("%v: %d of %d dense layers descend where their gradient is computed", c, descents, layers)
+		}
+	}
+	if ways.base.Layers["fc1"].SampleTile != o.Batch {
+		t.Error("the lowering that was varied has changed")
 	}
 }
 
@@ -110,11 +173,16 @@ func TestExecuteBestTiles(t *testing.T) {
 		t.Skip("calibrates for some seconds")
 	}
 	t.Chdir(t.TempDir())
-	network := []string{"--model", "digits-cnn", "--batch", "4", "--lowering", bestTiles, "--workers", "1"}
-	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "20ms"}, network)...)
+	writeTestFile(t, "small.toml", smallNetwork)
+	network := []string{"--model", "small.toml", "--variant", "go", "--batch", "4", "--lowering", bestTiles, "--workers", "1"}
+	mustRun(t, slices.Concat([]string{"calibrate", "--out", "here.toml", "--time", "5ms"}, network)...)
 	var s summary
 	decodeObject(t, mustRun(t, slices.Concat([]string{"execute", "--platform", "here.toml", "--limit", "23", "--json", "--out", "run"}, network)...), &s)
-	if s.Tiles == nil || len(s.Tiles.Tries) != 3 {
+	sizes := map[int]bool{}
+	for _, try := range s.Tiles.Tries {
+		sizes[try.Samples] = true
+	}
+	if !maps.Equal(sizes, map[int]bool{1: true, 2: true, 4: true}) {
 		t.Fatalf("tiles %+v, want three sizes: 1, 2 and 4", s.Tiles)
 	}
 	if got := recordedLowering(t, "run").Layers[s.Tiles.Layer].SampleTile; got != s.Tiles.Chosen {
@@ -124,7 +192,7 @@ func TestExecuteBestTiles(t *testing.T) {
 		t.Errorf("rerun:\n%s", out)
 	}
 	var p summary
-	decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:6])...), &p)
+	decodeObject(t, mustRun(t, slices.Concat([]string{"simulate", "--platform", "here.toml", "--json", "--out", "sim"}, network[:8])...), &p)
 	if p.Models.Fitted+p.Models.Roofline > 0 {
 		t.Errorf("after calibration %d tasks are fitted, %d by roofline", p.Models.Fitted, p.Models.Roofline)
 	}

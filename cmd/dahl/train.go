@@ -28,12 +28,9 @@ type trainer struct {
 	devices  *deviceComparison // nil: the devices are of one kind, or all that there are
 	epochs   []nn.EpochMetrics
 	steps    []nn.StepMetrics
+	recorded []int // steps of this leg and epoch, by graph
 	complete bool
 }
-
-// maxRecordedSpans bounds the spans of one segment; longer ones are executed in
-// pieces, with a barrier between them.
-const maxRecordedSpans = 4_000_000
 
 // newTrainer compiles the program and fills parameters and data.
 func newTrainer(w *workload, train, test *nn.Dataset, progress io.Writer) (*trainer, error) {
@@ -64,6 +61,7 @@ func (t *trainer) open(w *workload) error {
 		return err
 	}
 	t.leg, t.runner = leg{w: w, measured: newOutcome(schedule.Measured, w.platform)}, r
+	t.recorded = make([]int, len(w.program.Graphs))
 	t.setData("data.train", t.train)
 	if t.test != nil {
 		t.setData("data.test", t.test)
@@ -175,47 +173,29 @@ func (t *trainer) measurePeak() int64 {
 func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []dag.Segment) (nn.EpochMetrics, error) {
 	m := nn.EpochMetrics{Epoch: e + 1}
 	var trained, tested tally
-	var joules float64
 	inOrder := []int32{}
 	if t.test != nil {
 		inOrder = make([]int32, t.test.Len())
 		nn.InOrder(inOrder)
 	}
-	for _, seg := range t.pieces(segments) {
-		g := t.w.program.Graphs[seg.Graph]
-		training := isTraining(g)
+	clear(t.recorded)
+	for _, left := range segments {
 		count, source := &tested, inOrder
-		if training {
+		if isTraining(t.w.program.Graphs[left.Graph]) {
 			count, source = &trained, order
 		}
-		batch := batchOf(g)
-		t.feeder.begin(source[count.images:], batch, seg.Steps)
-		s, err := t.runPiece(ctx, e+1, seg)
-		if err != nil {
-			return m, err
-		}
-		a, err := t.w.account(seg.Graph, s)
-		if err != nil {
-			return m, err
-		}
-		segmentJoules := t.measured.add(a, g, seg)
-		count.time += s.Makespan
-		for k, r := range t.feeder.results {
-			count.add(r, batch)
-			if training {
-				t.steps = append(t.steps, nn.StepMetrics{Epoch: e + 1, Step: t.feeder.stepsDone + k + 1, Images: batch, Loss: r.loss, Correct: r.correct})
+		for left.Steps > 0 {
+			done, err := t.runPiece(ctx, e+1, t.nextPiece(left), count, source)
+			if err != nil {
+				return m, err
 			}
-		}
-		if training {
-			t.feeder.stepsDone += seg.Steps
-			joules += segmentJoules
+			left.Steps -= done
 		}
 	}
 	m.Loss, m.Accuracy = trained.means()
-	m.Seconds = trained.time.Seconds()
-	m.ImagesPerSec = float64(trained.images) / m.Seconds
-	if t.measured.Basis != energy.Unavailable {
-		m.Joules, m.JoulesSource = joules, string(t.measured.Basis)
+	m.Seconds, m.ImagesPerSec = trained.time.Seconds(), trained.rate()
+	if t.measured.Basis != energy.Unavailable && trained.unrecorded.images == 0 {
+		m.Joules, m.JoulesSource = trained.joules, string(t.measured.Basis)
 	}
 	if tested.images > 0 {
 		m.Tested = true
@@ -224,43 +204,41 @@ func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []da
 	return m, nil
 }
 
-// runPiece runs some steps of a graph: if a device fails that the training can do without,
-// again on the others, from the state before.
-func (t *trainer) runPiece(ctx context.Context, epoch int, seg dag.Segment) (*schedule.Schedule, error) {
-	for {
-		s, err := t.runner.Run(ctx, seg.Graph, seg.Steps, true)
-		device, failed := execute.FailedDevice(err)
-		switch {
-		case t.survival == nil || err != nil && (!failed || ctx.Err() != nil):
-			return s, err
-		case err == nil:
-			t.done = append(t.done, seg)
-			if isTraining(t.w.program.Graphs[seg.Graph]) {
-				t.survival.keep()
-			}
-			return s, nil
-		}
-		if err := t.goOnWithout(ctx, device, epoch, err); err != nil {
-			return nil, err
+// runPiece runs some steps of a graph over the images of a split that come next, and
+// returns how many were done: 0 if a device failed that the training goes on without, from
+// the state before.
+func (t *trainer) runPiece(ctx context.Context, epoch int, p piece, count *tally, source []int32) (int, error) {
+	g := t.w.program.Graphs[p.Graph]
+	batch := batchOf(g)
+	t.feeder.begin(source[count.images:], batch, p.Steps)
+	s, err := t.runner.Run(ctx, p.Graph, p.Steps, p.record)
+	if device, failed := execute.FailedDevice(err); failed && t.survival != nil && ctx.Err() == nil {
+		return 0, t.goOnWithout(ctx, device, epoch, err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	joules, err := t.account(p, s)
+	if err != nil {
+		return 0, err
+	}
+	count.took(p, batch, s.Makespan, joules)
+	for k, r := range t.feeder.results {
+		count.add(r, batch)
+		if isTraining(g) {
+			t.steps = append(t.steps, nn.StepMetrics{Epoch: epoch, Step: t.feeder.stepsDone + k + 1, Images: batch, Loss: r.loss, Correct: r.correct})
 		}
 	}
-}
-
-// pieces cuts segments that are too long to record, and trainings into the steps after
-// which their state is kept.
-func (t *trainer) pieces(segments []dag.Segment) []dag.Segment {
-	var cut []dag.Segment
-	for _, seg := range segments {
-		most := max(1, maxRecordedSpans/max(1, t.w.program.Graphs[seg.Graph].NumTasks()))
-		if every := t.w.opts.ContinueOnLoss; every > 0 && isTraining(t.w.program.Graphs[seg.Graph]) {
-			most = min(most, every)
-		}
-		for ; seg.Steps > most; seg.Steps -= most {
-			cut = append(cut, dag.Segment{Graph: seg.Graph, Steps: most})
-		}
-		cut = append(cut, seg)
+	if isTraining(g) {
+		t.feeder.stepsDone += p.Steps
 	}
-	return cut
+	if t.survival != nil {
+		t.done = append(t.done, p.Segment)
+		if isTraining(g) {
+			t.survival.keep()
+		}
+	}
+	return p.Steps, nil
 }
 
 // tally counts the images of one split in one epoch.
@@ -268,12 +246,36 @@ type tally struct {
 	images, correct int
 	loss            float64 // sum over images
 	time            time.Duration
+	joules          float64 // of recorded pieces
+
+	unrecorded struct { // part of the above
+		images int
+		time   time.Duration
+	}
 }
 
 func (c *tally) add(r stepResult, batch int) {
 	c.images += batch
 	c.correct += r.correct
 	c.loss += float64(r.loss * float64(batch))
+}
+
+// took notes what a piece of steps of a batch came to.
+func (c *tally) took(p piece, batch int, d time.Duration, joules float64) {
+	c.time += d
+	c.joules += joules
+	if !p.record {
+		c.unrecorded.images += p.Steps * batch
+		c.unrecorded.time += d
+	}
+}
+
+// rate is the images per second, of what nothing held up where there is such.
+func (c *tally) rate() float64 {
+	if c.unrecorded.images > 0 {
+		return float64(c.unrecorded.images) / c.unrecorded.time.Seconds()
+	}
+	return float64(c.images) / c.time.Seconds()
 }
 
 func (c *tally) means() (loss, accuracy float64) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,7 +40,10 @@ type workload struct {
 
 // part is one graph of the program with its decisions.
 type part struct {
-	problem schedule.Problem
+	problem schedule.Problem // of steps as a user gets them, of which few are recorded
+	// recorded are the costs of steps whose tasks are timed; nil: those of the problem.
+	recorded *schedule.Costs
+
 	plan    *schedule.Plan     // nil: the policy decides while it runs
 	layout  *schedule.Layout   // of the graph's buffers; nil: each memory has instances of them
 	layouts []*schedule.Layout // by memory; nil: nothing is planned there
@@ -59,16 +63,32 @@ func loadPlatform(name string) (*platform.Platform, error) {
 		name, strings.Join(platforms.Names(), ", "))
 }
 
-// selected is the platform with the devices that --devices names; all without it.
+// selected is the platform with the devices that --devices names; all without it. Some of
+// them have to be of a kind for which --variant is. Its models are those of the variants that
+// --precision allows.
 func (o *options) selected(p *platform.Platform, err error) (*platform.Platform, error) {
-	if err != nil || o.Devices == "" {
-		return p, err
-	}
-	p, err = p.Select(o.Devices)
 	if err != nil {
-		return nil, inputErrorf("--devices: %w", err)
+		return nil, err
 	}
-	return p, nil
+	if o.Devices != "" {
+		if p, err = p.Select(o.Devices); err != nil {
+			return nil, inputErrorf("--devices: %w", err)
+		}
+	}
+	if err := checkVariant(o.Variant); err != nil {
+		return nil, err
+	}
+	if o.Variant != "" && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return isVariantOf(o.Variant, d.Kind) }) {
+		return nil, inputErrorf("--variant %q: no kernel has it for the devices of platform %q; dahl kernels lists the variants of each kind", o.Variant, p.Name)
+	}
+	return o.within(p)
+}
+
+// isVariantOf reports whether some kernel has a variant for a kind of devices.
+func isVariantOf(name, kind string) bool {
+	return slices.ContainsFunc(kernels.All, func(k kernels.Kernel) bool {
+		return slices.ContainsFunc(k.Variants, func(v kernels.Variant) bool { return v.Name == name && v.RunsOn(kind) })
+	})
 }
 
 // loadModel finds a built-in model or reads a model file.
@@ -187,7 +207,18 @@ func (w *workload) buildProgram(n samples) error {
 		Batch: o.Batch, TrainSamples: n.train, TestSamples: n.test, Epochs: max(1, o.Epochs),
 		Type: w.dtype, Lowering: *w.lowering, Optimizer: opt, Divisor: n.divisor,
 	})
+	if from := o.loweringFile(); err != nil && from != "" {
+		err = fmt.Errorf("with the lowering of %s: %w", from, err)
+	}
 	return asInput(err)
+}
+
+// loweringFile is the file that the lowering comes from; empty: it is derived.
+func (o *options) loweringFile() string {
+	if o.Lowering == bestTiles {
+		return ""
+	}
+	return cmp.Or(o.Lowering, o.Plan)
 }
 
 // checkVariant refuses a name that no kernel has, and one of a library that GPUs are to
@@ -328,18 +359,17 @@ func (w *workload) decide() error {
 			}
 			opt.Variants = w.parts[0].plan.Variants
 		}
-		c, err := schedule.NewCosts(g, w.platform, opt)
-		if err != nil {
-			return asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
+		var err error
+		if costs[i], err = w.costs(g, opt); err != nil {
+			return err
 		}
-		if w.executed {
-			execute.LimitCosts(g, w.platform, c)
-			execute.NameVariants(g, w.platform, c, w.opts.Variant)
-		} else {
-			execute.NameAsked(g, w.platform, c, w.opts.Variant)
+		if w.executed && timingCosts(w.platform) {
+			opt.Recorded = true
+			if w.parts[i].recorded, err = w.costs(g, opt); err != nil {
+				return err
+			}
 		}
-		costs[i] = c
-		w.parts[i].problem = schedule.Problem{Graph: g, Platform: w.platform, Costs: c, Steps: 1}
+		w.parts[i].problem = schedule.Problem{Graph: g, Platform: w.platform, Costs: costs[i], Steps: 1}
 		if plans[i], err = w.choosePlan(&w.parts[i].problem, i); err != nil {
 			return err
 		}
@@ -352,6 +382,26 @@ func (w *workload) decide() error {
 		return err
 	}
 	return w.layOutDevices(costs)
+}
+
+// costs are those of a graph, with variants that can run here where it is executed.
+func (w *workload) costs(g *dag.Graph, opt schedule.CostOptions) (*schedule.Costs, error) {
+	c, err := schedule.NewCosts(g, w.platform, opt)
+	if err != nil {
+		return nil, asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
+	}
+	if w.executed {
+		execute.LimitCosts(g, w.platform, c)
+		execute.NameVariants(g, w.platform, c, opt.Variant)
+	} else {
+		execute.NameAsked(g, w.platform, c, opt.Variant)
+	}
+	return c, nil
+}
+
+// timingCosts reports whether being timed costs something on some device.
+func timingCosts(p *platform.Platform) bool {
+	return slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Timing > 0 })
 }
 
 // isSpread reports whether tasks run in several memories.
@@ -375,55 +425,6 @@ func (w *workload) layOut(plans []*schedule.Plan, costs []*schedule.Costs) error
 		p.layouts = make([]*schedule.Layout, len(w.platform.Memories))
 		p.layouts[w.platform.HostMemory()] = layouts[i]
 		p.problem.Reuse, p.problem.ReuseNext = layouts[i].Reuse, layouts[i].ReuseNext
-	}
-	return nil
-}
-
-// deviceWorkers is the number of workers that are not cores.
-func (w *workload) deviceWorkers() (n int) {
-	for _, worker := range w.platform.Workers {
-		if w.platform.Devices[worker.Device].Kind != "cpu" {
-			n++
-		}
-	}
-	return n
-}
-
-// layOutDevices gives the storages their places in the memories of devices, for a policy
-// that decides at run time what is there. What the arenas take together is the most that
-// such a memory can come to hold. The prediction has what shares bytes there share them.
-func (w *workload) layOutDevices(costs []*schedule.Costs) error {
-	sized := costs // whose variants decide the workspace
-	if w.opts.Variant != "" {
-		sized = nil
-	}
-	layouts, err := schedule.LayoutOnDemand(w.program, w.platform, costs, execute.ScratchByMemory(w.program, w.platform, sized))
-	if err != nil {
-		return asInput(err)
-	}
-	host := w.platform.HostMemory()
-	for i := range w.parts {
-		p := &w.parts[i]
-		layouts[i][host] = p.layout
-		p.layouts, p.problem.Layouts = layouts[i], layouts[i]
-	}
-	return nil
-}
-
-// place makes the copies between memories tasks and lays out every memory. The plans then
-// say all of it, so that whoever replays them does the same.
-func (w *workload) place(plans []*schedule.Plan, costs []*schedule.Costs) error {
-	sized := costs // whose variants decide the workspace
-	if w.opts.Variant != "" {
-		sized = nil
-	}
-	var err error
-	if w.placed, err = schedule.Place(w.program, w.platform, plans, costs, execute.ScratchByMemory(w.program, w.platform, sized)); err != nil {
-		return asInput(err)
-	}
-	for i := range w.parts {
-		w.parts[i].plan = w.placed.Record(i, plans[i])
-		w.parts[i].layouts = w.placed.Graphs[i].Layouts
 	}
 	return nil
 }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"dahl/kernels"
+	"dahl/platform"
+)
+
+// TestPrecisionOfVariants: every variant that multiplies on tensor cores, which all have from
+// capability 8.0 on, rounds its factors, and no other does. TF32 keeps 11 bits, bfloat16 8.
+func TestPrecisionOfVariants(t *testing.T) {
+	for i := range kernels.All {
+		for _, v := range kernels.All[i].Variants {
+			full, tf32, bf16 := v.Within(kernels.FullPrecision), v.Within(kernels.TF32Precision), v.Within(kernels.BF16Precision)
+			if full == (v.Capability >= 80) || tf32 == (v.Name == "bf16") || !bf16 {
+				t.Errorf("%s %s is within full %v, tf32 %v, bf16 %v", kernels.All[i].Op, v.Name, full, tf32, bf16)
+			}
+		}
+	}
+}
+
+// TestWithin: of the models of a dense layer stay those of the variants that --precision
+// allows, what --variant names, and all where a plan says what runs.
+func TestWithin(t *testing.T) {
+	gpu := platform.Device{Name: "gpu", Kind: "cuda", Count: 1, Memory: 0}
+	p := &platform.Platform{Name: "p", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{gpu}}
+	all := []string{"cuda", "tf32", "bf16", "cublas", "cublas-tf32"}
+	for _, v := range all {
+		p.Models = append(p.Models, platform.Model{Op: "dense", Variant: v, Device: "gpu", Type: "float32", Shape: "5x7", MedianNs: 1000, P95Ns: 1000, Count: 1, Active: 1})
+	}
+	for _, c := range []struct {
+		o    options
+		want []string
+	}{
+		{options{}, []string{"cuda", "cublas"}},
+		{options{Precision: "full"}, []string{"cuda", "cublas"}},
+		{options{Precision: "full", Variant: "bf16"}, []string{"cuda", "bf16", "cublas"}},
+		{options{Precision: "tf32"}, []string{"cuda", "tf32", "cublas", "cublas-tf32"}},
+		{options{Precision: "bf16"}, all},
+		{options{Plan: "plan.json"}, all},
+	} {
+		q, err := c.o.within(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range q.Models {
+			got = append(got, m.Variant)
+		}
+		if !slices.Equal(got, c.want) || len(p.Models) != len(all) {
+			t.Errorf("%+v: models of %v, want %v", c.o, got, c.want)
+		}
+	}
+	if _, err := (&options{Precision: "fp8"}).within(p); err == nil {
+		t.Error("precision fp8 is accepted")
+	}
+}
