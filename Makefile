@@ -9,7 +9,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
 FUZZTIME ?= 10s
 
-.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check gpu-bundle gpu-check bench bench-tasks soak bench-peers bench-blas update fuzz clean
+.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-blas update fuzz clean
 
 all: bin/dahl
 
@@ -97,10 +97,27 @@ bin/dahl-cuda: bin/cuda/libcuda.a FORCE
 bin/cuda/libcuda.a: $(wildcard execute/cuda/stub/*) $(CUDA_INCLUDE)/cuda.h
 	sh execute/cuda/stub/make.sh bin/cuda $(CUDA_FLAGS)
 
-# The driver library of the tests, on the CPU, with cuBLAS and NVML, and what runs on it.
+# Our header beside the toolkit's: values, structs, functions.
+cuda-header-check:
+	@[ -f "$(CUDA_HOME)/include/cuda.h" ] || { echo "cuda-header-check: CUDA_HOME names no toolkit" >&2; exit 2; }
+	@sh execute/cuda/include/check.sh "$(CUDA_HOME)/include"
+
+# Our declarations of cuDNN beside its header: CUDNN_HOME and CUDA_HOME say where they are.
+CUDNN_HOME ?=
+cudnn-header-check:
+	@[ -f "$(CUDNN_HOME)/include/cudnn.h" ] || { echo "cudnn-header-check: CUDNN_HOME names no cuDNN" >&2; exit 2; }
+	$(CXX) -std=c++20 -fsyntax-only -w -I"$(CUDNN_HOME)/include" -I"$(CUDA_HOME)/include" execute/cuda/testdnn/header_check.cc
+
+# Our declarations of cuBLAS and cuBLASLt beside theirs, where CUDA_HOME names a toolkit.
+cublas-header-check:
+	@[ -f "$(CUDA_HOME)/include/cublasLt.h" ] || { echo "cublas-header-check: CUDA_HOME names no toolkit with cuBLAS" >&2; exit 2; }
+	$(CXX) -std=c++20 -fsyntax-only -w -I"$(CUDA_HOME)/include" execute/cuda/testblas/header_check.cc
+
+# The driver library of the tests, on the CPU, with cuBLAS, cuDNN and NVML, and what runs on it.
 cuda-driver:
 	@$(MAKE) -s -C execute/cuda/testdriver OUT=$(CURDIR)/bin/testdriver
 	@sh execute/cuda/testblas/build.sh $(CURDIR)/bin/testdriver
+	@sh execute/cuda/testdnn/build.sh $(CURDIR)/bin/testdriver
 	@sh energy/testnvml/build.sh $(CURDIR)/bin/testdriver
 
 cuda-test: bin/cuda/libcuda.a cuda-driver
@@ -130,6 +147,14 @@ gpu-bundle: bin/cuda/libcuda.a
 # bench/gpu/out keeps what came out.
 gpu-check: gpu-bundle
 	@PYTHON="$(PYTHON)" sh bench/gpu/check.sh
+
+# The same on the driver library of the tests, without the tests themselves: that the script
+# goes through, and what it would print. Its times mean nothing.
+gpu-rehearsal: gpu-bundle cuda-driver
+	@mkdir -p bin/rehearsal
+	@PYTHON="$(PYTHON)" LIBRARIES= LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver MODELS=bench/gpu/tiny.toml BATCH=8 BATCHES=8 LIMIT=64 THREADS=1 \
+	  CPU=cpu:1 GPU=gpu0 JOULES=100ms PEERS="--repeats 2 --repetition 30ms --energy 200ms" PARTS="train calibrate devices peers-gpu peers-cpu" \
+	  sh bench/gpu/check.sh bin/rehearsal
 
 check: test asm-check
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }

@@ -1,87 +1,150 @@
 #!/bin/sh
 # Everything that only a GPU can show, on a machine that needs no Go: `make gpu-bundle` builds
-# the programs into bin/gpu.tar.gz, this script unpacks and runs them, prints a line for every part and writes
-# the tables to a folder (default bench/gpu/out).
+# the programs into bin/gpu.tar.gz; this script unpacks and runs them, prints a line for every part and
+# keeps what came out in bench/gpu/out.
 #
-#   sh bench/gpu/check.sh [OUT]     from the repository's root
+#   sh bench/gpu/check.sh [TO]     from the repository's root
 #
-# PYTHON names an interpreter with PyTorch and NumPy; without one the comparison is left out.
-# QUICK=1 leaves out what takes minutes: calibration, PyTorch, accuracy. LIMIT=N trains on N images only,
-# as on the slow test build of the driver library. MODELS names other networks.
-# Exit status: 0 if every part passed or was left out with a reason, 1 otherwise.
+# TO (default bench/gpu) gets summary.txt and out.tar.gz, all that is in bench/gpu/out but what is large.
+#
+# PARTS is what to run, in any number of pieces that find each other's files in bench/gpu/out:
+# "tests train calibrate devices peers-gpu peers-cpu" by default; a part with a network, or a package's
+# tests, is that alone, as in "peers-gpu:mlp" and "tests:cuda". PART_SECONDS (default 540) ends a part that takes longer.
+# PYTHON names an interpreter with PyTorch and NumPy; without one the comparisons are left out. Its
+# packages' libraries of NVIDIA, such as cuBLAS and cuDNN, are used where the system has none;
+# LIBRARIES names other folders.
+# MODELS names other networks, BATCH the batch of trainings, BATCHES those beside PyTorch, THREADS its
+# cores, LIMIT=N how many images are trained on, JOULES about how long a class of kernels runs for its
+# joules, PEERS flags for `dahl bench peers`, CPU and GPU other lists of devices: so all of this also ends
+# on the slow test build of the driver library (make gpu-rehearsal).
+# Exit status: 0 if every part passed or was left out with a reason, 1 otherwise, 2 for bad input.
 set -u
 root=$(pwd)
-out=${1:-bench/gpu/out}
+out=$root/bench/gpu/out
+to=${1:-bench/gpu}
 python=${PYTHON:-python3}
 bin=$root/bin/gpu
 dahl=$bin/dahl
 models=${MODELS:-dahl-cnn lenet5 mlp cifar-cnn}
+batch=${BATCH:-64}
+batches=${BATCHES:-64,256,1024}
+gpu=${GPU:-gpu}
+cpu=${CPU:-cpu}
 limit=${LIMIT:+--limit $LIMIT}
 failed=0
+parts=
+for part in ${PARTS:-tests train calibrate devices peers-gpu peers-cpu}; do
+  case ${part%%:*} in
+  calibrate) parts="$parts $part" ;;
+  tests) case $part in *:*) parts="$parts $part" ;; *) parts="$parts tests:cuda tests:execute tests:energy tests:dahl" ;; esac ;;
+  train | devices | peers-gpu | peers-cpu)
+    case $part in *:*) parts="$parts $part" ;; *) for model in $models; do parts="$parts $part:$model"; done ;; esac ;;
+  *) echo "check.sh: PARTS: there is no part $part" >&2; exit 2 ;;
+  esac
+done
 [ -x "$dahl" ] || [ ! -f bin/gpu.tar.gz ] || tar -C bin -xzf bin/gpu.tar.gz
-[ -x "$dahl" ] || { echo "bench/gpu/check.sh: $dahl is missing; build it with make gpu-bundle" >&2; exit 2; }
-mkdir -p "$out"
-: > "$out/summary.txt"
+[ -x "$dahl" ] || { echo "check.sh: $dahl is missing; build it with make gpu-bundle" >&2; exit 2; }
+mkdir -p "$out" "$to"
 
 say() { printf '%-34s %s\n' "$1" "$2" | tee -a "$out/summary.txt"; }
 
-# part NAME COMMAND...: runs it with its output in OUT/NAME.txt.
+# part NAME COMMAND...: runs it with its output in out/NAME.txt, not for ever.
 part() {
   name=$1; shift
   begin=$(date +%s)
-  if "$@" > "$out/$name.txt" 2>&1; then
+  timeout -k 10 "${PART_SECONDS:-540}" "$@" > "$out/$name.txt" 2>&1
+  status=$?
+  if [ $status -eq 0 ]; then
     say "$name" "passed in $(($(date +%s) - begin)) s"
   else
-    status=$?
-    say "$name" "FAILED with status $status; the end of $out/$name.txt:"
-    tail -n 20 "$out/$name.txt" | tee -a "$out/summary.txt"
+    say "$name" "FAILED with status $status after $(($(date +%s) - begin)) s; the end of $name.txt:"
+    tail -n 8 "$out/$name.txt" | tee -a "$out/summary.txt"
     failed=1
   fi
 }
 
-# gotests NAME FOLDER: the tests of a package, which says how many were skipped.
-gotests() {
-  part "$1" sh -c "cd '$root/$2' && '$bin/$1.test' -test.v -test.timeout 8m"
-  say "" "$(grep -c '^ *--- PASS' "$out/$1.txt") passed, $(grep -c '^ *--- SKIP' "$out/$1.txt") skipped, $(grep -c '^ *--- FAIL' "$out/$1.txt") failed"
-}
+# Where the libraries of PyTorch's packages lie, of which the loader knows nothing.
+if [ -z "${LIBRARIES+set}" ]; then
+  LIBRARIES=$("$python" -c '
+import glob, os
+import nvidia
+print(":".join(d for at in nvidia.__path__ for d in sorted(glob.glob(os.path.join(at, "*", "lib")))))' 2> /dev/null)
+fi
+export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}${LD_LIBRARY_PATH:+${LIBRARIES:+:}}$LIBRARIES"
+torch() { "$python" -c 'import torch, numpy' 2> /dev/null; }
 
-say "date" "$(date -u '+%Y-%m-%d %H:%M UTC')"
+say "date" "$(date -u '+%Y-%m-%d %H:%M UTC'), parts$parts"
 say "dahl" "$("$dahl" --version)"
 if ! command -v nvidia-smi > /dev/null || ! nvidia-smi > "$out/nvidia-smi.txt" 2>&1; then
   say "GPU" "none that nvidia-smi shows"
 else
   say "GPU" "$(nvidia-smi --query-gpu=name,driver_version,memory.total,power.limit --format=csv,noheader | head -n 1)"
 fi
+"$dahl" kernels | grep '^library' | tee -a "$out/summary.txt"
 
-# 1. Kernels, driver and executor on the real PTX: the tests that CI runs on its test driver.
-gotests cuda execute/cuda
-gotests execute execute
-gotests energy energy
-gotests dahl .
+# Kernels, driver and executor on the real PTX: the tests of a package that CI runs on its test
+# driver, and how many were skipped.
+tests() {
+  case $1 in cuda) folder=execute/cuda ;; dahl) folder=. ;; *) folder=$1 ;; esac
+  part "tests-$1" sh -c "cd '$root/$folder' && '$bin/$1.test' -test.v -test.timeout 8m"
+  say "" "$(grep -c '^ *--- PASS' "$out/tests-$1.txt") passed, $(grep -c '^ *--- SKIP' "$out/tests-$1.txt") skipped, $(grep -c '^ *--- FAIL' "$out/tests-$1.txt") failed"
+}
 
-# 2. A training on the GPU, and on both kinds of devices.
-train() { "$dahl" execute --model "$1" --batch 64 --epochs 1 $limit --devices "$2" --out "$out/$1-$3"; }
-for model in $models; do
-  part "train-$model-gpu" train $model gpu gpu
-  part "train-$model-cpu-gpu" train $model cpu,gpu cpu-gpu
-done
+# A training on the GPU, and on both kinds of devices.
+train() {
+  for devices in "$gpu" "$cpu,$gpu"; do
+    at=train-$1-$(echo "$devices" | tr ,: --)
+    part "$at" "$dahl" execute --model "$2" --batch "$batch" --epochs 1 $limit --devices "$devices" --out "$out/runs/$at"
+  done
+}
 
-if [ -n "${QUICK:-}" ]; then
-  say "calibrate, peers, accuracy" "left out: QUICK is set"
-else
-  # 3. What everything costs here, and then predictions with it: Gantt and comparison are in the run folders.
-  part calibrate "$dahl" calibrate --devices cpu,gpu $(printf -- '--model %s ' $models) --batch 64 --out "$out/platform.toml"
+# What everything costs here: all variants of the kernels of every network, and what they draw; for the
+# batches beside PyTorch on the GPU alone, without joules.
+calibrate() {
+  for model in $models; do
+    part "calibrate-$(name "$model")" "$dahl" calibrate --devices "$cpu,$gpu" --model "$model" --batch "$batch" --joules "${JOULES:-500ms}" --out "$out/platform.toml"
+  done
+  for model in $models; do
+    part "calibrate-gpu-$(name "$model")" "$dahl" calibrate --devices "$gpu" --model "$model" --batch "$batches" --joules 0s --out "$out/platform.toml"
+  done
+  [ ! -s "$out/platform.toml" ] || part kernels "$dahl" kernels "$out/platform.toml" --by-variant
+}
+
+# Predictions with it beside what is measured: time, joules, Gantt and comparison are in the run's folder.
+devices() {
   if [ -s "$out/platform.toml" ]; then
-    for model in $models; do
-      part "devices-$model" "$dahl" execute --platform "$out/platform.toml" --model $model --batch 64 --epochs 3 $limit --devices cpu,gpu --compare-devices --out "$out/compare-$model"
-    done
-  fi
-  # 4. PyTorch on the same GPU, eager and compiled, float32 and TF32; and on this machine's cores.
-  if "$python" -c 'import torch, numpy' 2> /dev/null; then
-    part peers-gpu "$dahl" bench peers --python "$python" --device cuda --models "$(echo $models | tr " " ,)" --batches 64,256,1024 --energy 5s --out "$out/peers-gpu.md"
-    part peers-cpu "$dahl" bench peers --python "$python" --models "$(echo $models | tr " " ,)" --batches 64 --threads 1,8 --repeats 3 --out "$out/peers-cpu.md"
+    part "devices-$1" "$dahl" execute --platform "$out/platform.toml" --model "$2" --batch "$batch" --epochs 3 $limit --devices "$cpu,$gpu" --compare-devices --out "$out/runs/devices-$1"
   else
-    say "peers" "left out: $python has no PyTorch and NumPy"
+    say "devices-$1" "left out: there is no calibration; run the part calibrate"
   fi
-fi
+}
+
+# PyTorch on the same GPU, eager and compiled, in float32 and TF32; and on this machine's cores. Our side
+# takes the fastest variants that the calibration knows.
+peers_gpu() {
+  calibrated=
+  [ ! -s "$out/platform.toml" ] || calibrated="--platform $out/platform.toml"
+  part "peers-gpu-$1" "$dahl" bench peers --python "$python" --device cuda $calibrated --modes train --settings "eager,compiled with graphs" \
+    --models "$2" --batches "$batches" --energy 1s ${PEERS:-} --out "$out/peers-gpu-$1.md"
+}
+peers_cpu() {
+  part "peers-cpu-$1" "$dahl" bench peers --python "$python" --models "$2" --batches "${batches%%,*}" --threads "${THREADS:-$(nproc)}" --repeats 3 ${PEERS:-} --out "$out/peers-cpu-$1.md"
+}
+
+# name MODEL: of a network, or of its file.
+name() { basename "$1" .toml; }
+
+for each in $parts; do
+  model=${each#*:}
+  case $each in
+  tests:*) tests "$model" ;;
+  calibrate) calibrate ;;
+  train:*) train "$(name "$model")" "$model" ;;
+  devices:*) devices "$(name "$model")" "$model" ;;
+  peers-gpu:*) if torch; then peers_gpu "$(name "$model")" "$model"; else say "$each" "left out: $python has no PyTorch and NumPy"; fi ;;
+  peers-cpu:*) if torch; then peers_cpu "$(name "$model")" "$model"; else say "$each" "left out: $python has no PyTorch and NumPy"; fi ;;
+  esac
+done
+cp "$out/summary.txt" "$to/summary.txt"
+(cd "$out/.." && find out -type f -size -4096k | tar -czf - -T -) > "$to/out.tar.gz"
 exit $failed

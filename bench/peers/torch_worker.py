@@ -4,7 +4,7 @@ Reads one JSON request per line and answers each with one JSON line, {"error": .
 
     {"do": "describe"}                      versions of PyTorch and oneDNN, CPU capability
     {"do": "open", "threads", "layers", "batch", "divisor", "optimizer", "weights", "data", "channels_last",
-     "device", "tf32", "compile"}           builds the network; one per memory format is kept
+     "device", "tf32", "compile", "first"}  builds the network; one per memory format is kept until the next "first"
     {"do": "losses", "mode", "channels_last", "steps"}  the loss of every step from the first weights
     {"do": "time", "mode", "channels_last", "steps", "warmup"}  the seconds of the steps, after some more
 
@@ -17,11 +17,14 @@ bytes inside the step. Both read the loss of every training step: on a CPU at on
 that would stop the device, after the last step.
 
 The device is "cpu" or "cuda"; compile is "" for eager, else the mode of torch.compile. On a GPU the
-batches lie in its memory before the clock starts, and the clock stops when the device has finished.
+batches lie in its memory before the clock starts, and the clock stops when the device has finished. There
+cuDNN tries its algorithms for each shape, and the optimiser's step is fused, both of which PyTorch does
+only when asked.
 """
 
 import collections
 import gc
+import inspect
 import json
 import re
 import sys
@@ -59,16 +62,19 @@ class Network:
         self.device = torch.device(request.get("device") or "cpu")
         self.compile = request.get("compile") or ""
         allow_tf32(request.get("tf32", False))
+        torch.backends.cudnn.benchmark = self.device.type == "cuda"
         names = ((layer["name"], build_layer(layer)) for layer in request["layers"])
         self.model = nn.Sequential(collections.OrderedDict(names)).to(device=self.device, memory_format=form)
         weights = np.load(request["weights"])
         self.initial = {name: torch.from_numpy(weights[name]).to(self.device) for name in weights.files}
         self.model.load_state_dict(self.initial)
-        # The compiled module shares its parameters with the one it was made of.
-        self.call = torch.compile(self.model, mode=self.compile) if self.compile else self.model
+        # The compiled module shares its parameters with the one it was made of. Batches of one size
+        # only: PyTorch would take the second size it meets for a sign that sizes change.
+        self.call = torch.compile(self.model, mode=self.compile, dynamic=False) if self.compile else self.model
         sgd = request["optimizer"]
+        fused = {"fused": True} if self.device.type == "cuda" and fuses() else {}
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=sgd["LearningRate"], momentum=sgd["Momentum"],
-                                         weight_decay=sgd["WeightDecay"], nesterov=sgd["Nesterov"])
+                                         weight_decay=sgd["WeightDecay"], nesterov=sgd["Nesterov"], **fused)
         data = np.load(request["data"])
         images = torch.from_numpy(data["images"]).to(torch.float32) / request["divisor"]
         labels = torch.from_numpy(data["labels"].astype(np.int64))
@@ -140,6 +146,11 @@ class Network:
             torch.cuda.synchronize(self.device)
 
 
+def fuses():
+    """Whether this PyTorch's SGD can be fused: from 2.3 on."""
+    return "fused" in inspect.signature(torch.optim.SGD).parameters
+
+
 def allow_tf32(allow):
     """PyTorch rounds convolutions to TF32 by default and matrix products not; here both or neither."""
     torch.backends.cuda.matmul.allow_tf32 = allow
@@ -163,6 +174,12 @@ def answer(request, networks):
     key = request["channels_last"]
     if do == "open":
         torch.set_num_threads(request["threads"])
+        if request.get("first"):
+            networks.clear()
+            if request.get("compile"):
+                # What was compiled for networks before counts towards a limit, beyond which PyTorch
+                # would go on eagerly without a word.
+                torch.compiler.reset()
         networks[key] = Network(request)
         return {}
     network, mode = networks[key], request["mode"]
