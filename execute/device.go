@@ -60,7 +60,8 @@ type deviceLane struct {
 	queue         *orderQueue // or from a policy: every order is a segment
 	issued, ended int64       // segments
 	total         int64       // of all steps
-	within        int32       // of the list: what is being issued
+	within        int32       // of the list: what is being issued; -1: all of the segment is
+	begun         bool        // a task of the next segment has been issued
 	spans         []deviceSpan
 	progress      progress
 }
@@ -337,10 +338,14 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 
 // issue puts a lane's next segment on its stream.
 func (u *issueLoop) issue(l *deviceLane) error {
+	slot := l.issued % inFlight
+	l.begun, l.within = false, 0
+	if l.queue != nil {
+		l.queue.take(slot)
+	}
 	if err := u.follow(l); err != nil {
 		return err
 	}
-	slot := l.issued % inFlight
 	l.issuedAt[slot] = u.job.now()
 	if u.job.record {
 		if err := u.driver.record(l.stream, l.starts[slot]); err != nil {
@@ -350,6 +355,7 @@ func (u *issueLoop) issue(l *deviceLane) error {
 	if err := u.startSegment(l); err != nil {
 		return err
 	}
+	l.begun, l.within = true, -1
 	if err := u.driver.record(l.stream, l.ends[slot]); err != nil {
 		return err
 	}
@@ -395,6 +401,7 @@ func (u *issueLoop) startSegment(l *deviceLane) error {
 		if err := u.start(l.stream, &u.job.graph.issues[l.list[l.within].task]); err != nil {
 			return err
 		}
+		l.begun = true
 	}
 	return nil
 }
@@ -413,22 +420,28 @@ func (d *device) start(s streamID, t *deviceTask) error {
 }
 
 // blame names the task that an error of the device is about: the one that was being
-// issued, or, for a loss, which comes to light later, the oldest that is not known to be
-// done, which on a lane of launches is the likeliest; of a segment, its first.
+// issued, or, for a loss, which comes to light later, the oldest that was issued and is not
+// known to be done, which on a lane of launches is the likeliest; of a segment, its first.
 func (u *issueLoop) blame(err error) error {
-	l, n, state := u.lane, int64(0), "not issued"
-	if l != nil {
-		n = l.issued
-	}
-	if old := u.oldest(); old != nil && (l == nil || errors.Is(err, errDeviceLost)) {
-		l, n, state = old, old.ended, "issued and not done"
-	}
-	if l == nil {
+	const issued, notIssued = "issued and not done", "not issued"
+	var task, step int32
+	var state string
+	l, lost := u.lane, errors.Is(err, errDeviceLost)
+	switch old := u.oldest(); {
+	case old != nil && (l == nil || lost):
+		task, step = old.at(old.ended)
+		state = issued
+	case l == nil:
 		return fmt.Errorf("execute: graph %q: %w", u.job.graph.graph.Name, &deviceError{u.name, err})
-	}
-	task, step := l.at(n)
-	if l == u.lane && n == l.issued && l.queue == nil {
-		task = l.list[l.within].task
+	case l.begun && (lost || l.within < 0):
+		task, step = l.at(l.issued)
+		state = issued
+	default:
+		task, step = l.at(l.issued)
+		state = notIssued
+		if l.queue == nil {
+			task = l.list[l.within].task
+		}
 	}
 	e := u.job.taskError(task, step, err)
 	e.Device, e.State = u.name, state

@@ -84,12 +84,16 @@ func (u *issueLoop) receive() (busy bool) {
 // load is how much a lane has been given and not done.
 func (l *deviceLane) load() int64 { return l.issued - l.ended + int64(len(l.queue.waiting)) }
 
-// startOrder issues what the next order of a lane says.
+// take makes the order that has waited longest the one in a slot.
+func (q *orderQueue) take(slot int64) {
+	q.issued[slot] = q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+}
+
+// startOrder issues what the order taken last says.
 func (u *issueLoop) startOrder(l *deviceLane) error {
 	q, slot := l.queue, l.issued%inFlight
 	o := &q.issued[slot]
-	*o = q.waiting[0]
-	q.waiting = slices.Delete(q.waiting, 0, 1)
 	if o.transfer == nil {
 		if id := u.job.graph.launches[l.id][o.instance.Task]; id >= 0 {
 			return u.driver.launch(l.stream, id)
