@@ -121,6 +121,42 @@ func TestUnitsAndEnginesShareAMemory(t *testing.T) {
 	}
 }
 
+// TestEnginesOfOneOfTwoDevices: where one device says how many copy engines it has and the
+// other does not, what goes to that one directly leaves on an engine of the first.
+func TestEnginesOfOneOfTwoDevices(t *testing.T) {
+	const steps = 5
+	prog := testProgram(t)
+	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	p := node(t, 1, 2)
+	p.Devices[2].CopyEnginesIn, p.Devices[2].CopyEnginesOut = 0, 0
+	p.Links = append(p.Links, platform.Link{Name: "bridge", BandwidthBytesPerSec: 1e9})
+	p.Routes = append(p.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{2}})
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	left := 0
+	for _, split := range splits[1:] {
+		opt := Options{Platform: p, Plans: spreadPlans(prog, 3, func(task *dag.Task) int { return split.of(task, 3) }), Variant: "go"}
+		if got := trained(t, prog, opt, steps); got != want {
+			t.Errorf("%s: the weights differ from those of one core", split.name)
+		}
+		opt.Hooks = testHooks(nil)
+		r := newRunner(t, prog, opt)
+		for lane, list := range r.graphs[0].placed.Order {
+			for _, task := range list {
+				if m := r.graphs[0].placed.Moves[task]; m != nil && m.From == 1 && m.To == 2 {
+					if left++; r.lanes[lane].Memory != 1 || r.lanes[lane].In {
+						t.Errorf("%s: %q moves on %q", split.name, r.graphs[0].graph.Tasks[task].Name, r.lanes[lane].Name)
+					}
+				}
+			}
+		}
+	}
+	if left == 0 {
+		t.Error("nothing moves from one device to the other")
+	}
+}
+
 // TestSteadyStepsOnDevicesAllocateNothing counts the allocations of the whole process
 // over 300 steps, from inside the run, at the least of five tries.
 func TestSteadyStepsOnDevicesAllocateNothing(t *testing.T) {

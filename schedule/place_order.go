@@ -49,18 +49,25 @@ type engineGroup struct {
 }
 
 // groupOf is the engines that serve a move: those of the memory that is not the host's,
-// and of two such memories those of the one it goes to.
-func groupOf(m *Move, host platform.MemoryID) engineGroup {
-	if m.To != host {
-		return engineGroup{m.To, true}
+// and of two such memories those of the one it goes to. Where devices of the source alone
+// say how many they have, as those of a GPU do and those of a second processor do not, it is
+// those of the source, as for the Engine ([enginesTaken]).
+func groupOf(p *platform.Platform, m *Move) engineGroup {
+	host := p.HostMemory()
+	if m.To == host {
+		return engineGroup{m.From, false}
 	}
-	return engineGroup{m.From, false}
+	in, _ := copyEngines(p, m.To)
+	if _, out := copyEngines(p, m.From); in == 0 && out > 0 && m.From != host {
+		return engineGroup{m.From, false}
+	}
+	return engineGroup{m.To, true}
 }
 
 // Reaches reports whether a lane is an engine that can make a move.
 func (placed *Placed) Reaches(lane int, m *Move) bool {
 	l := &placed.Lanes[lane]
-	return l.Worker < 0 && groupOf(m, placed.Platform.HostMemory()) == engineGroup{l.Memory, l.In}
+	return l.Worker < 0 && groupOf(placed.Platform, m) == engineGroup{l.Memory, l.In}
 }
 
 // orderLanes lists the tasks of a steady step for each lane, and returns them all in the
@@ -146,7 +153,7 @@ func (e *estimate) countDown(i Instance) {
 		return
 	}
 	if m := e.pg.Moves[i.Task]; m != nil {
-		heap.Push(e.waiting[groupOf(m, e.p.Platform.HostMemory())], readyCopy{i, e.now})
+		heap.Push(e.waiting[groupOf(e.p.Platform, m)], readyCopy{i, e.now})
 	}
 }
 

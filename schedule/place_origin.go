@@ -131,7 +131,7 @@ func (pg *PlacedGraph) laneCosts(placed *Placed, costs *Costs) *Costs {
 			c.Class[t] = costs.Class[pg.TaskOf[t]]
 			continue
 		}
-		group := groupOf(m, placed.Platform.HostMemory())
+		group := groupOf(placed.Platform, m)
 		if _, known := classes[group]; !known {
 			classes[group] = int32(len(c.ByClass))
 			row := slices.Repeat([]Cost{{Duration: -1}}, devices+len(lanes))

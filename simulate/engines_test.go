@@ -109,6 +109,39 @@ func TestPeerCopies(t *testing.T) {
 	}
 }
 
+// TestCopiesToSecondProcessor: the second device is a processor, which says nothing of
+// engines, with a direct link to the first. What the first makes in 10 ns, its only engine
+// out takes to both processors, one after the other in 50 ns each; the last reader takes 10 ns. A
+// plan and a policy agree.
+func TestCopiesToSecondProcessor(t *testing.T) {
+	pl := twoGPUs()
+	pl.Devices[2].Kind, pl.Devices[2].CopyEnginesIn, pl.Devices[2].CopyEnginesOut = "cpu", 0, 0
+	pl.Routes = append(pl.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{0}})
+	complete(t, pl)
+	b := dag.NewBuilder("processors")
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{40}, Type: dag.Uint8})
+	for _, task := range []struct {
+		device string
+		mode   dag.Mode
+	}{{"g1", dag.Write}, {"cpu", dag.Read}, {"g2", dag.Read}} {
+		b.Task(dag.Task{Name: "on " + task.device, Costs: []dag.Cost{{Key: task.device, Ns: 10}}, Accesses: []dag.Access{whole(x, task.mode)}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, pl, 1)
+	planned, err := Run(context.Background(), p, Options{Plan: &schedule.Plan{Order: [][]dag.TaskID{{1}, {0}, {2}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*schedule.Schedule{planned, runChecked(t, p, dynamic(t, p, "eager"))} {
+		if err := s.Check(p); err != nil || s.Makespan != 10+2*50+10 {
+			t.Errorf("%s in %v, want 120ns (%v)", moves(p, s), s.Makespan, err)
+		}
+	}
+}
+
 // TestManyEngines: with more engines than there are copies a run is the same as with
 // engines without number, and with one each it stands up to Check.
 func TestManyEngines(t *testing.T) {

@@ -151,8 +151,8 @@ func nextSteps(pg *schedule.PlacedGraph) (edges []schedule.Edge) {
 	return edges
 }
 
-// TestPlacedIsSound: with one or two engines in each direction on links of all kinds,
-// the schedule stands up to Check against the problem as it was given, is no shorter
+// TestPlacedIsSound: with one or two engines in each direction on links of all kinds, of
+// which one of two devices in some runs says nothing, the schedule stands up to Check against the problem as it was given, is no shorter
 // than with engines without number, and comes out the same twice.
 func TestPlacedIsSound(t *testing.T) {
 	for seed := range uint64(150) {
@@ -163,6 +163,9 @@ func TestPlacedIsSound(t *testing.T) {
 		plan := planOf(t, p)
 		q := *p
 		q.Platform = withEngines(t, pl, 1+int(seed%2))
+		if silent := 1 + int(seed%4); len(pl.Devices) == 3 && silent < 3 {
+			q.Platform.Devices[silent].CopyEnginesIn, q.Platform.Devices[silent].CopyEnginesOut = 0, 0
+		}
 		s, err := Run(context.Background(), &q, Options{Plan: plan})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
