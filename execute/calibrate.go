@@ -350,7 +350,7 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 	}
 	benches := make([]*bench, active)
 	times := make([][]time.Duration, active)
-	l2, farBytes := c.cpu.L2Bytes, c.farBytes(pt.spec)
+	l2, farBytes := c.cpu.L2Bytes, c.farBytes(pt.spec, active)
 	m, err := c.settle(pt, c.cpu, active, func() ([][]time.Duration, error) {
 		onCores(active,
 			func(w int) {
@@ -408,14 +408,15 @@ func (c *calibrator) settle(pt *point, d *platform.Device, active int, measure f
 	return m, nil
 }
 
-// farBytes is how many bytes of operands exceed all caches, 0 where that is not to be
-// measured: calls too small to reach so many are not found in memory either.
-func (c *calibrator) farBytes(s *kernels.Spec) int64 {
+// farBytes is how many bytes of operands a unit needs so that those of all active ones exceed
+// all caches, of which they share the last, 0 where that is not to be measured: calls too
+// small for one unit to reach so many are not found in memory either.
+func (c *calibrator) farBytes(s *kernels.Spec, active int) int64 {
 	d := c.cpu
 	if !c.opt.Far || d.L3Bytes == 0 || s.Bytes()*maxSets < 3*d.L3Bytes/2 {
 		return 0
 	}
-	return 3 * d.L3Bytes / 2
+	return 3 * d.L3Bytes / 2 / int64(active)
 }
 
 // put adds a model, or replaces the one of the same call.

@@ -32,7 +32,7 @@ func TestBenchSets(t *testing.T) {
 }
 
 // TestFarBytes: with a third level of 8,000,000 bytes, operands of 12,000,000 exceed all
-// caches; 4096 sets of calls of 2930 bytes reach them (12,001,280), of 2929 do not
+// caches, of one unit or of four that are busy together; 4096 sets of calls of 2930 bytes reach them (12,001,280), of 2929 do not
 // (11,997,184). Nothing is far where that is not asked for.
 func TestFarBytes(t *testing.T) {
 	p := machine(t, 1)
@@ -41,14 +41,16 @@ func TestFarBytes(t *testing.T) {
 	bytes := func(n int) *kernels.Spec {
 		return &kernels.Spec{Operands: []kernels.OperandSpec{{Type: dag.Uint8, Shape: []int{n}}}}
 	}
-	if got := c.farBytes(bytes(2930)); got != 12_000_000 {
-		t.Errorf("far is %d bytes", got)
+	for active, want := range map[int]int64{1: 12_000_000, 4: 3_000_000} {
+		if got := c.farBytes(bytes(2930), active); got != want {
+			t.Errorf("far is %d bytes with %d units busy", got, active)
+		}
 	}
-	if got := c.farBytes(bytes(2929)); got != 0 {
+	if got := c.farBytes(bytes(2929), 1); got != 0 {
 		t.Errorf("too small a call is far with %d bytes", got)
 	}
 	c.opt.Far = false
-	if got := c.farBytes(bytes(2930)); got != 0 {
+	if got := c.farBytes(bytes(2930), 1); got != 0 {
 		t.Errorf("far without being asked: %d bytes", got)
 	}
 }
