@@ -33,6 +33,14 @@ func checkNumbers(flag string, values ...int) error {
 	return nil
 }
 
+// checkNotNegative refuses the value of a flag that is below 0.
+func checkNotNegative(flag string, value int) error {
+	if value < 0 {
+		return inputErrorf("--%s %d: want at least 0", flag, value)
+	}
+	return nil
+}
+
 // checkModels refuses networks that there are not.
 func checkModels(names ...string) error {
 	if len(names) == 0 {

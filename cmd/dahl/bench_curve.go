@@ -62,12 +62,10 @@ func (c *curveBench) prepare() error {
 		return inputErrorf("--time %v: want a positive time", c.perPoint)
 	}
 	o := &c.workload
-	err := firstError(checkNumbers("repeats", c.repeats), checkModels(o.Model), checkRealType(o.DType))
+	err := firstError(checkNumbers("repeats", c.repeats), checkModels(o.Model), checkRealType(o.DType),
+		checkNotNegative("batch", o.Batch), checkNotNegative("workers", o.Workers))
 	if err != nil {
 		return err
-	}
-	if o.Batch < 0 || o.Workers < 0 {
-		return inputErrorf("--batch and --workers are not negative")
 	}
 	if c.out == "" {
 		return nil

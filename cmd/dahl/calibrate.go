@@ -113,6 +113,9 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	if f.units, err = o.unitsOf(p); err != nil {
 		return err
 	}
+	if err := checkCores(p, f.units); err != nil {
+		return err
+	}
 	meters := openGPUs(p)
 	defer meters.close()
 	f.energy = meters.callEnergy(p, f.joules)

@@ -29,6 +29,25 @@ func (o *options) unitsOf(p *platform.Platform) (map[string]int, error) {
 	return units, nil
 }
 
+// checkCores refuses to measure more units of processors than this machine has: all of
+// them at once, they would wait for each other.
+func checkCores(p *platform.Platform, units map[string]int) error {
+	here, err := execute.Detect()
+	if err != nil {
+		return err
+	}
+	wanted, most := 0, here.Devices[0].Count
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Kind == "cpu" {
+			wanted += units[d.Name]
+		}
+	}
+	if wanted > most {
+		return inputErrorf("%d cores of %q are to be measured, and this machine has %d; choose them with --devices, such as %s:%d", wanted, p.Name, most, here.Devices[0].Name, most)
+	}
+	return nil
+}
+
 // callEnergy measures what calls on a device draw; ok is false where it has no meter.
 type callEnergy func(ctx context.Context, device string, calls func() (int, error)) (e execute.CallEnergy, ok bool, err error)
 

@@ -183,11 +183,20 @@ func (s *stepSet) build(all *workload, n samples) error {
 	return err
 }
 
-// withWorkers is the platform with another number of units of its first device.
+// withWorkers is the platform with another number of units of its processor.
 func withWorkers(p *platform.Platform, n int) (*platform.Platform, error) {
 	q := *p
 	q.Devices, q.Models = slices.Clone(p.Devices), slices.Clone(p.Models)
-	q.Devices[0].Count = n
+	var cpus []*platform.Device
+	for i := range q.Devices {
+		if q.Devices[i].Kind == "cpu" {
+			cpus = append(cpus, &q.Devices[i])
+		}
+	}
+	if len(cpus) != 1 {
+		return nil, inputErrorf("--workers %d: platform %q has %d processors; choose units with --devices", n, p.Name, len(cpus))
+	}
+	cpus[0].Count = n
 	return &q, asInput(q.Complete())
 }
 

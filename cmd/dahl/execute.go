@@ -179,8 +179,10 @@ func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) 
 	if o.ContinueOnLoss < 0 {
 		return nil, nil, nil, inputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
-	if o.Record < 0 || o.Steps < 0 || o.Limit < 0 || o.Offset < 0 || o.Batch < 0 || o.Workers < 0 {
-		return nil, nil, nil, inputErrorf("--record, --steps, --limit, --offset, --batch and --workers are not negative")
+	err = firstError(checkNotNegative("record", o.Record), checkNotNegative("steps", o.Steps), checkNotNegative("limit", o.Limit),
+		checkNotNegative("offset", o.Offset), checkNotNegative("batch", o.Batch), checkNotNegative("workers", o.Workers))
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	if m, err = loadModel(o.Model); err != nil {
 		return nil, nil, nil, err

@@ -21,8 +21,8 @@ func wholeMachine(o *options) (*platform.Platform, error) {
 
 // withWorkers is a platform with as many workers as asked for.
 func (o *options) withWorkers(p *platform.Platform, err error) (*platform.Platform, error) {
-	if o.Workers < 0 {
-		return nil, inputErrorf("--workers %d: want at least 0", o.Workers)
+	if err := checkNotNegative("workers", o.Workers); err != nil {
+		return nil, err
 	}
 	if err != nil || o.Workers == 0 {
 		return p, err

@@ -48,6 +48,20 @@ func TestDetectedDevices(t *testing.T) {
 	}
 }
 
+// --workers counts cores, wherever a platform file has its processor.
+func TestWorkersAreCores(t *testing.T) {
+	p := &platform.Platform{Name: "gpu first", Memories: []platform.Memory{{Name: "vram"}, {Name: "ram"}},
+		Devices: []platform.Device{{Name: "gpu", Kind: "emulated", Count: 1, PowerSource: platform.Guess},
+			{Name: "cpu", Kind: "cpu", Count: 1, Memory: 1, PowerSource: platform.Guess}}}
+	q, err := withWorkers(p, 3)
+	if err != nil || q.Devices[0].Count != 1 || q.Devices[1].Count != 3 || len(q.Workers) != 4 {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if p.Devices[1].Count != 1 {
+		t.Error("the platform that was given has changed")
+	}
+}
+
 // The powers of GPUs come from their meters where those are plausible.
 func TestGPUPowers(t *testing.T) {
 	device := func(ordinal int) platform.Device {

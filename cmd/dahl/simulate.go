@@ -133,12 +133,12 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 
 // mainGraph builds the program of the first graph alone, for one step.
 func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload, error) {
-	if o.Batch < 0 || o.Limit < 0 || o.Offset < 0 {
-		return nil, inputErrorf("--batch, --limit and --offset are not negative")
+	err := firstError(checkNotNegative("batch", o.Batch), checkNotNegative("limit", o.Limit), checkNotNegative("offset", o.Offset))
+	if err != nil {
+		return nil, err
 	}
 	w := &workload{opts: o, platform: p}
 	var n samples
-	var err error
 	if o.Model != "" {
 		if w.model, n, err = fittedModel(o); err != nil {
 			return nil, err
