@@ -102,9 +102,13 @@ func (d *Device) Alloc(bytes int64) (Address, error) {
 	return Address(p), wrap("cuMemAlloc", err)
 }
 
-// Zero sets memory to zero and waits for it.
+// Zero sets memory to zero and waits for it. cuMemsetD8 itself may return before, and the
+// streams of NewStream do not wait for the default stream, which does it.
 func (d *Device) Zero(a Address, bytes int64) error {
-	return wrap("cuMemsetD8", cu.MemsetD8(cu.DevicePtr(a), 0, bytes))
+	if err := cu.MemsetD8(cu.DevicePtr(a), 0, bytes); err != nil {
+		return wrap("cuMemsetD8", err)
+	}
+	return d.Synchronize()
 }
 
 // Release frees what Alloc gave.
@@ -134,7 +138,7 @@ func (d *Device) ReachPeer(ordinal int) (bool, error) {
 	return err == nil, wrap("cuCtxEnablePeerAccess", err)
 }
 
-// Synchronize waits until the device has done everything. It is for the end of a run.
+// Synchronize waits until the device has done everything. It is for before and after a run.
 func (d *Device) Synchronize() error { return wrap("cuCtxSynchronize", cu.Synchronize()) }
 
 // Load compiles the PTX of a module for the device.

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"testing"
 )
@@ -140,6 +141,23 @@ func TestNeighboursAreNoConflict(t *testing.T) {
 	must(t, b.stream.Synchronize())
 	if got := [2]byte(b.at(0)[odd-1:]); got != [2]byte{1, 2} {
 		t.Errorf("at the border: %v", got)
+	}
+}
+
+// Zero has set the memory when it returns, whatever a stream does with it next.
+func TestZeroIsDone(t *testing.T) {
+	b := newBench(t)
+	other, err := b.device.NewStream()
+	must(t, err)
+	for range 20 { // the device may be done in time by chance
+		view[uint32](b.at(1))[0] = 1
+		must(t, b.device.Zero(b.operands[0], 3*operandBytes), other.Fill(b.operands[0], 0xff, operandBytes), other.Synchronize())
+		b.download(other, 0)
+		b.download(other, 1)
+		must(t, other.Synchronize())
+		if got := [2]uint32{view[uint32](b.at(0))[0], view[uint32](b.at(1))[0]}; got != [2]uint32{math.MaxUint32, 0} {
+			t.Fatalf("filled after it was zeroed, and only zeroed: %#x", got)
+		}
 	}
 }
 

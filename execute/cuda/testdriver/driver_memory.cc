@@ -83,17 +83,17 @@ CUresult copy_2d(const CUDA_MEMCPY2D* c, machine::Stream* stream, bool async) {
               c->Height, stream, async);
 }
 
+// fill enqueues a fill, for which CUDA does not wait in the form without "Async" either.
 template <class T>
-CUresult fill(CUdeviceptr to, T value, size_t count, machine::Stream* stream, bool async) {
+CUresult fill(CUdeviceptr to, T value, size_t count, machine::Stream* stream) {
   T* memory = static_cast<T*>(machine::memory_of(to));
   NEED(memory && to % sizeof(T) == 0);
-  const CUresult r = machine::enqueue(stream, "fill", [=]() -> Fault {
+  return machine::enqueue(stream, "fill", [=]() -> Fault {
     std::string wrong = checker::check(memory, count * sizeof(T), true);
     if (!wrong.empty()) return {CUDA_ERROR_ILLEGAL_ADDRESS, wrong};
     for (size_t i = 0; i < count; i++) memory[i] = value;
     return {};
   });
-  return r || async ? r : machine::synchronize(stream);
 }
 
 }  // namespace
@@ -137,13 +137,13 @@ API cuMemcpy2DAsync(const CUDA_MEMCPY2D* c, CUstream stream) {
 }
 API cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
   NEED_CONTEXT;
-  return fill(to, value, count, stream_of(stream), true);
+  return fill(to, value, count, stream_of(stream));
 }
 API cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream) {
   NEED_CONTEXT;
-  return fill(to, value, count, stream_of(stream), true);
+  return fill(to, value, count, stream_of(stream));
 }
 API cuMemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
   NEED_CONTEXT;
-  return fill(to, value, count, stream_of(nullptr), false);
+  return fill(to, value, count, stream_of(nullptr));
 }
