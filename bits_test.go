@@ -91,7 +91,7 @@ func (n *network) checkBits(t *testing.T, variant string) {
 // back, as dahl plan and dahl execute --plan do.
 func (n *network) throughFiles(t *testing.T, plans []*schedule.Plan, opt execute.Options) []*schedule.Plan {
 	t.Helper()
-	layouts, err := schedule.LayoutProgram(n.prog, plans, execute.ScratchBytes(n.prog, nil, len(opt.Platform.Workers)))
+	layouts, err := schedule.LayoutProgram(n.prog, plans, execute.ScratchBytes(n.prog, nil, "", len(opt.Platform.Workers)))
 	if err != nil {
 		t.Fatal(err)
 	}

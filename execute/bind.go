@@ -191,28 +191,21 @@ func nameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, choose 
 
 // ScratchBytes returns, for each graph of a program, the scratch arena that a
 // number of CPU workers need: one piece each, as large as the greatest workspace of
-// the variants that the costs choose. Where they leave it open, and without costs (nil,
-// or a nil entry), it is the greatest of all variants, so that the size does not depend
+// the variants that run: the one asked for by name ([Options].Variant) where the operation
+// has it, else those that the costs choose. Where they leave it open, and without costs
+// (nil, or a nil entry), it is the greatest of all variants, so that the size does not depend
 // on the machine that asks. Tasks without a kernel need none.
-func ScratchBytes(prog *dag.Program, costs []*schedule.Costs, workers int) []int64 {
+func ScratchBytes(prog *dag.Program, costs []*schedule.Costs, asked string, workers int) []int64 {
 	total := make([]int64, len(prog.Graphs))
 	for i, g := range prog.Graphs {
-		var chosen *schedule.Costs
-		if i < len(costs) {
-			chosen = costs[i]
-		}
-		piece := int64(0)
-		for t := range g.Tasks {
-			piece = max(piece, taskScratch(g, dag.TaskID(t), chosen, "cpu"))
-		}
-		total[i] = roundUp(piece) * int64(workers)
+		total[i] = roundUp(greatestScratch(g, entry(costs, i), asked, "cpu")) * int64(workers)
 	}
 	return total
 }
 
 // ScratchByMemory is ScratchBytes on several memories: for each graph, what the scratch
 // arena of each memory needs, a piece for each worker that computes there.
-func ScratchByMemory(prog *dag.Program, p *platform.Platform, costs []*schedule.Costs) [][]int64 {
+func ScratchByMemory(prog *dag.Program, p *platform.Platform, costs []*schedule.Costs, asked string) [][]int64 {
 	workers := make([]int64, len(p.Memories))
 	kinds := make([]string, len(p.Memories))
 	for _, w := range p.Workers {
@@ -222,40 +215,44 @@ func ScratchByMemory(prog *dag.Program, p *platform.Platform, costs []*schedule.
 	}
 	total := make([][]int64, len(prog.Graphs))
 	for i, g := range prog.Graphs {
-		var chosen *schedule.Costs
-		if i < len(costs) {
-			chosen = costs[i]
-		}
 		total[i] = make([]int64, len(p.Memories))
 		for m := range p.Memories {
-			piece, align := int64(0), int64(alignBytes)
+			align := int64(alignBytes)
 			if kinds[m] != "cpu" {
 				align = deviceAlign
 			}
-			for t := range g.Tasks {
-				piece = max(piece, taskScratch(g, dag.TaskID(t), chosen, kinds[m]))
-			}
-			total[i][m] = roundUpTo(piece, align) * workers[m]
+			total[i][m] = roundUpTo(greatestScratch(g, entry(costs, i), asked, kinds[m]), align) * workers[m]
 		}
 	}
 	return total
 }
 
-// taskScratch is the greatest workspace of the variants for a kind of devices that the
-// costs may choose for a task.
-func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, kind string) (bytes int64) {
-	k, ok := kernels.Lookup(g.Tasks[t].Op)
+// greatestScratch is the greatest workspace of a call of the graph on a kind of devices.
+func greatestScratch(g *dag.Graph, costs *schedule.Costs, asked, kind string) (bytes int64) {
+	for t := range g.Tasks {
+		bytes = max(bytes, taskScratch(g, dag.TaskID(t), costs, asked, kind))
+	}
+	return bytes
+}
+
+// taskScratch is the greatest workspace of the variants that may run a task on a kind of
+// devices.
+func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, asked, kind string) (bytes int64) {
+	task := &g.Tasks[t]
+	k, ok := kernels.Lookup(task.Op)
 	if !ok {
 		return 0
 	}
+	only, pinned := k.VariantFor(kind, task.Type, asked)
 	var spec *kernels.Spec
 	for i := range k.Variants {
 		v := &k.Variants[i]
-		if !v.RunsOn(kind) || v.WorkspaceBytes == nil || !mayChoose(costs, t, v) {
+		may := v == only || !pinned && v.RunsOn(kind) && mayChoose(costs, t, v)
+		if !may || v.WorkspaceBytes == nil {
 			continue
 		}
 		if spec == nil {
-			spec = kernels.SpecOf(&g.Tasks[t], func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+			spec = kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
 			if kernels.Validate(spec) != nil {
 				return 0 // New says what is wrong
 			}

@@ -215,10 +215,7 @@ func (r *Runner) layouts() ([]*schedule.Layout, error) {
 	}
 	if missing {
 		// Offsets of shared buffers agree only among layouts made together.
-		if r.opt.Variant != "" {
-			costs = nil
-		}
-		return schedule.LayoutProgram(r.prog, plans, ScratchBytes(r.prog, costs, r.cores()))
+		return schedule.LayoutProgram(r.prog, plans, ScratchBytes(r.prog, costs, r.opt.Variant, r.cores()))
 	}
 	for i, c := range r.graphs {
 		if err := checkLayout(c.graph, given[i]); err != nil {

@@ -129,7 +129,7 @@ func TestLibraryWorkspace(t *testing.T) {
 		}
 		costs := make([]*schedule.Costs, len(prog.Graphs))
 		costs[0] = c
-		return ScratchByMemory(prog, p, costs)[0][1]
+		return ScratchByMemory(prog, p, costs, "")[0][1]
 	}
 	const library = 32 << 20 // what the library asks for; the products of the program are smaller
 	if open, named := scratch(""), scratch("cublas"); open >= library || named < library {

@@ -23,11 +23,8 @@ func (r *Runner) placeOnDemand() error {
 	for i, c := range r.graphs {
 		costs[i] = c.costs
 	}
-	p, sized := r.opt.Platform, costs
-	if r.opt.Variant != "" {
-		sized = nil
-	}
-	elsewhere, err := schedule.LayoutOnDemand(r.prog, p, costs, ScratchByMemory(r.prog, p, sized))
+	p := r.opt.Platform
+	elsewhere, err := schedule.LayoutOnDemand(r.prog, p, costs, ScratchByMemory(r.prog, p, costs, r.opt.Variant))
 	if err != nil {
 		return err
 	}

@@ -41,12 +41,8 @@ func (r *Runner) placeInMemories() error {
 		plans[i], costs[i] = c.plan, c.costs
 	}
 	p := r.opt.Platform
-	sized := costs // whose variants decide the workspace
-	if r.opt.Variant != "" {
-		sized = nil
-	}
 	var err error
-	if r.placed, err = schedule.Place(r.prog, p, plans, costs, ScratchByMemory(r.prog, p, sized)); err != nil {
+	if r.placed, err = schedule.Place(r.prog, p, plans, costs, ScratchByMemory(r.prog, p, costs, r.opt.Variant)); err != nil {
 		return err
 	}
 	host := p.HostMemory()

@@ -218,7 +218,7 @@ func describeGraph(w *workload, costs *schedule.Costs) (*graphReport, error) {
 	r.addParts(g, best)
 	var scratch []int64
 	if w.model != nil && costs != nil {
-		scratch = execute.ScratchBytes(w.program, []*schedule.Costs{costs}, len(w.platform.Workers))
+		scratch = execute.ScratchBytes(w.program, []*schedule.Costs{costs}, w.opts.Variant, len(w.platform.Workers))
 	}
 	layouts, err := schedule.LayoutProgram(w.program, nil, scratch)
 	if err != nil {

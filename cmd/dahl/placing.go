@@ -22,11 +22,7 @@ func (w *workload) deviceWorkers() (n int) {
 // that decides at run time what is there. What the arenas take together is the most that
 // such a memory can come to hold. The prediction has what shares bytes there share them.
 func (w *workload) layOutDevices(costs []*schedule.Costs) error {
-	sized := costs // whose variants decide the workspace
-	if w.opts.Variant != "" {
-		sized = nil
-	}
-	layouts, err := schedule.LayoutOnDemand(w.program, w.platform, costs, execute.ScratchByMemory(w.program, w.platform, sized))
+	layouts, err := schedule.LayoutOnDemand(w.program, w.platform, costs, execute.ScratchByMemory(w.program, w.platform, costs, w.opts.Variant))
 	if err != nil {
 		return asInput(err)
 	}
@@ -42,12 +38,8 @@ func (w *workload) layOutDevices(costs []*schedule.Costs) error {
 // place makes the copies between memories tasks and lays out every memory. The plans then
 // say all of it, so that whoever replays them does the same.
 func (w *workload) place(plans []*schedule.Plan, costs []*schedule.Costs) error {
-	sized := costs // whose variants decide the workspace
-	if w.opts.Variant != "" {
-		sized = nil
-	}
 	var err error
-	if w.placed, err = schedule.Place(w.program, w.platform, plans, costs, execute.ScratchByMemory(w.program, w.platform, sized)); err != nil {
+	if w.placed, err = schedule.Place(w.program, w.platform, plans, costs, execute.ScratchByMemory(w.program, w.platform, costs, w.opts.Variant)); err != nil {
 		return asInput(w.hintRoom(err))
 	}
 	for i := range w.parts {

@@ -413,7 +413,7 @@ func isSpread(p *platform.Platform) bool {
 func (w *workload) layOut(plans []*schedule.Plan, costs []*schedule.Costs) error {
 	var scratch []int64
 	if w.model != nil {
-		scratch = execute.ScratchBytes(w.program, costs, len(w.platform.Workers)-w.deviceWorkers())
+		scratch = execute.ScratchBytes(w.program, costs, w.opts.Variant, len(w.platform.Workers)-w.deviceWorkers())
 	}
 	layouts, err := schedule.LayoutProgram(w.program, plans, scratch)
 	if err != nil {
