@@ -185,8 +185,8 @@ func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand, signed bool) {
 	}
 }
 
-// measure repeats the call for about a duration, with a number of operand sets in turn:
-// with one the operands are warm.
+// measure repeats the call for about a duration, at least once, with a number of operand
+// sets in turn: with one the operands are warm.
 func (b *bench) measure(ctx context.Context, budget time.Duration, sets int) []time.Duration {
 	times := make([]time.Duration, 0, maxRepeats)
 	begin := time.Now()
@@ -196,7 +196,7 @@ func (b *bench) measure(ctx context.Context, budget time.Duration, sets int) []t
 	begin = time.Now()
 	for i := 0; i < maxRepeats && ctx.Err() == nil; i++ {
 		spent := time.Since(begin)
-		if spent >= budget && i >= minRepeats || spent >= 10*budget {
+		if i > 0 && (spent >= budget && i >= minRepeats || spent >= 10*budget) {
 			break
 		}
 		start := time.Now()

@@ -31,6 +31,17 @@ func TestBenchSets(t *testing.T) {
 	}
 }
 
+// TestMeasureAtLeastOnce: a call is measured where there is no time for it, too: a model of no
+// time at all would be the fastest.
+func TestMeasureAtLeastOnce(t *testing.T) {
+	k, _ := kernels.Lookup("add")
+	o := kernels.OperandSpec{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{1}}
+	b := newBench(k.Default(), &kernels.Spec{Op: "add", Type: dag.Float32, Operands: []kernels.OperandSpec{o, o}}, nil, 0, 0)
+	if times := b.measure(t.Context(), 0, 1); len(times) != 1 {
+		t.Errorf("%d times, want one", len(times))
+	}
+}
+
 // TestFarBytes: with a third level of 8,000,000 bytes, operands of 12,000,000 exceed all
 // caches, of one unit or of four that are busy together; 4096 sets of calls of 2930 bytes reach them (12,001,280), of 2929 do not
 // (11,997,184). Nothing is far where that is not asked for.
