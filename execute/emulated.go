@@ -246,7 +246,7 @@ func (d *emulated) issue(s streamID, op emulatedOp) error {
 		d.launched++
 		op.lost = d.fault.Kind != "" && d.launched == int64(d.fault.After)+1
 		if op.lost && d.fault.Kind == platform.FaultMemory {
-			return fmt.Errorf("launch %d on %q: %w, %w", d.launched, d.platform.Memories[d.memory].Name, errDeviceMemory, errAsTold)
+			return fmt.Errorf("launch %d: %w, %w", d.launched, errDeviceMemory, errAsTold)
 		}
 	}
 	d.streams[s].push(op)
@@ -263,7 +263,7 @@ func (d *emulated) failure() error {
 
 // lose makes the device stop. The first cause is kept.
 func (d *emulated) lose(cause error) {
-	err := fmt.Errorf("%w: %q: %w", errDeviceLost, d.platform.Memories[d.memory].Name, cause)
+	err := fmt.Errorf("%w: %w", errDeviceLost, cause)
 	d.failed.CompareAndSwap(nil, &err)
 	for _, s := range d.streams {
 		s.parker.wake()
@@ -282,4 +282,4 @@ func (d *emulated) report(e *emulatedEvent) {
 	d.notify()
 }
 
-var errAsTold = errors.New("as the platform told it")
+var errAsTold = errors.New("as its fault in the platform says")

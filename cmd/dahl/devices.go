@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 
 	"dahl/dag"
@@ -46,12 +47,13 @@ type stepFigures struct {
 }
 
 // deviceSets are the sets to compare, as lists for --devices: the processors of a
-// platform alone, its other devices alone, and all. Nil where there is only one kind.
-func deviceSets(p *platform.Platform) []string {
+// platform alone, its other devices alone, and all. Nil where there is only one kind. The
+// platform is what a list chose of another, from which theirs choose again.
+func deviceSets(p *platform.Platform, chosen string) []string {
 	var processors, others []string
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		item := deviceItem(d)
+		item := deviceItem(d, chosen)
 		switch {
 		case d.PlacedOnly:
 		case d.Kind == "cpu":
@@ -66,12 +68,21 @@ func deviceSets(p *platform.Platform) []string {
 	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
 }
 
-// deviceItem is a device in a list for --devices.
-func deviceItem(d *platform.Device) string {
-	if d.Count == 1 {
+// deviceItem is a device in a list for --devices, by which it was chosen from a platform where
+// it may have more units than it has now.
+func deviceItem(d *platform.Device, chosen string) string {
+	if d.Count == 1 && !countedIn(chosen, d) {
 		return d.Name
 	}
 	return fmt.Sprintf("%s:%d", d.Name, d.Count)
+}
+
+// countedIn reports whether a list for --devices says how many units of a device it means.
+func countedIn(list string, d *platform.Device) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(item string) bool {
+		name, _, counted := strings.Cut(strings.TrimSpace(item), ":")
+		return counted && (name == d.Name || name == d.Kind || name == platform.AnyGPU && d.Kind != "cpu")
+	})
 }
 
 // optionsOn are the options of the same run on another set of devices. A plan is for the
@@ -195,7 +206,7 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 // comparedSets is the comparison of an execution, before it is measured; nil where
 // --devices does not name both processors and others.
 func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked bool) (*deviceComparison, error) {
-	sets := deviceSets(w.platform)
+	sets := deviceSets(w.platform, w.opts.Devices)
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
 			return nil, inputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")

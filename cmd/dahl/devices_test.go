@@ -185,11 +185,19 @@ func TestReadingsText(t *testing.T) {
 func TestDeviceSets(t *testing.T) {
 	p := &platform.Platform{Devices: []platform.Device{
 		{Name: "g0", Kind: "cuda", Count: 1}, {Name: "cpu", Kind: "cpu", Count: 7}, {Name: "e", Kind: "emulated", Count: 2}}}
-	if got := deviceSets(p); !slices.Equal(got, []string{"cpu:7", "g0,e:2", "cpu:7,g0,e:2"}) {
+	if got := deviceSets(p, ""); !slices.Equal(got, []string{"cpu:7", "g0,e:2", "cpu:7,g0,e:2"}) {
 		t.Errorf("sets %q", got)
 	}
+	// Of some units: the sets are chosen from the whole platform again.
+	p.Devices[1].Count, p.Devices[2].Count = 1, 1
+	if got := deviceSets(p, "cpu:1,g0, e:1"); !slices.Equal(got, []string{"cpu:1", "g0,e:1", "cpu:1,g0,e:1"}) {
+		t.Errorf("sets of some units %q", got)
+	}
+	if got := deviceSets(p, "cpu,gpu:2"); !slices.Equal(got, []string{"cpu", "g0:1,e:1", "cpu,g0:1,e:1"}) {
+		t.Errorf("sets of two GPUs %q", got)
+	}
 	p.Devices[1].PlacedOnly = true
-	if got := deviceSets(p); got != nil {
+	if got := deviceSets(p, ""); got != nil {
 		t.Errorf("a processor for host operations is compared: %q", got)
 	}
 }

@@ -85,7 +85,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	}
 	predicted, err := w.predict(ctx)
 	if err != nil {
-		return nil, err
+		return nil, asInput(err)
 	}
 	t, err := newTrainer(w, train, test, progress)
 	if err != nil {

@@ -157,6 +157,7 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform emulated --model mlp --precision fp8", "want full, tf32, bf16"},
 	{"calibrate --out x.toml --precision float32", "want full, tf32, bf16"},
 	{"simulate --platform emulated --devices gpu --model cifar-cnn --batch 1024", "--policy dmdar"},
+	{"execute --platform emulated --devices gpu --model cifar-cnn --batch 1024 --limit 1024 --policy dmdar", `memory "vram" has no place`},
 	{"simulate --platform laptop --model mlp --lowering layer.toml", "lowering of layer.toml"},
 	{"execute --model digits-cnn --batch=-3", "--batch -3"},
 	{"execute --model digits-cnn --dtype int8", "float32 or float64"},

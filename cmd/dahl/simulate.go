@@ -75,7 +75,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	}
 	s := w.summarize(result)
 	s.Models = newModelSummary(&w.parts[0].problem)
-	if sets := deviceSets(w.platform); sets != nil && o.Devices != "" {
+	if sets := deviceSets(w.platform, o.Devices); sets != nil && o.Devices != "" {
 		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
 			return asInput(err)
 		}
