@@ -73,6 +73,12 @@ func alignedBytes(size int64) []byte {
 	return b
 }
 
+// wholePages is memory that alignedBytes gave up to the end of its last page, which is the guard's.
+func wholePages(b []byte) []byte {
+	whole := roundUpTo(int64(len(b)), pageBytes)
+	return b[:whole:whole]
+}
+
 // touch writes to every page of one of a number of equal parts of all arenas, so
 // that no step waits for the system to find and clear them, and so that they lie near
 // the worker that does it.

@@ -65,19 +65,13 @@ func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 	if task.Op == "" {
 		return b.bindPoint(t, to)
 	}
-	spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return b.graph.Buffers[id] })
-	if err := kernels.Validate(spec); err != nil {
+	k, spec, err := callOf(b.graph, t)
+	if err != nil {
 		return err
 	}
-	k, _ := kernels.Lookup(task.Op)
-	for _, name := range k.Params {
-		to.call.Params = append(to.call.Params, spec.Param(name))
-	}
+	to.call.Params = paramsOf(k, spec)
 	to.call.Args = make([]kernels.Arg, len(task.Accesses))
 	for i, a := range task.Accesses {
-		if a.Mode == dag.Reduce {
-			return fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
-		}
 		base := unsafe.Pointer(unsafe.SliceData(b.arenas.storage(b.layout, b.graph, a.Buffer)))
 		to.call.Args[i] = kernels.Bind(base, &b.graph.Buffers[a.Buffer], a.Box, a.Mode)
 	}
@@ -106,6 +100,35 @@ func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 		}
 	}
 	return nil
+}
+
+// callOf is the call that a task with an operation is.
+func callOf(g *dag.Graph, t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) {
+	task, spec := &g.Tasks[t], specOf(g, t)
+	if err := kernels.Validate(spec); err != nil {
+		return nil, nil, err
+	}
+	k, _ := kernels.Lookup(task.Op)
+	for i, a := range task.Accesses {
+		if a.Mode == dag.Reduce {
+			return nil, nil, fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
+		}
+	}
+	return k, spec, nil
+}
+
+// specOf is what kernels are told of a task.
+func specOf(g *dag.Graph, t dag.TaskID) *kernels.Spec {
+	return kernels.SpecOf(&g.Tasks[t], func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+}
+
+// paramsOf are the parameters of a call in the order of the kernel's.
+func paramsOf(k *kernels.Kernel, spec *kernels.Spec) []float64 {
+	params := make([]float64, len(k.Params))
+	for i, name := range k.Params {
+		params[i] = spec.Param(name)
+	}
+	return params
 }
 
 // bindPoint binds a task without an operation: a point in the order of others, at
@@ -252,7 +275,7 @@ func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, asked, kind 
 			continue
 		}
 		if spec == nil {
-			spec = kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+			spec = specOf(g, t)
 			if kernels.Validate(spec) != nil {
 				return 0 // New says what is wrong
 			}

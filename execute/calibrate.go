@@ -188,7 +188,7 @@ func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 	for _, g := range graphs {
 		for t := range g.Tasks {
 			task := &g.Tasks[t]
-			spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
+			spec := specOf(g, dag.TaskID(t))
 			if err := kernels.Validate(spec); err != nil {
 				return nil, fmt.Errorf("graph %q: task %q: %w", g.Name, task.Name, err)
 			}
@@ -344,10 +344,7 @@ func (c *calibrator) save() error {
 // measureCall measures one call with a number of cores busy with the same one, again
 // while its times do not settle or others use the cores.
 func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (platform.Model, error) {
-	params := make([]float64, len(pt.kernel.Params))
-	for i, name := range pt.kernel.Params {
-		params[i] = pt.spec.Param(name)
-	}
+	params := paramsOf(pt.kernel, pt.spec)
 	benches := make([]*bench, active)
 	times := make([][]time.Duration, active)
 	l2, farBytes := c.cpu.L2Bytes, c.farBytes(pt.spec, active)

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"errors"
 	"fmt"
 	"unsafe"
 
@@ -45,10 +44,7 @@ func (r *Runner) placeOnDemand() error {
 func (r *Runner) bindOnDemand(c *compiledGraph) error {
 	c.planes, c.pieces = r.planesOf(c), piecesOf(c.graph)
 	c.launches = make([][]launchID, len(r.lanes))
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		err := d.do(func() error {
 			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.opt.Platform)}
 			for _, l := range d.lanes {
@@ -155,21 +151,15 @@ func writtenStorages(g *dag.Graph) []bool {
 // leaveOnDemand moves home what storages keep and only devices hold after a run. After one
 // that was cut short, that may be what a task was about to write.
 func (r *Runner) leaveOnDemand(j *job) error {
-	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, errDeviceLost) {
-		return nil
-	}
 	c, host := j.graph, r.opt.Platform.HostMemory()
-	for m, d := range r.devices {
-		if d == nil {
-			continue
-		}
-		home := boundMove{device: d, Move: &schedule.Move{From: platform.MemoryID(m), To: host}}
+	for d := range r.eachDevice {
+		home := boundMove{device: d, Move: &schedule.Move{From: d.memory, To: host}}
 		for i := range c.graph.Buffers {
 			id := dag.BufferID(i)
 			if c.graph.Buffers[i].ViewOf != dag.None || !c.graph.Carried(id) && c.graph.Buffers[i].Home == "" {
 				continue
 			}
-			t := schedule.Transfer{Buffer: id, From: platform.MemoryID(m), To: host}
+			t := schedule.Transfer{Buffer: id, From: d.memory, To: host}
 			for a, end := c.graph.StorageAtoms(id); a < end; a++ {
 				if r.firstHolder(j, a) == t.From {
 					t.Atoms = append(t.Atoms, int32(a))
@@ -194,9 +184,9 @@ func (r *Runner) firstHolder(j *job, a dag.AtomID) platform.MemoryID {
 	if e.Holds(host, a) {
 		return host
 	}
-	for m := range r.devices {
-		if e.Holds(platform.MemoryID(m), a) {
-			return platform.MemoryID(m)
+	for d := range r.eachDevice {
+		if e.Holds(d.memory, a) {
+			return d.memory
 		}
 	}
 	return host // nothing has it

@@ -37,7 +37,7 @@ type device struct {
 	arenas     deviceArenas
 	lanes      []*deviceLane
 	local      []int32 // by lane of the team: its index in lanes, -1: of another device
-	mark       eventID
+	mark       eventID // of finish
 	bases      [2]eventID
 	times      deviceTimes   // of the last recorded run
 	rebase     time.Duration // rebasePeriod
@@ -132,6 +132,14 @@ func (d *device) await(e eventID) error {
 			runtime.Gosched()
 		}
 	}
+}
+
+// finish waits until all on a stream is done.
+func (d *device) finish(s streamID) error {
+	if err := d.driver.record(s, d.mark); err != nil {
+		return err
+	}
+	return d.await(d.mark)
 }
 
 // run is the device's part of a job.
@@ -469,10 +477,7 @@ func (u *issueLoop) oldest() (l *deviceLane) {
 // run is over. A device that fails again has nothing to wait for.
 func (u *issueLoop) drain() {
 	for _, l := range u.lanes {
-		if err := u.driver.record(l.stream, u.mark); err != nil {
-			return
-		}
-		if err := u.await(u.mark); err != nil {
+		if err := u.finish(l.stream); err != nil {
 			return
 		}
 	}

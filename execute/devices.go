@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -135,8 +134,7 @@ func (r *Runner) prepareDevice(d *device) (err error) {
 		}
 	}
 	for _, b := range r.arenas {
-		whole := (len(b) + pageBytes - 1) &^ (pageBytes - 1)
-		if err := d.driver.pin(b[:whole:whole]); err != nil {
+		if err := d.driver.pin(wholePages(b)); err != nil {
 			return err
 		}
 	}
@@ -158,12 +156,18 @@ func (r *Runner) prepareDevice(d *device) (err error) {
 	return nil
 }
 
+// eachDevice yields the devices in the order of their memories.
+func (r *Runner) eachDevice(yield func(*device) bool) {
+	for _, d := range r.devices {
+		if d != nil && !yield(d) {
+			return
+		}
+	}
+}
+
 // closeDevices gives the devices back and ends their goroutines. What was running is done.
 func (r *Runner) closeDevices() (failed error) {
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		if d.driver != nil {
 			failed = errors.Join(failed, d.do(d.driver.close))
 		}
@@ -196,10 +200,7 @@ type deviceTask struct {
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.issues = make([]deviceTask, len(c.graph.Tasks))
 	c.segments, c.singles = make([]*segments, len(r.lanes)), make([]*segments, len(r.lanes))
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		err := d.do(func() error {
 			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.opt.Platform)}
 			for t, lane := range laneOf {
@@ -259,15 +260,13 @@ func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
 
 // bindCall binds the kernel call of a task on a worker's lane.
 func (b *deviceBinder) bindCall(t dag.TaskID, lane int32) (launchID, error) {
-	task := &b.graph.Tasks[t]
-	spec := kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return b.graph.Buffers[id] })
-	if err := kernels.Validate(spec); err != nil {
+	k, spec, err := callOf(b.graph, t)
+	if err != nil {
 		return 0, err
 	}
-	k, _ := kernels.Lookup(task.Op)
 	worker := &b.opt.Platform.Workers[lane]
 	if k.Host {
-		return 0, fmt.Errorf("%s is done by the caller on a cpu worker, and the plan puts it on %q", task.Op, worker.Name)
+		return 0, fmt.Errorf("%s is done by the caller on a cpu worker, and the plan puts it on %q", k.Op, worker.Name)
 	}
 	choose := binder{compiledGraph: b.compiledGraph, opt: &b.opt}
 	v, err := choose.variant(k, t, worker.Device)
@@ -281,14 +280,8 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane int32) (launchID, error) {
 		return 0, err
 	}
 	cost, _ := b.costOf(t, worker.Device)
-	call := &deviceCall{spec: spec, variant: v, least: leastTime(b.pace, worker.Device, spec, v, cost), work: b.workspace(lane)}
-	for _, name := range k.Params {
-		call.params = append(call.params, spec.Param(name))
-	}
-	for i, a := range task.Accesses {
-		if a.Mode == dag.Reduce {
-			return 0, fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
-		}
+	call := &deviceCall{spec: spec, variant: v, params: paramsOf(k, spec), least: leastTime(b.pace, worker.Device, spec, v, cost), work: b.workspace(lane)}
+	for _, a := range b.graph.Tasks[t].Accesses {
 		call.args = append(call.args, deviceOperand{base: b.device.address(b.compiledGraph, a.Buffer), buffer: &b.graph.Buffers[a.Buffer], box: a.Box, mode: a.Mode})
 	}
 	return b.device.driver.bind(call)

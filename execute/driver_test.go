@@ -47,8 +47,7 @@ func (d *driverUnderTest) memory(bytes int64) deviceAddr {
 func (d *driverUnderTest) host(bytes int64) []byte {
 	d.t.Helper()
 	b := alignedBytes(bytes)
-	whole := (len(b) + pageBytes - 1) &^ (pageBytes - 1)
-	d.must(d.pin(b[:whole:whole]))
+	d.must(d.pin(wholePages(b)))
 	return b
 }
 

@@ -163,7 +163,7 @@ func (st *StepTimes) callOf(c *compiledGraph, opt *Options, t dag.TaskID, device
 		if v, err := b.variant(k, t, device); err == nil && v != nil {
 			m.Variant = v.Name
 			if v.WorkspaceBytes != nil {
-				workspace = v.WorkspaceBytes(kernels.SpecOf(task, func(id dag.BufferID) dag.Buffer { return c.origin.Buffers[id] }))
+				workspace = v.WorkspaceBytes(specOf(c.origin, t))
 			}
 		}
 	}

@@ -55,10 +55,7 @@ func (r *Runner) period(j *job) time.Duration {
 	for _, w := range r.workers {
 		include(w.progress)
 	}
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		for _, l := range d.lanes {
 			if l.Worker >= 0 { // a schedule's steps end with their tasks, not with copies
 				include(l.progress)

@@ -91,10 +91,7 @@ func (r *Runner) PlannedHighWater() (end [schedule.NumArenas]int64) {
 
 // poisonDevices fills the arenas of all devices with the pattern.
 func (r *Runner) poisonDevices() error {
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		err := d.do(func() error {
 			stream := d.lanes[0].stream
 			for _, a := range d.arenas {
@@ -105,10 +102,7 @@ func (r *Runner) poisonDevices() error {
 					return err
 				}
 			}
-			if err := d.driver.record(stream, d.mark); err != nil {
-				return err
-			}
-			return d.await(d.mark)
+			return d.finish(stream)
 		})
 		if err != nil {
 			return fmt.Errorf("device %q: %w", d.name, err)
@@ -149,8 +143,7 @@ func (d *device) read(arena int, host platform.MemoryID) ([]byte, error) {
 	from := d.arenas[arena]
 	to := alignedBytes(from.bytes)
 	err := d.do(func() error {
-		whole := (len(to) + pageBytes - 1) &^ (pageBytes - 1)
-		if err := d.driver.pin(to[:whole:whole]); err != nil {
+		if err := d.driver.pin(wholePages(to)); err != nil {
 			return err
 		}
 		stream := d.copyStream(false)
@@ -159,10 +152,7 @@ func (d *device) read(arena int, host platform.MemoryID) ([]byte, error) {
 		if err := d.driver.copy(stream, &c); err != nil {
 			return err
 		}
-		if err := d.driver.record(stream, d.mark); err != nil {
-			return err
-		}
-		return d.await(d.mark)
+		return d.finish(stream)
 	})
 	return to, err
 }

@@ -149,10 +149,7 @@ func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 				return err
 			}
 		}
-		if err := d.driver.record(stream, d.mark); err != nil {
-			return err
-		}
-		return d.await(d.mark)
+		return d.finish(stream)
 	})
 	return schedule.Interval{Start: start, End: now()}, err
 }

@@ -36,10 +36,7 @@ func (d *device) hand(o order) {
 
 // forgetOrders takes back what an earlier run that was cut short had left.
 func (r *Runner) forgetOrders() {
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		d.orders.handed = d.orders.handed[:0]
 		for _, l := range d.lanes {
 			l.queue.waiting, l.queue.moved = l.queue.waiting[:0], nil

@@ -26,10 +26,7 @@ func (r *Runner) logs() []laneLog {
 	for _, w := range r.workers {
 		logs = append(logs, laneLog{w.id, w.spans})
 	}
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		clock := d.times.align(d)
 		for _, l := range d.lanes {
 			if l.queue != nil && l.Worker < 0 {
@@ -128,10 +125,7 @@ func noteReady(s *schedule.Schedule, p *schedule.Problem) {
 
 // transfers is what the lanes of copies noted, on the clock of the run.
 func (r *Runner) transfers() (all []schedule.Transfer) {
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		clock := d.times.align(d)
 		for _, l := range d.lanes {
 			for i := range l.queue.moved {

@@ -211,21 +211,17 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 func (r *Runner) newTeam() *team {
 	lanes := max(len(r.opt.Platform.Workers), len(r.lanes))
 	var pollers []*poller
-	for _, d := range r.devices {
-		if d != nil {
-			pollers = append(pollers, &d.poller)
-		}
+	for d := range r.eachDevice {
+		pollers = append(pollers, &d.poller)
 	}
 	return newTeam(lanes, r.spin, pollers...)
 }
 
 // work hands a job to everyone and waits until all rest.
 func (r *Runner) work(j *job) {
-	for _, d := range r.devices {
-		if d != nil {
-			j.done.Add(1)
-			d.work <- func() { d.run(j) }
-		}
+	for d := range r.eachDevice {
+		j.done.Add(1)
+		d.work <- func() { d.run(j) }
 	}
 	j.done.Add(len(r.workers))
 	for _, w := range r.workers {
@@ -257,10 +253,7 @@ func (r *Runner) reserveSpans(j *job) {
 		}
 		w.spans, w.progress = roomFor(w.spans, n, j.record), progress{}
 	}
-	for _, d := range r.devices {
-		if d == nil {
-			continue
-		}
+	for d := range r.eachDevice {
 		for _, l := range d.lanes {
 			n := len(j.graph.tasks) * j.steps
 			if j.dynamic == nil {

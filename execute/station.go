@@ -87,6 +87,9 @@ func (s *station) prepare(units int) (err error) {
 			return err
 		}
 	}
+	if s.mark, err = s.driver.newEvent(); err != nil {
+		return err
+	}
 	s.arenaBytes = benchArenaBytes
 	if s.properties.CapacityBytes > 0 {
 		s.arenaBytes = min(s.arenaBytes, s.properties.FreeBytes/4*3)
@@ -105,8 +108,7 @@ func (s *station) reserve() (err error) {
 	if s.arena, err = s.driver.reserve(s.arenaBytes); err != nil {
 		return err
 	}
-	whole := (len(s.staging) + pageBytes - 1) &^ (pageBytes - 1)
-	if err := s.driver.pin(s.staging[:whole:whole]); err != nil {
+	if err := s.driver.pin(wholePages(s.staging)); err != nil {
 		return err
 	}
 	write := func() (time.Duration, error) {
@@ -168,18 +170,6 @@ func (s *station) toDevice(at deviceAddr) plane { return plane{memory: s.memory,
 // inHost is a place in the pinned memory of the host.
 func (s *station) inHost(offset int64) plane {
 	return plane{memory: s.platform.HostMemory(), host: unsafe.Pointer(&s.staging[offset])}
-}
-
-// finish waits until all on a stream is done.
-func (s *station) finish(stream streamID) error {
-	m, err := s.marksOf(0)
-	if err != nil {
-		return err
-	}
-	if err := s.driver.record(stream, m.ends[0]); err != nil {
-		return err
-	}
-	return s.await(m.ends[0])
 }
 
 // trackMarks are the events around the repetitions that are under way.
