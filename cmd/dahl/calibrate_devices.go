@@ -136,8 +136,8 @@ func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibratio
 		fmt.Fprintf(out, "  power      no meter; powers: %s\n", source)
 		return
 	}
-	fmt.Fprintf(out, "  power      idle %.3g W, largest product %.3g W (%.3g ± %.2g J) by %s; joules of kernels by class", d.Energy.IdleWatts, d.Energy.Watts,
-		d.Energy.Joules, d.Energy.ErrorJoules, d.Energy.Meter)
+	fmt.Fprintf(out, "  power      idle %s W, largest product %s W (%s ± %s J) by %s; joules of kernels by class", threeDigits(d.Energy.IdleWatts), threeDigits(d.Energy.Watts),
+		threeDigits(d.Energy.Joules), threeDigits(d.Energy.ErrorJoules), d.Energy.Meter)
 	if g := meters.of(dev); g != nil {
 		fmt.Fprintf(out, "; clock %d MHz of %d, limit %g W, %d °C, as found", g.GPU.SMClockMHz, g.GPU.MaxSMClockMHz, g.GPU.PowerLimitWatts, g.GPU.TemperatureCelsius)
 	}

@@ -242,7 +242,7 @@ func (c *comparison) print(w io.Writer, basis string) {
 	}
 	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%; %d tasks ran elsewhere than predicted\n", "  of which", c.KernelErrorPercent, copies, c.SchedulingErrorPercent, c.MovedTasks)
 	row("segment", c.Makespan, showTime)
-	row("energy "+basis, c.Energy, func(j float64) string { return fmt.Sprintf("%.3g J", j) })
+	row("energy "+basis, c.Energy, func(j float64) string { return threeDigits(j) + " J" })
 	row("live bytes", c.Peak, func(b float64) string { return shortBytes(int64(b)) })
 	for _, b := range c.Workers {
 		row("busy "+b.Worker, b.Busy, showTime)

@@ -129,8 +129,8 @@ func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 	bound := schedule.LowerBound(w.mainProblem(1))
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
-	fmt.Fprintf(stdout, "          predicted: step %s   run %s   peak %s   energy %.3g J (%s)\n",
-		shortTime(predicted.stepTime()), shortTime(predicted.Run), shortBytes(w.plannedPeakBytes()), predicted.Joules, predicted.Basis)
+	fmt.Fprintf(stdout, "          predicted: step %s   run %s   peak %s   energy %s J (%s)\n",
+		shortTime(predicted.stepTime()), shortTime(predicted.Run), shortBytes(w.plannedPeakBytes()), threeDigits(predicted.Joules), predicted.Basis)
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run

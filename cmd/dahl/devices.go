@@ -298,9 +298,9 @@ func (f *stepFigures) print(out io.Writer, width int, devices, world, off string
 		images = fmt.Sprintf("%.0f", f.ImagesPerS)
 	}
 	if f.Basis != energy.Unavailable {
-		perStep = fmt.Sprintf("%.3g", f.JoulesPerStep)
+		perStep = threeDigits(f.JoulesPerStep)
 		if f.JoulesPerImage > 0 {
-			perImage = fmt.Sprintf("%.3g", f.JoulesPerImage)
+			perImage = threeDigits(f.JoulesPerImage)
 		}
 	}
 	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, devices, world, shortTime(seconds(f.StepS)), off, images, perStep, perImage, f.Basis)

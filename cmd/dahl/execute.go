@@ -361,8 +361,8 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.model.Name, w.dtype, w.model.NumWeights(), w.opts.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "machine   %s, %d workers\n", w.platform.Name, len(w.platform.Workers))
-	fmt.Fprintf(out, "graph     %d tasks and %.3g GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		g.NumTasks(), g.TotalFlops()/1e9, predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
+	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
+		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
 	if isSpread(w.platform) {
 		fmt.Fprintf(out, "memory    %s\n", w.plannedText())
 	}

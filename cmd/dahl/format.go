@@ -3,8 +3,17 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
+
+// threeDigits prints a number with three significant digits, or those before the point.
+func threeDigits(v float64) string {
+	if math.Abs(v) >= 999.5 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
 
 // shortTime prints a duration with three significant digits.
 func shortTime(d time.Duration) string {
@@ -12,11 +21,11 @@ func shortTime(d time.Duration) string {
 	case s >= 100:
 		return fmt.Sprintf("%.0f s", d.Seconds())
 	case s >= 1:
-		return fmt.Sprintf("%.3g s", d.Seconds())
+		return threeDigits(d.Seconds()) + " s"
 	case s >= 1e-3:
-		return fmt.Sprintf("%.3g ms", d.Seconds()*1e3)
+		return threeDigits(d.Seconds()*1e3) + " ms"
 	case s >= 1e-6:
-		return fmt.Sprintf("%.3g us", d.Seconds()*1e6)
+		return threeDigits(d.Seconds()*1e6) + " us"
 	}
 	return fmt.Sprintf("%d ns", d.Nanoseconds())
 }
@@ -30,7 +39,7 @@ func shortBytes(n int64) string {
 		}
 		v, unit = v/1000, next
 	}
-	return fmt.Sprintf("%.3g %s", v, unit)
+	return threeDigits(v) + " " + unit
 }
 
 // shortCount prints a number with three significant digits and a decimal prefix.
@@ -42,10 +51,7 @@ func shortCount(v float64) string {
 		}
 		v, unit = v/1000, next
 	}
-	if unit == "" {
-		return fmt.Sprintf("%.3g", v)
-	}
-	return fmt.Sprintf("%.3g %s", v, unit)
+	return strings.TrimSpace(threeDigits(v) + " " + unit)
 }
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

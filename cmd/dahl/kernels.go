@@ -280,6 +280,6 @@ func printKernelTimes(out io.Writer, title string, rows []kernelTime) {
 			mean = shortTime(seconds(k.MeanS))
 		}
 		fmt.Fprintf(out, format, k.Op, orDash(k.Variant), k.Type, shape, k.Shape, k.Device, active, fmt.Sprint(k.Count), mean,
-			shortTime(seconds(k.MedianS)), shortTime(seconds(k.P95S)), fmt.Sprintf("%.3g", k.GFlopsPerSec), fmt.Sprintf("%.3g", k.GBPerSec))
+			shortTime(seconds(k.MedianS)), shortTime(seconds(k.P95S)), threeDigits(k.GFlopsPerSec), threeDigits(k.GBPerSec))
 	}
 }

@@ -42,7 +42,7 @@ func printByVariant(out io.Writer, title string, times []kernelTime) {
 					fmt.Fprint(out, " |")
 					continue
 				}
-				fmt.Fprintf(out, " %.3g |", 1e6*median)
+				fmt.Fprintf(out, " %s |", threeDigits(1e6*median))
 				if fastest == "" || median < r.medians[fastest] {
 					fastest = v
 				}

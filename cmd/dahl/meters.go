@@ -82,9 +82,9 @@ func covers(readings []energy.Reading, p *platform.Platform) bool {
 func readingsText(readings []energy.Reading) string {
 	var parts []string
 	for _, r := range readings {
-		text := fmt.Sprintf("%.3g ± %.2g J of %s by %s", r.Joules, r.ErrorJoules, r.Of, r.Meter)
+		text := fmt.Sprintf("%s ± %s J of %s by %s", threeDigits(r.Joules), threeDigits(r.ErrorJoules), r.Of, r.Meter)
 		if s := r.Second; s != nil {
-			text += fmt.Sprintf(" (%.3g J by %s: %+.1f %%)", s.Joules, s.Meter, s.DisagreementPercent)
+			text += fmt.Sprintf(" (%s J by %s: %+.1f %%)", threeDigits(s.Joules), s.Meter, s.DisagreementPercent)
 		}
 		parts = append(parts, text)
 	}

@@ -172,9 +172,9 @@ func (o *outcome) joulesPerStep() float64 { return o.Report.MeanWatts * stepTime
 // joulesText prints modelled joules, and of what.
 func (o *outcome) joulesText() string {
 	if o.unrecorded.pieces == 0 {
-		return fmt.Sprintf("%.3g J", o.Joules)
+		return threeDigits(o.Joules) + " J"
 	}
-	return fmt.Sprintf("%.3g J per recorded step", o.joulesPerStep())
+	return threeDigits(o.joulesPerStep()) + " J per recorded step"
 }
 
 func (s *recordSummary) String() string {

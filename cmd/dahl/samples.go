@@ -136,10 +136,10 @@ func (d *drawing) hash(t dag.TaskID, step int32) uint64 {
 }
 
 func (s *samplesSummary) print(out io.Writer) {
-	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %.4g J, %.4g to %.4g J\n", s.Count, s.Seed,
+	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s J, %s to %s J\n", s.Count, s.Seed,
 		shortTime(seconds(s.Makespan.Median)), shortTime(seconds(s.Makespan.Low)), shortTime(seconds(s.Makespan.High)),
 		shortTime(seconds(s.Period.Median)), shortTime(seconds(s.Period.Low)), shortTime(seconds(s.Period.High)),
-		s.Energy.Median, s.Energy.Low, s.Energy.High)
+		threeDigits(s.Energy.Median), threeDigits(s.Energy.Low), threeDigits(s.Energy.High))
 }
 
 // modelSummary says where the durations of a step come from, by number of tasks, and

@@ -200,7 +200,7 @@ func fittedModel(o *options) (*nn.Model, samples, error) {
 // printPrediction prints what a simulated run came to.
 func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 	g := w.program.Graphs[0]
-	fmt.Fprintf(out, "graph     %s: %d tasks, %.3g GFLOP per step\n", g.Name, g.NumTasks(), g.TotalFlops()/1e9)
+	fmt.Fprintf(out, "graph     %s: %d tasks, %s GFLOP per step\n", g.Name, g.NumTasks(), threeDigits(g.TotalFlops()/1e9))
 	fmt.Fprintf(out, "machine   %s: workers %d, memories %d\n", w.platform.Name, len(w.platform.Workers), len(w.platform.Memories))
 	fmt.Fprintf(out, "policy    %s, %d steps\n", s.Policy, s.Steps)
 	fmt.Fprintf(out, "time      %s in all, first step %s, then %s per step; no schedule is below %s\n",
@@ -213,7 +213,7 @@ func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 	if s.Samples != nil {
 		s.Samples.print(out)
 	}
-	fmt.Fprintf(out, "energy    %.4g J (%s)\n", o.Joules, o.Basis)
+	fmt.Fprintf(out, "energy    %s J (%s)\n", threeDigits(o.Joules), o.Basis)
 	fmt.Fprintf(out, "memory   ")
 	for m := range w.platform.Memories {
 		fmt.Fprintf(out, " %s %s", w.platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))

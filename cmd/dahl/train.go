@@ -305,7 +305,7 @@ func (t *trainer) printEpoch(m nn.EpochMetrics, spent time.Duration) {
 	}
 	fmt.Fprintf(t.progress, "  %8.0f images/s", m.ImagesPerSec)
 	if m.JoulesSource != "" {
-		fmt.Fprintf(t.progress, "  %.3g J (%s)", m.Joules, m.JoulesSource)
+		fmt.Fprintf(t.progress, "  %s J (%s)", threeDigits(m.Joules), m.JoulesSource)
 	}
 	fmt.Fprintf(t.progress, "  left %s\n", left.Round(100*time.Millisecond))
 }
