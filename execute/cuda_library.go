@@ -32,7 +32,8 @@ func loadLibrary(name string) error {
 }
 
 // bindLibrary makes a library's call ready and gives each stream that may issue it a handle,
-// since these allocate. It returns the library's place among the driver's.
+// since these allocate. It returns the library's place among the driver's, and with an error what
+// was made ready before it.
 func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of int, ready cuda.LibraryCall, err error) {
 	library, err := openLibrary(name)
 	if err != nil {
@@ -51,7 +52,7 @@ func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of i
 		}
 		if s.handles[of] == nil {
 			if s.handles[of], err = library.NewHandle(s.Stream); err != nil {
-				return 0, nil, err
+				return of, ready, err
 			}
 		}
 		if ready == nil {

@@ -121,10 +121,7 @@ func (c *dnnConvolution) Free() { C.dnn_free(c.dnn.table, c.c) }
 
 // Issue issues a convolution to the handle's stream.
 func (h *dnnHandle) Issue(c LibraryCall) error {
-	if r := C.dnn_issue(h.dnn.table, c.(*dnnConvolution).c, h.handle); r != 0 {
-		return h.dnn.callError(r)
-	}
-	return nil
+	return h.dnn.callError(C.dnn_issue(h.dnn.table, c.(*dnnConvolution).c, h.handle))
 }
 
 // noAlgorithm is the number of what fails without a status.

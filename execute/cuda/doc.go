@@ -12,11 +12,12 @@
 // # Use
 //
 // One goroutine, locked to its thread, opens a [Device] and makes all calls of it: the
-// current context belongs to the thread. Copies, launches, marks and waits return at once;
-// host memory they name has to be pinned and outside of Go's heap. None of them allocates.
+// current context belongs to the thread. Copies, launches, marks and waits return at once,
+// and none of them allocates. Host memory they name has to be pinned. It may be of Go's heap,
+// where nothing moves; the caller keeps it alive, since only its address is known here.
 //
-// Every error is an [Error]: the call and CUDA's name of what went wrong. One with Lost
-// set ends the device: CUDA repeats it at every later call.
+// Every error of the driver is an [Error]: the call and CUDA's name of what went wrong. One
+// with Lost set ends the device: CUDA repeats it at every later call.
 //
 // # Libraries
 //

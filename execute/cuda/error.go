@@ -32,6 +32,7 @@ func (e *Error) Lost() bool {
 	switch e.Code {
 	case 46, // DEVICE_UNAVAILABLE
 		214, 220, // ECC_UNCORRECTABLE, NVLINK_UNCORRECTABLE
+		226,      // CONTAINED: a fault of a peer's memory or of the hardware, since CUDA 12.8
 		700, 702, // ILLEGAL_ADDRESS, LAUNCH_TIMEOUT
 		709, 710, // CONTEXT_IS_DESTROYED, ASSERT
 		714, 715, 716, 717, 718, 719, // HARDWARE_STACK_ERROR … LAUNCH_FAILED
