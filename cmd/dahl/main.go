@@ -41,9 +41,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	started := false
 	root := newRoot(args, &started)
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	out := &checkedOutput{w: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = out.err
+	}
 	var bad badInput
 	switch {
 	case err == nil:
@@ -51,7 +55,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "dahl: interrupted:", oneLine(err))
 		return exitInterrupted
-	case !started:
+	case !started && out.err == nil:
 		fmt.Fprintf(stderr, "dahl: %s; see %s --help\n", oneLine(err), cmd.CommandPath())
 		return exitBadInput
 	case errors.As(err, &bad):
@@ -60,6 +64,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintln(stderr, "dahl:", oneLine(err))
 	return exitFailed
+}
+
+// checkedOutput remembers that what was printed was lost, such as on a full disk.
+type checkedOutput struct {
+	w   io.Writer
+	err error
+}
+
+func (o *checkedOutput) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // dropTime leaves the time out of warnings: they are read as they appear.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -282,6 +283,21 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 }
+
+// TestOutputLost: what could not be printed is an error, not a success without output.
+func TestOutputLost(t *testing.T) {
+	for _, line := range []string{"kernels", "graph --model mlp", "simulate --help"} {
+		var stderr strings.Builder
+		if code := run(t.Context(), strings.Fields(line), full{}, &stderr); code != exitFailed || stderr.String() != "dahl: the disk is full\n" {
+			t.Errorf("dahl %s: code %d, %q", line, code, &stderr)
+		}
+	}
+}
+
+// full takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
 func TestOneLine(t *testing.T) {
 	err := inputErrorf("unknown command\n\nDid you mean this?\n\tplot\n\nand\r\nmore")
