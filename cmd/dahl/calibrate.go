@@ -125,8 +125,8 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	if e := file.close(); err == nil {
 		err = e
 	}
-	if err != nil && file.platform != nil {
-		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, len(file.platform.Models))
+	if err != nil && file.models > 0 {
+		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, file.models)
 	}
 	if err != nil {
 		return err

@@ -74,6 +74,13 @@ func TestGrowingFile(t *testing.T) {
 	if q, err := platform.Load(f.path); err != nil || q.Name != "second" {
 		t.Errorf("closed: %v, error %v", q, err)
 	}
+	p.Models = []platform.Model{{Op: "relu", Type: "float32", Device: "cpu", Shape: "7", Active: 1, MedianNs: 5}}
+	for path, models := range map[string]int{"grow.toml": 1, "nowhere/grow.toml": 0} {
+		f := growingFile{path: path}
+		if err := f.save(p); (err == nil) != (models > 0) || f.models != models {
+			t.Errorf("%s has %d models: %v", path, f.models, err)
+		}
+	}
 }
 
 // TestShuffledGoesRound: 7 indices of 3 hold every one twice before any a third time.

@@ -76,7 +76,7 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
 	}
-	if _, err := a.writeTraining(dir, t, "demo", ""); err != nil {
+	if _, err := a.writeTraining(dir, t, "demo"); err != nil {
 		return err
 	}
 	if runErr != nil {

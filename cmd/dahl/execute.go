@@ -118,7 +118,10 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if err := t.predictLegs(context.WithoutCancel(ctx)); err != nil {
 		return nil, errors.Join(runErr, err)
 	}
-	m, err := a.writeTraining(dir, t, "execute", f.save)
+	m, err := a.writeTraining(dir, t, "execute")
+	if err == nil && f.save != "" {
+		err = writeTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.weights()) })
+	}
 	if err != nil {
 		return nil, errors.Join(runErr, err)
 	}
@@ -254,9 +257,8 @@ func defaultData(m *nn.Model) string {
 	return fmt.Sprintf("synthetic:1x1x%d:2000:%d", m.Input[0], m.Classes())
 }
 
-// writeTraining writes the run directory of an executed run, and the weights to a
-// file of their own where one is named.
-func (a *app) writeTraining(dir *runDir, t *trainer, command, save string) (*manifest, error) {
+// writeTraining writes the run directory of an executed run.
+func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest, error) {
 	m := a.newManifest(command, t.w)
 	m.Complete = t.complete
 	m.Data = hashData(t.train, t.test)
@@ -267,11 +269,6 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command, save string) (*man
 	m.WeightsHash = t.weightsHash()
 	if n := len(t.steps); n > 0 {
 		m.FinalLoss = t.steps[n-1].Loss
-	}
-	if save != "" {
-		if err := nn.WriteNPZ(save, t.weights()); err != nil {
-			return nil, err
-		}
 	}
 	if err := dir.writeMetrics(t); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ type growingFile struct {
 	path     string
 	platform *platform.Platform // the last one given to save
 	written  time.Time
+	models   int // in the file; 0: it was not written
 	stale    bool
 }
 
@@ -33,8 +34,11 @@ func (f *growingFile) close() error {
 	if !f.stale {
 		return nil
 	}
-	f.written, f.stale = time.Now(), false
-	return writeTo(f.path, f.platform.WriteTOML)
+	if err := writeTo(f.path, f.platform.WriteTOML); err != nil {
+		return err
+	}
+	f.written, f.models, f.stale = time.Now(), len(f.platform.Models), false
+	return nil
 }
 
 // writeTo writes a file under a temporary name and renames it.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -87,8 +88,16 @@ func checkWritable(path string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return inputErrorf("cannot write %s: there is no directory %s", path, dir)
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
 		return inputErrorf("cannot write %s: it is a directory", path)
+	case err == nil && !info.Mode().IsRegular():
+		return nil // it is written as it is
 	}
-	return nil
+	f, err := temporaryFor(path)
+	if err != nil {
+		return inputErrorf("cannot write %s: %w", path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

@@ -167,6 +167,7 @@ var badInputs = []struct{ line, want string }{
 	{"execute --model digits-cnn --limit 64 --init nope.npz", "nope.npz"},
 	{"execute --model digits-cnn --limit 64 --init bad.json", "bad.json"},
 	{"execute --model digits-cnn --limit 64 --save nope/w.npz", "nope"},
+	{"execute --model digits-cnn --limit 64 --save " + strings.Repeat("w", 300), "too long"},
 	{"execute --model digits-cnn --limit 64 --out foreign", "foreign"},
 	{"execute --model lenet5 --data digits", "conv2"},
 	{"calibrate", "out"},
@@ -306,13 +307,27 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
+// TestWriteWhatIsNoFile: a device is written, not replaced by a file.
+func TestWriteWhatIsNoFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Symlink(os.DevNull, "null"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(checkWritable("null"), writeFile("null", []byte("gone"))); err != nil {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile("null"); err != nil || len(data) > 0 {
+		t.Errorf("the device was replaced: %q, %v", data, err)
+	}
+}
+
 // TestWriteFileCleansUp lets the last step fail: a file cannot be renamed onto a
 // directory that is not empty.
 func TestWriteFileCleansUp(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "target/inside", "kept")
 	before := listing(t)
-	if err := writeFile("target", []byte("new")); err == nil {
+	if err := writeFile("target", []byte("new")); err == nil || checkWritable("target") == nil {
 		t.Error("writing a file over a directory succeeded")
 	}
 	if after := listing(t); after != before {

@@ -47,7 +47,7 @@ func createRunDir(path string) (*runDir, error) {
 	}
 	d := &runDir{path: path}
 	// A manifest from the start marks the directory as dahl's even if the run is cut.
-	return d, d.writeManifest(&manifest{})
+	return d, asInput(d.writeManifest(&manifest{}))
 }
 
 // write makes one file of the run.
@@ -90,9 +90,18 @@ func (d *runDir) writeManifest(m *manifest) error {
 	return writeFile(filepath.Join(d.path, manifestName), append(data, '\n'))
 }
 
-// writeFile writes to a temporary name beside the target and renames it.
+// temporaryFor makes a file beside another that will replace it.
+func temporaryFor(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+}
+
+// writeFile writes to a temporary name beside the target and renames it; what is no
+// file, such as a pipe or /dev/null, is written as it is.
 func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return os.WriteFile(path, data, 0)
+	}
+	f, err := temporaryFor(path)
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
