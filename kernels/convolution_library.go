@@ -271,12 +271,7 @@ func (l *libraryConvolution) biasSums(c *DeviceCall) (p productParams, any bool)
 	} else {
 		p = l.descentProducts(c)[0]
 	}
-	if p.ones == rowOfOnes {
-		p.m, p.a = 1, p.a.onlyOnes()
-	} else {
-		p.n, p.b = 1, p.b.onlyOnes()
-	}
-	return p, true
+	return p.onesAlone(), true
 }
 
 func (l *libraryConvolution) sumBias(c *DeviceCall) []cuda.Launch {
@@ -293,10 +288,4 @@ func (l *libraryConvolution) biasBytes(c *DeviceCall) int64 {
 		return 0
 	}
 	return l.weights.partialBytes(c.Type, mathSIMT, &p)
-}
-
-// onlyOnes is an operand whose one tap is that of ones.
-func (o productOperand) onlyOnes() productOperand {
-	o.taps, o.ones, o.vector = 0, 0, 0
-	return o
 }

@@ -1,6 +1,10 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"slices"
+
+	"dahl/kernels/simd"
+)
 
 // The weight gradient of a fully connected layer that reads a map with channels last, and the
 // step of gradient descent that it is for. The weights are PyTorch's, whose inputs are those of
@@ -10,7 +14,8 @@ import "dahl/kernels/simd"
 //	b[o], vb       ← as sgd does with g = Σ_n dy[n,o]
 //
 // Where the map has no gaps, a variant for CPUs gives the bits of its dense.dw, nchw and sgd one
-// after the other. On a GPU it is the gradient of a convolution whose window is the map.
+// after the other. On a GPU it is the gradient of a convolution whose window is the map; to a
+// library, a product of matrices with a row for each sample.
 
 var denseNHWCDwSGD = Kernel{
 	Op: "dense.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of dense.dw; x is a map with channels last",
@@ -31,7 +36,8 @@ var denseNHWCDwSGD = Kernel{
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: denseNHWCDwSGDRef[float32], Run64: denseNHWCDwSGDRef[float64]},
 		atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace)),
-		convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...)...),
+		slices.Concat(convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),
+			convolutionLast.weights.libraryVariantsOfMap(3, denseDwFactors, denseNHWCDescent, sgdParamNames...))...),
 }
 
 func denseNHWCDwSGDRef[T Float](call *Call) {

@@ -116,6 +116,23 @@ func (o productOperand) withOnes() productOperand {
 	return o
 }
 
+// onesAlone is the product of which only the row or column of ones is left: the gradient of the
+// bias.
+func (p productParams) onesAlone() productParams {
+	if p.ones == rowOfOnes {
+		p.m, p.a = 1, p.a.onlyOnes()
+	} else {
+		p.n, p.b = 1, p.b.onlyOnes()
+	}
+	return p
+}
+
+// onlyOnes is an operand whose one tap is that of ones.
+func (o productOperand) onlyOnes() productOperand {
+	o.taps, o.ones, o.vector = 0, 0, 0
+	return o
+}
+
 // result fills in where the result lies: its pixels and its channels.
 func (p *productParams) result(address uint64, extents, strides triple, channel int) {
 	p.c, p.cOuter, p.cMiddle, p.cInner = address, uint64(strides[0]), index32(strides[1]), index32(strides[2])

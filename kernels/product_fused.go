@@ -25,15 +25,17 @@ func (s *productParts) fuse(call *DeviceCall) {
 		s.fused.bias, s.fused.relu = p.bias, p.relu != 0
 		p.bias, p.relu = 0, 0
 	}
-	if s.column != nil && sumsRows(call.Type, p) {
+	if s.sumsRows(call.Type) {
 		s.sumRows(call)
 	}
 }
 
-// sumsRows reports whether the library can sum the rows of the first factor: its documentation
-// speaks of a gradient of biases in float64 nowhere, and before CUDA 12.3.1 it could be wrong
-// where there is one term.
-func sumsRows(t dag.DType, p *productParams) bool { return t == dag.Float32 && p.k > 1 }
+// sumsRows reports whether the library is to sum the rows of the first factor, as a column of ones
+// does, and can: its documentation speaks of a gradient of biases in float64 nowhere, and before
+// CUDA 12.3.1 it could be wrong where there is one term.
+func (s *productParts) sumsRows(t dag.DType) bool {
+	return s.column != nil && s.column.ones == columnOfOnes && t == dag.Float32 && s.main.k > 1
+}
 
 // sumRows has the library sum the rows of the first factor, which the column of ones is for. The
 // sums are the gradients of the biases unless something follows, which sees them as a row of

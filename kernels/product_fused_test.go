@@ -20,6 +20,7 @@ func TestFusedProducts(t *testing.T) {
 	const follow, column = "product_follow", "dense_dw_cuda"
 	x, y, w, v := []int{3, 7}, []int{3, 5}, []int{5, 7}, []int{5}
 	one, oneOut := []int{1, 7}, []int{1, 5}
+	xMap, wMap := []int{3, 2, 3, 4}, []int{5, 4, 2, 3}
 	sgd := kerneltest.SGDParams(0.9, 0, 0.01)
 	for _, c := range []struct {
 		op       string
@@ -47,10 +48,11 @@ func TestFusedProducts(t *testing.T) {
 		{"dense.dw", f32, [][]int{w, oneOut, one, v}, []dag.Mode{write, read, read, write}, 0, false, 0, []string{column}},
 		{"dense.dw.sgd", f32, [][]int{w, v, y, x, {2}, w, v}, []dag.Mode{add, add, read, read, read, add, add}, 0, false, -1, []string{follow, follow}},
 		{"dense.dw.sgd", f64, [][]int{w, v, y, x, {2}, w, v}, []dag.Mode{add, add, read, read, read, add, add}, 0, false, 0, []string{follow, column}},
+		{"dense.nhwc.dw.sgd", f32, [][]int{wMap, v, y, xMap, {2}, wMap, v}, []dag.Mode{add, add, read, read, read, add, add}, 0, false, 0, []string{follow, "conv2d_nhwc_dw_cuda"}},
 	} {
 		k, _ := kernels.Lookup(c.op)
 		params := sgd
-		if c.op != "dense.dw.sgd" {
+		if !strings.HasSuffix(c.op, ".sgd") {
 			params = nil
 		}
 		s := kerneltest.New(k, c.real, c.shapes, c.modes, params, 1)
@@ -89,8 +91,8 @@ func TestFusedProducts(t *testing.T) {
 	}
 }
 
-// checkWorkspace checks that what a product leaves in the workspace, and the library's own, lie in it one
-// after the other.
+// checkWorkspace checks that a copy of the first factor, transposed as it is, what a product leaves
+// in the workspace, and the library's own lie in it one after the other.
 func checkWorkspace(t *testing.T, name string, p *cuda.FusedProduct, work uint64, bytes, size int64) {
 	t.Helper()
 	end := work
@@ -98,7 +100,7 @@ func checkWorkspace(t *testing.T, name string, p *cuda.FusedProduct, work uint64
 		at    uint64
 		bytes int64
 	}{
-		{p.C.Addr, int64(p.Rows) * int64(p.C.Stride) * size}, {p.RowSums, int64(p.Rows) * size}, {p.Work, p.WorkBytes},
+		{p.A.Addr, int64(p.Depth) * int64(p.A.Stride) * size}, {p.C.Addr, int64(p.Rows) * int64(p.C.Stride) * size}, {p.RowSums, int64(p.Rows) * size}, {p.Work, p.WorkBytes},
 	} {
 		if part.at < work {
 			continue // it is an operand, or not there
@@ -110,5 +112,39 @@ func checkWorkspace(t *testing.T, name string, p *cuda.FusedProduct, work uint64
 	}
 	if p.WorkBytes != 32<<20 || end > work+uint64(bytes) {
 		t.Errorf("%s: the library's own workspace of %d bytes ends at %d of %d", name, p.WorkBytes, end-work, bytes)
+	}
+}
+
+// TestLibraryTakesMaps: the weights' step over a map of 3 samples, 2×3 pixels and 4 channels is a
+// product of 24 inputs by 5 outputs over 3 samples. Where the map's samples lie apart, they are
+// read where they are; where their pixels do, from a copy without gaps, whose room (288 bytes, rounded up to 512) is
+// there in both cases, so that the other addresses are the same.
+func TestLibraryTakesMaps(t *testing.T) {
+	k, _ := kernels.Lookup("dense.nhwc.dw.sgd")
+	v, _ := k.Variant("cublas")
+	const read, add, work = dag.Read, dag.ReadWrite, uint64(1) << 48
+	s := kerneltest.New(k, dag.Float32, [][]int{{5, 4, 2, 3}, {5}, {3, 5}, {3, 2, 3, 4}, {2}}, []dag.Mode{add, add, read, read, read}, kerneltest.SGDParams(0, 0, 0), 0)
+	bases := []uint64{1 << 32, 2 << 32, 3 << 32, 4 << 32, 5 << 32}
+	for _, c := range []struct {
+		name   string
+		stride []int // of the map
+		factor cuda.Matrix
+		copies int
+	}{
+		{"whole", []int{24, 12, 4, 1}, cuda.Matrix{Addr: 4 << 32, Stride: 24, Transposed: true}, 0},
+		{"samples apart", []int{48, 12, 4, 1}, cuda.Matrix{Addr: 4 << 32, Stride: 48, Transposed: true}, 0},
+		{"pixels apart", []int{48, 24, 8, 1}, cuda.Matrix{Addr: work, Stride: 24, Transposed: true}, 1},
+	} {
+		call := s.DeviceCall(bases, work)
+		call.Args[3].Stride = c.stride
+		p := v.LibraryCall(call).(cuda.Product)
+		want := cuda.Product{Rows: 24, Columns: 5, Depth: 3, A: c.factor, B: cuda.Matrix{Addr: 3 << 32, Stride: 5},
+			C: cuda.Matrix{Addr: work + 512, Stride: 8}, Work: work + 512 + 768, WorkBytes: 32 << 20}
+		if p != want {
+			t.Errorf("%s: %+v, want %+v", c.name, p, want)
+		}
+		if n := len(v.Before(call)); n != c.copies {
+			t.Errorf("%s: %d copies before, want %d", c.name, n, c.copies)
+		}
 	}
 }

@@ -42,19 +42,30 @@ type libraryProduct struct {
 	factors matrixFactors
 	of      products
 	params  []string
+	maps    int  // the operand that is a factor by its samples, if they have no gaps; 0: none
 	fuses   bool // whether the library does some of what follows
 }
 
 // libraryVariants are those by libraries of an operation that is one product of the family,
 // whose parameters are named.
 func (f *productFamily) libraryVariants(factors matrixFactors, of products, params ...string) []Variant {
-	blas := &libraryProduct{f, factors, of, params, false}
-	lt := &libraryProduct{f, factors, of, params, true}
-	return slices.Concat(blas.variants(CuBLAS, "cuBLAS"), lt.variants(CuBLASLt, "cuBLASLt with bias, ReLU (of NaN perhaps 0) and gradients of biases"))
+	return libraryProduct{family: f, factors: factors, of: of, params: params}.byLibraries()
+}
+
+// libraryVariantsOfMap are those of an operation of which an operand, a map, is a factor with a
+// row for each sample.
+func (f *productFamily) libraryVariantsOfMap(operand int, factors matrixFactors, of products, params ...string) []Variant {
+	return libraryProduct{family: f, factors: factors, of: of, params: params, maps: operand}.byLibraries()
+}
+
+func (l libraryProduct) byLibraries() []Variant {
+	lt := l
+	lt.fuses = true
+	return slices.Concat(l.variants(CuBLAS, "cuBLAS"), lt.variants(CuBLASLt, "cuBLASLt with bias, ReLU (of NaN perhaps 0) and gradients of biases"))
 }
 
 // variants are that in the type's own arithmetic and that on tensor cores.
-func (l *libraryProduct) variants(library, doc string) []Variant {
+func (l libraryProduct) variants(library, doc string) []Variant {
 	exact := onCUDA(doc+", in the type's own arithmetic", l.launches, l.workspace)
 	exact.Name, exact.Library, exact.MostElements = library, library, mostCounted
 	exact.LibraryCall = func(call *DeviceCall) cuda.LibraryCall { return l.call(call, false) }
@@ -62,24 +73,54 @@ func (l *libraryProduct) variants(library, doc string) []Variant {
 	tf32.Name, tf32.Library, tf32.Types, tf32.Capability = library+"-tf32", library, []dag.DType{dag.Float32}, 80
 	tf32.FactorBits, tf32.MostElements = TF32Bits, mostCounted
 	tf32.LibraryCall = func(call *DeviceCall) cuda.LibraryCall { return l.call(call, true) }
+	if l.maps != 0 {
+		exact.Before, tf32.Before = l.before, l.before
+	}
 	return []Variant{exact, tf32}
+}
+
+// gapless is the call with its map as the library takes it, where that has gaps in a copy at
+// the beginning of the workspace, whose room is left in any case, so that the rest is used alike.
+func (l *libraryProduct) gapless(call *DeviceCall) *DeviceCall {
+	if l.maps == 0 {
+		return call
+	}
+	own, to := *call, &convolutionCall{work: call.Work, real: call.Type}
+	own.Args = slices.Clone(call.Args)
+	if a := to.room(dag.Read, call.Args[l.maps].Shape); !call.Args[l.maps].packed(1) {
+		own.Args[l.maps] = a
+	}
+	own.Work = to.work
+	return &own
+}
+
+// before copies a map that has gaps.
+func (l *libraryProduct) before(call *DeviceCall) []cuda.Launch {
+	from, to := &call.Args[l.maps], &l.gapless(call).Args[l.maps]
+	if from.Addr == to.Addr {
+		return nil
+	}
+	return copyElements(&DeviceCall{Type: call.Type, Args: []DeviceArg{*to, *from}})
 }
 
 // productParts are a call's product as it is shared out: by whom what is done.
 type productParts struct {
 	main   productParams  // without a column of ones: its sums are the library's, what else it says follows them
 	fused  fusedParts     // what the library does besides
-	column *productParams // the column of ones, a product of ours: gradients of biases; nil: none
+	column *productParams // the column or row of ones, a product of ours: gradients of biases; nil: none
 }
 
-// parts shares a call's product out.
+// parts shares a gapless call's product out.
 func (l *libraryProduct) parts(call *DeviceCall) productParts {
 	s := productParts{main: l.of(call)[0]}
 	if s.main.ones != noOnes {
-		column := s.main
-		column.n, column.b.taps, column.b.ones, column.b.vector = 1, 0, 0, 0
-		s.column = &column
-		s.main.n--
+		alone := s.main.onesAlone()
+		s.column = &alone
+		if alone.ones == rowOfOnes {
+			s.main.m--
+		} else {
+			s.main.n--
+		}
 		s.main.ones, s.main.bias = noOnes, 0
 	}
 	if l.fuses {
@@ -108,6 +149,7 @@ func workBytes(t dag.DType, elements int64) int64 {
 
 // call is what the library does of a call.
 func (l *libraryProduct) call(call *DeviceCall, tf32 bool) cuda.LibraryCall {
+	call = l.gapless(call)
 	s := l.parts(call)
 	p := &s.main
 	c := cuda.Matrix{Addr: p.c, Stride: index32(int(p.cOuter))}
@@ -130,6 +172,7 @@ func (l *libraryProduct) call(call *DeviceCall, tf32 bool) cuda.LibraryCall {
 // launches are what follows the library's call: our own kernels.
 func (l *libraryProduct) launches(call *DeviceCall) []cuda.Launch {
 	var all []cuda.Launch
+	call = l.gapless(call)
 	s := l.parts(call)
 	if !direct(&s.main) {
 		all = append(all, follow(call.Type, s.main, call.Work))
@@ -163,13 +206,15 @@ func (s *productParts) bytes(t dag.DType) int64 {
 	return bytes
 }
 
-// workspace holds what the library leaves there and the library's own, or the sums of the column
-// of ones, which come later.
+// workspace holds a map's copy, and what the library leaves there and the library's own, or the
+// sums of the ones, which come later.
 func (l *libraryProduct) workspace(spec *Spec) int64 {
-	s := l.parts(unplaced(spec, l.params))
+	call := unplaced(spec, l.params)
+	own := l.gapless(call)
+	s := l.parts(own)
 	bytes := s.bytes(spec.Type) + libraryWorkBytes
 	if s.column != nil {
 		bytes = max(bytes, l.family.partialBytes(spec.Type, mathSIMT, s.column))
 	}
-	return bytes
+	return int64(own.Work-call.Work) + bytes
 }
