@@ -5,8 +5,10 @@ package execute
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // describe names the task that would not wait, and for which lane.
@@ -15,14 +17,71 @@ func (m mutation) describe(c *compiledGraph) string {
 	return fmt.Sprintf("task %q of lane %d without its wait for %d tasks of lane %d", c.graph.Tasks[c.replay.lists[m.lane][m.item].task].Name, m.lane, w.need, w.worker)
 }
 
+// lateHost is a driver whose host sees the end of a segment only when nothing goes on without
+// it. What the host has seen orders what it issues then, with or without a wait on the device,
+// so a host that is slow to issue and quick to look hides that a wait is missing. It is for
+// recorded runs with one core, lane 0.
+type lateHost struct {
+	driver
+	device *device
+
+	news  int // what was issued, and what was seen
+	asked map[eventID]int
+}
+
+func (h *lateHost) record(s streamID, e eventID) error {
+	h.news++
+	return h.driver.record(s, e)
+}
+
+// done asks the driver of a segment's end when the core waits, a whole turn of the issue loop
+// has brought nothing, and it is that lane that holds up the others.
+func (h *lateHost) done(e eventID) (bool, error) {
+	i := slices.IndexFunc(h.device.lanes, func(l *deviceLane) bool { return l.ended < l.issued && l.ends[l.ended%inFlight] == e })
+	if i < 0 {
+		return h.driver.done(e) // a mark of the clock, before and after the segments
+	}
+	if !h.holdsUp(h.device.lanes[i]) {
+		delete(h.asked, e)
+		return false, nil
+	}
+	if last, ok := h.asked[e]; !ok || last != h.news {
+		h.asked[e] = h.news
+		return false, nil
+	}
+	done, err := h.driver.done(e)
+	if done {
+		h.news++
+	}
+	return done, err
+}
+
+// holdsUp reports whether the core waits for a lane or has ended, or the lane is full.
+func (h *lateHost) holdsUp(l *deviceLane) bool {
+	j := h.device.times.job
+	core := &j.team.members[0]
+	if core.count.Load() == int64(len(j.replay.lists[0])*j.steps) {
+		return true
+	}
+	waits := core.waitsFor.Load()
+	if waits == 0 || j.team.members[waits-1].count.Load() >= core.target.Load() || core.waitsFor.Load() != waits {
+		return false // it goes on
+	}
+	return int(waits)-1 == l.id || l.issued-l.ended == inFlight
+}
+
 // TestCheckerFindsEveryMissingWait takes away the waits between the streams of a device,
 // one at a time, and runs some steps on the driver library of the tests, whose checker ends
 // the run if the wait was needed, and does not if it was implied by others.
 func TestCheckerFindsEveryMissingWait(t *testing.T) {
-	const steps, tries = 5, 4
+	const steps = 5
 	prog := testProgram(t)
 	open := func() *Runner {
-		return newRunner(t, prog, Options{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+		r := newRunner(t, prog, Options{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+		d := r.devices[1]
+		d.driver = &lateHost{driver: d.driver, device: d, asked: map[eventID]int{}}
+		d.rebase = time.Hour // a base is seen when it is done
+		return r
 	}
 	r := open()
 	if !strings.HasPrefix(r.devices[1].properties.Name, "Test device") {
@@ -30,20 +89,16 @@ func TestCheckerFindsEveryMissingWait(t *testing.T) {
 	}
 	local := r.devices[1].local
 	all := mutations(r.graphs[0], func(lane int, w *wait) bool { return local[lane] >= 0 && local[w.worker] >= 0 })
-	needed, found := 0, 0
+	needed := 0
 	for _, m := range all {
 		r.Close()
-		var err error
-		need := false
-		for try := 0; try == 0 || need && try < tries && err == nil; try++ {
-			r = open()
-			c := r.graphs[0]
-			c.replay.waits[m.wait].need = unlimited
-			need = !ordered(c)
-			_, err = r.Run(context.Background(), 0, steps, true)
-			r.Close()
-		}
-		switch name := m.describe(r.graphs[0]); {
+		r = open()
+		c := r.graphs[0]
+		name := m.describe(c)
+		c.replay.waits[m.wait].need = unlimited
+		need := !ordered(c)
+		_, err := r.Run(context.Background(), 0, steps, true)
+		switch {
 		case need && err == nil:
 			t.Errorf("not found: %s", name)
 		case !need && err != nil:
@@ -51,12 +106,10 @@ func TestCheckerFindsEveryMissingWait(t *testing.T) {
 		}
 		if need {
 			needed++
-			if err != nil {
-				found++
-			}
 		}
 	}
-	t.Logf("%d waits within the device, %d of them needed, %d found", len(all), needed, found)
+	r.Close()
+	t.Logf("%d waits within the device, %d of them needed", len(all), needed)
 	if needed == 0 {
 		t.Error("no wait is needed")
 	}
