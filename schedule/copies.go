@@ -82,7 +82,8 @@ func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes i
 }
 
 // ask does so from a given memory. What only a less urgent copy was to bring, and has not
-// started to, is taken over from it.
+// started to, is taken over from it; likewise from one for what left another memory, since
+// that is called off when it need not leave there any more.
 func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Reason) error {
 	r, key, bit := c.resident, arrival{atom, to}, uint64(1)<<to
 	if r.arriving[atom]&bit != 0 {
@@ -91,7 +92,7 @@ func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Rea
 	bytes := r.bytes(atom)
 	if r.wanted[atom]&bit != 0 {
 		other := c.inFlight[c.carrying[key]]
-		if other.Reason.urgency() <= why.urgency() {
+		if stale := why == ReasonEvict && other.Reason == ReasonEvict && other.From != from; !stale && other.Reason.urgency() <= why.urgency() {
 			return nil
 		}
 		c.queue.resize(other, -bytes)

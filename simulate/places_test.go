@@ -30,12 +30,8 @@ func TestSharedPlaces(t *testing.T) {
 		tasks := randomGraph(r, pl)
 		g := tasks.build(t, inOrder(len(tasks.tasks)))
 		p := problem(t, g, pl, 1+int(seed%12))
-		for m := 1; m < len(pl.Memories); m++ { // in pieces of 64 bytes, of which each buffer takes one
-			pl.Memories[m].CapacityBytes = schedule.Alignment * int64(2+r.IntN(max(1, len(g.Buffers)-2)))
-		}
-		var err error
-		if p.Layouts, err = layoutsOf(p); err != nil {
-			continue // what is at home there does not fit
+		if !sharePlaces(p, r) {
+			continue
 		}
 		for _, l := range p.Layouts {
 			if l != nil && overlaps(l) {
@@ -60,6 +56,17 @@ func TestSharedPlaces(t *testing.T) {
 	if shared < 50 || evictions < 500 {
 		t.Errorf("storages share bytes in %d memories, and there are %d evictions", shared, evictions)
 	}
+}
+
+// sharePlaces gives every memory but the host's some pieces of 64 bytes, of which each
+// buffer takes one; false: what is at home there does not fit.
+func sharePlaces(p *schedule.Problem, r *rand.Rand) bool {
+	for m := 1; m < len(p.Platform.Memories); m++ {
+		p.Platform.Memories[m].CapacityBytes = schedule.Alignment * int64(2+r.IntN(max(1, len(p.Graph.Buffers)-2)))
+	}
+	var err error
+	p.Layouts, err = layoutsOf(p)
+	return err == nil
 }
 
 func layoutsOf(p *schedule.Problem) ([]*schedule.Layout, error) {
