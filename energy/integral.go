@@ -12,15 +12,15 @@ type powerMeter struct {
 	watts  func() (float64, error)
 	now    func() time.Duration
 
-	begun      bool
-	last       time.Duration
-	lastWatts  float64
-	sumJoules  float64
-	closeMeter func() error // nil: nothing to close
+	begun     bool
+	last      time.Duration
+	lastWatts float64
+	sumJoules float64
 }
 
 func (m *powerMeter) Name() string          { return m.name }
 func (m *powerMeter) Update() time.Duration { return m.update }
+func (m *powerMeter) Close() error          { return nil }
 
 // Joules reads the sensor and returns the integral from the first read on.
 func (m *powerMeter) Joules() (float64, error) {
@@ -34,11 +34,4 @@ func (m *powerMeter) Joules() (float64, error) {
 	}
 	m.begun, m.last, m.lastWatts = true, now, watts
 	return m.sumJoules, nil
-}
-
-func (m *powerMeter) Close() error {
-	if m.closeMeter == nil {
-		return nil
-	}
-	return m.closeMeter()
 }

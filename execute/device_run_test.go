@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -157,33 +156,13 @@ func TestEnginesOfOneOfTwoDevices(t *testing.T) {
 	}
 }
 
-// TestSteadyStepsOnDevicesAllocateNothing counts the allocations of the whole process
-// over 300 steps, from inside the run, at the least of five tries.
+// TestSteadyStepsOnDevicesAllocateNothing counts allocations over 300 steps.
 func TestSteadyStepsOnDevicesAllocateNothing(t *testing.T) {
 	const first, last = 50, 350
 	prog := testProgram(t)
-	var before, after runtime.MemStats
-	hooks := testHooks(nil)
-	feed := hooks["feed"]
-	hooks["feed"] = func(step int, args []kernels.Arg) error {
-		switch step {
-		case first:
-			runtime.ReadMemStats(&before)
-		case last:
-			runtime.ReadMemStats(&after)
-		}
-		return feed(step, args)
-	}
-	r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: hooks})
+	opt := Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2))}
 	for _, record := range []bool{true, false} {
-		least := uint64(1 << 60)
-		for try := 0; try < 5 && least > 0; try++ {
-			if _, err := r.Run(context.Background(), 0, last+1, record); err != nil {
-				t.Fatal(err)
-			}
-			least = min(least, after.Mallocs-before.Mallocs)
-		}
-		if least != 0 {
+		if least := leastAllocations(t, prog, opt, first, last, record, 0); least != 0 {
 			t.Errorf("record %v: %d allocations in %d steps, want none", record, least, last-first)
 		}
 	}
@@ -371,13 +350,7 @@ func TestNewRefusesDevices(t *testing.T) {
 	} {
 		opt := Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)}
 		c.change(&opt)
-		r, err := New(prog, opt)
-		if err == nil {
-			r.Close()
-			t.Errorf("no error, want one about %q", c.want)
-		} else if !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %q, want one about %q", err, c.want)
-		}
+		wantRefused(t, prog, opt, c.want)
 	}
 }
 

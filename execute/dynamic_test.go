@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -261,34 +260,14 @@ func TestPoliciesMeetDeviceFaults(t *testing.T) {
 	}
 }
 
-// TestPoliciesOnDevicesAllocateLittle counts the allocations of the whole process over 300
-// steps, from inside the run, at the least of five tries: less than one in ten steps, for
-// what of the Engine's lists still grows.
+// TestPoliciesOnDevicesAllocateLittle counts allocations over 300 steps: less than one in ten
+// steps, for what of the Engine's lists still grows.
 func TestPoliciesOnDevicesAllocateLittle(t *testing.T) {
 	const first, last, most = 50, 350, 30
 	prog := testProgram(t)
-	var before, after runtime.MemStats
-	hooks := testHooks(nil)
-	feed := hooks["feed"]
-	hooks["feed"] = func(step int, args []kernels.Arg) error {
-		switch step {
-		case first:
-			runtime.ReadMemStats(&before)
-		case last:
-			runtime.ReadMemStats(&after)
-		}
-		return feed(step, args)
-	}
 	for _, policy := range dynamicPolicies() {
-		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Policy: policy, Hooks: hooks})
-		least := uint64(1 << 60)
-		for try := 0; try < 5 && least > most; try++ {
-			if _, err := r.Run(context.Background(), 0, last+1, false); err != nil {
-				t.Fatal(err)
-			}
-			least = min(least, after.Mallocs-before.Mallocs)
-		}
-		if least > most {
+		opt := Options{Platform: node(t, 1, 1), Policy: policy}
+		if least := leastAllocations(t, prog, opt, first, last, false, most); least > most {
 			t.Errorf("%s: %d allocations in %d steps", policy, least, last-first)
 		}
 	}
