@@ -43,6 +43,12 @@ func (p *Platform) RouteTime(from, to MemoryID, bytes int64) time.Duration {
 	return min(latency+roundUpNs(float64(secs*1e9)), Unreachable)
 }
 
+// LinkTime is how long bytes take through one link with nothing else on it, its latency
+// not counted.
+func (p *Platform) LinkTime(l LinkID, bytes int64) time.Duration {
+	return min(roundUpNs(float64(bytes)/p.Links[l].BandwidthBytesPerSec*1e9), Unreachable)
+}
+
 // allRoutes tabulates Route.
 func (p *Platform) allRoutes() [][]LinkID {
 	var table [][]LinkID

@@ -29,7 +29,10 @@ func (v *View) StartsAt(w platform.WorkerID, a Arrival) time.Duration {
 
 // arrival is what [View.Arrival] says. It looks at what is there, at the copies that wait
 // and that have started, and at what the tasks name that were given to the memory. What
-// other copies on the same links take away, and what becomes ready later, it cannot know.
+// becomes ready later it cannot know.
+//
+// Copies from several memories come to the host's at once. To another one they come in
+// turn, since they share its engines or its link.
 //
 // Where the memory cannot hold all that these tasks and this one name, what none of them
 // names will have gone by the time it is its turn, and as many bytes have to be written
@@ -39,29 +42,29 @@ func (e *Engine) arrival(i Instance, m platform.MemoryID) Arrival {
 	if e.copies == nil {
 		return Arrival{}
 	}
-	c, room := e.copies, e.resident.rooms[m]
+	room, home := e.resident.rooms[m], e.p.Platform.HostMemory()
 	var lacks [platform.MaxMemories]lack
 	crowded := room != nil && room.crowded(i.Task)
 	e.lacking(i.Task, m, crowded, &lacks)
 	a := Arrival{Soon: e.at, Urgent: e.at}
-	soon, bytes := time.Duration(0), int64(0)
+	early, bytes := time.Duration(0), int64(0)
 	for s := range lacks[:len(e.p.Platform.Memories)] {
 		l, from := &lacks[s], platform.MemoryID(s)
 		if *l == (lack{}) {
 			continue
 		}
-		bytes += l.absent + l.asked
-		lines := c.queue.way(from, m).lines
-		a.Soon = max(a.Soon, lines.free(e.at, false))
+		bytes += l.absent.bytes + l.asked.bytes
+		lines := e.copies.queue.way(from, m).lines
+		soon, takes := e.takes(from, m, l.absent), e.takes(from, m, l.absent.and(l.asked))
 		a.Urgent = max(a.Urgent, lines.free(e.at, true))
-		if l.absent > 0 {
-			soon += e.p.Platform.RouteTime(from, m, l.absent)
+		if m == home {
+			a.Soon, a.Takes = max(a.Soon, lines.free(e.at, false)+soon), max(a.Takes, takes)
+			continue
 		}
-		if l.absent+l.asked > 0 {
-			a.Takes += e.p.Platform.RouteTime(from, m, l.absent+l.asked)
-		}
+		a.Soon, a.Takes = max(a.Soon, lines.free(e.at, false)), a.Takes+takes
+		early += soon
 	}
-	a.Soon += soon
+	a.Soon += early
 	if room == nil {
 		return a
 	}
@@ -70,18 +73,47 @@ func (e *Engine) arrival(i Instance, m platform.MemoryID) Arrival {
 		a.Soon = Never
 	}
 	if back > 0 {
-		home := e.p.Platform.HostMemory()
-		a.Urgent = max(a.Urgent, c.queue.way(m, home).lines.free(e.at, true))
+		a.Urgent = max(a.Urgent, e.copies.queue.way(m, home).lines.free(e.at, true))
 		a.Takes += e.p.Platform.RouteTime(m, home, back)
 	}
 	return a
 }
 
+// takes is how long copies are on their way that have it to themselves. The latency of
+// each counts of those that have to wait for an engine.
+func (e *Engine) takes(from, to platform.MemoryID, c cargo) time.Duration {
+	if c.copies == 0 {
+		return 0
+	}
+	again := time.Duration(e.copies.queue.inTurn(c.copies, from, to) - 1)
+	return e.p.Platform.RouteTime(from, to, c.bytes) + again*e.p.Platform.RouteTime(from, to, 0)
+}
+
 // lack is what an instance is expected to need from one memory.
 type lack struct {
-	absent int64 // bytes that nobody has asked for
-	asked  int64 // bytes for which a copy waits
+	absent cargo // that nobody has asked for
+	asked  cargo // for which copies wait
 	coming bool  // bytes of a copy that has started
+}
+
+// cargo is what copies bring, one for each storage.
+type cargo struct {
+	bytes  int64
+	copies int
+	last   dag.BufferID // storage of the last copy
+}
+
+// add puts an atom of a storage into it. Atoms of one storage follow each other.
+func (c *cargo) add(bytes int64, storage dag.BufferID) {
+	if c.copies == 0 || c.last != storage {
+		c.copies++
+		c.last = storage
+	}
+	c.bytes += bytes
+}
+
+func (c cargo) and(other cargo) cargo {
+	return cargo{bytes: c.bytes + other.bytes, copies: c.copies + other.copies}
 }
 
 // lacking adds up, by source, what a task reads and a memory does not have; where it is
@@ -92,7 +124,7 @@ func (e *Engine) lacking(t dag.TaskID, m platform.MemoryID, crowded bool, lacks 
 		if !access.Mode.Reads() {
 			continue
 		}
-		region := int64(-1)
+		region, storage := int64(-1), g.Storage(access.Buffer)
 		for _, atom := range g.Atoms(t, k) {
 			valid := r.valid[atom]
 			goes := crowded && valid != everywhere && r.rooms[m].idle.named[atom] == 0
@@ -100,7 +132,7 @@ func (e *Engine) lacking(t dag.TaskID, m platform.MemoryID, crowded bool, lacks 
 				continue
 			}
 			if valid&bit != 0 {
-				lacks[e.p.Platform.HostMemory()].absent += r.bytes(atom)
+				lacks[e.p.Platform.HostMemory()].absent.add(r.bytes(atom), storage)
 				continue
 			}
 			if region < 0 {
@@ -111,9 +143,9 @@ func (e *Engine) lacking(t dag.TaskID, m platform.MemoryID, crowded bool, lacks 
 			case r.arriving[atom]&bit != 0:
 				l.coming = true
 			case r.wanted[atom]&bit != 0:
-				l.asked += r.bytes(atom)
+				l.asked.add(r.bytes(atom), storage)
 			default:
-				l.absent += r.bytes(atom)
+				l.absent.add(r.bytes(atom), storage)
 			}
 		}
 	}

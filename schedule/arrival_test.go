@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -118,8 +119,14 @@ func addUp(t *testing.T, e *Engine) (copies, atoms int) {
 		for _, id := range way.ids {
 			f := e.copies.inFlight[id]
 			for _, l := range way.lines {
-				sum := waiting[l]
-				sum[f.early()] += e.p.Platform.RouteTime(f.From, f.To, f.Bytes)
+				takes, sum := e.p.Platform.RouteTime(f.From, f.To, f.Bytes), waiting[l]
+				if l.link != noLink {
+					takes = time.Duration(math.Ceil(1e9 * float64(f.Bytes) / e.p.Platform.Links[l.link].BandwidthBytesPerSec))
+				}
+				if f.Bytes == 0 { // others have taken over all that it was to bring
+					takes = 0
+				}
+				sum[f.expected()] += takes
 				waiting[l] = sum
 			}
 			copies++

@@ -24,8 +24,8 @@ type copies struct {
 
 type flight struct {
 	Transfer
-	ticket int64         // in the order in which they were asked for
-	takes  time.Duration // alone on its way
+	ticket  int64 // in the order in which they were asked for
+	awaited bool  // early, for a task that its worker is about to take
 }
 
 // arrival is an atom on its way to a memory.
@@ -109,6 +109,35 @@ func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Rea
 	return nil
 }
 
+// await marks the copies of the batch as awaited.
+func (c *copies) await() {
+	for _, id := range c.batch {
+		f := c.inFlight[id]
+		lines := c.queue.way(f.From, f.To).lines
+		lines.wait(f, -1)
+		f.awaited = true
+		lines.wait(f, 1)
+	}
+}
+
+// callOff takes back what early copies were to bring to a memory for an instance that will
+// run elsewhere.
+func (c *copies) callOff(i Instance, m platform.MemoryID) {
+	r, bit := c.resident, uint64(1)<<m
+	for id, f := range c.inFlight {
+		if f.For != i.Task || f.Step != i.Step || f.To != m || f.Reason != ReasonPrefetch {
+			continue
+		}
+		for _, a := range f.Atoms {
+			if key := (arrival{a, m}); r.wanted[a]&bit != 0 && c.carrying[key] == CopyID(id) {
+				r.wanted[a] &^= bit
+				delete(c.carrying, key)
+				c.queue.resize(f, -r.bytes(a))
+			}
+		}
+	}
+}
+
 // urgency orders reasons: what somebody waits for comes first. An eviction is called off
 // when what leaves is needed again, so a copy for a task does not rely on one.
 func (r Reason) urgency() int {
@@ -140,7 +169,7 @@ func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.M
 		c.inFlight = append(c.inFlight, &flight{})
 	}
 	f := c.inFlight[id]
-	f.takes = 0
+	f.awaited = false
 	f.Transfer = Transfer{Buffer: storage, Atoms: f.Atoms[:0], From: from, To: to, For: i.Task, Step: i.Step, Reason: why}
 	c.batch = append(c.batch, id)
 	c.queue.add(id)

@@ -32,32 +32,6 @@ type copyQueue struct {
 	tickets int64
 }
 
-// line is the copies into a memory, or those out of it, as far as they take turns: on the
-// engines, or because they share the links. Those that share links are expected to end
-// when they would one after the other, however many engines there are.
-type line struct {
-	waiting [2]time.Duration // what those take that wait for engines or room: the urgent ones, the early ones
-	moving  int
-	until   time.Duration // when those that move should have come
-}
-
-// lines are those that the copies of a way stand in.
-type lines []*line
-
-// free is when what stands in all of these lines should have come; or only what a worker
-// waits for.
-func (l lines) free(now time.Duration, urgent bool) time.Duration {
-	at := now
-	for _, line := range l {
-		then := max(now, line.until) + line.waiting[0]
-		if !urgent {
-			then += line.waiting[1]
-		}
-		at = max(at, then)
-	}
-	return at
-}
-
 // engines are the copy engines of a memory; 0 of them: not limited.
 type engines struct{ in, out, busyIn, busyOut int }
 
@@ -79,17 +53,11 @@ func newCopyQueue(p *Problem, order []int32, flights *[]*flight) *copyQueue {
 			q.engines[m].in, q.engines[m].out = copyEngines(p.Platform, platform.MemoryID(m))
 		}
 	}
-	into, outOf := make([]line, n), make([]line, n)
+	lines := newLineMaker(p.Platform)
 	for w := range q.ways {
 		from, to := platform.MemoryID(w/n), platform.MemoryID(w%n)
 		in, out := enginesTaken(p.Platform, from, to)
-		q.ways[w] = waiting{queue: q, takesIn: in, takesOut: out}
-		if to != host {
-			q.ways[w].lines = append(q.ways[w].lines, &into[to])
-		}
-		if from != host && (to == host || out) {
-			q.ways[w].lines = append(q.ways[w].lines, &outOf[from])
-		}
+		q.ways[w] = waiting{queue: q, takesIn: in, takesOut: out, lines: lines.of(from, to, out)}
 	}
 	return q
 }
@@ -142,38 +110,40 @@ func (q *copyQueue) take(fits func(*flight) bool) (id CopyID, ok bool) {
 	}
 	id = heap.Pop(best).(CopyID)
 	f := (*q.flights)[id]
-	for _, l := range best.lines {
-		l.waiting[f.early()] -= f.takes
-	}
+	best.lines.wait(f, -1)
 	return id, true
 }
 
 // resize gives a copy that waits so many bytes more.
 func (q *copyQueue) resize(f *flight, bytes int64) {
+	lines := q.way(f.From, f.To).lines
+	lines.wait(f, -1)
 	f.Bytes += bytes
-	takes := q.p.Platform.RouteTime(f.From, f.To, f.Bytes)
-	for _, l := range q.way(f.From, f.To).lines {
-		l.waiting[f.early()] += takes - f.takes
-	}
-	f.takes = takes
+	lines.wait(f, 1)
 }
 
 // start and end bracket the time in which a copy has its engines.
 func (q *copyQueue) start(f *flight, now time.Duration) {
 	q.occupy(f.From, f.To, 1)
-	for _, l := range q.way(f.From, f.To).lines {
-		l.moving++
-		l.until = max(now, l.until) + q.p.Platform.RouteTime(f.From, f.To, f.Bytes)
-	}
+	q.way(f.From, f.To).lines.start(f, now)
 }
 
 func (q *copyQueue) end(f *flight) {
 	q.occupy(f.From, f.To, -1)
-	for _, l := range q.way(f.From, f.To).lines {
-		if l.moving--; l.moving == 0 {
-			l.until = 0
-		}
+	q.way(f.From, f.To).lines.end()
+}
+
+// inTurn is how many of so many copies on one way come one after the other, since there
+// are no more engines.
+func (q *copyQueue) inTurn(copies int, from, to platform.MemoryID) int {
+	w, atOnce := q.way(from, to), copies
+	if w.takesIn {
+		atOnce = min(atOnce, q.engines[to].in)
 	}
+	if w.takesOut {
+		atOnce = min(atOnce, q.engines[from].out)
+	}
+	return (copies + atOnce - 1) / max(1, atOnce)
 }
 
 func (q *copyQueue) free(w *waiting, f *flight) bool {
@@ -204,6 +174,14 @@ func (f *flight) early() int {
 		return 1
 	}
 	return 0
+}
+
+// expected is 0 for one that starts before the early ones, as far as is known.
+func (f *flight) expected() int {
+	if f.awaited {
+		return 0
+	}
+	return f.early()
 }
 
 func (w *waiting) Len() int           { return len(w.ids) }

@@ -73,7 +73,8 @@ type workerState struct {
 	phase  workerPhase   // of what it has taken
 	ahead  bool          // may take a task while it is busy
 	until  time.Duration // when what was commanded should end
-	queued time.Duration // what it was assigned and was not commanded
+	queued time.Duration // what it was assigned and was not commanded takes
+	ends   time.Duration // when the last of that should end
 }
 
 type workerPhase uint8
@@ -278,21 +279,31 @@ func (e *Engine) makeReady(i Instance) {
 	if e.err != nil {
 		return
 	}
-	if w := e.policy.Ready(&e.view, i); w != Undecided {
-		e.assign(w, i)
+	w := e.policy.Ready(&e.view, i)
+	if w == Undecided || !e.allows(w, i) {
+		return
 	}
+	if e.copies != nil {
+		e.expect(w, i)
+	}
+	e.assign(w, i)
 }
 
-// assign gives an instance to a worker.
-func (e *Engine) assign(w platform.WorkerID, i Instance) {
+// allows reports whether a worker exists that may run an instance.
+func (e *Engine) allows(w platform.WorkerID, i Instance) bool {
 	if int(w) < 0 || int(w) >= len(e.workers) {
 		e.err = fmt.Errorf("the policy put task %q on worker %d, which does not exist", e.p.Graph.Tasks[i.Task].Name, w)
-		return
+		return false
 	}
 	if !e.eligible.canRun(i.Task, w) {
 		e.err = fmt.Errorf("the policy put task %q on worker %q, %s", e.p.Graph.Tasks[i.Task].Name, e.p.Platform.Workers[w].Name, e.eligible.needs.refusal(i.Task, w))
-		return
+		return false
 	}
+	return true
+}
+
+// assign gives an instance to a worker that may run it.
+func (e *Engine) assign(w platform.WorkerID, i Instance) {
 	x := &e.instances[e.steps.slot(i)]
 	if x.worker != Undecided {
 		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
@@ -314,6 +325,12 @@ func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Comm
 	}
 	x := &e.instances[e.steps.slot(i)]
 	if x.worker != w {
+		if !e.allows(w, i) {
+			return cmds
+		}
+		if e.copies != nil && x.worker != Undecided && e.p.memoryOf(x.worker) != e.p.memoryOf(w) {
+			e.copies.callOff(i, e.p.memoryOf(x.worker))
+		}
 		e.assign(w, i)
 	}
 	x.phase = taken
@@ -353,9 +370,12 @@ func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 
 // freeAt estimates when a worker has done what it was given.
 func (e *Engine) freeAt(w platform.WorkerID) time.Duration {
-	at := e.at
-	if s := &e.workers[w]; s.busy {
+	at, s := e.at, &e.workers[w]
+	if s.busy {
 		at = max(at, s.until)
 	}
-	return at + e.workers[w].queued
+	if s.queued > 0 {
+		at = max(at+s.queued, s.ends)
+	}
+	return at
 }

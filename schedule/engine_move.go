@@ -96,14 +96,12 @@ func (e *Engine) leave(t dag.TaskID, w platform.WorkerID) {
 	}
 }
 
-// move is the end of every event: it asks for the operands of what was assigned and not
-// taken, admits tasks, makes room for them, runs those for which there is room, and
-// starts the copies that can start.
+// move is the end of every event: it admits tasks, makes room for them, runs those for
+// which there is room, and starts the copies that can start.
 func (e *Engine) move(cmds []Command) []Command {
 	if e.copies == nil {
 		return cmds
 	}
-	e.prefetch()
 	e.evictions = e.evictions[:0]
 	for before := -1; before != e.ready; { // who runs a task now may take another
 		before = e.ready
@@ -125,14 +123,20 @@ func (e *Engine) move(cmds []Command) []Command {
 	return cmds
 }
 
-// prefetch asks for the operands of what became ready, has a worker and was not taken.
-func (e *Engine) prefetch() {
-	for _, i := range e.released {
-		if x := &e.instances[e.steps.slot(i)]; x.phase == ready && x.worker != Undecided && e.err == nil {
-			e.err = e.copies.fetch(i, e.p.memoryOf(x.worker), ReasonPrefetch)
-		}
+// expect notes when a worker should have done an instance that it is given, and asks for
+// the operands, early: who is given something next sees their copies wait, as urgent ones
+// where the worker takes the instance in this event. Where a memory has no room for them
+// now, by when they come is too much of a guess to build on.
+func (e *Engine) expect(w platform.WorkerID, i Instance) {
+	s, m, at := &e.workers[w], e.p.memoryOf(w), e.freeAt(w)
+	if a := e.arrival(i, m); a.Soon != Never {
+		at = e.view.StartsAt(w, a)
 	}
-	e.released = e.released[:0]
+	s.ends = at + e.p.occupies(i.Task, w)
+	e.err = e.copies.fetch(i, m, ReasonPrefetch)
+	if s.queued == 0 && s.phase == resting && (!s.busy || s.ahead) {
+		e.copies.await()
+	}
 }
 
 // makeRoom admits the tasks that fit, in their turn, and evicts what is in their way.

@@ -46,8 +46,8 @@ type PolicyInfo struct {
 // View is the read-only state a policy may look at.
 type View struct {
 	Problem *Problem
-	// FreeAt estimates when a worker will have finished what it was given, if all operands
-	// come in time.
+	// FreeAt estimates when a worker will have finished what it was given, the wait for
+	// operands included where there is room for them.
 	FreeAt func(w platform.WorkerID) time.Duration
 	// MissingBytes is what would have to move for an instance to run at a
 	// memory, and Arrival when it is expected to have come.

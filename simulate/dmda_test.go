@@ -71,16 +71,17 @@ func chains(t *testing.T, cpuNs int64) *schedule.Problem {
 	return problem(t, g, pl, 1)
 }
 
-// TestDMDACountsWhatLeaves: at 0 a0 goes to the gpu, whose worker is then free at 10. There
-// b0 does not fit beside it: as many bytes as y has would have to leave, and y to come, 70
-// ns each, so that b0 would run from 150 to 160. On the cpu it ends earlier if it takes
-// less. x is on the gpu from 50 on, a0 runs to 60, a1 to 70.
+// TestDMDACountsWhatLeaves: at 0 a0 goes to the gpu, where x should be at 50, so that its
+// worker is free at 60. There b0 does not fit beside it: as many bytes as y has would have
+// to leave, and y to come, 70 ns each, so that b0 would run from 200 to 210. On the cpu it
+// ends no later if it takes no longer. x is on the gpu from 50 on, a0 runs to 60, a1 to 70.
 //
 // When b0 has ended on the cpu, b1 follows. No other task names x any more, but it is only
 // on the gpu, and has to be written back, in 50 ns, before y comes in 70: b1 would end on
 // the gpu 130 ns later. So it does if the cpu takes 131.
 func TestDMDACountsWhatLeaves(t *testing.T) {
 	stays, moves1 := "x fetch 0-50", "x fetch 0-50, x evict 131-181, x leaves 181, y fetch 181-251"
+	moves2 := "x fetch 0-50, x evict 210-260, x leaves 260, y fetch 260-330"
 	for _, c := range []struct {
 		cpuNs    int64
 		b0, b1   string
@@ -90,7 +91,8 @@ func TestDMDACountsWhatLeaves(t *testing.T) {
 		{100, "cpu", "cpu", stays, 200},
 		{130, "cpu", "cpu", stays, 260},
 		{131, "cpu", "gpu", moves1, 261},
-		{161, "gpu", "", "", 0},
+		{210, "cpu", "gpu", moves2, 340},
+		{211, "gpu", "", "", 0},
 	} {
 		p := chains(t, c.cpuNs)
 		s := runChecked(t, p, dynamic(t, p, "dmda"))

@@ -38,7 +38,7 @@ type network struct {
 	classes  []*class
 	byRoute  []int32 // by pair of memories: class, -1: none yet
 	capacity []float64
-	oriented *orientation
+	oriented *platform.Orientation
 
 	room  []float64 // by resource, while filling: capacity that no stopped flow uses
 	users []float64 // by resource, while filling: flows that still rise
@@ -66,7 +66,7 @@ type flowEnd struct {
 
 func newNetwork(p *platform.Platform) *network {
 	m := len(p.Memories)
-	n := &network{p: p, byRoute: make([]int32, m*m), oriented: newOrientation(p),
+	n := &network{p: p, byRoute: make([]int32, m*m), oriented: platform.NewOrientation(p),
 		capacity: make([]float64, 2*len(p.Links)), room: make([]float64, 2*len(p.Links)), users: make([]float64, 2*len(p.Links))}
 	for i := range n.byRoute {
 		n.byRoute[i] = -1
@@ -106,7 +106,7 @@ func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64
 func (n *network) newClass(from, to platform.MemoryID) *class {
 	c := &class{cap: math.Inf(1)}
 	links, _ := n.p.Route(from, to)
-	directions := n.oriented.along(from, to, links)
+	directions := n.oriented.Along(from, to, links)
 	for i, l := range links {
 		switch n.p.Links[l].Sharing {
 		case platform.Fatpipe:

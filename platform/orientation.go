@@ -1,8 +1,6 @@
-package simulate
+package platform
 
-import "dahl/platform"
-
-// orientation knows which way a route crosses each of its links, so that the two
+// Orientation knows which way a route crosses each of its links, so that the two
 // directions of a duplex link do not share their bandwidth.
 //
 // A link has no ends of its own: they are taken from the first route that is that
@@ -10,25 +8,26 @@ import "dahl/platform"
 // links with known ends, and likewise from the memory at the end backwards; a
 // link that neither walk reaches is crossed forwards by routes to a memory of
 // higher index.
-type orientation struct {
-	ends [][2]platform.MemoryID // by link; -1: not known
+type Orientation struct {
+	ends [][2]MemoryID // by link; -1: not known
 }
 
-func newOrientation(p *platform.Platform) *orientation {
-	o := &orientation{ends: make([][2]platform.MemoryID, len(p.Links))}
+// NewOrientation takes the ends of the links from the routes.
+func NewOrientation(p *Platform) *Orientation {
+	o := &Orientation{ends: make([][2]MemoryID, len(p.Links))}
 	for l := range o.ends {
-		o.ends[l] = [2]platform.MemoryID{-1, -1}
+		o.ends[l] = [2]MemoryID{-1, -1}
 	}
 	for _, r := range p.Routes {
 		if len(r.Links) == 1 && o.ends[r.Links[0]][0] < 0 {
-			o.ends[r.Links[0]] = [2]platform.MemoryID{min(r.From, r.To), max(r.From, r.To)}
+			o.ends[r.Links[0]] = [2]MemoryID{min(r.From, r.To), max(r.From, r.To)}
 		}
 	}
 	return o
 }
 
-// along gives 0 or 1 for each link of a route.
-func (o *orientation) along(from, to platform.MemoryID, links []platform.LinkID) []int32 {
+// Along gives 0 or 1 for each link of a route.
+func (o *Orientation) Along(from, to MemoryID, links []LinkID) []int32 {
 	directions := make([]int32, len(links))
 	for i := range directions {
 		if from > to {
