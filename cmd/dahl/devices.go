@@ -19,11 +19,12 @@ import (
 // alone: the same network and options on each set.
 type deviceComparison struct {
 	Rows []deviceRow `json:"rows"`
-	// Fastest and Frugal are the rows with the shortest step and the fewest joules per
-	// image: measured where all rows are, else predicted.
-	Fastest string `json:"fastest"`
-	Frugal  string `json:"frugal,omitempty"` // empty where powers are not known
-	Basis   string `json:"basis"`            // of both: predicted or measured
+	// Fastest and Frugal are the rows with the shortest step and the fewest joules: measured
+	// where all rows are, else predicted. Joules of meters and of a model are not compared.
+	Fastest     string `json:"fastest"`
+	Basis       string `json:"basis"`            // predicted or measured
+	Frugal      string `json:"frugal,omitempty"` // empty where powers are not known
+	FrugalBasis string `json:"frugal_basis,omitempty"`
 }
 
 // deviceRow is one set of devices in both worlds. One that cannot run the network, such
@@ -107,33 +108,62 @@ func (c *deviceComparison) measured(row int, f stepFigures) {
 	c.choose()
 }
 
-// choose finds the best rows in one world: the measured one if all were measured.
+// choose finds the best rows in one world: the measured one if all were measured, for
+// joules in the same way.
 func (c *deviceComparison) choose() {
-	of := func(r *deviceRow) *stepFigures { return r.Measured }
-	c.Basis = "measured"
+	c.Basis, c.FrugalBasis = "measured", "measured"
+	bases := map[energy.Basis]bool{}
 	for i := range c.Rows {
-		if c.Rows[i].Measured == nil && c.Rows[i].Error == "" {
-			of, c.Basis = func(r *deviceRow) *stepFigures { return &r.Predicted }, "predicted"
+		switch r := &c.Rows[i]; {
+		case r.Error != "":
+		case r.Measured == nil:
+			c.Basis = "predicted"
+		default:
+			bases[r.Measured.Basis] = true
 		}
 	}
-	step, joules := math.Inf(1), math.Inf(1)
-	c.Fastest, c.Frugal = "", ""
+	if c.Basis == "predicted" || len(bases) > 1 {
+		c.FrugalBasis = "predicted"
+	}
+	c.Fastest = c.least(func(r *deviceRow) float64 { return r.in(c.Basis).StepS })
+	c.Frugal = c.least(func(r *deviceRow) float64 {
+		f := r.in(c.FrugalBasis)
+		if f.Basis == energy.Unavailable {
+			return math.NaN()
+		}
+		return f.JoulesPerStep
+	})
+	if c.Frugal == "" {
+		c.FrugalBasis = ""
+	}
+}
+
+// in is what the row takes in one world.
+func (r *deviceRow) in(world string) *stepFigures {
+	if world == "measured" {
+		return r.Measured
+	}
+	return &r.Predicted
+}
+
+// least is the row with the least of something; none where one has no number, since what
+// is not known may be the least.
+func (c *deviceComparison) least(of func(*deviceRow) float64) string {
+	best, devices := math.Inf(1), ""
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		if r.Error != "" {
 			continue
 		}
-		f := of(r)
-		if f.StepS < step {
-			step, c.Fastest = f.StepS, r.Devices
+		v := of(r)
+		if math.IsNaN(v) {
+			return ""
 		}
-		if f.Basis == energy.Unavailable {
-			joules = 0 // what is not known may be the least
-			c.Frugal = ""
-		} else if f.JoulesPerStep < joules {
-			joules, c.Frugal = f.JoulesPerStep, r.Devices
+		if v < best {
+			best, devices = v, r.Devices
 		}
 	}
+	return devices
 }
 
 // figures are the step's of a simulated or executed run. A measured run has measured
@@ -235,7 +265,7 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 		list := t.devices.Rows[i].Devices
 		o := t.w.optionsOn(list)
 		o.Record = t.w.recordedSteps() // processors alone would record all
-		f, err := measureOn(ctx, o)
+		f, err := measureOn(ctx, o, t.w.platform)
 		if err != nil {
 			return fmt.Errorf("on %s alone: %w", list, err)
 		}
@@ -244,8 +274,9 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 	return nil
 }
 
-// measureOn trains for an epoch and forgets everything but what a step took.
-func measureOn(ctx context.Context, o *options) (stepFigures, error) {
+// measureOn trains for an epoch and forgets everything but what a step took. The meters
+// are those of all devices that are compared, since the others draw what they draw idle.
+func measureOn(ctx context.Context, o *options, all *platform.Platform) (stepFigures, error) {
 	o.Epochs = 1
 	w, train, test, err := trainingWorkload(ctx, o)
 	if err != nil {
@@ -256,7 +287,7 @@ func measureOn(ctx context.Context, o *options) (stepFigures, error) {
 		return stepFigures{}, err
 	}
 	defer t.close()
-	meters := startMeters(w.platform)
+	meters := startMeters(all)
 	runErr := t.run(ctx)
 	if lost := t.lostDevices(); runErr == nil && len(lost) > 0 {
 		runErr = fmt.Errorf("device %s failed: %s", lost[0].Device, lost[0].Cause)
@@ -285,11 +316,14 @@ func (c *deviceComparison) print(out io.Writer) {
 			r.Measured.print(out, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent))
 		}
 	}
-	frugal := "; joules are unknown: the platform names no powers for some device"
-	if c.Frugal != "" {
-		frugal = ", fewest joules on " + c.Frugal
+	switch c.FrugalBasis {
+	case "":
+		fmt.Fprintf(out, "fastest on %s (as %s); joules are unknown: the platform names no powers for some device\n\n", c.Fastest, c.Basis)
+	case c.Basis:
+		fmt.Fprintf(out, "fastest on %s, fewest joules on %s (as %s)\n\n", c.Fastest, c.Frugal, c.Basis)
+	default:
+		fmt.Fprintf(out, "fastest on %s (as %s), fewest joules on %s (as %s, since not all sets have meters)\n\n", c.Fastest, c.Basis, c.Frugal, c.FrugalBasis)
 	}
-	fmt.Fprintf(out, "fastest on %s%s (as %s)\n\n", c.Fastest, frugal, c.Basis)
 }
 
 func (f *stepFigures) print(out io.Writer, width int, devices, world, off string) {

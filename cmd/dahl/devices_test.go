@@ -104,9 +104,24 @@ func TestChooseDevices(t *testing.T) {
 	if c.Fastest != "c" || c.Frugal != "b" || c.Basis != "measured" {
 		t.Errorf("all measured: %+v", c)
 	}
-	c.measured(0, stepFigures{StepS: 4, Basis: energy.Unavailable})
-	if c.Fastest != "c" || c.Frugal != "" {
-		t.Errorf("joules of one set are unknown: %+v", c)
+	// a's joules are of another source than those of b and c: as predicted, a has the fewest.
+	c.measured(0, stepFigures{StepS: 4, JoulesPerStep: 0.5, Basis: energy.Modelled})
+	if c.Fastest != "c" || c.Basis != "measured" || c.Frugal != "a" || c.FrugalBasis != "predicted" {
+		t.Errorf("joules of two sources: %+v", c)
+	}
+	var out strings.Builder
+	if c.print(&out); !strings.Contains(out.String(), "fastest on c (as measured), fewest joules on a (as predicted, since") {
+		t.Errorf("joules of two sources:\n%s", &out)
+	}
+	for i := range c.Rows {
+		c.measured(i, stepFigures{StepS: float64(5 - i), Basis: energy.Unavailable})
+	}
+	if c.Fastest != "c" || c.Frugal != "" || c.FrugalBasis != "" {
+		t.Errorf("joules are unknown: %+v", c)
+	}
+	out.Reset()
+	if c.print(&out); !strings.Contains(out.String(), "fastest on c (as measured); joules are unknown") {
+		t.Errorf("joules are unknown:\n%s", &out)
 	}
 }
 
