@@ -40,6 +40,13 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if err != nil {
 		return err
 	}
+	picture := ""
+	if out.dir != "" {
+		picture = filepath.Join(out.dir, "compare.svg")
+	}
+	if err := checkWritable(picture); err != nil {
+		return err
+	}
 	if measured.schedule.World != schedule.Measured {
 		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
 	}
@@ -75,8 +82,8 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
 		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
-	if out.dir != "" {
-		if err := drawComparison(filepath.Join(out.dir, "compare.svg"), problem, predicted, measured.schedule); err != nil {
+	if picture != "" {
+		if err := drawComparison(picture, problem, predicted, measured.schedule); err != nil {
 			return err
 		}
 	}

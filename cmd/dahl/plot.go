@@ -80,8 +80,10 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 		switch err := dir.draw(f, in, format); {
 		case err == nil:
 			fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(path, f.Name+"."+format))
-		case len(names) > 0 || !errors.Is(err, plots.ErrNoData):
+		case !errors.Is(err, plots.ErrNoData):
 			return err
+		case len(names) > 0:
+			return asInput(err)
 		}
 	}
 	return dir.writeManifest(r.manifest)

@@ -276,6 +276,11 @@ func testReading(t *testing.T) {
 			t.Errorf("e/%s: %v", name, err)
 		}
 	}
+	for _, line := range []string{"compare e e --out nowhere", "plot p compare"} { // p is a prediction
+		if r := dahl(t, t.Context(), strings.Fields(line)...); r.code != exitBadInput || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("dahl %s: code %d, %q", line, r.code, r.stderr)
+		}
+	}
 	trace, err := os.ReadFile("e/trace.json")
 	if err != nil || !json.Valid(trace) {
 		t.Errorf("trace.json is not JSON (%v)", err)
