@@ -305,3 +305,50 @@ func TestPromisedRoom(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestWriteBackFromElsewhere: p and q write w and u on the gpu, a reads w on a second one, b
+// reads u on the cpu. c needs z on the gpu of 250 bytes, where w (40) has to leave beside u (200),
+// and d, after a, x and y on the second, of 90. Each has one copy engine in and one out. p runs
+// 0-10 and q 10-20. At 10 a is given w, which takes both links' 10 ns and 40 for its
+// bytes (10-70), and c is taken: the copy that brings w home for it waits for the engine, and
+// from 20 on behind u, since b comes before c. At 70 w is on the second GPU, and the gpu drops
+// it; u goes home 70-280, z comes 70-120, a runs to 80. For d, w has to leave there, too.
+// The copy home that still waits is not from there, and is called off when its turn comes:
+// w needs one of its own (80-130). x comes beside it and y when w has left.
+func TestWriteBackFromElsewhere(t *testing.T) {
+	pl := twoMemories(t)
+	memory, gpu, link, route := pl.Memories[1], pl.Devices[1], pl.Links[0], pl.Routes[0]
+	memory.Name, gpu.Name, link.Name = "hbm2", "gpu2", "bus2"
+	gpu.Memory, route.To, route.Links = 2, 2, []platform.LinkID{1}
+	pl.Memories, pl.Devices, pl.Links, pl.Routes = append(pl.Memories, memory), append(pl.Devices, gpu), append(pl.Links, link), append(pl.Routes, route)
+	for d := 1; d <= 2; d++ {
+		pl.Devices[d].CopyEnginesIn, pl.Devices[d].CopyEnginesOut = 1, 1
+	}
+	pl.Memories[1].CapacityBytes, pl.Memories[2].CapacityBytes = 250, 90
+	complete(t, pl)
+	b := dag.NewBuilder("elsewhere")
+	buffer := func(name string, bytes int) dag.BufferID {
+		return b.Buffer(dag.Buffer{Name: name, Shape: []int{bytes}, Type: dag.Uint8, Role: dag.Parameter, Home: "host"})
+	}
+	w, u, x, y, z := buffer("w", 40), buffer("u", 200), buffer("x", 40), buffer("y", 40), buffer("z", 40)
+	var after []dag.TaskID
+	task := func(name, device string, accesses ...dag.Access) dag.TaskID {
+		return b.Task(dag.Task{Name: name, Costs: []dag.Cost{{Key: device, Ns: 10}}, Accesses: accesses, After: after})
+	}
+	task("1 p", "gpu", whole(w, dag.Write))
+	task("2 q", "gpu", whole(u, dag.Write))
+	a := task("3 a", "gpu2", whole(w, dag.Read))
+	task("4 b", "cpu", whole(u, dag.Read))
+	task("5 c", "gpu", whole(z, dag.Read))
+	after = []dag.TaskID{a}
+	task("6 d", "gpu2", whole(x, dag.Read), whole(y, dag.Read))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, pl, 1)
+	want := "w fetch 10-70, w leaves 70, u fetch 70-280, z fetch 70-120, w evict 80-130, x fetch 80-130, w leaves 130, y fetch 130-180"
+	if got := moves(p, runChecked(t, p, dynamic(t, p, "eager"))); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
