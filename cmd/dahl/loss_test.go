@@ -200,7 +200,7 @@ func TestLossEndsTheRun(t *testing.T) {
 			args = append(args, "--continue-on-loss")
 		}
 		r := dahl(t, t.Context(), args...)
-		if r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+		if r.code != exitFailed || strings.Count(r.failure(), "\n") != 1 {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
 		for _, part := range []string{`device "g0"`, `graph "train"`, "issued and not done", "the device is lost", "what was done is in cut"} {

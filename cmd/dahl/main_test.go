@@ -25,6 +25,18 @@ func dahl(t *testing.T, ctx context.Context, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
+// failure is what stderr says without warnings, as of workers that share a core where there
+// are fewer cores than a test wants.
+func (r result) failure() string {
+	var b strings.Builder
+	for line := range strings.Lines(r.stderr) {
+		if !strings.HasPrefix(line, "level=WARN ") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
 // mustRun runs a command line that has to succeed and returns what it printed.
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()

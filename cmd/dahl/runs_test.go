@@ -307,7 +307,7 @@ func TestInterrupted(t *testing.T) {
 		cancel()
 	}()
 	r := dahl(t, ctx, "execute", "--model", "digits-cnn", "--limit", "200", "--epochs", "500", "--out", "cut")
-	if r.code != exitInterrupted || !strings.HasPrefix(r.stderr, "dahl: interrupted") || strings.Count(r.stderr, "\n") != 1 {
+	if r.code != exitInterrupted || !strings.HasPrefix(r.failure(), "dahl: interrupted") || strings.Count(r.failure(), "\n") != 1 {
 		t.Errorf("exit code %d, %q", r.code, r.stderr)
 	}
 	m, err := readManifest("cut")
