@@ -22,7 +22,7 @@ type scripted struct {
 	launched map[launchID]bool
 	binds    int
 	engine   [2]time.Duration // when the last copy out and in ends
-	touched  bool
+	fills    int
 }
 
 // script is how long everything takes.
@@ -40,6 +40,7 @@ type script struct {
 	rowNs       float64       // by row beyond the first
 	fillNs      float64       // by byte
 	touchNs     float64       // beyond that, at first
+	disturbedNs float64       // beyond that, at the second time
 	shared      bool          // a copy waits for those in the other direction too
 }
 
@@ -110,9 +111,11 @@ func (d *scripted) copy(s streamID, c *deviceCopy) error {
 
 func (d *scripted) fill(s streamID, _ deviceAddr, bytes int64, _ byte) error {
 	takes := perByte(d.fillNs, bytes)
-	if !d.touched {
+	switch d.fills++; d.fills {
+	case 1:
 		takes += perByte(d.touchNs, bytes)
-		d.touched = true
+	case 2:
+		takes += perByte(d.disturbedNs, bytes)
 	}
 	d.put(s, 0, takes)
 	return nil
@@ -145,7 +148,7 @@ func (d *scripted) close() error { return nil }
 
 // exampleScript has a device that is slow enough for the host to keep it busy.
 var exampleScript = script{call: 10, open: 3 * time.Millisecond, module: 400_000, see: 3000, event: 700, cross: 2000,
-	kernel: 5003, firstLaunch: 70_001, latency: 9001, inNs: 0.25, outNs: 0.5, rowNs: 100, fillNs: 0.125, touchNs: 0.5}
+	kernel: 5003, firstLaunch: 70_001, latency: 9001, inNs: 0.25, outNs: 0.5, rowNs: 100, fillNs: 0.125, touchNs: 0.5, disturbedNs: 2}
 
 // scriptedStation opens a scripted device as the first GPU of a node.
 func scriptedStation(t *testing.T, s script) *station {

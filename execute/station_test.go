@@ -15,7 +15,8 @@ func nearly(got, want, relative float64) bool { return math.Abs(got/want-1) <= r
 
 // TestFirstUse: opening takes 3 ms. Of 16 MB free, three quarters in whole pages are
 // 11,997,184 bytes; the pinned memory is twice half of that. Its first writing takes half a
-// nanosecond per byte longer than the second, after two calls of 10 ns. The first bind
+// nanosecond per byte longer than others, after two calls of 10 ns; that something else
+// keeps the second one even longer does not matter. The first bind
 // takes 400 µs and a call, the first launch 70,001 ns more than the second; the same kernel
 // with other operands is not loaded again.
 func TestFirstUse(t *testing.T) {
