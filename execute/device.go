@@ -61,7 +61,7 @@ type deviceLane struct {
 	issued, ended int64       // segments
 	total         int64       // of all steps
 	within        int32       // of the list: what is being issued; -1: all of the segment is
-	begun         bool        // a task of the next segment has been issued
+	begun         bool        // of the next segment a task is being issued, or has been
 	spans         []deviceSpan
 	progress      progress
 }
@@ -360,10 +360,11 @@ func (u *issueLoop) issue(l *deviceLane) error {
 			return err
 		}
 	}
+	l.begun = true // a task is several calls, and a device may fail between them
 	if err := u.startSegment(l); err != nil {
 		return err
 	}
-	l.begun, l.within = true, -1
+	l.within = -1
 	if err := u.driver.record(l.stream, l.ends[slot]); err != nil {
 		return err
 	}
@@ -409,7 +410,6 @@ func (u *issueLoop) startSegment(l *deviceLane) error {
 		if err := u.start(l.stream, &u.job.graph.issues[l.list[l.within].task]); err != nil {
 			return err
 		}
-		l.begun = true
 	}
 	return nil
 }

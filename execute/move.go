@@ -138,20 +138,30 @@ func byteStrides(b *dag.Buffer) []int64 {
 	return strides
 }
 
-// do moves something now, waits for it, and returns when that was on a clock.
+// do moves something now, waits for it, and returns when that was on a clock. When it
+// returns nothing moves any more, also after an error.
 func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	d := m.device
 	start := now()
 	err := d.do(func() error {
 		stream := d.copyStream(m.To == d.memory)
-		for i := range m.copies {
-			if err := d.driver.copy(stream, &m.copies[i]); err != nil {
-				return err
-			}
+		err := m.through(stream)
+		if err != nil { // a device that fails again has nothing to wait for
+			_ = d.finish(stream)
 		}
-		return d.finish(stream)
+		return err
 	})
 	return schedule.Interval{Start: start, End: now()}, err
+}
+
+// through moves it on a stream.
+func (m *boundMove) through(s streamID) error {
+	for i := range m.copies {
+		if err := m.device.driver.copy(s, &m.copies[i]); err != nil {
+			return err
+		}
+	}
+	return m.device.finish(s)
 }
 
 // enter moves what memories need before the first step. Inputs stay where they are from

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"dahl/dag"
 	"dahl/kernels"
@@ -199,12 +198,7 @@ func TestCancelStopsBetweenTasks(t *testing.T) {
 			t.Error("a closed runner ran")
 		}
 	}
-	for wait := 0; runtime.NumGoroutine() > before; wait++ {
-		if wait == 200 {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	waitForGoroutines(t, before)
 }
 
 func TestFailureNamesTheTask(t *testing.T) {

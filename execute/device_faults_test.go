@@ -1,0 +1,264 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"dahl/dag"
+)
+
+// failing is a driver whose streams can be asked for so many more things: then the device is
+// lost, or what is asked for next is refused, or somebody is told.
+type failing struct {
+	driver
+	left    int
+	cause   error // errDeviceLost: nothing can be done any more
+	tell    func()
+	asked   map[any][2]int // by launch, copy or replay: how often, and how often it was taken
+	refused any            // other than those: nil
+}
+
+// ask asks a stream for something.
+func (f *failing) ask(what any, do func() error) error {
+	n := f.asked[what]
+	n[0]++
+	f.asked[what] = n
+	f.left--
+	switch {
+	case f.left == -1 && f.tell != nil:
+		f.tell()
+	case f.left == -1 || f.left < -1 && f.lost() != nil:
+		f.refused = what
+		return f.cause
+	}
+	n[1]++
+	f.asked[what] = n
+	return do()
+}
+
+// lost is that the device is, once nothing is left.
+func (f *failing) lost() error {
+	if f.left <= 0 && f.cause == errDeviceLost {
+		return f.cause
+	}
+	return nil
+}
+
+func (f *failing) launch(s streamID, l launchID) error {
+	return f.ask(l, func() error { return f.driver.launch(s, l) })
+}
+
+func (f *failing) copy(s streamID, c *deviceCopy) error {
+	return f.ask(c, func() error { return f.driver.copy(s, c) })
+}
+
+func (f *failing) capture(s streamID, issue func() error) (captureID, error) {
+	return f.driver.(capturer).capture(s, issue)
+}
+
+func (f *failing) replay(s streamID, c captureID) error {
+	return f.ask(c, func() error { return f.driver.(capturer).replay(s, c) })
+}
+
+func (f *failing) record(s streamID, e eventID) error {
+	return f.ask(nil, func() error { return f.driver.record(s, e) })
+}
+
+func (f *failing) wait(s streamID, e eventID) error {
+	return f.ask(nil, func() error { return f.driver.wait(s, e) })
+}
+
+func (f *failing) done(e eventID) (bool, error) {
+	done, err := f.driver.done(e)
+	return done && f.lost() == nil, errors.Join(err, f.lost())
+}
+
+func (f *failing) elapsed(from, to eventID) (time.Duration, error) {
+	t, err := f.driver.elapsed(from, to)
+	return t, errors.Join(err, f.lost())
+}
+
+// rests reports whether the device has done all that it was asked for. A stream counts a mark
+// a little after it has shown it.
+func (f *failing) rests() bool {
+	for _, s := range f.driver.(*emulated).streams {
+		for n := s.passed.Load(); n < s.issued.Load(); n++ {
+			if op := &s.ops[n%emulatedQueue]; op.kind != recordOp || op.event.passed.Load() < op.number {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// calls is how often a task of a replay was asked of the device, and how often it was taken
+// as a whole; of tasks that are asked for by one call, that call.
+func (f *failing) calls(c *compiledGraph, task string) (asked, taken int) {
+	t := slices.IndexFunc(c.graph.Tasks, func(t dag.Task) bool { return t.Name == task })
+	first, last := any(c.issues[t].launch), any(c.issues[t].launch)
+	if copies := c.issues[t].copies; len(copies) > 0 {
+		first, last = &copies[0], &copies[len(copies)-1]
+	}
+	asked, taken = f.asked[first][0], f.asked[last][1]
+	for lane, parts := range c.segments {
+		for i := 0; parts != nil && i < len(parts.list); i++ {
+			if s := parts.list[i]; s.captured >= 0 && int(c.ahead.lists[lane][s.first].task) == t {
+				asked, taken = asked+f.asked[s.captured][0], taken+f.asked[s.captured][1]
+			}
+		}
+	}
+	return asked, taken
+}
+
+// faultyRuns are runs of two steps of the test network on a core and one device.
+var faultyRuns = []struct {
+	name    string
+	dynamic bool
+	record  bool
+	stride  int // how many calls further each fault is
+}{{"recorded", false, true, 1}, {"not recorded", false, false, 1}, {"by a policy", true, true, 3}}
+
+// failingRunner is a runner whose device fails as soon as it is told to.
+func failingRunner(t *testing.T, prog *dag.Program, dynamic bool) (*Runner, *failing) {
+	p := node(t, 1, 1)
+	opt := Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)}
+	if dynamic {
+		p.Devices[0].FlopsPerSec["float32"] = 1e6 // so that the policy prefers the GPU
+		opt.Plans, opt.Policy = nil, "dmda"
+	}
+	r := newRunner(t, prog, opt)
+	d := r.devices[1]
+	f := &failing{driver: d.driver, asked: map[any][2]int{}}
+	d.driver = f
+	return r, f
+}
+
+// TestDeviceFailsAfterAnyCall: a device that is lost between any two of the things that it
+// is asked for, or has no memory for one of them, ends the run with the device named,
+// with the task if one was under way, and how far that had come. A device that is lost is the
+// end of the runner; one that lacked memory rests, and the next run is whole. Nothing is
+// left behind.
+func TestDeviceFailsAfterAnyCall(t *testing.T) {
+	prog := testProgram(t)
+	before := runtime.NumGoroutine()
+	for _, run := range faultyRuns {
+		for cause, more := range map[error]int{errDeviceLost: 1, errDeviceMemory: 4} {
+			stride := run.stride * more
+			t.Run(fmt.Sprintf("%s, %v", run.name, cause), func(t *testing.T) {
+				r, f := failingRunner(t, prog, run.dynamic)
+				f.cause = cause
+				tasks := 0
+				for after := 0; ; after += stride {
+					f.left = after
+					clear(f.asked)
+					_, err := r.Run(context.Background(), 0, 2, run.record)
+					if err == nil && f.left >= 0 {
+						break // as many calls as there are
+					}
+					if checkFault(t, r, f, err, run.dynamic) {
+						tasks++
+					}
+					if cause == errDeviceMemory && !f.rests() {
+						t.Errorf("after %d calls: the device still works", after)
+					}
+					if s, err := r.Run(context.Background(), 0, 2, true); (err != nil) != (cause == errDeviceLost) {
+						t.Errorf("after %d calls: the next run: %v", after, err)
+					} else if err == nil && s.Check(r.Problem(0, 2)) != nil {
+						t.Errorf("after %d calls: the next run: %v", after, s.Check(r.Problem(0, 2)))
+					}
+					if cause == errDeviceLost {
+						r.Close()
+						r, f = failingRunner(t, prog, run.dynamic)
+						f.cause = cause
+					}
+				}
+				if tasks*stride < 100 {
+					t.Errorf("%d faults at tasks", tasks)
+				}
+			})
+		}
+	}
+	waitForGoroutines(t, before)
+}
+
+// checkFault compares what an error says with what the device was asked for, and reports
+// whether it names a task.
+func checkFault(t *testing.T, r *Runner, f *failing, err error, dynamic bool) (named bool) {
+	t.Helper()
+	if device, failed := FailedDevice(err); device != "gpu0" || !failed || !errors.Is(err, f.cause) {
+		t.Errorf("the device that failed is %q, %v: %v", device, failed, err)
+	}
+	var fault *TaskError
+	if !errors.As(err, &fault) {
+		for _, l := range r.devices[1].lanes {
+			if l.ended < l.issued {
+				t.Errorf("no task is named, and one is under way: %v", err)
+			}
+		}
+		return false
+	}
+	asked, taken := fault.Step+1, fault.Step // a policy's copies are made when they are issued
+	if !dynamic {
+		asked, taken = f.calls(r.graphs[0], fault.Task)
+	}
+	switch {
+	case fault.State == "issued and not done" && asked > fault.Step && (f.cause == errDeviceLost || f.refused == nil):
+	case fault.State == "not issued" && taken <= fault.Step:
+	default:
+		t.Errorf("its calls were asked for %d times and taken %d times: %v", asked, taken, err)
+	}
+	return true
+}
+
+// TestStopsAfterAnyCall ends runs from outside at every sixth call; the device rests then, and
+// what follows is whole.
+func TestStopsAfterAnyCall(t *testing.T) {
+	prog := testProgram(t)
+	for _, run := range faultyRuns {
+		t.Run(run.name, func(t *testing.T) {
+			r, f := failingRunner(t, prog, run.dynamic)
+			stopped := 0
+			for after := 0; ; after += 6 {
+				ctx, cancel := context.WithCancel(context.Background())
+				f.left, f.tell = after, cancel
+				_, err := r.Run(ctx, 0, 2, run.record)
+				cancel()
+				if f.left >= 0 {
+					break // as many calls as there are
+				}
+				if errors.Is(err, context.Canceled) {
+					stopped++
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				if !f.rests() {
+					t.Errorf("after %d calls: the device still works", after)
+				}
+				if s, err := r.Run(context.Background(), 0, 2, true); err != nil {
+					t.Fatal(err)
+				} else if err := s.Check(r.Problem(0, 2)); err != nil {
+					t.Errorf("after %d calls: the next run: %v", after, err)
+				}
+			}
+			if stopped < 20 {
+				t.Errorf("%d runs were stopped", stopped)
+			}
+		})
+	}
+}
+
+// waitForGoroutines waits until there are no more goroutines than before.
+func waitForGoroutines(t *testing.T, before int) {
+	t.Helper()
+	for wait := 0; runtime.NumGoroutine() > before; wait++ {
+		if wait == 200 {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
