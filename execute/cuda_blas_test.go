@@ -115,11 +115,11 @@ func TestCUDALibraryRefuses(t *testing.T) {
 }
 
 // TestLibraryWorkspace: costs that leave the variant open reserve nothing for a library's, which
-// is chosen by name only; costs that name it reserve what it asks for.
+// is chosen by name only; where they name it, or the caller does, what it asks for is reserved.
 func TestLibraryWorkspace(t *testing.T) {
 	p := cudaNode(t, 1, 1)
 	prog := testProgram(t)
-	scratch := func(variant string) int64 {
+	scratch := func(variant, asked string) int64 {
 		c, err := schedule.NewCosts(prog.Graphs[0], p, schedule.CostOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -129,11 +129,14 @@ func TestLibraryWorkspace(t *testing.T) {
 		}
 		costs := make([]*schedule.Costs, len(prog.Graphs))
 		costs[0] = c
-		return ScratchByMemory(prog, p, costs, "")[0][1]
+		return ScratchByMemory(prog, p, costs, asked)[0][1]
 	}
 	const library = 32 << 20 // what the library asks for; the products of the program are smaller
-	if open, named := scratch(""), scratch("cublas"); open >= library || named < library {
+	if open, named := scratch("", ""), scratch("cublas", ""); open >= library || named < library {
 		t.Errorf("%d bytes of scratch with the variant open, %d with the library's named; want less than and at least %d", open, named, library)
+	}
+	if named, asked := scratch("cublas", ""), scratch("", "cublas"); asked != named {
+		t.Errorf("%d bytes of scratch with the library's variant asked for, %d with it named by costs", asked, named)
 	}
 }
 

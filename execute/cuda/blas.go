@@ -156,8 +156,8 @@ var blasStatuses = map[C.int]string{
 	13: "EXECUTION_FAILED", 14: "INTERNAL_ERROR", 15: "NOT_SUPPORTED", 16: "LICENSE_ERROR",
 }
 
-// blasError makes an error of a status; what is not supported wraps [kernelcode.ErrRefused]. A
-// failed execution leaves the driver's error to its next call.
+// blasError makes an error of a status; what is not supported wraps [kernelcode.ErrRefused], and no
+// memory is the driver's. A failed execution leaves the driver's error to its next call.
 func blasError(call string, status C.int) error {
 	if status == 0 {
 		return nil
@@ -166,8 +166,12 @@ func blasError(call string, status C.int) error {
 	if !ok {
 		return fmt.Errorf("%s: status %d", call, status)
 	}
-	if status == C.kBlasNotSupported {
-		return fmt.Errorf("%s: CUBLAS_STATUS_%s: %w", call, name, kernelcode.ErrRefused)
+	name = "CUBLAS_STATUS_" + name
+	switch status {
+	case C.kBlasNotSupported:
+		return fmt.Errorf("%s: %s: %w", call, name, kernelcode.ErrRefused)
+	case C.kBlasAllocFailed:
+		return outOfMemory(call, name)
 	}
-	return fmt.Errorf("%s: CUBLAS_STATUS_%s", call, name)
+	return fmt.Errorf("%s: %s", call, name)
 }

@@ -15,9 +15,9 @@ typedef int (*blas_set_math)(void *handle, int mode);
 typedef int (*blas_gemm)(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int lda,
                          const void *b, int ldb, const void *beta, void *c, int ldc);
 
-enum { kBlasNotSupported = 15 };                // cublasStatus_t
-enum { kBlasNormal = 0, kBlasTransposed = 1 };  // cublasOperation_t
-enum { kBlasPedantic = 2, kBlasTF32 = 3 };      // cublasMath_t
+enum { kBlasAllocFailed = 3, kBlasNotSupported = 15 };  // cublasStatus_t
+enum { kBlasNormal = 0, kBlasTransposed = 1 };          // cublasOperation_t
+enum { kBlasPedantic = 2, kBlasTF32 = 3 };              // cublasMath_t
 
 typedef int (*lt_create)(void **made);
 typedef int (*lt_destroy)(void *object);

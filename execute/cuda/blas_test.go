@@ -188,12 +188,20 @@ func TestBlasRefuses(t *testing.T) {
 }
 
 // TestBlasError: of what the library answers only that it does not support a call makes another
-// variant the way out.
+// variant the way out, and only that it got no memory another device.
 func TestBlasError(t *testing.T) {
 	for status := range blasStatuses {
-		if refused := errors.Is(blasError("call", status), launches.ErrRefused); refused != (status == 15) {
+		err := blasError("call", status)
+		if refused := errors.Is(err, launches.ErrRefused); refused != (status == 15) {
 			t.Errorf("status %d: refused %v", status, refused)
 		}
+		var e *Error
+		if noMemory := errors.As(err, &e) && e.OutOfMemory() && !e.Lost(); noMemory != (status == 3) {
+			t.Errorf("status %d: out of memory %v", status, noMemory)
+		}
+	}
+	if err := blasError("call", 3); err.Error() != "call: CUBLAS_STATUS_ALLOC_FAILED" {
+		t.Error(err)
 	}
 	if err := blasError("call", 15); err.Error() != "call: CUBLAS_STATUS_NOT_SUPPORTED: the library does not do this" {
 		t.Error(err)

@@ -144,14 +144,17 @@ func (d *Dnn) callError(r C.int) error {
 	return d.fail(dnnCalls[r%16], r/16)
 }
 
-// fail makes an error of a status.
+// fail makes an error of a status, as blasError does.
 func (d *Dnn) fail(call string, status C.int) error {
 	if status == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s: %s", call, C.GoString(C.dnn_error(d.table, status)))
-	if C.refused(status) != 0 {
-		err = fmt.Errorf("%w: %w", err, kernelcode.ErrRefused)
+	name := C.GoString(C.dnn_error(d.table, status))
+	switch {
+	case C.refused(status) != 0:
+		return fmt.Errorf("%s: %s: %w", call, name, kernelcode.ErrRefused)
+	case C.out_of_memory(status) != 0:
+		return outOfMemory(call, name)
 	}
-	return err
+	return fmt.Errorf("%s: %s", call, name)
 }

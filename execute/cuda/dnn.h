@@ -85,6 +85,10 @@ struct convolution {
 // its details, of version 9.
 static int refused(int status) { return status == 9 || (status >= 3000 && status < 4000); }
 
+// out_of_memory says so of a status: CUDNN_STATUS_ALLOC_FAILED, of version 8, and
+// CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED, of version 9.
+static int out_of_memory(int status) { return status == 2 || status == 4004; }
+
 // A result is 0, or 16 times the status plus the number of what failed (dnnCalls).
 #define CALL(number, call)                              \
 	do {                                            \

@@ -120,3 +120,18 @@ func TestDnnRefuses(t *testing.T) {
 		t.Errorf("filters of 0×0: %v", err)
 	}
 }
+
+// TestDnnOutOfMemory: what both versions answer where they got no memory is the driver's error.
+func TestDnnOutOfMemory(t *testing.T) {
+	_, h := libraryBench(t, kernels.CuDNN)
+	d := h.(*dnnHandle).dnn
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{{d.fail("call", 2), true}, {d.fail("call", 4004), true}, {d.fail("call", 3000), false}, {d.fail("call", 5000), false}} {
+		var e *Error
+		if got := errors.As(c.err, &e) && e.OutOfMemory(); got != c.want {
+			t.Errorf("%v: out of memory %v", c.err, got)
+		}
+	}
+}

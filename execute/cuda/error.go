@@ -26,6 +26,11 @@ const (
 // OutOfMemory reports that the device's memory did not suffice.
 func (e *Error) OutOfMemory() bool { return e.Code == codeOutOfMemory }
 
+// outOfMemory is the driver's error for a call of a library, which has a name of its own for it.
+func outOfMemory(call, name string) *Error {
+	return &Error{Call: call, Code: codeOutOfMemory, Name: name}
+}
+
 // Lost reports that the context cannot be used any more: CUDA's documentation says so of
 // these codes, which every later call repeats.
 func (e *Error) Lost() bool {

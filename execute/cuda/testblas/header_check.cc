@@ -32,6 +32,7 @@ FUNCTION(lt_set, cublasLtMatmulPreferenceSetAttribute);
 FUNCTION(lt_heuristic, cublasLtMatmulAlgoGetHeuristic);
 FUNCTION(lt_matmul, cublasLtMatmul);
 
+VALUE(ours::kBlasAllocFailed, CUBLAS_STATUS_ALLOC_FAILED);
 VALUE(ours::kBlasNotSupported, CUBLAS_STATUS_NOT_SUPPORTED);
 VALUE(ours::kBlasNormal, CUBLAS_OP_N);
 VALUE(ours::kBlasTransposed, CUBLAS_OP_T);
