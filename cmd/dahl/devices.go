@@ -30,11 +30,12 @@ type deviceComparison struct {
 // deviceRow is one set of devices in both worlds. One that cannot run the network, such
 // as for lack of memory, has an Error instead of figures.
 type deviceRow struct {
-	Devices          string       `json:"devices"` // as --devices takes it
-	Predicted        stepFigures  `json:"predicted"`
-	Measured         *stepFigures `json:"measured,omitempty"`
-	StepErrorPercent *float64     `json:"step_error_percent,omitempty"`
-	Error            string       `json:"error,omitempty"`
+	Devices          string        `json:"devices"` // as --devices takes it
+	Predicted        stepFigures   `json:"predicted"`
+	Measured         *stepFigures  `json:"measured,omitempty"`
+	StepErrorPercent *float64      `json:"step_error_percent,omitempty"`
+	Metered          []meteredStep `json:"metered,omitempty"`
+	Error            string        `json:"error,omitempty"`
 }
 
 // stepFigures is what a training step takes on a set of devices.
@@ -45,6 +46,9 @@ type stepFigures struct {
 	JoulesPerImage float64      `json:"joules_per_image,omitempty"`
 	Basis          energy.Basis `json:"basis"`                      // of the joules
 	Samples        int          `json:"samples_per_task,omitempty"` // of the busiest layer, where --lowering best chose it
+
+	watts    map[string]float64 // by what a meter covers
+	readings []energy.Reading
 }
 
 // deviceSets are the sets to compare, as lists for --devices: the processors of a
@@ -104,7 +108,7 @@ func (w *workload) optionsOn(list string) *options {
 func (c *deviceComparison) measured(row int, f stepFigures) {
 	r := &c.Rows[row]
 	off := percent(r.Predicted.StepS, f.StepS)
-	r.Measured, r.StepErrorPercent = &f, &off
+	r.Measured, r.StepErrorPercent, r.Metered = &f, &off, meteredSteps(&r.Predicted, &f)
 	c.choose()
 }
 
@@ -173,6 +177,7 @@ func (c *deviceComparison) least(of func(*deviceRow) float64) string {
 func (w *workload) figures(o *outcome) stepFigures {
 	f := stepFigures{StepS: o.stepTime().Seconds(), Basis: o.Report.Basis}
 	f.JoulesPerStep = o.joulesPerStep()
+	f.watts, f.readings = w.meteredWatts(o.Report), o.Readings
 	if covers(o.Readings, w.platform) {
 		f.JoulesPerStep, f.Basis = 0, energy.Measured
 		for _, r := range o.Readings {
@@ -314,6 +319,9 @@ func (c *deviceComparison) print(out io.Writer) {
 		r.Predicted.print(out, width, r.Devices, "predicted", "")
 		if r.Measured != nil {
 			r.Measured.print(out, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent))
+		}
+		if len(r.Metered) > 0 {
+			fmt.Fprintf(out, "%-*s %-10s %s\n", width, "", "metered", meteredText(r.Metered))
 		}
 	}
 	switch c.FrugalBasis {

@@ -329,7 +329,7 @@ func (d *runDir) writeMetrics(t *trainer) error {
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
-	s.Devices, s.Losses = t.devices, t.lostDevices()
+	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.lostDevices(), t.metered()
 	if s.Recorded != nil && t.predicted != nil && t.predicted.unrecorded.steps > 0 {
 		s.Recorded.PredictedS = t.predicted.stepTime().Seconds()
 	}
@@ -388,6 +388,9 @@ func (t *trainer) printMeasured(out io.Writer) {
 	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), peak %s, %s\n",
 		shortTime(m.stepTime()), shortTime(predicted.stepTime()), shortTime(m.Run), shortTime(predicted.Run),
 		shortBytes(t.w.plannedPeakBytes()), m.energyText())
+	if metered := t.metered(); len(metered) > 0 {
+		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
+	}
 	if r := m.recording(); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)
 	}

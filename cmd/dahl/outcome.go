@@ -329,6 +329,7 @@ type energySummary struct {
 	Basis    energy.Basis       `json:"basis"`
 	ByDevice map[string]float64 `json:"by_device"`
 	Readings []energy.Reading   `json:"readings,omitempty"` // of meters, over the run
+	Metered  []meteredStep      `json:"metered,omitempty"`  // a step by these meters, beside its prediction
 }
 
 // trainedSummary is what only an executed run knows.
@@ -346,7 +347,7 @@ func (w *workload) summarize(o *outcome) *summary {
 	s := &summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
-		EnergyJ: energySummary{o.Joules, o.Basis, o.ByDevice, o.Readings},
+		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, ByDevice: o.ByDevice, Readings: o.Readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, PeakBytes: map[string]int64{}, Recorded: o.recording(),
 		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles, Waits: newWaitSummary(&problem, o.Main),
 	}
