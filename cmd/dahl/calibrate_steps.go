@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"dahl/dag"
@@ -183,18 +184,28 @@ func (s *stepSet) build(all *workload, n samples) error {
 	return err
 }
 
-// withWorkers is the platform with another number of units of its processor.
+// withWorkers is the platform with another number of units of its processor. Fewer are as
+// if --devices chose them: the others idle. More are made up.
 func withWorkers(p *platform.Platform, n int) (*platform.Platform, error) {
 	q := *p
 	q.Devices, q.Models = slices.Clone(p.Devices), slices.Clone(p.Models)
 	var cpus []*platform.Device
+	var list []string
 	for i := range q.Devices {
-		if q.Devices[i].Kind == "cpu" {
-			cpus = append(cpus, &q.Devices[i])
+		d := &q.Devices[i]
+		if d.Kind == "cpu" {
+			cpus = append(cpus, d)
+			list = append(list, fmt.Sprintf("%s:%d", d.Name, n))
+		} else {
+			list = append(list, d.Name)
 		}
 	}
 	if len(cpus) != 1 {
 		return nil, inputErrorf("--workers %d: platform %q has %d processors; choose units with --devices", n, p.Name, len(cpus))
+	}
+	if n <= cpus[0].Count {
+		fewer, err := p.Select(strings.Join(list, ","))
+		return fewer, asInput(err)
 	}
 	cpus[0].Count = n
 	return &q, asInput(q.Complete())

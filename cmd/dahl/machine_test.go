@@ -60,6 +60,14 @@ func TestWorkersAreCores(t *testing.T) {
 	if p.Devices[1].Count != 1 {
 		t.Error("the platform that was given has changed")
 	}
+	// Of two cores that draw 0.5 W each idle, 6 W with one busy and 10 W with both, and a host of 10 W: one core that
+	// draws 5.5 W busy, beside a host with an idle one of 10.5 W.
+	if p, err = loadPlatform("emulated"); err != nil {
+		t.Fatal(err)
+	}
+	if q, err = withWorkers(p, 1); err != nil || len(q.Workers) != 2 || q.BusyTotal(0, 1) != 5.5 || q.HostPower.Value != 10.5 {
+		t.Errorf("one of two cores: %+v, %v", q, err)
+	}
 }
 
 // The powers of GPUs come from their meters where those are plausible.
