@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -56,7 +57,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "dahl: interrupted:", oneLine(err))
 		return exitInterrupted
 	case !started && out.err == nil:
-		fmt.Fprintf(stderr, "dahl: %s; see %s --help\n", oneLine(err), cmd.CommandPath())
+		fmt.Fprintf(stderr, "dahl: %s; see %s --help\n", wantedValue(oneLine(err)), cmd.CommandPath())
 		return exitBadInput
 	case errors.As(err, &bad):
 		fmt.Fprintln(stderr, "dahl:", oneLine(err))
@@ -96,6 +97,24 @@ func oneLine(err error) string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, "; ")
+}
+
+// parseError is what package strconv says of the value of a flag.
+var parseError = regexp.MustCompile(`strconv\.(\w+): parsing "[^"]*": (invalid syntax|value out of range)`)
+
+// wantedValue says instead what to write.
+func wantedValue(message string) string {
+	return parseError.ReplaceAllStringFunc(message, func(found string) string {
+		switch m := parseError.FindStringSubmatch(found); {
+		case m[1] == "ParseBool":
+			return "want true or false"
+		case m[2] == "value out of range":
+			return "the number is too large"
+		case m[1] == "ParseUint":
+			return "want a whole number from 0 on"
+		}
+		return "want a whole number"
+	})
 }
 
 // badInput is an error in what the user gave: a flag, a file. It exits with 2.
