@@ -25,8 +25,11 @@ import (
 //
 // and it takes the first gap between tasks already placed on p that is long
 // enough. Equal ranks are broken by depth, then by name; equal ends by the index
-// of the worker. Transfers are timed with nothing else on the links; operands
-// whose home is another memory move from there at time 0.
+// of the worker. Operands whose home is another memory move from there from time 0 on.
+// Where devices say how many copy engines they have, transfers wait for these ([heftCopies]),
+// which the paper does not know; links are free. When a worker learns that its task is ready
+// ([Pace]) is not counted: what was tried made plans better on one platform and worse on
+// another.
 //
 // Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
@@ -57,10 +60,18 @@ type heft struct {
 	flow     *flow
 	reuse    rows // predecessors by Problem.Reuse
 	mean     meanTransfer
+	copies   *heftCopies
+	ready    []readyIn // by memory, for the task at hand
 
 	worker []platform.WorkerID // by task
 	end    []time.Duration     // by task
 	lanes  []lane              // by worker
+}
+
+// readyIn is when a task can start in a memory.
+type readyIn struct {
+	at        time.Duration
+	known, ok bool // ok: there are routes for its operands
 }
 
 func newHEFT(p *Problem, eligible *eligibility) *heft {
@@ -69,7 +80,9 @@ func newHEFT(p *Problem, eligible *eligibility) *heft {
 	for i, e := range p.Reuse {
 		back[i] = Edge{e.To, e.From}
 	}
-	return &heft{p: p, eligible: eligible, flow: newFlow(p.Graph), reuse: newRows(n, back), mean: newMeanTransfer(p),
+	flow := newFlow(p.Graph)
+	return &heft{p: p, eligible: eligible, flow: flow, reuse: newRows(n, back), mean: newMeanTransfer(p),
+		copies: newHEFTCopies(p, flow.homes), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), lanes: make([]lane, len(p.Platform.Workers))}
 }
 
@@ -113,15 +126,19 @@ func (h *heft) meanNs(t dag.TaskID) float64 {
 
 // place puts a task where it ends first.
 func (h *heft) place(t dag.TaskID) error {
+	clear(h.ready)
 	best, bestAt := slotOf{end: -1}, gapAt{}
 	var bestWorker platform.WorkerID
 	for _, w := range h.eligible.of(t) {
-		ready, ok := h.readyAt(t, w)
-		if !ok {
+		ready := &h.ready[h.p.memoryOf(w)]
+		if !ready.known {
+			*ready = h.readyAt(t, h.p.memoryOf(w))
+		}
+		if !ready.ok {
 			continue
 		}
 		takes := h.p.occupies(t, w)
-		start, at := h.lanes[w].gap(ready, takes)
+		start, at := h.lanes[w].gap(ready.at, takes)
 		if end := start + takes; best.end < 0 || end < best.end {
 			best, bestAt, bestWorker = slotOf{start, end, t}, at, w
 		}
@@ -129,35 +146,22 @@ func (h *heft) place(t dag.TaskID) error {
 	if best.end < 0 {
 		return fmt.Errorf("task %q: no route brings its operands to a worker that can run it", h.p.Graph.Tasks[t].Name)
 	}
+	h.copies.place(t, h.p.memoryOf(bestWorker), best.end)
 	h.eligible.bind(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
 	h.lanes[bestWorker].insert(bestAt, best)
 	return nil
 }
 
-// readyAt is when a task's predecessors have ended and its operands are with a worker.
-func (h *heft) readyAt(t dag.TaskID, w platform.WorkerID) (at time.Duration, ok bool) {
-	to := h.p.memoryOf(w)
-	for _, s := range h.p.Graph.Preds(t) {
-		at = max(at, h.end[s])
-	}
-	for _, s := range h.reuse.of(t) {
-		at = max(at, h.end[s])
-	}
-	for _, in := range h.flow.into(t) {
-		from, sent := h.flow.homes.memory(h.p, in.storage), time.Duration(0)
-		if in.writer >= 0 {
-			from, sent = h.p.memoryOf(h.worker[in.writer]), h.end[in.writer]
+// readyAt is when a task's predecessors have ended and its operands are in a memory.
+func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
+	at, ok := h.copies.arrive(t, m)
+	for _, preds := range [2][]int32{h.p.Graph.Preds(t), h.reuse.of(t)} {
+		for _, s := range preds {
+			at = max(at, h.end[s])
 		}
-		if from < 0 || from == to {
-			continue
-		}
-		if _, routed := h.p.Platform.Route(from, to); !routed {
-			return 0, false
-		}
-		at = max(at, sent+h.p.Platform.RouteTime(from, to, in.bytes))
 	}
-	return at, true
+	return readyIn{at: at, known: true, ok: ok}
 }
 
 func (h *heft) plan() *Plan {

@@ -1,0 +1,200 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// heftCopies times the copies of a plan in the making, where there are several memories.
+//
+// It knows of every atom where it is and from when on, in the version that program order
+// gives the task that is placed next: a task is placed after those that it depends on, so
+// that this is the version that was written last. What moves is what [Place] will have
+// moved: from the memory of its writer, once to each memory, everything of one storage and
+// one writer that the first reader there needs in one copy. Where copy engines are
+// limited, each copy takes the first gap of one that is long enough, as tasks do of workers
+// (O. Sinnen, L. Sousa, Communication contention in task scheduling, IEEE Transactions on
+// Parallel and Distributed Systems 16(6), 2005). Links are taken to be free.
+type heftCopies struct {
+	p        *Problem
+	memories int
+	valid    []uint64            // by atom: memories that have it or are to have it
+	at       []time.Duration     // by atom and memory: from when on
+	writer   []dag.TaskID        // by atom; -1: it is from before the step
+	source   []platform.MemoryID // by atom: memory of its writer, or home
+	in, out  [][]heftEngine      // by memory: its engines; none: not limited
+	wanted   []heftCopy          // by the task and in the memory that were inquired about last
+	inquiry  int64               // how many there were
+	inquired []int64             // by atom: the last that wanted it
+}
+
+// heftCopy is one copy and what was found for it.
+type heftCopy struct {
+	storage    dag.BufferID
+	writer     dag.TaskID
+	from       platform.MemoryID
+	atoms      []int32
+	bytes      int64
+	start, end time.Duration
+	engines    []*heftEngine
+}
+
+// heftEngine is a copy engine: the copies of tasks that are placed, and until when it has
+// copies for the task at hand.
+type heftEngine struct {
+	lane
+	until   time.Duration
+	inquiry int64 // until holds for this one
+}
+
+// newHEFTCopies is nil where there is one memory.
+func newHEFTCopies(p *Problem, h homes) *heftCopies {
+	g, n := p.Graph, len(p.Platform.Memories)
+	if n == 1 {
+		return nil
+	}
+	c := &heftCopies{p: p, memories: n, valid: make([]uint64, g.NumAtoms()), at: make([]time.Duration, g.NumAtoms()*n),
+		inquired: make([]int64, g.NumAtoms()), writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
+	for m := range n {
+		if platform.MemoryID(m) != p.Platform.HostMemory() {
+			in, out := copyEngines(p.Platform, platform.MemoryID(m))
+			c.in[m], c.out[m] = make([]heftEngine, in), make([]heftEngine, out)
+		}
+	}
+	for b := range g.Buffers {
+		storage := dag.BufferID(b)
+		if g.Storage(storage) != storage {
+			continue
+		}
+		home, set := h.memory(p, storage), everywhere
+		if home >= 0 {
+			set = 1 << home
+		}
+		for a, end := g.StorageAtoms(storage); a < end; a++ {
+			c.valid[a], c.writer[a], c.source[a] = set, -1, home
+		}
+	}
+	return c
+}
+
+// arrive is when what a task reads is in a memory; ok is false where no route brings it.
+func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID) (at time.Duration, ok bool) {
+	if c == nil {
+		return 0, true
+	}
+	g := c.p.Graph
+	c.wanted = c.wanted[:0]
+	c.inquiry++
+	for k, access := range g.Tasks[t].Accesses {
+		if !access.Mode.Reads() {
+			continue
+		}
+		for _, a := range g.Atoms(t, k) {
+			switch {
+			case c.valid[a] == everywhere:
+			case c.valid[a]&(1<<m) != 0:
+				at = max(at, c.at[c.entry(a, m)])
+			default:
+				if _, routed := c.p.Platform.Route(c.source[a], m); !routed {
+					return 0, false
+				}
+				c.want(a, g.Storage(access.Buffer))
+			}
+		}
+	}
+	slices.SortStableFunc(c.wanted, func(a, b heftCopy) int { return cmp.Compare(a.start, b.start) })
+	for k := range c.wanted {
+		c.fit(&c.wanted[k], m)
+		at = max(at, c.wanted[k].end)
+	}
+	return at, true
+}
+
+func (c *heftCopies) entry(a int32, m platform.MemoryID) int { return int(a)*c.memories + int(m) }
+
+// want adds an atom to the copies, which start when their last atom is written.
+func (c *heftCopies) want(a int32, storage dag.BufferID) {
+	if c.inquired[a] == c.inquiry {
+		return
+	}
+	c.inquired[a] = c.inquiry
+	k := slices.IndexFunc(c.wanted, func(w heftCopy) bool { return w.storage == storage && w.writer == c.writer[a] })
+	if k < 0 {
+		k = len(c.wanted)
+		c.wanted = append(c.wanted, heftCopy{storage: storage, writer: c.writer[a], from: c.source[a]})
+	}
+	w := &c.wanted[k]
+	w.atoms, w.bytes = append(w.atoms, a), w.bytes+c.p.Graph.AtomBytes(dag.AtomID(a))
+	w.start = max(w.start, c.at[c.entry(a, w.from)])
+}
+
+// fit puts the start of a copy off until all its engines are free.
+func (c *heftCopies) fit(w *heftCopy, m platform.MemoryID) {
+	in, out := enginesTaken(c.p.Platform, w.from, m)
+	takes := c.p.Platform.RouteTime(w.from, m, w.bytes)
+	for settled := false; !settled; {
+		before := w.start
+		w.engines = w.engines[:0]
+		if in {
+			c.engage(c.in[m], w, takes)
+		}
+		if out {
+			c.engage(c.out[w.from], w, takes)
+		}
+		settled = w.start == before
+	}
+	w.end = w.start + takes
+	for _, e := range w.engines {
+		e.until, e.inquiry = w.end, c.inquiry
+	}
+}
+
+// engage finds the engine that is free for a copy soonest, and puts its start off until
+// then.
+func (c *heftCopies) engage(engines []heftEngine, w *heftCopy, takes time.Duration) {
+	var best *heftEngine
+	soonest := time.Duration(0)
+	for k := range engines {
+		e, from := &engines[k], w.start
+		if e.inquiry == c.inquiry {
+			from = max(from, e.until)
+		}
+		if start, _ := e.gap(from, takes); best == nil || start < soonest {
+			best, soonest = e, start
+		}
+	}
+	w.start, w.engines = soonest, append(w.engines, best)
+}
+
+// place settles where a task runs, and the copies for it.
+func (c *heftCopies) place(t dag.TaskID, m platform.MemoryID, end time.Duration) {
+	if c == nil {
+		return
+	}
+	c.arrive(t, m)
+	for k := range c.wanted {
+		w := &c.wanted[k]
+		for _, e := range w.engines {
+			_, at := e.gap(w.start, w.end-w.start)
+			e.insert(at, slotOf{w.start, w.end, t})
+		}
+		for _, a := range w.atoms {
+			c.valid[a] |= 1 << m
+			c.at[c.entry(a, m)] = w.end
+		}
+	}
+	g := c.p.Graph
+	for k, access := range g.Tasks[t].Accesses {
+		if !access.Mode.Writes() {
+			continue
+		}
+		for _, a := range g.Atoms(t, k) {
+			c.valid[a], c.writer[a], c.source[a] = 1<<m, t, m
+			c.at[c.entry(a, m)] = end
+		}
+	}
+}
