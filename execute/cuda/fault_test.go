@@ -182,6 +182,29 @@ func TestLostDevice(t *testing.T) {
 	})
 }
 
+// More streams than the checker can number, of which 1 << 9 numbers one is nobody's, are an error
+// of the call, and there are others when some are destroyed.
+func TestManyStreams(t *testing.T) {
+	d := open(t)
+	emulated(t, d)
+	var streams []Stream
+	s, err := d.NewStream()
+	for ; err == nil && len(streams) < 1<<9; s, err = d.NewStream() {
+		streams = append(streams, s)
+	}
+	var e *Error
+	if !errors.As(err, &e) || !e.OutOfMemory() {
+		t.Errorf("after %d streams: %v", len(streams), err)
+	}
+	for _, s := range streams {
+		must(t, s.Destroy())
+	}
+	if s, err = d.NewStream(); err != nil {
+		t.Fatal(err)
+	}
+	must(t, s.Destroy())
+}
+
 // Capacity is what the device says, counted over everything that is allocated.
 func TestCapacity(t *testing.T) {
 	t.Setenv("DAHL_TESTDRIVER_MEMORY", fmt.Sprint(1<<20))

@@ -26,8 +26,10 @@ namespace checker {
 using Clock = std::vector<uint32_t>;
 void join(Clock& clock, const Clock& other);
 
-// Operation numbers: stream in the upper bits, its position there (from 1) below.
+// Operation numbers: stream in the upper bits, its position there (from 1) below; the highest
+// bit is 0.
 constexpr int position_bits = 22;
+constexpr uint32_t streams_at_most = 1u << (31 - position_bits);
 inline uint32_t operation(uint32_t stream, uint32_t position) {
   return stream << position_bits | position;
 }

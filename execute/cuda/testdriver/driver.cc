@@ -126,7 +126,7 @@ API cuCtxEnablePeerAccess(CUcontext peer, unsigned int) {
 API cuStreamCreateWithPriority(CUstream* stream, unsigned int, int) {
   NEED_CONTEXT;
   *stream = reinterpret_cast<CUstream>(machine::new_stream(current));
-  return CUDA_SUCCESS;
+  return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 API cuStreamCreate(CUstream* stream, unsigned int flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
 API cuStreamDestroy(CUstream stream) { return machine::delete_stream(stream_of(stream)); }

@@ -151,6 +151,7 @@ void idle(std::unique_lock<std::mutex>& held) {
 
 Stream* add_stream(Device* device) {
   note("new stream");
+  if (free_numbers.empty() && stream_positions.size() == checker::streams_at_most) return nullptr;
   Stream* s = new Stream{device};
   if (free_numbers.empty()) {
     s->number = uint32_t(stream_positions.size());
@@ -169,6 +170,10 @@ void push(Stream* s, Step step) {
   Queued q{std::move(step), s->clock, 0};
   if (q.step.run) {
     const uint32_t position = ++stream_positions[s->number];
+    if (position >> checker::position_bits) {
+      fprintf(stderr, "testdriver: a stream has more operations than the checker can number\n");
+      abort();
+    }
     q.operation = checker::operation(s->number, position);
     if (s->clock.size() <= s->number) s->clock.resize(s->number + 1);
     s->clock[s->number] = position;

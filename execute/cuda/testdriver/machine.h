@@ -89,7 +89,7 @@ Device* device_of(CUdeviceptr p);
 CUresult pin(void* p, size_t bytes);
 CUresult unpin(void* p);
 
-Stream* new_stream(Device* device);
+Stream* new_stream(Device* device);  // null: there are as many as the checker can number
 CUresult delete_stream(Stream* stream);
 Stream* default_stream(Device* device);
 CUresult enqueue(Stream* stream, std::string name, std::function<Fault()> run);
