@@ -155,24 +155,65 @@ func TestCUDASteadySteps(t *testing.T) {
 	}
 }
 
-// TestCUDALost: a GPU that fails in the middle of a step ends the run with the task, the
-// device and the state named.
+// TestCUDALost: a GPU that fails at any launch ends the run with the task, the device and the
+// state named, also where the host is so slow that the next call finds it lost. Nothing of it is
+// left: a device that is opened anew works.
 func TestCUDALost(t *testing.T) {
-	t.Setenv("DAHL_TESTDRIVER_LOSE", "0:41")
-	p := cudaNode(t, 1, 1)
 	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+	plans := spreadPlans(prog, 2, bySamples(2))
+	for _, c := range []struct {
+		name   string
+		opt    Options
+		record bool
+		stride int
+	}{
+		{"recorded", Options{Plans: plans}, true, 2},
+		{"not recorded", Options{Plans: plans}, false, 2},
+		{"by a policy", Options{Policy: "dmda"}, true, 5},
+	} {
+		for _, wait := range []string{"0", "1"} {
+			t.Run(c.name+", wait "+wait, func(t *testing.T) {
+				t.Setenv("DAHL_TESTDRIVER_WAIT", wait)
+				lost := 0
+				for launch := 1; ; launch += c.stride {
+					t.Setenv("DAHL_TESTDRIVER_LOSE", fmt.Sprint("0:", launch))
+					c.opt.Platform, c.opt.Hooks = cudaNode(t, 1, 1), testHooks(nil)
+					c.opt.Platform.Devices[0].FlopsPerSec["float32"] = 1e6 // so that the policy prefers the GPU
+					if !losesOne(t, prog, c.opt, c.record) {
+						break
+					}
+					lost++
+				}
+				if lost < 5 {
+					t.Errorf("lost at %d launches", lost)
+				}
+			})
+		}
+	}
+}
+
+// losesOne runs two steps on a device that may be lost, and reports whether it was.
+func losesOne(t *testing.T, prog *dag.Program, opt Options, record bool) bool {
+	r := newRunner(t, prog, opt)
+	defer r.Close()
 	if !strings.HasPrefix(r.devices[1].properties.Name, "Test device") {
 		t.Skip("only the test driver loses a device on demand")
 	}
-	_, err := r.Run(context.Background(), 0, 50, true)
+	_, err := r.Run(context.Background(), 0, 2, record)
+	if err == nil {
+		return false
+	}
 	var fault *TaskError
 	if !errors.As(err, &fault) || !errors.Is(err, errDeviceLost) {
 		t.Fatalf("error %v, want one of a task whose device is lost", err)
 	}
-	if fault.Device != "gpu0" || fault.Task == "" || !strings.Contains(err.Error(), "CUDA_ERROR_ECC_UNCORRECTABLE") {
+	if fault.Device != "gpu0" || fault.Task == "" || fault.State != "issued and not done" || !strings.Contains(err.Error(), "CUDA_ERROR_ECC_UNCORRECTABLE") {
 		t.Errorf("fault %+v: %v", fault, err)
 	}
+	if _, err := r.Run(context.Background(), 0, 2, record); !errors.Is(err, errClosed) {
+		t.Errorf("the next run: %v", err)
+	}
+	return true
 }
 
 // TestCUDARefuses names what a machine or device lacks, before anything runs.

@@ -43,5 +43,6 @@
 //	DAHL_TESTDRIVER_CAPABILITY=80   10·major + minor
 //	DAHL_TESTDRIVER_SEED=1          of the order among streams
 //	DAHL_TESTDRIVER_LOSE=0:7        device 0 is lost at its 7th launch
+//	DAHL_TESTDRIVER_WAIT=1          who asks a stream for something returns when it is done
 //	DAHL_TESTDRIVER_LOG=file        takes down calls that allocate or wait for a device
 package cuda

@@ -67,17 +67,6 @@ char* reserve(size_t bytes) {
   return static_cast<char*>(p);
 }
 
-void prepare_process() {
-  if (stacks) return;
-  constexpr size_t each = stack_bytes + guard_bytes;
-  stacks = reserve(each * max_threads);
-  for (int i = 0; i < max_threads; i++) mprotect(stacks + i * each, guard_bytes, PROT_NONE);
-  static_area = reserve(max_static);
-  dynamic_area = reserve(max_dynamic);
-  checker::watch(static_area, max_static, "shared memory", true);
-  checker::watch(dynamic_area, max_dynamic, "dynamic shared memory", true);
-}
-
 // pause leaves the running thread until its state is ready again.
 void pause(State why) {
   threads[current].state = why;
@@ -170,8 +159,17 @@ void fail(std::string reason) {
   abort();  // a failed grid is not entered again
 }
 
+void prepare() {
+  constexpr size_t each = stack_bytes + guard_bytes;
+  stacks = reserve(each * max_threads);
+  for (int i = 0; i < max_threads; i++) mprotect(stacks + i * each, guard_bytes, PROT_NONE);
+  static_area = reserve(max_static);
+  dynamic_area = reserve(max_dynamic);
+  checker::watch(static_area, max_static, "shared memory", true);
+  checker::watch(dynamic_area, max_dynamic, "dynamic shared memory", true);
+}
+
 std::string run(const Grid& g) {
-  prepare_process();
   grid = &g;
   count = g.threads.x * g.threads.y * g.threads.z;
   if (count < 1 || count > max_threads || g.dynamic_bytes > max_dynamic) return "the block is empty or too large";

@@ -17,6 +17,9 @@ struct Grid {
   bool backward;  // the threads of each block start in descending order
 };
 
+// prepare takes the memory that blocks use, before the first grid.
+void prepare();
+
 // run executes the grid on the calling thread; one grid runs at a time in a process. It
 // returns what was wrong with it, empty if nothing was: a barrier that not all threads
 // reach, a bad access (checker.h), too much shared memory.

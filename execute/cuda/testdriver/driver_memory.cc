@@ -55,9 +55,9 @@ Fault copy_rows(Side to, Side from, size_t width, size_t height) {
 CUresult copy(const char* name, Side to, Side from, size_t width, size_t height, machine::Stream* stream, bool async) {
   if (width == 0 || height == 0) return CUDA_SUCCESS;
   for (const Side& s : {to, from}) {
-    NEED(s.memory());
+    NEED(s.host || machine::find(s.device));
     NEED(height == 1 || s.pitch >= width);
-    if (async && s.host && !checker::watched(s.host, (height - 1) * s.pitch + width)) {
+    if (async && s.host && !machine::pinned(s.host, (height - 1) * s.pitch + width)) {
       fprintf(stderr, "testdriver: %s: the host's memory is not pinned\n", name);
       return CUDA_ERROR_INVALID_VALUE;
     }
@@ -86,7 +86,7 @@ CUresult copy_2d(const CUDA_MEMCPY2D* c, machine::Stream* stream, bool async) {
 // fill enqueues a fill, for which CUDA does not wait in the form without "Async" either.
 template <class T>
 CUresult fill(CUdeviceptr to, T value, size_t count, machine::Stream* stream) {
-  T* memory = static_cast<T*>(machine::memory_of(to));
+  T* memory = static_cast<T*>(machine::find(to));
   NEED(memory && to % sizeof(T) == 0);
   return machine::enqueue(stream, "fill", [=]() -> Fault {
     std::string wrong = checker::check(memory, count * sizeof(T), true);

@@ -79,6 +79,7 @@ CUresult launch(Exec* exec, Stream* stream) {
     if (step.wait >= 0) next.wait = events[step.wait];
     push(s, std::move(next));
   }
+  wait_if_told(stream, held);
   return CUDA_SUCCESS;
 }
 

@@ -13,6 +13,6 @@ CUresult library::enqueue(CUstream stream, const std::string& name, std::functio
   });
 }
 
-char* library::at(CUdeviceptr p) { return static_cast<char*>(machine::memory_of(p)); }
+char* library::at(CUdeviceptr p) { return static_cast<char*>(machine::find(p)); }
 
 std::string library::access(const char* p, size_t bytes, bool write) { return checker::check(p, bytes, write); }

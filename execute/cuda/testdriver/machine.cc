@@ -95,6 +95,7 @@ Options options() {
   o.seed = uint64_t(number_of("DAHL_TESTDRIVER_SEED", 1));
   o.lose_device = -1, o.lose_launch = 0;
   if (const char* text = getenv("DAHL_TESTDRIVER_LOSE")) sscanf(text, "%ld:%ld", &o.lose_device, &o.lose_launch);
+  o.wait = number_of("DAHL_TESTDRIVER_WAIT", 0);
   return o;
 }
 
@@ -111,8 +112,12 @@ CUresult retain(int ordinal, Device** device) {
   std::unique_lock<std::mutex> held(lock);
   if (devices.empty()) choice.seed(options().seed);
   static bool started = false;
-  if (!started) std::thread(work).detach();
+  if (!started) {
+    host::prepare();
+    std::thread(work).detach();
+  }
   started = true;
+  idle(held);
   Device*& d = devices[ordinal];
   if (!d) d = new_device(ordinal, options());
   d->retained++;
@@ -126,7 +131,7 @@ CUresult release(int ordinal) {
   if (at == devices.end()) return CUDA_ERROR_INVALID_CONTEXT;
   Device* d = at->second;
   if (--d->retained > 0) return CUDA_SUCCESS;
-  changed.wait(held, [&] { return !running; });
+  idle(held);
   for (size_t i = streams.size(); i-- > 0;)
     if (streams[i]->device == d) {
       free_numbers.push_back(streams[i]->number);
@@ -139,7 +144,6 @@ CUresult release(int ordinal) {
 }
 
 int ordinal(const Device* device) { return device->ordinal; }
-CUresult failed(const Device* device) { return device->error; }
 
 bool count_launch(Device* device) {
   return ++device->launches == device->lose_launch;
@@ -162,6 +166,10 @@ Stream* add_stream(Device* device) {
   }
   streams.push_back(s);
   return s;
+}
+
+void wait_if_told(Stream* s, std::unique_lock<std::mutex>& held) {
+  if (s->device->waits) changed.wait(held, [&] { return s->queue.empty() && !running; });
 }
 
 void push(Stream* s, Step step) {
@@ -216,6 +224,7 @@ CUresult enqueue(Stream* stream, std::string name, std::function<Fault()> run) {
     return CUDA_SUCCESS;
   }
   push(stream, {std::move(name), std::move(run), nullptr, nullptr});
+  wait_if_told(stream, held);
   return CUDA_SUCCESS;
 }
 

@@ -66,6 +66,7 @@ struct Options {
   uint64_t seed;       // DAHL_TESTDRIVER_SEED, 1
   long lose_device;    // DAHL_TESTDRIVER_LOSE=device:n, the device is lost at its n-th launch
   long lose_launch;
+  bool wait;           // DAHL_TESTDRIVER_WAIT=1, whoever asks a stream for something returns when it is done
 };
 Options options();
 
@@ -77,17 +78,18 @@ void note(const char* call);
 CUresult retain(int ordinal, Device** device);
 CUresult release(int ordinal);
 int ordinal(const Device* device);
-CUresult failed(const Device* device);  // CUDA_SUCCESS, or the error after which nothing works
 
 CUresult allocate(Device* device, size_t bytes, CUdeviceptr* p);
 CUresult deallocate(CUdeviceptr p);
 void memory_info(Device* device, size_t* free, size_t* total);
-// memory_of gives the bytes behind an address of any device, null if it is of none.
+// memory_of gives the bytes behind an address of any device, null if it is of none. It is for a
+// step that is carried out, during which nothing is mapped; find is the same for a call.
 void* memory_of(CUdeviceptr p);
-Device* device_of(CUdeviceptr p);
+void* find(CUdeviceptr p);
 
 CUresult pin(void* p, size_t bytes);
 CUresult unpin(void* p);
+bool pinned(const void* p, size_t bytes);  // wholly
 
 Stream* new_stream(Device* device);  // null: there are as many as the checker can number
 CUresult delete_stream(Stream* stream);

@@ -15,7 +15,7 @@ constexpr size_t alignment = 512;  // cuMemAlloc promises 256
 constexpr size_t gap = 512;        // never allocated, so that overruns are found
 
 std::vector<Device*> with_memory;
-std::map<void*, size_t> pinned;
+std::map<void*, size_t> pins;
 
 char* map(size_t bytes, int protection) {
   void* p = mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -29,7 +29,11 @@ char* map(size_t bytes, int protection) {
 // span of address space: allocations take more than their bytes
 size_t span(const Device* d) { return 2 * d->capacity + (16 << 20); }
 
-bool owns(const Device* d, CUdeviceptr p) { return p - reinterpret_cast<CUdeviceptr>(d->addresses) < span(d); }
+Device* device_of(CUdeviceptr p) {
+  for (Device* d : with_memory)
+    if (p - reinterpret_cast<CUdeviceptr>(d->addresses) < span(d)) return d;
+  return nullptr;
+}
 
 size_t round_up(size_t n) { return (n + alignment - 1) / alignment * alignment; }
 
@@ -39,6 +43,7 @@ Device* new_device(int ordinal, const Options& o) {
   Device* d = new Device{ordinal};
   d->capacity = o.memory;
   if (o.lose_device == ordinal) d->lose_launch = o.lose_launch;
+  d->waits = o.wait;
   d->addresses = map(span(d), PROT_NONE);
   d->memory = map(span(d), PROT_READ | PROT_WRITE);
   const std::string name = "device " + std::to_string(ordinal);
@@ -77,9 +82,9 @@ CUresult allocate(Device* device, size_t bytes, CUdeviceptr* p) {
 
 CUresult deallocate(CUdeviceptr p) {
   note("free");
+  std::unique_lock<std::mutex> held(lock);
   Device* d = device_of(p);
   if (!d) return CUDA_ERROR_INVALID_VALUE;
-  std::unique_lock<std::mutex> held(lock);
   const size_t offset = p - reinterpret_cast<CUdeviceptr>(d->addresses);
   auto at = d->allocations.find(offset);
   if (at == d->allocations.end()) return CUDA_ERROR_INVALID_VALUE;
@@ -96,15 +101,14 @@ void memory_info(Device* device, size_t* free, size_t* total) {
   *total = device->capacity;
 }
 
-Device* device_of(CUdeviceptr p) {
-  for (Device* d : with_memory)
-    if (owns(d, p)) return d;
-  return nullptr;
-}
-
 void* memory_of(CUdeviceptr p) {
   Device* d = device_of(p);
   return d ? d->memory + (p - reinterpret_cast<CUdeviceptr>(d->addresses)) : nullptr;
+}
+
+void* find(CUdeviceptr p) {
+  std::unique_lock<std::mutex> held(lock);
+  return memory_of(p);
 }
 
 CUresult pin(void* p, size_t bytes) {
@@ -112,7 +116,7 @@ CUresult pin(void* p, size_t bytes) {
   std::unique_lock<std::mutex> held(lock);
   idle(held);
   if (checker::watched(p, 1)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  pinned[p] = bytes;
+  pins[p] = bytes;
   checker::watch(p, bytes, "pinned memory");
   checker::allocate(p, bytes);
   return CUDA_SUCCESS;
@@ -121,9 +125,14 @@ CUresult pin(void* p, size_t bytes) {
 CUresult unpin(void* p) {
   std::unique_lock<std::mutex> held(lock);
   idle(held);
-  if (pinned.erase(p) == 0) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+  if (pins.erase(p) == 0) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   checker::unwatch(p);
   return CUDA_SUCCESS;
+}
+
+bool pinned(const void* p, size_t bytes) {
+  std::unique_lock<std::mutex> held(lock);
+  return checker::watched(p, bytes);
 }
 
 }  // namespace machine

@@ -20,6 +20,7 @@ struct Device {
   int retained = 0;
   CUresult error = CUDA_SUCCESS;
   long launches = 0, lose_launch = 0;
+  bool waits = false;
   Stream* default_stream = nullptr;
 
   // Addresses begin at `addresses`, where nothing can be read; the bytes are at `memory`.
@@ -64,6 +65,7 @@ void delete_memory(Device* device);
 Stream* add_stream(Device* device);
 void push(Stream* stream, Step step);
 void idle(std::unique_lock<std::mutex>& held);  // waits while a step is carried out
+void wait_if_told(Stream* stream, std::unique_lock<std::mutex>& held);  // see Options::wait
 
 // capture_wait makes a stream that waits for a captured event a member of its capture.
 CUresult capture_wait(Stream* stream, Event* event);
