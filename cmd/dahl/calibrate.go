@@ -119,7 +119,7 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	meters := openGPUs(p)
 	defer meters.close()
 	f.energy = meters.callEnergy(p, f.joules)
-	file := &growingFile{path: f.out}
+	file := &growingFile{path: f.out, period: savePeriod}
 	var sum execute.Calibration
 	err = f.measure(ctx, stderr, o, p, file, &sum)
 	if e := file.close(); err == nil {

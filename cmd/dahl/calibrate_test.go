@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"dahl/execute"
 	"dahl/platform"
@@ -44,15 +45,15 @@ func TestStartingPoint(t *testing.T) {
 	}
 }
 
-// TestGrowingFile: the first save is written at once, the next one within a second is
-// not until the file is closed.
+// TestGrowingFile: the first save is written at once, the next one within an hour is not until
+// the file is closed. Without a period each one is.
 func TestGrowingFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	p, err := execute.Detect()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := growingFile{path: "grow.toml"}
+	f := growingFile{path: "grow.toml", period: time.Hour}
 	if err := f.close(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +74,13 @@ func TestGrowingFile(t *testing.T) {
 	}
 	if q, err := platform.Load(f.path); err != nil || q.Name != "second" {
 		t.Errorf("closed: %v, error %v", q, err)
+	}
+	p.Name, f.period = "third", 0
+	if err := f.save(p); err != nil {
+		t.Fatal(err)
+	}
+	if q, err := platform.Load(f.path); err != nil || q.Name != "third" {
+		t.Errorf("without a period: %v, error %v", q, err)
 	}
 	p.Models = []platform.Model{{Op: "relu", Type: "float32", Device: "cpu", Shape: "7", Active: 1, MedianNs: 5}}
 	for path, models := range map[string]int{"grow.toml": 1, "nowhere/grow.toml": 0} {

@@ -12,18 +12,19 @@ import (
 // growingFile is a platform file that is written while it grows.
 type growingFile struct {
 	path     string
+	period   time.Duration      // the least time between two writes
 	platform *platform.Platform // the last one given to save
 	written  time.Time
 	models   int // in the file; 0: it was not written
 	stale    bool
 }
 
-// savePeriod is the least time between two writes.
+// savePeriod is that of a calibration: what an interruption may lose.
 const savePeriod = time.Second
 
 func (f *growingFile) save(p *platform.Platform) error {
 	f.platform, f.stale = p, true
-	if time.Since(f.written) < savePeriod {
+	if time.Since(f.written) < f.period {
 		return nil
 	}
 	return f.close()
