@@ -11,11 +11,10 @@ import (
 // It fails when a buffer's home is not a memory of the platform.
 func (s *Schedule) Complete(p *Problem) error {
 	bySpan := func(a, b Span) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.End, b.End),
-			cmp.Compare(a.Step, b.Step), cmp.Compare(p.Graph.Rank(a.Task), p.Graph.Rank(b.Task)))
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.End, b.End))
 	}
 	if !slices.IsSortedFunc(s.Spans, bySpan) {
-		slices.SortFunc(s.Spans, bySpan)
+		slices.SortStableFunc(s.Spans, bySpan) // what a worker ran in no time stays in its order
 	}
 	slices.SortStableFunc(s.Transfers, func(a, b Transfer) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.End, b.End),

@@ -21,11 +21,9 @@ func PlanFrom(s *Schedule, policy string, g *dag.Graph) *Plan {
 			spans = append(spans, span)
 		}
 	}
-	// A task of no duration ends before the next one starts, and among several at
-	// one moment program order is an order that the dependences allow.
-	slices.SortFunc(spans, func(a, b Span) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End), cmp.Compare(a.Task, b.Task))
-	})
+	// A task of no duration ends before the next one starts, and several at one moment are
+	// in the order in which their worker ran them.
+	slices.SortStableFunc(spans, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 	for _, span := range spans {
 		for int(span.Worker) >= len(plan.Order) {
 			plan.Order = append(plan.Order, nil)

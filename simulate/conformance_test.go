@@ -56,6 +56,9 @@ func TestPolicies(t *testing.T) {
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		pl := randomPlatform(t, r)
+		if seed%2 == 1 {
+			vary(t, pl, r)
+		}
 		tasks := randomGraph(r, pl)
 		g := tasks.build(t, inOrder(len(tasks.tasks)))
 		p := problem(t, g, pl, 1+int(seed%12))

@@ -228,6 +228,9 @@ func TestTightMemories(t *testing.T) {
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 2))
 		pl := randomPlatform(t, r)
+		if seed%2 == 1 {
+			vary(t, pl, r)
+		}
 		if len(pl.Memories) == 1 {
 			continue
 		}

@@ -35,6 +35,33 @@ func randomPlatform(t *testing.T, r *rand.Rand) *platform.Platform {
 	return p
 }
 
+// vary gives workers a time to learn of their tasks, and of three memories has two reached
+// through one link more, with or without a way between them.
+func vary(t *testing.T, p *platform.Platform, r *rand.Rand) {
+	t.Helper()
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		d.Handoff = time.Duration(r.IntN(4))
+		if d.Kind != "cpu" {
+			d.HandoffToCPU = time.Duration(r.IntN(2) * r.IntN(12))
+		} else if r.IntN(3) == 0 {
+			d.WakeAfter, d.Wake = time.Duration(1+r.IntN(30)), time.Duration(1+r.IntN(9))
+		}
+	}
+	if len(p.Memories) == 3 && r.IntN(2) == 0 {
+		up, between := platform.LinkID(len(p.Links)), p.Routes[1]
+		p.Links = append(p.Links, platform.Link{Name: "up", BandwidthBytesPerSec: float64(1+r.IntN(5)) * 1e9,
+			Latency: time.Duration(r.IntN(4)), Sharing: platform.Sharing(r.IntN(3)), PowerSource: platform.Guess})
+		for i := range p.Routes {
+			p.Routes[i] = platform.Route{To: platform.MemoryID(i + 1), Links: []platform.LinkID{up, platform.LinkID(i)}}
+		}
+		if r.IntN(2) == 0 {
+			p.Routes = append(p.Routes, between)
+		}
+	}
+	complete(t, p)
+}
+
 // randomTasks describes a graph by data, so that it can be built in any order
 // that its dependences allow.
 type randomTasks struct {

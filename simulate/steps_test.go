@@ -331,3 +331,24 @@ func BenchmarkComputeOnly(b *testing.B) {
 		})
 	}
 }
+
+// TestNoTimeKeepsOrder: a worker runs b and then a, as planned, both at 0 and in no time. The
+// schedule and what is written down of it have them in this order, although a comes first by name.
+func TestNoTimeKeepsOrder(t *testing.T) {
+	b := dag.NewBuilder("no time")
+	cpu := []dag.Cost{{Key: "cpu"}}
+	first, second := b.Task(dag.Task{Name: "a", Costs: cpu}), b.Task(dag.Task{Name: "b", Costs: cpu})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := problem(t, g, twoMemories(t), 2)
+	plan := &schedule.Plan{Order: [][]dag.TaskID{{second, first}, nil}}
+	s := runChecked(t, p, schedule.Replay(p, plan))
+	if err := s.Follows(p, plan); err != nil {
+		t.Error(err)
+	}
+	if got := schedule.PlanFrom(s, "replay", g).Order[0]; !slices.Equal(got, plan.Order[0]) {
+		t.Errorf("written down as %d, planned as %d", got, plan.Order[0])
+	}
+}
