@@ -121,7 +121,7 @@ var faultyRuns = []struct {
 	dynamic bool
 	record  bool
 	stride  int // how many calls further each fault is
-}{{"recorded", false, true, 1}, {"not recorded", false, false, 1}, {"by a policy", true, true, 3}}
+}{{"recorded", false, true, 2}, {"not recorded", false, false, 1}, {"by a policy", true, true, 3}}
 
 // failingRunner is a runner whose device fails as soon as it is told to.
 func failingRunner(t *testing.T, prog *dag.Program, dynamic bool) (*Runner, *failing) {
