@@ -3,11 +3,11 @@ package dahl_test
 import (
 	"context"
 	"runtime"
-	"sync"
 	"testing"
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/execute/executetest"
 	"dahl/kernels"
 	"dahl/nn"
 )
@@ -62,36 +62,13 @@ func (n *network) leastAllocations(t *testing.T, policy string, first, last int)
 	tr.fill()
 	least := uint64(1 << 60)
 	for try := 0; try < 5 && least > 0; try++ {
-		cacheWaits()
+		executetest.CacheWaits()
 		if _, err := tr.runner.Run(context.Background(), 0, last+1, true); err != nil {
 			t.Fatal(err)
 		}
 		least = min(least, after.Mallocs-before.Mallocs)
 	}
 	return least
-}
-
-// cacheWaits lets the runtime have, before allocations are counted, what it makes when
-// goroutines wait for a lock and keeps for the next: a worker that loses its core while it has
-// the lock of a policy makes another one wait, which is no allocation of a step.
-func cacheWaits() {
-	const waits = 1000 // more than the caches of some processors hold
-	var mu sync.Mutex
-	var done sync.WaitGroup
-	all, ready := sync.NewCond(&mu), 0
-	for range waits {
-		done.Go(func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if ready++; ready == waits {
-				all.Broadcast()
-			}
-			for ready < waits {
-				all.Wait()
-			}
-		})
-	}
-	done.Wait()
 }
 
 // feedOrder visits the training samples in order, over and over.

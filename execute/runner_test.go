@@ -9,10 +9,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"dahl/dag"
+	"dahl/execute/executetest"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -146,36 +146,13 @@ func leastAllocations(t *testing.T, prog *dag.Program, opt Options, first, last 
 	r := newRunner(t, prog, opt)
 	least := uint64(math.MaxUint64)
 	for try := 0; try < 5 && least > enough; try++ {
-		cacheWaits()
+		executetest.CacheWaits()
 		if _, err := r.Run(context.Background(), 0, last+1, record); err != nil {
 			t.Fatal(err)
 		}
 		least = min(least, after.Mallocs-before.Mallocs)
 	}
 	return least
-}
-
-// cacheWaits lets the runtime have, before allocations are counted, what it makes when
-// goroutines wait for a lock and keeps for the next: a worker that loses its core while it has
-// the lock of a policy makes another one wait, which is no allocation of a step.
-func cacheWaits() {
-	const waits = 1000 // more than the caches of some processors hold
-	var mu sync.Mutex
-	var done sync.WaitGroup
-	all, ready := sync.NewCond(&mu), 0
-	for range waits {
-		done.Go(func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if ready++; ready == waits {
-				all.Broadcast()
-			}
-			for ready < waits {
-				all.Wait()
-			}
-		})
-	}
-	done.Wait()
 }
 
 func TestCancelStopsBetweenTasks(t *testing.T) {
