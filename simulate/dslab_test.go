@@ -44,10 +44,10 @@ import (
 //     tasks only.
 //  4. It counts in float64 seconds, dahl in whole nanoseconds, rounded up.
 //
-// The lookahead schedule is replayed as it is. The simple one is replayed three times: as it
-// is; with uploads that follow the decision; and with the queues of the nodes too. The
-// last has no difference left, so the two rules explain all of them. Both are orders and
-// tasks of no duration in the graph, and dahl's simulator is the same.
+// The lookahead schedule is replayed as it is. The simple one is replayed as it is, with
+// either rule and with both. With both no difference is left, so that the two rules explain
+// all of them. The rules are orders and tasks of no duration in the graph; the simulator
+// does not know of them.
 
 // dslabTrace is what dslab writes.
 type dslabTrace struct {
