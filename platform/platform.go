@@ -144,3 +144,8 @@ func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	d.FlopsPerSec, d.IdleWatts, d.Busy = speeds, chosen.Idle, chosen.Busy
 	return &q, nil
 }
+
+// Spread reports whether tasks run in several memories.
+func (p *Platform) Spread() bool {
+	return slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Memory != p.Devices[0].Memory })
+}

@@ -52,24 +52,6 @@ func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) 
 	return err
 }
 
-// push asks for atoms that an instance, which need not be ready, will read.
-func (c *copies) push(i Instance, atoms []int32, m platform.MemoryID) error {
-	c.batch = c.batch[:0]
-	var bytes int64
-	for _, a := range atoms {
-		bytes += c.resident.bytes(a)
-	}
-	for _, a := range atoms {
-		if c.resident.valid[a]&(1<<m) != 0 {
-			continue
-		}
-		if err := c.want(i, a, m, bytes, ReasonPrefetch); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // want asks for an atom where it is not valid, as part of a region of a size, unless a
 // copy that is as urgent brings it already.
 func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes int64, why Reason) error {

@@ -3,10 +3,8 @@ package schedule
 import (
 	"cmp"
 	"container/heap"
-	"slices"
 	"time"
 
-	"dahl/dag"
 	"dahl/platform"
 )
 
@@ -19,7 +17,7 @@ import (
 // that of its destination only.
 //
 // Copies start in this order: those that somebody waits for, by step, then by place in
-// the plan or in the order of tasks, then in the order in which they were asked for; then
+// the order of tasks, then in the order in which they were asked for; then
 // the early ones alike. One that has no room or no engine holds up those behind it on
 // the same way from memory to memory, and no others.
 type copyQueue struct {
@@ -192,24 +190,4 @@ func (w *waiting) Pop() any {
 	last := w.ids[len(w.ids)-1]
 	w.ids = w.ids[:len(w.ids)-1]
 	return last
-}
-
-// copyOrder is the place of every task in the order in which copies are made for it: that
-// of its worker's list, ties by name; without a plan that of the tasks.
-func copyOrder(g *dag.Graph, position, keyOf []int32) []int32 {
-	if position == nil {
-		return keyOf
-	}
-	byPlace := make([]dag.TaskID, len(position))
-	for t := range byPlace {
-		byPlace[t] = dag.TaskID(t)
-	}
-	slices.SortFunc(byPlace, func(a, b dag.TaskID) int {
-		return cmp.Or(cmp.Compare(position[a], position[b]), cmp.Compare(g.Rank(a), g.Rank(b)))
-	})
-	order := make([]int32, len(position))
-	for place, t := range byPlace {
-		order[t] = int32(place)
-	}
-	return order
 }

@@ -11,19 +11,14 @@ import (
 	"dahl/platform"
 )
 
-// CostOptions says how variants are chosen.
-type CostOptions struct {
-	// Variant pins one variant by name for every task that has it; "" takes that of
-	// Variants, or else the fastest that is known.
-	Variant string
-
-	// Variants are a plan's.
-	Variants Variants
-
-	// Recorded says that the tasks of the run are timed, as they were when the models were
+// costOptions says by what the costs of a graph are found.
+type costOptions struct {
+	target   Target
+	variants Variants // that are fixed beforehand, by a plan or by the whole machine
+	// timed says that the tasks of the run are timed, as they were when the models were
 	// measured. In a run in which they are not, each call on a device takes its
 	// platform.Device.Timing less than was measured.
-	Recorded bool
+	timed bool
 }
 
 // costKey is what two tasks share when they share a class.
@@ -34,11 +29,8 @@ type costKey struct {
 	movedBytes               int64
 }
 
-// NewCosts finds the duration of every task on every device: the costs that the
-// graph gives a task win, and a task that has any runs only where one of them
-// matches; the platform's models answer for the others. It fails when a task
-// can run nowhere.
-func NewCosts(g *dag.Graph, p *platform.Platform, opt CostOptions) (*Costs, error) {
+// newCosts finds the costs of the tasks of a graph, see [Price].
+func newCosts(g *dag.Graph, p *platform.Platform, opt costOptions) (*Costs, error) {
 	c := &Costs{Class: make([]int32, len(g.Tasks))}
 	classes := map[costKey]int32{}
 	for t := range g.Tasks {
@@ -55,7 +47,7 @@ func NewCosts(g *dag.Graph, p *platform.Platform, opt CostOptions) (*Costs, erro
 		if !ok {
 			class = int32(len(c.ByClass))
 			classes[key] = class
-			row, err := costRow(task, p, opt)
+			row, err := costRow(g, dag.TaskID(t), p, opt)
 			if err != nil {
 				return nil, fmt.Errorf("task %q (%s) of graph %q: %w", task.Name, task.Op, g.Name, err)
 			}
@@ -91,15 +83,21 @@ func givenKey(costs []dag.Cost) string {
 }
 
 // costRow is the cost of one task on each device.
-func costRow(task *dag.Task, p *platform.Platform, opt CostOptions) ([]Cost, error) {
+func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions) ([]Cost, error) {
+	task := &g.Tasks[t]
 	row := make([]Cost, len(p.Devices))
+	offers := map[string][]Offer{} // by kind
 	runs := false
 	for d := range p.Devices {
 		row[d] = Cost{Duration: -1}
 		if !mayRunOn(task.Placement, p, platform.DeviceID(d)) {
 			continue
 		}
-		if cost, ok := costOn(task, p, platform.DeviceID(d), opt); ok {
+		kind := p.Devices[d].Kind
+		if _, known := offers[kind]; !known {
+			offers[kind] = opt.target.Offers(g, t, kind)
+		}
+		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt); ok {
 			row[d], runs = cost, true
 		}
 	}
@@ -123,19 +121,40 @@ func costKeys(costs []dag.Cost) string {
 	return strings.Join(keys, ", ")
 }
 
-// costOn is the cost of a task on one device.
-func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, opt CostOptions) (Cost, bool) {
-	planned := ""
-	if opt.Variant == "" {
-		planned = opt.Variants.of(p.Devices[d].Name, task)
+// costOn is the cost of a task on one device, for whose kind there are some offers. A task
+// without an offer runs only where the graph or a model says what it takes.
+func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer, opt costOptions) (cost Cost, ok bool) {
+	pinned := opt.variants.of(p.Devices[d].Name, task)
+	if len(offers) == 1 {
+		pinned = cmp.Or(offers[0].Variant, pinned)
 	}
-	pinned := cmp.Or(opt.Variant, planned)
-	if len(task.Costs) > 0 {
-		return givenCost(task.Costs, &p.Devices[d], pinned)
-	}
-	if task.Op == "" && task.Flops == 0 && task.MovedBytes == 0 {
+	switch {
+	case len(task.Costs) > 0:
+		cost, ok = givenCost(task.Costs, &p.Devices[d], pinned)
+	case task.Op == "" && task.Flops == 0 && task.MovedBytes == 0:
 		return Cost{Source: FromGraph}, true // a point in the order of others, no work
+	default:
+		cost, ok = modelledCost(task, p, d, pinned)
+		ok = ok && (len(offers) > 0 || cost.Source != FromRoofline)
+		if !opt.timed && cost.Source != FromRoofline {
+			cost.withoutTiming(p.Devices[d].Timing)
+		}
 	}
+	if cost.Variant == "" && len(offers) > 0 {
+		cost.Variant = offers[0].Variant
+	}
+	for _, offer := range offers {
+		if offer.Variant == cost.Variant {
+			cost.WorkspaceBytes = offer.WorkspaceBytes
+		}
+	}
+	return cost, ok
+}
+
+// modelledCost is what the platform's models say of a task on a device by a variant; "": by
+// the fastest they know. A pinned variant of which they know nothing takes what the fastest
+// one does.
+func modelledCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned string) (Cost, bool) {
 	q := platform.Query{Op: task.Op, Variant: pinned, Type: task.Type.String(), Device: d,
 		Shape: task.Shape, Flops: task.Flops, MovedBytes: task.MovedBytes}
 	e, ok := p.Estimate(q)
@@ -143,12 +162,8 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, opt CostO
 		q.Variant = ""
 		e, ok = p.Estimate(q)
 	}
-	cost := Cost{Duration: e.Duration, Joules: e.Joules, Variant: cmp.Or(planned, e.Variant), Source: CostSource(e.Source), RelError: e.RelError,
-		First: e.First, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}
-	if !opt.Recorded && cost.Source != FromRoofline {
-		cost.withoutTiming(p.Devices[d].Timing)
-	}
-	return cost, ok
+	return Cost{Duration: e.Duration, Joules: e.Joules, Variant: cmp.Or(pinned, e.Variant), Source: CostSource(e.Source), RelError: e.RelError,
+		First: e.First, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}, ok
 }
 
 // withoutTiming takes off a measured cost, or one fitted to such, what being timed adds to

@@ -41,8 +41,6 @@ type Engine struct {
 	copies    *copies
 	evictions []Eviction            // of the event in progress
 	workersAt [][]platform.WorkerID // by memory
-	pushes    *pushes               // nil without a plan
-	placed    []platform.WorkerID
 }
 
 // instance is what the Engine knows of one execution of a task.
@@ -86,25 +84,11 @@ const (
 	behind                      // it is commanded, and runs when the one before it has ended
 )
 
-// placer is a policy that knows beforehand where every task will run; operands
-// then move as soon as they are written.
-type placer interface {
-	placement() (workers []platform.WorkerID, position []int32)
-}
-
-// checker is a policy that can turn out not to fit the problem.
-type checker interface{ check() error }
-
 // NewEngine prepares a run. It fails when the problem is not complete, a task can
-// run nowhere, a home does not exist, or a plan does not fit.
+// run nowhere, or a home does not exist.
 func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, error) {
 	if err := p.check(); err != nil {
 		return nil, err
-	}
-	if c, ok := policy.(checker); ok {
-		if err := c.check(); err != nil {
-			return nil, err
-		}
 	}
 	e := &Engine{p: p, policy: policy, now: now, steps: newReadiness(p)}
 	var err error
@@ -132,7 +116,7 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 		e.resident = resident
 	}
 	if len(p.Platform.Memories) > 1 {
-		e.prepareCopies(policy)
+		e.prepareCopies()
 	}
 	e.view = View{Problem: p, FreeAt: e.freeAt, MissingBytes: e.missingBytes, Arrival: e.arrival, eligible: e.eligible, order: e.steps}
 	return e, nil
@@ -192,9 +176,6 @@ func (p *Problem) check() error {
 func (e *Engine) Start(cmds []Command) []Command {
 	e.at = e.now()
 	e.steps.begin()
-	if e.pushes != nil {
-		e.push(Instance{Task: dag.TaskID(len(e.p.Graph.Tasks))})
-	}
 	return e.settle(cmds)
 }
 
@@ -213,9 +194,6 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	e.instances[e.steps.slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
 		e.leave(i.Task, w)
-	}
-	if e.pushes != nil {
-		e.push(i)
 	}
 	e.steps.end(i)
 	if state.phase == fetching {

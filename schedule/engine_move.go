@@ -8,15 +8,10 @@ import (
 // The side of the Engine that moves operands, where there are several memories.
 
 // prepareCopies sets up what moves data.
-func (e *Engine) prepareCopies(policy Policy) {
+func (e *Engine) prepareCopies() {
 	e.resident.shared = newSharing(e.p)
 	e.resident.makeRooms()
-	var position []int32
-	if known, ok := policy.(placer); ok {
-		e.placed, position = known.placement()
-		e.pushes = newPushes(e.p.Graph, position)
-	}
-	e.copies = newCopies(e.p, e.resident, copyOrder(e.p.Graph, position, e.steps.keyOf))
+	e.copies = newCopies(e.p, e.resident, e.steps.keyOf)
 	e.workersAt = make([][]platform.WorkerID, len(e.p.Platform.Memories))
 	for w := range e.workers {
 		m := e.p.memoryOf(platform.WorkerID(w))
@@ -42,20 +37,6 @@ func (e *Engine) CopyAt(c CopyID) *Transfer { return &e.copies.inFlight[c].Trans
 // EvictionAt describes an eviction that was commanded. At is the caller's to fill in, on
 // a copy of it.
 func (e *Engine) EvictionAt(n int32) *Eviction { return &e.evictions[n] }
-
-// push asks for what an instance wrote in the memories where the plan will read it.
-func (e *Engine) push(i Instance) {
-	for _, to := range e.pushes.byWriter[i.Task] {
-		reader := Instance{Task: to.reader, Step: i.Step}
-		if to.nextStep {
-			reader.Step++
-		}
-		if int(reader.Step) >= e.p.Steps || e.err != nil {
-			break
-		}
-		e.err = e.copies.push(reader, to.atoms, e.p.memoryOf(e.placed[to.reader]))
-	}
-}
 
 // enter gives the task of a worker to the worker's memory: at once where there is room
 // for everything, else in its turn.

@@ -50,7 +50,7 @@ func (t *Transfer) Key() TransferKey {
 
 // Follows verifies that the transfers of a schedule of the origin are the copies of the
 // placed graph: those before the first step, and in every step each engine its own, one
-// after the other in the order of its list, and no others.
+// after the other in the order of its list, those that no engine makes, and no others.
 func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
 	made := map[TransferKey][]*Transfer{} // by start
 	for i := range s.Transfers {
@@ -64,6 +64,11 @@ func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
 	}
 	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
 		if err := pg.followsOn(placed.Lanes[l].Name, pg.Order[l], s.Steps, made); err != nil {
+			return err
+		}
+	}
+	for _, task := range pg.unlaned(placed.Platform) {
+		if err := pg.followsAnytime(task, s.Steps, made); err != nil {
 			return err
 		}
 	}
@@ -91,6 +96,18 @@ func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, ma
 				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.Graph.Tasks[task].Name, step, free)
 			}
 			free = is.End
+		}
+	}
+	return nil
+}
+
+// followsAnytime takes a copy that no lane makes out of what was made.
+func (pg *PlacedGraph) followsAnytime(task dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
+	m := pg.Moves[task]
+	for step := range steps {
+		t := m.Transfer(m.StepOf(int32(step), steps), Interval{})
+		if !m.Anywhere && take(made, t.Key(), 0) == nil {
+			return fmt.Errorf("%q of step %d is not made", pg.Graph.Tasks[task].Name, step)
 		}
 	}
 	return nil

@@ -16,35 +16,21 @@ const Alignment = 64
 // Align rounds a size up to Alignment.
 func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1) }
 
-// LayoutProgram places every storage of every graph of a program.
+// layOutProgram places every storage of every graph of a program.
 //
 // Parameters and optimiser state go to the network arena, inputs that no task of
 // any graph writes to the data arena; both depend on the program alone, in the
 // order of names, so that all graphs find them at the same place. Everything else
 // goes to the step arena, which is laid out for each graph by itself.
 //
-// Plans has an entry for each graph, or is nil. Without a plan two storages of
-// the step arena share bytes only if the graph puts every use of one before every
-// use of the other. With a plan the order in which its workers run their tasks
-// counts too; what of it the sharing relies on is returned in Layout.Reuse.
-// Either way Layout.ReuseNext holds what the next step has to wait for.
+// Two storages of the step arena share bytes only if the graph puts every use of one before
+// every use of the other. Layout.ReuseNext holds what the next step has to wait for.
 //
-// A plan with a layout is kept to: its storages lie where it says, those of other graphs
-// beside them, and one that lets two storages share bytes while both are in use is refused.
-//
-// ScratchBytes is the size of the scratch arena of each graph; nil: none.
-func LayoutProgram(prog *dag.Program, plans []*Plan, scratchBytes []int64) ([]*Layout, error) {
-	if plans != nil && len(plans) != len(prog.Graphs) || scratchBytes != nil && len(scratchBytes) != len(prog.Graphs) {
-		return nil, fmt.Errorf("program %q has %d graphs; the layout was given %d plans and %d scratch sizes", prog.Name, len(prog.Graphs), len(plans), len(scratchBytes))
-	}
+// ScratchBytes is the size of the scratch arena of each graph.
+func layOutProgram(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
 	all := part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false }, scratchBytes: scratchBytes,
 		listed: make([]*listedPlaces, len(prog.Graphs))}
-	for i := range plans {
-		if plans[i] != nil {
-			all.listed[i] = plans[i].Layout.listed(prog.Graphs[i])
-		}
-	}
-	orders, err := programOrders(prog, plans)
+	orders, err := programOrders(prog, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 	"dahl/platform"
 )
 
-// LayoutOnDemand places storages in the memories other than the host's for policies that
+// layOutOnDemand places storages in the memories other than the host's for policies that
 // decide at run time what is there: in each one, every storage that a task names which may
 // run there, in an arena that is never larger than what the memory can hold. The result
 // is by graph and memory; that of the host's memory is nil.
@@ -21,10 +21,10 @@ import (
 // Engine admits has its bytes. A storage for which there is no place at all is Elsewhere,
 // and the tasks that name it run in other memories.
 //
-// Costs are by graph; scratch is the bytes of kernel workspace by graph and memory, nil:
-// none. It fails when a memory cannot hold the workspace, or a storage that is at home
-// there.
-func LayoutOnDemand(prog *dag.Program, p *platform.Platform, costs []*Costs, scratch [][]int64) ([][]*Layout, error) {
+// Scratch is the bytes of kernel workspace by graph and memory. It fails when a memory cannot
+// hold the workspace, or a storage that is at home there.
+func layOutOnDemand(c *Priced, scratch [][]int64) ([][]*Layout, error) {
+	prog, p := c.Program, c.Platform
 	layouts := make([][]*Layout, len(prog.Graphs))
 	for i := range layouts {
 		layouts[i] = make([]*Layout, len(p.Memories))
@@ -33,7 +33,7 @@ func LayoutOnDemand(prog *dag.Program, p *platform.Platform, costs []*Costs, scr
 		if platform.MemoryID(m) == p.HostMemory() {
 			continue
 		}
-		d, err := newDemand(prog, p, platform.MemoryID(m), costs, scratch)
+		d, err := newDemand(c, platform.MemoryID(m), scratch)
 		if err != nil {
 			return nil, fmt.Errorf("memory %q: %w", p.Memories[m].Name, err)
 		}
@@ -45,10 +45,6 @@ func LayoutOnDemand(prog *dag.Program, p *platform.Platform, costs []*Costs, scr
 	}
 	return layouts, nil
 }
-
-// Lanes lists what runs one list in order: the workers of a platform, then the copy engines
-// of each memory.
-func Lanes(p *platform.Platform) []Lane { return lanesOf(p) }
 
 // demand is what may be wanted in one memory.
 type demand struct {
@@ -62,14 +58,13 @@ type demand struct {
 	room    int64            // for the step arena; < 0: any
 }
 
-func newDemand(prog *dag.Program, p *platform.Platform, m platform.MemoryID, costs []*Costs, scratch [][]int64) (*demand, error) {
+func newDemand(c *Priced, m platform.MemoryID, scratch [][]int64) (*demand, error) {
+	prog, p := c.Program, c.Platform
 	d := &demand{prog: prog, p: p, memory: m, inputs: map[string]int64{}, room: -1, scratch: make([]int64, len(prog.Graphs))}
 	most := int64(0)
 	for i, g := range prog.Graphs {
-		d.wanted = append(d.wanted, d.wantedOf(g, costs[i]))
-		if scratch != nil {
-			d.scratch[i] = Align(scratch[i][m])
-		}
+		d.wanted = append(d.wanted, d.wantedOf(g, c.Costs(i)))
+		d.scratch[i] = Align(scratch[i][m])
 		most = max(most, d.scratch[i])
 	}
 	limit := p.Memories[m].CapacityBytes

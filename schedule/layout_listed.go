@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"dahl/dag"
 )
 
 // listedPlaces is where a plan puts the storages of a graph in one memory, and what it
@@ -51,18 +49,6 @@ func (p *listedPlaces) reserve(l *Layout) error {
 		l.ArenaBytes[a] = max(l.ArenaBytes[a], bytes)
 	}
 	return nil
-}
-
-// listed is a layout as the places of a plan; nil: none.
-func (l *Layout) listed(g *dag.Graph) *listedPlaces {
-	if l == nil {
-		return nil
-	}
-	p := &listedPlaces{at: map[string]listedPlace{}, arenaBytes: l.ArenaBytes}
-	for b := range g.Buffers {
-		p.at[g.Buffers[b].Name] = listedPlace{l.Arena[b], l.Offset[b]}
-	}
-	return p
 }
 
 // placedExtent is the bytes of a buffer.

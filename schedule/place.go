@@ -47,9 +47,9 @@ type PlacedGraph struct {
 	// Graph has the origin's tasks and the copies between them: in program order, or, where
 	// contents leave a memory and come back, in that of an estimate.
 	Graph  *dag.Graph
-	Order  [][]dag.TaskID
-	TaskOf []dag.TaskID // by task: that of the origin; -1 for a copy
-	Moves  []*Move      // by task: what a copy moves; nil for a task of the origin
+	Order  [][]dag.TaskID // by lane; copies that no limited engine makes are on none
+	TaskOf []dag.TaskID   // by task: that of the origin; -1 for a copy
+	Moves  []*Move        // by task: what a copy moves; nil for a task of the origin
 
 	Memory   []platform.MemoryID // by buffer
 	BufferOf []dag.BufferID      // by buffer: that of the origin that it is an instance of
@@ -105,10 +105,9 @@ const (
 	ReasonReload Reason = "reload"
 )
 
-// Place compiles a static plan for every graph of a program. Plans and costs are by
-// graph. Scratch is the bytes of kernel workspace by graph and memory; nil: none. It
-// fails when a plan does not fit its graph, when two memories that have to exchange
-// something have no route, or when a memory cannot hold what it has to.
+// place compiles a static plan for every graph of a priced program. It fails when two
+// memories that have to exchange something have no route, or when a memory cannot hold what
+// it has to.
 //
 // A plan that lists copies, places or what leaves a memory is kept to, and refused where
 // they are not those that its placement of the tasks needs, or not safe. With all of them,
@@ -116,24 +115,12 @@ const (
 // other graphs of the program.
 //
 // Where nothing leaves the host memory the graphs are the origin's own.
-func Place(prog *dag.Program, p *platform.Platform, plans []*Plan, costs []*Costs, scratch [][]int64) (*Placed, error) {
-	n := len(prog.Graphs)
-	if len(plans) != n || len(costs) != n || scratch != nil && len(scratch) != n {
-		return nil, fmt.Errorf("program %q has %d graphs; there are %d plans, %d costs and %d scratch sizes to place it", prog.Name, n, len(plans), len(costs), len(scratch))
+func place(priced *Priced, plans []*Plan) (*Placed, error) {
+	c := &compiler{prog: priced.Program, p: priced.Platform, plans: plans, scratch: priced.scratchBytes(), limits: map[platform.MemoryID]int64{}}
+	for i := range priced.Program.Graphs {
+		c.problems = append(c.problems, priced.Problem(i, 1))
 	}
-	c := &compiler{prog: prog, p: p, plans: plans, scratch: scratch, limits: map[platform.MemoryID]int64{}}
-	for i, g := range prog.Graphs {
-		problem := &Problem{Graph: g, Platform: p, Costs: costs[i], Steps: 1}
-		if err := plans[i].Check(problem); err != nil {
-			return nil, fmt.Errorf("place graph %q: %w", g.Name, err)
-		}
-		c.problems = append(c.problems, problem)
-	}
-	placed, err := c.compile()
-	if err != nil {
-		return nil, fmt.Errorf("place program %q on %q: %w", prog.Name, p.Name, err)
-	}
-	return placed, nil
+	return c.compile()
 }
 
 // compiler makes a placed program.
@@ -194,7 +181,7 @@ func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 // attempt derives the movements of each graph, makes them tasks, and orders them on the
 // copy engines; unlike says where a plan lists others, as it may before everything fits.
 func (c *compiler) attempt() (placed *Placed, unlike, err error) {
-	placed = &Placed{Origin: c.prog, Platform: c.p, Lanes: lanesOf(c.p), Program: &dag.Program{Name: c.prog.Name, Order: c.prog.Order}}
+	placed = &Placed{Origin: c.prog, Platform: c.p, Lanes: Lanes(c.p), Program: &dag.Program{Name: c.prog.Name, Order: c.prog.Order}}
 	traffics, items, rooms := make([]*traffic, len(c.plans)), make([][]placedItem, len(c.plans)), make([]*PlannedRoom, len(c.plans))
 	streamed := map[string]bool{} // names of instances
 	for i, problem := range c.problems {
@@ -205,7 +192,7 @@ func (c *compiler) attempt() (placed *Placed, unlike, err error) {
 	for i, problem := range c.problems {
 		pg, err := traffics[i].build(items[i], streamed)
 		if err == nil {
-			_, err = orderLanes(problem, pg, c.plans[i], placed.Lanes)
+			err = orderLanes(problem, pg, c.plans[i], placed.Lanes)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
@@ -267,14 +254,14 @@ func (c *compiler) spillOrder(graph int, t *traffic, items []placedItem, lanes [
 		}
 		return limits, started, plan.Room, err
 	}
-	started, err = orderLanes(problem, pg, plan, lanes)
+	started, err = startOrder(problem, pg, plan, lanes)
 	return c.limits, started, newRoom(c.p, c.limits, pg.Graph, started), err
 }
 
-// lanesOf lists the workers and the copy engines of a platform: those of each memory
-// but the host's, in its order, into it before out of it. A device that does not say
-// how many it has is taken to have one in each direction.
-func lanesOf(p *platform.Platform) []Lane {
+// Lanes lists the workers and the copy engines of a platform: those of each memory
+// but the host's, in its order, into it before out of it. Where the devices of a memory do
+// not say how many they have, there is no lane: a copy starts as soon as it can.
+func Lanes(p *platform.Platform) []Lane {
 	var lanes []Lane
 	for w := range p.Workers {
 		lanes = append(lanes, Lane{Name: p.Workers[w].Name, Worker: platform.WorkerID(w), Memory: p.Devices[p.Workers[w].Device].Memory})
@@ -284,10 +271,10 @@ func lanesOf(p *platform.Platform) []Lane {
 			continue
 		}
 		in, out := copyEngines(p, platform.MemoryID(m))
-		for i := range max(1, in) {
+		for i := range in {
 			lanes = append(lanes, Lane{Name: fmt.Sprintf("%s in %d", p.Memories[m].Name, i), Worker: -1, Memory: platform.MemoryID(m), In: true})
 		}
-		for i := range max(1, out) {
+		for i := range out {
 			lanes = append(lanes, Lane{Name: fmt.Sprintf("%s out %d", p.Memories[m].Name, i), Worker: -1, Memory: platform.MemoryID(m)})
 		}
 	}

@@ -31,7 +31,7 @@ type traffic struct {
 func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 	n := len(p.Graph.Tasks)
 	t := &traffic{p: p, written: writtenStorages(p.Graph), after: make([][]*Move, n), ways: map[[2]platform.MemoryID][]platform.MemoryID{}}
-	t.worker, t.position = (&replay{p: p, plan: plan}).placement()
+	t.worker, t.position = plan.placement(n)
 	pushes := newPushes(p.Graph, t.position)
 	for writer := range n {
 		from := t.memoryOf(dag.TaskID(writer))

@@ -48,31 +48,60 @@ type engineGroup struct {
 	in     bool
 }
 
-// groupOf is the engines that serve a move: those of the memory that is not the host's,
-// and of two such memories those of the one it goes to. Where devices of the source alone
-// say how many they have, as those of a GPU do and those of a second processor do not, it is
-// those of the source, as for the Engine ([enginesTaken]).
-func groupOf(p *platform.Platform, m *Move) engineGroup {
-	host := p.HostMemory()
-	if m.To == host {
-		return engineGroup{m.From, false}
+// groupOf is the engines that serve a move: as for the Engine ([enginesTaken]), those of its
+// destination, else those of its source. ok is false where no limited engine does.
+func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
+	in, out := enginesTaken(p, m.From, m.To)
+	if in {
+		return engineGroup{m.To, true}, true
 	}
-	in, _ := copyEngines(p, m.To)
-	if _, out := copyEngines(p, m.From); in == 0 && out > 0 && m.From != host {
-		return engineGroup{m.From, false}
+	return engineGroup{m.From, false}, out
+}
+
+// unlaned lists the copies that no limited engine makes.
+func (pg *PlacedGraph) unlaned(p *platform.Platform) (copies []dag.TaskID) {
+	for t, m := range pg.Moves {
+		if m == nil {
+			continue
+		}
+		if _, ok := groupOf(p, m); !ok {
+			copies = append(copies, dag.TaskID(t))
+		}
 	}
-	return engineGroup{m.To, true}
+	return copies
 }
 
 // Reaches reports whether a lane is an engine that can make a move.
 func (placed *Placed) Reaches(lane int, m *Move) bool {
 	l := &placed.Lanes[lane]
-	return l.Worker < 0 && groupOf(placed.Platform, m) == engineGroup{l.Memory, l.In}
+	group, ok := groupOf(placed.Platform, m)
+	return ok && l.Worker < 0 && group == engineGroup{l.Memory, l.In}
 }
 
-// orderLanes lists the tasks of a steady step for each lane, and returns them all in the
+// orderLanes lists the tasks of a steady step for each lane.
+func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) error {
+	if len(lanes) > len(p.Platform.Workers) {
+		_, err := startOrder(p, pg, plan, lanes)
+		return err
+	}
+	pg.Order = pg.listsOf(plan, len(lanes))
+	return nil
+}
+
+// listsOf are the tasks of a plan by worker, as they are in the placed graph.
+func (pg *PlacedGraph) listsOf(plan *Plan, workers int) [][]dag.TaskID {
+	placedAs, lists := pg.placedAs(), make([][]dag.TaskID, workers)
+	for w, list := range plan.Order {
+		for _, t := range list {
+			lists[w] = append(lists[w], placedAs[t])
+		}
+	}
+	return lists
+}
+
+// startOrder lists the tasks of a steady step for each lane, and returns them all in the
 // order in which they started.
-func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started []dag.TaskID, err error) {
+func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started []dag.TaskID, err error) {
 	e := newEstimate(p, pg, plan, lanes)
 	for {
 		e.dispatch()
@@ -82,7 +111,9 @@ func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 		e.now = e.ends[0].at
 		for len(e.ends) > 0 && e.ends[0].at == e.now {
 			end := heap.Pop(&e.ends).(laneEnd)
-			e.busy[end.lane] = false
+			if end.lane != noLane {
+				e.busy[end.lane] = false
+			}
 			e.end(end.instance)
 		}
 	}
@@ -97,14 +128,8 @@ func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
 	e := &estimate{p: p, pg: pg, lanes: lanes, waiting: map[engineGroup]*estimateQueue{},
 		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]Instance, len(p.Platform.Workers))}
-	_, e.position = (&replay{p: p, plan: plan}).placement()
-	placedAs := pg.placedAs()
-	e.lists = make([][]dag.TaskID, len(p.Platform.Workers))
-	for w, list := range plan.Order {
-		for _, t := range list {
-			e.lists[w] = append(e.lists[w], placedAs[t])
-		}
-	}
+	_, e.position = plan.placement(len(p.Graph.Tasks))
+	e.lists = pg.listsOf(plan, len(p.Platform.Workers))
 	for _, l := range lanes[len(p.Platform.Workers):] {
 		group := engineGroup{l.Memory, l.In}
 		if e.waiting[group] == nil {
@@ -152,8 +177,14 @@ func (e *estimate) countDown(i Instance) {
 	if *left--; *left > 0 {
 		return
 	}
-	if m := e.pg.Moves[i.Task]; m != nil {
-		heap.Push(e.waiting[groupOf(e.p.Platform, m)], readyCopy{i, e.now})
+	m := e.pg.Moves[i.Task]
+	if m == nil {
+		return
+	}
+	if group, ok := groupOf(e.p.Platform, m); ok {
+		heap.Push(e.waiting[group], readyCopy{i, e.now})
+	} else {
+		e.start(noLane, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
 	}
 }
 
@@ -200,9 +231,14 @@ func (e *estimate) start(lane int, i Instance, takes time.Duration) {
 	if i.Step == steadyStep {
 		e.started = append(e.started, i.Task)
 	}
-	e.busy[lane] = true
+	if lane != noLane {
+		e.busy[lane] = true
+	}
 	heap.Push(&e.ends, laneEnd{e.now + takes, lane, i})
 }
+
+// noLane is where a copy runs that waits for no engine.
+const noLane = -1
 
 // laneEnd is when a lane has done what it runs.
 type laneEnd struct {
@@ -218,7 +254,8 @@ func (h endHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *endHeap) Push(x any)   { *h = append(*h, x.(laneEnd)) }
 func (h *endHeap) Pop() any     { return popLast((*[]laneEnd)(h)) }
 func (h endHeap) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(h[i].at, h[j].at), cmp.Compare(h[i].lane, h[j].lane)) < 0
+	return cmp.Or(cmp.Compare(h[i].at, h[j].at), cmp.Compare(h[i].lane, h[j].lane),
+		cmp.Compare(h[i].instance.Step, h[j].instance.Step), cmp.Compare(h[i].instance.Task, h[j].instance.Task)) < 0
 }
 
 // readyCopy is a copy that waits for an engine since some time.

@@ -72,21 +72,21 @@ func (m *Move) Transfer(step int32, when Interval) Transfer {
 		Step: step, Reason: m.Reason, Start: when.Start, End: when.End}
 }
 
-// LaneProblem is the problem of replaying the placed graph: one memory, in which all is
-// valid, and the lanes as workers. A copy can run on the engines that reach it and takes
-// no time; whoever replays it knows better. p is the origin's problem.
-func (placed *Placed) LaneProblem(graph int, p *Problem) *Problem {
-	pg := placed.Graphs[graph]
-	q := &Problem{Graph: pg.Graph, Platform: placed.lanePlatform(), Steps: p.Steps, Costs: pg.laneCosts(placed, p.Costs)}
-	at := pg.placedAs()
-	for _, e := range p.Reuse {
-		q.Reuse = append(q.Reuse, Edge{at[e.From], at[e.To]})
+// problem is that of replaying the placed graph, whose copies cost nothing: whoever replays
+// them knows what they take. p is the origin's problem.
+func (pg *PlacedGraph) problem(p *Problem) *Problem {
+	if pg.Graph == pg.Origin {
+		return p
 	}
-	for _, e := range p.ReuseNext {
-		q.ReuseNext = append(q.ReuseNext, Edge{at[e.From], at[e.To]})
+	q := *p
+	q.Graph, q.Reuse, q.ReuseNext = pg.Graph, pg.Reuse, pg.ReuseNext
+	q.Costs = &Costs{Class: make([]int32, len(pg.TaskOf)), ByClass: p.Costs.ByClass}
+	for t, origin := range pg.TaskOf {
+		if origin >= 0 {
+			q.Costs.Class[t] = p.Costs.Class[origin]
+		}
 	}
-	q.Reuse, q.ReuseNext = tidy(append(q.Reuse, pg.Reuse...)), tidy(append(q.ReuseNext, pg.ReuseNext...))
-	return q
+	return &q
 }
 
 // placedAs finds the tasks of the origin.
@@ -98,51 +98,4 @@ func (pg *PlacedGraph) placedAs() []dag.TaskID {
 		}
 	}
 	return at
-}
-
-// lanePlatform has one memory, called as the host's, and, after the devices of the platform, one device for
-// each copy engine.
-func (placed *Placed) lanePlatform() *platform.Platform {
-	host := placed.Platform.Memories[placed.Platform.HostMemory()].Name
-	p := &platform.Platform{Name: placed.Platform.Name, Memories: []platform.Memory{{Name: host}},
-		Devices: slices.Clone(placed.Platform.Devices), Workers: slices.Clone(placed.Platform.Workers)}
-	for d := range p.Devices {
-		p.Devices[d].Memory = 0
-	}
-	for _, lane := range placed.Lanes[len(p.Workers):] {
-		p.Workers = append(p.Workers, platform.Worker{Name: lane.Name, Device: platform.DeviceID(len(p.Devices))})
-		p.Devices = append(p.Devices, platform.Device{Name: lane.Name, Kind: "copy engine", Count: 1})
-	}
-	return p
-}
-
-// laneCosts are the origin's costs on its devices, and nothing for copies on the engines
-// that can do them.
-func (pg *PlacedGraph) laneCosts(placed *Placed, costs *Costs) *Costs {
-	devices := len(placed.Platform.Devices)
-	lanes := placed.Lanes[len(placed.Platform.Workers):]
-	c := &Costs{Class: make([]int32, len(pg.Graph.Tasks))}
-	for _, row := range costs.ByClass {
-		c.ByClass = append(c.ByClass, slices.Concat(row, slices.Repeat([]Cost{{Duration: -1}}, len(lanes))))
-	}
-	classes := map[engineGroup]int32{}
-	for t, m := range pg.Moves {
-		if m == nil {
-			c.Class[t] = costs.Class[pg.TaskOf[t]]
-			continue
-		}
-		group := groupOf(placed.Platform, m)
-		if _, known := classes[group]; !known {
-			classes[group] = int32(len(c.ByClass))
-			row := slices.Repeat([]Cost{{Duration: -1}}, devices+len(lanes))
-			for l, lane := range lanes {
-				if group == (engineGroup{lane.Memory, lane.In}) {
-					row[devices+l].Duration = 0
-				}
-			}
-			c.ByClass = append(c.ByClass, row)
-		}
-		c.Class[t] = classes[group]
-	}
-	return c
 }

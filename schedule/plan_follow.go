@@ -24,7 +24,7 @@ func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
 	seen := make([]bool, len(pg.Graph.Tasks))
 	for _, engine := range plan.Transfers {
 		l := slices.IndexFunc(placed.Lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
-		if l < 0 {
+		if l < 0 && engine.Engine != anyEngine {
 			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, placed.Platform.Name)
 		}
 		for i := range engine.Copies {
@@ -36,7 +36,9 @@ func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
 				return fmt.Errorf("the plan lists %q twice", engine.Copies[i].Name)
 			}
 			seen[t] = true
-			order[l] = append(order[l], t)
+			if l != noLane {
+				order[l] = append(order[l], t)
+			}
 		}
 	}
 	for t, m := range pg.Moves {
@@ -60,7 +62,10 @@ func (pg *PlacedGraph) listedCopy(placed *Placed, lane int, c *PlannedCopy) (dag
 	if is := pg.plannedCopy(placed, pg.Moves[t]); !is.equal(c) {
 		return 0, fmt.Errorf("the plan lists %q with %s; its placement of the tasks needs %s", c.Name, c, &is)
 	}
-	if !placed.Reaches(lane, pg.Moves[t]) {
+	if _, limited := groupOf(placed.Platform, pg.Moves[t]); lane == noLane && limited || lane != noLane && !placed.Reaches(lane, pg.Moves[t]) {
+		if lane == noLane {
+			return 0, fmt.Errorf("the plan gives %q to any engine, and those that reach from memory %q to %q are limited", c.Name, c.From, c.To)
+		}
 		return 0, fmt.Errorf("the plan gives %q to engine %q, which does not reach from memory %q to %q", c.Name, placed.Lanes[lane].Name, c.From, c.To)
 	}
 	return t, nil

@@ -7,6 +7,10 @@ import (
 	"dahl/dag"
 )
 
+// anyEngine stands for the engines of memories whose devices do not limit them. The copies
+// that they make have no order.
+const anyEngine = "any"
+
 // PlannedCopies is what a copy engine moves in a step, in order.
 type PlannedCopies struct {
 	Engine string        `json:"engine"`
@@ -71,14 +75,20 @@ func (placed *Placed) Record(graph int, plan *Plan) *Plan {
 
 func (pg *PlacedGraph) plannedCopies(placed *Placed) []PlannedCopies {
 	all := []PlannedCopies{}
-	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
-		engine := PlannedCopies{Engine: placed.Lanes[l].Name, Copies: []PlannedCopy{}}
-		for _, t := range pg.Order[l] {
+	add := func(engine string, copies []dag.TaskID) {
+		list := PlannedCopies{Engine: engine, Copies: []PlannedCopy{}}
+		for _, t := range copies {
 			c := pg.plannedCopy(placed, pg.Moves[t])
 			c.Name = pg.Graph.Tasks[t].Name
-			engine.Copies = append(engine.Copies, c)
+			list.Copies = append(list.Copies, c)
 		}
-		all = append(all, engine)
+		all = append(all, list)
+	}
+	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
+		add(placed.Lanes[l].Name, pg.Order[l])
+	}
+	if unlaned := pg.unlaned(placed.Platform); len(unlaned) > 0 {
+		add(anyEngine, unlaned)
 	}
 	return all
 }

@@ -50,19 +50,3 @@ func PolicyByName(name string) (PolicyInfo, error) {
 	}
 	return PolicyInfo{}, fmt.Errorf("policy %q is not one of %s", name, strings.Join(names, ", "))
 }
-
-// New makes a scheduler for one run. A static policy plans first; its plan is
-// returned beside the policy that replays it, and is nil for a dynamic one.
-func (info PolicyInfo) New(p *Problem) (Policy, *Plan, error) {
-	switch {
-	case info.Dynamic != nil:
-		return info.Dynamic(p), nil, nil
-	case info.Static != nil:
-		plan, err := info.Static(p)
-		if err != nil {
-			return nil, nil, fmt.Errorf("policy %s: %w", info.Name, err)
-		}
-		return Replay(p, plan), plan, nil
-	}
-	return nil, nil, fmt.Errorf("policy %s needs a plan", info.Name)
-}

@@ -20,6 +20,8 @@ type Problem struct {
 	Reuse     []Edge
 	ReuseNext []Edge
 
+	Seed uint64 // for policies that draw random numbers
+
 	// Layouts, by memory, are where the storages lie in the whole run. Of storages that
 	// share bytes in a memory other than the host's, one at a time is there; a storage
 	// without a place in it is never. A memory without a layout holds any bytes up to its
@@ -35,9 +37,11 @@ type Edge struct{ From, To dag.TaskID }
 type Cost struct {
 	Duration time.Duration
 	Joules   float64 // per call; 0: the platform's busy power over Duration
-	Variant  string  // "": the executor's default
+	Variant  string  // "": the machine's default
 	Source   CostSource
 	RelError float64 // of the fit, as a fraction; 0: not known
+
+	WorkspaceBytes int64 // scratch of one call
 
 	First time.Duration // in the first step of a run; 0: as Duration
 	// Of a call measured by itself and not in steps, by where its operands are, with

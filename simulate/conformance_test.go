@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -13,25 +12,26 @@ import (
 // runPolicy runs one policy of the table; replay replays what eager did.
 func runPolicy(t *testing.T, p *schedule.Problem, info schedule.PolicyInfo) *schedule.Schedule {
 	t.Helper()
-	opt := Options{Name: info.Name}
-	if info.Name == "replay" {
-		eager, err := schedule.PolicyByName("eager")
-		if err != nil {
-			t.Fatal(err)
-		}
-		opt.Plan = schedule.PlanFrom(runPolicy(t, p, eager), "replay", p.Graph)
-	} else {
-		policy, _, err := info.New(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		opt.Policy = policy
-	}
-	s, err := Run(context.Background(), p, opt)
+	s, err := run(p, byPolicy(t, p, info))
 	if err != nil {
 		t.Fatalf("%s: %v", info.Name, err)
 	}
 	return s
+}
+
+func byPolicy(t *testing.T, p *schedule.Problem, info schedule.PolicyInfo) how {
+	t.Helper()
+	switch {
+	case info.Dynamic != nil:
+		return how{policy: info.Dynamic(p)}
+	case info.Static == nil:
+		return how{plan: planOf(t, p)}
+	}
+	plan, err := info.Static(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return how{plan: plan}
 }
 
 // byName writes a schedule with names in place of indices, so that graphs built

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -333,7 +332,7 @@ func (y *dslabReplay) plan(p *platform.Platform) *schedule.Plan {
 func replayOn(t *testing.T, g *dag.Graph, p *platform.Platform, plan *schedule.Plan) *schedule.Schedule {
 	t.Helper()
 	replayed := problem(t, g, p, 1)
-	s, err := Run(context.Background(), replayed, Options{Plan: plan})
+	s, err := run(replayed, how{plan: plan})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -131,7 +130,7 @@ func TestCopiesToSecondProcessor(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, pl, 1)
-	planned, err := Run(context.Background(), p, Options{Plan: &schedule.Plan{Order: [][]dag.TaskID{{1}, {0}, {2}}}})
+	planned, err := run(p, how{plan: &schedule.Plan{Order: [][]dag.TaskID{{1}, {0}, {2}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +190,7 @@ func TestCheckRefusesEvictions(t *testing.T) {
 		"peaks of":                 func(s *schedule.Schedule) { s.Evictions[0].At = 111 },
 		"eviction 0 drops it at 0": func(s *schedule.Schedule) { s.Evictions[0].At = 0 },
 	} {
-		s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
+		s, err := run(p, how{policy: dynamic(t, p, "eager")})
 		if err != nil {
 			t.Fatal(err)
 		}

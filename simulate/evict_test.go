@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -63,9 +62,22 @@ func onGPU(t *testing.T, tasks ...string) *dag.Graph {
 	return g
 }
 
+// runPlan does so with a plan.
+func runPlan(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedule.Schedule {
+	t.Helper()
+	s, err := run(p, how{plan: plan})
+	if err == nil {
+		err = s.Check(p)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func runChecked(t *testing.T, p *schedule.Problem, policy schedule.Policy) *schedule.Schedule {
 	t.Helper()
-	s, err := Run(context.Background(), p, Options{Policy: policy})
+	s, err := run(p, how{policy: policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +177,7 @@ func TestTooSmall(t *testing.T) {
 	pl := twoMemories(t)
 	pl.Memories[1].CapacityBytes = 79
 	p := problem(t, onGPU(t, "x", "yz"), pl, 1)
-	_, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
+	_, err := run(p, how{policy: dynamic(t, p, "eager")})
 	if want := `task "b" could run on "gpu", where it needs 80 bytes at once and memory "hbm" has 79`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -174,7 +186,7 @@ func TestTooSmall(t *testing.T) {
 	pl.Memories[0].CapacityBytes, pl.Memories[1].CapacityBytes = 79, 79
 	full := problem(t, onGPU(t, "W", "x"), pl, 1)
 	full.Graph.Buffers[0].Home = "hbm"
-	_, err = Run(context.Background(), full, Options{Policy: dynamic(t, full, "eager")})
+	_, err = run(full, how{policy: dynamic(t, full, "eager")})
 	if want := `memory "ram" would hold 80 bytes and has 79`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -247,15 +259,8 @@ func TestTightMemories(t *testing.T) {
 			"dmda":  func(p *schedule.Problem) schedule.Policy { return dynamic(t, p, "dmda") },
 			"dmdar": func(p *schedule.Problem) schedule.Policy { return dynamic(t, p, "dmdar") },
 			"thief": func(*schedule.Problem) schedule.Policy { return &thief{} },
-			"heft": func(p *schedule.Problem) schedule.Policy {
-				plan, err := schedule.HEFT(p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return schedule.Replay(p, plan)
-			},
 		} {
-			s, err := Run(context.Background(), p, Options{Policy: policy(p)})
+			s, err := run(p, how{policy: policy(p)})
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, name, err)
 			}

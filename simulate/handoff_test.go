@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -23,7 +22,7 @@ func TestHandOffToCPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Run(context.Background(), p, Options{Plan: plan})
+		s, err := run(p, how{plan: plan})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -43,8 +42,8 @@ func TestHandOffs(t *testing.T) {
 		2: {{100, 106}, {216, 226}, {326, 1526}, {2626, 2640}},
 	} {
 		prob := problem(t, g, p, 1)
-		s, err := Run(context.Background(), prob, Options{Policy: dynamic(t, prob, "eager"),
-			Scale: func(schedule.Instance, platform.WorkerID) float64 { return scale }})
+		s, err := run(prob, how{policy: dynamic(t, prob, "eager"),
+			Options: Options{Scale: func(schedule.Instance, platform.WorkerID) float64 { return scale }}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,8 @@
 package simulate
 
 import (
-	"context"
-	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -37,120 +33,6 @@ func planOf(t *testing.T, p *schedule.Problem) *schedule.Plan {
 	return schedule.PlanFrom(runPolicy(t, p, eager), "eager", p.Graph)
 }
 
-// movements writes the transfers of a schedule with names and times, sorted. Those of the
-// last step are left out: on lanes they are also made for the step after it.
-func movements(p *schedule.Problem, s *schedule.Schedule) string {
-	var lines []string
-	for _, tr := range s.Transfers {
-		if int(tr.Step) < s.Steps-1 {
-			atoms := slices.Sorted(slices.Values(tr.Atoms))
-			lines = append(lines, fmt.Sprint(p.Graph.Buffers[tr.Buffer].Name, atoms, tr.From, tr.To, tr.Step, tr.Start, tr.End))
-		}
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
-// moved is an atom that goes somewhere in a step.
-type moved struct {
-	atom, step int32
-	from, to   platform.MemoryID
-}
-
-// atomsMoved counts the same by atom.
-func atomsMoved(s *schedule.Schedule) map[moved]int {
-	count := map[moved]int{}
-	for _, tr := range s.Transfers {
-		for _, a := range tr.Atoms {
-			if int(tr.Step) < s.Steps-1 {
-				count[moved{a, tr.Step, tr.From, tr.To}]++
-			}
-		}
-	}
-	return count
-}
-
-// TestPlacedAgainstEngine: where links are not shared and every copy has an engine of
-// its own, the placed graph, replayed without the orders that its layouts add, moves
-// every atom as often as the Engine does, which moves regions by itself. What moves
-// together may differ where a task that waits takes a part of what was to go to another;
-// where nothing differs, all starts and ends at the same times.
-func TestPlacedAgainstEngine(t *testing.T) {
-	copies, alike := 0, 0
-	for seed := range uint64(150) {
-		r := rand.New(rand.NewPCG(seed, 5))
-		free := randomPlatform(t, r)
-		for l := range free.Links {
-			free.Links[l].Sharing = platform.Fatpipe
-		}
-		complete(t, free)
-		tasks := randomGraph(r, free)
-		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), free, 2+int(seed%7))
-		plan := planOf(t, p)
-		want, err := Run(context.Background(), p, Options{Plan: plan})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := runOnLanes(t, p, plan)
-		if got, want := atomsMoved(got), atomsMoved(want); !maps.Equal(got, want) {
-			t.Fatalf("seed %d: atoms, from, to: %v\nwant %v", seed, got, want)
-		}
-		copies += len(want.Transfers)
-		if movements(p, got) != movements(p, want) {
-			continue
-		}
-		alike++
-		if !slices.Equal(got.Spans, want.Spans) {
-			t.Fatalf("seed %d: other spans:\n%v\n%v", seed, got.Spans, want.Spans)
-		}
-	}
-	if copies < 500 || alike < 100 {
-		t.Errorf("%d copies in all, %d runs alike: the test tests little", copies, alike)
-	}
-}
-
-// runOnLanes simulates a plan with a hundred engines in each direction, and without the
-// orders of the layouts.
-func runOnLanes(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedule.Schedule {
-	t.Helper()
-	q := *p
-	q.Platform = withEngines(t, p.Platform, 100)
-	s := &simulation{origin: &q, p: &q, network: newNetwork(q.Platform)}
-	lanes, err := s.place(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.p.Reuse, s.p.ReuseNext = nil, nextSteps(s.lanes.pg)
-	if err := s.prepare(schedule.Replay(s.p, lanes), "eager"); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.complete(); err != nil {
-		t.Fatal(err)
-	}
-	return s.out
-}
-
-// nextSteps is what the origin orders from step to step.
-func nextSteps(pg *schedule.PlacedGraph) (edges []schedule.Edge) {
-	at := make([]dag.TaskID, len(pg.Origin.Tasks))
-	for t, origin := range pg.TaskOf {
-		if origin >= 0 {
-			at[origin] = dag.TaskID(t)
-		}
-	}
-	for t := range at {
-		for _, list := range [][]int32{pg.Origin.CarriedPreds(dag.TaskID(t)), pg.Origin.ReusePreds(dag.TaskID(t))} {
-			for _, before := range list {
-				edges = append(edges, schedule.Edge{From: at[before], To: at[t]})
-			}
-		}
-	}
-	return edges
-}
-
 // TestPlacedIsSound: with one or two engines in each direction on links of all kinds, of
 // which one of two devices in some runs says nothing, the schedule stands up to Check against the problem as it was given, is no shorter
 // than with engines without number, and comes out the same twice.
@@ -166,25 +48,15 @@ func TestPlacedIsSound(t *testing.T) {
 		if silent := 1 + int(seed%4); len(pl.Devices) == 3 && silent < 3 {
 			q.Platform.Devices[silent].CopyEnginesIn, q.Platform.Devices[silent].CopyEnginesOut = 0, 0
 		}
-		s, err := Run(context.Background(), &q, Options{Plan: plan})
+		s, err := run(&q, how{plan: plan})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if err := s.Check(&q); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		placed, err := schedule.Place(&dag.Program{Graphs: []*dag.Graph{q.Graph}}, q.Platform, []*schedule.Plan{plan}, []*schedule.Costs{q.Costs}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if before, err := Run(context.Background(), &q, Options{Plan: plan, Placed: placed}); err != nil || len(pl.Memories) > 1 && byName(&q, s) != byName(&q, before) {
-			t.Fatalf("seed %d: placed before, it differs (%v)", seed, err)
-		}
-		mustFollow(t, &q, plan, placed, s)
-		if _, err := Run(context.Background(), p, Options{Plan: plan, Placed: placed}); err == nil {
-			t.Fatalf("seed %d: placed for another platform, and not refused", seed)
-		}
-		again, err := Run(context.Background(), &q, Options{Plan: plan})
+		mustFollow(t, &q, plan, mustDecide(t, &q, plan).Placed, s)
+		again, err := run(&q, how{plan: plan})
 		if err != nil || byName(&q, s) != byName(&q, again) {
 			t.Fatalf("seed %d: a second run differs (%v)", seed, err)
 		}
@@ -258,11 +130,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 		tasks := randomGraph(r, pl)
 		p := problem(t, tasks.build(t, inOrder(len(tasks.tasks))), pl, 1+r.IntN(5))
 		plan := planOf(t, p)
-		prog := &dag.Program{Name: "random", Graphs: []*dag.Graph{p.Graph}}
-		free, err := schedule.Place(prog, pl, []*schedule.Plan{plan}, []*schedule.Costs{p.Costs}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		free := mustDecide(t, p, plan).Placed
 		little := *pl
 		little.Memories = slices.Clone(pl.Memories)
 		for m, l := range free.Graphs[0].Layouts {
@@ -275,18 +143,18 @@ func TestPlacedInLittleMemory(t *testing.T) {
 		}
 		complete(t, &little)
 		p.Platform = &little
-		placed, err := schedule.Place(prog, &little, []*schedule.Plan{plan}, []*schedule.Costs{p.Costs}, nil)
+		d, err := decided(p, how{plan: plan})
 		if err != nil {
 			continue
 		}
-		s, err := Run(context.Background(), p, Options{Plan: plan})
+		s, err := run(p, how{plan: plan})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if err := s.Check(p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		mustFollow(t, p, plan, placed, s)
+		mustFollow(t, p, plan, d.Placed, s)
 		ran++
 		evictions += len(s.Evictions)
 	}
@@ -323,7 +191,7 @@ func TestPlacedOneEngine(t *testing.T) {
 		makespan time.Duration
 	}{{1, 10 + 2*1002 + 5}, {2, 10 + 1002 + 5}} {
 		p := problem(t, g, withEngines(t, pl, c.engines), 1)
-		s, err := Run(context.Background(), p, Options{Plan: plan})
+		s, err := run(p, how{plan: plan})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,10 +203,10 @@ func TestPlacedOneEngine(t *testing.T) {
 		for i, d := range []time.Duration{70, 110} {
 			told[s.Transfers[i].Key()] = d
 		}
-		s, err = Run(context.Background(), p, Options{Plan: plan, Moving: func(t *schedule.Transfer) (time.Duration, bool) {
+		s, err = run(p, how{plan: plan, Options: Options{Moving: func(t *schedule.Transfer) (time.Duration, bool) {
 			d, ok := told[t.Key()]
 			return d, ok
-		}})
+		}}})
 		want := 10 + max(70, 110) + 5*time.Nanosecond
 		if c.engines == 1 {
 			want += 70

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -40,7 +39,7 @@ func TestSharedPlaces(t *testing.T) {
 		}
 		for name, policy := range map[string]schedule.Policy{"eager": dynamic(t, p, "eager"), "dmda": dynamic(t, p, "dmda"),
 			"dmdar": dynamic(t, p, "dmdar"), "thief": &thief{}} {
-			s, err := Run(context.Background(), p, Options{Policy: policy})
+			s, err := run(p, how{policy: policy})
 			if err != nil && strings.Contains(err.Error(), "has no place") {
 				continue // a task can run in that memory only
 			}
@@ -70,11 +69,21 @@ func sharePlaces(p *schedule.Problem, r *rand.Rand) bool {
 }
 
 func layoutsOf(p *schedule.Problem) ([]*schedule.Layout, error) {
-	all, err := schedule.LayoutOnDemand(&dag.Program{Graphs: []*dag.Graph{p.Graph}}, p.Platform, []*schedule.Costs{p.Costs}, nil)
+	priced, err := priceOf(p)
 	if err != nil {
 		return nil, err
 	}
-	return all[0], nil
+	eager, err := schedule.PolicyByName("eager")
+	if err != nil {
+		return nil, err
+	}
+	d, err := priced.Decide(schedule.Choice{Policy: eager})
+	if err != nil {
+		return nil, err
+	}
+	layouts := d.Graphs[0].Layouts
+	layouts[p.Platform.HostMemory()] = nil // whose orders the problem does not have
+	return layouts, nil
 }
 
 // overlaps reports whether a layout gives some bytes of the step arena twice: each buffer

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -25,7 +24,7 @@ func TestDMDAWeighsTransfers(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := problem(t, g, twoMemories(t), 1)
-		s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "dmda")})
+		s, err := run(p, how{policy: dynamic(t, p, "dmda")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +47,7 @@ func TestDMDAQueues(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, cores(t, 2), 1)
-	s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "dmda")})
+	s, err := run(p, how{policy: dynamic(t, p, "dmda")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +73,7 @@ func TestEagerOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, cores(t, 1), 2)
-	s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
+	s, err := run(p, how{policy: dynamic(t, p, "eager")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +146,7 @@ func TestNearestSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := problem(t, g, pl, 1)
-	s, err := Run(context.Background(), p, Options{Policy: dynamic(t, p, "eager")})
+	s, err := run(p, how{policy: dynamic(t, p, "eager")})
 	if err != nil {
 		t.Fatal(err)
 	}

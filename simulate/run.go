@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,16 +12,10 @@ import (
 	"dahl/schedule"
 )
 
-// Options selects the scheduler. Exactly one of Policy and Plan is set.
+// Options says how durations differ from what the tasks cost; the zero value: not at all.
 type Options struct {
-	Policy schedule.Policy
-	Name   string // of the policy, for the schedule
-	Plan   *schedule.Plan
-
-	// Placed is the program of which the plan's graph, p.Graph, is one, compiled for the
-	// platform with its plans. Nil: the graph is placed by itself where that is needed.
-	Placed *schedule.Placed
-
+	// Timed simulates steps whose tasks are timed, as those of a recorded run are.
+	Timed bool
 	// Scale multiplies what an instance takes on a worker, such as by a factor drawn
 	// from a distribution; nil: 1.
 	Scale func(i schedule.Instance, w platform.WorkerID) float64
@@ -34,19 +27,19 @@ type Options struct {
 	Moving func(t *schedule.Transfer) (d time.Duration, ok bool)
 }
 
-// Run simulates all steps of a problem. It fails when the problem or the plan is
-// not sound, when a memory is too small, when the policy leaves tasks behind, or
-// when ctx ends.
-func Run(ctx context.Context, p *schedule.Problem, opt Options) (*schedule.Schedule, error) {
-	if (opt.Policy == nil) == (opt.Plan == nil) {
-		return nil, errors.New("simulate: give a policy or a plan, and not both")
-	}
-	s, err := newSimulation(p, opt)
+// Run simulates some steps of one graph of a decided program. It fails when a memory is too
+// small, when the policy leaves tasks behind, or when ctx ends.
+func Run(ctx context.Context, d *schedule.Decision, graph, steps int, opt Options) (*schedule.Schedule, error) {
+	p := d.Problem(graph, steps, opt.Timed)
+	s := &simulation{p: p, opt: opt, network: newNetwork(p.Platform), busy: make([]time.Duration, len(p.Platform.Workers))}
+	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: p.Graph.Hash(), Policy: d.PolicyName(graph), Steps: steps,
+		Spans: make([]schedule.Span, 0, steps*len(p.Graph.Tasks))}
+	err := s.prepare(d, graph)
 	if err == nil {
 		err = s.run(ctx)
 	}
 	if err == nil {
-		err = s.complete()
+		s.out, err = s.driver.complete()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("simulate %q on %q: %w", p.Graph.Name, p.Platform.Name, err)
@@ -54,57 +47,40 @@ func Run(ctx context.Context, p *schedule.Problem, opt Options) (*schedule.Sched
 	return s.out, nil
 }
 
-func newSimulation(p *schedule.Problem, opt Options) (*simulation, error) {
-	s := &simulation{origin: p, p: p, opt: opt, network: newNetwork(p.Platform)}
-	policy, name := opt.Policy, opt.Name
-	if opt.Plan != nil {
-		name = cmp.Or(name, opt.Plan.Policy, "replay")
-		plan := opt.Plan
-		if opt.Placed != nil || mustPlace(p) {
-			var err error
-			if plan, err = s.place(plan); err != nil {
-				return nil, err
-			}
-		}
-		policy = schedule.Replay(s.p, plan)
+// prepare makes the driver: lists where the graph follows a plan, else the Engine.
+func (s *simulation) prepare(d *schedule.Decision, graph int) (err error) {
+	if d.Graphs[graph].Placed != nil {
+		s.driver = newListRun(s, d, graph)
+		return nil
 	}
-	return s, s.prepare(policy, name)
-}
-
-// complete makes the schedule of the origin's problem.
-func (s *simulation) complete() (err error) {
-	if s.lanes == nil {
-		return s.out.Complete(s.origin)
-	}
-	s.out, err = s.lanes.pg.ToOrigin(s.origin, s.out, s.lanes.entered)
+	s.driver, err = newPolicyRun(s, d.Policy.Dynamic(s.p))
 	return err
 }
 
-// prepare makes ready to run a policy of a name on s.p.
-func (s *simulation) prepare(policy schedule.Policy, name string) (err error) {
-	s.pace, s.busy = schedule.NewPace(s.p), make([]time.Duration, len(s.p.Platform.Workers))
-	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: s.origin.Graph.Hash(), Policy: name, Steps: s.p.Steps,
-		Spans: make([]schedule.Span, 0, s.p.Steps*len(s.origin.Graph.Tasks))}
-	s.engine, err = schedule.NewEngine(s.p, policy, func() time.Duration { return s.now })
-	return err
-}
-
+// simulation is the state that both ways to run a graph have in common: the clock, the
+// events to come, the links, and what has happened.
 type simulation struct {
-	origin  *schedule.Problem
-	p       *schedule.Problem // that of the Engine: the origin's, or that of lanes
-	lanes   *laneCopies       // nil: copies are the Engine's matter
+	p       *schedule.Problem
 	opt     Options
-	engine  *schedule.Engine
+	driver  driver
 	pace    *schedule.Pace
 	busy    []time.Duration // by worker: until when
 	network *network
 	now     time.Duration
 	events  heap[event]
-	cmds    []schedule.Command
 	out     *schedule.Schedule
 
-	transferOf []int32 // by CopyID: index into out.Transfers
-	atoms      []int32 // storage of the atom lists of all transfers
+	transferOf []int32 // by copy: index into out.Transfers
+}
+
+// driver says what starts when something has ended.
+type driver interface {
+	start()
+	taskEnds(worker int32)
+	copyEnds(copy int32)
+	err() error
+	finished() bool
+	complete() (*schedule.Schedule, error) // after the last event
 }
 
 // event is something that happens at a moment. Copies that end come before tasks
@@ -151,25 +127,22 @@ func (s *simulation) run(ctx context.Context) error {
 }
 
 func (s *simulation) loop(ctx context.Context) error {
-	if s.lanes != nil {
-		s.startEntering()
-	}
-	s.obey(s.engine.Start(s.cmds[:0]))
-	for n := 1; s.engine.Err() == nil && s.advance(); n++ {
+	s.driver.start()
+	for n := 1; s.driver.err() == nil && s.advance(); n++ {
 		if n%eventsPerLook == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if s.now > schedule.LongestRun {
 			return errors.New("the run takes longer than a time.Duration can hold")
 		}
-		for len(s.events) > 0 && s.events[0].at == s.now && s.engine.Err() == nil {
+		for len(s.events) > 0 && s.events[0].at == s.now && s.driver.err() == nil {
 			s.handle(s.events.pop())
 		}
 	}
-	if err := s.engine.Err(); err != nil {
+	if err := s.driver.err(); err != nil {
 		return err
 	}
-	if !s.engine.Finished() {
+	if !s.driver.finished() {
 		return s.leftBehind()
 	}
 	return nil
@@ -189,7 +162,7 @@ func (s *simulation) advance() bool {
 	if flowing {
 		s.network.ended(s.now, func(copy int32) {
 			t := &s.out.Transfers[s.transferOf[copy]]
-			s.events.push(event{s.now, copyEnds, t.Step, s.origin.Graph.Rank(t.For), copy})
+			s.events.push(event{s.now, copyEnds, t.Step, s.p.Graph.Rank(t.For), copy})
 		})
 	}
 	return true
@@ -198,75 +171,33 @@ func (s *simulation) advance() bool {
 func (s *simulation) handle(e event) {
 	switch e.kind {
 	case taskEnds:
-		s.obey(s.engine.Done(platform.WorkerID(e.id), s.cmds[:0]))
+		s.driver.taskEnds(e.id)
 	case copyJoins:
 		t := &s.out.Transfers[s.transferOf[e.id]]
 		s.network.join(s.now, t.From, t.To, t.Bytes, e.id, int64(s.transferOf[e.id]))
 	case copyEnds:
 		s.out.Transfers[s.transferOf[e.id]].End = s.now
-		if s.lanes != nil {
-			s.copyTaskEnds(e.id)
-			return
-		}
-		s.obey(s.engine.Copied(schedule.CopyID(e.id), s.cmds[:0]))
+		s.driver.copyEnds(e.id)
 	}
 }
 
-// obey does what the engine commands.
-func (s *simulation) obey(cmds []schedule.Command) {
-	s.cmds = cmds
-	for _, c := range cmds {
-		switch c.Kind {
-		case schedule.RunTask:
-			s.startTask(c)
-		case schedule.CopyRegion:
-			s.startCopy(c.Copy)
-		case schedule.EvictRegion:
-			e := *s.engine.EvictionAt(c.Eviction)
-			e.At = s.now
-			s.out.Evictions = append(s.out.Evictions, e)
-		}
-	}
-}
-
-func (s *simulation) startTask(c schedule.Command) {
-	i, ready := c.Instance, s.engine.ReadyAt(c.Instance)
-	if s.lanes != nil {
-		if s.lanes.holds(c) {
-			return
-		}
-		if s.lanes.pg.Moves[i.Task] != nil {
-			s.startCopyTask(c)
-			return
-		}
-		ready = s.lanes.ready(i, ready)
-	}
-	start, takes := s.pace.Begin(i, c.Worker, max(s.now, s.busy[c.Worker]), ready)
-	if s.lanes != nil {
-		i.Task = s.lanes.pg.TaskOf[i.Task]
-	}
+// task starts an instance that became ready at some time. begun is the same as the pace
+// and the schedule know it: a task of the origin, or of the graph that was placed.
+func (s *simulation) task(i, begun schedule.Instance, w platform.WorkerID, ready time.Duration) {
+	start, takes := s.pace.Begin(begun, w, max(s.now, s.busy[w]), ready)
 	if s.opt.Scale != nil {
-		takes = roundUp(float64(takes) * s.opt.Scale(i, c.Worker) / 1e9)
+		takes = roundUp(float64(takes) * s.opt.Scale(i, w) / 1e9)
 	}
 	if s.opt.Durations != nil {
-		if d, ok := s.opt.Durations(i, c.Worker); ok {
+		if d, ok := s.opt.Durations(i, w); ok {
 			takes = d
 		}
 	}
-	s.pace.End(c.Worker, start+takes)
-	s.busy[c.Worker] = start + takes
-	s.out.Spans = append(s.out.Spans, schedule.Span{Task: c.Instance.Task, Step: i.Step, Worker: c.Worker,
+	s.pace.End(w, start+takes)
+	s.busy[w] = start + takes
+	s.out.Spans = append(s.out.Spans, schedule.Span{Task: begun.Task, Step: i.Step, Worker: w,
 		Ready: ready, Start: start, End: start + takes})
-	s.events.push(event{start + takes, taskEnds, i.Step, s.origin.Graph.Rank(i.Task), int32(c.Worker)})
-}
-
-func (s *simulation) startCopy(id schedule.CopyID) {
-	t := *s.engine.CopyAt(id)
-	from := len(s.atoms)
-	s.atoms = append(s.atoms, t.Atoms...)
-	t.Atoms = s.atoms[from:len(s.atoms):len(s.atoms)]
-	t.Start = s.now
-	s.transfer(int32(id), t)
+	s.events.push(event{start + takes, taskEnds, i.Step, s.p.Graph.Rank(i.Task), int32(w)})
 }
 
 // transfer starts to move something.
@@ -278,11 +209,11 @@ func (s *simulation) transfer(id int32, t schedule.Transfer) {
 	s.out.Transfers = append(s.out.Transfers, t)
 	if s.opt.Moving != nil {
 		if d, ok := s.opt.Moving(&t); ok {
-			s.events.push(event{s.now + d, copyEnds, t.Step, s.origin.Graph.Rank(t.For), id})
+			s.events.push(event{s.now + d, copyEnds, t.Step, s.p.Graph.Rank(t.For), id})
 			return
 		}
 	}
-	s.events.push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.origin.Graph.Rank(t.For), id})
+	s.events.push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
 }
 
 // leftBehind names a task that never ran.
@@ -291,7 +222,7 @@ func (s *simulation) leftBehind() error {
 	for _, span := range s.out.Spans {
 		ran[schedule.Instance{Task: span.Task, Step: span.Step}] = true
 	}
-	g := s.origin.Graph
+	g := s.p.Graph
 	byName := make([]dag.TaskID, len(g.Tasks))
 	for t := range byName {
 		byName[g.Rank(dag.TaskID(t))] = dag.TaskID(t)

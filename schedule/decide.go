@@ -1,0 +1,250 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Choice says what a [Decision] is to rest on.
+type Choice struct {
+	// Policy plans the graphs for which Plans has nothing, or decides while they run. The
+	// zero value is HEFT.
+	Policy PolicyInfo
+	// Plans are by graph; nil, or a nil entry: the policy decides. Beside the plans of some
+	// graphs the others are planned too, by HEFT where the policy does not plan.
+	Plans []*Plan
+	// Seed is for policies that draw random numbers; they find it in [Problem.Seed].
+	Seed uint64
+}
+
+// Decision is all that is decided before a program runs: where each task goes, or by which
+// policy that is decided, what moves between memories, and where every buffer lies.
+// simulate.Run and execute.New take it, and decide nothing themselves. It is immutable.
+type Decision struct {
+	Priced *Priced // with the variants of the plans
+	Policy PolicyInfo
+	Graphs []Decided // by graph of the program
+
+	// Placed is the program with the copies between memories as tasks, where all graphs
+	// follow plans; nil: the policy decides while they run.
+	Placed *Placed
+}
+
+// Decided is one graph of a decision.
+type Decided struct {
+	// Problem is one step of the graph. With a plan on one memory, or a policy, it has the
+	// orders that sharing of bytes relies on. Those of a plan for several memories are of the
+	// placed graph.
+	Problem Problem
+	Timed   *Costs       // of steps whose tasks are timed
+	Plan    *Plan        // with what [Placed.Record] notes; nil: the policy decides
+	Placed  *PlacedGraph // of the plan
+	// Layouts are by memory: of the buffers of the placed graph where there is a plan, else
+	// of the graph's own.
+	Layouts []*Layout
+}
+
+// passes make a decision, each from what those before it have left.
+var passes = []struct {
+	name string // what it does, for errors
+	run  func(*Decision, *Choice) error
+}{
+	{"check", checkProblems},
+	{"fix the variants of plans of", fixVariants},
+	{"plan", planGraphs},
+	{"place", placePlans},
+	{"lay out", layOutDemand},
+}
+
+// Decide makes the decisions of a choice.
+func (c *Priced) Decide(choice Choice) (*Decision, error) {
+	if choice.Policy.Static == nil && choice.Policy.Dynamic == nil {
+		if choice.Policy.Name != "" && !choice.plansAll(len(c.Program.Graphs)) {
+			return nil, fmt.Errorf("policy %s needs a plan", choice.Policy.Name)
+		}
+		choice.Policy = planner
+	}
+	if choice.plansSome() && choice.Policy.Static == nil {
+		choice.Policy = planner
+	}
+	d := &Decision{Priced: c, Policy: choice.Policy}
+	for _, pass := range passes {
+		if err := pass.run(d, &choice); err != nil {
+			return nil, fmt.Errorf("%s program %q on %q: %w", pass.name, c.Program.Name, c.Platform.Name, err)
+		}
+	}
+	return d, nil
+}
+
+// planner plans what nobody else does.
+var planner = PolicyInfo{Name: "heft", Static: HEFT}
+
+func (c *Choice) plan(graph int) *Plan {
+	if graph < len(c.Plans) {
+		return c.Plans[graph]
+	}
+	return nil
+}
+
+func (c *Choice) plansSome() bool {
+	return slices.ContainsFunc(c.Plans, func(p *Plan) bool { return p != nil })
+}
+
+func (c *Choice) plansAll(graphs int) bool {
+	return len(c.Plans) == graphs && !slices.Contains(c.Plans, nil)
+}
+
+// forGraphs calls do for every graph, whose name it adds to errors.
+func (d *Decision) forGraphs(do func(i int, g *dag.Graph) error) error {
+	for i, g := range d.Priced.Program.Graphs {
+		if err := do(i, g); err != nil {
+			return fmt.Errorf("graph %q: %w", g.Name, err)
+		}
+	}
+	return nil
+}
+
+// checkProblems refuses graphs that nothing can run, and plans for other graphs.
+func checkProblems(d *Decision, choice *Choice) error {
+	d.Graphs = make([]Decided, len(d.Priced.graphs))
+	return d.forGraphs(func(i int, g *dag.Graph) error {
+		if plan := choice.plan(i); plan != nil && plan.GraphHash != "" && plan.GraphHash != g.Hash() {
+			return fmt.Errorf("the plan is for a graph with hash %.12s…, this one has %.12s…", plan.GraphHash, g.Hash())
+		}
+		return d.Priced.Problem(i, 1).check()
+	})
+}
+
+// fixVariants prices the graphs anew whose plans fix variants.
+func fixVariants(d *Decision, choice *Choice) (err error) {
+	if d.Priced, err = d.Priced.fixing(choice.Plans); err != nil {
+		return err
+	}
+	for i := range d.Graphs {
+		problem := d.Priced.Problem(i, 1)
+		problem.Seed = choice.Seed
+		d.Graphs[i].Problem, d.Graphs[i].Timed = *problem, d.Priced.Timed(i)
+	}
+	return nil
+}
+
+// planGraphs takes the plans that are given and makes the others, where the policy plans.
+func planGraphs(d *Decision, choice *Choice) error {
+	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
+		decided := &d.Graphs[i]
+		if decided.Plan = choice.plan(i); decided.Plan != nil {
+			return decided.Plan.Check(&decided.Problem)
+		}
+		if choice.Policy.Static != nil {
+			if decided.Plan, err = choice.Policy.Static(&decided.Problem); err != nil {
+				return fmt.Errorf("policy %s: %w", choice.Policy.Name, err)
+			}
+		}
+		return nil
+	})
+}
+
+// plans are those of all graphs; nil: a policy decides while they run.
+func (d *Decision) plans() []*Plan {
+	plans := make([]*Plan, len(d.Graphs))
+	for i := range d.Graphs {
+		if plans[i] = d.Graphs[i].Plan; plans[i] == nil {
+			return nil
+		}
+	}
+	return plans
+}
+
+// placePlans makes the copies of plans between memories tasks, lays out every memory, and
+// writes all of it into the plans.
+func placePlans(d *Decision, _ *Choice) (err error) {
+	plans := d.plans()
+	if plans == nil {
+		return nil
+	}
+	if d.Placed, err = place(d.Priced, plans); err != nil {
+		return err
+	}
+	for i := range d.Graphs {
+		decided, pg := &d.Graphs[i], d.Placed.Graphs[i]
+		decided.Placed, decided.Layouts, decided.Plan = pg, pg.Layouts, d.Placed.Record(i, plans[i])
+		if pg.Graph == decided.Problem.Graph {
+			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.ReuseNext
+		}
+	}
+	return nil
+}
+
+// layOutDemand places all buffers in every memory that may want them, for a policy that
+// decides at run time what is there.
+func layOutDemand(d *Decision, _ *Choice) error {
+	if d.Placed != nil {
+		return nil
+	}
+	scratch, host := d.Priced.scratchBytes(), d.Priced.Platform.HostMemory()
+	atHost := make([]int64, len(scratch))
+	for i := range scratch {
+		atHost[i] = scratch[i][host]
+	}
+	home, err := layOutProgram(d.Priced.Program, atHost)
+	if err != nil {
+		return err
+	}
+	layouts, err := layOutOnDemand(d.Priced, scratch)
+	if err != nil {
+		return err
+	}
+	for i := range d.Graphs {
+		decided := &d.Graphs[i]
+		layouts[i][host] = home[i]
+		decided.Layouts = layouts[i]
+		decided.Problem.Reuse, decided.Problem.ReuseNext = home[i].Reuse, home[i].ReuseNext
+		if d.Priced.Platform.Spread() {
+			decided.Problem.Layouts = layouts[i]
+		}
+	}
+	return nil
+}
+
+// Problem is a number of steps of a graph as it was decided. The tasks of timed steps cost
+// what they do in a recorded run.
+func (d *Decision) Problem(graph, steps int, timed bool) *Problem {
+	p := d.Graphs[graph].Problem
+	p.Steps = steps
+	if timed {
+		p.Costs = d.Graphs[graph].Timed
+	}
+	return &p
+}
+
+// PolicyName is what a schedule of a graph says decided it.
+func (d *Decision) PolicyName(graph int) string {
+	if plan := d.Graphs[graph].Plan; plan != nil {
+		return cmp.Or(plan.Policy, "replay")
+	}
+	return d.Policy.Name
+}
+
+// ReservedBytes is what the layouts reserve in each memory: the graphs share the arenas, so
+// each is as large as the graph that needs most.
+func (d *Decision) ReservedBytes() []int64 {
+	sums := make([]int64, len(d.Priced.Platform.Memories))
+	for m := range sums {
+		var arenas [NumArenas]int64
+		for i := range d.Graphs {
+			if l := d.Graphs[i].Layouts[platform.MemoryID(m)]; l != nil {
+				for a, bytes := range l.ArenaBytes {
+					arenas[a] = max(arenas[a], Align(bytes))
+				}
+			}
+		}
+		for _, bytes := range arenas {
+			sums[m] += bytes
+		}
+	}
+	return sums
+}

@@ -1,0 +1,239 @@
+package schedule
+
+import (
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Lists replays a plan: every lane of a placed graph runs its list in order, step after
+// step, and waits for its next task even if a later one is ready. A copy that no lane makes
+// starts as soon as what it waits for has ended. What moves before the first step goes
+// first, and holds the tasks that read it.
+//
+// Lists has no clock. Whoever drives it tells it what has ended, and is told what starts.
+type Lists struct {
+	pg      *PlacedGraph
+	p       *Problem // of the placed graph
+	workers int
+	steps   *readiness
+	lane    []int32 // by task; noLane
+	next    []Instance
+	busy    []bool // by lane
+	touched []int  // lanes that may have something to start
+	ready   []bool // by slot and task
+	readyAt []time.Duration
+	entry   entry
+}
+
+// entry is what moves before the first step.
+type entry struct {
+	byLane  [][]int32      // moves that a lane has not started
+	after   [][]int32      // by move: those that go on with what it brings
+	stages  []int32        // by move: those that bring what it goes on with, and have not ended
+	readers [][]dag.TaskID // by move: the tasks that wait for it in the first step
+}
+
+// ListItem is something that starts on a lane, or on none where Lane is negative: a task, a
+// copy, or a move before the first step.
+type ListItem struct {
+	Lane  int
+	Task  Instance // of the placed graph
+	Enter int32    // index into PlacedGraph.Enter; -1: a task or a copy
+}
+
+// NewLists prepares a run of some steps of a graph that follows a plan.
+func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
+	pg := d.Placed.Graphs[graph]
+	p, lanes := pg.problem(d.Problem(graph, steps, timed)), len(pg.Order)
+	l := &Lists{pg: pg, p: p, workers: len(p.Platform.Workers), steps: newReadiness(p), lane: slices.Repeat([]int32{noLane}, len(p.Graph.Tasks)),
+		next: make([]Instance, lanes), busy: make([]bool, lanes)}
+	l.ready, l.readyAt = make([]bool, len(l.steps.pending)), make([]time.Duration, len(l.steps.pending))
+	for lane, list := range pg.Order {
+		for _, t := range list {
+			l.lane[t] = int32(lane)
+		}
+	}
+	l.prepareEntry(d.Placed)
+	return l
+}
+
+// Pace is the model of what the tasks take.
+func (l *Lists) Pace() *Pace { return NewPace(l.p) }
+
+// ReadyAt is when an instance had all it waits for. It holds until the instance ends.
+func (l *Lists) ReadyAt(i Instance) time.Duration { return l.readyAt[l.steps.slot(i)] }
+
+// Finished reports whether every task and copy of every step has ended.
+func (l *Lists) Finished() bool { return l.steps.finished() }
+
+// Start begins the run and appends what starts to items.
+func (l *Lists) Start(items []ListItem) []ListItem {
+	l.steps.begin()
+	for i := range l.entry.readers {
+		for _, t := range l.entry.readers[i] {
+			l.steps.pending[t]++
+		}
+	}
+	l.steps.released = slices.DeleteFunc(l.steps.released, func(key int64) bool {
+		i := l.steps.instanceAt(key)
+		return i.Step == 0 && l.steps.pending[i.Task] > 0
+	})
+	for lane := range l.busy {
+		l.touched = append(l.touched, lane)
+	}
+	for i, m := range l.pg.Enter {
+		if !m.Anywhere && l.entry.stages[i] == 0 && l.unlaned(m) {
+			items = append(items, ListItem{noLane, Instance{}, int32(i)})
+		}
+	}
+	return l.settle(0, items)
+}
+
+// Ended reports that something that started has ended, and appends what starts to items.
+func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListItem {
+	if was.Lane != noLane {
+		l.busy[was.Lane] = false
+		l.touched = append(l.touched, was.Lane)
+	}
+	if was.Enter < 0 {
+		l.ready[l.steps.slot(was.Task)] = false
+		l.steps.end(was.Task)
+		return l.settle(now, items)
+	}
+	for _, next := range l.entry.after[was.Enter] {
+		if l.entry.stages[next]--; l.entry.stages[next] == 0 && l.unlaned(l.pg.Enter[next]) {
+			items = append(items, ListItem{noLane, Instance{}, next})
+		}
+	}
+	for _, t := range l.entry.readers[was.Enter] {
+		l.steps.countDown(0, int32(t))
+	}
+	for lane := l.workers; lane < len(l.busy); lane++ {
+		l.touched = append(l.touched, lane)
+	}
+	return l.settle(now, items)
+}
+
+// settle starts what can start: on lanes in their order, then what needs none in the order
+// of tasks.
+func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
+	slices.Sort(l.steps.released)
+	unlaned := 0
+	for _, key := range l.steps.released {
+		i := l.steps.instanceAt(key)
+		slot := l.steps.slot(i)
+		l.ready[slot], l.readyAt[slot] = true, now
+		if lane := l.lane[i.Task]; lane != noLane {
+			l.touched = append(l.touched, int(lane))
+		} else {
+			l.steps.released[unlaned] = key
+			unlaned++
+		}
+	}
+	slices.Sort(l.touched)
+	for _, lane := range l.touched {
+		if !l.busy[lane] {
+			items = l.startOn(lane, items)
+		}
+	}
+	for _, key := range l.steps.released[:unlaned] {
+		items = append(items, ListItem{noLane, l.steps.instanceAt(key), -1})
+	}
+	l.touched, l.steps.released = l.touched[:0], l.steps.released[:0]
+	return items
+}
+
+// startOn starts what comes next on a free lane, if it is ready.
+func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
+	if moves := l.entry.byLane[lane]; len(moves) > 0 {
+		if l.entry.stages[moves[0]] > 0 {
+			return items
+		}
+		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
+		return append(items, ListItem{lane, Instance{}, moves[0]})
+	}
+	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
+	if len(list) == 0 || int(at.Step) == l.p.Steps {
+		return items
+	}
+	i := Instance{list[at.Task], at.Step}
+	if at.Step >= l.steps.base+l.steps.slots || !l.ready[l.steps.slot(i)] {
+		return items
+	}
+	if at.Task++; int(at.Task) == len(list) {
+		*at = Instance{Step: at.Step + 1}
+	}
+	l.busy[lane] = true
+	return append(items, ListItem{lane, i, -1})
+}
+
+func (l *Lists) unlaned(m *Move) bool {
+	_, ok := groupOf(l.p.Platform, m)
+	return !ok
+}
+
+// prepareEntry gives the moves before the first step to the engines and finds what waits
+// for them.
+func (l *Lists) prepareEntry(placed *Placed) {
+	n := len(l.pg.Enter)
+	l.entry = entry{byLane: make([][]int32, len(l.busy)), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
+	brought := map[arrival]int32{} // move by what it brings
+	for i, m := range l.pg.Enter {
+		if m.Anywhere {
+			continue
+		}
+		l.enterBy(placed, int32(i), m)
+		waitsFor := map[int32]bool{}
+		for _, atom := range m.Atoms {
+			if first, ok := brought[arrival{atom, m.From}]; ok && !waitsFor[first] {
+				waitsFor[first] = true
+				l.entry.after[first] = append(l.entry.after[first], int32(i))
+				l.entry.stages[i]++
+			}
+			brought[arrival{atom, m.To}] = int32(i)
+		}
+	}
+	if len(brought) > 0 {
+		l.findReaders(brought)
+	}
+}
+
+// enterBy gives a move to the engine that reaches it and has the fewest, the last of
+// several; to none where it needs none.
+func (l *Lists) enterBy(placed *Placed, i int32, m *Move) {
+	best := noLane
+	for lane := l.workers; lane < len(placed.Lanes); lane++ {
+		if placed.Reaches(lane, m) && (best == noLane || len(l.entry.byLane[lane]) <= len(l.entry.byLane[best])) {
+			best = lane
+		}
+	}
+	if best != noLane {
+		l.entry.byLane[best] = append(l.entry.byLane[best], i)
+	}
+}
+
+// findReaders finds the tasks that wait for what moves before the first step.
+func (l *Lists) findReaders(brought map[arrival]int32) {
+	g := l.pg.Origin
+	for w, list := range l.pg.Order[:l.workers] {
+		memory := l.p.memoryOf(platform.WorkerID(w))
+		for _, t := range list {
+			task := l.pg.TaskOf[t]
+			waitsFor := map[int32]bool{}
+			for i, a := range g.Tasks[task].Accesses {
+				if !a.Mode.Reads() {
+					continue
+				}
+				for _, atom := range g.Atoms(task, i) {
+					if move, ok := brought[arrival{atom, memory}]; ok && !waitsFor[move] {
+						waitsFor[move] = true
+						l.entry.readers[move] = append(l.entry.readers[move], t)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Target is what will run a program: it says by which implementations. A simulation of any
+// machine and an execution on this one have targets of their own.
+type Target interface {
+	// Offers lists how a device of a kind can do a task, the default first; none: it cannot.
+	// An operation that the target does not know is offered once, without a name.
+	Offers(g *dag.Graph, t dag.TaskID, kind string) []Offer
+}
+
+// Offer is one implementation of a task on a kind of device.
+type Offer struct {
+	Variant        string // "": the implementation that the machine takes by default
+	WorkspaceBytes int64  // scratch of one call, rounded to the alignment of the kind's memory
+}
+
+// Unbound is the target of a program whose tasks need no kernel: every device can run
+// every task for which there is a duration.
+var Unbound Target = unbound{}
+
+type unbound struct{}
+
+func (unbound) Offers(*dag.Graph, dag.TaskID, string) []Offer { return []Offer{{}} }
+
+// Priced is a program on a machine for a target: what every task costs on every device, by
+// which variant and with how much workspace. It is immutable, so that any number of
+// goroutines may decide on it. [Priced.On] gives the same program on a part of the machine.
+type Priced struct {
+	Program  *dag.Program
+	Platform *platform.Platform
+
+	target Target
+	graphs []pricedGraph
+	whole  *Priced // of the whole machine; nil: this is it
+}
+
+// pricedGraph is one graph of a priced program.
+type pricedGraph struct {
+	untimed, timed *Costs // one and the same where being timed takes no time
+}
+
+// Price finds the cost of every task of a program on every device of a platform.
+//
+// The costs that a graph gives for a task win, and a task that has any runs only where one
+// of them matches. The platform's models answer for the others, on the devices for which the
+// target has an offer. It fails when a task can run nowhere.
+func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, error) {
+	if len(p.Workers) == 0 || len(p.Memories) == 0 {
+		return nil, fmt.Errorf("platform %q has no workers or no memory", p.Name)
+	}
+	c := &Priced{Program: prog, Platform: p, target: target}
+	for _, g := range prog.Graphs {
+		priced, err := c.price(g, nil)
+		if err != nil {
+			return nil, err
+		}
+		c.graphs = append(c.graphs, priced)
+	}
+	return c, nil
+}
+
+// price finds the costs of one graph. Variants are fixed by a plan, or by the whole machine;
+// nil: none are.
+func (c *Priced) price(g *dag.Graph, variants Variants) (priced pricedGraph, err error) {
+	priced.untimed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants})
+	if err == nil && slices.ContainsFunc(c.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) {
+		priced.timed, err = newCosts(g, c.Platform, costOptions{target: c.target, variants: variants, timed: true})
+	} else {
+		priced.timed = priced.untimed
+	}
+	if err != nil {
+		return priced, fmt.Errorf("graph %q on platform %q: %w", g.Name, c.Platform.Name, err)
+	}
+	return priced, nil
+}
+
+// On is the same program on some devices of the machine, which [platform.Platform.Select]
+// takes from a list such as "cpu:4,gpu0". Every call keeps the variant that it has on the
+// whole machine; its time is that for the number of units selected. What the units left out
+// draw idle stays in the host's power.
+func (c *Priced) On(devices string) (*Priced, error) {
+	whole := c
+	if c.whole != nil {
+		whole = c.whole
+	}
+	p, err := whole.Platform.Select(devices)
+	if err != nil {
+		return nil, err
+	}
+	view := &Priced{Program: c.Program, Platform: p, target: c.target, whole: whole}
+	for i, g := range c.Program.Graphs {
+		priced, err := view.price(g, whole.graphs[i].untimed.Variants(g, whole.Platform))
+		if err != nil {
+			return nil, err
+		}
+		view.graphs = append(view.graphs, priced)
+	}
+	return view, nil
+}
+
+// fixing is the same with the variants of plans; plans are by graph, and may be nil.
+func (c *Priced) fixing(plans []*Plan) (*Priced, error) {
+	fixed := *c
+	fixed.graphs = slices.Clone(c.graphs)
+	for i, plan := range plans {
+		if plan == nil || len(plan.Variants) == 0 {
+			continue
+		}
+		var err error
+		if fixed.graphs[i], err = c.price(c.Program.Graphs[i], plan.Variants); err != nil {
+			return nil, err
+		}
+	}
+	return &fixed, nil
+}
+
+// Costs are those of one graph in steps whose tasks are not timed.
+func (c *Priced) Costs(graph int) *Costs { return c.graphs[graph].untimed }
+
+// Timed are the costs of one graph in steps whose tasks are timed, as those of a recorded run
+// are. They are Costs itself where being timed takes no time.
+func (c *Priced) Timed(graph int) *Costs { return c.graphs[graph].timed }
+
+// Problem is a number of steps of one graph, without the orders and places of a decision.
+func (c *Priced) Problem(graph, steps int) *Problem {
+	return &Problem{Graph: c.Program.Graphs[graph], Platform: c.Platform, Costs: c.graphs[graph].untimed, Steps: steps}
+}
+
+// scratchBytes is the scratch arena of each memory, by graph: for each worker that computes
+// there the greatest workspace of a call.
+func (c *Priced) scratchBytes() [][]int64 {
+	all := make([][]int64, len(c.graphs))
+	for i := range c.graphs {
+		all[i] = make([]int64, len(c.Platform.Memories))
+		most := make([]int64, len(c.Platform.Memories))
+		for _, costs := range [2]*Costs{c.graphs[i].untimed, c.graphs[i].timed} {
+			for _, row := range costs.ByClass {
+				for d := range row {
+					if m := c.Platform.Devices[d].Memory; row[d].Duration >= 0 {
+						most[m] = max(most[m], row[d].WorkspaceBytes)
+					}
+				}
+			}
+		}
+		for _, w := range c.Platform.Workers {
+			m := c.Platform.Devices[w.Device].Memory
+			all[i][m] += most[m]
+		}
+	}
+	return all
+}

@@ -1,0 +1,78 @@
+package simulate
+
+import (
+	"context"
+	"testing"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// how says by what a problem of a test is decided, and what differs from its costs. One of
+// the first two is set.
+type how struct {
+	policy schedule.Policy
+	plan   *schedule.Plan
+	Options
+}
+
+// run decides a problem and simulates it.
+func run(p *schedule.Problem, h how) (*schedule.Schedule, error) {
+	d, err := decided(p, h)
+	if err != nil {
+		return nil, err
+	}
+	return Run(context.Background(), d, 0, p.Steps, h.Options)
+}
+
+// decided is a decision with the orders and places that the problem has: a policy gets no
+// others, and a plan only those that its copies need.
+func decided(p *schedule.Problem, h how) (*schedule.Decision, error) {
+	priced, err := priceOf(p)
+	if err != nil {
+		return nil, err
+	}
+	if h.policy != nil {
+		info := schedule.PolicyInfo{Name: "test", Dynamic: func(*schedule.Problem) schedule.Policy { return h.policy }}
+		return &schedule.Decision{Priced: priced, Policy: info, Graphs: []schedule.Decided{{Problem: *p, Timed: p.Costs}}}, nil
+	}
+	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{h.plan}})
+	if err == nil && d.Graphs[0].Placed.Graph == p.Graph {
+		d.Graphs[0].Problem = *p
+	}
+	return d, err
+}
+
+func priceOf(p *schedule.Problem) (*schedule.Priced, error) {
+	return schedule.Price(&dag.Program{Name: p.Graph.Name, Graphs: []*dag.Graph{p.Graph}}, p.Platform, schedule.Unbound)
+}
+
+// mustDecide is a decision that has to be possible.
+func mustDecide(t *testing.T, p *schedule.Problem, plan *schedule.Plan) *schedule.Decision {
+	t.Helper()
+	d, err := decided(p, how{plan: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func problem(t testing.TB, g *dag.Graph, p *platform.Platform, steps int) *schedule.Problem {
+	t.Helper()
+	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}}, p, schedule.Unbound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return priced.Problem(0, steps)
+}
+
+// dynamic is a policy of the table that decides at run time.
+func dynamic(t testing.TB, p *schedule.Problem, name string) schedule.Policy {
+	t.Helper()
+	info, err := schedule.PolicyByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Dynamic(p)
+}
