@@ -66,7 +66,7 @@ func TestWhatArrivalsAreReckonedWith(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 23))
 		pl := randomMemories(t, r)
 		g := randomBody(t, r, pl, "reckoned")
-		costs, err := NewCosts(g, pl, CostOptions{})
+		costs, err := unboundCosts(g, pl)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ func TestLowerBound(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := mixed(t)
-		costs, err := NewCosts(g, p, CostOptions{})
+		costs, err := unboundCosts(g, p)
 		if err != nil {
 			t.Fatal(err)
 		}

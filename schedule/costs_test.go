@@ -60,7 +60,7 @@ func TestGivenCosts(t *testing.T) {
 		{"placed on a kind", []dag.Cost{{Key: "*", Ns: 4}}, "emulated", "", [3]time.Duration{-1, 4, 4}},
 	} {
 		g := oneTask(t, dag.Task{Op: "f", Costs: c.costs, Placement: &dag.Placement{Device: c.placed}})
-		costs, err := NewCosts(g, p, CostOptions{Variant: c.variant})
+		costs, err := newCosts(g, p, costOptions{target: oneOffer{c.variant}})
 		if err != nil {
 			t.Errorf("%s: %v", c.words, err)
 			continue
@@ -91,7 +91,7 @@ func TestModelCosts(t *testing.T) {
 		{"g", "ref", 50, "ref", FromRoofline},
 	} {
 		g := oneTask(t, dag.Task{Op: c.op, Type: dag.Float32, Shape: "3", Flops: 50, MovedBytes: 1})
-		costs, err := NewCosts(g, p, CostOptions{Variant: c.pinned})
+		costs, err := newCosts(g, p, costOptions{target: oneOffer{c.pinned}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestCostsWithoutTiming(t *testing.T) {
 	} {
 		c.task.Type = dag.Float32
 		for recorded, want := range map[bool]Cost{true: c.timed, false: c.want} {
-			costs, err := NewCosts(oneTask(t, c.task), p, CostOptions{Recorded: recorded})
+			costs, err := newCosts(oneTask(t, c.task), p, costOptions{target: Unbound, timed: recorded})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,7 +161,7 @@ func TestClasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	costs, err := NewCosts(g, mixed(t), CostOptions{})
+	costs, err := unboundCosts(g, mixed(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestNowhereToRun(t *testing.T) {
 		"gives a cost (cuda, tpu)": {Op: "f", Costs: []dag.Cost{{Key: "cuda", Ns: 1}, {Key: "tpu", Ns: 1}}},
 		`placed on "cuda"`:         {Op: "f", Type: dag.Float32, Flops: 1, Placement: &dag.Placement{Device: "cuda"}},
 	} {
-		if _, err := NewCosts(oneTask(t, task), mixed(t), CostOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := unboundCosts(oneTask(t, task), mixed(t)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -188,7 +188,7 @@ func TestNowhereToRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := mixed(t)
-	costs, err := NewCosts(g, p, CostOptions{})
+	costs, err := unboundCosts(g, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestPlacedOnly(t *testing.T) {
 		if placed != "" {
 			task.Placement = &dag.Placement{Device: placed}
 		}
-		costs, err := NewCosts(oneTask(t, task), p, CostOptions{})
+		costs, err := unboundCosts(oneTask(t, task), p)
 		if err != nil {
 			t.Fatal(err)
 		}

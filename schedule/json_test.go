@@ -37,12 +37,8 @@ func pairGraph(t testing.TB) *dag.Graph {
 
 func pairPlan(t testing.TB, g *dag.Graph) *Plan {
 	t.Helper()
-	ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{g}}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ls[0].Reuse, ls[0].ReuseNext = []Edge{{0, 1}}, []Edge{{1, 0}}
-	return &Plan{Policy: "by hand", GraphHash: g.Hash(), Order: [][]dag.TaskID{{1}, {0}}, Layout: ls[0],
+	return &Plan{Policy: "by hand", GraphHash: g.Hash(), Order: [][]dag.TaskID{{1}, {0}},
+		Places: []PlannedPlace{{Memory: "ram", Buffer: "x", Arena: "step", Offset: 64}}, Arenas: []PlannedArena{{Memory: "ram", Arena: "step", Bytes: 128}},
 		Variants: Variants{"cpu": {callName(&g.Tasks[0]): "fast"}},
 		Lowering: &dag.Lowering{Default: dag.LayerLowering{SampleTile: 3}, Fused: true}}
 }
@@ -72,6 +68,21 @@ func TestPlanByHand(t *testing.T) {
 	}
 	if want := [][]dag.TaskID{nil, {0, 1}}; !reflect.DeepEqual(plan.Order, want) {
 		t.Errorf("order %v, want %v", plan.Order, want)
+	}
+}
+
+// TestPlanWithLayout: what plans for one memory once listed as a layout are places there.
+func TestPlanWithLayout(t *testing.T) {
+	g, p := pairGraph(t), twoCores(t)
+	plan, err := ReadPlan(strings.NewReader(`{"format": "dahl-plan 1", "layout": {"arena_bytes": {"step": 128, "data": 0},
+		"buffers": [{"buffer": "x", "arena": "step", "offset": 64}], "reuse": [["a", "b"]]}}`), "plan.json", g, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := p.Memories[0].Name
+	places, arenas := []PlannedPlace{{memory, "x", "step", 64}}, []PlannedArena{{memory, "data", 0}, {memory, "step", 128}}
+	if !reflect.DeepEqual(plan.Places, places) || !reflect.DeepEqual(plan.Arenas, arenas) {
+		t.Errorf("places %v, arenas %v; want %v, %v", plan.Places, plan.Arenas, places, arenas)
 	}
 }
 
@@ -106,19 +117,16 @@ func TestScheduleRoundTrip(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	g, p := pairGraph(t), twoCores(t)
 	for text, want := range map[string]string{
-		`{"format": "dahl-plan 2"}`:                                                                         `format "dahl-plan 2"`,
-		`{"format": "dahl-plan 1", "devices": {"gpu": []}}`:                                                 `no worker "gpu"`,
-		`{"format": "dahl-plan 1", "devices": {"cpu.0": ["z"]}}`:                                            `no task "z"`,
-		`{"format": "dahl-plan 1", "devices": {"cpu.0": ["a"], "cpu.0": ["b"]}}`:                            "listed twice",
-		`{"format": "dahl-plan 1", "devices": ["a"]}`:                                                       "object of lists",
-		`{"format": "dahl-plan 1", "graph": "00"}`:                                                          "another graph",
-		`{"format": "dahl-plan 1", "order": {}}`:                                                            "order",
-		"{\n\"format\": \"dahl-plan 1\",\n\"policy\": 3}":                                                   "file:3",
-		`{"format": "dahl-plan 1"`:                                                                          "ends early",
-		`{"format": "dahl-plan 1"} {}`:                                                                      "more after the end",
-		`{"format": "dahl-plan 1", "layout": {"buffers": []}}`:                                              `leaves out buffer "x"`,
-		`{"format": "dahl-plan 1", "layout": {"arena_bytes": {"heap": 1}}}`:                                 "arena",
-		`{"format": "dahl-plan 1", "layout": {"buffers": [{"buffer": "x", "arena": "step", "offset": 0}]}}`: "inside its arena",
+		`{"format": "dahl-plan 2"}`:                                              `format "dahl-plan 2"`,
+		`{"format": "dahl-plan 1", "devices": {"gpu": []}}`:                      `no worker "gpu"`,
+		`{"format": "dahl-plan 1", "devices": {"cpu.0": ["z"]}}`:                 `no task "z"`,
+		`{"format": "dahl-plan 1", "devices": {"cpu.0": ["a"], "cpu.0": ["b"]}}`: "listed twice",
+		`{"format": "dahl-plan 1", "devices": ["a"]}`:                            "object of lists",
+		`{"format": "dahl-plan 1", "graph": "00"}`:                               "another graph",
+		`{"format": "dahl-plan 1", "order": {}}`:                                 "order",
+		"{\n\"format\": \"dahl-plan 1\",\n\"policy\": 3}":                        "file:3",
+		`{"format": "dahl-plan 1"`:                                               "ends early",
+		`{"format": "dahl-plan 1"} {}`:                                           "more after the end",
 	} {
 		_, err := ReadPlan(strings.NewReader(text), "file", g, p)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -149,7 +157,7 @@ func TestBadFiles(t *testing.T) {
 // TestPlanRefused: plans that name existing tasks and workers and still cannot run.
 func TestPlanRefused(t *testing.T) {
 	g, pl := pairGraph(t), twoCores(t)
-	costs, err := NewCosts(g, pl, CostOptions{})
+	costs, err := unboundCosts(g, pl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +183,7 @@ func FuzzReadPlan(f *testing.F) {
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "b"]}}`))
 	f.Add([]byte(`{"format": "dahl-plan 1", "devices": {"cpu.1": ["a", "a"]}, "layout": {"buffers": [{"offset": -1}]}}`))
-	costs, err := NewCosts(g, p, CostOptions{})
+	costs, err := unboundCosts(g, p)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -206,7 +214,7 @@ func FuzzReadSchedule(f *testing.F) {
 	}
 	f.Add(file.Bytes())
 	f.Add([]byte(`{"format": "dahl-schedule 1", "world": "measured", "steps": 9223372036854775807}`))
-	costs, err := NewCosts(g, p, CostOptions{})
+	costs, err := unboundCosts(g, p)
 	if err != nil {
 		f.Fatal(err)
 	}

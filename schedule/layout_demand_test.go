@@ -28,11 +28,11 @@ func demandPlatform(t *testing.T, bytes int64) *platform.Platform {
 
 func layOnDemand(t *testing.T, g *dag.Graph, p *platform.Platform, scratch int64) (*Layout, error) {
 	t.Helper()
-	costs, err := NewCosts(g, p, CostOptions{})
+	priced, err := Price(&dag.Program{Graphs: []*dag.Graph{g}}, p, Unbound)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := LayoutOnDemand(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Costs{costs}, [][]int64{{0, scratch}})
+	all, err := layOutOnDemand(priced, [][]int64{{0, scratch}})
 	if err != nil {
 		return nil, err
 	}

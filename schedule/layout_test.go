@@ -48,7 +48,7 @@ func chainGraph(t *testing.T, sizes ...int) *dag.Graph {
 func TestLayoutChain(t *testing.T) {
 	g := chainGraph(t, 64, 128, 192, 128)
 	prog := &dag.Program{Name: "p", Graphs: []*dag.Graph{g}}
-	ls, err := LayoutProgram(prog, nil, []int64{70})
+	ls, err := layOutProgram(prog, []int64{70})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestLayoutNextStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{g}}, nil, nil)
+	ls, err := layOutProgram(&dag.Program{Graphs: []*dag.Graph{g}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +138,16 @@ func randomLoop(t *testing.T, r *rand.Rand) *dag.Graph {
 	return g
 }
 
+// layOutByPlans lays a program out with what the orders of plans allow to share; nil: none.
+func layOutByPlans(prog *dag.Program, plans []*Plan) ([]*Layout, error) {
+	orders, err := programOrders(prog, plans)
+	if err != nil {
+		return nil, err
+	}
+	return layOutPart(prog, orders, part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false },
+		listed: make([]*listedPlaces, len(prog.Graphs))})
+}
+
 // TestLayoutRandom compares layouts of random loops with the definition, by
 // brute force, without a plan and with a random one.
 func TestLayoutRandom(t *testing.T) {
@@ -151,7 +161,7 @@ func TestLayoutRandom(t *testing.T) {
 			plan.Order[w] = append(plan.Order[w], dag.TaskID(i))
 		}
 		for _, plans := range [][]*Plan{nil, {plan}} {
-			ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{g}}, plans, nil)
+			ls, err := layOutByPlans(&dag.Program{Graphs: []*dag.Graph{g}}, plans)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +196,7 @@ func TestLayoutShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil, nil)
+	ls, err := layOutProgram(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,12 +35,12 @@ func BenchmarkPlace(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	costs, err := NewCosts(g, p, CostOptions{})
+	costs, err := unboundCosts(g, p)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := Place(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Plan{plan}, []*Costs{costs}, nil); err != nil {
+		if _, err := placeWith(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Plan{plan}, []*Costs{costs}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

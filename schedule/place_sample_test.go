@@ -155,12 +155,12 @@ func randomPlaced(t *testing.T, seed uint64) (*Placed, *rand.Rand) {
 	r := rand.New(rand.NewPCG(seed, 17))
 	p := randomMemories(t, r)
 	g := randomBody(t, r, p, "loop")
-	costs, err := NewCosts(g, p, CostOptions{})
+	costs, err := unboundCosts(g, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	prog := &dag.Program{Name: "program", Graphs: []*dag.Graph{g}}
-	placed, err := Place(prog, p, []*Plan{randomPlan(r, g, len(p.Workers))}, []*Costs{costs}, nil)
+	placed, err := placeWith(prog, p, []*Plan{randomPlan(r, g, len(p.Workers))}, []*Costs{costs}, nil)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}

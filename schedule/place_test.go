@@ -122,6 +122,7 @@ func home(p *platform.Platform, b *dag.Buffer) platform.MemoryID {
 
 // placedRun interprets a placed graph in the bytes that its layouts give it.
 type placedRun struct {
+	platform *platform.Platform
 	*interpreter
 	pg     *PlacedGraph
 	arenas [][NumArenas][]uint32 // by memory
@@ -130,7 +131,7 @@ type placedRun struct {
 
 func newPlacedRun(placed *Placed, graph int) *placedRun {
 	pg := placed.Graphs[graph]
-	r := &placedRun{pg: pg, arenas: make([][NumArenas][]uint32, len(pg.Layouts)), got: digests{}}
+	r := &placedRun{pg: pg, platform: placed.Platform, arenas: make([][NumArenas][]uint32, len(pg.Layouts)), got: digests{}}
 	for m, l := range pg.Layouts {
 		for a := range r.arenas[m] {
 			r.arenas[m][a] = make([]uint32, l.ArenaBytes[a]/4)
@@ -175,7 +176,11 @@ func (r *placedRun) moves(moves []*Move) {
 func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
 	g := r.pg.Graph
 	ended := make([]int, len(g.Tasks)) // steps
-	at := make([]int, len(r.pg.Order))
+	lists := slices.Clone(r.pg.Order)
+	for _, t := range r.pg.unlaned(r.platform) { // each by itself, as soon as it may
+		lists = append(lists, []dag.TaskID{t})
+	}
+	at := make([]int, len(lists))
 	before, beforeNext := make([][]dag.TaskID, len(g.Tasks)), make([][]dag.TaskID, len(g.Tasks))
 	for _, e := range r.pg.Reuse {
 		before[e.To] = append(before[e.To], e.From)
@@ -202,7 +207,7 @@ func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
 	}
 	for range steps * len(g.Tasks) {
 		var free []int
-		for l, list := range r.pg.Order {
+		for l, list := range lists {
 			if len(list) > 0 && at[l] < steps*len(list) && mayRun(list[at[l]%len(list)]) {
 				free = append(free, l)
 			}
@@ -211,7 +216,7 @@ func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
 			return fmt.Errorf("no lane can go on")
 		}
 		l := free[rng.IntN(len(free))]
-		t := r.pg.Order[l][at[l]%len(r.pg.Order[l])]
+		t := lists[l][at[l]%len(lists[l])]
 		r.run(t, ended[t])
 		ended[t]++
 		at[l]++
@@ -293,7 +298,7 @@ func squeezed(t *testing.T, free *Placed, rng *rand.Rand) (*platform.Platform, *
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	costs, err := NewCosts(free.Graphs[0].Origin, &p, CostOptions{})
+	costs, err := unboundCosts(free.Graphs[0].Origin, &p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,12 +319,12 @@ func TestPlaceSpills(t *testing.T) {
 	for seed := range uint64(400) {
 		free, rng := randomPlaced(t, seed)
 		p, plan, costs := squeezed(t, free, rng)
-		placed, err := Place(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
+		placed, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
 		if err != nil {
 			continue
 		}
 		fitted++
-		again, err := Place(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
+		again, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
 		if err != nil || !reflect.DeepEqual(placed.Record(0, plan), again.Record(0, plan)) || placed.Graphs[0].Graph.Hash() != again.Graphs[0].Graph.Hash() {
 			t.Fatalf("seed %d: placed a second time it is another program (%v)", seed, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"dahl/dag"
@@ -65,19 +66,15 @@ func (ls *workerLists) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// layoutFile is the form of a layout.
+// layoutFile is how plans for one memory once listed places. The rest of it follows from
+// the plan.
 type layoutFile struct {
 	ArenaBytes map[string]int64 `json:"arena_bytes"`
-	SavedBytes int64            `json:"saved_bytes"`
-	Buffers    []placeFile      `json:"buffers"`
-	Reuse      [][2]string      `json:"reuse,omitempty"`
-	ReuseNext  [][2]string      `json:"reuse_next,omitempty"`
-}
+	Buffers    []PlannedPlace   `json:"buffers"`
 
-type placeFile struct {
-	Buffer string `json:"buffer"`
-	Arena  string `json:"arena"`
-	Offset int64  `json:"offset"`
+	SavedBytes json.RawMessage `json:"saved_bytes"`
+	Reuse      json.RawMessage `json:"reuse"`
+	ReuseNext  json.RawMessage `json:"reuse_next"`
 }
 
 var arenaNames = [NumArenas]string{"network", "data", "step", "scratch"}
@@ -121,9 +118,6 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 		l.write(": ")
 		l.value(names)
 	})
-	if plan.Layout != nil {
-		l.field("layout", plan.Layout.file(g))
-	}
 	writeList(l, "transfers", plan.Transfers)
 	writeList(l, "enter", plan.Enter)
 	writeList(l, "leave", plan.Leave)
@@ -143,27 +137,6 @@ func writeList[T any](l *lineWriter, name string, list []T) {
 	if list != nil {
 		l.list(name, "[", "]", len(list), func(i int) { l.value(list[i]) })
 	}
-}
-
-func (l *Layout) file(g *dag.Graph) *layoutFile {
-	f := &layoutFile{ArenaBytes: map[string]int64{}, SavedBytes: l.SavedBytes, Reuse: edgeNames(g, l.Reuse), ReuseNext: edgeNames(g, l.ReuseNext)}
-	for a, bytes := range l.ArenaBytes {
-		f.ArenaBytes[arenaNames[a]] = bytes
-	}
-	for b := range g.Buffers {
-		if g.Buffers[b].ViewOf == dag.None {
-			f.Buffers = append(f.Buffers, placeFile{g.Buffers[b].Name, l.Arena[b].String(), l.Offset[b]})
-		}
-	}
-	return f
-}
-
-func edgeNames(g *dag.Graph, edges []Edge) [][2]string {
-	var pairs [][2]string
-	for _, e := range edges {
-		pairs = append(pairs, [2]string{g.Tasks[e.From].Name, g.Tasks[e.To].Name})
-	}
-	return pairs
 }
 
 // ReadPlan reads a plan for a graph and a platform. name is the file's, for
@@ -196,74 +169,20 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 			plan.Order[w] = append(plan.Order[w], t)
 		}
 	}
-	if f.Layout != nil {
-		var err error
-		if plan.Layout, err = n.layout(f.Layout, g); err != nil {
-			return nil, err
-		}
+	if f.Layout != nil && !p.Spread() {
+		plan.Places, plan.Arenas = f.Layout.in(p.Memories[p.HostMemory()].Name)
 	}
 	return plan, nil
 }
 
-// layout turns the file's form into a Layout, every storage placed within its arena.
-func (n *names) layout(f *layoutFile, g *dag.Graph) (*Layout, error) {
-	l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers)), SavedBytes: f.SavedBytes}
-	known := 0
-	for a, name := range arenaNames {
-		bytes, ok := f.ArenaBytes[name]
-		if ok {
-			known++
-		}
-		if bytes < 0 {
-			return nil, fmt.Errorf("%s: arena %q has %d bytes", n.file, name, bytes)
-		}
-		l.ArenaBytes[a] = bytes
+// in is what is listed, for a memory.
+func (f *layoutFile) in(memory string) (places []PlannedPlace, arenas []PlannedArena) {
+	for _, at := range f.Buffers {
+		at.Memory = memory
+		places = append(places, at)
 	}
-	if known != len(f.ArenaBytes) {
-		return nil, fmt.Errorf("%s: arena_bytes names an arena that is not one of %q", n.file, arenaNames)
+	for _, arena := range slices.Sorted(maps.Keys(f.ArenaBytes)) {
+		arenas = append(arenas, PlannedArena{memory, arena, f.ArenaBytes[arena]})
 	}
-	placed := make([]bool, len(g.Buffers))
-	for _, b := range f.Buffers {
-		id, err := n.buffer(b.Buffer)
-		if err != nil {
-			return nil, err
-		}
-		arena := slices.Index(arenaNames[:], b.Arena)
-		if arena < 0 || placed[id] || g.Storage(id) != id {
-			return nil, fmt.Errorf("%s: buffer %q in arena %q is placed twice, is a view, or the arena is not one of %q", n.file, b.Buffer, b.Arena, arenaNames)
-		}
-		if room := l.ArenaBytes[arena] - g.Buffers[id].Bytes(); b.Offset < 0 || b.Offset > room || b.Offset%Alignment != 0 {
-			return nil, fmt.Errorf("%s: buffer %q at %d is not aligned to %d or not inside its arena", n.file, b.Buffer, b.Offset, Alignment)
-		}
-		placed[id], l.Arena[id], l.Offset[id] = true, Arena(arena), b.Offset
-	}
-	for b := range g.Buffers {
-		owner := g.Storage(dag.BufferID(b))
-		if !placed[owner] {
-			return nil, fmt.Errorf("%s: the layout leaves out buffer %q", n.file, g.Buffers[owner].Name)
-		}
-		l.Arena[b], l.Offset[b] = l.Arena[owner], l.Offset[owner]
-	}
-	var err error
-	if l.Reuse, err = n.edges(f.Reuse); err != nil {
-		return nil, err
-	}
-	l.ReuseNext, err = n.edges(f.ReuseNext)
-	return l, err
-}
-
-func (n *names) edges(pairs [][2]string) ([]Edge, error) {
-	var edges []Edge
-	for _, pair := range pairs {
-		from, err := n.task(pair[0])
-		if err != nil {
-			return nil, err
-		}
-		to, err := n.task(pair[1])
-		if err != nil {
-			return nil, err
-		}
-		edges = append(edges, Edge{from, to})
-	}
-	return edges, nil
+	return places, arenas
 }

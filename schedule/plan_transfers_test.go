@@ -20,14 +20,14 @@ type recordedPlan struct {
 }
 
 func (r *recordedPlan) place(plan *Plan) (*Placed, error) {
-	return Place(r.placed.Origin, r.placed.Platform, []*Plan{plan}, []*Costs{r.costs}, nil)
+	return placeWith(r.placed.Origin, r.placed.Platform, []*Plan{plan}, []*Costs{r.costs}, nil)
 }
 
 func recordPlan(t *testing.T, seed uint64) *recordedPlan {
 	t.Helper()
 	placed, _ := randomPlaced(t, seed)
 	pg := placed.Graphs[0]
-	costs, err := NewCosts(pg.Origin, placed.Platform, CostOptions{})
+	costs, err := unboundCosts(pg.Origin, placed.Platform)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestPlanTransfers(t *testing.T) {
 		}
 		got.Places = nil
 		for _, engine := range got.Transfers {
-			if n := len(engine.Copies); n > 1 {
+			if n := len(engine.Copies); n > 1 && engine.Engine != anyEngine {
 				slices.Reverse(engine.Copies)
 			}
 		}
@@ -95,10 +95,11 @@ func TestPlanTransfersRefused(t *testing.T) {
 		{"other bytes", "needs", func(p *Plan, e int) { p.Transfers[e].Copies[0].Bytes++ }},
 		{"an unknown engine", "does not have", func(p *Plan, e int) { p.Transfers[e].Engine = "a dma" }},
 		{"another engine", "does not reach", func(p *Plan, e int) {
-			other := slices.IndexFunc(p.Transfers, func(x PlannedCopies) bool { return x.Engine[:2] != p.Transfers[e].Engine[:2] })
+			other := slices.IndexFunc(p.Transfers, func(x PlannedCopies) bool { return x.Engine != anyEngine && x.Engine[:2] != p.Transfers[e].Engine[:2] })
 			p.Transfers[other].Copies = append(p.Transfers[other].Copies, p.Transfers[e].Copies...)
 			p.Transfers[e].Copies = nil
 		}},
+		{"any engine", "are limited", func(p *Plan, e int) { p.Transfers[e].Engine = anyEngine }},
 		{"a crooked offset", "not aligned", func(p *Plan, _ int) { p.Places[0].Offset += Alignment / 2 }},
 		{"another arena", "it belongs to", func(p *Plan, _ int) { p.Places[0].Arena = ScratchArena.String() }},
 		{"an unknown arena", "does not need", func(p *Plan, _ int) { p.Places[0].Arena = "heap" }},
@@ -122,10 +123,12 @@ func TestPlanTransfersRefused(t *testing.T) {
 		refused := 0
 		for seed := range uint64(20) {
 			r := recordPlan(t, seed)
-			e := slices.IndexFunc(r.plan.Transfers, func(x PlannedCopies) bool { return len(x.Copies) > 1 })
+			e := slices.IndexFunc(r.plan.Transfers, func(x PlannedCopies) bool { return len(x.Copies) > 1 && x.Engine != anyEngine })
 			memories := map[string]bool{}
 			for _, x := range r.plan.Transfers {
-				memories[x.Engine[:2]] = true
+				if x.Engine != anyEngine {
+					memories[x.Engine[:2]] = true
+				}
 			}
 			if e < 0 || len(memories) < 2 {
 				continue
@@ -235,7 +238,7 @@ func TestPlanRoomHolds(t *testing.T) {
 	for seed := range uint64(200) {
 		free, rng := randomPlaced(t, seed)
 		p, plan, costs := squeezed(t, free, rng)
-		placed, err := Place(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
+		placed, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
 		if err != nil || placed.Graphs[0].room == nil {
 			continue
 		}
@@ -246,21 +249,21 @@ func TestPlanRoomHolds(t *testing.T) {
 				row[d].Duration = time.Duration(1 + rng.IntN(100_000))
 			}
 		}
-		again, err := Place(free.Origin, p, []*Plan{recorded}, []*Costs{costs}, nil)
+		again, err := placeWith(free.Origin, p, []*Plan{recorded}, []*Costs{costs}, nil)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if again.Graphs[0].Graph.Hash() != placed.Graphs[0].Graph.Hash() || !reflect.DeepEqual(again.Record(0, plan), recorded) {
 			t.Fatalf("seed %d: with other times the plan is another", seed)
 		}
-		if anew, err := Place(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil); err != nil || !reflect.DeepEqual(anew.Record(0, plan), recorded) {
+		if anew, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil); err != nil || !reflect.DeepEqual(anew.Record(0, plan), recorded) {
 			otherwise++
 		}
 		swapped := *recorded.Room
 		swapped.Order = slices.Clone(swapped.Order)
 		slices.Reverse(swapped.Order)
 		recorded.Room = &swapped
-		if _, err := Place(free.Origin, p, []*Plan{recorded}, []*Costs{costs}, nil); err == nil || !strings.Contains(err.Error(), "order of tasks and copies") {
+		if _, err := placeWith(free.Origin, p, []*Plan{recorded}, []*Costs{costs}, nil); err == nil || !strings.Contains(err.Error(), "order of tasks and copies") {
 			t.Errorf("seed %d: an order that contradicts everything: %v", seed, err)
 		}
 	}
@@ -278,12 +281,12 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 	costs := make([]*Costs, 2)
 	for i, g := range []*dag.Graph{train, evaluate} {
 		var err error
-		if costs[i], err = NewCosts(g, p, CostOptions{}); err != nil {
+		if costs[i], err = unboundCosts(g, p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	plan := &Plan{Order: [][]dag.TaskID{{0}, nil, {1, 2, 3}}}
-	alone, err := Place(&dag.Program{Name: "alone", Graphs: []*dag.Graph{train}}, p, []*Plan{plan}, costs[:1], [][]int64{{10, 20}})
+	alone, err := placeWith(&dag.Program{Name: "alone", Graphs: []*dag.Graph{train}}, p, []*Plan{plan}, costs[:1], [][]int64{{10, 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +300,7 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 			pl.Offset = 320
 		}
 	}
-	all, err := Place(&dag.Program{Name: "all", Graphs: []*dag.Graph{train, evaluate}}, p,
+	all, err := placeWith(&dag.Program{Name: "all", Graphs: []*dag.Graph{train, evaluate}}, p,
 		[]*Plan{recorded, {Order: [][]dag.TaskID{{0}, nil, {1}}}}, costs, [][]int64{{10, 20}, {30, 70}})
 	if err != nil {
 		t.Fatal(err)

@@ -94,9 +94,7 @@ type Plan struct {
 	// Order lists the tasks of one step for each worker that has any, in the
 	// order in which it runs them.
 	Order [][]dag.TaskID `json:"-"`
-	// Layout places every storage; nil until one was made.
-	Layout *Layout `json:"-"`
-	// With several memories, what [Place] decided ([Placed.Record]); nil before. Place keeps
+	// What [Priced.Decide] found for the plan ([Placed.Record]); nil before. A decision keeps
 	// to it where it is given. Transfers lists what each copy engine moves in a step, Enter
 	// and Leave what moves before the first step and after the last, Places where the
 	// instances of the storages lie in each memory, Arenas what is reserved there, and Room

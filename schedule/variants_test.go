@@ -36,16 +36,16 @@ func TestPlannedVariants(t *testing.T) {
 	g, p := variantGraph(t)
 	planned := Variants{"cpu": {"op float32 4": "slow"}}
 	for _, c := range []struct {
-		opt     CostOptions
+		opt     costOptions
 		variant string
 		ns      time.Duration
 	}{
-		{CostOptions{}, "fast", 3},
-		{CostOptions{Variants: planned}, "slow", 7},
-		{CostOptions{Variant: "fast", Variants: planned}, "fast", 3},
-		{CostOptions{Variants: Variants{"cpu": {"op float32 5": "slow"}}}, "fast", 3},
+		{costOptions{target: Unbound}, "fast", 3},
+		{costOptions{target: Unbound, variants: planned}, "slow", 7},
+		{costOptions{target: oneOffer{"fast"}, variants: planned}, "fast", 3},
+		{costOptions{target: Unbound, variants: Variants{"cpu": {"op float32 5": "slow"}}}, "fast", 3},
 	} {
-		costs, err := NewCosts(g, p, c.opt)
+		costs, err := newCosts(g, p, c.opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestPlannedVariants(t *testing.T) {
 // TestUnmeasuredVariant: a planned variant that no model knows is still what runs.
 func TestUnmeasuredVariant(t *testing.T) {
 	g, p := variantGraph(t)
-	costs, err := NewCosts(g, p, CostOptions{Variants: Variants{"cpu": {"op float32 4": "other"}}})
+	costs, err := newCosts(g, p, costOptions{target: Unbound, variants: Variants{"cpu": {"op float32 4": "other"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
