@@ -121,6 +121,19 @@ func (g *Graph) Storage(b BufferID) BufferID {
 // a parameter or optimiser state, or a step reads some of it before writing it.
 func (g *Graph) Carried(b BufferID) bool { return g.isCarried[g.Storage(b)] }
 
+// WrittenStorages marks, by buffer, the storages that some task writes.
+func (g *Graph) WrittenStorages() []bool {
+	written := make([]bool, len(g.Buffers))
+	for t := range g.Tasks {
+		for _, a := range g.Tasks[t].Accesses {
+			if a.Mode.Writes() {
+				written[g.Storage(a.Buffer)] = true
+			}
+		}
+	}
+	return written
+}
+
 // Box returns the box of access i of task t; the whole buffer's box when it is nil.
 func (g *Graph) Box(t TaskID, i int) Box {
 	a := &g.Tasks[t].Accesses[i]

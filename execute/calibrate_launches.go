@@ -189,8 +189,7 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 	if err != nil {
 		return 0, 0, err
 	}
-	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: handoffSteps}}}
-	r, err := New(prog, Options{Platform: p, Plans: []*schedule.Plan{plan}})
+	r, err := runPlan(g, p, plan)
 	if err != nil {
 		return 0, 0, err
 	}

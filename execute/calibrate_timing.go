@@ -35,7 +35,7 @@ func CalibrateTiming(ctx context.Context, r *Runner, opt InSituOptions, into *St
 		if err != nil {
 			return fmt.Errorf("calibrate timing: steps without a record: %w", err)
 		}
-		if per, ok := timingPerTask(r.opt.Platform, recorded, others.Period); ok {
+		if per, ok := timingPerTask(r.platform, recorded, others.Period); ok {
 			into.timing = append(into.timing, per)
 		}
 	}

@@ -10,34 +10,6 @@ import (
 	"dahl/schedule"
 )
 
-// placeOnDemand gives every storage a place in every memory that may want it, for a policy
-// that decides at run time what is there ([schedule.LayoutOnDemand]), opens the devices,
-// and allocates the arenas.
-func (r *Runner) placeOnDemand() error {
-	layouts, err := r.layouts()
-	if err != nil {
-		return err
-	}
-	costs := make([]*schedule.Costs, len(r.graphs))
-	for i, c := range r.graphs {
-		costs[i] = c.costs
-	}
-	p := r.opt.Platform
-	elsewhere, err := schedule.LayoutOnDemand(r.prog, p, costs, ScratchByMemory(r.prog, p, costs, r.opt.Variant))
-	if err != nil {
-		return err
-	}
-	for i, c := range r.graphs {
-		c.layout, c.layouts = layouts[i], elsewhere[i]
-		c.layouts[p.HostMemory()] = layouts[i]
-	}
-	r.lanes = schedule.Lanes(p)
-	if err := r.allocate(r.prog, layouts); err != nil {
-		return err
-	}
-	return r.openDevices()
-}
-
 // bindOnDemand binds every task on every worker of a device that may run it, so that
 // nothing is left to be bound when the policy decides; and what every memory needs before
 // a run.
@@ -46,7 +18,7 @@ func (r *Runner) bindOnDemand(c *compiledGraph) error {
 	c.launches = make([][]launchID, len(r.lanes))
 	for d := range r.eachDevice {
 		err := d.do(func() error {
-			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.opt.Platform)}
+			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
 			for _, l := range d.lanes {
 				if l.queue == nil {
 					l.queue = &orderQueue{}
@@ -91,7 +63,7 @@ func (b *deviceBinder) bindAll(l *deviceLane) ([]launchID, error) {
 // runsHere reports whether a task has a cost on the worker of a lane, and a place for all
 // that it names.
 func (b *deviceBinder) runsHere(t dag.TaskID, l *deviceLane) bool {
-	_, ok := b.costOf(t, b.opt.Platform.Workers[l.Worker].Device)
+	_, ok := b.costOf(t, b.platform.Workers[l.Worker].Device)
 	for _, a := range b.graph.Tasks[t].Accesses {
 		ok = ok && b.compiledGraph.layouts[b.device.memory].Offset[a.Buffer] != schedule.Elsewhere
 	}
@@ -107,7 +79,7 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 			id := dag.BufferID(b)
 			switch {
 			case l == nil || l.Offset[b] == schedule.Elsewhere:
-			case platform.MemoryID(m) == r.opt.Platform.HostMemory():
+			case platform.MemoryID(m) == r.platform.HostMemory():
 				planes[m][b] = plane{memory: platform.MemoryID(m), host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(l, c.graph, id)))}
 			case r.devices[m] != nil:
 				planes[m][b] = plane{memory: platform.MemoryID(m), device: r.devices[m].address(c, id)}
@@ -121,8 +93,8 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 // bring there: what no task of the graph writes, and what is at home there. Between runs
 // everything is in the host's memory.
 func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
-	g, p := c.graph, r.opt.Platform
-	written := writtenStorages(g)
+	g, p := c.graph, r.platform
+	written := g.WrittenStorages()
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		constant := b.Home == "" && !written[i]
@@ -137,21 +109,10 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 	return moves
 }
 
-// writtenStorages marks the storages that some task writes.
-func writtenStorages(g *dag.Graph) []bool {
-	written := make([]bool, len(g.Buffers))
-	for t := range g.Tasks {
-		for _, a := range g.Tasks[t].Accesses {
-			written[g.Storage(a.Buffer)] = written[g.Storage(a.Buffer)] || a.Mode.Writes()
-		}
-	}
-	return written
-}
-
 // leaveOnDemand moves home what storages keep and only devices hold after a run. After one
 // that was cut short, that may be what a task was about to write.
 func (r *Runner) leaveOnDemand(j *job) error {
-	c, host := j.graph, r.opt.Platform.HostMemory()
+	c, host := j.graph, r.platform.HostMemory()
 	for d := range r.eachDevice {
 		home := boundMove{device: d, Move: &schedule.Move{From: d.memory, To: host}}
 		for i := range c.graph.Buffers {
@@ -180,7 +141,7 @@ func (r *Runner) leaveOnDemand(j *job) error {
 
 // firstHolder is the host's memory where that has an atom, else the first that does.
 func (r *Runner) firstHolder(j *job, a dag.AtomID) platform.MemoryID {
-	e, host := j.dynamic.engine, r.opt.Platform.HostMemory()
+	e, host := j.dynamic.engine, r.platform.HostMemory()
 	if e.Holds(host, a) {
 		return host
 	}

@@ -28,34 +28,6 @@ func (c *coreList) take() int {
 	return cpu
 }
 
-// placeInMemories makes the copies between memories tasks, opens the devices, and
-// allocates the arenas of all memories.
-func (r *Runner) placeInMemories() error {
-	if r.opt.Layouts != nil {
-		return errors.New("layouts are given, and there are several memories: each gets its own with the plan")
-	}
-	plans := make([]*schedule.Plan, len(r.graphs))
-	costs := make([]*schedule.Costs, len(r.graphs))
-	for i, c := range r.graphs {
-		plans[i], costs[i] = c.plan, c.costs
-	}
-	p := r.opt.Platform
-	var err error
-	if r.placed, err = schedule.Place(r.prog, p, plans, costs, ScratchByMemory(r.prog, p, costs, r.opt.Variant)); err != nil {
-		return err
-	}
-	host := p.HostMemory()
-	for i, c := range r.graphs {
-		c.placed = r.placed.Graphs[i]
-		c.graph, c.layout, c.layouts = c.placed.Graph, c.placed.Layouts[host], c.placed.Layouts
-	}
-	r.lanes = r.placed.Lanes
-	if err := r.allocate(r.placed.Program, r.layoutsOf(host)); err != nil {
-		return err
-	}
-	return r.openDevices()
-}
-
 // layoutsOf are those of one memory, by graph.
 func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	layouts := make([]*schedule.Layout, len(r.graphs))
@@ -92,7 +64,7 @@ func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 
 // openDevices starts a device for every memory with lanes of its own.
 func (r *Runner) openDevices() error {
-	p := r.opt.Platform
+	p := r.platform
 	for name := range r.opt.Emulation {
 		if d, ok := p.DeviceByName(name); !ok || p.Devices[d].Kind != "emulated" {
 			return fmt.Errorf("there are emulation options for %q, which is no emulated device of platform %q", name, p.Name)
@@ -202,7 +174,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.segments, c.singles = make([]*segments, len(r.lanes)), make([]*segments, len(r.lanes))
 	for d := range r.eachDevice {
 		err := d.do(func() error {
-			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.opt.Platform)}
+			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
 			for t, lane := range laneOf {
 				if d.local[lane] < 0 {
 					continue
@@ -264,11 +236,11 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane int32) (launchID, error) {
 	if err != nil {
 		return 0, err
 	}
-	worker := &b.opt.Platform.Workers[lane]
+	worker := &b.platform.Workers[lane]
 	if k.Host {
 		return 0, fmt.Errorf("%s is done by the caller on a cpu worker, and the plan puts it on %q", k.Op, worker.Name)
 	}
-	choose := binder{compiledGraph: b.compiledGraph, opt: &b.opt}
+	choose := binder{compiledGraph: b.compiledGraph, platform: b.platform}
 	v, err := choose.variant(k, t, worker.Device)
 	if err != nil {
 		return 0, err

@@ -84,12 +84,12 @@ func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule)
 		st.calls = map[platform.Model]*callTimes{}
 	}
 	c := r.graphs[graph]
-	byTask := make([]*callTimes, len(c.tasks)*len(r.opt.Platform.Devices))
+	byTask := make([]*callTimes, len(c.tasks)*len(r.platform.Devices))
 	times := func(sp *schedule.Span) *callTimes {
-		device := r.opt.Platform.Workers[sp.Worker].Device
-		at := &byTask[int(sp.Task)*len(r.opt.Platform.Devices)+int(device)]
+		device := r.platform.Workers[sp.Worker].Device
+		at := &byTask[int(sp.Task)*len(r.platform.Devices)+int(device)]
 		if *at == nil {
-			*at = st.callOf(c, &r.opt, sp.Task, device)
+			*at = st.callOf(c, r.platform, sp.Task, device)
 		}
 		return *at
 	}
@@ -113,7 +113,7 @@ func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule)
 	}
 	st.runs = append(st.runs, cmp.Or(steady.Period, steady.Makespan))
 	addGaps(steady, r.spin, func(w platform.WorkerID) *gaps {
-		return st.gapsOf(r.opt.Platform.Devices[r.opt.Platform.Workers[w].Device].Name)
+		return st.gapsOf(r.platform.Devices[r.platform.Workers[w].Device].Name)
 	})
 	st.spin = r.spin
 }
@@ -152,13 +152,13 @@ func addGaps(s *schedule.Schedule, spin time.Duration, of func(platform.WorkerID
 }
 
 // callOf finds the times of the call that a task is on a device.
-func (st *StepTimes) callOf(c *compiledGraph, opt *Options, t dag.TaskID, device platform.DeviceID) *callTimes {
+func (st *StepTimes) callOf(c *compiledGraph, p *platform.Platform, t dag.TaskID, device platform.DeviceID) *callTimes {
 	task := &c.origin.Tasks[t]
-	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: opt.Platform.Devices[device].Name,
-		Shape: task.Shape, Active: opt.Platform.Devices[device].Count}
+	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: p.Devices[device].Name,
+		Shape: task.Shape, Active: p.Devices[device].Count}
 	var workspace int64
 	if k, ok := kernels.Lookup(task.Op); ok && !k.Host {
-		b := binder{opt: opt, compiledGraph: &compiledGraph{graph: c.origin, costs: c.costs}}
+		b := binder{platform: p, compiledGraph: &compiledGraph{graph: c.origin, problem: c.problem}}
 		// The variant has been found once, when the task was bound.
 		if v, err := b.variant(k, t, device); err == nil && v != nil {
 			m.Variant = v.Name

@@ -157,8 +157,7 @@ func (c *calibrator) replayGap(workers int, body func(*kernels.Call), tasks, ste
 	if err := p.Complete(); err != nil {
 		return 0, 0, err
 	}
-	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: steps}}}
-	r, err := New(prog, Options{Platform: p, Plans: []*schedule.Plan{plan}})
+	r, err := runPlan(g, p, plan)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -177,4 +176,21 @@ func (c *calibrator) replayGap(workers int, body func(*kernels.Call), tasks, ste
 		}
 	}
 	return median(gaps), r.spin, nil
+}
+
+// runPlan makes the runner of a graph that follows a plan.
+func runPlan(g *dag.Graph, p *platform.Platform, plan *schedule.Plan) (*Runner, error) {
+	p, err := Runnable(p)
+	if err != nil {
+		return nil, err
+	}
+	priced, err := schedule.Price(&dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}, p, Target{Here: true})
+	if err != nil {
+		return nil, err
+	}
+	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{plan}})
+	if err != nil {
+		return nil, err
+	}
+	return New(d, Options{})
 }

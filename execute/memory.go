@@ -10,17 +10,17 @@ import (
 )
 
 // Platform is the machine the program was compiled for.
-func (r *Runner) Platform() *platform.Platform { return r.opt.Platform }
+func (r *Runner) Platform() *platform.Platform { return r.platform }
 
 // Plan is what a graph replays; nil when a policy decides at run time.
-func (r *Runner) Plan(graph int) *schedule.Plan { return r.graphs[graph].plan }
+func (r *Runner) Plan(graph int) *schedule.Plan { return r.decision.Graphs[graph].Plan }
 
 // Layout is where the storages of a graph lie.
 func (r *Runner) Layout(graph int) *schedule.Layout { return r.graphs[graph].layout }
 
 // Problem is what Run solves, for checking a schedule against it.
 func (r *Runner) Problem(graph, steps int) *schedule.Problem {
-	return r.graphs[graph].problem(r.opt.Platform, steps)
+	return r.decision.Problem(graph, steps, false)
 }
 
 // Bytes is the memory of a network or data buffer, shared by all graphs; nil if
@@ -114,7 +114,7 @@ func (r *Runner) poisonDevices() error {
 // HighWaterOf is HighWater and PlannedHighWater of the memory of a device other than
 // the cpu, by its name. It reads all of it.
 func (r *Runner) HighWaterOf(memory string) (high, planned [schedule.NumArenas]int64, err error) {
-	m, ok := r.opt.Platform.MemoryByName(memory)
+	m, ok := r.platform.MemoryByName(memory)
 	if !ok || r.devices == nil || r.devices[m] == nil {
 		return high, planned, fmt.Errorf("execute: memory %q has no devices of its own", memory)
 	}
@@ -129,7 +129,7 @@ func (r *Runner) HighWaterOf(memory string) (high, planned [schedule.NumArenas]i
 	}
 	planned[schedule.ScratchArena] = d.arenas[schedule.ScratchArena].bytes
 	for a := range d.arenas {
-		contents, err := d.read(a, r.opt.Platform.HostMemory())
+		contents, err := d.read(a, r.platform.HostMemory())
 		if err != nil {
 			return high, planned, fmt.Errorf("device %q: %w", d.name, err)
 		}

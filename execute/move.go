@@ -59,7 +59,7 @@ func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move) []deviceCopy {
 // planeOf is the begin of a buffer in its memory.
 func (r *Runner) planeOf(c *compiledGraph, b dag.BufferID) plane {
 	m := c.placed.Memory[b]
-	if m == r.opt.Platform.HostMemory() {
+	if m == r.platform.HostMemory() {
 		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b)))}
 	}
 	return plane{memory: m, device: r.devices[m].address(c, b)}

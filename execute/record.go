@@ -45,7 +45,7 @@ func (r *Runner) logs() []laneLog {
 // collect turns what the lanes noted into a schedule. That of a run cut short
 // has as many steps as were begun.
 func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error) {
-	s := &schedule.Schedule{World: schedule.Measured, GraphHash: p.Graph.Hash(), Policy: j.graph.policy, Steps: j.steps}
+	s := &schedule.Schedule{World: schedule.Measured, GraphHash: p.Graph.Hash(), Policy: r.decision.PolicyName(j.graph.index), Steps: j.steps}
 	if !j.record {
 		s.Makespan, s.Period = j.ended, r.period(j)
 		return s, nil
@@ -54,7 +54,7 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	s.Spans, begun = mergeSpans(r.logs())
 	s.Steps = int(begun)
 	var err error
-	if c := j.graph; c.placed != nil {
+	if c := j.graph; c.graph != c.origin {
 		noteReady(s, &schedule.Problem{Graph: c.graph, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext})
 		s, err = c.placed.ToOrigin(p, s, j.entered)
 	} else {
@@ -176,7 +176,7 @@ func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
 func inTime(s *schedule.Schedule, g *dag.Graph, evictions []schedule.Eviction) []schedule.Eviction {
 	type life struct{ from, to time.Duration }
 	lives := map[int32][]life{} // of evicted atoms that live within a step, by step
-	written := writtenStorages(g)
+	written := g.WrittenStorages()
 	for i := range evictions {
 		for _, a := range evictions[i].Atoms {
 			if b := evictions[i].Buffer; written[b] && !g.Carried(b) {

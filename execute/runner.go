@@ -21,24 +21,9 @@ import (
 // time. An error ends the run.
 type Hook func(step int, args []kernels.Arg) error
 
-// Options says how a program is executed. Slices are by graph; nil slices and
-// nil entries leave the choice to New.
+// Options says how a decided program is executed.
 type Options struct {
-	// Platform is this machine: one worker for each of its units, those of kind cpu in
-	// one memory, devices of kind cuda or emulated in memories of their own. Nil: Detect.
-	Platform *platform.Platform
-
-	Plans  []*schedule.Plan // replayed exactly; nil: Policy decides
-	Policy string           // a line of schedule.Policies; empty: eager, with several memories heft
-
-	Costs   []*schedule.Costs  // choose the variants and inform the policy; nil: schedule.NewCosts
-	Layouts []*schedule.Layout // of one memory; nil: the plan's, else schedule.LayoutProgram
-
 	Hooks map[string]Hook // by operation
-
-	// Variant pins the variant of every operation that has one of this name
-	// ("ref"), over the costs.
-	Variant string
 
 	// Poison fills all memory with a pattern that reads as NaN or -1, optimiser
 	// state excepted, so that HighWater can tell what was written.
@@ -54,7 +39,9 @@ type Options struct {
 // Runner is a program compiled for this machine, with its memory and its
 // workers. Its methods may be called from one goroutine at a time.
 type Runner struct {
+	decision *schedule.Decision
 	prog     *dag.Program
+	platform *platform.Platform
 	opt      Options
 	graphs   []*compiledGraph
 	arenas   *arenas        // of the host memory
@@ -66,7 +53,6 @@ type Runner struct {
 
 	// With devices besides the cpu workers:
 	spread  bool
-	placed  *schedule.Placed // of plans
 	lanes   []schedule.Lane
 	devices []*device // by memory; nil: it has no lanes of its own
 	asked   requests
@@ -75,11 +61,12 @@ type Runner struct {
 	closed bool
 }
 
-// New compiles a program: chooses plans and layouts where the options have
-// none, allocates the arenas (zeroed; the caller fills parameters and data
+// New compiles a program as it was decided, for a platform that is this machine
+// ([Runnable]): it allocates the arenas (zeroed; the caller fills parameters and data
 // through Bytes), binds every task and starts the workers. Close ends them.
-func New(prog *dag.Program, opt Options) (*Runner, error) {
-	r := &Runner{prog: prog, opt: opt}
+func New(d *schedule.Decision, opt Options) (*Runner, error) {
+	prog := d.Priced.Program
+	r := &Runner{decision: d, prog: prog, platform: d.Priced.Platform, opt: opt}
 	if err := r.prepare(); err != nil {
 		return nil, fmt.Errorf("execute program %q: %w", prog.Name, errors.Join(err, r.closeDevices()))
 	}
@@ -109,7 +96,7 @@ func (r *Runner) clearStates() {
 func (r *Runner) startWorkers() {
 	cpus := workerCPUs()
 	n := r.cores()
-	busy := len(r.opt.Platform.Workers) // threads that want a core: a device's issues, or computes
+	busy := len(r.platform.Workers) // threads that want a core: a device's issues, or computes
 	parallel := min(runtime.GOMAXPROCS(0), len(cpus))
 	switch {
 	case busy <= parallel:
@@ -125,8 +112,8 @@ func (r *Runner) startWorkers() {
 	if r.opt.Poison {
 		touch = r.arenas.poison
 	}
-	for id, unit := range r.opt.Platform.Workers {
-		if r.opt.Platform.Devices[unit.Device].Kind != "cpu" {
+	for id, unit := range r.platform.Workers {
+		if r.platform.Devices[unit.Device].Kind != "cpu" {
 			continue
 		}
 		i := len(r.workers)
@@ -171,11 +158,11 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if !record && j.graph.ahead != nil {
 		j.replay = j.graph.ahead
 	}
-	p := j.graph.problem(r.opt.Platform, steps)
+	p := r.decision.Problem(graph, steps, false)
 	j.base = time.Now()
-	if j.graph.dynamic != nil {
+	if j.graph.placed == nil {
 		var err error
-		if j.dynamic, err = newDispatcher(p, j.graph.dynamic(p), r.devices); err != nil {
+		if j.dynamic, err = newDispatcher(p, r.decision.Policy.Dynamic(p), r.devices); err != nil {
 			return nil, fmt.Errorf("execute graph %q: %w", j.graph.graph.Name, err)
 		}
 		j.starter = r.workers[0].id
@@ -209,7 +196,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 
 // newTeam is one of all lanes.
 func (r *Runner) newTeam() *team {
-	lanes := max(len(r.opt.Platform.Workers), len(r.lanes))
+	lanes := max(len(r.platform.Workers), len(r.lanes))
 	var pollers []*poller
 	for d := range r.eachDevice {
 		pollers = append(pollers, &d.poller)
@@ -229,18 +216,6 @@ func (r *Runner) work(j *job) {
 	}
 	j.done.Wait()
 	j.ended = j.now()
-}
-
-// problem is a number of steps of the graph on a platform.
-func (c *compiledGraph) problem(p *platform.Platform, steps int) *schedule.Problem {
-	problem := &schedule.Problem{Graph: c.origin, Platform: p, Costs: c.costs, Steps: steps}
-	if c.dynamic != nil {
-		problem.Layouts = c.layouts
-	}
-	if c.placed == nil { // else they are orders of the placed graph
-		problem.Reuse, problem.ReuseNext = c.layout.Reuse, c.layout.ReuseNext
-	}
-	return problem
 }
 
 // reserveSpans gives every worker room to note all it may run, so that noting

@@ -26,7 +26,7 @@ type inflow struct {
 }
 
 func newFlow(g *dag.Graph) *flow {
-	f := &flow{start: make([]int32, len(g.Tasks)+1), homes: homes{written: writtenStorages(g)}}
+	f := &flow{start: make([]int32, len(g.Tasks)+1), homes: homes{written: g.WrittenStorages()}}
 	last := make([]dag.TaskID, g.NumAtoms())
 	for a := range last {
 		last[a] = -1

@@ -67,7 +67,7 @@ func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
 			return err
 		}
 	}
-	for _, task := range pg.unlaned(placed.Platform) {
+	for _, task := range pg.Unlaned(placed.Platform) {
 		if err := pg.followsAnytime(task, s.Steps, made); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func newFootprint(p *Problem) *footprint {
 	if !p.limits(func(dag.BufferID) bool { return true }) {
 		return f // without a look at every access of the graph
 	}
-	written := writtenStorages(g)
+	written := g.WrittenStorages()
 	counts := func(storage dag.BufferID) bool { return written[storage] || g.Buffers[storage].Home != "" }
 	if !p.limits(counts) {
 		return f

@@ -99,7 +99,7 @@ func placeShared(prog *dag.Program, in part) (*sharedStorages, error) {
 	s := &sharedStorages{place: map[string]sharedPlace{}}
 	written := map[string]bool{}
 	for _, g := range prog.Graphs {
-		for b, w := range writtenStorages(g) {
+		for b, w := range g.WrittenStorages() {
 			if w {
 				written[g.Buffers[b].Name] = true
 			}
@@ -240,7 +240,7 @@ func CheckLayout(g *dag.Graph, l *Layout) error {
 			users[s] = append(users[s], t)
 		}
 	}
-	written := writtenStorages(g)
+	written := g.WrittenStorages()
 	for x := range g.Buffers {
 		bx := &g.Buffers[x]
 		if l.Offset[x] == Elsewhere {

@@ -102,7 +102,7 @@ func (d *demand) wantedOf(g *dag.Graph, costs *Costs) []bool {
 func (d *demand) placeInputs() {
 	sizes, written := map[string]int64{}, map[string]bool{}
 	for i, g := range d.prog.Graphs {
-		isWritten := writtenStorages(g)
+		isWritten := g.WrittenStorages()
 		for b := range g.Buffers {
 			buf := &g.Buffers[b]
 			written[buf.Name] = written[buf.Name] || isWritten[b] || buf.Home != ""

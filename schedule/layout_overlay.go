@@ -17,7 +17,7 @@ func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memo
 	if err != nil {
 		return err
 	}
-	written := writtenStorages(g)
+	written := g.WrittenStorages()
 	stays := func(b dag.BufferID) bool { return !written[b] && g.Buffers[b].Home == "" }
 	slices.SortFunc(storages, func(a, b dag.BufferID) int {
 		x, y := &g.Buffers[a], &g.Buffers[b]

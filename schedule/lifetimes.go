@@ -95,7 +95,7 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 	g := o.g
 	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages))}
 	index := make(map[dag.BufferID]int, len(storages))
-	written := writtenStorages(g)
+	written := g.WrittenStorages()
 	for k, id := range storages {
 		index[id] = k
 	}

@@ -60,14 +60,14 @@ func (pg *PlacedGraph) evictions(p *Problem, s *Schedule) []Eviction {
 	for _, span := range s.Spans {
 		d.spans[span.Step][span.Task] = Interval{span.Start, span.End}
 	}
-	written := writtenStorages(pg.Graph)
+	written := pg.Graph.WrittenStorages()
 	for b := range d.stays {
 		d.stays[b] = pg.Graph.Carried(dag.BufferID(b)) || !written[b] || !limited(p.Platform.Memories[pg.Memory[b]])
 	}
 	for t := range pg.Graph.Tasks {
 		d.pass(dag.TaskID(t))
 	}
-	everywhere := writtenStorages(p.Graph)
+	everywhere := p.Graph.WrittenStorages()
 	for a := range d.passes {
 		storage := p.Graph.AtomStorage(dag.AtomID(a))
 		if everywhere[storage] || p.Graph.Buffers[storage].Home != "" {

@@ -30,7 +30,7 @@ type traffic struct {
 // newTraffic derives the movements of a plan that fits its problem.
 func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 	n := len(p.Graph.Tasks)
-	t := &traffic{p: p, written: writtenStorages(p.Graph), after: make([][]*Move, n), ways: map[[2]platform.MemoryID][]platform.MemoryID{}}
+	t := &traffic{p: p, written: p.Graph.WrittenStorages(), after: make([][]*Move, n), ways: map[[2]platform.MemoryID][]platform.MemoryID{}}
 	t.worker, t.position = plan.placement(n)
 	pushes := newPushes(p.Graph, t.position)
 	for writer := range n {

@@ -58,8 +58,8 @@ func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
 	return engineGroup{m.From, false}, out
 }
 
-// unlaned lists the copies that no limited engine makes.
-func (pg *PlacedGraph) unlaned(p *platform.Platform) (copies []dag.TaskID) {
+// Unlaned lists the copies that no limited engine makes.
+func (pg *PlacedGraph) Unlaned(p *platform.Platform) (copies []dag.TaskID) {
 	for t, m := range pg.Moves {
 		if m == nil {
 			continue

@@ -177,7 +177,7 @@ func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
 	g := r.pg.Graph
 	ended := make([]int, len(g.Tasks)) // steps
 	lists := slices.Clone(r.pg.Order)
-	for _, t := range r.pg.unlaned(r.platform) { // each by itself, as soon as it may
+	for _, t := range r.pg.Unlaned(r.platform) { // each by itself, as soon as it may
 		lists = append(lists, []dag.TaskID{t})
 	}
 	at := make([]int, len(lists))

@@ -87,7 +87,7 @@ func (pg *PlacedGraph) plannedCopies(placed *Placed) []PlannedCopies {
 	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
 		add(placed.Lanes[l].Name, pg.Order[l])
 	}
-	if unlaned := pg.unlaned(placed.Platform); len(unlaned) > 0 {
+	if unlaned := pg.Unlaned(placed.Platform); len(unlaned) > 0 {
 		add(anyEngine, unlaned)
 	}
 	return all

@@ -34,7 +34,7 @@ func newResidency(p *Problem) (*residency, error) {
 	memories := len(p.Platform.Memories)
 	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()), wanted: make([]uint64, g.NumAtoms()), arriving: make([]uint64, g.NumAtoms()),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories), rooms: make([]*room, memories)}
-	written := writtenStorages(g)
+	written := g.WrittenStorages()
 	for b := range g.Buffers {
 		id := dag.BufferID(b)
 		if g.Storage(id) != id {
@@ -63,19 +63,6 @@ func newResidency(p *Problem) (*residency, error) {
 	}
 	r.left = slices.Clone(r.uses)
 	return r, nil
-}
-
-// writtenStorages marks the storages that some task writes.
-func writtenStorages(g *dag.Graph) []bool {
-	written := make([]bool, len(g.Buffers))
-	for t := range g.Tasks {
-		for _, a := range g.Tasks[t].Accesses {
-			if a.Mode.Writes() {
-				written[g.Storage(a.Buffer)] = true
-			}
-		}
-	}
-	return written
 }
 
 // initialMemories is where a storage's contents are before the first step, as a

@@ -1,0 +1,89 @@
+package execute
+
+import (
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Target says by which kernels tasks can run, on any machine or on this one. It is a
+// [schedule.Target].
+type Target struct {
+	// Variant is asked for by name: every operation that has it for a kind of device runs by
+	// it there. "": none is.
+	Variant string
+	// Here names the default variants of this machine's processor, for what will be executed.
+	// Otherwise they stay open, so that a prediction does not depend on who makes it.
+	Here bool
+}
+
+// Offers lists the variants of a task's operation for a kind of device, the default first.
+// What the caller does (feed, fetch) it does on processors only.
+func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offer {
+	task := &g.Tasks[id]
+	k, ok := kernels.Lookup(task.Op)
+	switch {
+	case !ok || k.Host && kind == "cpu":
+		return []schedule.Offer{{}}
+	case k.Host:
+		return nil
+	}
+	standard := k.DefaultFor(kind)
+	if standard == nil {
+		return nil
+	}
+	w := workspace{spec: specOf(g, id), align: alignBytes}
+	if kind != "cpu" {
+		w.align = deviceAlign
+	}
+	w.valid = kernels.Validate(w.spec) == nil // else New says what is wrong
+	if asked, ok := k.VariantFor(kind, task.Type, t.Variant); ok {
+		return []schedule.Offer{{Variant: asked.Name, WorkspaceBytes: w.of(asked)}}
+	}
+	offers := []schedule.Offer{{}}
+	if t.Here {
+		offers[0] = schedule.Offer{Variant: standard.Name, WorkspaceBytes: w.of(standard)}
+	}
+	for i := range k.Variants {
+		v := &k.Variants[i]
+		if !v.RunsOn(kind) || t.Here && v == standard {
+			continue
+		}
+		offers = append(offers, schedule.Offer{Variant: v.Name, WorkspaceBytes: w.of(v)})
+		if !t.Here && v.Library == "" { // whichever is the default
+			offers[0].WorkspaceBytes = max(offers[0].WorkspaceBytes, w.of(v))
+		}
+	}
+	return offers
+}
+
+// workspace is the scratch of one call by different variants.
+type workspace struct {
+	spec  *kernels.Spec
+	valid bool
+	align int64
+}
+
+func (w *workspace) of(v *kernels.Variant) int64 {
+	if !w.valid || v.WorkspaceBytes == nil || v.Fits(w.spec) != nil {
+		return 0
+	}
+	return roundUpTo(v.WorkspaceBytes(w.spec), w.align)
+}
+
+// Runnable is a platform as this program executes it. A device with a memory of its own that
+// does not say how many copy engines it has gets one in each direction. It refuses a platform
+// whose workers are not the cores of one machine and devices with memories of their own.
+func Runnable(p *platform.Platform) (*platform.Platform, error) {
+	if err := checkWorkers(p); err != nil {
+		return nil, err
+	}
+	q := copyOf(p)
+	for d := range q.Devices {
+		if device := &q.Devices[d]; device.Memory != q.HostMemory() {
+			device.CopyEnginesIn, device.CopyEnginesOut = max(1, device.CopyEnginesIn), max(1, device.CopyEnginesOut)
+		}
+	}
+	return q, q.Complete()
+}
