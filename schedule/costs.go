@@ -97,7 +97,7 @@ func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions) 
 		if _, known := offers[kind]; !known {
 			offers[kind] = opt.target.Offers(g, t, kind)
 		}
-		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt); ok {
+		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt.variants.of(p.Devices[d].Name, task), opt.timed); ok {
 			row[d], runs = cost, true
 		}
 	}
@@ -122,9 +122,9 @@ func costKeys(costs []dag.Cost) string {
 }
 
 // costOn is the cost of a task on one device, for whose kind there are some offers. A task
-// without an offer runs only where the graph or a model says what it takes.
-func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer, opt costOptions) (cost Cost, ok bool) {
-	pinned := opt.variants.of(p.Devices[d].Name, task)
+// without an offer runs only where the graph or a model says what it takes. A variant may be
+// fixed beforehand, which counts where the target leaves a choice.
+func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer, pinned string, timed bool) (cost Cost, ok bool) {
 	if len(offers) == 1 {
 		pinned = cmp.Or(offers[0].Variant, pinned)
 	}
@@ -136,7 +136,7 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []
 	default:
 		cost, ok = modelledCost(task, p, d, pinned)
 		ok = ok && (len(offers) > 0 || cost.Source != FromRoofline)
-		if !opt.timed && cost.Source != FromRoofline {
+		if !timed && cost.Source != FromRoofline {
 			cost.withoutTiming(p.Devices[d].Timing)
 		}
 	}
