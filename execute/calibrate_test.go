@@ -202,7 +202,7 @@ func TestCalibrateInSitu(t *testing.T) {
 	prog := testProgram(t)
 	var st StepTimes
 	for range 2 {
-		r := newRunner(t, prog, Options{Platform: machine(t, 2), Hooks: testHooks(nil), Variant: "ref"})
+		r := newRunner(t, prog, how{Platform: machine(t, 2), Options: Options{Hooks: testHooks(nil)}, Variant: "ref"})
 		if err := CalibrateInSitu(context.Background(), r, InSituOptions{Warmup: 2, Steps: 7}, &st); err != nil {
 			t.Fatal(err)
 		}
