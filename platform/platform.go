@@ -10,7 +10,7 @@ import (
 // workers from the devices, checks everything and tabulates the routes. Load and
 // Parse have done so. Call it again after a change.
 func (p *Platform) Complete() error {
-	p.routes = nil
+	p.paths = nil
 	if f := p.checkParts(); f != nil {
 		return fmt.Errorf("platform %q: %w", p.Name, f)
 	}
@@ -19,7 +19,7 @@ func (p *Platform) Complete() error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	p.routes = p.allRoutes()
+	p.paths = p.allPaths()
 	return nil
 }
 

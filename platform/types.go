@@ -25,8 +25,8 @@ type Platform struct {
 	Routes   []Route
 	Models   []Model
 
-	// routes[from*len(Memories)+to] is what Route answers; nil until Complete.
-	routes [][]LinkID
+	// paths[from*len(Memories)+to] is the way between two memories; nil until Complete.
+	paths []path
 }
 
 // Quantity is a number and where it comes from.
@@ -172,7 +172,8 @@ type Link struct {
 	PowerSource          Source
 }
 
-// Route is the links between two memories, in order from From to To.
+// Route is the links between two memories, in order from From to To. It may name a
+// link more than once.
 type Route struct {
 	From, To MemoryID
 	Links    []LinkID
