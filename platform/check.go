@@ -147,6 +147,7 @@ func checkSource(s Source, watts float64, path, owner string) *fault {
 }
 
 func (p *Platform) checkMemories() *fault {
+	host := -1
 	for i := range p.Memories {
 		m := &p.Memories[i]
 		if m.CapacityBytes < 0 || m.CapacityBytes > maxWhole {
@@ -154,6 +155,13 @@ func (p *Platform) checkMemories() *fault {
 		}
 		if !amount(m.BandwidthBytesPerSec) {
 			return &fault{at("memory", i, "bandwidth"), owner("memory", m.Name), fmt.Sprintf("bandwidth of %g B/s is out of range", m.BandwidthBytesPerSec)}
+		}
+		if m.Host && host >= 0 {
+			return &fault{at("memory", i, "host"), owner("memory", m.Name),
+				fmt.Sprintf("host = true: memory %q is the host's already; write it at one of them", p.Memories[host].Name)}
+		}
+		if m.Host {
+			host = i
 		}
 	}
 	return nil

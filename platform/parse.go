@@ -116,8 +116,9 @@ func (b *builder) top(t *table) {
 			Name:                 m.text("name"),
 			CapacityBytes:        m.positiveBytes("capacity"),
 			BandwidthBytesPerSec: m.positive("bandwidth", &bytesPerSecScale),
+			Host:                 m.flag("host"),
 		})
-		m.done("name, capacity, bandwidth")
+		m.done("name, capacity, bandwidth, host")
 	}
 	for _, d := range t.tables("device") {
 		b.device(d)

@@ -19,6 +19,7 @@ func (p *Platform) Complete() error {
 	if err := p.Check(); err != nil {
 		return err
 	}
+	p.host = p.HostMemory()
 	p.paths = p.allPaths()
 	return nil
 }
@@ -79,9 +80,15 @@ func (p *Platform) linkByName(name string) (LinkID, bool) {
 	return LinkID(i), i >= 0
 }
 
-// HostMemory is the memory of the first cpu, or the first memory where there is
-// no cpu: where data and parameters start.
+// HostMemory is where data and parameters start: the memory that is marked as the host's,
+// else that of the first cpu, else the first one.
 func (p *Platform) HostMemory() MemoryID {
+	if p.paths != nil {
+		return p.host
+	}
+	if m := slices.IndexFunc(p.Memories, func(m Memory) bool { return m.Host }); m >= 0 {
+		return MemoryID(m)
+	}
 	for i := range p.Devices {
 		if p.Devices[i].Kind == "cpu" {
 			return p.Devices[i].Memory

@@ -135,9 +135,29 @@ func TestLookups(t *testing.T) {
 	if w, ok := p.WorkerByName("cpu"); ok {
 		t.Errorf("cpu is worker %d; its units are cpu.0 and cpu.1", w)
 	}
-	p.Devices[1].Kind = "emulated"
-	if p.HostMemory() != 0 {
-		t.Error("without a cpu the host memory is the first")
+}
+
+// TestHostMemory: the one that is marked, else that of the first cpu, else the first.
+func TestHostMemory(t *testing.T) {
+	for _, c := range []struct {
+		change func(p *Platform)
+		want   MemoryID
+	}{
+		{func(*Platform) {}, 2},
+		{func(p *Platform) { p.Memories[1].Host = true }, 1},
+		{func(p *Platform) { p.Memories[2].Host = true }, 2},
+		{func(p *Platform) { p.Devices[1].Kind = "emulated" }, 0},
+		{func(p *Platform) { p.Devices[1].Kind, p.Memories[1].Host = "emulated", true }, 1},
+	} {
+		p := star()
+		c.change(p)
+		bare := p.HostMemory()
+		if err := p.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.HostMemory(); got != c.want || bare != c.want {
+			t.Errorf("the host memory is %d, %d before Complete; want %d", got, bare, c.want)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type Platform struct {
 
 	// paths[from*len(Memories)+to] is the way between two memories; nil until Complete.
 	paths []path
+	host  MemoryID // what HostMemory answers then
 }
 
 // Quantity is a number and where it comes from.
@@ -50,6 +51,7 @@ type Memory struct {
 	Name                 string
 	CapacityBytes        int64   // 0: not limited
 	BandwidthBytesPerSec float64 // of its devices together; 0: not known, so no roofline
+	Host                 bool    // the host's, of at most one: see Platform.HostMemory
 }
 
 // Device is a kind of unit and how many there are: eight like cores, one GPU.

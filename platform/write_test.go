@@ -67,8 +67,9 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 	}
 	p := &Platform{Name: fmt.Sprintf("näme \"%d\" \\ \t", r.IntN(9)), HostPower: Quantity{real(), source()}}
 	for i := range 1 + r.IntN(4) {
-		p.Memories = append(p.Memories, Memory{fmt.Sprint("m", i), maybe(whole()), real()})
+		p.Memories = append(p.Memories, Memory{Name: fmt.Sprint("m", i), CapacityBytes: maybe(whole()), BandwidthBytesPerSec: real()})
 	}
+	p.Memories[r.IntN(len(p.Memories))].Host = r.IntN(2) == 0
 	for i := range 1 + r.IntN(4) {
 		d := Device{Name: fmt.Sprint("d", i), Kind: kinds[r.IntN(3)], Count: 1 + r.IntN(5), Memory: MemoryID(r.IntN(len(p.Memories))),
 			FlopsPerSec: map[string]float64{"float32": real(), "int32": real()}, L2Bytes: maybe(whole()), L3Bytes: maybe(whole()),
