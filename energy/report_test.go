@@ -368,7 +368,7 @@ func TestSchedulesThatDoNotFit(t *testing.T) {
 		"transfer back": func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].End = 3 * seconds },
 		"transfer for":  func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].For = -1 },
 		"no route": func(s *schedule.Schedule, p *schedule.Problem) {
-			p.Platform.Routes = nil
+			p.Platform.Routes, p.Platform.Devices[1].Unreachable = nil, true
 			if err := p.Platform.Complete(); err != nil {
 				panic(err)
 			}

@@ -55,7 +55,7 @@ func TestScratchOfVariants(t *testing.T) {
 	}
 	// Five cores, a device of two units with a memory of its own, a memory nobody uses.
 	p := &platform.Platform{Memories: []platform.Memory{{Name: "none"}, {Name: "ram"}, {Name: "own"}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 5, Memory: 1}, {Name: "e", Kind: "emulated", Count: 2, Memory: 2}}}
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 5, Memory: 1}, {Name: "e", Kind: "emulated", Count: 2, Memory: 2, Unreachable: true}}}
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,12 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"route end":        {func(p *Platform) { p.Routes[0].To = 99 }, "route 1"},
 		"route link":       {func(p *Platform) { p.Routes[0].Links[0] = -1 }, "link -1"},
 		"route twice":      {func(p *Platform) { p.Routes[2] = Route{From: 1, To: 0, Links: []LinkID{0}} }, `from "a" to "ram" already`},
+		"no route there":   {func(p *Platform) { p.Routes = p.Routes[1:] }, `device "gpu": no route leads from "b", the host's memory, to "a"; add a [[route]]`},
+		"no route back":    {func(p *Platform) { p.Devices[0].Memory = 3 }, `device "gpu": no route leads from "c" back to "b", the host's memory; add`},
+		"no route for the second": {func(p *Platform) {
+			p.Devices[0].Memory, p.Devices[0].Unreachable = 4, true
+			p.Devices = append(p.Devices, Device{Name: "gpu2", Kind: "emulated", Count: 1, Memory: 4})
+		}, `device "gpu2": no route leads from "b", the host's memory, to "d"`},
 		"model without op": {func(p *Platform) { p.Models[0].Op = "" }, "op is missing"},
 		"model median":     {func(p *Platform) { p.Models[0].MedianNs = 0 }, "median"},
 		"model median NaN": {func(p *Platform) { p.Models[0].MedianNs = math.NaN() }, "median"},

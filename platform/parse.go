@@ -191,8 +191,9 @@ func (b *builder) device(t *table) {
 		Dispatch: t.duration("dispatch"),
 		Streams:  t.count("streams", 1, maxUnits, 0),
 
-		Ordinal:    t.count("ordinal", 0, maxUnits, 0),
-		PlacedOnly: t.flag("placed_only"),
+		Ordinal:     t.count("ordinal", 0, maxUnits, 0),
+		PlacedOnly:  t.flag("placed_only"),
+		Unreachable: t.flag("unreachable"),
 	}
 	d.Memory = b.memory(t, "memory")
 	if s := t.table("speed"); s != nil {
@@ -237,7 +238,7 @@ func (b *builder) device(t *table) {
 		w.done("idle, busy, source")
 	}
 	b.clocks(t, &d)
-	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, handoff_to_cpu, timing, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, fault, power, clock_name, [[device.clock]]")
+	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, handoff_to_cpu, timing, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, unreachable, fault, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
 }
 

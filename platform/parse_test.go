@@ -42,6 +42,7 @@ memory = "hbm0"
 copy_engines = { in = 1, out = 2 }
 streams = 4
 placed_only = true
+unreachable = true
 power = { idle = "20 W", busy = "250 W" }
 
 [[link]]
@@ -86,7 +87,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "cpu", Kind: "cpu", Count: 3, FlopsPerSec: map[string]float64{"float32": 60e9, "float64": 30e9},
 				L2Bytes: 1e6, L3Bytes: 32 << 20, Dispatch: 300, IdleWatts: 2, Busy: base, PowerSource: Datasheet,
 				Clocks: []Clock{{"base", 1, 2, base}, {"slow", 0.5, 1, BusyPower{UnitWatts: 4}}}},
-			{Name: "gpu0", Kind: "cuda", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 2, Streams: 4, PlacedOnly: true,
+			{Name: "gpu0", Kind: "cuda", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 2, Streams: 4, PlacedOnly: true, Unreachable: true,
 				IdleWatts: 20, Busy: BusyPower{UnitWatts: 250}, PowerSource: Guess},
 		},
 		Workers: []Worker{{"cpu.0", 0, 0}, {"cpu.1", 0, 1}, {"cpu.2", 0, 2}, {"gpu0", 1, 0}},
@@ -156,6 +157,7 @@ func TestParseErrors(t *testing.T) {
 		{`name = "slow"`, `name = "base"`, `n.toml:24: device "cpu": clock name "base": give each clock a name of its own, of letters and digits`},
 		{`name = "gpu0"`, `name = "cpu.1"`, `n.toml:14: device "cpu": its unit "cpu.1" has the name of another device or unit`},
 		{`name = "gpu0"`, `name = "a/b"`, `n.toml:29: device "a/b": a name has letters, digits, '_', '-' and '.' only, at most 64`},
+		{`unreachable = true`, ``, `n.toml:31: device "gpu0": no route leads from "hbm0" back to "ram", the host's memory; add a [[route]], or write unreachable = true where that is meant`},
 		{`placed_only = true`, `ordinal = -1`, `n.toml:34: device "gpu0": ordinal = -1: want a whole number from 0 to 65536`},
 		{`memory = "ram"`, "memory = \"ram\"\nordinal = 2", `n.toml:18: device "cpu": ordinal = 2: only devices of kind cuda have one, from 0`},
 		{`placed_only = true`, `fault = { after = 3, kind = "lost" }`, `n.toml:34: device "gpu0": fault = { after = 3, kind = "lost" }: only devices of kind emulated can be told to fail`},
@@ -163,13 +165,13 @@ func TestParseErrors(t *testing.T) {
 		{`kind = "cuda"`, "kind = \"emulated\"\nfault = { after = -1, kind = \"lost\" }", `n.toml:31: device "gpu0": fault: after = -1: want a whole number from 0 to 2147483647`},
 		{`kind = "cuda"`, "kind = \"emulated\"\nfault = { kind = \"lost\" }", `n.toml:31: device "gpu0": fault: after is missing; write after = 100`},
 		{`name = "gpu0"`, ``, `n.toml:28: device 2: name is missing; write name = "cpu"`},
-		{`bandwidth = "12 GB/s"`, `bandwidth = "0 GB/s"`, `n.toml:39: link "pcie0": bandwidth = "0 GB/s": want more than zero; leave the key out where it is not known or not limited`},
-		{`sharing = "duplex"`, `sharing = "half"`, `n.toml:41: link "pcie0": sharing = "half": write "shared" (one capacity for both directions), "duplex" or "fatpipe" (no sharing)`},
-		{`"bus", "pcie0"`, `"bus", "pcie1"`, `n.toml:51: route 1: links = "pcie1": no link has this name; links are pcie0, bus`},
-		{`"bus", "pcie0"`, ``, `n.toml:51: route 1: 0 links; name the links from "ram" to "hbm0" in order`},
-		{`to = "hbm0"`, `to = "ram"`, `n.toml:50: route 1: it leads from a memory to itself; remove it`},
-		{`median = "12.3 us"`, `median = "12.3 mm"`, `n.toml:61: model 1: median = "12.3 mm": unknown unit "mm" for a time; write one of s, ms, us, ns`},
-		{`device = "cpu"`, `device = "tpu"`, `n.toml:58: model of "dense": device = "tpu": no device has this name or kind`},
+		{`bandwidth = "12 GB/s"`, `bandwidth = "0 GB/s"`, `n.toml:40: link "pcie0": bandwidth = "0 GB/s": want more than zero; leave the key out where it is not known or not limited`},
+		{`sharing = "duplex"`, `sharing = "half"`, `n.toml:42: link "pcie0": sharing = "half": write "shared" (one capacity for both directions), "duplex" or "fatpipe" (no sharing)`},
+		{`"bus", "pcie0"`, `"bus", "pcie1"`, `n.toml:52: route 1: links = "pcie1": no link has this name; links are pcie0, bus`},
+		{`"bus", "pcie0"`, ``, `n.toml:52: route 1: 0 links; name the links from "ram" to "hbm0" in order`},
+		{`to = "hbm0"`, `to = "ram"`, `n.toml:51: route 1: it leads from a memory to itself; remove it`},
+		{`median = "12.3 us"`, `median = "12.3 mm"`, `n.toml:62: model 1: median = "12.3 mm": unknown unit "mm" for a time; write one of s, ms, us, ns`},
+		{`device = "cpu"`, `device = "tpu"`, `n.toml:59: model of "dense": device = "tpu": no device has this name or kind`},
 		{`name = "node"`, `node = 1`, `n.toml:1: [[node]]: several machines in one platform are not supported yet; describe one machine per file`},
 		{`name = "node"`, `models = ["m.toml"]`, `n.toml:1: models = "m.toml": a model file can only be named in a platform that is loaded from a file`},
 		{`name = "node"`, `memory = 3`, `n.toml:4: not TOML: `},
@@ -283,6 +285,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(s + "\n" + smallest)
 	}
 	f.Add(strings.Replace(everyKey, "host = true\n", "", 1))
+	f.Add(strings.Replace(everyKey, "unreachable = true\n", "", 1))
+	f.Add(strings.Replace(everyKey, "oneway", "unreachable", 1))
 	f.Add(strings.Replace(everyKey, `name = "hbm0"`, "name = \"hbm0\"\nhost = true", 1))
 	f.Fuzz(func(t *testing.T, src string) {
 		p, err := Parse([]byte(src), "fuzz.toml")

@@ -97,6 +97,9 @@ type Device struct {
 	Fault DeviceFault
 	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
 	PlacedOnly bool
+	// Unreachable says that it is no mistake if no route leads from the host's memory to that
+	// of the device, or none back.
+	Unreachable bool
 
 	IdleWatts   float64   // one unit, idle
 	Busy        BusyPower // with n of Count units busy the device draws Platform.BusyTotal(n)

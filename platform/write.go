@@ -167,6 +167,7 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 		fmt.Fprintf(e, "ordinal = %d\n", d.Ordinal)
 	}
 	e.flag("placed_only", d.PlacedOnly)
+	e.flag("unreachable", d.Unreachable)
 	if f := d.Fault; f.Kind != "" {
 		fmt.Fprintf(e, "fault = { after = %d, kind = %q }\n", f.After, f.Kind)
 	}

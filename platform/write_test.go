@@ -112,6 +112,12 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 			}
 		}
 	}
+	for i := range p.Devices {
+		d, host := &p.Devices[i], p.HostMemory()
+		_, there := p.Route(host, d.Memory)
+		_, back := p.Route(d.Memory, host)
+		d.Unreachable = !there || !back
+	}
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
