@@ -182,7 +182,7 @@ func (t *table) duration(key string) time.Duration {
 
 func (b *builder) device(t *table) {
 	t.need("name", `"cpu"`)
-	t.need("kind", `"cpu"`)
+	t.need("kind", strconv.Quote(CPU))
 	t.need("memory", `the name of a memory, such as "ram"`)
 	d := Device{
 		Name:     t.text("name"),

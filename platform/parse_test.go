@@ -315,6 +315,9 @@ func TestDocumentedKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if kinds := strings.NewReplacer(", ", " | ", " or ", " | ").Replace(kindNames("", func(Kind) bool { return true })); !strings.Contains(src, "# "+kinds+"\n") {
+		t.Errorf("platforms/README.md does not list the kinds %s", kinds)
+	}
 	if len(p.Workers) != 9 || len(p.Models) != 1 || p.Devices[0].Clocks[0].Name != "base" {
 		t.Errorf("got %+v", p)
 	}

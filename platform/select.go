@@ -74,7 +74,7 @@ func (p *Platform) devicesCalled(name string) []DeviceID {
 	}
 	var found []DeviceID
 	for d := range p.Devices {
-		if kind := p.Devices[d].Kind; kind == name || name == AnyGPU && kind != "cpu" {
+		if v := &p.Devices[d]; v.Kind == name || name == AnyGPU && !v.IsProcessor() {
 			found = append(found, DeviceID(d))
 		}
 	}
@@ -100,7 +100,7 @@ func (p *Platform) devicesText() string {
 func (p *Platform) keepHost(keep []int) {
 	first, host := -1, p.HostMemory()
 	for d := range p.Devices {
-		if p.Devices[d].Kind != "cpu" {
+		if !p.Devices[d].IsProcessor() {
 			continue
 		}
 		if keep[d] > 0 {

@@ -57,7 +57,7 @@ type Memory struct {
 // Device is a kind of unit and how many there are: eight like cores, one GPU.
 type Device struct {
 	Name   string
-	Kind   string // cpu, cuda, emulated
+	Kind   string // CPU, CUDA or Emulated
 	Count  int
 	Memory MemoryID
 
@@ -90,10 +90,10 @@ type Device struct {
 	CopyEnginesIn, CopyEnginesOut int // copies into and out of its memory at once; 0: not limited
 	Streams                       int // noted only: a unit runs one task at a time; 0: not said
 
-	// Ordinal is the number that the driver gives a device of kind cuda, from 0. Where
+	// Ordinal is the number that its driver gives a device that IsNumbered, from 0. Where
 	// those of a platform are all 0, Complete numbers them in their order.
 	Ordinal int
-	// Fault is a failure that a device of kind emulated is to have.
+	// Fault is a failure that a device that IsEmulated is to have.
 	Fault DeviceFault
 	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
 	PlacedOnly bool
