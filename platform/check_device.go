@@ -100,18 +100,25 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	if !(d.RunSpread >= 0 && d.RunSpread <= maxRunSpread) {
 		return bad("run_spread", "run_spread = %g: want 0 to %g, relative to the time of a step", d.RunSpread, float64(maxRunSpread))
 	}
-	if f := d.Fault; f != (DeviceFault{}) {
-		text := fmt.Sprintf("fault = { after = %d, kind = %q }", f.After, clip(f.Kind))
-		switch {
-		case !d.IsEmulated():
-			return bad("fault", "%s: only devices of kind %s can be told to fail", text, kindNames("", func(k Kind) bool { return k.Emulated }))
-		case f.Kind != FaultLost && f.Kind != FaultMemory:
-			return bad("fault", "%s: write kind = %q or %q", text, FaultLost, FaultMemory)
-		case f.After < 0:
-			return bad("fault", "%s: after is a number of launches", text)
-		}
+	if text := d.checkFault(); text != "" {
+		return bad("fault", "fault = { after = %d, kind = %q }: %s", d.Fault.After, clip(d.Fault.Kind), text)
 	}
 	return checkPower(i, "power", owner("device", d.Name), d.PowerSource, d.IdleWatts, d.Busy)
+}
+
+// checkFault says what is wrong with a failure on purpose; empty: nothing.
+func (d *Device) checkFault() string {
+	switch f := d.Fault; {
+	case f == DeviceFault{}:
+		return ""
+	case !d.IsEmulated():
+		return fmt.Sprintf("only devices of kind %s can be told to fail", kindNames("", func(k Kind) bool { return k.Emulated }))
+	case f.Kind != FaultLost && f.Kind != FaultMemory:
+		return fmt.Sprintf("write kind = %q or %q", FaultLost, FaultMemory)
+	case f.After < 0:
+		return "after is a number of launches"
+	}
+	return ""
 }
 
 func checkPower(i int, key, who string, s Source, idle float64, b BusyPower) *fault {

@@ -226,12 +226,7 @@ func (b *builder) device(t *table) {
 		d.FirstUse = FirstUse{u.duration("context"), u.duration("kernels"), u.positive("memory", &bytesPerSecScale)}
 		u.done("context, kernels, memory")
 	}
-	if f := t.table("fault"); f != nil {
-		f.need("after", "100")
-		f.need("kind", `"lost"`)
-		d.Fault = DeviceFault{f.text("kind"), f.count("after", 0, math.MaxInt32, 0)}
-		f.done("after, kind")
-	}
+	d.Fault = t.fault()
 	if w := t.table("power"); w != nil {
 		d.PowerSource = w.source()
 		d.IdleWatts, d.Busy = w.power(d.Count)
@@ -240,6 +235,19 @@ func (b *builder) device(t *table) {
 	b.clocks(t, &d)
 	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, handoff_to_cpu, timing, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, unreachable, fault, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
+}
+
+// fault reads a failure on purpose; none if absent.
+func (t *table) fault() DeviceFault {
+	f := t.table("fault")
+	if f == nil {
+		return DeviceFault{}
+	}
+	f.need("after", "100")
+	f.need("kind", `"lost"`)
+	fault := DeviceFault{f.text("kind"), f.count("after", 0, math.MaxInt32, 0)}
+	f.done("after, kind")
+	return fault
 }
 
 // defaultClock names a device's own setting where further clocks are listed.
