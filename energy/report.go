@@ -40,9 +40,9 @@ type Report struct {
 
 // Causes splits the total.
 type Causes struct {
-	Idle     float64 `json:"idle_joules"`     // units and links while they wait
+	Idle     float64 `json:"idle_joules"`     // units while they wait, links without what they carry
 	Busy     float64 `json:"busy_joules"`     // units while they run
-	Transfer float64 `json:"transfer_joules"` // links while they carry
+	Transfer float64 `json:"transfer_joules"` // links above idle, for what they carry
 	Host     float64 `json:"host_joules"`     // the baseline
 }
 

@@ -323,6 +323,9 @@ func testDriverLaunch(d *driverUnderTest) {
 func emulatedPlatform(t testing.TB) *platform.Platform {
 	p := node(t, 1, 1)
 	p.Links[0].Latency = 3 * time.Microsecond
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
 	return p
 }
 
