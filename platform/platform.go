@@ -108,6 +108,31 @@ func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
 	return in, out
 }
 
+// EnginesTaken says which of the copy engines that are limited a copy takes: one into its
+// destination and one out of its source. The host's memory has none of its own. A copy
+// between two devices whose route does not pass the host's memory takes that of its
+// destination only, if this one has a limit.
+func (p *Platform) EnginesTaken(from, to MemoryID) (in, out bool) {
+	if from == to {
+		return false, false
+	}
+	way := p.path(from, to)
+	return way.engineIn, way.engineOut
+}
+
+func (p *Platform) enginesTaken(from, to MemoryID, passesHost bool) (in, out bool) {
+	host := p.HostMemory()
+	if to != host {
+		limit, _ := p.CopyEngines(to)
+		in = limit > 0
+	}
+	if from != host {
+		_, limit := p.CopyEngines(from)
+		out = limit > 0 && (!in || passesHost)
+	}
+	return in, out
+}
+
 // BusyTotal is the watts that the whole device draws while busyUnits of its units
 // run something, the idle ones included.
 func (p *Platform) BusyTotal(d DeviceID, busyUnits int) float64 {

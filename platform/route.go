@@ -24,6 +24,8 @@ type path struct {
 	uses        []LinkUse
 	latency     time.Duration
 	bytesPerSec float64 // of one flow with nothing else on the way
+
+	engineIn, engineOut bool // a copy takes a limited engine of its destination, of its source
 }
 
 // Route returns the links from one memory to another, in order. Where no route is
@@ -114,6 +116,7 @@ func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o *orientation) path
 			way.latency = min(way.latency+p.Links[l].Latency, Unreachable)
 		}
 	}
+	way.engineIn, way.engineOut = p.enginesTaken(from, to, slices.Contains(back[1:], p.HostMemory()))
 	way.uses = addUp(way.uses)
 	for _, use := range way.uses {
 		l := &p.Links[use.Link]

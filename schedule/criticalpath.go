@@ -117,7 +117,7 @@ func (w *pathWalk) waysOfTransfer(t *Transfer) []way {
 		return ways
 	}
 	ways := []way{route}
-	in, out := enginesTaken(w.h.p.Platform, t.From, t.To)
+	in, out := w.h.p.Platform.EnginesTaken(t.From, t.To)
 	if in {
 		ways = append(ways, way{noMemory, t.To})
 	}

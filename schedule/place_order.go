@@ -48,10 +48,10 @@ type engineGroup struct {
 	in     bool
 }
 
-// groupOf is the engines that serve a move: as for the Engine ([enginesTaken]), those of its
+// groupOf is the engines that serve a move: as for the Engine ([platform.Platform.EnginesTaken]), those of its
 // destination, else those of its source. ok is false where no limited engine does.
 func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
-	in, out := enginesTaken(p, m.From, m.To)
+	in, out := p.EnginesTaken(m.From, m.To)
 	if in {
 		return engineGroup{m.To, true}, true
 	}
