@@ -15,7 +15,9 @@ import (
 
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/plots"
+	"dahl/simulate"
 )
 
 // curveBench predicts and measures the training step at several values of one
@@ -99,7 +101,7 @@ func (c *curveBench) add(ctx context.Context, x int, o options) error {
 		return err
 	}
 	const steps = 20
-	s, err := p.w.simulateGraph(ctx, 0, steps)
+	s, err := plan.Simulate(ctx, p.w.decision, 0, steps, simulate.Options{})
 	if err != nil {
 		return err
 	}

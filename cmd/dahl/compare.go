@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/plan"
 	"dahl/plots"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -51,7 +52,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
 	}
 	unrecordedS := 0.0 // as predicted, where it is not in the measured run
-	problem, plan, placed, predicted := measured.problem, measured.plan, measured.placed, (*schedule.Schedule)(nil)
+	problem, decision, predicted := measured.problem, measured.decision, (*schedule.Schedule)(nil)
 	if filepath.Clean(predictedDir) == filepath.Clean(measuredDir) {
 		if predicted, err = measured.predicted(); err != nil {
 			return err
@@ -70,12 +71,12 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		if len(other.problem.Platform.Workers) != len(problem.Platform.Workers) {
 			return inputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
 		}
-		problem, plan, placed = other.problem, other.plan, other.placed
+		problem, decision = other.problem, other.decision
 		if predicted, unrecordedS, err = other.recordedSteps(ctx); err != nil {
 			return err
 		}
 	}
-	c, err := compareSchedules(ctx, problem, plan, placed, predicted, measured.schedule)
+	c, err := compareSchedules(ctx, decision, predicted, measured.schedule)
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, un
 	if r.schedule.World != schedule.Simulated || !timingCosts(r.problem.Platform) {
 		return r.schedule, 0, nil
 	}
-	s, err = simulate.Run(ctx, r.problem, simulate.Options{Plan: r.plan, Placed: r.placed})
+	s, err = plan.Simulate(ctx, r.decision, 0, r.schedule.Steps, simulate.Options{Timed: true})
 	return s, r.summary.PeriodS, err
 }
 

@@ -78,9 +78,9 @@ type kernelComparison struct {
 	Share   float64 `json:"share"` // of the measured busy time
 }
 
-// compareSchedules compares two schedules of one problem. What placed was is nil where the
-// plan is for one memory, or a policy decided.
-func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.Plan, placed *schedule.Placed, predicted, measured *schedule.Schedule) (*comparison, error) {
+// compareSchedules compares two schedules of the first graph of a decision.
+func compareSchedules(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*comparison, error) {
+	p := d.Problem(0, 1, true)
 	c := &comparison{
 		Graph:    p.Graph.Name,
 		Step:     newPair(stepTime(predicted).Seconds(), stepTime(measured).Seconds()),
@@ -102,7 +102,7 @@ func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.P
 	}
 	c.Energy = newPair(joules[0], joules[1])
 	c.PredictedWaits, c.MeasuredWaits = waits[0], waits[1]
-	if err := c.splitError(ctx, p, simulate.Options{Plan: plan, Placed: placed}, predicted, measured); err != nil {
+	if err := c.splitError(ctx, d, predicted, measured); err != nil {
 		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
 	}
 	c.compareWorkers(p, predicted, measured)
@@ -113,18 +113,16 @@ func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.P
 
 // splitError finds what part the models of kernels, links and scheduling have in the error
 // of the step.
-func (c *comparison) splitError(ctx context.Context, p *schedule.Problem, opt simulate.Options, predicted, measured *schedule.Schedule) error {
-	q := *p
-	q.Steps = measured.Steps
-	opt.Durations = durationsOf(p, measured)
-	fed, err := simulate.Run(ctx, &q, opt)
+func (c *comparison) splitError(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) error {
+	opt := simulate.Options{Timed: true, Durations: durationsOf(d.Problem(0, 1, true), measured)}
+	fed, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
 	if err != nil {
 		return err
 	}
 	c.KernelErrorPercent = percent(stepTime(predicted).Seconds(), stepTime(fed).Seconds())
 	if len(measured.Transfers) > 0 {
 		opt.Moving = movingOf(measured)
-		moved, err := simulate.Run(ctx, &q, opt)
+		moved, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
 		if err != nil {
 			return err
 		}

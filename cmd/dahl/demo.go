@@ -126,7 +126,7 @@ func (w *workload) variantNames() []string {
 // printPlan prints the graph and the prediction.
 func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 	g := w.program.Graphs[0]
-	bound := schedule.LowerBound(w.mainProblem(1))
+	bound := schedule.LowerBound(w.decision.Priced.Problem(0, 1))
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   peak %s   energy %s J (%s)\n",
@@ -136,10 +136,10 @@ func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 // printDemo prints the measurement beside the prediction. It fails when the run
 // did not follow its plan.
 func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *outcome) error {
-	if err := followsPlan(t.w.parts[0].plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
+	if err := followsPlan(t.w.decision.Graphs[0].Plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
 		return err
 	}
-	c, err := compareSchedules(ctx, t.w.mainProblem(t.measured.Main.Steps), t.w.parts[0].plan, t.w.placed, predicted.Main, t.measured.Main)
+	c, err := compareSchedules(ctx, t.w.decision, predicted.Main, t.measured.Main)
 	if err != nil {
 		return err
 	}

@@ -360,7 +360,7 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 	fmt.Fprintf(out, "machine   %s, %d workers\n", w.platform.Name, len(w.platform.Workers))
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
-	if isSpread(w.platform) {
+	if w.platform.Spread() {
 		fmt.Fprintf(out, "memory    %s\n", w.plannedText())
 	}
 	if w.tiles != nil {
@@ -372,11 +372,11 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 // that decides at run time.
 func (w *workload) plannedText() string {
 	var each []string
-	for m, b := range w.plannedBytes() {
+	for m, b := range w.decision.ReservedBytes() {
 		each = append(each, w.platform.Memories[m].Name+" "+shortBytes(b))
 	}
 	text := strings.Join(each, ", ")
-	if w.parts[0].plan == nil {
+	if w.decision.Placed == nil {
 		text += " at most"
 	}
 	return text

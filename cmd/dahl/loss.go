@@ -163,7 +163,7 @@ func (w *workload) without(device string) (*workload, error) {
 	o := *w.opts
 	o.Devices, o.Workers, o.Plan = strings.Join(rest, ","), 0, ""
 	next := *w
-	next.opts, next.placed = &o, nil
+	next.opts = &o
 	var err error
 	if next.platform, err = w.platform.Select(o.Devices); err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -53,10 +54,6 @@ func newOutcome(world schedule.World, p *platform.Platform) *outcome {
 	return &outcome{World: world, ByDevice: map[string]float64{}, Reasons: map[schedule.Reason]transferTotal{}, PeakBytes: make([]int64, len(p.Memories))}
 }
 
-// maxSimulatedTasks bounds the task instances simulated for one segment; the
-// rest of a longer one is added at the steady period.
-const maxSimulatedTasks = 2_000_000
-
 // predict simulates every graph of the program for as many steps as its segments
 // have and adds the segments up. Segments of one graph repeat exactly.
 func (w *workload) predict(ctx context.Context) (*outcome, error) {
@@ -65,7 +62,7 @@ func (w *workload) predict(ctx context.Context) (*outcome, error) {
 	for _, p := range w.predictedPieces() {
 		a, ok := done[p]
 		if !ok {
-			s, err := w.simulatePiece(ctx, p)
+			s, err := plan.Simulate(ctx, w.decision, p.Graph, p.Steps, simulate.Options{Timed: w.executed && p.record})
 			if err != nil {
 				return nil, err
 			}
@@ -83,29 +80,6 @@ func (w *workload) predict(ctx context.Context) (*outcome, error) {
 	return out, nil
 }
 
-// simulateGraph runs the steps of one graph in the simulator, or as many as
-// maxSimulatedTasks allows.
-func (w *workload) simulateGraph(ctx context.Context, graph, steps int) (*schedule.Schedule, error) {
-	return w.simulateScaled(ctx, graph, steps, nil)
-}
-
-// simulateScaled does so with durations that are multiplied by a factor of each
-// instance; nil: none.
-func (w *workload) simulateScaled(ctx context.Context, graph, steps int, scale func(schedule.Instance, platform.WorkerID) float64) (*schedule.Schedule, error) {
-	p := &w.parts[graph]
-	problem := p.problem
-	problem.Steps = max(min(steps, maxSimulatedTasks/max(1, problem.Graph.NumTasks())), min(steps, 4))
-	opt := simulate.Options{Plan: p.plan, Placed: w.placed, Scale: scale}
-	if p.plan == nil {
-		info, err := schedule.PolicyByName(w.opts.Policy)
-		if err != nil {
-			return nil, asInput(err)
-		}
-		opt.Policy, opt.Name = info.Dynamic(&problem), info.Name
-	}
-	return simulate.Run(ctx, &problem, opt)
-}
-
 // accounted is a schedule and its energy.
 type accounted struct {
 	schedule *schedule.Schedule
@@ -113,9 +87,7 @@ type accounted struct {
 }
 
 func (w *workload) account(graph int, s *schedule.Schedule) (accounted, error) {
-	p := w.parts[graph].problem
-	p.Steps = s.Steps
-	report, err := energyOf(s, &p)
+	report, err := energyOf(s, w.decision.Problem(graph, s.Steps, false))
 	return accounted{s, report}, err
 }
 
@@ -229,34 +201,11 @@ func (o *outcome) chooseMain(a accounted) {
 }
 
 // mainPlan is the plan of the main graph, or what its policy decided while it ran.
-func (w *workload) mainPlan(o *outcome) *schedule.Plan {
-	if plan := w.parts[0].plan; plan != nil {
-		return plan
-	}
-	return schedule.PlanFrom(o.Main, o.Main.Policy, w.parts[0].problem.Graph)
-}
+func (w *workload) mainPlan(o *outcome) *schedule.Plan { return w.decision.PlanOf(0, o.Main) }
 
 // plannedPeakBytes is what the layouts reserve in the host's memory.
-func (w *workload) plannedPeakBytes() int64 { return w.plannedBytes()[w.platform.HostMemory()] }
-
-// plannedBytes is what the layouts reserve, by memory: the graphs share the arenas, so
-// each is as large as the graph that needs most.
-func (w *workload) plannedBytes() []int64 {
-	sums := make([]int64, len(w.platform.Memories))
-	for m := range sums {
-		var arenas [schedule.NumArenas]int64
-		for i := range w.parts {
-			if l := w.parts[i].layouts[m]; l != nil {
-				for a, b := range l.ArenaBytes {
-					arenas[a] = max(arenas[a], schedule.Align(b))
-				}
-			}
-		}
-		for _, b := range arenas {
-			sums[m] += b
-		}
-	}
-	return sums
+func (w *workload) plannedPeakBytes() int64 {
+	return w.decision.ReservedBytes()[w.platform.HostMemory()]
 }
 
 // stepTime is the steady distance between steps, or the whole of a single one.
@@ -342,14 +291,13 @@ type trainedSummary struct {
 
 // summarize fills what both worlds know. The makespan is that of the whole program.
 func (w *workload) summarize(o *outcome) *summary {
-	problem := w.parts[0].problem
-	problem.Steps = o.Main.Steps
+	problem := w.mainProblem(o.Main.Steps)
 	s := &summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, ByDevice: o.ByDevice, Readings: o.Readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, PeakBytes: map[string]int64{}, Recorded: o.recording(),
-		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles, Waits: newWaitSummary(&problem, o.Main),
+		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles, Waits: newWaitSummary(problem, o.Main),
 	}
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted
@@ -357,16 +305,14 @@ func (w *workload) summarize(o *outcome) *summary {
 	for m := range w.platform.Memories {
 		s.PeakBytes[w.platform.Memories[m].Name] = o.PeakBytes[m]
 	}
-	if isSpread(w.platform) {
+	if w.platform.Spread() {
 		s.PlannedByMemory = map[string]int64{}
-		for m, b := range w.plannedBytes() {
+		for m, b := range w.decision.ReservedBytes() {
 			s.PlannedByMemory[w.platform.Memories[m].Name] = b
 		}
 	}
 	for _, seg := range w.program.Order {
-		p := w.parts[seg.Graph].problem
-		p.Steps = seg.Steps
-		s.LowerBoundS += schedule.LowerBound(&p).Seconds()
+		s.LowerBoundS += schedule.LowerBound(w.decision.Priced.Problem(seg.Graph, seg.Steps)).Seconds()
 	}
 	return s
 }

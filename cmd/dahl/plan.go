@@ -72,7 +72,7 @@ func (w *workload) printAssignment(out io.Writer, plan *schedule.Plan, o *outcom
 		}
 		count := map[string]int{}
 		for _, t := range plan.Order[i] {
-			count[w.parts[0].problem.Graph.Tasks[t].Op]++
+			count[w.program.Graphs[0].Tasks[t].Op]++
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.platform.Workers[i].Name, len(plan.Order[i]),
 			shortTime(busy[i]/time.Duration(o.Main.Steps)), 100*ratio(float64(busy[i]), float64(o.Main.Makespan)), mostFrequent(count, 4))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -33,7 +32,7 @@ func (w *workload) recordedSteps() int {
 	switch {
 	case w.opts.Record > 0:
 		return w.opts.Record
-	case isSpread(w.platform):
+	case w.platform.Spread():
 		return recordedByDefault
 	default:
 		return math.MaxInt
@@ -66,7 +65,7 @@ func (t *trainer) nextPiece(left dag.Segment) piece {
 // the others without a record.
 func (w *workload) predictedPieces() (pieces []piece) {
 	perEpoch := max(1, len(w.program.Order)/max(1, w.opts.Epochs))
-	recorded := make([]int, len(w.parts))
+	recorded := make([]int, len(w.program.Graphs))
 	for i, seg := range w.program.Order {
 		if i%perEpoch == 0 {
 			clear(recorded)
@@ -83,16 +82,6 @@ func (w *workload) predictedPieces() (pieces []piece) {
 		}
 	}
 	return pieces
-}
-
-// simulatePiece runs a piece in the simulator, or as many of its steps as simulateGraph does.
-func (w *workload) simulatePiece(ctx context.Context, p piece) (*schedule.Schedule, error) {
-	of := *w
-	if costs := w.parts[p.Graph].recorded; p.record && costs != nil {
-		of.parts = slices.Clone(w.parts)
-		of.parts[p.Graph].problem.Costs = costs
-	}
-	return of.simulateGraph(ctx, p.Graph, p.Steps)
 }
 
 // account adds a piece that has run to the totals, and returns its joules, which are known

@@ -109,7 +109,7 @@ func TestLossInTheUnrecordedPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, _ := w.platform.WorkerByName("g0")
-	perStep := len(w.parts[0].plan.Order[id])
+	perStep := len(w.decision.Graphs[0].Plan.Order[id])
 	writeTestFile(t, "node.toml", faultyNode(fmt.Sprintf(`{ after = %d, kind = "lost" }`, 2*perStep+perStep/2)))
 	decodeObject(t, mustRun(t, append(training, "--out", "cut")...), &cut)
 	if len(cut.Losses) != 1 || cut.Losses[0].Epoch != 1 || cut.Losses[0].AfterStep != 1 || cut.Losses[0].Run == "" {

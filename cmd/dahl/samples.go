@@ -8,8 +8,10 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/simulate"
 )
 
 // interval is where a quantity lies: half of the samples are below the median, a
@@ -42,8 +44,8 @@ func (w *workload) sample(ctx context.Context, count int, seed uint64) (*samples
 	steps := w.program.Order[0].Steps
 	makespan, period, joules := make([]float64, count), make([]float64, count), make([]float64, count)
 	for k := range count {
-		d := newDrawing(&w.parts[0].problem, seed, uint64(k))
-		s, err := w.simulateScaled(ctx, 0, steps, d.scale)
+		d := newDrawing(&w.decision.Graphs[0].Problem, seed, uint64(k))
+		s, err := plan.Simulate(ctx, w.decision, 0, steps, simulate.Options{Scale: d.scale})
 		if err != nil {
 			return nil, err
 		}

@@ -74,7 +74,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 		return err
 	}
 	s := w.summarize(result)
-	s.Models = newModelSummary(&w.parts[0].problem)
+	s.Models = newModelSummary(&w.decision.Graphs[0].Problem)
 	if sets := deviceSets(w.platform, o.Devices); sets != nil && o.Devices != "" {
 		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
 			return asInput(err)

@@ -117,7 +117,7 @@ func writeTimedNode(t *testing.T, path string) (onDevice int) {
 	p.Devices[1].Timing = 2 * time.Microsecond
 	g := w.program.Graphs[0]
 	id, _ := w.platform.WorkerByName("g0")
-	for _, task := range w.parts[0].plan.Order[id] {
+	for _, task := range w.decision.Graphs[0].Plan.Order[id] {
 		call := &g.Tasks[task]
 		p.Models = execute.PutModel(p.Models, platform.Model{Op: call.Op, Variant: "ref", Type: call.Type.String(), Device: "g0", Shape: call.Shape,
 			MedianNs: 70_000, P95Ns: 70_000, Count: 5, Active: 1})
@@ -130,5 +130,5 @@ func writeTimedNode(t *testing.T, path string) (onDevice int) {
 		t.Fatal(err)
 	}
 	writeTestFile(t, path, text.String())
-	return len(w.parts[0].plan.Order[id])
+	return len(w.decision.Graphs[0].Plan.Order[id])
 }

@@ -56,7 +56,7 @@ func newTrainer(w *workload, train, test *nn.Dataset, progress io.Writer) (*trai
 // open begins a leg: it compiles the program for the workload's devices and fills in the
 // data. With an error everything stays as it was.
 func (t *trainer) open(w *workload) error {
-	r, err := execute.New(w.program, w.executeOptions(map[string]execute.Hook{"feed": t.feeder.feed, "fetch": t.feeder.fetch}))
+	r, err := execute.New(w.decision, execute.Options{Hooks: map[string]execute.Hook{"feed": t.feeder.feed, "fetch": t.feeder.fetch}, Poison: true})
 	if err != nil {
 		return err
 	}
@@ -71,19 +71,6 @@ func (t *trainer) open(w *workload) error {
 
 // close ends the runner; the weights stay readable.
 func (t *trainer) close() { t.runner.Close() }
-
-// executeOptions hands the decisions of the workload to the executor.
-func (w *workload) executeOptions(hooks map[string]execute.Hook) execute.Options {
-	o := execute.Options{Platform: w.platform, Policy: w.opts.Policy, Hooks: hooks, Variant: w.opts.Variant, Poison: true}
-	for i := range w.parts {
-		o.Plans = append(o.Plans, w.parts[i].plan)
-		o.Costs = append(o.Costs, w.parts[i].problem.Costs)
-		if w.parts[i].layout != nil {
-			o.Layouts = append(o.Layouts, w.parts[i].layout)
-		}
-	}
-	return o
-}
 
 func (t *trainer) setData(prefix string, d *nn.Dataset) {
 	copy(t.runner.Bytes(prefix+".images"), d.Images)
