@@ -136,10 +136,11 @@ func TestNextPiece(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cpu, gpu := platform.Device{Kind: "cpu"}, platform.Device{Kind: "cuda"}
+	cpu := []platform.Device{{Kind: platform.CPU}}
+	gpu := []platform.Device{cpu[0], {Kind: platform.CUDA, Memory: 1}}
 	for _, c := range []struct {
 		name          string
-		device        platform.Device
+		devices       []platform.Device
 		record, every int
 		done          int // recorded steps of the epoch
 		left          int
@@ -158,7 +159,7 @@ func TestNextPiece(t *testing.T) {
 		{"others kept after every 5", cpu, 1, 5, 1, 17, 5, false},
 	} {
 		tr := &trainer{leg: leg{w: &workload{opts: &options{Record: c.record, ContinueOnLoss: c.every},
-			platform: &platform.Platform{Devices: []platform.Device{c.device}}, program: &dag.Program{Graphs: []*dag.Graph{train}}}}, recorded: []int{c.done}}
+			platform: &platform.Platform{Devices: c.devices}, program: &dag.Program{Graphs: []*dag.Graph{train}}}}, recorded: []int{c.done}}
 		if p := tr.nextPiece(dag.Segment{Steps: c.left}); p.Steps != c.want || p.record != c.recorded {
 			t.Errorf("%s: %d steps, recorded %v; want %d, %v", c.name, p.Steps, p.record, c.want, c.recorded)
 		}
