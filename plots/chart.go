@@ -9,6 +9,7 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // chart is the contents of a Gantt chart: rows of pieces on a time axis.
@@ -130,7 +131,7 @@ func (b *chartBuilder) addSpans() {
 }
 
 func (b *chartBuilder) addIdles() {
-	for _, idle := range schedule.Idles(b.run.Problem, b.run.Schedule) {
+	for _, idle := range explain.Idles(b.run.Problem, b.run.Schedule) {
 		l := &b.chart.rows[b.rowOfWorker[idle.Worker]].lanes[b.firstLane[idle.Worker]]
 		*l = append(*l, piece{idle.Start, idle.End, b.chart.colours.idle(idle.Cause), ""})
 	}
@@ -193,7 +194,7 @@ func transfersByRoute(s *schedule.Schedule, key func(t *schedule.Transfer) route
 func (b *chartBuilder) addPath() {
 	s := b.run.Schedule
 	lastRow, lastEnd := -1, time.Duration(0)
-	for _, step := range schedule.CriticalPath(b.run.Problem, s) {
+	for _, step := range explain.CriticalPath(b.run.Problem, s) {
 		var at int
 		var from, to time.Duration
 		if step.Span >= 0 {

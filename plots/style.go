@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
 )
 
 // The neutral colours. No colour has an alpha channel: PDF viewers and SVG
@@ -28,7 +29,7 @@ var (
 	plannedRed = color.RGBA{190, 60, 0, 255}  // the planned peak
 )
 
-// The tints behind idle workers, by schedule.IdleCause. They are far lighter than any task.
+// The tints behind idle workers, by explain.IdleCause. They are far lighter than any task.
 var idleTints = [...]color.RGBA{
 	{236, 236, 236, 255}, // dependence: grey
 	{250, 205, 190, 255}, // transfer: light vermilion

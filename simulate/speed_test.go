@@ -47,7 +47,9 @@ func choleskyOf(n int) *dag.Builder {
 			tile[i] = append(tile[i], b.Buffer(dag.Buffer{Name: fmt.Sprintf("a%d.%d", i, j), Shape: []int{1 << 14}, Type: dag.Float32, Role: dag.Activation}))
 		}
 	}
-	acc := func(buf dag.BufferID, m dag.Mode) dag.Access { return dag.Access{Region: dag.Region{Buffer: buf}, Mode: m} }
+	acc := func(buf dag.BufferID, m dag.Mode) dag.Access {
+		return dag.Access{Region: dag.Region{Buffer: buf}, Mode: m}
+	}
 	add := func(name string, ns int64, a ...dag.Access) {
 		b.Task(dag.Task{Name: name, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: ns}}, Accesses: a})
 	}

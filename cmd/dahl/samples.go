@@ -11,6 +11,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 	"dahl/simulate"
 )
 
@@ -156,7 +157,7 @@ type modelSummary struct {
 }
 
 func newModelSummary(p *schedule.Problem) *modelSummary {
-	e := schedule.ModelErrorOf(p)
+	e := explain.ModelErrorOf(p)
 	return &modelSummary{e.Tasks[schedule.FromMeasured], e.Tasks[schedule.FromFit], e.Tasks[schedule.FromRoofline], e.Tasks[schedule.FromGraph], e.RelError, e.Unknown}
 }
 

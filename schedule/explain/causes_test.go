@@ -1,4 +1,4 @@
-package schedule
+package explain
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // gapProblem is a graph of four tasks on two CPU cores and a GPU:
@@ -13,7 +14,7 @@ import (
 //	a writes x            b writes y            (b on cpu.1, the others as placed)
 //	c reads x and y, writes z                   (on the GPU, so x and y move)
 //	d reads and writes the parameter w          (carried: waits for d of the step before)
-func gapProblem(t *testing.T) *Problem {
+func gapProblem(t *testing.T) *schedule.Problem {
 	b := dag.NewBuilder("gaps")
 	buffer := func(name string, role dag.Role, home string) dag.BufferID {
 		return b.Buffer(dag.Buffer{Name: name, Shape: []int{5}, Type: dag.Float32, Role: role, Home: home})
@@ -35,7 +36,7 @@ func gapProblem(t *testing.T) *Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Problem{Graph: g, Steps: 2, Platform: &platform.Platform{
+	return &schedule.Problem{Graph: g, Steps: 2, Platform: &platform.Platform{
 		Memories: []platform.Memory{{Name: "ram"}, {Name: "hbm"}},
 		Devices:  []platform.Device{{Name: "cpu", Count: 2, Memory: 0}, {Name: "gpu", Count: 1, Memory: 1}},
 		Workers:  []platform.Worker{{Name: "cpu.0", Device: 0}, {Name: "cpu.1", Device: 0, Index: 1}, {Name: "gpu", Device: 1}},
@@ -47,8 +48,8 @@ const (
 	cpu0, cpu1, gpu            platform.WorkerID = 0, 1, 2
 )
 
-func span(t dag.TaskID, step int32, w platform.WorkerID, start, end time.Duration) Span {
-	return Span{Task: t, Step: step, Worker: w, Start: start, End: end}
+func span(t dag.TaskID, step int32, w platform.WorkerID, start, end time.Duration) schedule.Span {
+	return schedule.Span{Task: t, Step: step, Worker: w, Start: start, End: end}
 }
 
 // gapSchedule runs one step of a, b and c, and d in two steps on different cores.
@@ -56,20 +57,20 @@ func span(t dag.TaskID, step int32, w platform.WorkerID, start, end time.Duratio
 //	cpu.0  a 0-10                          d1 at 60 after d0's end at 50: 10 of dispatch
 //	cpu.1  b 0-20   d0 20-50
 //	gpu    c at 37: b ended at 20, x arrived at 25, y at 34, so 20 + 14 + 3
-func gapSchedule(p *Problem) *Schedule {
+func gapSchedule(p *schedule.Problem) *schedule.Schedule {
 	x, _ := p.Graph.BufferByName("x")
 	y, _ := p.Graph.BufferByName("y")
 	atoms := func(b dag.BufferID) []int32 { first, _ := p.Graph.StorageAtoms(b); return []int32{int32(first)} }
-	return &Schedule{
+	return &schedule.Schedule{
 		Steps: 2, Makespan: 70,
-		Spans: []Span{
+		Spans: []schedule.Span{
 			span(taskA, 0, cpu0, 0, 10),
 			span(taskB, 0, cpu1, 0, 20),
 			span(taskD, 0, cpu1, 20, 50),
 			span(taskC, 0, gpu, 37, 57),
 			span(taskD, 1, cpu0, 60, 70),
 		},
-		Transfers: []Transfer{
+		Transfers: []schedule.Transfer{
 			{Buffer: x, Atoms: atoms(x), Bytes: 20, From: 0, To: 1, For: taskC, Start: 10, End: 25},
 			{Buffer: y, Atoms: atoms(y), Bytes: 20, From: 0, To: 1, For: taskC, Start: 25, End: 34},
 		},
@@ -126,8 +127,8 @@ func TestIdlesAndSpansTileEveryWorker(t *testing.T) {
 // c before d, the gap of cpu.1 before d is c's.
 func TestIdlesKnowReuseEdges(t *testing.T) {
 	p := gapProblem(t)
-	p.Reuse = []Edge{{From: taskC, To: taskD}}
-	s := &Schedule{Steps: 1, Makespan: 30, Spans: []Span{span(taskC, 0, gpu, 0, 18), span(taskD, 0, cpu0, 18, 30)}}
+	p.Reuse = []schedule.Edge{{From: taskC, To: taskD}}
+	s := &schedule.Schedule{Steps: 1, Makespan: 30, Spans: []schedule.Span{span(taskC, 0, gpu, 0, 18), span(taskD, 0, cpu0, 18, 30)}}
 	got := Idles(p, s)
 	want := Idle{Worker: cpu0, Start: 0, End: 18, Cause: WaitPredecessor, Next: 1, Pred: 0, Transfer: -1}
 	if got[0] != want {
@@ -137,7 +138,7 @@ func TestIdlesKnowReuseEdges(t *testing.T) {
 
 func TestWorkerWithoutTasksHasNoWork(t *testing.T) {
 	p := gapProblem(t)
-	s := &Schedule{Steps: 1, Makespan: 10, Spans: []Span{span(taskA, 0, cpu0, 0, 10)}}
+	s := &schedule.Schedule{Steps: 1, Makespan: 10, Spans: []schedule.Span{span(taskA, 0, cpu0, 0, 10)}}
 	got := Idles(p, s)
 	if len(got) != 2 || got[0].Cause != NoWork || got[0].Worker != cpu1 || got[1].Worker != gpu || got[1].End-got[1].Start != 10 {
 		t.Errorf("gaps %+v, want cpu.1 and gpu without work from 0 to 10", got)

@@ -1,16 +1,17 @@
-package schedule
+package explain
 
 import (
 	"math"
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // ModelError is how far the durations of a problem's step are known, as the standard
 // deviation of their sum relative to it, and where they come from.
 type ModelError struct {
-	Tasks    map[CostSource]int
+	Tasks    map[schedule.CostSource]int
 	RelError float64 // of the sum over one step; what has no error bar counts as exact
 	// Unknown is the part of the sum without an error bar: rooflines.
 	Unknown float64
@@ -19,18 +20,18 @@ type ModelError struct {
 // ModelErrorOf adds up the error bars. All calls of one operation and variant that a
 // fit answers for are off together, different operations independently of each other;
 // what was measured is off from run to run, all of a device together.
-func ModelErrorOf(p *Problem) ModelError {
+func ModelErrorOf(p *schedule.Problem) ModelError {
 	type fitted struct {
 		op, variant string
 		device      platform.DeviceID
 	}
-	e := ModelError{Tasks: map[CostSource]int{}}
+	e := ModelError{Tasks: map[schedule.CostSource]int{}}
 	errNs := map[fitted]float64{}
 	var order []fitted
 	measuredNs := make([]float64, len(p.Platform.Devices))
 	total, unknown := 0.0, 0.0
 	for t := range p.Graph.Tasks {
-		d, c := p.cheapest(dag.TaskID(t))
+		d, c := cheapest(p, dag.TaskID(t))
 		if c == nil {
 			continue
 		}
@@ -38,15 +39,15 @@ func ModelErrorOf(p *Problem) ModelError {
 		ns := float64(c.Duration)
 		total += ns
 		switch c.Source {
-		case FromFit:
+		case schedule.FromFit:
 			k := fitted{p.Graph.Tasks[t].Op, c.Variant, d}
 			if _, ok := errNs[k]; !ok {
 				order = append(order, k)
 			}
 			errNs[k] += float64(ns * c.RelError)
-		case FromMeasured:
+		case schedule.FromMeasured:
 			measuredNs[d] += ns
-		case FromRoofline:
+		case schedule.FromRoofline:
 			unknown += ns
 		}
 	}
@@ -66,7 +67,7 @@ func ModelErrorOf(p *Problem) ModelError {
 }
 
 // cheapest is the device that runs a task fastest, and its cost; nil if none can.
-func (p *Problem) cheapest(t dag.TaskID) (best platform.DeviceID, cost *Cost) {
+func cheapest(p *schedule.Problem, t dag.TaskID) (best platform.DeviceID, cost *schedule.Cost) {
 	row := p.Costs.ByClass[p.Costs.Class[t]]
 	for d := range row {
 		if c := &row[d]; c.Duration >= 0 && (cost == nil || c.Duration < cost.Duration) {

@@ -1,10 +1,11 @@
-package schedule
+package explain
 
 import (
 	"slices"
 	"time"
 
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // Bound says what kept a span or a transfer from starting earlier.
@@ -43,7 +44,7 @@ type PathStep struct {
 // before resources, because removing a resource would then not help.
 //
 // p and s must belong together, as [Schedule.Check] verifies.
-func CriticalPath(p *Problem, s *Schedule) []PathStep {
+func CriticalPath(p *schedule.Problem, s *schedule.Schedule) []PathStep {
 	if len(s.Spans) == 0 {
 		return nil
 	}
@@ -84,7 +85,7 @@ type pathWalk struct {
 	transSeen []bool
 }
 
-func newPathWalk(p *Problem, s *Schedule) *pathWalk {
+func newPathWalk(p *schedule.Problem, s *schedule.Schedule) *pathWalk {
 	w := &pathWalk{h: newHistory(p, s), onWorker: make([]int32, len(s.Spans)),
 		onWay: map[way][]int32{}, waysOf: map[way][]way{},
 		spanSeen: make([]bool, len(s.Spans)), transSeen: make([]bool, len(s.Transfers))}
@@ -111,7 +112,7 @@ type way struct{ from, to platform.MemoryID }
 const noMemory platform.MemoryID = -1
 
 // waysOfTransfer lists the route of a transfer and the engines that it took.
-func (w *pathWalk) waysOfTransfer(t *Transfer) []way {
+func (w *pathWalk) waysOfTransfer(t *schedule.Transfer) []way {
 	route := way{t.From, t.To}
 	if ways, known := w.waysOf[route]; known {
 		return ways
@@ -189,7 +190,7 @@ func (w *pathWalk) beforeTransfer(i int32) (PathStep, Bound, time.Duration) {
 // enabler returns the predecessor of the task that needed a transfer that ended
 // last before the transfer started: it wrote what moves, or it was the last to
 // make the task ready; -1 if there is none.
-func (w *pathWalk) enabler(t *Transfer) int32 {
+func (w *pathWalk) enabler(t *schedule.Transfer) int32 {
 	need := w.h.span(t.For, t.Step)
 	if need < 0 {
 		return -1

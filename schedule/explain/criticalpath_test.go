@@ -1,6 +1,7 @@
-package schedule
+package explain
 
 import (
+	"dahl/schedule"
 	"slices"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func TestCriticalPathAddsUp(t *testing.T) {
 // Tasks of zero duration at one moment bound each other both ways; the walk must end.
 func TestCriticalPathEndsWithZeroDurations(t *testing.T) {
 	p := gapProblem(t)
-	s := &Schedule{Steps: 2, Spans: []Span{
+	s := &schedule.Schedule{Steps: 2, Spans: []schedule.Span{
 		span(taskD, 0, cpu0, 0, 0), span(taskD, 1, cpu0, 0, 0), span(taskA, 0, cpu0, 0, 0), span(taskA, 1, cpu0, 0, 0),
 	}}
 	if n := len(CriticalPath(p, s)); n < 1 || n > 4 {
@@ -83,7 +84,7 @@ func TestCriticalPathEndsWithZeroDurations(t *testing.T) {
 }
 
 func TestCriticalPathOfNothing(t *testing.T) {
-	if path := CriticalPath(gapProblem(t), &Schedule{}); path != nil {
+	if path := CriticalPath(gapProblem(t), &schedule.Schedule{}); path != nil {
 		t.Errorf("path %+v of an empty schedule", path)
 	}
 }

@@ -1,4 +1,4 @@
-package schedule
+package explain
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // IdleCause says why a worker did nothing.
@@ -48,7 +49,7 @@ type Idle struct {
 // The parts are disjoint and add up to the worker's idle time exactly.
 //
 // p and s must belong together, as [Schedule.Check] verifies.
-func Idles(p *Problem, s *Schedule) []Idle {
+func Idles(p *schedule.Problem, s *schedule.Schedule) []Idle {
 	h := newHistory(p, s)
 	var idles []Idle
 	busyUntil := make([]time.Duration, len(p.Platform.Workers))
@@ -90,8 +91,8 @@ func (h *history) explain(idles []Idle, i int32, from time.Duration) []Idle {
 
 // history finds the spans and transfers that a span had to wait for.
 type history struct {
-	p *Problem
-	s *Schedule
+	p *schedule.Problem
+	s *schedule.Schedule
 
 	steps  int32
 	spanOf []int32                     // by step and task; -1: did not run
@@ -101,12 +102,12 @@ type history struct {
 	// Transfers in the order of their ends: by the atoms they carry and by the
 	// instance they were started for.
 	byAtom     map[int32][]int32
-	byInstance map[Instance][]int32
+	byInstance map[schedule.Instance][]int32
 }
 
-func newHistory(p *Problem, s *Schedule) *history {
+func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 	h := &history{p: p, s: s, reuse: map[dag.TaskID][]dag.TaskID{}, across: map[dag.TaskID][]dag.TaskID{},
-		byAtom: map[int32][]int32{}, byInstance: map[Instance][]int32{}}
+		byAtom: map[int32][]int32{}, byInstance: map[schedule.Instance][]int32{}}
 	for i := range s.Spans {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
 	}
@@ -128,14 +129,14 @@ func newHistory(p *Problem, s *Schedule) *history {
 		for _, a := range t.Atoms {
 			h.byAtom[a] = append(h.byAtom[a], i)
 		}
-		of := Instance{t.For, t.Step}
+		of := schedule.Instance{Task: t.For, Step: t.Step}
 		h.byInstance[of] = append(h.byInstance[of], i)
 	}
 	return h
 }
 
 // transfersByEnd lists the transfers in the order of their ends.
-func transfersByEnd(s *Schedule) []int32 {
+func transfersByEnd(s *schedule.Schedule) []int32 {
 	order := make([]int32, len(s.Transfers))
 	for i := range order {
 		order[i] = int32(i)
@@ -224,7 +225,7 @@ func (h *history) lastArrival(i int32) int32 {
 			}
 		}
 	}
-	consider(h.byInstance[Instance{span.Task, span.Step}])
+	consider(h.byInstance[schedule.Instance{Task: span.Task, Step: span.Step}])
 	for a, access := range h.p.Graph.Tasks[span.Task].Accesses {
 		if access.Mode.Reads() {
 			for _, atom := range h.p.Graph.Atoms(span.Task, a) {
