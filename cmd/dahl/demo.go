@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -75,6 +76,9 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	runErr := t.run(ctx)
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
+	}
+	if err := t.predictLegs(context.WithoutCancel(ctx)); err != nil {
+		return errors.Join(runErr, err)
 	}
 	if _, err := a.writeTraining(dir, t, "demo"); err != nil {
 		return err

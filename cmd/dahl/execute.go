@@ -39,6 +39,10 @@ Where --devices names processors and other devices, such as cpu,gpu, the run is 
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
 
+A loss that is NaN or infinite ends the run, with the step and the layer in which the
+first such number came up; the weights are then the last finite ones. For this a copy of
+weights and optimiser state is kept. --continue-on-nan goes on instead.
+
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
 from the last step whose weights were kept, with the same data in the same order. A
@@ -69,6 +73,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
 	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
 	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
+	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
 	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", recordedByDefault))
 	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
@@ -268,8 +273,9 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 	}
 	m.WeightsHash = t.weightsHash()
 	if n := len(t.steps); n > 0 {
-		m.FinalLoss = t.steps[n-1].Loss
+		m.FinalLoss = number(t.steps[n-1].Loss)
 	}
+	m.Diverged = t.diverged
 	if err := dir.writeMetrics(t); err != nil {
 		return nil, err
 	}
@@ -329,6 +335,7 @@ func (d *runDir) writeMetrics(t *trainer) error {
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
+	s.Diverged = t.diverged
 	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.lostDevices(), t.metered()
 	if s.Recorded != nil && t.predicted != nil && t.predicted.unrecorded.steps > 0 {
 		s.Recorded.PredictedS = t.predicted.stepTime().Seconds()
@@ -337,7 +344,8 @@ func (t *trainer) summarize() *summary {
 	s.Provenance = &b
 	if n := len(t.epochs); n > 0 {
 		last := t.epochs[n-1]
-		s.ImagesPerS, s.Loss = &last.ImagesPerSec, &last.Loss
+		loss := number(last.Loss)
+		s.ImagesPerS, s.Loss = &last.ImagesPerSec, &loss
 		if last.Tested {
 			s.Accuracy = &last.TestAccuracy
 		}
@@ -347,7 +355,7 @@ func (t *trainer) summarize() *summary {
 		images += step.Images
 	}
 	if len(t.steps) > 0 {
-		s.Trained = &trainedSummary{Epochs: len(t.epochs), Images: images, FirstLoss: t.steps[0].Loss, WeightsSHA256: t.weightsHash()}
+		s.Trained = &trainedSummary{Epochs: len(t.epochs), Images: images, FirstLoss: number(t.steps[0].Loss), WeightsSHA256: t.weightsHash()}
 	}
 	return s
 }

@@ -51,6 +51,9 @@ type options struct {
 	// training goes on from there when a device fails; 0: such a failure ends it.
 	ContinueOnLoss int `json:"continue_on_loss,omitempty"`
 
+	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
+	ContinueOnNaN bool `json:"continue_on_nan,omitempty"`
+
 	// Record is how many steps of every graph are recorded in an epoch; 0: as the devices
 	// suggest.
 	Record int `json:"record,omitempty"`

@@ -293,7 +293,8 @@ type summary struct {
 
 	Recorded *recordSummary    `json:"recorded,omitempty"` // of a training; nil: all of it
 	Losses   []deviceLoss      `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
-	Waits    *waitSummary      `json:"waits"`              // of the main schedule
+	Diverged *divergence       `json:"diverged,omitempty"`
+	Waits    *waitSummary      `json:"waits"` // of the main schedule
 	Devices  *deviceComparison `json:"device_sets,omitempty"`
 	Models   *modelSummary     `json:"models,omitempty"`
 	Tiles    *tileSweep        `json:"tiles,omitempty"`
@@ -301,7 +302,7 @@ type summary struct {
 	Trained  *trainedSummary   `json:"training,omitempty"`
 
 	ImagesPerS *float64 `json:"images_per_s,omitempty"`
-	Loss       *float64 `json:"loss,omitempty"`
+	Loss       *number  `json:"loss,omitempty"`
 	Accuracy   *float64 `json:"accuracy,omitempty"`
 	Provenance *build   `json:"provenance,omitempty"`
 }
@@ -334,10 +335,10 @@ type energySummary struct {
 
 // trainedSummary is what only an executed run knows.
 type trainedSummary struct {
-	Epochs        int     `json:"epochs"`
-	Images        int     `json:"images"`
-	FirstLoss     float64 `json:"first_loss"`
-	WeightsSHA256 string  `json:"weights_sha256"`
+	Epochs        int    `json:"epochs"`
+	Images        int    `json:"images"`
+	FirstLoss     number `json:"first_loss"`
+	WeightsSHA256 string `json:"weights_sha256"`
 }
 
 // summarize fills what both worlds know. The makespan is that of the whole program.

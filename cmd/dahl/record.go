@@ -65,6 +65,9 @@ func (t *trainer) nextPiece(left dag.Segment) piece {
 // predicted as it will run: the first steps of every graph in an epoch as recorded ones, and
 // the others without a record.
 func (w *workload) predictedPieces() (pieces []piece) {
+	if w.ran != nil {
+		return w.ran
+	}
 	perEpoch := max(1, len(w.program.Order)/max(1, w.opts.Epochs))
 	recorded := make([]int, len(w.parts))
 	for i, seg := range w.program.Order {

@@ -90,6 +90,9 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 
 // repeatable refuses a run that was not completed or whose inputs have changed.
 func (m *manifest) repeatable(dir string) error {
+	if m.ended() {
+		return inputErrorf("%s ended at a loss of %s; there is nothing complete to compare with", dir, m.Diverged.Loss)
+	}
 	if !m.Complete {
 		return inputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
 	}
@@ -172,7 +175,7 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 	if old.Command == "execute" || old.Command == "demo" {
 		rows = append(rows,
 			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
-			repeatRow{what: "final loss", same: old.FinalLoss == now.FinalLoss, note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
+			repeatRow{what: "final loss", same: old.FinalLoss.same(now.FinalLoss), note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
 		files = []string{graphFile, stepsFile, predictedFile}
 		if static, err := old.Options.planned(); err != nil {
 			return nil, err

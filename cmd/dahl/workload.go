@@ -34,6 +34,8 @@ type workload struct {
 	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
 	inputs []identity // files that the options name, for the manifest
 
+	ran []piece // of a training that has ended: its program; nil: the program is to run
+
 	parts  []part           // by graph of the program
 	placed *schedule.Placed // with plans for several memories; nil: there is one, or policies decide
 }
