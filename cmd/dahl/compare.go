@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 
@@ -83,14 +82,14 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
 	if picture != "" {
-		if err := drawComparison(picture, problem, predicted, measured.schedule); err != nil {
+		if err := drawComparison(picture, problem, predicted, measured.schedule, measured.summary); err != nil {
 			return err
 		}
 	}
 	if out.json {
 		return printJSON(stdout, c)
 	}
-	c.print(stdout, fmt.Sprintf("(%s)", measured.summary.EnergyJ.Basis))
+	c.print(stdout, measured.summary.Shown)
 	return nil
 }
 
@@ -105,14 +104,14 @@ func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, un
 	return s, r.summary.PeriodS, err
 }
 
-// drawComparison draws both schedules on one time axis.
-func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule) error {
+// drawComparison draws both schedules on one time axis; the summary is of the measured run.
+func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule, of *summary) error {
 	runs := make([]*plots.Run, 2)
 	for i, s := range []*schedule.Schedule{predicted, measured} {
 		q := *p
 		q.Steps = s.Steps
 		var err error
-		if runs[i], err = newPlotRun(&q, s, nil); err != nil {
+		if runs[i], err = newPlotRun(&q, s, of); err != nil {
 			return err
 		}
 	}

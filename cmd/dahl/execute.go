@@ -287,10 +287,11 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 	}
 	m.Losses = t.lostDevices()
 	if t.measured.Main != nil {
-		if err := dir.writeOutcome(t.w, t.measured, t.summarize()); err != nil {
+		s := t.summarize()
+		if err := dir.writeOutcome(t.w, t.measured, s); err != nil {
 			return nil, err
 		}
-		if err := dir.writePredicted(&t.leg); err != nil {
+		if err := dir.writePredicted(&t.leg, s); err != nil {
 			return nil, err
 		}
 	}
@@ -299,13 +300,13 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 
 // writePredicted writes the simulated schedule of the same segment and the
 // figure of both.
-func (d *runDir) writePredicted(l *leg) error {
+func (d *runDir) writePredicted(l *leg, s *summary) error {
 	p := l.w.mainProblem(l.predicted.Main.Steps)
 	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.predicted.Main, p.Graph, p.Platform) })
 	if err != nil {
 		return err
 	}
-	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.predicted.Main, l.measured.Main); err != nil && !errors.Is(err, plots.ErrNoData) {
+	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.predicted.Main, l.measured.Main, s); err != nil && !errors.Is(err, plots.ErrNoData) {
 		return err
 	}
 	d.noteFile("compare.svg")
@@ -369,18 +370,18 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
 	if isSpread(w.platform) {
-		fmt.Fprintf(out, "memory    %s\n", w.plannedText())
+		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
 	}
 	if w.tiles != nil {
 		w.tiles.print(out)
 	}
 }
 
-// plannedText is what every memory will hold: exactly so with a plan, at most with a policy
-// that decides at run time.
-func (w *workload) plannedText() string {
+// reservedText is what every memory has places for: all of it is used with a plan, some of it
+// with a policy that decides at run time.
+func (w *workload) reservedText() string {
 	var each []string
-	for m, b := range w.plannedBytes() {
+	for m, b := range w.reservedBytes() {
 		each = append(each, w.platform.Memories[m].Name+" "+shortBytes(b))
 	}
 	text := strings.Join(each, ", ")
@@ -393,9 +394,10 @@ func (w *workload) plannedText() string {
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.measured, t.predicted
-	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), peak %s, %s\n",
+	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), %s\n",
 		shortTime(m.stepTime()), shortTime(predicted.stepTime()), shortTime(m.Run), shortTime(predicted.Run),
-		shortBytes(t.w.plannedPeakBytes()), m.energyText())
+		m.energyText())
+	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
 	}

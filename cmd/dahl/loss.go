@@ -211,7 +211,7 @@ func (a *app) writeLegs(dir *runDir, t *trainer) error {
 		if err := sub.writeOutcome(l.w, l.measured, s); err != nil {
 			return err
 		}
-		if err := sub.writePredicted(&l); err != nil {
+		if err := sub.writePredicted(&l, s); err != nil {
 			return err
 		}
 		if err := sub.writeManifest(m); err != nil {

@@ -100,7 +100,7 @@ func (w *workload) simulatePiece(ctx context.Context, p piece) (*schedule.Schedu
 
 // account adds a piece that has run to the totals, and returns its joules, which are known
 // where it was recorded.
-func (t *trainer) account(p piece, s *schedule.Schedule) (joules float64, err error) {
+func (t *trainer) account(epoch int, p piece, s *schedule.Schedule) (joules float64, err error) {
 	g := t.w.program.Graphs[p.Graph]
 	if !p.record {
 		t.measured.addUnrecorded(s, g, p.Segment)
@@ -111,6 +111,7 @@ func (t *trainer) account(p piece, s *schedule.Schedule) (joules float64, err er
 	if err != nil {
 		return 0, err
 	}
+	a.epoch, a.first = epoch, t.feeder.stepsDone+1
 	return t.measured.add(a, g, p.Segment), nil
 }
 

@@ -213,12 +213,9 @@ func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
 	if s.Samples != nil {
 		s.Samples.print(out)
 	}
-	fmt.Fprintf(out, "energy    %s J (%s)\n", threeDigits(o.Joules), o.Basis)
-	fmt.Fprintf(out, "memory   ")
-	for m := range w.platform.Memories {
-		fmt.Fprintf(out, " %s %s", w.platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
-	}
-	fmt.Fprintf(out, " at most; %d transfers, %s%s\n", s.Transfers, shortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	fmt.Fprintf(out, "energy    %s J (%s)\n", threeDigits(o.Joules), o.Report.Grounds())
+	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
+	fmt.Fprintf(out, "moved     %d transfers, %s%s\n", s.Transfers, shortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
 		fmt.Fprintf(out, "room      %d evictions of %s for lack of it\n", s.Evictions.Count, shortBytes(s.Evictions.Bytes))
 	}

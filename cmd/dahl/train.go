@@ -165,9 +165,9 @@ func (t *trainer) run(ctx context.Context) error {
 	return nil
 }
 
-// measurePeak is the bytes of the arenas that the run has touched, in whole cache
+// measureUsed is the bytes of the arenas that the run has touched, in whole cache
 // lines. Untouched memory still holds the pattern that the executor put there.
-func (t *trainer) measurePeak() int64 {
+func (t *trainer) measureUsed() int64 {
 	var sum int64
 	for _, b := range t.runner.HighWater() {
 		sum += schedule.Align(b)
@@ -243,7 +243,7 @@ func (t *trainer) runSteps(ctx context.Context, p piece, count *tally, source []
 
 // take accounts for a piece that has run.
 func (t *trainer) take(epoch int, p piece, s *schedule.Schedule, count *tally) error {
-	joules, err := t.account(p, s)
+	joules, err := t.account(epoch, p, s)
 	if err != nil {
 		return err
 	}
