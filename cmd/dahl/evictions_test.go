@@ -49,7 +49,7 @@ func TestSimulateCountsEvictions(t *testing.T) {
 	if s.Transfers != 6 || s.BytesMoved != 240 || s.Evictions == nil || *s.Evictions != (transferTotal{4, 160}) {
 		t.Errorf("%d transfers of %d bytes and evictions %v; want 6, 240 and 4 of 160 bytes", s.Transfers, s.BytesMoved, s.Evictions)
 	}
-	if out := mustRun(t, args...); !strings.Contains(out, "4 evictions of 160 B") {
+	if out := mustRun(t, append(args, "--verbose")...); !strings.Contains(out, "4 evictions of 160 B") {
 		t.Errorf("no evictions in\n%s", out)
 	}
 	mustRun(t, "verify", "run")

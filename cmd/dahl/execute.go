@@ -146,6 +146,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		t.devices.print(progress)
 	}
 	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s %s\n", dir.path, dir.path, dir.path)
+	t.w.headline(t.measured, t.summarize()).print(progress, t.beside())
 	return m, nil
 }
 
@@ -394,9 +395,7 @@ func (w *workload) reservedText() string {
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.measured, t.predicted
-	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), %s\n",
-		shortTime(m.stepTime()), shortTime(predicted.stepTime()), shortTime(m.Run), shortTime(predicted.Run),
-		m.energyText())
+	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", shortTime(m.Run), shortTime(predicted.Run), m.energyText())
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
@@ -404,4 +403,10 @@ func (t *trainer) printMeasured(out io.Writer) {
 	if r := m.recording(); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)
 	}
+}
+
+// beside is the prediction of the step, for the end of a line.
+func (t *trainer) beside() string {
+	p, m := t.predicted.stepTime(), t.measured.stepTime()
+	return fmt.Sprintf(" (predicted %s, %+.1f %%)", shortTime(p), percent(p.Seconds(), m.Seconds()))
 }

@@ -351,11 +351,12 @@ func transferTotals(s *schedule.Schedule) map[schedule.Reason]transferTotal {
 type energySummary struct {
 	Total    float64            `json:"total"`
 	Basis    energy.Basis       `json:"basis"`
-	Grounds  string             `json:"grounds"`            // of the basis: where the watts are from
-	ByDevice map[string]float64 `json:"by_device"`          // with the host
-	ByLink   map[string]float64 `json:"by_link,omitempty"`  // adds up to the total with ByDevice
-	Readings []energy.Reading   `json:"readings,omitempty"` // of meters, over the run
-	Metered  []meteredStep      `json:"metered,omitempty"`  // a step by these meters, beside its prediction
+	PerImage float64            `json:"per_image,omitempty"` // of a steady training step
+	Grounds  string             `json:"grounds"`             // of the basis: where the watts are from
+	ByDevice map[string]float64 `json:"by_device"`           // with the host
+	ByLink   map[string]float64 `json:"by_link,omitempty"`   // adds up to the total with ByDevice
+	Readings []energy.Reading   `json:"readings,omitempty"`  // of meters, over the run
+	Metered  []meteredStep      `json:"metered,omitempty"`   // a step by these meters, beside its prediction
 }
 
 // trainedSummary is what only an executed run knows.
@@ -376,6 +377,9 @@ func (w *workload) summarize(o *outcome) *summary {
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: o.Readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: o.recording(),
 		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: newWaitSummary(&problem, o.Main),
+	}
+	if f := w.figures(o); f.ImagesPerS > 0 {
+		s.ImagesPerS, s.EnergyJ.PerImage = &f.ImagesPerS, f.JoulesPerImage
 	}
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted

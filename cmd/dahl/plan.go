@@ -44,6 +44,7 @@ and --limit. The granularity of the layers is taken from the plan.
 	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps in the predicted schedule")
 	cmd.Flags().StringVar(&o.Objective, "objective", o.Objective, "what to make small: time")
 	addOutputFlags(cmd, &out, "dahl-plan")
+	addVerboseFlag(cmd, &out)
 	return cmd
 }
 
