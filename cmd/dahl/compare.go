@@ -81,6 +81,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
 		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
+	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.schedule, measured.summary.Load)
 	if picture != "" {
 		if err := drawComparison(picture, problem, predicted, measured.schedule, measured.summary); err != nil {
 			return err

@@ -20,6 +20,8 @@ type comparison struct {
 	Graph string `json:"graph"`
 
 	Step pair `json:"step_s"`
+	// Causes says why the prediction of the step is far off, as far as was measured.
+	Causes []string `json:"causes,omitempty"`
 	// UnrecordedStepS is what a step takes whose tasks are not timed, where the run had such.
 	UnrecordedStepS float64 `json:"unrecorded_step_s,omitempty"`
 	// PredictedUnrecordedStepS is its prediction, where that is not the one of Step.
@@ -248,7 +250,7 @@ func (c *comparison) print(w io.Writer, shown *shownSteps) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent)
 	}
 	showTime := func(s float64) string { return shortTime(seconds(s)) }
-	row("step", c.Step, showTime)
+	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", "step", showTime(c.Step.Predicted), showTime(c.Step.Measured), c.Step.ErrorPercent, causesText(c.Causes))
 	switch {
 	case c.PredictedUnrecordedStepS > 0:
 		row("  unrecorded", newPair(c.PredictedUnrecordedStepS, c.UnrecordedStepS), showTime)

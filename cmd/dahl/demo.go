@@ -151,8 +151,8 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *ou
 	last := t.epochs[len(t.epochs)-1]
 	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
 		shortTime(t.measured.stepTime()), shortTime(t.measured.Run), shortBytes(used), t.measured.energyText())
-	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
-		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, used-t.w.hostBytes(),
+	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f%s), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
+		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.measured.Main, t.load)), used-t.w.hostBytes(),
 		t.steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.measured))
 	return nil

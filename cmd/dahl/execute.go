@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,10 +197,10 @@ func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) 
 	if m, err = loadModel(o.Model); err != nil {
 		return nil, nil, nil, err
 	}
-	if o.Batch == 0 {
-		o.Batch = m.Defaults.Batch
-	}
 	if train, test, err = openSplits(o, m); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := o.setBatch(m, train.Len()); err != nil {
 		return nil, nil, nil, err
 	}
 	m, err = fit(m, train)
@@ -238,8 +239,8 @@ func openSplits(o *options, m *nn.Model) (train, test *nn.Dataset, err error) {
 		o.Data = defaultData(m)
 	}
 	limit := o.Limit
-	if o.Steps > 0 && (limit == 0 || limit > o.Steps*o.Batch) {
-		limit = o.Steps * o.Batch
+	if most := o.Steps * cmp.Or(o.Batch, m.Defaults.Batch); o.Steps > 0 && (limit == 0 || limit > most) {
+		limit = most
 	}
 	train, err = nn.OpenData(o.Data, nn.DataOptions{Split: nn.Train, Limit: limit, Offset: o.Offset})
 	if err != nil {
@@ -337,7 +338,7 @@ func (d *runDir) writeMetrics(t *trainer) error {
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
-	s.Diverged = t.diverged
+	s.Diverged, s.Load = t.diverged, t.load
 	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.lostDevices(), t.metered()
 	if s.Recorded != nil && t.predicted != nil && t.predicted.unrecorded.steps > 0 {
 		s.Recorded.PredictedS = t.predicted.stepTime().Seconds()
@@ -405,8 +406,10 @@ func (t *trainer) printMeasured(out io.Writer) {
 	}
 }
 
-// beside is the prediction of the step, for the end of a line.
+// beside is the prediction of the step, and why it is far off, for the end of a line.
 func (t *trainer) beside() string {
 	p, m := t.predicted.stepTime(), t.measured.stepTime()
-	return fmt.Sprintf(" (predicted %s, %+.1f %%)", shortTime(p), percent(p.Seconds(), m.Seconds()))
+	off := percent(p.Seconds(), m.Seconds())
+	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
+	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", shortTime(p), off, causesText(causes))
 }

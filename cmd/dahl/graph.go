@@ -137,6 +137,9 @@ func inspectedGraph(ctx context.Context, o *options) (*workload, *schedule.Costs
 	if err != nil || o.Platform == "" {
 		return w, nil, err
 	}
+	if err := checkGiven(w, p); err != nil {
+		return nil, nil, err
+	}
 	costs, err := schedule.NewCosts(w.program.Graphs[0], p, schedule.CostOptions{})
 	return w, costs, asInput(err)
 }

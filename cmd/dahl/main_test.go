@@ -139,6 +139,14 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform laptop --model mlp --out bad.json", "bad.json"},
 	{"simulate --platform laptop --model mlp --out bad.json/deeper", "bad.json"},
 	{"simulate --platform laptop --model mlp --batch=-3", "--batch -3"},
+	{"simulate --platform laptop --model mlp --batch 0", "--batch 0: want at least 1"},
+	{"simulate --platform laptop --model mlp --batch 2001", "there are 2000 training images in synthetic:1x28x28:2000:10"},
+	{"simulate --platform laptop --model mlp --batch 32 --limit 31", "there are 31 training images"},
+	{"execute --model digits-cnn --batch 3000", "there are 2999 training images in digits"},
+	{"execute --model digits-cnn --batch 0", "--batch 0: want at least 1"},
+	{"simulate --platform server --model mlp --devices gpu0 --devices gpu1", "given twice; write one list: gpu0,gpu1"},
+	{"simulate --platform laptop --graph typo.json", `typo.json: task "first" has a cost for "cpuu"`},
+	{"graph --platform laptop --graph typo.json", `typo.json: task "first" has a cost for "cpuu"`},
 	{"simulate --platform laptop --model mlp --batch three", `"three" for "--batch" flag: want a whole number; see`},
 	{"simulate --platform laptop --model mlp --batch 99999999999999999999", "the number is too large"},
 	{"simulate --platform laptop --model mlp --seed=-1", "want a whole number from 0 on"},
@@ -277,6 +285,7 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "empty.json", `{"format": "dahl-graph 1", "name": "empty", "buffers": [], "tasks": []}`)
 	writeTestFile(t, "unit.toml", "name = \"m\"\n[[memory]]\nname = \"ram\"\ncapacity = 5\n")
 	writeTestFile(t, "bad.json", "{")
+	writeTestFile(t, "typo.json", strings.Replace(twoTasks, `"*": 3000000`, `"cpu": 3000000, "cpuu": 4000000`, 1))
 	writeTestFile(t, "bad.txt", "graph\nnonsense here")
 	writeTestFile(t, "foreign/notes", "not dahl's")
 	writeTestFile(t, "broken/manifest.json", "{")

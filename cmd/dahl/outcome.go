@@ -317,7 +317,8 @@ type summary struct {
 	Recorded *recordSummary    `json:"recorded,omitempty"` // of a training; nil: all of it
 	Losses   []deviceLoss      `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
 	Diverged *divergence       `json:"diverged,omitempty"`
-	Waits    *waitSummary      `json:"waits"` // of the main schedule
+	Load     *loadSummary      `json:"load,omitempty"` // of a training
+	Waits    *waitSummary      `json:"waits"`          // of the main schedule
 	Devices  *deviceComparison `json:"device_sets,omitempty"`
 	Models   *modelSummary     `json:"models,omitempty"`
 	Tiles    *tileSweep        `json:"tiles,omitempty"`

@@ -60,7 +60,7 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 	addWorkFlags(cmd, &o)
 	addDataFlags(cmd, &o)
 	addOptimizerFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps")
+	addStepsFlag(cmd, &o)
 	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
 	addOutputFlags(cmd, &out, "dahl-simulate")
 	addVerboseFlag(cmd, &out)
@@ -132,7 +132,11 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Samples < 0 || o.Samples > maxSamples {
 		return nil, inputErrorf("--samples %d: want 0 to %d", o.Samples, maxSamples)
 	}
-	p, err := o.selected(loadPlatform(o.Platform))
+	whole, err := loadPlatform(o.Platform)
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.selected(whole, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +144,19 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkGiven(w, whole); err != nil {
+		return nil, err
+	}
 	w.program.Order[0].Steps = o.Steps
 	return w, w.decide()
+}
+
+// checkGiven refuses costs for devices that a platform does not have.
+func checkGiven(w *workload, p *platform.Platform) error {
+	if err := schedule.CheckGiven(w.program.Graphs[0], p); err != nil {
+		return inputErrorf("%s: %w", w.opts.Graph, err)
+	}
+	return nil
 }
 
 // mainGraph builds the program of the first graph alone, for one step.
@@ -180,9 +195,6 @@ func fittedModel(o *options) (*nn.Model, samples, error) {
 	if err != nil {
 		return nil, samples{}, err
 	}
-	if o.Batch == 0 {
-		o.Batch = m.Defaults.Batch
-	}
 	if o.Data == "" {
 		o.Data = defaultData(m)
 	}
@@ -206,8 +218,23 @@ func fittedModel(o *options) (*nn.Model, samples, error) {
 			n.train = min(n.train, o.Limit)
 		}
 	}
+	if err := o.setBatch(m, n.train); err != nil {
+		return nil, samples{}, err
+	}
 	m, err = fit(m, d)
 	return m, n, err
+}
+
+// setBatch gives the batch where there is none: the model's, or all images where they are
+// fewer. A batch that was asked for has to be there.
+func (o *options) setBatch(m *nn.Model, images int) error {
+	if o.Batch == 0 {
+		o.Batch = min(m.Defaults.Batch, images)
+	}
+	if o.Batch > images {
+		return inputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
+	}
+	return nil
 }
 
 // printRun says in a line what was simulated.

@@ -26,6 +26,7 @@ type trainer struct {
 	progress    io.Writer // a line per epoch; nil: none
 
 	kept     *checkpoint       // the state before the piece that runs; nil: nothing needs it
+	load     *loadSummary      // once the training has ended
 	diverged *divergence       // the first loss that is not finite; nil: none
 	survival *survival         // nil: a device that fails ends the run
 	devices  *deviceComparison // nil: the devices are of one kind, or all that there are
@@ -141,6 +142,8 @@ func (t *trainer) weightsHash() string {
 // run trains for all epochs. With an error, what was done so far stays in t.
 func (t *trainer) run(ctx context.Context) error {
 	defer t.endLegs()
+	meter := execute.StartLoad()
+	defer func() { t.load = newLoadSummary(meter.Load(), len(t.w.platform.Workers)) }()
 	if t.survival != nil || !t.w.opts.ContinueOnNaN {
 		t.kept = newCheckpoint(t)
 	}
