@@ -134,8 +134,8 @@ func checkWorkers(p *platform.Platform) (spread bool, err error) {
 		here := &kinds[d.Memory]
 		switch {
 		case d.Kind == "cpu" && d.Memory != host:
-			return false, fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; they must share one memory",
-				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name)
+			return false, fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; cores of one memory are executed so far: select the devices at one, such as %q",
+				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name, cpuAt(p, host))
 		case d.Kind != "cpu" && d.Kind != "emulated" && d.Kind != "cuda":
 			return false, fmt.Errorf("platform %q: worker %q is of kind %q; cpu, cuda and emulated devices are executed", p.Name, w.Name, d.Kind)
 		case *here != "" && *here != d.Kind:
@@ -151,6 +151,16 @@ func checkWorkers(p *platform.Platform) (spread bool, err error) {
 		return false, fmt.Errorf("platform %q: worker %q is of kind %q, and there is no cpu worker, which hands over batches and fetches results", p.Name, p.Workers[0].Name, p.Devices[p.Workers[0].Device].Kind)
 	}
 	return cores < len(p.Workers), nil
+}
+
+// cpuAt is the first device of cores at a memory; HostMemory has one.
+func cpuAt(p *platform.Platform, m platform.MemoryID) string {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Kind == "cpu" && d.Memory == m {
+			return d.Name
+		}
+	}
+	return p.Memories[m].Name
 }
 
 // entry is the one for a graph, nil beyond the end of the list.

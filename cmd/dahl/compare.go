@@ -16,17 +16,17 @@ import (
 func newCompare(*app) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use:   "compare PREDICTED MEASURED",
+		Use:   "compare [PREDICTED] MEASURED",
 		Short: "lay a predicted run beside a measured one",
 		Long: `compare reads two run directories of one graph and prints time, energy, memory,
 and every worker, kernel and copy: predicted, measured, error. The error of the step
 is split by giving the simulator the measured durations.
 
-An executed run holds its own prediction: name its directory twice.`,
-		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute dahl-execute --json",
-		Args:    cobra.ExactArgs(2),
+An executed run holds its own prediction: name its directory alone.`,
+		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute --json",
+		Args:    wantArgs(1, 2, "an executed run, or a predicted and an executed one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[1], &out)
+			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[len(args)-1], &out)
 		},
 	}
 	cmd.Flags().StringVar(&out.dir, "out", "", "also draw both runs on one axis into this existing `directory`")
@@ -47,7 +47,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		return err
 	}
 	if measured.schedule.World != schedule.Measured {
-		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
+		return inputErrorf("%s holds a simulated run; the last directory must be an executed one", measuredDir)
 	}
 	unrecordedS := 0.0 // as predicted, where it is not in the measured run
 	problem, plan, placed, predicted := measured.problem, measured.plan, measured.placed, (*schedule.Schedule)(nil)

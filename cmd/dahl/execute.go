@@ -146,7 +146,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if t.devices != nil {
 		t.devices.print(progress)
 	}
-	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s %s\n", dir.path, dir.path, dir.path)
+	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
 	t.w.headline(t.measured, t.summarize()).print(progress, t.beside())
 	return m, nil
 }

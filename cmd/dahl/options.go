@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -131,12 +132,13 @@ func addWorkFlags(cmd *cobra.Command, o *options) {
 	addGraphFlags(cmd, o)
 	f := cmd.Flags()
 	f.Var(&onceString{p: &o.Devices}, "devices", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)")
-	f.StringVar(&o.Policy, "policy", "heft", "scheduler: eager, dmda, dmdar, heft")
+	f.StringVar(&o.Policy, "policy", "heft", "scheduler: "+strings.Join(policyNames(), ", "))
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
 	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it (default: the fastest known within --precision)")
 	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, precisionUsage)
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
 	exclude(cmd, "plan", "policy")
+	before(cmd, o.setPolicy)
 }
 
 // addDataFlags adds the flags that name the training data, whose size and shape

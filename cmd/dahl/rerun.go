@@ -29,7 +29,7 @@ Times are shown, never compared. It refuses when an input file has changed, and
 exits with 1 when something came out different. File names are taken as they were
 given: start it in the directory where the run was started.`,
 		Example: "  dahl rerun dahl-execute\n  dahl rerun dahl-simulate --out again",
-		Args:    cobra.ExactArgs(1),
+		Args:    wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return rerun(cmd.Context(), cmd.OutOrStdout(), args[0], out)
 		},

@@ -29,7 +29,7 @@ plan's completeness, every start and end of the schedules against graph and
 platform, that the tasks and copies of the plan ran in its order, the joules, and
 that no two live buffers share a byte in any memory. It prints a line for each and
 exits with 1 if one does not hold.`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := readManifest(args[0])
 			if err != nil {
