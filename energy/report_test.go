@@ -395,3 +395,21 @@ func TestEmptySchedule(t *testing.T) {
 		t.Errorf("power in no time: %v", got)
 	}
 }
+
+// TestGrounds names every source once, and what lacks watts where it counts.
+func TestGrounds(t *testing.T) {
+	for _, c := range []struct {
+		r    Report
+		want string
+	}{
+		{Report{Basis: Modelled, Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "guess"}}}, "modelled, watts guessed"},
+		{Report{Basis: Modelled, Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "datasheet"}, {Name: "cpu", Calls: true, Source: "measured"}}},
+			"modelled, watts guessed and from data sheets and measured"},
+		{Report{Basis: Modelled, Missing: []string{"host", "pcie"}, Sources: []PowerSource{{Name: "cpu", Source: "measured"}}}, "modelled, watts measured, without the host"},
+		{Report{Basis: Unavailable, Missing: []string{"cpu"}}, "joules unavailable: no watts for cpu"},
+	} {
+		if got := c.r.Grounds(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -103,8 +103,8 @@ func checkWorkers(p *platform.Platform) error {
 		here := &kinds[d.Memory]
 		switch {
 		case d.Kind == "cpu" && d.Memory != host:
-			return fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; they must share one memory",
-				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name)
+			return fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; cores of one memory are executed so far: select the devices at one, such as %q",
+				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name, cpuAt(p, host))
 		case d.Kind != "cpu" && d.Kind != "emulated" && d.Kind != "cuda":
 			return fmt.Errorf("platform %q: worker %q is of kind %q; cpu, cuda and emulated devices are executed", p.Name, w.Name, d.Kind)
 		case *here != "" && *here != d.Kind:
@@ -120,6 +120,16 @@ func checkWorkers(p *platform.Platform) error {
 		return fmt.Errorf("platform %q: worker %q is of kind %q, and there is no cpu worker, which hands over batches and fetches results", p.Name, p.Workers[0].Name, p.Devices[p.Workers[0].Device].Kind)
 	}
 	return nil
+}
+
+// cpuAt is the first device of cores at a memory; HostMemory has one.
+func cpuAt(p *platform.Platform, m platform.MemoryID) string {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Kind == "cpu" && d.Memory == m {
+			return d.Name
+		}
+	}
+	return p.Memories[m].Name
 }
 
 // compile binds the tasks of a graph and compiles its plan.

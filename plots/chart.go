@@ -19,7 +19,9 @@ type chart struct {
 	makespan time.Duration
 	end      time.Duration   // of what is shown: transfers may go on after the last task
 	stepEnds []time.Duration // the end of the last task of each step
-	hops     []hop
+
+	firstStep int // its number
+	hops      []hop
 }
 
 // row is one worker, a group of like workers, or the transfers between two memories.
@@ -44,7 +46,7 @@ const (
 
 // newChart arranges a run. Colours may come from another run of the same graph.
 func newChart(r *Run, colours *colouring) *chart {
-	b := chartBuilder{run: r, chart: &chart{colours: colours, makespan: r.Schedule.Makespan, end: r.Schedule.Makespan}}
+	b := chartBuilder{run: r, chart: &chart{colours: colours, makespan: r.Schedule.Makespan, end: r.Schedule.Makespan, firstStep: max(1, r.FirstStep)}}
 	b.addWorkerRows()
 	b.addSpans()
 	b.addIdles()

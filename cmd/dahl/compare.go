@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 
@@ -18,17 +17,17 @@ import (
 func newCompare(*app) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use:   "compare PREDICTED MEASURED",
+		Use:   "compare [PREDICTED] MEASURED",
 		Short: "lay a predicted run beside a measured one",
 		Long: `compare reads two run directories of one graph and prints time, energy, memory,
 and every worker, kernel and copy: predicted, measured, error. The error of the step
 is split by giving the simulator the measured durations.
 
-An executed run holds its own prediction: name its directory twice.`,
-		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute dahl-execute --json",
-		Args:    cobra.ExactArgs(2),
+An executed run holds its own prediction: name its directory alone.`,
+		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute --json",
+		Args:    wantArgs(1, 2, "an executed run, or a predicted and an executed one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[1], &out)
+			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[len(args)-1], &out)
 		},
 	}
 	cmd.Flags().StringVar(&out.dir, "out", "", "also draw both runs on one axis into this existing `directory`")
@@ -49,7 +48,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		return err
 	}
 	if measured.schedule.World != schedule.Measured {
-		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
+		return inputErrorf("%s holds a simulated run; the last directory must be an executed one", measuredDir)
 	}
 	unrecordedS := 0.0 // as predicted, where it is not in the measured run
 	problem, decision, predicted := measured.problem, measured.decision, (*schedule.Schedule)(nil)
@@ -83,15 +82,16 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
 		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
+	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.schedule, measured.summary.Load)
 	if picture != "" {
-		if err := drawComparison(picture, problem, predicted, measured.schedule); err != nil {
+		if err := drawComparison(picture, problem, predicted, measured.schedule, measured.summary); err != nil {
 			return err
 		}
 	}
 	if out.json {
 		return printJSON(stdout, c)
 	}
-	c.print(stdout, fmt.Sprintf("(%s)", measured.summary.EnergyJ.Basis))
+	c.print(stdout, measured.summary.Shown)
 	return nil
 }
 
@@ -106,14 +106,14 @@ func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, un
 	return s, r.summary.PeriodS, err
 }
 
-// drawComparison draws both schedules on one time axis.
-func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule) error {
+// drawComparison draws both schedules on one time axis; the summary is of the measured run.
+func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule, of *summary) error {
 	runs := make([]*plots.Run, 2)
 	for i, s := range []*schedule.Schedule{predicted, measured} {
 		q := *p
 		q.Steps = s.Steps
 		var err error
-		if runs[i], err = newPlotRun(&q, s, nil); err != nil {
+		if runs[i], err = newPlotRun(&q, s, of); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ func TestSimulateCountsEvictions(t *testing.T) {
 	if s.Transfers != 5 || s.BytesMoved != 200 || s.Evictions == nil || *s.Evictions != (transferTotal{3, 120}) {
 		t.Errorf("%d transfers of %d bytes and evictions %v; want 5, 200 and 3 of 120 bytes", s.Transfers, s.BytesMoved, s.Evictions)
 	}
-	if out := mustRun(t, args...); !strings.Contains(out, "3 evictions of 120 B") {
+	if out := mustRun(t, append(args, "--verbose")...); !strings.Contains(out, "3 evictions of 120 B") {
 		t.Errorf("no evictions in\n%s", out)
 	}
 	mustRun(t, "verify", "run")

@@ -133,7 +133,11 @@ func inspectedGraph(ctx context.Context, o *options) (*workload, error) {
 			return nil, err
 		}
 	}
-	return mainGraph(ctx, o, p)
+	w, err := mainGraph(ctx, o, p)
+	if err != nil || o.Platform == "" {
+		return w, err
+	}
+	return w, checkGiven(w, p)
 }
 
 // graphReport is what graph prints.

@@ -34,7 +34,7 @@ where they are installed: all of these where --variant asks for them or a
 calibration finds them fastest; what rounds factors, only where --precision allows it.
 Operations of the kind host are done by dahl itself.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    wantArgs(0, 1, "one platform or run at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if variants && (len(args) == 0 || asJSON) {
 				return inputErrorf("--by-variant wants a run directory or a platform file, and no --json")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"dahl/dag"
@@ -22,18 +23,21 @@ type outcome struct {
 	Run      time.Duration // all segments, one after another
 	Joules   float64
 	Basis    energy.Basis
-	ByDevice map[string]float64 // joules
+	ByDevice map[string]float64 // joules, with those of the host
+	ByLink   map[string]float64
 
 	Tasks, Transfers int
 	BytesMoved       int64
 	Reasons          map[schedule.Reason]transferTotal
 	Evicted          transferTotal // dropped for lack of room, copied home before or not
-	PeakBytes        []int64       // by memory
+	PeakBytes        []int64       // live, by memory
 
 	// Main is the schedule of one segment of the program's first graph, that with
 	// the median step time, and Report its energy: what figures and comparisons show.
 	Main   *schedule.Schedule
 	Report *energy.Report
+	// The epoch of Main in an executed run, and the training step that it begins with.
+	epoch, first int
 
 	// Readings are what meters counted over the run, evaluations and the time between
 	// segments included.
@@ -51,7 +55,7 @@ type outcome struct {
 const maxRecent = 15
 
 func newOutcome(world schedule.World, p *platform.Platform) *outcome {
-	return &outcome{World: world, ByDevice: map[string]float64{}, Reasons: map[schedule.Reason]transferTotal{}, PeakBytes: make([]int64, len(p.Memories))}
+	return &outcome{World: world, ByDevice: map[string]float64{}, ByLink: map[string]float64{}, Reasons: map[schedule.Reason]transferTotal{}, PeakBytes: make([]int64, len(p.Memories))}
 }
 
 // predict simulates every graph of the program for as many steps as its segments
@@ -84,11 +88,13 @@ func (w *workload) predict(ctx context.Context) (*outcome, error) {
 type accounted struct {
 	schedule *schedule.Schedule
 	report   *energy.Report
+
+	epoch, first int // of an executed one: the epoch, and the training step it begins with, from 1
 }
 
 func (w *workload) account(graph int, s *schedule.Schedule) (accounted, error) {
 	report, err := energyOf(s, w.decision.Problem(graph, s.Steps, false))
-	return accounted{s, report}, err
+	return accounted{schedule: s, report: report}, err
 }
 
 // energyOf is the energy of a schedule, and per image where a model made the graph.
@@ -116,8 +122,12 @@ func (o *outcome) add(a accounted, g *dag.Graph, seg dag.Segment) (joules float6
 	joules = float64(report.TotalJoules * scale)
 	o.Joules += joules
 	o.Basis = report.Basis
+	o.ByDevice["host"] += float64(report.Causes.Host * scale)
 	for _, d := range report.ByDevice {
 		o.ByDevice[d.Name] += float64(d.Joules * scale)
+	}
+	for _, l := range report.ByLink {
+		o.ByLink[l.Name] += float64(l.Joules * scale)
 	}
 	o.Tasks += g.NumTasks() * seg.Steps
 	o.Transfers += len(s.Transfers) * seg.Steps / s.Steps
@@ -156,6 +166,9 @@ func (o *outcome) include(other *outcome) {
 	for device, joules := range other.ByDevice {
 		o.ByDevice[device] += joules
 	}
+	for link, joules := range other.ByLink {
+		o.ByLink[link] += joules
+	}
 	o.Tasks += other.Tasks
 	o.Transfers += other.Transfers
 	o.BytesMoved += other.BytesMoved
@@ -176,16 +189,12 @@ func (o *outcome) include(other *outcome) {
 // energyText prints the joules and what they rest on.
 func (o *outcome) energyText() string {
 	if len(o.Readings) > 0 {
-		return fmt.Sprintf("measured %s; modelled %s", readingsText(o.Readings), o.joulesText())
+		return fmt.Sprintf("measured %s; %s %s", readingsText(o.Readings), o.Report.Grounds(), o.joulesText())
 	}
 	if o.Basis == energy.Unavailable {
 		return "energy unavailable: the platform names no powers"
 	}
-	guessed := ""
-	if slices.ContainsFunc(o.Report.Sources, func(s energy.PowerSource) bool { return s.Source == string(platform.Guess) }) {
-		guessed = ", watts guessed"
-	}
-	return fmt.Sprintf("%s (%s: no meter%s)", o.joulesText(), o.Basis, guessed)
+	return fmt.Sprintf("%s (%s)", o.joulesText(), o.Report.Grounds())
 }
 
 // chooseMain takes in one more segment of the first graph.
@@ -197,15 +206,27 @@ func (o *outcome) chooseMain(a accounted) {
 	byStep := slices.Clone(o.recent)
 	slices.SortStableFunc(byStep, func(a, b accounted) int { return cmp.Compare(stepTime(a.schedule), stepTime(b.schedule)) })
 	median := byStep[len(byStep)/2]
-	o.Main, o.Report = median.schedule, median.report
+	o.Main, o.Report, o.epoch, o.first = median.schedule, median.report, median.epoch, median.first
 }
 
 // mainPlan is the plan of the main graph, or what its policy decided while it ran.
 func (w *workload) mainPlan(o *outcome) *schedule.Plan { return w.decision.PlanOf(0, o.Main) }
 
-// plannedPeakBytes is what the layouts reserve in the host's memory.
-func (w *workload) plannedPeakBytes() int64 {
-	return w.decision.ReservedBytes()[w.platform.HostMemory()]
+// hostBytes is what the layouts reserve in the host's memory.
+func (w *workload) hostBytes() int64 { return w.decision.ReservedBytes()[w.platform.HostMemory()]
+}
+
+// memoryText says what every memory came to hold and what was reserved, and why the two differ.
+func (w *workload) memoryText(o *outcome) string {
+	var each []string
+	for m, reserved := range w.decision.ReservedBytes() {
+		text := fmt.Sprintf("%s live peak %s", w.platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
+		if reserved > 0 {
+			text += ", reserved " + shortBytes(reserved)
+		}
+		each = append(each, text)
+	}
+	return strings.Join(each, "; ") + " (live: values still to be read; reserved: places for the buffers of all graphs, and workspace)"
 }
 
 // stepTime is the steady distance between steps, or the whole of a single one.
@@ -233,16 +254,19 @@ type summary struct {
 	TransfersByReason map[schedule.Reason]transferTotal `json:"transfers_by_reason,omitempty"`
 	Evictions         *transferTotal                    `json:"evictions,omitempty"` // where something had to leave
 
-	PeakBytes    map[string]int64 `json:"peak_bytes"`
-	PlannedBytes int64            `json:"planned_bytes"`
-	LowerBoundS  float64          `json:"lower_bound_s"`
+	// LivePeakBytes is the most that holds values still to be read, by memory, ReservedBytes
+	// what the layouts set aside.
+	LivePeakBytes map[string]int64 `json:"peak_bytes"`
+	ReservedBytes map[string]int64 `json:"reserved_bytes"`
+	LowerBoundS   float64          `json:"lower_bound_s"`
 
-	// PlannedByMemory is PlannedBytes of every memory, where there are several.
-	PlannedByMemory map[string]int64 `json:"planned_by_memory,omitempty"`
+	Shown *shownSteps `json:"shown"` // in schedule and figures
 
 	Recorded *recordSummary    `json:"recorded,omitempty"` // of a training; nil: all of it
 	Losses   []deviceLoss      `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
-	Waits    *waitSummary      `json:"waits"`              // of the main schedule
+	Diverged *divergence       `json:"diverged,omitempty"`
+	Load     *loadSummary      `json:"load,omitempty"` // of a training
+	Waits    *waitSummary      `json:"waits"`          // of the main schedule
 	Devices  *deviceComparison `json:"device_sets,omitempty"`
 	Models   *modelSummary     `json:"models,omitempty"`
 	Tiles    *tileSweep        `json:"tiles,omitempty"`
@@ -250,7 +274,7 @@ type summary struct {
 	Trained  *trainedSummary   `json:"training,omitempty"`
 
 	ImagesPerS *float64 `json:"images_per_s,omitempty"`
-	Loss       *float64 `json:"loss,omitempty"`
+	Loss       *number  `json:"loss,omitempty"`
 	Accuracy   *float64 `json:"accuracy,omitempty"`
 	Provenance *build   `json:"provenance,omitempty"`
 }
@@ -276,17 +300,20 @@ func transferTotals(s *schedule.Schedule) map[schedule.Reason]transferTotal {
 type energySummary struct {
 	Total    float64            `json:"total"`
 	Basis    energy.Basis       `json:"basis"`
-	ByDevice map[string]float64 `json:"by_device"`
-	Readings []energy.Reading   `json:"readings,omitempty"` // of meters, over the run
-	Metered  []meteredStep      `json:"metered,omitempty"`  // a step by these meters, beside its prediction
+	PerImage float64            `json:"per_image,omitempty"` // of a steady training step
+	Grounds  string             `json:"grounds"`             // of the basis: where the watts are from
+	ByDevice map[string]float64 `json:"by_device"`           // with the host
+	ByLink   map[string]float64 `json:"by_link,omitempty"`   // adds up to the total with ByDevice
+	Readings []energy.Reading   `json:"readings,omitempty"`  // of meters, over the run
+	Metered  []meteredStep      `json:"metered,omitempty"`   // a step by these meters, beside its prediction
 }
 
 // trainedSummary is what only an executed run knows.
 type trainedSummary struct {
-	Epochs        int     `json:"epochs"`
-	Images        int     `json:"images"`
-	FirstLoss     float64 `json:"first_loss"`
-	WeightsSHA256 string  `json:"weights_sha256"`
+	Epochs        int    `json:"epochs"`
+	Images        int    `json:"images"`
+	FirstLoss     number `json:"first_loss"`
+	WeightsSHA256 string `json:"weights_sha256"`
 }
 
 // summarize fills what both worlds know. The makespan is that of the whole program.
@@ -295,21 +322,19 @@ func (w *workload) summarize(o *outcome) *summary {
 	s := &summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.stepTime().Seconds(),
-		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, ByDevice: o.ByDevice, Readings: o.Readings},
-		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, PeakBytes: map[string]int64{}, Recorded: o.recording(),
-		PlannedBytes: w.plannedPeakBytes(), Tiles: w.tiles, Waits: newWaitSummary(problem, o.Main),
+		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: o.Readings},
+		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: o.recording(),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: newWaitSummary(problem, o.Main),
+	}
+	if f := w.figures(o); f.ImagesPerS > 0 {
+		s.ImagesPerS, s.EnergyJ.PerImage = &f.ImagesPerS, f.JoulesPerImage
 	}
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted
 	}
-	for m := range w.platform.Memories {
-		s.PeakBytes[w.platform.Memories[m].Name] = o.PeakBytes[m]
-	}
-	if w.platform.Spread() {
-		s.PlannedByMemory = map[string]int64{}
-		for m, b := range w.decision.ReservedBytes() {
-			s.PlannedByMemory[w.platform.Memories[m].Name] = b
-		}
+	for m, b := range w.decision.ReservedBytes() {
+		name := w.platform.Memories[m].Name
+		s.LivePeakBytes[name], s.ReservedBytes[name] = o.PeakBytes[m], b
 	}
 	for _, seg := range w.program.Order {
 		s.LowerBoundS += schedule.LowerBound(w.decision.Priced.Problem(seg.Graph, seg.Steps)).Seconds()

@@ -41,9 +41,10 @@ and --limit. The granularity of the layers is taken from the plan.
 	addWorkFlags(cmd, &o)
 	addDataFlags(cmd, &o)
 	addOptimizerFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps in the predicted schedule")
+	addStepsFlag(cmd, &o)
 	cmd.Flags().StringVar(&o.Objective, "objective", o.Objective, "what to make small: time")
 	addOutputFlags(cmd, &out, "dahl-plan")
+	addVerboseFlag(cmd, &out)
 	return cmd
 }
 

@@ -64,6 +64,9 @@ func (t *trainer) nextPiece(left dag.Segment) piece {
 // predicted as it will run: the first steps of every graph in an epoch as recorded ones, and
 // the others without a record.
 func (w *workload) predictedPieces() (pieces []piece) {
+	if w.ran != nil {
+		return w.ran
+	}
 	perEpoch := max(1, len(w.program.Order)/max(1, w.opts.Epochs))
 	recorded := make([]int, len(w.program.Graphs))
 	for i, seg := range w.program.Order {
@@ -86,7 +89,7 @@ func (w *workload) predictedPieces() (pieces []piece) {
 
 // account adds a piece that has run to the totals, and returns its joules, which are known
 // where it was recorded.
-func (t *trainer) account(p piece, s *schedule.Schedule) (joules float64, err error) {
+func (t *trainer) account(epoch int, p piece, s *schedule.Schedule) (joules float64, err error) {
 	g := t.w.program.Graphs[p.Graph]
 	if !p.record {
 		t.measured.addUnrecorded(s, g, p.Segment)
@@ -97,6 +100,7 @@ func (t *trainer) account(p piece, s *schedule.Schedule) (joules float64, err er
 	if err != nil {
 		return 0, err
 	}
+	a.epoch, a.first = epoch, t.feeder.stepsDone+1
 	return t.measured.add(a, g, p.Segment), nil
 }
 

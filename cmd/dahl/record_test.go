@@ -178,7 +178,7 @@ func TestUnrecordedTotals(t *testing.T) {
 	}
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	o := newOutcome(schedule.Measured, &platform.Platform{})
-	o.add(accounted{&schedule.Schedule{Steps: 2, Makespan: ms(26), Period: ms(13)}, &energy.Report{TotalJoules: 17, MeanWatts: 500, Basis: energy.Modelled}}, g, dag.Segment{Steps: 2})
+	o.add(accounted{schedule: &schedule.Schedule{Steps: 2, Makespan: ms(26), Period: ms(13)}, report: &energy.Report{TotalJoules: 17, MeanWatts: 500, Basis: energy.Modelled}}, g, dag.Segment{Steps: 2})
 	if o.recording() != nil || o.stepTime() != ms(13) {
 		t.Errorf("all recorded: %+v, step %v", o.recording(), o.stepTime())
 	}

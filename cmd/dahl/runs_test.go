@@ -58,6 +58,10 @@ func TestSimulateByHand(t *testing.T) {
 	if s.MakespanS < 7e-3 || s.MakespanS > 7.1e-3 {
 		t.Errorf("makespan %v s, want 7 ms and two dispatches", s.MakespanS)
 	}
+	decodeObject(t, mustRun(t, "simulate", "--platform", "laptop", "--graph", "two.json", "--out", "run", "--json"), &s)
+	if s.Steps != 1 {
+		t.Errorf("a graph file is simulated for %d steps where none are named, want 1", s.Steps)
+	}
 	if s.LowerBoundS < 7e-3 || s.LowerBoundS > s.MakespanS {
 		t.Errorf("lower bound %v s, want between 7 ms and the makespan", s.LowerBoundS)
 	}

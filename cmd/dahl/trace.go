@@ -26,7 +26,7 @@ func newTrace(*app) *cobra.Command {
 		Short: "write the schedule of a run for Perfetto or ViTE",
 		Long: `trace writes the schedule of a run directory into it, as Chrome trace events
 (trace.json, opens in Perfetto) or in the Pajé format (trace.paje, opens in ViTE).`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, ok := traceFormats[format]
 			if !ok {

@@ -35,6 +35,8 @@ type workload struct {
 	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
 	inputs []identity // files that the options name, for the manifest
 
+	ran []piece // of a training that has ended: its program; nil: the program is to run
+
 	decision *schedule.Decision
 }
 
@@ -48,8 +50,8 @@ func loadPlatform(name string) (*platform.Platform, error) {
 	if src, err := platforms.Open(short); err == nil {
 		return platform.Parse(src, "platforms/"+short+".toml")
 	}
-	return nil, inputErrorf("platform %q: no such file, and none of those that ship with dahl: %s",
-		name, strings.Join(platforms.Names(), ", "))
+	return nil, inputErrorf("platform %q: no such file, and none of those that ship with dahl: %s%s",
+		name, strings.Join(platforms.Names(), ", "), didYouMean(name, platforms.Names()))
 }
 
 // selected is the platform with the devices that --devices names; all without it. Some of
@@ -82,11 +84,17 @@ func isVariantOf(name, kind string) bool {
 
 // loadModel finds a built-in model or reads a model file.
 func loadModel(name string) (*nn.Model, error) {
+	if err := checkModelFile(name); err != nil {
+		return nil, err
+	}
 	load := nn.ByName
 	if isFile(name) {
 		load = nn.LoadModel
 	}
 	m, err := load(name)
+	if err != nil && !isFile(name) {
+		err = fmt.Errorf("%w%s", err, didYouMean(name, modelNames()))
+	}
 	return m, asInput(err)
 }
 
