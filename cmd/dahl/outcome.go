@@ -213,7 +213,8 @@ func (o *outcome) chooseMain(a accounted) {
 func (w *workload) mainPlan(o *outcome) *schedule.Plan { return w.decision.PlanOf(0, o.Main) }
 
 // hostBytes is what the layouts reserve in the host's memory.
-func (w *workload) hostBytes() int64 { return w.decision.ReservedBytes()[w.platform.HostMemory()]
+func (w *workload) hostBytes() int64 {
+	return w.decision.ReservedBytes()[w.platform.HostMemory()]
 }
 
 // memoryText says what every memory came to hold and what was reserved, and why the two differ.
