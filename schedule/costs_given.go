@@ -13,7 +13,10 @@ import (
 // they would change nothing, and most are a name misspelt. A kind that the platform has no
 // device of is let through, since one graph may have costs for several machines.
 func CheckGiven(g *dag.Graph, p *platform.Platform) error {
-	known := []string{dag.AnyDevice, "cpu", "cuda", "emulated"}
+	known := []string{dag.AnyDevice}
+	for _, k := range platform.Kinds() {
+		known = append(known, k.Name)
+	}
 	for i := range p.Devices {
 		known = append(known, p.Devices[i].Name)
 	}

@@ -213,7 +213,8 @@ func (o *outcome) chooseMain(a accounted) {
 func (w *workload) mainPlan(o *outcome) *schedule.Plan { return w.decision.PlanOf(0, o.Main) }
 
 // hostBytes is what the layouts reserve in the host's memory.
-func (w *workload) hostBytes() int64 { return w.decision.ReservedBytes()[w.platform.HostMemory()]
+func (w *workload) hostBytes() int64 {
+	return w.decision.ReservedBytes()[w.platform.HostMemory()]
 }
 
 // memoryText says what every memory came to hold and what was reserved, and why the two differ.
@@ -256,7 +257,7 @@ type summary struct {
 
 	// LivePeakBytes is the most that holds values still to be read, by memory, ReservedBytes
 	// what the layouts set aside.
-	LivePeakBytes map[string]int64 `json:"peak_bytes"`
+	LivePeakBytes map[string]int64 `json:"live_peak_bytes"`
 	ReservedBytes map[string]int64 `json:"reserved_bytes"`
 	LowerBoundS   float64          `json:"lower_bound_s"`
 

@@ -49,6 +49,17 @@ func TestResultsAddUp(t *testing.T) {
 			t.Errorf("%s: %d steps, makespan %v", args, c.MeasuredSteps, c.Makespan)
 		}
 	}
+	// The two numbers of a memory have these names for whoever reads the objects.
+	for object, names := range map[string][]string{
+		mustRun(t, strings.Fields("simulate --model digits-cnn --platform laptop --json --out p")...): {`"live_peak_bytes": {`, `"reserved_bytes": {`},
+		mustRun(t, "compare", "e", "--json"): {`"live_peak_bytes": {`},
+	} {
+		for _, name := range names {
+			if !strings.Contains(object, name) || strings.Contains(object, `"peak_bytes"`) {
+				t.Errorf("no %s in\n%s", name, object)
+			}
+		}
+	}
 	// A prediction of other steps than measured has no makespan beside the measured one.
 	mustRun(t, strings.Fields("simulate --model digits-cnn --limit 200 --batch 64 --steps 7 --platform e/platform.toml --out p")...)
 	var c comparison
