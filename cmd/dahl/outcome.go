@@ -257,7 +257,7 @@ type summary struct {
 
 	// LivePeakBytes is the most that holds values still to be read, by memory, ReservedBytes
 	// what the layouts set aside.
-	LivePeakBytes map[string]int64 `json:"live_peak_bytes"`
+	LivePeakBytes map[string]int64 `json:"peak_bytes"`
 	ReservedBytes map[string]int64 `json:"reserved_bytes"`
 	LowerBoundS   float64          `json:"lower_bound_s"`
 
