@@ -34,7 +34,7 @@ type comparison struct {
 
 	StepJoules pair   `json:"joules_per_step"` // mean power times the step
 	Grounds    string `json:"joules_grounds"`  // what they rest on
-	Peak       pair   `json:"peak_bytes"` // in the host's memory
+	Peak       pair   `json:"peak_bytes"`      // in the host's memory
 
 	// The error of the step in parts, in percent: what vanishes when the simulator is
 	// given the measured durations of the tasks was the kernel models', what vanishes when
