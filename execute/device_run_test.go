@@ -127,6 +127,9 @@ func TestRunnable(t *testing.T) {
 	p := node(t, 1, 2)
 	p.Devices[1].CopyEnginesIn, p.Devices[1].CopyEnginesOut = 0, 0
 	p.Devices[2].CopyEnginesIn, p.Devices[2].CopyEnginesOut = 3, 2
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
 	q, err := Runnable(p)
 	if err != nil {
 		t.Fatal(err)
