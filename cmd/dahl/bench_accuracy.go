@@ -339,7 +339,7 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 		runs = append(runs, pairs[i].measured)
 		r.load = max(r.load, pairs[i].load)
 	}
-	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(stepTime(x), stepTime(y)) })
+	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(plan.StepTime(x), plan.StepTime(y)) })
 	measured := runs[len(runs)/2]
 	predicted, err := plan.Simulate(ctx, w.decision, 0, measured.Steps, simulate.Options{Timed: true})
 	if err != nil {
@@ -350,11 +350,11 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 		return nil, err
 	}
 	middle := runs[len(runs)/3 : len(runs)-len(runs)/3]
-	r.predicted, r.busy = stepTime(predicted), busyError(predicted, middle, len(w.platform.Workers))
+	r.predicted, r.busy = plan.StepTime(predicted), busyError(predicted, middle, len(w.platform.Workers))
 	for _, s := range middle {
-		r.measured += stepTime(s) / time.Duration(len(middle))
+		r.measured += plan.StepTime(s) / time.Duration(len(middle))
 	}
-	r.spread = float64(stepTime(runs[len(runs)-1])-stepTime(runs[0])) / float64(r.measured)
+	r.spread = float64(plan.StepTime(runs[len(runs)-1])-plan.StepTime(runs[0])) / float64(r.measured)
 	r.kernels, r.scheduling = compared.KernelErrorPercent/100, compared.SchedulingErrorPercent/100
 	r.kernelRows = compared.Kernels
 	return r, nil

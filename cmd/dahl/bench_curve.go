@@ -105,7 +105,7 @@ func (c *curveBench) add(ctx context.Context, x int, o options) error {
 	if err != nil {
 		return err
 	}
-	p.predicted = stepTime(s)
+	p.predicted = plan.StepTime(s)
 	c.points = append(c.points, p)
 	return nil
 }
@@ -140,7 +140,7 @@ func (p *curvePoint) measure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p.measured = append(p.measured, stepTime(s))
+	p.measured = append(p.measured, plan.StepTime(s))
 	return nil
 }
 

@@ -282,7 +282,7 @@ func (t *trainer) prepare(ctx context.Context, graph int, budget time.Duration) 
 	if err != nil {
 		return 0, err
 	}
-	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, stepTime(predicted)))))
+	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
 	g := t.w.program.Graphs[graph]
 	order := shuffled(t.train.Len(), batchOf(g)*steps, t.w.opts.Seed)
 	if !isTraining(g) {

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -91,7 +92,7 @@ func compareSchedules(ctx context.Context, d *schedule.Decision, predicted, meas
 	p := d.Problem(0, 1, true)
 	c := &comparison{
 		Graph:          p.Graph.Name,
-		Step:           newPair(stepTime(predicted).Seconds(), stepTime(measured).Seconds()),
+		Step:           newPair(plan.StepTime(predicted).Seconds(), plan.StepTime(measured).Seconds()),
 		PredictedSteps: predicted.Steps, MeasuredSteps: measured.Steps,
 	}
 	if predicted.Steps == measured.Steps {
@@ -109,7 +110,7 @@ func compareSchedules(ctx context.Context, d *schedule.Decision, predicted, meas
 		if err != nil {
 			return nil, err
 		}
-		joules[i], c.Grounds = report.MeanWatts*stepTime(s).Seconds(), report.Grounds()
+		joules[i], c.Grounds = report.MeanWatts*plan.StepTime(s).Seconds(), report.Grounds()
 		waits[i] = newWaitSummary(&q, s)
 	}
 	c.StepJoules = newPair(joules[0], joules[1])
@@ -131,17 +132,17 @@ func (c *comparison) splitError(ctx context.Context, d *schedule.Decision, predi
 	if err != nil {
 		return err
 	}
-	c.KernelErrorPercent = percent(stepTime(predicted).Seconds(), stepTime(fed).Seconds())
+	c.KernelErrorPercent = percent(plan.StepTime(predicted).Seconds(), plan.StepTime(fed).Seconds())
 	if len(measured.Transfers) > 0 {
 		opt.Moving = movingOf(measured)
 		moved, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
 		if err != nil {
 			return err
 		}
-		off := percent(stepTime(fed).Seconds(), stepTime(moved).Seconds())
+		off := percent(plan.StepTime(fed).Seconds(), plan.StepTime(moved).Seconds())
 		c.CopyErrorPercent, fed = &off, moved
 	}
-	c.SchedulingErrorPercent = percent(stepTime(fed).Seconds(), stepTime(measured).Seconds())
+	c.SchedulingErrorPercent = percent(plan.StepTime(fed).Seconds(), plan.StepTime(measured).Seconds())
 	return nil
 }
 

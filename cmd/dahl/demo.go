@@ -134,7 +134,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
-		shortTime(predicted.stepTime()), shortTime(predicted.Run), shortBytes(w.hostBytes()), threeDigits(predicted.Joules), predicted.Report.Grounds())
+		shortTime(predicted.StepTime()), shortTime(predicted.Run), shortBytes(w.hostBytes()), threeDigits(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run
@@ -150,7 +150,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *ou
 	used := t.measureUsed()
 	last := t.epochs[len(t.epochs)-1]
 	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
-		shortTime(t.measured.stepTime()), shortTime(t.measured.Run), shortBytes(used), t.measured.energyText())
+		shortTime(t.measured.StepTime()), shortTime(t.measured.Run), shortBytes(used), t.measured.energyText())
 	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f%s), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
 		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.measured.Main, t.load)), used-t.w.hostBytes(),
 		t.steps[0].Loss, last.Loss, 100*last.TestAccuracy)

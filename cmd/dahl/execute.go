@@ -340,8 +340,8 @@ func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
 	s.Diverged, s.Load = t.diverged, t.load
 	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.lostDevices(), t.metered()
-	if s.Recorded != nil && t.predicted != nil && t.predicted.unrecorded.steps > 0 {
-		s.Recorded.PredictedS = t.predicted.stepTime().Seconds()
+	if s.Recorded != nil && t.predicted != nil && t.predicted.Unrecorded.Steps > 0 {
+		s.Recorded.PredictedS = t.predicted.StepTime().Seconds()
 	}
 	b := thisBuild()
 	s.Provenance = &b
@@ -370,7 +370,7 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.model.Name, w.dtype, w.model.NumWeights(), w.opts.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "machine   %s, %d workers\n", w.platform.Name, len(w.platform.Workers))
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
+		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.StepTime()), shortTime(predicted.Run))
 	if w.platform.Spread() {
 		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
 	}
@@ -408,7 +408,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 
 // beside is the prediction of the step, and why it is far off, for the end of a line.
 func (t *trainer) beside() string {
-	p, m := t.predicted.stepTime(), t.measured.stepTime()
+	p, m := t.predicted.StepTime(), t.measured.StepTime()
 	off := percent(p.Seconds(), m.Seconds())
 	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", shortTime(p), off, causesText(causes))

@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 )
 
 // number is one that may come out as NaN or infinite, which JSON has no word for: null.
@@ -107,7 +108,7 @@ func (t *trainer) note(epoch, step int, test bool, loss float64) {
 // stopAt ends a training at a loss that is not finite. The piece in which it came up is run
 // again from the state before it, up to the last step that leaves finite weights: equal
 // steps give equal bits. So everything that is written is of whole steps.
-func (t *trainer) stopAt(ctx context.Context, epoch int, p piece, count *tally, source []int32, at *lossNotFinite) error {
+func (t *trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32, at *lossNotFinite) error {
 	g := t.w.program.Graphs[p.Graph]
 	before := t.feeder.stepsDone
 	d := &divergence{Epoch: epoch, Step: before + at.step + 1, Test: !isTraining(g), Loss: fmt.Sprint(at.loss), devices: t.w.platform.Spread()}
@@ -147,7 +148,7 @@ func (t *trainer) stopAt(ctx context.Context, epoch int, p piece, count *tally, 
 // repeatFinite runs the steps of a piece before one with a loss that is not finite, and
 // takes those that leave finite weights: all, or all but the last one. Weights that were
 // not finite before are told in the divergence.
-func (t *trainer) repeatFinite(ctx context.Context, p *piece, count *tally, source []int32, steps int) error {
+func (t *trainer) repeatFinite(ctx context.Context, p *plan.Piece, count *tally, source []int32, steps int) error {
 	for p.Steps = steps; ; p.Steps-- {
 		t.kept.restore()
 		if p.Steps == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/plan"
 )
 
 // leg is the part of a training that runs on one set of devices: all of it, unless one of
@@ -20,8 +21,8 @@ type leg struct {
 	w         *workload
 	predicted *outcome // nil: not yet
 	measured  *outcome
-	done      []piece // so far
-	losses    int     // before it
+	done      []plan.Piece // so far
+	losses    int          // before it
 }
 
 // deviceLoss is a device that failed in the middle of a training that went on without it.
@@ -139,7 +140,7 @@ func (t *trainer) endLegs() {
 	t.leg = legs[first]
 	for i, l := range legs {
 		if i != first {
-			t.measured.include(l.measured)
+			t.measured.Include(l.measured.Totals)
 		}
 		if i > first && l.measured.Main != nil {
 			l.w = l.w.only(l.done)
@@ -149,7 +150,7 @@ func (t *trainer) endLegs() {
 }
 
 // only is the workload with some pieces as its program.
-func (w *workload) only(done []piece) *workload {
+func (w *workload) only(done []plan.Piece) *workload {
 	part := *w
 	part.program = &dag.Program{Name: w.program.Name, Graphs: w.program.Graphs}
 	for _, p := range done {

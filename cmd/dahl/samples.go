@@ -60,8 +60,8 @@ func (w *workload) sample(ctx context.Context, count int, seed uint64) (*samples
 			return nil, err
 		}
 		one := newOutcome(schedule.Simulated, w.platform)
-		one.add(a, w.program.Graphs[0], w.program.Order[0])
-		makespan[k], period[k], joules[k] = one.Run.Seconds(), stepTime(s).Seconds(), one.Joules
+		one.Add(a, w.program.Graphs[0], w.program.Order[0])
+		makespan[k], period[k], joules[k] = one.Run.Seconds(), plan.StepTime(s).Seconds(), one.Joules
 	}
 	return &samplesSummary{Count: count, Seed: seed, Makespan: newInterval(makespan), Period: newInterval(period), Energy: newInterval(joules)}, nil
 }

@@ -15,7 +15,7 @@ type shownSteps struct {
 
 // shown says which steps the main schedule of an outcome is of.
 func (w *workload) shown(o *outcome) *shownSteps {
-	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.epoch, First: o.first}
+	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.Epoch, First: o.First}
 	for _, seg := range w.program.Order {
 		if seg.Graph == 0 || isTraining(w.program.Graphs[seg.Graph]) {
 			s.Of += seg.Steps

@@ -14,6 +14,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -253,7 +254,7 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 
 // printDetails prints what a simulated run consists of.
 func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
-	fmt.Fprintf(out, "time      first step %s, then %s per step\n", shortTime(o.Main.FirstStep), shortTime(o.stepTime()))
+	fmt.Fprintf(out, "time      first step %s, then %s per step\n", shortTime(o.Main.FirstStep), shortTime(o.StepTime()))
 	s.Waits.print(out)
 	s.Models.print(out)
 	fmt.Fprintf(out, "joules    %s J in all (%s)\n", threeDigits(o.Joules), o.Report.Grounds())
@@ -278,7 +279,7 @@ func (w *workload) printAsked(out io.Writer, s *summary) {
 }
 
 // reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
-func reasonsText(totals map[schedule.Reason]transferTotal) string {
+func reasonsText(totals map[schedule.Reason]plan.TransferTotal) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(totals)) {
 		if reason != "" {

@@ -105,7 +105,7 @@ func (w workload) try(ctx context.Context, try *tileTry, adapt func(*dag.Lowerin
 	if err != nil {
 		return asInput(err)
 	}
-	try.Tasks, try.PeriodS = w.program.Graphs[0].NumTasks(), stepTime(s).Seconds()
+	try.Tasks, try.PeriodS = w.program.Graphs[0].NumTasks(), plan.StepTime(s).Seconds()
 	return nil
 }
 

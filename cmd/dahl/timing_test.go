@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -59,9 +60,9 @@ func TestPredictTimedSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Run != c.run || stepTime(o.Main) != c.main || o.stepTime() != c.one || o.unrecorded.steps != c.unrecorded {
+		if o.Run != c.run || plan.StepTime(o.Main) != c.main || o.StepTime() != c.one || o.Unrecorded.Steps != c.unrecorded {
 			t.Errorf("%s recorded: run %v, step of the schedule %v, step %v, %d unrecorded; want %v, %v, %v, %d", c.words,
-				o.Run, stepTime(o.Main), o.stepTime(), o.unrecorded.steps, c.run, c.main, c.one, c.unrecorded)
+				o.Run, plan.StepTime(o.Main), o.StepTime(), o.Unrecorded.Steps, c.run, c.main, c.one, c.unrecorded)
 		}
 	}
 }

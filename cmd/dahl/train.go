@@ -13,6 +13,7 @@ import (
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/schedule"
 )
 
@@ -203,7 +204,7 @@ func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []da
 // runPiece runs some steps of a graph over the images of a split that come next, and
 // returns how many were done: 0 if a device failed that the training goes on without, from
 // the state before.
-func (t *trainer) runPiece(ctx context.Context, epoch int, p piece, count *tally, source []int32) (int, error) {
+func (t *trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32) (int, error) {
 	if t.kept != nil {
 		t.kept.find(t.runner)
 		t.kept.keep()
@@ -223,16 +224,16 @@ func (t *trainer) runPiece(ctx context.Context, epoch int, p piece, count *tally
 
 // runSteps runs the steps of a piece over the images of a split that come next. With stop,
 // a loss that is not finite ends it.
-func (t *trainer) runSteps(ctx context.Context, p piece, count *tally, source []int32, stop bool) (*schedule.Schedule, error) {
+func (t *trainer) runSteps(ctx context.Context, p plan.Piece, count *tally, source []int32, stop bool) (*schedule.Schedule, error) {
 	t.feeder.begin(source[count.images:], batchOf(t.w.program.Graphs[p.Graph]), p.Steps)
 	t.feeder.stop = stop
-	s, err := t.runner.Run(ctx, p.Graph, p.Steps, p.record)
+	s, err := t.runner.Run(ctx, p.Graph, p.Steps, p.Recorded)
 	t.feeder.stop = false
 	return s, err
 }
 
 // take accounts for a piece that has run.
-func (t *trainer) take(epoch int, p piece, s *schedule.Schedule, count *tally) error {
+func (t *trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
 	joules, err := t.account(epoch, p, s)
 	if err != nil {
 		return err
@@ -276,10 +277,10 @@ func (c *tally) add(r stepResult, batch int) {
 }
 
 // took notes what a piece of steps of a batch came to.
-func (c *tally) took(p piece, batch int, d time.Duration, joules float64) {
+func (c *tally) took(p plan.Piece, batch int, d time.Duration, joules float64) {
 	c.time += d
 	c.joules += joules
-	if !p.record {
+	if !p.Recorded {
 		c.unrecorded.images += p.Steps * batch
 		c.unrecorded.time += d
 	}

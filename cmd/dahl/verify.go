@@ -16,6 +16,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -223,7 +224,7 @@ func (v *verification) checkSchedule(name string) {
 
 // checkEnergy integrates the powers over the schedule again.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
-	report, err := energyOf(s, p)
+	report, err := plan.EnergyOf(s, p, batchOf((p).Graph))
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type workload struct {
 	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
 	inputs []identity // files that the options name, for the manifest
 
-	ran []piece // of a training that has ended: its program; nil: the program is to run
+	ran []plan.Piece // of a training that has ended: its program; nil: the program is to run
 
 	decision *schedule.Decision
 }
