@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-
 )
 
 // TestResultsAddUp trains 2 epochs of 3 whole batches of 64 and one of 8 images: the joules
