@@ -32,6 +32,15 @@ type LayerKind struct {
 	// Keys are the numbers and flags that a model file may give, and New reads.
 	Keys []Key
 	New  func(s Settings) Layer
+	// Curve is of a layer that applies one function to every element; zero: any other.
+	Curve Curve
+}
+
+// Curve bounds a function f, kinks aside. Tests derive from it how errors grow.
+type Curve struct {
+	Slope  float64 // |f(a) - f(b)| ≤ Slope·|a - b|
+	Bend   float64 // |f'(a) - f'(b)| ≤ Bend·|a - b|
+	AtZero float64 // |f(0)|
 }
 
 // Key is one setting of a layer in a model file.
@@ -73,7 +82,8 @@ var Layers = []LayerKind{
 	},
 	{
 		Kind: "relu", Prefix: "relu", Doc: "max(x, 0), gradient 0 at 0",
-		New: func(Settings) Layer { return ReLU{} },
+		New:   func(Settings) Layer { return ReLU{} },
+		Curve: Curve{Slope: 1},
 	},
 	{
 		Kind: "maxpool", Prefix: "pool", Doc: "maximum of square windows",
