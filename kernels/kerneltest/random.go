@@ -88,7 +88,7 @@ func Random(k *kernels.Kernel, rng *rand.Rand, real dag.DType) *Case {
 type drawing struct {
 	kernel  *kernels.Kernel
 	rng     *rand.Rand
-	free    []int // extents that no name has yet
+	free    []int  // extents that no name has yet
 	wide    string // the name whose extent is longer than two vectors; "": none is
 	extents map[string]int
 	rest    []int // the extents of "..."
