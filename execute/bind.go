@@ -108,7 +108,7 @@ func callOf(g *dag.Graph, t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) 
 	if err := kernels.Validate(spec); err != nil {
 		return nil, nil, err
 	}
-	k, _ := kernels.Lookup(task.Op)
+	k, _ := operation(task.Op)
 	for i, a := range task.Accesses {
 		if a.Mode == dag.Reduce {
 			return nil, nil, fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)
@@ -196,7 +196,7 @@ func NameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, asked s
 // nameVariants names what choose gives for a kind of device; nil: nothing.
 func nameVariants(g *dag.Graph, p *platform.Platform, c *schedule.Costs, choose func(k *kernels.Kernel, device string, t dag.DType) *kernels.Variant) {
 	for t := range g.Tasks {
-		k, ok := kernels.Lookup(g.Tasks[t].Op)
+		k, ok := operation(g.Tasks[t].Op)
 		if !ok || k.Host {
 			continue
 		}
@@ -262,7 +262,7 @@ func greatestScratch(g *dag.Graph, costs *schedule.Costs, asked, kind string) (b
 // devices.
 func taskScratch(g *dag.Graph, t dag.TaskID, costs *schedule.Costs, asked, kind string) (bytes int64) {
 	task := &g.Tasks[t]
-	k, ok := kernels.Lookup(task.Op)
+	k, ok := operation(task.Op)
 	if !ok {
 		return 0
 	}

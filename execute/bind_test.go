@@ -34,7 +34,7 @@ func TestScratchOfVariants(t *testing.T) {
 		return ScratchBytes(prog, []*schedule.Costs{c}, name, 3)[0]
 	}
 	scratch := func(variant string) int64 { return asked("", variant) }
-	k, _ := kernels.Lookup("conv2d")
+	k, _ := kernels.KernelByName("conv2d")
 	greatest := int64(0)
 	for i := range k.Variants {
 		greatest = max(greatest, scratch(k.Variants[i].Name))

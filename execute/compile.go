@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -300,7 +299,7 @@ func LimitCosts(g *dag.Graph, p *platform.Platform, c *schedule.Costs) {
 			continue
 		}
 		for t := range g.Tasks {
-			if k, ok := kernels.Lookup(g.Tasks[t].Op); ok && (k.Host || k.DefaultFor(kind) == nil) {
+			if k, ok := operation(g.Tasks[t].Op); ok && (k.Host || k.DefaultFor(kind) == nil) {
 				c.ByClass[c.Class[t]][d] = schedule.Cost{Duration: -1}
 			}
 		}

@@ -115,7 +115,11 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 	for i, s := range m.Stages {
 		layers[i] = Named{s.Name, s.Layer}
 		outputs := float64(s.Out[0])
-		if c := kindOf(s.Layer.Kind()).Curve; c.Slope > 0 {
+		kind, err := LayerByName(s.Layer.Kind())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := kind.Curve; c.Slope > 0 {
 			layers[i], curves[s.Name] = Named{s.Name, ReLU{}}, &magnitudeCurve{Curve: c}
 			k += 2 * 8
 			continue

@@ -24,10 +24,10 @@ const wider = 32
 // Each runs a test over random cases of every operation that computes, see [Cases].
 func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 	t.Helper()
-	for i := range kernels.All {
-		if k := &kernels.All[i]; !k.Host {
+	for _, k := range kernels.Kernels() {
+		if !k.Host {
 			t.Run(k.Op, func(t *testing.T) {
-				for c := range Cases(k, cases) {
+				for c := range Cases(&k, cases) {
 					test(t, c)
 				}
 			})
