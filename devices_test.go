@@ -88,7 +88,7 @@ func (n *network) splitPlans(workers, split int) []*schedule.Plan {
 		plan := &schedule.Plan{Policy: "split", Order: make([][]dag.TaskID, workers)}
 		for t := range g.Tasks {
 			w := 0
-			if k, ok := kernels.Lookup(g.Tasks[t].Op); !ok || !k.Host {
+			if k, err := kernels.KernelByName(g.Tasks[t].Op); err != nil || !k.Host {
 				w = deviceSplits[split].worker(&g.Tasks[t], &n.lowering.Default, workers)
 			}
 			plan.Order[w] = append(plan.Order[w], dag.TaskID(t))

@@ -16,7 +16,7 @@ func TestNetworksOnAnEmulatedGPU(t *testing.T) {
 	pl := shipped(t, "emulated")
 	gpu, _ := pl.MemoryByName("vram")
 	for _, model := range []string{"lenet5", "dahl-cnn"} {
-		m, err := nn.ByName(model)
+		m, err := nn.ModelByName(model)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func fixtureLowering(layout string, fused bool) dag.Lowering {
 // single layers that these are compared with.
 func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs int) *network {
 	t.Helper()
-	m, err := nn.ByName(model)
+	m, err := nn.ModelByName(model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func shipped(t testing.TB, name string) *platform.Platform {
 // trainingStep lowers a training step as the program does by default.
 func trainingStep(t testing.TB, model string, batch int, p *platform.Platform) *dag.Graph {
 	t.Helper()
-	m, err := nn.ByName(model)
+	m, err := nn.ModelByName(model)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestKernelsKnowTheKindsOfDevices(t *testing.T) {
 	if kernels.DeviceCPU != platform.CPU || kernels.DeviceEmulated != platform.Emulated || kernels.CUDA != platform.CUDA {
 		t.Error("kernels and platform call a kind of devices by two names")
 	}
-	dense, _ := kernels.Lookup("dense")
+	dense, _ := kernels.KernelByName("dense")
 	for _, k := range platform.Kinds() {
 		v := dense.DefaultFor(k.Name)
 		if onCores := k.Processor || k.Emulated; v == nil || onCores != (v.Kind == kernels.CPU) {

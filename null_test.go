@@ -20,7 +20,7 @@ func TestNullRunAgreesWithTheSimulator(t *testing.T) {
 	const batch, steps = 23, 5
 	for _, platformName := range []string{"laptop", "manycore"} {
 		p := shipped(t, platformName)
-		for _, model := range nn.Models {
+		for _, model := range nn.Models() {
 			if model.Name == "dahl-cnn-big" || model.Name == "dahl-cnn-512" {
 				continue // thousands of tasks, and nothing in them that dahl-cnn has not
 			}

@@ -125,7 +125,7 @@ func (tr *training) plannedScratch() int64 {
 
 // workspace is what the default variant of a task declares.
 func workspace(g *dag.Graph, task dag.TaskID) int64 {
-	k, _ := kernels.Lookup(g.Tasks[task].Op)
+	k, _ := kernels.KernelByName(g.Tasks[task].Op)
 	if k.Host {
 		return 0
 	}

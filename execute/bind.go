@@ -109,7 +109,7 @@ func callOf(g *dag.Graph, t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) 
 	if err := kernels.Validate(spec); err != nil {
 		return nil, nil, err
 	}
-	k, _ := kernels.Lookup(task.Op)
+	k, _ := operation(task.Op)
 	for i, a := range task.Accesses {
 		if a.Mode == dag.Reduce {
 			return nil, nil, fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)

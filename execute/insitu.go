@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -157,7 +156,7 @@ func (st *StepTimes) callOf(c *compiledGraph, p *platform.Platform, t dag.TaskID
 	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: p.Devices[device].Name,
 		Shape: task.Shape, Active: p.Devices[device].Count}
 	var workspace int64
-	if k, ok := kernels.Lookup(task.Op); ok && !k.Host {
+	if k, ok := operation(task.Op); ok && !k.Host {
 		b := binder{platform: p, compiledGraph: &compiledGraph{graph: c.origin, problem: c.problem}}
 		// The variant has been found once, when the task was bound.
 		if v, err := b.variant(k, t, device); err == nil && v != nil {

@@ -17,7 +17,7 @@ import (
 
 // Hook does a host operation (kernels.Kernel.Host) on the worker that reaches
 // it. step counts from 0 within the run; args are the task's operands, as in the
-// operation's line of kernels.All. Hooks of different tasks may run at the same
+// operation's line of kernels.Kernels. Hooks of different tasks may run at the same
 // time. An error ends the run.
 type Hook func(step int, args []kernels.Arg) error
 

@@ -22,7 +22,7 @@ type Target struct {
 // What the caller does (feed, fetch) it does on processors only.
 func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offer {
 	task := &g.Tasks[id]
-	k, ok := kernels.Lookup(task.Op)
+	k, ok := operation(task.Op)
 	switch {
 	case !ok || k.Host && kind == "cpu":
 		return []schedule.Offer{{}}

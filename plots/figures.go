@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"dahl/dag"
@@ -72,14 +73,16 @@ func Figures() []Figure {
 	}
 }
 
-// FigureByName finds a figure in the table.
-func FigureByName(name string) (Figure, bool) {
+// FigureByName finds a line of the table.
+func FigureByName(name string) (Figure, error) {
+	var names []string
 	for _, f := range Figures() {
 		if f.Name == name {
-			return f, true
+			return f, nil
 		}
+		names = append(names, f.Name)
 	}
-	return Figure{}, false
+	return Figure{}, fmt.Errorf("figure %q is not one of %s", name, strings.Join(names, ", "))
 }
 
 // check refuses what could not be drawn, so that a damaged file ends in an error

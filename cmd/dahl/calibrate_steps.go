@@ -109,7 +109,7 @@ func knowsSteps(prog *dag.Program, p, selected *platform.Platform) bool {
 		if !ok || m.StepNs == 0 || m.Active != selected.Devices[id].Count {
 			continue
 		}
-		if k, ok := kernels.Lookup(m.Op); selected.Devices[id].PlacedOnly && ok && !k.Host {
+		if k, err := kernels.KernelByName(m.Op); selected.Devices[id].PlacedOnly && err == nil && !k.Host {
 			continue
 		}
 		known[call{m.Op, m.Type, m.Shape}] = true

@@ -60,7 +60,7 @@ at its best cost there; without, it counts operations.`,
 }
 
 func listModels(out io.Writer) error {
-	for _, info := range nn.Models {
+	for _, info := range nn.Models() {
 		m := info.New()
 		fmt.Fprintf(out, "%-16s %s; %s weights, batch %d\n", info.Name, info.Doc, thousands(m.NumWeights()), m.Defaults.Batch)
 	}

@@ -81,9 +81,8 @@ type kernelLine struct {
 var kindsOfVariants = []string{"cpu", "cuda"}
 
 func listKernels(out io.Writer, asJSON bool) error {
-	lines := make([]kernelLine, 0, len(kernels.All))
-	for i := range kernels.All {
-		k := &kernels.All[i]
+	var lines []kernelLine
+	for _, k := range kernels.Kernels() {
 		line := kernelLine{Op: k.Op, Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
 		for _, o := range k.Operands {
 			line.Operands = append(line.Operands, operandText(&o))
@@ -114,8 +113,8 @@ func listKernels(out io.Writer, asJSON bool) error {
 // listLibraries says which libraries of variants are here, or why not.
 func listLibraries(out io.Writer) {
 	said := map[string]bool{}
-	for i := range kernels.All {
-		for _, v := range kernels.All[i].Variants {
+	for _, k := range kernels.Kernels() {
+		for _, v := range k.Variants {
 			if v.Library == "" || said[v.Library] {
 				continue
 			}

@@ -49,6 +49,22 @@ func differences(a, b string) int {
 	return row[len(b)]
 }
 
+// oneOf lists names as a sentence does: "a, b or c".
+func oneOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+func optimizerNames() (names []string) {
+	for _, info := range nn.Optimizers() {
+		names = append(names, info.Name)
+	}
+	return names
+}
+
 // policyNames are the schedulers to choose from. A plan is replayed with --plan.
 func policyNames() (names []string) {
 	for _, info := range schedule.Policies() {
@@ -72,7 +88,7 @@ func (o *options) setPolicy() error {
 
 // modelNames are the built-in networks.
 func modelNames() (names []string) {
-	for _, info := range nn.Models {
+	for _, info := range nn.Models() {
 		names = append(names, info.Name)
 	}
 	return names

@@ -31,7 +31,7 @@ func newPlot(*app) *cobra.Command {
 			return plotRun(cmd, args[0], args[1:], format, colour)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "svg", "svg, png or pdf")
+	cmd.Flags().StringVar(&format, "format", "svg", oneOf(plots.Formats()))
 	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by layer, phase or op (default: the first that tells them apart)")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.Replace(name, "color", "colour", 1))
@@ -58,9 +58,9 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 	if len(names) > 0 {
 		figures = nil
 		for _, n := range names {
-			f, ok := plots.FigureByName(n)
-			if !ok {
-				return inputErrorf("no figure %q; there are %s%s", n, strings.Join(figureNames(), ", "), didYouMean(n, figureNames()))
+			f, err := plots.FigureByName(n)
+			if err != nil {
+				return inputErrorf("%w%s", err, didYouMean(n, figureNames()))
 			}
 			figures = append(figures, f)
 		}

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +32,7 @@ func newTrace(*app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, ok := traceFormats[format]
 			if !ok {
-				return inputErrorf("--format %q: want chrome or paje", format)
+				return inputErrorf("--format %q: want %s", format, oneOf(slices.Sorted(maps.Keys(traceFormats))))
 			}
 			if err := traceRun(args[0], format); err != nil {
 				return err
@@ -39,7 +41,7 @@ func newTrace(*app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "chrome", "chrome or paje")
+	cmd.Flags().StringVar(&format, "format", "chrome", oneOf(slices.Sorted(maps.Keys(traceFormats))))
 	return cmd
 }
 

@@ -77,7 +77,7 @@ func (o *options) selected(p *platform.Platform, err error) (*platform.Platform,
 
 // isVariantOf reports whether some kernel has a variant for a kind of devices.
 func isVariantOf(name, kind string) bool {
-	return slices.ContainsFunc(kernels.All, func(k kernels.Kernel) bool {
+	return slices.ContainsFunc(kernels.Kernels(), func(k kernels.Kernel) bool {
 		return slices.ContainsFunc(k.Variants, func(v kernels.Variant) bool { return v.Name == name && v.RunsOn(kind) })
 	})
 }
@@ -87,15 +87,15 @@ func loadModel(name string) (*nn.Model, error) {
 	if err := checkModelFile(name); err != nil {
 		return nil, err
 	}
-	load := nn.ByName
 	if isFile(name) {
-		load = nn.LoadModel
+		m, err := nn.LoadModel(name)
+		return m, asInput(err)
 	}
-	m, err := load(name)
-	if err != nil && !isFile(name) {
-		err = fmt.Errorf("%w%s", err, didYouMean(name, modelNames()))
+	m, err := nn.ModelByName(name)
+	if err != nil {
+		return nil, inputErrorf("%v, and no model file (.toml)%s", err, didYouMean(name, modelNames()))
 	}
-	return m, asInput(err)
+	return m, nil
 }
 
 // isFile tells the name of a model file from that of a built-in model.
@@ -106,18 +106,12 @@ func isFile(model string) bool {
 // optimizer applies the flags to the model's default.
 func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 	opt := m.Defaults.Optimizer
-	switch o.Optimizer {
-	case "":
-	case "sgd":
-		if opt.Name() != "sgd" {
-			opt = nn.SGD{LearningRate: 0.01}
+	if o.Optimizer != "" && o.Optimizer != opt.Name() {
+		info, err := nn.OptimizerByName(o.Optimizer)
+		if err != nil {
+			return nil, inputErrorf("--optimizer %q: want %s", o.Optimizer, oneOf(optimizerNames()))
 		}
-	case "adam":
-		if opt.Name() != "adam" {
-			opt = nn.DefaultAdam()
-		}
-	default:
-		return nil, inputErrorf("--optimizer %q: want sgd or adam", o.Optimizer)
+		opt = info.New()
 	}
 	set := func(dst *float64, v *float64) {
 		if v != nil {
@@ -240,8 +234,8 @@ func checkVariant(name string) error {
 		return nil
 	}
 	var all []string
-	for i := range kernels.All {
-		for _, v := range kernels.All[i].Variants {
+	for _, k := range kernels.Kernels() {
+		for _, v := range k.Variants {
 			all = append(all, v.Name)
 		}
 	}
