@@ -114,7 +114,7 @@ func (r *Runner) startWorkers() {
 		touch = r.arenas.poison
 	}
 	for id, unit := range r.platform.Workers {
-		if r.platform.Devices[unit.Device].Kind != "cpu" {
+		if !r.platform.Devices[unit.Device].IsProcessor() {
 			continue
 		}
 		i := len(r.workers)
