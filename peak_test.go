@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -25,13 +24,13 @@ func TestReplayIsExact(t *testing.T) {
 			n := newNetwork(t, model, dag.Float32, fused, 2)
 			for workers := 1; workers <= 3; workers++ {
 				p := machine(t, workers)
-				eager := n.execute(t, execute.Options{Platform: p, Policy: "eager"})
-				for name, opt := range map[string]execute.Options{
-					"heft":         {Platform: p, Policy: "heft", Poison: true},
-					"eager's plan": {Platform: p, Plans: eager.plans(), Poison: true},
+				eager := n.execute(t, how{platform: p, policy: "eager"})
+				for name, h := range map[string]how{
+					"heft":         {platform: p, policy: "heft", poison: true},
+					"eager's plan": {platform: p, plans: eager.plans(), poison: true},
 				} {
 					t.Run(fmt.Sprintf("%s/fused=%v/%d/%s", model, fused, workers, name), func(t *testing.T) {
-						scratch = max(scratch, n.checkReplay(t, opt))
+						scratch = max(scratch, n.checkReplay(t, h))
 					})
 				}
 			}
@@ -43,9 +42,9 @@ func TestReplayIsExact(t *testing.T) {
 }
 
 // checkReplay executes plans and returns the highest byte of scratch that they use.
-func (n *network) checkReplay(t *testing.T, opt execute.Options) int64 {
+func (n *network) checkReplay(t *testing.T, h how) int64 {
 	t.Helper()
-	tr := n.execute(t, opt)
+	tr := n.execute(t, h)
 	for _, r := range tr.runs {
 		checkPlanned(t, r, tr.runner.Plan(r.graph))
 		checkLive(t, r, tr.runner.Layout(r.graph))
@@ -71,7 +70,7 @@ func TestPoliciesKeepTheBound(t *testing.T) {
 		n := newNetwork(t, model, dag.Float32, false, 2)
 		for workers := 1; workers <= 3; workers++ {
 			for _, policy := range []string{"eager", "dmda"} {
-				tr := n.execute(t, execute.Options{Platform: machine(t, workers), Policy: policy, Poison: true})
+				tr := n.execute(t, how{platform: machine(t, workers), policy: policy, poison: true})
 				for _, r := range tr.runs {
 					checkLive(t, r, tr.runner.Layout(r.graph))
 				}
@@ -126,7 +125,7 @@ func (tr *training) plannedScratch() int64 {
 
 // workspace is what the default variant of a task declares.
 func workspace(g *dag.Graph, task dag.TaskID) int64 {
-	k, _ := kernels.Lookup(g.Tasks[task].Op)
+	k, _ := kernels.KernelByName(g.Tasks[task].Op)
 	if k.Host {
 		return 0
 	}
@@ -247,9 +246,10 @@ func TestSchedulesOfBothWorldsStandUp(t *testing.T) {
 	for _, model := range []string{"digits-cnn", "lenet5"} {
 		n := newNetwork(t, model, dag.Float32, true, 1)
 		for _, p := range []*platform.Platform{machine(t, 3), shipped(t, "laptop"), shipped(t, "server")} {
-			for _, g := range n.prog.Graphs {
-				for _, policy := range []string{"eager", "dmda", "dmdar", "heft"} {
-					simulated(t, newProblem(t, g, p, 3), policy)
+			for _, policy := range []string{"eager", "dmda", "dmdar", "heft"} {
+				d := decided(t, n.prog, how{platform: p, policy: policy})
+				for i := range n.prog.Graphs {
+					simulated(t, d, i, 3)
 				}
 			}
 		}

@@ -34,10 +34,10 @@ type account struct {
 	traces     []PowerTrace // host, devices, links
 	spanJ      []float64    // by span: what running it drew
 	spanCallJ  []float64    // by span: joules given for the call; 0: none
-	transferJ  []float64    // by transfer
+	transferJ  []float64    // by transfer: what links drew above idle to carry it
 	deviceIdle []float64    // by device: what waiting units drew
-	linkIdle   []float64
-	linkBusy   []float64
+	linkIdle   []float64    // by link: what it draws without carrying anything
+	linkBusy   []float64    // by link: what carrying draws above that
 	hostJ      float64
 }
 
@@ -166,52 +166,6 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 			a.spanJ[spans[k]] += float64(watts * secs)
 		}
 		trace.add(from, total+callWatts)
-	})
-	a.traces = append(a.traces, trace)
-}
-
-func (a *account) integrateLinks() error {
-	pl := a.p.Platform
-	carried := make([][]int32, len(pl.Links)) // transfers by link
-	for i := range a.s.Transfers {
-		v := &a.s.Transfers[i]
-		links, ok := pl.Route(v.From, v.To)
-		if !ok {
-			return fmt.Errorf("energy of a schedule: a transfer from %q to %q, and platform %q has no route",
-				pl.Memories[v.From].Name, pl.Memories[v.To].Name, pl.Name)
-		}
-		for _, l := range links {
-			if on := carried[l]; len(on) == 0 || on[len(on)-1] != int32(i) { // once, also where a route uses a link twice
-				carried[l] = append(on, int32(i))
-			}
-		}
-	}
-	for l := range pl.Links {
-		a.integrateLink(platform.LinkID(l), carried[l])
-	}
-	return nil
-}
-
-func (a *account) integrateLink(id platform.LinkID, transfers []int32) {
-	l := &a.p.Platform.Links[id]
-	in := make([]interval, len(transfers))
-	for k, i := range transfers {
-		in[k] = interval{a.s.Transfers[i].Start, a.s.Transfers[i].End}
-	}
-	trace := PowerTrace{Name: l.Name}
-	sweep(in, a.s.Makespan, func(from, to time.Duration, active []int32) {
-		secs := (to - from).Seconds()
-		if len(active) == 0 {
-			a.linkIdle[id] += float64(l.IdleWatts * secs)
-			trace.add(from, l.IdleWatts)
-			return
-		}
-		joules := float64(l.BusyWatts * secs)
-		a.linkBusy[id] += joules
-		for _, k := range active {
-			a.transferJ[transfers[k]] += joules / float64(len(active))
-		}
-		trace.add(from, l.BusyWatts)
 	})
 	a.traces = append(a.traces, trace)
 }

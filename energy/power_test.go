@@ -26,10 +26,13 @@ func randomRun(t *testing.T, r *rand.Rand) (*schedule.Schedule, *schedule.Proble
 				Busy: platform.BusyPower{UnitWatts: 100}},
 		},
 		Links: []platform.Link{
-			{Name: "x", BandwidthBytesPerSec: 1, IdleWatts: r.Float64(), BusyWatts: 3, PowerSource: platform.Guess},
-			{Name: "y", BandwidthBytesPerSec: 1, IdleWatts: r.Float64(), BusyWatts: 5, PowerSource: platform.Guess},
+			{Name: "x", BandwidthBytesPerSec: 3e9, Latency: time.Duration(r.IntN(7)), IdleWatts: r.Float64(), BusyWatts: 3, PowerSource: platform.Guess},
+			{Name: "y", BandwidthBytesPerSec: 5e9, Latency: time.Duration(r.IntN(3)), IdleWatts: r.Float64(), BusyWatts: 5, PowerSource: platform.Guess},
 		},
 		Routes: []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0}}, {From: 1, To: 2, Links: []platform.LinkID{0, 1}}},
+	}
+	for l := range p.Links {
+		p.Links[l].Sharing = platform.Sharing(r.IntN(3))
 	}
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
@@ -53,7 +56,7 @@ func randomRun(t *testing.T, r *rand.Rand) (*schedule.Schedule, *schedule.Proble
 	for range r.IntN(5) {
 		a, b := times()
 		ends := r.Perm(3)
-		s.Transfers = append(s.Transfers, schedule.Transfer{From: platform.MemoryID(ends[0]), To: platform.MemoryID(ends[1]), Start: a, End: b})
+		s.Transfers = append(s.Transfers, schedule.Transfer{From: platform.MemoryID(ends[0]), To: platform.MemoryID(ends[1]), Bytes: r.Int64N(200), Start: a, End: b})
 	}
 	return s, &schedule.Problem{Graph: mustBuild(t, tasks...), Platform: p, Costs: costs}
 }
@@ -83,16 +86,28 @@ func slowWatts(s *schedule.Schedule, prob *schedule.Problem, at time.Duration) f
 		watts += p.BusyTotal(platform.DeviceID(d), n)
 	}
 	for l := range p.Links {
-		link := p.Links[l].IdleWatts
+		link := &p.Links[l]
+		capacity := link.BandwidthBytesPerSec
+		if link.Sharing == platform.Duplex {
+			capacity *= 2
+		}
+		rates := 0.0
 		for _, v := range s.Transfers {
+			first := v.Start
 			links, _ := p.Route(v.From, v.To)
 			for _, m := range links {
-				if int(m) == l && v.Start <= at && at < v.End {
-					link = p.Links[l].BusyWatts
+				first += p.Links[m].Latency
+			}
+			if first >= v.End {
+				first = v.Start
+			}
+			for _, m := range links {
+				if int(m) == l && first <= at && at < v.End {
+					rates += float64(v.Bytes) / (v.End - first).Seconds()
 				}
 			}
 		}
-		watts += link
+		watts += link.IdleWatts + (link.BusyWatts-link.IdleWatts)*rates/capacity
 	}
 	return watts
 }

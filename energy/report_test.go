@@ -94,10 +94,10 @@ func handExample(t testing.TB) (*schedule.Schedule, *schedule.Problem) {
 //	cpu.0  busy 4 s at 9 W = 36, idle 6 s at 2 W = 12
 //	cpu.1  busy 7 s at 9 W = 63, idle 3 s at 2 W = 6
 //	gpu    busy 3 s at 250 W = 750, idle 7 s at 20 W = 140
-//	pcie   busy 1 s at 3 W = 3, idle 9 s at 1 W = 9
+//	pcie   idle 10 s at 1 W = 10; 1e9 B in 1 s fill it, 2 W above that = 2
 //	host   10 s at 35 W = 350
 //
-// idle 12+6+140+9 = 167, busy 36+63+750 = 849, transfer 3, host 350: 1369 J.
+// idle 12+6+140+10 = 168, busy 36+63+750 = 849, transfer 2, host 350: 1369 J.
 func TestHandExample(t *testing.T) {
 	s, prob := handExample(t)
 	r, err := FromSchedule(s, prob)
@@ -107,17 +107,17 @@ func TestHandExample(t *testing.T) {
 	r.CountImages(74)
 	want := &Report{
 		TotalJoules: 1369, Basis: Modelled, MakespanSeconds: 10, MeanWatts: 136.9,
-		Causes: Causes{Idle: 167, Busy: 849, Transfer: 3, Host: 350},
+		Causes: Causes{Idle: 168, Busy: 849, Transfer: 2, Host: 350},
 		ByDevice: []Entry{
 			{Name: "cpu", Joules: 117, IdleJoules: 18, BusyJoules: 99, Basis: Modelled},
 			{Name: "gpu", Joules: 890, IdleJoules: 140, BusyJoules: 750, Basis: Modelled}},
-		ByLink: []Entry{{Name: "pcie", Joules: 12, IdleJoules: 9, TransferJoules: 3, Basis: Modelled}},
+		ByLink: []Entry{{Name: "pcie", Joules: 12, IdleJoules: 10, TransferJoules: 2, Basis: Modelled}},
 		ByPhase: []Entry{
-			{Name: "forward", Joules: 36 + 750 + 3, BusyJoules: 786, TransferJoules: 3, Basis: Modelled},
+			{Name: "forward", Joules: 36 + 750 + 2, BusyJoules: 786, TransferJoules: 2, Basis: Modelled},
 			{Name: "update", Joules: 63, BusyJoules: 63, Basis: Modelled}},
 		ByLayer: []Entry{
 			{Name: "conv", Joules: 99, BusyJoules: 99, Basis: Modelled},
-			{Name: "dense", Joules: 753, BusyJoules: 750, TransferJoules: 3, Basis: Modelled}},
+			{Name: "dense", Joules: 752, BusyJoules: 750, TransferJoules: 2, Basis: Modelled}},
 		Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "datasheet"},
 			{Name: "gpu", Source: "measured"}, {Name: "pcie", Source: "guess"}},
 		Missing: []string{}, Readings: []Reading{}, Images: 74, JoulesPerImage: 18.5,
@@ -128,17 +128,23 @@ func TestHandExample(t *testing.T) {
 }
 
 // A run ends with its last task: of a transfer from 8 to 13 s in a run of 10 s, two
-// seconds count, at the 2 W that its link draws above idle.
+// seconds count. 1e9 B in 5 s are a fifth of the bandwidth, which draws a fifth of the 2 W
+// between idle and busy: 0.8 J in 2 s. Of one that begins after the run nothing counts.
 func TestTransferBeyondTheRun(t *testing.T) {
 	s, prob := handExample(t)
 	without := 1369.0 - 2 // of the transfer of one second in the example
-	s.Transfers[0].Start, s.Transfers[0].End = 8*seconds, 13*seconds
-	r, err := FromSchedule(s, prob)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !near(r.TotalJoules, without+4) || !near(r.Causes.Transfer, 6) {
-		t.Errorf("%g J, of which %g moving; want %g and 6", r.TotalJoules, r.Causes.Transfer, without+4)
+	for _, c := range []struct {
+		start, end time.Duration
+		want       float64
+	}{{8 * seconds, 13 * seconds, 0.8}, {9 * seconds, 10 * seconds, 2}, {10 * seconds, 11 * seconds, 0}, {12 * seconds, 13 * seconds, 0}} {
+		s.Transfers[0].Start, s.Transfers[0].End = c.start, c.end
+		r, err := FromSchedule(s, prob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !near(r.TotalJoules, without+c.want) || !near(r.Causes.Transfer, c.want) {
+			t.Errorf("from %v to %v: %g J, of which %g moving; want %g and %g", c.start, c.end, r.TotalJoules, r.Causes.Transfer, without+c.want, c.want)
+		}
 	}
 }
 
@@ -179,7 +185,7 @@ func TestCallJoules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !near(r.TotalJoules, 1341) || !near(r.ByPhase[1].Joules, 35) || !near(r.ByDevice[0].Joules, 89) || !near(r.Causes.Idle, 167) {
+	if !near(r.TotalJoules, 1341) || !near(r.ByPhase[1].Joules, 35) || !near(r.ByDevice[0].Joules, 89) || !near(r.Causes.Idle, 168) {
 		t.Errorf("got %+v", r)
 	}
 	if got := r.Sources[len(r.Sources)-1]; got != (PowerSource{Name: "cpu", Calls: true, Source: "measured"}) {
@@ -344,7 +350,7 @@ func TestReportJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(&back, r) {
 		t.Errorf("read back: %+v, %v", back, err)
 	}
-	for _, key := range []string{`"total_joules":1369`, `"basis":"modelled"`, `"by_device":[{"name":"cpu"`, `"transfer_joules":3`, `"missing":[]`} {
+	for _, key := range []string{`"total_joules":1369`, `"basis":"modelled"`, `"by_device":[{"name":"cpu"`, `"transfer_joules":2`, `"missing":[]`} {
 		if !strings.Contains(string(text), key) {
 			t.Errorf("%s lacks %s", text, key)
 		}
@@ -362,7 +368,7 @@ func TestSchedulesThatDoNotFit(t *testing.T) {
 		"transfer back": func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].End = 3 * seconds },
 		"transfer for":  func(s *schedule.Schedule, p *schedule.Problem) { s.Transfers[0].For = -1 },
 		"no route": func(s *schedule.Schedule, p *schedule.Problem) {
-			p.Platform.Routes = nil
+			p.Platform.Routes, p.Platform.Devices[1].Unreachable = nil, true
 			if err := p.Platform.Complete(); err != nil {
 				panic(err)
 			}
@@ -387,5 +393,23 @@ func TestEmptySchedule(t *testing.T) {
 	}
 	if got := Power(&schedule.Schedule{}, prob); len(got) != 0 {
 		t.Errorf("power in no time: %v", got)
+	}
+}
+
+// TestGrounds names every source once, and what lacks watts where it counts.
+func TestGrounds(t *testing.T) {
+	for _, c := range []struct {
+		r    Report
+		want string
+	}{
+		{Report{Basis: Modelled, Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "guess"}}}, "modelled, watts guessed"},
+		{Report{Basis: Modelled, Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "datasheet"}, {Name: "cpu", Calls: true, Source: "measured"}}},
+			"modelled, watts guessed and from data sheets and measured"},
+		{Report{Basis: Modelled, Missing: []string{"host", "pcie"}, Sources: []PowerSource{{Name: "cpu", Source: "measured"}}}, "modelled, watts measured, without the host"},
+		{Report{Basis: Unavailable, Missing: []string{"cpu"}}, "joules unavailable: no watts for cpu"},
+	} {
+		if got := c.r.Grounds(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

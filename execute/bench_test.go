@@ -48,7 +48,7 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := New(&dag.Program{Name: "point", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, Options{Platform: p, Policy: "heft"})
+	r, err := newOn(&dag.Program{Name: "point", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, how{Platform: p, Policy: "heft"})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func BenchmarkDevice(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			r, err := New(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, Options{Platform: node(b, 1, 1), Plans: []*schedule.Plan{plan}})
+			r, err := newOn(&dag.Program{Name: "chain", Graphs: []*dag.Graph{g}}, how{Platform: node(b, 1, 1), Plans: []*schedule.Plan{plan}})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -6,14 +6,15 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
-	"dahl/platform"
 	"dahl/schedule"
 )
 
-// TestScratchOfVariants: costs that leave the variant open count the greatest
-// workspace of all, whatever this machine would run; named ones that of theirs; and one asked for
-// by name goes before these where the operation has it.
-func TestScratchOfVariants(t *testing.T) {
+// TestOffers: on any machine the default stays open and has the greatest workspace of all
+// variants but those of libraries, since it does not depend on who asks; here it is the one
+// that this machine runs. One asked for by name goes before both where the operation has it
+// for the kind. What the caller does is offered on processors alone, and an operation that no
+// kernel has everywhere, without a name.
+func TestOffers(t *testing.T) {
 	b := dag.NewBuilder("conv")
 	buffer := func(name string, shape ...int) dag.Access {
 		id := b.Buffer(dag.Buffer{Name: name, Shape: shape, Type: dag.Float32, Role: dag.Workspace})
@@ -28,43 +29,50 @@ func TestScratchOfVariants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prog := &dag.Program{Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	asked := func(name, variant string) int64 {
-		c := &schedule.Costs{Class: []int32{0}, ByClass: [][]schedule.Cost{{{Duration: 1, Variant: variant}}}}
-		return ScratchBytes(prog, []*schedule.Costs{c}, name, 3)[0]
+	k, _ := operation("conv2d")
+	bytes, greatest := map[string]int64{}, int64(0)
+	for _, o := range (Target{}).Offers(g, 0, "cpu")[1:] {
+		bytes[o.Variant] = o.WorkspaceBytes
+		greatest = max(greatest, o.WorkspaceBytes)
 	}
-	scratch := func(variant string) int64 { return asked("", variant) }
-	k, _ := kernels.Lookup("conv2d")
-	greatest := int64(0)
-	for i := range k.Variants {
-		greatest = max(greatest, scratch(k.Variants[i].Name))
+	if bytes["ref"] != 0 || bytes["avx2"] == 0 || len(bytes) != slices.IndexFunc(k.Variants, func(v kernels.Variant) bool { return !v.RunsOn("cpu") }) {
+		t.Errorf("workspaces %v", bytes)
 	}
-	if open := scratch(""); open != greatest || open == 0 {
-		t.Errorf("open: %d bytes, the greatest of the variants needs %d", open, greatest)
+	onDevice := (greatest + 255) / 256 * 256
+	for _, c := range []struct {
+		target Target
+		kind   string
+		want   schedule.Offer
+	}{
+		{Target{}, "cpu", schedule.Offer{WorkspaceBytes: greatest}},
+		{Target{}, "emulated", schedule.Offer{WorkspaceBytes: onDevice}},
+		{Target{Here: true}, "cpu", schedule.Offer{Variant: k.Default().Name, WorkspaceBytes: bytes[k.Default().Name]}},
+		{Target{Variant: "ref"}, "cpu", schedule.Offer{Variant: "ref"}},
+		{Target{Variant: "cuda"}, "cpu", schedule.Offer{WorkspaceBytes: greatest}}, // which is for other devices
+	} {
+		offers := c.target.Offers(g, 0, c.kind)
+		if offers[0] != c.want || (len(offers) == 1) != (c.target.Variant == "ref") {
+			t.Errorf("%+v on %s: %+v, want first %+v", c.target, c.kind, offers, c.want)
+		}
 	}
-	if scratch("ref") != 0 {
-		t.Error("the reference needs a workspace")
+}
+
+// TestOffersOfPoints: feed is the caller's, and nothing knows what "fold" is.
+func TestOffersOfPoints(t *testing.T) {
+	prog := testProgram(t)
+	feed := slices.IndexFunc(prog.Graphs[0].Tasks, func(t dag.Task) bool { return t.Op == "feed" })
+	for kind, want := range map[string]int{"cpu": 1, "emulated": 0, "cuda": 0} {
+		if got := (Target{}).Offers(prog.Graphs[0], dag.TaskID(feed), kind); len(got) != want {
+			t.Errorf("feed on %s: %v", kind, got)
+		}
 	}
-	const named = "avx2"
-	if of := scratch(named); of == 0 || asked(named, "") != of || asked(named, "ref") != of || asked("ref", named) != 0 {
-		t.Errorf("%s needs %d bytes; asked for: %d, over a model of the reference %d; the reference over it %d",
-			named, of, asked(named, ""), asked(named, "ref"), asked("ref", named))
-	}
-	if got := asked("cuda", named); got != scratch(named) { // which is for other devices
-		t.Errorf("asked for what cores do not run: %d bytes, want %d", got, scratch(named))
-	}
-	// Five cores, a device of two units with a memory of its own, a memory nobody uses.
-	p := &platform.Platform{Memories: []platform.Memory{{Name: "none"}, {Name: "ram"}, {Name: "own"}},
-		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 5, Memory: 1}, {Name: "e", Kind: "emulated", Count: 2, Memory: 2}}}
-	if err := p.Complete(); err != nil {
+	b := dag.NewBuilder("unknown")
+	b.Task(dag.Task{Name: "a", Op: "fold"})
+	g, err := b.Build()
+	if err != nil {
 		t.Fatal(err)
 	}
-	piece := greatest / 3
-	onDevice := (piece + 255) / 256 * 256
-	if got := ScratchByMemory(prog, p, nil, "ref"); !slices.Equal(got[0], []int64{0, 0, 0}) {
-		t.Errorf("by memory, of the reference: %v, want none", got)
-	}
-	if got := ScratchByMemory(prog, p, nil, ""); len(got) != 1 || !slices.Equal(got[0], []int64{0, 5 * piece, 2 * onDevice}) {
-		t.Errorf("by memory %v, want none, five pieces of %d and two of %d", got, piece, onDevice)
+	if got := (Target{Variant: "ref"}).Offers(g, 0, "cuda"); !slices.Equal(got, []schedule.Offer{{}}) {
+		t.Errorf("fold: %v", got)
 	}
 }

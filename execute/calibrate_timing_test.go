@@ -59,7 +59,7 @@ func TestPutTiming(t *testing.T) {
 func TestCalibrateTiming(t *testing.T) {
 	prog := testProgram(t)
 	onDevice := func(*dag.Task) int { return 1 }
-	r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Hooks: testHooks(nil), Plans: spreadPlans(prog, 2, onDevice)})
+	r := newRunner(t, prog, how{Platform: node(t, 1, 1), Options: Options{Hooks: testHooks(nil)}, Plans: spreadPlans(prog, 2, onDevice)})
 	var st StepTimes
 	for _, steps := range []int{2, 13} {
 		if err := CalibrateTiming(context.Background(), r, InSituOptions{Steps: steps}, &st); err != nil {

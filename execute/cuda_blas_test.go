@@ -42,12 +42,12 @@ func libraryNode(t *testing.T, library string, cores, gpus int) *platform.Platfo
 func TestCUDALibrary(t *testing.T) {
 	const steps = 7
 	prog := testProgram(t)
-	one := Options{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go", Hooks: testHooks(nil)}
+	one := how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go", Options: Options{Hooks: testHooks(nil)}}
 	want := trainedWeights(t, prog, one, steps, true)
 	for _, library := range []string{kernels.CuBLAS, kernels.CuBLASLt} {
 		t.Run(library, func(t *testing.T) {
 			p := libraryNode(t, library, 1, 2)
-			opt := Options{Platform: p, Plans: spreadPlans(prog, 3, bySamples(3)), Variant: library, Hooks: testHooks(nil)}
+			opt := how{Platform: p, Plans: spreadPlans(prog, 3, bySamples(3)), Variant: library, Options: Options{Hooks: testHooks(nil)}}
 			got := trainedWeights(t, prog, opt, steps, true)
 			opt.Poison = true // so that nothing is left of the calls that were made when they were bound
 			again := trainedWeights(t, prog, opt, steps, false)
@@ -64,7 +64,7 @@ func TestCUDALibraryIsCalled(t *testing.T) {
 	p := libraryNode(t, kernels.CuBLASLt, 1, 1)
 	prog := testProgram(t)
 	for _, variant := range []string{"cublas", "cublaslt", ""} {
-		r := newRunner(t, prog, Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Variant: variant, Hooks: testHooks(nil)})
+		r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Variant: variant, Options: Options{Hooks: testHooks(nil)}})
 		calls := r.devices[1].driver.(*cudaDriver).calls
 		if got := slices.ContainsFunc(calls, func(c cudaCall) bool { return c.library != nil }); got != (variant != "") {
 			t.Errorf("variant %q: calls of a library: %v", variant, got)
@@ -98,7 +98,7 @@ func TestCUDALibraryRefuses(t *testing.T) {
 	if _, err := d.newStream(streamUse{}); err != nil {
 		t.Fatal(err)
 	}
-	k, _ := kernels.Lookup("dense.dx")
+	k, _ := kernels.KernelByName("dense.dx")
 	v, _ := k.Variant("cublaslt")
 	call := deviceCall{spec: &kernels.Spec{Op: "dense.dx", Type: dag.Float32}, variant: v}
 	for _, shape := range [][]int{{3, 5}, {3, 7}, {7, 5}} {
@@ -114,29 +114,20 @@ func TestCUDALibraryRefuses(t *testing.T) {
 	}
 }
 
-// TestLibraryWorkspace: costs that leave the variant open reserve nothing for a library's, which
-// is chosen by name only; where they name it, or the caller does, what it asks for is reserved.
+// TestLibraryWorkspace: where the variant is open nothing is reserved for a library's, which
+// is chosen by name only; where it is asked for, what it needs is.
 func TestLibraryWorkspace(t *testing.T) {
-	p := cudaNode(t, 1, 1)
 	prog := testProgram(t)
-	scratch := func(variant, asked string) int64 {
-		c, err := schedule.NewCosts(prog.Graphs[0], p, schedule.CostOptions{})
+	scratch := func(asked string) int64 {
+		d, err := priced(t, prog, cudaNode(t, 1, 1), Target{Variant: asked}).Decide(schedule.Choice{Plans: spreadPlans(prog, 2, bySamples(2))})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if variant != "" {
-			NameAsked(prog.Graphs[0], p, c, variant)
-		}
-		costs := make([]*schedule.Costs, len(prog.Graphs))
-		costs[0] = c
-		return ScratchByMemory(prog, p, costs, asked)[0][1]
+		return d.Graphs[0].Layouts[1].ArenaBytes[schedule.ScratchArena]
 	}
 	const library = 32 << 20 // what the library asks for; the products of the program are smaller
-	if open, named := scratch("", ""), scratch("cublas", ""); open >= library || named < library {
-		t.Errorf("%d bytes of scratch with the variant open, %d with the library's named; want less than and at least %d", open, named, library)
-	}
-	if named, asked := scratch("cublas", ""), scratch("", "cublas"); asked != named {
-		t.Errorf("%d bytes of scratch with the library's variant asked for, %d with it named by costs", asked, named)
+	if open, asked := scratch(""), scratch("cublas"); open >= library || asked < library {
+		t.Errorf("%d bytes of scratch with the variant open, %d with the library's asked for; want less than and at least %d", open, asked, library)
 	}
 }
 

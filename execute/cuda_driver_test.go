@@ -63,14 +63,14 @@ func TestCUDAIsADriver(t *testing.T) {
 func TestCUDASplits(t *testing.T) {
 	const steps = 7
 	prog := testProgram(t)
-	one := Options{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go", Hooks: testHooks(nil)}
+	one := how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go", Options: Options{Hooks: testHooks(nil)}}
 	want := trainedWeights(t, prog, one, steps, true)
 	for gpus := 1; gpus <= 2; gpus++ {
 		for _, split := range splits {
 			t.Run(fmt.Sprintf("%d GPUs, %s", gpus, split.name), func(t *testing.T) {
 				workers := 1 + gpus
 				plans := spreadPlans(prog, workers, func(task *dag.Task) int { return split.of(task, workers) })
-				opt := Options{Platform: cudaNode(t, 1, gpus), Plans: plans, Hooks: testHooks(nil)}
+				opt := how{Platform: cudaNode(t, 1, gpus), Plans: plans, Options: Options{Hooks: testHooks(nil)}}
 				got := trainedWeights(t, prog, opt, steps, true)
 				again := trainedWeights(t, prog, opt, steps, false)
 				for name := range want {
@@ -99,7 +99,7 @@ func compareWeights(t *testing.T, name string, got, again, want []float32) {
 }
 
 // trainedWeights runs steps of training and gives the parameters by name.
-func trainedWeights(t *testing.T, prog *dag.Program, opt Options, steps int, record bool) map[string][]float32 {
+func trainedWeights(t *testing.T, prog *dag.Program, opt how, steps int, record bool) map[string][]float32 {
 	t.Helper()
 	r := newRunner(t, prog, opt)
 	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
@@ -128,7 +128,7 @@ func TestCUDASteadySteps(t *testing.T) {
 	t.Setenv("DAHL_TESTDRIVER_LOG", log)
 	p := cudaNode(t, 1, 1)
 	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+	r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
 	if text, err := os.ReadFile(log); err != nil || !bytes.Contains(text, []byte("allocate")) {
 		t.Skipf("needs the test driver: %v", err)
 	}
@@ -163,13 +163,13 @@ func TestCUDALost(t *testing.T) {
 	plans := spreadPlans(prog, 2, bySamples(2))
 	for _, c := range []struct {
 		name   string
-		opt    Options
+		opt    how
 		record bool
 		stride int
 	}{
-		{"recorded", Options{Plans: plans}, true, 2},
-		{"not recorded", Options{Plans: plans}, false, 2},
-		{"by a policy", Options{Policy: "dmda"}, true, 5},
+		{"recorded", how{Plans: plans}, true, 2},
+		{"not recorded", how{Plans: plans}, false, 2},
+		{"by a policy", how{Policy: "dmda"}, true, 5},
 	} {
 		for _, wait := range []string{"0", "1"} {
 			t.Run(c.name+", wait "+wait, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestCUDALost(t *testing.T) {
 }
 
 // losesOne runs two steps on a device that may be lost, and reports whether it was.
-func losesOne(t *testing.T, prog *dag.Program, opt Options, record bool) bool {
+func losesOne(t *testing.T, prog *dag.Program, opt how, record bool) bool {
 	r := newRunner(t, prog, opt)
 	defer r.Close()
 	if !strings.HasPrefix(r.devices[1].properties.Name, "Test device") {
@@ -221,14 +221,14 @@ func TestCUDARefuses(t *testing.T) {
 	prog := testProgram(t)
 	for _, c := range []struct {
 		want   string
-		change func(*Options)
+		change func(*how)
 	}{
-		{"there is no CUDA device 99", func(o *Options) { o.Platform.Devices[1].Ordinal = 99 }},
-		{`memory "gpu0.mem"`, func(o *Options) { o.Platform.Memories[1].CapacityBytes = 100 }}, // less than one task names
+		{"there is no CUDA device 99", func(o *how) { o.Platform.Devices[1].Ordinal = 99 }},
+		{`memory "gpu0.mem"`, func(o *how) { o.Platform.Memories[1].CapacityBytes = 100 }}, // less than one task names
 	} {
-		opt := Options{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)}
+		opt := how{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}}
 		c.change(&opt)
-		if r, err := New(prog, opt); err == nil {
+		if r, err := newOn(prog, opt); err == nil {
 			r.Close()
 			t.Errorf("no error, want one about %q", c.want)
 		} else if !strings.Contains(err.Error(), c.want) {

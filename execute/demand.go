@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -48,7 +47,7 @@ func (b *deviceBinder) bindAll(l *deviceLane) ([]launchID, error) {
 	for t := range launches {
 		launches[t] = -1
 		task := &b.graph.Tasks[t]
-		k, _ := kernels.Lookup(task.Op)
+		k, _ := operation(task.Op)
 		if !b.runsHere(dag.TaskID(t), l) || k == nil || k.Host {
 			continue
 		}

@@ -126,7 +126,7 @@ var faultyRuns = []struct {
 // failingRunner is a runner whose device fails as soon as it is told to.
 func failingRunner(t *testing.T, prog *dag.Program, dynamic bool) (*Runner, *failing) {
 	p := node(t, 1, 1)
-	opt := Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)}
+	opt := how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}}
 	if dynamic {
 		p.Devices[0].FlopsPerSec["float32"] = 1e6 // so that the policy prefers the GPU
 		opt.Plans, opt.Policy = nil, "dmda"

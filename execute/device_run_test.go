@@ -26,14 +26,14 @@ func TestBytesMovedAreThePlans(t *testing.T) {
 	const steps = 5
 	prog := testProgram(t)
 	for _, split := range splits {
-		r := newRunner(t, prog, Options{Platform: node(t, 1, 2), Hooks: testHooks(nil),
+		r := newRunner(t, prog, how{Platform: node(t, 1, 2), Options: Options{Hooks: testHooks(nil)},
 			Plans: spreadPlans(prog, 3, func(task *dag.Task) int { return split.of(task, 3) })})
 		s, err := r.Run(context.Background(), 0, steps, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := map[[2]int32]int64{}
-		pg := r.placed.Graphs[0]
+		pg := r.decision.Placed.Graphs[0]
 		add := func(moves []*schedule.Move, times int64) {
 			for _, m := range moves {
 				if m != nil && !m.Anywhere {
@@ -62,11 +62,11 @@ func TestBytesMovedAreThePlans(t *testing.T) {
 // percent too fast or too slow, and the schedule must still pass its check.
 func TestDeviceClocksAreAligned(t *testing.T) {
 	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Hooks: testHooks(nil),
+	r := newRunner(t, prog, how{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Options: Options{Hooks: testHooks(nil),
 		Emulation: map[string]Emulation{
 			"gpu0": {ClockOffset: 5 * time.Hour, ClockDrift: 0.02},
 			"gpu1": {ClockOffset: -time.Minute, ClockDrift: -0.03},
-		}})
+		}}})
 	r.devices[1].rebase, r.devices[2].rebase = time.Millisecond, 300*time.Microsecond
 	s, err := r.Run(context.Background(), 0, 30, true)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestDeviceClocksAreAligned(t *testing.T) {
 func TestUnitsAndEnginesShareAMemory(t *testing.T) {
 	const steps = 5
 	prog := testProgram(t)
-	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
 	p := node(t, 1, 2)
 	for i := range 2 {
 		p.Devices[1+i].Count, p.Devices[1+i].CopyEnginesIn, p.Devices[1+i].CopyEnginesOut = 2, 2, 3
@@ -100,7 +100,7 @@ func TestUnitsAndEnginesShareAMemory(t *testing.T) {
 	}
 	for _, split := range splits[1:] {
 		plans := spreadPlans(prog, 5, func(task *dag.Task) int { return split.of(task, 5) })
-		opt := Options{Platform: p, Plans: plans, Variant: "go"}
+		opt := how{Platform: p, Plans: plans, Variant: "go"}
 		if got := trained(t, prog, opt, steps); got != want {
 			t.Errorf("%s: the weights differ from those of one core", split.name)
 		}
@@ -120,39 +120,37 @@ func TestUnitsAndEnginesShareAMemory(t *testing.T) {
 	}
 }
 
-// TestEnginesOfOneOfTwoDevices: where one device says how many copy engines it has and the
-// other does not, what goes to that one directly leaves on an engine of the first.
-func TestEnginesOfOneOfTwoDevices(t *testing.T) {
-	const steps = 5
-	prog := testProgram(t)
-	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+// TestRunnable: a device that does not say how many copy engines it has is executed with one
+// in each direction, one that does with its own; the platform that was given stays as it is,
+// and what is decided for it, with copies that no lane makes, is refused.
+func TestRunnable(t *testing.T) {
 	p := node(t, 1, 2)
-	p.Devices[2].CopyEnginesIn, p.Devices[2].CopyEnginesOut = 0, 0
-	p.Links = append(p.Links, platform.Link{Name: "bridge", BandwidthBytesPerSec: 1e9})
-	p.Routes = append(p.Routes, platform.Route{From: 1, To: 2, Links: []platform.LinkID{2}})
+	p.Devices[1].CopyEnginesIn, p.Devices[1].CopyEnginesOut = 0, 0
+	p.Devices[2].CopyEnginesIn, p.Devices[2].CopyEnginesOut = 3, 2
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	left := 0
-	for _, split := range splits[1:] {
-		opt := Options{Platform: p, Plans: spreadPlans(prog, 3, func(task *dag.Task) int { return split.of(task, 3) }), Variant: "go"}
-		if got := trained(t, prog, opt, steps); got != want {
-			t.Errorf("%s: the weights differ from those of one core", split.name)
-		}
-		opt.Hooks = testHooks(nil)
-		r := newRunner(t, prog, opt)
-		for lane, list := range r.graphs[0].placed.Order {
-			for _, task := range list {
-				if m := r.graphs[0].placed.Moves[task]; m != nil && m.From == 1 && m.To == 2 {
-					if left++; r.lanes[lane].Memory != 1 || r.lanes[lane].In {
-						t.Errorf("%s: %q moves on %q", split.name, r.graphs[0].graph.Tasks[task].Name, r.lanes[lane].Name)
-					}
-				}
-			}
-		}
+	q, err := Runnable(p)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if left == 0 {
-		t.Error("nothing moves from one device to the other")
+	engines := [][2]int{}
+	for _, d := range q.Devices {
+		engines = append(engines, [2]int{d.CopyEnginesIn, d.CopyEnginesOut})
+	}
+	if want := [][2]int{{0, 0}, {1, 1}, {3, 2}}; !slices.Equal(engines, want) || p.Devices[1].CopyEnginesIn != 0 {
+		t.Errorf("engines %d, want %d; given %d", engines, want, p.Devices[1].CopyEnginesIn)
+	}
+	prog := testProgram(t)
+	d, err := priced(t, prog, p, Target{Here: true}).Decide(schedule.Choice{Plans: spreadPlans(prog, 3, bySamples(3))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := New(d, Options{Hooks: testHooks(nil)}); err == nil {
+		r.Close()
+		t.Error("copies without an engine are executed")
+	} else if !strings.Contains(err.Error(), "copy_engines") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -160,7 +158,7 @@ func TestEnginesOfOneOfTwoDevices(t *testing.T) {
 func TestSteadyStepsOnDevicesAllocateNothing(t *testing.T) {
 	const first, last = 50, 350
 	prog := testProgram(t)
-	opt := Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2))}
+	opt := how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2))}
 	for _, record := range []bool{true, false} {
 		if least := leastAllocations(t, prog, opt, first, last, record, 0); least != 0 {
 			t.Errorf("record %v: %d allocations in %d steps, want none", record, least, last-first)
@@ -174,7 +172,7 @@ func TestHighWaterOfDevices(t *testing.T) {
 	prog := testProgram(t)
 	for _, split := range splits[:3] {
 		var losses []float32
-		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Hooks: testHooks(&losses), Poison: true,
+		r := newRunner(t, prog, how{Platform: node(t, 1, 1), Options: Options{Hooks: testHooks(&losses), Poison: true},
 			Plans: spreadPlans(prog, 2, func(task *dag.Task) int { return split.of(task, 2) })})
 		for graph := range prog.Graphs {
 			if _, err := r.Run(context.Background(), graph, 3, false); err != nil {
@@ -208,7 +206,7 @@ func TestHighWaterOfDevices(t *testing.T) {
 // core, which reads them where they are.
 func TestInputsMoveAgainWhenAskedFor(t *testing.T) {
 	prog := testProgram(t)
-	run := func(opt Options) []float32 {
+	run := func(opt how) []float32 {
 		var losses []float32
 		opt.Hooks, opt.Variant = testHooks(&losses), "go"
 		r := newRunner(t, prog, opt)
@@ -222,8 +220,8 @@ func TestInputsMoveAgainWhenAskedFor(t *testing.T) {
 		}
 		return losses
 	}
-	want := run(Options{Platform: machine(t, 1), Policy: "heft"})
-	got := run(Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 })})
+	want := run(how{Platform: machine(t, 1), Policy: "heft"})
+	got := run(how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 })})
 	if !slices.Equal(got, want) {
 		t.Errorf("losses %v, want %v", got, want)
 	}
@@ -248,7 +246,7 @@ func TestDeviceFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := node(t, 1, 1)
 			p.Devices[1].Fault = c.fault
-			r := newRunner(t, prog, Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+			r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
 			if c.panic {
 				d := r.devices[1].driver.(*emulated)
 				d.calls[3].run = func(*kernels.Call) { panic("a bug") }
@@ -277,9 +275,9 @@ func TestDeviceFaults(t *testing.T) {
 func TestStopsWithDevices(t *testing.T) {
 	prog := testProgram(t)
 	for seed := range uint64(20) {
-		opt := Options{Platform: node(t, 1, 1), Policy: "dmda"}
+		opt := how{Platform: node(t, 1, 1), Policy: "dmda"}
 		if seed%2 == 0 {
-			opt = Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2))}
+			opt = how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2))}
 		}
 		ctx, cancel := context.WithCancelCause(context.Background())
 		enough := errors.New("enough")
@@ -311,7 +309,7 @@ func TestStopsWithDevices(t *testing.T) {
 // on the cores.
 func TestHEFTOverDevices(t *testing.T) {
 	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: node(t, 2, 2), Hooks: testHooks(nil)})
+	r := newRunner(t, prog, how{Platform: node(t, 2, 2), Options: Options{Hooks: testHooks(nil)}})
 	if r.Plan(0).Policy != "heft" {
 		t.Errorf("policy %q", r.Plan(0).Policy)
 	}
@@ -331,24 +329,23 @@ func TestNewRefusesDevices(t *testing.T) {
 	prog := testProgram(t)
 	for _, c := range []struct {
 		want   string
-		change func(*Options)
+		change func(*how)
 	}{
-		{"layouts are given", func(o *Options) { o.Layouts = make([]*schedule.Layout, 2) }},
-		{`memory "gpu0.mem"`, func(o *Options) { o.Platform.Memories[1].CapacityBytes = 1000 }},
-		{"out of memory", func(o *Options) { o.Emulation = map[string]Emulation{"gpu0": {TakenBytes: 1<<20 - 1000}} }},
-		{`"feed"`, func(o *Options) {
+		{`memory "gpu0.mem"`, func(o *how) { o.Platform.Memories[1].CapacityBytes = 1000 }},
+		{"out of memory", func(o *how) { o.Emulation = map[string]Emulation{"gpu0": {TakenBytes: 1<<20 - 1000}} }},
+		{`"feed"`, func(o *how) {
 			plan := &schedule.Plan{Order: make([][]dag.TaskID, 2)}
 			for t := range prog.Graphs[0].Tasks {
 				plan.Order[1] = append(plan.Order[1], dag.TaskID(t))
 			}
 			o.Plans[0] = plan
 		}},
-		{`emulation options for "cpu"`, func(o *Options) { o.Emulation = map[string]Emulation{"cpu": {}} }},
-		{"there is no cpu worker", func(o *Options) { o.Platform.Devices[0].Kind = "emulated" }},
-		{`of kind "fpga"`, func(o *Options) { o.Platform.Devices[1].Kind = "fpga" }},
-		{"write a memory of its own", func(o *Options) { o.Platform.Devices[1].Memory = 0 }},
+		{`emulation options for "cpu"`, func(o *how) { o.Emulation = map[string]Emulation{"cpu": {}} }},
+		{"there is no cpu worker", func(o *how) { o.Platform.Devices[0].Kind = "emulated" }},
+		{`kind = "fpga"`, func(o *how) { o.Platform.Devices[1].Kind = "fpga" }},
+		{"write a memory of its own", func(o *how) { o.Platform.Devices[1].Memory = 0 }},
 	} {
-		opt := Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)}
+		opt := how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}}
 		c.change(&opt)
 		wantRefused(t, prog, opt, c.want)
 	}
@@ -360,9 +357,9 @@ func TestNewRefusesDevices(t *testing.T) {
 func TestTightMemories(t *testing.T) {
 	const steps = 3
 	prog := testProgram(t)
-	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
 	plans := spreadPlans(prog, 2, bySamples(2))
-	roomy := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: plans, Hooks: testHooks(nil), Variant: "go"})
+	roomy := newRunner(t, prog, how{Platform: node(t, 1, 1), Plans: plans, Options: Options{Hooks: testHooks(nil)}, Variant: "go"})
 	whole := int64(0)
 	for _, a := range roomy.devices[1].arenas {
 		whole += a.bytes
@@ -371,8 +368,8 @@ func TestTightMemories(t *testing.T) {
 	for eighths := int64(7); eighths > 0; eighths-- {
 		p := node(t, 1, 1)
 		p.Memories[1].CapacityBytes = whole * eighths / 8
-		opt := Options{Platform: p, Plans: plans, Variant: "go", Hooks: testHooks(nil)}
-		r, err := New(prog, opt)
+		opt := how{Platform: p, Plans: plans, Variant: "go", Options: Options{Hooks: testHooks(nil)}}
+		r, err := newOn(prog, opt)
 		if err != nil {
 			if !strings.Contains(err.Error(), `"gpu0.mem"`) {
 				t.Errorf("%d eighths: %v", eighths, err)
@@ -380,7 +377,7 @@ func TestTightMemories(t *testing.T) {
 			continue
 		}
 		r.Close()
-		for _, m := range r.placed.Graphs[0].Moves {
+		for _, m := range r.decision.Placed.Graphs[0].Moves {
 			if m != nil && (m.Reason == schedule.ReasonEvict || m.Reason == schedule.ReasonReload) {
 				moved++
 			}

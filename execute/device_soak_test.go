@@ -43,7 +43,7 @@ func (d *countingDriver) bind(c *deviceCall) (launchID, error) {
 func TestLongRunOnDevices(t *testing.T) {
 	const steps, piece, warm, allowance = 2000, 100, 4, 64 << 10
 	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Hooks: testHooks(nil)})
+	r := newRunner(t, prog, how{Platform: node(t, 1, 2), Plans: spreadPlans(prog, 3, bySamples(3)), Options: Options{Hooks: testHooks(nil)}})
 	var counted []*countingDriver
 	for _, d := range r.devices[1:] {
 		c := &countingDriver{driver: d.driver}

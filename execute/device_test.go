@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -40,7 +39,7 @@ func spreadPlan(g *dag.Graph, workers int, choose func(task *dag.Task) int) *sch
 	plan := &schedule.Plan{Policy: "test", Order: make([][]dag.TaskID, workers)}
 	for t := range g.Tasks {
 		w := 0
-		if k, ok := kernels.Lookup(g.Tasks[t].Op); !ok || !k.Host {
+		if k, ok := operation(g.Tasks[t].Op); !ok || !k.Host {
 			w = choose(&g.Tasks[t])
 		}
 		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
@@ -86,7 +85,7 @@ var splits = []struct {
 func TestDevicesGiveTheBitsOfTheCPU(t *testing.T) {
 	const steps = 7
 	prog := testProgram(t)
-	want := trained(t, prog, Options{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
+	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
 	for _, gpus := range []int{1, 2} {
 		for _, cores := range []int{1, 2} {
 			for _, split := range splits {
@@ -94,7 +93,7 @@ func TestDevicesGiveTheBitsOfTheCPU(t *testing.T) {
 					workers := cores + gpus
 					plans := spreadPlans(prog, workers, func(task *dag.Task) int { return split.of(task, workers) })
 					for range 2 {
-						if got := trained(t, prog, Options{Platform: node(t, cores, gpus), Plans: plans, Variant: "go"}, steps); got != want {
+						if got := trained(t, prog, how{Platform: node(t, cores, gpus), Plans: plans, Variant: "go"}, steps); got != want {
 							t.Errorf("weights differ from those of one core")
 						}
 					}
@@ -106,7 +105,7 @@ func TestDevicesGiveTheBitsOfTheCPU(t *testing.T) {
 
 // trained runs steps of training, in two runs with an evaluation between them, checks
 // the schedules, and returns a digest of the weights.
-func trained(t *testing.T, prog *dag.Program, opt Options, steps int) string {
+func trained(t *testing.T, prog *dag.Program, opt how, steps int) string {
 	t.Helper()
 	opt.Hooks = testHooks(nil)
 	r := newRunner(t, prog, opt)

@@ -53,7 +53,7 @@ func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int
 // open opens the driver of a device. A driver that reports what is done calls notify.
 func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 	p, m := o.platform, dev.Memory
-	if dev.Kind != "cuda" {
+	if !dev.IsNumbered() {
 		return openEmulated(p, dev, o.space, o.emulation[dev.Name], o.cores, notify), nil
 	}
 	if dev.Count > 1 {
@@ -66,7 +66,7 @@ func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 func (r *Runner) openDevices() error {
 	p := r.platform
 	for name := range r.opt.Emulation {
-		if d, ok := p.DeviceByName(name); !ok || p.Devices[d].Kind != "emulated" {
+		if d, ok := p.DeviceByName(name); !ok || !p.Devices[d].IsEmulated() {
 			return fmt.Errorf("there are emulation options for %q, which is no emulated device of platform %q", name, p.Name)
 		}
 	}
@@ -75,7 +75,7 @@ func (r *Runner) openDevices() error {
 	for _, w := range p.Workers {
 		dev := &p.Devices[w.Device]
 		m := dev.Memory
-		if dev.Kind == "cpu" || r.devices[m] != nil {
+		if dev.IsProcessor() || r.devices[m] != nil {
 			continue
 		}
 		d := &device{memory: m, name: dev.Name, work: make(chan func()), rebase: rebasePeriod}

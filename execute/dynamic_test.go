@@ -31,12 +31,12 @@ func dynamicPolicies() (names []string) {
 func TestPoliciesOnDevicesGiveTheBitsOfTheCPU(t *testing.T) {
 	const steps = 7
 	prog := testProgram(t)
-	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
 	for _, policy := range dynamicPolicies() {
 		for _, gpus := range []int{1, 2} {
 			for _, cores := range []int{1, 2} {
 				t.Run(fmt.Sprintf("%s, %d cores, %d GPUs", policy, cores, gpus), func(t *testing.T) {
-					if got := trained(t, prog, Options{Platform: node(t, cores, gpus), Policy: policy, Variant: "go"}, steps); got != want {
+					if got := trained(t, prog, how{Platform: node(t, cores, gpus), Policy: policy, Variant: "go"}, steps); got != want {
 						t.Error("the weights differ from those of one core")
 					}
 				})
@@ -79,7 +79,7 @@ func (p *anywhere) Next(v *schedule.View, w platform.WorkerID) (schedule.Instanc
 // network has there at most.
 func tightened(t *testing.T, p *platform.Platform, prog *dag.Program, percent int64) *platform.Platform {
 	t.Helper()
-	r := newRunner(t, prog, Options{Platform: p, Policy: "eager", Variant: "go", Hooks: testHooks(nil)})
+	r := newRunner(t, prog, how{Platform: p, Policy: "eager", Variant: "go", Options: Options{Hooks: testHooks(nil)}})
 	for m := range p.Memories {
 		if platform.MemoryID(m) == p.HostMemory() {
 			continue
@@ -101,7 +101,7 @@ func tightened(t *testing.T, p *platform.Platform, prog *dag.Program, percent in
 func TestTightMemoryOfDevices(t *testing.T) {
 	const steps = 7
 	prog := testProgram(t)
-	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
 	for _, policy := range append(dynamicPolicies(), "at random") {
 		for _, percent := range []int64{80, 60} {
 			t.Run(fmt.Sprintf("%s in %d%%", policy, percent), func(t *testing.T) {
@@ -112,16 +112,14 @@ func TestTightMemoryOfDevices(t *testing.T) {
 						p.Links[i].Latency = 100 * time.Microsecond
 					}
 					p.Devices[0].FlopsPerSec["float32"] = 1e6 // so that whoever estimates prefers a GPU
-					opt := Options{Platform: tightened(t, p, prog, percent), Policy: policy, Variant: "go", Hooks: testHooks(nil), Poison: true}
+					opt := how{Platform: tightened(t, p, prog, percent), Policy: policy, Variant: "go", Options: Options{Hooks: testHooks(nil), Poison: true}}
 					if policy == "at random" {
 						opt.Policy = "eager"
 					}
 					r := newRunner(t, prog, opt)
 					if policy == "at random" {
-						for _, c := range r.graphs {
-							c.dynamic = func(*schedule.Problem) schedule.Policy {
-								return &anywhere{rng: rand.New(rand.NewPCG(seed, 17))}
-							}
+						r.decision.Policy.Dynamic = func(*schedule.Problem) schedule.Policy {
+							return &anywhere{rng: rand.New(rand.NewPCG(seed, 17))}
 						}
 					}
 					delayKernels(r, seed)
@@ -169,7 +167,7 @@ func TestADeviceHasItsNextTask(t *testing.T) {
 	}
 	prog := &dag.Program{Name: "ahead", Graphs: []*dag.Graph{g}}
 	for _, policy := range dynamicPolicies() {
-		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Policy: policy})
+		r := newRunner(t, prog, how{Platform: node(t, 1, 1), Policy: policy})
 		d := r.devices[1]
 		counter := &launchCounter{driver: d.driver}
 		d.driver = counter
@@ -244,7 +242,7 @@ func TestPoliciesMeetDeviceFaults(t *testing.T) {
 		p := node(t, 1, 1)
 		p.Devices[0].FlopsPerSec["float32"] = 1e6 // so that the policy prefers the GPU
 		p.Devices[1].Fault = platform.DeviceFault{Kind: c.kind, After: 40}
-		r := newRunner(t, prog, Options{Platform: p, Policy: "dmda", Hooks: testHooks(nil)})
+		r := newRunner(t, prog, how{Platform: p, Policy: "dmda", Options: Options{Hooks: testHooks(nil)}})
 		_, err := r.Run(context.Background(), 0, 50, true)
 		var fault *TaskError
 		if !errors.As(err, &fault) || !errors.Is(err, c.want) {
@@ -266,7 +264,7 @@ func TestPoliciesOnDevicesAllocateLittle(t *testing.T) {
 	const first, last, most = 50, 350, 30
 	prog := testProgram(t)
 	for _, policy := range dynamicPolicies() {
-		opt := Options{Platform: node(t, 1, 1), Policy: policy}
+		opt := how{Platform: node(t, 1, 1), Policy: policy}
 		if least := leastAllocations(t, prog, opt, first, last, false, most); least > most {
 			t.Errorf("%s: %d allocations in %d steps", policy, least, last-first)
 		}

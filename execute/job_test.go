@@ -19,13 +19,13 @@ func TestPeriodWithoutRecord(t *testing.T) {
 	onDevice := func(*dag.Task) int { return 1 }
 	for _, c := range []struct {
 		name    string
-		opt     Options
+		opt     how
 		ordered bool // steps follow each other
 	}{
-		{"one core", Options{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 })}, true},
-		{"a policy", Options{Platform: machine(t, 2), Policy: "eager"}, false},
-		{"a device", Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, onDevice)}, false},
-		{"a policy on a device", Options{Platform: node(t, 1, 1), Policy: "dmda"}, false},
+		{"one core", how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 })}, true},
+		{"a policy", how{Platform: machine(t, 2), Policy: "eager"}, false},
+		{"a device", how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, onDevice)}, false},
+		{"a policy on a device", how{Platform: node(t, 1, 1), Policy: "dmda"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			begin := time.Now()

@@ -252,9 +252,9 @@ func randomPlans(p *dag.Program, workers int, seed uint64) []*schedule.Plan {
 }
 
 // newRunner is New with the test network's data in place.
-func newRunner(t testing.TB, prog *dag.Program, opt Options) *Runner {
+func newRunner(t testing.TB, prog *dag.Program, opt how) *Runner {
 	t.Helper()
-	r, err := New(prog, opt)
+	r, err := newOn(prog, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

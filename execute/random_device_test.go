@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -41,7 +40,7 @@ func randomPlanOn(g *dag.Graph, p *platform.Platform, rng *rand.Rand) *schedule.
 	plan := &schedule.Plan{Policy: "random", Order: make([][]dag.TaskID, len(p.Workers))}
 	for _, t := range randomPlan(g, 1, rng.Uint64()).Order[0] {
 		w := rng.IntN(len(p.Workers))
-		if k, ok := kernels.Lookup(g.Tasks[t].Op); ok && k.Host {
+		if k, ok := operation(g.Tasks[t].Op); ok && k.Host {
 			w = 0
 		}
 		plan.Order[w] = append(plan.Order[w], t)
@@ -55,15 +54,15 @@ func randomPlanOn(g *dag.Graph, p *platform.Platform, rng *rand.Rand) *schedule.
 func TestRandomPlansOnRandomDevices(t *testing.T) {
 	const steps, seeds = 5, 12
 	prog := testProgram(t)
-	want := trained(t, prog, Options{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
+	want := trained(t, prog, how{Platform: machine(t, 1), Policy: "heft", Variant: "go"}, steps)
 	ran, left := 0, 0 // runners, and storages that leave and come back in a step
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 37))
-		opt := Options{Platform: randomNode(t, rng), Variant: "go", Hooks: testHooks(nil)}
+		opt := how{Platform: randomNode(t, rng), Variant: "go", Options: Options{Hooks: testHooks(nil)}}
 		for _, g := range prog.Graphs {
 			opt.Plans = append(opt.Plans, randomPlanOn(g, opt.Platform, rng))
 		}
-		r, err := New(prog, opt)
+		r, err := newOn(prog, opt)
 		if err != nil {
 			if !strings.Contains(err.Error(), `memory "gpu`) {
 				t.Errorf("seed %d: %v", seed, err)
@@ -72,7 +71,7 @@ func TestRandomPlansOnRandomDevices(t *testing.T) {
 		}
 		r.Close()
 		ran++
-		for _, m := range r.placed.Graphs[0].Moves {
+		for _, m := range r.decision.Placed.Graphs[0].Moves {
 			if m != nil && m.Reason == schedule.ReasonReload {
 				left++
 			}

@@ -32,7 +32,7 @@ func weights(r *Runner) string {
 func TestBitsAreEqual(t *testing.T) {
 	const steps = 20
 	prog := testProgram(t)
-	train := func(opt Options) (string, []float32) {
+	train := func(opt how) (string, []float32) {
 		var losses []float32
 		opt.Hooks, opt.Verify = testHooks(&losses), true
 		r := newRunner(t, prog, opt)
@@ -65,13 +65,13 @@ func TestBitsAreEqual(t *testing.T) {
 			inOrder.Order[0] = append(inOrder.Order[0], dag.TaskID(i))
 		}
 	}
-	want, losses := train(Options{Platform: machine(t, 1), Plans: []*schedule.Plan{&inOrder}})
+	want, losses := train(how{Platform: machine(t, 1), Plans: []*schedule.Plan{&inOrder}})
 	if len(losses) != steps+2 || !finite(losses[steps-1]) || losses[steps-1] >= losses[0] {
 		t.Fatalf("losses %v: want %d falling ones", losses, steps)
 	}
 	for workers := 1; workers <= 3; workers++ {
 		for seed := range uint64(4) {
-			opt := Options{Platform: machine(t, workers), Plans: randomPlans(prog, workers, seed)}
+			opt := how{Platform: machine(t, workers), Plans: randomPlans(prog, workers, seed)}
 			if got, other := train(opt); got != want || !slices.Equal(other, losses) {
 				t.Errorf("random plan %d on %d workers: other bits", seed, workers)
 			}
@@ -80,7 +80,7 @@ func TestBitsAreEqual(t *testing.T) {
 			if info.Static == nil && info.Dynamic == nil {
 				continue
 			}
-			if got, other := train(Options{Platform: machine(t, workers), Policy: info.Name}); got != want || !slices.Equal(other, losses) {
+			if got, other := train(how{Platform: machine(t, workers), Policy: info.Name}); got != want || !slices.Equal(other, losses) {
 				t.Errorf("%s on %d workers: other bits", info.Name, workers)
 			}
 		}
@@ -114,12 +114,12 @@ func TestSteadyStepsAllocateNothing(t *testing.T) {
 	limited.Memories[0].CapacityBytes = 1 << 20
 	for _, c := range []struct {
 		name string
-		opt  Options
+		opt  how
 	}{
-		{"static", Options{Platform: machine(t, 2), Plans: randomPlans(prog, 2, 1)}},
-		{"eager", Options{Platform: machine(t, 2), Policy: "eager"}},
-		{"dmda", Options{Platform: machine(t, 2), Policy: "dmda"}},
-		{"eager in a limited memory", Options{Platform: limited, Policy: "eager"}},
+		{"static", how{Platform: machine(t, 2), Plans: randomPlans(prog, 2, 1)}},
+		{"eager", how{Platform: machine(t, 2), Policy: "eager"}},
+		{"dmda", how{Platform: machine(t, 2), Policy: "dmda"}},
+		{"eager in a limited memory", how{Platform: limited, Policy: "eager"}},
 	} {
 		if least := leastAllocations(t, prog, c.opt, first, last, true, 0); least != 0 {
 			t.Errorf("%s: %d allocations in %d steps, want none", c.name, least, last-first)
@@ -129,7 +129,7 @@ func TestSteadyStepsAllocateNothing(t *testing.T) {
 
 // leastAllocations is how often the whole process allocates between two steps of one run,
 // counted from inside the run: the least of five tries, or the first that is not above enough.
-func leastAllocations(t *testing.T, prog *dag.Program, opt Options, first, last int, record bool, enough uint64) uint64 {
+func leastAllocations(t *testing.T, prog *dag.Program, opt how, first, last int, record bool, enough uint64) uint64 {
 	t.Helper()
 	var before, after runtime.MemStats
 	opt.Hooks = testHooks(nil)
@@ -158,7 +158,7 @@ func leastAllocations(t *testing.T, prog *dag.Program, opt Options, first, last 
 func TestCancelStopsBetweenTasks(t *testing.T) {
 	prog := testProgram(t)
 	before := runtime.NumGoroutine()
-	for _, opt := range []Options{
+	for _, opt := range []how{
 		{Platform: machine(t, 3), Plans: randomPlans(prog, 3, 2)},
 		{Platform: machine(t, 3), Policy: "eager"},
 	} {
@@ -171,7 +171,7 @@ func TestCancelStopsBetweenTasks(t *testing.T) {
 			}
 			return feed(step, args)
 		}
-		r, err := New(prog, opt)
+		r, err := newOn(prog, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestFailureNamesTheTask(t *testing.T) {
 			return nil
 		}, "l", nil, []string{"load", "images read [13 11]", "panic: "}},
 	} {
-		for _, opt := range []Options{
+		for _, opt := range []how{
 			{Platform: machine(t, 3), Plans: randomPlans(prog, 3, 4)},
 			{Platform: machine(t, 3), Policy: "eager"},
 		} {
@@ -268,7 +268,7 @@ func TestVerifySeesWritesToReadOperands(t *testing.T) {
 		}
 		return nil
 	}
-	r := newRunner(t, prog, Options{Platform: machine(t, 2), Hooks: hooks, Verify: true})
+	r := newRunner(t, prog, how{Platform: machine(t, 2), Options: Options{Hooks: hooks, Verify: true}})
 	_, err := r.Run(context.Background(), 0, 5, false)
 	var failed *TaskError
 	if !errors.As(err, &failed) || failed.Task != "fetch" || failed.Step != 2 || !errors.Is(err, errReadChanged) {
@@ -280,7 +280,7 @@ func TestVerifySeesWritesToReadOperands(t *testing.T) {
 // initialise, so the highest touched byte is the end of the last storage.
 func TestHighWater(t *testing.T) {
 	prog := testProgram(t)
-	for _, opt := range []Options{
+	for _, opt := range []how{
 		{Platform: machine(t, 2), Plans: randomPlans(prog, 2, 6)},
 		{Platform: machine(t, 2), Policy: "eager"},
 	} {
@@ -334,7 +334,7 @@ func TestHighWaterSeesOverruns(t *testing.T) {
 func TestLiveBytesNeverExceedTheLayout(t *testing.T) {
 	prog := testProgram(t)
 	for seed := range uint64(5) {
-		r := newRunner(t, prog, Options{Platform: machine(t, 2), Plans: randomPlans(prog, 2, seed), Hooks: testHooks(nil)})
+		r := newRunner(t, prog, how{Platform: machine(t, 2), Plans: randomPlans(prog, 2, seed), Options: Options{Hooks: testHooks(nil)}})
 		s, err := r.Run(context.Background(), 0, 10, true)
 		if err != nil {
 			t.Fatal(err)
@@ -356,15 +356,10 @@ func TestNewRefuses(t *testing.T) {
 	prog := testProgram(t)
 	cuda := machine(t, 2)
 	cuda.Devices[0].Kind = "cuda"
-	badVariant := func() []*schedule.Costs {
-		c, err := schedule.NewCosts(prog.Graphs[0], machine(t, 2), schedule.CostOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range c.ByClass {
-			c.ByClass[i][0].Variant = "abacus"
-		}
-		return []*schedule.Costs{c}
+	abacus := randomPlan(prog.Graphs[0], 2, 0)
+	abacus.Variants = priced(t, prog, machine(t, 2), Target{Here: true}).Costs(0).Variants(prog.Graphs[0], machine(t, 2))
+	for call := range abacus.Variants["cpu"] {
+		abacus.Variants["cpu"][call] = "abacus"
 	}
 	small := machine(t, 2)
 	small.Memories[0].CapacityBytes = 1000
@@ -372,23 +367,22 @@ func TestNewRefuses(t *testing.T) {
 	other.GraphHash = strings.Repeat("0", 64)
 	for _, c := range []struct {
 		want   string
-		change func(*Options)
+		change func(*how)
 	}{
-		{"no hook", func(o *Options) { o.Hooks = nil }},
-		{`kind "cuda"`, func(o *Options) { o.Platform = cuda }},
-		{`policy "chance"`, func(o *Options) { o.Policy = "chance" }},
-		{"needs a plan", func(o *Options) { o.Policy = "replay" }},
-		{`no variant "abacus"`, func(o *Options) { o.Costs = badVariant() }},
-		{"000000000000…", func(o *Options) { o.Plans = []*schedule.Plan{other} }},
-		{`memory "ram" of 1000 bytes`, func(o *Options) { o.Platform = small }},
-		{"3 workers", func(o *Options) { o.Plans = []*schedule.Plan{randomPlan(prog.Graphs[0], 3, 0)} }},
-		{"places 0 buffers", func(o *Options) { o.Layouts = []*schedule.Layout{{}, {}} }},
+		{"no hook", func(o *how) { o.Hooks = nil }},
+		{`kind "cuda"`, func(o *how) { o.Platform = cuda }},
+		{`policy "chance"`, func(o *how) { o.Policy = "chance" }},
+		{"needs a plan", func(o *how) { o.Policy = "replay" }},
+		{`no variant "abacus"`, func(o *how) { o.Plans = []*schedule.Plan{abacus} }},
+		{"000000000000…", func(o *how) { o.Plans = []*schedule.Plan{other} }},
+		{`memory "ram" of 1000 bytes`, func(o *how) { o.Platform = small }},
+		{"3 workers", func(o *how) { o.Plans = []*schedule.Plan{randomPlan(prog.Graphs[0], 3, 0)} }},
 	} {
-		opt := Options{Platform: machine(t, 2), Hooks: testHooks(nil)}
+		opt := how{Platform: machine(t, 2), Options: Options{Hooks: testHooks(nil)}}
 		c.change(&opt)
 		wantRefused(t, prog, opt, c.want)
 	}
-	r := newRunner(t, prog, Options{Platform: machine(t, 2), Hooks: testHooks(nil)})
+	r := newRunner(t, prog, how{Platform: machine(t, 2), Options: Options{Hooks: testHooks(nil)}})
 	for _, c := range [][2]int{{-1, 1}, {2, 1}, {0, 0}, {0, maxRecords}} {
 		if _, err := r.Run(context.Background(), c[0], c[1], true); err == nil {
 			t.Errorf("%d steps of graph %d ran", c[1], c[0])
@@ -397,9 +391,9 @@ func TestNewRefuses(t *testing.T) {
 }
 
 // wantRefused checks that New refuses options with an error that says something.
-func wantRefused(t *testing.T, prog *dag.Program, opt Options, want string) {
+func wantRefused(t *testing.T, prog *dag.Program, opt how, want string) {
 	t.Helper()
-	r, err := New(prog, opt)
+	r, err := newOn(prog, opt)
 	if err == nil {
 		r.Close()
 		t.Errorf("no error, want one about %q", want)
@@ -422,7 +416,7 @@ func TestTasksWithoutOperation(t *testing.T) {
 	}
 	prog := &dag.Program{Name: "points", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
 	for _, policy := range []string{"eager", "heft"} {
-		r, err := New(prog, Options{Platform: machine(t, 2), Policy: policy})
+		r, err := newOn(prog, how{Platform: machine(t, 2), Policy: policy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -440,7 +434,7 @@ func TestTasksWithoutOperation(t *testing.T) {
 func TestWarnsOfWorkersBeyondCores(t *testing.T) {
 	many := len(allowedCPUs()) + 1
 	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: machine(t, many), Hooks: testHooks(nil)})
+	r := newRunner(t, prog, how{Platform: machine(t, many), Options: Options{Hooks: testHooks(nil)}})
 	if w := r.Warnings(); len(w) == 0 || !strings.Contains(w[0], fmt.Sprint(many, " workers")) {
 		t.Errorf("warnings %q with %d workers", w, many)
 	}
@@ -459,7 +453,7 @@ func TestTheRestKeepsRunning(t *testing.T) {
 		<-answered
 		return fetch(step, args)
 	}
-	r := newRunner(t, prog, Options{Platform: machine(t, cores), Plans: randomPlans(prog, cores, 8), Hooks: hooks})
+	r := newRunner(t, prog, how{Platform: machine(t, cores), Plans: randomPlans(prog, cores, 8), Options: Options{Hooks: hooks}})
 	go func() {
 		for step := range asked {
 			answered <- step

@@ -56,12 +56,12 @@ func unrecorded(t *testing.T, r *Runner, steps int) string {
 func TestSegmentsGiveTheSameBits(t *testing.T) {
 	const steps = 7
 	prog := testProgram(t)
-	want := trained(t, prog, Options{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
+	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
 	captured := 0
 	for _, gpus := range []int{1, 2} {
 		for _, split := range splits {
 			plans := spreadPlans(prog, 1+gpus, func(task *dag.Task) int { return split.of(task, 1+gpus) })
-			r := newRunner(t, prog, Options{Platform: node(t, 1, gpus), Plans: plans, Variant: "go", Hooks: testHooks(nil)})
+			r := newRunner(t, prog, how{Platform: node(t, 1, gpus), Plans: plans, Variant: "go", Options: Options{Hooks: testHooks(nil)}})
 			if got := unrecorded(t, r, steps); got != want {
 				t.Errorf("%d GPUs, %s: the weights differ from those of one core", gpus, split.name)
 			}
@@ -105,7 +105,7 @@ func (d *countedDriver) replay(s streamID, c captureID) error {
 func TestCallsOfAStep(t *testing.T) {
 	const steps = 5
 	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 }), Hooks: testHooks(nil)})
+	r := newRunner(t, prog, how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 }), Options: Options{Hooks: testHooks(nil)}})
 	d := r.devices[1]
 	counted := &countedDriver{emulated: d.driver.(*emulated)}
 	d.driver = counted
@@ -147,7 +147,7 @@ func TestCallsOfAStep(t *testing.T) {
 // one of the origin, where what a step is fed exists once.
 func TestFeedRunsAhead(t *testing.T) {
 	prog := testProgram(t)
-	r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 }), Hooks: testHooks(nil)})
+	r := newRunner(t, prog, how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 }), Options: Options{Hooks: testHooks(nil)}})
 	c := r.graphs[0]
 	waitsForDevice := func(rep *replay) bool {
 		for _, it := range rep.lists[0] {
@@ -174,7 +174,7 @@ func TestFaultsInSegments(t *testing.T) {
 		for after := range 20 {
 			p := node(t, 1, 1)
 			p.Devices[1].Fault = platform.DeviceFault{Kind: c.fault, After: 40 + after}
-			r := newRunner(t, prog, Options{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+			r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
 			_, err := r.Run(context.Background(), 0, 50, false)
 			var fault *TaskError
 			if !errors.As(err, &fault) || !errors.Is(err, c.want) || fault.Device != "gpu0" {

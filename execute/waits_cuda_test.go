@@ -77,7 +77,7 @@ func TestCheckerFindsEveryMissingWait(t *testing.T) {
 	const steps = 5
 	prog := testProgram(t)
 	open := func() *Runner {
-		r := newRunner(t, prog, Options{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Hooks: testHooks(nil)})
+		r := newRunner(t, prog, how{Platform: cudaNode(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
 		d := r.devices[1]
 		d.driver = &lateHost{driver: d.driver, device: d, asked: map[eventID]int{}}
 		d.rebase = time.Hour // a base is seen when it is done

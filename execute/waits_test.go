@@ -113,7 +113,7 @@ func clockOf(r *replay, clocks [][][]int64, lane int) ([]int64, bool) {
 func TestOrderedSeesWhatIsMissing(t *testing.T) {
 	prog := testProgram(t)
 	for _, split := range splits {
-		r := newRunner(t, prog, Options{Platform: node(t, 1, 1), Hooks: testHooks(nil),
+		r := newRunner(t, prog, how{Platform: node(t, 1, 1), Options: Options{Hooks: testHooks(nil)},
 			Plans: spreadPlans(prog, 2, func(task *dag.Task) int { return split.of(task, 2) })})
 		c := r.graphs[0]
 		if !ordered(c) {

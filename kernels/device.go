@@ -9,22 +9,29 @@ import (
 	"dahl/kernels/cuda"
 )
 
-// Kinds of variants. Devices of the kinds "cpu" and "emulated" run those for CPUs.
+// Kinds of variants.
 const (
 	CPU  = ""
 	CUDA = "cuda"
 )
 
+// The kinds of devices that run variants for CPUs, as package platform calls them. Devices
+// that run those for CUDA are called like these.
+const (
+	DeviceCPU      = "cpu"
+	DeviceEmulated = "emulated"
+)
+
 // kindOf is the kind of variants that a device of a platform's kind runs.
 func kindOf(device string) string {
-	if device == "cpu" || device == "emulated" {
+	if device == DeviceCPU || device == DeviceEmulated {
 		return CPU
 	}
 	return device
 }
 
-// RunsOn reports whether the variant is for devices of a platform's kind ("cpu",
-// "emulated", "cuda").
+// RunsOn reports whether the variant is for devices of a platform's kind: DeviceCPU,
+// DeviceEmulated, CUDA.
 func (v *Variant) RunsOn(device string) bool { return v.Kind == kindOf(device) }
 
 // RunsHere reports whether the processor of this process can run the variant.
@@ -43,7 +50,7 @@ const (
 )
 
 // Precisions are their names, the finest first.
-var Precisions = []string{FullPrecision, TF32Precision, BF16Precision}
+func Precisions() []string { return []string{FullPrecision, TF32Precision, BF16Precision} }
 
 // Within reports whether the variant rounds the factors of products to no less than one of
 // the Precisions does.

@@ -251,7 +251,7 @@ func (l *lowerer) input(name string, t dag.DType, shape []int, home string) dag.
 }
 
 // onHost keeps a task that the program itself performs on a processor.
-func onHost() *dag.Placement { return &dag.Placement{Device: "cpu"} }
+func onHost() *dag.Placement { return &dag.Placement{Device: kernels.DeviceCPU} }
 
 func labelsOf(layer, phase string) dag.Labels { return dag.Labels{Layer: layer, Phase: phase} }
 

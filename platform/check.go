@@ -56,7 +56,7 @@ func (p *Platform) checkParts() *fault {
 	if f := checkSource(p.HostPower.Source, p.HostPower.Value, "host_power", ""); f != nil {
 		return f
 	}
-	for _, check := range []func() *fault{p.checkNames, p.checkMemories, p.checkDevices, p.checkLinks, p.checkRoutes, p.checkModels} {
+	for _, check := range []func() *fault{p.checkNames, p.checkMemories, p.checkDevices, p.checkLinks, p.checkRoutes, p.checkReach, p.checkModels} {
 		if f := check(); f != nil {
 			return f
 		}
@@ -147,6 +147,7 @@ func checkSource(s Source, watts float64, path, owner string) *fault {
 }
 
 func (p *Platform) checkMemories() *fault {
+	host := -1
 	for i := range p.Memories {
 		m := &p.Memories[i]
 		if m.CapacityBytes < 0 || m.CapacityBytes > maxWhole {
@@ -154,6 +155,13 @@ func (p *Platform) checkMemories() *fault {
 		}
 		if !amount(m.BandwidthBytesPerSec) {
 			return &fault{at("memory", i, "bandwidth"), owner("memory", m.Name), fmt.Sprintf("bandwidth of %g B/s is out of range", m.BandwidthBytesPerSec)}
+		}
+		if m.Host && host >= 0 {
+			return &fault{at("memory", i, "host"), owner("memory", m.Name),
+				fmt.Sprintf("host = true: memory %q is the host's already; write it at one of them", p.Memories[host].Name)}
+		}
+		if m.Host {
+			host = i
 		}
 	}
 	return nil
@@ -209,6 +217,32 @@ func (p *Platform) checkRoutes() *fault {
 					p.Memories[pair[0]].Name, p.Memories[pair[1]].Name)}
 			}
 			taken[pair] = true
+		}
+	}
+	return nil
+}
+
+// checkReach looks for devices that data cannot come to, or come back from. A plan would
+// leave them out without a word.
+func (p *Platform) checkReach() *fault {
+	host := p.HostMemory()
+	there, looked := p.walk(host), make([]bool, len(p.Memories))
+	looked[host] = true
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if d.Unreachable || looked[d.Memory] {
+			continue
+		}
+		looked[d.Memory] = true
+		way := ""
+		if there[d.Memory].route < 0 {
+			way = fmt.Sprintf("from %q, the host's memory, to %q", p.Memories[host].Name, p.Memories[d.Memory].Name)
+		} else if p.walk(d.Memory)[host].route < 0 {
+			way = fmt.Sprintf("from %q back to %q, the host's memory", p.Memories[d.Memory].Name, p.Memories[host].Name)
+		}
+		if way != "" {
+			return &fault{at("device", i, "memory"), owner("device", d.Name),
+				fmt.Sprintf("no route leads %s; add a [[route]], or write unreachable = true where that is meant", way)}
 		}
 	}
 	return nil

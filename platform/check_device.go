@@ -13,9 +13,6 @@ const maxRunSpread = 1
 // elementTypes are those that a speed may be given for.
 var elementTypes = []string{"float32", "float64", "int32", "int64", "uint8"}
 
-// kinds of device.
-var kinds = []string{"cpu", "cuda", "emulated"}
-
 func (p *Platform) checkDevices() *fault {
 	for i := range p.Devices {
 		d := &p.Devices[i]
@@ -41,12 +38,13 @@ func (p *Platform) checkDevices() *fault {
 // checkOrdinal checks that no two devices are the same one of the driver's. Ordinals
 // that are all 0 have not been given yet.
 func (p *Platform) checkOrdinal(i int, d *Device) *fault {
-	if d.Ordinal < 0 || d.Ordinal != 0 && d.Kind != "cuda" {
-		return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d: only devices of kind cuda have one, from 0", d.Ordinal)}
+	if d.Ordinal < 0 || d.Ordinal != 0 && !d.IsNumbered() {
+		numbered := kindNames("", func(k Kind) bool { return k.Numbered })
+		return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d: only devices of kind %s have one, from 0", d.Ordinal, numbered)}
 	}
 	given := slices.ContainsFunc(p.Devices, func(o Device) bool { return o.Ordinal != 0 })
 	for j := range p.Devices[:i] {
-		if o := &p.Devices[j]; given && d.Kind == "cuda" && o.Kind == "cuda" && o.Ordinal == d.Ordinal {
+		if o := &p.Devices[j]; given && d.IsNumbered() && o.Kind == d.Kind && o.Ordinal == d.Ordinal {
 			return &fault{at("device", i, "ordinal"), owner("device", d.Name), fmt.Sprintf("ordinal = %d is that of device %q; give each its own", d.Ordinal, o.Name)}
 		}
 	}
@@ -57,8 +55,8 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	bad := func(key, format string, args ...any) *fault {
 		return &fault{at("device", i, key), owner("device", d.Name), fmt.Sprintf(format, args...)}
 	}
-	if !slices.Contains(kinds, d.Kind) {
-		return bad("kind", "kind = %q: write \"cpu\", \"cuda\" or \"emulated\"", clip(d.Kind))
+	if _, err := KindByName(d.Kind); err != nil {
+		return bad("kind", "kind = %q: write %s", clip(d.Kind), kindNames(`"`, func(Kind) bool { return true }))
 	}
 	if d.Memory < 0 || int(d.Memory) >= len(p.Memories) {
 		return bad("memory", "its memory is not of this platform")
@@ -90,10 +88,10 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	if v := d.FirstUse.MemoryBytesPerSec; !amount(v) {
 		return bad("first_use", "first_use: %g B/s is out of range", v)
 	}
-	if d.HandoffToCPU != 0 && d.Kind == "cpu" {
+	if d.HandoffToCPU != 0 && d.IsProcessor() {
 		return bad("handoff_to_cpu", "handoff_to_cpu = %q: units of a processor learn of each other's ends after handoff", d.HandoffToCPU.String())
 	}
-	if d.Timing != 0 && d.Kind == "cpu" {
+	if d.Timing != 0 && d.IsProcessor() {
 		return bad("timing", "timing = %q: on a processor being timed costs nothing", d.Timing.String())
 	}
 	if (d.Wake == 0) != (d.WakeAfter == 0) {
@@ -102,18 +100,25 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	if !(d.RunSpread >= 0 && d.RunSpread <= maxRunSpread) {
 		return bad("run_spread", "run_spread = %g: want 0 to %g, relative to the time of a step", d.RunSpread, float64(maxRunSpread))
 	}
-	if f := d.Fault; f != (DeviceFault{}) {
-		text := fmt.Sprintf("fault = { after = %d, kind = %q }", f.After, clip(f.Kind))
-		switch {
-		case d.Kind != "emulated":
-			return bad("fault", "%s: only devices of kind emulated can be told to fail", text)
-		case f.Kind != FaultLost && f.Kind != FaultMemory:
-			return bad("fault", "%s: write kind = %q or %q", text, FaultLost, FaultMemory)
-		case f.After < 0:
-			return bad("fault", "%s: after is a number of launches", text)
-		}
+	if text := d.checkFault(); text != "" {
+		return bad("fault", "fault = { after = %d, kind = %q }: %s", d.Fault.After, clip(d.Fault.Kind), text)
 	}
 	return checkPower(i, "power", owner("device", d.Name), d.PowerSource, d.IdleWatts, d.Busy)
+}
+
+// checkFault says what is wrong with a failure on purpose; empty: nothing.
+func (d *Device) checkFault() string {
+	switch f := d.Fault; {
+	case f == DeviceFault{}:
+		return ""
+	case !d.IsEmulated():
+		return fmt.Sprintf("only devices of kind %s can be told to fail", kindNames("", func(k Kind) bool { return k.Emulated }))
+	case f.Kind != FaultLost && f.Kind != FaultMemory:
+		return fmt.Sprintf("write kind = %q or %q", FaultLost, FaultMemory)
+	case f.After < 0:
+		return "after is a number of launches"
+	}
+	return ""
 }
 
 func checkPower(i int, key, who string, s Source, idle float64, b BusyPower) *fault {

@@ -13,14 +13,16 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		change func(p *Platform)
 		want   string
 	}{
-		"no memory":        {func(p *Platform) { p.Memories = nil }, "no memory"},
-		"no device":        {func(p *Platform) { p.Devices = nil }, "no device"},
-		"empty name":       {func(p *Platform) { p.Links[1].Name = "" }, "link 2: a name is missing"},
-		"no units":         {func(p *Platform) { p.Devices[0].Count = 0 }, `device "gpu": count = 0`},
-		"device memory":    {func(p *Platform) { p.Devices[0].Memory = 9 }, "memory is not of this platform"},
-		"negative memory":  {func(p *Platform) { p.Devices[0].Memory = -1 }, "memory is not of this platform"},
-		"capacity":         {func(p *Platform) { p.Memories[1].CapacityBytes = -1 }, `memory "a": capacity`},
-		"bandwidth":        {func(p *Platform) { p.Memories[1].BandwidthBytesPerSec = math.NaN() }, `memory "a": bandwidth`},
+		"no memory":       {func(p *Platform) { p.Memories = nil }, "no memory"},
+		"no device":       {func(p *Platform) { p.Devices = nil }, "no device"},
+		"empty name":      {func(p *Platform) { p.Links[1].Name = "" }, "link 2: a name is missing"},
+		"no units":        {func(p *Platform) { p.Devices[0].Count = 0 }, `device "gpu": count = 0`},
+		"device memory":   {func(p *Platform) { p.Devices[0].Memory = 9 }, "memory is not of this platform"},
+		"negative memory": {func(p *Platform) { p.Devices[0].Memory = -1 }, "memory is not of this platform"},
+		"capacity":        {func(p *Platform) { p.Memories[1].CapacityBytes = -1 }, `memory "a": capacity`},
+		"bandwidth":       {func(p *Platform) { p.Memories[1].BandwidthBytesPerSec = math.NaN() }, `memory "a": bandwidth`},
+		"two hosts": {func(p *Platform) { p.Memories[1].Host, p.Memories[3].Host = true, true },
+			`memory "c": host = true: memory "a" is the host's already`},
 		"speed":            {func(p *Platform) { p.Devices[0].FlopsPerSec = map[string]float64{"float32": 0} }, `device "gpu": speed`},
 		"dispatch":         {func(p *Platform) { p.Devices[0].Dispatch = -time.Second }, "dispatch"},
 		"streams":          {func(p *Platform) { p.Devices[0].Streams = -1 }, "streams"},
@@ -35,6 +37,12 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"route end":        {func(p *Platform) { p.Routes[0].To = 99 }, "route 1"},
 		"route link":       {func(p *Platform) { p.Routes[0].Links[0] = -1 }, "link -1"},
 		"route twice":      {func(p *Platform) { p.Routes[2] = Route{From: 1, To: 0, Links: []LinkID{0}} }, `from "a" to "ram" already`},
+		"no route there":   {func(p *Platform) { p.Routes = p.Routes[1:] }, `device "gpu": no route leads from "b", the host's memory, to "a"; add a [[route]]`},
+		"no route back":    {func(p *Platform) { p.Devices[0].Memory = 3 }, `device "gpu": no route leads from "c" back to "b", the host's memory; add`},
+		"no route for the second": {func(p *Platform) {
+			p.Devices[0].Memory, p.Devices[0].Unreachable = 4, true
+			p.Devices = append(p.Devices, Device{Name: "gpu2", Kind: "emulated", Count: 1, Memory: 4})
+		}, `device "gpu2": no route leads from "b", the host's memory, to "d"`},
 		"model without op": {func(p *Platform) { p.Models[0].Op = "" }, "op is missing"},
 		"model median":     {func(p *Platform) { p.Models[0].MedianNs = 0 }, "median"},
 		"model median NaN": {func(p *Platform) { p.Models[0].MedianNs = math.NaN() }, "median"},

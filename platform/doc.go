@@ -12,6 +12,8 @@
 //   - every device has a memory; bandwidths, speeds and counts that are given
 //     are positive; powers, latencies and capacities are finite and not negative
 //   - every power has a source, or is absent
+//   - the host's memory has a way to that of every device and back, unless the device is
+//     marked Unreachable; at most one memory is marked as the host's
 //   - a route names links that exist, in order, and there is one for a pair of
 //     memories at most; a pair without one goes through other memories
 //   - a call has one model for each number of busy units

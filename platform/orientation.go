@@ -1,20 +1,23 @@
 package platform
 
-// Orientation knows which way a route crosses each of its links, so that the two
+import "slices"
+
+// orientation knows which way a route crosses each of its links, so that the two
 // directions of a duplex link do not share their bandwidth.
 //
 // A link has no ends of its own: they are taken from the first route that is that
 // link alone. On a longer route one walks from the memory at the start through
-// links with known ends, and likewise from the memory at the end backwards; a
+// links with known ends, and likewise from the memory at the end backwards. A
 // link that neither walk reaches is crossed forwards by routes to a memory of
-// higher index.
-type Orientation struct {
+// higher index, and one that such a route names again is crossed the other way
+// each time, as on the way up to a switch and down again.
+type orientation struct {
 	ends [][2]MemoryID // by link; -1: not known
 }
 
-// NewOrientation takes the ends of the links from the routes.
-func NewOrientation(p *Platform) *Orientation {
-	o := &Orientation{ends: make([][2]MemoryID, len(p.Links))}
+// newOrientation takes the ends of the links from the routes.
+func newOrientation(p *Platform) *orientation {
+	o := &orientation{ends: make([][2]MemoryID, len(p.Links))}
 	for l := range o.ends {
 		o.ends[l] = [2]MemoryID{-1, -1}
 	}
@@ -26,13 +29,22 @@ func NewOrientation(p *Platform) *Orientation {
 	return o
 }
 
-// Along gives 0 or 1 for each link of a route.
-func (o *Orientation) Along(from, to MemoryID, links []LinkID) []int32 {
-	directions := make([]int32, len(links))
-	for i := range directions {
+// along gives the links of a route from one of its ends on, in order, and 0 or 1 for
+// the way that each is crossed.
+func (o *orientation) along(r *Route, from MemoryID) (links []LinkID, directions []int32) {
+	links, to := r.Links, r.To
+	if from != r.From {
+		links, to = slices.Clone(r.Links), r.From
+		slices.Reverse(links)
+	}
+	directions = make([]int32, len(links))
+	turned := map[LinkID]int32{} // what the next crossing of a link turns round
+	for i, l := range links {
 		if from > to {
 			directions[i] = 1
 		}
+		directions[i] ^= turned[l]
+		turned[l] ^= 1
 	}
 	known := len(links)
 	for i, at := 0, from; i < len(links); i++ {
@@ -58,5 +70,5 @@ func (o *Orientation) Along(from, to MemoryID, links []LinkID) []int32 {
 		}
 		at = e[0] + e[1] - at
 	}
-	return directions
+	return links, directions
 }

@@ -116,8 +116,9 @@ func (b *builder) top(t *table) {
 			Name:                 m.text("name"),
 			CapacityBytes:        m.positiveBytes("capacity"),
 			BandwidthBytesPerSec: m.positive("bandwidth", &bytesPerSecScale),
+			Host:                 m.flag("host"),
 		})
-		m.done("name, capacity, bandwidth")
+		m.done("name, capacity, bandwidth, host")
 	}
 	for _, d := range t.tables("device") {
 		b.device(d)
@@ -181,7 +182,7 @@ func (t *table) duration(key string) time.Duration {
 
 func (b *builder) device(t *table) {
 	t.need("name", `"cpu"`)
-	t.need("kind", `"cpu"`)
+	t.need("kind", strconv.Quote(CPU))
 	t.need("memory", `the name of a memory, such as "ram"`)
 	d := Device{
 		Name:     t.text("name"),
@@ -190,8 +191,9 @@ func (b *builder) device(t *table) {
 		Dispatch: t.duration("dispatch"),
 		Streams:  t.count("streams", 1, maxUnits, 0),
 
-		Ordinal:    t.count("ordinal", 0, maxUnits, 0),
-		PlacedOnly: t.flag("placed_only"),
+		Ordinal:     t.count("ordinal", 0, maxUnits, 0),
+		PlacedOnly:  t.flag("placed_only"),
+		Unreachable: t.flag("unreachable"),
 	}
 	d.Memory = b.memory(t, "memory")
 	if s := t.table("speed"); s != nil {
@@ -224,20 +226,28 @@ func (b *builder) device(t *table) {
 		d.FirstUse = FirstUse{u.duration("context"), u.duration("kernels"), u.positive("memory", &bytesPerSecScale)}
 		u.done("context, kernels, memory")
 	}
-	if f := t.table("fault"); f != nil {
-		f.need("after", "100")
-		f.need("kind", `"lost"`)
-		d.Fault = DeviceFault{f.text("kind"), f.count("after", 0, math.MaxInt32, 0)}
-		f.done("after, kind")
-	}
+	d.Fault = t.fault()
 	if w := t.table("power"); w != nil {
 		d.PowerSource = w.source()
 		d.IdleWatts, d.Busy = w.power(d.Count)
 		w.done("idle, busy, source")
 	}
 	b.clocks(t, &d)
-	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, handoff_to_cpu, timing, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, fault, power, clock_name, [[device.clock]]")
+	t.done("name, kind, count, memory, speed, cache, dispatch, handoff, handoff_to_cpu, timing, wake, run_spread, first_use, copy_engines, streams, ordinal, placed_only, unreachable, fault, power, clock_name, [[device.clock]]")
 	b.p.Devices = append(b.p.Devices, d)
+}
+
+// fault reads a failure on purpose; none if absent.
+func (t *table) fault() DeviceFault {
+	f := t.table("fault")
+	if f == nil {
+		return DeviceFault{}
+	}
+	f.need("after", "100")
+	f.need("kind", `"lost"`)
+	fault := DeviceFault{f.text("kind"), f.count("after", 0, math.MaxInt32, 0)}
+	f.done("after, kind")
+	return fault
 }
 
 // defaultClock names a device's own setting where further clocks are listed.

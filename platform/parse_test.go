@@ -15,6 +15,7 @@ host_power = { watts = "35 W", source = "measured" }
 name = "ram"
 capacity = "24 GB"
 bandwidth = "40 GB/s"
+host = true
 
 [[memory]]
 name = "hbm0"
@@ -41,6 +42,7 @@ memory = "hbm0"
 copy_engines = { in = 1, out = 2 }
 streams = 4
 placed_only = true
+unreachable = true
 power = { idle = "20 W", busy = "250 W" }
 
 [[link]]
@@ -80,12 +82,12 @@ func TestParseReadsEveryKey(t *testing.T) {
 	base := BusyPower{FirstWatts: 93.3, AllWatts: 200, WholeDevice: true}
 	want := &Platform{
 		Name: "node", HostPower: Quantity{35, Measured},
-		Memories: []Memory{{"ram", 24e9, 40e9}, {Name: "hbm0"}},
+		Memories: []Memory{{"ram", 24e9, 40e9, true}, {Name: "hbm0"}},
 		Devices: []Device{
 			{Name: "cpu", Kind: "cpu", Count: 3, FlopsPerSec: map[string]float64{"float32": 60e9, "float64": 30e9},
 				L2Bytes: 1e6, L3Bytes: 32 << 20, Dispatch: 300, IdleWatts: 2, Busy: base, PowerSource: Datasheet,
 				Clocks: []Clock{{"base", 1, 2, base}, {"slow", 0.5, 1, BusyPower{UnitWatts: 4}}}},
-			{Name: "gpu0", Kind: "cuda", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 2, Streams: 4, PlacedOnly: true,
+			{Name: "gpu0", Kind: "cuda", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 2, Streams: 4, PlacedOnly: true, Unreachable: true,
 				IdleWatts: 20, Busy: BusyPower{UnitWatts: 250}, PowerSource: Guess},
 		},
 		Workers: []Worker{{"cpu.0", 0, 0}, {"cpu.1", 0, 1}, {"cpu.2", 0, 2}, {"gpu0", 1, 0}},
@@ -99,7 +101,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.routes = nil
+	got.paths = nil
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -136,37 +138,40 @@ func TestParseErrors(t *testing.T) {
 		{`capacity = "24 GB"`, `capacity = "1e300 GB"`, `n.toml:6: memory "ram": capacity = "1e300 GB": larger than 8 PiB, the most that is accepted`},
 		{`capacity = "24 GB"`, `capacity = "0.5 B"`, `n.toml:6: memory "ram": capacity = "0.5 B": not a whole number of bytes`},
 		{`capacity = "24 GB"`, `capacity = true`, `n.toml:6: memory "ram": capacity = true: not a size; write for example "1.5 GB"`},
-		{`capacity = "24 GB"`, `capactiy = "24 GB"`, `n.toml:6: memory "ram": capactiy: unknown key; known are name, capacity, bandwidth`},
+		{`capacity = "24 GB"`, `capactiy = "24 GB"`, `n.toml:6: memory "ram": capactiy: unknown key; known are name, capacity, bandwidth, host`},
 		{`capacity = "24 GB"`, `capacity = "24 GB`, `n.toml:6: not TOML: strings cannot contain newlines`},
-		{`name = "gpu0"`, `name = "cpu"`, `n.toml:28: device "cpu": this name is taken; give each its own`},
-		{`count = 3`, `count = -3`, `n.toml:15: device "cpu": count = -3: want a whole number from 1 to 65536`},
-		{`count = 3`, `count = 1.5`, `n.toml:15: device "cpu": count = 1.5: want a whole number from 1 to 65536`},
-		{`count = 3`, `count = 1000000000`, `n.toml:15: device "cpu": count = 1000000000: want a whole number from 1 to 65536`},
-		{`kind = "cpu"`, `kind = "fpga"`, `n.toml:14: device "cpu": kind = "fpga": write "cpu", "cuda" or "emulated"`},
-		{`memory = "ram"`, `memory = "rum"`, `n.toml:16: device "cpu": memory = "rum": no memory has this name; memories are ram, hbm0`},
-		{`memory = "ram"`, ``, `n.toml:12: device "cpu": memory is missing; write memory = the name of a memory, such as "ram"`},
-		{`float64 = "30 GF/s"`, `float64 = "30 GB/s"`, `n.toml:17: device "cpu": speed: float64 = "30 GB/s": unknown unit "GB/s" for a speed; write one of PF/s, TF/s, GF/s, MF/s, kF/s, F/s`},
-		{`float64 = "30 GF/s"`, `float16 = "30 GF/s"`, `n.toml:17: device "cpu": speed: float16: unknown key; known are float32, float64, int32, int64, uint8`},
-		{`source = "datasheet"`, `source = "web"`, `n.toml:20: device "cpu": power: source = "web": write "measured", "datasheet" or "guess"`},
-		{`["93.3 W", "200 W"]`, `["93.3 W"]`, `n.toml:20: device "cpu": power: busy = [93.3 W]: want two powers of the whole device, ["one unit busy", "all busy"]`},
-		{`scale = 0.5`, `scale = -1`, `n.toml:24: device "cpu": clock "slow": scale = -1: want a positive number, 1 for the speed of the device`},
-		{`name = "slow"`, `name = "base"`, `n.toml:23: device "cpu": clock name "base": give each clock a name of its own, of letters and digits`},
-		{`name = "gpu0"`, `name = "cpu.1"`, `n.toml:13: device "cpu": its unit "cpu.1" has the name of another device or unit`},
-		{`name = "gpu0"`, `name = "a/b"`, `n.toml:28: device "a/b": a name has letters, digits, '_', '-' and '.' only, at most 64`},
-		{`placed_only = true`, `ordinal = -1`, `n.toml:33: device "gpu0": ordinal = -1: want a whole number from 0 to 65536`},
-		{`memory = "ram"`, "memory = \"ram\"\nordinal = 2", `n.toml:17: device "cpu": ordinal = 2: only devices of kind cuda have one, from 0`},
-		{`placed_only = true`, `fault = { after = 3, kind = "lost" }`, `n.toml:33: device "gpu0": fault = { after = 3, kind = "lost" }: only devices of kind emulated can be told to fail`},
-		{`kind = "cuda"`, "kind = \"emulated\"\nfault = { after = 3, kind = \"bored\" }", `n.toml:30: device "gpu0": fault = { after = 3, kind = "bored" }: write kind = "lost" or "memory"`},
-		{`kind = "cuda"`, "kind = \"emulated\"\nfault = { after = -1, kind = \"lost\" }", `n.toml:30: device "gpu0": fault: after = -1: want a whole number from 0 to 2147483647`},
-		{`kind = "cuda"`, "kind = \"emulated\"\nfault = { kind = \"lost\" }", `n.toml:30: device "gpu0": fault: after is missing; write after = 100`},
-		{`name = "gpu0"`, ``, `n.toml:27: device 2: name is missing; write name = "cpu"`},
-		{`bandwidth = "12 GB/s"`, `bandwidth = "0 GB/s"`, `n.toml:38: link "pcie0": bandwidth = "0 GB/s": want more than zero; leave the key out where it is not known or not limited`},
-		{`sharing = "duplex"`, `sharing = "half"`, `n.toml:40: link "pcie0": sharing = "half": write "shared" (one capacity for both directions), "duplex" or "fatpipe" (no sharing)`},
-		{`"bus", "pcie0"`, `"bus", "pcie1"`, `n.toml:50: route 1: links = "pcie1": no link has this name; links are pcie0, bus`},
-		{`"bus", "pcie0"`, ``, `n.toml:50: route 1: 0 links; name the links from "ram" to "hbm0" in order`},
-		{`to = "hbm0"`, `to = "ram"`, `n.toml:49: route 1: it leads from a memory to itself; remove it`},
-		{`median = "12.3 us"`, `median = "12.3 mm"`, `n.toml:60: model 1: median = "12.3 mm": unknown unit "mm" for a time; write one of s, ms, us, ns`},
-		{`device = "cpu"`, `device = "tpu"`, `n.toml:57: model of "dense": device = "tpu": no device has this name or kind`},
+		{`host = true`, `host = "yes"`, `n.toml:8: memory "ram": host = "yes": write true or false`},
+		{`name = "hbm0"`, "name = \"hbm0\"\nhost = true", `n.toml:12: memory "hbm0": host = true: memory "ram" is the host's already; write it at one of them`},
+		{`name = "gpu0"`, `name = "cpu"`, `n.toml:29: device "cpu": this name is taken; give each its own`},
+		{`count = 3`, `count = -3`, `n.toml:16: device "cpu": count = -3: want a whole number from 1 to 65536`},
+		{`count = 3`, `count = 1.5`, `n.toml:16: device "cpu": count = 1.5: want a whole number from 1 to 65536`},
+		{`count = 3`, `count = 1000000000`, `n.toml:16: device "cpu": count = 1000000000: want a whole number from 1 to 65536`},
+		{`kind = "cpu"`, `kind = "fpga"`, `n.toml:15: device "cpu": kind = "fpga": write "cpu", "cuda" or "emulated"`},
+		{`memory = "ram"`, `memory = "rum"`, `n.toml:17: device "cpu": memory = "rum": no memory has this name; memories are ram, hbm0`},
+		{`memory = "ram"`, ``, `n.toml:13: device "cpu": memory is missing; write memory = the name of a memory, such as "ram"`},
+		{`float64 = "30 GF/s"`, `float64 = "30 GB/s"`, `n.toml:18: device "cpu": speed: float64 = "30 GB/s": unknown unit "GB/s" for a speed; write one of PF/s, TF/s, GF/s, MF/s, kF/s, F/s`},
+		{`float64 = "30 GF/s"`, `float16 = "30 GF/s"`, `n.toml:18: device "cpu": speed: float16: unknown key; known are float32, float64, int32, int64, uint8`},
+		{`source = "datasheet"`, `source = "web"`, `n.toml:21: device "cpu": power: source = "web": write "measured", "datasheet" or "guess"`},
+		{`["93.3 W", "200 W"]`, `["93.3 W"]`, `n.toml:21: device "cpu": power: busy = [93.3 W]: want two powers of the whole device, ["one unit busy", "all busy"]`},
+		{`scale = 0.5`, `scale = -1`, `n.toml:25: device "cpu": clock "slow": scale = -1: want a positive number, 1 for the speed of the device`},
+		{`name = "slow"`, `name = "base"`, `n.toml:24: device "cpu": clock name "base": give each clock a name of its own, of letters and digits`},
+		{`name = "gpu0"`, `name = "cpu.1"`, `n.toml:14: device "cpu": its unit "cpu.1" has the name of another device or unit`},
+		{`name = "gpu0"`, `name = "a/b"`, `n.toml:29: device "a/b": a name has letters, digits, '_', '-' and '.' only, at most 64`},
+		{`unreachable = true`, ``, `n.toml:31: device "gpu0": no route leads from "hbm0" back to "ram", the host's memory; add a [[route]], or write unreachable = true where that is meant`},
+		{`placed_only = true`, `ordinal = -1`, `n.toml:34: device "gpu0": ordinal = -1: want a whole number from 0 to 65536`},
+		{`memory = "ram"`, "memory = \"ram\"\nordinal = 2", `n.toml:18: device "cpu": ordinal = 2: only devices of kind cuda have one, from 0`},
+		{`placed_only = true`, `fault = { after = 3, kind = "lost" }`, `n.toml:34: device "gpu0": fault = { after = 3, kind = "lost" }: only devices of kind emulated can be told to fail`},
+		{`kind = "cuda"`, "kind = \"emulated\"\nfault = { after = 3, kind = \"bored\" }", `n.toml:31: device "gpu0": fault = { after = 3, kind = "bored" }: write kind = "lost" or "memory"`},
+		{`kind = "cuda"`, "kind = \"emulated\"\nfault = { after = -1, kind = \"lost\" }", `n.toml:31: device "gpu0": fault: after = -1: want a whole number from 0 to 2147483647`},
+		{`kind = "cuda"`, "kind = \"emulated\"\nfault = { kind = \"lost\" }", `n.toml:31: device "gpu0": fault: after is missing; write after = 100`},
+		{`name = "gpu0"`, ``, `n.toml:28: device 2: name is missing; write name = "cpu"`},
+		{`bandwidth = "12 GB/s"`, `bandwidth = "0 GB/s"`, `n.toml:40: link "pcie0": bandwidth = "0 GB/s": want more than zero; leave the key out where it is not known or not limited`},
+		{`sharing = "duplex"`, `sharing = "half"`, `n.toml:42: link "pcie0": sharing = "half": write "shared" (one capacity for both directions), "duplex" or "fatpipe" (no sharing)`},
+		{`"bus", "pcie0"`, `"bus", "pcie1"`, `n.toml:52: route 1: links = "pcie1": no link has this name; links are pcie0, bus`},
+		{`"bus", "pcie0"`, ``, `n.toml:52: route 1: 0 links; name the links from "ram" to "hbm0" in order`},
+		{`to = "hbm0"`, `to = "ram"`, `n.toml:51: route 1: it leads from a memory to itself; remove it`},
+		{`median = "12.3 us"`, `median = "12.3 mm"`, `n.toml:62: model 1: median = "12.3 mm": unknown unit "mm" for a time; write one of s, ms, us, ns`},
+		{`device = "cpu"`, `device = "tpu"`, `n.toml:59: model of "dense": device = "tpu": no device has this name or kind`},
 		{`name = "node"`, `node = 1`, `n.toml:1: [[node]]: several machines in one platform are not supported yet; describe one machine per file`},
 		{`name = "node"`, `models = ["m.toml"]`, `n.toml:1: models = "m.toml": a model file can only be named in a platform that is loaded from a file`},
 		{`name = "node"`, `memory = 3`, `n.toml:4: not TOML: `},
@@ -279,6 +284,10 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 		f.Add(s + "\n" + smallest)
 	}
+	f.Add(strings.Replace(everyKey, "host = true\n", "", 1))
+	f.Add(strings.Replace(everyKey, "unreachable = true\n", "", 1))
+	f.Add(strings.Replace(everyKey, "oneway", "unreachable", 1))
+	f.Add(strings.Replace(everyKey, `name = "hbm0"`, "name = \"hbm0\"\nhost = true", 1))
 	f.Fuzz(func(t *testing.T, src string) {
 		p, err := Parse([]byte(src), "fuzz.toml")
 		if err != nil {
@@ -305,6 +314,9 @@ func TestDocumentedKeys(t *testing.T) {
 	p, err := Parse([]byte(src), "README.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if kinds := strings.NewReplacer(", ", " | ", " or ", " | ").Replace(kindNames("", func(Kind) bool { return true })); !strings.Contains(src, "# "+kinds+"\n") {
+		t.Errorf("platforms/README.md does not list the kinds %s", kinds)
 	}
 	if len(p.Workers) != 9 || len(p.Models) != 1 || p.Devices[0].Clocks[0].Name != "base" {
 		t.Errorf("got %+v", p)

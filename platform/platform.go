@@ -10,31 +10,32 @@ import (
 // workers from the devices, checks everything and tabulates the routes. Load and
 // Parse have done so. Call it again after a change.
 func (p *Platform) Complete() error {
-	p.routes = nil
+	p.paths = nil
 	if f := p.checkParts(); f != nil {
 		return fmt.Errorf("platform %q: %w", p.Name, f)
 	}
-	p.numberGPUs()
+	p.numberDevices()
 	p.Workers = workersOf(p.Devices)
 	if err := p.Check(); err != nil {
 		return err
 	}
-	p.routes = p.allRoutes()
+	p.host = p.HostMemory()
+	p.paths = p.allPaths()
 	return nil
 }
 
-// numberGPUs gives the devices of kind cuda their ordinals where none has one.
-func (p *Platform) numberGPUs() {
-	n := 0
+// numberDevices gives the devices that a driver numbers their ordinals where none has one.
+func (p *Platform) numberDevices() {
 	for i := range p.Devices {
 		if p.Devices[i].Ordinal != 0 {
 			return
 		}
 	}
+	next := map[string]int{} // by kind
 	for i := range p.Devices {
-		if d := &p.Devices[i]; d.Kind == "cuda" {
-			d.Ordinal = n
-			n++
+		if d := &p.Devices[i]; d.IsNumbered() {
+			d.Ordinal = next[d.Kind]
+			next[d.Kind]++
 		}
 	}
 }
@@ -79,15 +80,57 @@ func (p *Platform) linkByName(name string) (LinkID, bool) {
 	return LinkID(i), i >= 0
 }
 
-// HostMemory is the memory of the first cpu, or the first memory where there is
-// no cpu: where data and parameters start.
+// HostMemory is where data and parameters start: the memory that is marked as the host's,
+// else that of the first processor, else the first one.
 func (p *Platform) HostMemory() MemoryID {
+	if p.paths != nil {
+		return p.host
+	}
+	if m := slices.IndexFunc(p.Memories, func(m Memory) bool { return m.Host }); m >= 0 {
+		return MemoryID(m)
+	}
 	for i := range p.Devices {
-		if p.Devices[i].Kind == "cpu" {
+		if p.Devices[i].IsProcessor() {
 			return p.Devices[i].Memory
 		}
 	}
 	return 0
+}
+
+// CopyEngines is how many copies the devices of a memory carry into it and out of it at
+// once; 0: not limited.
+func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.Memory == m {
+			in, out = max(in, d.CopyEnginesIn), max(out, d.CopyEnginesOut)
+		}
+	}
+	return in, out
+}
+
+// EnginesTaken says which of the copy engines that are limited a copy takes: one into its
+// destination and one out of its source. The host's memory has none of its own. A copy
+// between two devices whose route does not pass the host's memory takes that of its
+// destination only, if this one has a limit.
+func (p *Platform) EnginesTaken(from, to MemoryID) (in, out bool) {
+	if from == to {
+		return false, false
+	}
+	way := p.path(from, to)
+	return way.engineIn, way.engineOut
+}
+
+func (p *Platform) enginesTaken(from, to MemoryID, passesHost bool) (in, out bool) {
+	host := p.HostMemory()
+	if to != host {
+		limit, _ := p.CopyEngines(to)
+		in = limit > 0
+	}
+	if from != host {
+		_, limit := p.CopyEngines(from)
+		out = limit > 0 && (!in || passesHost)
+	}
+	return in, out
 }
 
 // BusyTotal is the watts that the whole device draws while busyUnits of its units

@@ -1,6 +1,8 @@
 package platform
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -8,6 +10,23 @@ import (
 // Unreachable is what RouteTime answers where there is no route: longer than any
 // run, and small enough that sums of a few do not overflow.
 const Unreachable time.Duration = 1 << 59
+
+// LinkUse is what a flow takes of a link that its route crosses: Times its own rate.
+type LinkUse struct {
+	Link      LinkID
+	Direction int32 // of a duplex link, 0 or 1; of any other 0
+	Times     int32
+}
+
+// path is the way from one memory to another.
+type path struct {
+	links       []LinkID // in order; nil: there is no way
+	uses        []LinkUse
+	latency     time.Duration
+	bytesPerSec float64 // of one flow with nothing else on the way
+
+	engineIn, engineOut bool // a copy takes a limited engine of its destination, of its source
+}
 
 // Route returns the links from one memory to another, in order. Where no route is
 // given for the pair it goes through other memories, by as few routes as
@@ -18,29 +37,34 @@ func (p *Platform) Route(from, to MemoryID) (links []LinkID, ok bool) {
 	if from == to {
 		return nil, true
 	}
-	if p.routes != nil {
-		links = p.routes[int(from)*len(p.Memories)+int(to)]
-	} else {
-		links = p.routesFrom(from)[to]
-	}
+	links = p.path(from, to).links
 	return links, links != nil
 }
 
+// LinkUses returns the links of a route once each, a duplex link once for each direction
+// that is crossed, by link and direction. It is empty where Route is.
+// The caller must not change the result.
+func (p *Platform) LinkUses(from, to MemoryID) []LinkUse {
+	if from == to {
+		return nil
+	}
+	return p.path(from, to).uses
+}
+
 // RouteTime is how long bytes take on the route with nothing else on it: the
-// latencies of the links add and the slowest link sets the pace. It is zero
-// within one memory and Unreachable where there is no route.
+// latencies of the links add and the slowest link sets the pace. A link that is
+// crossed several times in one direction is as many times as slow, unless it is a
+// fatpipe. It is zero within one memory and Unreachable where there is no route.
 func (p *Platform) RouteTime(from, to MemoryID, bytes int64) time.Duration {
-	links, ok := p.Route(from, to)
-	if !ok {
+	if from == to {
+		return 0
+	}
+	way := p.path(from, to)
+	if way.links == nil {
 		return Unreachable
 	}
-	var latency time.Duration
-	secs := 0.0
-	for _, l := range links {
-		latency += p.Links[l].Latency
-		secs = max(secs, float64(bytes)/p.Links[l].BandwidthBytesPerSec)
-	}
-	return min(latency+roundUpNs(float64(secs*1e9)), Unreachable)
+	secs := float64(bytes) / way.bytesPerSec
+	return min(way.latency+roundUpNs(float64(secs*1e9)), Unreachable)
 }
 
 // LinkTime is how long bytes take through one link with nothing else on it, its latency
@@ -49,69 +73,122 @@ func (p *Platform) LinkTime(l LinkID, bytes int64) time.Duration {
 	return min(roundUpNs(float64(bytes)/p.Links[l].BandwidthBytesPerSec*1e9), Unreachable)
 }
 
-// allRoutes tabulates Route.
-func (p *Platform) allRoutes() [][]LinkID {
-	var table [][]LinkID
-	for from := range p.Memories {
-		table = append(table, p.routesFrom(MemoryID(from))...)
+// path is that between two different memories.
+func (p *Platform) path(from, to MemoryID) path {
+	if p.paths != nil {
+		return p.paths[int(from)*len(p.Memories)+int(to)]
+	}
+	return p.pathAlong(p.walk(from), from, to, newOrientation(p))
+}
+
+// allPaths tabulates path.
+func (p *Platform) allPaths() []path {
+	n := len(p.Memories)
+	table, o := make([]path, n*n), newOrientation(p)
+	for from := range n {
+		hops := p.walk(MemoryID(from))
+		for to := range n {
+			table[from*n+to] = p.pathAlong(hops, MemoryID(from), MemoryID(to), o)
+		}
 	}
 	return table
 }
 
-// routesFrom walks breadth first over the given routes, in their order; the
-// entries of from itself and of memories out of reach stay nil.
-func (p *Platform) routesFrom(from MemoryID) [][]LinkID {
-	found := make([][]LinkID, len(p.Memories))
-	queue := []MemoryID{from}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		for i := range p.Routes {
-			next, hop := p.Routes[i].step(at)
-			if hop == nil || next == from || found[next] != nil {
-				continue
+// pathAlong follows the hops from a memory.
+func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o *orientation) path {
+	if from == to || hops[to].route < 0 {
+		return path{}
+	}
+	var back []MemoryID
+	for at := to; at != from; at = hops[at].from {
+		back = append(back, at)
+	}
+	way := path{bytesPerSec: math.Inf(1)}
+	for _, at := range slices.Backward(back) {
+		links, directions := o.along(&p.Routes[hops[at].route], hops[at].from)
+		way.links = append(way.links, links...)
+		for i, l := range links {
+			use := LinkUse{Link: l, Times: 1}
+			if p.Links[l].Sharing == Duplex {
+				use.Direction = directions[i]
 			}
-			found[next] = slices.Concat(found[at], hop)
-			queue = append(queue, next)
+			way.uses = append(way.uses, use)
+			way.latency = min(way.latency+p.Links[l].Latency, Unreachable)
 		}
 	}
-	return found
+	way.engineIn, way.engineOut = p.enginesTaken(from, to, slices.Contains(back[1:], p.HostMemory()))
+	way.uses = addUp(way.uses)
+	for _, use := range way.uses {
+		l := &p.Links[use.Link]
+		share := l.BandwidthBytesPerSec
+		if l.Sharing != Fatpipe {
+			share /= float64(use.Times)
+		}
+		way.bytesPerSec = min(way.bytesPerSec, share)
+	}
+	return way
 }
 
-// step returns where the route leads from a memory and its links in that
-// direction; nil when it does not start there.
-func (r *Route) step(at MemoryID) (next MemoryID, links []LinkID) {
-	switch {
-	case r.From == at:
-		return r.To, r.Links
-	case r.To == at && !r.OneWay:
-		links = slices.Clone(r.Links)
-		slices.Reverse(links)
-		return r.From, links
+// addUp sorts the uses and makes one of those of the same link and direction.
+func addUp(uses []LinkUse) []LinkUse {
+	slices.SortFunc(uses, func(a, b LinkUse) int {
+		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Direction, b.Direction))
+	})
+	sum := uses[:0]
+	for _, u := range uses {
+		if n := len(sum); n > 0 && sum[n-1].Link == u.Link && sum[n-1].Direction == u.Direction {
+			sum[n-1].Times += u.Times
+			continue
+		}
+		sum = append(sum, u)
 	}
-	return 0, nil
+	return sum
 }
 
-// Passes reports whether the route from one memory to another goes through a third one.
-func (p *Platform) Passes(from, to, through MemoryID) bool {
-	const unseen MemoryID = -1
-	before := make([]MemoryID, len(p.Memories)) // on the way from there
-	for m := range before {
-		before[m] = unseen
+// hop is how a memory is reached: from which one, by which route; -1: not at all.
+type hop struct {
+	from  MemoryID
+	route int32
+}
+
+// walk goes breadth first from a memory over the given routes, in their order, and
+// returns the last hop to each other memory.
+func (p *Platform) walk(from MemoryID) []hop {
+	hops := make([]hop, len(p.Memories))
+	for m := range hops {
+		hops[m].route = -1
 	}
-	before[from] = from
-	for queue := []MemoryID{from}; len(queue) > 0; queue = queue[1:] {
+	queue := []MemoryID{from}
+	for ; len(queue) > 0; queue = queue[1:] {
 		for i := range p.Routes {
-			if next, hop := p.Routes[i].step(queue[0]); hop != nil && before[next] == unseen {
-				before[next] = queue[0]
+			next, ok := p.Routes[i].step(queue[0])
+			if ok && next != from && hops[next].route < 0 {
+				hops[next] = hop{queue[0], int32(i)}
 				queue = append(queue, next)
 			}
 		}
 	}
-	if before[to] == unseen {
+	return hops
+}
+
+// step returns where the route leads from a memory; not ok when it does not start there.
+func (r *Route) step(at MemoryID) (next MemoryID, ok bool) {
+	switch {
+	case r.From == at:
+		return r.To, true
+	case r.To == at && !r.OneWay:
+		return r.From, true
+	}
+	return 0, false
+}
+
+// Passes reports whether the route from one memory to another goes through a third one.
+func (p *Platform) Passes(from, to, through MemoryID) bool {
+	hops := p.walk(from)
+	if from == to || hops[to].route < 0 {
 		return false
 	}
-	for at := before[to]; at != from; at = before[at] {
+	for at := hops[to].from; at != from; at = hops[at].from {
 		if at == through {
 			return true
 		}

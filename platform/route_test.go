@@ -59,6 +59,47 @@ func TestRoute(t *testing.T) {
 	}
 }
 
+// A route may cross a link several times: of a shared one each crossing takes its part
+// of the bandwidth, of a duplex one each in its direction does, and of a fatpipe none.
+// From a to b the way is that from a to ram and that from ram to b.
+func TestLinkUses(t *testing.T) {
+	const up, down = 0, 1 // link up has an end of its own by the route of a; link down by no route
+	for _, c := range []struct {
+		words    string
+		sharing  Sharing
+		a, b     []LinkID // links from ram
+		from, to MemoryID
+		want     []LinkUse
+		time     time.Duration // of 1e6 bytes at 10 GB/s, 100 us for each crossing in one direction
+	}{
+		{"once", Shared, []LinkID{up}, []LinkID{down}, 0, 1, []LinkUse{{up, 0, 1}}, 100_000},
+		{"twice by name", Shared, []LinkID{up, up}, []LinkID{down}, 0, 1, []LinkUse{{up, 0, 2}}, 200_000},
+		{"twice by name, back", Shared, []LinkID{up, up}, []LinkID{down}, 1, 0, []LinkUse{{up, 0, 2}}, 200_000},
+		{"three times on the way over ram", Shared, []LinkID{up, up}, []LinkID{down, up}, 1, 2, []LinkUse{{up, 0, 3}, {down, 0, 1}}, 300_000},
+		{"there and back through a duplex link", Duplex, []LinkID{up}, []LinkID{up}, 1, 2, []LinkUse{{up, 0, 1}, {up, 1, 1}}, 100_000},
+		{"the same without known ends", Duplex, []LinkID{up, down}, []LinkID{up, down}, 1, 2,
+			[]LinkUse{{up, 0, 1}, {up, 1, 1}, {down, 0, 1}, {down, 1, 1}}, 100_000},
+		{"by one route without known ends", Duplex, []LinkID{up, down, down, up}, []LinkID{down, up}, 1, 0,
+			[]LinkUse{{up, 0, 1}, {up, 1, 1}, {down, 0, 1}, {down, 1, 1}}, 100_000},
+		{"three times by one route", Duplex, []LinkID{down, down, down}, []LinkID{up}, 0, 1, []LinkUse{{down, 0, 2}, {down, 1, 1}}, 200_000},
+		{"a fatpipe twice", Fatpipe, []LinkID{up, up}, []LinkID{down}, 0, 1, []LinkUse{{up, 0, 2}}, 100_000},
+		{"within one memory", Shared, []LinkID{up}, []LinkID{down}, 1, 1, nil, 0},
+	} {
+		p := &Platform{Memories: []Memory{{Name: "ram"}, {Name: "a"}, {Name: "b"}}, Devices: []Device{{Name: "cpu", Kind: "cpu", Count: 1}},
+			Links:  []Link{{Name: "up", BandwidthBytesPerSec: 10e9, Sharing: c.sharing}, {Name: "down", BandwidthBytesPerSec: 10e9, Sharing: c.sharing}},
+			Routes: []Route{{From: 0, To: 1, Links: c.a}, {From: 0, To: 2, Links: c.b}}}
+		if err := p.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.LinkUses(c.from, c.to); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.words, got, c.want)
+		}
+		if got := p.RouteTime(c.from, c.to, 1e6); got != c.time {
+			t.Errorf("%s: %v, want %v", c.words, got, c.time)
+		}
+	}
+}
+
 // TestPasses: from a to c the way is a, ram, b, c; it is the shortest of all that
 // Route finds, so it passes ram and b and not its ends.
 func TestPasses(t *testing.T) {
@@ -94,9 +135,29 @@ func TestLookups(t *testing.T) {
 	if w, ok := p.WorkerByName("cpu"); ok {
 		t.Errorf("cpu is worker %d; its units are cpu.0 and cpu.1", w)
 	}
-	p.Devices[1].Kind = "emulated"
-	if p.HostMemory() != 0 {
-		t.Error("without a cpu the host memory is the first")
+}
+
+// TestHostMemory: the one that is marked, else that of the first cpu, else the first.
+func TestHostMemory(t *testing.T) {
+	for _, c := range []struct {
+		change func(p *Platform)
+		want   MemoryID
+	}{
+		{func(*Platform) {}, 2},
+		{func(p *Platform) { p.Memories[1].Host = true }, 1},
+		{func(p *Platform) { p.Memories[2].Host = true }, 2},
+		{func(p *Platform) { p.Devices[1].Kind = "emulated" }, 0},
+		{func(p *Platform) { p.Devices[1].Kind, p.Memories[1].Host = "emulated", true }, 1},
+	} {
+		p := star()
+		c.change(p)
+		bare := p.HostMemory()
+		if err := p.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.HostMemory(); got != c.want || bare != c.want {
+			t.Errorf("the host memory is %d, %d before Complete; want %d", got, bare, c.want)
+		}
 	}
 }
 

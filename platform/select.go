@@ -16,7 +16,7 @@ const AnyGPU = "gpu"
 //
 // It is still the same machine: memories, links and routes stay, and what the units
 // left out draw idle is added to HostPower, so that joules of two selections may be
-// compared. Where no processor is selected one unit of the first one stays for the
+// compared. Where no processor is selected one unit of the host's stays for the
 // tasks that are placed on it, such as those of the program itself (PlacedOnly).
 // Selecting again by the same list changes nothing.
 func (p *Platform) Select(list string) (*Platform, error) {
@@ -74,7 +74,7 @@ func (p *Platform) devicesCalled(name string) []DeviceID {
 	}
 	var found []DeviceID
 	for d := range p.Devices {
-		if kind := p.Devices[d].Kind; kind == name || name == AnyGPU && kind != "cpu" {
+		if v := &p.Devices[d]; v.Kind == name || name == AnyGPU && !v.IsProcessor() {
 			found = append(found, DeviceID(d))
 		}
 	}
@@ -95,17 +95,18 @@ func (p *Platform) devicesText() string {
 	return strings.Join(parts, ", ")
 }
 
-// keepHost keeps one unit of the first processor where none is selected.
+// keepHost keeps one unit of a processor where none is selected: the first at the host's
+// memory, else the first.
 func (p *Platform) keepHost(keep []int) {
-	first := -1
+	first, host := -1, p.HostMemory()
 	for d := range p.Devices {
-		if p.Devices[d].Kind != "cpu" {
+		if !p.Devices[d].IsProcessor() {
 			continue
 		}
 		if keep[d] > 0 {
 			return
 		}
-		if first < 0 {
+		if first < 0 || p.Devices[d].Memory == host && p.Devices[first].Memory != host {
 			first = d
 		}
 	}

@@ -94,6 +94,27 @@ func TestSelect(t *testing.T) {
 	}
 }
 
+// With GPUs alone a unit of the host's processor stays: of the one at the host's memory.
+func TestSelectKeepsTheHost(t *testing.T) {
+	for host, want := range map[MemoryID]string{0: "cpu0", 1: "cpu1", 2: "cpu0"} {
+		p := &Platform{Memories: []Memory{{Name: "ram0"}, {Name: "ram1"}, {Name: "hbm"}},
+			Devices: []Device{{Name: "cpu0", Kind: "cpu", Count: 3}, {Name: "cpu1", Kind: "cpu", Count: 5, Memory: 1}, {Name: "gpu0", Kind: "cuda", Count: 1, Memory: 2}},
+			Links:   []Link{{Name: "l", BandwidthBytesPerSec: 1}},
+			Routes:  []Route{{From: 0, To: 1, Links: []LinkID{0}}, {From: 0, To: 2, Links: []LinkID{0}}}}
+		p.Memories[host].Host = true
+		if err := p.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		q, err := p.Select("gpu0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := q.Devices[0]; len(q.Devices) != 2 || d.Name != want || d.Count != 1 || !d.PlacedOnly || q.HostMemory() != host {
+			t.Errorf("with host memory %d: %+v, host memory %d; want one unit of %s", host, q.Devices, q.HostMemory(), want)
+		}
+	}
+}
+
 func TestSelectErrors(t *testing.T) {
 	p := selectable(t)
 	for list, want := range map[string]string{

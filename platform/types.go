@@ -25,8 +25,9 @@ type Platform struct {
 	Routes   []Route
 	Models   []Model
 
-	// routes[from*len(Memories)+to] is what Route answers; nil until Complete.
-	routes [][]LinkID
+	// paths[from*len(Memories)+to] is the way between two memories; nil until Complete.
+	paths []path
+	host  MemoryID // what HostMemory answers then
 }
 
 // Quantity is a number and where it comes from.
@@ -50,12 +51,13 @@ type Memory struct {
 	Name                 string
 	CapacityBytes        int64   // 0: not limited
 	BandwidthBytesPerSec float64 // of its devices together; 0: not known, so no roofline
+	Host                 bool    // the host's, of at most one: see Platform.HostMemory
 }
 
 // Device is a kind of unit and how many there are: eight like cores, one GPU.
 type Device struct {
 	Name   string
-	Kind   string // cpu, cuda, emulated
+	Kind   string // CPU, CUDA or Emulated
 	Count  int
 	Memory MemoryID
 
@@ -69,9 +71,10 @@ type Device struct {
 	// after Wake instead. Zero: nothing, and it never sleeps.
 	Handoff         time.Duration
 	WakeAfter, Wake time.Duration
-	// HandoffToCPU is, of a device that is no processor, what a waiting unit of a processor
-	// needs instead of its own Handoff to learn that a task or copy of this device has ended.
-	// Zero: its own.
+	// HandoffToCPU is what a waiting unit needs, instead of its own Handoff, to learn that a
+	// task or copy of this device has ended, since the host has to see it first. Units of
+	// devices that have a HandoffToCPU themselves learn of it as they do of their own tasks.
+	// Zero: the waiting unit's own Handoff.
 	HandoffToCPU time.Duration
 	// Timing is, of a device that is no processor, what a task takes longer in steps whose
 	// tasks are timed: the measured times of its models contain it, and steps that are not
@@ -88,13 +91,16 @@ type Device struct {
 	CopyEnginesIn, CopyEnginesOut int // copies into and out of its memory at once; 0: not limited
 	Streams                       int // noted only: a unit runs one task at a time; 0: not said
 
-	// Ordinal is the number that the driver gives a device of kind cuda, from 0. Where
+	// Ordinal is the number that its driver gives a device that IsNumbered, from 0. Where
 	// those of a platform are all 0, Complete numbers them in their order.
 	Ordinal int
-	// Fault is a failure that a device of kind emulated is to have.
+	// Fault is a failure that a device that IsEmulated is to have.
 	Fault DeviceFault
 	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
 	PlacedOnly bool
+	// Unreachable says that it is no mistake if no route leads from the host's memory to that
+	// of the device, or none back.
+	Unreachable bool
 
 	IdleWatts   float64   // one unit, idle
 	Busy        BusyPower // with n of Count units busy the device draws Platform.BusyTotal(n)
@@ -172,7 +178,8 @@ type Link struct {
 	PowerSource          Source
 }
 
-// Route is the links between two memories, in order from From to To.
+// Route is the links between two memories, in order from From to To. It may name a
+// link more than once.
 type Route struct {
 	From, To MemoryID
 	Links    []LinkID

@@ -47,6 +47,12 @@ func (e *encoder) count(key string, n int) {
 	}
 }
 
+func (e *encoder) flag(key string, v bool) {
+	if v {
+		fmt.Fprintf(e, "%s = true\n", key)
+	}
+}
+
 func (e *encoder) quantity(key string, s *scale, v float64) {
 	if v != 0 {
 		fmt.Fprintf(e, "%s = %q\n", key, s.format(v))
@@ -118,6 +124,7 @@ func (p *Platform) encode() []byte {
 		e.text("name", m.Name)
 		e.quantity("capacity", &bytesScale, float64(m.CapacityBytes))
 		e.quantity("bandwidth", &bytesPerSecScale, m.BandwidthBytesPerSec)
+		e.flag("host", m.Host)
 	}
 	for i := range p.Devices {
 		p.encodeDevice(e, &p.Devices[i])
@@ -159,9 +166,8 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 	if d.Ordinal != 0 {
 		fmt.Fprintf(e, "ordinal = %d\n", d.Ordinal)
 	}
-	if d.PlacedOnly {
-		e.WriteString("placed_only = true\n")
-	}
+	e.flag("placed_only", d.PlacedOnly)
+	e.flag("unreachable", d.Unreachable)
 	if f := d.Fault; f.Kind != "" {
 		fmt.Fprintf(e, "fault = { after = %d, kind = %q }\n", f.After, f.Kind)
 	}
@@ -222,9 +228,7 @@ func (p *Platform) encodeRoute(e *encoder, r *Route) {
 		names[i] = quote(p.Links[l].Name)
 	}
 	fmt.Fprintf(e, "links = [%s]\n", strings.Join(names, ", "))
-	if r.OneWay {
-		e.WriteString("oneway = true\n")
-	}
+	e.flag("oneway", r.OneWay)
 }
 
 func encodeModel(e *encoder, m *Model) {
@@ -242,9 +246,7 @@ func encodeModel(e *encoder, m *Model) {
 	e.quantity("far", &nsScale, m.FarNs)
 	e.count("count", m.Count)
 	e.distribution("distribution", &m.Distribution)
-	if m.Unsteady {
-		e.WriteString("unsteady = true\n")
-	}
+	e.flag("unsteady", m.Unsteady)
 	e.quantity("in_step", &nsScale, m.StepNs)
 	e.quantity("first_step", &nsScale, m.FirstNs)
 	e.distribution("in_step_distribution", &m.StepDistribution)

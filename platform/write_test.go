@@ -67,10 +67,11 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 	}
 	p := &Platform{Name: fmt.Sprintf("näme \"%d\" \\ \t", r.IntN(9)), HostPower: Quantity{real(), source()}}
 	for i := range 1 + r.IntN(4) {
-		p.Memories = append(p.Memories, Memory{fmt.Sprint("m", i), maybe(whole()), real()})
+		p.Memories = append(p.Memories, Memory{Name: fmt.Sprint("m", i), CapacityBytes: maybe(whole()), BandwidthBytesPerSec: real()})
 	}
+	p.Memories[r.IntN(len(p.Memories))].Host = r.IntN(2) == 0
 	for i := range 1 + r.IntN(4) {
-		d := Device{Name: fmt.Sprint("d", i), Kind: kinds[r.IntN(3)], Count: 1 + r.IntN(5), Memory: MemoryID(r.IntN(len(p.Memories))),
+		d := Device{Name: fmt.Sprint("d", i), Kind: kinds[r.IntN(len(kinds))].Name, Count: 1 + r.IntN(5), Memory: MemoryID(r.IntN(len(p.Memories))),
 			FlopsPerSec: map[string]float64{"float32": real(), "int32": real()}, L2Bytes: maybe(whole()), L3Bytes: maybe(whole()),
 			Dispatch: time.Duration(maybe(whole())), Handoff: time.Duration(maybe(whole())), RunSpread: r.Float64(), CopyEnginesIn: r.IntN(3), CopyEnginesOut: r.IntN(3), Streams: r.IntN(3),
 			PlacedOnly: r.IntN(2) == 0, FirstUse: FirstUse{time.Duration(maybe(whole())), time.Duration(maybe(whole())), real() * float64(r.IntN(2))}}
@@ -110,6 +111,12 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 				d.Ordinal = 2 * (len(p.Devices) - i)
 			}
 		}
+	}
+	for i := range p.Devices {
+		d, host := &p.Devices[i], p.HostMemory()
+		_, there := p.Route(host, d.Memory)
+		_, back := p.Route(d.Memory, host)
+		d.Unreachable = !there || !back
 	}
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)

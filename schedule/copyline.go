@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"slices"
 	"time"
 
 	"dahl/platform"
@@ -75,13 +74,12 @@ func (l lines) end() {
 // lineMaker makes the lines of a platform.
 type lineMaker struct {
 	p           *platform.Platform
-	oriented    *platform.Orientation
 	into, outOf []line    // by memory
 	over        [][2]line // by link and direction
 }
 
 func newLineMaker(p *platform.Platform) *lineMaker {
-	m := &lineMaker{p: p, oriented: platform.NewOrientation(p), into: make([]line, len(p.Memories)), outOf: make([]line, len(p.Memories)),
+	m := &lineMaker{p: p, into: make([]line, len(p.Memories)), outOf: make([]line, len(p.Memories)),
 		over: make([][2]line, len(p.Links))}
 	for i := range p.Memories {
 		m.into[i], m.outOf[i] = line{p: p, link: noLink}, line{p: p, link: noLink}
@@ -104,17 +102,12 @@ func (m *lineMaker) of(from, to platform.MemoryID, takesOut bool) (l lines) {
 	if from != host && (to == host || takesOut) {
 		l = append(l, &m.outOf[from])
 	}
-	links, _ := m.p.Route(from, to)
-	for i, direction := range m.oriented.Along(from, to, links) {
-		over := &m.over[links[i]][0]
-		switch m.p.Links[links[i]].Sharing {
-		case platform.Fatpipe:
+	for _, use := range m.p.LinkUses(from, to) {
+		if m.p.Links[use.Link].Sharing == platform.Fatpipe {
 			continue
-		case platform.Duplex:
-			over = &m.over[links[i]][direction]
 		}
-		if !slices.Contains(l, over) { // a route through a third memory may cross a link twice
-			l = append(l, over)
+		for range use.Times { // a copy that crosses a link twice stands in its line twice
+			l = append(l, &m.over[use.Link][use.Direction])
 		}
 	}
 	return l

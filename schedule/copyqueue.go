@@ -48,31 +48,16 @@ func newCopyQueue(p *Problem, order []int32, flights *[]*flight) *copyQueue {
 	host := p.Platform.HostMemory()
 	for m := range q.engines {
 		if platform.MemoryID(m) != host {
-			q.engines[m].in, q.engines[m].out = copyEngines(p.Platform, platform.MemoryID(m))
+			q.engines[m].in, q.engines[m].out = p.Platform.CopyEngines(platform.MemoryID(m))
 		}
 	}
 	lines := newLineMaker(p.Platform)
 	for w := range q.ways {
 		from, to := platform.MemoryID(w/n), platform.MemoryID(w%n)
-		in, out := enginesTaken(p.Platform, from, to)
+		in, out := p.Platform.EnginesTaken(from, to)
 		q.ways[w] = waiting{queue: q, takesIn: in, takesOut: out, lines: lines.of(from, to, out)}
 	}
 	return q
-}
-
-// enginesTaken says which of the engines that are limited a copy takes: one into its
-// destination, one out of its source.
-func enginesTaken(p *platform.Platform, from, to platform.MemoryID) (in, out bool) {
-	host := p.HostMemory()
-	if to != host {
-		limit, _ := copyEngines(p, to)
-		in = limit > 0
-	}
-	if from != host {
-		_, limit := copyEngines(p, from)
-		out = limit > 0 && (!in || p.Passes(from, to, host))
-	}
-	return in, out
 }
 
 func (q *copyQueue) way(from, to platform.MemoryID) *waiting {

@@ -185,16 +185,12 @@ func layOutDemand(d *Decision, _ *Choice) error {
 	if d.Placed != nil {
 		return nil
 	}
-	scratch, host := d.Priced.scratchBytes(), d.Priced.Platform.HostMemory()
-	atHost := make([]int64, len(scratch))
-	for i := range scratch {
-		atHost[i] = scratch[i][host]
-	}
-	home, err := layOutProgram(d.Priced.Program, atHost)
+	host := d.Priced.Platform.HostMemory()
+	home, err := d.Priced.HostLayouts()
 	if err != nil {
 		return err
 	}
-	layouts, err := layOutOnDemand(d.Priced, scratch)
+	layouts, err := layOutOnDemand(d.Priced, d.Priced.scratchBytes())
 	if err != nil {
 		return err
 	}
@@ -227,6 +223,24 @@ func (d *Decision) PolicyName(graph int) string {
 		return cmp.Or(plan.Policy, "replay")
 	}
 	return d.Policy.Name
+}
+
+// PlanOf is the plan of a graph, or what its policy did in a run, written down. In a single
+// memory that has the places of the buffers too.
+func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
+	decided, p := &d.Graphs[graph], d.Priced.Platform
+	if decided.Plan != nil {
+		return decided.Plan
+	}
+	g := decided.Problem.Graph
+	plan := PlanFrom(s, s.Policy, g)
+	if !p.Spread() {
+		placed := &Placed{Platform: p}
+		pg := unplaced(g, p.HostMemory())
+		pg.Layouts = decided.Layouts
+		plan.Places, plan.Arenas = pg.plannedPlaces(placed), pg.plannedArenas(placed)
+	}
+	return plan
 }
 
 // ReservedBytes is what the layouts reserve in each memory: the graphs share the arenas, so

@@ -61,7 +61,7 @@ func newHEFTCopies(p *Problem, h homes) *heftCopies {
 		inquired: make([]int64, g.NumAtoms()), writer: make([]dag.TaskID, g.NumAtoms()), source: make([]platform.MemoryID, g.NumAtoms()), in: make([][]heftEngine, n), out: make([][]heftEngine, n)}
 	for m := range n {
 		if platform.MemoryID(m) != p.Platform.HostMemory() {
-			in, out := copyEngines(p.Platform, platform.MemoryID(m))
+			in, out := p.Platform.CopyEngines(platform.MemoryID(m))
 			c.in[m], c.out[m] = make([]heftEngine, in), make([]heftEngine, out)
 		}
 	}
@@ -134,7 +134,7 @@ func (c *heftCopies) want(a int32, storage dag.BufferID) {
 
 // fit puts the start of a copy off until all its engines are free.
 func (c *heftCopies) fit(w *heftCopy, m platform.MemoryID) {
-	in, out := enginesTaken(c.p.Platform, w.from, m)
+	in, out := c.p.Platform.EnginesTaken(w.from, m)
 	takes := c.p.Platform.RouteTime(w.from, m, w.bytes)
 	for settled := false; !settled; {
 		before := w.start

@@ -16,7 +16,7 @@ const Alignment = 64
 // Align rounds a size up to Alignment.
 func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1) }
 
-// layOutProgram places every storage of every graph of a program.
+// LayoutProgram places every storage of every graph of a program.
 //
 // Parameters and optimiser state go to the network arena, inputs that no task of
 // any graph writes to the data arena; both depend on the program alone, in the
@@ -26,8 +26,8 @@ func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1
 // Two storages of the step arena share bytes only if the graph puts every use of one before
 // every use of the other. Layout.ReuseNext holds what the next step has to wait for.
 //
-// ScratchBytes is the size of the scratch arena of each graph.
-func layOutProgram(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
+// ScratchBytes is the size of the scratch arena of each graph; nil: none.
+func LayoutProgram(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
 	all := part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false }, scratchBytes: scratchBytes,
 		listed: make([]*listedPlaces, len(prog.Graphs))}
 	orders, err := programOrders(prog, nil)

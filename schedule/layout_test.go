@@ -48,7 +48,7 @@ func chainGraph(t *testing.T, sizes ...int) *dag.Graph {
 func TestLayoutChain(t *testing.T) {
 	g := chainGraph(t, 64, 128, 192, 128)
 	prog := &dag.Program{Name: "p", Graphs: []*dag.Graph{g}}
-	ls, err := layOutProgram(prog, []int64{70})
+	ls, err := LayoutProgram(prog, []int64{70})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestLayoutNextStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ls, err := layOutProgram(&dag.Program{Graphs: []*dag.Graph{g}}, nil)
+	ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{g}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestLayoutShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ls, err := layOutProgram(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil)
+	ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,19 +7,20 @@ import (
 	"dahl/platform"
 )
 
-// handoffs tells by whom the tasks of processors become ready: by another processor's
-// task, which writes what they look at, or by a device, whose host has to see the end first
-// (Device.HandoffToCPU). It is for platforms where that is known.
+// handoffs tells by whom tasks become ready: by a task that writes what the waiting unit
+// looks at, as on processors, or by a device whose end the host has to see first
+// (Device.HandoffToCPU). It is for platforms where that is known. It goes by that number and
+// not by the kinds of the devices.
 type handoffs struct {
 	p     *Problem
 	toCPU time.Duration // the longest of all devices
 
 	reuse, reuseNext rows            // predecessors by Problem.Reuse and Problem.ReuseNext
 	running          []Instance      // by worker: what it began last
-	ended            []time.Duration // by task: when its last instance on a processor did, -1: none has
+	ended            []time.Duration // by task: when its last instance without a HandoffToCPU did, -1: none has
 }
 
-// newHandoffs is nil where processors learn of all ends alike.
+// newHandoffs is nil where all ends are learnt of alike.
 func newHandoffs(p *Problem) *handoffs {
 	h := &handoffs{p: p}
 	for i := range p.Platform.Devices {
@@ -52,16 +53,16 @@ func (h *handoffs) begin(i Instance, w platform.WorkerID) {
 
 // end notes when it will end.
 func (h *handoffs) end(w platform.WorkerID, at time.Duration) {
-	if h != nil && h.p.Platform.Devices[h.p.Platform.Workers[w].Device].Kind == "cpu" {
+	if h != nil && h.p.Platform.Devices[h.p.Platform.Workers[w].Device].HandoffToCPU == 0 {
 		h.ended[h.running[w].Task] = at
 	}
 }
 
-// byDevice reports whether a processor's task became ready by what a device did: after the
-// start of the run, and not when a predecessor ended on a processor. A predecessor of the
-// same time in another step than the one that counts cannot be, since ends only grow.
+// byDevice reports whether a task became ready by what the host has to see first: after the
+// start of the run, and not when a predecessor ended whose end needs no host. A predecessor of
+// the same time in another step than the one that counts cannot be, since ends only grow.
 func (h *handoffs) byDevice(i Instance, d *platform.Device, ready time.Duration) bool {
-	if h == nil || d.Kind != "cpu" || ready == 0 {
+	if h == nil || d.HandoffToCPU > 0 || ready == 0 {
 		return false
 	}
 	g := h.p.Graph

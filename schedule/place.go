@@ -270,7 +270,7 @@ func Lanes(p *platform.Platform) []Lane {
 		if platform.MemoryID(m) == p.HostMemory() {
 			continue
 		}
-		in, out := copyEngines(p, platform.MemoryID(m))
+		in, out := p.CopyEngines(platform.MemoryID(m))
 		for i := range in {
 			lanes = append(lanes, Lane{Name: fmt.Sprintf("%s in %d", p.Memories[m].Name, i), Worker: -1, Memory: platform.MemoryID(m), In: true})
 		}
@@ -279,14 +279,4 @@ func Lanes(p *platform.Platform) []Lane {
 		}
 	}
 	return lanes
-}
-
-// copyEngines are those of the devices of a memory; 0: not said.
-func copyEngines(p *platform.Platform, m platform.MemoryID) (in, out int) {
-	for i := range p.Devices {
-		if d := &p.Devices[i]; d.Memory == m {
-			in, out = max(in, d.CopyEnginesIn), max(out, d.CopyEnginesOut)
-		}
-	}
-	return in, out
 }

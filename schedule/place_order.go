@@ -13,7 +13,7 @@ import (
 // The order of the copies on each engine comes from an estimate of three steps: workers
 // run their lists, a task takes what it costs and a copy what its route takes with
 // nothing else on it; an engine takes the copy that has been ready longest, and of
-// several the one whose reader comes first. What it did in the middle step is the order.
+// several the one whose reader comes first, ties by name. What it did in the middle step is the order.
 // It is one that all lanes can keep together, whatever the times turn out to be: it is
 // the order in which things started in a run that kept all dependences.
 const (
@@ -48,10 +48,10 @@ type engineGroup struct {
 	in     bool
 }
 
-// groupOf is the engines that serve a move: as for the Engine ([enginesTaken]), those of its
+// groupOf is the engines that serve a move: as for the Engine ([platform.Platform.EnginesTaken]), those of its
 // destination, else those of its source. ok is false where no limited engine does.
 func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
-	in, out := enginesTaken(p, m.From, m.To)
+	in, out := p.EnginesTaken(m.From, m.To)
 	if in {
 		return engineGroup{m.To, true}, true
 	}
@@ -277,7 +277,7 @@ func (q *estimateQueue) Pop() any      { return popLast(&q.copies) }
 func (q *estimateQueue) Less(i, j int) bool {
 	a, b := &q.copies[i], &q.copies[j]
 	return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(q.readerStep(a), q.readerStep(b)),
-		cmp.Compare(q.readerAt(a), q.readerAt(b)), cmp.Compare(a.Task, b.Task)) < 0
+		cmp.Compare(q.readerAt(a), q.readerAt(b)), cmp.Compare(q.pg.Graph.Rank(a.Task), q.pg.Graph.Rank(b.Task))) < 0
 }
 
 func (q *estimateQueue) readerStep(c *readyCopy) int32 {

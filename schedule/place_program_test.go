@@ -209,7 +209,7 @@ func TestPlaceConstants(t *testing.T) {
 	}
 	for _, oneWay := range []bool{false, true} {
 		p := hostAndGPU(t, 128)
-		p.Routes[0].OneWay = oneWay
+		p.Routes[0].OneWay, p.Devices[1].Unreachable = oneWay, oneWay
 		if err := p.Complete(); err != nil {
 			t.Fatal(err)
 		}

@@ -160,3 +160,13 @@ func (c *Priced) scratchBytes() [][]int64 {
 	}
 	return all
 }
+
+// HostLayouts place all buffers of each graph in the host's memory.
+func (c *Priced) HostLayouts() ([]*Layout, error) {
+	scratch := c.scratchBytes()
+	atHost := make([]int64, len(scratch))
+	for i := range scratch {
+		atHost[i] = scratch[i][c.Platform.HostMemory()]
+	}
+	return LayoutProgram(c.Program, atHost)
+}

@@ -30,6 +30,9 @@ func run(p *schedule.Problem, h how) (*schedule.Schedule, error) {
 // decided is a decision with the orders and places that the problem has: a policy gets no
 // others, and a plan only those that its copies need.
 func decided(p *schedule.Problem, h how) (*schedule.Decision, error) {
+	if err := p.Platform.Complete(); err != nil { // tests change it
+		return nil, err
+	}
 	priced, err := priceOf(p)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package simulate
 import (
 	"cmp"
 	"math"
-	"slices"
 	"time"
 
 	"dahl/platform"
@@ -38,10 +37,9 @@ type network struct {
 	classes  []*class
 	byRoute  []int32 // by pair of memories: class, -1: none yet
 	capacity []float64
-	oriented *platform.Orientation
 
 	room  []float64 // by resource, while filling: capacity that no stopped flow uses
-	users []float64 // by resource, while filling: flows that still rise
+	users []float64 // by resource, while filling: crossings by flows that still rise
 	stale bool      // the set of flows changed since the rates were found
 
 	filled []*class // scratch of solve
@@ -49,12 +47,18 @@ type network struct {
 
 // class is the flows from one memory to another.
 type class struct {
-	resources []int32
-	cap       float64 // bytes per second that a flow can have on fatpipes
-	rate      float64 // of each flow
-	served    float64 // bytes per flow since the class was last empty
-	flows     heap[flowEnd]
-	fixed     bool
+	crosses []crossing
+	cap     float64 // bytes per second that a flow can have on fatpipes
+	rate    float64 // of each flow
+	served  float64 // bytes per flow since the class was last empty
+	flows   heap[flowEnd]
+	fixed   bool
+}
+
+// crossing is how many times the route of a class crosses a resource.
+type crossing struct {
+	resource int32
+	times    float64
 }
 
 // flowEnd is a flow and the count of served bytes at which it ends.
@@ -66,7 +70,7 @@ type flowEnd struct {
 
 func newNetwork(p *platform.Platform) *network {
 	m := len(p.Memories)
-	n := &network{p: p, byRoute: make([]int32, m*m), oriented: platform.NewOrientation(p),
+	n := &network{p: p, byRoute: make([]int32, m*m),
 		capacity: make([]float64, 2*len(p.Links)), room: make([]float64, 2*len(p.Links)), users: make([]float64, 2*len(p.Links))}
 	for i := range n.byRoute {
 		n.byRoute[i] = -1
@@ -79,12 +83,7 @@ func newNetwork(p *platform.Platform) *network {
 
 // latency is what every flow of a route waits before its first byte moves.
 func (n *network) latency(from, to platform.MemoryID) time.Duration {
-	var sum time.Duration
-	links, _ := n.p.Route(from, to)
-	for _, l := range links {
-		sum += n.p.Links[l].Latency
-	}
-	return sum
+	return n.p.RouteTime(from, to, 0)
 }
 
 // join adds a flow at a time that is not before the last one given.
@@ -105,20 +104,13 @@ func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64
 
 func (n *network) newClass(from, to platform.MemoryID) *class {
 	c := &class{cap: math.Inf(1)}
-	links, _ := n.p.Route(from, to)
-	directions := n.oriented.Along(from, to, links)
-	for i, l := range links {
-		switch n.p.Links[l].Sharing {
-		case platform.Fatpipe:
-			c.cap = min(c.cap, n.p.Links[l].BandwidthBytesPerSec)
-		case platform.Duplex:
-			c.resources = append(c.resources, 2*int32(l)+directions[i])
-		default:
-			c.resources = append(c.resources, 2*int32(l))
+	for _, use := range n.p.LinkUses(from, to) {
+		if l := &n.p.Links[use.Link]; l.Sharing == platform.Fatpipe {
+			c.cap = min(c.cap, l.BandwidthBytesPerSec)
+			continue
 		}
+		c.crosses = append(c.crosses, crossing{2*int32(use.Link) + use.Direction, float64(use.Times)})
 	}
-	slices.Sort(c.resources)
-	c.resources = slices.Compact(c.resources)
 	return c
 }
 
@@ -184,8 +176,8 @@ func (n *network) solve() {
 			continue
 		}
 		open++
-		for _, r := range c.resources {
-			n.users[r] += float64(len(c.flows))
+		for _, x := range c.crosses {
+			n.users[x.resource] += float64(x.times * float64(len(c.flows)))
 		}
 	}
 	level := 0.0
@@ -206,9 +198,10 @@ func (n *network) solve() {
 		for _, c := range n.filled {
 			c.fixed, c.rate = true, level
 			open--
-			for _, r := range c.resources {
-				n.room[r] -= float64(level * float64(len(c.flows)))
-				n.users[r] -= float64(len(c.flows))
+			for _, x := range c.crosses {
+				users := float64(x.times * float64(len(c.flows)))
+				n.room[x.resource] -= float64(level * users)
+				n.users[x.resource] -= users
 			}
 		}
 	}
@@ -217,8 +210,8 @@ func (n *network) solve() {
 // limit is the rate at which a class stops rising with the others.
 func (n *network) limit(c *class) float64 {
 	rate := c.cap
-	for _, r := range c.resources {
-		rate = min(rate, n.room[r]/n.users[r])
+	for _, x := range c.crosses {
+		rate = min(rate, n.room[x.resource]/n.users[x.resource])
 	}
 	return rate
 }

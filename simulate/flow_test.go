@@ -114,7 +114,12 @@ func TestMaxMin(t *testing.T) {
 		p := line(t, platform.Shared, 1+9*r.Float64(), 1+9*r.Float64(), 1+9*r.Float64(), 1+9*r.Float64())
 		for l := range p.Links {
 			p.Links[l].Sharing = platform.Sharing(r.IntN(3))
+			for range r.IntN(3) { // named again, somewhere on the line
+				route := &p.Routes[r.IntN(len(p.Routes))]
+				route.Links = append(route.Links, platform.LinkID(l))
+			}
 		}
+		complete(t, p)
 		n := newNetwork(p)
 		for i := range 1 + r.IntN(20) {
 			from, to := platform.MemoryID(r.IntN(5)), platform.MemoryID(r.IntN(5))
@@ -125,9 +130,9 @@ func TestMaxMin(t *testing.T) {
 		n.solve()
 		load, fastest := make([]float64, len(n.capacity)), make([]float64, len(n.capacity))
 		for _, c := range n.classes {
-			for _, res := range c.resources {
-				load[res] += float64(c.rate * float64(len(c.flows)))
-				fastest[res] = max(fastest[res], c.rate)
+			for _, x := range c.crosses {
+				load[x.resource] += float64(c.rate * x.times * float64(len(c.flows)))
+				fastest[x.resource] = max(fastest[x.resource], c.rate)
 			}
 		}
 		near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
@@ -137,8 +142,8 @@ func TestMaxMin(t *testing.T) {
 			}
 		}
 		for _, c := range n.classes {
-			held := near(c.rate, c.cap) || slices.ContainsFunc(c.resources, func(res int32) bool {
-				return near(load[res], n.capacity[res]) && near(fastest[res], c.rate)
+			held := near(c.rate, c.cap) || slices.ContainsFunc(c.crosses, func(x crossing) bool {
+				return near(load[x.resource], n.capacity[x.resource]) && near(fastest[x.resource], c.rate)
 			})
 			if !held {
 				t.Fatalf("seed %d: a flow at %g B/s could be faster", seed, c.rate)
@@ -166,6 +171,43 @@ func TestDirections(t *testing.T) {
 	} {
 		if got := endsOf(p, []testFlow{across, c.other}); got[0] != c.want || got[1] != c.want {
 			t.Errorf("beside a transfer from %d to %d both end at %v, want %v", c.other.from, c.other.to, got, c.want)
+		}
+	}
+}
+
+// TestLinkCrossedTwice: the route from m0 to m1 names a link of 6 B/s twice, that to m2
+// names it once, and nothing else is on the way.
+//
+// Shared, or twice in one direction: of 12 bytes 24 pass, so a flow alone takes
+// 2·12/6 = 4 s. Beside one over the route to m2 both have the rate x with 2x + x = 6, so
+// 2 B/s; the other's 4 bytes end at 2 s, and 12 - 2·2 = 8 bytes more at 3 B/s at
+// 2 + 8/3 s; with 10 bytes instead of 12, at 4 s. Two of them have 6/4 = 3/2 B/s each.
+// Of a duplex link it crosses each direction once: 6 B/s alone, and 3 B/s beside the other
+// flow, which shares the first of them. Of a fatpipe each flow has 6 B/s.
+func TestLinkCrossedTwice(t *testing.T) {
+	for _, c := range []struct {
+		words   string
+		sharing platform.Sharing
+		flows   []testFlow
+		want    []time.Duration
+	}{
+		{"alone", platform.Shared, []testFlow{{0, 0, 1, 12}}, []time.Duration{4 * second}},
+		{"back", platform.Shared, []testFlow{{0, 1, 0, 12}}, []time.Duration{4 * second}},
+		{"beside one that crosses it once", platform.Shared, []testFlow{{0, 0, 1, 10}, {0, 0, 2, 4}}, []time.Duration{4 * second, 2 * second}},
+		{"two", platform.Shared, []testFlow{{0, 0, 1, 9}, {0, 1, 0, 9}}, []time.Duration{6 * second, 6 * second}},
+		{"staged from m1 to m2, three times", platform.Shared, []testFlow{{0, 1, 2, 12}}, []time.Duration{6 * second}},
+		{"duplex", platform.Duplex, []testFlow{{0, 0, 1, 12}}, []time.Duration{2 * second}},
+		{"duplex, beside one that crosses it once", platform.Duplex, []testFlow{{0, 0, 1, 12}, {0, 0, 2, 12}}, []time.Duration{4 * second, 4 * second}},
+		{"fatpipe", platform.Fatpipe, []testFlow{{0, 0, 1, 12}, {0, 0, 2, 12}}, []time.Duration{2 * second, 2 * second}},
+	} {
+		p := line(t, c.sharing, 6, 1)
+		p.Routes = []platform.Route{{From: 0, To: 1, Links: []platform.LinkID{0, 0}}, {From: 0, To: 2, Links: []platform.LinkID{0}}}
+		complete(t, p)
+		if got := endsOf(p, c.flows); !slices.Equal(got, c.want) {
+			t.Errorf("%s: ends at %v, want %v", c.words, got, c.want)
+		}
+		if f := c.flows[0]; len(c.flows) == 1 && p.RouteTime(f.from, f.to, f.bytes) != c.want[0] {
+			t.Errorf("%s: RouteTime is %v, want %v", c.words, p.RouteTime(f.from, f.to, f.bytes), c.want[0])
 		}
 	}
 }

@@ -197,6 +197,7 @@ func TestErrors(t *testing.T) {
 	apart := *p
 	apart.Platform = twoMemories(t)
 	apart.Platform.Routes = []platform.Route{{From: 1, To: 0, Links: []platform.LinkID{0}, OneWay: true}}
+	apart.Platform.Devices[1].Unreachable = true
 	complete(t, apart.Platform)
 	none := *p
 	none.Steps = 0

@@ -14,7 +14,7 @@ import (
 // widest is the widest set of instructions that this machine has.
 func widest() simd.Level {
 	level := simd.Go
-	for _, l := range simd.Levels {
+	for _, l := range simd.Levels() {
 		if l.Supported() {
 			level = l
 		}
@@ -67,9 +67,9 @@ func openOurs(pass convPass, s *convShape) (*ourConv, error) {
 		weightGradient: {"conv2d.nhwc.dw", [][]int{w, y, x, bias}},
 	}
 	call := calls[pass]
-	kernel, ok := kernels.Lookup(call.op)
-	if !ok {
-		return nil, nil
+	kernel, err := kernels.KernelByName(call.op)
+	if err != nil {
+		return nil, err
 	}
 	values := map[string]float64{"pad": float64(s.pad), "stride": float64(s.stride), "relu": 0}
 	spec := kernels.Spec{Op: call.op, Type: dag.Float32}

@@ -16,8 +16,10 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/simulate"
 )
 
 // accuracyOptions say which predictions are put to the test.
@@ -307,14 +309,13 @@ func (w *workload) learn(times *execute.StepTimes) error {
 		p.Models = execute.PutModel(p.Models, m)
 	}
 	times.PutInto(&p.Devices[0])
-	main := &w.parts[0].problem
-	costs, err := schedule.NewCosts(main.Graph, p, schedule.CostOptions{Variant: w.opts.Variant})
-	if err != nil {
-		return err
+	choice := schedule.Choice{Policy: w.decision.Policy}
+	for i := range w.decision.Graphs {
+		choice.Plans = append(choice.Plans, w.decision.Graphs[i].Plan)
 	}
-	execute.NameVariants(main.Graph, p, costs, w.opts.Variant)
-	w.platform, main.Platform, main.Costs = p, p, costs
-	return nil
+	w.platform = p
+	w.decision, err = plan.Decide(w.program, p, w.target(), choice)
+	return err
 }
 
 // accuracyRow is one line of the table. Errors and the spread are fractions.
@@ -338,22 +339,22 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 		runs = append(runs, pairs[i].measured)
 		r.load = max(r.load, pairs[i].load)
 	}
-	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(stepTime(x), stepTime(y)) })
+	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(plan.StepTime(x), plan.StepTime(y)) })
 	measured := runs[len(runs)/2]
-	predicted, err := w.simulateGraph(ctx, 0, measured.Steps)
+	predicted, err := plan.Simulate(ctx, w.decision, 0, measured.Steps, simulate.Options{Timed: true})
 	if err != nil {
 		return nil, err
 	}
-	compared, err := compareSchedules(ctx, w.mainProblem(measured.Steps), w.parts[0].plan, w.placed, predicted, measured)
+	compared, err := compareSchedules(ctx, w.decision, predicted, measured)
 	if err != nil {
 		return nil, err
 	}
 	middle := runs[len(runs)/3 : len(runs)-len(runs)/3]
-	r.predicted, r.busy = stepTime(predicted), busyError(predicted, middle, len(w.platform.Workers))
+	r.predicted, r.busy = plan.StepTime(predicted), busyError(predicted, middle, len(w.platform.Workers))
 	for _, s := range middle {
-		r.measured += stepTime(s) / time.Duration(len(middle))
+		r.measured += plan.StepTime(s) / time.Duration(len(middle))
 	}
-	r.spread = float64(stepTime(runs[len(runs)-1])-stepTime(runs[0])) / float64(r.measured)
+	r.spread = float64(plan.StepTime(runs[len(runs)-1])-plan.StepTime(runs[0])) / float64(r.measured)
 	r.kernels, r.scheduling = compared.KernelErrorPercent/100, compared.SchedulingErrorPercent/100
 	r.kernelRows = compared.Kernels
 	return r, nil

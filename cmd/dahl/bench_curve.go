@@ -15,7 +15,9 @@ import (
 
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/plots"
+	"dahl/simulate"
 )
 
 // curveBench predicts and measures the training step at several values of one
@@ -99,11 +101,11 @@ func (c *curveBench) add(ctx context.Context, x int, o options) error {
 		return err
 	}
 	const steps = 20
-	s, err := p.w.simulateGraph(ctx, 0, steps)
+	s, err := plan.Simulate(ctx, p.w.decision, 0, steps, simulate.Options{})
 	if err != nil {
 		return err
 	}
-	p.predicted = stepTime(s)
+	p.predicted = plan.StepTime(s)
 	c.points = append(c.points, p)
 	return nil
 }
@@ -138,7 +140,7 @@ func (p *curvePoint) measure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p.measured = append(p.measured, stepTime(s))
+	p.measured = append(p.measured, plan.StepTime(s))
 	return nil
 }
 

@@ -58,7 +58,7 @@ func TestScaleTiles(t *testing.T) {
 // conv4's 36864 at 16×16 (equal: 9,437,184 each); the first of equal ones counts.
 func TestBusiestLayer(t *testing.T) {
 	for name, want := range map[string]string{"cifar-cnn": "conv2", "mlp": "fc1", "lenet5": "conv2"} {
-		m, err := nn.ByName(name)
+		m, err := nn.ModelByName(name)
 		if err != nil {
 			t.Fatal(err)
 		}

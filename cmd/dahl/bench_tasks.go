@@ -19,7 +19,9 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // tasksOptions say how the cost of a task is measured.
@@ -263,7 +265,7 @@ func (o *tasksOptions) measure(ctx context.Context, p *platform.Platform, s *tas
 		return once, 0, 0, err
 	}
 	once.build = time.Since(begin)
-	r, err := execute.New(prog, execute.Options{Platform: p, Policy: policy})
+	r, err := runnerOf(prog, p, policy)
 	if err != nil {
 		return once, 0, 0, err
 	}
@@ -279,6 +281,19 @@ func (o *tasksOptions) measure(ctx context.Context, p *platform.Platform, s *tas
 		return once, 0, 0, err
 	}
 	return once, steady.Makespan / time.Duration(o.steps), prog.Graphs[0].NumTasks(), nil
+}
+
+// runnerOf compiles a program of empty tasks for some cores.
+func runnerOf(prog *dag.Program, p *platform.Platform, policy string) (*execute.Runner, error) {
+	info, err := schedule.PolicyByName(policy)
+	if err != nil {
+		return nil, err
+	}
+	d, err := plan.Decide(prog, p, execute.Target{Here: true}, schedule.Choice{Policy: info})
+	if err != nil {
+		return nil, err
+	}
+	return execute.New(d, execute.Options{})
 }
 
 // measureStarPU runs the graph once on StarPU, after a warm-up in the same process.

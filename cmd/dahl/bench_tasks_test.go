@@ -80,7 +80,7 @@ func BenchmarkSteadyTasks(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r, err := execute.New(prog, execute.Options{Platform: p, Policy: policy})
+				r, err := runnerOf(prog, p, policy)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -91,7 +91,12 @@ file is edited: no sensor of theirs is read.`,
 	exclude(cmd, "sweep", "batch")
 	exclude(cmd, "sweep", "lowering")
 	exclude(cmd, "devices", "workers")
-	must(cmd.MarkFlagRequired("out"))
+	before(cmd, func() error {
+		if f.out == "" {
+			return errors.New("name the file to write with --out, such as --out here.toml")
+		}
+		return nil
+	})
 	return cmd
 }
 

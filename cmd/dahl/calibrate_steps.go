@@ -13,7 +13,9 @@ import (
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
+	"dahl/simulate"
 )
 
 const (
@@ -73,7 +75,7 @@ func (c *calibration) measureSteps(ctx context.Context, all *workload, p *platfo
 			c.progress(run, inSituRuns, "steps on "+set.list)
 		}
 		err := s.run(ctx, budget/inSituRuns)
-		if refused := (badInput{}); errors.As(err, &refused) && isSpread(s.platform) {
+		if refused := (badInput{}); errors.As(err, &refused) && s.platform.Spread() {
 			warn("no steps on "+set.device+" are measured", err)
 			return nil
 		}
@@ -107,7 +109,7 @@ func knowsSteps(prog *dag.Program, p, selected *platform.Platform) bool {
 		if !ok || m.StepNs == 0 || m.Active != selected.Devices[id].Count {
 			continue
 		}
-		if k, ok := kernels.Lookup(m.Op); selected.Devices[id].PlacedOnly && ok && !k.Host {
+		if k, err := kernels.KernelByName(m.Op); selected.Devices[id].PlacedOnly && err == nil && !k.Host {
 			continue
 		}
 		known[call{m.Op, m.Type, m.Shape}] = true
@@ -257,7 +259,7 @@ func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error 
 		if err := execute.CalibrateInSitu(ctx, t.runner, opt, &s.times[g]); err != nil {
 			return err
 		}
-		if g == 0 && isSpread(w.platform) {
+		if g == 0 && w.platform.Spread() {
 			if err := execute.CalibrateTiming(ctx, t.runner, opt, &s.times[g]); err != nil {
 				return err
 			}
@@ -276,11 +278,11 @@ const (
 // prepare chooses how many steps of a graph run for about some time and hands the
 // feeder their samples.
 func (t *trainer) prepare(ctx context.Context, graph int, budget time.Duration) (steps int, err error) {
-	predicted, err := t.w.simulateGraph(ctx, graph, 2)
+	predicted, err := plan.Simulate(ctx, t.w.decision, graph, 2, simulate.Options{})
 	if err != nil {
 		return 0, err
 	}
-	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, stepTime(predicted)))))
+	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
 	g := t.w.program.Graphs[graph]
 	order := shuffled(t.train.Len(), batchOf(g)*steps, t.w.opts.Seed)
 	if !isTraining(g) {

@@ -149,8 +149,11 @@ power = { idle = "1 W", busy = "5 W" }
 	if err := json.Unmarshal([]byte(simulate("flat.toml", "5")), &flat); err != nil {
 		t.Fatal(err)
 	}
-	if m := flat.Samples.Makespan; m.Low != flat.Makespan || m.High != flat.Makespan {
-		t.Errorf("nothing is drawn: %+v, predicted %g", m, flat.Makespan)
+	if flat.Samples.Count != 0 || !strings.Contains(flat.Samples.Missing, "no distributions") {
+		t.Errorf("nothing is drawn: %+v", flat.Samples)
+	}
+	if out := mustRun(t, "simulate", "--platform", "flat.toml", "--model", "mlp", "--samples", "40"); !strings.Contains(out, "samples   none: every duration of this run is one number") {
+		t.Errorf("nothing is drawn:\n%s", out)
 	}
 	if r := dahl(t, t.Context(), "simulate", "--platform", "m.toml", "--model", "mlp", "--samples", "-1"); r.code == exitOK || !strings.Contains(r.stderr, "--samples") {
 		t.Errorf("-1 samples: code %d, %s", r.code, r.stderr)

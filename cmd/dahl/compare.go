@@ -3,12 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"dahl/plan"
 	"dahl/plots"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -17,17 +17,17 @@ import (
 func newCompare(*app) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use:   "compare PREDICTED MEASURED",
+		Use:   "compare [PREDICTED] MEASURED",
 		Short: "lay a predicted run beside a measured one",
 		Long: `compare reads two run directories of one graph and prints time, energy, memory,
 and every worker, kernel and copy: predicted, measured, error. The error of the step
 is split by giving the simulator the measured durations.
 
-An executed run holds its own prediction: name its directory twice.`,
-		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute dahl-execute --json",
-		Args:    cobra.ExactArgs(2),
+An executed run holds its own prediction: name its directory alone.`,
+		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute --json",
+		Args:    wantArgs(1, 2, "an executed run, or a predicted and an executed one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[1], &out)
+			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[len(args)-1], &out)
 		},
 	}
 	cmd.Flags().StringVar(&out.dir, "out", "", "also draw both runs on one axis into this existing `directory`")
@@ -48,10 +48,10 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		return err
 	}
 	if measured.schedule.World != schedule.Measured {
-		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
+		return inputErrorf("%s holds a simulated run; the last directory must be an executed one", measuredDir)
 	}
 	unrecordedS := 0.0 // as predicted, where it is not in the measured run
-	problem, plan, placed, predicted := measured.problem, measured.plan, measured.placed, (*schedule.Schedule)(nil)
+	problem, decision, predicted := measured.problem, measured.decision, (*schedule.Schedule)(nil)
 	if filepath.Clean(predictedDir) == filepath.Clean(measuredDir) {
 		if predicted, err = measured.predicted(); err != nil {
 			return err
@@ -70,27 +70,28 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		if len(other.problem.Platform.Workers) != len(problem.Platform.Workers) {
 			return inputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
 		}
-		problem, plan, placed = other.problem, other.plan, other.placed
+		problem, decision = other.problem, other.decision
 		if predicted, unrecordedS, err = other.recordedSteps(ctx); err != nil {
 			return err
 		}
 	}
-	c, err := compareSchedules(ctx, problem, plan, placed, predicted, measured.schedule)
+	c, err := compareSchedules(ctx, decision, predicted, measured.schedule)
 	if err != nil {
 		return err
 	}
 	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
 		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
+	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.schedule, measured.summary.Load)
 	if picture != "" {
-		if err := drawComparison(picture, problem, predicted, measured.schedule); err != nil {
+		if err := drawComparison(picture, problem, predicted, measured.schedule, measured.summary); err != nil {
 			return err
 		}
 	}
 	if out.json {
 		return printJSON(stdout, c)
 	}
-	c.print(stdout, fmt.Sprintf("(%s)", measured.summary.EnergyJ.Basis))
+	c.print(stdout, measured.summary.Shown)
 	return nil
 }
 
@@ -101,18 +102,18 @@ func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, un
 	if r.schedule.World != schedule.Simulated || !timingCosts(r.problem.Platform) {
 		return r.schedule, 0, nil
 	}
-	s, err = simulate.Run(ctx, r.problem, simulate.Options{Plan: r.plan, Placed: r.placed})
+	s, err = plan.Simulate(ctx, r.decision, 0, r.schedule.Steps, simulate.Options{Timed: true})
 	return s, r.summary.PeriodS, err
 }
 
-// drawComparison draws both schedules on one time axis.
-func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule) error {
+// drawComparison draws both schedules on one time axis; the summary is of the measured run.
+func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule, of *summary) error {
 	runs := make([]*plots.Run, 2)
 	for i, s := range []*schedule.Schedule{predicted, measured} {
 		q := *p
 		q.Steps = s.Steps
 		var err error
-		if runs[i], err = newPlotRun(&q, s, nil); err != nil {
+		if runs[i], err = newPlotRun(&q, s, of); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -20,14 +21,21 @@ type comparison struct {
 	Graph string `json:"graph"`
 
 	Step pair `json:"step_s"`
+	// Causes says why the prediction of the step is far off, as far as was measured.
+	Causes []string `json:"causes,omitempty"`
 	// UnrecordedStepS is what a step takes whose tasks are not timed, where the run had such.
 	UnrecordedStepS float64 `json:"unrecorded_step_s,omitempty"`
 	// PredictedUnrecordedStepS is its prediction, where that is not the one of Step.
 	PredictedUnrecordedStepS float64 `json:"predicted_unrecorded_step_s,omitempty"`
 
-	Makespan pair `json:"makespan_s"` // of the compared segment
-	Energy   pair `json:"energy_j"`
-	Peak     pair `json:"peak_bytes"` // live bytes in the host's memory
+	// The steps that the two schedules hold, and what they take together where these are as many.
+	PredictedSteps int   `json:"predicted_steps"`
+	MeasuredSteps  int   `json:"measured_steps"`
+	Makespan       *pair `json:"makespan_s,omitempty"`
+
+	StepJoules pair   `json:"joules_per_step"` // mean power times the step
+	Grounds    string `json:"joules_grounds"`  // what they rest on
+	Peak       pair   `json:"peak_bytes"`      // in the host's memory
 
 	// The error of the step in parts, in percent: what vanishes when the simulator is
 	// given the measured durations of the tasks was the kernel models', what vanishes when
@@ -72,19 +80,24 @@ type kernelComparison struct {
 	Variant string  `json:"variant"`
 	Source  string  `json:"source"` // of the prediction
 	Count   int     `json:"count_per_step"`
+	Sum     pair    `json:"sum_s_per_step"` // of the spans, over the steps
 	Median  pair    `json:"median_s"`
 	MeanS   float64 `json:"measured_mean_s"`
 	P95S    float64 `json:"measured_p95_s"`
 	Share   float64 `json:"share"` // of the measured busy time
 }
 
-// compareSchedules compares two schedules of one problem. What placed was is nil where the
-// plan is for one memory, or a policy decided.
-func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.Plan, placed *schedule.Placed, predicted, measured *schedule.Schedule) (*comparison, error) {
+// compareSchedules compares two schedules of the first graph of a decision.
+func compareSchedules(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*comparison, error) {
+	p := d.Problem(0, 1, true)
 	c := &comparison{
-		Graph:    p.Graph.Name,
-		Step:     newPair(stepTime(predicted).Seconds(), stepTime(measured).Seconds()),
-		Makespan: newPair(predicted.Makespan.Seconds(), measured.Makespan.Seconds()),
+		Graph:          p.Graph.Name,
+		Step:           newPair(plan.StepTime(predicted).Seconds(), plan.StepTime(measured).Seconds()),
+		PredictedSteps: predicted.Steps, MeasuredSteps: measured.Steps,
+	}
+	if predicted.Steps == measured.Steps {
+		both := newPair(predicted.Makespan.Seconds(), measured.Makespan.Seconds())
+		c.Makespan = &both
 	}
 	host := p.Platform.HostMemory()
 	c.Peak = newPair(float64(predicted.PeakBytes[host]), float64(measured.PeakBytes[host]))
@@ -97,12 +110,12 @@ func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.P
 		if err != nil {
 			return nil, err
 		}
-		joules[i] = report.TotalJoules
+		joules[i], c.Grounds = report.MeanWatts*plan.StepTime(s).Seconds(), report.Grounds()
 		waits[i] = newWaitSummary(&q, s)
 	}
-	c.Energy = newPair(joules[0], joules[1])
+	c.StepJoules = newPair(joules[0], joules[1])
 	c.PredictedWaits, c.MeasuredWaits = waits[0], waits[1]
-	if err := c.splitError(ctx, p, simulate.Options{Plan: plan, Placed: placed}, predicted, measured); err != nil {
+	if err := c.splitError(ctx, d, predicted, measured); err != nil {
 		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
 	}
 	c.compareWorkers(p, predicted, measured)
@@ -113,25 +126,23 @@ func compareSchedules(ctx context.Context, p *schedule.Problem, plan *schedule.P
 
 // splitError finds what part the models of kernels, links and scheduling have in the error
 // of the step.
-func (c *comparison) splitError(ctx context.Context, p *schedule.Problem, opt simulate.Options, predicted, measured *schedule.Schedule) error {
-	q := *p
-	q.Steps = measured.Steps
-	opt.Durations = durationsOf(p, measured)
-	fed, err := simulate.Run(ctx, &q, opt)
+func (c *comparison) splitError(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) error {
+	opt := simulate.Options{Timed: true, Durations: durationsOf(d.Problem(0, 1, true), measured)}
+	fed, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
 	if err != nil {
 		return err
 	}
-	c.KernelErrorPercent = percent(stepTime(predicted).Seconds(), stepTime(fed).Seconds())
+	c.KernelErrorPercent = percent(plan.StepTime(predicted).Seconds(), plan.StepTime(fed).Seconds())
 	if len(measured.Transfers) > 0 {
 		opt.Moving = movingOf(measured)
-		moved, err := simulate.Run(ctx, &q, opt)
+		moved, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
 		if err != nil {
 			return err
 		}
-		off := percent(stepTime(fed).Seconds(), stepTime(moved).Seconds())
+		off := percent(plan.StepTime(fed).Seconds(), plan.StepTime(moved).Seconds())
 		c.CopyErrorPercent, fed = &off, moved
 	}
-	c.SchedulingErrorPercent = percent(stepTime(fed).Seconds(), stepTime(measured).Seconds())
+	c.SchedulingErrorPercent = percent(plan.StepTime(fed).Seconds(), plan.StepTime(measured).Seconds())
 	return nil
 }
 
@@ -170,11 +181,11 @@ func (c *comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 	type key struct{ op, shape string }
 	keyOf := func(t dag.TaskID) key { return key{p.Graph.Tasks[t].Op, p.Graph.Tasks[t].Shape} }
 	times := map[key][]float64{}
-	var total float64
+	var busy float64
 	for _, s := range measured.Spans {
 		d := (s.End - s.Start).Seconds()
 		times[keyOf(s.Task)] = append(times[keyOf(s.Task)], d)
-		total += d
+		busy += d
 	}
 	expected := map[key][]float64{}
 	for _, s := range predicted.Spans {
@@ -199,11 +210,9 @@ func (c *comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 		slices.Sort(expected[k])
 		row := kernelComparison{Op: k.op, Shape: k.shape, Count: count[k],
 			Median: newPair(quantile(expected[k], 0.5), quantile(times[k], 0.5)), P95S: quantile(times[k], 0.95)}
-		var sum float64
-		for _, d := range times[k] {
-			sum += d
-		}
-		row.MeanS, row.Share = sum/float64(len(times[k])), sum/total
+		sum := total(times[k])
+		row.Sum = newPair(total(expected[k])/float64(predicted.Steps), sum/float64(measured.Steps))
+		row.MeanS, row.Share = sum/float64(len(times[k])), sum/busy
 		for d := range p.Platform.Devices {
 			if cost, ok := p.Costs.Of(first[k], platform.DeviceID(d)); ok {
 				row.Variant, row.Source = cost.Variant, string(cost.Source)
@@ -215,6 +224,14 @@ func (c *comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 	slices.SortStableFunc(c.Kernels, func(a, b kernelComparison) int { return cmp.Compare(b.Share, a.Share) })
 }
 
+// total is the sum.
+func total(list []float64) (sum float64) {
+	for _, v := range list {
+		sum += v
+	}
+	return sum
+}
+
 // quantile of a sorted, non-empty list: the smallest value with at least the
 // fraction q of the list at or below it.
 func quantile(sorted []float64, q float64) float64 {
@@ -222,14 +239,17 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[min(i, len(sorted)-1)]
 }
 
-// print writes the comparison as tables.
-func (c *comparison) print(w io.Writer, basis string) {
+// print writes the comparison as tables; shown says which steps of the run are measured.
+func (c *comparison) print(w io.Writer, shown *shownSteps) {
+	if shown != nil && shown.String() != "" {
+		fmt.Fprintf(w, "measured are %s\n", shown)
+	}
 	fmt.Fprintf(w, "%-14s %12s %12s %9s\n", c.Graph, "predicted", "measured", "error")
 	row := func(what string, p pair, show func(float64) string) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent)
 	}
 	showTime := func(s float64) string { return shortTime(seconds(s)) }
-	row("step", c.Step, showTime)
+	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", "step", showTime(c.Step.Predicted), showTime(c.Step.Measured), c.Step.ErrorPercent, causesText(c.Causes))
 	switch {
 	case c.PredictedUnrecordedStepS > 0:
 		row("  unrecorded", newPair(c.PredictedUnrecordedStepS, c.UnrecordedStepS), showTime)
@@ -241,23 +261,33 @@ func (c *comparison) print(w io.Writer, basis string) {
 		copies = fmt.Sprintf("copies %+.1f %%, ", *c.CopyErrorPercent)
 	}
 	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%; %d tasks ran elsewhere than predicted\n", "  of which", c.KernelErrorPercent, copies, c.SchedulingErrorPercent, c.MovedTasks)
-	row("segment", c.Makespan, showTime)
-	row("energy "+basis, c.Energy, func(j float64) string { return threeDigits(j) + " J" })
-	row("live bytes", c.Peak, func(b float64) string { return shortBytes(int64(b)) })
+	if c.Makespan != nil {
+		row(fmt.Sprintf("%d steps", c.MeasuredSteps), *c.Makespan, showTime)
+	}
+	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%  (%s)\n", "J per step", threeDigits(c.StepJoules.Predicted), threeDigits(c.StepJoules.Measured), c.StepJoules.ErrorPercent, c.Grounds)
+	row("live peak", c.Peak, func(b float64) string { return shortBytes(int64(b)) })
 	for _, b := range c.Workers {
 		row("busy "+b.Worker, b.Busy, showTime)
 	}
 	for _, way := range c.Ways {
 		row(way.From+" to "+way.To, way.Busy, showTime)
 	}
-	fmt.Fprintf(w, "\n%-18s %-44s %-7s %-9s %5s %11s %11s %11s %9s %6s\n", "kernel", "shape", "variant", "model", "n", "predicted", "median", "p95", "error", "share")
-	for _, k := range c.Kernels {
-		fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5d %11s %11s %11s %+8.1f%% %5.1f%%\n", k.Op, k.Shape, k.Variant, k.Source, k.Count,
-			showTime(k.Median.Predicted), showTime(k.Median.Measured), showTime(k.P95S), k.Median.ErrorPercent, 100*k.Share)
-	}
+	c.printKernels(w)
 	c.printCopies(w)
 	fmt.Fprintln(w, "\npredicted")
 	c.PredictedWaits.print(w)
 	fmt.Fprintln(w, "measured")
 	c.MeasuredWaits.print(w)
+}
+
+// printKernels writes a line for each kernel. Times of a step are sums of spans, so that
+// they add up to what the workers are busy.
+func (c *comparison) printKernels(w io.Writer) {
+	showTime := func(s float64) string { return shortTime(seconds(s)) }
+	fmt.Fprintf(w, "\n%-18s %-44s %-7s %-9s %21s %19s %8s %17s\n", "", "", "", "", "in a step:", "", "", "one call:")
+	fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5s %11s %11s %9s %6s %11s %11s\n", "kernel", "shape", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
+	for _, k := range c.Kernels {
+		fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5d %11s %11s %+8.1f%% %5.1f%% %11s %11s\n", k.Op, k.Shape, k.Variant, k.Source, k.Count,
+			showTime(k.Sum.Predicted), showTime(k.Sum.Measured), k.Sum.ErrorPercent, 100*k.Share, showTime(k.Median.Measured), showTime(k.P95S))
+	}
 }

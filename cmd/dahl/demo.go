@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -76,6 +77,9 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
 	}
+	if err := t.predictLegs(context.WithoutCancel(ctx)); err != nil {
+		return errors.Join(runErr, err)
+	}
 	if _, err := a.writeTraining(dir, t, "demo"); err != nil {
 		return err
 	}
@@ -126,30 +130,31 @@ func (w *workload) variantNames() []string {
 // printPlan prints the graph and the prediction.
 func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 	g := w.program.Graphs[0]
-	bound := schedule.LowerBound(w.mainProblem(1))
+	bound := schedule.LowerBound(w.decision.Priced.Problem(0, 1))
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
-	fmt.Fprintf(stdout, "          predicted: step %s   run %s   peak %s   energy %s J (%s)\n",
-		shortTime(predicted.stepTime()), shortTime(predicted.Run), shortBytes(w.plannedPeakBytes()), threeDigits(predicted.Joules), predicted.Basis)
+	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
+		shortTime(predicted.StepTime()), shortTime(predicted.Run), shortBytes(w.hostBytes()), threeDigits(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run
 // did not follow its plan.
 func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *outcome) error {
-	if err := followsPlan(t.w.parts[0].plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
+	if err := followsPlan(t.w.decision.Graphs[0].Plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
 		return err
 	}
-	c, err := compareSchedules(ctx, t.w.mainProblem(t.measured.Main.Steps), t.w.parts[0].plan, t.w.placed, predicted.Main, t.measured.Main)
+	c, err := compareSchedules(ctx, t.w.decision, predicted.Main, t.measured.Main)
 	if err != nil {
 		return err
 	}
-	peak := t.measurePeak()
+	used := t.measureUsed()
 	last := t.epochs[len(t.epochs)-1]
-	fmt.Fprintf(stdout, "          measured:  step %s   run %s   peak %s   energy %s\n",
-		shortTime(t.measured.stepTime()), shortTime(t.measured.Run), shortBytes(peak), t.measured.energyText())
-	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f), peak %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
-		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, peak-t.w.plannedPeakBytes(),
+	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
+		shortTime(t.measured.StepTime()), shortTime(t.measured.Run), shortBytes(used), t.measured.energyText())
+	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f%s), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
+		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.measured.Main, t.load)), used-t.w.hostBytes(),
 		t.steps[0].Loss, last.Loss, 100*last.TestAccuracy)
+	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.measured))
 	return nil
 }
 

@@ -175,8 +175,8 @@ func (c *deviceComparison) least(of func(*deviceRow) float64) string {
 // the step, since a meter is far slower than a step. Otherwise the joules are those
 // of the platform's powers over the schedule, so those of a recorded step.
 func (w *workload) figures(o *outcome) stepFigures {
-	f := stepFigures{StepS: o.stepTime().Seconds(), Basis: o.Report.Basis}
-	f.JoulesPerStep = o.joulesPerStep()
+	f := stepFigures{StepS: o.StepTime().Seconds(), Basis: o.Report.Basis}
+	f.JoulesPerStep = o.JoulesPerStep()
 	f.watts, f.readings = w.meteredWatts(o.Report), o.Readings
 	if covers(o.Readings, w.platform) {
 		f.JoulesPerStep, f.Basis = 0, energy.Measured

@@ -170,7 +170,7 @@ func TestMeasuredFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := result.stepTime().Seconds()
+	step := result.StepTime().Seconds()
 	if f := w.figures(result); f.Basis != energy.Modelled || f.StepS != step || math.Abs(f.JoulesPerStep/(result.Report.MeanWatts*step)-1) > 1e-12 || math.Abs(f.ImagesPerS*step-10) > 1e-9 {
 		t.Errorf("modelled: %+v", f)
 	}
@@ -273,8 +273,8 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	if s.Transfers == 0 || count != s.Transfers || moved != s.BytesMoved {
 		t.Errorf("%d transfers of %d bytes, by reason %v", s.Transfers, s.BytesMoved, s.TransfersByReason)
 	}
-	for memory, peak := range s.PeakBytes {
-		if planned := s.PlannedByMemory[memory]; peak == 0 || planned < peak {
+	for memory, peak := range s.LivePeakBytes {
+		if planned := s.ReservedBytes[memory]; peak == 0 || planned < peak {
 			t.Errorf("memory %s: %d bytes live, %d planned", memory, peak, planned)
 		}
 	}
@@ -294,8 +294,8 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	if decided.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 || decided.Transfers == 0 {
 		t.Errorf("a policy that decides at run time: %d transfers, weights %s, with a plan %s", decided.Transfers, decided.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
 	}
-	for memory, peak := range decided.PeakBytes {
-		if bound := decided.PlannedByMemory[memory]; peak == 0 || bound < peak {
+	for memory, peak := range decided.LivePeakBytes {
+		if bound := decided.ReservedBytes[memory]; peak == 0 || bound < peak {
 			t.Errorf("memory %s: %d bytes live, at most %d", memory, peak, bound)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,10 @@ Where --devices names processors and other devices, such as cpu,gpu, the run is 
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
 
+A loss that is NaN or infinite ends the run, with the step and the layer in which the
+first such number came up; the weights are then the last finite ones. For this a copy of
+weights and optimiser state is kept. --continue-on-nan goes on instead.
+
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
 from the last step whose weights were kept, with the same data in the same order. A
@@ -69,6 +74,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
 	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
 	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
+	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
 	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", recordedByDefault))
 	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
@@ -140,7 +146,8 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if t.devices != nil {
 		t.devices.print(progress)
 	}
-	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s %s\n", dir.path, dir.path, dir.path)
+	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
+	t.w.headline(t.measured, t.summarize()).print(progress, t.beside())
 	return m, nil
 }
 
@@ -190,10 +197,10 @@ func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) 
 	if m, err = loadModel(o.Model); err != nil {
 		return nil, nil, nil, err
 	}
-	if o.Batch == 0 {
-		o.Batch = m.Defaults.Batch
-	}
 	if train, test, err = openSplits(o, m); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := o.setBatch(m, train.Len()); err != nil {
 		return nil, nil, nil, err
 	}
 	m, err = fit(m, train)
@@ -232,8 +239,8 @@ func openSplits(o *options, m *nn.Model) (train, test *nn.Dataset, err error) {
 		o.Data = defaultData(m)
 	}
 	limit := o.Limit
-	if o.Steps > 0 && (limit == 0 || limit > o.Steps*o.Batch) {
-		limit = o.Steps * o.Batch
+	if most := o.Steps * cmp.Or(o.Batch, m.Defaults.Batch); o.Steps > 0 && (limit == 0 || limit > most) {
+		limit = most
 	}
 	train, err = nn.OpenData(o.Data, nn.DataOptions{Split: nn.Train, Limit: limit, Offset: o.Offset})
 	if err != nil {
@@ -268,8 +275,9 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 	}
 	m.WeightsHash = t.weightsHash()
 	if n := len(t.steps); n > 0 {
-		m.FinalLoss = t.steps[n-1].Loss
+		m.FinalLoss = number(t.steps[n-1].Loss)
 	}
+	m.Diverged = t.diverged
 	if err := dir.writeMetrics(t); err != nil {
 		return nil, err
 	}
@@ -281,10 +289,11 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 	}
 	m.Losses = t.lostDevices()
 	if t.measured.Main != nil {
-		if err := dir.writeOutcome(t.w, t.measured, t.summarize()); err != nil {
+		s := t.summarize()
+		if err := dir.writeOutcome(t.w, t.measured, s); err != nil {
 			return nil, err
 		}
-		if err := dir.writePredicted(&t.leg); err != nil {
+		if err := dir.writePredicted(&t.leg, s); err != nil {
 			return nil, err
 		}
 	}
@@ -293,13 +302,13 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 
 // writePredicted writes the simulated schedule of the same segment and the
 // figure of both.
-func (d *runDir) writePredicted(l *leg) error {
+func (d *runDir) writePredicted(l *leg, s *summary) error {
 	p := l.w.mainProblem(l.predicted.Main.Steps)
 	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.predicted.Main, p.Graph, p.Platform) })
 	if err != nil {
 		return err
 	}
-	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.predicted.Main, l.measured.Main); err != nil && !errors.Is(err, plots.ErrNoData) {
+	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.predicted.Main, l.measured.Main, s); err != nil && !errors.Is(err, plots.ErrNoData) {
 		return err
 	}
 	d.noteFile("compare.svg")
@@ -329,15 +338,17 @@ func (d *runDir) writeMetrics(t *trainer) error {
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
+	s.Diverged, s.Load = t.diverged, t.load
 	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.lostDevices(), t.metered()
-	if s.Recorded != nil && t.predicted != nil && t.predicted.unrecorded.steps > 0 {
-		s.Recorded.PredictedS = t.predicted.stepTime().Seconds()
+	if s.Recorded != nil && t.predicted != nil && t.predicted.Unrecorded.Steps > 0 {
+		s.Recorded.PredictedS = t.predicted.StepTime().Seconds()
 	}
 	b := thisBuild()
 	s.Provenance = &b
 	if n := len(t.epochs); n > 0 {
 		last := t.epochs[n-1]
-		s.ImagesPerS, s.Loss = &last.ImagesPerSec, &last.Loss
+		loss := number(last.Loss)
+		s.ImagesPerS, s.Loss = &last.ImagesPerSec, &loss
 		if last.Tested {
 			s.Accuracy = &last.TestAccuracy
 		}
@@ -347,7 +358,7 @@ func (t *trainer) summarize() *summary {
 		images += step.Images
 	}
 	if len(t.steps) > 0 {
-		s.Trained = &trainedSummary{Epochs: len(t.epochs), Images: images, FirstLoss: t.steps[0].Loss, WeightsSHA256: t.weightsHash()}
+		s.Trained = &trainedSummary{Epochs: len(t.epochs), Images: images, FirstLoss: number(t.steps[0].Loss), WeightsSHA256: t.weightsHash()}
 	}
 	return s
 }
@@ -359,24 +370,24 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.model.Name, w.dtype, w.model.NumWeights(), w.opts.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "machine   %s, %d workers\n", w.platform.Name, len(w.platform.Workers))
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
-	if isSpread(w.platform) {
-		fmt.Fprintf(out, "memory    %s\n", w.plannedText())
+		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.StepTime()), shortTime(predicted.Run))
+	if w.platform.Spread() {
+		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
 	}
 	if w.tiles != nil {
 		w.tiles.print(out)
 	}
 }
 
-// plannedText is what every memory will hold: exactly so with a plan, at most with a policy
-// that decides at run time.
-func (w *workload) plannedText() string {
+// reservedText is what every memory has places for: all of it is used with a plan, some of it
+// with a policy that decides at run time.
+func (w *workload) reservedText() string {
 	var each []string
-	for m, b := range w.plannedBytes() {
+	for m, b := range w.decision.ReservedBytes() {
 		each = append(each, w.platform.Memories[m].Name+" "+shortBytes(b))
 	}
 	text := strings.Join(each, ", ")
-	if w.parts[0].plan == nil {
+	if w.decision.Placed == nil {
 		text += " at most"
 	}
 	return text
@@ -385,13 +396,20 @@ func (w *workload) plannedText() string {
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.measured, t.predicted
-	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), peak %s, %s\n",
-		shortTime(m.stepTime()), shortTime(predicted.stepTime()), shortTime(m.Run), shortTime(predicted.Run),
-		shortBytes(t.w.plannedPeakBytes()), m.energyText())
+	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", shortTime(m.Run), shortTime(predicted.Run), m.energyText())
+	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
 	}
 	if r := m.recording(); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)
 	}
+}
+
+// beside is the prediction of the step, and why it is far off, for the end of a line.
+func (t *trainer) beside() string {
+	p, m := t.predicted.StepTime(), t.measured.StepTime()
+	off := percent(p.Seconds(), m.Seconds())
+	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
+	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", shortTime(p), off, causesText(causes))
 }

@@ -17,6 +17,7 @@ type feeder struct {
 	batch     int     // of its steps
 	stepsDone int     // training steps before the segment, for the optimiser's t
 
+	stop    bool         // at a loss that is not finite
 	results []stepResult // by step of the segment
 }
 
@@ -54,5 +55,8 @@ func (f *feeder) fetch(step int, args []kernels.Arg) error {
 		r.loss = float64(kernels.Data[float32](&args[0])[0])
 	}
 	r.correct = int(kernels.Data[int32](&args[1])[0])
+	if f.stop && !isFinite(r.loss) {
+		return &lossNotFinite{step, r.loss}
+	}
 	return nil
 }

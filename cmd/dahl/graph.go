@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -60,7 +60,7 @@ at its best cost there; without, it counts operations.`,
 }
 
 func listModels(out io.Writer) error {
-	for _, info := range nn.Models {
+	for _, info := range nn.Models() {
 		m := info.New()
 		fmt.Fprintf(out, "%-16s %s; %s weights, batch %d\n", info.Name, info.Doc, thousands(m.NumWeights()), m.Defaults.Batch)
 	}
@@ -72,7 +72,7 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 	if err != nil {
 		return err
 	}
-	w, costs, err := inspectedGraph(ctx, o)
+	w, err := inspectedGraph(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 			return err
 		}
 	}
-	r, err := describeGraph(w, costs)
+	r, err := describeGraph(w)
 	if err != nil {
 		return err
 	}
@@ -124,21 +124,20 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 	return nil, inputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
 }
 
-// inspectedGraph builds the graph, and its costs where a platform is given.
-func inspectedGraph(ctx context.Context, o *options) (*workload, *schedule.Costs, error) {
+// inspectedGraph builds the graph.
+func inspectedGraph(ctx context.Context, o *options) (*workload, error) {
 	p := &platform.Platform{}
 	if o.Platform != "" {
 		var err error
 		if p, err = loadPlatform(o.Platform); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	w, err := mainGraph(ctx, o, p)
 	if err != nil || o.Platform == "" {
-		return w, nil, err
+		return w, err
 	}
-	costs, err := schedule.NewCosts(w.program.Graphs[0], p, schedule.CostOptions{})
-	return w, costs, asInput(err)
+	return w, checkGiven(w, p)
 }
 
 // graphReport is what graph prints.
@@ -186,7 +185,15 @@ type graphPart struct {
 	Operations []string `json:"operations,omitempty"`
 }
 
-func describeGraph(w *workload, costs *schedule.Costs) (*graphReport, error) {
+func describeGraph(w *workload) (*graphReport, error) {
+	machine := w.platform
+	if w.opts.Platform == "" {
+		machine = nil
+	}
+	costs, layout, err := plan.Inspect(w.program, machine, w.target())
+	if err != nil {
+		return nil, asInput(err)
+	}
 	g := w.program.Graphs[0]
 	r := &graphReport{
 		Graph: g.Name, SHA256: g.Hash(), Platform: w.platform.Name, Tasks: g.NumTasks(), Buffers: len(g.Buffers),
@@ -216,18 +223,10 @@ func describeGraph(w *workload, costs *schedule.Costs) (*graphReport, error) {
 	}
 	r.addPaths(g, best, costs != nil)
 	r.addParts(g, best)
-	var scratch []int64
-	if w.model != nil && costs != nil {
-		scratch = execute.ScratchBytes(w.program, []*schedule.Costs{costs}, w.opts.Variant, len(w.platform.Workers))
-	}
-	layouts, err := schedule.LayoutProgram(w.program, nil, scratch)
-	if err != nil {
-		return nil, asInput(err)
-	}
 	for a := range schedule.NumArenas {
-		r.ArenaBytes[a.String()] = layouts[0].ArenaBytes[a]
+		r.ArenaBytes[a.String()] = layout.ArenaBytes[a]
 	}
-	r.SavedBytes = layouts[0].SavedBytes
+	r.SavedBytes = layout.SavedBytes
 	return r, nil
 }
 

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
+	"dahl/dag"
 	"dahl/nn"
 )
 
@@ -34,7 +36,7 @@ func newInitialiser(o *options) (initialiser, error) {
 			return nil
 		}, nil
 	}
-	return initialiserFromFile(o.Init)
+	return initialiserFromFile(o.Init, o)
 }
 
 func parseBounds(s string) (lo, hi float64, err error) {
@@ -47,7 +49,8 @@ func parseBounds(s string) (lo, hi float64, err error) {
 	return lo, hi, nil
 }
 
-func initialiserFromFile(path string) (initialiser, error) {
+func initialiserFromFile(path string, o *options) (initialiser, error) {
+	single := o.DType == dag.Float32.String()
 	arrays, err := nn.ReadNPZ(path)
 	if err != nil {
 		return nil, asInput(fmt.Errorf("reading the initial weights: %w", err))
@@ -62,6 +65,18 @@ func initialiserFromFile(path string) (initialiser, error) {
 			return inputErrorf("%s: no array %q with %d elements (shape %v)", path, p.Name, p.Elems(), p.Shape)
 		}
 		copy(values, a.Float64s())
+		if i := slices.IndexFunc(values, func(v float64) bool { return !isFinite(v) || single && math.Abs(v) > math.MaxFloat32 }); i >= 0 {
+			return inputErrorf("%s: array %q has %v at %v; want a finite number of --dtype %s", path, p.Name, values[i], indexOf(i, a.Shape), o.DType)
+		}
 		return nil
 	}, nil
+}
+
+// indexOf is the index in each dimension of an element of an array in row-major order.
+func indexOf(i int, shape []int) []int {
+	index := make([]int, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		index[d], i = i%shape[d], i/shape[d]
+	}
+	return index
 }

@@ -34,7 +34,7 @@ where they are installed: all of these where --variant asks for them or a
 calibration finds them fastest; what rounds factors, only where --precision allows it.
 Operations of the kind host are done by dahl itself.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    wantArgs(0, 1, "one platform or run at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if variants && (len(args) == 0 || asJSON) {
 				return inputErrorf("--by-variant wants a run directory or a platform file, and no --json")
@@ -81,9 +81,8 @@ type kernelLine struct {
 var kindsOfVariants = []string{"cpu", "cuda"}
 
 func listKernels(out io.Writer, asJSON bool) error {
-	lines := make([]kernelLine, 0, len(kernels.All))
-	for i := range kernels.All {
-		k := &kernels.All[i]
+	var lines []kernelLine
+	for _, k := range kernels.Kernels() {
 		line := kernelLine{Op: k.Op, Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
 		for _, o := range k.Operands {
 			line.Operands = append(line.Operands, operandText(&o))
@@ -114,8 +113,8 @@ func listKernels(out io.Writer, asJSON bool) error {
 // listLibraries says which libraries of variants are here, or why not.
 func listLibraries(out io.Writer) {
 	said := map[string]bool{}
-	for i := range kernels.All {
-		for _, v := range kernels.All[i].Variants {
+	for _, k := range kernels.Kernels() {
+		for _, v := range k.Variants {
 			if v.Library == "" || said[v.Library] {
 				continue
 			}

@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/plan"
 )
 
 // leg is the part of a training that runs on one set of devices: all of it, unless one of
@@ -20,8 +21,8 @@ type leg struct {
 	w         *workload
 	predicted *outcome // nil: not yet
 	measured  *outcome
-	done      []dag.Segment // where losses may be survived
-	losses    int           // before it
+	done      []plan.Piece // so far
+	losses    int          // before it
 }
 
 // deviceLoss is a device that failed in the middle of a training that went on without it.
@@ -40,60 +41,12 @@ type deviceLoss struct {
 	Run     string `json:"run,omitempty"` // directory of that leg; empty: no training step was done on it
 }
 
-// survival is what a training needs to go on when a device fails: its state after the last
-// completed steps, in memory of its own since a run that fails leaves that of the runner
-// half done.
+// survival is what a training needs to go on when a device fails, beside its state after the
+// last completed steps.
 type survival struct {
-	names   []string // of the storages that are carried from step to step
-	current [][]byte // in the runner's memory
-	kept    [][]byte
-
 	losses []deviceLoss
 	past   []leg // ended by the losses
 	after  []leg // once the training has ended: the legs after the first
-}
-
-// newSurvival keeps the state that the training starts from.
-func newSurvival(t *trainer) *survival {
-	s := &survival{}
-	for _, g := range t.w.program.Graphs {
-		for i := range g.Buffers {
-			if b := &g.Buffers[i]; (b.Role == dag.Parameter || b.Role == dag.State) && b.ViewOf == dag.None && !slices.Contains(s.names, b.Name) {
-				s.names = append(s.names, b.Name)
-			}
-		}
-	}
-	s.find(t.runner)
-	for _, b := range s.current {
-		s.kept = append(s.kept, slices.Clone(b))
-	}
-	return s
-}
-
-// find notes where a runner has the state.
-func (s *survival) find(r *execute.Runner) {
-	s.current = s.current[:0]
-	for _, name := range s.names {
-		b := r.Bytes(name)
-		if b == nil {
-			panic(fmt.Sprintf("dahl: %q is carried from step to step and has no place in the host's memory", name))
-		}
-		s.current = append(s.current, b)
-	}
-}
-
-// keep copies the state after a completed step.
-func (s *survival) keep() {
-	for i, b := range s.current {
-		copy(s.kept[i], b)
-	}
-}
-
-// restore puts the state back that was kept last.
-func (s *survival) restore() {
-	for i, b := range s.current {
-		copy(b, s.kept[i])
-	}
 }
 
 // goOnWithout plans the training anew without a device that failed, and opens the runner
@@ -102,7 +55,7 @@ func (s *survival) restore() {
 func (t *trainer) goOnWithout(ctx context.Context, device string, epoch int, cause error) error {
 	s := t.survival
 	t.close()
-	s.restore()
+	t.kept.restore()
 	for w := t.w; ; {
 		rest, err := w.without(device)
 		if err != nil {
@@ -122,8 +75,8 @@ func (t *trainer) goOnWithout(ctx context.Context, device string, epoch int, cau
 			continue
 		}
 		s.lose(loss)
-		s.find(t.runner)
-		s.restore()
+		t.kept.find(t.runner)
+		t.kept.restore()
 		s.past = append(s.past, ended)
 		t.losses = len(s.losses)
 		return nil
@@ -163,7 +116,7 @@ func (w *workload) without(device string) (*workload, error) {
 	o := *w.opts
 	o.Devices, o.Workers, o.Plan = strings.Join(rest, ","), 0, ""
 	next := *w
-	next.opts, next.placed = &o, nil
+	next.opts = &o
 	var err error
 	if next.platform, err = w.platform.Select(o.Devices); err != nil {
 		return nil, err
@@ -172,10 +125,14 @@ func (w *workload) without(device string) (*workload, error) {
 }
 
 // endLegs makes the first leg that has completed a step of the main graph the training's,
-// with the totals of all. For those after it, what was done on them is their program.
+// with the totals of all. For those after it, what was done on them is their program, and so
+// for a training that ended early: it is predicted anew, for the steps that it measured.
 func (t *trainer) endLegs() {
 	s := t.survival
 	if s == nil || len(s.losses) == 0 {
+		if !t.complete && t.measured.Main != nil {
+			t.w, t.predicted = t.w.only(t.done), nil
+		}
 		return
 	}
 	legs := append(s.past, t.leg)
@@ -183,15 +140,24 @@ func (t *trainer) endLegs() {
 	t.leg = legs[first]
 	for i, l := range legs {
 		if i != first {
-			t.measured.include(l.measured)
+			t.measured.Include(l.measured.Totals)
 		}
 		if i > first && l.measured.Main != nil {
-			w := *l.w
-			w.program = &dag.Program{Name: w.program.Name, Graphs: w.program.Graphs, Order: l.done}
-			l.w = &w
+			l.w = l.w.only(l.done)
 			s.after = append(s.after, l)
 		}
 	}
+}
+
+// only is the workload with some pieces as its program.
+func (w *workload) only(done []plan.Piece) *workload {
+	part := *w
+	part.program = &dag.Program{Name: w.program.Name, Graphs: w.program.Graphs}
+	for _, p := range done {
+		part.program.Order = append(part.program.Order, p.Segment)
+	}
+	part.ran = done
+	return &part
 }
 
 // predictLegs predicts those of the legs that a loss began.
@@ -246,7 +212,7 @@ func (a *app) writeLegs(dir *runDir, t *trainer) error {
 		if err := sub.writeOutcome(l.w, l.measured, s); err != nil {
 			return err
 		}
-		if err := sub.writePredicted(&l); err != nil {
+		if err := sub.writePredicted(&l, s); err != nil {
 			return err
 		}
 		if err := sub.writeManifest(m); err != nil {

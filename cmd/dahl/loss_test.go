@@ -46,7 +46,7 @@ func launchesBefore(t *testing.T, devices, worker string, segment, step int) int
 		if i == segment {
 			seg.Steps = step
 		}
-		launches += seg.Steps * len(w.parts[seg.Graph].plan.Order[id])
+		launches += seg.Steps * len(w.decision.Graphs[seg.Graph].Plan.Order[id])
 	}
 	return launches
 }
@@ -192,7 +192,7 @@ func TestLossEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, _ := w.platform.WorkerByName("g0")
-	perStep := len(w.parts[0].plan.Order[id])
+	perStep := len(w.decision.Graphs[0].Plan.Order[id])
 	writeTestFile(t, "node.toml", faultyNode(fmt.Sprintf("{ after = %d, kind = \"lost\" }", 2*perStep+5)))
 	for _, survive := range []bool{false, true} {
 		args := append(line, "--limit", "128", "--out", "cut")

@@ -51,7 +51,7 @@ func TestDetectedDevices(t *testing.T) {
 // --workers counts cores, wherever a platform file has its processor.
 func TestWorkersAreCores(t *testing.T) {
 	p := &platform.Platform{Name: "gpu first", Memories: []platform.Memory{{Name: "vram"}, {Name: "ram"}},
-		Devices: []platform.Device{{Name: "gpu", Kind: "emulated", Count: 1, PowerSource: platform.Guess},
+		Devices: []platform.Device{{Name: "gpu", Kind: "emulated", Count: 1, Unreachable: true, PowerSource: platform.Guess},
 			{Name: "cpu", Kind: "cpu", Count: 1, Memory: 1, PowerSource: platform.Guess}}}
 	q, err := withWorkers(p, 3)
 	if err != nil || q.Devices[0].Count != 1 || q.Devices[1].Count != 3 || len(q.Workers) != 4 {

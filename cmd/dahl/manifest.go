@@ -37,9 +37,13 @@ type manifest struct {
 
 	Losses []deviceLoss `json:"losses,omitempty"` // what it went on without
 
-	WeightsHash string  `json:"weights_sha256,omitempty"` // after training
-	FinalLoss   float64 `json:"final_loss,omitempty"`
-	Complete    bool    `json:"complete"` // false: interrupted or failed
+	WeightsHash string `json:"weights_sha256,omitempty"` // after training
+	FinalLoss   number `json:"final_loss,omitempty"`
+	Complete    bool   `json:"complete"` // false: interrupted, failed or diverged
+
+	// Diverged is the first loss that was NaN or infinite, which ends a training that is not
+	// told to go on.
+	Diverged *divergence `json:"diverged,omitempty"`
 
 	Files []string `json:"files"`
 }
@@ -77,6 +81,9 @@ func readManifest(dir string) (*manifest, error) {
 	}
 	return &m, nil
 }
+
+// ended reports whether a loss that is not finite ended the run.
+func (m *manifest) ended() bool { return m.Diverged != nil && !m.Complete }
 
 // argsWithoutOut drops --out and its value: where a run is kept is not part of
 // what it is.

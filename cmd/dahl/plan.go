@@ -41,9 +41,10 @@ and --limit. The granularity of the layers is taken from the plan.
 	addWorkFlags(cmd, &o)
 	addDataFlags(cmd, &o)
 	addOptimizerFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps in the predicted schedule")
+	addStepsFlag(cmd, &o)
 	cmd.Flags().StringVar(&o.Objective, "objective", o.Objective, "what to make small: time")
 	addOutputFlags(cmd, &out, "dahl-plan")
+	addVerboseFlag(cmd, &out)
 	return cmd
 }
 
@@ -72,7 +73,7 @@ func (w *workload) printAssignment(out io.Writer, plan *schedule.Plan, o *outcom
 		}
 		count := map[string]int{}
 		for _, t := range plan.Order[i] {
-			count[w.parts[0].problem.Graph.Tasks[t].Op]++
+			count[w.program.Graphs[0].Tasks[t].Op]++
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.platform.Workers[i].Name, len(plan.Order[i]),
 			shortTime(busy[i]/time.Duration(o.Main.Steps)), 100*ratio(float64(busy[i]), float64(o.Main.Makespan)), mostFrequent(count, 4))

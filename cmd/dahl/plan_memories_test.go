@@ -47,7 +47,7 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	do("execute", "e", "--plan", "p/plan.json", "--epochs", "2")
 
 	planned, ran := mustLoad(t, "p"), mustLoad(t, "e")
-	a, b := *planned.plan, *ran.plan
+	a, b := *planned.decision.Graphs[0].Plan, *ran.decision.Graphs[0].Plan
 	a.Variants, a.Arenas = b.Variants, b.Arenas // the GPU's workspace is that of all graphs
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("the plan of the run is not the one that it was given")
@@ -64,11 +64,11 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	if ran.schedule.World != schedule.Measured {
 		t.Errorf("the run is %s", ran.schedule.World)
 	}
-	if err := ran.placed.Graphs[0].Follows(ran.placed, ran.schedule); err != nil {
+	if err := ran.decision.Placed.Graphs[0].Follows(ran.decision.Placed, ran.schedule); err != nil {
 		t.Error(err)
 	}
 	for _, dir := range []string{"p", "s", "e"} {
-		if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") || !strings.Contains(out, "copies and places") {
+		if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") || !strings.Contains(out, "layout of vram") {
 			t.Errorf("verify %s:\n%s", dir, out)
 		}
 	}

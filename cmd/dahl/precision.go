@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"dahl/kernels"
 	"dahl/platform"
@@ -13,8 +12,8 @@ import (
 const precisionUsage = "factors of products on tensor cores: full (never rounded), tf32 or bf16 (rounded to 11 or 8 bits where that is known to be faster)"
 
 func checkPrecision(name string) error {
-	if name != "" && !slices.Contains(kernels.Precisions, name) {
-		return inputErrorf("--precision %q: want %s", name, strings.Join(kernels.Precisions, ", "))
+	if name != "" && !slices.Contains(kernels.Precisions(), name) {
+		return inputErrorf("--precision %q: want %s", name, oneOf(kernels.Precisions()))
 	}
 	return nil
 }
@@ -27,8 +26,8 @@ func (o *options) within(p *platform.Platform) (*platform.Platform, error) {
 		return p, err
 	}
 	allowed := slices.DeleteFunc(slices.Clone(p.Models), func(m platform.Model) bool {
-		k, ok := kernels.Lookup(m.Op)
-		if !ok || m.Variant == o.Variant {
+		k, err := kernels.KernelByName(m.Op)
+		if err != nil || m.Variant == o.Variant {
 			return false
 		}
 		v, ok := k.Variant(m.Variant)

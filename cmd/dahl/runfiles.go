@@ -10,6 +10,8 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/plots"
 	"dahl/schedule"
@@ -33,17 +35,16 @@ const (
 // and figures of the program's main graph.
 func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
-	plan := *w.mainPlan(o)
-	plan.GraphHash = p.Graph.Hash()
-	plan.Lowering, plan.Layout = w.lowering, w.parts[0].layout
-	plan.Variants = p.Costs.Variants(p.Graph, p.Platform)
+	recorded := *w.mainPlan(o)
+	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.lowering
+	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	for _, file := range []struct {
 		name string
 		fill func(io.Writer) error
 	}{
 		{platformFile, w.platform.WriteTOML},
 		{graphFile, p.Graph.WriteJSON},
-		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, &plan, p.Graph, p.Platform) }},
+		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, &recorded, p.Graph, p.Platform) }},
 		{scheduleFile, func(out io.Writer) error { return schedule.WriteSchedule(out, o.Main, p.Graph, p.Platform) }},
 	} {
 		if err := d.write(file.name, file.fill); err != nil {
@@ -56,7 +57,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	if err := d.writeJSON(summaryFile, s); err != nil {
 		return err
 	}
-	run, err := newPlotRun(p, o.Main, arenaBytes(w.parts[0].layouts))
+	run, err := newPlotRun(p, o.Main, s)
 	if err != nil {
 		return err
 	}
@@ -65,9 +66,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 
 // mainProblem is the program's first graph for a number of steps.
 func (w *workload) mainProblem(steps int) *schedule.Problem {
-	p := w.parts[0].problem
-	p.Steps = steps
-	return &p
+	return w.decision.Problem(0, steps, false)
 }
 
 // drawAll draws every figure that the input has data for.
@@ -90,28 +89,28 @@ func (d *runDir) draw(f plots.Figure, in plots.Input, format string) error {
 	return nil
 }
 
-// newPlotRun prepares a schedule for figures and traces; planned is what is reserved, by
-// memory, nil where that is not known.
-func newPlotRun(p *schedule.Problem, s *schedule.Schedule, planned []int64) (*plots.Run, error) {
+// newPlotRun prepares a schedule for figures and traces; summary is that of the run, nil
+// where it is of no run.
+func newPlotRun(p *schedule.Problem, s *schedule.Schedule, of *summary) (*plots.Run, error) {
 	traces, err := energy.Traces(s, p)
 	if err != nil {
 		return nil, err
 	}
-	return &plots.Run{Problem: p, Schedule: s, Power: traces, PlannedPeakBytes: planned}, nil
-}
-
-// arenaBytes is what the layouts of one graph reserve, by memory.
-func arenaBytes(layouts []*schedule.Layout) []int64 {
-	sums := make([]int64, len(layouts))
-	for m, l := range layouts {
-		if l == nil {
-			continue
-		}
-		for _, b := range l.ArenaBytes {
-			sums[m] += b
-		}
+	report, err := energy.FromSchedule(s, p)
+	if err != nil {
+		return nil, err
 	}
-	return sums
+	run := &plots.Run{Problem: p, Schedule: s, Power: traces, Grounds: report.Grounds()}
+	if of == nil {
+		return run, nil
+	}
+	for m := range p.Platform.Memories {
+		run.ReservedBytes = append(run.ReservedBytes, of.ReservedBytes[p.Platform.Memories[m].Name])
+	}
+	if shown := of.Shown; shown != nil {
+		run.Part, run.FirstStep = shown.String(), shown.First
+	}
+	return run, nil
 }
 
 // loadedRun is a run directory read back.
@@ -120,8 +119,7 @@ type loadedRun struct {
 	manifest *manifest
 	summary  *summary
 	problem  *schedule.Problem
-	plan     *schedule.Plan
-	placed   *schedule.Placed // the graph alone; nil: one memory, or a policy decided
+	decision *schedule.Decision // of the graph alone, by the plan
 	schedule *schedule.Schedule
 }
 
@@ -142,21 +140,15 @@ func loadRun(dir string) (*loadedRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.plan, err = loadPlan(filepath.Join(dir, planFile), g, p); err != nil {
+	recorded, err := loadPlan(filepath.Join(dir, planFile), g, p)
+	if err != nil {
 		return nil, err
 	}
-	// What lies in a measured run is recorded, and what is laid beside it.
-	costs, err := schedule.NewCosts(g, p, schedule.CostOptions{Variant: r.manifest.Options.Variant, Variants: r.plan.Variants, Recorded: true})
-	if err != nil {
-		return nil, asInput(err)
-	}
-	r.problem = &schedule.Problem{Graph: g, Platform: p, Costs: costs, Steps: 1}
-	if l := r.plan.Layout; l != nil {
-		r.problem.Reuse, r.problem.ReuseNext = l.Reuse, l.ReuseNext
-	}
-	if r.placed, err = placeRecorded(r.problem, r.plan); err != nil {
+	if r.decision, err = decideRecorded(r.manifest, g, p, recorded); err != nil {
 		return nil, inputErrorf("%s: %w", filepath.Join(dir, planFile), err)
 	}
+	// What lies in a measured run is recorded, and what is laid beside it.
+	r.problem = r.decision.Problem(0, 1, true)
 	if r.schedule, err = loadSchedule(filepath.Join(dir, scheduleFile), r.problem); err != nil {
 		return nil, err
 	}
@@ -176,31 +168,13 @@ func (r *loadedRun) predicted() (*schedule.Schedule, error) {
 func (r *loadedRun) plotRun(s *schedule.Schedule) (*plots.Run, error) {
 	p := *r.problem
 	p.Steps = s.Steps
-	return newPlotRun(&p, s, arenaBytes(r.layouts()))
+	return newPlotRun(&p, s, r.summary)
 }
 
-// layouts are those of the run's plan, by memory; nil where its policy decided while it
-// ran in several.
-func (r *loadedRun) layouts() []*schedule.Layout {
-	switch {
-	case r.placed != nil:
-		return r.placed.Graphs[0].Layouts
-	case r.plan.Layout != nil:
-		layouts := make([]*schedule.Layout, len(r.problem.Platform.Memories))
-		layouts[r.problem.Platform.HostMemory()] = r.plan.Layout
-		return layouts
-	}
-	return nil
-}
-
-// placeRecorded compiles a graph alone as its plan says in all that was decided for several
-// memories; nil where the plan does not.
-func placeRecorded(p *schedule.Problem, plan *schedule.Plan) (*schedule.Placed, error) {
-	if plan.Places == nil {
-		return nil, nil
-	}
-	prog := &dag.Program{Name: p.Graph.Name, Graphs: []*dag.Graph{p.Graph}, Order: []dag.Segment{{Steps: 1}}}
-	return schedule.Place(prog, p.Platform, []*schedule.Plan{plan}, []*schedule.Costs{p.Costs}, nil)
+// decideRecorded makes the decision of a run's graph from its plan.
+func decideRecorded(m *manifest, g *dag.Graph, p *platform.Platform, recorded *schedule.Plan) (*schedule.Decision, error) {
+	prog := &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
+	return plan.Decide(prog, p, execute.Target{Variant: m.Options.Variant}, schedule.Choice{Plans: []*schedule.Plan{recorded}})
 }
 
 func loadSchedule(path string, p *schedule.Problem) (*schedule.Schedule, error) {

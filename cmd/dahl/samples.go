@@ -8,8 +8,11 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
+	"dahl/simulate"
 )
 
 // interval is where a quantity lies: half of the samples are below the median, a
@@ -32,6 +35,8 @@ type samplesSummary struct {
 	Makespan interval `json:"makespan_s"`
 	Period   interval `json:"period_s"`
 	Energy   interval `json:"energy_j"`
+	// Missing says why nothing was drawn; Count is 0 then.
+	Missing string `json:"missing,omitempty"`
 }
 
 // maxSamples bounds --samples.
@@ -39,11 +44,14 @@ const maxSamples = 1_000_000
 
 // sample simulates the main graph a number of times with drawn durations.
 func (w *workload) sample(ctx context.Context, count int, seed uint64) (*samplesSummary, error) {
+	if !hasDistributions(&w.decision.Graphs[0].Problem) {
+		return &samplesSummary{Seed: seed, Missing: "every duration of this run is one number: the platform file has no distributions, which dahl calibrate measures"}, nil
+	}
 	steps := w.program.Order[0].Steps
 	makespan, period, joules := make([]float64, count), make([]float64, count), make([]float64, count)
 	for k := range count {
-		d := newDrawing(&w.parts[0].problem, seed, uint64(k))
-		s, err := w.simulateScaled(ctx, 0, steps, d.scale)
+		d := newDrawing(&w.decision.Graphs[0].Problem, seed, uint64(k))
+		s, err := plan.Simulate(ctx, w.decision, 0, steps, simulate.Options{Scale: d.scale})
 		if err != nil {
 			return nil, err
 		}
@@ -52,10 +60,25 @@ func (w *workload) sample(ctx context.Context, count int, seed uint64) (*samples
 			return nil, err
 		}
 		one := newOutcome(schedule.Simulated, w.platform)
-		one.add(a, w.program.Graphs[0], w.program.Order[0])
-		makespan[k], period[k], joules[k] = one.Run.Seconds(), stepTime(s).Seconds(), one.Joules
+		one.Add(a, w.program.Graphs[0], w.program.Order[0])
+		makespan[k], period[k], joules[k] = one.Run.Seconds(), plan.StepTime(s).Seconds(), one.Joules
 	}
 	return &samplesSummary{Count: count, Seed: seed, Makespan: newInterval(makespan), Period: newInterval(period), Energy: newInterval(joules)}, nil
+}
+
+// hasDistributions reports whether anything can be drawn of a graph's durations.
+func hasDistributions(p *schedule.Problem) bool {
+	for i := range p.Platform.Devices {
+		if p.Platform.Devices[i].RunSpread > 0 {
+			return true
+		}
+	}
+	for _, row := range p.Costs.ByClass {
+		if slices.ContainsFunc(row, func(c schedule.Cost) bool { return c.Spread.Known() || c.Source == schedule.FromFit && c.RelError > 0 }) {
+			return true
+		}
+	}
+	return false
 }
 
 // drawing is one draw of all durations, as factors of what they are expected to be.
@@ -136,6 +159,10 @@ func (d *drawing) hash(t dag.TaskID, step int32) uint64 {
 }
 
 func (s *samplesSummary) print(out io.Writer) {
+	if s.Missing != "" {
+		fmt.Fprintf(out, "samples   none: %s\n", s.Missing)
+		return
+	}
 	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s J, %s to %s J\n", s.Count, s.Seed,
 		shortTime(seconds(s.Makespan.Median)), shortTime(seconds(s.Makespan.Low)), shortTime(seconds(s.Makespan.High)),
 		shortTime(seconds(s.Period.Median)), shortTime(seconds(s.Period.Low)), shortTime(seconds(s.Period.High)),
@@ -154,7 +181,7 @@ type modelSummary struct {
 }
 
 func newModelSummary(p *schedule.Problem) *modelSummary {
-	e := schedule.ModelErrorOf(p)
+	e := explain.ModelErrorOf(p)
 	return &modelSummary{e.Tasks[schedule.FromMeasured], e.Tasks[schedule.FromFit], e.Tasks[schedule.FromRoofline], e.Tasks[schedule.FromGraph], e.RelError, e.Unknown}
 }
 

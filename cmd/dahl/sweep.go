@@ -13,7 +13,7 @@ import (
 	"dahl/platform"
 )
 
-// sweepExtents are the extents of one call by the names that kernels.All gives them.
+// sweepExtents are the extents of one call by the names that kernels.Kernels gives them.
 // An operation uses those that its operands name; "..." is a single further extent.
 type sweepExtents map[string]int
 
@@ -86,8 +86,9 @@ func sweep(ctx context.Context, o *options, p *platform.Platform, c calibration)
 // sweepGraph has a task for every operation and size, each with buffers of its own.
 func sweepGraph(t dag.DType) (*dag.Graph, error) {
 	b := dag.NewBuilder("sweep")
-	for i := range kernels.All {
-		k := &kernels.All[i]
+	all := kernels.Kernels()
+	for i := range all {
+		k := &all[i]
 		if k.Host {
 			continue
 		}

@@ -9,7 +9,9 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
+	"dahl/simulate"
 )
 
 // bestTiles is the --lowering that asks for the fastest tiles in simulation.
@@ -99,11 +101,11 @@ func (w workload) try(ctx context.Context, try *tileTry, adapt func(*dag.Lowerin
 	if err := w.decide(); err != nil {
 		return err
 	}
-	s, err := w.simulateGraph(ctx, 0, triedSteps)
+	s, err := plan.Simulate(ctx, w.decision, 0, triedSteps, simulate.Options{})
 	if err != nil {
 		return asInput(err)
 	}
-	try.Tasks, try.PeriodS = w.program.Graphs[0].NumTasks(), stepTime(s).Seconds()
+	try.Tasks, try.PeriodS = w.program.Graphs[0].NumTasks(), plan.StepTime(s).Seconds()
 	return nil
 }
 

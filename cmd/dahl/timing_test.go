@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -59,9 +60,9 @@ func TestPredictTimedSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o.Run != c.run || stepTime(o.Main) != c.main || o.stepTime() != c.one || o.unrecorded.steps != c.unrecorded {
+		if o.Run != c.run || plan.StepTime(o.Main) != c.main || o.StepTime() != c.one || o.Unrecorded.Steps != c.unrecorded {
 			t.Errorf("%s recorded: run %v, step of the schedule %v, step %v, %d unrecorded; want %v, %v, %v, %d", c.words,
-				o.Run, stepTime(o.Main), o.stepTime(), o.unrecorded.steps, c.run, c.main, c.one, c.unrecorded)
+				o.Run, plan.StepTime(o.Main), o.StepTime(), o.Unrecorded.Steps, c.run, c.main, c.one, c.unrecorded)
 		}
 	}
 }
@@ -117,7 +118,7 @@ func writeTimedNode(t *testing.T, path string) (onDevice int) {
 	p.Devices[1].Timing = 2 * time.Microsecond
 	g := w.program.Graphs[0]
 	id, _ := w.platform.WorkerByName("g0")
-	for _, task := range w.parts[0].plan.Order[id] {
+	for _, task := range w.decision.Graphs[0].Plan.Order[id] {
 		call := &g.Tasks[task]
 		p.Models = execute.PutModel(p.Models, platform.Model{Op: call.Op, Variant: "ref", Type: call.Type.String(), Device: "g0", Shape: call.Shape,
 			MedianNs: 70_000, P95Ns: 70_000, Count: 5, Active: 1})
@@ -130,5 +131,5 @@ func writeTimedNode(t *testing.T, path string) (onDevice int) {
 		t.Fatal(err)
 	}
 	writeTestFile(t, path, text.String())
-	return len(w.parts[0].plan.Order[id])
+	return len(w.decision.Graphs[0].Plan.Order[id])
 }

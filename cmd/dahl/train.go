@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/schedule"
 )
 
@@ -24,6 +26,9 @@ type trainer struct {
 	feeder      feeder
 	progress    io.Writer // a line per epoch; nil: none
 
+	kept     *checkpoint       // the state before the piece that runs; nil: nothing needs it
+	load     *loadSummary      // once the training has ended
+	diverged *divergence       // the first loss that is not finite; nil: none
 	survival *survival         // nil: a device that fails ends the run
 	devices  *deviceComparison // nil: the devices are of one kind, or all that there are
 	epochs   []nn.EpochMetrics
@@ -48,7 +53,7 @@ func newTrainer(w *workload, train, test *nn.Dataset, progress io.Writer) (*trai
 		return nil, err
 	}
 	if w.opts.ContinueOnLoss > 0 {
-		t.survival = newSurvival(t)
+		t.survival = &survival{}
 	}
 	return t, nil
 }
@@ -56,7 +61,7 @@ func newTrainer(w *workload, train, test *nn.Dataset, progress io.Writer) (*trai
 // open begins a leg: it compiles the program for the workload's devices and fills in the
 // data. With an error everything stays as it was.
 func (t *trainer) open(w *workload) error {
-	r, err := execute.New(w.program, w.executeOptions(map[string]execute.Hook{"feed": t.feeder.feed, "fetch": t.feeder.fetch}))
+	r, err := execute.New(w.decision, execute.Options{Hooks: map[string]execute.Hook{"feed": t.feeder.feed, "fetch": t.feeder.fetch}, Poison: true})
 	if err != nil {
 		return err
 	}
@@ -71,19 +76,6 @@ func (t *trainer) open(w *workload) error {
 
 // close ends the runner; the weights stay readable.
 func (t *trainer) close() { t.runner.Close() }
-
-// executeOptions hands the decisions of the workload to the executor.
-func (w *workload) executeOptions(hooks map[string]execute.Hook) execute.Options {
-	o := execute.Options{Platform: w.platform, Policy: w.opts.Policy, Hooks: hooks, Variant: w.opts.Variant, Poison: true}
-	for i := range w.parts {
-		o.Plans = append(o.Plans, w.parts[i].plan)
-		o.Costs = append(o.Costs, w.parts[i].problem.Costs)
-		if w.parts[i].layout != nil {
-			o.Layouts = append(o.Layouts, w.parts[i].layout)
-		}
-	}
-	return o
-}
 
 func (t *trainer) setData(prefix string, d *nn.Dataset) {
 	copy(t.runner.Bytes(prefix+".images"), d.Images)
@@ -138,6 +130,11 @@ func (t *trainer) weightsHash() string {
 // run trains for all epochs. With an error, what was done so far stays in t.
 func (t *trainer) run(ctx context.Context) error {
 	defer t.endLegs()
+	meter := execute.StartLoad()
+	defer func() { t.load = newLoadSummary(meter.Load(), len(t.w.platform.Workers)) }()
+	if t.survival != nil || !t.w.opts.ContinueOnNaN {
+		t.kept = newCheckpoint(t)
+	}
 	segments, epochs := t.w.program.Order, t.w.opts.Epochs
 	perEpoch := len(segments) / epochs
 	order := make([]int32, t.train.Len())
@@ -159,9 +156,9 @@ func (t *trainer) run(ctx context.Context) error {
 	return nil
 }
 
-// measurePeak is the bytes of the arenas that the run has touched, in whole cache
+// measureUsed is the bytes of the arenas that the run has touched, in whole cache
 // lines. Untouched memory still holds the pattern that the executor put there.
-func (t *trainer) measurePeak() int64 {
+func (t *trainer) measureUsed() int64 {
 	var sum int64
 	for _, b := range t.runner.HighWater() {
 		sum += schedule.Align(b)
@@ -207,38 +204,57 @@ func (t *trainer) epoch(ctx context.Context, e int, order []int32, segments []da
 // runPiece runs some steps of a graph over the images of a split that come next, and
 // returns how many were done: 0 if a device failed that the training goes on without, from
 // the state before.
-func (t *trainer) runPiece(ctx context.Context, epoch int, p piece, count *tally, source []int32) (int, error) {
-	g := t.w.program.Graphs[p.Graph]
-	batch := batchOf(g)
-	t.feeder.begin(source[count.images:], batch, p.Steps)
-	s, err := t.runner.Run(ctx, p.Graph, p.Steps, p.record)
+func (t *trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32) (int, error) {
+	if t.kept != nil {
+		t.kept.find(t.runner)
+		t.kept.keep()
+	}
+	s, err := t.runSteps(ctx, p, count, source, !t.w.opts.ContinueOnNaN)
 	if device, failed := execute.FailedDevice(err); failed && t.survival != nil && ctx.Err() == nil {
 		return 0, t.goOnWithout(ctx, device, epoch, err)
 	}
+	if at := (*lossNotFinite)(nil); errors.As(err, &at) {
+		return 0, t.stopAt(ctx, epoch, p, count, source, at)
+	}
 	if err != nil {
 		return 0, err
 	}
-	joules, err := t.account(p, s)
+	return p.Steps, t.take(epoch, p, s, count)
+}
+
+// runSteps runs the steps of a piece over the images of a split that come next. With stop,
+// a loss that is not finite ends it.
+func (t *trainer) runSteps(ctx context.Context, p plan.Piece, count *tally, source []int32, stop bool) (*schedule.Schedule, error) {
+	t.feeder.begin(source[count.images:], batchOf(t.w.program.Graphs[p.Graph]), p.Steps)
+	t.feeder.stop = stop
+	s, err := t.runner.Run(ctx, p.Graph, p.Steps, p.Recorded)
+	t.feeder.stop = false
+	return s, err
+}
+
+// take accounts for a piece that has run.
+func (t *trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
+	joules, err := t.account(epoch, p, s)
 	if err != nil {
-		return 0, err
+		return err
 	}
+	g := t.w.program.Graphs[p.Graph]
+	batch := batchOf(g)
 	count.took(p, batch, s.Makespan, joules)
 	for k, r := range t.feeder.results {
 		count.add(r, batch)
+		step := t.feeder.stepsDone
 		if isTraining(g) {
-			t.steps = append(t.steps, nn.StepMetrics{Epoch: epoch, Step: t.feeder.stepsDone + k + 1, Images: batch, Loss: r.loss, Correct: r.correct})
+			step += k + 1
+			t.steps = append(t.steps, nn.StepMetrics{Epoch: epoch, Step: step, Images: batch, Loss: r.loss, Correct: r.correct})
 		}
+		t.note(epoch, step, !isTraining(g), r.loss)
 	}
 	if isTraining(g) {
 		t.feeder.stepsDone += p.Steps
 	}
-	if t.survival != nil {
-		t.done = append(t.done, p.Segment)
-		if isTraining(g) {
-			t.survival.keep()
-		}
-	}
-	return p.Steps, nil
+	t.done = append(t.done, p)
+	return nil
 }
 
 // tally counts the images of one split in one epoch.
@@ -261,10 +277,10 @@ func (c *tally) add(r stepResult, batch int) {
 }
 
 // took notes what a piece of steps of a batch came to.
-func (c *tally) took(p piece, batch int, d time.Duration, joules float64) {
+func (c *tally) took(p plan.Piece, batch int, d time.Duration, joules float64) {
 	c.time += d
 	c.joules += joules
-	if !p.record {
+	if !p.Recorded {
 		c.unrecorded.images += p.Steps * batch
 		c.unrecorded.time += d
 	}

@@ -16,6 +16,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -29,7 +30,7 @@ plan's completeness, every start and end of the schedules against graph and
 platform, that the tasks and copies of the plan ran in its order, the joules, and
 that no two live buffers share a byte in any memory. It prints a line for each and
 exits with 1 if one does not hold.`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := readManifest(args[0])
 			if err != nil {
@@ -57,7 +58,7 @@ type verification struct {
 	platform *platform.Platform
 	problem  *schedule.Problem
 	plan     *schedule.Plan
-	placed   *schedule.Placed // nil: the plan is for one memory
+	decision *schedule.Decision // by the plan
 }
 
 // check prints one line and reports whether all is well.
@@ -88,9 +89,7 @@ func (v *verification) run() {
 	if !v.check(planFile, v.loadPlan()) {
 		return
 	}
-	if !v.checkLayout() {
-		return
-	}
+	v.checkLayout()
 	for _, name := range []string{scheduleFile, predictedFile} {
 		if slices.Contains(v.manifest.Files, name) {
 			v.checkSchedule(name)
@@ -100,7 +99,7 @@ func (v *verification) run() {
 
 // checkManifest verifies that the run was completed and all its files are there.
 func (v *verification) checkManifest() error {
-	if !v.manifest.Complete {
+	if !v.manifest.Complete && !v.manifest.ended() {
 		return fmt.Errorf("the run was interrupted")
 	}
 	for _, name := range v.manifest.Files {
@@ -159,39 +158,33 @@ func (v *verification) loadPlan() (err error) {
 	if v.plan, err = loadPlan(v.path(planFile), v.graph, v.platform); err != nil {
 		return err
 	}
-	costs, err := schedule.NewCosts(v.graph, v.platform, schedule.CostOptions{Variant: v.manifest.Options.Variant, Variants: v.plan.Variants})
+	v.decision, err = decideRecorded(v.manifest, v.graph, v.platform, v.plan)
 	if err != nil {
 		return err
 	}
-	v.problem = &schedule.Problem{Graph: v.graph, Platform: v.platform, Costs: costs, Steps: 1}
-	return v.plan.Check(v.problem)
+	v.problem = v.decision.Problem(0, 1, false)
+	return nil
 }
 
 // maxLayoutTasks bounds the graphs whose memory is checked: the check walks two
 // steps from every task.
 const maxLayoutTasks = 20_000
 
-// checkLayout reports whether the schedules can be judged.
-func (v *verification) checkLayout() bool {
-	if l := v.plan.Layout; l != nil {
-		v.problem.Reuse, v.problem.ReuseNext = l.Reuse, l.ReuseNext
-		v.checkShared("layout", func() error { return schedule.CheckLayout(v.graph, l) })
-	}
+// checkLayout verifies the places that the plan lists.
+func (v *verification) checkLayout() {
 	if v.plan.Places == nil {
-		return true
+		return
 	}
-	var err error
-	v.placed, err = placeRecorded(v.problem, v.plan)
-	if !v.check("copies and places", err) {
-		return false
-	}
-	pg := v.placed.Graphs[0]
+	pg := v.decision.Graphs[0].Placed
 	for m, l := range pg.Layouts {
 		all := *l
 		all.Reuse, all.ReuseNext = pg.Reuse, pg.ReuseNext
-		v.checkShared("layout of "+v.platform.Memories[m].Name, func() error { return schedule.CheckLayout(pg.Graph, &all) })
+		what := "layout"
+		if v.platform.Spread() {
+			what += " of " + v.platform.Memories[m].Name
+		}
+		v.checkShared(what, func() error { return schedule.CheckLayout(pg.Graph, &all) })
 	}
-	return true
 }
 
 func (v *verification) checkShared(what string, check func() error) {
@@ -209,8 +202,8 @@ func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) 
 		return err
 	}
 	err := s.Follows(p, v.plan)
-	if err == nil && v.placed != nil {
-		err = v.placed.Graphs[0].Follows(v.placed, s)
+	if err == nil {
+		err = v.decision.Graphs[0].Placed.Follows(v.decision.Placed, s)
 	}
 	return err
 }
@@ -231,7 +224,7 @@ func (v *verification) checkSchedule(name string) {
 
 // checkEnergy integrates the powers over the schedule again.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
-	report, err := energyOf(s, p)
+	report, err := plan.EnergyOf(s, p, batchOf((p).Graph))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // waitSummary says why a step takes as long as it does: what the workers waited for, and
@@ -40,13 +41,13 @@ func newWaitSummary(p *schedule.Problem, s *schedule.Schedule) *waitSummary {
 	w := &waitSummary{PerStepS: map[string]float64{}}
 	perStep := func(d time.Duration) float64 { return d.Seconds() / float64(s.Steps) }
 	waited, onPath := map[transferTime]time.Duration{}, map[transferTime]time.Duration{}
-	for _, idle := range schedule.Idles(p, s) {
+	for _, idle := range explain.Idles(p, s) {
 		w.PerStepS[idle.Cause.String()] += perStep(idle.End - idle.Start)
 		if idle.Transfer >= 0 {
 			waited[instanceOf(p, &s.Transfers[idle.Transfer])] += idle.End - idle.Start
 		}
 	}
-	for _, step := range schedule.CriticalPath(p, s) {
+	for _, step := range explain.CriticalPath(p, s) {
 		w.Path.WaitS += perStep(step.Wait)
 		if step.Span >= 0 {
 			w.Path.TasksS += perStep(s.Spans[step.Span].End - s.Spans[step.Span].Start)
@@ -89,9 +90,9 @@ const maxNamedCopies = 3
 
 // print writes two lines. Where nothing moves there is little to say.
 func (w *waitSummary) print(out io.Writer) {
-	of := func(cause schedule.IdleCause) string { return shortTime(seconds(w.PerStepS[cause.String()])) }
+	of := func(cause explain.IdleCause) string { return shortTime(seconds(w.PerStepS[cause.String()])) }
 	fmt.Fprintf(out, "waits     per step of all workers: %s for a predecessor, %s for a transfer, %s for dispatch, %s without work%s\n",
-		of(schedule.WaitPredecessor), of(schedule.WaitTransfer), of(schedule.WaitDispatch), of(schedule.NoWork), namedCopies("; ", "for", w.Transfers))
+		of(explain.WaitPredecessor), of(explain.WaitTransfer), of(explain.WaitDispatch), of(explain.NoWork), namedCopies("; ", "for", w.Transfers))
 	fmt.Fprintf(out, "path      per step %s in tasks, %s in copies, %s between them%s\n",
 		shortTime(seconds(w.Path.TasksS)), shortTime(seconds(w.Path.CopiesS)), shortTime(seconds(w.Path.WaitS)), namedCopies("; ", "in", w.Path.Copies))
 }

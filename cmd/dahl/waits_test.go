@@ -40,7 +40,7 @@ func TestWaits(t *testing.T) {
 	if !alike(s.Waits, want) {
 		t.Errorf("two steps: %+v, want %+v", s.Waits, want)
 	}
-	if out := mustRun(t, append(line, "2")...); !strings.Contains(out, "; 1 us for x@own from ram") || !strings.Contains(out, "; 1 us in x@own from ram") {
+	if out := mustRun(t, append(line, "2", "--verbose")...); !strings.Contains(out, "; 1 us for x@own from ram") || !strings.Contains(out, "; 1 us in x@own from ram") {
 		t.Errorf("two steps: %s", out)
 	}
 }

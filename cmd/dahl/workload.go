@@ -15,6 +15,7 @@ import (
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -34,19 +35,9 @@ type workload struct {
 	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
 	inputs []identity // files that the options name, for the manifest
 
-	parts  []part           // by graph of the program
-	placed *schedule.Placed // with plans for several memories; nil: there is one, or policies decide
-}
+	ran []plan.Piece // of a training that has ended: its program; nil: the program is to run
 
-// part is one graph of the program with its decisions.
-type part struct {
-	problem schedule.Problem // of steps as a user gets them, of which few are recorded
-	// recorded are the costs of steps whose tasks are timed; nil: those of the problem.
-	recorded *schedule.Costs
-
-	plan    *schedule.Plan     // nil: the policy decides while it runs
-	layout  *schedule.Layout   // of the graph's buffers; nil: each memory has instances of them
-	layouts []*schedule.Layout // by memory; nil: nothing is planned there
+	decision *schedule.Decision
 }
 
 // loadPlatform reads a platform file, or one that ships with dahl by its name.
@@ -59,8 +50,8 @@ func loadPlatform(name string) (*platform.Platform, error) {
 	if src, err := platforms.Open(short); err == nil {
 		return platform.Parse(src, "platforms/"+short+".toml")
 	}
-	return nil, inputErrorf("platform %q: no such file, and none of those that ship with dahl: %s",
-		name, strings.Join(platforms.Names(), ", "))
+	return nil, inputErrorf("platform %q: no such file, and none of those that ship with dahl: %s%s",
+		name, strings.Join(platforms.Names(), ", "), didYouMean(name, platforms.Names()))
 }
 
 // selected is the platform with the devices that --devices names; all without it. Some of
@@ -86,19 +77,25 @@ func (o *options) selected(p *platform.Platform, err error) (*platform.Platform,
 
 // isVariantOf reports whether some kernel has a variant for a kind of devices.
 func isVariantOf(name, kind string) bool {
-	return slices.ContainsFunc(kernels.All, func(k kernels.Kernel) bool {
+	return slices.ContainsFunc(kernels.Kernels(), func(k kernels.Kernel) bool {
 		return slices.ContainsFunc(k.Variants, func(v kernels.Variant) bool { return v.Name == name && v.RunsOn(kind) })
 	})
 }
 
 // loadModel finds a built-in model or reads a model file.
 func loadModel(name string) (*nn.Model, error) {
-	load := nn.ByName
-	if isFile(name) {
-		load = nn.LoadModel
+	if err := checkModelFile(name); err != nil {
+		return nil, err
 	}
-	m, err := load(name)
-	return m, asInput(err)
+	if isFile(name) {
+		m, err := nn.LoadModel(name)
+		return m, asInput(err)
+	}
+	m, err := nn.ModelByName(name)
+	if err != nil {
+		return nil, inputErrorf("%v, and no model file (.toml)%s", err, didYouMean(name, modelNames()))
+	}
+	return m, nil
 }
 
 // isFile tells the name of a model file from that of a built-in model.
@@ -109,18 +106,12 @@ func isFile(model string) bool {
 // optimizer applies the flags to the model's default.
 func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 	opt := m.Defaults.Optimizer
-	switch o.Optimizer {
-	case "":
-	case "sgd":
-		if opt.Name() != "sgd" {
-			opt = nn.SGD{LearningRate: 0.01}
+	if o.Optimizer != "" && o.Optimizer != opt.Name() {
+		info, err := nn.OptimizerByName(o.Optimizer)
+		if err != nil {
+			return nil, inputErrorf("--optimizer %q: want %s", o.Optimizer, oneOf(optimizerNames()))
 		}
-	case "adam":
-		if opt.Name() != "adam" {
-			opt = nn.DefaultAdam()
-		}
-	default:
-		return nil, inputErrorf("--optimizer %q: want sgd or adam", o.Optimizer)
+		opt = info.New()
 	}
 	set := func(dst *float64, v *float64) {
 		if v != nil {
@@ -155,7 +146,11 @@ type samples struct {
 // this machine. A model that was fitted to its data is given; nil stands for the one
 // the options name.
 func newWorkload(o *options, m *nn.Model, p *platform.Platform, n samples) (*workload, error) {
-	w := &workload{opts: o, executed: true, model: m, platform: p}
+	runnable, err := execute.Runnable(p)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	w := &workload{opts: o, executed: true, model: m, platform: runnable}
 	if err := w.buildProgram(n); err != nil {
 		return nil, err
 	}
@@ -239,8 +234,8 @@ func checkVariant(name string) error {
 		return nil
 	}
 	var all []string
-	for i := range kernels.All {
-		for _, v := range kernels.All[i].Variants {
+	for _, k := range kernels.Kernels() {
+		for _, v := range k.Variants {
 			all = append(all, v.Name)
 		}
 	}
@@ -345,58 +340,37 @@ func loadGraph(path string) (*dag.Graph, error) {
 	return g, asInput(err)
 }
 
-// decide computes costs, plans and memory layouts of all graphs.
-func (w *workload) decide() error {
-	w.parts = make([]part, len(w.program.Graphs))
-	plans := make([]*schedule.Plan, len(w.parts))
-	costs := make([]*schedule.Costs, len(w.parts))
-	for i, g := range w.program.Graphs {
-		opt := schedule.CostOptions{Variant: w.opts.Variant}
-		if w.opts.Plan != "" && i == 0 {
-			var err error
-			if w.parts[0].plan, err = loadPlan(w.opts.Plan, g, w.platform); err != nil {
-				return err
-			}
-			opt.Variants = w.parts[0].plan.Variants
-		}
-		var err error
-		if costs[i], err = w.costs(g, opt); err != nil {
-			return err
-		}
-		if w.executed && timingCosts(w.platform) {
-			opt.Recorded = true
-			if w.parts[i].recorded, err = w.costs(g, opt); err != nil {
-				return err
-			}
-		}
-		w.parts[i].problem = schedule.Problem{Graph: g, Platform: w.platform, Costs: costs[i], Steps: 1}
-		if plans[i], err = w.choosePlan(&w.parts[i].problem, i); err != nil {
-			return err
-		}
-		w.parts[i].plan = plans[i]
-	}
-	if isSpread(w.platform) && !slices.Contains(plans, nil) {
-		return w.place(plans, costs)
-	}
-	if err := w.layOut(plans, costs); err != nil || !w.executed || !isSpread(w.platform) {
-		return err
-	}
-	return w.layOutDevices(costs)
+// target says by which kernels the workload can run.
+func (w *workload) target() execute.Target {
+	return execute.Target{Variant: w.opts.Variant, Here: w.executed}
 }
 
-// costs are those of a graph, with variants that can run here where it is executed.
-func (w *workload) costs(g *dag.Graph, opt schedule.CostOptions) (*schedule.Costs, error) {
-	c, err := schedule.NewCosts(g, w.platform, opt)
-	if err != nil {
-		return nil, asInput(fmt.Errorf("graph %q on platform %q: %w", g.Name, w.platform.Name, err))
+// decide makes all decisions: by the plan file for the first graph, else by the policy.
+func (w *workload) decide() (err error) {
+	choice := schedule.Choice{Seed: w.opts.Seed}
+	if choice.Policy, err = schedule.PolicyByName(w.opts.Policy); err != nil {
+		return asInput(err)
 	}
-	if w.executed {
-		execute.LimitCosts(g, w.platform, c)
-		execute.NameVariants(g, w.platform, c, opt.Variant)
-	} else {
-		execute.NameAsked(g, w.platform, c, opt.Variant)
+	if w.opts.Plan != "" {
+		given, err := loadPlan(w.opts.Plan, w.program.Graphs[0], w.platform)
+		if err != nil {
+			return err
+		}
+		choice.Plans = []*schedule.Plan{given}
 	}
-	return c, nil
+	if w.decision, err = plan.Decide(w.program, w.platform, w.target(), choice); err != nil {
+		return asInput(w.hintRoom(err))
+	}
+	return nil
+}
+
+// hintRoom says what needs less room than a plan, where that is what is missing.
+func (w *workload) hintRoom(err error) error {
+	room := (*schedule.RoomError)(nil)
+	if !errors.As(err, &room) || w.opts.Plan != "" || room.Memory == w.platform.Memories[w.platform.HostMemory()].Name {
+		return err
+	}
+	return fmt.Errorf("%w; take a smaller --batch, or --policy dmdar, which moves parts of what a plan keeps whole", err)
 }
 
 // timingCosts reports whether being timed costs something on some device.
@@ -404,54 +378,10 @@ func timingCosts(p *platform.Platform) bool {
 	return slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Timing > 0 })
 }
 
-// isSpread reports whether tasks run in several memories.
-func isSpread(p *platform.Platform) bool {
-	return slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Kind != "cpu" })
-}
-
-// layOut places all buffers in the home memory.
-func (w *workload) layOut(plans []*schedule.Plan, costs []*schedule.Costs) error {
-	var scratch []int64
-	if w.model != nil {
-		scratch = execute.ScratchBytes(w.program, costs, w.opts.Variant, len(w.platform.Workers)-w.deviceWorkers())
-	}
-	layouts, err := schedule.LayoutProgram(w.program, plans, scratch)
-	if err != nil {
-		return err
-	}
-	for i := range w.parts {
-		p := &w.parts[i]
-		p.layout = layouts[i]
-		p.layouts = make([]*schedule.Layout, len(w.platform.Memories))
-		p.layouts[w.platform.HostMemory()] = layouts[i]
-		p.problem.Reuse, p.problem.ReuseNext = layouts[i].Reuse, layouts[i].ReuseNext
-	}
-	return nil
-}
-
-// choosePlan returns the plan of one graph: that of the plan file, which has been
-// read, for the first graph, from a static policy for all, none for a dynamic policy.
-func (w *workload) choosePlan(p *schedule.Problem, graph int) (*schedule.Plan, error) {
-	if w.opts.Plan != "" && graph == 0 {
-		plan := w.parts[0].plan
-		return plan, asInput(plan.Check(p))
-	}
-	name := w.opts.Policy
-	if w.opts.Plan != "" {
-		name = "heft" // the graphs that a plan file does not speak of
-	}
-	info, err := schedule.PolicyByName(name)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	_, plan, err := info.New(p)
-	return plan, asInput(err)
-}
-
 // variants lists what the costs fix for the main graph, as "device op type
 // shape: variant", sorted.
 func (w *workload) variants() []string {
-	p := &w.parts[0].problem
+	p := &w.decision.Graphs[0].Problem
 	var lines []string
 	for t := range p.Graph.Tasks {
 		task := &p.Graph.Tasks[t]

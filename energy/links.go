@@ -1,0 +1,101 @@
+package energy
+
+import (
+	"fmt"
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// The power of a link is idle + (busy − idle)·u(t), where u is its utilisation: the rates
+// of what crosses it over its capacity. The capacity is the bandwidth B, for a duplex link
+// 2·B, since busy is what it draws with both directions full. Over a fatpipe, which lets
+// every transfer have all of B, u may exceed 1.
+//
+// A transfer of n bytes that crosses the link k times at rates x(t) has ∫ x dt = n, so it
+// draws
+//
+//	∫ (busy − idle)·k·x(t)/capacity dt = (busy − idle)·k·n/capacity
+//
+// above idle, whatever x is: a schedule need not say it. The trace takes the mean of x over
+// the time in which bytes move, from the latency of the route on; its integral is exact.
+// Measured copies may be faster than the platform says, in bandwidth and in latency. Where
+// one takes no longer than its latency the trace takes the mean over all of its time.
+//
+// The rule is that of SimGrid's plugin for the energy of links, src/plugins/link_energy.cpp,
+// but for fatpipes, where that takes the largest of the rates instead of their sum.
+
+// joulesPerByte is what one crossing of a link draws above idle.
+func joulesPerByte(l *platform.Link) float64 {
+	capacity := l.BandwidthBytesPerSec
+	if l.Sharing == platform.Duplex {
+		capacity *= 2
+	}
+	return (l.BusyWatts - l.IdleWatts) / capacity
+}
+
+// moving is when the bytes of a transfer move.
+func moving(p *platform.Platform, t *schedule.Transfer) interval {
+	if first := t.Start + p.RouteTime(t.From, t.To, 0); first < t.End {
+		return interval{first, t.End}
+	}
+	return interval{t.Start, t.End}
+}
+
+// carried is a transfer on a link, and what it draws there above idle if nothing cuts it short.
+type carried struct {
+	transfer int32
+	joules   float64
+}
+
+func (a *account) integrateLinks() error {
+	pl := a.p.Platform
+	on := make([][]carried, len(pl.Links))
+	for i := range a.s.Transfers {
+		v := &a.s.Transfers[i]
+		if _, ok := pl.Route(v.From, v.To); !ok {
+			return fmt.Errorf("energy of a schedule: a transfer from %q to %q, and platform %q has no route",
+				pl.Memories[v.From].Name, pl.Memories[v.To].Name, pl.Name)
+		}
+		for _, use := range pl.LinkUses(v.From, v.To) {
+			joules := joulesPerByte(&pl.Links[use.Link]) * float64(v.Bytes) * float64(use.Times)
+			on[use.Link] = append(on[use.Link], carried{int32(i), joules})
+		}
+	}
+	for l := range pl.Links {
+		a.integrateLink(platform.LinkID(l), on[l])
+	}
+	return nil
+}
+
+// integrateLink adds up one link over what it carries. What moves in no time, as a clock
+// that is too coarse has it, draws nothing.
+func (a *account) integrateLink(id platform.LinkID, on []carried) {
+	l := &a.p.Platform.Links[id]
+	in, watts := make([]interval, len(on)), make([]float64, len(on))
+	for k, c := range on {
+		in[k] = moving(a.p.Platform, &a.s.Transfers[c.transfer])
+		whole, within := in[k].end-in[k].start, min(in[k].end, a.s.Makespan)-in[k].start
+		if whole == 0 || within <= 0 {
+			continue
+		}
+		watts[k] = c.joules / whole.Seconds()
+		joules := c.joules
+		if within < whole {
+			joules = float64(watts[k] * within.Seconds())
+		}
+		a.linkBusy[id] += joules
+		a.transferJ[c.transfer] += joules
+	}
+	a.linkIdle[id] = float64(l.IdleWatts * a.s.Makespan.Seconds())
+	trace := PowerTrace{Name: l.Name}
+	sweep(in, a.s.Makespan, func(from, _ time.Duration, active []int32) {
+		sum := l.IdleWatts
+		for _, k := range active {
+			sum += watts[k]
+		}
+		trace.add(from, sum)
+	})
+	a.traces = append(a.traces, trace)
+}

@@ -1,0 +1,58 @@
+package dahl_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"dahl/kernels"
+	"dahl/platform"
+)
+
+// Package kernels, which imports no platform, has its own names for kinds of devices. They
+// are the platform's: those that compute on cores run its variants for CPUs.
+func TestKernelsKnowTheKindsOfDevices(t *testing.T) {
+	if kernels.DeviceCPU != platform.CPU || kernels.DeviceEmulated != platform.Emulated || kernels.CUDA != platform.CUDA {
+		t.Error("kernels and platform call a kind of devices by two names")
+	}
+	dense, _ := kernels.KernelByName("dense")
+	for _, k := range platform.Kinds() {
+		v := dense.DefaultFor(k.Name)
+		if onCores := k.Processor || k.Emulated; v == nil || onCores != (v.Kind == kernels.CPU) {
+			t.Errorf("devices of kind %s run variant %+v of dense", k.Name, v)
+		}
+	}
+}
+
+// In these packages nothing but the table of kinds spells a kind out.
+func TestKindsAreSpelledOnce(t *testing.T) {
+	for _, dir := range []string{"energy", "execute", "nn", "plan", "platform", "platforms", "plots", "schedule", "simulate"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", dir, files, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || file == filepath.Join("platform", "kind.go") || file == filepath.Join("execute", "load.go") { // which reads /proc/stat
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					text, _ := strconv.Unquote(lit.Value)
+					if slices.ContainsFunc(platform.Kinds(), func(k platform.Kind) bool { return k.Name == text }) {
+						t.Errorf("%s: %s is written out; ask platform.Device what it is", file, lit.Value)
+					}
+				}
+				return true
+			})
+		}
+	}
+}

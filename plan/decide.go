@@ -1,0 +1,51 @@
+package plan
+
+import (
+	"context"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// Decide prices a program on a machine for a target and makes the decisions of a choice.
+func Decide(prog *dag.Program, p *platform.Platform, target schedule.Target, choice schedule.Choice) (*schedule.Decision, error) {
+	priced, err := schedule.Price(prog, p, target)
+	if err != nil {
+		return nil, err
+	}
+	return priced.Decide(choice)
+}
+
+// maxSimulatedTasks bounds the task instances simulated for one segment.
+const maxSimulatedTasks = 2_000_000
+
+// Simulate runs steps of one graph of a decision in the simulator, or as many of them as
+// the number of its tasks allows, but at least four.
+func Simulate(ctx context.Context, d *schedule.Decision, graph, steps int, opt simulate.Options) (*schedule.Schedule, error) {
+	tasks := d.Priced.Program.Graphs[graph].NumTasks()
+	return simulate.Run(ctx, d, graph, max(min(steps, maxSimulatedTasks/max(1, tasks)), min(steps, 4)), opt)
+}
+
+// Inspect finds what a program takes before anything is decided: the costs of its first
+// graph on a machine, and the places of that graph's buffers in one memory. Without a
+// machine (nil) there are no costs.
+func Inspect(prog *dag.Program, p *platform.Platform, target schedule.Target) (costs *schedule.Costs, layout *schedule.Layout, err error) {
+	if p == nil {
+		layouts, err := schedule.LayoutProgram(prog, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, layouts[0], nil
+	}
+	priced, err := schedule.Price(prog, p, target)
+	if err != nil {
+		return nil, nil, err
+	}
+	layouts, err := priced.HostLayouts()
+	if err != nil {
+		return nil, nil, err
+	}
+	return priced.Costs(0), layouts[0], nil
+}

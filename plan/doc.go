@@ -1,0 +1,16 @@
+// Package plan turns decisions into answers: what a program on a machine will take, which
+// of several ways to run it is best, and where a prediction was off.
+//
+// Read first: [Decide] and [Simulate]; they are the way from a program to a schedule.
+//
+// # Invariants
+//
+//   - equal input gives equal output; nothing depends on time, addresses or map order
+//   - the package knows neither networks nor kernels: whoever calls it brings the
+//     schedule.Target, and a function that lowers a network where lowerings are searched
+//
+// # Limits
+//
+// Long segments are simulated for as many steps as [Simulate] allows; the rest is added at
+// the steady period.
+package plan

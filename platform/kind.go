@@ -1,0 +1,75 @@
+package platform
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The kinds of devices.
+const (
+	CPU      = "cpu"
+	CUDA     = "cuda"
+	Emulated = "emulated"
+)
+
+// Kind says what the devices of a kind are, to whoever has to tell devices apart.
+type Kind struct {
+	Name string
+	// Processor: the units are cores of the host, and the program is their driver. They learn
+	// of each other's ends through memory, and being timed costs them nothing.
+	Processor bool
+	// Numbered: a driver of the system gives the devices numbers from 0.
+	Numbered bool
+	// Emulated: the program makes the device of a core. The file says how fast it is, whatever
+	// is measured, and it can be told to fail.
+	Emulated bool
+}
+
+var kinds = [...]Kind{
+	{Name: CPU, Processor: true},
+	{Name: CUDA, Numbered: true},
+	{Name: Emulated, Emulated: true},
+}
+
+// Kinds lists the kinds of devices.
+func Kinds() []Kind { return slices.Clone(kinds[:]) }
+
+// KindByName finds a kind.
+func KindByName(name string) (Kind, error) {
+	for i := range kinds {
+		if kinds[i].Name == name {
+			return kinds[i], nil
+		}
+	}
+	return Kind{}, fmt.Errorf("kind %q is not one of %s", name, kindNames("", func(Kind) bool { return true }))
+}
+
+// kind is that of the device; one that is nothing where the platform fails its check.
+func (d *Device) kind() Kind {
+	k, _ := KindByName(d.Kind)
+	return k
+}
+
+// IsProcessor reports whether the units are cores of the host.
+func (d *Device) IsProcessor() bool { return d.kind().Processor }
+
+// IsNumbered reports whether a driver of the system numbers the device by its Ordinal.
+func (d *Device) IsNumbered() bool { return d.kind().Numbered }
+
+// IsEmulated reports whether the program makes the device of a core.
+func (d *Device) IsEmulated() bool { return d.kind().Emulated }
+
+// kindNames lists the names of the kinds for which a fact holds: a, b or c.
+func kindNames(quote string, holds func(Kind) bool) string {
+	var names []string
+	for _, k := range kinds {
+		if holds(k) {
+			names = append(names, quote+k.Name+quote)
+		}
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
+	}
+	return strings.Join(names, "")
+}

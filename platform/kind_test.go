@@ -1,0 +1,56 @@
+package platform
+
+import "testing"
+
+// What a kind is, fact by fact: only the program's own cores are processors, only a driver of
+// the system gives numbers, and only what the program makes itself is emulated.
+func TestKinds(t *testing.T) {
+	want := map[string]Kind{
+		"cpu":      {Name: "cpu", Processor: true},
+		"cuda":     {Name: "cuda", Numbered: true},
+		"emulated": {Name: "emulated", Emulated: true},
+	}
+	list := Kinds()
+	if len(list) != len(want) {
+		t.Errorf("kinds %+v, want %d", list, len(want))
+	}
+	for _, k := range list {
+		d := Device{Kind: k.Name}
+		if found, err := KindByName(k.Name); err != nil || k != want[k.Name] || found != k ||
+			d.IsProcessor() != k.Processor || d.IsNumbered() != k.Numbered || d.IsEmulated() != k.Emulated {
+			t.Errorf("kind %+v, looked up %+v, want %+v", k, found, want[k.Name])
+		}
+	}
+	if k, err := KindByName("fpga"); err == nil || err.Error() != `kind "fpga" is not one of cpu, cuda or emulated` {
+		t.Errorf("fpga is %+v", k)
+	}
+	list[0].Name = "changed"
+	if Kinds()[0].Name != "cpu" {
+		t.Error("the table was changed from outside")
+	}
+}
+
+func TestKindNames(t *testing.T) {
+	for want, holds := range map[string]func(Kind) bool{
+		"'cpu', 'cuda' or 'emulated'": func(Kind) bool { return true },
+		"'cuda' or 'emulated'":        func(k Kind) bool { return !k.Processor },
+		"'cuda'":                      func(k Kind) bool { return k.Numbered },
+		"":                            func(Kind) bool { return false },
+	} {
+		if got := kindNames("'", holds); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// Two devices at memory 0 say 3 and 2 engines into it and one of them 1 out of it; those of
+// memory 1 say one direction, and memory 2 has no device.
+func TestCopyEngines(t *testing.T) {
+	p := &Platform{Memories: make([]Memory, 3), Devices: []Device{
+		{CopyEnginesIn: 3}, {CopyEnginesIn: 2, CopyEnginesOut: 1}, {Memory: 1, CopyEnginesOut: 5}, {Memory: 1}}}
+	for m, want := range [][2]int{{3, 1}, {0, 5}, {0, 0}} {
+		if in, out := p.CopyEngines(MemoryID(m)); [2]int{in, out} != want {
+			t.Errorf("memory %d: %d in, %d out; want %v", m, in, out, want)
+		}
+	}
+}
