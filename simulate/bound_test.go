@@ -89,7 +89,7 @@ func TestNoScheduleBeatsTheBound(t *testing.T) {
 		c.where = fmt.Sprintf("seed %d", seed)
 		c.on(whole, 1)
 		for range 2 {
-			devices := someDevices(r, pl)
+			devices := anyDevices(r, pl)
 			if part, err := whole.On(devices); err == nil {
 				c.where = fmt.Sprintf("seed %d on %s", seed, devices)
 				c.on(part, 0.5)
@@ -310,8 +310,8 @@ func modelTasks(r *rand.Rand, g *randomTasks) {
 	}
 }
 
-// someDevices is a random list for [schedule.Priced.On].
-func someDevices(r *rand.Rand, p *platform.Platform) string {
+// anyDevices is a random list for [schedule.Priced.On].
+func anyDevices(r *rand.Rand, p *platform.Platform) string {
 	var list []string
 	for len(list) == 0 {
 		for _, d := range p.Devices {

@@ -130,7 +130,7 @@ func (w *workload) variantNames() []string {
 // printPlan prints the graph and the prediction.
 func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 	g := w.program.Graphs[0]
-	bound := schedule.LowerBound(w.decision.Priced.Problem(0, 1))
+	bound := w.decision.Priced.LowerBound(0, 1)
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",

@@ -152,7 +152,7 @@ func (w *workload) summarize(o *outcome) *summary {
 		s.LivePeakBytes[name], s.ReservedBytes[name] = o.PeakBytes[m], b
 	}
 	for _, seg := range w.program.Order {
-		s.LowerBoundS += schedule.LowerBound(w.decision.Priced.Problem(seg.Graph, seg.Steps)).Seconds()
+		s.LowerBoundS += w.decision.Priced.LowerBound(seg.Graph, seg.Steps).Seconds()
 	}
 	return s
 }
