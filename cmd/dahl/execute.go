@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/plots"
 	"dahl/schedule"
 )
@@ -409,7 +410,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 // beside is the prediction of the step, and why it is far off, for the end of a line.
 func (t *trainer) beside() string {
 	p, m := t.predicted.StepTime(), t.measured.StepTime()
-	off := percent(p.Seconds(), m.Seconds())
+	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
 	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", shortTime(p), off, causesText(causes))
 }

@@ -11,7 +11,6 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/schedule/explain"
 	"dahl/simulate"
 )
 
@@ -25,7 +24,7 @@ type interval struct {
 
 func newInterval(samples []float64) interval {
 	slices.Sort(samples)
-	return interval{quantile(samples, 0.5), quantile(samples, 0.05), quantile(samples, 0.95)}
+	return interval{plan.Quantile(samples, 0.5), plan.Quantile(samples, 0.05), plan.Quantile(samples, 0.95)}
 }
 
 // samplesSummary is what simulations with drawn durations came to.
@@ -169,23 +168,8 @@ func (s *samplesSummary) print(out io.Writer) {
 		threeDigits(s.Energy.Median), threeDigits(s.Energy.Low), threeDigits(s.Energy.High))
 }
 
-// modelSummary says where the durations of a step come from, by number of tasks, and
-// how far their sum is known.
-type modelSummary struct {
-	Measured int     `json:"measured"`
-	Fitted   int     `json:"fitted"`
-	Roofline int     `json:"roofline"`
-	Given    int     `json:"given"` // by the graph
-	RelError float64 `json:"rel_error"`
-	Unknown  float64 `json:"unknown_share"`
-}
-
-func newModelSummary(p *schedule.Problem) *modelSummary {
-	e := explain.ModelErrorOf(p)
-	return &modelSummary{e.Tasks[schedule.FromMeasured], e.Tasks[schedule.FromFit], e.Tasks[schedule.FromRoofline], e.Tasks[schedule.FromGraph], e.RelError, e.Unknown}
-}
-
-func (m *modelSummary) print(out io.Writer) {
+// printSources says where the durations of a step come from.
+func printSources(out io.Writer, m *plan.Sources) {
 	fmt.Fprintf(out, "models    tasks per step: %d measured, %d fitted, %d by roofline, %d given by the graph", m.Measured, m.Fitted, m.Roofline, m.Given)
 	if m.Measured+m.Fitted > 0 {
 		fmt.Fprintf(out, "; their sum ±%.1f %%", 100*m.RelError)
