@@ -164,7 +164,7 @@ func trainingWorkload(ctx context.Context, o *options) (w *workload, train, test
 		return nil, nil, nil, err
 	}
 	n := sampleCounts(train, test)
-	var tiles *tileSweep
+	var tiles *plan.TileSearch
 	if o.Lowering == bestTiles {
 		draft := workload{opts: o, executed: true, model: m, platform: p}
 		if tiles, err = draft.sweepTiles(ctx, n); err != nil {
@@ -376,7 +376,7 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
 	}
 	if w.tiles != nil {
-		w.tiles.print(out)
+		printTiles(out, w.tiles)
 	}
 }
 

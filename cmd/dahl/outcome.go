@@ -99,10 +99,10 @@ type summary struct {
 	Losses   []deviceLoss      `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
 	Diverged *divergence       `json:"diverged,omitempty"`
 	Load     *loadSummary      `json:"load,omitempty"` // of a training
-	Waits    *plan.Waits      `json:"waits"`          // of the main schedule
+	Waits    *plan.Waits       `json:"waits"`          // of the main schedule
 	Devices  *deviceComparison `json:"device_sets,omitempty"`
 	Models   *plan.Sources     `json:"models,omitempty"`
-	Tiles    *tileSweep        `json:"tiles,omitempty"`
+	Tiles    *plan.TileSearch  `json:"tiles,omitempty"`
 	Samples  *samplesSummary   `json:"samples,omitempty"`
 	Trained  *trainedSummary   `json:"training,omitempty"`
 

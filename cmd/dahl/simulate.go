@@ -268,7 +268,7 @@ func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
 // printAsked prints what a flag asked for.
 func (w *workload) printAsked(out io.Writer, s *summary) {
 	if s.Tiles != nil {
-		s.Tiles.print(out)
+		printTiles(out, s.Tiles)
 	}
 	if s.Samples != nil {
 		s.Samples.print(out)
