@@ -81,20 +81,3 @@ func longest(sums map[TransferTime]time.Duration, steps int) []TransferTime {
 	})
 	return all
 }
-
-// Sources says where the durations of a step come from, by number of tasks, and how far
-// their sum is known.
-type Sources struct {
-	Measured int     `json:"measured"`
-	Fitted   int     `json:"fitted"`
-	Roofline int     `json:"roofline"`
-	Given    int     `json:"given"` // by the graph
-	RelError float64 `json:"rel_error"`
-	Unknown  float64 `json:"unknown_share"`
-}
-
-// SourcesOf finds the sources of a problem's durations.
-func SourcesOf(p *schedule.Problem) *Sources {
-	e := explain.ModelErrorOf(p)
-	return &Sources{e.Tasks[schedule.FromMeasured], e.Tasks[schedule.FromFit], e.Tasks[schedule.FromRoofline], e.Tasks[schedule.FromGraph], e.RelError, e.Unknown}
-}

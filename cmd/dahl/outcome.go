@@ -103,7 +103,7 @@ type summary struct {
 	Devices  *deviceComparison `json:"device_sets,omitempty"`
 	Models   *plan.Sources     `json:"models,omitempty"`
 	Tiles    *plan.TileSearch  `json:"tiles,omitempty"`
-	Samples  *samplesSummary   `json:"samples,omitempty"`
+	Samples  *plan.Samples     `json:"samples,omitempty"`
 	Trained  *trainedSummary   `json:"training,omitempty"`
 
 	ImagesPerS *float64 `json:"images_per_s,omitempty"`

@@ -90,7 +90,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 		}
 	}
 	if o.Samples > 0 {
-		if s.Samples, err = w.sample(ctx, o.Samples, o.Seed); err != nil {
+		if s.Samples, err = plan.Sample(ctx, w.decision, o.Samples, o.Seed); err != nil {
 			return err
 		}
 	}
@@ -271,7 +271,7 @@ func (w *workload) printAsked(out io.Writer, s *summary) {
 		printTiles(out, s.Tiles)
 	}
 	if s.Samples != nil {
-		s.Samples.print(out)
+		printSamples(out, s.Samples)
 	}
 	if s.Devices != nil {
 		s.Devices.print(out)
