@@ -120,7 +120,7 @@ func (c *calibrator) measureAll(specs []*kernels.Spec) error {
 	for d := range c.platform.Devices {
 		switch dev := &c.platform.Devices[d]; {
 		case c.units(dev) == 0:
-		case dev.Kind == "cpu":
+		case dev.IsProcessor():
 			cores = append(cores, platform.DeviceID(d))
 		default:
 			others = append(others, platform.DeviceID(d))

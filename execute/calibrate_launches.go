@@ -224,7 +224,7 @@ func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, err
 // that is executed has one.
 func coresOf(p *platform.Platform) *platform.Device {
 	for i := range p.Devices {
-		if p.Devices[i].Kind == "cpu" {
+		if p.Devices[i].IsProcessor() {
 			return &p.Devices[i]
 		}
 	}

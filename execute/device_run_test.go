@@ -342,7 +342,7 @@ func TestNewRefusesDevices(t *testing.T) {
 		}},
 		{`emulation options for "cpu"`, func(o *how) { o.Emulation = map[string]Emulation{"cpu": {}} }},
 		{"there is no cpu worker", func(o *how) { o.Platform.Devices[0].Kind = "emulated" }},
-		{`of kind "fpga"`, func(o *how) { o.Platform.Devices[1].Kind = "fpga" }},
+		{`kind = "fpga"`, func(o *how) { o.Platform.Devices[1].Kind = "fpga" }},
 		{"write a memory of its own", func(o *how) { o.Platform.Devices[1].Memory = 0 }},
 	} {
 		opt := how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}}

@@ -273,7 +273,7 @@ const minGaps = 50
 // timed costs there to what the steps showed, where there were enough of each.
 func (st *StepTimes) PutInto(d *platform.Device) {
 	d.RunSpread = st.RunSpread()
-	if len(st.timing) > 0 && d.Kind != "cpu" {
+	if len(st.timing) > 0 && !d.IsProcessor() {
 		d.Timing = clearTiming(st.timing)
 	}
 	g := st.gapsOf(d.Name)
