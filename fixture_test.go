@@ -303,11 +303,7 @@ func machine(t testing.TB, cores int) *platform.Platform {
 // shipped is a platform of the directory platforms.
 func shipped(t testing.TB, name string) *platform.Platform {
 	t.Helper()
-	src, err := platforms.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := platform.Parse(src, name)
+	p, err := platforms.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,23 @@ func (p *Platform) Select(list string) (*Platform, error) {
 	return &q, q.Complete()
 }
 
+// Item is the device in a list for Select, by which it was chosen from a platform where it
+// may have more units than it has now.
+func (d *Device) Item(chosen string) string {
+	if d.Count == 1 && !d.countedIn(chosen) {
+		return d.Name
+	}
+	return fmt.Sprintf("%s:%d", d.Name, d.Count)
+}
+
+// countedIn reports whether a list says how many units of a device it means.
+func (d *Device) countedIn(list string) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(item string) bool {
+		name, _, counted := strings.Cut(strings.TrimSpace(item), ":")
+		return counted && (name == d.Name || name == d.Kind || name == AnyGPU && !d.IsProcessor())
+	})
+}
+
 // selectItem notes the units that one item of a list stands for.
 func (p *Platform) selectItem(item string, keep []int) error {
 	name, count, counted := strings.Cut(item, ":")

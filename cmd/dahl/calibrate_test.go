@@ -130,7 +130,7 @@ power = { idle = "1 W", busy = "5 W" }
 		t.Error("equal seeds print different objects")
 	}
 	type summaryOf struct {
-		Makespan float64        `json:"makespan_s"`
+		Makespan float64      `json:"makespan_s"`
 		Samples  plan.Samples `json:"samples"`
 	}
 	var a, b, flat summaryOf

@@ -145,7 +145,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	t.printMeasured(progress)
 	t.printLosses(progress, dir)
 	if t.devices != nil {
-		t.devices.print(progress)
+		printSets(progress, t.devices)
 	}
 	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
 	t.w.headline(t.measured, t.summarize()).print(progress, t.beside())

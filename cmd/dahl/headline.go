@@ -13,7 +13,7 @@ import (
 // headline is what a run comes to, in three lines that end what simulate, plan and execute
 // print: a step, its energy, and how far the run is from the least time there can be.
 type headline struct {
-	figures stepFigures
+	figures plan.StepFigures
 	tasks   int    // of a step
 	grounds string // of the joules
 	known   string // how far the time is known; empty: it is measured

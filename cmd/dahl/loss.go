@@ -106,7 +106,7 @@ func (w *workload) without(device string) (*workload, error) {
 	able := false
 	for i := range w.platform.Devices {
 		if d := &w.platform.Devices[i]; d.Name != device {
-			rest = append(rest, deviceItem(d, w.opts.Devices))
+			rest = append(rest, d.Item(w.opts.Devices))
 			able = able || !d.PlacedOnly
 		}
 	}

@@ -95,16 +95,16 @@ type summary struct {
 
 	Shown *shownSteps `json:"shown"` // in schedule and figures
 
-	Recorded *recordSummary    `json:"recorded,omitempty"` // of a training; nil: all of it
-	Losses   []deviceLoss      `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
-	Diverged *divergence       `json:"diverged,omitempty"`
-	Load     *loadSummary      `json:"load,omitempty"` // of a training
-	Waits    *plan.Waits       `json:"waits"`          // of the main schedule
-	Devices  *deviceComparison `json:"device_sets,omitempty"`
-	Models   *plan.Sources     `json:"models,omitempty"`
-	Tiles    *plan.TileSearch  `json:"tiles,omitempty"`
-	Samples  *plan.Samples     `json:"samples,omitempty"`
-	Trained  *trainedSummary   `json:"training,omitempty"`
+	Recorded *recordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
+	Losses   []deviceLoss        `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
+	Diverged *divergence         `json:"diverged,omitempty"`
+	Load     *loadSummary        `json:"load,omitempty"` // of a training
+	Waits    *plan.Waits         `json:"waits"`          // of the main schedule
+	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
+	Models   *plan.Sources       `json:"models,omitempty"`
+	Tiles    *plan.TileSearch    `json:"tiles,omitempty"`
+	Samples  *plan.Samples       `json:"samples,omitempty"`
+	Trained  *trainedSummary     `json:"training,omitempty"`
 
 	ImagesPerS *float64 `json:"images_per_s,omitempty"`
 	Loss       *number  `json:"loss,omitempty"`
@@ -120,7 +120,7 @@ type energySummary struct {
 	ByDevice map[string]float64 `json:"by_device"`           // with the host
 	ByLink   map[string]float64 `json:"by_link,omitempty"`   // adds up to the total with ByDevice
 	Readings []energy.Reading   `json:"readings,omitempty"`  // of meters, over the run
-	Metered  []meteredStep      `json:"metered,omitempty"`   // a step by these meters, beside its prediction
+	Metered  []plan.MeteredStep `json:"metered,omitempty"`   // a step by these meters, beside its prediction
 }
 
 // trainedSummary is what only an executed run knows.

@@ -84,7 +84,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	}
 	s := w.summarize(result)
 	s.Models = plan.SourcesOf(&w.decision.Graphs[0].Problem)
-	if sets := deviceSets(w.platform, o.Devices); sets != nil && o.Devices != "" {
+	if sets := plan.DeviceSets(w.platform, o.Devices); sets != nil && o.Devices != "" {
 		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
 			return asInput(err)
 		}
@@ -274,7 +274,7 @@ func (w *workload) printAsked(out io.Writer, s *summary) {
 		printSamples(out, s.Samples)
 	}
 	if s.Devices != nil {
-		s.Devices.print(out)
+		printSets(out, s.Devices)
 	}
 }
 

@@ -26,11 +26,11 @@ type trainer struct {
 	feeder      feeder
 	progress    io.Writer // a line per epoch; nil: none
 
-	kept     *checkpoint       // the state before the piece that runs; nil: nothing needs it
-	load     *loadSummary      // once the training has ended
-	diverged *divergence       // the first loss that is not finite; nil: none
-	survival *survival         // nil: a device that fails ends the run
-	devices  *deviceComparison // nil: the devices are of one kind, or all that there are
+	kept     *checkpoint         // the state before the piece that runs; nil: nothing needs it
+	load     *loadSummary        // once the training has ended
+	diverged *divergence         // the first loss that is not finite; nil: none
+	survival *survival           // nil: a device that fails ends the run
+	devices  *plan.SetComparison // nil: the devices are of one kind, or all that there are
 	epochs   []nn.EpochMetrics
 	steps    []nn.StepMetrics
 	recorded []int // steps of this leg and epoch, by graph

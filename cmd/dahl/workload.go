@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,16 +41,14 @@ type workload struct {
 
 // loadPlatform reads a platform file, or one that ships with dahl by its name.
 func loadPlatform(name string) (*platform.Platform, error) {
-	p, err := platform.Load(name)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return p, asInput(err)
+	p, err := platforms.Load(name)
+	if err == nil {
+		return p, nil
 	}
-	short := strings.TrimSuffix(strings.TrimPrefix(name, "platforms/"), ".toml")
-	if src, err := platforms.Open(short); err == nil {
-		return platform.Parse(src, "platforms/"+short+".toml")
+	if _, missing := os.Stat(name); missing != nil {
+		err = fmt.Errorf("%w%s", err, didYouMean(name, platforms.Names()))
 	}
-	return nil, inputErrorf("platform %q: no such file, and none of those that ship with dahl: %s%s",
-		name, strings.Join(platforms.Names(), ", "), didYouMean(name, platforms.Names()))
+	return nil, asInput(err)
 }
 
 // selected is the platform with the devices that --devices names; all without it. Some of

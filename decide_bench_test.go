@@ -1,4 +1,4 @@
-package main
+package dahl_test
 
 import (
 	"testing"
@@ -10,24 +10,21 @@ import (
 // by a plan that says where tasks run and nothing else.
 func BenchmarkDecide(b *testing.B) {
 	for _, machine := range []string{"server", "manycore"} {
-		for _, model := range []string{"lenet5", "cifar-cnn"} {
-			w, err := simulatedWorkload(b.Context(), &options{Platform: machine, Model: model, DType: "float32", Policy: "heft", Precision: "full", Steps: 1})
-			if err != nil {
-				b.Fatal(err)
-			}
-			priced := w.decision.Priced
-			order := &schedule.Plan{Order: w.decision.Graphs[0].Plan.Order}
+		for model, batch := range map[string]int{"lenet5": 32, "cifar-cnn": 64} {
+			p := shipped(b, machine)
+			d := decided(b, program(trainingStep(b, model, batch, p)), how{platform: p})
+			order := &schedule.Plan{Order: d.Graphs[0].Plan.Order}
 			for _, by := range []struct {
 				name   string
 				choice schedule.Choice
 			}{{"heft", schedule.Choice{}}, {"plan", schedule.Choice{Plans: []*schedule.Plan{order}}}} {
 				b.Run(machine+"/"+model+"/"+by.name, func(b *testing.B) {
 					for b.Loop() {
-						if _, err := priced.Decide(by.choice); err != nil {
+						if _, err := d.Priced.Decide(by.choice); err != nil {
 							b.Fatal(err)
 						}
 					}
-					b.ReportMetric(float64(len(priced.Program.Graphs[0].Tasks)), "tasks")
+					b.ReportMetric(float64(d.Priced.Program.Graphs[0].NumTasks()), "tasks")
 				})
 			}
 		}
