@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -130,7 +131,7 @@ power = { idle = "1 W", busy = "5 W" }
 	}
 	type summaryOf struct {
 		Makespan float64        `json:"makespan_s"`
-		Samples  samplesSummary `json:"samples"`
+		Samples  plan.Samples `json:"samples"`
 	}
 	var a, b, flat summaryOf
 	for text, to := range map[string]*summaryOf{first: &a, simulate("m.toml", "6"): &b} {

@@ -15,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -143,7 +144,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *ou
 	if err := followsPlan(t.w.decision.Graphs[0].Plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
 		return err
 	}
-	c, err := compareSchedules(ctx, t.w.decision, predicted.Main, t.measured.Main)
+	c, err := plan.Compare(ctx, t.w.decision, predicted.Main, t.measured.Main)
 	if err != nil {
 		return err
 	}

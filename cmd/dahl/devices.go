@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -107,7 +108,7 @@ func (w *workload) optionsOn(list string) *options {
 // measured adds what a set took.
 func (c *deviceComparison) measured(row int, f stepFigures) {
 	r := &c.Rows[row]
-	off := percent(r.Predicted.StepS, f.StepS)
+	off := plan.ErrorPercent(r.Predicted.StepS, f.StepS)
 	r.Measured, r.StepErrorPercent, r.Metered = &f, &off, meteredSteps(&r.Predicted, &f)
 	c.choose()
 }

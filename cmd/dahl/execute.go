@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/plots"
 	"dahl/schedule"
 )
@@ -163,7 +164,7 @@ func trainingWorkload(ctx context.Context, o *options) (w *workload, train, test
 		return nil, nil, nil, err
 	}
 	n := sampleCounts(train, test)
-	var tiles *tileSweep
+	var tiles *plan.TileSearch
 	if o.Lowering == bestTiles {
 		draft := workload{opts: o, executed: true, model: m, platform: p}
 		if tiles, err = draft.sweepTiles(ctx, n); err != nil {
@@ -375,7 +376,7 @@ func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcom
 		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
 	}
 	if w.tiles != nil {
-		w.tiles.print(out)
+		printTiles(out, w.tiles)
 	}
 }
 
@@ -409,7 +410,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 // beside is the prediction of the step, and why it is far off, for the end of a line.
 func (t *trainer) beside() string {
 	p, m := t.predicted.StepTime(), t.measured.StepTime()
-	off := percent(p.Seconds(), m.Seconds())
+	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
 	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", shortTime(p), off, causesText(causes))
 }

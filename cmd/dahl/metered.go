@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dahl/energy"
+	"dahl/plan"
 )
 
 // meteredStep is what a step draws of what one meter covers, in both worlds: mean power
@@ -41,7 +42,7 @@ func meteredSteps(predicted, measured *stepFigures) []meteredStep {
 		joules := ratio(r.Joules, r.Seconds) * measured.StepS
 		if ok && joules > 0 {
 			p := watts * predicted.StepS
-			steps = append(steps, meteredStep{r.Of, joules, p, percent(p, joules)})
+			steps = append(steps, meteredStep{r.Of, joules, p, plan.ErrorPercent(p, joules)})
 		}
 	}
 	return steps

@@ -32,8 +32,8 @@ type workload struct {
 	program  *dag.Program
 	platform *platform.Platform
 
-	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
-	inputs []identity // files that the options name, for the manifest
+	tiles  *plan.TileSearch // what --lowering best found; nil: it was not asked for
+	inputs []identity       // files that the options name, for the manifest
 
 	ran []plan.Piece // of a training that has ended: its program; nil: the program is to run
 
