@@ -7,12 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"slices"
 	"strings"
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/nn"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // deviceComparison answers whether unlike devices together are better than each kind
@@ -58,7 +59,7 @@ func deviceSets(p *platform.Platform, chosen string) []string {
 	var processors, others []string
 	for i := range p.Devices {
 		d := &p.Devices[i]
-		item := deviceItem(d, chosen)
+		item := d.Item(chosen)
 		switch {
 		case d.PlacedOnly:
 		case d.Kind == "cpu":
@@ -73,23 +74,6 @@ func deviceSets(p *platform.Platform, chosen string) []string {
 	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
 }
 
-// deviceItem is a device in a list for --devices, by which it was chosen from a platform where
-// it may have more units than it has now.
-func deviceItem(d *platform.Device, chosen string) string {
-	if d.Count == 1 && !countedIn(chosen, d) {
-		return d.Name
-	}
-	return fmt.Sprintf("%s:%d", d.Name, d.Count)
-}
-
-// countedIn reports whether a list for --devices says how many units of a device it means.
-func countedIn(list string, d *platform.Device) bool {
-	return slices.ContainsFunc(strings.Split(list, ","), func(item string) bool {
-		name, _, counted := strings.Cut(strings.TrimSpace(item), ":")
-		return counted && (name == d.Name || name == d.Kind || name == platform.AnyGPU && d.Kind != "cpu")
-	})
-}
-
 // optionsOn are the options of the same run on another set of devices. A plan is for the
 // devices that it was made for: on others the same lowering is planned anew.
 func (w *workload) optionsOn(list string) *options {
@@ -97,8 +81,8 @@ func (w *workload) optionsOn(list string) *options {
 	o.Devices, o.Workers, o.adapt = list, 0, nil
 	if o.Plan != "" {
 		o.Plan = ""
-		if o.Lowering == "" && w.lowering != nil {
-			o.adapt = func(l *dag.Lowering, _ int) { *l = *w.lowering }
+		if o.Lowering == "" && w.Lowering != nil {
+			o.adapt = func(l *dag.Lowering, _ int) { *l = *w.Lowering }
 		}
 	}
 	return &o
@@ -178,13 +162,13 @@ func (w *workload) figures(o *outcome) stepFigures {
 	f := stepFigures{StepS: o.StepTime().Seconds(), Basis: o.Report.Basis}
 	f.JoulesPerStep = o.JoulesPerStep()
 	f.watts, f.readings = w.meteredWatts(o.Report), o.Readings
-	if covers(o.Readings, w.platform) {
+	if covers(o.Readings, w.Platform) {
 		f.JoulesPerStep, f.Basis = 0, energy.Measured
 		for _, r := range o.Readings {
 			f.JoulesPerStep += ratio(r.Joules, r.Seconds) * f.StepS
 		}
 	}
-	if batch := batchOf(w.program.Graphs[0]); batch > 0 {
+	if batch := nn.BatchOf(w.Program.Graphs[0]); batch > 0 {
 		f.ImagesPerS, f.JoulesPerImage = ratio(float64(batch), f.StepS), f.JoulesPerStep/float64(batch)
 	}
 	if w.tiles != nil {
@@ -231,17 +215,16 @@ func (w *workload) predictOn(ctx context.Context, list string) (stepFigures, err
 // onDevices is the workload of the same options on another set of devices.
 func (w *workload) onDevices(ctx context.Context, list string) (*workload, error) {
 	o := w.optionsOn(list)
-	if !w.executed {
+	if w.Options.Elsewhere {
 		return simulatedWorkload(ctx, o)
 	}
-	other, _, _, err := trainingWorkload(ctx, o)
-	return other, err
+	return trainingWorkload(ctx, o)
 }
 
 // comparedSets is the comparison of an execution, before it is measured; nil where
 // --devices does not name both processors and others.
 func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked bool) (*deviceComparison, error) {
-	sets := deviceSets(w.platform, w.opts.Devices)
+	sets := deviceSets(w.Platform, w.opts.Devices)
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
 			return nil, inputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
@@ -257,7 +240,7 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 	if t.devices == nil {
 		return nil
 	}
-	if len(t.lostDevices()) > 0 {
+	if len(t.Losses) > 0 {
 		slog.Warn("the sets of devices are compared as predicted only, since a device failed")
 		return nil
 	}
@@ -269,8 +252,8 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 		}
 		list := t.devices.Rows[i].Devices
 		o := t.w.optionsOn(list)
-		o.Record = t.w.recordedSteps() // processors alone would record all
-		f, err := measureOn(ctx, o, t.w.platform)
+		o.Record = t.w.RecordedSteps() // processors alone would record all
+		f, err := measureOn(ctx, o, t.w.Platform)
 		if err != nil {
 			return fmt.Errorf("on %s alone: %w", list, err)
 		}
@@ -283,23 +266,25 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 // are those of all devices that are compared, since the others draw what they draw idle.
 func measureOn(ctx context.Context, o *options, all *platform.Platform) (stepFigures, error) {
 	o.Epochs = 1
-	w, train, test, err := trainingWorkload(ctx, o)
+	w, err := trainingWorkload(ctx, o)
 	if err != nil {
 		return stepFigures{}, err
 	}
-	t, err := newTrainer(w, train, test, nil)
+	t, err := newTrainer(w, nil)
 	if err != nil {
 		return stepFigures{}, err
 	}
-	defer t.close()
-	meters := startMeters(all)
+	defer t.Close()
+	meters := train.StartMeters(all)
 	runErr := t.run(ctx)
-	if lost := t.lostDevices(); runErr == nil && len(lost) > 0 {
+	if lost := t.Losses; runErr == nil && len(lost) > 0 {
 		runErr = fmt.Errorf("device %s failed: %s", lost[0].Device, lost[0].Cause)
 	}
-	if err := errors.Join(runErr, meters.stop(t.measured)); err != nil {
+	readings, err := meters.Stop()
+	if err := errors.Join(runErr, err); err != nil {
 		return stepFigures{}, err
 	}
+	t.measured.Readings = readings
 	return w.figures(t.measured), nil
 }
 

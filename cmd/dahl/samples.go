@@ -44,23 +44,23 @@ const maxSamples = 1_000_000
 
 // sample simulates the main graph a number of times with drawn durations.
 func (w *workload) sample(ctx context.Context, count int, seed uint64) (*samplesSummary, error) {
-	if !hasDistributions(&w.decision.Graphs[0].Problem) {
+	if !hasDistributions(&w.Decision.Graphs[0].Problem) {
 		return &samplesSummary{Seed: seed, Missing: "every duration of this run is one number: the platform file has no distributions, which dahl calibrate measures"}, nil
 	}
-	steps := w.program.Order[0].Steps
+	steps := w.Program.Order[0].Steps
 	makespan, period, joules := make([]float64, count), make([]float64, count), make([]float64, count)
 	for k := range count {
-		d := newDrawing(&w.decision.Graphs[0].Problem, seed, uint64(k))
-		s, err := plan.Simulate(ctx, w.decision, 0, steps, simulate.Options{Scale: d.scale})
+		d := newDrawing(&w.Decision.Graphs[0].Problem, seed, uint64(k))
+		s, err := plan.Simulate(ctx, w.Decision, 0, steps, simulate.Options{Scale: d.scale})
 		if err != nil {
 			return nil, err
 		}
-		a, err := w.account(0, s)
+		a, err := w.Account(0, s)
 		if err != nil {
 			return nil, err
 		}
-		one := newOutcome(schedule.Simulated, w.platform)
-		one.Add(a, w.program.Graphs[0], w.program.Order[0])
+		one := plan.NewTotals(schedule.Simulated, w.Platform)
+		one.Add(a, w.Program.Graphs[0], w.Program.Order[0])
 		makespan[k], period[k], joules[k] = one.Run.Seconds(), plan.StepTime(s).Seconds(), one.Joules
 	}
 	return &samplesSummary{Count: count, Seed: seed, Makespan: newInterval(makespan), Period: newInterval(period), Energy: newInterval(joules)}, nil

@@ -12,6 +12,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/simulate"
+	"dahl/train"
 )
 
 // bestTiles is the --lowering that asks for the fastest tiles in simulation.
@@ -60,15 +61,15 @@ const triedSteps = 10
 // sweepTiles simulates the training step with every tile size and sets the options so
 // that the lowering has the fastest; between equals the default wins. A size that does
 // not run on the platform, for lack of memory, is left out; the default has to.
-func (w workload) sweepTiles(ctx context.Context, n samples) (*tileSweep, error) {
+func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*tileSweep, error) {
 	o := w.opts
-	if w.model == nil || len(w.platform.Devices) == 0 {
+	if w.Model == nil || len(w.Platform.Devices) == 0 {
 		return nil, inputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", bestTiles)
 	}
 	if o.Plan != "" {
 		return nil, inputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", bestTiles)
 	}
-	t, err := o.tilings(w.model, w.platform)
+	t, err := o.tilings(w.Model, w.Platform)
 	if err != nil {
 		return nil, err
 	}
@@ -89,23 +90,23 @@ func (w workload) sweepTiles(ctx context.Context, n samples) (*tileSweep, error)
 }
 
 // try predicts the step time with one tile size.
-func (w workload) try(ctx context.Context, try *tileTry, adapt func(*dag.Lowering, int), n samples) error {
+func (w workload) try(ctx context.Context, try *tileTry, adapt func(*dag.Lowering, int), n train.Samples) error {
 	o := *w.opts
 	o.Lowering, o.adapt = "", adapt
 	w.opts = &o
 	if err := w.buildProgram(n); err != nil {
 		return err
 	}
-	w.program.Graphs = w.program.Graphs[:1]
-	w.program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
+	w.Program.Graphs = w.Program.Graphs[:1]
+	w.Program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
 	if err := w.decide(); err != nil {
 		return err
 	}
-	s, err := plan.Simulate(ctx, w.decision, 0, triedSteps, simulate.Options{})
+	s, err := plan.Simulate(ctx, w.Decision, 0, triedSteps, simulate.Options{})
 	if err != nil {
 		return asInput(err)
 	}
-	try.Tasks, try.PeriodS = w.program.Graphs[0].NumTasks(), plan.StepTime(s).Seconds()
+	try.Tasks, try.PeriodS = w.Program.Graphs[0].NumTasks(), plan.StepTime(s).Seconds()
 	return nil
 }
 
@@ -161,7 +162,7 @@ func (o *options) tilings(m *nn.Model, p *platform.Platform) (*tilings, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	t := &tilings{layer: busiestLayer(m), base: grainOf(p).lowering(m, o.Batch, dtype)}
+	t := &tilings{layer: busiestLayer(m), base: train.DefaultLowering(m, p, o.Batch, dtype)}
 	if t.layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}
