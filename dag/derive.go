@@ -2,7 +2,6 @@ package dag
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 )
 
@@ -35,8 +34,7 @@ func (g *Graph) derive() error {
 	if err := g.checkTaskAliases(); err != nil {
 		return err
 	}
-	g.findCarried()
-	g.deriveEdges()
+	g.link()
 	return nil
 }
 
@@ -123,133 +121,26 @@ func (g *Graph) checkTaskAliases() error {
 	return nil
 }
 
-// findCarried marks the storages that keep their contents from step to step.
-func (g *Graph) findCarried() {
-	g.isCarried = make([]bool, len(g.Buffers))
-	readFirst := make([]bool, len(g.Buffers))
-	written := make([]bool, g.NumAtoms())
-	anyWrite := make([]bool, len(g.Buffers))
-	for t := range g.Tasks {
-		for i, a := range g.Tasks[t].Accesses {
-			s := g.Storage(a.Buffer)
-			anyWrite[s] = anyWrite[s] || a.Mode.Writes()
-			for _, atom := range g.Atoms(TaskID(t), i) {
-				// A Reduce starts from nothing, so it does not read what the last step left.
-				if !written[atom] && (a.Mode == Read || a.Mode == ReadWrite) {
-					readFirst[s] = true
-				}
-				written[atom] = written[atom] || a.Mode.Writes()
+// link derives the edges, and what follows from them.
+func (g *Graph) link() {
+	body := &Body{Tasks: len(g.Tasks), Atoms: g.NumAtoms(), Keeps: make([]bool, len(g.Buffers)), Edges: g.expectedEdges(),
+		Each: func(t TaskID, use Use) {
+			for i, a := range g.Tasks[t].Accesses {
+				use(g.Storage(a.Buffer), a.Mode, g.Atoms(t, i), 0)
 			}
-		}
-	}
-	for i := range g.Buffers {
-		role := g.Buffers[i].Role
-		g.isCarried[i] = role == Parameter || role == State || readFirst[i] && anyWrite[i]
-	}
-}
-
-// hazards is the state of the pass over the tasks: per atom the last writer and
-// the readers since, as linked lists in one pool. The pool is in chunks, since it can
-// become larger than the graph and growing would copy it.
-type hazards struct {
-	writer  []int32 // -1: none
-	readers []int32 // head of the list in pool, -1: empty
-	pool    []*[readerChunk]reader
-	used    int32 // of the pool
-	free    int32 // head of the list of those used before, -1: empty
-}
-
-type reader struct{ task, next int32 }
-
-const readerChunk = 1 << 13
-
-func (h *hazards) reader(r int32) *reader { return &h.pool[r/readerChunk][r%readerChunk] }
-
-func newHazards(atoms int) *hazards {
-	h := &hazards{writer: make([]int32, atoms), readers: make([]int32, atoms), free: -1}
-	for i := range atoms {
-		h.writer[i], h.readers[i] = -1, -1
-	}
-	return h
-}
-
-// visit appends the tasks that the access must follow, and records it.
-func (h *hazards) visit(follow []int32, task, atom int32, mode Mode) []int32 {
-	if w := h.writer[atom]; w >= 0 {
-		follow = append(follow, w)
-	}
-	if !mode.Writes() {
-		h.addReader(task, atom)
-		return follow
-	}
-	for r := h.readers[atom]; r >= 0; {
-		is := h.reader(r)
-		follow = append(follow, is.task)
-		next := is.next
-		is.next, h.free = h.free, r
-		r = next
-	}
-	h.writer[atom], h.readers[atom] = task, -1
-	return follow
-}
-
-func (h *hazards) addReader(task, atom int32) {
-	r := h.free
-	switch {
-	case r >= 0:
-		h.free = h.reader(r).next
-	case h.used%readerChunk == 0:
-		h.pool = append(h.pool, new([readerChunk]reader))
-		fallthrough
-	default:
-		r = h.used
-		h.used++
-	}
-	*h.reader(r) = reader{task, h.readers[atom]}
-	h.readers[atom] = r
-}
-
-// deriveEdges runs over two consecutive steps. Edges within the first are the
-// graph's; edges from the first into the second are carried, or, for storages
-// that are rewritten in every step, order the reuse of one instance.
-func (g *Graph) deriveEdges() {
-	n := int32(len(g.Tasks))
-	h := newHazards(g.NumAtoms())
-	for _, e := range []*edges{&g.preds, &g.carried, &g.reuse} {
-		e.start = append(make([]int32, 0, n+1), 0)
-	}
-	g.preds.to = make([]int32, 0, g.expectedEdges())
-	for t := range n {
-		for i, a := range g.Tasks[t].Accesses {
-			for _, atom := range g.Atoms(TaskID(t), i) {
-				g.preds.to = h.visit(g.preds.to, t, atom, a.Mode)
+		},
+		After: func(t TaskID, tasks []int32) []int32 {
+			for _, p := range g.Tasks[t].After {
+				tasks = append(tasks, int32(p))
 			}
-		}
-		for _, p := range g.Tasks[t].After {
-			g.preds.to = append(g.preds.to, int32(p))
-		}
-		g.preds.closeRow(t)
+			return tasks
+		}}
+	for b := range body.Keeps {
+		body.Keeps[b] = g.Buffers[b].Role == Parameter || g.Buffers[b].Role == State
 	}
-	g.carried.to, g.reuse.to = make([]int32, 0, len(g.preds.to)/2), make([]int32, 0, len(g.preds.to)/2)
-	for t := range n {
-		for i, a := range g.Tasks[t].Accesses {
-			across := &g.reuse
-			if g.isCarried[g.Storage(a.Buffer)] {
-				across = &g.carried
-			}
-			for _, atom := range g.Atoms(TaskID(t), i) {
-				across.to = h.visit(across.to, n+t, atom, a.Mode)
-			}
-		}
-		g.carried.closeRow(n)
-		g.reuse.closeRow(n)
-	}
-	for _, e := range []*edges{&g.preds, &g.carried, &g.reuse} {
-		e.to = fit(e.to)
-	}
-	g.succs = g.preds.transpose(int(n))
-	g.carriedSuccs = g.carried.transpose(int(n))
-	g.reuseSuccs = g.reuse.transpose(int(n))
+	var links *Links
+	links, g.isCarried, g.isWritten = body.Link()
+	g.Links = *links
 }
 
 // expectedEdges is room for the edges of most graphs: one for each atom of an access.
@@ -260,21 +151,6 @@ func (g *Graph) expectedEdges() int {
 		n += int(s.end - s.first)
 	}
 	return min(n, most)
-}
-
-// closeRow ends a row whose entries were appended: it keeps each one below limit
-// once, in ascending order.
-func (e *edges) closeRow(limit int32) {
-	begin := int(e.start[len(e.start)-1])
-	if row := e.to[begin:]; len(row) > 1 {
-		slices.Sort(row)
-		row = slices.Compact(row)
-		end, _ := slices.BinarySearch(row, limit)
-		e.to = e.to[:begin+end]
-	} else if len(row) == 1 && row[0] >= limit {
-		e.to = e.to[:begin]
-	}
-	e.start = append(e.start, int32(len(e.to)))
 }
 
 // fit returns the list without the capacity that growing left over.

@@ -16,9 +16,7 @@ type Graph struct {
 	Tasks   []Task
 	OpCosts []OpCosts // sorted by Op; already copied into the tasks
 
-	preds, succs          edges // within a step
-	carried, carriedSuccs edges // predecessors in the previous step, through carried storages
-	reuse, reuseSuccs     edges // predecessors in the step that used the same instance of a storage before
+	Links
 
 	access      []int32 // first access of each task in spans, and one past the last
 	spans       []span  // where the atoms of each access are in atomLists
@@ -26,7 +24,8 @@ type Graph struct {
 	atomStorage []BufferID
 	atomElems   []int64
 	storageAtom []AtomID // first atom of each storage and one past the last; views repeat their owner's
-	isCarried   []bool   // by buffer
+	isCarried   []bool   // by storage
+	isWritten   []bool   // by storage
 
 	rank   []int32  // position of each task in the order of names
 	byName []TaskID // the tasks in that order
@@ -34,57 +33,6 @@ type Graph struct {
 	hash   func() string  // computes it once
 	pieces func() []*grid // by buffer; cuts the storages again, once
 }
-
-// edges are rows of small lists in compressed form: row i is to[start[i]:start[i+1]].
-type edges struct {
-	start []int32
-	to    []int32
-}
-
-func (e edges) row(i int32) []int32 { return e.to[e.start[i]:e.start[i+1]] }
-
-// transpose returns the edges turned round, for rows rows.
-func (e edges) transpose(rows int) edges {
-	t := edges{start: make([]int32, rows+1), to: make([]int32, len(e.to))}
-	for _, v := range e.to {
-		t.start[v+1]++
-	}
-	for i := range rows {
-		t.start[i+1] += t.start[i]
-	}
-	next := slices.Clone(t.start[:rows])
-	for i := range len(e.start) - 1 {
-		for _, v := range e.row(int32(i)) {
-			t.to[next[v]] = int32(i)
-			next[v]++
-		}
-	}
-	return t
-}
-
-// NumTasks is the number of tasks of one step.
-func (g *Graph) NumTasks() int { return len(g.Tasks) }
-
-// Preds are the tasks of the same step that must end before t starts, ascending.
-func (g *Graph) Preds(t TaskID) []int32 { return g.preds.row(int32(t)) }
-
-// Succs are the tasks of the same step that wait for t, ascending.
-func (g *Graph) Succs(t TaskID) []int32 { return g.succs.row(int32(t)) }
-
-// CarriedPreds are the tasks of the previous step that must end before t starts,
-// because of storages that keep their contents from step to step.
-func (g *Graph) CarriedPreds(t TaskID) []int32 { return g.carried.row(int32(t)) }
-
-// CarriedSuccs are the tasks of the next step that wait for t through carried storages.
-func (g *Graph) CarriedSuccs(t TaskID) []int32 { return g.carriedSuccs.row(int32(t)) }
-
-// ReusePreds are the tasks that must end before t may overwrite their operands,
-// in the last step that used the same instance of the storage: the previous step
-// when there is one instance, the one before it when there are two.
-func (g *Graph) ReusePreds(t TaskID) []int32 { return g.reuse.row(int32(t)) }
-
-// ReuseSuccs are the reverse of ReusePreds.
-func (g *Graph) ReuseSuccs(t TaskID) []int32 { return g.reuseSuccs.row(int32(t)) }
 
 // NumAtoms is the number of atoms of all storages.
 func (g *Graph) NumAtoms() int { return len(g.atomStorage) }
@@ -121,18 +69,9 @@ func (g *Graph) Storage(b BufferID) BufferID {
 // a parameter or optimiser state, or a step reads some of it before writing it.
 func (g *Graph) Carried(b BufferID) bool { return g.isCarried[g.Storage(b)] }
 
-// WrittenStorages marks, by buffer, the storages that some task writes.
-func (g *Graph) WrittenStorages() []bool {
-	written := make([]bool, len(g.Buffers))
-	for t := range g.Tasks {
-		for _, a := range g.Tasks[t].Accesses {
-			if a.Mode.Writes() {
-				written[g.Storage(a.Buffer)] = true
-			}
-		}
-	}
-	return written
-}
+// WrittenStorages marks, by buffer, the storages that some task writes. The list is the
+// graph's own.
+func (g *Graph) WrittenStorages() []bool { return g.isWritten }
 
 // Box returns the box of access i of task t; the whole buffer's box when it is nil.
 func (g *Graph) Box(t TaskID, i int) Box {

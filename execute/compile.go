@@ -22,7 +22,7 @@ type compiledGraph struct {
 	issues  []deviceTask // by task; nil: there are no devices
 	// Of a plan, by lane, nil where it is no device's: what is issued at once in a run that
 	// is not recorded, and in one that is.
-	segments, singles []*segments
+	batches, singles []*batches
 
 	replay *replay // of a plan
 	ahead  *replay // of a plan for several memories, in a run that is not recorded
@@ -32,7 +32,7 @@ type compiledGraph struct {
 	// Of a policy on several memories:
 	launches [][]launchID // by lane and task
 	planes   [][]plane    // by memory and storage
-	pieces   [][]piece    // by atom
+	rows     [][]atomRows // by atom
 }
 
 func (r *Runner) prepare() error {

@@ -13,7 +13,7 @@ import (
 // nothing is left to be bound when the policy decides; and what every memory needs before
 // a run.
 func (r *Runner) bindOnDemand(c *compiledGraph) error {
-	c.planes, c.pieces = r.planesOf(c), piecesOf(c.graph)
+	c.planes, c.rows = r.planesOf(c), rowsOf(c.graph)
 	c.launches = make([][]launchID, len(r.lanes))
 	for d := range r.eachDevice {
 		err := d.do(func() error {

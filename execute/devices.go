@@ -171,7 +171,7 @@ type deviceTask struct {
 // a run.
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.issues = make([]deviceTask, len(c.graph.Tasks))
-	c.segments, c.singles = make([]*segments, len(r.lanes)), make([]*segments, len(r.lanes))
+	c.batches, c.singles = make([]*batches, len(r.lanes)), make([]*batches, len(r.lanes))
 	for d := range r.eachDevice {
 		err := d.do(func() error {
 			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
@@ -184,9 +184,9 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 				}
 			}
 			for _, l := range d.lanes {
-				c.segments[l.id], c.singles[l.id] = c.ahead.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
+				c.batches[l.id], c.singles[l.id] = c.ahead.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
 			}
-			return d.captureSegments(c)
+			return d.captureBatches(c)
 		})
 		if err != nil {
 			return &deviceError{d.name, err}
@@ -277,6 +277,6 @@ func (b *deviceBinder) workspace(lane int32) deviceAddr {
 		}
 	}
 	scratch := b.device.arenas[schedule.ScratchArena]
-	piece := scratch.bytes / workers &^ (deviceAlign - 1)
-	return scratch.at + deviceAddr(index*piece)
+	share := scratch.bytes / workers &^ (deviceAlign - 1)
+	return scratch.at + deviceAddr(index*share)
 }

@@ -107,7 +107,7 @@ func (r *Runner) startWorkers() {
 	default:
 		r.warnings = append(r.warnings, fmt.Sprintf("%d workers share %d cores: their times say nothing about the platform", n, parallel))
 	}
-	piece := len(r.arenas[schedule.ScratchArena]) / n &^ (alignBytes - 1)
+	share := len(r.arenas[schedule.ScratchArena]) / n &^ (alignBytes - 1)
 	pinned := make(chan error, n)
 	touch := r.arenas.touch
 	if r.opt.Poison {
@@ -119,7 +119,7 @@ func (r *Runner) startWorkers() {
 		}
 		i := len(r.workers)
 		w := &worker{id: id, device: unit.Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
-		w.scratch = r.arenas[schedule.ScratchArena][i*piece : (i+1)*piece : (i+1)*piece]
+		w.scratch = r.arenas[schedule.ScratchArena][i*share : (i+1)*share : (i+1)*share]
 		r.workers = append(r.workers, w)
 		r.ended.Go(func() { w.main(func() { touch(i, n) }, pinned) })
 	}

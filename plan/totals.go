@@ -256,7 +256,12 @@ func (o *Totals) StepTime() time.Duration {
 }
 
 // JoulesPerStep are those of a steady step of Main, by the platform's powers.
-func (o *Totals) JoulesPerStep() float64 { return o.Report.MeanWatts * StepTime(o.Main).Seconds() }
+func (o *Totals) JoulesPerStep() float64 { return joulesPerStep(o.Report, o.Main) }
+
+// joulesPerStep is the mean power times the step.
+func joulesPerStep(r *energy.Report, s *schedule.Schedule) float64 {
+	return r.MeanWatts * StepTime(s).Seconds()
+}
 
 // StepTime is the steady distance between the steps of a schedule, or the whole of a single
 // one.

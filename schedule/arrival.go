@@ -42,9 +42,9 @@ func (e *Engine) arrival(i Instance, m platform.MemoryID) Arrival {
 	if e.copies == nil {
 		return Arrival{}
 	}
-	room, home := e.resident.rooms[m], e.p.Platform.HostMemory()
+	evictor, home := e.resident.evictors[m], e.p.Platform.HostMemory()
 	var lacks [platform.MaxMemories]lack
-	crowded := room != nil && room.crowded(i.Task)
+	crowded := evictor != nil && evictor.crowded(i.Task)
 	e.lacking(i.Task, m, crowded, &lacks)
 	a := Arrival{Soon: e.at, Urgent: e.at}
 	early, bytes := time.Duration(0), int64(0)
@@ -65,10 +65,10 @@ func (e *Engine) arrival(i Instance, m platform.MemoryID) Arrival {
 		early += soon
 	}
 	a.Soon += early
-	if room == nil {
+	if evictor == nil {
 		return a
 	}
-	full, back := room.makes(i.Task, bytes, crowded)
+	full, back := evictor.makes(i.Task, bytes, crowded)
 	if full {
 		a.Soon = Never
 	}
@@ -127,7 +127,7 @@ func (e *Engine) lacking(t dag.TaskID, m platform.MemoryID, crowded bool, lacks 
 		region, storage := int64(-1), g.Storage(access.Buffer)
 		for _, atom := range g.Atoms(t, k) {
 			valid := r.valid[atom]
-			goes := crowded && valid != everywhere && r.rooms[m].idle.named[atom] == 0
+			goes := crowded && valid != everywhere && r.evictors[m].idle.named[atom] == 0
 			if valid == 0 || valid&bit != 0 && !goes {
 				continue
 			}

@@ -16,7 +16,7 @@ type copies struct {
 	resident *residency
 	inFlight []*flight // by CopyID; entries are reused
 	free     []CopyID
-	carrying map[arrival]CopyID
+	carrying map[delivery]CopyID
 	batch    []CopyID // asked for together, so that atoms of one storage go together
 	queue    *copyQueue
 	arrived  []time.Duration // by atom and memory: when it was last brought there
@@ -28,14 +28,14 @@ type flight struct {
 	awaited bool  // early, for a task that its worker is about to take
 }
 
-// arrival is an atom on its way to a memory.
-type arrival struct {
+// delivery is an atom on its way to a memory.
+type delivery struct {
 	atom   int32
 	memory platform.MemoryID
 }
 
 func newCopies(p *Problem, r *residency, order []int32) *copies {
-	c := &copies{p: p, resident: r, carrying: map[arrival]CopyID{},
+	c := &copies{p: p, resident: r, carrying: map[delivery]CopyID{},
 		arrived: make([]time.Duration, p.Graph.NumAtoms()*len(p.Platform.Memories))}
 	c.queue = newCopyQueue(p, order, &c.inFlight)
 	return c
@@ -67,7 +67,7 @@ func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes i
 // started to, is taken over from it; likewise from one for what left another memory, since
 // that is called off when it need not leave there any more.
 func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Reason) error {
-	r, key, bit := c.resident, arrival{atom, to}, uint64(1)<<to
+	r, key, bit := c.resident, delivery{atom, to}, uint64(1)<<to
 	if r.arriving[atom]&bit != 0 {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (c *copies) callOff(i Instance, m platform.MemoryID) {
 			continue
 		}
 		for _, a := range f.Atoms {
-			if key := (arrival{a, m}); r.wanted[a]&bit != 0 && c.carrying[key] == CopyID(id) {
+			if key := (delivery{a, m}); r.wanted[a]&bit != 0 && c.carrying[key] == CopyID(id) {
 				r.wanted[a] &^= bit
 				delete(c.carrying, key)
 				c.queue.resize(f, -r.bytes(a))
@@ -175,7 +175,7 @@ func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 			continue
 		}
 		c.start(f, now)
-		if c.resident.rooms[f.To] == nil {
+		if c.resident.evictors[f.To] == nil {
 			if err := c.resident.overfull(f.To); err != nil {
 				return 0, false, fmt.Errorf("task %q: %w", c.p.Graph.Tasks[f.For].Name, err)
 			}
@@ -188,18 +188,18 @@ func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 // promised to nobody else.
 func (c *copies) fits(f *flight) bool {
 	early := f.Reason == ReasonPrefetch
-	room := c.resident.rooms[f.To]
+	evictor := c.resident.evictors[f.To]
 	switch {
 	case !c.resident.shared.still(f.To, f.Buffer):
 		return false
-	case room == nil:
+	case evictor == nil:
 		return !early || c.resident.fits(f.To, f.Bytes)
-	case !room.clear(f.Buffer):
+	case !evictor.clear(f.Buffer):
 		return false
 	case early:
-		return f.Bytes <= room.free()-room.reserved && !room.claimed(f.Buffer)
+		return f.Bytes <= evictor.free()-evictor.reserved && !evictor.claimed(f.Buffer)
 	}
-	return f.Bytes <= room.free()
+	return f.Bytes <= evictor.free()
 }
 
 // settleSource leaves in a copy that is about to start what it is still to bring and its
@@ -209,11 +209,11 @@ func (c *copies) settleSource(id CopyID, f *flight) error {
 	r, kept := c.resident, f.Atoms[:0]
 	f.Bytes = 0
 	for _, a := range f.Atoms {
-		key, bit := arrival{a, f.To}, uint64(1)<<f.To
+		key, bit := delivery{a, f.To}, uint64(1)<<f.To
 		if r.wanted[a]&bit == 0 || c.carrying[key] != id {
 			continue // overwritten or freed meanwhile, or another copy has taken it over
 		}
-		if f.Reason != ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == ReasonEvict && r.rooms[f.From].state[a]&isLeaving != 0 {
+		if f.Reason != ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == ReasonEvict && r.evictors[f.From].state[a]&isLeaving != 0 {
 			kept = append(kept, a)
 			f.Bytes += r.bytes(a)
 			continue
@@ -239,8 +239,8 @@ func (c *copies) start(f *flight, now time.Duration) {
 		r.wanted[a] &^= 1 << f.To
 		r.take(a, f.To)
 		r.arriving[a] |= 1 << f.To
-		if room := r.rooms[f.From]; room != nil {
-			room.departs(a)
+		if evictor := r.evictors[f.From]; evictor != nil {
+			evictor.departs(a)
 		}
 	}
 }
@@ -252,18 +252,18 @@ func (c *copies) arrive(id CopyID, at time.Duration) {
 	c.queue.end(f)
 	r.shared.touch(f, -1)
 	for _, a := range f.Atoms {
-		key := arrival{a, f.To}
+		key := delivery{a, f.To}
 		if c.carrying[key] == id && r.arriving[a]&(1<<f.To) != 0 { // else overwritten or freed meanwhile
 			r.arriving[a] &^= 1 << f.To
 			r.valid[a] |= 1 << f.To
 			c.arrived[c.at(a, f.To)] = at
 			delete(c.carrying, key)
-			if room := r.rooms[f.To]; room != nil {
-				room.arrived(a, f.Reason == ReasonPrefetch)
+			if evictor := r.evictors[f.To]; evictor != nil {
+				evictor.arrived(a, f.Reason == ReasonPrefetch)
 			}
 		}
-		if room := r.rooms[f.From]; room != nil {
-			room.departed(a)
+		if evictor := r.evictors[f.From]; evictor != nil {
+			evictor.departed(a)
 		}
 	}
 	c.free = append(c.free, id)

@@ -78,10 +78,10 @@ type workerState struct {
 type workerPhase uint8
 
 const (
-	resting  workerPhase = iota // it has taken nothing
-	entering                    // its task waits to be admitted to a memory
-	fetching                    // it waits for its operands
-	behind                      // it is commanded, and runs when the one before it has ended
+	resting    workerPhase = iota // it has taken nothing
+	unadmitted                    // its task waits to be admitted to a memory
+	fetching                      // it waits for its operands
+	behind                        // it is commanded, and runs when the one before it has ended
 )
 
 // NewEngine prepares a run. It fails when the problem is not complete, a task can
@@ -193,7 +193,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	e.asks(w)
 	e.instances[e.steps.slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
-		e.leave(i.Task, w)
+		e.release(i.Task, w)
 	}
 	e.steps.end(i)
 	if state.phase == fetching {
@@ -318,7 +318,7 @@ func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Comm
 	if e.copies == nil { // one memory
 		return e.run(w, cmds)
 	}
-	return e.enter(w, cmds)
+	return e.admit(w, cmds)
 }
 
 // run commands the task that a worker has taken, whose operands are there.

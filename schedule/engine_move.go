@@ -10,7 +10,7 @@ import (
 // prepareCopies sets up what moves data.
 func (e *Engine) prepareCopies() {
 	e.resident.shared = newSharing(e.p)
-	e.resident.makeRooms()
+	e.resident.makeEvictors()
 	e.copies = newCopies(e.p, e.resident, e.steps.keyOf)
 	e.workersAt = make([][]platform.WorkerID, len(e.p.Platform.Memories))
 	for w := range e.workers {
@@ -38,13 +38,13 @@ func (e *Engine) CopyAt(c CopyID) *Transfer { return &e.copies.inFlight[c].Trans
 // a copy of it.
 func (e *Engine) EvictionAt(n int32) *Eviction { return &e.evictions[n] }
 
-// enter gives the task of a worker to the worker's memory: at once where there is room
+// admit gives the task of a worker to the worker's memory: at once where there is room
 // for everything, else in its turn.
-func (e *Engine) enter(w platform.WorkerID, cmds []Command) []Command {
+func (e *Engine) admit(w platform.WorkerID, cmds []Command) []Command {
 	state, m := &e.workers[w], e.p.memoryOf(w)
-	if room := e.resident.rooms[m]; room != nil {
-		state.phase = entering
-		room.waiting = append(room.waiting, w)
+	if evictor := e.resident.evictors[m]; evictor != nil {
+		state.phase = unadmitted
+		evictor.waiting = append(evictor.waiting, w)
 		return cmds
 	}
 	if e.err = e.copies.fetch(state.takes, m, ReasonFetch); e.err != nil || !e.mayRun(state, m) {
@@ -58,8 +58,8 @@ func (e *Engine) enter(w platform.WorkerID, cmds []Command) []Command {
 // overwrites what other memories have: whether there is room in them goes by what they
 // have when it starts, which is not now.
 func (e *Engine) mayRun(w *workerState, m platform.MemoryID) bool {
-	room, t := e.resident.rooms[m], w.takes.Task
-	return e.resident.holds(t, m) && e.resident.shared.mayWrite(t, m) && (room == nil || room.fits(t)) &&
+	evictor, t := e.resident.evictors[m], w.takes.Task
+	return e.resident.holds(t, m) && e.resident.shared.mayWrite(t, m) && (evictor == nil || evictor.fits(t)) &&
 		!(w.busy && e.resident.overwritesElsewhere(t, m))
 }
 
@@ -68,12 +68,12 @@ func (e *Engine) Holds(m platform.MemoryID, a dag.AtomID) bool {
 	return e.resident == nil || e.resident.valid[a]&(1<<m) != 0
 }
 
-// leave frees what nothing uses after a task.
-func (e *Engine) leave(t dag.TaskID, w platform.WorkerID) {
+// release frees what nothing uses after a task.
+func (e *Engine) release(t dag.TaskID, w platform.WorkerID) {
 	e.resident.end(t)
-	if room := e.resident.rooms[e.p.memoryOf(w)]; room != nil {
-		room.release(t)
-		room.name(t, -1)
+	if evictor := e.resident.evictors[e.p.memoryOf(w)]; evictor != nil {
+		evictor.release(t)
+		evictor.name(t, -1)
 	}
 }
 
@@ -86,9 +86,9 @@ func (e *Engine) move(cmds []Command) []Command {
 	e.evictions = e.evictions[:0]
 	for before := -1; before != e.ready; { // who runs a task now may take another
 		before = e.ready
-		for m, room := range e.resident.rooms {
-			if room != nil && e.err == nil {
-				cmds = e.runFetched(platform.MemoryID(m), e.makeRoom(room, cmds))
+		for m, evictor := range e.resident.evictors {
+			if evictor != nil && e.err == nil {
+				cmds = e.runFetched(platform.MemoryID(m), e.makeRoom(evictor, cmds))
 			}
 		}
 		cmds = e.offer(e.ahead, cmds)
@@ -121,28 +121,28 @@ func (e *Engine) expect(w platform.WorkerID, i Instance) {
 }
 
 // makeRoom admits the tasks that fit, in their turn, and evicts what is in their way.
-func (e *Engine) makeRoom(room *room, cmds []Command) []Command {
-	for len(room.waiting) > 0 && e.err == nil {
-		state := &e.workers[room.waiting[0]]
-		if !room.admit(state.takes) {
+func (e *Engine) makeRoom(evictor *evictor, cmds []Command) []Command {
+	for len(evictor.waiting) > 0 && e.err == nil {
+		state := &e.workers[evictor.waiting[0]]
+		if !evictor.admit(state.takes) {
 			break
 		}
-		room.waiting = room.waiting[1:]
+		evictor.waiting = evictor.waiting[1:]
 		state.phase = fetching
-		e.err = e.copies.fetch(state.takes, room.memory, ReasonFetch)
+		e.err = e.copies.fetch(state.takes, evictor.memory, ReasonFetch)
 	}
 	e.copies.batch = e.copies.batch[:0]
 	home := e.p.Platform.HostMemory()
-	err := room.makeRoom(func(atom int32) error {
-		return e.copies.ask(room.last, atom, room.memory, home, ReasonEvict)
+	err := evictor.makeRoom(func(atom int32) error {
+		return e.copies.ask(evictor.last, atom, evictor.memory, home, ReasonEvict)
 	})
 	if e.err == nil {
 		e.err = err
 	}
 	first := len(e.evictions)
-	e.evictions = room.flush(e.evictions)
+	e.evictions = evictor.flush(e.evictions)
 	for n := first; n < len(e.evictions); n++ {
-		cmds = append(cmds, Command{Kind: EvictRegion, Instance: room.last, Eviction: int32(n)})
+		cmds = append(cmds, Command{Kind: EvictRegion, Instance: evictor.last, Eviction: int32(n)})
 	}
 	return cmds
 }
@@ -170,13 +170,13 @@ func (e *Engine) missingBytes(i Instance, m platform.MemoryID) int64 {
 // name notes that the operands of a task that is given to a worker are needed in its
 // memory, and no longer in that of the worker before, if there is one.
 func (e *Engine) name(t dag.TaskID, before, w platform.WorkerID) {
-	if room := e.resident.rooms[e.p.memoryOf(w)]; room != nil {
-		room.name(t, 1)
+	if evictor := e.resident.evictors[e.p.memoryOf(w)]; evictor != nil {
+		evictor.name(t, 1)
 	}
 	if before == Undecided {
 		return
 	}
-	if room := e.resident.rooms[e.p.memoryOf(before)]; room != nil {
-		room.name(t, -1)
+	if evictor := e.resident.evictors[e.p.memoryOf(before)]; evictor != nil {
+		evictor.name(t, -1)
 	}
 }

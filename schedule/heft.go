@@ -63,9 +63,9 @@ type heft struct {
 	copies   *heftCopies
 	ready    []readyIn // by memory, for the task at hand
 
-	worker []platform.WorkerID // by task
-	end    []time.Duration     // by task
-	lanes  []lane              // by worker
+	worker    []platform.WorkerID // by task
+	end       []time.Duration     // by task
+	timelines []timeline          // by worker
 }
 
 // readyIn is when a task can start in a memory.
@@ -83,7 +83,7 @@ func newHEFT(p *Problem, eligible *eligibility) *heft {
 	flow := newFlow(p.Graph)
 	return &heft{p: p, eligible: eligible, flow: flow, reuse: newRows(n, back), mean: newMeanTransfer(p),
 		copies: newHEFTCopies(p, flow.homes), ready: make([]readyIn, len(p.Platform.Memories)),
-		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), lanes: make([]lane, len(p.Platform.Workers))}
+		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
 
 // byRank orders the tasks by upward rank; sorted is a topological order.
@@ -138,7 +138,7 @@ func (h *heft) place(t dag.TaskID) error {
 			continue
 		}
 		takes := h.p.occupies(t, w)
-		start, at := h.lanes[w].gap(ready.at, takes)
+		start, at := h.timelines[w].gap(ready.at, takes)
 		if end := start + takes; best.end < 0 || end < best.end {
 			best, bestAt, bestWorker = slotOf{start, end, t}, at, w
 		}
@@ -149,7 +149,7 @@ func (h *heft) place(t dag.TaskID) error {
 	h.copies.place(t, h.p.memoryOf(bestWorker), best.end)
 	h.eligible.bind(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
-	h.lanes[bestWorker].insert(bestAt, best)
+	h.timelines[bestWorker].insert(bestAt, best)
 	return nil
 }
 
@@ -165,9 +165,9 @@ func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
 }
 
 func (h *heft) plan() *Plan {
-	plan := &Plan{Policy: "heft", GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.lanes))}
-	for w := range h.lanes {
-		for _, c := range h.lanes[w].chunks {
+	plan := &Plan{Policy: "heft", GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.timelines))}
+	for w := range h.timelines {
+		for _, c := range h.timelines[w].chunks {
 			for _, s := range c.slots {
 				plan.Order[w] = append(plan.Order[w], s.task)
 			}

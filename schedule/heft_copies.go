@@ -46,7 +46,7 @@ type heftCopy struct {
 // heftEngine is a copy engine: the copies of tasks that are placed, and until when it has
 // copies for the task at hand.
 type heftEngine struct {
-	lane
+	timeline
 	until   time.Duration
 	inquiry int64 // until holds for this one
 }

@@ -77,7 +77,7 @@ func (t *traffic) findHomes() error {
 // source is the memory that has a storage's version.
 func (t *traffic) distribute(to []pushTo, like Move, source func(storage dag.BufferID) platform.MemoryID) ([]*Move, error) {
 	var moves []*Move
-	reached := map[arrival]bool{} // beside the source
+	reached := map[delivery]bool{} // beside the source
 	for _, push := range to {
 		first := len(moves) // moves for this reader
 		for _, atom := range push.atoms {
@@ -88,8 +88,8 @@ func (t *traffic) distribute(to []pushTo, like Move, source func(storage dag.Buf
 				return nil, fmt.Errorf("task %q: %w", t.p.Graph.Tasks[push.reader].Name, err)
 			}
 			for _, next := range hops {
-				if !reached[arrival{atom, next}] {
-					reached[arrival{atom, next}] = true
+				if !reached[delivery{atom, next}] {
+					reached[delivery{atom, next}] = true
 					like.Buffer, like.From, like.To, like.For, like.NextStep = storage, at, next, push.reader, push.nextStep
 					moves = t.load(moves, first, like, atom)
 				}

@@ -17,14 +17,14 @@ import (
 // last use in the step. An input without a home is everywhere and costs nothing.
 type residency struct {
 	p        *Problem
-	valid    []uint64 // by atom
-	wanted   []uint64 // by atom: where a copy has been asked for and not started
-	arriving []uint64 // by atom
-	uses     []int32  // by atom: accesses in one step after which it is freed; 0: never freed
-	left     []int32  // by atom: of these, still to come
-	live     []int64  // by memory
-	rooms    []*room  // by memory; nil for one that cannot overflow, for the host's, and outside the Engine
-	shared   *sharing // nil outside the Engine
+	valid    []uint64   // by atom
+	wanted   []uint64   // by atom: where a copy has been asked for and not started
+	arriving []uint64   // by atom
+	uses     []int32    // by atom: accesses in one step after which it is freed; 0: never freed
+	left     []int32    // by atom: of these, still to come
+	live     []int64    // by memory
+	evictors []*evictor // by memory; nil for one that cannot overflow, for the host's, and outside the Engine
+	shared   *sharing   // nil outside the Engine
 }
 
 const everywhere = ^uint64(0)
@@ -33,7 +33,7 @@ func newResidency(p *Problem) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
 	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()), wanted: make([]uint64, g.NumAtoms()), arriving: make([]uint64, g.NumAtoms()),
-		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories), rooms: make([]*room, memories)}
+		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories), evictors: make([]*evictor, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
 		id := dag.BufferID(b)
@@ -106,8 +106,8 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 			all := r.valid[atom] | r.arriving[atom]
 			r.drop(atom, all&^here)
 			for others := all &^ here; others != 0; others &= others - 1 {
-				if room := r.rooms[bits.TrailingZeros64(others)]; room != nil {
-					room.doom(t, atom)
+				if evictor := r.evictors[bits.TrailingZeros64(others)]; evictor != nil {
+					evictor.doom(t, atom)
 				}
 			}
 			if all&here == 0 {
@@ -121,9 +121,9 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 // end frees what no later task of the step uses.
 func (r *residency) end(t dag.TaskID) {
 	g := r.p.Graph
-	for _, room := range r.rooms {
-		if room != nil {
-			room.undoom(t)
+	for _, evictor := range r.evictors {
+		if evictor != nil {
+			evictor.undoom(t)
 		}
 	}
 	for i := range g.Tasks[t].Accesses {
@@ -143,8 +143,8 @@ func (r *residency) end(t dag.TaskID) {
 // take counts an atom in a memory from now on.
 func (r *residency) take(atom int32, m platform.MemoryID) {
 	r.live[m] += r.p.Graph.AtomBytes(dag.AtomID(atom))
-	if room := r.rooms[m]; room != nil {
-		room.taken(atom)
+	if evictor := r.evictors[m]; evictor != nil {
+		evictor.taken(atom)
 	}
 }
 
@@ -154,8 +154,8 @@ func (r *residency) drop(atom int32, set uint64) {
 	for ; set != 0; set &= set - 1 {
 		m := bits.TrailingZeros64(set)
 		r.live[m] -= bytes
-		if room := r.rooms[m]; room != nil {
-			room.gone(atom)
+		if evictor := r.evictors[m]; evictor != nil {
+			evictor.gone(atom)
 		}
 	}
 }

@@ -4,7 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -96,23 +101,53 @@ func randomLayers(n, width int) *dag.Builder {
 	return b
 }
 
+// pipeOf is a number of samples that each pass through the same stages: every task reads
+// what the stage before has made of its sample, and follows that of the sample before.
+func pipeOf(stages, samples int) *dag.Builder {
+	b := dag.NewBuilder("pipe")
+	acc := func(buf dag.BufferID, m dag.Mode) dag.Access {
+		return dag.Access{Region: dag.Region{Buffer: buf}, Mode: m}
+	}
+	for n := range samples {
+		last := dag.None
+		for s := range stages {
+			y := b.Buffer(dag.Buffer{Name: fmt.Sprintf("y%d.%d", n, s), Shape: []int{25_000}, Type: dag.Float32, Role: dag.Activation})
+			task := dag.Task{Name: fmt.Sprintf("t%d.%d", n, s), Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 100_000}}, Accesses: []dag.Access{acc(y, dag.Write)}}
+			if last != dag.None {
+				task.Accesses = append(task.Accesses, acc(last, dag.Read))
+			}
+			if n > 0 {
+				task.After = []dag.TaskID{dag.TaskID((n-1)*stages + s)}
+			}
+			b.Task(task)
+			last = y
+		}
+	}
+	return b
+}
+
 type speedCase struct {
 	name     string
 	graph    func() *dag.Builder
 	messages bool
+	inTurn   bool // tasks go to the workers in turn, as stages do; else they are scattered
 }
 
 var speedCases = []speedCase{
-	{"layered/10000", func() *dag.Builder { return randomLayers(10_000, 50) }, false},
-	{"layered/10000/messages", func() *dag.Builder { return randomLayers(10_000, 50) }, true},
-	{"cholesky/38", func() *dag.Builder { return choleskyOf(38) }, false},
-	{"cholesky/38/messages", func() *dag.Builder { return choleskyOf(38) }, true},
-	{"layered/100000", func() *dag.Builder { return randomLayers(100_000, 50) }, false},
-	{"layered/100000/messages", func() *dag.Builder { return randomLayers(100_000, 50) }, true},
-	{"cholesky/84", func() *dag.Builder { return choleskyOf(84) }, false},
-	{"cholesky/84/messages", func() *dag.Builder { return choleskyOf(84) }, true},
-	{"cholesky/181", func() *dag.Builder { return choleskyOf(181) }, false},
-	{"cholesky/181/messages", func() *dag.Builder { return choleskyOf(181) }, true},
+	{"layered/10000", func() *dag.Builder { return randomLayers(10_000, 50) }, false, false},
+	{"messages/layered/10000", func() *dag.Builder { return randomLayers(10_000, 50) }, true, false},
+	{"cholesky/38", func() *dag.Builder { return choleskyOf(38) }, false, false},
+	{"messages/cholesky/38", func() *dag.Builder { return choleskyOf(38) }, true, false},
+	{"layered/100000", func() *dag.Builder { return randomLayers(100_000, 50) }, false, false},
+	{"messages/layered/100000", func() *dag.Builder { return randomLayers(100_000, 50) }, true, false},
+	{"cholesky/84", func() *dag.Builder { return choleskyOf(84) }, false, false},
+	{"messages/cholesky/84", func() *dag.Builder { return choleskyOf(84) }, true, false},
+	{"cholesky/181", func() *dag.Builder { return choleskyOf(181) }, false, false},
+	{"messages/cholesky/181", func() *dag.Builder { return choleskyOf(181) }, true, false},
+	{"pipe/10000", func() *dag.Builder { return pipeOf(10, 1000) }, false, true},
+	{"messages/pipe/10000", func() *dag.Builder { return pipeOf(10, 1000) }, true, true},
+	{"pipe/1000000", func() *dag.Builder { return pipeOf(10, 100_000) }, false, true},
+	{"messages/pipe/1000000", func() *dag.Builder { return pipeOf(10, 100_000) }, true, true},
 }
 
 func (c speedCase) problem(b *testing.B) (*dag.Graph, *platform.Platform, *schedule.Plan) {
@@ -123,7 +158,10 @@ func (c speedCase) problem(b *testing.B) (*dag.Graph, *platform.Platform, *sched
 	p := hostsOf(b, 10, c.messages)
 	plan := &schedule.Plan{Order: make([][]dag.TaskID, len(p.Workers))}
 	for t := range g.Tasks {
-		w := (t * 7919 / 13) % len(p.Workers)
+		w := t * 7919 / 13 % len(p.Workers)
+		if c.inTurn {
+			w = t % len(p.Workers)
+		}
 		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
 	}
 	return g, p, plan
@@ -135,17 +173,52 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			g, p, plan := c.problem(b)
 			var before, after runtime.MemStats
-			runtime.GC()
+			debug.FreeOSMemory()
 			runtime.ReadMemStats(&before)
+			resident, cpu := resetPeak(b), cpuTime(b)
 			for b.Loop() {
 				simulateSpeed(b, g, p, plan)
 			}
-			runtime.ReadMemStats(&after)
 			n := float64(b.N * len(g.Tasks))
+			b.ReportMetric(float64((cpuTime(b)-cpu).Nanoseconds())/n, "cpu-ns/task")
+			b.ReportMetric(float64(status(b, "VmHWM")-resident)/float64(len(g.Tasks)), "peak-B/task")
+			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/task")
 			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/n, "B/task")
 		})
 	}
+}
+
+// cpuTime is what the process has used of all cores.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// resetPeak makes the bytes in memory now the most that there ever were, and returns them.
+func resetPeak(b *testing.B) int64 {
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		b.Skip(err)
+	}
+	return status(b, "VmRSS")
+}
+
+// status is a number of bytes from what Linux says of the process.
+func status(b *testing.B, name string) int64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Skip(err)
+	}
+	_, line, _ := strings.Cut(string(text), name+":")
+	fields := strings.Fields(line)
+	kb, err := strconv.ParseInt(fields[0], 10, 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return kb << 10
 }
 
 // simulateSpeed decides by the plan and simulates.

@@ -154,7 +154,7 @@ func (w *Workload) stepSets(c *Calibration) ([]stepSet, error) {
 			return nil, err
 		}
 		sets = append(sets, set)
-		if grainOf(alone) != grainOf(w.Platform) && w.Options.Lowering == nil {
+		if !SameGrain(alone, w.Platform) && w.Options.Lowering == nil {
 			set.likeAll = true
 			sets = append(sets, set)
 		}

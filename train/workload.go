@@ -192,6 +192,9 @@ type grain struct {
 	bytes  int64
 }
 
+// SameGrain reports whether the default lowering of a network is the same on two platforms.
+func SameGrain(a, b *platform.Platform) bool { return grainOf(a) == grainOf(b) }
+
 func grainOf(p *platform.Platform) grain {
 	units, first := 0, (*platform.Device)(nil)
 	for i := range p.Devices {

@@ -44,8 +44,8 @@ type accuracyLowering struct {
 
 var accuracyLowerings = []accuracyLowering{
 	{"default", "as the caches suggest", nil},
-	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = scaleTiles(l, 1, 2, batch) }},
-	{"coarse", "twice the samples per task", func(l *dag.Lowering, batch int) { *l = scaleTiles(l, 2, 1, batch) }},
+	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 1, 2, batch) }},
+	{"coarse", "twice the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 2, 1, batch) }},
 	{"chain", "every layer by itself, channels first, the loss as a chain", func(l *dag.Lowering, _ int) { l.Layout, l.Fused = dag.NCHW, false }},
 }
 
@@ -323,7 +323,7 @@ type accuracyRow struct {
 	busy                float64 // the worst worker's error of its busy time per step
 	kernels, scheduling float64
 	load                float64 // cores, in the pair with most
-	kernelRows          []kernelComparison
+	kernelRows          []plan.KernelComparison
 }
 
 // newAccuracyRow compares the prediction with the measured runs: step and busy times
@@ -342,7 +342,7 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 	if err != nil {
 		return nil, err
 	}
-	compared, err := compareSchedules(ctx, w.Decision, predicted, measured)
+	compared, err := plan.Compare(ctx, w.Decision, predicted, measured)
 	if err != nil {
 		return nil, err
 	}
@@ -361,24 +361,15 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 func busyError(predicted *schedule.Schedule, measured []*schedule.Schedule, workers int) float64 {
 	want := make([]float64, workers)
 	for _, s := range measured {
-		for w, busy := range busyPerStep(s, workers) {
+		for w, busy := range plan.BusyPerStep(s, workers) {
 			want[w] += busy / float64(len(measured))
 		}
 	}
 	worst := 0.0
-	for w, busy := range busyPerStep(predicted, workers) {
+	for w, busy := range plan.BusyPerStep(predicted, workers) {
 		if want[w] > 0 {
 			worst = max(worst, math.Abs(busy/want[w]-1))
 		}
 	}
 	return worst
-}
-
-// busyPerStep is how many seconds of a step each worker runs kernels.
-func busyPerStep(s *schedule.Schedule, workers int) []float64 {
-	busy := make([]float64, workers)
-	for _, span := range s.Spans {
-		busy[span.Worker] += (span.End - span.Start).Seconds() / float64(s.Steps)
-	}
-	return busy
 }

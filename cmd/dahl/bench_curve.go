@@ -194,7 +194,7 @@ func (c *curveBench) print(w io.Writer) {
 		median := p.median()
 		spread := float64(p.measured[len(p.measured)-1]-p.measured[0]) / float64(median)
 		fmt.Fprintf(w, "| %d | %d | %s | %s | %+.1f %% | %.1f %% | %.0f |\n", p.x, p.w.Program.Graphs[0].NumTasks(),
-			shortTime(p.predicted), shortTime(median), percent(float64(p.predicted), float64(median)), 100*spread, float64(p.opts.Batch)/median.Seconds())
+			shortTime(p.predicted), shortTime(median), plan.ErrorPercent(float64(p.predicted), float64(median)), 100*spread, float64(p.opts.Batch)/median.Seconds())
 	}
 	predicted := c.best(func(p *curvePoint) time.Duration { return p.predicted })
 	measured := c.best((*curvePoint).median)

@@ -265,8 +265,8 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 			return err
 		}
 		adapts, names = nil, nil
-		for _, tiling := range t.all(o.Batch) {
-			adapts, names = append(adapts, t.adapt(tiling)), append(names, fmt.Sprintf(", %s of %s", tiling, t.layer))
+		for _, tiling := range t.All() {
+			adapts, names = append(adapts, t.Adapt(tiling)), append(names, fmt.Sprintf(", %s of %s", tiling, t.Layer))
 		}
 	}
 	for i, adapt := range adapts {

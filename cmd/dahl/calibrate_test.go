@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -115,8 +116,8 @@ power = { idle = "1 W", busy = "5 W" }
 		t.Error("equal seeds print different objects")
 	}
 	type summaryOf struct {
-		Makespan float64        `json:"makespan_s"`
-		Samples  samplesSummary `json:"samples"`
+		Makespan float64      `json:"makespan_s"`
+		Samples  plan.Samples `json:"samples"`
 	}
 	var a, b, flat summaryOf
 	for text, to := range map[string]*summaryOf{first: &a, simulate("m.toml", "6"): &b} {

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -50,7 +51,7 @@ func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.S
 	if slower && load != nil && load.Disturbed {
 		causes = append(causes, fmt.Sprintf("others kept %.2g of %d cores busy", load.OtherCores, load.Cores))
 	}
-	switch m := newModelSummary(p); {
+	switch m := plan.SourcesOf(p); {
 	case m.Measured+m.Fitted == 0 && m.Roofline > 0:
 		causes = append(causes, "the platform is not calibrated")
 	case m.Unknown > unknownShare:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -70,7 +71,7 @@ func TestCausesAreOnTheLine(t *testing.T) {
 			t.Errorf("no line of the step with its cause in\n%s", text)
 		}
 	}
-	var c comparison
+	var c plan.Comparison
 	decodeObject(t, mustRun(t, "compare", "e", "e", "--json"), &c)
 	if want := []string{"the platform is not calibrated"}; !reflect.DeepEqual(c.Causes, want) {
 		t.Errorf("causes %q, want %q", c.Causes, want)

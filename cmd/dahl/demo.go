@@ -15,6 +15,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/train"
@@ -144,7 +145,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *ou
 	if err := followsPlan(t.w.Decision.Graphs[0].Plan, t.measured.Main, t.w.Platform, t.w.Program.Graphs[0]); err != nil {
 		return err
 	}
-	c, err := compareSchedules(ctx, t.w.Decision, predicted.Main, t.measured.Main)
+	c, err := plan.Compare(ctx, t.w.Decision, predicted.Main, t.measured.Main)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/plots"
 	"dahl/schedule"
 	"dahl/train"
@@ -145,7 +146,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	t.printMeasured(progress)
 	t.printLosses(progress, dir)
 	if t.devices != nil {
-		t.devices.print(progress)
+		printSets(progress, t.devices)
 	}
 	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
 	t.w.headline(t.measured, t.summarize()).print(progress, t.beside())
@@ -163,7 +164,7 @@ func trainingWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tiles *tileSweep
+	var tiles *plan.TileSearch
 	if o.Lowering == bestTiles {
 		draft := workload{opts: o, Workload: train.Workload{Model: m, Platform: p}}
 		if tiles, err = draft.sweepTiles(ctx, d.Samples()); err != nil {
@@ -326,7 +327,7 @@ func (w *workload) printTraining(out io.Writer, predicted *outcome) {
 		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
 	}
 	if w.tiles != nil {
-		w.tiles.print(out)
+		printTiles(out, w.tiles)
 	}
 }
 
@@ -360,7 +361,7 @@ func (t *trainer) printMeasured(out io.Writer) {
 // beside is the prediction of the step, and why it is far off, for the end of a line.
 func (t *trainer) beside() string {
 	p, m := t.Predicted.StepTime(), t.measured.StepTime()
-	off := percent(p.Seconds(), m.Seconds())
+	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
 	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", shortTime(p), off, causesText(causes))
 }

@@ -12,6 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 )
 
 // divergingNetwork has a dense layer after a dense layer, so that weights of 1e20 make sums
@@ -129,7 +130,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
 		t.Errorf("verify:\n%s", out)
 	}
-	var c comparison
+	var c plan.Comparison
 	decodeObject(t, mustRun(t, "compare", dir, dir, "--json"), &c)
 	for _, name := range []string{"gantt.svg", "compare.svg", predictedFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {

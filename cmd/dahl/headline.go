@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"dahl/energy"
+	"dahl/plan"
 )
 
 // headline is what a run comes to, in three lines that end what simulate, plan and execute
 // print: a step, its energy, and how far the run is from the least time there can be.
 type headline struct {
-	figures stepFigures
+	figures plan.StepFigures
 	tasks   int    // of a step
 	grounds string // of the joules
 	known   string // how far the time is known; empty: it is measured
@@ -30,7 +31,7 @@ func (w *workload) headline(o *outcome, s *summary) *headline {
 		h.of = fmt.Sprintf("%d steps take", s.Steps)
 	}
 	if s.Models != nil {
-		h.known = s.Models.known()
+		h.known = known(s.Models)
 	}
 	return h
 }
@@ -63,7 +64,7 @@ func (h *headline) print(out io.Writer, beside string) {
 }
 
 // known says how far the durations of the tasks are known, for the end of a line.
-func (m *modelSummary) known() string {
+func known(m *plan.Sources) string {
 	text := ""
 	if m.Measured+m.Fitted > 0 {
 		text = fmt.Sprintf(", ±%.1f %% (the kernels' times)", 100*m.RelError)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/energy"
+	"dahl/plan"
 )
 
 // TestSimulateEndsInThreeLines: two tasks of 3 and 4 ms in a chain take 7 ms, 2/7 ms = 286
@@ -31,7 +32,7 @@ func TestSimulateEndsInThreeLines(t *testing.T) {
 // TestHeadline prints figures of a network: 64 images in 5 ms are 12,800 a second, and 0.32 J
 // of them 5 mJ each; a run of 41 ms is 1.64 times a bound of 25.
 func TestHeadline(t *testing.T) {
-	h := headline{figures: stepFigures{StepS: 5e-3, ImagesPerS: 64 / 5e-3, JoulesPerStep: 0.32, JoulesPerImage: 0.32 / 64, Basis: energy.Modelled},
+	h := headline{figures: plan.StepFigures{StepS: 5e-3, ImagesPerS: 64 / 5e-3, JoulesPerStep: 0.32, JoulesPerImage: 0.32 / 64, Basis: energy.Modelled},
 		tasks: 91, grounds: "modelled, watts measured", known: ", ±3.0 % (the kernels' times)", of: "the run takes", run: 41 * time.Millisecond, bound: 25 * time.Millisecond}
 	var b strings.Builder
 	h.print(&b, " (predicted 6 ms, +20.0 %)")

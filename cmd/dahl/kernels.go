@@ -13,6 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -242,7 +243,7 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		durations := times[k]
 		slices.Sort(durations)
 		row := kernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
-			Count: len(durations), MedianS: quantile(durations, 0.5), P95S: quantile(durations, 0.95)}
+			Count: len(durations), MedianS: plan.Quantile(durations, 0.5), P95S: plan.Quantile(durations, 0.95)}
 		if c, ok := r.problem.Costs.Of(first[k], k.device); ok {
 			row.Variant = c.Variant
 		}

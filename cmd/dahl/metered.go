@@ -5,19 +5,10 @@ import (
 	"strings"
 
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/train"
 )
-
-// meteredStep is what a step draws of what one meter covers, in both worlds: mean power
-// times the step, since a meter is far slower than a step. The host, links and devices
-// without a meter are in neither.
-type meteredStep struct {
-	Of                     string  `json:"of"`
-	JoulesPerStep          float64 `json:"joules_per_step"`
-	PredictedJoulesPerStep float64 `json:"predicted_joules_per_step"`
-	ErrorPercent           float64 `json:"error_percent"`
-}
 
 // meteredWatts is the mean power of what a meter may cover, by the platform's powers.
 // Processors are left out where some of their units are: the meter counts those, too.
@@ -35,22 +26,8 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 	return watts
 }
 
-// meteredSteps lays the readings of a measured run beside the prediction.
-func meteredSteps(predicted, measured *stepFigures) []meteredStep {
-	var steps []meteredStep
-	for _, r := range measured.readings {
-		watts, ok := predicted.watts[r.Of]
-		joules := ratio(r.Joules, r.Seconds) * measured.StepS
-		if ok && joules > 0 {
-			p := watts * predicted.StepS
-			steps = append(steps, meteredStep{r.Of, joules, p, percent(p, joules)})
-		}
-	}
-	return steps
-}
-
 // meteredText prints them: "gpu0 3.3 J per step (predicted 3.4 J, +3.0 %)".
-func meteredText(steps []meteredStep) string {
+func meteredText(steps []plan.MeteredStep) string {
 	var parts []string
 	for _, s := range steps {
 		parts = append(parts, fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, threeDigits(s.JoulesPerStep), threeDigits(s.PredictedJoulesPerStep), s.ErrorPercent))
@@ -59,12 +36,12 @@ func meteredText(steps []meteredStep) string {
 }
 
 // metered are those of the run. One that has lost a device is no measurement of its plan.
-func (t *trainer) metered() []meteredStep {
+func (t *trainer) metered() []plan.MeteredStep {
 	if t.Predicted == nil || len(t.Losses) > 0 {
 		return nil
 	}
 	predicted, measured := t.w.figures(&outcome{Totals: t.Predicted}), t.w.figures(t.measured)
-	return meteredSteps(&predicted, &measured)
+	return plan.MeteredSteps(&predicted, &measured)
 }
 
 // covers reports whether there is a reading for every device that runs layers, so that

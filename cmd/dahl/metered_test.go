@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/train"
 )
 
@@ -36,7 +37,7 @@ func TestMeteredSteps(t *testing.T) {
 		predicted := w.figures(result)
 		result.Readings = readings
 		measured := w.figures(result)
-		steps := meteredSteps(&predicted, &measured)
+		steps := plan.MeteredSteps(&predicted, &measured)
 		if got := meteredText(steps); got != want || math.Abs(steps[len(steps)-1].ErrorPercent) > 1e-9 {
 			t.Errorf("--devices %q: %s; want %s", devices, got, want)
 		}

@@ -84,16 +84,16 @@ type summary struct {
 
 	Shown *shownSteps `json:"shown"` // in schedule and figures
 
-	Recorded *recordSummary     `json:"recorded,omitempty"` // of a training; nil: all of it
-	Losses   []train.DeviceLoss `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
-	Diverged *train.Divergence  `json:"diverged,omitempty"`
-	Load     *loadSummary       `json:"load,omitempty"` // of a training
-	Waits    *waitSummary       `json:"waits"`          // of the main schedule
-	Devices  *deviceComparison  `json:"device_sets,omitempty"`
-	Models   *modelSummary      `json:"models,omitempty"`
-	Tiles    *tileSweep         `json:"tiles,omitempty"`
-	Samples  *samplesSummary    `json:"samples,omitempty"`
-	Trained  *trainedSummary    `json:"training,omitempty"`
+	Recorded *recordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
+	Losses   []train.DeviceLoss  `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
+	Diverged *train.Divergence   `json:"diverged,omitempty"`
+	Load     *loadSummary        `json:"load,omitempty"` // of a training
+	Waits    *plan.Waits         `json:"waits"`          // of the main schedule
+	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
+	Models   *plan.Sources       `json:"models,omitempty"`
+	Tiles    *plan.TileSearch    `json:"tiles,omitempty"`
+	Samples  *plan.Samples       `json:"samples,omitempty"`
+	Trained  *trainedSummary     `json:"training,omitempty"`
 
 	ImagesPerS *float64 `json:"images_per_s,omitempty"`
 	Loss       *number  `json:"loss,omitempty"`
@@ -109,7 +109,7 @@ type energySummary struct {
 	ByDevice map[string]float64 `json:"by_device"`           // with the host
 	ByLink   map[string]float64 `json:"by_link,omitempty"`   // adds up to the total with ByDevice
 	Readings []energy.Reading   `json:"readings,omitempty"`  // of meters, over the run
-	Metered  []meteredStep      `json:"metered,omitempty"`   // a step by these meters, beside its prediction
+	Metered  []plan.MeteredStep `json:"metered,omitempty"`   // a step by these meters, beside its prediction
 }
 
 // trainedSummary is what only an executed run knows.
@@ -128,7 +128,7 @@ func (w *workload) summarize(o *outcome) *summary {
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.StepTime().Seconds(),
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: o.Readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: o.recording(),
-		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: newWaitSummary(problem, o.Main),
+		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 	}
 	if f := w.figures(o); f.ImagesPerS > 0 {
 		s.ImagesPerS, s.EnergyJ.PerImage = &f.ImagesPerS, f.JoulesPerImage

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/plan"
 	"dahl/platforms"
 )
 
@@ -238,7 +239,7 @@ func TestExecutedRun(t *testing.T) {
 	mustRun(t, slices.Concat([]string{"plan", "--out", "p"}, network, platform)...)
 	sameFiles(t, graphFile, "e", "p")
 	mustRun(t, slices.Concat([]string{"execute", "--plan", "p/plan.json", "--out", "replayed"}, network, platform)...)
-	var c comparison
+	var c plan.Comparison
 	decodeObject(t, mustRun(t, "compare", "p", "replayed", "--json"), &c)
 	if c.MovedTasks != 0 || len(c.Kernels) == 0 {
 		t.Errorf("%d tasks moved from their plan; %d kernels", c.MovedTasks, len(c.Kernels))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"dahl/plan"
 )
 
 // TestResultsAddUp trains 2 epochs of 3 whole batches of 64 and one of 8 images: the joules
@@ -33,9 +35,9 @@ func TestResultsAddUp(t *testing.T) {
 			}
 		}
 		dir := strings.Fields(args)[1]
-		var c comparison
+		var c plan.Comparison
 		decodeObject(t, mustRun(t, "compare", dir, dir, "--json"), &c)
-		var kernels, workers pair
+		var kernels, workers plan.Pair
 		for _, k := range c.Kernels {
 			kernels.Predicted, kernels.Measured = kernels.Predicted+k.Sum.Predicted, kernels.Measured+k.Sum.Measured
 		}
@@ -62,7 +64,7 @@ func TestResultsAddUp(t *testing.T) {
 	}
 	// A prediction of other steps than measured has no makespan beside the measured one.
 	mustRun(t, strings.Fields("simulate --model digits-cnn --limit 200 --batch 64 --steps 7 --platform e/platform.toml --out p")...)
-	var c comparison
+	var c plan.Comparison
 	decodeObject(t, mustRun(t, "compare", "p", "e", "--json"), &c)
 	if c.Makespan != nil || c.PredictedSteps != 7 || c.MeasuredSteps != 3 {
 		t.Errorf("%d and %d steps, makespan %v", c.PredictedSteps, c.MeasuredSteps, c.Makespan)

@@ -84,14 +84,14 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 		return err
 	}
 	s := w.summarize(result)
-	s.Models = newModelSummary(&w.Decision.Graphs[0].Problem)
-	if sets := deviceSets(w.Platform, o.Devices); sets != nil && o.Devices != "" {
+	s.Models = plan.SourcesOf(&w.Decision.Graphs[0].Problem)
+	if sets := plan.DeviceSets(w.Platform, o.Devices); sets != nil && o.Devices != "" {
 		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
 			return asInput(err)
 		}
 	}
 	if o.Samples > 0 {
-		if s.Samples, err = w.sample(ctx, o.Samples, o.Seed); err != nil {
+		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {
 			return err
 		}
 	}
@@ -256,8 +256,8 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 // printDetails prints what a simulated run consists of.
 func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
 	fmt.Fprintf(out, "time      first step %s, then %s per step\n", shortTime(o.Main.FirstStep), shortTime(o.StepTime()))
-	s.Waits.print(out)
-	s.Models.print(out)
+	printWaits(out, s.Waits)
+	printSources(out, s.Models)
 	fmt.Fprintf(out, "joules    %s J in all (%s)\n", threeDigits(o.Joules), o.Report.Grounds())
 	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
 	fmt.Fprintf(out, "moved     %d transfers, %s%s\n", s.Transfers, shortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
@@ -269,13 +269,13 @@ func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
 // printAsked prints what a flag asked for.
 func (w *workload) printAsked(out io.Writer, s *summary) {
 	if s.Tiles != nil {
-		s.Tiles.print(out)
+		printTiles(out, s.Tiles)
 	}
 	if s.Samples != nil {
-		s.Samples.print(out)
+		printSamples(out, s.Samples)
 	}
 	if s.Devices != nil {
-		s.Devices.print(out)
+		printSets(out, s.Devices)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -30,7 +31,7 @@ func TestTimedStepsAreCompared(t *testing.T) {
 		t.Fatalf("recorded %+v, want 4 of 11 steps with a prediction for the others", r)
 	}
 	for _, dir := range []string{"run", "alone"} {
-		var c comparison
+		var c plan.Comparison
 		decodeObject(t, mustRun(t, "compare", dir, "run", "--json"), &c)
 		apart := 2e-6 * float64(onDevice)
 		if got := c.Step.Predicted - c.PredictedUnrecordedStepS; c.UnrecordedStepS != run.summary.PeriodS || math.Abs(got/apart-1) > 1e-6 {

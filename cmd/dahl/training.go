@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/train"
 )
 
@@ -19,7 +20,7 @@ type trainer struct {
 	w        *workload // of the leg that runs; after run of the first one
 	measured *outcome  // after run
 	load     *loadSummary
-	devices  *deviceComparison // nil: the devices are of one kind, or all that there are
+	devices  *plan.SetComparison // nil: the devices are of one kind, or all that there are
 }
 
 // newTrainer compiles the program and fills parameters and data. Progress gets a line per

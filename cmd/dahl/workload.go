@@ -13,6 +13,7 @@ import (
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -24,8 +25,8 @@ type workload struct {
 	train.Workload
 	opts *options
 
-	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
-	inputs []identity // files that the options name, for the manifest
+	tiles  *plan.TileSearch // what --lowering best found; nil: it was not asked for
+	inputs []identity       // files that the options name, for the manifest
 }
 
 // loadPlatform reads a platform file, or one that ships with dahl by its name.

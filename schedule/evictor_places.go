@@ -7,10 +7,10 @@ import (
 	"dahl/platform"
 )
 
-// roomPlaces is the part of a room in which storages have fixed places and some of them
+// evictorPlaces is the part of an evictor in which storages have fixed places and some of them
 // share bytes: how much there is of each, and which of them are needed. A nil one shares
 // nothing.
-type roomPlaces struct {
+type evictorPlaces struct {
 	r       *residency
 	memory  platform.MemoryID
 	present []int32        // by storage: atoms of it that are live here or doomed
@@ -20,13 +20,13 @@ type roomPlaces struct {
 	claims  []dag.BufferID // storages that are held and share bytes, as they were claimed
 }
 
-func newRoomPlaces(r *residency, m platform.MemoryID) *roomPlaces {
+func newEvictorPlaces(r *residency, m platform.MemoryID) *evictorPlaces {
 	n := len(r.p.Graph.Buffers)
-	return &roomPlaces{r: r, memory: m, present: make([]int32, n), bytes: make([]int64, n), held: make([]int32, n), named: make([]int32, n)}
+	return &evictorPlaces{r: r, memory: m, present: make([]int32, n), bytes: make([]int64, n), held: make([]int32, n), named: make([]int32, n)}
 }
 
 // occupy notes that one atom more, or less, is here.
-func (p *roomPlaces) occupy(atom, n int32) {
+func (p *evictorPlaces) occupy(atom, n int32) {
 	if p != nil {
 		s := p.r.p.Graph.AtomStorage(dag.AtomID(atom))
 		p.present[s] += n
@@ -35,7 +35,7 @@ func (p *roomPlaces) occupy(atom, n int32) {
 }
 
 // admits reports whether a task names no storage that shares bytes with one that is held.
-func (p *roomPlaces) admits(t dag.TaskID) bool {
+func (p *evictorPlaces) admits(t dag.TaskID) bool {
 	if p == nil {
 		return true
 	}
@@ -49,12 +49,12 @@ func (p *roomPlaces) admits(t dag.TaskID) bool {
 }
 
 // claimed reports whether a storage shares bytes with one that is held.
-func (p *roomPlaces) claimed(storage dag.BufferID) bool {
+func (p *evictorPlaces) claimed(storage dag.BufferID) bool {
 	return slices.ContainsFunc(p.r.shared.of(p.memory, storage), func(other int32) bool { return p.held[other] > 0 })
 }
 
 // hold counts the accesses of a task that was admitted (1) or lets go (-1).
-func (p *roomPlaces) hold(t dag.TaskID, n int32) {
+func (p *evictorPlaces) hold(t dag.TaskID, n int32) {
 	if p == nil {
 		return
 	}
@@ -75,7 +75,7 @@ func (p *roomPlaces) hold(t dag.TaskID, n int32) {
 
 // name counts the accesses of a task that was given to the memory (1) or is there no
 // longer (-1).
-func (p *roomPlaces) name(t dag.TaskID, n int32) {
+func (p *evictorPlaces) name(t dag.TaskID, n int32) {
 	if p == nil {
 		return
 	}
@@ -86,7 +86,7 @@ func (p *roomPlaces) name(t dag.TaskID, n int32) {
 
 // crowded reports whether a task names a storage that shares bytes with one that the tasks
 // given to the memory name.
-func (p *roomPlaces) crowded(t dag.TaskID) bool {
+func (p *evictorPlaces) crowded(t dag.TaskID) bool {
 	g := p.r.p.Graph
 	for _, a := range g.Tasks[t].Accesses {
 		for _, other := range p.r.shared.of(p.memory, g.Storage(a.Buffer)) {
@@ -100,7 +100,7 @@ func (p *roomPlaces) crowded(t dag.TaskID) bool {
 
 // inTheWay is the bytes that are here of storages that share bytes with what a task names.
 // Which of them are valid elsewhere too is not looked up.
-func (p *roomPlaces) inTheWay(t dag.TaskID) (bytes int64) {
+func (p *evictorPlaces) inTheWay(t dag.TaskID) (bytes int64) {
 	g := p.r.p.Graph
 	for _, a := range g.Tasks[t].Accesses {
 		for _, other := range p.r.shared.of(p.memory, g.Storage(a.Buffer)) {
@@ -111,7 +111,7 @@ func (p *roomPlaces) inTheWay(t dag.TaskID) (bytes int64) {
 }
 
 // makeWay lets go what shares bytes with the storages that are held.
-func (p *roomPlaces) makeWay(m *room, writeBack func(atom int32) error) error {
+func (p *evictorPlaces) makeWay(m *evictor, writeBack func(atom int32) error) error {
 	if p == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (p *roomPlaces) makeWay(m *room, writeBack func(atom int32) error) error {
 				if !m.idle.has(a) {
 					continue
 				}
-				if err := m.leave(a, writeBack); err != nil {
+				if err := m.sendAway(a, writeBack); err != nil {
 					return err
 				}
 			}
@@ -136,7 +136,7 @@ func (p *roomPlaces) makeWay(m *room, writeBack func(atom int32) error) error {
 
 // clear reports whether nothing is here of what shares bytes with a storage, nor on its
 // way from or to here.
-func (m *room) clear(storage dag.BufferID) bool {
+func (m *evictor) clear(storage dag.BufferID) bool {
 	if m.places == nil {
 		return true
 	}
@@ -149,6 +149,6 @@ func (m *room) clear(storage dag.BufferID) bool {
 }
 
 // claimed reports whether a storage shares bytes with one that an admitted task needs.
-func (m *room) claimed(storage dag.BufferID) bool {
+func (m *evictor) claimed(storage dag.BufferID) bool {
 	return m.places != nil && m.places.claimed(storage)
 }

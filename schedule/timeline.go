@@ -7,13 +7,13 @@ import (
 	"dahl/dag"
 )
 
-// lane is what one worker runs, by start, and where there is room between. It is a
+// timeline is what one worker runs, by start, and where there is room between. It is a
 // list of chunks, so that a task between others moves few of them, and so that a
 // search for room passes over the chunks that have too little.
-type lane struct{ chunks []laneChunk }
+type timeline struct{ chunks []timelineChunk }
 
-// laneChunk is some neighbours of a lane, at least one.
-type laneChunk struct {
+// timelineChunk is some neighbours of a timeline, at least one.
+type timelineChunk struct {
 	slots []slotOf
 	end   time.Duration // of the last one
 	// widest is at least the longest gap before a slot of the chunk. It is lowered
@@ -21,8 +21,8 @@ type laneChunk struct {
 	widest time.Duration
 }
 
-// maxLaneChunk is the number of slots at which a chunk is divided.
-const maxLaneChunk = 256
+// maxTimelineChunk is the number of slots at which a chunk is divided.
+const maxTimelineChunk = 256
 
 // slotOf is a task placed on a worker.
 type slotOf struct {
@@ -30,12 +30,12 @@ type slotOf struct {
 	task       dag.TaskID
 }
 
-// gapAt is a place in a lane: before a slot of a chunk, or behind the last slot.
+// gapAt is a place in a timeline: before a slot of a chunk, or behind the last slot.
 type gapAt struct{ chunk, slot int }
 
 // gap finds the first gap, from a time on, that is long enough.
-func (l *lane) gap(ready, takes time.Duration) (start time.Duration, at gapAt) {
-	first, _ := slices.BinarySearchFunc(l.chunks, ready, func(c laneChunk, ready time.Duration) int { return endsAfter(c.end, ready) })
+func (l *timeline) gap(ready, takes time.Duration) (start time.Duration, at gapAt) {
+	first, _ := slices.BinarySearchFunc(l.chunks, ready, func(c timelineChunk, ready time.Duration) int { return endsAfter(c.end, ready) })
 	start = ready
 	for k := first; k < len(l.chunks); k++ {
 		c := &l.chunks[k]
@@ -65,7 +65,7 @@ func (l *lane) gap(ready, takes time.Duration) (start time.Duration, at gapAt) {
 }
 
 // endBefore is when the last slot before a chunk ends.
-func (l *lane) endBefore(chunk int) time.Duration {
+func (l *timeline) endBefore(chunk int) time.Duration {
 	if chunk == 0 {
 		return 0
 	}
@@ -81,29 +81,29 @@ func endsAfter(end, at time.Duration) int {
 }
 
 // insert puts a slot into a gap that was found since the last insertion.
-func (l *lane) insert(at gapAt, s slotOf) {
+func (l *timeline) insert(at gapAt, s slotOf) {
 	if at.chunk == len(l.chunks) {
 		l.append(s)
 		return
 	}
 	c := &l.chunks[at.chunk]
 	c.slots = slices.Insert(c.slots, at.slot, s)
-	if len(c.slots) < maxLaneChunk {
+	if len(c.slots) < maxTimelineChunk {
 		return
 	}
 	half := len(c.slots) / 2
-	back := laneChunk{slots: append(make([]slotOf, 0, maxLaneChunk), c.slots[half:]...), end: c.end, widest: c.widest}
+	back := timelineChunk{slots: append(make([]slotOf, 0, maxTimelineChunk), c.slots[half:]...), end: c.end, widest: c.widest}
 	c.slots = c.slots[:half]
 	c.end = c.slots[half-1].end
 	l.chunks = slices.Insert(l.chunks, at.chunk+1, back)
 }
 
 // append puts a slot behind all others.
-func (l *lane) append(s slotOf) {
+func (l *timeline) append(s slotOf) {
 	last := len(l.chunks) - 1
 	free := s.start - l.endBefore(last+1)
-	if last < 0 || len(l.chunks[last].slots) == maxLaneChunk-1 {
-		l.chunks = append(l.chunks, laneChunk{slots: make([]slotOf, 0, maxLaneChunk)})
+	if last < 0 || len(l.chunks[last].slots) == maxTimelineChunk-1 {
+		l.chunks = append(l.chunks, timelineChunk{slots: make([]slotOf, 0, maxTimelineChunk)})
 		last++
 	}
 	c := &l.chunks[last]

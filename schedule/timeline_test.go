@@ -15,7 +15,7 @@ import (
 func TestLane(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 7))
-		var l lane
+		var l timeline
 		var list []slotOf
 		for n := range 4000 {
 			ready, takes := time.Duration(rng.IntN(30_000)), time.Duration(rng.IntN(10))

@@ -2,34 +2,34 @@ package execute
 
 import "math"
 
-// A segment is a run of neighbouring tasks on a lane of a device that nobody tells from
+// A batch is a run of neighbouring tasks on a lane of a device that nobody tells from
 // one task: only the first of them waits for other lanes, and other lanes wait for the last
-// only. Where tasks are not timed one by one, a segment is issued at once: what the first
+// only. Where tasks are not timed one by one, a batch is issued at once: what the first
 // waits for, what all do, and one event. The order is that of the single tasks, so
 // results and progress are the same; fewer events are all that differs.
-type segment struct {
+type batch struct {
 	first, end int32     // of the lane's list
 	captured   captureID // what it does, to be issued by one call; -1: it is issued one by one
 }
 
-// segments are those of a lane's list, in order.
-type segments struct {
+// batches are those of a lane's list, in order.
+type batches struct {
 	tasks int64 // of the list
-	list  []segment
-	of    []int32 // by task of the list: its segment
+	list  []batch
+	of    []int32 // by task of the list: its batch
 }
 
-// cutSingly makes every task a segment, as a run that is recorded has it.
-func cutSingly(tasks int) *segments {
-	s := &segments{tasks: int64(tasks)}
+// cutSingly makes every task a batch, as a run that is recorded has it.
+func cutSingly(tasks int) *batches {
+	s := &batches{tasks: int64(tasks)}
 	for i := range int32(tasks) {
-		s.list, s.of = append(s.list, segment{i, i + 1, -1}), append(s.of, i)
+		s.list, s.of = append(s.list, batch{i, i + 1, -1}), append(s.of, i)
 	}
 	return s
 }
 
-// cut finds the longest segments of a lane's list.
-func (r *replay) cut(lane int) *segments {
+// cut finds the longest batches of a lane's list.
+func (r *replay) cut(lane int) *batches {
 	list := r.lists[lane]
 	starts := make([]bool, len(list)+1)
 	for i := range list {
@@ -40,10 +40,10 @@ func (r *replay) cut(lane int) *segments {
 			starts[mod(w.need-1, w.length)+1] = true
 		}
 	}
-	s := &segments{tasks: int64(len(list))}
+	s := &batches{tasks: int64(len(list))}
 	for i := range list {
 		if starts[i] {
-			s.list = append(s.list, segment{int32(i), int32(i), -1})
+			s.list = append(s.list, batch{int32(i), int32(i), -1})
 		}
 		n := len(s.list) - 1
 		s.list[n].end++
@@ -55,17 +55,17 @@ func (r *replay) cut(lane int) *segments {
 // mod is the remainder that is not negative.
 func mod(a, b int64) int64 { return (a%b + b) % b }
 
-// total is the number of segments in some steps.
-func (s *segments) total(steps int) int64 { return int64(len(s.list)) * int64(steps) }
+// total is the number of batches in some steps.
+func (s *batches) total(steps int) int64 { return int64(len(s.list)) * int64(steps) }
 
-// at is the segment with a number, counted over all steps, and its step.
-func (s *segments) at(n int64) (*segment, int64) {
+// at is the batch with a number, counted over all steps, and its step.
+func (s *batches) at(n int64) (*batch, int64) {
 	size := int64(len(s.list))
 	return &s.list[n%size], n / size
 }
 
-// ended is how many tasks have ended when a number of segments have.
-func (s *segments) ended(n int64) int64 {
+// ended is how many tasks have ended when a number of batches have.
+func (s *batches) ended(n int64) int64 {
 	if n == 0 {
 		return 0
 	}
@@ -73,9 +73,9 @@ func (s *segments) ended(n int64) int64 {
 	return step*s.tasks + int64(last.end)
 }
 
-// needed is how many segments have to end so that a number of tasks have; at most 0 where
+// needed is how many batches have to end so that a number of tasks have; at most 0 where
 // none has to.
-func (s *segments) needed(tasks int64) int64 {
+func (s *batches) needed(tasks int64) int64 {
 	if tasks <= 0 {
 		return 0
 	}
@@ -83,7 +83,7 @@ func (s *segments) needed(tasks int64) int64 {
 	return step*int64(len(s.list)) + int64(s.of[i]) + 1
 }
 
-// endless are the segments of a lane that a policy gives one task after the other.
+// endless are the batches of a lane that a policy gives one task after the other.
 const endless = math.MaxInt64
 
 // capturer is a driver that can take down what is asked of a stream, to ask it again by
@@ -103,9 +103,9 @@ type captureID int32
 // graph in about the time of two launches.
 const captureLeast = 3
 
-// captureSegments captures what the segments of a device's workers do in a step of a graph,
+// captureBatches captures what the batches of a device's workers do in a step of a graph,
 // where its driver can and it pays.
-func (d *device) captureSegments(c *compiledGraph) error {
+func (d *device) captureBatches(c *compiledGraph) error {
 	able, ok := d.driver.(capturer)
 	if !ok {
 		return nil
@@ -114,7 +114,7 @@ func (d *device) captureSegments(c *compiledGraph) error {
 		if l.Worker < 0 { // copies to and from what others see are few at once
 			continue
 		}
-		list, parts := c.ahead.lists[l.id], c.segments[l.id]
+		list, parts := c.ahead.lists[l.id], c.batches[l.id]
 		for i := range parts.list {
 			s := &parts.list[i]
 			tasks := list[s.first:s.end]
@@ -162,7 +162,7 @@ type Issue struct {
 // Issue returns that of a graph; zeros where devices run nothing of it, or a policy
 // decides what.
 func (r *Runner) Issue(graph int) (n Issue) {
-	for _, parts := range r.graphs[graph].segments {
+	for _, parts := range r.graphs[graph].batches {
 		if parts == nil {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 
 // TestCut: lane 0 has seven tasks. Tasks 2 and 5 wait for lane 1; lane 1 waits for task 3
 // (the fourth) of the same step and for the last but one of the step before, need -1 of
-// 7: task 5. So segments begin at 0, 2, 4 (after 3), 5 and 6 (after 5).
+// 7: task 5. So batches begin at 0, 2, 4 (after 3), 5 and 6 (after 5).
 func TestCut(t *testing.T) {
 	r := &replay{
 		lists: [][]item{{{task: 0}, {task: 1}, {task: 2, endWait: 1}, {task: 3, firstWait: 1, endWait: 1}, {task: 4, firstWait: 1, endWait: 1},
@@ -21,20 +21,20 @@ func TestCut(t *testing.T) {
 		waits: []wait{{1, 1, 2}, {1, 2, 2}, {0, 4, 7}, {0, -1, 7}},
 	}
 	s := r.cut(0)
-	want := []segment{{0, 2, -1}, {2, 4, -1}, {4, 5, -1}, {5, 6, -1}, {6, 7, -1}}
+	want := []batch{{0, 2, -1}, {2, 4, -1}, {4, 5, -1}, {5, 6, -1}, {6, 7, -1}}
 	if !slices.Equal(s.list, want) {
-		t.Errorf("segments %v, want %v", s.list, want)
+		t.Errorf("batches %v, want %v", s.list, want)
 	}
-	// By number of tasks over two steps: 4 tasks are the first two segments, 7 all five, and
+	// By number of tasks over two steps: 4 tasks are the first two batches, 7 all five, and
 	// so on with five more.
 	for _, c := range [][2]int64{{-3, 0}, {0, 0}, {1, 1}, {2, 1}, {3, 2}, {4, 2}, {5, 3}, {6, 4}, {7, 5}, {8, 6}, {13, 9}, {14, 10}} {
 		if n := s.needed(c[0]); n != c[1] {
-			t.Errorf("%d tasks need %d segments, want %d", c[0], n, c[1])
+			t.Errorf("%d tasks need %d batches, want %d", c[0], n, c[1])
 		}
 	}
 	for n, tasks := range []int64{0, 2, 4, 5, 6, 7, 9, 11, 12, 13, 14} {
 		if got := s.ended(int64(n)); got != tasks {
-			t.Errorf("%d segments are %d tasks, want %d", n, got, tasks)
+			t.Errorf("%d batches are %d tasks, want %d", n, got, tasks)
 		}
 	}
 }
@@ -51,9 +51,9 @@ func unrecorded(t *testing.T, r *Runner, steps int) string {
 	return weights(r)
 }
 
-// TestSegmentsGiveTheSameBits trains without a record, so in segments and captures, with
+// TestBatchesGiveTheSameBits trains without a record, so in batches and captures, with
 // every split over cores and devices. The truth is one core in program order.
-func TestSegmentsGiveTheSameBits(t *testing.T) {
+func TestBatchesGiveTheSameBits(t *testing.T) {
 	const steps = 7
 	prog := testProgram(t)
 	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
@@ -99,7 +99,7 @@ func (d *countedDriver) replay(s streamID, c captureID) error {
 }
 
 // TestCallsOfAStep counts the calls of steps that run on the device as far as they can:
-// in a run that is not recorded, one event for every segment, one replay for every captured
+// in a run that is not recorded, one event for every batch, one replay for every captured
 // one, and launches for the rest; in one that is, a launch and two events for every task,
 // and those that read the clock.
 func TestCallsOfAStep(t *testing.T) {
@@ -126,7 +126,7 @@ func TestCallsOfAStep(t *testing.T) {
 			continue
 		}
 		launches++
-		if s := r.graphs[0].segments[1]; s.list[s.of[i]].captured < 0 {
+		if s := r.graphs[0].batches[1]; s.list[s.of[i]].captured < 0 {
 			alone++
 		}
 	}
@@ -163,9 +163,9 @@ func TestFeedRunsAhead(t *testing.T) {
 	}
 }
 
-// TestFaultsInSegments: what fails in a run without a record is told by a task of the
-// device, and the segment that it was part of.
-func TestFaultsInSegments(t *testing.T) {
+// TestFaultsInBatches: what fails in a run without a record is told by a task of the
+// device, and the batch that it was part of.
+func TestFaultsInBatches(t *testing.T) {
 	prog := testProgram(t)
 	for _, c := range []struct {
 		fault string

@@ -1,4 +1,4 @@
-package main
+package plan
 
 import (
 	"math"
@@ -91,7 +91,55 @@ func TestInterval(t *testing.T) {
 	for i := range 100 {
 		x = append(x, float64(100-i))
 	}
-	if got := newInterval(x); got != (interval{51, 6, 96}) {
+	if got := newInterval(x); got != (Interval{51, 6, 96}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestSample: one task keeps the only device busy all the time, with the host's 1 W and its
+// own 5 W, so that the joules of every sample are 6 W times its makespan; the latter of two
+// steps is twice the period. A sample depends on its seed alone.
+func TestSample(t *testing.T) {
+	prog, p := parsed(t, `"tasks": [{"name": "a", "ns": {"cpu": 1000000}}]`, `host_power = "1 W"
+[[memory]]
+name = "ram"
+[[device]]
+name = "cpu"
+kind = "cpu"
+memory = "ram"
+run_spread = 0.05
+power = { idle = "2 W", busy = "5 W" }
+`)
+	prog.Order[0].Steps = 2
+	sample := func(seed uint64) *Samples {
+		d, err := Decide(prog, p, schedule.Unbound, schedule.Choice{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Sample(t.Context(), d, 41, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := sample(3)
+	if m := s.Makespan; !(m.Low < m.Median && m.Median < m.High) || s.Count != 41 || s.Missing != "" {
+		t.Errorf("samples %+v", s)
+	}
+	// Durations are whole nanoseconds.
+	for _, x := range [][3]float64{{s.Makespan.Median, s.Period.Median, s.Energy.Median}, {s.Makespan.Low, s.Period.Low, s.Energy.Low}, {s.Makespan.High, s.Period.High, s.Energy.High}} {
+		if math.Abs(x[0]-2*x[1]) > 2e-9 || math.Abs(x[2]-6*x[0]) > 1e-9 {
+			t.Errorf("%v s in steps of %v s take %v J", x[0], x[1], x[2])
+		}
+	}
+	if again := sample(3); *again != *s {
+		t.Errorf("seed 3 draws %+v, then %+v", s, again)
+	}
+	if other := sample(5); other.Makespan == s.Makespan {
+		t.Errorf("seeds 3 and 5 draw %+v", s.Makespan)
+	}
+	p.Devices[0].RunSpread = 0
+	if flat := sample(3); flat.Count != 0 || flat.Missing == "" {
+		t.Errorf("nothing is drawn: %+v", flat)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"dahl/platform"
 )
 
-// room is a memory that cannot hold everything that may be wanted there, and decides
+// evictor is a memory that cannot hold everything that may be wanted there, and decides
 // what leaves it, of what nobody needs now: first the least recently used of what no task
 // names that was given to a worker of this memory ([idleAtoms]).
 //
@@ -43,22 +43,22 @@ import (
 // what an admitted task names waits until nothing is left of the storages that share
 // bytes with it; the bytes of all together are then no matter. The same proof holds:
 // of those nothing is held, so it goes.
-type room struct {
+type evictor struct {
 	r        *residency
 	memory   platform.MemoryID
 	capacity int64
 
 	held  []int32     // by atom: admitted tasks that name it
 	busy  []int32     // by atom: copies of it from here in progress
-	state []roomState // by atom
+	state []atomState // by atom
 	idle  idleAtoms   // valid, not held, not busy, not leaving
 
-	namedBytes int64       // of the atoms that tasks name which were given to this memory and have not ended
-	heldBytes  int64       // of the atoms held
-	reserved   int64       // of these, what is not live here
-	places     *roomPlaces // nil: no storages share bytes here
-	leaving    int64       // on its way to the host
-	doomed     int64       // overwritten in another memory by tasks that still run, who may not have begun to write
+	namedBytes int64          // of the atoms that tasks name which were given to this memory and have not ended
+	heldBytes  int64          // of the atoms held
+	reserved   int64          // of these, what is not live here
+	places     *evictorPlaces // nil: no storages share bytes here
+	leaving    int64          // on its way to the host
+	doomed     int64          // overwritten in another memory by tasks that still run, who may not have begun to write
 	dooms      []doom
 
 	waiting []platform.WorkerID // their tasks wait to be admitted, first come, first served
@@ -66,11 +66,11 @@ type room struct {
 	dropped []int32             // since the last flush
 }
 
-// roomState marks an atom.
-type roomState uint8
+// atomState marks an atom.
+type atomState uint8
 
 const (
-	isReserved roomState = 1 << iota
+	isReserved atomState = 1 << iota
 	isLeaving
 )
 
@@ -80,8 +80,8 @@ type doom struct {
 	atom int32
 }
 
-// makeRooms gives a room to every memory that may overflow, the host's excepted.
-func (r *residency) makeRooms() {
+// makeEvictors gives an evictor to every memory that may overflow, the host's excepted.
+func (r *residency) makeEvictors() {
 	total := int64(0)
 	for a := range r.valid {
 		if r.valid[a] != everywhere {
@@ -89,40 +89,40 @@ func (r *residency) makeRooms() {
 		}
 	}
 	n := len(r.valid)
-	for m := range r.rooms {
+	for m := range r.evictors {
 		limit := r.p.Platform.Memories[m].CapacityBytes
-		var places *roomPlaces
+		var places *evictorPlaces
 		if r.p.layoutOf(platform.MemoryID(m)) != nil {
 			limit = math.MaxInt64 // what lies apart fits
 			if r.shared.any(platform.MemoryID(m)) {
-				places = newRoomPlaces(r, platform.MemoryID(m))
+				places = newEvictorPlaces(r, platform.MemoryID(m))
 			}
 		}
 		if platform.MemoryID(m) == r.p.Platform.HostMemory() || places == nil && (limit == 0 || total <= limit) {
 			continue
 		}
-		room := &room{r: r, memory: platform.MemoryID(m), capacity: limit, places: places,
-			held: make([]int32, n), busy: make([]int32, n), state: make([]roomState, n), idle: newIdleAtoms(n)}
+		evictor := &evictor{r: r, memory: platform.MemoryID(m), capacity: limit, places: places,
+			held: make([]int32, n), busy: make([]int32, n), state: make([]atomState, n), idle: newIdleAtoms(n)}
 		for a, valid := range r.valid {
 			if valid != everywhere && valid&(1<<m) != 0 {
-				room.idle.put(int32(a))
-				room.taken(int32(a))
+				evictor.idle.put(int32(a))
+				evictor.taken(int32(a))
 			}
 		}
-		r.rooms[m] = room
+		r.evictors[m] = evictor
 	}
 }
 
 func (r *residency) bytes(atom int32) int64 { return r.p.Graph.AtomBytes(dag.AtomID(atom)) }
 
-func (m *room) bit() uint64 { return 1 << m.memory }
+func (m *evictor) bit() uint64 { return 1 << m.memory }
 
-func (m *room) valid(atom int32) bool { return m.r.valid[atom]&m.bit() != 0 }
+func (m *evictor) valid(atom int32) bool { return m.r.valid[atom]&m.bit() != 0 }
 
-func (m *room) live(atom int32) bool { return (m.r.valid[atom]|m.r.arriving[atom])&m.bit() != 0 }
+func (m *evictor) live(atom int32) bool { return (m.r.valid[atom]|m.r.arriving[atom])&m.bit() != 0 }
 
 // admit holds what a task names if it fits beside what is held already.
-func (m *room) admit(i Instance) bool {
+func (m *evictor) admit(i Instance) bool {
 	if !m.places.admits(i.Task) {
 		return false
 	}
@@ -149,7 +149,7 @@ func (m *room) admit(i Instance) bool {
 }
 
 // keep takes a held atom off what may be evicted, and reserves its bytes if it is not here.
-func (m *room) keep(a int32) {
+func (m *evictor) keep(a int32) {
 	if m.r.valid[a] == everywhere {
 		return
 	}
@@ -162,7 +162,7 @@ func (m *room) keep(a int32) {
 }
 
 // stay calls off that an atom leaves.
-func (m *room) stay(a int32) {
+func (m *evictor) stay(a int32) {
 	if m.state[a]&isLeaving != 0 {
 		m.state[a] &^= isLeaving
 		m.leaving -= m.r.bytes(a)
@@ -170,10 +170,10 @@ func (m *room) stay(a int32) {
 }
 
 // release ends the hold of a task that has ended.
-func (m *room) release(t dag.TaskID) { m.letGo(t, m.rest) }
+func (m *evictor) release(t dag.TaskID) { m.letGo(t, m.rest) }
 
 // letGo takes a task's hold away and shows the atoms that nobody holds any more.
-func (m *room) letGo(t dag.TaskID, free func(atom int32)) {
+func (m *evictor) letGo(t dag.TaskID, free func(atom int32)) {
 	m.places.hold(t, -1)
 	g := m.r.p.Graph
 	for k := range g.Tasks[t].Accesses {
@@ -188,7 +188,7 @@ func (m *room) letGo(t dag.TaskID, free func(atom int32)) {
 
 // rest is called when the last that needed an atom here has let it go. It was used just
 // now, so it leaves after all others, unless it is leaving already.
-func (m *room) rest(a int32) {
+func (m *evictor) rest(a int32) {
 	switch {
 	case m.held[a] > 0 || m.busy[a] > 0 || !m.valid(a):
 	case m.state[a]&isLeaving == 0:
@@ -199,7 +199,7 @@ func (m *room) rest(a int32) {
 }
 
 // taken notes that an atom is live here from now on.
-func (m *room) taken(a int32) {
+func (m *evictor) taken(a int32) {
 	if m.state[a]&isReserved != 0 {
 		m.state[a] &^= isReserved
 		m.reserved -= m.r.bytes(a)
@@ -208,14 +208,14 @@ func (m *room) taken(a int32) {
 }
 
 // gone notes that an atom is live here no longer.
-func (m *room) gone(a int32) {
+func (m *evictor) gone(a int32) {
 	m.places.occupy(a, -1)
 	m.idle.remove(a)
 	m.stay(a)
 }
 
 // arrived notes that a copy of an atom has come, early: for a task that is not admitted.
-func (m *room) arrived(a int32, early bool) {
+func (m *evictor) arrived(a int32, early bool) {
 	if early && m.held[a] == 0 && m.busy[a] == 0 {
 		m.idle.putUnused(a)
 		return
@@ -224,25 +224,25 @@ func (m *room) arrived(a int32, early bool) {
 }
 
 // departs and departed bracket a copy of an atom from here.
-func (m *room) departs(a int32) {
+func (m *evictor) departs(a int32) {
 	m.busy[a]++
 	m.idle.remove(a)
 }
 
-func (m *room) departed(a int32) {
+func (m *evictor) departed(a int32) {
 	m.busy[a]--
 	m.rest(a)
 }
 
 // doom counts an atom until a task ends. Its kernel, before whose start the bytes are not
 // free, starts some time after it was commanded.
-func (m *room) doom(t dag.TaskID, atom int32) {
+func (m *evictor) doom(t dag.TaskID, atom int32) {
 	m.doomed += m.r.bytes(atom)
 	m.places.occupy(atom, 1)
 	m.dooms = append(m.dooms, doom{t, atom})
 }
 
-func (m *room) undoom(t dag.TaskID) {
+func (m *evictor) undoom(t dag.TaskID) {
 	m.dooms = slices.DeleteFunc(m.dooms, func(d doom) bool {
 		if d.task == t {
 			m.doomed -= m.r.bytes(d.atom)
@@ -254,7 +254,7 @@ func (m *room) undoom(t dag.TaskID) {
 
 // name counts a task among those that were given to a worker of this memory (1) until it
 // ends or another memory's takes it (-1).
-func (m *room) name(t dag.TaskID, n int32) {
+func (m *evictor) name(t dag.TaskID, n int32) {
 	m.places.name(t, n)
 	g := m.r.p.Graph
 	for k := range g.Tasks[t].Accesses {
@@ -270,7 +270,7 @@ func (m *room) name(t dag.TaskID, n int32) {
 
 // crowded reports whether what the tasks given to this memory name and what another task
 // does are more than it can hold.
-func (m *room) crowded(t dag.TaskID) bool {
+func (m *evictor) crowded(t dag.TaskID) bool {
 	if m.places != nil {
 		return m.places.crowded(t)
 	}
@@ -289,7 +289,7 @@ func (m *room) crowded(t dag.TaskID) bool {
 // come: full is that there is no room now, and back the bytes to be written back first.
 // Where it is crowded, that is as many as come, since what the tasks before it have left
 // by then is not known.
-func (m *room) makes(t dag.TaskID, come int64, crowded bool) (full bool, back int64) {
+func (m *evictor) makes(t dag.TaskID, come int64, crowded bool) (full bool, back int64) {
 	g := m.r.p.Graph
 	for k, access := range g.Tasks[t].Accesses {
 		if access.Mode.Writes() && !access.Mode.Reads() {
@@ -323,10 +323,10 @@ func (m *room) makes(t dag.TaskID, come int64, crowded bool) (full bool, back in
 }
 
 // free is the bytes that are neither live nor about to be freed.
-func (m *room) free() int64 { return m.capacity - m.r.live[m.memory] - m.doomed }
+func (m *evictor) free() int64 { return m.capacity - m.r.live[m.memory] - m.doomed }
 
 // fits reports whether what an admitted task writes fits now.
-func (m *room) fits(t dag.TaskID) bool {
+func (m *evictor) fits(t dag.TaskID) bool {
 	g, bytes := m.r.p.Graph, int64(0)
 	for k, access := range g.Tasks[t].Accesses {
 		if !access.Mode.Writes() {
@@ -346,21 +346,21 @@ func (m *room) fits(t dag.TaskID) bool {
 
 // makeRoom evicts until what is reserved fits. It drops what is valid elsewhere and
 // shows writeBack the rest, which leaves when it has been copied.
-func (m *room) makeRoom(writeBack func(atom int32) error) error {
+func (m *evictor) makeRoom(writeBack func(atom int32) error) error {
 	for m.r.live[m.memory]+m.reserved-m.leaving > m.capacity {
 		a, ok := m.idle.first()
 		if !ok {
 			break
 		}
-		if err := m.leave(a, writeBack); err != nil {
+		if err := m.sendAway(a, writeBack); err != nil {
 			return err
 		}
 	}
 	return m.places.makeWay(m, writeBack)
 }
 
-// leave lets an idle atom go.
-func (m *room) leave(a int32, writeBack func(atom int32) error) error {
+// sendAway lets an idle atom go.
+func (m *evictor) sendAway(a int32, writeBack func(atom int32) error) error {
 	if m.r.valid[a] != m.bit() {
 		m.evict(a)
 		return nil
@@ -375,14 +375,14 @@ func (m *room) leave(a int32, writeBack func(atom int32) error) error {
 }
 
 // evict drops an atom that is valid elsewhere too.
-func (m *room) evict(a int32) {
+func (m *evictor) evict(a int32) {
 	m.r.drop(a, m.bit())
 	m.r.valid[a] &^= m.bit()
 	m.dropped = append(m.dropped, a)
 }
 
 // flush hands over what was dropped, by storage.
-func (m *room) flush(into []Eviction) []Eviction {
+func (m *evictor) flush(into []Eviction) []Eviction {
 	first := len(into)
 	for _, a := range m.dropped {
 		storage := m.r.p.Graph.AtomStorage(dag.AtomID(a))

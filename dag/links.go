@@ -1,0 +1,230 @@
+package dag
+
+import "slices"
+
+// Links are the edges of a loop body: which tasks wait for which.
+type Links struct {
+	preds, succs          edges // within a step
+	carried, carriedSuccs edges // predecessors in the previous step, through carried storages
+	reuse, reuseSuccs     edges // predecessors in the step that used the same instance of a storage before
+}
+
+// NumTasks is the number of tasks of one step.
+func (l *Links) NumTasks() int { return len(l.preds.start) - 1 }
+
+// Preds are the tasks of the same step that must end before t starts, ascending.
+func (l *Links) Preds(t TaskID) []int32 { return l.preds.row(int32(t)) }
+
+// Succs are the tasks of the same step that wait for t, ascending.
+func (l *Links) Succs(t TaskID) []int32 { return l.succs.row(int32(t)) }
+
+// CarriedPreds are the tasks of the previous step that must end before t starts,
+// because of storages that keep their contents from step to step.
+func (l *Links) CarriedPreds(t TaskID) []int32 { return l.carried.row(int32(t)) }
+
+// CarriedSuccs are the tasks of the next step that wait for t through carried storages.
+func (l *Links) CarriedSuccs(t TaskID) []int32 { return l.carriedSuccs.row(int32(t)) }
+
+// ReusePreds are the tasks that must end before t may overwrite their operands,
+// in the last step that used the same instance of the storage: the previous step
+// when there is one instance, the one before it when there are two.
+func (l *Links) ReusePreds(t TaskID) []int32 { return l.reuse.row(int32(t)) }
+
+// ReuseSuccs are the reverse of ReusePreds.
+func (l *Links) ReuseSuccs(t TaskID) []int32 { return l.reuseSuccs.row(int32(t)) }
+
+// edges are rows of small lists in compressed form: row i is to[start[i]:start[i+1]].
+type edges struct {
+	start []int32
+	to    []int32
+}
+
+func (e edges) row(i int32) []int32 { return e.to[e.start[i]:e.start[i+1]] }
+
+// transpose returns the edges turned round, for rows rows.
+func (e edges) transpose(rows int) edges {
+	t := edges{start: make([]int32, rows+1), to: make([]int32, len(e.to))}
+	for _, v := range e.to {
+		t.start[v]++
+	}
+	end := int32(0)
+	for i, n := range t.start { // where each row ends: filling it from its end makes that its start
+		end += n
+		t.start[i] = end
+	}
+	for i := len(e.start) - 2; i >= 0; i-- {
+		for _, v := range e.row(int32(i)) {
+			t.start[v]--
+			t.to[t.start[v]] = int32(i)
+		}
+	}
+	return t
+}
+
+// closeRow ends a row whose entries were appended: it keeps each once, in ascending order.
+func (e *edges) closeRow() {
+	begin := int(e.start[len(e.start)-1])
+	if row := e.to[begin:]; len(row) > 1 {
+		slices.Sort(row)
+		e.to = e.to[:begin+len(slices.Compact(row))]
+	}
+	e.start = append(e.start, int32(len(e.to)))
+}
+
+// Body is a loop body as far as the order of its tasks depends on it.
+type Body struct {
+	Tasks, Atoms int
+	Keeps        []bool // by storage: it keeps its contents from step to step whatever the tasks do
+	Edges        int    // about how many there will be within a step
+	// Each passes on what a task does with the atoms of a list, counted on from shift, access
+	// by access. No task names an atom twice with a write among the two.
+	Each func(t TaskID, use Use)
+	// After appends the tasks that one follows without data.
+	After func(t TaskID, tasks []int32) []int32
+}
+
+// Use is an access to atoms of a storage.
+type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
+
+// Link derives the edges by running over two consecutive steps, and finds the storages that
+// keep their contents from step to step and those that tasks write. Edges within the first
+// step are the body's; edges from the first into the second are carried, or, for storages
+// that are rewritten in every step, order the reuse of one instance.
+func (b *Body) Link() (l *Links, carried, written []bool) {
+	k := &linker{Links: &Links{}, hazards: newHazards(b.Atoms), carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
+	for _, e := range []*edges{&k.preds, &k.carried, &k.reuse} {
+		e.start = append(make([]int32, 0, b.Tasks+1), 0)
+	}
+	k.preds.to = make([]int32, 0, b.Edges)
+	use := k.within
+	for t := range TaskID(b.Tasks) {
+		k.task = int32(t)
+		b.Each(t, use)
+		k.preds.to = b.After(t, k.preds.to)
+		k.preds.closeRow()
+	}
+	for s := range k.carries {
+		k.carries[s] = k.carries[s] || k.readFirst[s] && k.written[s]
+	}
+	use = k.across
+	for t := range TaskID(b.Tasks) {
+		b.Each(t, use)
+		k.carried.closeRow()
+		k.reuse.closeRow()
+	}
+	k.pool = nil
+	for _, e := range []*edges{&k.preds, &k.carried, &k.reuse} {
+		e.to = fit(e.to)
+	}
+	k.succs, k.carriedSuccs, k.reuseSuccs = k.preds.transpose(b.Tasks), k.carried.transpose(b.Tasks), k.reuse.transpose(b.Tasks)
+	return k.Links, k.carries, k.written
+}
+
+// linker is the state of Link.
+type linker struct {
+	*Links
+	hazards
+	task                        int32
+	carries, written, readFirst []bool // by storage
+}
+
+// within appends the tasks that an access of the first step must follow, and records it.
+func (k *linker) within(storage BufferID, mode Mode, atoms []int32, shift int32) {
+	for _, atom := range atoms {
+		atom += shift
+		if w := k.writer[atom]; w >= 0 {
+			k.preds.to = append(k.preds.to, w)
+		} else if mode == Read || mode == ReadWrite {
+			k.readFirst[storage] = true // a Reduce starts from nothing, and does not read what the last step left
+		}
+		if mode.Writes() {
+			k.preds.to = k.takeReaders(k.preds.to, atom)
+			k.writer[atom] = k.task
+		} else {
+			k.addReader(k.task, atom)
+		}
+	}
+	if mode.Writes() {
+		k.written[storage] = true
+	}
+}
+
+// across does so for an access of the second step, as far as it follows tasks of the first.
+func (k *linker) across(storage BufferID, mode Mode, atoms []int32, shift int32) {
+	into := &k.reuse
+	if k.carries[storage] {
+		into = &k.carried
+	}
+	for _, atom := range atoms {
+		atom += shift
+		if k.writer[atom] == overwritten {
+			continue
+		}
+		if w := k.writer[atom]; w >= 0 {
+			into.to = append(into.to, w)
+		}
+		if mode.Writes() {
+			into.to = k.takeReaders(into.to, atom)
+			k.writer[atom] = overwritten
+		}
+	}
+}
+
+// hazards is the state of the pass over the tasks: per atom the last writer and
+// the readers since, as linked lists in one pool. The pool is in chunks, since it can
+// become larger than the graph and growing would copy it.
+type hazards struct {
+	writer  []int32 // unwritten, overwritten, or the task
+	readers []int32 // head of the list in pool, -1: empty
+	pool    []*[readerChunk]reader
+	used    int32 // of the pool
+	free    int32 // head of the list of those used before, -1: empty
+}
+
+const (
+	unwritten   = -1
+	overwritten = -2 // in the second step
+)
+
+type reader struct{ task, next int32 }
+
+const readerChunk = 1 << 13
+
+func (h *hazards) reader(r int32) *reader { return &h.pool[r/readerChunk][r%readerChunk] }
+
+func newHazards(atoms int) hazards {
+	h := hazards{writer: make([]int32, atoms), readers: make([]int32, atoms), free: -1}
+	for i := range atoms {
+		h.writer[i], h.readers[i] = unwritten, -1
+	}
+	return h
+}
+
+func (h *hazards) addReader(task, atom int32) {
+	r := h.free
+	switch {
+	case r >= 0:
+		h.free = h.reader(r).next
+	case h.used%readerChunk == 0:
+		h.pool = append(h.pool, new([readerChunk]reader))
+		fallthrough
+	default:
+		r = h.used
+		h.used++
+	}
+	*h.reader(r) = reader{task, h.readers[atom]}
+	h.readers[atom] = r
+}
+
+// takeReaders appends the readers of an atom, and empties its list.
+func (h *hazards) takeReaders(to []int32, atom int32) []int32 {
+	for r := h.readers[atom]; r >= 0; {
+		is := h.reader(r)
+		to = append(to, is.task)
+		next := is.next
+		is.next, h.free = h.free, r
+		r = next
+	}
+	h.readers[atom] = -1
+	return to
+}
