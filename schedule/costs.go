@@ -120,17 +120,10 @@ func costKeys(costs []dag.Cost) string {
 	return strings.Join(keys, ", ")
 }
 
-<<<<<<< HEAD
-// costOn is the cost of a task on one device, for whose kind there are some offers. A task
-// without an offer runs only where the graph or a model says what it takes. A variant may be
-// fixed beforehand, which counts where the target leaves a choice.
-func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer, pinned string, timed bool) (cost Cost, ok bool) {
-=======
 // costOn is the cost of a task on one device. offers are those for its kind. Without an offer the
-// task runs only where the graph or a model gives its time.
-func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer, opt costOptions) (cost Cost, ok bool) {
-	pinned := opt.variants.of(p.Devices[d].Name, task)
->>>>>>> h-w
+// task runs only where the graph or a model gives its time. A variant that is fixed beforehand
+// counts where the target leaves a choice.
+func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer, pinned string, timed bool) (cost Cost, ok bool) {
 	if len(offers) == 1 {
 		pinned = cmp.Or(offers[0].Variant, pinned)
 	}
