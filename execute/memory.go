@@ -12,22 +12,22 @@ import (
 // Platform is the machine the program was compiled for.
 func (r *Runner) Platform() *platform.Platform { return r.platform }
 
-// Plan is what a graph replays; nil when a policy decides at run time.
+// Plan is the plan that a graph replays; nil when a policy decides at run time.
 func (r *Runner) Plan(graph int) *schedule.Plan { return r.decision.Graphs[graph].Plan }
 
 // Layout is where the storages of a graph lie.
 func (r *Runner) Layout(graph int) *schedule.Layout { return r.graphs[graph].layout }
 
-// Problem is what Run solves, for checking a schedule against it.
+// Problem is the problem that Run solves, for checking a schedule.
 func (r *Runner) Problem(graph, steps int) *schedule.Problem {
 	return r.decision.Problem(graph, steps, false)
 }
 
-// Bytes is the memory of a network or data buffer, shared by all graphs; nil if
-// there is none of that name. It must not be touched while Run is in progress,
-// except by hooks whose tasks are ordered by it. What no task writes (a data set) is
-// brought to other memories when a run first needs it, and again when Bytes has been
-// asked for it since: ask again before writing to it again.
+// Bytes is the memory of a network or data buffer, shared by all graphs; nil if there is no such
+// buffer. Nobody may touch it while Run is in progress, except hooks whose tasks are ordered with
+// it. An input that no task writes (a data set) is copied to other memories when a run first
+// needs it, and again after each call of Bytes for it. So call Bytes again before writing to it
+// again.
 func (r *Runner) Bytes(name string) []byte {
 	for i, c := range r.graphs {
 		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
@@ -38,10 +38,9 @@ func (r *Runner) Bytes(name string) []byte {
 	return nil
 }
 
-// StepBytes is the memory of any buffer of one graph; nil if there is none of
-// that name. Bytes of the step arena hold their contents until a task or the
-// next run of another graph reuses them. Of several memories it is the host's, and nil for
-// what is not used there.
+// StepBytes is the memory of any buffer of one graph; nil if there is no such buffer. Bytes of
+// the step arena keep their contents until a task or the next run of another graph reuses them.
+// With several memories it is the host's memory, and nil for a buffer that is not used there.
 func (r *Runner) StepBytes(graph int, name string) []byte {
 	c := r.graphs[graph]
 	b, ok := c.graph.BufferByName(name)
@@ -65,12 +64,11 @@ func elements[T kernels.Element](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
 
-// HighWater returns, for every arena of a poisoned runner, one past the highest
-// byte that anything has written, the caller included; more than the arena's
-// size means that a kernel wrote beyond it. When every byte of the last storage
-// was written it equals PlannedHighWater; the rest up to the arena's size, less
-// than 64 bytes, is padding that belongs to nobody. A last byte of 0xFF (a NaN,
-// -1) cannot be told from the pattern.
+// HighWater returns, for every arena of a poisoned runner, one past the highest byte that anybody
+// has written, the caller included. If it exceeds the arena's size, a kernel wrote beyond the
+// arena. If every byte of the last storage was written, it equals PlannedHighWater; the rest up
+// to the arena's size, less than 64 bytes, is padding. A last byte of 0xFF (a NaN, -1) cannot be
+// told from the pattern.
 func (r *Runner) HighWater() [schedule.NumArenas]int64 { return r.arenas.highWater() }
 
 // PlannedHighWater returns, for every arena, the end of its last storage in any
@@ -96,7 +94,7 @@ func (r *Runner) poisonDevices() error {
 			stream := d.lanes[0].stream
 			for _, a := range d.arenas {
 				if a.bytes == 0 {
-					continue // drivers refuse to fill nothing
+					continue // drivers refuse an empty fill
 				}
 				if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
 					return err
@@ -111,8 +109,8 @@ func (r *Runner) poisonDevices() error {
 	return nil
 }
 
-// HighWaterOf is HighWater and PlannedHighWater of the memory of a device other than
-// the cpu, by its name. It reads all of it.
+// HighWaterOf is HighWater and PlannedHighWater for the memory of a device other than the cpu, by
+// name. It reads the whole memory.
 func (r *Runner) HighWaterOf(memory string) (high, planned [schedule.NumArenas]int64, err error) {
 	m, ok := r.platform.MemoryByName(memory)
 	if !ok || r.devices == nil || r.devices[m] == nil {
