@@ -44,7 +44,7 @@ func Power(s *schedule.Schedule, prob *schedule.Problem) []PowerSample {
 		if i+1 < len(changes) && changes[i+1].At == c.At {
 			continue
 		}
-		sum := 0.0 // anew, so that no rounding is carried along the run
+		sum := 0.0 // from zero each time, so that no rounding error accumulates
 		for _, w := range now {
 			sum += w
 		}
