@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// The time and memory of Build grow with the atoms of all storages and with those
-// of all accesses. Both are bounded; the former also by the number of accesses,
-// so that a short file cannot ask for gigabytes.
+// The time and memory of Build grow with the atoms of all storages and of all accesses. Both
+// numbers are bounded, the former also by the number of accesses, so that a short file cannot ask
+// for gigabytes.
 const (
 	maxAtoms       = 1 << 26
 	maxAtomVisits  = 1 << 26
@@ -16,8 +16,8 @@ const (
 	atomsPerAccess = 64
 )
 
-// derive fills everything of the graph but Buffers and Tasks. The order of names
-// depends on nothing else, so a second core can find it meanwhile.
+// derive fills everything of the graph except Buffers and Tasks. A second core can meanwhile find
+// the order of names, which depends on nothing else.
 func (g *Graph) derive() error {
 	var ranked sync.WaitGroup
 	ranked.Go(g.rankNames)
@@ -102,8 +102,8 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 	return nil
 }
 
-// checkTaskAliases refuses a task that names an atom twice with a write among
-// the two: kernels may assume that their operands do not overlap.
+// checkTaskAliases refuses a task that names an atom twice and writes it at least once, since
+// kernels may assume that their operands do not overlap.
 func (g *Graph) checkTaskAliases() error {
 	seenBy := make([]int32, g.NumAtoms()) // 1 + access row that covered the atom last
 	for t := range g.Tasks {
@@ -134,7 +134,8 @@ func (g *Graph) findCarried() {
 			s := g.Storage(a.Buffer)
 			anyWrite[s] = anyWrite[s] || a.Mode.Writes()
 			for _, atom := range g.Atoms(TaskID(t), i) {
-				// A Reduce starts from nothing, so it does not read what the last step left.
+				// A Reduce starts from nothing, so it does not read the contents of the last
+				// step.
 				if !written[atom] && (a.Mode == Read || a.Mode == ReadWrite) {
 					readFirst[s] = true
 				}
@@ -148,15 +149,15 @@ func (g *Graph) findCarried() {
 	}
 }
 
-// hazards is the state of the pass over the tasks: per atom the last writer and
-// the readers since, as linked lists in one pool. The pool is in chunks, since it can
-// become larger than the graph and growing would copy it.
+// hazards is the state of the pass over the tasks: per atom the last writer and the readers
+// since, as linked lists in one pool. The pool is in chunks, since it can outgrow the graph and
+// growing one list would copy it.
 type hazards struct {
 	writer  []int32 // -1: none
 	readers []int32 // head of the list in pool, -1: empty
 	pool    []*[readerChunk]reader
 	used    int32 // of the pool
-	free    int32 // head of the list of those used before, -1: empty
+	free    int32 // head of the list of entries to use again, -1: empty
 }
 
 type reader struct{ task, next int32 }
@@ -209,9 +210,9 @@ func (h *hazards) addReader(task, atom int32) {
 	h.readers[atom] = r
 }
 
-// deriveEdges runs over two consecutive steps. Edges within the first are the
-// graph's; edges from the first into the second are carried, or, for storages
-// that are rewritten in every step, order the reuse of one instance.
+// deriveEdges runs over two consecutive steps. Edges within the first step are the graph's. Edges
+// from the first step into the second are carried, or, for storages rewritten in every step,
+// order the reuse of one instance.
 func (g *Graph) deriveEdges() {
 	n := int32(len(g.Tasks))
 	h := newHazards(g.NumAtoms())

@@ -32,7 +32,7 @@ type Graph struct {
 	byName []TaskID // the tasks in that order
 
 	hash   func() string  // computes it once
-	pieces func() []*grid // by buffer; cuts the storages again, once
+	pieces func() []*grid // by buffer; cuts the storages again, once, when asked
 }
 
 // edges are rows of small lists in compressed form: row i is to[start[i]:start[i+1]].
@@ -78,9 +78,9 @@ func (g *Graph) CarriedPreds(t TaskID) []int32 { return g.carried.row(int32(t)) 
 // CarriedSuccs are the tasks of the next step that wait for t through carried storages.
 func (g *Graph) CarriedSuccs(t TaskID) []int32 { return g.carriedSuccs.row(int32(t)) }
 
-// ReusePreds are the tasks that must end before t may overwrite their operands,
-// in the last step that used the same instance of the storage: the previous step
-// when there is one instance, the one before it when there are two.
+// ReusePreds are the tasks that must end before t may overwrite their operands, in the last step
+// that used the same instance of the storage. That is the previous step when there is one
+// instance, and the step before it when there are two.
 func (g *Graph) ReusePreds(t TaskID) []int32 { return g.reuse.row(int32(t)) }
 
 // ReuseSuccs are the reverse of ReusePreds.
@@ -109,7 +109,7 @@ func (g *Graph) StorageAtoms(b BufferID) (first, end AtomID) {
 	return g.storageAtom[2*s], g.storageAtom[2*s+1]
 }
 
-// Storage is the buffer that owns the storage of b: b itself or what it views.
+// Storage is the buffer that owns the storage of b: b itself, or the buffer that b views.
 func (g *Graph) Storage(b BufferID) BufferID {
 	if v := g.Buffers[b].ViewOf; v != None {
 		return v
