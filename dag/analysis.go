@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Levels gives every task the length in tasks of the longest chain of
-// predecessors before it: 0 for a task without any.
+// Levels gives every task the length, in tasks, of the longest chain of predecessors before it: 0
+// for a task without predecessors.
 func (g *Graph) Levels() []int32 {
 	level := make([]int32, len(g.Tasks))
 	for t := range g.Tasks {
@@ -35,14 +35,14 @@ func (g *Graph) Width() int {
 	return slices.Max(count)
 }
 
-// CriticalPath returns the length of the longest path through one step, where a
-// task takes cost and an edge nothing, and its tasks from first to last. Of equal
-// paths it follows the names that come first.
+// CriticalPath returns the length of the longest path through one step and its tasks from first
+// to last. A task takes cost and an edge nothing. Of equal paths it returns the one whose names
+// come first.
 func (g *Graph) CriticalPath(cost func(TaskID) time.Duration) (time.Duration, []TaskID) {
 	end := make([]time.Duration, len(g.Tasks))
 	before := make([]TaskID, len(g.Tasks)) // the predecessor that ends last, -1: none
 	last := TaskID(-1)
-	later := func(a, b TaskID) bool { // a ends after b, or with it under an earlier name
+	later := func(a, b TaskID) bool { // a ends after b, or with b and its name comes first
 		return b < 0 || end[a] > end[b] || end[a] == end[b] && g.rank[a] < g.rank[b]
 	}
 	for i := range g.Tasks {
@@ -90,12 +90,11 @@ func (g *Graph) TotalBytes() int64 {
 	return total
 }
 
-// PeakLiveBytes is the largest sum of sizes of storages live at once when the
-// tasks run one after the other in the given order, nil being program order. A
-// storage is live as a whole from the first task that touches it to the last,
-// both included. Carried storages and those that no task writes are always live.
-// No layout of whole storages can do with less in this order. The order names
-// every task once; it panics otherwise.
+// PeakLiveBytes is the largest sum of sizes of storages live at once when the tasks run one after
+// the other in the given order; nil is program order. A storage is live as a whole from the first
+// task that touches it to the last, both included. Carried storages and those that no task writes
+// are always live. No layout of whole storages can do with less in this order. It panics unless
+// the order names every task once.
 func (g *Graph) PeakLiveBytes(order []TaskID) int64 {
 	if order == nil {
 		order = make([]TaskID, len(g.Tasks))
@@ -125,8 +124,8 @@ func (g *Graph) PeakLiveBytes(order []TaskID) int64 {
 	return peak
 }
 
-// lifetimes returns the positions in the order of the first and last task that
-// touch each storage; first is -1 for one that no task writes.
+// lifetimes returns the positions in the order of the first and last task that touch each
+// storage; first is -1 for a storage that no task writes.
 func (g *Graph) lifetimes(order []TaskID) (first, last []int) {
 	first, last = make([]int, len(g.Buffers)), make([]int, len(g.Buffers))
 	written := make([]bool, len(g.Buffers))

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// The time and memory of Build grow with the atoms of all storages and with those
-// of all accesses. Both are bounded; the former also by the number of accesses,
-// so that a short file cannot ask for gigabytes.
+// The time and memory of Build grow with the atoms of all storages and of all accesses. Both
+// numbers are bounded, the former also by the number of accesses, so that a short file cannot ask
+// for gigabytes.
 const (
 	maxAtoms       = 1 << 26
 	maxAtomVisits  = 1 << 26
@@ -15,8 +15,8 @@ const (
 	atomsPerAccess = 64
 )
 
-// derive fills everything of the graph but Buffers and Tasks. The order of names
-// depends on nothing else, so a second core can find it meanwhile.
+// derive fills everything of the graph except Buffers and Tasks. A second core can meanwhile find
+// the order of names, which depends on nothing else.
 func (g *Graph) derive() error {
 	var ranked sync.WaitGroup
 	ranked.Go(g.rankNames)
@@ -100,8 +100,8 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 	return nil
 }
 
-// checkTaskAliases refuses a task that names an atom twice with a write among
-// the two: kernels may assume that their operands do not overlap.
+// checkTaskAliases refuses a task that names an atom twice and writes it at least once, since
+// kernels may assume that their operands do not overlap.
 func (g *Graph) checkTaskAliases() error {
 	seenBy := make([]int32, g.NumAtoms()) // 1 + access row that covered the atom last
 	for t := range g.Tasks {

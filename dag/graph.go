@@ -31,7 +31,7 @@ type Graph struct {
 	byName []TaskID // the tasks in that order
 
 	hash   func() string  // computes it once
-	pieces func() []*grid // by buffer; cuts the storages again, once
+	pieces func() []*grid // by buffer; cuts the storages again, once, when asked
 }
 
 // NumAtoms is the number of atoms of all storages.
@@ -57,7 +57,7 @@ func (g *Graph) StorageAtoms(b BufferID) (first, end AtomID) {
 	return g.storageAtom[2*s], g.storageAtom[2*s+1]
 }
 
-// Storage is the buffer that owns the storage of b: b itself or what it views.
+// Storage is the buffer that owns the storage of b: b itself, or the buffer that b views.
 func (g *Graph) Storage(b BufferID) BufferID {
 	if v := g.Buffers[b].ViewOf; v != None {
 		return v

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// AtomBoxes returns a set of atoms of one storage, in any order, as few disjoint boxes
-// over a shape of that storage: its owner's where that tells all its atoms apart, else
-// the common refinement of the owner and its views. The boxes come in row-major order
-// of their first elements. Few, not fewest: neighbours are merged along one dimension
-// after the other, the last one first, which finds the single box of a set that is one.
+// AtomBoxes returns a set of atoms of one storage, in any order, as few disjoint boxes. They are
+// boxes over the owner's shape if that tells all its atoms apart, else over the common refinement
+// of the owner and its views. They come in row-major order of their first elements. They are few,
+// not fewest: neighbours are merged along one dimension after the other, the last one first. A
+// set that is a single box becomes that box.
 func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 	if len(atoms) == 0 {
 		panic("dag: the boxes of no atoms")
@@ -36,8 +36,7 @@ func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 	return shape, boxes
 }
 
-// recutStorages finds the cuts that Build had found: few graphs are asked for them, so
-// that they are not kept.
+// recutStorages finds the cuts of Build again. Few graphs need them, so Build does not keep them.
 func (g *Graph) recutStorages() []*grid {
 	grids, err := g.cutStorages()
 	if err != nil {

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// lineIndex finds the lines of keys by their path, such as "device[1].power.idle".
-// The TOML library reports positions of syntax errors only, and the files are
-// plain enough for a scan of headers and "key =" at the starts of lines. Where
-// that is fooled (by a string of several lines), an error names a wrong line;
-// nothing else depends on it.
+// lineIndex finds the lines of keys by their path, such as "device[1].power.idle". The TOML
+// library reports positions of syntax errors only. The files are plain enough for a scan of
+// headers and "key =" at the starts of lines. A string of several lines can fool the scan; then
+// an error names a wrong line, and nothing else depends on it.
 type lineIndex map[string]int
 
 func indexLines(src string) lineIndex {
@@ -35,7 +34,7 @@ func indexLines(src string) lineIndex {
 	return lines
 }
 
-// tablePath numbers the arrays of tables on the way to a header.
+// tablePath numbers the arrays of tables in the path of a header.
 func tablePath(header string, array bool, counts map[string]int) string {
 	path := ""
 	parts := strings.Split(header, ".")

@@ -66,7 +66,7 @@ func parse(src []byte, name string, open func(string) ([]byte, string, error)) (
 	return &b.p, nil
 }
 
-// report gives a fault the line that it stems from.
+// report gives a fault the line of its cause.
 func (b *builder) report(f *fault) {
 	r, path := b.r, f.path
 	if rest, ok := strings.CutPrefix(path, "model["); ok {
@@ -132,7 +132,7 @@ func (b *builder) top(t *table) {
 	b.modelTables(t)
 }
 
-// positive is quantity for what cannot be zero when it is given.
+// positive is quantity for a number that cannot be zero when it is given.
 func (t *table) positive(key string, s *scale) float64 {
 	raw, given := t.keys[key]
 	v := t.quantity(key, s)
@@ -151,7 +151,7 @@ func (t *table) positiveBytes(key string) int64 {
 	return v
 }
 
-// source reads where a power comes from; a guess when nothing is said.
+// source reads the origin of a power; a guess when nothing is said.
 func (t *table) source() Source {
 	if _, ok := t.keys["source"]; !ok {
 		return Guess
@@ -309,7 +309,7 @@ func (b *builder) memory(t *table, key string) MemoryID {
 	return id
 }
 
-// listNames says which names there are, up to a few.
+// listNames lists the existing names, up to a few.
 func listNames[T any](what string, all []T, name func(T) string) string {
 	var names []string
 	for i, x := range all {

@@ -11,25 +11,25 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Bounds of a source: the TOML library recurses into nested values.
+// Bounds of a source, since the TOML library recurses into nested values.
 const (
 	maxSourceBytes = 64 << 20
 	maxNesting     = 64
 )
 
-// reader reads one TOML file. Its methods and those of its tables keep the first
-// error; what they return after it is meaningless.
+// reader reads one TOML file. Its methods and those of its tables keep the first error; their
+// later results are meaningless.
 type reader struct {
 	name  string
 	lines lineIndex
 	err   error
 }
 
-// table is one table of the file. Each key that is asked for is used up.
+// table is one table of the file. Reading a key uses it up.
 type table struct {
 	r     *reader
 	path  string // "" at the top, else such as "device[1]"
-	owner string // how errors call it, such as `device "gpu0"`
+	owner string // its name in errors, such as `device "gpu0"`
 	keys  map[string]any
 }
 
@@ -60,8 +60,8 @@ func syntaxError(name string, err error) error {
 	return fmt.Errorf("%s:%d: not TOML: %s", name, line, text)
 }
 
-// tooDeep returns the first line on which more brackets are open than any file
-// needs, counting those in strings and comments too until the line ends; 0 for none.
+// tooDeep returns the first line with more open brackets than any file needs; 0 for none. It also
+// counts brackets in strings and comments, until the line ends.
 func tooDeep(text string) int {
 	n := 0
 	for line := range strings.Lines(text) {
@@ -83,7 +83,7 @@ func (r *reader) failAt(path, owner, text string) {
 	r.err = fmt.Errorf("%s:%d: %s%s", r.name, r.lines.of(path), owner, text)
 }
 
-// fail reports what is wrong with the value of a key.
+// fail reports a mistake in the value of a key.
 func (t *table) fail(key string, value any, text string) {
 	shown := clip(fmt.Sprint(value))
 	if s, ok := value.(string); ok {
@@ -106,14 +106,14 @@ func (t *table) take(key string) (any, bool) {
 	return v, ok
 }
 
-// need reports a key that must be there and is not. example is what to write.
+// need reports a missing key. example is what to write.
 func (t *table) need(key, example string) {
 	if _, ok := t.keys[key]; !ok {
 		t.r.failAt(t.path, t.owner, fmt.Sprintf("%s is missing; write %s = %s", key, key, example))
 	}
 }
 
-// done reports the keys that nobody asked for.
+// done reports the keys that nobody has read.
 func (t *table) done(known string) {
 	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
 		t.r.failAt(t.join(key), t.owner, fmt.Sprintf("%s: unknown key; known are %s", clip(key), known))
@@ -237,8 +237,8 @@ func (t *table) table(key string) *table {
 	return &table{t.r, t.join(key), owner, keys}
 }
 
-// tables reads an array of tables, [[key]]. Errors call each by its name, or by
-// its number where it has none.
+// tables reads an array of tables, [[key]]. Errors call each by its name, or by its number if it
+// has none.
 func (t *table) tables(key string) []*table {
 	v, ok := t.take(key)
 	list, isList := v.([]map[string]any)

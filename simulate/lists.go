@@ -5,8 +5,8 @@ import (
 	"dahl/schedule"
 )
 
-// listRun is a run that follows a plan: as when it is executed, every lane of the placed
-// graph runs its list, and copies between memories are tasks like others.
+// listRun is a run that follows a plan. As in an execution, every lane of the placed graph runs
+// its list, and copies between memories are tasks like others.
 type listRun struct {
 	*simulation
 	lists   *schedule.Lists
@@ -44,7 +44,7 @@ func (r *listRun) copyEnds(copy int32) {
 	r.begin(r.lists.Ended(item, r.now, r.items[:0]))
 }
 
-// begin starts what can start.
+// begin starts the items.
 func (r *listRun) begin(items []schedule.ListItem) {
 	r.items = items
 	for _, item := range items {
@@ -66,7 +66,7 @@ func (r *listRun) move(item schedule.ListItem, m *schedule.Move, step int32) {
 	r.transfer(int32(len(r.copies)-1), m.Transfer(step, schedule.Interval{Start: r.now}))
 }
 
-// complete makes the schedule of the origin.
+// complete makes a schedule of the origin.
 func (r *listRun) complete() (*schedule.Schedule, error) {
 	if r.placed.Graph == r.p.Graph {
 		return r.out, r.out.Complete(r.p)
