@@ -6,10 +6,12 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"dahl/tomlfile"
 )
 
-// Bounds of quantities. A larger value is a mistake, and sums of many could overflow. Up to 2^53
-// every whole number is exact in float64.
+// Bounds of what a quantity may be; beyond them a value is a mistake, and sums of
+// many could overflow. Up to 2^53 every whole number is exact in float64.
 const (
 	maxWhole = 1 << 53 // bytes, nanoseconds
 	maxReal  = 1e24    // rates, watts, joules, operations
@@ -48,8 +50,8 @@ var (
 	nsScale = scale{"a time", "us", maxWhole, []unit{{"s", 9, 0}, {"ms", 6, 0}, {"us", 3, 0}, {"ns", 0, 0}}}
 )
 
-// parse reads "12.5 GB". The value is the float64 nearest to the decimal number: the unit's
-// exponent is added to the number's without rounding between.
+// parse reads "12.5 GB". The value is the float64 nearest to the decimal number:
+// the unit's exponent is added to the number's, with no rounding between.
 func (s *scale) parse(text string) (float64, error) {
 	number, suffix := splitNumber(text)
 	if !strings.ContainsAny(number, "0123456789") {
@@ -94,8 +96,8 @@ func (s *scale) value(number string, u unit) (float64, error) {
 	return v, nil
 }
 
-// splitNumber cuts the leading number off a quantity. The number need not be well formed;
-// ParseFloat judges that.
+// splitNumber cuts the leading number off a quantity. What it returns need not
+// be well formed; ParseFloat judges that.
 func splitNumber(text string) (number, suffix string) {
 	text = strings.TrimSpace(text)
 	i := 0
@@ -113,18 +115,12 @@ func splitNumber(text string) (number, suffix string) {
 	return text, ""
 }
 
-// clip shortens text for an error.
-func clip(s string) string {
-	const most = 40
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+// clip shortens text that goes into an error.
+func clip(s string) string { return tomlfile.Clip(s) }
 
-// format writes v so that parse gives back the same float64. It moves the point in the shortest
-// decimal form of v to the largest unit with a digit before the point. It takes a binary unit
-// where the number is then whole and shorter.
+// format writes v so that parse gives back the same float64. It moves the point
+// in the shortest decimal form of v to the largest unit with a digit before the
+// point, or takes a binary unit where that is whole and shorter.
 func (s *scale) format(v float64) string {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):

@@ -1,4 +1,4 @@
-package platform
+package tomlfile
 
 import (
 	"fmt"
@@ -59,10 +59,10 @@ func (x lineIndex) set(path string, line int) {
 	}
 }
 
-// of returns the line of a path, or of the nearest enclosing table that has one; 1 for none.
-func (x lineIndex) of(path string) int {
+// Line is the line of a path, or of the nearest enclosing table that has one; 1 for none.
+func (f *File) Line(path string) int {
 	for path != "" {
-		if n, ok := x[path]; ok {
+		if n, ok := f.lines[path]; ok {
 			return n
 		}
 		path = path[:max(0, strings.LastIndexAny(path, ".["))]
