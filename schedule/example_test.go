@@ -71,7 +71,9 @@ func ExamplePriced_Decide() {
 }
 
 // lastFit gives every task to the last worker that can run it.
-type lastFit struct{ given map[platform.WorkerID][]schedule.Instance }
+type lastFit struct {
+	given map[platform.WorkerID][]schedule.Instance
+}
 
 func (l *lastFit) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
 	workers := v.Workers(i.Task)
