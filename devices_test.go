@@ -178,6 +178,9 @@ func onEngine(t *testing.T, d *schedule.Decision, plan *schedule.Plan) *schedule
 	problem.Platform = emulatedNode(t, 1)
 	gpu := &problem.Platform.Devices[1]
 	gpu.CopyEnginesIn, gpu.CopyEnginesOut = 0, 0
+	if err := problem.Platform.Complete(); err != nil {
+		t.Fatal(err)
+	}
 	info := schedule.PolicyInfo{Name: "replayed", Dynamic: func(*schedule.Problem) schedule.Policy { return replay(plan) }}
 	return &schedule.Decision{Priced: d.Priced, Policy: info, Graphs: []schedule.Decided{{Problem: *problem, Timed: problem.Costs}}}
 }

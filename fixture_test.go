@@ -224,7 +224,7 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem := tr.runner.Problem(seg.Graph, seg.Steps)
+	problem := tr.decision.Problem(seg.Graph, seg.Steps, false)
 	if err := s.Check(problem); err != nil {
 		t.Error(err)
 	}

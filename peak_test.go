@@ -46,10 +46,10 @@ func (n *network) checkReplay(t *testing.T, h how) int64 {
 	t.Helper()
 	tr := n.execute(t, h)
 	for _, r := range tr.runs {
-		checkPlanned(t, r, tr.runner.Plan(r.graph))
-		checkLive(t, r, tr.runner.Layout(r.graph))
+		checkPlanned(t, r, tr.decision.Graphs[r.graph].Plan)
+		checkLive(t, r, tr.layout(r.graph))
 	}
-	high, planned := tr.runner.HighWater(), tr.runner.PlannedHighWater()
+	high, planned := tr.runner.HighWater(), tr.plannedHighWater()
 	// What a kernel declares as workspace is enough for every level of instructions,
 	// so the scratch is held to it as to a bound.
 	used := high[schedule.ScratchArena]
@@ -72,9 +72,9 @@ func TestPoliciesKeepTheBound(t *testing.T) {
 			for _, policy := range []string{"eager", "dmda"} {
 				tr := n.execute(t, how{platform: machine(t, workers), policy: policy, poison: true})
 				for _, r := range tr.runs {
-					checkLive(t, r, tr.runner.Layout(r.graph))
+					checkLive(t, r, tr.layout(r.graph))
 				}
-				high, planned := tr.runner.HighWater(), tr.runner.PlannedHighWater()
+				high, planned := tr.runner.HighWater(), tr.plannedHighWater()
 				for a := range high {
 					if high[a] > planned[a] {
 						t.Errorf("%s, %d workers, %s: arena %v touched up to byte %d, the bound is %d", model, workers, policy, schedule.Arena(a), high[a], planned[a])
@@ -105,14 +105,32 @@ func checkPlanned(t *testing.T, r run, plan *schedule.Plan) {
 	}
 }
 
+// layout is where the storages of a graph lie in the host's memory.
+func (tr *training) layout(graph int) *schedule.Layout {
+	return tr.decision.Graphs[graph].Layouts[tr.decision.Priced.Platform.HostMemory()]
+}
+
+// plannedHighWater is the end of the last storage of each arena in any graph; of the scratch,
+// its size.
+func (tr *training) plannedHighWater() (end [schedule.NumArenas]int64) {
+	for i, g := range tr.prog.Graphs {
+		l := tr.layout(i)
+		for b := range g.Buffers {
+			end[l.Arena[b]] = max(end[l.Arena[b]], l.Offset[b]+g.Buffers[b].Bytes())
+		}
+		end[schedule.ScratchArena] = max(end[schedule.ScratchArena], l.ArenaBytes[schedule.ScratchArena])
+	}
+	return end
+}
+
 // plannedScratch is the highest byte of the scratch arena that the plans use: in
 // the piece of the last worker that has any, the largest workspace of its tasks.
 func (tr *training) plannedScratch() int64 {
-	workers := len(tr.runner.Platform().Workers)
-	piece := tr.runner.PlannedHighWater()[schedule.ScratchArena] / int64(workers)
+	workers := len(tr.decision.Priced.Platform.Workers)
+	piece := tr.plannedHighWater()[schedule.ScratchArena] / int64(workers)
 	var end int64
 	for i, g := range tr.prog.Graphs {
-		for w, list := range tr.runner.Plan(i).Order {
+		for w, list := range tr.decision.Graphs[i].Plan.Order {
 			for _, task := range list {
 				if bytes := workspace(g, task); bytes > 0 {
 					end = max(end, int64(w)*piece+bytes)

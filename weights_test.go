@@ -212,7 +212,7 @@ func (n *network) after(t testing.TB, h how, steps int) map[string][]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(tr.runner.Problem(0, steps)); err != nil {
+	if err := s.Check(tr.decision.Problem(0, steps, false)); err != nil {
 		t.Error(err)
 	}
 	return tr.parameters()

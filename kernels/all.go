@@ -48,6 +48,22 @@ func KernelByName(op string) (*Kernel, error) {
 	return &c, nil
 }
 
+// CheckVariant refuses a name that no kernel has; kernels without the named variant run their
+// fastest.
+func CheckVariant(name string) error {
+	var names []string
+	for i := range table {
+		for _, v := range table[i].Variants {
+			names = append(names, v.Name)
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("%q: no kernel has it; there are %s", name, strings.Join(names, ", "))
+}
+
 // lookup finds a line of the table itself.
 func lookup(op string) (*Kernel, bool) {
 	for i := range table {

@@ -41,7 +41,7 @@ func ExamplePredict() {
 		fmt.Println(err)
 		return
 	}
-	bound := schedule.LowerBound(d.Priced.Problem(0, 10))
+	bound := d.Priced.LowerBound(0, 10)
 	fmt.Println("10 steps take longer than the bound:", o.Run >= bound)
 	fmt.Println("the watts are", o.Report.Grounds())
 	// Output:

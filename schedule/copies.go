@@ -8,27 +8,27 @@ import (
 	"dahl/platform"
 )
 
-// copies are the movements that were asked for and have not arrived. Each moves atoms of
-// one storage from one memory to another, for one task. It waits for an engine of each
-// memory that needs one for it, and for room where it goes to.
+// copies are the movements that were asked for and have not arrived. Each moves atoms of one
+// storage from one memory to another, for one task. A copy waits for its engines and for room at
+// its destination.
 type copies struct {
 	p        *Problem
 	resident *residency
 	inFlight []*flight // by CopyID; entries are reused
 	free     []CopyID
 	carrying map[delivery]CopyID
-	batch    []CopyID // asked for together, so that atoms of one storage go together
+	batch    []CopyID // copies asked for together, so that atoms of one storage go together
 	queue    *copyQueue
-	arrived  []time.Duration // by atom and memory: when it was last brought there
+	arrived  []time.Duration // by atom and memory: when the atom last came there
 }
 
 type flight struct {
 	Transfer
-	ticket  int64 // in the order in which they were asked for
-	awaited bool  // early, for a task that its worker is about to take
+	ticket  int64 // position in the order of requests
+	awaited bool  // a prefetch for a task that its worker is about to take
 }
 
-// delivery is an atom on its way to a memory.
+// delivery is an atom and the memory to which a copy brings it.
 type delivery struct {
 	atom   int32
 	memory platform.MemoryID
@@ -41,7 +41,7 @@ func newCopies(p *Problem, r *residency, order []int32) *copies {
 	return c
 }
 
-// fetch asks for what an instance reads and a memory lacks.
+// fetch asks for the atoms that an instance reads and a memory lacks.
 func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) {
 	c.batch = c.batch[:0]
 	c.resident.missing(i.Task, m, func(atom int32, regionBytes int64) {
@@ -52,8 +52,8 @@ func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) 
 	return err
 }
 
-// want asks for an atom where it is not valid, as part of a region of a size, unless a
-// copy that is as urgent brings it already.
+// want asks for an atom at a memory that lacks it, as part of a region of regionBytes. It does
+// nothing if a copy that is as urgent already brings the atom.
 func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes int64, why Reason) error {
 	if c.resident.valid[atom] == 0 {
 		g := c.p.Graph
@@ -63,9 +63,9 @@ func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes i
 	return c.ask(i, atom, c.resident.source(atom, m, regionBytes), m, why)
 }
 
-// ask does so from a given memory. What only a less urgent copy was to bring, and has not
-// started to, is taken over from it; likewise from one for what left another memory, since
-// that is called off when it need not leave there any more.
+// ask does the same from a given source. It takes the atom over from a less urgent copy that has
+// not started. It also takes an eviction over from one out of another memory, since that one is
+// called off when the atom need not leave there any more.
 func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Reason) error {
 	r, key, bit := c.resident, delivery{atom, to}, uint64(1)<<to
 	if r.arriving[atom]&bit != 0 {
@@ -102,8 +102,7 @@ func (c *copies) await() {
 	}
 }
 
-// callOff takes back what early copies were to bring to a memory for an instance that will
-// run elsewhere.
+// callOff takes atoms back from the prefetches for an instance that will run at another memory.
 func (c *copies) callOff(i Instance, m platform.MemoryID) {
 	r, bit := c.resident, uint64(1)<<m
 	for id, f := range c.inFlight {
@@ -120,8 +119,8 @@ func (c *copies) callOff(i Instance, m platform.MemoryID) {
 	}
 }
 
-// urgency orders reasons: what somebody waits for comes first. An eviction is called off
-// when what leaves is needed again, so a copy for a task does not rely on one.
+// urgency orders reasons: copies that somebody waits for come first. An eviction is called off
+// when the atom is needed again, so a copy for a task does not rely on one.
 func (r Reason) urgency() int {
 	switch r {
 	case ReasonFetch:
@@ -132,7 +131,7 @@ func (r Reason) urgency() int {
 	return 2
 }
 
-// batchCopy finds the copy of this batch for a storage and a way, or opens it.
+// batchCopy finds or opens the copy of this batch for a storage, a source and a destination.
 func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.MemoryID, why Reason) (CopyID, error) {
 	for _, id := range c.batch {
 		if f := c.inFlight[id]; f.Buffer == storage && f.From == from && f.To == to {
@@ -158,8 +157,8 @@ func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.M
 	return id, nil
 }
 
-// next starts the most urgent copy that has its engines and room; ok is false when
-// there is none. Its bytes count where it goes to from now on.
+// next starts the most urgent copy that has its engines and room; ok is false when there is none.
+// From now on its bytes count at its destination.
 func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 	for {
 		id, ok := c.queue.take(c.fits)
@@ -184,8 +183,8 @@ func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 	}
 }
 
-// fits reports whether a copy's bytes may come now: an early one takes only what is
-// promised to nobody else.
+// fits reports whether the destination has room for a copy now. A prefetch takes only bytes that
+// are promised to nobody else.
 func (c *copies) fits(f *flight) bool {
 	early := f.Reason == ReasonPrefetch
 	evictor := c.resident.evictors[f.To]
@@ -202,8 +201,8 @@ func (c *copies) fits(f *flight) bool {
 	return f.Bytes <= evictor.free()
 }
 
-// settleSource leaves in a copy that is about to start what it is still to bring and its
-// source still has. What has been evicted there is asked for elsewhere.
+// settleSource updates a copy that is about to start. It drops atoms that the copy need not bring
+// any more, and asks another memory for atoms that its source has evicted.
 func (c *copies) settleSource(id CopyID, f *flight) error {
 	c.batch = c.batch[:0]
 	r, kept := c.resident, f.Atoms[:0]
@@ -245,8 +244,7 @@ func (c *copies) start(f *flight, now time.Duration) {
 	}
 }
 
-// arrive makes the atoms of a copy valid where they have come. The copy's ID is free for
-// the next one.
+// arrive makes the atoms of a copy valid at its destination and frees the copy's ID.
 func (c *copies) arrive(id CopyID, at time.Duration) {
 	f, r := c.inFlight[id], c.resident
 	c.queue.end(f)
@@ -273,7 +271,7 @@ func (c *copies) at(atom int32, m platform.MemoryID) int {
 	return int(atom)*len(c.p.Platform.Memories) + int(m)
 }
 
-// lastArrival is when the last operand of a task was brought to a memory.
+// lastArrival is when the last operand of a task came to a memory.
 func (c *copies) lastArrival(t dag.TaskID, m platform.MemoryID) time.Duration {
 	var last time.Duration
 	for i, a := range c.p.Graph.Tasks[t].Accesses {

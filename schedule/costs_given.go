@@ -9,9 +9,9 @@ import (
 	"dahl/platform"
 )
 
-// CheckGiven refuses costs that a graph gives for a device that the platform does not have:
-// they would change nothing, and most are a name misspelt. A kind that the platform has no
-// device of is let through, since one graph may have costs for several machines.
+// CheckGiven refuses costs in a graph for a device that the platform does not have. They would
+// change nothing, and most are misspelt names. A kind without a device is allowed, since one
+// graph may have costs for several machines.
 func CheckGiven(g *dag.Graph, p *platform.Platform) error {
 	known := []string{dag.AnyDevice}
 	for _, k := range platform.Kinds() {

@@ -9,61 +9,60 @@ import (
 	"dahl/platform"
 )
 
-// evictor is a memory that cannot hold everything that may be wanted there, and decides
-// what leaves it, of what nobody needs now: first the least recently used of what no task
-// names that was given to a worker of this memory ([idleAtoms]).
+// evictor decides what leaves a memory that cannot hold everything its tasks may want. It
+// lets contents go that nobody needs now, in the order of [idleAtoms].
 //
-// A task of a worker of this memory is *admitted* when the atoms that it names, and
-// those that the tasks admitted before it name, fit together; it waits its turn until
-// then. From admission to its end they are *held*: what is there stays, and what is
-// missing has bytes *reserved*. Whatever is neither held nor being copied from here is
-// *idle* and may be evicted: it is dropped where it is valid elsewhere too, and else
-// first copied to the host's memory, from which nothing is evicted.
+// A task of a worker of this memory is *admitted* when its atoms fit together with the atoms
+// of the tasks admitted before it. Until then it waits its turn. From admission to its end its
+// atoms are *held*: those that are here stay, and those that are missing have bytes *reserved*.
+// An atom that is neither held nor being copied from here is *idle* and may be evicted. It is
+// dropped where another memory has it too; else it is first copied to the host's memory. The
+// host's memory evicts nothing.
 //
-// Every run comes to an end. It would not if one task's operands could be evicted for
-// another's while both wait for the rest of theirs:
+// Every run comes to an end. It would not if the operands of one task could be evicted for
+// another one while both tasks wait for the rest of their operands.
 //
-//  1. What an admitted task holds only grows towards what it needs, since nothing held
-//     is evicted.
-//  2. It gets all of it. The held atoms of all admitted tasks fit together, and whatever
-//     else is here goes away without waiting for any of them: an idle atom is dropped, or
-//     copied to the host, which has room or else the run fails with an error; a copy in
-//     progress ends; what a running task overwrites in another memory goes when it ends.
-//     Copies take all their engines at once and wait for nothing once started, and those
-//     for admitted tasks and for evictions come before those that are early.
-//  3. So every admitted task runs and ends: its worker runs nothing then, or a task that it
-//     had taken before, which ends. The first in turn is admitted at the latest when no
-//     other is: NewEngine lets no task near a memory that is smaller than what it names.
-//  4. Early copies use only bytes that are neither live nor reserved, may be evicted, and
-//     are asked for once for each task: they cost finitely many copies.
+//  1. The atoms that an admitted task holds only grow towards those that it needs, since a held
+//     atom is never evicted.
+//  2. An admitted task gets all of them. The held atoms of all admitted tasks fit together, and
+//     everything else leaves without waiting for these tasks: an idle atom is dropped or copied
+//     to the host, which has room or fails the run with an error; a copy in progress ends; an
+//     atom that a running task overwrites in another memory goes when that task ends. A copy
+//     takes all its engines at once and waits for nothing once it has started. Copies for
+//     admitted tasks and for evictions come before early ones.
+//  3. So every admitted task runs and ends: its worker is free, or runs a task that it had taken
+//     before, which ends. The first task in turn is admitted at the latest when no other one is:
+//     NewEngine lets no task near a memory that is smaller than the task's operands.
+//  4. Early copies use only bytes that are neither live nor reserved, their atoms may be evicted,
+//     and each task asks for them once. So they cost finitely many copies.
 //
-// In which order idle atoms leave is no matter for this.
+// The order in which idle atoms leave does not matter for this.
 //
-// Where storages share bytes (places), "fit together" means that no two of them do, and
-// what an admitted task names waits until nothing is left of the storages that share
-// bytes with it; the bytes of all together are then no matter. The same proof holds:
-// of those nothing is held, so it goes.
+// Where storages share bytes (places), atoms "fit together" if no two of their storages share
+// any. An admitted task then waits until nothing is left of the storages that share bytes with
+// its own; the sum of all bytes does not matter. The same proof holds, since nothing of those
+// storages is held and so all of it goes.
 type evictor struct {
 	r        *residency
 	memory   platform.MemoryID
 	capacity int64
 
-	held  []int32     // by atom: admitted tasks that name it
-	busy  []int32     // by atom: copies of it from here in progress
+	held  []int32     // by atom: number of admitted tasks that name it
+	busy  []int32     // by atom: number of copies of it from here in progress
 	state []atomState // by atom
 	idle  idleAtoms   // valid, not held, not busy, not leaving
 
-	namedBytes int64          // of the atoms that tasks name which were given to this memory and have not ended
-	heldBytes  int64          // of the atoms held
-	reserved   int64          // of these, what is not live here
+	namedBytes int64          // bytes of the atoms named by tasks that were given to this memory and have not ended
+	heldBytes  int64          // bytes of the held atoms
+	reserved   int64          // bytes of the held atoms that are not live here
 	places     *evictorPlaces // nil: no storages share bytes here
-	leaving    int64          // on its way to the host
-	doomed     int64          // overwritten in another memory by tasks that still run, who may not have begun to write
+	leaving    int64          // bytes on their way to the host
+	doomed     int64          // bytes here that running tasks overwrite in other memories; not free until those tasks end
 	dooms      []doom
 
-	waiting []platform.WorkerID // their tasks wait to be admitted, first come, first served
-	last    Instance            // admitted last
-	dropped []int32             // since the last flush
+	waiting []platform.WorkerID // workers whose tasks wait to be admitted, first come, first served
+	last    Instance            // the instance admitted last
+	dropped []int32             // atoms dropped since the last flush
 }
 
 // atomState marks an atom.
@@ -74,13 +73,13 @@ const (
 	isLeaving
 )
 
-// doom is an atom whose bytes go when a task ends.
+// doom marks an atom whose bytes go when a task ends.
 type doom struct {
 	task dag.TaskID
 	atom int32
 }
 
-// makeEvictors gives an evictor to every memory that may overflow, the host's excepted.
+// makeEvictors gives an evictor to every memory that may overflow. The host's memory has none.
 func (r *residency) makeEvictors() {
 	total := int64(0)
 	for a := range r.valid {
@@ -93,7 +92,7 @@ func (r *residency) makeEvictors() {
 		limit := r.p.Platform.Memories[m].CapacityBytes
 		var places *evictorPlaces
 		if r.p.layoutOf(platform.MemoryID(m)) != nil {
-			limit = math.MaxInt64 // what lies apart fits
+			limit = math.MaxInt64 // storages with places of their own fit
 			if r.shared.any(platform.MemoryID(m)) {
 				places = newEvictorPlaces(r, platform.MemoryID(m))
 			}
@@ -121,7 +120,7 @@ func (m *evictor) valid(atom int32) bool { return m.r.valid[atom]&m.bit() != 0 }
 
 func (m *evictor) live(atom int32) bool { return (m.r.valid[atom]|m.r.arriving[atom])&m.bit() != 0 }
 
-// admit holds what a task names if it fits beside what is held already.
+// admit holds the atoms of a task if they fit beside the atoms that are held already.
 func (m *evictor) admit(i Instance) bool {
 	if !m.places.admits(i.Task) {
 		return false
@@ -148,7 +147,7 @@ func (m *evictor) admit(i Instance) bool {
 	return true
 }
 
-// keep takes a held atom off what may be evicted, and reserves its bytes if it is not here.
+// keep makes a held atom safe from eviction and reserves its bytes if it is not here.
 func (m *evictor) keep(a int32) {
 	if m.r.valid[a] == everywhere {
 		return
@@ -161,7 +160,7 @@ func (m *evictor) keep(a int32) {
 	}
 }
 
-// stay calls off that an atom leaves.
+// stay calls off the departure of an atom.
 func (m *evictor) stay(a int32) {
 	if m.state[a]&isLeaving != 0 {
 		m.state[a] &^= isLeaving
@@ -172,7 +171,7 @@ func (m *evictor) stay(a int32) {
 // release ends the hold of a task that has ended.
 func (m *evictor) release(t dag.TaskID) { m.letGo(t, m.rest) }
 
-// letGo takes a task's hold away and shows the atoms that nobody holds any more.
+// letGo ends the hold of a task and passes the atoms that no task holds any more to free.
 func (m *evictor) letGo(t dag.TaskID, free func(atom int32)) {
 	m.places.hold(t, -1)
 	g := m.r.p.Graph
@@ -186,8 +185,8 @@ func (m *evictor) letGo(t dag.TaskID, free func(atom int32)) {
 	}
 }
 
-// rest is called when the last that needed an atom here has let it go. It was used just
-// now, so it leaves after all others, unless it is leaving already.
+// rest is called when nobody needs an atom here any more. The atom was used just now, so it
+// leaves after all others, unless it is leaving already.
 func (m *evictor) rest(a int32) {
 	switch {
 	case m.held[a] > 0 || m.busy[a] > 0 || !m.valid(a):
@@ -214,7 +213,8 @@ func (m *evictor) gone(a int32) {
 	m.stay(a)
 }
 
-// arrived notes that a copy of an atom has come, early: for a task that is not admitted.
+// arrived notes that a copy of an atom has come. An early copy is for a task that is not
+// admitted.
 func (m *evictor) arrived(a int32, early bool) {
 	if early && m.held[a] == 0 && m.busy[a] == 0 {
 		m.idle.putUnused(a)
@@ -223,7 +223,7 @@ func (m *evictor) arrived(a int32, early bool) {
 	m.rest(a)
 }
 
-// departs and departed bracket a copy of an atom from here.
+// departs and departed bracket a copy of an atom from here to another memory.
 func (m *evictor) departs(a int32) {
 	m.busy[a]++
 	m.idle.remove(a)
@@ -234,8 +234,8 @@ func (m *evictor) departed(a int32) {
 	m.rest(a)
 }
 
-// doom counts an atom until a task ends. Its kernel, before whose start the bytes are not
-// free, starts some time after it was commanded.
+// doom counts an atom until a task ends. The bytes are not free before the task's kernel starts,
+// and the kernel starts some time after its command.
 func (m *evictor) doom(t dag.TaskID, atom int32) {
 	m.doomed += m.r.bytes(atom)
 	m.places.occupy(atom, 1)
@@ -252,8 +252,8 @@ func (m *evictor) undoom(t dag.TaskID) {
 	})
 }
 
-// name counts a task among those that were given to a worker of this memory (1) until it
-// ends or another memory's takes it (-1).
+// name counts a task among those given to a worker of this memory (1), until it ends or a worker
+// of another memory takes it (-1).
 func (m *evictor) name(t dag.TaskID, n int32) {
 	m.places.name(t, n)
 	g := m.r.p.Graph
@@ -268,8 +268,8 @@ func (m *evictor) name(t dag.TaskID, n int32) {
 	}
 }
 
-// crowded reports whether what the tasks given to this memory name and what another task
-// does are more than it can hold.
+// crowded reports whether the memory is too small for the operands of a task together with those
+// of all tasks given to it.
 func (m *evictor) crowded(t dag.TaskID) bool {
 	if m.places != nil {
 		return m.places.crowded(t)
@@ -285,10 +285,9 @@ func (m *evictor) crowded(t dag.TaskID) bool {
 	return bytes > m.capacity
 }
 
-// makes estimates what it takes to make room for a task that waits for so many bytes to
-// come: full is that there is no room now, and back the bytes to be written back first.
-// Where it is crowded, that is as many as come, since what the tasks before it have left
-// by then is not known.
+// makes estimates how to make room for a task that waits for come bytes. full says that there is
+// no room now; back is the number of bytes to be written back first. In a crowded memory back
+// equals come, since nobody knows what the tasks before this one will have left.
 func (m *evictor) makes(t dag.TaskID, come int64, crowded bool) (full bool, back int64) {
 	g := m.r.p.Graph
 	for k, access := range g.Tasks[t].Accesses {
@@ -325,7 +324,7 @@ func (m *evictor) makes(t dag.TaskID, come int64, crowded bool) (full bool, back
 // free is the bytes that are neither live nor about to be freed.
 func (m *evictor) free() int64 { return m.capacity - m.r.live[m.memory] - m.doomed }
 
-// fits reports whether what an admitted task writes fits now.
+// fits reports whether the results of an admitted task fit now.
 func (m *evictor) fits(t dag.TaskID) bool {
 	g, bytes := m.r.p.Graph, int64(0)
 	for k, access := range g.Tasks[t].Accesses {
@@ -344,8 +343,8 @@ func (m *evictor) fits(t dag.TaskID) bool {
 	return bytes <= m.free()
 }
 
-// makeRoom evicts until what is reserved fits. It drops what is valid elsewhere and
-// shows writeBack the rest, which leaves when it has been copied.
+// makeRoom evicts until the reserved bytes fit. It drops an atom that another memory has too. It
+// passes any other atom to writeBack; that atom leaves when it has been copied.
 func (m *evictor) makeRoom(writeBack func(atom int32) error) error {
 	for m.r.live[m.memory]+m.reserved-m.leaving > m.capacity {
 		a, ok := m.idle.first()
@@ -359,7 +358,7 @@ func (m *evictor) makeRoom(writeBack func(atom int32) error) error {
 	return m.places.makeWay(m, writeBack)
 }
 
-// sendAway lets an idle atom go.
+// sendAway drops an idle atom, or has it copied home first where no other memory has it.
 func (m *evictor) sendAway(a int32, writeBack func(atom int32) error) error {
 	if m.r.valid[a] != m.bit() {
 		m.evict(a)
@@ -374,14 +373,14 @@ func (m *evictor) sendAway(a int32, writeBack func(atom int32) error) error {
 	return nil
 }
 
-// evict drops an atom that is valid elsewhere too.
+// evict drops an atom that another memory has too.
 func (m *evictor) evict(a int32) {
 	m.r.drop(a, m.bit())
 	m.r.valid[a] &^= m.bit()
 	m.dropped = append(m.dropped, a)
 }
 
-// flush hands over what was dropped, by storage.
+// flush appends the dropped atoms as evictions, one for each storage.
 func (m *evictor) flush(into []Eviction) []Eviction {
 	first := len(into)
 	for _, a := range m.dropped {

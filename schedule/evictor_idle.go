@@ -1,16 +1,17 @@
 package schedule
 
-// idleAtoms is what may be evicted from a memory, in the order in which it leaves. First
-// goes what no task names that was given to a worker of the memory and has not ended: the
-// least recently used first. Only then goes what such a task names, and of that the one
-// that came to be idle or named last: tasks mostly run in the order in which they were
-// given, so that it is needed last (L. A. Belady, A study of replacement algorithms for a
-// virtual-storage computer, IBM Systems Journal 5(2), 1966; M. Gonthier, L. Marchal,
-// S. Thibault, Memory-aware scheduling of tasks sharing data on multiple GPUs with dynamic
-// runtime systems, IPDPS 2022, evict what is used least by the tasks allocated to a GPU).
+// idleAtoms lists the atoms that may be evicted from a memory, in the order in which they leave.
+// Atoms that no task needs leave first, the least recently used before the rest. A task counts if
+// it was given to a worker of the memory and has not ended. Atoms that such a task names leave
+// only then, and of those the one that became idle or named last: tasks mostly run in the order
+// in which they were given, so that atom is needed last (L. A. Belady, A study of replacement
+// algorithms for a virtual-storage computer, IBM Systems Journal 5(2), 1966; M. Gonthier, L.
+// Marchal, S. Thibault, Memory-aware scheduling of tasks sharing data on multiple GPUs with
+// dynamic runtime systems, IPDPS 2022, evict the data least used by the tasks allocated to a
+// GPU).
 type idleAtoms struct {
-	named         []int32 // by atom: accesses of tasks that were given to a worker of the memory and have not ended
-	spare, wanted recency // nobody names; somebody does
+	named         []int32 // by atom: number of accesses by tasks that were given to a worker of the memory and have not ended
+	spare, wanted recency // atoms that no such task names, and atoms that one does
 }
 
 func newIdleAtoms(n int) idleAtoms {
@@ -25,7 +26,7 @@ func (l *idleAtoms) remove(a int32) {
 	l.wanted.remove(a)
 }
 
-// put adds what was used just now, and putUnused what was brought and not used yet.
+// put adds an atom that was used just now; putUnused adds one that came and was not used yet.
 func (l *idleAtoms) put(a int32) { l.of(a).putLast(a) }
 
 func (l *idleAtoms) putUnused(a int32) {
@@ -43,7 +44,7 @@ func (l *idleAtoms) of(a int32) *recency {
 	return &l.spare
 }
 
-// name notes that one access more (1) names an atom, or one less (-1).
+// name counts one more access (1) or one less (-1) to an atom.
 func (l *idleAtoms) name(a, n int32) {
 	before := l.named[a]
 	l.named[a] += n
@@ -57,7 +58,7 @@ func (l *idleAtoms) name(a, n int32) {
 	}
 }
 
-// first is what leaves first; ok is false when nothing may.
+// first is the atom that leaves first; ok is false when none may.
 func (l *idleAtoms) first() (a int32, ok bool) {
 	if a, ok = l.spare.first(); ok {
 		return a, true

@@ -7,17 +7,17 @@ import (
 	"dahl/platform"
 )
 
-// evictorPlaces is the part of an evictor in which storages have fixed places and some of them
-// share bytes: how much there is of each, and which of them are needed. A nil one shares
-// nothing.
+// evictorPlaces is the part of an evictor for a memory in which storages have fixed places and
+// some of them share bytes. It counts how much of each storage is here and who needs it. A nil
+// evictorPlaces means that no storages share bytes.
 type evictorPlaces struct {
 	r       *residency
 	memory  platform.MemoryID
-	present []int32        // by storage: atoms of it that are live here or doomed
-	bytes   []int64        // by storage: of these
-	held    []int32        // by storage: accesses of admitted tasks
-	named   []int32        // by storage: accesses of tasks given to the memory that have not ended
-	claims  []dag.BufferID // storages that are held and share bytes, as they were claimed
+	present []int32        // by storage: number of its atoms that are live here or doomed
+	bytes   []int64        // by storage: bytes of those atoms
+	held    []int32        // by storage: number of accesses by admitted tasks
+	named   []int32        // by storage: number of accesses by tasks given to the memory that have not ended
+	claims  []dag.BufferID // held storages that share bytes, in the order in which they were claimed
 }
 
 func newEvictorPlaces(r *residency, m platform.MemoryID) *evictorPlaces {
@@ -25,7 +25,7 @@ func newEvictorPlaces(r *residency, m platform.MemoryID) *evictorPlaces {
 	return &evictorPlaces{r: r, memory: m, present: make([]int32, n), bytes: make([]int64, n), held: make([]int32, n), named: make([]int32, n)}
 }
 
-// occupy notes that one atom more, or less, is here.
+// occupy adds n to the atoms that are here.
 func (p *evictorPlaces) occupy(atom, n int32) {
 	if p != nil {
 		s := p.r.p.Graph.AtomStorage(dag.AtomID(atom))
@@ -34,7 +34,7 @@ func (p *evictorPlaces) occupy(atom, n int32) {
 	}
 }
 
-// admits reports whether a task names no storage that shares bytes with one that is held.
+// admits reports whether no storage of a task shares bytes with a held one.
 func (p *evictorPlaces) admits(t dag.TaskID) bool {
 	if p == nil {
 		return true
@@ -48,12 +48,12 @@ func (p *evictorPlaces) admits(t dag.TaskID) bool {
 	return true
 }
 
-// claimed reports whether a storage shares bytes with one that is held.
+// claimed reports whether a storage shares bytes with a held one.
 func (p *evictorPlaces) claimed(storage dag.BufferID) bool {
 	return slices.ContainsFunc(p.r.shared.of(p.memory, storage), func(other int32) bool { return p.held[other] > 0 })
 }
 
-// hold counts the accesses of a task that was admitted (1) or lets go (-1).
+// hold counts the accesses of a task that is admitted (1) or lets go (-1).
 func (p *evictorPlaces) hold(t dag.TaskID, n int32) {
 	if p == nil {
 		return
@@ -73,8 +73,7 @@ func (p *evictorPlaces) hold(t dag.TaskID, n int32) {
 	}
 }
 
-// name counts the accesses of a task that was given to the memory (1) or is there no
-// longer (-1).
+// name counts the accesses of a task that is given to the memory (1) or leaves it (-1).
 func (p *evictorPlaces) name(t dag.TaskID, n int32) {
 	if p == nil {
 		return
@@ -84,8 +83,8 @@ func (p *evictorPlaces) name(t dag.TaskID, n int32) {
 	}
 }
 
-// crowded reports whether a task names a storage that shares bytes with one that the tasks
-// given to the memory name.
+// crowded reports whether a storage of a task shares bytes with a storage of the tasks given to
+// the memory.
 func (p *evictorPlaces) crowded(t dag.TaskID) bool {
 	g := p.r.p.Graph
 	for _, a := range g.Tasks[t].Accesses {
@@ -98,8 +97,8 @@ func (p *evictorPlaces) crowded(t dag.TaskID) bool {
 	return false
 }
 
-// inTheWay is the bytes that are here of storages that share bytes with what a task names.
-// Which of them are valid elsewhere too is not looked up.
+// inTheWay is the number of bytes here of storages that share bytes with those of a task. It also
+// counts bytes that are valid elsewhere.
 func (p *evictorPlaces) inTheWay(t dag.TaskID) (bytes int64) {
 	g := p.r.p.Graph
 	for _, a := range g.Tasks[t].Accesses {
@@ -110,7 +109,7 @@ func (p *evictorPlaces) inTheWay(t dag.TaskID) (bytes int64) {
 	return bytes
 }
 
-// makeWay lets go what shares bytes with the storages that are held.
+// makeWay sends away what shares bytes with held storages.
 func (p *evictorPlaces) makeWay(m *evictor, writeBack func(atom int32) error) error {
 	if p == nil {
 		return nil
@@ -134,8 +133,8 @@ func (p *evictorPlaces) makeWay(m *evictor, writeBack func(atom int32) error) er
 	return nil
 }
 
-// clear reports whether nothing is here of what shares bytes with a storage, nor on its
-// way from or to here.
+// clear reports whether a storage has its bytes to itself: no storage that shares them has an
+// atom here or a copy from or to here.
 func (m *evictor) clear(storage dag.BufferID) bool {
 	if m.places == nil {
 		return true

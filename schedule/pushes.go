@@ -6,12 +6,12 @@ import (
 	"dahl/dag"
 )
 
-// pushes lists, for a plan, what to move as soon as it is written.
+// pushes lists, for a plan, the atoms that move as soon as they are written.
 type pushes struct {
-	byWriter [][]pushTo // by task; the last entry is what is there before the first step
+	byWriter [][]pushTo // by task; the last entry is for contents from before the first step
 }
 
-// pushTo is atoms that a reader of the same step or of the next one will need.
+// pushTo is atoms that a reader of this step or of the next one will need.
 type pushTo struct {
 	reader   dag.TaskID
 	nextStep bool
@@ -32,7 +32,7 @@ func newPushes(g *dag.Graph, position []int32) *pushes {
 		for t := range n {
 			for i, a := range g.Tasks[t].Accesses {
 				for _, atom := range g.Atoms(dag.TaskID(t), i) {
-					// The second pass adds only values that the step before left.
+					// The second pass adds only values that the previous step left.
 					if writer := last[atom]; a.Mode.Reads() && writer >= 0 && (!next || int(writer) < n) {
 						p.add(last[atom], dag.TaskID(t), next, atom)
 					}

@@ -7,24 +7,23 @@ import (
 	"dahl/dag"
 )
 
-// timeline is what one worker runs, by start, and where there is room between. It is a
-// list of chunks, so that a task between others moves few of them, and so that a
-// search for room passes over the chunks that have too little.
+// timeline is what one worker or engine runs, by start, with the gaps between. It is a list of
+// chunks: an insertion moves few slots, and a search skips the chunks whose gaps are too short.
 type timeline struct{ chunks []timelineChunk }
 
-// timelineChunk is some neighbours of a timeline, at least one.
+// timelineChunk is some neighbouring slots of a timeline, at least one.
 type timelineChunk struct {
 	slots []slotOf
-	end   time.Duration // of the last one
+	end   time.Duration // end of its last slot
 	// widest is at least the longest gap before a slot of the chunk. It is lowered
 	// when a search has seen them all.
 	widest time.Duration
 }
 
-// maxTimelineChunk is the number of slots at which a chunk is divided.
+// maxTimelineChunk is the number of slots at which a chunk is split.
 const maxTimelineChunk = 256
 
-// slotOf is a task placed on a worker.
+// slotOf is a task placed on a timeline.
 type slotOf struct {
 	start, end time.Duration
 	task       dag.TaskID
@@ -33,7 +32,7 @@ type slotOf struct {
 // gapAt is a place in a timeline: before a slot of a chunk, or behind the last slot.
 type gapAt struct{ chunk, slot int }
 
-// gap finds the first gap, from a time on, that is long enough.
+// gap finds the first gap from ready on that is at least takes long.
 func (l *timeline) gap(ready, takes time.Duration) (start time.Duration, at gapAt) {
 	first, _ := slices.BinarySearchFunc(l.chunks, ready, func(c timelineChunk, ready time.Duration) int { return endsAfter(c.end, ready) })
 	start = ready
@@ -72,7 +71,7 @@ func (l *timeline) endBefore(chunk int) time.Duration {
 	return l.chunks[chunk-1].end
 }
 
-// endsAfter is negative for what has ended by a time, else positive.
+// endsAfter is negative for an end up to at, else positive.
 func endsAfter(end, at time.Duration) int {
 	if end <= at {
 		return -1
@@ -98,7 +97,7 @@ func (l *timeline) insert(at gapAt, s slotOf) {
 	l.chunks = slices.Insert(l.chunks, at.chunk+1, back)
 }
 
-// append puts a slot behind all others.
+// append adds a slot behind all others.
 func (l *timeline) append(s slotOf) {
 	last := len(l.chunks) - 1
 	free := s.start - l.endBefore(last+1)

@@ -40,7 +40,7 @@ func (c *curveBench) overTiles(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	o := c.workload
-	m, _, _, err := trainingData(&o)
+	m, _, err := trainingData(&o)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,10 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // optionsOn are the options of the same run on another set of devices. A plan is for the
@@ -20,8 +22,8 @@ func (w *workload) optionsOn(list string) *options {
 	o.Devices, o.Workers, o.adapt = list, 0, nil
 	if o.Plan != "" {
 		o.Plan = ""
-		if o.Lowering == "" && w.lowering != nil {
-			o.adapt = func(l *dag.Lowering, _ int) { *l = *w.lowering }
+		if o.Lowering == "" && w.Lowering != nil {
+			o.adapt = func(l *dag.Lowering, _ int) { *l = *w.Lowering }
 		}
 	}
 	return &o
@@ -29,7 +31,7 @@ func (w *workload) optionsOn(list string) *options {
 
 // figures are the step's of a simulated or executed run.
 func (w *workload) figures(o *outcome) plan.StepFigures {
-	f := plan.FiguresOf(o.Totals, o.Readings, covers(o.Readings, w.platform), batchOf(w.program.Graphs[0]))
+	f := plan.FiguresOf(o.Totals, o.Readings, covers(o.Readings, w.Platform), nn.BatchOf(w.Program.Graphs[0]))
 	f.Watts = w.meteredWatts(o.Report)
 	if w.tiles != nil {
 		f.Samples = w.tiles.Chosen
@@ -56,19 +58,18 @@ func (w *workload) compareSets(ctx context.Context, sets []string, all *outcome)
 // onDevices is the workload of the same options on another set of devices.
 func (w *workload) onDevices(ctx context.Context, list string) (*workload, error) {
 	o := w.optionsOn(list)
-	if some, err := w.platform.Select(list); err == nil && w.sameGraphOn(some) {
+	if some, err := w.Platform.Select(list); err == nil && w.sameGraphOn(some) {
 		other := *w
-		if other.decision, err = plan.On(w.decision, list); err != nil {
+		if other.Decision, err = plan.On(w.Decision, list); err != nil {
 			return nil, asInput(w.hintRoom(err))
 		}
-		other.opts, other.platform = o, other.decision.Priced.Platform
+		other.opts, other.Platform = o, other.Decision.Priced.Platform
 		return &other, nil
 	}
-	if !w.executed {
+	if w.Options.Elsewhere {
 		return simulatedWorkload(ctx, o)
 	}
-	other, _, _, err := trainingWorkload(ctx, o)
-	return other, err
+	return trainingWorkload(ctx, o)
 }
 
 // sameGraphOn reports whether the options give the same graph on some of the devices, by the
@@ -76,13 +77,13 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 // anew, and where a plan or a variant asked for is for all devices.
 func (w *workload) sameGraphOn(some *platform.Platform) bool {
 	o := w.opts
-	return o.Plan == "" && o.Variant == "" && o.Lowering != bestTiles && (w.model == nil || o.Lowering != "" || grainOf(some) == grainOf(w.platform))
+	return o.Plan == "" && o.Variant == "" && o.Lowering != bestTiles && (w.Model == nil || o.Lowering != "" || train.SameGrain(some, w.Platform))
 }
 
 // comparedSets is the comparison of an execution, before it is measured; nil where
 // --devices does not name both processors and others.
 func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked bool) (*plan.SetComparison, error) {
-	sets := plan.DeviceSets(w.platform, w.opts.Devices)
+	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
 			return nil, inputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
@@ -98,7 +99,7 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 	if t.devices == nil {
 		return nil
 	}
-	if len(t.lostDevices()) > 0 {
+	if len(t.Losses) > 0 {
 		slog.Warn("the sets of devices are compared as predicted only, since a device failed")
 		return nil
 	}
@@ -110,8 +111,8 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 		}
 		list := t.devices.Rows[i].Devices
 		o := t.w.optionsOn(list)
-		o.Record = t.w.recordedSteps() // processors alone would record all
-		f, err := measureOn(ctx, o, t.w.platform)
+		o.Record = t.w.RecordedSteps() // processors alone would record all
+		f, err := measureOn(ctx, o, t.w.Platform)
 		if err != nil {
 			return fmt.Errorf("on %s alone: %w", list, err)
 		}
@@ -124,23 +125,25 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 // are those of all devices that are compared, since the others draw what they draw idle.
 func measureOn(ctx context.Context, o *options, all *platform.Platform) (plan.StepFigures, error) {
 	o.Epochs = 1
-	w, train, test, err := trainingWorkload(ctx, o)
+	w, err := trainingWorkload(ctx, o)
 	if err != nil {
 		return plan.StepFigures{}, err
 	}
-	t, err := newTrainer(w, train, test, nil)
+	t, err := newTrainer(w, nil)
 	if err != nil {
 		return plan.StepFigures{}, err
 	}
-	defer t.close()
-	meters := startMeters(all)
+	defer t.Close()
+	meters := train.StartMeters(all)
 	runErr := t.run(ctx)
-	if lost := t.lostDevices(); runErr == nil && len(lost) > 0 {
+	if lost := t.Losses; runErr == nil && len(lost) > 0 {
 		runErr = fmt.Errorf("device %s failed: %s", lost[0].Device, lost[0].Cause)
 	}
-	if err := errors.Join(runErr, meters.stop(t.measured)); err != nil {
+	readings, err := meters.Stop()
+	if err := errors.Join(runErr, err); err != nil {
 		return plan.StepFigures{}, err
 	}
+	t.measured.Readings = readings
 	return w.figures(t.measured), nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,7 +123,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 		t.Fatal(err)
 	}
 	for _, a := range arrays {
-		if i := firstNotFinite(&a); i >= 0 {
+		if i := slices.IndexFunc(a.Float64s(), func(v float64) bool { return !isFinite(v) }); i >= 0 {
 			t.Errorf("weights %s[%d] = %v", a.Name, i, a.Float64s()[i])
 		}
 	}

@@ -23,11 +23,11 @@ type headline struct {
 }
 
 func (w *workload) headline(o *outcome, s *summary) *headline {
-	h := &headline{figures: w.figures(o), tasks: w.program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: seconds(s.LowerBoundS)}
+	h := &headline{figures: w.figures(o), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
 	}
-	if len(w.program.Order) == 1 && s.Steps > 1 {
+	if len(w.Program.Order) == 1 && s.Steps > 1 {
 		h.of = fmt.Sprintf("%d steps take", s.Steps)
 	}
 	if s.Models != nil {

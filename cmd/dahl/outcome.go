@@ -7,8 +7,8 @@ import (
 
 	"dahl/energy"
 	"dahl/plan"
-	"dahl/platform"
 	"dahl/schedule"
+	"dahl/train"
 )
 
 // outcome is what a run of either world came to.
@@ -18,24 +18,13 @@ type outcome struct {
 	// Readings are what meters counted over the run, evaluations and the time between
 	// segments included.
 	Readings []energy.Reading
-	GPUs     []deviceState // as they were when the run began
-}
-
-func newOutcome(world schedule.World, p *platform.Platform) *outcome {
-	return &outcome{Totals: plan.NewTotals(world, p)}
+	GPUs     []train.DeviceState // as they were when the run began
 }
 
 // predict simulates the program as it will run.
 func (w *workload) predict(ctx context.Context) (*outcome, error) {
-	totals, err := plan.Predict(ctx, w.decision, w.predictedPieces(), w.executed, batchOf)
+	totals, err := w.Predict(ctx)
 	return &outcome{Totals: totals}, err
-}
-
-// account is the energy of a schedule of one graph.
-func (w *workload) account(graph int, s *schedule.Schedule) (plan.Accounted, error) {
-	p := w.decision.Problem(graph, s.Steps, false)
-	report, err := plan.EnergyOf(s, p, batchOf(p.Graph))
-	return plan.Accounted{Schedule: s, Report: report}, err
 }
 
 // energyText prints the joules and what they rest on.
@@ -50,18 +39,18 @@ func (o *outcome) energyText() string {
 }
 
 // mainPlan is the plan of the main graph, or what its policy decided while it ran.
-func (w *workload) mainPlan(o *outcome) *schedule.Plan { return w.decision.PlanOf(0, o.Main) }
+func (w *workload) mainPlan(o *outcome) *schedule.Plan { return w.Decision.PlanOf(0, o.Main) }
 
 // hostBytes is what the layouts reserve in the host's memory.
 func (w *workload) hostBytes() int64 {
-	return w.decision.ReservedBytes()[w.platform.HostMemory()]
+	return w.Decision.ReservedBytes()[w.Platform.HostMemory()]
 }
 
 // memoryText says what every memory came to hold and what was reserved, and why the two differ.
 func (w *workload) memoryText(o *outcome) string {
 	var each []string
-	for m, reserved := range w.decision.ReservedBytes() {
-		text := fmt.Sprintf("%s live peak %s", w.platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
+	for m, reserved := range w.Decision.ReservedBytes() {
+		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
 		if reserved > 0 {
 			text += ", reserved " + shortBytes(reserved)
 		}
@@ -96,8 +85,8 @@ type summary struct {
 	Shown *shownSteps `json:"shown"` // in schedule and figures
 
 	Recorded *recordSummary      `json:"recorded,omitempty"` // of a training; nil: all of it
-	Losses   []deviceLoss        `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
-	Diverged *divergence         `json:"diverged,omitempty"`
+	Losses   []train.DeviceLoss  `json:"losses,omitempty"`   // what a training went on without; totals are of all of it
+	Diverged *train.Divergence   `json:"diverged,omitempty"`
 	Load     *loadSummary        `json:"load,omitempty"` // of a training
 	Waits    *plan.Waits         `json:"waits"`          // of the main schedule
 	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
@@ -147,12 +136,12 @@ func (w *workload) summarize(o *outcome) *summary {
 	if o.Evicted.Count > 0 {
 		s.Evictions = &o.Evicted
 	}
-	for m, b := range w.decision.ReservedBytes() {
-		name := w.platform.Memories[m].Name
+	for m, b := range w.Decision.ReservedBytes() {
+		name := w.Platform.Memories[m].Name
 		s.LivePeakBytes[name], s.ReservedBytes[name] = o.PeakBytes[m], b
 	}
-	for _, seg := range w.program.Order {
-		s.LowerBoundS += schedule.LowerBound(w.decision.Priced.Problem(seg.Graph, seg.Steps)).Seconds()
+	for _, seg := range w.Program.Order {
+		s.LowerBoundS += w.Decision.Priced.LowerBound(seg.Graph, seg.Steps).Seconds()
 	}
 	return s
 }
@@ -160,7 +149,7 @@ func (w *workload) summarize(o *outcome) *summary {
 // totalSteps is the number of steps of the program's main graph.
 func (w *workload) totalSteps() int {
 	n := 0
-	for _, seg := range w.program.Order {
+	for _, seg := range w.Program.Order {
 		if seg.Graph == 0 {
 			n += seg.Steps
 		}

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"slices"
 
 	"dahl/kernels"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // precisionUsage documents --precision.
@@ -25,18 +25,5 @@ func (o *options) within(p *platform.Platform) (*platform.Platform, error) {
 	if err := checkPrecision(o.Precision); err != nil || o.Plan != "" {
 		return p, err
 	}
-	allowed := slices.DeleteFunc(slices.Clone(p.Models), func(m platform.Model) bool {
-		k, err := kernels.KernelByName(m.Op)
-		if err != nil || m.Variant == o.Variant {
-			return false
-		}
-		v, ok := k.Variant(m.Variant)
-		return ok && !v.Within(cmp.Or(o.Precision, kernels.FullPrecision))
-	})
-	if len(allowed) == len(p.Models) {
-		return p, nil
-	}
-	q := *p
-	q.Models = allowed
-	return &q, asInput(q.Complete())
+	return train.Within(p, o.Precision, o.Variant)
 }

@@ -122,11 +122,11 @@ func (m *manifest) repeatable(dir string) error {
 		return nil
 	}
 	o := m.Options
-	_, train, test, err := trainingData(&o)
+	_, d, err := trainingData(&o)
 	if err != nil {
 		return err
 	}
-	if hashData(train, test).SHA256 != m.Data.SHA256 {
+	if hashData(d.Train, d.Test).SHA256 != m.Data.SHA256 {
 		return inputErrorf("the data %s have changed since the run", o.Data)
 	}
 	return nil

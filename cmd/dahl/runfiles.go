@@ -36,13 +36,13 @@ const (
 func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
 	recorded := *w.mainPlan(o)
-	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.lowering
+	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	for _, file := range []struct {
 		name string
 		fill func(io.Writer) error
 	}{
-		{platformFile, w.platform.WriteTOML},
+		{platformFile, w.Platform.WriteTOML},
 		{graphFile, p.Graph.WriteJSON},
 		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, &recorded, p.Graph, p.Platform) }},
 		{scheduleFile, func(out io.Writer) error { return schedule.WriteSchedule(out, o.Main, p.Graph, p.Platform) }},
@@ -66,7 +66,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 
 // mainProblem is the program's first graph for a number of steps.
 func (w *workload) mainProblem(steps int) *schedule.Problem {
-	return w.decision.Problem(0, steps, false)
+	return w.Decision.Problem(0, steps, false)
 }
 
 // drawAll draws every figure that the input has data for.

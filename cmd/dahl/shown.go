@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"dahl/nn"
+)
 
 // shownSteps says which steps of a run its schedule and figures show: one segment of the
 // training steps of a whole batch, or the first steps of a simulated one.
@@ -16,8 +20,8 @@ type shownSteps struct {
 // shown says which steps the main schedule of an outcome is of.
 func (w *workload) shown(o *outcome) *shownSteps {
 	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.Epoch, First: o.First}
-	for _, seg := range w.program.Order {
-		if seg.Graph == 0 || isTraining(w.program.Graphs[seg.Graph]) {
+	for _, seg := range w.Program.Order {
+		if seg.Graph == 0 || nn.IsTraining(w.Program.Graphs[seg.Graph]) {
 			s.Of += seg.Steps
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/train"
 )
 
 // output says where results go.
@@ -83,14 +84,14 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 		return err
 	}
 	s := w.summarize(result)
-	s.Models = plan.SourcesOf(&w.decision.Graphs[0].Problem)
-	if sets := plan.DeviceSets(w.platform, o.Devices); sets != nil && o.Devices != "" {
+	s.Models = plan.SourcesOf(&w.Decision.Graphs[0].Problem)
+	if sets := plan.DeviceSets(w.Platform, o.Devices); sets != nil && o.Devices != "" {
 		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
 			return asInput(err)
 		}
 	}
 	if o.Samples > 0 {
-		if s.Samples, err = plan.Sample(ctx, w.decision, o.Samples, o.Seed); err != nil {
+		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {
 			return err
 		}
 	}
@@ -148,13 +149,13 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err := checkGiven(w, whole); err != nil {
 		return nil, err
 	}
-	w.program.Order[0].Steps = o.Steps
+	w.Program.Order[0].Steps = o.Steps
 	return w, w.decide()
 }
 
 // checkGiven refuses costs for devices that a platform does not have.
 func checkGiven(w *workload, p *platform.Platform) error {
-	if err := schedule.CheckGiven(w.program.Graphs[0], p); err != nil {
+	if err := schedule.CheckGiven(w.Program.Graphs[0], p); err != nil {
 		return inputErrorf("%s: %w", w.opts.Graph, err)
 	}
 	return nil
@@ -166,10 +167,10 @@ func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{opts: o, platform: p}
-	var n samples
+	w := &workload{opts: o, Workload: train.Workload{Options: train.Options{Elsewhere: true}, Platform: p}}
+	var n train.Samples
 	if o.Model != "" {
-		if w.model, n, err = fittedModel(o); err != nil {
+		if w.Model, n, err = fittedModel(o); err != nil {
 			return nil, err
 		}
 	}
@@ -184,20 +185,20 @@ func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload
 	if err := w.buildProgram(n); err != nil {
 		return nil, err
 	}
-	w.program.Graphs = w.program.Graphs[:1]
-	w.program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
+	w.Program.Graphs = w.Program.Graphs[:1]
+	w.Program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
 	return w, nil
 }
 
 // fittedModel fits the network to its data as execute does, so that both worlds
 // run one graph. Of synthetic data only size and shape are looked at.
-func fittedModel(o *options) (*nn.Model, samples, error) {
+func fittedModel(o *options) (*nn.Model, train.Samples, error) {
 	m, err := loadModel(o.Model)
 	if err != nil {
-		return nil, samples{}, err
+		return nil, train.Samples{}, err
 	}
 	if o.Data == "" {
-		o.Data = defaultData(m)
+		o.Data = train.DefaultData(m)
 	}
 	opt := nn.DataOptions{Split: nn.Train, Limit: o.Limit, Offset: o.Offset}
 	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
@@ -206,23 +207,23 @@ func fittedModel(o *options) (*nn.Model, samples, error) {
 	}
 	d, err := nn.OpenData(o.Data, opt)
 	if err != nil {
-		return nil, samples{}, asInput(err)
+		return nil, train.Samples{}, asInput(err)
 	}
-	n := samples{train: d.Len(), divisor: d.Divisor}
+	n := train.Samples{Train: d.Len(), Divisor: d.Divisor}
 	if synthetic {
 		s, err := nn.ParseSynthetic(strings.TrimPrefix(spec, ":"))
 		if err != nil {
-			return nil, samples{}, asInput(err)
+			return nil, train.Samples{}, asInput(err)
 		}
-		n.train = s.Samples - o.Offset
+		n.Train = s.Samples - o.Offset
 		if o.Limit > 0 {
-			n.train = min(n.train, o.Limit)
+			n.Train = min(n.Train, o.Limit)
 		}
 	}
-	if err := o.setBatch(m, n.train); err != nil {
-		return nil, samples{}, err
+	if err := o.setBatch(m, n.Train); err != nil {
+		return nil, train.Samples{}, err
 	}
-	m, err = fit(m, d)
+	m, err = train.Fit(m, d)
 	return m, n, err
 }
 
@@ -240,16 +241,16 @@ func (o *options) setBatch(m *nn.Model, images int) error {
 
 // printRun says in a line what was simulated.
 func (w *workload) printRun(out io.Writer, s *summary) {
-	g := w.program.Graphs[0]
+	g := w.Program.Graphs[0]
 	name, work := cmp.Or(g.Name, "without a name"), ""
-	if w.model != nil {
-		name = fmt.Sprintf("%s, batch %d, %s", w.model.Name, w.opts.Batch, g.Name)
+	if w.Model != nil {
+		name = fmt.Sprintf("%s, batch %d, %s", w.Model.Name, w.opts.Batch, g.Name)
 	}
 	if flops := g.TotalFlops(); flops > 0 {
 		work = fmt.Sprintf(" and %s GFLOP", threeDigits(flops/1e9))
 	}
 	fmt.Fprintf(out, "graph     %s: %d tasks%s per step; on %s with %d workers; policy %s, steps %d\n",
-		name, g.NumTasks(), work, cmp.Or(w.platform.Name, "a platform"), len(w.platform.Workers), s.Policy, s.Steps)
+		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), s.Policy, s.Steps)
 }
 
 // printDetails prints what a simulated run consists of.
@@ -302,13 +303,13 @@ func printJSON(w io.Writer, v any) error {
 func (a *app) newManifest(command string, w *workload) *manifest {
 	m := &manifest{
 		Build: thisBuild(), Command: command, Args: argsWithoutOut(a.args), Host: thisHost(),
-		Options: *w.opts, Platform: identity{w.platform.Name, w.platform.Hash()}, Lowering: w.lowering,
+		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
 		Variants: w.variants(), Inputs: w.inputs,
 	}
-	if w.model != nil {
-		m.Model = w.model.Name
+	if w.Model != nil {
+		m.Model = w.Model.Name
 	}
-	for _, g := range w.program.Graphs {
+	for _, g := range w.Program.Graphs {
 		m.Graphs = append(m.Graphs, identity{g.Name, g.Hash()})
 	}
 	return m

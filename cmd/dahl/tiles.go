@@ -10,6 +10,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/train"
 )
 
 // bestTiles is the --lowering that asks for the fastest tiles in simulation.
@@ -26,15 +27,15 @@ lowering, so with best they may differ between machines and numbers of workers.`
 
 // sweepTiles simulates the training step with every tile size and sets the options so
 // that the lowering has the fastest.
-func (w workload) sweepTiles(ctx context.Context, n samples) (*plan.TileSearch, error) {
+func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSearch, error) {
 	o := w.opts
-	if w.model == nil || len(w.platform.Devices) == 0 {
+	if w.Model == nil || len(w.Platform.Devices) == 0 {
 		return nil, inputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", bestTiles)
 	}
 	if o.Plan != "" {
 		return nil, inputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", bestTiles)
 	}
-	t, err := o.tilings(w.model, w.platform)
+	t, err := o.tilings(w.Model, w.Platform)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +44,12 @@ func (w workload) sweepTiles(ctx context.Context, n samples) (*plan.TileSearch, 
 		tried.Lowering, tried.adapt = "", func(of *dag.Lowering, _ int) { *of = l }
 		w.opts = &tried
 		err := w.buildProgram(n)
-		return w.program, err
+		return w.Program, err
 	}
 	found, err := t.Search(ctx, lower, func(step *dag.Program) (*schedule.Decision, error) {
-		w.program = step
+		w.Program = step
 		err := w.decide()
-		return w.decision, err
+		return w.Decision, err
 	})
 	if err != nil {
 		return nil, asInput(err)
@@ -79,7 +80,7 @@ func (o *options) tilings(m *nn.Model, p *platform.Platform) (*plan.Tilings, err
 	if err != nil {
 		return nil, asInput(err)
 	}
-	t := &plan.Tilings{Layer: busiestLayer(m), Base: grainOf(p).lowering(m, o.Batch, dtype), Batch: o.Batch}
+	t := &plan.Tilings{Layer: busiestLayer(m), Base: train.DefaultLowering(m, p, o.Batch, dtype), Batch: o.Batch}
 	if t.Layer == "" {
 		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
 	}

@@ -224,7 +224,7 @@ func (v *verification) checkSchedule(name string) {
 
 // checkEnergy integrates the powers over the schedule again.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
-	report, err := plan.EnergyOf(s, p, batchOf((p).Graph))
+	report, err := plan.EnergyOf(s, p, nn.BatchOf((p).Graph))
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ type Idle struct {
 // the worker waited for a predecessor, then for a transfer, then for dispatch.
 // The parts are disjoint and add up to the worker's idle time exactly.
 //
-// p and s must belong together, as [Schedule.Check] verifies.
+// p and s must belong together, as [schedule.Schedule.Check] verifies.
 func Idles(p *schedule.Problem, s *schedule.Schedule) []Idle {
 	h := newHistory(p, s)
 	var idles []Idle

@@ -43,7 +43,7 @@ type PathStep struct {
 // as well as dependences. On a tie dependences go before transfers, and those
 // before resources, because removing a resource would then not help.
 //
-// p and s must belong together, as [Schedule.Check] verifies.
+// p and s must belong together, as [schedule.Schedule.Check] verifies.
 func CriticalPath(p *schedule.Problem, s *schedule.Schedule) []PathStep {
 	if len(s.Spans) == 0 {
 		return nil

@@ -1,4 +1,4 @@
-package main
+package train
 
 import (
 	"dahl/dag"
@@ -18,20 +18,20 @@ type feeder struct {
 	stepsDone int     // training steps before the segment, for the optimiser's t
 
 	stop    bool         // at a loss that is not finite
-	results []stepResult // by step of the segment
+	results []StepResult // by step of the segment
 }
 
-// stepResult is what one step reports.
-type stepResult struct {
-	loss    float64 // mean over the batch, before the update
-	correct int
+// StepResult is what one step reports.
+type StepResult struct {
+	Loss    float64 // mean over the batch, before the update
+	Correct int
 }
 
 // begin prepares for a segment over samples order in batches.
 func (f *feeder) begin(order []int32, batch, steps int) {
 	f.order, f.batch = order, batch
 	if cap(f.results) < steps {
-		f.results = make([]stepResult, steps)
+		f.results = make([]StepResult, steps)
 	}
 	f.results = f.results[:steps]
 }
@@ -50,13 +50,13 @@ func (f *feeder) feed(step int, args []kernels.Arg) error {
 func (f *feeder) fetch(step int, args []kernels.Arg) error {
 	r := &f.results[step]
 	if f.dtype == dag.Float64 {
-		r.loss = kernels.Data[float64](&args[0])[0]
+		r.Loss = kernels.Data[float64](&args[0])[0]
 	} else {
-		r.loss = float64(kernels.Data[float32](&args[0])[0])
+		r.Loss = float64(kernels.Data[float32](&args[0])[0])
 	}
-	r.correct = int(kernels.Data[int32](&args[1])[0])
-	if f.stop && !isFinite(r.loss) {
-		return &lossNotFinite{step, r.loss}
+	r.Correct = int(kernels.Data[int32](&args[1])[0])
+	if f.stop && !isFinite(r.Loss) {
+		return &lossNotFinite{step, r.Loss}
 	}
 	return nil
 }

@@ -1,11 +1,9 @@
-package main
+package train
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"strings"
 
@@ -13,29 +11,6 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 )
-
-// number is one that may come out as NaN or infinite, which JSON has no word for: null.
-type number float64
-
-func (n number) MarshalJSON() ([]byte, error) {
-	if !isFinite(float64(n)) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
-
-func (n *number) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" {
-		*n = number(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(data, (*float64)(n))
-}
-
-// same reports whether two numbers are equal, or neither is finite.
-func (n number) same(other number) bool {
-	return n == other || !isFinite(float64(n)) && !isFinite(float64(other))
-}
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
@@ -47,9 +22,9 @@ type lossNotFinite struct {
 
 func (e *lossNotFinite) Error() string { return fmt.Sprintf("the loss is %v", e.loss) }
 
-// divergence is the first loss of a training that is NaN or infinite. What it names in the
+// Divergence is the first loss of a training that is NaN or infinite. What it names in the
 // network is empty where that was not looked for or not found.
-type divergence struct {
+type Divergence struct {
 	Epoch int    `json:"epoch"`          // from 1
 	Step  int    `json:"step"`           // of the training, from 1; of a test set: the last one before it
 	Test  bool   `json:"test,omitempty"` // the loss is of the test set
@@ -71,7 +46,7 @@ type divergence struct {
 	devices bool // devices write what was not looked through
 }
 
-func (d *divergence) Error() string {
+func (d *Divergence) Error() string {
 	var b strings.Builder
 	if d.Test {
 		fmt.Fprintf(&b, "the test loss after step %d is %s", d.Step, d.Loss)
@@ -94,46 +69,48 @@ func (d *divergence) Error() string {
 	if d.KeptStep > 0 {
 		kept = fmt.Sprintf("the weights kept are those after step %d", d.KeptStep)
 	}
-	return b.String() + "; " + kept + "; try a smaller --lr, or go on with --continue-on-nan"
+	return b.String() + "; " + kept
 }
 
 // note remembers the first loss that is not finite of a training that goes on.
-func (t *trainer) note(epoch, step int, test bool, loss float64) {
-	if t.diverged == nil && !isFinite(loss) {
-		t.diverged = &divergence{Epoch: epoch, Step: step, Test: test, Loss: fmt.Sprint(loss), KeptStep: step}
-		slog.Warn("the loss is not finite; --continue-on-nan goes on", "epoch", epoch, "step", step, "loss", loss)
+func (t *Trainer) note(epoch, step int, test bool, loss float64) {
+	if t.Diverged == nil && !isFinite(loss) {
+		t.Diverged = &Divergence{Epoch: epoch, Step: step, Test: test, Loss: fmt.Sprint(loss), KeptStep: step}
+		if t.OnDivergence != nil {
+			t.OnDivergence(t.Diverged)
+		}
 	}
 }
 
 // stopAt ends a training at a loss that is not finite. The piece in which it came up is run
 // again from the state before it, up to the last step that leaves finite weights: equal
 // steps give equal bits. So everything that is written is of whole steps.
-func (t *trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32, at *lossNotFinite) error {
-	g := t.w.program.Graphs[p.Graph]
-	before := t.feeder.stepsDone
-	d := &divergence{Epoch: epoch, Step: before + at.step + 1, Test: !isTraining(g), Loss: fmt.Sprint(at.loss), devices: t.w.platform.Spread()}
-	t.diverged = d
+func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32, at *lossNotFinite) error {
+	g := t.Workload.Program.Graphs[p.Graph]
+	before := t.feed.stepsDone
+	d := &Divergence{Epoch: epoch, Step: before + at.step + 1, Test: !nn.IsTraining(g), Loss: fmt.Sprint(at.loss), devices: t.Workload.Platform.Spread()}
+	t.Diverged = d
 	if d.Test {
 		d.Step, p.Steps = before, 0
 		d.Weights = t.weightsNotFinite()
 	} else if err := t.repeatFinite(ctx, &p, count, source, at.step); err != nil {
 		return fmt.Errorf("%w; and repeating the steps before it: %w", d, err)
 	}
-	d.KeptStep = t.feeder.stepsDone
-	t.kept.find(t.runner)
+	d.KeptStep = t.feed.stepsDone
+	t.kept.find(t.Runner)
 	t.kept.keep()
 	defer t.kept.restore()
 	if !d.devices && len(d.Weights) == 0 {
-		t.feeder.begin(source[count.images:], batchOf(g), 1)
-		task, found, err := t.runner.FindNotFinite(ctx, p.Graph)
+		t.feed.begin(source[count.images:], nn.BatchOf(g), 1)
+		task, found, err := t.Runner.FindNotFinite(ctx, p.Graph)
 		if err != nil {
 			return fmt.Errorf("%w; and looking for the layer: %w", d, err)
 		}
 		if found {
-			d.found(&g.Tasks[task], t.feeder.stepsDone)
+			d.found(&g.Tasks[task], t.feed.stepsDone)
 		}
 	}
-	if t.measured.Main != nil {
+	if t.Measured.Main != nil {
 		return d
 	}
 	// The first step of all: the files are of this step, so that there is something to read.
@@ -148,11 +125,11 @@ func (t *trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 // repeatFinite runs the steps of a piece before one with a loss that is not finite, and
 // takes those that leave finite weights: all, or all but the last one. Weights that were
 // not finite before are told in the divergence.
-func (t *trainer) repeatFinite(ctx context.Context, p *plan.Piece, count *tally, source []int32, steps int) error {
+func (t *Trainer) repeatFinite(ctx context.Context, p *plan.Piece, count *tally, source []int32, steps int) error {
 	for p.Steps = steps; ; p.Steps-- {
 		t.kept.restore()
 		if p.Steps == 0 {
-			t.diverged.Weights = t.weightsNotFinite()
+			t.Diverged.Weights = t.weightsNotFinite()
 			return nil
 		}
 		s, err := t.runSteps(ctx, *p, count, source, true)
@@ -163,15 +140,15 @@ func (t *trainer) repeatFinite(ctx context.Context, p *plan.Piece, count *tally,
 		if err != nil {
 			return err
 		}
-		t.diverged.Weights = t.weightsNotFinite()
-		if len(t.diverged.Weights) == 0 || p.Steps < steps {
-			return t.take(t.diverged.Epoch, *p, s, count)
+		t.Diverged.Weights = t.weightsNotFinite()
+		if len(t.Diverged.Weights) == 0 || p.Steps < steps {
+			return t.take(t.Diverged.Epoch, *p, s, count)
 		}
 	}
 }
 
 // found names a task.
-func (d *divergence) found(task *dag.Task, stepsDone int) {
+func (d *Divergence) found(task *dag.Task, stepsDone int) {
 	d.Task, d.Op, d.Layer, d.Phase = task.Name, task.Op, task.Labels.Layer, task.Labels.Phase
 	if !d.Test {
 		d.FoundInStep = stepsDone + 1
@@ -179,9 +156,9 @@ func (d *divergence) found(task *dag.Task, stepsDone int) {
 }
 
 // weightsNotFinite names the parameters that hold a NaN or an infinity.
-func (t *trainer) weightsNotFinite() []string {
+func (t *Trainer) weightsNotFinite() []string {
 	var names []string
-	for _, a := range t.weights() {
+	for _, a := range t.Weights() {
 		if firstNotFinite(&a) >= 0 {
 			names = append(names, a.Name)
 		}

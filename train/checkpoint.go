@@ -1,4 +1,4 @@
-package main
+package train
 
 import (
 	"fmt"
@@ -17,16 +17,16 @@ type checkpoint struct {
 }
 
 // newCheckpoint keeps the state that the training is in.
-func newCheckpoint(t *trainer) *checkpoint {
+func newCheckpoint(t *Trainer) *checkpoint {
 	c := &checkpoint{}
-	for _, g := range t.w.program.Graphs {
+	for _, g := range t.Workload.Program.Graphs {
 		for i := range g.Buffers {
 			if b := &g.Buffers[i]; (b.Role == dag.Parameter || b.Role == dag.State) && b.ViewOf == dag.None && !slices.Contains(c.names, b.Name) {
 				c.names = append(c.names, b.Name)
 			}
 		}
 	}
-	c.find(t.runner)
+	c.find(t.Runner)
 	for _, b := range c.current {
 		c.kept = append(c.kept, slices.Clone(b))
 	}
@@ -39,7 +39,7 @@ func (c *checkpoint) find(r *execute.Runner) {
 	for _, name := range c.names {
 		b := r.Bytes(name)
 		if b == nil {
-			panic(fmt.Sprintf("dahl: %q is carried from step to step and has no place in the host's memory", name))
+			panic(fmt.Sprintf("train: %q is carried from step to step and has no place in the host's memory", name))
 		}
 		c.current = append(c.current, b)
 	}
