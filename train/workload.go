@@ -56,7 +56,7 @@ func New(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, error
 	if err := w.Lower(d.Samples()); err != nil {
 		return nil, err
 	}
-	return w, w.Decide()
+	return w, w.Prepare()
 }
 
 // Lower makes the program of the model for so many images.
@@ -93,8 +93,8 @@ func (w *Workload) CheckVariant() error {
 	return asInput(execute.CheckVariant(name))
 }
 
-// Decide makes all decisions: by the plan for the first graph, else by the policy.
-func (w *Workload) Decide() (err error) {
+// Prepare makes all decisions: by the plan for the first graph, else by the policy.
+func (w *Workload) Prepare() (err error) {
 	choice := schedule.Choice{Policy: w.Options.Policy, Seed: w.Options.Seed}
 	if w.Options.Plan != nil {
 		choice.Plans = []*schedule.Plan{w.Options.Plan}

@@ -270,7 +270,7 @@ func (w *workload) decide() (err error) {
 			return err
 		}
 	}
-	return w.hintRoom(w.Workload.Decide())
+	return w.hintRoom(w.Prepare())
 }
 
 // hintRoom says what needs less room than a plan, where that is what is missing.
