@@ -1,7 +1,6 @@
 package dag
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -88,72 +87,4 @@ func (g *Graph) TotalBytes() int64 {
 		total += g.Tasks[t].MovedBytes
 	}
 	return total
-}
-
-// PeakLiveBytes is the largest sum of sizes of storages live at once when the tasks run one after
-// the other in the given order; nil is program order. A storage is live as a whole from the first
-// task that touches it to the last, both included. Carried storages and those that no task writes
-// are always live. No layout of whole storages can do with less in this order. It panics unless
-// the order names every task once.
-func (g *Graph) PeakLiveBytes(order []TaskID) int64 {
-	if order == nil {
-		order = make([]TaskID, len(g.Tasks))
-		for i := range order {
-			order[i] = TaskID(i)
-		}
-	}
-	first, last := g.lifetimes(order)
-	change := make([]int64, len(order)+1) // bytes that appear (or go) before position i
-	always := int64(0)
-	for i := range g.Buffers {
-		b := &g.Buffers[i]
-		switch {
-		case b.ViewOf != None:
-		case g.isCarried[i] || first[i] < 0:
-			always += b.Bytes()
-		default:
-			change[first[i]] += b.Bytes()
-			change[last[i]+1] -= b.Bytes()
-		}
-	}
-	live, peak := always, always
-	for _, c := range change {
-		live += c
-		peak = max(peak, live)
-	}
-	return peak
-}
-
-// lifetimes returns the positions in the order of the first and last task that touch each
-// storage; first is -1 for a storage that no task writes.
-func (g *Graph) lifetimes(order []TaskID) (first, last []int) {
-	first, last = make([]int, len(g.Buffers)), make([]int, len(g.Buffers))
-	written := make([]bool, len(g.Buffers))
-	for i := range first {
-		first[i] = -1
-	}
-	seen := make([]bool, len(g.Tasks))
-	if len(order) != len(g.Tasks) {
-		panic(fmt.Sprintf("dag: an order of %d tasks for a graph of %d", len(order), len(g.Tasks)))
-	}
-	for at, t := range order {
-		if seen[t] {
-			panic("dag: task " + g.Tasks[t].Name + " is in the order twice")
-		}
-		seen[t] = true
-		for _, a := range g.Tasks[t].Accesses {
-			s := g.Storage(a.Buffer)
-			if first[s] < 0 {
-				first[s] = at
-			}
-			last[s] = at
-			written[s] = written[s] || a.Mode.Writes()
-		}
-	}
-	for i := range first {
-		if !written[i] {
-			first[i] = -1
-		}
-	}
-	return first, last
 }

@@ -130,16 +130,6 @@ func (b Box) String() string {
 	return s.String()
 }
 
-// Overlaps reports whether two boxes of equal rank share an element.
-func (b Box) Overlaps(c Box) bool {
-	for i := range b {
-		if b[i].Hi <= c[i].Lo || c[i].Hi <= b[i].Lo {
-			return false
-		}
-	}
-	return true
-}
-
 // Elems is the number of elements in the box.
 func (b Box) Elems() int64 {
 	n := int64(1)
