@@ -56,7 +56,7 @@ func (b *binder) onDevice(t dag.TaskID) bool {
 // costOf is what a task costs on a device: what its origin does.
 func (c *compiledGraph) costOf(t dag.TaskID, d platform.DeviceID) (schedule.Cost, bool) {
 	if c.placed != nil {
-		t = c.placed.TaskOf[t]
+		t = c.placed.TaskOf(t)
 	}
 	return c.problem.Costs.Of(t, d)
 }

@@ -39,7 +39,7 @@ const maxBoundInstances = 20_000_000
 
 // criticalPathBound follows the dependences through the steps.
 func criticalPathBound(p *Problem, best []time.Duration) time.Duration {
-	sorted, stuck := topological(p.Graph, p.Reuse, nil)
+	sorted, stuck := topological(p.Graph.Links, p.Reuse, nil)
 	if stuck >= 0 {
 		return 0
 	}

@@ -13,7 +13,7 @@ import (
 // wanted at the same time; ties go to the lowest offset. Those at home in the memory are
 // there at once before the first step.
 func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memory string) error {
-	orders, err := newOrders(g, nil)
+	orders, err := newOrders(tenantsOf(g), nil)
 	if err != nil {
 		return err
 	}

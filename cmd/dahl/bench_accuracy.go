@@ -310,8 +310,10 @@ func (w *workload) learn(times *execute.StepTimes) error {
 	}
 	times.PutInto(&p.Devices[0])
 	choice := schedule.Choice{Policy: w.decision.Policy}
-	for i := range w.decision.Graphs {
-		choice.Plans = append(choice.Plans, w.decision.Graphs[i].Plan)
+	if w.decision.Placed != nil {
+		for i := range w.decision.Graphs {
+			choice.Plans = append(choice.Plans, w.decision.PlanOf(i, nil))
+		}
 	}
 	w.platform = p
 	w.decision, err = plan.Decide(w.program, p, w.target(), choice)

@@ -57,7 +57,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	if err := d.writeJSON(summaryFile, s); err != nil {
 		return err
 	}
-	run, err := newPlotRun(p, o.Main, arenaBytes(w.decision.Graphs[0].Layouts))
+	run, err := newPlotRun(p, o.Main, arenaBytes(w.decision.Layouts(0)))
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (r *loadedRun) predicted() (*schedule.Schedule, error) {
 func (r *loadedRun) plotRun(s *schedule.Schedule) (*plots.Run, error) {
 	p := *r.problem
 	p.Steps = s.Steps
-	return newPlotRun(&p, s, arenaBytes(r.decision.Graphs[0].Layouts))
+	return newPlotRun(&p, s, arenaBytes(r.decision.Layouts(0)))
 }
 
 // decideRecorded makes the decision of a run's graph from its plan.
