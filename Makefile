@@ -39,9 +39,10 @@ asm-check:
 	  for f in "$$dir"/*; do \
 	    [ ! -e "$$f" ] || diff -q "$$f" "kernels/simd/$$(basename $$f)" || { echo "run make asm"; exit 1; }; done
 
-# Compiles the CUDA kernels to PTX, which programs carry: for compute capability 7.5, and for
-# 8.0 where that gives another text. It needs clang, and no CUDA. Products are fused with
-# sums only where a kernel says so. The probe's, for tests of what kernels stand on, likewise.
+# Compiles the CUDA kernels to PTX, which programs carry compressed: for compute capability 7.5,
+# and for 8.0 where that gives another text. It needs clang, and no CUDA. Products are fused with
+# sums only where a kernel says so. The probe's, for tests of what kernels stand on, likewise,
+# and not compressed.
 CLANG     ?= clang-19
 PTX_DIR    = kernels/cuda
 PROBE_DIR  = execute/cuda/testdata
@@ -56,15 +57,22 @@ compile = for f in $(1); do \
   ! sed 's/^.target sm_75/.target sm_80/' "$$to.sm_75.ptx" | cmp -s - "$$to.sm_80.ptx" || rm "$$to.sm_80.ptx"; \
   grep -q '\.entry' "$$to.sm_75.ptx" || rm "$$to.sm_75.ptx"; done
 
+# $(call decompress,DIR): all of the kernels' PTX.
+decompress = for f in $(PTX_DIR)/*.ptx.gz; do gzip -dc "$$f" >"$(1)/$$(basename "$$f" .gz)" || exit 1; done
+
+# Versions of gzip differ in what they write, so a file whose text is the same is kept.
 ptx:
-	@$(call compile,kernels/cuda/*.cu,$(PTX_DIR))
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(call compile,kernels/cuda/*.cu,$$dir) && \
+	  for f in "$$dir"/*.ptx; do \
+	    to="$(PTX_DIR)/$$(basename "$$f").gz" && { gzip -dc "$$to" 2>/dev/null | cmp -s - "$$f" || gzip -9nc "$$f" >"$$to"; } || exit 1; done && \
+	  for f in $(PTX_DIR)/*.ptx.gz; do [ -e "$$dir/$$(basename "$$f" .gz)" ] || rm "$$f"; done
 	@$(call compile,execute/cuda/testdriver/probe.cu,$(PROBE_DIR))
 
 # Fails if the PTX is not what the sources give.
 ptx-check:
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/kernels" "$$dir/probe" && \
-	  $(MAKE) -s ptx PTX_DIR="$$dir/kernels" PROBE_DIR="$$dir/probe" && \
-	  { diff -rq --exclude='*.go' --exclude='*.cu' --exclude='*.h' "$$dir/kernels" $(PTX_DIR) && diff -rq "$$dir/probe" $(PROBE_DIR); } || \
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/kernels" "$$dir/probe" "$$dir/carried" && \
+	  $(MAKE) -s ptx PTX_DIR="$$dir/kernels" PROBE_DIR="$$dir/probe" && gzip -d "$$dir"/kernels/*.gz && $(call decompress,$$dir/carried) && \
+	  { diff -rq "$$dir/kernels" "$$dir/carried" && diff -rq "$$dir/probe" $(PROBE_DIR); } || \
 	  { echo "run make ptx (with $$($(CLANG) --version | head -1))"; exit 1; }
 
 # Assembles the PTX for some devices by NVIDIA's assembler (CUDA 11.8 or newer), which also
@@ -72,13 +80,13 @@ ptx-check:
 PTXAS ?= ptxas
 
 ptx-assemble:
-	@for f in kernels/cuda/*.ptx; do for sm in 75 80 90; do \
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && $(call decompress,$$dir) && for f in "$$dir"/*.ptx; do for sm in 75 80 90; do \
 	  case $$f-$$sm in *.sm_80.ptx-75) continue;; esac; \
 	  $(PTXAS) -v -arch=sm_$$sm -o /dev/null $$f 2>&1 | awk -v sm=$$sm ' \
 	    /error|fatal/ { print; failed = 1 } \
 	    match($$0, /entry function .[a-z0-9_]+/) { name = substr($$0, RSTART+16, RLENGTH-16); n++ } \
 	    /bytes spill stores/ && !/ 0 bytes spill stores, 0 bytes spill loads/ { print "sm_" sm, name ":" $$0; failed = 1 } \
-	    END { exit failed || n == 0 }' || { echo "$$f does not assemble for sm_$$sm without spills"; exit 1; }; done; done
+	    END { exit failed || n == 0 }' || { echo "$$(basename $$f) does not assemble for sm_$$sm without spills"; exit 1; }; done; done
 
 # dahl with CUDA: against the toolkit's header where CUDA_HOME names one (11.8 to 13), else
 # against our own. What is linked is a table of jumps that loads the driver library when it is

@@ -138,12 +138,11 @@ func TestTilesInFlightTogether(t *testing.T) {
 // checkFlight compares a graph with itself with barriers.
 func checkFlight(t *testing.T, g *dag.Graph, p *platform.Platform, pairs [][2]string) {
 	t.Helper()
-	free := newProblem(t, g, p, 1)
-	barred := newProblem(t, withBarriers(t, free.Graph), p, 1)
-	for _, pair := range pairs {
-		for problem, want := range map[*schedule.Problem]bool{free: true, barred: false} {
-			if got := overlap(problem, simulated(t, problem, "eager"), pair[0], pair[1]); got != want {
-				t.Errorf("graph %q: %s starts before %s has ended: %v, want %v", problem.Graph.Name, pair[1], pair[0], got, want)
+	for g, want := range map[*dag.Graph]bool{g: true, withBarriers(t, g): false} {
+		s := simulated(t, decided(t, program(g), how{platform: p, policy: "eager"}), 0, 1)
+		for _, pair := range pairs {
+			if got := overlap(g, s, pair[0], pair[1]); got != want {
+				t.Errorf("graph %q: %s starts before %s has ended: %v, want %v", g.Name, pair[1], pair[0], got, want)
 			}
 		}
 	}
@@ -151,10 +150,10 @@ func checkFlight(t *testing.T, g *dag.Graph, p *platform.Platform, pairs [][2]st
 
 // overlap reports whether the forward pass of one layer starts before that of
 // another has ended.
-func overlap(p *schedule.Problem, s *schedule.Schedule, first, second string) bool {
+func overlap(g *dag.Graph, s *schedule.Schedule, first, second string) bool {
 	end, start := s.Spans[0].End, s.Makespan
 	for _, span := range s.Spans {
-		switch l := p.Graph.Tasks[span.Task].Labels; {
+		switch l := g.Tasks[span.Task].Labels; {
 		case l.Phase != "forward":
 		case l.Layer == first:
 			end = max(end, span.End)
@@ -287,9 +286,7 @@ func BenchmarkBarrier(b *testing.B) {
 
 func makespanSeconds(b *testing.B, g *dag.Graph, p *platform.Platform, policy string, steps int) float64 {
 	b.Helper()
-	problem := newProblem(b, g, p, steps)
-	scheduler, _ := decide(b, problem, policy)
-	s, err := simulate.Run(context.Background(), problem, simulate.Options{Policy: scheduler, Name: policy})
+	s, err := simulate.Run(context.Background(), decided(b, program(g), how{platform: p, policy: policy}), 0, steps, simulate.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

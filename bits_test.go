@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/schedule"
 )
 
@@ -47,7 +46,7 @@ func TestBitsTellRunsApart(t *testing.T) {
 		for _, accumulators := range []int{1, 3} {
 			n.lower(t, dag.Lowering{Fused: true, Default: dag.LayerLowering{GradSampleTile: 1, Accumulators: accumulators}})
 			name := fmt.Sprintf("%v, %d accumulators", dtype, accumulators)
-			hash := n.execute(t, execute.Options{Platform: machine(t, 2)}).hash()
+			hash := n.execute(t, how{platform: machine(t, 2), policy: "eager"}).hash()
 			if other, ok := seen[hash]; ok {
 				t.Errorf("%s: the weights are those of %s", name, other)
 			}
@@ -65,11 +64,11 @@ func (n *network) checkBits(t *testing.T, variant string) {
 		p := machine(t, workers)
 		var plans []*schedule.Plan
 		for _, policy := range []string{"eager", "dmda", "heft", "replay"} {
-			opt := execute.Options{Platform: p, Policy: policy, Variant: variant}
+			h := how{platform: p, policy: policy, variant: variant}
 			if policy == "replay" {
-				opt.Plans = n.throughFiles(t, plans, opt)
+				h.plans = n.throughFiles(t, plans, h)
 			}
-			tr := n.execute(t, opt)
+			tr := n.execute(t, h)
 			if policy == "eager" {
 				plans = tr.plans()
 			}
@@ -89,20 +88,18 @@ func (n *network) checkBits(t *testing.T, variant string) {
 
 // throughFiles writes plans and the layouts made for them as files and reads them
 // back, as dahl plan and dahl execute --plan do.
-func (n *network) throughFiles(t *testing.T, plans []*schedule.Plan, opt execute.Options) []*schedule.Plan {
+func (n *network) throughFiles(t *testing.T, plans []*schedule.Plan, h how) []*schedule.Plan {
 	t.Helper()
-	layouts, err := schedule.LayoutProgram(n.prog, plans, execute.ScratchBytes(n.prog, nil, "", len(opt.Platform.Workers)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	h.plans = plans
+	d := decided(t, n.prog, h)
 	read := make([]*schedule.Plan, len(plans))
 	for i, g := range n.prog.Graphs {
-		plans[i].Layout = layouts[i]
 		var file bytes.Buffer
-		if err := schedule.WritePlan(&file, plans[i], g, opt.Platform); err != nil {
+		if err := schedule.WritePlan(&file, d.Graphs[i].Plan, g, h.platform); err != nil {
 			t.Fatal(err)
 		}
-		if read[i], err = schedule.ReadPlan(&file, "plan.json", g, opt.Platform); err != nil {
+		var err error
+		if read[i], err = schedule.ReadPlan(&file, "plan.json", g, h.platform); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/execute/cuda"
 	"dahl/platform"
 )
@@ -70,13 +69,13 @@ func TestCUDAWeights(t *testing.T) {
 				gpus := 1 + split%2 // sample on one, filter on two, stage on one
 				t.Run(deviceSplits[split].name, func(t *testing.T) {
 					n.tiles(t, split)
-					opt := execute.Options{Platform: cudaPlatform(t, gpus), Plans: n.splitPlans(2+gpus, split), Variant: c.variant}
-					got := n.after(t, opt, c.steps)
+					h := how{platform: cudaPlatform(t, gpus), plans: n.splitPlans(2+gpus, split), variant: c.variant}
+					got := n.after(t, h, c.steps)
 					exact.within(t, got, bounds)
 					if c.a.factors > 0 {
 						exact.along(t, got, c.a.factors)
 					}
-					if again := n.after(t, opt, c.steps); !maps.EqualFunc(got, again, slices.Equal[[]float64]) {
+					if again := n.after(t, h, c.steps); !maps.EqualFunc(got, again, slices.Equal[[]float64]) {
 						t.Error("a second run gives other bits")
 					}
 				})

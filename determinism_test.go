@@ -47,18 +47,15 @@ func TestSimulatingTwiceGivesTheSameBytes(t *testing.T) {
 func simulationFiles(t *testing.T, platformName, model, policy string) map[string][]byte {
 	t.Helper()
 	p := shipped(t, platformName)
-	problem := newProblem(t, trainingStep(t, model, 23, p), p, 3)
-	s := simulated(t, problem, policy)
-	report, err := energy.FromSchedule(s, problem)
+	g := trainingStep(t, model, 23, p)
+	d := decided(t, program(g), how{platform: p, policy: policy})
+	s := simulated(t, d, 0, 3)
+	report, err := energy.FromSchedule(s, d.Problem(0, 3, false))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := schedule.PlanFrom(s, policy, problem.Graph)
-	layouts, err := schedule.LayoutProgram(&dag.Program{Graphs: []*dag.Graph{problem.Graph}}, []*schedule.Plan{plan}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan.Layout = layouts[0]
+	plans := []*schedule.Plan{schedule.PlanFrom(s, policy, g)}
+	plan := decided(t, program(g), how{platform: p, plans: plans}).Graphs[0].Plan
 	files := map[string][]byte{}
 	note := func(name string, write func(*bytes.Buffer) error) {
 		var b bytes.Buffer
@@ -67,9 +64,9 @@ func simulationFiles(t *testing.T, platformName, model, policy string) map[strin
 		}
 		files[name] = b.Bytes()
 	}
-	note("graph", func(b *bytes.Buffer) error { return problem.Graph.WriteJSON(b) })
-	note("schedule", func(b *bytes.Buffer) error { return schedule.WriteSchedule(b, s, problem.Graph, p) })
-	note("plan", func(b *bytes.Buffer) error { return schedule.WritePlan(b, plan, problem.Graph, p) })
+	note("graph", func(b *bytes.Buffer) error { return g.WriteJSON(b) })
+	note("schedule", func(b *bytes.Buffer) error { return schedule.WriteSchedule(b, s, g, p) })
+	note("plan", func(b *bytes.Buffer) error { return schedule.WritePlan(b, plan, g, p) })
 	note("energy", func(b *bytes.Buffer) error { return json.NewEncoder(b).Encode(report) })
 	return files
 }
@@ -218,7 +215,7 @@ func inAnotherOrder(t *testing.T, g *dag.Graph, seed uint64) *dag.Graph {
 // spansByName simulates a graph and writes its schedule with names for indices.
 func spansByName(t *testing.T, g *dag.Graph, p *platform.Platform, policy string) string {
 	t.Helper()
-	s := simulated(t, newProblem(t, g, p, 3), policy)
+	s := simulated(t, decided(t, program(g), how{platform: p, policy: policy}), 0, 3)
 	var text strings.Builder
 	for _, span := range s.Spans {
 		fmt.Fprintln(&text, g.Tasks[span.Task].Name, span.Step, span.Worker, span.Ready, span.Start, span.End)

@@ -15,7 +15,6 @@ import (
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
 // emulatedNode is the shipped platform of two cores and an emulated GPU, or of one more
@@ -89,7 +88,7 @@ func (n *network) splitPlans(workers, split int) []*schedule.Plan {
 		plan := &schedule.Plan{Policy: "split", Order: make([][]dag.TaskID, workers)}
 		for t := range g.Tasks {
 			w := 0
-			if k, ok := kernels.Lookup(g.Tasks[t].Op); !ok || !k.Host {
+			if k, err := kernels.KernelByName(g.Tasks[t].Op); err != nil || !k.Host {
 				w = deviceSplits[split].worker(&g.Tasks[t], &n.lowering.Default, workers)
 			}
 			plan.Order[w] = append(plan.Order[w], dag.TaskID(t))
@@ -115,11 +114,11 @@ func TestSplitsOverDevices(t *testing.T) {
 		n := newNetwork(t, "digits-cnn", c.dtype, false, c.epochs)
 		n.optimizer = c.optimizer
 		n.lower(t, fixtureLowering(form.layout, form.fused))
-		want := n.execute(t, execute.Options{Platform: machine(t, 1), Policy: "heft"})
+		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"})
 		for gpus := 1; gpus <= 2; gpus++ {
 			for split := range deviceSplits {
 				t.Run(fmt.Sprintf("%s fused %v %v %v, %d GPUs, %s", form.layout, form.fused, c.dtype, c.optimizer, gpus, deviceSplits[split].name), func(t *testing.T) {
-					got := n.execute(t, execute.Options{Platform: emulatedNode(t, gpus), Plans: n.splitPlans(2+gpus, split)})
+					got := n.execute(t, how{platform: emulatedNode(t, gpus), plans: n.splitPlans(2+gpus, split)})
 					if got.hash() != want.hash() || !slices.Equal(got.losses, want.losses) {
 						t.Error("weights or losses differ from those of one core")
 					}
@@ -148,32 +147,42 @@ func onGPUs(t *testing.T, r run, gpus int, split string) {
 }
 
 // TestDevicesMoveWhatTheEngineMoves compares what an executed step moves with what the
-// Engine of the simulator moves for the same plan where nothing limits it, region by
-// region. With one GPU, since between two the executor stages in the host memory what the
-// Engine moves at once.
+// Engine moves where workers follow the same lists and nothing limits it, atom by atom. The
+// Engine brings what a task lacks when it is its turn, the plan what a task has written at
+// once, so that the two move the same atoms in other pieces. With one GPU, since between two
+// the executor stages in the host memory what the Engine moves at once.
 func TestDevicesMoveWhatTheEngineMoves(t *testing.T) {
 	const steps = 3
 	n := newNetwork(t, "digits-cnn", dag.Float32, true, 1)
 	for split := range deviceSplits {
 		name, plans := deviceSplits[split].name, n.splitPlans(3, split)
-		executed, problem := n.steps(t, execute.Options{Platform: emulatedNode(t, 1), Plans: plans}, steps)
-		problem.Platform = emulatedNode(t, 1)
-		gpu := &problem.Platform.Devices[1]
-		gpu.CopyEnginesIn, gpu.CopyEnginesOut = 0, 0
-		simulated, err := simulate.Run(context.Background(), problem, simulate.Options{Plan: plans[0]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, want := movedFor(executed, problem.Graph, 1), movedFor(simulated, problem.Graph, 1)
+		executed, d := n.steps(t, how{platform: emulatedNode(t, 1), plans: plans}, steps)
+		byEngine := simulated(t, onEngine(t, d, plans[0]), 0, steps)
+		got, want := movedAtoms(executed, n.prog.Graphs[0], 1), movedAtoms(byEngine, n.prog.Graphs[0], 1)
 		if len(want) == 0 || len(got) != len(want) {
-			t.Errorf("%s: %d regions moved, by the Engine %d", name, len(got), len(want))
+			t.Errorf("%s: parts of %d storages moved, by the Engine of %d", name, len(got), len(want))
 		}
-		for what, bytes := range want {
-			if got[what] != bytes {
-				t.Errorf("%s: %s: %d bytes moved, by the Engine %d", name, what, got[what], bytes)
+		for what, atoms := range want {
+			if got[what] != atoms {
+				t.Errorf("%s: %v: moved %s, by the Engine %s", name, what, got[what], atoms)
 			}
 		}
 	}
+}
+
+// onEngine is the first graph of a decision as a policy that follows the plan, so that the
+// Engine moves what the tasks need, on a machine with any number of copies at once.
+func onEngine(t *testing.T, d *schedule.Decision, plan *schedule.Plan) *schedule.Decision {
+	t.Helper()
+	problem := d.Problem(0, 1, false)
+	problem.Platform = emulatedNode(t, 1)
+	gpu := &problem.Platform.Devices[1]
+	gpu.CopyEnginesIn, gpu.CopyEnginesOut = 0, 0
+	if err := problem.Platform.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	info := schedule.PolicyInfo{Name: "replayed", Dynamic: func(*schedule.Problem) schedule.Policy { return replay(plan) }}
+	return &schedule.Decision{Priced: d.Priced, Policy: info, Graphs: []schedule.Decided{{Problem: *problem, Timed: problem.Costs}}}
 }
 
 // TestPredictionMovesWhatIsMoved compares every transfer of executed steps with those that the
@@ -186,14 +195,11 @@ func TestPredictionMovesWhatIsMoved(t *testing.T) {
 			n := newNetwork(t, "digits-cnn", dtype, true, 1)
 			for split := range deviceSplits {
 				plans := n.splitPlans(2+gpus, split)
-				executed, problem := n.steps(t, execute.Options{Platform: emulatedNode(t, gpus), Plans: plans}, steps)
-				predicted, err := simulate.Run(context.Background(), problem, simulate.Options{Plan: plans[0]})
-				if err != nil {
-					t.Fatal(err)
-				}
+				executed, d := n.steps(t, how{platform: emulatedNode(t, gpus), plans: plans}, steps)
+				predicted, g := simulated(t, d, 0, steps), n.prog.Graphs[0]
 				name := fmt.Sprintf("%v, %d GPUs, %s", dtype, gpus, deviceSplits[split].name)
 				for step := range int32(steps) {
-					got, want := movedFor(executed, problem.Graph, step), movedFor(predicted, problem.Graph, step)
+					got, want := movedFor(executed, g, step), movedFor(predicted, g, step)
 					if len(want) == 0 || !maps.Equal(got, want) {
 						t.Errorf("%s, step %d: moved %v, predicted %v", name, step, got, want)
 					}
@@ -201,7 +207,7 @@ func TestPredictionMovesWhatIsMoved(t *testing.T) {
 				if len(executed.Transfers) != len(predicted.Transfers) {
 					t.Errorf("%s: %d transfers, predicted %d", name, len(executed.Transfers), len(predicted.Transfers))
 				}
-				if got, want := movedBytes(executed, problem.Graph, 1), staleBytes(problem.Graph, problem.Platform, plans[0], 1); !maps.Equal(got, want) {
+				if got, want := movedBytes(executed, g, 1), staleBytes(g, d.Priced.Platform, plans[0], 1); !maps.Equal(got, want) {
 					t.Errorf("%s: in a step moved %v, counted %v", name, got, want)
 				}
 			}
@@ -222,6 +228,22 @@ func movedBytes(s *schedule.Schedule, g *dag.Graph, step int32) map[movement]int
 		if tr.Step == step {
 			moved[movement{g.Buffers[tr.Buffer].Name, tr.From, tr.To}] += tr.Bytes
 		}
+	}
+	return moved
+}
+
+// movedAtoms is the atoms and bytes that moved for a step, by storage and memories.
+func movedAtoms(s *schedule.Schedule, g *dag.Graph, step int32) map[movement]string {
+	atoms, moved := map[movement][]int32{}, map[movement]string{}
+	for _, tr := range s.Transfers {
+		if tr.Step == step {
+			way := movement{g.Buffers[tr.Buffer].Name, tr.From, tr.To}
+			atoms[way] = append(atoms[way], tr.Atoms...)
+		}
+	}
+	for way, bytes := range movedBytes(s, g, step) {
+		slices.Sort(atoms[way])
+		moved[way] = fmt.Sprint(bytes, " bytes, atoms ", atoms[way])
 	}
 	return moved
 }
@@ -310,21 +332,16 @@ func elementsOf(b *dag.Buffer, box dag.Box) []int {
 }
 
 // steps executes steps of the first graph by themselves.
-func (n *network) steps(t *testing.T, opt execute.Options, steps int) (*schedule.Schedule, *schedule.Problem) {
+func (n *network) steps(t *testing.T, h how, steps int) (*schedule.Schedule, *schedule.Decision) {
 	t.Helper()
 	tr := &training{network: n, samples: make([]int32, steps*fixtureBatch)}
-	opt.Hooks = map[string]execute.Hook{"feed": tr.feed, "fetch": tr.fetch}
-	var err error
-	if tr.runner, err = execute.New(n.prog, opt); err != nil {
-		t.Fatal(err)
-	}
+	tr.open(t, h, map[string]execute.Hook{"feed": tr.feed, "fetch": tr.fetch})
 	defer tr.runner.Close()
-	tr.fill()
 	s, err := tr.runner.Run(context.Background(), 0, steps, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, tr.runner.Problem(0, steps)
+	return s, tr.decision
 }
 
 // movedFor is the bytes that moved for a step, by storage, memories and pieces.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -15,20 +14,20 @@ import (
 
 // feedBack simulates a plan with the durations of a measured schedule, as dahl
 // compare does to tell kernel errors from scheduling errors.
-func feedBack(t *testing.T, p *schedule.Problem, plan *schedule.Plan, measured *schedule.Schedule) *schedule.Schedule {
+func feedBack(t *testing.T, d *schedule.Decision, graph int, measured *schedule.Schedule) *schedule.Schedule {
 	t.Helper()
-	tasks := p.Graph.NumTasks()
+	tasks := d.Priced.Program.Graphs[graph].NumTasks()
 	durations := make([]time.Duration, tasks*measured.Steps)
 	for _, s := range measured.Spans {
 		durations[int(s.Step)*tasks+int(s.Task)] = s.End - s.Start
 	}
-	fed, err := simulate.Run(context.Background(), p, simulate.Options{Plan: plan, Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+	fed, err := simulate.Run(context.Background(), d, graph, measured.Steps, simulate.Options{Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return durations[int(i.Step)*tasks+int(i.Task)], true
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fed.Check(p); err != nil {
+	if err := fed.Check(d.Problem(graph, measured.Steps, false)); err != nil {
 		t.Error(err)
 	}
 	return fed
@@ -55,7 +54,7 @@ func perturbed(p *schedule.Problem, seed uint64) *schedule.Problem {
 }
 
 // TestFeedbackReproducesAnIdealMachine "measures" on a machine whose kernels take
-// other times than the model says and that is otherwise ideal: NullRun with perturbed
+// other times than the model says and that is otherwise ideal: nullRun with perturbed
 // costs. The simulator, given those times, gives the same schedule, so that all of
 // the error is the kernel models' and none is the scheduling's.
 func TestFeedbackReproducesAnIdealMachine(t *testing.T) {
@@ -64,19 +63,17 @@ func TestFeedbackReproducesAnIdealMachine(t *testing.T) {
 		p.Devices[0].Dispatch, p.Devices[0].Handoff = 300, 100
 		p.Devices[0].WakeAfter, p.Devices[0].Wake = 50_000, 20_000
 		for _, model := range []string{"digits-cnn", "lenet5", "mlp"} {
-			problem := newProblem(t, trainingStep(t, model, 37, p), p, 7)
-			_, plan := decide(t, problem, "heft")
-			predicted := simulated(t, problem, "heft")
+			d := decided(t, program(trainingStep(t, model, 37, p)), how{platform: p, policy: "heft"})
+			predicted, problem := simulated(t, d, 0, 7), d.Problem(0, 7, false)
 			for seed := range uint64(5) {
-				q := perturbed(problem, seed)
-				measured, err := execute.NullRun(q, schedule.Replay(q, plan))
+				measured, err := nullRun(perturbed(problem, seed), replay(d.Graphs[0].Plan))
 				if err != nil {
 					t.Fatal(err)
 				}
 				if measured.Makespan == predicted.Makespan {
 					t.Errorf("%s: other durations, and the same makespan", model)
 				}
-				compareSchedules(t, problem, feedBack(t, problem, plan, measured), measured)
+				compareSchedules(t, problem, feedBack(t, d, 0, measured), measured)
 			}
 		}
 	}
@@ -86,15 +83,16 @@ func TestFeedbackReproducesAnIdealMachine(t *testing.T) {
 // with what it took.
 func TestFeedbackReproducesAPolicy(t *testing.T) {
 	p := machine(t, 3)
-	problem := newProblem(t, trainingStep(t, "lenet5", 37, p), p, 1)
+	g := trainingStep(t, "lenet5", 37, p)
 	for _, policy := range []string{"eager", "dmda"} {
-		q := perturbed(problem, 11)
-		scheduler, _ := decide(t, q, policy)
-		measured, err := execute.NullRun(q, scheduler)
+		d := decided(t, program(g), how{platform: p, policy: policy})
+		q := perturbed(d.Problem(0, 1, false), 11)
+		measured, err := nullRun(q, d.Policy.Dynamic(q))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fed := feedBack(t, problem, schedule.PlanFrom(measured, policy, problem.Graph), measured)
+		plans := []*schedule.Plan{schedule.PlanFrom(measured, policy, g)}
+		fed := feedBack(t, decided(t, program(g), how{platform: p, plans: plans}), 0, measured)
 		if fed.Makespan != measured.Makespan {
 			t.Errorf("%s: %v fed back, %v measured", policy, fed.Makespan, measured.Makespan)
 		}
@@ -109,9 +107,9 @@ func TestFeedbackReproducesAPolicy(t *testing.T) {
 func TestFeedbackIsNeverSlower(t *testing.T) {
 	for _, model := range []string{"digits-cnn", "lenet5"} {
 		n := newNetwork(t, model, dag.Float32, true, 1)
-		tr := n.execute(t, execute.Options{Platform: machine(t, 2), Policy: "heft"})
+		tr := n.execute(t, how{platform: machine(t, 2), policy: "heft"})
 		for _, r := range tr.runs {
-			fed := feedBack(t, r.problem, tr.runner.Plan(r.graph), r.schedule)
+			fed := feedBack(t, tr.decision, r.graph, r.schedule)
 			ends := map[schedule.Instance]time.Duration{}
 			for _, s := range r.schedule.Spans {
 				ends[schedule.Instance{Task: s.Task, Step: s.Step}] = s.End

@@ -54,7 +54,7 @@ func fixtureLowering(layout string, fused bool) dag.Lowering {
 // single layers that these are compared with.
 func newNetwork(t testing.TB, model string, dtype dag.DType, fused bool, epochs int) *network {
 	t.Helper()
-	m, err := nn.ByName(model)
+	m, err := nn.ModelByName(model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,14 +87,62 @@ func (n *network) lower(t testing.TB, l dag.Lowering) {
 	}
 }
 
+// how says by what a program is decided: by plans, or else by a policy, heft if there is
+// none. The last two are for what is executed.
+type how struct {
+	platform *platform.Platform
+	policy   string
+	plans    []*schedule.Plan
+	variant  string
+	poison   bool
+}
+
+// decide is what is decided for a target.
+func (h how) decide(t testing.TB, prog *dag.Program, target schedule.Target) *schedule.Decision {
+	t.Helper()
+	choice := schedule.Choice{Plans: h.plans}
+	priced, err := schedule.Price(prog, h.platform, target)
+	if err == nil && h.policy != "" {
+		choice.Policy, err = schedule.PolicyByName(h.policy)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := priced.Decide(choice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// decided is a decision to simulate.
+func decided(t testing.TB, prog *dag.Program, h how) *schedule.Decision {
+	t.Helper()
+	return h.decide(t, prog, execute.Target{})
+}
+
+// simulated runs one graph in the simulator and holds the schedule to Check.
+func simulated(t testing.TB, d *schedule.Decision, graph, steps int) *schedule.Schedule {
+	t.Helper()
+	s, err := simulate.Run(context.Background(), d, graph, steps, simulate.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(d.Problem(graph, steps, false)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // training is a network on a runner, its data and weights in place.
 type training struct {
 	*network
-	runner  *execute.Runner
-	samples []int32 // of the running segment
-	done    int     // training steps so far
-	losses  []float64
-	runs    []run
+	decision *schedule.Decision
+	runner   *execute.Runner
+	samples  []int32 // of the running segment
+	done     int     // training steps so far
+	losses   []float64
+	runs     []run
 }
 
 // run is one executed segment.
@@ -106,20 +154,30 @@ type run struct {
 
 // execute runs the whole program and holds the schedule of every segment to
 // Schedule.Check. The runner is closed; its memory stays readable.
-func (n *network) execute(t testing.TB, opt execute.Options) *training {
+func (n *network) execute(t testing.TB, h how) *training {
 	t.Helper()
 	tr := &training{network: n}
-	opt.Hooks = map[string]execute.Hook{"feed": tr.feed, "fetch": tr.fetch}
-	var err error
-	if tr.runner, err = execute.New(n.prog, opt); err != nil {
-		t.Fatal(err)
-	}
+	tr.open(t, h, map[string]execute.Hook{"feed": tr.feed, "fetch": tr.fetch})
 	defer tr.runner.Close()
-	tr.fill()
 	for _, seg := range n.prog.Order {
 		tr.segment(t, seg)
 	}
 	return tr
+}
+
+// open decides the program for this machine and puts it on a runner, with data and initial
+// weights in place.
+func (tr *training) open(t testing.TB, h how, hooks map[string]execute.Hook) {
+	t.Helper()
+	var err error
+	if h.platform, err = execute.Runnable(h.platform); err != nil {
+		t.Fatal(err)
+	}
+	tr.decision = h.decide(t, tr.prog, execute.Target{Variant: h.variant, Here: true})
+	if tr.runner, err = execute.New(tr.decision, execute.Options{Hooks: hooks, Poison: h.poison}); err != nil {
+		t.Fatal(err)
+	}
+	tr.fill()
 }
 
 // fill puts data and initial weights in place.
@@ -166,7 +224,7 @@ func (tr *training) segment(t testing.TB, seg dag.Segment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem := tr.runner.Problem(seg.Graph, seg.Steps)
+	problem := tr.decision.Problem(seg.Graph, seg.Steps, false)
 	if err := s.Check(problem); err != nil {
 		t.Error(err)
 	}
@@ -245,11 +303,7 @@ func machine(t testing.TB, cores int) *platform.Platform {
 // shipped is a platform of the directory platforms.
 func shipped(t testing.TB, name string) *platform.Platform {
 	t.Helper()
-	src, err := platforms.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := platform.Parse(src, name)
+	p, err := platforms.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +313,7 @@ func shipped(t testing.TB, name string) *platform.Platform {
 // trainingStep lowers a training step as the program does by default.
 func trainingStep(t testing.TB, model string, batch int, p *platform.Platform) *dag.Graph {
 	t.Helper()
-	m, err := nn.ByName(model)
+	m, err := nn.ModelByName(model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,39 +325,7 @@ func trainingStep(t testing.TB, model string, batch int, p *platform.Platform) *
 	return g
 }
 
-func newProblem(t testing.TB, g *dag.Graph, p *platform.Platform, steps int) *schedule.Problem {
-	t.Helper()
-	costs, err := schedule.NewCosts(g, p, schedule.CostOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &schedule.Problem{Graph: g, Platform: p, Costs: costs, Steps: steps}
-}
-
-// decide returns a scheduler for one run, and its plan if it has one.
-func decide(t testing.TB, p *schedule.Problem, name string) (schedule.Policy, *schedule.Plan) {
-	t.Helper()
-	info, err := schedule.PolicyByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	policy, plan, err := info.New(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return policy, plan
-}
-
-// simulated runs a policy in the simulator and holds the schedule to Check.
-func simulated(t testing.TB, p *schedule.Problem, policy string) *schedule.Schedule {
-	t.Helper()
-	scheduler, _ := decide(t, p, policy)
-	s, err := simulate.Run(context.Background(), p, simulate.Options{Policy: scheduler, Name: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Check(p); err != nil {
-		t.Fatal(err)
-	}
-	return s
+// program is one graph as a program.
+func program(g *dag.Graph) *dag.Program {
+	return &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: 1}}}
 }

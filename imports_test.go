@@ -1,6 +1,7 @@
 package dahl_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -12,11 +13,12 @@ import (
 	"testing"
 )
 
-// TestImports holds every Go file, whatever its build tags, to the import table
-// in ARCHITECTURE.md: a package imports only what its line lists, a package
-// without a line fails, and a sub-package inherits its parent's line.
+// TestImports holds every Go file, whatever its build tags, to the tables in
+// ARCHITECTURE.md: a package imports only what its line lists, a package without a line
+// fails, and a package names nothing that it never may. A sub-package inherits its parent's
+// lines.
 func TestImports(t *testing.T) {
-	table := readImportTable(t)
+	imports, never := readTable(t, "imports"), readTable(t, "never")
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -27,7 +29,7 @@ func TestImports(t *testing.T) {
 		if !strings.HasSuffix(file, ".go") || path.Dir(filepath.ToSlash(file)) == "." {
 			return nil // tests at the root tie all packages together
 		}
-		checkImports(t, filepath.ToSlash(file), table)
+		checkFile(t, filepath.ToSlash(file), imports, never)
 		return nil
 	})
 	if err != nil {
@@ -35,27 +37,103 @@ func TestImports(t *testing.T) {
 	}
 }
 
-func checkImports(t *testing.T, file string, table map[string][]string) {
+func checkFile(t *testing.T, file string, imports, never map[string][]string) {
 	t.Helper()
 	pkg := path.Dir(file)
-	line, ok := lineOf(pkg, table)
+	line, ok := lineOf(pkg, imports)
 	if !ok {
 		t.Errorf("%s: package %s has no line in the import table of ARCHITECTURE.md", file, pkg)
 		return
 	}
-	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	for _, spec := range f.Imports {
-		name, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Errorf("%s: import %s: %v", file, spec.Path.Value, err)
-			continue
-		}
+		name := pathOf(spec)
 		if !allowed(name, line, pkg) {
 			t.Errorf("%s: package %s may not import %q; its line allows %v", file, pkg, name, line)
+		}
+		if spec.Name != nil && spec.Name.Name == "." && strings.HasPrefix(name, "dahl/") {
+			t.Errorf("%s: package %s imports %q without a name, which hides what is called", file, pkg, name)
+		}
+	}
+	refused, _ := lineOf(pkg, never)
+	for _, n := range namedIn(f, refused) {
+		t.Errorf("%s: package %s never names %s; package plan does what it is for", fset.Position(n.Pos()), pkg, n.Sel.Name)
+	}
+}
+
+func pathOf(spec *ast.ImportSpec) string {
+	name, err := strconv.Unquote(spec.Path.Value)
+	if err != nil {
+		panic("the parser takes an import path that is no string: " + spec.Path.Value)
+	}
+	return name
+}
+
+// namedIn are the selectors of a file that are on a list such as "schedule.Price", for a
+// package of dahl by whatever name it is imported, ".Decide" for a method of anything, or
+// "schedule.Layout*".
+func namedIn(f *ast.File, list []string) (found []*ast.SelectorExpr) {
+	packages := map[string]string{} // path in dahl by name
+	for _, spec := range f.Imports {
+		full := pathOf(spec)
+		name := path.Base(full)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		packages[name] = strings.TrimPrefix(full, "dahl/")
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		of := "" // a method's
+		if id, ok := sel.X.(*ast.Ident); ok {
+			of = packages[id.Name]
+		}
+		for _, entry := range list {
+			pkg, name, _ := strings.Cut(entry, ".")
+			start, open := strings.CutSuffix(name, "*")
+			if of == pkg && (sel.Sel.Name == name || open && strings.HasPrefix(sel.Sel.Name, start)) {
+				found = append(found, sel)
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// TestNamedIn: the rule finds what it is for under any name, and lets pass what only looks
+// like it.
+func TestNamedIn(t *testing.T) {
+	list := []string{"schedule.Price", "schedule.Layout*", ".Decide", "simulate.Run"}
+	for _, c := range []struct{ imports, body, want string }{
+		{`"dahl/schedule"`, `schedule.Price(nil, nil, nil)`, "Price"},
+		{`s "dahl/schedule"`, `price := s.Price; price(nil, nil, nil)`, "Price"},
+		{`"dahl/schedule"`, `schedule.LayoutProgram(nil, nil)`, "LayoutProgram"},
+		{`"dahl/schedule"`, `if _, err := priced().Decide(schedule.Choice{}); err != nil { return }`, "Decide"},
+		{`"dahl/plan"`, `w.priced.Decide(choice)`, "Decide"},
+		{`("dahl/simulate"; "dahl/plan")`, `plan.Decide(simulate.Run(plan.Predict))`, "Run"},
+		{`"dahl/plan"`, `plan.Decide(nil, nil, nil, choice)`, ""},
+		{`"dahl/schedule"`, `schedule.PriceList(schedule.PolicyByName("heft"))`, ""},
+		{`"example.org/schedule"`, `schedule.Price()`, ""},
+		{`"dahl/plan"`, `simulate.Run(w.decide())`, ""}, // a variable's method
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "", "package p\nimport "+c.imports+"\nfunc f() { "+c.body+" }", parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, sel := range namedIn(f, list) {
+			got = append(got, sel.Sel.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s; %s: found %q, want %q", c.imports, c.body, got, c.want)
 		}
 	}
 }
@@ -87,24 +165,24 @@ func allowed(name string, line []string, pkg string) bool {
 	return false
 }
 
-// readImportTable parses the block that begins with ```imports: lines of
-// "package: what it may import", where a repository stands for its packages.
-func readImportTable(t *testing.T) map[string][]string {
+// readTable parses a block of ARCHITECTURE.md by its name: lines of "package: list". In that
+// of imports a repository stands for its packages.
+func readTable(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, ok := strings.Cut(string(text), "```imports\n")
+	_, block, ok := strings.Cut(string(text), "```"+name+"\n")
 	block, _, ok2 := strings.Cut(block, "```")
 	if !ok || !ok2 {
-		t.Fatal("ARCHITECTURE.md has no block that begins with ```imports")
+		t.Fatalf("ARCHITECTURE.md has no block that begins with ```%s", name)
 	}
 	table := map[string][]string{}
 	for line := range strings.Lines(block) {
 		pkg, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
 		if !ok {
-			t.Fatalf("import table: line %q has no colon", line)
+			t.Fatalf("table of %s: line %q has no colon", name, line)
 		}
 		table[pkg] = strings.Fields(rest)
 	}

@@ -1,41 +1,34 @@
 package dahl_test
 
 import (
-	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/simulate"
 )
 
-// TestNullRunAgreesWithTheSimulator: the executor's own loop around the Engine, with
-// the model's clock in place of kernels, gives the simulator's schedule of every
-// training step, span for span. The two share the Engine and schedule.Pace and nothing
-// else: queue and order of simultaneous ends are written twice.
+// TestNullRunAgreesWithTheSimulator: a loop of its own around the Engine gives the
+// simulator's schedule of every training step, span for span. With a policy the two share
+// the Engine and schedule.Pace and nothing else: queue and order of simultaneous ends are
+// written twice. With a plan the simulator follows schedule.Lists, and what they share is
+// schedule.Pace and the count of predecessors.
 func TestNullRunAgreesWithTheSimulator(t *testing.T) {
 	const batch, steps = 23, 5
 	for _, platformName := range []string{"laptop", "manycore"} {
 		p := shipped(t, platformName)
-		for _, model := range nn.Models {
+		for _, model := range nn.Models() {
 			if model.Name == "dahl-cnn-big" || model.Name == "dahl-cnn-512" {
 				continue // thousands of tasks, and nothing in them that dahl-cnn has not
 			}
 			g := trainingStep(t, model.Name, batch, p)
 			for _, policy := range []string{"eager", "dmda", "heft"} {
 				t.Run(fmt.Sprintf("%s/%s/%s", platformName, model.Name, policy), func(t *testing.T) {
-					problem := newProblem(t, g, p, steps)
-					want := simulated(t, problem, policy)
-					scheduler, _ := decide(t, problem, policy)
-					got, err := execute.NullRun(problem, scheduler)
-					if err != nil {
-						t.Fatal(err)
-					}
-					compareSchedules(t, problem, got, want)
+					d := decided(t, program(g), how{platform: p, policy: policy})
+					compareWorlds(t, d, 0, steps)
 				})
 			}
 		}
@@ -50,44 +43,49 @@ func TestNullRunReplaysAPlan(t *testing.T) {
 	p.Devices[0].WakeAfter, p.Devices[0].Wake = 50_000, 20_000
 	for _, model := range []string{"digits-cnn", "lenet5"} {
 		n := newNetwork(t, model, dag.Float64, false, 1)
-		plans := make([]*schedule.Plan, len(n.prog.Graphs))
+		d := decided(t, n.prog, how{platform: p, policy: "heft"})
 		for i, g := range n.prog.Graphs {
-			_, plans[i] = decide(t, newProblem(t, g, p, 1), "heft")
-		}
-		layouts, err := schedule.LayoutProgram(n.prog, plans, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, g := range n.prog.Graphs {
-			problem := newProblem(t, g, p, 7)
-			problem.Reuse, problem.ReuseNext = layouts[i].Reuse, layouts[i].ReuseNext
-			dependOnCaches(problem.Costs)
+			problem := &d.Graphs[i].Problem
+			problem.Costs = dependingOnCaches(problem.Costs)
 			if len(problem.Reuse)+len(problem.ReuseNext) == 0 {
 				t.Errorf("graph %q: no order from reuse; the case should have some", g.Name)
 			}
-			want, err := simulate.Run(context.Background(), problem, simulate.Options{Plan: plans[i]})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := execute.NullRun(problem, schedule.Replay(problem, plans[i]))
-			if err != nil {
-				t.Fatal(err)
-			}
-			compareSchedules(t, problem, got, want)
+			compareWorlds(t, d, i, 7)
 		}
 	}
 }
 
-// dependOnCaches makes every duration depend on where the operands are and on what else
+// dependingOnCaches makes every duration depend on where the operands are and on what else
 // runs, as that of a call measured by itself does.
-func dependOnCaches(c *schedule.Costs) {
+func dependingOnCaches(c *schedule.Costs) *schedule.Costs {
+	other := &schedule.Costs{Class: c.Class}
 	for _, row := range c.ByClass {
+		row = slices.Clone(row)
 		for d := range row {
 			near := row[d].Duration
 			row[d].Busy = platform.CacheTimes{Warm: near * 3 / 4, Near: near, Far: 2 * near}
 			row[d].Alone = platform.CacheTimes{Warm: near / 2, Near: near * 2 / 3, Far: near}
 		}
+		other.ByClass = append(other.ByClass, row)
 	}
+	return other
+}
+
+// compareWorlds compares what nullRun makes of a decision with what the simulator does.
+func compareWorlds(t *testing.T, d *schedule.Decision, graph, steps int) {
+	t.Helper()
+	problem := d.Problem(graph, steps, false)
+	var policy schedule.Policy
+	if plan := d.Graphs[graph].Plan; plan != nil {
+		policy = replay(plan)
+	} else {
+		policy = d.Policy.Dynamic(problem)
+	}
+	got, err := nullRun(problem, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareSchedules(t, problem, got, simulated(t, d, graph, steps))
 }
 
 // compareSchedules reports the first span in which two schedules of one problem

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
@@ -25,13 +24,13 @@ func TestReplayIsExact(t *testing.T) {
 			n := newNetwork(t, model, dag.Float32, fused, 2)
 			for workers := 1; workers <= 3; workers++ {
 				p := machine(t, workers)
-				eager := n.execute(t, execute.Options{Platform: p, Policy: "eager"})
-				for name, opt := range map[string]execute.Options{
-					"heft":         {Platform: p, Policy: "heft", Poison: true},
-					"eager's plan": {Platform: p, Plans: eager.plans(), Poison: true},
+				eager := n.execute(t, how{platform: p, policy: "eager"})
+				for name, h := range map[string]how{
+					"heft":         {platform: p, policy: "heft", poison: true},
+					"eager's plan": {platform: p, plans: eager.plans(), poison: true},
 				} {
 					t.Run(fmt.Sprintf("%s/fused=%v/%d/%s", model, fused, workers, name), func(t *testing.T) {
-						scratch = max(scratch, n.checkReplay(t, opt))
+						scratch = max(scratch, n.checkReplay(t, h))
 					})
 				}
 			}
@@ -43,14 +42,14 @@ func TestReplayIsExact(t *testing.T) {
 }
 
 // checkReplay executes plans and returns the highest byte of scratch that they use.
-func (n *network) checkReplay(t *testing.T, opt execute.Options) int64 {
+func (n *network) checkReplay(t *testing.T, h how) int64 {
 	t.Helper()
-	tr := n.execute(t, opt)
+	tr := n.execute(t, h)
 	for _, r := range tr.runs {
-		checkPlanned(t, r, tr.runner.Plan(r.graph))
-		checkLive(t, r, tr.runner.Layout(r.graph))
+		checkPlanned(t, r, tr.decision.Graphs[r.graph].Plan)
+		checkLive(t, r, tr.layout(r.graph))
 	}
-	high, planned := tr.runner.HighWater(), tr.runner.PlannedHighWater()
+	high, planned := tr.runner.HighWater(), tr.plannedHighWater()
 	// What a kernel declares as workspace is enough for every level of instructions,
 	// so the scratch is held to it as to a bound.
 	used := high[schedule.ScratchArena]
@@ -71,11 +70,11 @@ func TestPoliciesKeepTheBound(t *testing.T) {
 		n := newNetwork(t, model, dag.Float32, false, 2)
 		for workers := 1; workers <= 3; workers++ {
 			for _, policy := range []string{"eager", "dmda"} {
-				tr := n.execute(t, execute.Options{Platform: machine(t, workers), Policy: policy, Poison: true})
+				tr := n.execute(t, how{platform: machine(t, workers), policy: policy, poison: true})
 				for _, r := range tr.runs {
-					checkLive(t, r, tr.runner.Layout(r.graph))
+					checkLive(t, r, tr.layout(r.graph))
 				}
-				high, planned := tr.runner.HighWater(), tr.runner.PlannedHighWater()
+				high, planned := tr.runner.HighWater(), tr.plannedHighWater()
 				for a := range high {
 					if high[a] > planned[a] {
 						t.Errorf("%s, %d workers, %s: arena %v touched up to byte %d, the bound is %d", model, workers, policy, schedule.Arena(a), high[a], planned[a])
@@ -106,14 +105,32 @@ func checkPlanned(t *testing.T, r run, plan *schedule.Plan) {
 	}
 }
 
+// layout is where the storages of a graph lie in the host's memory.
+func (tr *training) layout(graph int) *schedule.Layout {
+	return tr.decision.Layouts(graph)[tr.decision.Priced.Platform.HostMemory()]
+}
+
+// plannedHighWater is the end of the last storage of each arena in any graph; of the scratch,
+// its size.
+func (tr *training) plannedHighWater() (end [schedule.NumArenas]int64) {
+	for i, g := range tr.prog.Graphs {
+		l := tr.layout(i)
+		for b := range g.Buffers {
+			end[l.Arena[b]] = max(end[l.Arena[b]], l.Offset[b]+g.Buffers[b].Bytes())
+		}
+		end[schedule.ScratchArena] = max(end[schedule.ScratchArena], l.ArenaBytes[schedule.ScratchArena])
+	}
+	return end
+}
+
 // plannedScratch is the highest byte of the scratch arena that the plans use: in
 // the piece of the last worker that has any, the largest workspace of its tasks.
 func (tr *training) plannedScratch() int64 {
-	workers := len(tr.runner.Platform().Workers)
-	piece := tr.runner.PlannedHighWater()[schedule.ScratchArena] / int64(workers)
+	workers := len(tr.decision.Priced.Platform.Workers)
+	piece := tr.plannedHighWater()[schedule.ScratchArena] / int64(workers)
 	var end int64
 	for i, g := range tr.prog.Graphs {
-		for w, list := range tr.runner.Plan(i).Order {
+		for w, list := range tr.decision.Graphs[i].Plan.Order {
 			for _, task := range list {
 				if bytes := workspace(g, task); bytes > 0 {
 					end = max(end, int64(w)*piece+bytes)
@@ -126,7 +143,7 @@ func (tr *training) plannedScratch() int64 {
 
 // workspace is what the default variant of a task declares.
 func workspace(g *dag.Graph, task dag.TaskID) int64 {
-	k, _ := kernels.Lookup(g.Tasks[task].Op)
+	k, _ := kernels.KernelByName(g.Tasks[task].Op)
 	if k.Host {
 		return 0
 	}
@@ -247,9 +264,10 @@ func TestSchedulesOfBothWorldsStandUp(t *testing.T) {
 	for _, model := range []string{"digits-cnn", "lenet5"} {
 		n := newNetwork(t, model, dag.Float32, true, 1)
 		for _, p := range []*platform.Platform{machine(t, 3), shipped(t, "laptop"), shipped(t, "server")} {
-			for _, g := range n.prog.Graphs {
-				for _, policy := range []string{"eager", "dmda", "dmdar", "heft"} {
-					simulated(t, newProblem(t, g, p, 3), policy)
+			for _, policy := range []string{"eager", "dmda", "dmdar", "heft"} {
+				d := decided(t, n.prog, how{platform: p, policy: policy})
+				for i := range n.prog.Graphs {
+					simulated(t, d, i, 3)
 				}
 			}
 		}

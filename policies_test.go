@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/execute"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -18,7 +17,7 @@ func TestPoliciesOverDevices(t *testing.T) {
 	for _, form := range forms[1:3] {
 		n := newNetwork(t, "digits-cnn", dag.Float32, false, 1)
 		n.lower(t, fixtureLowering(form.layout, form.fused))
-		want := n.execute(t, execute.Options{Platform: machine(t, 1), Policy: "heft"}).hash()
+		want := n.execute(t, how{platform: machine(t, 1), policy: "heft"}).hash()
 		for _, info := range schedule.Policies() {
 			if info.Dynamic == nil {
 				continue
@@ -26,7 +25,7 @@ func TestPoliciesOverDevices(t *testing.T) {
 			for gpus := 1; gpus <= 2; gpus++ {
 				t.Run(fmt.Sprintf("%s fused %v, %s, %d GPUs", form.layout, form.fused, info.Name, gpus), func(t *testing.T) {
 					p := emulatedNode(t, gpus)
-					roomy := n.execute(t, execute.Options{Platform: p, Policy: info.Name})
+					roomy := n.execute(t, how{platform: p, policy: info.Name})
 					if roomy.hash() != want {
 						t.Error("the weights differ from those of one core")
 					}
@@ -36,9 +35,9 @@ func TestPoliciesOverDevices(t *testing.T) {
 					p = emulatedNode(t, gpus)
 					p.Devices[0].FlopsPerSec["float32"] = 1e6 // so that whoever estimates prefers a GPU
 					for m := 1; m < len(p.Memories); m++ {
-						p.Memories[m].CapacityBytes = roomy.leastBytes(m, 50)
+						p.Memories[m].CapacityBytes = leastBytes(roomy.decision, platform.MemoryID(m), 50)
 					}
-					tight := n.execute(t, execute.Options{Platform: p, Policy: info.Name})
+					tight := n.execute(t, how{platform: p, policy: info.Name})
 					if tight.hash() != want {
 						t.Error("in tight memories the weights differ from those of one core")
 					}
@@ -60,10 +59,10 @@ func (tr *training) evictions() (n int) {
 
 // leastBytes is what a memory needs of data and workspace, and some percent of its step
 // arena.
-func (tr *training) leastBytes(m int, percent int64) int64 {
+func leastBytes(d *schedule.Decision, m platform.MemoryID, percent int64) int64 {
 	var fixed, step int64
-	for _, r := range tr.runs {
-		l := r.problem.Layouts[platform.MemoryID(m)]
+	for i := range d.Graphs {
+		l := d.Layouts(i)[m]
 		fixed = max(fixed, l.ArenaBytes[schedule.DataArena]+l.ArenaBytes[schedule.ScratchArena])
 		step = max(step, l.ArenaBytes[schedule.StepArena])
 	}

@@ -41,8 +41,7 @@ func (n *network) leastAllocations(t *testing.T, policy string, first, last int)
 	t.Helper()
 	tr := &training{network: n}
 	var before, after runtime.MemStats
-	var err error
-	tr.runner, err = execute.New(n.prog, execute.Options{Platform: machine(t, 2), Policy: policy, Hooks: map[string]execute.Hook{
+	tr.open(t, how{platform: machine(t, 2), policy: policy}, map[string]execute.Hook{
 		"feed": func(step int, args []kernels.Arg) error {
 			switch step {
 			case first:
@@ -54,12 +53,8 @@ func (n *network) leastAllocations(t *testing.T, policy string, first, last int)
 			return tr.feedOrder(step, args)
 		},
 		"fetch": func(int, []kernels.Arg) error { return nil },
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	defer tr.runner.Close()
-	tr.fill()
 	least := uint64(1 << 60)
 	for try := 0; try < 5 && least > 0; try++ {
 		executetest.CacheWaits()

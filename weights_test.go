@@ -77,7 +77,7 @@ func newTrajectory(t testing.TB, a arithmetic, steps int) *trajectory {
 	if a == float32Sums {
 		tr.part = 0x1p-16
 	}
-	exact := tr.start(t, execute.Options{Platform: machine(t, 1), Variant: "ref"})
+	exact := tr.start(t, how{platform: machine(t, 1), policy: "eager", variant: "ref"})
 	defer exact.runner.Close()
 	first := exact.parameters()
 	for step := range steps {
@@ -98,7 +98,7 @@ func (tr *trajectory) bounds(t testing.TB) map[string]float64 {
 	t.Helper()
 	bounds := map[string]float64{}
 	for seed := range uint64(twins) {
-		twin := tr.start(t, execute.Options{Platform: machine(t, 1), Variant: "ref"})
+		twin := tr.start(t, how{platform: machine(t, 1), policy: "eager", variant: "ref"})
 		rng := rand.New(rand.NewPCG(seed, 43))
 		for step := range tr.errors {
 			twin.step(t, step)
@@ -132,10 +132,10 @@ func (tr *trajectory) distances(weights map[string][]float64) map[string]float64
 }
 
 // start puts a network on a runner, to be trained step by step in the order of the samples.
-func (n *network) start(t testing.TB, opt execute.Options) *training {
+func (n *network) start(t testing.TB, h how) *training {
 	t.Helper()
 	tr := &training{network: n}
-	opt.Hooks = map[string]execute.Hook{
+	tr.open(t, h, map[string]execute.Hook{
 		"feed": func(step int, args []kernels.Arg) error {
 			if len(args) > 1 {
 				copy(kernels.Data[float64](&args[1]), []float64{n.rate(), float64(tr.done + step + 1)})
@@ -144,12 +144,7 @@ func (n *network) start(t testing.TB, opt execute.Options) *training {
 			return nil
 		},
 		"fetch": tr.fetch,
-	}
-	var err error
-	if tr.runner, err = execute.New(n.prog, opt); err != nil {
-		t.Fatal(err)
-	}
-	tr.fill()
+	})
 	return tr
 }
 
@@ -209,15 +204,15 @@ func (tr *training) parameters() map[string][]float64 {
 }
 
 // after trains for some steps in one run.
-func (n *network) after(t testing.TB, opt execute.Options, steps int) map[string][]float64 {
+func (n *network) after(t testing.TB, h how, steps int) map[string][]float64 {
 	t.Helper()
-	tr := n.start(t, opt)
+	tr := n.start(t, h)
 	defer tr.runner.Close()
 	s, err := tr.runner.Run(context.Background(), 0, steps, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(tr.runner.Problem(0, steps)); err != nil {
+	if err := s.Check(tr.decision.Problem(0, steps, false)); err != nil {
 		t.Error(err)
 	}
 	return tr.parameters()
@@ -262,13 +257,13 @@ func TestWeightsAfterHundredSteps(t *testing.T) {
 		n := smallNetwork(t, c.dtype)
 		for _, variant := range []string{"", "go", "ref"} {
 			t.Run(fmt.Sprintf("%v, variant %q", c.dtype, variant), func(t *testing.T) {
-				exact.within(t, n.after(t, execute.Options{Platform: machine(t, 2), Variant: variant}, steps), bounds)
+				exact.within(t, n.after(t, how{platform: machine(t, 2), policy: "eager", variant: variant}, steps), bounds)
 			})
 		}
 		for split := range deviceSplits {
 			t.Run(fmt.Sprintf("%v, %s split", c.dtype, deviceSplits[split].name), func(t *testing.T) {
 				n.tiles(t, split)
-				exact.within(t, n.after(t, execute.Options{Platform: emulatedNode(t, 2), Plans: n.splitPlans(4, split)}, steps), bounds)
+				exact.within(t, n.after(t, how{platform: emulatedNode(t, 2), plans: n.splitPlans(4, split)}, steps), bounds)
 			})
 		}
 	}
@@ -282,7 +277,7 @@ func TestBoundSeesAWrongRate(t *testing.T) {
 	n := smallNetwork(t, dag.Float32)
 	n.optimizer = nn.SGD{LearningRate: trajectoryRate * 1.001}
 	bounds := exact.bounds(t)
-	for name, far := range exact.distances(n.after(t, execute.Options{Platform: machine(t, 1)}, steps)) {
+	for name, far := range exact.distances(n.after(t, how{platform: machine(t, 1), policy: "eager"}, steps)) {
 		if far <= bounds[name] {
 			t.Errorf("%s: a rate of 1.001 is not seen: %.3g off, bound %.3g", name, far, bounds[name])
 		}

@@ -26,6 +26,16 @@ func (t *PowerTrace) add(at time.Duration, watts float64) {
 	}
 }
 
+// Traces is the power of each consumer over the run: the host, the devices and
+// the links in the order of the platform. It fails where FromSchedule does.
+func Traces(s *schedule.Schedule, prob *schedule.Problem) ([]PowerTrace, error) {
+	a, err := newAccount(s, prob)
+	if err != nil {
+		return nil, err
+	}
+	return a.traces, nil
+}
+
 // account is the energy of one schedule, before it is grouped.
 type account struct {
 	s *schedule.Schedule

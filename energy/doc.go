@@ -1,7 +1,7 @@
 // Package energy says how many joules a schedule costs, and where they go.
 //
 // Read first: [FromSchedule], which integrates the platform's powers over a
-// schedule of either world, and [Power], the same powers over time. [Meter] is a
+// schedule of either world, and [Traces], the same powers over time. [Meter] is a
 // source of measured joules; [OpenRAPL] reads the processor's own, and [OpenGPUs] those of
 // NVIDIA's GPUs, in programs that are built with the tag cuda.
 //
@@ -25,7 +25,7 @@
 // # Invariants
 //
 //   - TotalJoules is the sum of the causes, of devices, links and host, and the
-//     integral of Power
+//     integral of the powers of Traces
 //   - a modelled joule is never shown as measured
 //
 // # Units

@@ -1,6 +1,9 @@
 package energy
 
 import (
+	"slices"
+	"strings"
+
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -228,4 +231,30 @@ func (r *Report) CountImages(n int64) {
 	if joules, basis := r.Best(); n > 0 && basis != Unavailable {
 		r.JoulesPerImage = joules / float64(n)
 	}
+}
+
+// Grounds says in words what the joules of the schedule rest on, such as "modelled, watts
+// guessed". Where the sources of the watts differ it names all, and Sources says which is
+// whose. A host without watts is named, since it draws some.
+func (r *Report) Grounds() string {
+	if r.Basis == Unavailable {
+		return "joules unavailable: no watts for " + strings.Join(r.Missing, ", ")
+	}
+	var words []string
+	for _, s := range r.Sources {
+		if word := sourceWords[s.Source]; !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	text := string(r.Basis) + ", watts " + strings.Join(words, " and ")
+	if slices.Contains(r.Missing, "host") {
+		text += ", without the host"
+	}
+	return text
+}
+
+// sourceWords completes "watts", by PowerSource.Source.
+var sourceWords = map[string]string{
+	string(platform.Guess): "guessed", string(platform.Datasheet): "from data sheets", string(platform.Measured): "measured",
+	string(schedule.FromGraph): "given by the graph", string(schedule.FromFit): "fitted",
 }

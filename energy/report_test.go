@@ -155,7 +155,7 @@ func TestPowerOfHandExample(t *testing.T) {
 	want := []PowerSample{
 		{0, 35 + 9 + 2 + 20 + 1}, {3 * seconds, 35 + 9 + 9 + 20 + 1}, {4 * seconds, 35 + 2 + 9 + 20 + 3},
 		{5 * seconds, 35 + 2 + 9 + 250 + 1}, {8 * seconds, 35 + 2 + 9 + 20 + 1}}
-	if got := Power(s, prob); !reflect.DeepEqual(got, want) {
+	if got := totalPower(s, prob); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	traces, err := Traces(s, prob)
@@ -379,7 +379,7 @@ func TestSchedulesThatDoNotFit(t *testing.T) {
 		if r, err := FromSchedule(s, prob); err == nil {
 			t.Errorf("%s: accepted, %g J", name, r.TotalJoules)
 		}
-		if got := Power(s, prob); got != nil {
+		if got := totalPower(s, prob); got != nil {
 			t.Errorf("%s: power %v", name, got)
 		}
 	}
@@ -391,7 +391,25 @@ func TestEmptySchedule(t *testing.T) {
 	if err != nil || r.TotalJoules != 0 || r.MeanWatts != 0 {
 		t.Errorf("%+v, %v; want 0 J in no time", r, err)
 	}
-	if got := Power(&schedule.Schedule{}, prob); len(got) != 0 {
+	if got := totalPower(&schedule.Schedule{}, prob); len(got) != 0 {
 		t.Errorf("power in no time: %v", got)
+	}
+}
+
+// TestGrounds names every source once, and what lacks watts where it counts.
+func TestGrounds(t *testing.T) {
+	for _, c := range []struct {
+		r    Report
+		want string
+	}{
+		{Report{Basis: Modelled, Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "guess"}}}, "modelled, watts guessed"},
+		{Report{Basis: Modelled, Sources: []PowerSource{{Name: "host", Source: "guess"}, {Name: "cpu", Source: "datasheet"}, {Name: "cpu", Calls: true, Source: "measured"}}},
+			"modelled, watts guessed and from data sheets and measured"},
+		{Report{Basis: Modelled, Missing: []string{"host", "pcie"}, Sources: []PowerSource{{Name: "cpu", Source: "measured"}}}, "modelled, watts measured, without the host"},
+		{Report{Basis: Unavailable, Missing: []string{"cpu"}}, "joules unavailable: no watts for cpu"},
+	} {
+		if got := c.r.Grounds(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }

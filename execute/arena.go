@@ -143,27 +143,6 @@ func roundUp(n int64) int64 { return roundUpTo(n, alignBytes) }
 // roundUpTo rounds up to a multiple of a power of two.
 func roundUpTo(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
 
-// checkLayout verifies that every storage lies on a cache line inside its arena
-// and that views lie where their storage does.
-func checkLayout(g *dag.Graph, l *schedule.Layout) error {
-	if len(l.Arena) != len(g.Buffers) || len(l.Offset) != len(g.Buffers) {
-		return fmt.Errorf("the layout places %d buffers, the graph has %d", len(l.Offset), len(g.Buffers))
-	}
-	for i := range g.Buffers {
-		b := &g.Buffers[i]
-		s := g.Storage(dag.BufferID(i))
-		switch {
-		case l.Arena[i] >= schedule.ScratchArena || l.Arena[i] != l.Arena[s] || l.Offset[i] != l.Offset[s]:
-			return fmt.Errorf("buffer %q is placed in arena %d at %d, its storage in arena %d at %d", b.Name, l.Arena[i], l.Offset[i], l.Arena[s], l.Offset[s])
-		case l.Offset[i] < 0 || l.Offset[i]%alignBytes != 0:
-			return fmt.Errorf("buffer %q is placed at %d, which is not a multiple of %d", b.Name, l.Offset[i], alignBytes)
-		case l.Offset[i]+b.Bytes() > l.ArenaBytes[l.Arena[i]]:
-			return fmt.Errorf("buffer %q ends at %d, arena %d at %d", b.Name, l.Offset[i]+b.Bytes(), l.Arena[i], l.ArenaBytes[l.Arena[i]])
-		}
-	}
-	return nil
-}
-
 // checkShared verifies that buffers of one name in the network and data arenas
 // lie in one place in every graph.
 func checkShared(prog *dag.Program, layouts []*schedule.Layout) error {

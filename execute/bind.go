@@ -50,7 +50,7 @@ func (b *binder) onDevice(t dag.TaskID) bool {
 		return false
 	}
 	p, l := b.platform, int(b.laneOf[t])
-	return l >= len(p.Workers) || p.Devices[p.Workers[l].Device].Kind != "cpu"
+	return l >= len(p.Workers) || !p.Devices[p.Workers[l].Device].IsProcessor()
 }
 
 // costOf is what a task costs on a device: what its origin does.
@@ -85,7 +85,7 @@ func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 	}
 	to.run = make([]func(*kernels.Call), len(b.platform.Devices))
 	for d := range to.run {
-		if b.platform.Devices[d].Kind != "cpu" {
+		if !b.platform.Devices[d].IsProcessor() {
 			continue
 		}
 		v, err := b.variant(k, t, platform.DeviceID(d))
@@ -109,7 +109,7 @@ func callOf(g *dag.Graph, t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) 
 	if err := kernels.Validate(spec); err != nil {
 		return nil, nil, err
 	}
-	k, _ := kernels.Lookup(task.Op)
+	k, _ := operation(task.Op)
 	for i, a := range task.Accesses {
 		if a.Mode == dag.Reduce {
 			return nil, nil, fmt.Errorf("%s: operand %s is reduced into; expand the graph first", task.Op, k.Operands[i].Name)

@@ -29,7 +29,7 @@ func TestOffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, _ := kernels.Lookup("conv2d")
+	k, _ := operation("conv2d")
 	bytes, greatest := map[string]int64{}, int64(0)
 	for _, o := range (Target{}).Offers(g, 0, "cpu")[1:] {
 		bytes[o.Variant] = o.WorkspaceBytes

@@ -120,7 +120,7 @@ func (c *calibrator) measureAll(specs []*kernels.Spec) error {
 	for d := range c.platform.Devices {
 		switch dev := &c.platform.Devices[d]; {
 		case c.units(dev) == 0:
-		case dev.Kind == "cpu":
+		case dev.IsProcessor():
 			cores = append(cores, platform.DeviceID(d))
 		default:
 			others = append(others, platform.DeviceID(d))
@@ -193,7 +193,7 @@ func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 				return nil, fmt.Errorf("graph %q: task %q: %w", g.Name, task.Name, err)
 			}
 			id := identity{task.Op, spec.Key(), task.Type}
-			k, _ := kernels.Lookup(task.Op)
+			k, _ := operation(task.Op)
 			if seen[id] || k.Host {
 				continue
 			}
@@ -210,7 +210,7 @@ func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability int) []point {
 	var points []point
 	for _, spec := range specs {
-		k, _ := kernels.Lookup(spec.Op)
+		k, _ := operation(spec.Op)
 		for i := range k.Variants {
 			v := &k.Variants[i]
 			runs := v.RunsOn(kind) && v.For(spec.Type) && v.Capability <= capability && (v.Kind != kernels.CPU || v.RunsHere())

@@ -176,7 +176,7 @@ func putDevice(p *platform.Platform, id platform.DeviceID, d *DeviceCalibration)
 	dev.Dispatch = d.Launches.Gap
 	dev.Handoff = max(0, d.Launches.ToDevice-dev.Dispatch)
 	dev.HandoffToCPU = max(0, d.Launches.ToHost-coresOf(p).Dispatch)
-	if dev.Kind == "emulated" {
+	if dev.IsEmulated() {
 		return false
 	}
 	dev.FlopsPerSec = d.FlopsPerSec

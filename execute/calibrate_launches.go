@@ -84,7 +84,7 @@ func (s *station) tiny() (launchID, error) {
 
 // elementwise is the call "dst += src" of some elements at the beginning of the arena.
 func (s *station) elementwise(n int) (*deviceCall, error) {
-	k, _ := kernels.Lookup("add")
+	k, _ := operation("add")
 	spec := &kernels.Spec{Op: k.Op, Type: dag.Float32, Operands: []kernels.OperandSpec{
 		{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{n}}, {Type: dag.Float32, Mode: dag.Read, Shape: []int{n}}}}
 	return s.standardCall(k, spec)
@@ -224,7 +224,7 @@ func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, err
 // that is executed has one.
 func coresOf(p *platform.Platform) *platform.Device {
 	for i := range p.Devices {
-		if p.Devices[i].Kind == "cpu" {
+		if p.Devices[i].IsProcessor() {
 			return &p.Devices[i]
 		}
 	}

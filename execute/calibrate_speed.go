@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/kernels"
 )
 
 const (
@@ -72,7 +71,7 @@ func (s *station) measureSpeed() (map[string]float64, error) {
 
 // product is the call of a dense layer of n³.
 func (s *station) product(t dag.DType, n int) (c *deviceCall, flops float64, err error) {
-	k, _ := kernels.Lookup("dense")
+	k, _ := operation("dense")
 	spec := squareProduct(t, n)
 	if c, err = s.standardCall(k, spec); err != nil {
 		return nil, 0, err

@@ -37,7 +37,7 @@ func TestCalibrateCoversTheGraph(t *testing.T) {
 	}
 	for i := range g.Tasks {
 		task := &g.Tasks[i]
-		if k, _ := kernels.Lookup(task.Op); k.Host {
+		if k, _ := kernels.KernelByName(task.Op); k.Host {
 			continue
 		}
 		e, ok := c.Platform.Estimate(platform.Query{Op: task.Op, Variant: "ref", Type: task.Type.String(), Shape: task.Shape, Flops: task.Flops, MovedBytes: task.MovedBytes})
@@ -214,7 +214,7 @@ func TestCalibrateInSitu(t *testing.T) {
 		if m.Active != 2 || m.MedianNs < 1 || m.StepNs < 1 || m.FirstNs <= 0 || !m.StepDistribution.Known() || m.Device != "cpu" {
 			t.Errorf("model %+v", m)
 		}
-		if k, _ := kernels.Lookup(m.Op); !k.Host && m.Variant != "ref" {
+		if k, _ := kernels.KernelByName(m.Op); !k.Host && m.Variant != "ref" {
 			t.Errorf("model %+v of a runner pinned to ref", m)
 		}
 	}

@@ -47,7 +47,7 @@ func CalibrateTiming(ctx context.Context, r *Runner, opt InSituOptions, into *St
 func timingPerTask(p *platform.Platform, recorded *schedule.Schedule, others time.Duration) (per time.Duration, ok bool) {
 	tasks := make([]int, len(p.Workers))
 	for i := range recorded.Spans {
-		if w := recorded.Spans[i].Worker; p.Devices[p.Workers[w].Device].Kind != "cpu" {
+		if w := recorded.Spans[i].Worker; !p.Devices[p.Workers[w].Device].IsProcessor() {
 			tasks[w]++
 		}
 	}

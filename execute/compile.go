@@ -22,7 +22,7 @@ type compiledGraph struct {
 	issues  []deviceTask // by task; nil: there are no devices
 	// Of a plan, by lane, nil where it is no device's: what is issued at once in a run that
 	// is not recorded, and in one that is.
-	segments, singles []*segments
+	batches, singles []*batches
 
 	replay *replay // of a plan
 	ahead  *replay // of a plan for several memories, in a run that is not recorded
@@ -32,7 +32,7 @@ type compiledGraph struct {
 	// Of a policy on several memories:
 	launches [][]launchID // by lane and task
 	planes   [][]plane    // by memory and storage
-	pieces   [][]piece    // by atom
+	rows     [][]atomRows // by atom
 }
 
 func (r *Runner) prepare() error {
@@ -102,17 +102,15 @@ func checkWorkers(p *platform.Platform) error {
 		d := &p.Devices[w.Device]
 		here := &kinds[d.Memory]
 		switch {
-		case d.Kind == "cpu" && d.Memory != host:
-			return fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; they must share one memory",
-				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name)
-		case d.Kind != "cpu" && d.Kind != "emulated" && d.Kind != "cuda":
-			return fmt.Errorf("platform %q: worker %q is of kind %q; cpu, cuda and emulated devices are executed", p.Name, w.Name, d.Kind)
+		case d.IsProcessor() && d.Memory != host:
+			return fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; cores of one memory are executed so far: select the devices at one, such as %q",
+				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name, cpuAt(p, host))
 		case *here != "" && *here != d.Kind:
 			return fmt.Errorf("platform %q: worker %q of kind %q is at memory %q, where there are %s workers; write a memory of its own",
 				p.Name, w.Name, d.Kind, p.Memories[d.Memory].Name, *here)
 		}
 		*here = d.Kind
-		if d.Kind == "cpu" {
+		if d.IsProcessor() {
 			cores++
 		}
 	}
@@ -120,6 +118,16 @@ func checkWorkers(p *platform.Platform) error {
 		return fmt.Errorf("platform %q: worker %q is of kind %q, and there is no cpu worker, which hands over batches and fetches results", p.Name, p.Workers[0].Name, p.Devices[p.Workers[0].Device].Kind)
 	}
 	return nil
+}
+
+// cpuAt is the first device of cores at a memory; HostMemory has one.
+func cpuAt(p *platform.Platform, m platform.MemoryID) string {
+	for i := range p.Devices {
+		if d := &p.Devices[i]; d.IsProcessor() && d.Memory == m {
+			return d.Name
+		}
+	}
+	return p.Memories[m].Name
 }
 
 // compile binds the tasks of a graph and compiles its plan.
@@ -158,7 +166,7 @@ func (r *Runner) compile(c *compiledGraph) error {
 func (r *Runner) checkRunnable(c *compiledGraph) error {
 	p := r.platform
 	for w, worker := range p.Workers {
-		if p.Devices[worker.Device].Kind != "cpu" {
+		if !p.Devices[worker.Device].IsProcessor() {
 			continue
 		}
 		for _, it := range c.replay.lists[w] {
@@ -173,7 +181,7 @@ func (r *Runner) checkRunnable(c *compiledGraph) error {
 // cores is the number of cpu workers.
 func (r *Runner) cores() (n int) {
 	for _, w := range r.platform.Workers {
-		if r.platform.Devices[w.Device].Kind == "cpu" {
+		if r.platform.Devices[w.Device].IsProcessor() {
 			n++
 		}
 	}

@@ -98,7 +98,7 @@ func TestCUDALibraryRefuses(t *testing.T) {
 	if _, err := d.newStream(streamUse{}); err != nil {
 		t.Fatal(err)
 	}
-	k, _ := kernels.Lookup("dense.dx")
+	k, _ := kernels.KernelByName("dense.dx")
 	v, _ := k.Variant("cublaslt")
 	call := deviceCall{spec: &kernels.Spec{Op: "dense.dx", Type: dag.Float32}, variant: v}
 	for _, shape := range [][]int{{3, 5}, {3, 7}, {7, 5}} {

@@ -69,7 +69,7 @@ func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, err
 func (d *cudaDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error {
 	for i := range p.Devices {
 		other := &p.Devices[i]
-		if other.Kind != "cuda" || other.Memory == m || p.Passes(m, other.Memory, p.HostMemory()) {
+		if !other.IsNumbered() || other.Memory == m || p.Passes(m, other.Memory, p.HostMemory()) {
 			continue
 		}
 		if _, ok := p.Route(m, other.Memory); !ok {

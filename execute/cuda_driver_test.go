@@ -57,7 +57,7 @@ func TestCUDAIsADriver(t *testing.T) {
 }
 
 // TestCUDASplits trains with every split over cores and CUDA devices. Each schedule passes
-// its check, a run without a record, in segments and graphs, gives the same bits, and the weights
+// its check, a run without a record, in batches and graphs, gives the same bits, and the weights
 // are those of one core but for rounding. On the driver library of the tests an order between streams that is missing
 // ends the run.
 func TestCUDASplits(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -14,7 +13,7 @@ import (
 // nothing is left to be bound when the policy decides; and what every memory needs before
 // a run.
 func (r *Runner) bindOnDemand(c *compiledGraph) error {
-	c.planes, c.pieces = r.planesOf(c), piecesOf(c.graph)
+	c.planes, c.rows = r.planesOf(c), rowsOf(c.graph)
 	c.launches = make([][]launchID, len(r.lanes))
 	for d := range r.eachDevice {
 		err := d.do(func() error {
@@ -48,7 +47,7 @@ func (b *deviceBinder) bindAll(l *deviceLane) ([]launchID, error) {
 	for t := range launches {
 		launches[t] = -1
 		task := &b.graph.Tasks[t]
-		k, _ := kernels.Lookup(task.Op)
+		k, _ := operation(task.Op)
 		if !b.runsHere(dag.TaskID(t), l) || k == nil || k.Host {
 			continue
 		}

@@ -58,7 +58,7 @@ func Detect() (*platform.Platform, error) {
 		HostPower: platform.Quantity{Value: guessHostWatts, Source: platform.Guess},
 		Memories:  []platform.Memory{{Name: "ram", CapacityBytes: memoryBytes(), BandwidthBytesPerSec: guessBandwidth}},
 		Devices: []platform.Device{{
-			Name: "cpu", Kind: "cpu", Count: coreCount(cpus),
+			Name: platform.CPU, Kind: platform.CPU, Count: coreCount(cpus),
 			FlopsPerSec: map[string]float64{"float32": speed, "float64": speed / 2},
 			L2Bytes:     l2, L3Bytes: l3,
 			Dispatch:  guessDispatch,
@@ -113,7 +113,7 @@ func countedCPUs(n int) []int {
 // firstSibling is the first allowed CPU on the same core as one, or that one
 // where the system does not say.
 func firstSibling(root string, cpu int, allowed []int) int {
-	text, err := os.ReadFile(filepath.Join(root, "cpu"+strconv.Itoa(cpu), "topology", "thread_siblings_list"))
+	text, err := os.ReadFile(filepath.Join(root, fmt.Sprintf("cpu%d", cpu), "topology", "thread_siblings_list"))
 	if err != nil {
 		return cpu
 	}
@@ -148,7 +148,7 @@ func parseCPUList(text string) []int {
 // caches reads the sizes of a CPU's second and third level caches.
 func caches(root string, cpu int) (l2, l3 int64) {
 	l2, l3 = fallbackL2Bytes, fallbackL3Bytes
-	dir := filepath.Join(root, "cpu"+strconv.Itoa(cpu), "cache")
+	dir := filepath.Join(root, fmt.Sprintf("cpu%d", cpu), "cache")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return l2, l3

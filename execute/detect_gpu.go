@@ -75,7 +75,7 @@ func addGPUs(p *platform.Platform, gpus []GPU) error {
 		p.Memories = append(p.Memories, platform.Memory{Name: fmt.Sprintf("hbm%d", i), CapacityBytes: g.MemoryBytes, BandwidthBytesPerSec: bytesPerSec(g)})
 		float32s, float64s := flopsPerSec(g)
 		p.Devices = append(p.Devices, platform.Device{
-			Name: fmt.Sprintf("gpu%d", i), Kind: "cuda", Count: 1, Memory: memory, Ordinal: i,
+			Name: fmt.Sprintf("gpu%d", i), Kind: platform.CUDA, Count: 1, Memory: memory, Ordinal: i,
 			FlopsPerSec: map[string]float64{"float32": float32s, "float64": float64s}, L2Bytes: g.L2Bytes, Dispatch: guessLaunch,
 			CopyEnginesIn: 1, CopyEnginesOut: 1,
 			IdleWatts: guessGPUIdleWatts, Busy: platform.BusyPower{UnitWatts: guessGPUBusyWatts}, PowerSource: platform.Guess,

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// inFlight is how many segments of one lane are issued and not yet known to be done:
+	// inFlight is how many batches of one lane are issued and not yet known to be done:
 	// as many as hide the time from an end until the next issue.
 	inFlight = 32
 	// pollPeriod is how often a device that does not report what is done is asked when
@@ -50,18 +50,18 @@ type deviceLane struct {
 	id     int // in the team
 	stream streamID
 
-	// Of the segment with the count n, the last inFlight of them: event n % inFlight, and
+	// Of the batch with the count n, the last inFlight of them: event n % inFlight, and
 	// when it was issued.
 	starts, ends [inFlight]eventID
 	issuedAt     [inFlight]time.Duration
 
 	list          []item // of a plan, and
-	segments      *segments
-	queue         *orderQueue // or from a policy: every order is a segment
-	issued, ended int64       // segments
+	batches       *batches
+	queue         *orderQueue // or from a policy: every order is a batch
+	issued, ended int64       // batches
 	total         int64       // of all steps
-	within        int32       // of the list: what is being issued; -1: all of the segment is
-	begun         bool        // of the next segment a task is being issued, or has been
+	within        int32       // of the list: what is being issued; -1: all of the batch is
+	begun         bool        // of the next batch a task is being issued, or has been
 	spans         []deviceSpan
 	progress      progress
 }
@@ -157,11 +157,11 @@ func (d *device) run(j *job) {
 			l.total = endless // until the run is stopped
 			continue
 		}
-		l.list, l.segments = j.replay.lists[l.id], j.graph.segments[l.id]
+		l.list, l.batches = j.replay.lists[l.id], j.graph.batches[l.id]
 		if j.record {
-			l.segments = j.graph.singles[l.id]
+			l.batches = j.graph.singles[l.id]
 		}
-		l.total = l.segments.total(j.steps)
+		l.total = l.batches.total(j.steps)
 	}
 	if err := issue.all(); err != nil {
 		j.fail(issue.blame(err))
@@ -178,7 +178,7 @@ type issueLoop struct {
 	lane *deviceLane // whose task an error is about; nil: not known
 }
 
-// all issues every segment of the device and returns when all that was issued is done.
+// all issues every batch of the device and returns when all that was issued is done.
 func (u *issueLoop) all() error {
 	if u.job.record {
 		if err := u.clock.begin(u.device, u.job); err != nil {
@@ -222,7 +222,7 @@ func (u *issueLoop) all() error {
 	return nil
 }
 
-// finished reports whether every segment is done; of a run that is stopped, every one
+// finished reports whether every batch is done; of a run that is stopped, every one
 // that was issued.
 func (u *issueLoop) finished() bool {
 	stopped := u.job.team.stopped.Load()
@@ -293,12 +293,12 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 	if u.job.dynamic != nil {
 		u.report(l, before)
 	} else {
-		u.job.team.publish(l.id, l.segments.ended(l.ended))
+		u.job.team.publish(l.id, l.batches.ended(l.ended))
 	}
 	return true, nil
 }
 
-// note records the task that is the segment with a count.
+// note records the task that is the batch with a count.
 func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	s := deviceSpan{issued: l.issuedAt[n%inFlight], seen: seen}
 	s.task, s.step = l.at(n)
@@ -311,30 +311,30 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	return err
 }
 
-// at is the first task of the segment with a count, and its step.
+// at is the first task of the batch with a count, and its step.
 func (l *deviceLane) at(n int64) (task, step int32) {
 	if l.queue != nil {
 		i := l.queue.issued[n%inFlight].instance
 		return int32(i.Task), i.Step
 	}
-	s, in := l.segments.at(n)
+	s, in := l.batches.at(n)
 	return l.list[s.first].task, int32(in)
 }
 
-// mayIssue reports whether what a lane's next segment waits for has ended, or, on this
+// mayIssue reports whether what a lane's next batch waits for has ended, or, on this
 // device, has been issued.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	if l.queue != nil {
 		return len(l.queue.waiting) > 0
 	}
-	s, step := l.segments.at(l.issued)
+	s, step := l.batches.at(l.issued)
 	it := &l.list[s.first]
 	waits := u.job.replay.waits
 	for k := it.firstWait; k < it.endWait; k++ {
 		w := &waits[k]
 		target := w.need + step*w.length
 		if other := u.local[w.worker]; other >= 0 {
-			if from := u.lanes[other]; from.issued < from.segments.needed(target) {
+			if from := u.lanes[other]; from.issued < from.batches.needed(target) {
 				return false
 			}
 		} else if u.job.team.members[w.worker].count.Load() < target {
@@ -344,7 +344,7 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	return true
 }
 
-// issue puts a lane's next segment on its stream.
+// issue puts a lane's next batch on its stream.
 func (u *issueLoop) issue(l *deviceLane) error {
 	slot := l.issued % inFlight
 	l.begun, l.within = false, 0
@@ -361,7 +361,7 @@ func (u *issueLoop) issue(l *deviceLane) error {
 		}
 	}
 	l.begun = true // a task is several calls, and a device may fail between them
-	if err := u.startSegment(l); err != nil {
+	if err := u.startBatch(l); err != nil {
 		return err
 	}
 	l.within = -1
@@ -372,12 +372,12 @@ func (u *issueLoop) issue(l *deviceLane) error {
 	return nil
 }
 
-// follow has a lane's stream wait for what its next segment waits for on this device.
+// follow has a lane's stream wait for what its next batch waits for on this device.
 func (u *issueLoop) follow(l *deviceLane) error {
 	if l.queue != nil {
 		return nil // it waits for nothing any more
 	}
-	s, step := l.segments.at(l.issued)
+	s, step := l.batches.at(l.issued)
 	it := &l.list[s.first]
 	l.within = s.first
 	waits := u.job.replay.waits
@@ -388,7 +388,7 @@ func (u *issueLoop) follow(l *deviceLane) error {
 			continue
 		}
 		from := u.lanes[other]
-		if n := from.segments.needed(w.need + step*w.length); n > from.ended {
+		if n := from.batches.needed(w.need + step*w.length); n > from.ended {
 			if err := u.driver.wait(l.stream, from.ends[(n-1)%inFlight]); err != nil {
 				return err
 			}
@@ -397,12 +397,12 @@ func (u *issueLoop) follow(l *deviceLane) error {
 	return nil
 }
 
-// startSegment issues what a lane's next segment does.
-func (u *issueLoop) startSegment(l *deviceLane) error {
+// startBatch issues what a lane's next batch does.
+func (u *issueLoop) startBatch(l *deviceLane) error {
 	if l.queue != nil {
 		return u.startOrder(l)
 	}
-	s, _ := l.segments.at(l.issued)
+	s, _ := l.batches.at(l.issued)
 	if s.captured >= 0 {
 		return u.driver.(capturer).replay(l.stream, s.captured)
 	}
@@ -429,7 +429,7 @@ func (d *device) start(s streamID, t *deviceTask) error {
 
 // blame names the task that an error of the device is about: the one that was being
 // issued, or, for a loss, which comes to light later, the oldest that was issued and is not
-// known to be done, which on a lane of launches is the likeliest; of a segment, its first.
+// known to be done, which on a lane of launches is the likeliest; of a batch, its first.
 func (u *issueLoop) blame(err error) error {
 	const issued, notIssued = "issued and not done", "not issued"
 	var task, step int32

@@ -127,6 +127,9 @@ func TestRunnable(t *testing.T) {
 	p := node(t, 1, 2)
 	p.Devices[1].CopyEnginesIn, p.Devices[1].CopyEnginesOut = 0, 0
 	p.Devices[2].CopyEnginesIn, p.Devices[2].CopyEnginesOut = 3, 2
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
 	q, err := Runnable(p)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +342,7 @@ func TestNewRefusesDevices(t *testing.T) {
 		}},
 		{`emulation options for "cpu"`, func(o *how) { o.Emulation = map[string]Emulation{"cpu": {}} }},
 		{"there is no cpu worker", func(o *how) { o.Platform.Devices[0].Kind = "emulated" }},
-		{`of kind "fpga"`, func(o *how) { o.Platform.Devices[1].Kind = "fpga" }},
+		{`kind = "fpga"`, func(o *how) { o.Platform.Devices[1].Kind = "fpga" }},
 		{"write a memory of its own", func(o *how) { o.Platform.Devices[1].Memory = 0 }},
 	} {
 		opt := how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -40,7 +39,7 @@ func spreadPlan(g *dag.Graph, workers int, choose func(task *dag.Task) int) *sch
 	plan := &schedule.Plan{Policy: "test", Order: make([][]dag.TaskID, workers)}
 	for t := range g.Tasks {
 		w := 0
-		if k, ok := kernels.Lookup(g.Tasks[t].Op); !ok || !k.Host {
+		if k, ok := operation(g.Tasks[t].Op); !ok || !k.Host {
 			w = choose(&g.Tasks[t])
 		}
 		plan.Order[w] = append(plan.Order[w], dag.TaskID(t))

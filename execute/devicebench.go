@@ -95,7 +95,7 @@ func (b *deviceBench) measure(budget time.Duration, sets int) ([][]time.Duration
 // newCall lays the operands of a call out in what is left of the arena, and fills them
 // with what contents gives; nil: they stay.
 func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(operand int) []byte) (*deviceCall, error) {
-	k, _ := kernels.Lookup(spec.Op)
+	k, _ := operation(spec.Op)
 	c := &deviceCall{spec: spec, variant: v, params: paramsOf(k, spec), least: leastTime(paceOf(s.platform), s.id, spec, v, schedule.Cost{})}
 	for i, o := range spec.Operands {
 		buf := &dag.Buffer{Shape: o.Shape, Type: o.Type}

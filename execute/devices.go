@@ -53,7 +53,7 @@ func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int
 // open opens the driver of a device. A driver that reports what is done calls notify.
 func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 	p, m := o.platform, dev.Memory
-	if dev.Kind != "cuda" {
+	if !dev.IsNumbered() {
 		return openEmulated(p, dev, o.space, o.emulation[dev.Name], o.cores, notify), nil
 	}
 	if dev.Count > 1 {
@@ -66,7 +66,7 @@ func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 func (r *Runner) openDevices() error {
 	p := r.platform
 	for name := range r.opt.Emulation {
-		if d, ok := p.DeviceByName(name); !ok || p.Devices[d].Kind != "emulated" {
+		if d, ok := p.DeviceByName(name); !ok || !p.Devices[d].IsEmulated() {
 			return fmt.Errorf("there are emulation options for %q, which is no emulated device of platform %q", name, p.Name)
 		}
 	}
@@ -75,7 +75,7 @@ func (r *Runner) openDevices() error {
 	for _, w := range p.Workers {
 		dev := &p.Devices[w.Device]
 		m := dev.Memory
-		if dev.Kind == "cpu" || r.devices[m] != nil {
+		if dev.IsProcessor() || r.devices[m] != nil {
 			continue
 		}
 		d := &device{memory: m, name: dev.Name, work: make(chan func()), rebase: rebasePeriod}
@@ -171,7 +171,7 @@ type deviceTask struct {
 // a run.
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.issues = make([]deviceTask, len(c.graph.Tasks))
-	c.segments, c.singles = make([]*segments, len(r.lanes)), make([]*segments, len(r.lanes))
+	c.batches, c.singles = make([]*batches, len(r.lanes)), make([]*batches, len(r.lanes))
 	for d := range r.eachDevice {
 		err := d.do(func() error {
 			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
@@ -184,9 +184,9 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 				}
 			}
 			for _, l := range d.lanes {
-				c.segments[l.id], c.singles[l.id] = c.ahead.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
+				c.batches[l.id], c.singles[l.id] = c.ahead.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
 			}
-			return d.captureSegments(c)
+			return d.captureBatches(c)
 		})
 		if err != nil {
 			return &deviceError{d.name, err}
@@ -277,6 +277,6 @@ func (b *deviceBinder) workspace(lane int32) deviceAddr {
 		}
 	}
 	scratch := b.device.arenas[schedule.ScratchArena]
-	piece := scratch.bytes / workers &^ (deviceAlign - 1)
-	return scratch.at + deviceAddr(index*piece)
+	share := scratch.bytes / workers &^ (deviceAlign - 1)
+	return scratch.at + deviceAddr(index*share)
 }

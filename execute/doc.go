@@ -33,7 +33,7 @@
 //
 // Where tasks are timed, that is all. In a run without a record, neighbouring tasks of a lane
 // that wait for nobody between them, and of which others wait for the last only, are issued
-// as one segment (segments.go): one event for all, and where it pays, one captured graph.
+// as one batch (batches.go): one event for all, and where it pays, one captured graph.
 // The lists and so the results are the same. Such a run also drops the orders from step to
 // step that memories with instances of their own do not need ([schedule.PlacedGraph].RoomNext),
 // so that the next batch is fed while a device is still at work on this one.

@@ -277,7 +277,7 @@ func testDriverLaunch(d *driverUnderTest) {
 		{Name: "y", Type: dag.Float32, Shape: []int{n, m}}, {Name: "x", Type: dag.Float32, Shape: []int{n, k}},
 		{Name: "w", Type: dag.Float32, Shape: []int{m, k}}, {Name: "b", Type: dag.Float32, Shape: []int{m}}}
 	spec := &kernels.Spec{Op: "dense", Type: dag.Float32}
-	kernel, _ := kernels.Lookup("dense")
+	kernel, _ := kernels.KernelByName("dense")
 	call := &deviceCall{spec: spec, variant: kernel.DefaultFor(d.kind), least: time.Microsecond}
 	reference := kernels.Call{}
 	var host, device [][]byte
@@ -376,7 +376,7 @@ func TestEmulatedIsNoFasterThanItsModel(t *testing.T) {
 	}
 	b := &dag.Buffer{Name: "x", Type: dag.Float32, Shape: []int{3}}
 	x := u.memory(b.Bytes())
-	kernel, _ := kernels.Lookup("relu.dx")
+	kernel, _ := kernels.KernelByName("relu.dx")
 	spec := &kernels.Spec{Op: kernel.Op, Type: dag.Float32}
 	call := &deviceCall{spec: spec, variant: kernel.DefaultFor("emulated"), least: 70 * time.Microsecond}
 	for i, o := range kernel.Operands {

@@ -28,7 +28,7 @@ func leastTime(pace *platform.Platform, d platform.DeviceID, spec *kernels.Spec,
 	if cost.Source == schedule.FromGraph {
 		return cost.Duration
 	}
-	k, _ := kernels.Lookup(spec.Op)
+	k, _ := operation(spec.Op)
 	q := platform.Query{Op: spec.Op, Variant: v.Name, Type: spec.Type.String(), Device: d, Shape: spec.Key()}
 	q.Flops, q.MovedBytes = k.Work(spec)
 	e, ok := pace.Estimate(q)

@@ -15,7 +15,7 @@ import (
 // that somebody wrote takes the place of that, one that was measured does not, and the
 // cost that the graph gives counts before both.
 func TestLeastTime(t *testing.T) {
-	k, _ := kernels.Lookup("add")
+	k, _ := kernels.KernelByName("add")
 	operand := kernels.OperandSpec{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{1000}}
 	spec := &kernels.Spec{Op: "add", Type: dag.Float32, Operands: []kernels.OperandSpec{operand, operand}}
 	spec.Operands[1].Mode = dag.Read

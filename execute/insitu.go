@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -157,7 +156,7 @@ func (st *StepTimes) callOf(c *compiledGraph, p *platform.Platform, t dag.TaskID
 	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: p.Devices[device].Name,
 		Shape: task.Shape, Active: p.Devices[device].Count}
 	var workspace int64
-	if k, ok := kernels.Lookup(task.Op); ok && !k.Host {
+	if k, ok := operation(task.Op); ok && !k.Host {
 		b := binder{platform: p, compiledGraph: &compiledGraph{graph: c.origin, problem: c.problem}}
 		// The variant has been found once, when the task was bound.
 		if v, err := b.variant(k, t, device); err == nil && v != nil {
@@ -274,7 +273,7 @@ const minGaps = 50
 // timed costs there to what the steps showed, where there were enough of each.
 func (st *StepTimes) PutInto(d *platform.Device) {
 	d.RunSpread = st.RunSpread()
-	if len(st.timing) > 0 && d.Kind != "cpu" {
+	if len(st.timing) > 0 && !d.IsProcessor() {
 		d.Timing = clearTiming(st.timing)
 	}
 	g := st.gapsOf(d.Name)

@@ -18,6 +18,7 @@ type job struct {
 	steps   int
 	record  bool
 	verify  *verifier // nil: do not check
+	find    *finder   // nil: do not look
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
 	middle  int32               // the step from whose end on the period is found

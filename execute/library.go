@@ -10,8 +10,8 @@ import (
 // library which is not here. Whether a device has what a variant needs is found where it is
 // bound.
 func CheckVariant(name string) error {
-	for i := range kernels.All {
-		if v, ok := kernels.All[i].Variant(name); ok && v.Library != "" {
+	for _, k := range kernels.Kernels() {
+		if v, ok := k.Variant(name); ok && v.Library != "" {
 			if err := loadLibrary(v.Library); err != nil {
 				return fmt.Errorf("variant %s: %w", name, err)
 			}

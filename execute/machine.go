@@ -80,7 +80,7 @@ func triad(cores int, l3Bytes int64) float64 {
 // variant that runs by default: what a kernel can reach here that computes much and
 // moves little.
 func denseFlopsPerSec(t dag.DType) float64 {
-	k, ok := kernels.Lookup("dense")
+	k, ok := operation("dense")
 	if !ok {
 		panic("execute: there is no dense layer")
 	}

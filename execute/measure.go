@@ -154,7 +154,7 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, 
 // branch on them: a layer's input x. Others, such as a sum of exponentials or the
 // second moment of Adam, must stay positive.
 func signed(op string, operand int) bool {
-	k, ok := kernels.Lookup(op)
+	k, ok := operation(op)
 	return ok && k.Operands[operand].Name == "x" && k.Operands[operand].Kind == kernels.Real
 }
 

@@ -11,7 +11,7 @@ import (
 // exceed 100,000 bytes takes 5 sets (4 are 96,000), to exceed 1,000,000 takes 42 (41
 // are 984,000). Of calls of 8 bytes no more than drawnSets are near.
 func TestBenchSets(t *testing.T) {
-	k, _ := kernels.Lookup("add")
+	k, _ := kernels.KernelByName("add")
 	spec := func(elems int) *kernels.Spec {
 		o := kernels.OperandSpec{Type: dag.Float32, Shape: []int{elems}}
 		dst, src := o, o
@@ -34,7 +34,7 @@ func TestBenchSets(t *testing.T) {
 // TestMeasureAtLeastOnce: a call is measured where there is no time for it, too: a model of no
 // time at all would be the fastest.
 func TestMeasureAtLeastOnce(t *testing.T) {
-	k, _ := kernels.Lookup("add")
+	k, _ := kernels.KernelByName("add")
 	o := kernels.OperandSpec{Type: dag.Float32, Mode: dag.ReadWrite, Shape: []int{1}}
 	b := newBench(k.Default(), &kernels.Spec{Op: "add", Type: dag.Float32, Operands: []kernels.OperandSpec{o, o}}, nil, 0, 0)
 	if times := b.measure(t.Context(), 0, 1); len(times) != 1 {

@@ -5,23 +5,8 @@ import (
 	"unsafe"
 
 	"dahl/kernels"
-	"dahl/platform"
 	"dahl/schedule"
 )
-
-// Platform is the machine the program was compiled for.
-func (r *Runner) Platform() *platform.Platform { return r.platform }
-
-// Plan is what a graph replays; nil when a policy decides at run time.
-func (r *Runner) Plan(graph int) *schedule.Plan { return r.decision.Graphs[graph].Plan }
-
-// Layout is where the storages of a graph lie.
-func (r *Runner) Layout(graph int) *schedule.Layout { return r.graphs[graph].layout }
-
-// Problem is what Run solves, for checking a schedule against it.
-func (r *Runner) Problem(graph, steps int) *schedule.Problem {
-	return r.decision.Problem(graph, steps, false)
-}
 
 // Bytes is the memory of a network or data buffer, shared by all graphs; nil if
 // there is none of that name. It must not be touched while Run is in progress,
@@ -68,26 +53,10 @@ func elements[T kernels.Element](b []byte) []T {
 // HighWater returns, for every arena of a poisoned runner, one past the highest
 // byte that anything has written, the caller included; more than the arena's
 // size means that a kernel wrote beyond it. When every byte of the last storage
-// was written it equals PlannedHighWater; the rest up to the arena's size, less
+// was written it is the end of the last storage of any graph; the rest up to the arena's size, less
 // than 64 bytes, is padding that belongs to nobody. A last byte of 0xFF (a NaN,
 // -1) cannot be told from the pattern.
 func (r *Runner) HighWater() [schedule.NumArenas]int64 { return r.arenas.highWater() }
-
-// PlannedHighWater returns, for every arena, the end of its last storage in any
-// graph; for the scratch arena, its size.
-func (r *Runner) PlannedHighWater() (end [schedule.NumArenas]int64) {
-	for _, c := range r.graphs {
-		for i := range c.graph.Buffers {
-			if c.layout.Offset[i] < 0 {
-				continue
-			}
-			a := c.layout.Arena[i]
-			end[a] = max(end[a], c.layout.Offset[i]+c.graph.Buffers[i].Bytes())
-		}
-	}
-	end[schedule.ScratchArena] = int64(len(r.arenas[schedule.ScratchArena]))
-	return end
-}
 
 // poisonDevices fills the arenas of all devices with the pattern.
 func (r *Runner) poisonDevices() error {
@@ -109,50 +78,4 @@ func (r *Runner) poisonDevices() error {
 		}
 	}
 	return nil
-}
-
-// HighWaterOf is HighWater and PlannedHighWater of the memory of a device other than
-// the cpu, by its name. It reads all of it.
-func (r *Runner) HighWaterOf(memory string) (high, planned [schedule.NumArenas]int64, err error) {
-	m, ok := r.platform.MemoryByName(memory)
-	if !ok || r.devices == nil || r.devices[m] == nil {
-		return high, planned, fmt.Errorf("execute: memory %q has no devices of its own", memory)
-	}
-	d := r.devices[m]
-	for _, c := range r.graphs {
-		l := c.layouts[m]
-		for i := range c.graph.Buffers {
-			if l.Offset[i] >= 0 {
-				planned[l.Arena[i]] = max(planned[l.Arena[i]], l.Offset[i]+c.graph.Buffers[i].Bytes())
-			}
-		}
-	}
-	planned[schedule.ScratchArena] = d.arenas[schedule.ScratchArena].bytes
-	for a := range d.arenas {
-		contents, err := d.read(a, r.platform.HostMemory())
-		if err != nil {
-			return high, planned, fmt.Errorf("device %q: %w", d.name, err)
-		}
-		high[a] = written(contents)
-	}
-	return high, planned, nil
-}
-
-// read copies an arena to the host memory.
-func (d *device) read(arena int, host platform.MemoryID) ([]byte, error) {
-	from := d.arenas[arena]
-	to := alignedBytes(from.bytes)
-	err := d.do(func() error {
-		if err := d.driver.pin(wholePages(to)); err != nil {
-			return err
-		}
-		stream := d.copyStream(false)
-		c := deviceCopy{to: plane{memory: host, host: unsafe.Pointer(unsafe.SliceData(to))}, from: plane{memory: d.memory, device: from.at},
-			rows: 1, rowBytes: from.bytes, bytes: from.bytes}
-		if err := d.driver.copy(stream, &c); err != nil {
-			return err
-		}
-		return d.finish(stream)
-	})
-	return to, err
 }

@@ -123,14 +123,14 @@ func (u *issueLoop) report(l *deviceLane, from int64) {
 	}
 }
 
-// piece is rows of one atom of a storage: where the first begins in the storage, and how
+// atomRows is rows of one atom of a storage: where the first begins in the storage, and how
 // far it is from one to the next.
-type piece struct{ offset, rows, rowBytes, pitch int64 }
+type atomRows struct{ offset, rows, rowBytes, pitch int64 }
 
-// piecesOf cuts every atom of a graph into rows. They lie alike in every memory.
-func piecesOf(g *dag.Graph) [][]piece {
-	pieces := make([][]piece, g.NumAtoms())
-	for a := range pieces {
+// rowsOf cuts every atom of a graph into rows. They lie alike in every memory.
+func rowsOf(g *dag.Graph) [][]atomRows {
+	rows := make([][]atomRows, g.NumAtoms())
+	for a := range rows {
 		storage := &g.Buffers[g.AtomStorage(dag.AtomID(a))]
 		shape, boxes := g.AtomBoxes([]int32{int32(a)})
 		whole := dag.Buffer{Type: storage.Type, Shape: shape}
@@ -139,10 +139,10 @@ func piecesOf(g *dag.Graph) [][]piece {
 			copies = appendBox(copies, deviceCopy{}, &whole, box, &whole, box)
 		}
 		for _, c := range copies {
-			pieces[a] = append(pieces[a], piece{int64(c.from.device), c.rows, c.rowBytes, c.from.pitch})
+			rows[a] = append(rows[a], atomRows{int64(c.from.device), c.rows, c.rowBytes, c.from.pitch})
 		}
 	}
-	return pieces
+	return rows
 }
 
 // appendTransfer appends the copies that a transfer consists of. Pieces that follow each
@@ -151,7 +151,7 @@ func (c *compiledGraph) appendTransfer(copies []deviceCopy, t *schedule.Transfer
 	from, to := c.planes[t.From][t.Buffer], c.planes[t.To][t.Buffer]
 	end := int64(-1) // of the last copy in the storage, if it is one row
 	for _, a := range t.Atoms {
-		for _, p := range c.pieces[a] {
+		for _, p := range c.rows[a] {
 			if p.rows == 1 && p.offset == end {
 				last := &copies[len(copies)-1]
 				last.rowBytes += p.rowBytes

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"dahl/dag"
-	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -41,7 +40,7 @@ func randomPlanOn(g *dag.Graph, p *platform.Platform, rng *rand.Rand) *schedule.
 	plan := &schedule.Plan{Policy: "random", Order: make([][]dag.TaskID, len(p.Workers))}
 	for _, t := range randomPlan(g, 1, rng.Uint64()).Order[0] {
 		w := rng.IntN(len(p.Workers))
-		if k, ok := kernels.Lookup(g.Tasks[t].Op); ok && k.Host {
+		if k, ok := operation(g.Tasks[t].Op); ok && k.Host {
 			w = 0
 		}
 		plan.Order[w] = append(plan.Order[w], t)

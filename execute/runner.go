@@ -17,7 +17,7 @@ import (
 
 // Hook does a host operation (kernels.Kernel.Host) on the worker that reaches
 // it. step counts from 0 within the run; args are the task's operands, as in the
-// operation's line of kernels.All. Hooks of different tasks may run at the same
+// operation's line of kernels.Kernels. Hooks of different tasks may run at the same
 // time. An error ends the run.
 type Hook func(step int, args []kernels.Arg) error
 
@@ -50,6 +50,7 @@ type Runner struct {
 	warnings []string
 	spin     time.Duration
 	verify   *verifier
+	find     *finder // of a run that looks for numbers that are not finite
 
 	// With devices besides the cpu workers:
 	spread  bool
@@ -106,19 +107,19 @@ func (r *Runner) startWorkers() {
 	default:
 		r.warnings = append(r.warnings, fmt.Sprintf("%d workers share %d cores: their times say nothing about the platform", n, parallel))
 	}
-	piece := len(r.arenas[schedule.ScratchArena]) / n &^ (alignBytes - 1)
+	share := len(r.arenas[schedule.ScratchArena]) / n &^ (alignBytes - 1)
 	pinned := make(chan error, n)
 	touch := r.arenas.touch
 	if r.opt.Poison {
 		touch = r.arenas.poison
 	}
 	for id, unit := range r.platform.Workers {
-		if r.platform.Devices[unit.Device].Kind != "cpu" {
+		if !r.platform.Devices[unit.Device].IsProcessor() {
 			continue
 		}
 		i := len(r.workers)
 		w := &worker{id: id, device: unit.Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
-		w.scratch = r.arenas[schedule.ScratchArena][i*piece : (i+1)*piece : (i+1)*piece]
+		w.scratch = r.arenas[schedule.ScratchArena][i*share : (i+1)*share : (i+1)*share]
 		r.workers = append(r.workers, w)
 		r.ended.Go(func() { w.main(func() { touch(i, n) }, pinned) })
 	}
@@ -154,7 +155,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify, replay: r.graphs[graph].replay, middle: int32(middleOf(steps))}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify, find: r.find, replay: r.graphs[graph].replay, middle: int32(middleOf(steps))}
 	if !record && j.graph.ahead != nil {
 		j.replay = j.graph.ahead
 	}

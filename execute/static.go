@@ -41,7 +41,7 @@ func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []schedu
 	same, next := edgesInto(len(g.Tasks), reuse), edgesInto(len(g.Tasks), reuseNext)
 	r := &replay{lists: make([][]item, lanes)}
 	for w, order := range lists {
-		var c clock
+		var c vectorClock
 		c.reset(w, lists)
 		// The first pass finds what the whole list has waited for; in the second
 		// that is known from the step before.
@@ -112,16 +112,16 @@ func edgesInto(tasks int, edges []schedule.Edge) [][]int32 {
 	return into
 }
 
-// clock is what one worker knows, at a place in its list, of the counts of all
+// vectorClock is what one worker knows, at a place in its list, of the counts of all
 // workers: a vector clock relative to the current step.
-type clock struct {
+type vectorClock struct {
 	self   int
 	length []int64 // tasks per step, by worker
 	known  []int64 // counts that earlier waits have established
 	need   []int64 // counts that the tasks so far need
 }
 
-func (c *clock) reset(self int, order [][]dag.TaskID) {
+func (c *vectorClock) reset(self int, order [][]dag.TaskID) {
 	c.self = self
 	c.length = make([]int64, len(order))
 	c.known = make([]int64, len(order))
@@ -135,7 +135,7 @@ func (c *clock) reset(self int, order [][]dag.TaskID) {
 }
 
 // follow raises the needs of the current task to the ends of others, steps ago.
-func (c *clock) follow(at []position, preds []int32, steps int64) {
+func (c *vectorClock) follow(at []position, preds []int32, steps int64) {
 	for _, p := range preds {
 		w := at[p].worker
 		c.need[w] = max(c.need[w], int64(at[p].index)+1-steps*c.length[w])
@@ -143,7 +143,7 @@ func (c *clock) follow(at []position, preds []int32, steps int64) {
 }
 
 // take appends a wait for every need that is not known to be met.
-func (c *clock) take(waits []wait) []wait {
+func (c *vectorClock) take(waits []wait) []wait {
 	for w, need := range c.need {
 		if need <= c.known[w] {
 			continue
@@ -157,7 +157,7 @@ func (c *clock) take(waits []wait) []wait {
 }
 
 // wrap begins the next step: what is known is one step older.
-func (c *clock) wrap() {
+func (c *vectorClock) wrap() {
 	for w := range c.known {
 		c.known[w] -= c.length[w]
 		c.need[w] = c.known[w]

@@ -28,7 +28,7 @@ func TestFirstUse(t *testing.T) {
 	if want := 2 * arena / ((arena/2 + 20) * 1e-9); s.arenaBytes != arena || !nearly(s.firstUse.MemoryBytesPerSec, want, 1e-9) {
 		t.Errorf("%d bytes at %g B/s, want %g", s.arenaBytes, s.firstUse.MemoryBytesPerSec, want)
 	}
-	k, _ := kernels.Lookup("dense")
+	k, _ := kernels.KernelByName("dense")
 	pt, other := newPoint(k, &k.Variants[0], squareProduct(dag.Float32, 7)), newPoint(k, &k.Variants[0], squareProduct(dag.Float32, 11))
 	err := s.do(func() error {
 		b, err := s.newBench(&pt, 1)
@@ -59,7 +59,7 @@ func TestFirstUse(t *testing.T) {
 // arena.
 func TestBenchTooLarge(t *testing.T) {
 	s := scriptedStation(t, exampleScript)
-	k, _ := kernels.Lookup("dense")
+	k, _ := kernels.KernelByName("dense")
 	pt := newPoint(k, &k.Variants[0], squareProduct(dag.Float32, 1024))
 	err := s.do(func() error {
 		_, err := s.newBench(&pt, 1)
@@ -150,7 +150,7 @@ func TestMeasureSpeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, _ := kernels.Lookup("dense")
+	k, _ := kernels.KernelByName("dense")
 	flops, _ := k.Work(squareProduct(dag.Float32, 512))
 	for _, elem := range []string{"float32", "float64"} {
 		if want := flops / 5703e-9; !nearly(speeds[elem], want, 1e-9) {

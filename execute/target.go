@@ -22,9 +22,9 @@ type Target struct {
 // What the caller does (feed, fetch) it does on processors only.
 func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offer {
 	task := &g.Tasks[id]
-	k, ok := kernels.Lookup(task.Op)
+	k, ok := operation(task.Op)
 	switch {
-	case !ok || k.Host && kind == "cpu":
+	case !ok || k.Host && isProcessor(kind):
 		return []schedule.Offer{{}}
 	case k.Host:
 		return nil
@@ -34,7 +34,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		return nil
 	}
 	w := workspace{spec: specOf(g, id), align: alignBytes}
-	if kind != "cpu" {
+	if !isProcessor(kind) {
 		w.align = deviceAlign
 	}
 	w.valid = kernels.Validate(w.spec) == nil // else New says what is wrong
@@ -56,6 +56,12 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 		}
 	}
 	return offers
+}
+
+// isProcessor reports whether the units of a kind of devices are cores of the host.
+func isProcessor(kind string) bool {
+	k, err := platform.KindByName(kind)
+	return err == nil && k.Processor
 }
 
 // workspace is the scratch of one call by different variants.

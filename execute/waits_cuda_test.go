@@ -17,7 +17,7 @@ func (m mutation) describe(c *compiledGraph) string {
 	return fmt.Sprintf("task %q of lane %d without its wait for %d tasks of lane %d", c.graph.Tasks[c.replay.lists[m.lane][m.item].task].Name, m.lane, w.need, w.worker)
 }
 
-// lateHost is a driver whose host sees the end of a segment only when nothing goes on without
+// lateHost is a driver whose host sees the end of a batch only when nothing goes on without
 // it. What the host has seen orders what it issues then, with or without a wait on the device,
 // so a host that is slow to issue and quick to look hides that a wait is missing. It is for
 // recorded runs with one core, lane 0.
@@ -34,12 +34,12 @@ func (h *lateHost) record(s streamID, e eventID) error {
 	return h.driver.record(s, e)
 }
 
-// done asks the driver of a segment's end when the core waits, a whole turn of the issue loop
+// done asks the driver of a batch's end when the core waits, a whole turn of the issue loop
 // has brought nothing, and it is that lane that holds up the others.
 func (h *lateHost) done(e eventID) (bool, error) {
 	i := slices.IndexFunc(h.device.lanes, func(l *deviceLane) bool { return l.ended < l.issued && l.ends[l.ended%inFlight] == e })
 	if i < 0 {
-		return h.driver.done(e) // a mark of the clock, before and after the segments
+		return h.driver.done(e) // a mark of the clock, before and after the batches
 	}
 	if !h.holdsUp(h.device.lanes[i]) {
 		delete(h.asked, e)

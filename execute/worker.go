@@ -119,6 +119,9 @@ func (w *worker) run(j *job, task, step int32) bool {
 		j.fault(task, step, errReadChanged)
 		return false
 	}
+	if j.find != nil {
+		j.find.look(j.graph.graph, task, t.call.Args)
+	}
 	if j.record {
 		w.spans = append(w.spans, span{task, step, start, end})
 	}

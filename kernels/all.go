@@ -1,7 +1,13 @@
 package kernels
 
-// All is the table of operations. Nothing changes it.
-var All = []Kernel{
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// table is the table of operations. Nothing changes it.
+var table = []Kernel{
 	feed, fetch,
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
@@ -16,4 +22,66 @@ var All = []Kernel{
 	rowmax, expSub, rowsum, xent, softmaxXentDx,
 	mean, count, add,
 	sgd, adam,
+}
+
+// Kernels is the table of operations, as a copy.
+func Kernels() []Kernel {
+	all := make([]Kernel, len(table))
+	for i := range table {
+		all[i] = table[i].clone()
+	}
+	return all
+}
+
+// KernelByName copies a line of the table of operations. Whoever looks up many keeps what
+// [Kernels] gives.
+func KernelByName(op string) (*Kernel, error) {
+	k, ok := lookup(op)
+	if !ok {
+		names := make([]string, len(table))
+		for i := range table {
+			names[i] = table[i].Op
+		}
+		return nil, fmt.Errorf("operation %q is not one of %s", op, strings.Join(names, ", "))
+	}
+	c := k.clone()
+	return &c, nil
+}
+
+// CheckVariant refuses a name that no kernel has; kernels without the named variant run their
+// fastest.
+func CheckVariant(name string) error {
+	var names []string
+	for i := range table {
+		for _, v := range table[i].Variants {
+			names = append(names, v.Name)
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); slices.Contains(names, name) {
+		return nil
+	}
+	return fmt.Errorf("%q: no kernel has it; there are %s", name, strings.Join(names, ", "))
+}
+
+// lookup finds a line of the table itself.
+func lookup(op string) (*Kernel, bool) {
+	for i := range table {
+		if table[i].Op == op {
+			return &table[i], true
+		}
+	}
+	return nil, false
+}
+
+func (k *Kernel) clone() Kernel {
+	c := *k
+	c.Operands, c.Params, c.Variants = slices.Clone(k.Operands), slices.Clone(k.Params), slices.Clone(k.Variants)
+	for i := range c.Operands {
+		c.Operands[i].Modes = slices.Clone(c.Operands[i].Modes)
+	}
+	for i := range c.Variants {
+		c.Variants[i].Types = slices.Clone(c.Variants[i].Types)
+	}
+	return c
 }

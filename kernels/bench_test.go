@@ -88,7 +88,7 @@ var benchCases = []struct {
 // dahl-cnn. ReLU is larger: a processor learns the signs of a small operand by heart.
 func BenchmarkKernels(b *testing.B) {
 	for _, c := range benchCases {
-		k, _ := kernels.Lookup(c.op)
+		k, _ := kernels.KernelByName(c.op)
 		for i := range k.Variants {
 			v := &k.Variants[i]
 			if !v.RunsHere() {

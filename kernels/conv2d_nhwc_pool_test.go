@@ -49,7 +49,7 @@ func newFusedCase(g [10]int, real dag.DType, exact bool, variant int) *fusedCase
 
 // call builds a call. Its inputs are small integers, or numbers from low to 1.
 func (c *fusedCase) call(t *testing.T, op string, params dag.Params, low float64, shapes ...[]int) *kerneltest.Case {
-	k, _ := kernels.Lookup(op)
+	k, _ := kernels.KernelByName(op)
 	s := kerneltest.New(k, c.real, shapes, kerneltest.FirstModes(k), params, 0)
 	if err := kernels.Validate(&s.Spec); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func (c *fusedCase) compare(t *testing.T, terms int, name string, fused *kernelt
 // positive. Given one index, the gradients are sums of the same products in other orders;
 // dy is positive, so that what meets in one pixel does not cancel.
 func TestFusedPooling(t *testing.T) {
-	k, _ := kernels.Lookup("conv2d.nhwc.pool")
+	k, _ := kernels.KernelByName("conv2d.nhwc.pool")
 	for _, g := range fusedCases {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			for _, exact := range []bool{true, false} {

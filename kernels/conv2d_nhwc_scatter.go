@@ -27,7 +27,7 @@ func scatterPays(lanes, in, out, filters, channels, k int) bool {
 
 // scatterWorkspace is the bytes of the filters for scatter, if it pays at any level.
 func scatterWorkspace(elementBytes int64, in, out, filters, channels, k int) int64 {
-	for _, l := range simd.Levels {
+	for _, l := range simd.Levels() {
 		if scatterPays(vectorBytes(l)/int(elementBytes), in, out, filters, channels, k) {
 			return int64(k*k*filters*channels) * elementBytes
 		}

@@ -42,7 +42,7 @@ func TestConvDwSGDIsThreeOperations(t *testing.T) {
 func compareWithThree(t *testing.T, rng *rand.Rand, op string, real dag.DType, margin int, geometry, step dag.Params, dw, pytorch, bias []int, inputs ...[]int) {
 	t.Helper()
 	call := func(op string, params dag.Params, shapes [][]int, values ...[]float64) *kerneltest.Case {
-		k, _ := kernels.Lookup(op)
+		k, _ := kernels.KernelByName(op)
 		s := kerneltest.New(k, real, shapes, kerneltest.FirstModes(k)[:len(shapes)], params, margin)
 		if err := kernels.Validate(&s.Spec); err != nil {
 			t.Fatal(err)
@@ -87,8 +87,8 @@ func compareWithThree(t *testing.T, rng *rand.Rand, op string, real dag.DType, m
 // TestHWIOGivesBoth: hwio with a second result gives what hwio and hwoi give.
 func TestHWIOGivesBoth(t *testing.T) {
 	rng := rand.New(rand.NewPCG(53, 59))
-	both, _ := kernels.Lookup("hwio")
-	turned, _ := kernels.Lookup("hwoi")
+	both, _ := kernels.KernelByName("hwio")
+	turned, _ := kernels.KernelByName("hwoi")
 	for _, e := range [][3]int{{1, 1, 1}, {5, 3, 2}, {37, 17, 3}, {67, 3, 5}} { // filters, channels, window
 		w, hwio, hwoi := []int{e[0], e[1], e[2], e[2]}, []int{e[2], e[2], e[1], e[0]}, []int{e[2], e[2], e[0], e[1]}
 		for margin := range 2 {

@@ -48,7 +48,7 @@ func TestConvolutionLibraryShares(t *testing.T) {
 			2, 2, []int64{2 * 294, 7 * 45}, [4]int32{715, 1, 65, 5}, [4]int32{294, 1, 49, 7}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k, _ := kernels.Lookup(c.op)
+			k, _ := kernels.KernelByName(c.op)
 			modes := kerneltest.FirstModes(k)[:len(c.shapes)]
 			if strings.HasSuffix(c.op, ".dw") {
 				modes[0] = dag.ReadWrite

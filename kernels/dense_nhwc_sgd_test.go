@@ -19,7 +19,7 @@ func TestDenseNHWCDwSGDIsThreeOperations(t *testing.T) {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			for _, step := range []dag.Params{kerneltest.SGDParams(0, 0, 0.01), kerneltest.SGDParams(0.9, 0, 0), kerneltest.SGDParams(0.9, 1, 0.01)} {
 				call := func(op string, params dag.Params, shapes [][]int, values ...[]float64) *kerneltest.Case {
-					k, _ := kernels.Lookup(op)
+					k, _ := kernels.KernelByName(op)
 					s := kerneltest.New(k, real, shapes, kerneltest.FirstModes(k), params, 0)
 					s.Fill(rng)
 					for i, v := range values {

@@ -15,7 +15,7 @@ func TestDenseReLUIsTwoOperations(t *testing.T) {
 	const n, in, out = 5, 7, 3
 	rng := rand.New(rand.NewPCG(1, 2))
 	ref := func(op string, shapes [][]int, values ...[]float64) []float64 {
-		k, _ := kernels.Lookup(op)
+		k, _ := kernels.KernelByName(op)
 		s := kerneltest.New(k, dag.Float32, shapes, kerneltest.FirstModes(k), nil, 1)
 		s.Fill(rng)
 		for i, v := range values {

@@ -20,7 +20,7 @@ func TestDenseDwSGDIsTwoOperations(t *testing.T) {
 			for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 				for margin := range 2 {
 					n, out, in := e[0], e[1], e[2]
-					k, _ := kernels.Lookup("dense.dw.sgd")
+					k, _ := kernels.KernelByName("dense.dw.sgd")
 					s := kerneltest.New(k, real, [][]int{{out, in}, {out}, {n, out}, {n, in}, {2}, {out, in}, {out}}, kerneltest.FirstModes(k), params, margin)
 					s.Fill(rng)
 					for v := range k.Variants {
@@ -40,7 +40,7 @@ func compareWithTwoOperations(t *testing.T, s *kerneltest.Case, variant, margin 
 	fused.Run(&s.Kernel.Variants[variant])
 
 	run := func(op string, params dag.Params, shapes [][]int, values ...[]float64) *kerneltest.Case {
-		k, _ := kernels.Lookup(op)
+		k, _ := kernels.KernelByName(op)
 		c := kerneltest.New(k, s.Spec.Type, shapes, kerneltest.FirstModes(k), params, margin)
 		for i, v := range values {
 			if v != nil {

@@ -50,7 +50,7 @@ const (
 )
 
 // Precisions are their names, the finest first.
-var Precisions = []string{FullPrecision, TF32Precision, BF16Precision}
+func Precisions() []string { return []string{FullPrecision, TF32Precision, BF16Precision} }
 
 // Within reports whether the variant rounds the factors of products to no less than one of
 // the Precisions does.

@@ -61,7 +61,7 @@ func TestBindDevice(t *testing.T) {
 // TestFits: a product on a GPU counts elements in 32 bits, of which 8 are left for a tap of
 // ones and for rounding; on CPUs there is no bound.
 func TestFits(t *testing.T) {
-	k, _ := Lookup("dense")
+	k, _ := lookup("dense")
 	for _, c := range []struct {
 		variant string
 		rows    int

@@ -49,7 +49,7 @@ func TestExpandedTasksAreKernelCalls(t *testing.T) {
 		if err := kernels.Validate(s); err != nil {
 			t.Fatalf("task %q: %v", task.Name, err)
 		}
-		k, _ := kernels.Lookup(task.Op)
+		k, _ := kernels.KernelByName(task.Op)
 		flops, bytes := k.Work(s)
 		if task.Shape != s.Key() || task.Flops != flops || task.MovedBytes != bytes {
 			t.Errorf("task %q: key %q, %g flops, %d bytes; the kernel says %q, %g, %d",

@@ -48,7 +48,7 @@ var gradientCases = []struct {
 func TestGradientsAgainstDifferences(t *testing.T) {
 	for _, c := range gradientCases {
 		rng := rand.New(rand.NewPCG(3, 5))
-		forward, _ := kernels.Lookup(c.forward)
+		forward, _ := kernels.KernelByName(c.forward)
 		f := kerneltest.New(forward, dag.Float64, c.shapes, kerneltest.FirstModes(forward), c.params, 1)
 		if err := kernels.Validate(&f.Spec); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestGradientsAgainstDifferences(t *testing.T) {
 			r[j] = 2*rng.Float64() - 1
 		}
 		f.Run(&forward.Variants[0])
-		backward, _ := kernels.Lookup(c.backward)
+		backward, _ := kernels.KernelByName(c.backward)
 		b := backwardOf(f, backward, r)
 		for v := range backward.Variants {
 			if !backward.Variants[v].RunsHere() {
@@ -189,7 +189,7 @@ func compareWithDifferences(t *testing.T, f *kerneltest.Case, gradient []float64
 // (2c+10)·u·5/h/B. h = 2⁻¹³.
 func TestSoftmaxGradient(t *testing.T) {
 	const n, c, batch, h = 3, 7, 5, 0x1p-13
-	fused, _ := kernels.Lookup("softmax_xent")
+	fused, _ := kernels.KernelByName("softmax_xent")
 	shapes := [][]int{{n, c}, {n}, {n}, {n, c}, {n}}
 	s := kerneltest.New(fused, dag.Float64, shapes, kerneltest.FirstModes(fused), dag.Params{{Name: "batch", Value: batch}}, 1)
 	s.Fill(rand.New(rand.NewPCG(7, 11)))

@@ -189,16 +189,6 @@ func (s *Spec) Key() string {
 	return b.String()
 }
 
-// Lookup finds a kernel by operation.
-func Lookup(op string) (*Kernel, bool) {
-	for i := range All {
-		if All[i].Op == op {
-			return &All[i], true
-		}
-	}
-	return nil, false
-}
-
 // Variant finds a variant of the kernel.
 func (k *Kernel) Variant(name string) (*Variant, bool) {
 	for i := range k.Variants {
@@ -225,7 +215,7 @@ func (k *Kernel) Default() *Variant {
 // last. The driver is generic in the element type and takes its level.
 func atLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
 	var all []Variant
-	for _, l := range simd.Levels {
+	for _, l := range simd.Levels() {
 		all = append(all, Variant{
 			Name: l.String(), Doc: doc, Level: l,
 			Run32: func(c *Call) { run32(l, c) }, Run64: func(c *Call) { run64(l, c) },
@@ -244,7 +234,7 @@ func withRef(ref Variant, atLevels []Variant, devices ...Variant) []Variant {
 // Validate checks a spec completely: known operation, operand count, element
 // types, modes, parameters and shapes.
 func Validate(s *Spec) error {
-	k, ok := Lookup(s.Op)
+	k, ok := lookup(s.Op)
 	if !ok {
 		return fmt.Errorf("unknown operation %q", s.Op)
 	}
@@ -277,6 +267,16 @@ func Validate(s *Spec) error {
 		}
 	}
 	return nil
+}
+
+// Work returns the floating-point operations of a call and the bytes that it moves.
+func Work(s *Spec) (flops float64, movedBytes int64, err error) {
+	k, ok := lookup(s.Op)
+	if !ok {
+		return 0, 0, fmt.Errorf("unknown operation %q", s.Op)
+	}
+	flops, movedBytes = k.Work(s)
+	return flops, movedBytes, nil
 }
 
 func (o *Operand) allows(m dag.Mode) bool {
@@ -337,7 +337,7 @@ func Add(b *dag.Builder, t dag.Task) dag.TaskID {
 		b.Fail(fmt.Errorf("task %q: %w", t.Name, err))
 		return 0
 	}
-	k, _ := Lookup(t.Op)
+	k, _ := lookup(t.Op)
 	t.Flops, t.MovedBytes = k.Work(s)
 	t.Shape = s.Key()
 	return b.Task(t)

@@ -1,7 +1,9 @@
 package kernels_test
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,18 +82,18 @@ var (
 	anyEntry  = regexp.MustCompile(`(?s)\.visible \.entry (\w+)\(`)
 )
 
-// readPTX reads the kernels of every file, by the file's name without ".ptx".
+// readPTX reads the kernels of every file, by the file's name without ".ptx.gz".
 func readPTX(t *testing.T) map[string]map[string]entry {
 	t.Helper()
-	files, err := filepath.Glob("cuda/*.ptx")
+	files, err := filepath.Glob("cuda/*.ptx.gz")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no PTX: %v", err)
 	}
 	all := map[string]map[string]entry{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		text, err := decompress(file)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", file, err)
 		}
 		entries := map[string]entry{}
 		for _, m := range entryLine.FindAllSubmatch(text, -1) {
@@ -104,7 +106,20 @@ func readPTX(t *testing.T) map[string]map[string]entry {
 		if want := len(anyEntry.FindAll(text, -1)); len(entries) != want || want == 0 {
 			t.Errorf("%s: %d of %d kernels have one struct as parameter and a bound of threads", file, len(entries), want)
 		}
-		all[strings.TrimSuffix(filepath.Base(file), ".ptx")] = entries
+		all[strings.TrimSuffix(filepath.Base(file), ".ptx.gz")] = entries
 	}
 	return all
+}
+
+func decompress(file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }

@@ -380,7 +380,7 @@ func TestVectorised(t *testing.T) {
 // TestWorkspaceHoldsSplits: the workspace of a spec is what the launches of a call of any
 // strides write sums into.
 func TestWorkspaceHoldsSplits(t *testing.T) {
-	k, _ := Lookup("dense.dw")
+	k, _ := lookup("dense.dw")
 	s := &Spec{Op: "dense.dw", Type: dag.Float32}
 	call := &DeviceCall{Type: s.Type, Work: 1 << 20}
 	for _, shape := range [][]int{{3, 7}, {100003, 3}, {100003, 7}, {3}} {

@@ -50,7 +50,7 @@ func TestFusedProducts(t *testing.T) {
 		{"dense.dw.sgd", f64, [][]int{w, v, y, x, {2}, w, v}, []dag.Mode{add, add, read, read, read, add, add}, 0, false, 0, []string{follow, column}},
 		{"dense.nhwc.dw.sgd", f32, [][]int{wMap, v, y, xMap, {2}, wMap, v}, []dag.Mode{add, add, read, read, read, add, add}, 0, false, 0, []string{follow, "conv2d_nhwc_dw_cuda"}},
 	} {
-		k, _ := kernels.Lookup(c.op)
+		k, _ := kernels.KernelByName(c.op)
 		params := sgd
 		if !strings.HasSuffix(c.op, ".sgd") {
 			params = nil
@@ -120,7 +120,7 @@ func checkWorkspace(t *testing.T, name string, p *cuda.FusedProduct, work uint64
 // read where they are; where their pixels do, from a copy without gaps, whose room (288 bytes, rounded up to 512) is
 // there in both cases, so that the other addresses are the same.
 func TestLibraryTakesMaps(t *testing.T) {
-	k, _ := kernels.Lookup("dense.nhwc.dw.sgd")
+	k, _ := kernels.KernelByName("dense.nhwc.dw.sgd")
 	v, _ := k.Variant("cublas")
 	const read, add, work = dag.Read, dag.ReadWrite, uint64(1) << 48
 	s := kerneltest.New(k, dag.Float32, [][]int{{5, 4, 2, 3}, {5}, {3, 5}, {3, 2, 3, 4}, {2}}, []dag.Mode{add, add, read, read, read}, kerneltest.SGDParams(0, 0, 0), 0)

@@ -1,7 +1,9 @@
 package kernels_test
 
 import (
+	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -66,7 +68,7 @@ func TestShapeErrors(t *testing.T) {
 		{"adam", [][]int{{5}, {5}, {2}, {5}, {5}}, dag.Params{{Name: "beta1", Value: 1}, {Name: "beta2", Value: 0.9}, {Name: "eps", Value: 1e-8}, {Name: "weight_decay", Value: 0}}, "parameter beta1 is 1, want at least 0 and less than 1"},
 	} {
 		s := kernels.Spec{Op: c.op, Type: dag.Float32, Params: c.params}
-		k, _ := kernels.Lookup(c.op)
+		k, _ := kernels.KernelByName(c.op)
 		for i, shape := range c.shapes {
 			o := &k.Operands[i]
 			s.Operands = append(s.Operands, kernels.OperandSpec{Type: o.Kind.DType(s.Type), Mode: o.Modes[0], Shape: shape})
@@ -157,7 +159,7 @@ func TestWork(t *testing.T) {
 		{"dense.nhwc.dw.sgd", [][]int{{5, 3, 2, 7}, {5}, {2, 5}, {2, 2, 7, 3}, {2}, {5, 3, 2, 7}, {5}}, kerneltest.SGDParams(0.9, 0, 0),
 			840 + 10 + 215*4, 4*(2*210+2*5+10+84+2*210+2*5) + 16},
 	} {
-		k, _ := kernels.Lookup(c.op)
+		k, _ := kernels.KernelByName(c.op)
 		s := kerneltest.New(k, dag.Float32, c.shapes, kerneltest.FirstModes(k), c.params, 0)
 		if flops, bytes := k.Work(&s.Spec); flops != c.flops || bytes != c.bytes {
 			t.Errorf("%s: %g flops and %d bytes, want %g and %d", c.op, flops, bytes, c.flops, c.bytes)
@@ -168,8 +170,7 @@ func TestWork(t *testing.T) {
 // TestTable checks what the tests and callers assume of every line.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
-	for i := range kernels.All {
-		k := &kernels.All[i]
+	for _, k := range kernels.Kernels() {
 		if seen[k.Op] || k.Doc == "" || k.Work == nil {
 			t.Errorf("%s: twice in the table, or without Doc or Work", k.Op)
 		}
@@ -182,8 +183,58 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: operand %d (%s) is incomplete or follows an optional one", k.Op, j, o.Name)
 			}
 		}
-		checkVariants(t, k)
+		checkVariants(t, &k)
 	}
+}
+
+// TestTableStaysItself: what is handed out shares no memory with the table, so nobody can
+// change it.
+func TestTableStaysItself(t *testing.T) {
+	before := tableText(kernels.Kernels())
+	all := kernels.Kernels()
+	for i := range all {
+		one, err := kernels.KernelByName(all[i].Op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(reflect.ValueOf(one).Elem())
+	}
+	spoil(reflect.ValueOf(&all).Elem())
+	if after := tableText(kernels.Kernels()); after != before {
+		t.Errorf("the table was changed from outside:\n%s\nwas\n%s", after, before)
+	}
+	if _, err := kernels.KernelByName("none"); err == nil || !strings.Contains(err.Error(), `operation "none" is not one of feed, fetch, `) {
+		t.Errorf("an operation that there is not: %v", err)
+	}
+}
+
+// tableText has all of a table but its functions.
+func tableText(all []kernels.Kernel) string {
+	var b strings.Builder
+	for _, k := range all {
+		fmt.Fprintf(&b, "%s %s %v %v %v\n", k.Op, k.Doc, k.Operands, k.Params, k.Host)
+		for _, v := range k.Variants {
+			fmt.Fprintf(&b, "  %s %s %s %v %v %v %d %d %s %d\n", v.Name, v.Doc, v.Kind, v.Level, v.Run32 != nil, v.Types, v.Capability, v.FactorBits, v.Library, v.MostElements)
+		}
+	}
+	return b.String()
+}
+
+// spoil sets all that a value reaches to zero, the innermost first.
+func spoil(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			spoil(v.Field(i))
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			spoil(v.Index(i))
+		}
+	case reflect.Pointer, reflect.Map:
+		panic("copies of the table do not copy what is behind a " + v.Type().String())
+	}
+	v.SetZero()
 }
 
 // checkVariants checks that variants have what their kind needs, names of their own, and

@@ -23,7 +23,7 @@ func TestSoftmaxChain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 17))
 	for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 		build := func(op string) *kerneltest.Case {
-			k, _ := kernels.Lookup(op)
+			k, _ := kernels.KernelByName(op)
 			params := dag.Params{{Name: "batch", Value: batch}}
 			shapes := map[string][]int{"z": {n, c}, "dz": {n, c}, "e": {n, c}}
 			var all [][]int

@@ -56,7 +56,7 @@ func TestBlocks(t *testing.T) {
 		{"conv2d.dw", [][]int{{5, 7, 3, 3}, {2, 5, 61, 53}, {2, 7, 61, 53}, {5}}, kerneltest.ConvParams(1, 1)},
 		{"conv2d", [][]int{{1, 2, 2, kernels.PanelPixels + 9}, {1, 7, 2, kernels.PanelPixels + 9}, {2, 7, 3, 3}}, kerneltest.ConvParams(1, 1)},
 	} {
-		k, _ := kernels.Lookup(c.op)
+		k, _ := kernels.KernelByName(c.op)
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			s := kerneltest.New(k, real, c.shapes, kerneltest.FirstModes(k)[:len(c.shapes)], c.params, 0)
 			if err := kernels.Validate(&s.Spec); err != nil {

@@ -14,15 +14,14 @@ func describe(g *dag.Graph) {
 	for i := range g.Tasks {
 		t := &g.Tasks[i]
 		s := kernels.SpecOf(t, buffer)
-		k, ok := kernels.Lookup(t.Op)
-		if !ok {
-			panic("nn: the expansion of a reduction added the unknown operation " + t.Op)
-		}
 		key := s.Key()
 		if _, ok := keys[key]; !ok {
 			keys[key] = key
 		}
 		t.Shape = keys[key]
-		t.Flops, t.MovedBytes = k.Work(s)
+		var err error
+		if t.Flops, t.MovedBytes, err = kernels.Work(s); err != nil {
+			panic("nn: the expansion of a reduction added a task without an operation: " + err.Error())
+		}
 	}
 }

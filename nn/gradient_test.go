@@ -13,7 +13,7 @@ import (
 // TestLayerCasesCoverTable makes a new layer in the table ask for its case.
 func TestLayerCasesCoverTable(t *testing.T) {
 	cases := layerCases(t)
-	for _, kind := range Layers {
+	for _, kind := range Layers() {
 		m := cases[kind.Kind]
 		if m == nil {
 			t.Errorf("layer kind %q has no case in layerCases", kind.Kind)

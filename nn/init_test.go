@@ -5,27 +5,24 @@ import (
 	"testing"
 )
 
+// TestFanIn: an output of a dense layer has all inputs, one of a convolution a window of each
+// channel, and so has its bias.
 func TestFanIn(t *testing.T) {
 	for _, test := range []struct {
-		shape []int
+		layer Layer
+		in    []int
 		want  int
 	}{
-		{[]int{7, 11}, 11},             // dense 11 → 7
-		{[]int{5, 3, 2, 13}, 78},       // 3 channels of 2×13
-		{[]int{6, 1, 5, 5}, 25},        // lenet5's conv1
-		{[]int{10, 676}, 26 * 26},      // dahl-cnn's fc1: 4 channels of 13×13
-		{[]int{2, 17, 1, 1}, 17},       // pointwise
-		{[]int{32, 64, 3, 3}, 64 * 9},  // deeper
-		{[]int{1, 1}, 1},               // smallest
-		{[]int{4, 16, 5, 5}, 16 * 25},  // lenet5's conv2
-		{[]int{512, 784}, 28 * 28},     // mlp
-		{[]int{4, 3, 3, 3}, 3 * 3 * 3}, // dahl-cnn-cifar
+		{Dense{Outputs: 7}, []int{11}, 11},
+		{Dense{Outputs: 1}, []int{1}, 1},
+		{Conv2D{Filters: 5, Kernel: 3, Stride: 1}, []int{2, 7, 13}, 2 * 3 * 3},
+		{Conv2D{Filters: 6, Kernel: 5, Stride: 1}, []int{1, 28, 28}, 25},
+		{Conv2D{Filters: 2, Kernel: 1, Stride: 1}, []int{17, 3, 3}, 17},
 	} {
-		if got := FanIn(test.shape); got != test.want {
-			t.Errorf("FanIn(%v) = %d, want %d", test.shape, got, test.want)
-		}
-		if b, want := DefaultBound(test.shape), math.Sqrt(1/float64(test.want)); math.Abs(b-want) > 1e-15*want {
-			t.Errorf("DefaultBound(%v) = %v, want %v", test.shape, b, want)
+		for _, p := range test.layer.Params(test.in) {
+			if p.FanIn != test.want {
+				t.Errorf("%+v of %v: the fan-in of %s is %d, want %d", test.layer, test.in, p.Name, p.FanIn, test.want)
+			}
 		}
 	}
 }

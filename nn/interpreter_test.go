@@ -36,9 +36,9 @@ func newInterpreter(t testing.TB, g *dag.Graph, shared map[string][]uint64) *int
 	for i := range g.Tasks {
 		task := &g.Tasks[i]
 		in.kind = task.Type
-		k, ok := kernels.Lookup(task.Op)
-		if !ok {
-			t.Fatalf("task %q: unknown operation %q", task.Name, task.Op)
+		k, err := kernels.KernelByName(task.Op)
+		if err != nil {
+			t.Fatalf("task %q: %v", task.Name, err)
 		}
 		if k.Host {
 			continue

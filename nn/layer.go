@@ -32,6 +32,15 @@ type LayerKind struct {
 	// Keys are the numbers and flags that a model file may give, and New reads.
 	Keys []Key
 	New  func(s Settings) Layer
+	// Curve is of a layer that applies one function to every element; zero: any other.
+	Curve Curve
+}
+
+// Curve bounds a function f, kinks aside. Tests derive from it how errors grow.
+type Curve struct {
+	Slope  float64 // |f(a) - f(b)| ≤ Slope·|a - b|
+	Bend   float64 // |f'(a) - f'(b)| ≤ Bend·|a - b|
+	AtZero float64 // |f(0)|
 }
 
 // Key is one setting of a layer in a model file.
@@ -49,62 +58,62 @@ type Settings map[string]int
 const maxExtent = 1 << 24 // of one number in a model file
 
 // Layers is the table of layers.
-var Layers = []LayerKind{
-	{
-		Kind: "conv2d", Prefix: "conv", Doc: "convolution (cross-correlation, as PyTorch's) with a square kernel",
-		Keys: []Key{
-			{Name: "filters", Min: 1, Max: maxExtent, Default: -1, Doc: "output channels"},
-			{Name: "kernel", Min: 1, Max: maxExtent, Default: -1, Doc: "height and width of the kernel"},
-			{Name: "pad", Min: 0, Max: maxExtent, Default: 0, Doc: "zeros on each side"},
-			{Name: "stride", Min: 1, Max: maxExtent, Default: 1, Doc: "distance between neighbouring windows"},
-			{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per filter is added"},
+func Layers() []LayerKind {
+	return []LayerKind{
+		{
+			Kind: "conv2d", Prefix: "conv", Doc: "convolution (cross-correlation, as PyTorch's) with a square kernel",
+			Keys: []Key{
+				{Name: "filters", Min: 1, Max: maxExtent, Default: -1, Doc: "output channels"},
+				{Name: "kernel", Min: 1, Max: maxExtent, Default: -1, Doc: "height and width of the kernel"},
+				{Name: "pad", Min: 0, Max: maxExtent, Default: 0, Doc: "zeros on each side"},
+				{Name: "stride", Min: 1, Max: maxExtent, Default: 1, Doc: "distance between neighbouring windows"},
+				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per filter is added"},
+			},
+			New: func(s Settings) Layer {
+				return Conv2D{Filters: s["filters"], Kernel: s["kernel"], Pad: s["pad"], Stride: s["stride"], NoBias: s["bias"] == 0}
+			},
 		},
-		New: func(s Settings) Layer {
-			return Conv2D{Filters: s["filters"], Kernel: s["kernel"], Pad: s["pad"], Stride: s["stride"], NoBias: s["bias"] == 0}
+		{
+			Kind: "dense", Prefix: "fc", Doc: "fully connected: y = x·wᵀ + b",
+			Keys: []Key{
+				{Name: "outputs", Min: 1, Max: maxExtent, Default: -1, Doc: "output features"},
+				{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per output is added"},
+			},
+			New: func(s Settings) Layer { return Dense{Outputs: s["outputs"], NoBias: s["bias"] == 0} },
 		},
-	},
-	{
-		Kind: "dense", Prefix: "fc", Doc: "fully connected: y = x·wᵀ + b",
-		Keys: []Key{
-			{Name: "outputs", Min: 1, Max: maxExtent, Default: -1, Doc: "output features"},
-			{Name: "bias", Max: 1, Default: 1, Flag: true, Doc: "whether a bias per output is added"},
+		{
+			Kind: "relu", Prefix: "relu", Doc: "max(x, 0), gradient 0 at 0",
+			New:   func(Settings) Layer { return ReLU{} },
+			Curve: Curve{Slope: 1},
 		},
-		New: func(s Settings) Layer { return Dense{Outputs: s["outputs"], NoBias: s["bias"] == 0} },
-	},
-	{
-		Kind: "relu", Prefix: "relu", Doc: "max(x, 0), gradient 0 at 0",
-		New: func(Settings) Layer { return ReLU{} },
-	},
-	{
-		Kind: "maxpool", Prefix: "pool", Doc: "maximum of square windows",
-		Keys: poolKeys,
-		New:  func(s Settings) Layer { return MaxPool{Size: s["size"], Stride: s["stride"]} },
-	},
-	{
-		Kind: "avgpool", Prefix: "pool", Doc: "average of square windows",
-		Keys: poolKeys,
-		New:  func(s Settings) Layer { return AvgPool{Size: s["size"], Stride: s["stride"]} },
-	},
-	{
-		Kind: "flatten", Prefix: "flatten", Doc: "C×H×W as one vector: another view, no task",
-		New: func(Settings) Layer { return Flatten{} },
-	},
-}
-
-var poolKeys = []Key{
-	{Name: "size", Min: 1, Max: maxExtent, Default: -1, Doc: "height and width of the window"},
-	{Name: "stride", Min: 0, Max: maxExtent, Default: 0, Doc: "distance between neighbouring windows; 0: size"},
-}
-
-// kindOf finds a kind that is known to exist.
-func kindOf(kind string) *LayerKind {
-	for i := range Layers {
-		if Layers[i].Kind == kind {
-			return &Layers[i]
-		}
+		{
+			Kind: "maxpool", Prefix: "pool", Doc: "maximum of square windows",
+			Keys: poolKeys(),
+			New:  func(s Settings) Layer { return MaxPool{Size: s["size"], Stride: s["stride"]} },
+		},
+		{
+			Kind: "avgpool", Prefix: "pool", Doc: "average of square windows",
+			Keys: poolKeys(),
+			New:  func(s Settings) Layer { return AvgPool{Size: s["size"], Stride: s["stride"]} },
+		},
+		{
+			Kind: "flatten", Prefix: "flatten", Doc: "C×H×W as one vector: another view, no task",
+			New: func(Settings) Layer { return Flatten{} },
+		},
 	}
-	panic("nn: layer kind " + kind + " is not in Layers")
 }
+
+func poolKeys() []Key {
+	return []Key{
+		{Name: "size", Min: 1, Max: maxExtent, Default: -1, Doc: "height and width of the window"},
+		{Name: "stride", Min: 0, Max: maxExtent, Default: 0, Doc: "distance between neighbouring windows; 0: size"},
+	}
+}
+
+func (k LayerKind) name() string { return k.Kind }
+
+// LayerByName finds a line of the table of layers.
+func LayerByName(kind string) (LayerKind, error) { return byName("layer", kind, Layers()) }
 
 // Named gives a layer its own name instead of an automatic one.
 type Named struct {

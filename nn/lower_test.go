@@ -25,11 +25,11 @@ func TestModels(t *testing.T) {
 		"lenet5":         (6*25 + 6) + (16*6*25 + 16) + (120*400 + 120) + (84*120 + 84) + (10*84 + 10),
 		"cifar-cnn":      (32*3*9 + 32) + (32*32*9 + 32) + (64*32*9 + 64) + (64*64*9 + 64) + (512*64*8*8 + 512) + (10*512 + 10),
 	}
-	if len(Models) != len(weights) {
-		t.Errorf("%d models, %d expected counts", len(Models), len(weights))
+	if n := len(Models()); n != len(weights) {
+		t.Errorf("%d models, %d expected counts", n, len(weights))
 	}
-	for _, info := range Models {
-		m, err := ByName(info.Name)
+	for _, info := range Models() {
+		m, err := ModelByName(info.Name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,8 +40,21 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: defaults %+v: %v", info.Name, m.Defaults, err)
 		}
 	}
-	if _, err := ByName("alexnet"); err == nil || !strings.Contains(err.Error(), "digits-cnn") {
-		t.Errorf("an unknown model: %v", err)
+}
+
+// TestUnknownNames: a name that is in no table is answered with those that are.
+func TestUnknownNames(t *testing.T) {
+	_, model := ModelByName("none")
+	_, layer := LayerByName("none")
+	_, optimizer := OptimizerByName("none")
+	for want, err := range map[string]error{
+		`model "none" is not one of digits-cnn, dahl-cnn, `: model,
+		`layer "none" is not one of conv2d, dense, `:        layer,
+		`optimizer "none" is not one of sgd, adam`:          optimizer,
+	} {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 
@@ -49,7 +62,7 @@ func TestModels(t *testing.T) {
 // batch: phases and layers are labelled, every task has work or is a host's, and
 // all the work that the convolutions and dense layers need is there.
 func TestModelsLower(t *testing.T) {
-	for _, info := range Models {
+	for _, info := range Models() {
 		m := info.New()
 		batch := m.Defaults.Batch
 		lowering := DefaultLowering(m, batch, 1<<20, dag.Float32)
@@ -106,7 +119,7 @@ func usedShare(g *group) float64 {
 // TestDefaultLowering checks the rules that its documentation states, for every
 // model and cache sizes from small to large.
 func TestDefaultLowering(t *testing.T) {
-	for _, info := range Models {
+	for _, info := range Models() {
 		m := info.New()
 		for _, batch := range []int{1, 7, 64} {
 			for _, l2 := range []int{256 << 10, 1 << 20, 4 << 20} {
@@ -131,7 +144,7 @@ func TestDefaultLowering(t *testing.T) {
 // TestWholeLowering: where the memory holds everything each layer is one task per step and
 // pass; where it is small, a task of several samples stays within half of it.
 func TestWholeLowering(t *testing.T) {
-	for _, info := range Models {
+	for _, info := range Models() {
 		m := info.New()
 		for _, batch := range []int{1, 7, 64} {
 			l := WholeLowering(m, batch, 0, dag.Float32)
@@ -203,7 +216,7 @@ func (d *chooser) checkWeighted(t *testing.T, what string, g *group, ll dag.Laye
 // TestShortBatchHasSameTiles checks that names do not depend on the batch where the
 // tile is the same, so that measurements and plans of one apply to the other.
 func TestShortBatchHasSameTiles(t *testing.T) {
-	m, _ := ByName("lenet5")
+	m, _ := ModelByName("lenet5")
 	lowering := DefaultLowering(m, 32, 1<<20, dag.Float32)
 	names := map[string]bool{}
 	for _, batch := range []int{32, 11} {
@@ -260,7 +273,7 @@ func TestChainEqualsFusedLoss(t *testing.T) {
 
 // TestOptionErrors checks that mistakes are named.
 func TestOptionErrors(t *testing.T) {
-	m, _ := ByName("dahl-cnn")
+	m, _ := ModelByName("dahl-cnn")
 	good := LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 5}
 	for want, change := range map[string]func(*LowerOptions){
 		"batch 0":                             func(o *LowerOptions) { o.Batch = 0 },

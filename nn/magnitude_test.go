@@ -13,16 +13,26 @@ import (
 //
 // A sum of n products computed in any order errs by at most n·eps·Σ|a||b| (with
 // eps the unit roundoff, to first order). Let M be the same network on absolute
-// values: weights |w|, pixels as they are, ReLU passing everything. If a layer's
+// values: weights |w|, pixels as they are. If a layer's
 // inputs err by at most k·eps·M_x, then its outputs, y = Σ w·x + b, err by at most
 //
 //	Σ|w|·k·eps·M_x + (n+1)·eps·(Σ|w|·M_x + |b|)  ≤  (k+n+1)·eps·M_y ,
 //
 // so by induction a value errs by at most K·eps·M, where K adds up n+1 over all
 // layers that it depends on. A max-pool gives one element of its window, which is
-// at most the sum of the window: M takes size² times the average. ReLU and the
-// choice of the maximum are the same on both sides unless values within the bound
-// of each other straddle the kink; the fixtures have none.
+// at most the sum of the window: M takes size² times the average.
+//
+// A layer that applies a function f to every element has a [Curve]: M_y is
+// Slope·M_x + |f(0)|, which is at least |y|, so that y errs by Slope·k·eps·M_x ≤ k·eps·M_y.
+// Its backward pass dx = f'(x)·dy errs by the errors of dy and of x, where those are at
+// most k·eps times M_dy and M_x, by at most
+//
+//	|f'|·k·eps·M_dy + Bend·k·eps·M_x·|dy|  ≤  k·eps·M_dx ,  M_dx = (Slope + Bend·M_x)·M_dy .
+//
+// Either takes at most 8 roundings of numbers that are no larger.
+//
+// Kinks of functions and the choice of the maximum are the same on both sides unless values
+// within the bound of each other straddle the kink; the fixtures have none.
 //
 // The softmax's derivative in z is at most 1/2, so loss and dz·B err by at most
 // 2·K·eps·max M_z plus (c+8)·eps for their own operations. The backward pass
@@ -43,7 +53,7 @@ func (b *magnitudes) bound(buffer string, i int) float64 { return b.k * b.eps * 
 // an interpreter holds.
 func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, index []int32, real dag.DType) *magnitudes {
 	t.Helper()
-	abs, scale, k := absoluteModel(t, m, batch)
+	abs, curves, scale, k := absoluteModel(t, m, batch)
 	g := mustLower(t, abs, LowerOptions{Batch: batch, Type: dag.Float64, Train: true, Samples: samples})
 	mag := newInterpreter(t, g, map[string][]uint64{})
 	copy(mag.bytes("data.train.images"), in.bytes("data.train.images"))
@@ -72,6 +82,9 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 			continue
 		}
 		mag.calls[callIndex(g, i)]()
+		if c := curves[task.Labels.Layer]; c != nil {
+			c.apply(mag, task, scale)
+		}
 	}
 	b := &magnitudes{m: map[string][]float64{}, k: k, eps: 0x1p-53}
 	if real == dag.Float32 {
@@ -92,15 +105,27 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 	return b
 }
 
-// absoluteModel is the network whose values are M/scale, and the K of all its values.
-func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, scale, k float64) {
+// absoluteModel is the network whose values are M/scale where its ReLUs are the curves that
+// are given by layer, and the K of all its values.
+func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[string]*magnitudeCurve, scale, k float64) {
 	t.Helper()
+	curves = map[string]*magnitudeCurve{}
 	layers := make([]Layer, len(m.Stages))
 	scale, k = 1, float64(m.Classes()+8)
 	for i, s := range m.Stages {
 		layers[i] = Named{s.Name, s.Layer}
 		outputs := float64(s.Out[0])
+		kind, err := LayerByName(s.Layer.Kind())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := kind.Curve; c.Slope > 0 {
+			layers[i], curves[s.Name] = Named{s.Name, ReLU{}}, &magnitudeCurve{Curve: c}
+			k += 2 * 8
+			continue
+		}
 		switch p := s.Layer.(type) {
+		case Flatten:
 		case MaxPool:
 			layers[i] = Named{s.Name, AvgPool(p)}
 			scale *= float64(p.Size * p.Size)
@@ -111,9 +136,34 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, scale, k floa
 			k += 2*float64(s.Params[0].FanIn+1) + outputs*float64(p.Kernel*p.Kernel) + 1 + float64(batch*s.Out[1]*s.Out[2])
 		case Dense:
 			k += 2*float64(s.In[0]+1) + outputs + 1 + float64(batch)
+		default:
+			t.Fatalf("a layer of kind %q has no Curve in Layers: derive here how errors grow in it", s.Layer.Kind())
 		}
 	}
-	return mustNew(t, "magnitudes", m.Input, layers...), scale, 2 * k
+	return mustNew(t, "magnitudes", m.Input, layers...), curves, scale, 2 * k
+}
+
+// magnitudeCurve is a layer with a [Curve], in whose place the network has a ReLU.
+type magnitudeCurve struct {
+	Curve
+	grows []float64 // M_dx/M_dy of each element
+}
+
+// apply writes M/scale where a task of the ReLU has written.
+func (c *magnitudeCurve) apply(mag *interpreter, task *dag.Task, scale float64) {
+	name := func(operand int) string { return mag.g.Buffers[task.Accesses[operand].Buffer].Name }
+	values := mag.floats(name(0))
+	if task.Op == "relu" {
+		c.grows = make([]float64, len(values))
+		for i, x := range mag.floats(name(2)) {
+			values[i], c.grows[i] = c.Slope*x+c.AtZero, c.Slope+c.Bend*scale*x
+		}
+	} else { // relu.dx
+		for i, dy := range mag.floats(name(1)) {
+			values[i] = c.grows[i] * dy
+		}
+	}
+	mag.setFloats(name(0), values)
 }
 
 // callIndex is the position of a task among those that are not done by the host.

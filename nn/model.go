@@ -56,7 +56,7 @@ var reserved = []string{"correct", "data", "feed", "fetch", "grad", "input", "la
 // New checks that the layers fit together and names those that are not [Named]:
 // kinds are counted from 1, as in conv1, relu1, pool1, conv2, fc1.
 func New(name string, input []int, layers ...Layer) (*Model, error) {
-	m := &Model{Name: name, Input: slices.Clone(input), Defaults: Defaults{Batch: 32, Optimizer: SGD{LearningRate: 0.01}}}
+	m := &Model{Name: name, Input: slices.Clone(input), Defaults: Defaults{Batch: 32, Optimizer: DefaultSGD()}}
 	if err := m.infer(layers); err != nil {
 		return nil, fmt.Errorf("model %q: %w", name, err)
 	}
@@ -100,7 +100,11 @@ func (m *Model) infer(layers []Layer) error {
 	taken := map[string]bool{}
 	shape := m.Input
 	for _, layer := range layers {
-		prefix := kindOf(layer.Kind()).Prefix
+		kind, err := LayerByName(layer.Kind())
+		if err != nil {
+			return err
+		}
+		prefix := kind.Prefix
 		count[prefix]++
 		name := fmt.Sprintf("%s%d", prefix, count[prefix])
 		if n, ok := layer.(Named); ok {

@@ -57,7 +57,7 @@ func TestParameterInit(t *testing.T) {
 
 // TestModelFor puts mlp on 8×8 digits of 10 classes, and refuses what does not fit.
 func TestModelFor(t *testing.T) {
-	m, _ := ByName("mlp")
+	m, _ := ModelByName("mlp")
 	digits, err := m.For([]int{1, 8, 8}, 7)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestModelFor(t *testing.T) {
 	if want := 64*512 + 512 + 512*512 + 512 + 512*7 + 7; digits.NumWeights() != want || digits.Classes() != 7 || digits.Name != "mlp" || digits.Defaults != m.Defaults {
 		t.Errorf("mlp on digits has %d weights, want %d", digits.NumWeights(), want)
 	}
-	lenet, _ := ByName("lenet5")
+	lenet, _ := ModelByName("lenet5")
 	if _, err := lenet.For([]int{1, 8, 8}, 10); err == nil || !strings.Contains(err.Error(), `layer "conv2" (conv2d) of input 6×4×4: window 5 is larger than the input, 4 with padding`) {
 		t.Errorf("lenet5 on 8×8: %v", err)
 	}

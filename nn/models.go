@@ -1,10 +1,5 @@
 package nn
 
-import (
-	"fmt"
-	"strings"
-)
-
 // ModelInfo is a line of the table of built-in models.
 type ModelInfo struct {
 	Name, Doc string
@@ -13,29 +8,30 @@ type ModelInfo struct {
 
 // Models is the table of built-in models, the networks that benchmarks speak of.
 // Weights sit in conv1, fc1, …, so that a PyTorch twin has the same state_dict.
-var Models = []ModelInfo{
-	{"digits-cnn", "two convolutions and two dense layers on 8×8 digits", digitsCNN},
-	{"dahl-cnn", "one convolution of 4 filters, 28×28 images", func() *Model { return dahlCNN("dahl-cnn", []int{1, 28, 28}, 4, 3, 10, 10, 1e-3) }},
-	{"dahl32", "dahl-cnn with 32 filters", func() *Model { return dahlCNN("dahl32", []int{1, 28, 28}, 32, 3, 10, 10, 1e-3) }},
-	{"dahl-cnn-cifar", "dahl-cnn on 32×32 colour images", func() *Model { return dahlCNN("dahl-cnn-cifar", []int{3, 32, 32}, 4, 3, 10, 10, 1e-3) }},
-	{"dahl-cnn-big", "dahl-cnn on 360×270 photographs of 7 classes", func() *Model { return dahlCNN("dahl-cnn-big", []int{3, 360, 270}, 4, 3, 7, 30, 1e-3) }},
-	{"dahl-cnn-512", "dahl-cnn on 512×512 colour images", func() *Model { return dahlCNN("dahl-cnn-512", []int{3, 512, 512}, 4, 3, 10, 14, 1e-3) }},
-	{"dahl-cnn-k6", "dahl-cnn with two 6×6 filters, sample by sample", func() *Model { return dahlCNN("dahl-cnn-k6", []int{1, 28, 28}, 2, 6, 10, 1, 0.05) }},
-	{"mlp", "three dense layers on 28×28 images", mlp},
-	{"lenet5", "LeNet-5 with ReLU and max-pooling, 28×28 images", lenet5},
-	{"cifar-cnn", "four convolutions and two dense layers on 32×32 colour images", cifarCNN},
+func Models() []ModelInfo {
+	return []ModelInfo{
+		{"digits-cnn", "two convolutions and two dense layers on 8×8 digits", digitsCNN},
+		{"dahl-cnn", "one convolution of 4 filters, 28×28 images", func() *Model { return dahlCNN("dahl-cnn", []int{1, 28, 28}, 4, 3, 10, 10, 1e-3) }},
+		{"dahl32", "dahl-cnn with 32 filters", func() *Model { return dahlCNN("dahl32", []int{1, 28, 28}, 32, 3, 10, 10, 1e-3) }},
+		{"dahl-cnn-cifar", "dahl-cnn on 32×32 colour images", func() *Model { return dahlCNN("dahl-cnn-cifar", []int{3, 32, 32}, 4, 3, 10, 10, 1e-3) }},
+		{"dahl-cnn-big", "dahl-cnn on 360×270 photographs of 7 classes", func() *Model { return dahlCNN("dahl-cnn-big", []int{3, 360, 270}, 4, 3, 7, 30, 1e-3) }},
+		{"dahl-cnn-512", "dahl-cnn on 512×512 colour images", func() *Model { return dahlCNN("dahl-cnn-512", []int{3, 512, 512}, 4, 3, 10, 14, 1e-3) }},
+		{"dahl-cnn-k6", "dahl-cnn with two 6×6 filters, sample by sample", func() *Model { return dahlCNN("dahl-cnn-k6", []int{1, 28, 28}, 2, 6, 10, 1, 0.05) }},
+		{"mlp", "three dense layers on 28×28 images", mlp},
+		{"lenet5", "LeNet-5 with ReLU and max-pooling, 28×28 images", lenet5},
+		{"cifar-cnn", "four convolutions and two dense layers on 32×32 colour images", cifarCNN},
+	}
 }
 
-// ByName builds a built-in model.
-func ByName(name string) (*Model, error) {
-	var names []string
-	for _, m := range Models {
-		if m.Name == name {
-			return m.New(), nil
-		}
-		names = append(names, m.Name)
+func (m ModelInfo) name() string { return m.Name }
+
+// ModelByName builds a built-in model.
+func ModelByName(name string) (*Model, error) {
+	info, err := byName("model", name, Models())
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("no model is named %q; there are %s, or give a model file (.toml)", name, strings.Join(names, ", "))
+	return info.New(), nil
 }
 
 // builtin panics on a mistake in this file.

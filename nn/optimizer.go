@@ -22,6 +22,27 @@ type Optimizer interface {
 	params() dag.Params
 }
 
+// OptimizerInfo is a line of the table of optimisers.
+type OptimizerInfo struct {
+	Name, Doc string
+	New       func() Optimizer // with the numbers that hold where nothing is said
+}
+
+// Optimizers is the table of optimisers.
+func Optimizers() []OptimizerInfo {
+	return []OptimizerInfo{
+		{"sgd", "stochastic gradient descent, with momentum and Nesterov's step", func() Optimizer { return DefaultSGD() }},
+		{"adam", "the method of Kingma and Ba", func() Optimizer { return DefaultAdam() }},
+	}
+}
+
+func (o OptimizerInfo) name() string { return o.Name }
+
+// OptimizerByName finds a line of the table of optimisers.
+func OptimizerByName(name string) (OptimizerInfo, error) {
+	return byName("optimizer", name, Optimizers())
+}
+
 // SGD is stochastic gradient descent. With a momentum it keeps one velocity per weight.
 type SGD struct {
 	LearningRate float64
@@ -29,6 +50,9 @@ type SGD struct {
 	WeightDecay  float64
 	Nesterov     bool
 }
+
+// DefaultSGD has a learning rate of 0.01 and nothing else.
+func DefaultSGD() SGD { return SGD{LearningRate: 0.01} }
 
 // Name implements [Optimizer].
 func (SGD) Name() string { return "sgd" }

@@ -80,7 +80,10 @@ func (f *layerFixture) model(t testing.TB) *Model {
 	t.Helper()
 	var layers []Layer
 	for _, spec := range f.Layers {
-		kind := kindOf(spec["kind"].(string))
+		kind, err := LayerByName(spec["kind"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
 		s := Settings{}
 		for _, key := range kind.Keys {
 			s[key.Name] = key.Default

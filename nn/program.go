@@ -80,3 +80,15 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 	}
 	return p, p.Check()
 }
+
+// IsTraining tells a training step from an evaluation.
+func IsTraining(g *dag.Graph) bool { return g.Name == GraphTrain || g.Name == GraphTrainTail }
+
+// BatchOf is the number of images of one step, 0 for a graph that no model made.
+func BatchOf(g *dag.Graph) int {
+	b, ok := g.BufferByName("step.index")
+	if !ok {
+		return 0
+	}
+	return g.Buffers[b].Shape[0]
+}

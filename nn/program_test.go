@@ -10,7 +10,7 @@ import (
 // TestProgramOrder checks graphs and order for a training set and a test set that
 // the batch divides or not: 23 = 4·5 + 3 and 13 = 2·5 + 3.
 func TestProgramOrder(t *testing.T) {
-	m, _ := ByName("dahl-cnn")
+	m, _ := ModelByName("dahl-cnn")
 	type step struct {
 		graph string
 		steps int

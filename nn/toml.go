@@ -77,20 +77,11 @@ func ParseModel(src []byte, file string) (*Model, error) {
 
 // layer reads one [[layer]].
 func (t *table) layer() Layer {
-	kinds := make([]string, len(Layers))
-	at := -1
-	kind := t.text("kind", "")
-	for i := range Layers {
-		kinds[i] = Layers[i].Kind
-		if kinds[i] == kind {
-			at = i
-		}
-	}
-	if at < 0 {
-		t.fail("kind", "write one of "+strings.Join(kinds, ", "))
+	info, err := LayerByName(t.text("kind", ""))
+	if err != nil {
+		t.fail("kind", "write one of "+namesOf(Layers()))
 		return nil
 	}
-	info := &Layers[at]
 	allowed := []string{"kind", "name"}
 	s := Settings{}
 	for _, key := range info.Keys {
@@ -112,23 +103,24 @@ func (t *table) layer() Layer {
 func (t *table) training() Defaults {
 	d := Defaults{Batch: t.int("batch", 1, maxExtent, 32)}
 	common := []string{"batch", "optimizer", "lr", "weight_decay"}
-	switch optimizer := t.text("optimizer", "sgd"); optimizer {
-	case "sgd":
+	info, err := OptimizerByName(t.text("optimizer", "sgd"))
+	if err != nil {
+		t.fail("optimizer", "write one of "+namesOf(Optimizers()))
+		return d
+	}
+	switch o := info.New().(type) {
+	case SGD:
 		t.allow(append(common, "momentum", "nesterov")...)
 		d.Optimizer = SGD{
-			LearningRate: t.float("lr", 0.01), Momentum: t.float("momentum", 0),
+			LearningRate: t.float("lr", o.LearningRate), Momentum: t.float("momentum", 0),
 			WeightDecay: t.float("weight_decay", 0), Nesterov: t.flag("nesterov", 0) == 1,
 		}
-	case "adam":
+	case Adam:
 		t.allow(append(common, "beta1", "beta2", "eps")...)
-		a := DefaultAdam()
 		d.Optimizer = Adam{
-			LearningRate: t.float("lr", a.LearningRate), Beta1: t.float("beta1", a.Beta1), Beta2: t.float("beta2", a.Beta2),
-			Eps: t.float("eps", a.Eps), WeightDecay: t.float("weight_decay", 0),
+			LearningRate: t.float("lr", o.LearningRate), Beta1: t.float("beta1", o.Beta1), Beta2: t.float("beta2", o.Beta2),
+			Eps: t.float("eps", o.Eps), WeightDecay: t.float("weight_decay", 0),
 		}
-	default:
-		t.fail("optimizer", "write sgd or adam")
-		return d
 	}
 	if err := d.Optimizer.Check(); err != nil {
 		t.fail("", err.Error())

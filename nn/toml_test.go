@@ -15,7 +15,7 @@ func TestExampleModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := ByName("lenet5")
+	want, err := ModelByName("lenet5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +39,13 @@ func TestExampleLowering(t *testing.T) {
 	if l.Of("conv1") != want || !l.Fused || l.Layout != dag.NHWC || l.Of("relu1").SampleTile != 8 {
 		t.Errorf("lowering is %+v", l)
 	}
-	m, _ := ByName("lenet5")
+	m, _ := ModelByName("lenet5")
 	mustLower(t, m, LowerOptions{Batch: 32, Type: dag.Float32, Train: true, Samples: 32, Lowering: l})
 }
 
 // TestLoweringRoundTrip writes and reads the default lowering of every model.
 func TestLoweringRoundTrip(t *testing.T) {
-	for _, info := range Models {
+	for _, info := range Models() {
 		want := DefaultLowering(info.New(), 17, 1<<19, dag.Float64)
 		want.Default = dag.LayerLowering{SampleTile: 3, Accumulators: 2}
 		var text strings.Builder
@@ -81,7 +81,7 @@ func TestFileErrors(t *testing.T) {
 		{ok + "[[layer]]\nkind = \"flatten\"\nname = \"loss\"\n", "names beginning with \"loss\" are for dahl's own buffers"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nlr = nan\n", "f.toml:6: train.lr = NaN: write a number of at least 0"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nnesterov = true\n", "f.toml:5: train: sgd: nesterov needs a momentum above 0"},
-		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"lbfgs\"\n", `f.toml:6: train.optimizer = "lbfgs": write sgd or adam`},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"lbfgs\"\n", `f.toml:6: train.optimizer = "lbfgs": write one of sgd, adam`},
 		{ok + "x = = 3\n", "f.toml:3: "},
 	} {
 		_, err := ParseModel([]byte(c.src), "f.toml")
@@ -146,7 +146,7 @@ func FuzzParseLowering(f *testing.F) {
 		if err != nil {
 			return
 		}
-		m, _ := ByName("dahl-cnn")
+		m, _ := ModelByName("dahl-cnn")
 		// Whatever it says, lowering gives a graph or an error.
 		if g, err := m.Lower(LowerOptions{Batch: 3, Type: dag.Float32, Train: true, Samples: 3, Lowering: l}); err == nil && g.NumTasks() == 0 {
 			t.Error("a graph without tasks")

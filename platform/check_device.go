@@ -55,7 +55,7 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	bad := func(key, format string, args ...any) *fault {
 		return &fault{at("device", i, key), owner("device", d.Name), fmt.Sprintf(format, args...)}
 	}
-	if _, ok := LookupKind(d.Kind); !ok {
+	if _, err := KindByName(d.Kind); err != nil {
 		return bad("kind", "kind = %q: write %s", clip(d.Kind), kindNames(`"`, func(Kind) bool { return true }))
 	}
 	if d.Memory < 0 || int(d.Memory) >= len(p.Memories) {

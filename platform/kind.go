@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -34,19 +35,19 @@ var kinds = [...]Kind{
 // Kinds lists the kinds of devices.
 func Kinds() []Kind { return slices.Clone(kinds[:]) }
 
-// LookupKind finds a kind by its name.
-func LookupKind(name string) (Kind, bool) {
+// KindByName finds a kind.
+func KindByName(name string) (Kind, error) {
 	for i := range kinds {
 		if kinds[i].Name == name {
-			return kinds[i], true
+			return kinds[i], nil
 		}
 	}
-	return Kind{}, false
+	return Kind{}, fmt.Errorf("kind %q is not one of %s", name, kindNames("", func(Kind) bool { return true }))
 }
 
 // kind is that of the device; one that is nothing where the platform fails its check.
 func (d *Device) kind() Kind {
-	k, _ := LookupKind(d.Kind)
+	k, _ := KindByName(d.Kind)
 	return k
 }
 

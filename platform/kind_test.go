@@ -16,12 +16,12 @@ func TestKinds(t *testing.T) {
 	}
 	for _, k := range list {
 		d := Device{Kind: k.Name}
-		if found, ok := LookupKind(k.Name); !ok || k != want[k.Name] || found != k ||
+		if found, err := KindByName(k.Name); err != nil || k != want[k.Name] || found != k ||
 			d.IsProcessor() != k.Processor || d.IsNumbered() != k.Numbered || d.IsEmulated() != k.Emulated {
 			t.Errorf("kind %+v, looked up %+v, want %+v", k, found, want[k.Name])
 		}
 	}
-	if k, ok := LookupKind("fpga"); ok {
+	if k, err := KindByName("fpga"); err == nil || err.Error() != `kind "fpga" is not one of cpu, cuda or emulated` {
 		t.Errorf("fpga is %+v", k)
 	}
 	list[0].Name = "changed"

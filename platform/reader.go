@@ -38,7 +38,7 @@ func newReader(src []byte, name string) (*reader, *table, error) {
 	r := &reader{name: name}
 	text := string(src)
 	if len(src) > maxSourceBytes {
-		return nil, nil, fmt.Errorf("%s: larger than %s", name, FormatBytes(maxSourceBytes))
+		return nil, nil, fmt.Errorf("%s: larger than %s", name, bytesScale.format(maxSourceBytes))
 	}
 	if line := tooDeep(text); line > 0 {
 		return nil, nil, fmt.Errorf("%s:%d: arrays or tables nested more than %d deep", name, line, maxNesting)

@@ -39,6 +39,49 @@ func (p *Platform) Select(list string) (*Platform, error) {
 	return &q, q.Complete()
 }
 
+// WithCores is the platform with another number of units of its processor. Fewer are as if
+// Select chose them: the others idle. More are made up.
+func (p *Platform) WithCores(n int) (*Platform, error) {
+	q := *p
+	q.Devices, q.Models = slices.Clone(p.Devices), slices.Clone(p.Models)
+	var cpus []*Device
+	var list []string
+	for i := range q.Devices {
+		d := &q.Devices[i]
+		if d.IsProcessor() {
+			cpus = append(cpus, d)
+			list = append(list, fmt.Sprintf("%s:%d", d.Name, n))
+		} else {
+			list = append(list, d.Name)
+		}
+	}
+	if len(cpus) != 1 {
+		return nil, fmt.Errorf("platform %q has %d processors", p.Name, len(cpus))
+	}
+	if n <= cpus[0].Count {
+		return p.Select(strings.Join(list, ","))
+	}
+	cpus[0].Count = n
+	return &q, q.Complete()
+}
+
+// Item is the device in a list for Select, by which it was chosen from a platform where it
+// may have more units than it has now.
+func (d *Device) Item(chosen string) string {
+	if d.Count == 1 && !d.countedIn(chosen) {
+		return d.Name
+	}
+	return fmt.Sprintf("%s:%d", d.Name, d.Count)
+}
+
+// countedIn reports whether a list says how many units of a device it means.
+func (d *Device) countedIn(list string) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(item string) bool {
+		name, _, counted := strings.Cut(strings.TrimSpace(item), ":")
+		return counted && (name == d.Name || name == d.Kind || name == AnyGPU && !d.IsProcessor())
+	})
+}
+
 // selectItem notes the units that one item of a list stands for.
 func (p *Platform) selectItem(item string, keep []int) error {
 	name, count, counted := strings.Cut(item, ":")

@@ -71,9 +71,10 @@ type Device struct {
 	// after Wake instead. Zero: nothing, and it never sleeps.
 	Handoff         time.Duration
 	WakeAfter, Wake time.Duration
-	// HandoffToCPU is, of a device that is no processor, what a waiting unit of a processor
-	// needs instead of its own Handoff to learn that a task or copy of this device has ended.
-	// Zero: its own.
+	// HandoffToCPU is what a waiting unit needs, instead of its own Handoff, to learn that a
+	// task or copy of this device has ended, since the host has to see it first. Units of
+	// devices that have a HandoffToCPU themselves learn of it as they do of their own tasks.
+	// Zero: the waiting unit's own Handoff.
 	HandoffToCPU time.Duration
 	// Timing is, of a device that is no processor, what a task takes longer in steps whose
 	// tasks are timed: the measured times of its models contain it, and steps that are not

@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Bounds of what a quantity may be; beyond them a value is a mistake, and sums of
@@ -95,15 +94,6 @@ func (s *scale) value(number string, u unit) (float64, error) {
 	return v, nil
 }
 
-// parseWhole is parse for counts of bytes, which have no fractions.
-func (s *scale) parseWhole(text string) (int64, error) {
-	v, err := s.parse(text)
-	if err == nil && v != math.Trunc(v) {
-		err = errors.New("not a whole number of bytes")
-	}
-	return int64(v), err
-}
-
 // splitNumber cuts the leading number off a quantity. What it returns need not
 // be well formed; ParseFloat judges that.
 func splitNumber(text string) (number, suffix string) {
@@ -173,65 +163,3 @@ func movePoint(digits string, exp int) string {
 	}
 	return digits[:exp+1] + "." + digits[exp+1:]
 }
-
-// ParseBytes reads a size such as "24 GB" (10^9 B) or "32 MiB" (2^20 B).
-func ParseBytes(s string) (int64, error) {
-	v, err := bytesScale.parseWhole(s)
-	return v, wrapQuantity(s, err)
-}
-
-// ParseBytesPerSec reads a bandwidth such as "12 GB/s".
-func ParseBytesPerSec(s string) (float64, error) {
-	v, err := bytesPerSecScale.parse(s)
-	return v, wrapQuantity(s, err)
-}
-
-// ParseFlopsPerSec reads a speed such as "60 GF/s".
-func ParseFlopsPerSec(s string) (float64, error) {
-	v, err := flopsPerSecScale.parse(s)
-	return v, wrapQuantity(s, err)
-}
-
-// ParseWatts reads a power such as "2.5 W".
-func ParseWatts(s string) (float64, error) {
-	v, err := wattsScale.parse(s)
-	return v, wrapQuantity(s, err)
-}
-
-// ParseJoules reads an energy such as "12 mJ".
-func ParseJoules(s string) (float64, error) {
-	v, err := joulesScale.parse(s)
-	return v, wrapQuantity(s, err)
-}
-
-// ParseDuration reads a time such as "1.5 us", to the nearest nanosecond.
-func ParseDuration(s string) (time.Duration, error) {
-	v, err := nsScale.parse(s)
-	return time.Duration(math.Round(v)), wrapQuantity(s, err)
-}
-
-func wrapQuantity(text string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%q: %w", clip(text), err)
-}
-
-// FormatBytes writes a size; ParseBytes reads the same number back. Sizes are
-// not negative and at most 2^53.
-func FormatBytes(n int64) string { return bytesScale.format(float64(n)) }
-
-// FormatBytesPerSec writes a bandwidth; ParseBytesPerSec reads the same number back.
-func FormatBytesPerSec(v float64) string { return bytesPerSecScale.format(v) }
-
-// FormatFlopsPerSec writes a speed; ParseFlopsPerSec reads the same number back.
-func FormatFlopsPerSec(v float64) string { return flopsPerSecScale.format(v) }
-
-// FormatWatts writes a power; ParseWatts reads the same number back.
-func FormatWatts(v float64) string { return wattsScale.format(v) }
-
-// FormatJoules writes an energy; ParseJoules reads the same number back.
-func FormatJoules(v float64) string { return joulesScale.format(v) }
-
-// FormatDuration writes a time; ParseDuration reads the same one back.
-func FormatDuration(d time.Duration) string { return nsScale.format(float64(d)) }

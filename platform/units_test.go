@@ -8,13 +8,18 @@ import (
 	"time"
 )
 
+// quoted is a table with one key, x, and what reads it.
+func quoted(text string) *table {
+	return &table{r: &reader{}, keys: map[string]any{"x": text}}
+}
+
 func TestParseBytes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0 B": 0, "24 GB": 24_000_000_000, "1.5kB": 1500, " 32 MiB ": 32 << 20, "0.5 KiB": 512,
 		"1e3 B": 1000, "1e-3 MB": 1000, "9007199254740992 B": 1 << 53, "2.5E1 kB": 25_000,
 	} {
-		if got, err := ParseBytes(text); err != nil || got != want {
-			t.Errorf("ParseBytes(%q) = %d, %v; want %d", text, got, err, want)
+		if x := quoted(text); x.bytes("x") != want || x.r.err != nil {
+			t.Errorf("%q = %d, %v; want %d", text, quoted(text).bytes("x"), x.r.err, want)
 		}
 	}
 }
@@ -26,17 +31,17 @@ func TestParseAddsExponents(t *testing.T) {
 		t.Errorf("12.3 us = %v ns, %v", got, err)
 	}
 	for text, want := range map[string]time.Duration{"1.5 µs": 1500, "0.3 us": 300, "0.4 ns": 0, "0.5 ns": 1, "2 s": 2e9} {
-		if got, err := ParseDuration(text); err != nil || got != want {
-			t.Errorf("ParseDuration(%q) = %d ns, %v; want %d", text, got, err, want)
+		if x := quoted(text); x.duration("x") != want || x.r.err != nil {
+			t.Errorf("%q = %d ns, %v; want %d", text, quoted(text).duration("x"), x.r.err, want)
 		}
 	}
-	if got, err := ParseFlopsPerSec("60.8 GF/s"); err != nil || got != 60.8e9 {
+	if got, err := flopsPerSecScale.parse("60.8 GF/s"); err != nil || got != 60.8e9 {
 		t.Errorf("60.8 GF/s = %v, %v", got, err)
 	}
-	if got, err := ParseBytesPerSec("2 GiB/s"); err != nil || got != 2*1024*1024*1024 {
+	if got, err := bytesPerSecScale.parse("2 GiB/s"); err != nil || got != 2*1024*1024*1024 {
 		t.Errorf("2 GiB/s = %v, %v", got, err)
 	}
-	if got, err := ParseJoules("3 mJ"); err != nil || got != 0.003 {
+	if got, err := joulesScale.parse("3 mJ"); err != nil || got != 0.003 {
 		t.Errorf("3 mJ = %v, %v", got, err)
 	}
 }
@@ -49,28 +54,28 @@ func TestParseQuantityErrors(t *testing.T) {
 		"1.2.3 W": "not a number", "1 GB": `unknown unit "GB" for a power; write one of MW, kW, W`, "--1 W": "not a power",
 		"1 " + strings.Repeat("x", 1000): "…",
 	} {
-		_, err := ParseWatts(text)
+		_, err := wattsScale.parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ParseWatts(%.20q): %v; want an error with %q", text, err, want)
+			t.Errorf("a power of %.20q: %v; want an error with %q", text, err, want)
 		}
 		if err != nil && len(err.Error()) > 300 {
-			t.Errorf("ParseWatts(%.20q): an error of %d bytes", text, len(err.Error()))
+			t.Errorf("a power of %.20q: an error of %d bytes", text, len(err.Error()))
 		}
 	}
 	for _, text := range []string{"1.5 B", "0.1 KiB", "1e-9 kB", "9.1 PB"} {
-		if v, err := ParseBytes(text); err == nil {
-			t.Errorf("ParseBytes(%q) = %d; want an error", text, v)
+		if x := quoted(text); x.bytes("x") >= 0 && x.r.err == nil {
+			t.Errorf("%q is a number of bytes; want an error", text)
 		}
 	}
 }
 
 func TestFormatExamples(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{FormatBytes(0), "0 B"}, {FormatBytes(24e9), "24 GB"}, {FormatBytes(1 << 20), "1 MiB"}, {FormatBytes(999), "999 B"},
-		{FormatBytes(1500), "1.5 kB"}, {FormatBytes(-1500), "-1.5 kB"}, {FormatDuration(12300), "12.3 us"},
-		{FormatDuration(time.Second), "1 s"}, {FormatWatts(0.25), "250 mW"}, {FormatWatts(1e-9), "0.001 uW"},
-		{FormatFlopsPerSec(60.8e9), "60.8 GF/s"}, {FormatBytesPerSec(51.2e9), "51.2 GB/s"}, {FormatJoules(0.003), "3 mJ"},
-		{FormatWatts(math.Inf(1)), "+Inf W"},
+		{bytesScale.format(0), "0 B"}, {bytesScale.format(24e9), "24 GB"}, {bytesScale.format(1 << 20), "1 MiB"}, {bytesScale.format(999), "999 B"},
+		{bytesScale.format(1500), "1.5 kB"}, {bytesScale.format(-1500), "-1.5 kB"}, {nsScale.format(12300), "12.3 us"},
+		{nsScale.format(1e9), "1 s"}, {wattsScale.format(0.25), "250 mW"}, {wattsScale.format(1e-9), "0.001 uW"},
+		{flopsPerSecScale.format(60.8e9), "60.8 GF/s"}, {bytesPerSecScale.format(51.2e9), "51.2 GB/s"}, {joulesScale.format(0.003), "3 mJ"},
+		{wattsScale.format(math.Inf(1)), "+Inf W"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
@@ -89,13 +94,11 @@ func TestFormatIsLossless(t *testing.T) {
 				t.Fatalf("%v is written %q and read as %v, %v", v, text, back, err)
 			}
 		}
-		n := r.Int64N(1<<53 + 1)
-		n >>= r.IntN(50)
-		if back, err := ParseBytes(FormatBytes(n)); err != nil || back != n {
-			t.Fatalf("%d bytes are written %q and read as %d, %v", n, FormatBytes(n), back, err)
-		}
-		if back, err := ParseDuration(FormatDuration(time.Duration(n))); err != nil || back != time.Duration(n) {
-			t.Fatalf("%d ns are written %q and read as %d, %v", n, FormatDuration(time.Duration(n)), back, err)
+		n := float64(r.Int64N(1<<53+1) >> r.IntN(50))
+		for _, s := range []*scale{&bytesScale, &nsScale} {
+			if back, err := s.parse(s.format(n)); err != nil || back != n {
+				t.Fatalf("%v is written %q and read as %v, %v", n, s.format(n), back, err)
+			}
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (p *Platform) encode() []byte {
 	e := &encoder{}
 	e.text("name", p.Name)
 	if p.HostPower.Source != "" {
-		fmt.Fprintf(e, "host_power = { watts = %q, source = %q }\n", FormatWatts(p.HostPower.Value), p.HostPower.Source)
+		fmt.Fprintf(e, "host_power = { watts = %q, source = %q }\n", wattsScale.format(p.HostPower.Value), p.HostPower.Source)
 	}
 	for i := range p.Memories {
 		m := &p.Memories[i]
@@ -200,11 +200,11 @@ func plainNumber(v float64) string {
 }
 
 func powerPart(idle float64, b BusyPower) string {
-	busy := fmt.Sprintf("%q", FormatWatts(b.UnitWatts))
+	busy := fmt.Sprintf("%q", wattsScale.format(b.UnitWatts))
 	if b.WholeDevice {
-		busy = fmt.Sprintf("[%q, %q]", FormatWatts(b.FirstWatts), FormatWatts(b.AllWatts))
+		busy = fmt.Sprintf("[%q, %q]", wattsScale.format(b.FirstWatts), wattsScale.format(b.AllWatts))
 	}
-	return fmt.Sprintf("idle = %q, busy = %s", FormatWatts(idle), busy)
+	return fmt.Sprintf("idle = %q, busy = %s", wattsScale.format(idle), busy)
 }
 
 func encodeLink(e *encoder, l *Link) {
@@ -215,7 +215,7 @@ func encodeLink(e *encoder, l *Link) {
 	e.text("sharing", l.Sharing.String())
 	if l.PowerSource != "" {
 		fmt.Fprintf(e, "power = { idle = %q, busy = %q, source = %q }\n",
-			FormatWatts(l.IdleWatts), FormatWatts(l.BusyWatts), l.PowerSource)
+			wattsScale.format(l.IdleWatts), wattsScale.format(l.BusyWatts), l.PowerSource)
 	}
 }
 

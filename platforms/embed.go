@@ -7,8 +7,12 @@ package platforms
 
 import (
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+
+	"dahl/platform"
 )
 
 //go:embed *.toml
@@ -34,4 +38,17 @@ func Open(name string) ([]byte, error) {
 		return nil, fmt.Errorf("no built-in platform %q; there are %s", name, strings.Join(Names(), ", "))
 	}
 	return src, nil
+}
+
+// Load reads a platform file, or one of these machines by its name.
+func Load(name string) (*platform.Platform, error) {
+	p, err := platform.Load(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return p, err
+	}
+	short := strings.TrimSuffix(strings.TrimPrefix(name, "platforms/"), ".toml")
+	if src, err := Open(short); err == nil {
+		return platform.Parse(src, "platforms/"+short+".toml")
+	}
+	return nil, fmt.Errorf("platform %q: no such file, and none of those that ship with dahl: %s", name, strings.Join(Names(), ", "))
 }

@@ -1,6 +1,7 @@
 package platforms
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,5 +20,24 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := Open("no-such"); err == nil || !strings.Contains(err.Error(), "laptop") {
 		t.Errorf("Open of an unknown name: %v; want an error that lists what there is", err)
+	}
+}
+
+// TestLoad: a file wins over a machine that ships, which may be named with folder and ending.
+func TestLoad(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"laptop", "laptop.toml", "platforms/laptop.toml"} {
+		if p, err := Load(name); err != nil || p.Name != "laptop" {
+			t.Errorf("Load(%q): %v", name, err)
+		}
+	}
+	if err := os.WriteFile("laptop", []byte("[["), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load("laptop"); err == nil || !strings.HasPrefix(err.Error(), "laptop:1") {
+		t.Errorf("Load of a file that is none: %v; want its line", err)
+	}
+	if _, err := Load("no-such"); err == nil || !strings.Contains(err.Error(), "manycore") {
+		t.Errorf("Load of an unknown name: %v; want an error that lists what there is", err)
 	}
 }

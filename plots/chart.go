@@ -9,6 +9,7 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // chart is the contents of a Gantt chart: rows of pieces on a time axis.
@@ -18,7 +19,9 @@ type chart struct {
 	makespan time.Duration
 	end      time.Duration   // of what is shown: transfers may go on after the last task
 	stepEnds []time.Duration // the end of the last task of each step
-	hops     []hop
+
+	firstStep int // its number
+	hops      []hop
 }
 
 // row is one worker, a group of like workers, or the transfers between two memories.
@@ -43,7 +46,7 @@ const (
 
 // newChart arranges a run. Colours may come from another run of the same graph.
 func newChart(r *Run, colours *colouring) *chart {
-	b := chartBuilder{run: r, chart: &chart{colours: colours, makespan: r.Schedule.Makespan, end: r.Schedule.Makespan}}
+	b := chartBuilder{run: r, chart: &chart{colours: colours, makespan: r.Schedule.Makespan, end: r.Schedule.Makespan, firstStep: max(1, r.FirstStep)}}
 	b.addWorkerRows()
 	b.addSpans()
 	b.addIdles()
@@ -130,7 +133,7 @@ func (b *chartBuilder) addSpans() {
 }
 
 func (b *chartBuilder) addIdles() {
-	for _, idle := range schedule.Idles(b.run.Problem, b.run.Schedule) {
+	for _, idle := range explain.Idles(b.run.Problem, b.run.Schedule) {
 		l := &b.chart.rows[b.rowOfWorker[idle.Worker]].lanes[b.firstLane[idle.Worker]]
 		*l = append(*l, piece{idle.Start, idle.End, b.chart.colours.idle(idle.Cause), ""})
 	}
@@ -193,7 +196,7 @@ func transfersByRoute(s *schedule.Schedule, key func(t *schedule.Transfer) route
 func (b *chartBuilder) addPath() {
 	s := b.run.Schedule
 	lastRow, lastEnd := -1, time.Duration(0)
-	for _, step := range schedule.CriticalPath(b.run.Problem, s) {
+	for _, step := range explain.CriticalPath(b.run.Problem, s) {
 		var at int
 		var from, to time.Duration
 		if step.Span >= 0 {

@@ -103,9 +103,9 @@ func TestCapacityIsDrawnWhereItMatters(t *testing.T) {
 	for _, c := range []struct{ peak, planned, capacity, want int64 }{
 		{39, 39, 100, 0}, {40, 0, 100, 100}, {3, 40, 100, 100}, {99, 130, 100, 100}, {50, 50, 0, 0},
 	} {
-		p := panel{memory: platform.Memory{CapacityBytes: c.capacity}, peak: c.peak, planned: c.planned}
+		p := panel{memory: platform.Memory{CapacityBytes: c.capacity}, peak: c.peak, reserved: c.planned}
 		if got := p.limit(); got != c.want {
-			t.Errorf("peak %d, planned %d of %d: drawn %d, want %d", c.peak, c.planned, c.capacity, got, c.want)
+			t.Errorf("peak %d, reserved %d of %d: drawn %d, want %d", c.peak, c.planned, c.capacity, got, c.want)
 		}
 	}
 }

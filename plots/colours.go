@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // colouring gives every task of a graph a category, and every category a colour.
@@ -26,7 +27,7 @@ const (
 	roomCategory
 	pathCategory
 	firstIdleCategory
-	extraCategories = firstIdleCategory + int(schedule.NumIdleCauses)
+	extraCategories = firstIdleCategory + int(explain.NumIdleCauses)
 )
 
 func (c *colouring) transfer() int { return len(c.names) + transferCategory }
@@ -41,7 +42,7 @@ func (c *colouring) ofTransfer(t *schedule.Transfer) int {
 	}
 	return c.transfer()
 }
-func (c *colouring) idle(cause schedule.IdleCause) int {
+func (c *colouring) idle(cause explain.IdleCause) int {
 	return len(c.names) + firstIdleCategory + int(cause)
 }
 func (c *colouring) categories() int { return len(c.fills) }
@@ -142,7 +143,7 @@ func (c *colouring) legend(used []bool) []legendGroup {
 		marks.entries = append(marks.entries, legendEntry{name: "critical path", colour: pathBlack, stroke: true})
 	}
 	idle := legendGroup{caption: "idle, waiting for"}
-	for cause := range schedule.NumIdleCauses {
+	for cause := range explain.NumIdleCauses {
 		if used[c.idle(cause)] {
 			idle.entries = append(idle.entries, legendEntry{name: idleNames[cause], colour: c.fills[c.idle(cause)]})
 		}
@@ -150,5 +151,5 @@ func (c *colouring) legend(used []bool) []legendGroup {
 	return []legendGroup{tasks, idle, marks}
 }
 
-// idleNames completes "idle, waiting for", by schedule.IdleCause.
+// idleNames completes "idle, waiting for", by explain.IdleCause.
 var idleNames = [...]string{"a predecessor", "a transfer", "dispatch", "nothing: no work left"}

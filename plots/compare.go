@@ -10,7 +10,8 @@ import (
 )
 
 // Compare draws a predicted and a measured run of one graph: two Gantt charts on
-// one time axis, and below them each kernel's measured median over its predicted one.
+// one time axis, and below them each kernel's measured median over its predicted one and
+// what the operations take in a step.
 func Compare(path string, predicted, measured *Run) error {
 	if predicted == nil {
 		return fmt.Errorf("compare: there is no prediction to compare with: %w", ErrNoData)
@@ -34,6 +35,7 @@ type comparison struct {
 	predicted, measured *chart
 	legend              []legendGroup
 	kernels             []kernelPair
+	table               *opTable
 	legendTall          vg.Length
 	predictedTall       vg.Length
 	measuredTall        vg.Length
@@ -52,12 +54,8 @@ func newComparison(predicted, measured *Run) *comparison {
 	colours := newColouring(measured)
 	c := &comparison{face: face, title: measured.name() + ": predicted and measured",
 		predicted: newChart(predicted, colours), measured: newChart(measured, colours),
-		kernels: pairKernels(predicted, measured)}
-	m, p := measured.Schedule.Makespan, predicted.Schedule.Makespan
-	c.summary = fmt.Sprintf("predicted %s, measured %s", formatDuration(p), formatDuration(m))
-	if m > 0 {
-		c.summary += fmt.Sprintf(", error %+.1f %%", 100*(float64(p)/float64(m)-1))
-	}
+		kernels: pairKernels(predicted, measured), table: &opTable{opTotals(predicted, measured), predicted.Schedule.Steps, measured.Schedule.Steps}}
+	c.summary = comparedTimes(predicted, measured)
 	used := c.predicted.used()
 	for i, u := range c.measured.used() {
 		used[i] = used[i] || u
@@ -66,6 +64,31 @@ func newComparison(predicted, measured *Run) *comparison {
 	c.legendTall = legendHeight(face, c.legend, pageWidth-2*pageMargin)
 	c.predictedTall, c.measuredTall = c.predicted.height(260), c.measured.height(260)
 	return c
+}
+
+// comparedTimes is the line under the title: the time of the steps that both runs have, or
+// of a steady one where they have not the same number of them.
+func comparedTimes(predicted, measured *Run) string {
+	what, p, m := plural(measured.Schedule.Steps, "step"), predicted.Schedule.Makespan, measured.Schedule.Makespan
+	if predicted.Schedule.Steps != measured.Schedule.Steps {
+		what, p, m = "a steady step", steadyStep(predicted), steadyStep(measured)
+	}
+	text := fmt.Sprintf("%s: predicted %s, measured %s", what, formatDuration(p), formatDuration(m))
+	if m > 0 {
+		text += fmt.Sprintf(", error %+.1f %%", 100*(float64(p)/float64(m)-1))
+	}
+	if measured.Part != "" {
+		text += "; measured are " + measured.Part
+	}
+	return text
+}
+
+// steadyStep is the time from step to step, or the mean of a run too short for one.
+func steadyStep(r *Run) time.Duration {
+	if r.Schedule.Period > 0 {
+		return r.Schedule.Period
+	}
+	return r.Schedule.Makespan / time.Duration(max(1, r.Schedule.Steps))
 }
 
 func (p *comparison) height() vg.Length {
@@ -97,7 +120,7 @@ func (p *comparison) draw(c draw.Canvas) {
 	drawLegend(c, p.face, p.legend, vg.Rectangle{Min: vg.Point{X: pageMargin, Y: top - p.legendTall}, Max: vg.Point{X: pageWidth - pageMargin, Y: top}})
 	top -= p.legendTall + scatterTop
 	box := vg.Rectangle{Min: vg.Point{X: 80, Y: top - scatterSize}, Max: vg.Point{X: 80 + scatterSize, Y: top}}
-	drawScatter(&frame{c: below, face: p.face, box: box}, p.kernels)
+	drawScatter(&frame{c: below, face: p.face, box: box}, p.kernels, p.table)
 }
 
 // drawEnd marks the end of the shorter chart, since the axis goes on.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"dahl/dag"
@@ -23,8 +24,15 @@ type Run struct {
 	// Power is what the host, the devices and the links drew over time, as
 	// energy.Traces gives it, drawn from the bottom up; nil where it is not known.
 	Power []energy.PowerTrace
-	// PlannedPeakBytes is what the plan reserves, by memory; 0 or missing: no line.
-	PlannedPeakBytes []int64
+	// Grounds says what the joules of Power rest on, as energy.Report.Grounds does.
+	Grounds string
+	// ReservedBytes is what the plan reserves, by memory; 0 or missing: no line.
+	ReservedBytes []int64
+
+	// Part says which part of a longer run the schedule is; "": all of it. FirstStep is the
+	// number of its first step in that run; 0: 1.
+	Part      string
+	FirstStep int
 }
 
 // ColourBy names the label that gives a task its colour.
@@ -59,20 +67,22 @@ var ErrNoData = errors.New("nothing to draw")
 func Figures() []Figure {
 	return []Figure{
 		{"gantt", "what each worker did when, and why it waited", func(path string, in Input) error { return Gantt(path, in.Run) }},
-		{"power", "power by device and the energy it adds up to", func(path string, in Input) error { return Power(path, in.Run) }},
-		{"memory", "bytes live in each memory, and the planned peak", func(path string, in Input) error { return Memory(path, in.Run) }},
+		{"power", "power by device, the energy it adds up to, and what the watts rest on", func(path string, in Input) error { return Power(path, in.Run) }},
+		{"memory", "bytes live in each memory, and what is reserved", func(path string, in Input) error { return Memory(path, in.Run) }},
 		{"compare", "predicted and measured on one time axis, and kernel by kernel", func(path string, in Input) error { return Compare(path, in.Predicted, in.Run) }},
 	}
 }
 
-// FigureByName finds a figure in the table.
-func FigureByName(name string) (Figure, bool) {
+// FigureByName finds a line of the table.
+func FigureByName(name string) (Figure, error) {
+	var names []string
 	for _, f := range Figures() {
 		if f.Name == name {
-			return f, true
+			return f, nil
 		}
+		names = append(names, f.Name)
 	}
-	return Figure{}, false
+	return Figure{}, fmt.Errorf("figure %q is not one of %s", name, strings.Join(names, ", "))
 }
 
 // check refuses what could not be drawn, so that a damaged file ends in an error
@@ -138,7 +148,10 @@ func (r *Run) summary() string {
 		busy += s.Spans[i].End - s.Spans[i].Start
 	}
 	text := fmt.Sprintf("%s on %s", plural(len(s.Spans), "task"), plural(len(r.Problem.Platform.Workers), "worker"))
-	if s.Steps > 1 {
+	switch {
+	case r.Part != "":
+		text += ", " + r.Part
+	case s.Steps > 1:
 		text += fmt.Sprintf(", %d steps", s.Steps)
 	}
 	text += fmt.Sprintf(", makespan %s", formatDuration(s.Makespan))
@@ -149,6 +162,22 @@ func (r *Run) summary() string {
 		text += fmt.Sprintf(", workers busy %.1f %%", 100*float64(busy)/capacity)
 	}
 	return text
+}
+
+// part is which part of the run is shown, for the end of a sentence.
+func (r *Run) part() string {
+	if r.Part == "" {
+		return ""
+	}
+	return " (" + r.Part + ")"
+}
+
+// grounds is what the joules rest on, for the end of a title.
+func (r *Run) grounds() string {
+	if r.Grounds == "" {
+		return ""
+	}
+	return " (" + r.Grounds + ")"
 }
 
 // label returns what a task is coloured by.

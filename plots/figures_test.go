@@ -24,6 +24,14 @@ func tinyInput(t testing.TB) Input {
 	return Input{Run: tinyRun(t, schedule.Measured, 1), Predicted: tinyRun(t, schedule.Simulated, 0.93)}
 }
 
+// TestUnknownFigure: a name that no figure has is answered with those that there are.
+func TestUnknownFigure(t *testing.T) {
+	want := `figure "none" is not one of gantt, power, `
+	if _, err := FigureByName("none"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // drawFile draws a figure into a new folder and returns the bytes of the file.
 func drawFile(t *testing.T, f Figure, format string, in Input) []byte {
 	t.Helper()
@@ -101,7 +109,7 @@ func TestGoldenPicturesBelongToFigures(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".golden.png")
-		if _, ok := FigureByName(name); !ok && name != "curves" { // not of a run: TestCurves
+		if _, err := FigureByName(name); err != nil && name != "curves" { // not of a run: TestCurves
 			t.Errorf("%s belongs to no figure", file)
 		}
 	}
@@ -197,9 +205,9 @@ func TestFiguresSayWhatIsMissing(t *testing.T) {
 		{"memory", Input{Run: without(func(_ *Run, s *schedule.Schedule) { s.Memory = nil })}},
 		{"compare", Input{Run: tiny}},
 	} {
-		f, ok := FigureByName(c.figure)
-		if !ok {
-			t.Fatalf("no figure %q", c.figure)
+		f, err := FigureByName(c.figure)
+		if err != nil {
+			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "x.svg")
 		if err := f.Draw(path, c.in); !errors.Is(err, ErrNoData) {

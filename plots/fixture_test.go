@@ -100,7 +100,8 @@ func tinyRun(t testing.TB, world schedule.World, factor float64) *Run {
 		return time.Duration(float64(cost[g.Tasks[task].Op]) * factor)
 	})
 	s.World, s.Policy = world, "heft"
-	return &Run{Problem: p, Schedule: s, Power: modelledPower(t, p, s), PlannedPeakBytes: []int64{150_000, 120_000}}
+	return &Run{Problem: p, Schedule: s, Power: modelledPower(t, p, s), Grounds: "modelled, watts guessed", ReservedBytes: []int64{150_000, 120_000},
+		Part: "steps 5 to 6 of 7, in epoch 2 of 3", FirstStep: 5}
 }
 
 // largeRun is a network of 20 layers over many tiles, about n tasks in all, on

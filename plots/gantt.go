@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"image/color"
 	"slices"
 	"time"
 
@@ -88,9 +89,13 @@ func (c *chart) draw(f *frame) {
 		top := f.box.Max.Y - vg.Length(vg.Length(i)*tall)
 		p.paintRow(&c.rows[i], top-vg.Length(tall*(1-rowGap/2)), top-vg.Length(tall*rowGap/2))
 	}
-	p.finish()
+	p.paint()
 	c.drawSteps(f)
-	c.drawHops(f, tall)
+	hops := c.hopLines(f, tall)
+	for _, h := range hops {
+		line(f.c, pathBlack, 0.8, h.Min, h.Max)
+	}
+	p.write(hops)
 	c.drawLabels(f, tall)
 }
 
@@ -102,7 +107,15 @@ type painter struct {
 	columns int
 	rects   []vg.Path // by category
 	edges   vg.Path   // the outlines of bars wide enough to have one
-	texts   []func()
+	labels  []label
+}
+
+// label is the name of a piece.
+type label struct {
+	text  string
+	style draw.TextStyle
+	at    vg.Point
+	fill  color.RGBA
 }
 
 // paintRow paints one row between two heights: its pieces, and below them the
@@ -160,9 +173,7 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 	}
 	style := p.f.face.style(size, onColour(p.chart.colours.fills[q.category]), text.XCenter, text.YCenter)
 	if name := fitText(&style, q, p.chart.colours, to-from-3); name != "" {
-		p.texts = append(p.texts, func() {
-			p.f.c.FillText(style, vg.Point{X: (from + to) / 2, Y: (bottom + top) / 2}, name)
-		})
+		p.labels = append(p.labels, label{name, style, vg.Point{X: (from + to) / 2, Y: (bottom + top) / 2}, p.chart.colours.fills[q.category]})
 	}
 }
 
@@ -180,9 +191,9 @@ func fitText(style *draw.TextStyle, q *piece, colours *colouring, width vg.Lengt
 	return name
 }
 
-// finish paints what was collected: fills, those of idle time below those of
-// tasks, then outlines, then text.
-func (p *painter) finish() {
+// paint paints what was collected: fills, those of idle time below those of tasks, then
+// outlines.
+func (p *painter) paint() {
 	for category, path := range slices.Backward(p.rects) {
 		if len(path) > 0 {
 			p.f.c.SetColor(p.chart.colours.fills[category])
@@ -193,8 +204,20 @@ func (p *painter) finish() {
 		p.f.c.SetLineStyle(draw.LineStyle{Color: white, Width: 0.5})
 		p.f.c.Stroke(p.edges)
 	}
-	for _, draw := range p.texts {
-		draw()
+}
+
+// write puts the names of the pieces over everything, on a patch of their piece's colour
+// where a line runs behind them.
+func (p *painter) write(lines []vg.Rectangle) {
+	for _, l := range p.labels {
+		half := vg.Point{X: l.style.Width(l.text)/2 + 1.5, Y: l.style.Font.Size / 2}
+		box := vg.Rectangle{Min: vg.Point{X: l.at.X - half.X, Y: l.at.Y - half.Y}, Max: vg.Point{X: l.at.X + half.X, Y: l.at.Y + half.Y}}
+		if slices.ContainsFunc(lines, func(l vg.Rectangle) bool {
+			return l.Min.Y < box.Max.Y && l.Max.Y > box.Min.Y && min(l.Min.X, l.Max.X) < box.Max.X && max(l.Min.X, l.Max.X) > box.Min.X
+		}) {
+			fillRect(p.f.c, box, l.fill)
+		}
+		p.f.c.FillText(l.style, l.at, l.text)
 	}
 }
 
@@ -221,7 +244,7 @@ func (c *chart) drawSteps(f *frame) {
 			line(f.c, faintInk, 0.6, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y + 3}, 2, 2)
 			lastLine = x
 		}
-		name := fmt.Sprintf("step %d", k)
+		name := fmt.Sprintf("step %d", c.firstStep+k)
 		if w := style.Width(name); x-w >= free {
 			f.c.FillText(style, vg.Point{X: x, Y: f.box.Max.Y + 3}, name)
 			free = x + 8
@@ -229,18 +252,24 @@ func (c *chart) drawSteps(f *frame) {
 	}
 }
 
-// drawHops paints the lines of the critical path between rows.
-func (c *chart) drawHops(f *frame, tall vg.Length) {
+// hopLines are the lines of the critical path between rows, each from its lower end; none
+// where there are too many.
+func (c *chart) hopLines(f *frame, tall vg.Length) (lines []vg.Rectangle) {
 	if len(c.hops) > maxHops {
-		return
+		return nil
 	}
 	strip := func(row int) vg.Length {
 		middle := vg.Length(tall*rowGap/2) + vg.Length(stripHeight(tall*(1-rowGap))/2)
 		return f.box.Max.Y - vg.Length(vg.Length(row+1)*tall) + middle
 	}
 	for _, h := range c.hops {
-		line(f.c, pathBlack, 0.8, vg.Point{X: f.X(float64(h.from)), Y: strip(h.fromRow)}, vg.Point{X: f.X(float64(h.to)), Y: strip(h.toRow)})
+		l := vg.Rectangle{Min: vg.Point{X: f.X(float64(h.from)), Y: strip(h.fromRow)}, Max: vg.Point{X: f.X(float64(h.to)), Y: strip(h.toRow)}}
+		if l.Max.Y < l.Min.Y {
+			l.Min, l.Max = l.Max, l.Min
+		}
+		lines = append(lines, l)
 	}
+	return lines
 }
 
 // drawLabels names the rows, every other or fewer where they are thin.

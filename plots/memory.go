@@ -16,7 +16,7 @@ import (
 )
 
 // Memory draws the bytes live in each memory over the run, one panel for each
-// memory that held anything, with the peak that the plan reserves as a dashed line.
+// memory that held anything, with what the plan reserves as a dashed line.
 func Memory(path string, r *Run) error {
 	if err := r.check("memory"); err != nil {
 		return err
@@ -27,8 +27,8 @@ func Memory(path string, r *Run) error {
 	}
 	face := newTypeface()
 	tall := vg.Length(max(90, min(240, 640/len(panels))))
-	const caption = 24
-	height := headerHeight + vg.Length(vg.Length(len(panels))*(tall+caption+axisBottomBar)) + axisBottom
+	const caption, note = 24, 18
+	height := headerHeight + vg.Length(vg.Length(len(panels))*(tall+caption+axisBottomBar)) + axisBottom + note
 	return render(path, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": live bytes by memory", r.summary())
 		end := max(r.Schedule.Makespan, 1)
@@ -40,15 +40,19 @@ func Memory(path string, r *Run) error {
 			f.drawX(i == len(panels)-1)
 			top = f.box.Min.Y - axisBottomBar
 		}
+		c.FillText(face.style(8.5, faintInk, text.XLeft, text.YBottom), vg.Point{X: pageMargin, Y: 6}, memoryNote)
 	})
 }
 
+// memoryNote explains why the two numbers of a memory differ.
+const memoryNote = "Live: what holds values that will still be read. Reserved: what the plan sets aside, with a place for every buffer of all graphs of the run, and workspace; buffers that are never live at once share places."
+
 // panel is the occupancy of one memory.
 type panel struct {
-	memory        platform.Memory
-	at            []time.Duration
-	bytes         []int64
-	peak, planned int64
+	memory         platform.Memory
+	at             []time.Duration
+	bytes          []int64
+	peak, reserved int64
 }
 
 // memoryPanels splits the occupancy by memory and leaves out those that stayed empty.
@@ -64,8 +68,8 @@ func memoryPanels(r *Run) []panel {
 	var panels []panel
 	for m := range all {
 		all[m].memory = r.Problem.Platform.Memories[m]
-		if m < len(r.PlannedPeakBytes) {
-			all[m].planned = r.PlannedPeakBytes[m]
+		if m < len(r.ReservedBytes) {
+			all[m].reserved = r.ReservedBytes[m]
 		}
 		if all[m].peak > 0 {
 			panels = append(panels, all[m])
@@ -76,9 +80,9 @@ func memoryPanels(r *Run) []panel {
 
 // caption names the memory and its peaks.
 func (p *panel) caption() string {
-	s := fmt.Sprintf("%s: peak %s", p.memory.Name, formatBytes(p.peak))
-	if p.planned > 0 {
-		s += ", planned " + formatBytes(p.planned)
+	s := fmt.Sprintf("%s: live peak %s", p.memory.Name, formatBytes(p.peak))
+	if p.reserved > 0 {
+		s += ", reserved " + formatBytes(p.reserved)
 	}
 	if p.memory.CapacityBytes > 0 {
 		s += ", capacity " + formatBytes(p.memory.CapacityBytes)
@@ -87,7 +91,7 @@ func (p *panel) caption() string {
 }
 
 func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
-	highest := float64(max(p.peak, p.planned, p.limit()))
+	highest := float64(max(p.peak, p.reserved, p.limit()))
 	f.y = linearAxis(highest, 0.12, byteUnit(highest), "live", 5)
 	f.drawGrid()
 	times, bytes := envelope(p.at, p.bytes, end)
@@ -97,8 +101,8 @@ func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
 	if p.limit() > 0 {
 		p.drawLevel(f, p.limit(), ink, "capacity", text.XLeft)
 	}
-	if p.planned > 0 {
-		p.drawLevel(f, p.planned, plannedRed, "planned peak", text.XRight, 5, 3)
+	if p.reserved > 0 {
+		p.drawLevel(f, p.reserved, reservedRed, "reserved", text.XRight, 5, 3)
 	}
 	f.drawY(44)
 	f.c.FillText(f.face.style(9.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 5}, p.caption())
@@ -110,7 +114,7 @@ const nearCapacity = 0.4
 
 // limit is the capacity where the run comes near it, else 0.
 func (p *panel) limit() int64 {
-	if float64(max(p.peak, p.planned)) < nearCapacity*float64(p.memory.CapacityBytes) {
+	if float64(max(p.peak, p.reserved)) < nearCapacity*float64(p.memory.CapacityBytes) {
 		return 0
 	}
 	return p.memory.CapacityBytes

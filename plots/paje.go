@@ -13,6 +13,7 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // Paje writes a run in the Pajé trace format (Schnorr, "Paje Trace File", version
@@ -153,7 +154,7 @@ type pajeTrace struct {
 	colours *colouring
 
 	events    []pajeEvent
-	idles     []schedule.Idle
+	idles     []explain.Idle
 	firstLane []int32 // by worker: its first lane container
 	streams   []int   // by worker: how many lanes it has
 	laneOf    []int32 // by span
@@ -195,10 +196,10 @@ func (t *pajeTrace) writeTypes() {
 	for i, name := range t.colours.names {
 		t.printf("%d V%d ST %s %s\n", pajeDefineEntityValue, i, quoted(name), pajeColour(t.colours.fills[i]))
 	}
-	for cause := range schedule.NumIdleCauses {
+	for cause := range explain.NumIdleCauses {
 		t.printf("%d I%d ST %s %s\n", pajeDefineEntityValue, cause, quoted("idle: "+cause.String()), pajeColour(t.colours.fills[t.colours.idle(cause)]))
 	}
-	t.printf("%d U ST \"empty stream\" %s\n", pajeDefineEntityValue, pajeColour(t.colours.fills[t.colours.idle(schedule.NoWork)]))
+	t.printf("%d U ST \"empty stream\" %s\n", pajeDefineEntityValue, pajeColour(t.colours.fills[t.colours.idle(explain.NoWork)]))
 	t.printf("%d X LT \"transfer\" %s\n", pajeDefineEntityValue, pajeColour(moveGrey))
 	t.printf("%d XE LT \"evict\" %s\n", pajeDefineEntityValue, pajeColour(roomBrown))
 }
@@ -253,7 +254,7 @@ const (
 // the time of a stream, and each task is followed by the state of an empty one.
 func (t *pajeTrace) collect() {
 	s := t.run.Schedule
-	t.idles = schedule.Idles(t.run.Problem, s)
+	t.idles = explain.Idles(t.run.Problem, s)
 	for i := range t.idles {
 		idle := &t.idles[i]
 		t.events = append(t.events, pajeEvent{at: idle.Start, order: orderState, kind: pajeSetState, where: t.firstLane[idle.Worker], index: -1 - int32(i)})

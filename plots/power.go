@@ -32,10 +32,10 @@ func Power(path string, r *Run) error {
 	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
 	const upper, lower, between = 230, 170, 26
 	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
-	summary := fmt.Sprintf("%s in %s, %s on average", siUnit("J", s.total()).format(s.total()),
-		formatDuration(r.Schedule.Makespan), siUnit("W", s.meanWatts()).format(s.meanWatts()))
+	summary := fmt.Sprintf("%s in %s%s, %s on average", siUnit("J", s.total()).format(s.total()),
+		formatDuration(r.Schedule.Makespan), r.part(), siUnit("W", s.meanWatts()).format(s.meanWatts()))
 	return render(path, pageWidth, height, func(c draw.Canvas) {
-		below := drawHeader(c, face, r.title()+": power and energy", summary)
+		below := drawHeader(c, face, r.title()+": power and energy"+r.grounds(), summary)
 		f := &frame{c: below, face: face, x: linearAxis(float64(s.end), 0, timeUnit(s.end), "time", 12)}
 		f.box = vg.Rectangle{Min: vg.Point{X: 66, Y: below.Max.Y - upper}, Max: vg.Point{X: pageWidth - pageMargin - 6, Y: below.Max.Y}}
 		s.drawPower(f)

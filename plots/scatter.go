@@ -80,7 +80,7 @@ func median(d []time.Duration) float64 {
 
 // drawScatter paints the kernels over the diagonal of equal times and the lines
 // of 10 % above and below, and to the right the operations with their errors.
-func drawScatter(f *frame, kernels []kernelPair) {
+func drawScatter(f *frame, kernels []kernelPair, table *opTable) {
 	if len(kernels) == 0 {
 		f.c.FillText(f.face.style(10, faintInk, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y},
 			"The two runs have no kernel in common.")
@@ -103,7 +103,7 @@ func drawScatter(f *frame, kernels []kernelPair) {
 			line(f.c, faintInk, 0.7, a, b, 4, 3)
 		}
 	}
-	ops, colours := opsByTime(kernels)
+	colours := opColours(table.ops)
 	for _, k := range kernels {
 		dot := draw.GlyphStyle{Color: colours[k.op], Radius: 3, Shape: draw.CircleGlyph{}}
 		at := vg.Point{X: f.X(k.predicted), Y: f.Y(k.measured)}
@@ -118,32 +118,49 @@ func drawScatter(f *frame, kernels []kernelPair) {
 	}
 	f.c.FillText(f.face.style(10.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 8},
 		what+": diagonal = exact, dashed = 10 % off")
-	drawOpTable(f, ops, colours)
+	table.draw(f, colours)
 }
 
-// opError is how far off the kernels of one operation are, weighted by calls.
-type opError struct {
+// opTotal is the time of one operation, or of the copies on one way, in both runs: the sum
+// of its spans.
+type opTotal struct {
 	op                  string
-	calls               int
-	predicted, measured float64 // nanoseconds of all measured calls, at the medians
+	copies              bool
+	calls               int // measured
+	predicted, measured time.Duration
 }
 
 // maxOps bounds the lines of the table of operations.
-const maxOps = 18
+const maxOps = 17
 
-// opsByTime sums the kernels by operation, the longest first, and colours them.
-func opsByTime(kernels []kernelPair) ([]opError, map[string]color.RGBA) {
-	var ops []opError
-	for _, k := range kernels { // kernels are ordered by operation
-		if len(ops) == 0 || ops[len(ops)-1].op != k.op {
-			ops = append(ops, opError{op: k.op})
+// opTotals adds the spans and transfers of both runs up, the longest measured first.
+func opTotals(predicted, measured *Run) []opTotal {
+	var ops []opTotal
+	at := map[string]int{}
+	for _, r := range []*Run{predicted, measured} {
+		for key, durations := range durationsByKernel(r) {
+			i, ok := at[key.op]
+			if !ok {
+				i = len(ops)
+				at[key.op] = i
+				ops = append(ops, opTotal{op: key.op, copies: key.device == copyDevice})
+			}
+			sum := &ops[i].predicted
+			if r == measured {
+				sum = &ops[i].measured
+				ops[i].calls += len(durations)
+			}
+			for _, d := range durations {
+				*sum += d
+			}
 		}
-		o := &ops[len(ops)-1]
-		o.calls += k.calls
-		o.predicted += float64(k.predicted * float64(k.calls))
-		o.measured += float64(k.measured * float64(k.calls))
 	}
-	slices.SortStableFunc(ops, func(a, b opError) int { return cmp.Compare(b.measured, a.measured) })
+	slices.SortFunc(ops, func(a, b opTotal) int { return cmp.Or(cmp.Compare(b.measured, a.measured), cmp.Compare(a.op, b.op)) })
+	return ops
+}
+
+// opColours gives the longest operations a colour.
+func opColours(ops []opTotal) map[string]color.RGBA {
 	colours := map[string]color.RGBA{}
 	for i, o := range ops {
 		colours[o.op] = otherGrey
@@ -151,30 +168,69 @@ func opsByTime(kernels []kernelPair) ([]opError, map[string]color.RGBA) {
 			colours[o.op] = palette[i]
 		}
 	}
-	return ops, colours
+	return colours
 }
 
-// drawOpTable lists operations, their calls, times and error beside the scatter.
-func drawOpTable(f *frame, ops []opError, colours map[string]color.RGBA) {
+// opTable is the table of operations, in which every time is of one step: what a run's
+// spans add up to, over its steps. The last line is what all kernels do, so that it is the
+// busy time of the workers.
+type opTable struct {
+	ops                           []opTotal
+	predictedSteps, measuredSteps int
+}
+
+// line is the text of one operation.
+func (t *opTable) line(o opTotal) []string {
+	predicted := float64(o.predicted) / float64(max(1, t.predictedSteps))
+	measured := float64(o.measured) / float64(max(1, t.measuredSteps))
+	off := "-"
+	if predicted > 0 && measured > 0 {
+		off = fmt.Sprintf("%+.1f %%", 100*(predicted/measured-1))
+	}
+	return []string{significant(float64(o.calls) / float64(max(1, t.measuredSteps))), formatDuration(time.Duration(predicted)), formatDuration(time.Duration(measured)), off}
+}
+
+// all sums the kernels.
+func (t *opTable) all() (sum opTotal) {
+	for _, o := range t.ops {
+		if !o.copies {
+			sum.calls, sum.predicted, sum.measured = sum.calls+o.calls, sum.predicted+o.predicted, sum.measured+o.measured
+		}
+	}
+	return sum
+}
+
+// draw lists operations, their calls, times and error beside the scatter.
+func (t *opTable) draw(f *frame, colours map[string]color.RGBA) {
 	left, top := f.box.Max.X+44, f.box.Max.Y
 	right := []vg.Length{left + 230, left + 320, left + 410, left + 480}
 	head := f.face.style(8.5, faintInk, text.XRight, text.YCenter)
+	f.c.FillText(f.face.style(10.5, ink, text.XLeft, text.YBottom), vg.Point{X: left, Y: top + 8}, "in a step: sums of the spans drawn above, over the steps")
 	f.c.FillText(f.face.style(8.5, faintInk, text.XLeft, text.YCenter), vg.Point{X: left + 14, Y: top}, "operation")
 	for i, name := range []string{"calls", "predicted", "measured", "error"} {
 		f.c.FillText(head, vg.Point{X: right[i], Y: top}, name)
 	}
 	name, number := f.face.style(9, ink, text.XLeft, text.YCenter), f.face.style(9, ink, text.XRight, text.YCenter)
-	for i, o := range ops {
-		y := top - vg.Length(vg.Length(i+1)*legendLine)
-		if i == maxOps && len(ops) > maxOps+1 {
-			f.c.FillText(name, vg.Point{X: left + 14, Y: y}, plural(len(ops)-i, "further operation"))
-			return
-		}
-		f.c.DrawGlyph(draw.GlyphStyle{Color: colours[o.op], Radius: 3.5, Shape: draw.CircleGlyph{}}, vg.Point{X: left + 4, Y: y - 1})
-		f.c.FillText(name, vg.Point{X: left + 14, Y: y}, clip(name, o.op, 170))
-		for c, s := range []string{fmt.Sprint(o.calls), formatDuration(time.Duration(o.predicted)), formatDuration(time.Duration(o.measured)),
-			fmt.Sprintf("%+.1f %%", 100*(o.predicted/o.measured-1))} {
+	row := 0
+	line := func(what string, o opTotal) {
+		row++
+		y := top - vg.Length(vg.Length(row)*legendLine)
+		f.c.FillText(name, vg.Point{X: left + 14, Y: y}, clip(name, what, 170))
+		for c, s := range t.line(o) {
 			f.c.FillText(number, vg.Point{X: right[c], Y: y}, s)
 		}
 	}
+	var further opTotal
+	for i, o := range t.ops {
+		if i >= maxOps && len(t.ops) > maxOps+1 {
+			further.calls, further.predicted, further.measured = further.calls+o.calls, further.predicted+o.predicted, further.measured+o.measured
+			continue
+		}
+		line(o.op, o)
+		f.c.DrawGlyph(draw.GlyphStyle{Color: colours[o.op], Radius: 3.5, Shape: draw.CircleGlyph{}}, vg.Point{X: left + 4, Y: top - vg.Length(vg.Length(row)*legendLine) - 1})
+	}
+	if n := len(t.ops) - maxOps; n > 1 {
+		line(plural(n, "further operation"), further)
+	}
+	line("all kernels", t.all())
 }

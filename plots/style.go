@@ -17,18 +17,18 @@ import (
 // The neutral colours. No colour has an alpha channel: PDF viewers and SVG
 // renderers blend differently.
 var (
-	white      = color.RGBA{255, 255, 255, 255}
-	ink        = color.RGBA{34, 34, 34, 255}    // text, axes
-	faintInk   = color.RGBA{102, 102, 102, 255} // second-rank text
-	gridLine   = color.RGBA{225, 225, 225, 255}
-	pathBlack  = color.RGBA{0, 0, 0, 255}
-	otherGrey  = color.RGBA{153, 153, 153, 255}
-	moveGrey   = color.RGBA{85, 85, 85, 255}  // transfers
-	roomBrown  = color.RGBA{150, 40, 10, 255} // transfers for lack of memory
-	plannedRed = color.RGBA{190, 60, 0, 255}  // the planned peak
+	white       = color.RGBA{255, 255, 255, 255}
+	ink         = color.RGBA{34, 34, 34, 255}    // text, axes
+	faintInk    = color.RGBA{102, 102, 102, 255} // second-rank text
+	gridLine    = color.RGBA{225, 225, 225, 255}
+	pathBlack   = color.RGBA{0, 0, 0, 255}
+	otherGrey   = color.RGBA{153, 153, 153, 255}
+	moveGrey    = color.RGBA{85, 85, 85, 255}  // transfers
+	roomBrown   = color.RGBA{150, 40, 10, 255} // transfers for lack of memory
+	reservedRed = color.RGBA{190, 60, 0, 255}  // the planned peak
 )
 
-// The tints behind idle workers, by schedule.IdleCause. They are far lighter than any task.
+// The tints behind idle workers, by explain.IdleCause. They are far lighter than any task.
 var idleTints = [...]color.RGBA{
 	{236, 236, 236, 255}, // dependence: grey
 	{250, 205, 190, 255}, // transfer: light vermilion

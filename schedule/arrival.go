@@ -7,44 +7,42 @@ import (
 	"dahl/platform"
 )
 
-// Arrival is when the operands of an instance are expected in a memory. Copies for it
-// may start early, behind all others that wait, where there is room for them. From when a
-// worker takes the task on, its copies go before early ones, and what is in their way
-// leaves.
+// Arrival is when the operands of an instance are expected in a memory. Copies for it may start
+// early where there is room, behind all others that wait. When a worker takes the task, its
+// copies go before early ones, and contents in their way leave.
 type Arrival struct {
-	Soon   time.Duration // when the early copies have come; [Never] where there is no room for them
-	Urgent time.Duration // when the engines are done with what others wait for
-	Takes  time.Duration // what a worker that takes the task waits from then on
+	Soon   time.Duration // when early copies have brought them; [Never] where there is no room for early copies
+	Urgent time.Duration // when the engines have done the copies that others wait for
+	Takes  time.Duration // how long a worker then waits if it takes the task
 }
 
 // Never is later than any time of a run.
 const Never = 2 * LongestRun
 
-// StartsAt is when a worker is expected to start an instance whose operands arrive in its
-// memory like that.
+// StartsAt is when a worker is expected to start an instance, given the arrival of its operands.
 func (v *View) StartsAt(w platform.WorkerID, a Arrival) time.Duration {
 	free := v.FreeAt(w)
 	return min(max(free, a.Soon), max(free, a.Urgent)+a.Takes)
 }
 
-// arrival is what [View.Arrival] says. It looks at what is there, at the copies that wait
-// and that have started, and at what the tasks name that were given to the memory. What
-// becomes ready later it cannot know.
+// arrival answers [View.Arrival]. It looks at the contents of the memory, at waiting and started
+// copies, and at the operands of the tasks given to the memory. It cannot know which tasks become
+// ready later.
 //
-// Copies from several memories come to the host's at once. To another one they come in
-// turn, since they share its engines or its link.
+// Copies from several memories reach the host's at once. They reach any other memory in turn,
+// since they share its engines or its link.
 //
-// Where the memory cannot hold all that these tasks and this one name, what none of them
-// names will have gone by the time it is its turn, and as many bytes have to be written
-// back before they come again. Otherwise what it lacks comes, for which the first of what
-// is idle leaves.
+// In a crowded memory, one that cannot hold the operands of these tasks and this one, contents
+// that no other task names will have left before this task runs. As many bytes have to be written
+// back before they come again. Otherwise only missing operands come, and the first idle atoms
+// leave for them.
 func (e *Engine) arrival(i Instance, m platform.MemoryID) Arrival {
 	if e.copies == nil {
 		return Arrival{}
 	}
-	room, home := e.resident.rooms[m], e.p.Platform.HostMemory()
+	evictor, home := e.resident.evictors[m], e.p.Platform.HostMemory()
 	var lacks [platform.MaxMemories]lack
-	crowded := room != nil && room.crowded(i.Task)
+	crowded := evictor != nil && evictor.crowded(i.Task)
 	e.lacking(i.Task, m, crowded, &lacks)
 	a := Arrival{Soon: e.at, Urgent: e.at}
 	early, bytes := time.Duration(0), int64(0)
@@ -65,10 +63,10 @@ func (e *Engine) arrival(i Instance, m platform.MemoryID) Arrival {
 		early += soon
 	}
 	a.Soon += early
-	if room == nil {
+	if evictor == nil {
 		return a
 	}
-	full, back := room.makes(i.Task, bytes, crowded)
+	full, back := evictor.makes(i.Task, bytes, crowded)
 	if full {
 		a.Soon = Never
 	}
@@ -79,8 +77,8 @@ func (e *Engine) arrival(i Instance, m platform.MemoryID) Arrival {
 	return a
 }
 
-// takes is how long copies are on their way that have it to themselves. The latency of
-// each counts of those that have to wait for an engine.
+// takes is how long copies need from one memory to another if nobody else copies. The latency of
+// a copy counts if it has to wait for an engine.
 func (e *Engine) takes(from, to platform.MemoryID, c cargo) time.Duration {
 	if c.copies == 0 {
 		return 0
@@ -91,19 +89,19 @@ func (e *Engine) takes(from, to platform.MemoryID, c cargo) time.Duration {
 
 // lack is what an instance is expected to need from one memory.
 type lack struct {
-	absent cargo // that nobody has asked for
-	asked  cargo // for which copies wait
-	coming bool  // bytes of a copy that has started
+	absent cargo // nobody has asked for it
+	asked  cargo // copies for it wait
+	coming bool  // a copy has started to bring something
 }
 
-// cargo is what copies bring, one for each storage.
+// cargo is the load of some copies, one for each storage.
 type cargo struct {
 	bytes  int64
 	copies int
 	last   dag.BufferID // storage of the last copy
 }
 
-// add puts an atom of a storage into it. Atoms of one storage follow each other.
+// add puts an atom of a storage into the cargo. Atoms of one storage follow each other.
 func (c *cargo) add(bytes int64, storage dag.BufferID) {
 	if c.copies == 0 || c.last != storage {
 		c.copies++
@@ -116,8 +114,8 @@ func (c cargo) and(other cargo) cargo {
 	return cargo{bytes: c.bytes + other.bytes, copies: c.copies + other.copies}
 }
 
-// lacking adds up, by source, what a task reads and a memory does not have; where it is
-// crowded, also what is there and none of the tasks given to it names.
+// lacking adds up, by source, the bytes that a task reads and a memory lacks. In a crowded memory
+// it also counts bytes that are there and that no other task names.
 func (e *Engine) lacking(t dag.TaskID, m platform.MemoryID, crowded bool, lacks *[platform.MaxMemories]lack) {
 	g, r, bit := e.p.Graph, e.resident, uint64(1)<<m
 	for k, access := range g.Tasks[t].Accesses {
@@ -127,7 +125,7 @@ func (e *Engine) lacking(t dag.TaskID, m platform.MemoryID, crowded bool, lacks 
 		region, storage := int64(-1), g.Storage(access.Buffer)
 		for _, atom := range g.Atoms(t, k) {
 			valid := r.valid[atom]
-			goes := crowded && valid != everywhere && r.rooms[m].idle.named[atom] == 0
+			goes := crowded && valid != everywhere && r.evictors[m].idle.named[atom] == 0
 			if valid == 0 || valid&bit != 0 && !goes {
 				continue
 			}

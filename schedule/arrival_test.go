@@ -139,8 +139,8 @@ func addUp(t *testing.T, e *Engine) (copies, atoms int) {
 			}
 		}
 	}
-	for m, room := range e.resident.rooms {
-		if room == nil {
+	for m, evictor := range e.resident.evictors {
+		if evictor == nil {
 			continue
 		}
 		accesses, bytes := make([]int32, e.p.Graph.NumAtoms()), int64(0)
@@ -159,11 +159,11 @@ func addUp(t *testing.T, e *Engine) (copies, atoms int) {
 				}
 			}
 		}
-		if !slices.Equal(room.idle.named, accesses) || room.namedBytes != bytes {
-			t.Fatalf("memory %d: %d bytes and accesses %d named, want %d and %d", m, room.namedBytes, room.idle.named, bytes, accesses)
+		if !slices.Equal(evictor.idle.named, accesses) || evictor.namedBytes != bytes {
+			t.Fatalf("memory %d: %d bytes and accesses %d named, want %d and %d", m, evictor.namedBytes, evictor.idle.named, bytes, accesses)
 		}
 		for a, n := range accesses {
-			if n > 0 && room.idle.spare.has(int32(a)) || n == 0 && room.idle.wanted.has(int32(a)) {
+			if n > 0 && evictor.idle.spare.has(int32(a)) || n == 0 && evictor.idle.wanted.has(int32(a)) {
 				t.Fatalf("memory %d: atom %d, which %d accesses name, waits to leave among the others", m, a, n)
 			}
 		}

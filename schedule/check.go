@@ -10,12 +10,17 @@ import (
 	"dahl/platform"
 )
 
-// Check re-derives a schedule from the graph and the platform alone: every
-// instance ran once, after everything it depends on, on a worker that may run
-// it and runs one task at a time; what it read was valid where it read it, and
-// moved there once for every time it was evicted there; no memory held more than
-// it can, nor two storages at once that share bytes there, and no more copies ran at once than it has engines; makespan, first step,
-// period and peaks are what the spans say. It shares nothing with the Engine.
+// Check derives a schedule again from the graph and the platform alone. It verifies that
+//
+//   - every instance ran once, after all its predecessors, on a worker that may run it and runs
+//     one task at a time
+//   - each read found valid contents in its memory, and contents moved there once, and once more
+//     after each eviction
+//   - no memory held more than its capacity, two storages that share bytes, or more copies in
+//     progress than it has engines
+//   - makespan, first step, period and peaks agree with the spans
+//
+// Check shares nothing with the Engine.
 func (s *Schedule) Check(p *Problem) error {
 	c := &audit{p: p, s: s, n: len(p.Graph.Tasks)}
 	for _, verify := range []func() error{c.instances, c.placement, c.dependences, c.exclusive, c.times, c.residency, c.places, c.copyEngines} {
@@ -33,13 +38,13 @@ type audit struct {
 	n      int
 	spanOf []int32 // by step and task
 
-	balance  []balance  // what became live and what was freed
-	presence []presence // what was where
+	balance  []balance  // changes of the live bytes
+	presence []presence // versions of atoms in memories
 }
 
 func (c *audit) span(t, step int) *Span { return &c.s.Spans[c.spanOf[step*c.n+t]] }
 
-// name writes an instance for a message.
+// name writes an instance for an error.
 func (c *audit) name(t dag.TaskID, step int32) string {
 	return fmt.Sprintf("%q of step %d", c.p.Graph.Tasks[t].Name, step)
 }
@@ -174,7 +179,7 @@ func (c *audit) times() error {
 	return nil
 }
 
-// transfer verifies one transfer by itself.
+// transfer verifies a single transfer.
 func (c *audit) transfer(i int) error {
 	t := &c.s.Transfers[i]
 	memories := len(c.p.Platform.Memories)
@@ -200,7 +205,7 @@ func (c *audit) transfer(i int) error {
 	return nil
 }
 
-// eviction verifies one eviction by itself.
+// eviction verifies a single eviction.
 func (c *audit) eviction(i int) error {
 	e := &c.s.Evictions[i]
 	if e.Memory < 0 || int(e.Memory) >= len(c.p.Platform.Memories) || e.At < 0 || e.Buffer < 0 || int(e.Buffer) >= len(c.p.Graph.Buffers) {
@@ -219,7 +224,7 @@ func (c *audit) eviction(i int) error {
 	return nil
 }
 
-// bytesOf adds up the pieces of a buffer.
+// bytesOf adds up the atoms of a buffer.
 func (c *audit) bytesOf(buffer dag.BufferID, atoms []int32) (bytes int64, err error) {
 	for _, a := range atoms {
 		if a < 0 || int(a) >= c.p.Graph.NumAtoms() || c.p.Graph.AtomStorage(dag.AtomID(a)) != c.p.Graph.Storage(buffer) {
@@ -230,8 +235,7 @@ func (c *audit) bytesOf(buffer dag.BufferID, atoms []int32) (bytes int64, err er
 	return bytes, nil
 }
 
-// home is the memory where a storage is before the first step; -1: everywhere,
-// or nowhere.
+// home is the memory that has a storage before the first step; -1 means all memories or none.
 func (c *audit) home(storage dag.BufferID, written bool) (memory int, everywhere bool, err error) {
 	b := &c.p.Graph.Buffers[storage]
 	name := b.Home

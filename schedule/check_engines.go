@@ -9,10 +9,9 @@ import (
 	"dahl/platform"
 )
 
-// copyEngines verifies that no memory but the host's carried more copies at once, in
-// either direction, than its devices say that they have engines. A copy between two
-// devices whose route does not pass the host's memory runs on an engine of the
-// destination.
+// copyEngines verifies that no memory carried more copies at once, in either direction, than its
+// devices have engines. The host's memory has no such limit. A copy between two devices whose
+// route does not pass the host's memory runs on an engine of the destination.
 func (c *audit) copyEngines() error {
 	p, host := c.p.Platform, c.p.Platform.HostMemory()
 	for m := range p.Memories {
@@ -45,13 +44,13 @@ func (c *audit) copyEngines() error {
 	return nil
 }
 
-// unlimitedInto reports whether no device of a memory says how many engines carry copies into it.
+// unlimitedInto reports whether no device of a memory says how many engines copy into it.
 func (c *audit) unlimitedInto(m platform.MemoryID) bool {
 	return !slices.ContainsFunc(c.p.Platform.Devices, func(d platform.Device) bool { return d.Memory == m && d.CopyEnginesIn > 0 })
 }
 
-// mostAtOnce is the largest number of copies in progress at a time, and when. One that
-// ends makes way for one that starts at the same time.
+// mostAtOnce is the largest number of copies in progress at a time, and that time. A copy that
+// ends at a time makes way for one that starts then.
 func mostAtOnce(copies []*Transfer) (most int, when time.Duration) {
 	type change struct {
 		at time.Duration

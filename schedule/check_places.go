@@ -10,14 +10,13 @@ import (
 	"dahl/platform"
 )
 
-// presence is one version of an atom in a memory: from when it begins to come until it is
-// gone.
+// presence is one version of an atom in a memory, from the start of its arrival until it is gone.
 type presence struct {
 	atom dag.AtomID
 	stay
 }
 
-// leftAt notes that the version at hand was evicted.
+// leftAt notes that the current version was evicted.
 func (a *atomAudit) leftAt(m platform.MemoryID, at time.Duration) {
 	for i := len(a.presence) - 1; i >= 0; i-- {
 		if p := &a.presence[i]; p.atom == a.id && p.memory == m {
@@ -27,8 +26,8 @@ func (a *atomAudit) leftAt(m platform.MemoryID, at time.Duration) {
 	}
 }
 
-// places verifies that of storages that share bytes by the layouts of the problem no two
-// were in a memory at once. One goes before the other comes, or at that moment.
+// places verifies that no two storages that share bytes were in a memory at once. One may come at
+// the moment at which the other goes.
 func (c *audit) places() error {
 	slices.SortFunc(c.presence, func(a, b presence) int { return cmp.Compare(a.from, b.from) })
 	g := c.p.Graph
@@ -36,7 +35,7 @@ func (c *audit) places() error {
 		if l == nil {
 			continue
 		}
-		until := make([]time.Duration, len(g.Buffers)) // by storage: when the last of it that came is gone
+		until := make([]time.Duration, len(g.Buffers)) // by storage: the time at which its last version that came is gone
 		for _, p := range c.presence {
 			if p.memory != platform.MemoryID(m) || p.from == p.to {
 				continue

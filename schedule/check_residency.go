@@ -12,14 +12,15 @@ import (
 	"dahl/platform"
 )
 
-// The audit of residency looks at one atom at a time. Program order and the
-// steps give the sequence of its versions: what it holds before the run, and then
-// what each write leaves. A version is in the memory of its writer from the end
-// of the write, and in another from the end of a transfer out of a memory where
-// it was, until it is evicted there, which must leave it in some memory; it is gone
-// when the next write starts, or, in a storage that does not keep its contents, after
-// the last use in the step. Every read must find the version that program order gives
-// it, and find it until its end.
+// The audit of residency looks at one atom at a time. Program order and the steps give its
+// versions: the contents before the run, and then the result of each write.
+//
+// A version is in its writer's memory from the end of the write. It is in another memory from the
+// end of a transfer out of a memory that had it. It stays until it is evicted, and an eviction
+// must leave it in some memory. It is gone when the next write starts. In a storage that does not
+// keep its contents it is gone after the last use in the step.
+//
+// Program order gives every read a version. The read must find that version until its end.
 
 // use is one task's access to an atom, in program order.
 type use struct {
@@ -27,7 +28,7 @@ type use struct {
 	reads, writes bool
 }
 
-// version is one state of an atom, with those who read it.
+// version is one state of an atom, with the spans that read it.
 type version struct {
 	from    int // memory of its writer, or home; -1: there is none
 	begins  time.Duration
@@ -44,21 +45,21 @@ type balance struct {
 
 const never = time.Duration(math.MaxInt64)
 
-// stay is a time during which a version is in a memory.
+// stay is the time during which a version is in a memory.
 type stay struct {
 	memory   platform.MemoryID
 	from, to time.Duration
 }
 
-// atomAudit is the state of the walk over one atom. Moves and drops are the transfers
-// and evictions of the atom that no version has claimed, by time.
+// atomAudit is the state of the walk over one atom. Moves and drops are its transfers and
+// evictions, by time, that no version has claimed yet.
 type atomAudit struct {
 	*audit
 	id    dag.AtomID
 	moves []int32
 	drops []int32
-	open  []stay // by memory: of the version at hand; until never, or from never where it is not
-	stays []stay // of the version at hand, the open ones excepted
+	open  []stay // by memory: stay of the current version; it ends at never, and begins there if it is not in the memory
+	stays []stay // ended stays of the current version
 }
 
 func (c *audit) residency() error {
@@ -97,7 +98,7 @@ func (c *audit) residency() error {
 	return c.peaks()
 }
 
-// byAtom lists, for every atom, which of n things concern it, by their times.
+// byAtom lists, for every atom, the transfers or evictions that concern it, by time.
 func (c *audit) byAtom(n int, of func(i int32) (at time.Duration, atoms []int32)) [][]int32 {
 	byTime := make([]int32, n)
 	for i := range byTime {
@@ -158,8 +159,8 @@ func (a *atomAudit) walk(uses []use, written bool) error {
 	return a.close(&v, never, never)
 }
 
-// close settles a version that was gone from a time on: its transfers, those that
-// started before until, its evictions, its readers, and the room it took.
+// close settles a version that was gone from a time on: its transfers that started before until,
+// its evictions, its readers, and the bytes that it took.
 func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 	for m := range a.open {
 		a.open[m] = stay{platform.MemoryID(m), never, never}
@@ -190,7 +191,7 @@ func (a *atomAudit) close(v *version, gone, until time.Duration) error {
 	}
 }
 
-// move lets a transfer bring the version to a memory.
+// move brings the version to a memory by a transfer.
 func (a *atomAudit) move(i int32, gone time.Duration) error {
 	t := &a.s.Transfers[i]
 	memories := a.p.Platform.Memories
@@ -205,7 +206,7 @@ func (a *atomAudit) move(i int32, gone time.Duration) error {
 	return nil
 }
 
-// drop ends the stay of the version in a memory, and gives its room back.
+// drop ends the stay of the version in a memory and gives its bytes back.
 func (a *atomAudit) drop(i int32, gone time.Duration) error {
 	e := &a.s.Evictions[i]
 	name := a.p.Platform.Memories[e.Memory].Name
@@ -221,13 +222,13 @@ func (a *atomAudit) drop(i int32, gone time.Duration) error {
 	a.leftAt(e.Memory, e.At)
 	a.balance = append(a.balance, balance{e.At, int(e.Memory), -bytes})
 	if gone != never {
-		a.balance = append(a.balance, balance{gone, int(e.Memory), bytes}) // what takeRoom gives back then
+		a.balance = append(a.balance, balance{gone, int(e.Memory), bytes}) // takeRoom gives the bytes back then
 	}
 	return nil
 }
 
-// found verifies that those who read the version, and the transfers that took it
-// elsewhere, found it where they were, to their ends or until it was gone.
+// found verifies that the readers of the version and the transfers out of a memory found it
+// there, to their ends or until it was gone.
 func (a *atomAudit) found(v *version, moves []int32, gone time.Duration) error {
 	a.stays = append(a.stays, a.open...)
 	is := func(m platform.MemoryID, from, to time.Duration) bool {
@@ -255,7 +256,7 @@ func (a *atomAudit) takeRoom(memory int, from, to time.Duration) {
 	}
 }
 
-// peaks adds up what was live after everything that happened at a time.
+// peaks adds up the live bytes after everything that happened at a time.
 func (c *audit) peaks() error {
 	slices.SortFunc(c.balance, func(a, b balance) int { return cmp.Compare(a.at, b.at) })
 	live, peak := make([]int64, len(c.p.Platform.Memories)), make([]int64, len(c.p.Platform.Memories))

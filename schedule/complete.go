@@ -14,7 +14,7 @@ func (s *Schedule) Complete(p *Problem) error {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.End, b.End))
 	}
 	if !slices.IsSortedFunc(s.Spans, bySpan) {
-		slices.SortStableFunc(s.Spans, bySpan) // what a worker ran in no time stays in its order
+		slices.SortStableFunc(s.Spans, bySpan) // tasks of no duration keep their worker's order
 	}
 	slices.SortStableFunc(s.Transfers, func(a, b Transfer) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From), cmp.Compare(a.End, b.End),

@@ -8,40 +8,40 @@ import (
 	"dahl/platform"
 )
 
-// copies are the movements that were asked for and have not arrived. Each moves atoms of
-// one storage from one memory to another, for one task. It waits for an engine of each
-// memory that needs one for it, and for room where it goes to.
+// copies are the movements that were asked for and have not arrived. Each moves atoms of one
+// storage from one memory to another, for one task. A copy waits for its engines and for room at
+// its destination.
 type copies struct {
 	p        *Problem
 	resident *residency
 	inFlight []*flight // by CopyID; entries are reused
 	free     []CopyID
-	carrying map[arrival]CopyID
-	batch    []CopyID // asked for together, so that atoms of one storage go together
+	carrying map[delivery]CopyID
+	batch    []CopyID // copies asked for together, so that atoms of one storage go together
 	queue    *copyQueue
-	arrived  []time.Duration // by atom and memory: when it was last brought there
+	arrived  []time.Duration // by atom and memory: when the atom last came there
 }
 
 type flight struct {
 	Transfer
-	ticket  int64 // in the order in which they were asked for
-	awaited bool  // early, for a task that its worker is about to take
+	ticket  int64 // position in the order of requests
+	awaited bool  // a prefetch for a task that its worker is about to take
 }
 
-// arrival is an atom on its way to a memory.
-type arrival struct {
+// delivery is an atom and the memory to which a copy brings it.
+type delivery struct {
 	atom   int32
 	memory platform.MemoryID
 }
 
 func newCopies(p *Problem, r *residency, order []int32) *copies {
-	c := &copies{p: p, resident: r, carrying: map[arrival]CopyID{},
+	c := &copies{p: p, resident: r, carrying: map[delivery]CopyID{},
 		arrived: make([]time.Duration, p.Graph.NumAtoms()*len(p.Platform.Memories))}
 	c.queue = newCopyQueue(p, order, &c.inFlight)
 	return c
 }
 
-// fetch asks for what an instance reads and a memory lacks.
+// fetch asks for the atoms that an instance reads and a memory lacks.
 func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) {
 	c.batch = c.batch[:0]
 	c.resident.missing(i.Task, m, func(atom int32, regionBytes int64) {
@@ -52,8 +52,8 @@ func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) 
 	return err
 }
 
-// want asks for an atom where it is not valid, as part of a region of a size, unless a
-// copy that is as urgent brings it already.
+// want asks for an atom at a memory that lacks it, as part of a region of regionBytes. It does
+// nothing if a copy that is as urgent already brings the atom.
 func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes int64, why Reason) error {
 	if c.resident.valid[atom] == 0 {
 		g := c.p.Graph
@@ -63,11 +63,11 @@ func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes i
 	return c.ask(i, atom, c.resident.source(atom, m, regionBytes), m, why)
 }
 
-// ask does so from a given memory. What only a less urgent copy was to bring, and has not
-// started to, is taken over from it; likewise from one for what left another memory, since
-// that is called off when it need not leave there any more.
+// ask does the same from a given source. It takes the atom over from a less urgent copy that has
+// not started. It also takes an eviction over from one out of another memory, since that one is
+// called off when the atom need not leave there any more.
 func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Reason) error {
-	r, key, bit := c.resident, arrival{atom, to}, uint64(1)<<to
+	r, key, bit := c.resident, delivery{atom, to}, uint64(1)<<to
 	if r.arriving[atom]&bit != 0 {
 		return nil
 	}
@@ -102,8 +102,7 @@ func (c *copies) await() {
 	}
 }
 
-// callOff takes back what early copies were to bring to a memory for an instance that will
-// run elsewhere.
+// callOff takes atoms back from the prefetches for an instance that will run at another memory.
 func (c *copies) callOff(i Instance, m platform.MemoryID) {
 	r, bit := c.resident, uint64(1)<<m
 	for id, f := range c.inFlight {
@@ -111,7 +110,7 @@ func (c *copies) callOff(i Instance, m platform.MemoryID) {
 			continue
 		}
 		for _, a := range f.Atoms {
-			if key := (arrival{a, m}); r.wanted[a]&bit != 0 && c.carrying[key] == CopyID(id) {
+			if key := (delivery{a, m}); r.wanted[a]&bit != 0 && c.carrying[key] == CopyID(id) {
 				r.wanted[a] &^= bit
 				delete(c.carrying, key)
 				c.queue.resize(f, -r.bytes(a))
@@ -120,8 +119,8 @@ func (c *copies) callOff(i Instance, m platform.MemoryID) {
 	}
 }
 
-// urgency orders reasons: what somebody waits for comes first. An eviction is called off
-// when what leaves is needed again, so a copy for a task does not rely on one.
+// urgency orders reasons: copies that somebody waits for come first. An eviction is called off
+// when the atom is needed again, so a copy for a task does not rely on one.
 func (r Reason) urgency() int {
 	switch r {
 	case ReasonFetch:
@@ -132,7 +131,7 @@ func (r Reason) urgency() int {
 	return 2
 }
 
-// batchCopy finds the copy of this batch for a storage and a way, or opens it.
+// batchCopy finds or opens the copy of this batch for a storage, a source and a destination.
 func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.MemoryID, why Reason) (CopyID, error) {
 	for _, id := range c.batch {
 		if f := c.inFlight[id]; f.Buffer == storage && f.From == from && f.To == to {
@@ -158,8 +157,8 @@ func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.M
 	return id, nil
 }
 
-// next starts the most urgent copy that has its engines and room; ok is false when
-// there is none. Its bytes count where it goes to from now on.
+// next starts the most urgent copy that has its engines and room; ok is false when there is none.
+// From now on its bytes count at its destination.
 func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 	for {
 		id, ok := c.queue.take(c.fits)
@@ -175,7 +174,7 @@ func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 			continue
 		}
 		c.start(f, now)
-		if c.resident.rooms[f.To] == nil {
+		if c.resident.evictors[f.To] == nil {
 			if err := c.resident.overfull(f.To); err != nil {
 				return 0, false, fmt.Errorf("task %q: %w", c.p.Graph.Tasks[f.For].Name, err)
 			}
@@ -184,36 +183,36 @@ func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 	}
 }
 
-// fits reports whether a copy's bytes may come now: an early one takes only what is
-// promised to nobody else.
+// fits reports whether the destination has room for a copy now. A prefetch takes only bytes that
+// are promised to nobody else.
 func (c *copies) fits(f *flight) bool {
 	early := f.Reason == ReasonPrefetch
-	room := c.resident.rooms[f.To]
+	evictor := c.resident.evictors[f.To]
 	switch {
 	case !c.resident.shared.still(f.To, f.Buffer):
 		return false
-	case room == nil:
+	case evictor == nil:
 		return !early || c.resident.fits(f.To, f.Bytes)
-	case !room.clear(f.Buffer):
+	case !evictor.clear(f.Buffer):
 		return false
 	case early:
-		return f.Bytes <= room.free()-room.reserved && !room.claimed(f.Buffer)
+		return f.Bytes <= evictor.free()-evictor.reserved && !evictor.claimed(f.Buffer)
 	}
-	return f.Bytes <= room.free()
+	return f.Bytes <= evictor.free()
 }
 
-// settleSource leaves in a copy that is about to start what it is still to bring and its
-// source still has. What has been evicted there is asked for elsewhere.
+// settleSource updates a copy that is about to start. It drops atoms that the copy need not bring
+// any more, and asks another memory for atoms that its source has evicted.
 func (c *copies) settleSource(id CopyID, f *flight) error {
 	c.batch = c.batch[:0]
 	r, kept := c.resident, f.Atoms[:0]
 	f.Bytes = 0
 	for _, a := range f.Atoms {
-		key, bit := arrival{a, f.To}, uint64(1)<<f.To
+		key, bit := delivery{a, f.To}, uint64(1)<<f.To
 		if r.wanted[a]&bit == 0 || c.carrying[key] != id {
 			continue // overwritten or freed meanwhile, or another copy has taken it over
 		}
-		if f.Reason != ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == ReasonEvict && r.rooms[f.From].state[a]&isLeaving != 0 {
+		if f.Reason != ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == ReasonEvict && r.evictors[f.From].state[a]&isLeaving != 0 {
 			kept = append(kept, a)
 			f.Bytes += r.bytes(a)
 			continue
@@ -239,31 +238,30 @@ func (c *copies) start(f *flight, now time.Duration) {
 		r.wanted[a] &^= 1 << f.To
 		r.take(a, f.To)
 		r.arriving[a] |= 1 << f.To
-		if room := r.rooms[f.From]; room != nil {
-			room.departs(a)
+		if evictor := r.evictors[f.From]; evictor != nil {
+			evictor.departs(a)
 		}
 	}
 }
 
-// arrive makes the atoms of a copy valid where they have come. The copy's ID is free for
-// the next one.
+// arrive makes the atoms of a copy valid at its destination and frees the copy's ID.
 func (c *copies) arrive(id CopyID, at time.Duration) {
 	f, r := c.inFlight[id], c.resident
 	c.queue.end(f)
 	r.shared.touch(f, -1)
 	for _, a := range f.Atoms {
-		key := arrival{a, f.To}
+		key := delivery{a, f.To}
 		if c.carrying[key] == id && r.arriving[a]&(1<<f.To) != 0 { // else overwritten or freed meanwhile
 			r.arriving[a] &^= 1 << f.To
 			r.valid[a] |= 1 << f.To
 			c.arrived[c.at(a, f.To)] = at
 			delete(c.carrying, key)
-			if room := r.rooms[f.To]; room != nil {
-				room.arrived(a, f.Reason == ReasonPrefetch)
+			if evictor := r.evictors[f.To]; evictor != nil {
+				evictor.arrived(a, f.Reason == ReasonPrefetch)
 			}
 		}
-		if room := r.rooms[f.From]; room != nil {
-			room.departed(a)
+		if evictor := r.evictors[f.From]; evictor != nil {
+			evictor.departed(a)
 		}
 	}
 	c.free = append(c.free, id)
@@ -273,7 +271,7 @@ func (c *copies) at(atom int32, m platform.MemoryID) int {
 	return int(atom)*len(c.p.Platform.Memories) + int(m)
 }
 
-// lastArrival is when the last operand of a task was brought to a memory.
+// lastArrival is when the last operand of a task came to a memory.
 func (c *copies) lastArrival(t dag.TaskID, m platform.MemoryID) time.Duration {
 	var last time.Duration
 	for i, a := range c.p.Graph.Tasks[t].Accesses {

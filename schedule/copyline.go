@@ -6,21 +6,21 @@ import (
 	"dahl/platform"
 )
 
-// line is copies that take turns: those into a memory, or those out of it, or those in one
-// direction of a link that they share. They are expected to end when they would one after
-// the other, however many engines there are.
+// line is copies that take turns: the copies into a memory, those out of it, or those over one
+// direction of a shared link. The line expects them to end one after the other, however many
+// engines there are.
 type line struct {
 	p       *platform.Platform
-	link    platform.LinkID  // noLink: a memory's
-	waiting [2]time.Duration // what those take that wait for engines or room: the urgent and awaited ones, the early ones
+	link    platform.LinkID  // noLink: the line of a memory
+	waiting [2]time.Duration // time of the copies that wait for engines or room: urgent and awaited ones, early ones
 	moving  int
-	until   time.Duration // when those that move should have come
+	until   time.Duration // when the moving copies should have come
 }
 
 const noLink platform.LinkID = -1
 
-// takes is how long a copy is in the line: an engine is kept for the whole of it, a link
-// while its bytes pass. One of which nothing is left will not be made.
+// takes is how long a copy occupies the line: an engine for the whole copy, a link while its
+// bytes pass. A copy without bytes will not be made.
 func (l *line) takes(f *flight) time.Duration {
 	switch {
 	case f.Bytes == 0:
@@ -31,11 +31,11 @@ func (l *line) takes(f *flight) time.Duration {
 	return l.p.LinkTime(l.link, f.Bytes)
 }
 
-// lines are those that the copies of a way stand in.
+// lines are the lines in which the copies of one way stand.
 type lines []*line
 
-// free is when what stands in all of these lines should have come; or only what a worker
-// waits for.
+// free is when all copies in these lines should have come. If urgent, it counts only copies that
+// a worker waits for.
 func (l lines) free(now time.Duration, urgent bool) time.Duration {
 	at := now
 	for _, line := range l {
@@ -48,14 +48,14 @@ func (l lines) free(now time.Duration, urgent bool) time.Duration {
 	return at
 }
 
-// wait adds a copy to those that wait (1) or takes it away (-1).
+// wait adds a copy to the waiting ones (1) or removes it (-1).
 func (l lines) wait(f *flight, n time.Duration) {
 	for _, line := range l {
 		line.waiting[f.expected()] += n * line.takes(f)
 	}
 }
 
-// start and end bracket the time in which a copy moves.
+// start and end bracket the time during which a copy moves.
 func (l lines) start(f *flight, now time.Duration) {
 	for _, line := range l {
 		line.moving++
@@ -92,8 +92,8 @@ func newLineMaker(p *platform.Platform) *lineMaker {
 	return m
 }
 
-// of is the lines of the copies from one memory to another, which take an engine out of the
-// one or do not. The host's memory has no engines.
+// of returns the lines of the copies from one memory to another. takesOut says whether they need
+// an engine out of the source. The host's memory has no engines.
 func (m *lineMaker) of(from, to platform.MemoryID, takesOut bool) (l lines) {
 	host := m.p.HostMemory()
 	if to != host {

@@ -10,30 +10,28 @@ import (
 
 // copyQueue holds the copies that wait, and the engines that carry them.
 //
-// The engines of a memory, in each direction, are those of its devices; the host's
-// memory has none of its own, nor has one whose devices do not say how many they have.
-// A copy takes an engine of its destination and one of its source, as far as they have
-// some; one between two devices with a route that does not pass the host's memory takes
-// that of its destination only.
+// The engines of a memory, in each direction, are those of its devices. The host's memory has
+// none, and neither has a memory whose devices do not say how many they have. A copy takes an
+// engine of its destination and one of its source, where they have some. A copy between two
+// devices takes only an engine of its destination if its route does not pass the host's memory.
 //
-// Copies start in this order: those that somebody waits for, by step, then by place in
-// the order of tasks, then in the order in which they were asked for; then
-// the early ones alike. One that has no room or no engine holds up those behind it on
-// the same way from memory to memory, and no others.
+// Copies that somebody waits for start first: by step, then by the order of tasks, then by the
+// order of requests. Prefetches follow in the same order. A copy without room or engine holds up
+// the copies behind it from the same source to the same destination, and no others.
 type copyQueue struct {
 	p       *Problem
 	flights *[]*flight
 	order   []int32   // by task
 	ways    []waiting // by source and destination
-	used    []int32   // ways that have had a copy
+	used    []int32   // indices of the ways that have had a copy
 	engines []engines // by memory
 	tickets int64
 }
 
-// engines are the copy engines of a memory; 0 of them: not limited.
+// engines are the copy engines of a memory; 0 of them means unlimited.
 type engines struct{ in, out, busyIn, busyOut int }
 
-// waiting is a heap of copies on one way.
+// waiting is a heap of copies from one memory to another.
 type waiting struct {
 	queue             *copyQueue
 	ids               []CopyID
@@ -76,7 +74,7 @@ func (q *copyQueue) add(id CopyID) {
 	heap.Push(w, id)
 }
 
-// take takes out the first copy that has its engines and for which fits holds.
+// take removes the first copy that has its engines and for which fits holds.
 func (q *copyQueue) take(fits func(*flight) bool) (id CopyID, ok bool) {
 	var best *waiting
 	for _, k := range q.used {
@@ -97,7 +95,7 @@ func (q *copyQueue) take(fits func(*flight) bool) (id CopyID, ok bool) {
 	return id, true
 }
 
-// resize gives a copy that waits so many bytes more.
+// resize adds bytes to a waiting copy.
 func (q *copyQueue) resize(f *flight, bytes int64) {
 	lines := q.way(f.From, f.To).lines
 	lines.wait(f, -1)
@@ -105,7 +103,7 @@ func (q *copyQueue) resize(f *flight, bytes int64) {
 	lines.wait(f, 1)
 }
 
-// start and end bracket the time in which a copy has its engines.
+// start and end bracket the time during which a copy has its engines.
 func (q *copyQueue) start(f *flight, now time.Duration) {
 	q.occupy(f.From, f.To, 1)
 	q.way(f.From, f.To).lines.start(f, now)
@@ -116,8 +114,7 @@ func (q *copyQueue) end(f *flight) {
 	q.way(f.From, f.To).lines.end()
 }
 
-// inTurn is how many of so many copies on one way come one after the other, since there
-// are no more engines.
+// inTurn is how many of so many copies on one way run one after the other, since engines are few.
 func (q *copyQueue) inTurn(copies int, from, to platform.MemoryID) int {
 	w, atOnce := q.way(from, to), copies
 	if w.takesIn {
@@ -134,7 +131,7 @@ func (q *copyQueue) free(w *waiting, f *flight) bool {
 	return (!w.takesIn || in.busyIn < in.in) && (!w.takesOut || out.busyOut < out.out)
 }
 
-// occupy takes the engines of a copy, or gives them back.
+// occupy takes the engines of a copy (1) or gives them back (-1).
 func (q *copyQueue) occupy(from, to platform.MemoryID, n int) {
 	w := q.way(from, to)
 	if w.takesIn {
@@ -159,7 +156,7 @@ func (f *flight) early() int {
 	return 0
 }
 
-// expected is 0 for one that starts before the early ones, as far as is known.
+// expected is 0 for a copy that is expected to start before the early ones.
 func (f *flight) expected() int {
 	if f.awaited {
 		return 0

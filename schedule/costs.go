@@ -11,17 +11,16 @@ import (
 	"dahl/platform"
 )
 
-// costOptions says by what the costs of a graph are found.
+// costOptions says how the costs of a graph are found.
 type costOptions struct {
 	target   Target
-	variants Variants // that are fixed beforehand, by a plan or by the whole machine
-	// timed says that the tasks of the run are timed, as they were when the models were
-	// measured. In a run in which they are not, each call on a device takes its
-	// platform.Device.Timing less than was measured.
+	variants Variants // fixed beforehand, by a plan or by the whole machine
+	// timed says that the run times its tasks, as the measurements of the models did. If it does
+	// not, each call on a device takes its platform.Device.Timing less than measured.
 	timed bool
 }
 
-// costKey is what two tasks share when they share a class.
+// costKey is what the tasks of one class have in common.
 type costKey struct {
 	op, shape, given, device string
 	dtype                    dag.DType
@@ -97,7 +96,7 @@ func costRow(g *dag.Graph, t dag.TaskID, p *platform.Platform, opt costOptions) 
 		if _, known := offers[kind]; !known {
 			offers[kind] = opt.target.Offers(g, t, kind)
 		}
-		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt); ok {
+		if cost, ok := costOn(task, p, platform.DeviceID(d), offers[kind], opt.variants.of(p.Devices[d].Name, task), opt.timed); ok {
 			row[d], runs = cost, true
 		}
 	}
@@ -121,10 +120,10 @@ func costKeys(costs []dag.Cost) string {
 	return strings.Join(keys, ", ")
 }
 
-// costOn is the cost of a task on one device, for whose kind there are some offers. A task
-// without an offer runs only where the graph or a model says what it takes.
-func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer, opt costOptions) (cost Cost, ok bool) {
-	pinned := opt.variants.of(p.Devices[d].Name, task)
+// costOn is the cost of a task on one device. offers are those for its kind. Without an offer the
+// task runs only where the graph or a model gives its time. A variant that is fixed beforehand
+// counts where the target leaves a choice.
+func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []Offer, pinned string, timed bool) (cost Cost, ok bool) {
 	if len(offers) == 1 {
 		pinned = cmp.Or(offers[0].Variant, pinned)
 	}
@@ -136,7 +135,7 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []
 	default:
 		cost, ok = modelledCost(task, p, d, pinned)
 		ok = ok && (len(offers) > 0 || cost.Source != FromRoofline)
-		if !opt.timed && cost.Source != FromRoofline {
+		if !timed && cost.Source != FromRoofline {
 			cost.withoutTiming(p.Devices[d].Timing)
 		}
 	}
@@ -151,9 +150,9 @@ func costOn(task *dag.Task, p *platform.Platform, d platform.DeviceID, offers []
 	return cost, ok
 }
 
-// modelledCost is what the platform's models say of a task on a device by a variant; "": by
-// the fastest they know. A pinned variant of which they know nothing takes what the fastest
-// one does.
+// modelledCost asks the platform's models for the cost of a task on a device. An empty pinned
+// variant means the fastest one they know. A pinned variant unknown to the models takes the time
+// of the fastest.
 func modelledCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pinned string) (Cost, bool) {
 	q := platform.Query{Op: task.Op, Variant: pinned, Type: task.Type.String(), Device: d,
 		Shape: task.Shape, Flops: task.Flops, MovedBytes: task.MovedBytes}
@@ -166,9 +165,9 @@ func modelledCost(task *dag.Task, p *platform.Platform, d platform.DeviceID, pin
 		First: e.First, Busy: e.Busy, Alone: e.Alone, Spread: e.Spread}, ok
 }
 
-// withoutTiming takes off a measured cost, or one fitted to such, what being timed adds to
-// it. Timing is a mean, and may be more than the shortest calls take with it: one nanosecond
-// stays, beside the dispatch that precedes every call.
+// withoutTiming subtracts the time that being timed adds from a measured or fitted cost. Timing
+// is a mean and may exceed the shortest calls: one nanosecond stays, beside the dispatch that
+// precedes every call.
 func (c *Cost) withoutTiming(timing time.Duration) {
 	for _, t := range []*time.Duration{&c.Duration, &c.First,
 		&c.Busy.Warm, &c.Busy.Near, &c.Busy.Far, &c.Alone.Warm, &c.Alone.Near, &c.Alone.Far} {

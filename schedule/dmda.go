@@ -6,21 +6,19 @@ import (
 	"dahl/platform"
 )
 
-// dmda gives every task, when it becomes ready, to the worker that is expected
-// to end it first: after what the worker has already been given, after the
-// operands have come and what is in their way has left ([Arrival]), plus the
-// kernel. Each worker runs its tasks in the order in which it got them. Ties go to
-// the worker with the lower index.
+// dmda gives every task, when it becomes ready, to the worker that is expected to end it first.
+// The worker first ends the tasks it was given. The operands arrive, after contents in their way
+// have left ([Arrival]). Then the kernel runs. Each worker runs its tasks in the order in which
+// it got them. Ties go to the worker with the lower index.
 type dmda struct {
 	queues  []queue    // by worker
-	behind  []Instance // by slot of an instance that waits in a queue: the one behind it
+	behind  []Instance // by slot of an instance that waits in a queue: the next instance of the queue
 	arrival []Arrival  // by memory, for the task at hand
 	known   []bool
 }
 
-// queue is the instances that wait for one worker, first come, first out. Each
-// instance waits in one queue at most, so all of them are linked through
-// dmda.behind and none ever grows.
+// queue is the instances that wait for one worker, first come, first served. Each instance waits
+// in one queue at most, so dmda.behind links all of them and never grows.
 type queue struct {
 	first, last Instance
 	size        int

@@ -2,18 +2,17 @@ package schedule
 
 import "dahl/platform"
 
-// dmdar gives tasks to workers as [dmda] does. A worker takes, of those that wait for it,
-// not the one that waits longest but the one of whose operands the fewest bytes are
-// missing in its memory; ties go to the one that waits longest. So it goes on with what is
-// there while the operands of others come, and where the memory cannot hold what all of
-// them read, it uses up what it has before it lets it go.
+// dmdar gives tasks to workers as [dmda] does. A worker then takes the waiting task with the
+// fewest bytes missing in its memory; ties go to the task that waits longest. So the worker goes
+// on with operands that are there while others come. Where the memory cannot hold everything, the
+// worker uses its contents before they leave.
 //
-// Nothing waits for ever: a step ends when all its tasks have, only so many steps are in
+// No task waits for ever: a step ends when all its tasks have ended, only so many steps are in
 // progress at once, and a worker rests only when nothing waits for it.
 type dmdar struct{ *dmda }
 
-// comparedTasks is how many of those that wait are compared, the longest waiting ones: what
-// a task costs must not grow with how many wait.
+// comparedTasks is how many waiting tasks are compared, those that wait longest. The cost of a
+// decision must not grow with the number of waiting tasks.
 const comparedTasks = 256
 
 func (q *dmdar) Next(v *View, w platform.WorkerID) (Instance, bool) {
@@ -34,8 +33,7 @@ func (q *dmdar) Next(v *View, w platform.WorkerID) (Instance, bool) {
 	return best, true
 }
 
-// remove takes an instance out of a queue, given the one that waits ahead of it if it is
-// not the first.
+// remove takes an instance out of a queue. ahead is the instance before it, if there is one.
 func (q *dmdar) remove(v *View, waiting *queue, i, ahead Instance) {
 	behind := q.behind[v.order.slot(i)]
 	if i == waiting.first {

@@ -1,30 +1,36 @@
-// Package schedule decides: which device runs a task, in which order, what moves
-// where and when, and where in memory every buffer lies. It has no clock and no
-// threads; package simulate supplies time and package execute supplies
-// completions, and both obey the same state machine.
+// Package schedule decides which device runs each task and in which order, which bytes move
+// between memories and when, and where every buffer lies. The package has no clock and no
+// threads: package simulate brings time to its state machines, package execute brings real
+// completions.
 //
-// Read first: [Problem], then [Engine] (the state machine), [Policy] (a dynamic
-// scheduler), [Plan] (decisions written down) and [Schedule] (what ran).
-// [Schedule.Check] re-derives everything from the graph and the platform alone.
-// [Place] compiles plans for several memories into graphs in which copies are tasks;
-// [LayoutOnDemand] gives storages places in them for policies that decide at run time.
+// Read first: [Price] and [Priced.Decide]. Price finds the cost of every task on every device
+// ([Priced]). Decide runs an ordered list of passes (decide.go) and gives a [Decision], which
+// both worlds follow:
+//
+//   - With a [Plan] for every graph, one pass places the copies between memories as tasks and
+//     lays out every memory ([Placed]). [Lists] then replays the lists of the placed graph.
+//   - Without plans a [Policy] decides while the graph runs. The [Engine] serves it: it knows
+//     which tasks are ready and where every byte is valid.
+//
+// A run leaves a [Schedule]. [Schedule.Check] derives it again from the graph and the platform
+// alone.
 //
 // # Invariants
 //
-//   - a task starts only when its predecessors have ended, in its own step, in
-//     the previous step for carried storages, and in the step that used the same
-//     instance for the others
-//   - a worker away from the host's memory takes one task while another runs, at most
-//   - steps overlap as far as these dependences allow, up to eight at once
-//   - a region moves once, when it is needed somewhere it is not valid; a write
-//     makes it invalid everywhere else
-//   - where a memory is too small, what no task given to it names is evicted first, the
-//     least recently used before the rest, and moves once more when it is needed again; a
-//     run that the largest task fits comes to its end
-//   - nothing is written where a copy that has started still reads or writes
-//   - a variant is fixed per (operation, type, shape, device kind) before the
-//     run; policies choose device and order only
-//   - ties are broken by the rank of the task's name, never by insertion or map order
+//   - A task starts only when its predecessors have ended: those of its own step, those of the
+//     previous step for storages that keep their contents, and those of the step that used the
+//     same bytes for all other storages.
+//   - A worker away from the host's memory holds at most one task beside the one that it runs.
+//   - Steps overlap as far as these dependences allow; at most eight are in progress.
+//   - A region moves once to each memory that needs it and does not have it. A write makes all
+//     other copies invalid.
+//   - Under a policy, a memory that is too small first evicts what none of its tasks names, the
+//     least recently used before the rest. Evicted contents move again when they are needed. A
+//     run ends if its largest task fits the memory.
+//   - Nobody writes where a copy that has started still reads or writes.
+//   - The variant of each (operation, type, shape, device kind) is fixed before the run. Policies
+//     choose device and order only.
+//   - The rank of the task's name breaks ties. Neither insertion nor map order does.
 //
 // # Units
 //

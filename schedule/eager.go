@@ -5,10 +5,10 @@ import (
 	"dahl/platform"
 )
 
-// eager is list scheduling: ready tasks wait in one queue, earlier steps first,
-// then higher priorities, then by name. A worker that becomes idle takes the
-// first task it can run, and no worker rests while there is one. One away from the
-// host's memory takes the next while it runs, so that its operands can come.
+// eager is list scheduling. Ready tasks wait in one queue: earlier steps first, then higher
+// priorities, then by name. A worker that becomes idle takes the first task it can run. No worker
+// rests while there is one. A worker away from the host's memory takes the next task while it
+// runs, so that its operands can come.
 //
 // Graham showed that in one memory and on equal workers any such schedule is
 // at most 2 - 1/m times as long as the best one on m workers.

@@ -7,10 +7,9 @@ import (
 	"dahl/platform"
 )
 
-// eligibility says which workers may run which tasks. Tasks with equal answers
-// share a class; each colocation group has a class of its own, which shrinks to
-// one worker when the first of its tasks is given to it. No task may run where the
-// memory is smaller than what it names.
+// eligibility says which workers may run which tasks. Tasks with equal answers share a class.
+// Each colocation group has a class of its own, which shrinks to one worker when its first task
+// is given away. No task may run at a memory that is smaller than its operands.
 type eligibility struct {
 	needs   *footprint
 	class   []int32               // by task
@@ -27,7 +26,7 @@ func newEligibility(p *Problem) (*eligibility, error) {
 		device, colocate string
 		tooSmall         uint64 // memories
 	}
-	byKey := map[key]int32{} // of tasks with a placement, or more than some memory
+	byKey := map[key]int32{} // of tasks with a placement, or with operands that exceed some memory
 	byCosts := make([]int32, len(p.Costs.ByClass))
 	for c := range byCosts {
 		byCosts[c] = -1
@@ -140,7 +139,7 @@ func (e *eligibility) canRun(t dag.TaskID, w platform.WorkerID) bool { return e.
 // of lists the workers that may run a task now.
 func (e *eligibility) of(t dag.TaskID) []platform.WorkerID { return e.workers[e.class[t]] }
 
-// bind notes that a worker was given a task: the rest of its colocation group follows.
+// bind notes that a worker was given a task. The rest of the task's colocation group follows.
 func (e *eligibility) bind(t dag.TaskID, w platform.WorkerID) {
 	c := e.class[t]
 	if !e.group[c] || len(e.workers[c]) == 1 {

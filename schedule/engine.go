@@ -10,15 +10,15 @@ import (
 	"dahl/platform"
 )
 
-// Engine is the state machine behind both worlds: it knows which instances are
-// ready, where every region is valid and what is moving, and asks a policy for
-// the rest. Events go in (Start, Done, Copied), commands come out.
+// Engine is the state machine that serves policies in both worlds. It knows which instances are
+// ready, where every region is valid and what is moving; the policy decides the rest. The caller
+// passes events in (Start, Done, Copied) and gets commands back.
 //
-// It has no clock and no threads. now is read once per event, for [Engine.ReadyAt] and
-// for what the policy is told to expect. The same events at the same times in the same
-// order give the same commands.
+// The Engine has no clock and no threads. It reads now once per event, for [Engine.ReadyAt] and
+// for the estimates that it gives the policy. Equal events at equal times in equal order give
+// equal commands.
 //
-// A caller that drives it from several threads holds one lock around each call.
+// A caller with several threads holds one lock around each call.
 type Engine struct {
 	p        *Problem
 	policy   Policy
@@ -33,10 +33,10 @@ type Engine struct {
 	instances []instance // by slot of readiness
 	workers   []workerState
 	idle      []uint64 // set of workers that run nothing and have taken nothing
-	ahead     []uint64 // set of those that run a task, have taken none, and may take one
+	ahead     []uint64 // set of workers that run a task, have taken none, and may take one
 	eligible  *eligibility
 
-	// Nil where there is one memory that can hold everything: all is valid in it.
+	// Nil where the only memory can hold everything: then all contents are valid there.
 	resident  *residency
 	copies    *copies
 	evictions []Eviction            // of the event in progress
@@ -58,34 +58,35 @@ const (
 	taken
 )
 
-// workerState is what a worker was given: a task that runs, and one that it has taken.
+// workerState holds what a worker was given: the task that it runs, and the task that it has
+// taken to run next.
 //
-// A worker away from the host's memory takes its next task while one runs, so that the
-// operands come meanwhile, and a device has something to go on with before the host has
-// seen the end and answered. A core takes one at a time: it is there when its task ends,
-// and until then nobody knows better which task to give it.
+// A worker away from the host's memory takes its next task while one runs. The operands of the
+// next task then move meanwhile, and the device goes on without waiting until the host has seen
+// the end and answered. A core takes one task at a time: it asks by itself when its task ends,
+// and by then more is known about which task to give it.
 type workerState struct {
 	runs   Instance
 	busy   bool // runs it
 	takes  Instance
-	phase  workerPhase   // of what it has taken
+	phase  workerPhase   // of the task in takes
 	ahead  bool          // may take a task while it is busy
-	until  time.Duration // when what was commanded should end
-	queued time.Duration // what it was assigned and was not commanded takes
-	ends   time.Duration // when the last of that should end
+	until  time.Duration // when the commanded tasks should end
+	queued time.Duration // sum of the times of tasks that were assigned and not yet commanded
+	ends   time.Duration // when the last assigned task should end
 }
 
 type workerPhase uint8
 
 const (
-	resting  workerPhase = iota // it has taken nothing
-	entering                    // its task waits to be admitted to a memory
-	fetching                    // it waits for its operands
-	behind                      // it is commanded, and runs when the one before it has ended
+	resting    workerPhase = iota // the worker has taken nothing
+	unadmitted                    // its task waits to be admitted to a memory
+	fetching                      // its task waits for operands
+	behind                        // its task is commanded and runs when the one before it has ended
 )
 
-// NewEngine prepares a run. It fails when the problem is not complete, a task can
-// run nowhere, or a home does not exist.
+// NewEngine prepares a run. It fails when the problem is not complete, when a task can run
+// nowhere, or when the home of a buffer does not exist.
 func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	return e, nil
 }
 
-// mayOverflow reports whether all storages together do not fit the only memory.
+// mayOverflow reports whether the storages together exceed the only memory.
 func (p *Problem) mayOverflow() bool {
 	total, limit := int64(0), p.Platform.Memories[0].CapacityBytes
 	for i := range p.Graph.Buffers {
@@ -137,7 +138,7 @@ func (p *Problem) mayOverflow() bool {
 // LongestRun bounds the sum of all durations of a run, so that no time overflows.
 const LongestRun = time.Duration(1 << 61)
 
-// check refuses what no engine can run.
+// check refuses problems that no engine can run.
 func (p *Problem) check() error {
 	switch {
 	case p.Graph == nil || p.Platform == nil || p.Costs == nil:
@@ -180,7 +181,7 @@ func (e *Engine) Start(cmds []Command) []Command {
 	return e.settle(cmds)
 }
 
-// Done reports that a worker ended its task, the first of those commanded and not ended.
+// Done reports that a worker ended the task that was commanded first and had not ended.
 func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
 	if !state.busy {
@@ -194,7 +195,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	e.asks(w)
 	e.instances[e.steps.slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
-		e.leave(i.Task, w)
+		e.release(i.Task, w)
 	}
 	e.steps.end(i)
 	if state.phase == fetching {
@@ -206,16 +207,16 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 // Finished reports whether every task of every step has ended.
 func (e *Engine) Finished() bool { return e.steps.finished() }
 
-// Err returns what stopped the run: a memory that is too small, a route that is
-// missing, or a policy that broke the rules. No commands follow it.
+// Err returns the error that stopped the run: a memory that is too small, a route that is
+// missing, or a policy that broke the rules. No commands follow an error.
 func (e *Engine) Err() error { return e.err }
 
-// ReadyAt is when the last predecessor of an instance had ended and its operands
-// had arrived. It holds until the instance's task ends.
+// ReadyAt is when the last predecessor of an instance had ended and its operands had arrived. The
+// value holds until the instance's task ends.
 func (e *Engine) ReadyAt(i Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
 
-// settle shows the policy what became ready, gives idle workers work, and starts
-// what copies this asks for.
+// settle shows the policy what became ready, gives tasks to idle workers, and starts the copies
+// that these tasks need.
 func (e *Engine) settle(cmds []Command) []Command {
 	e.released = e.steps.takeReleased(e.released)
 	for _, i := range e.released {
@@ -319,10 +320,10 @@ func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Comm
 	if e.copies == nil { // one memory
 		return e.run(w, cmds)
 	}
-	return e.enter(w, cmds)
+	return e.admit(w, cmds)
 }
 
-// run commands the task that a worker has taken, whose operands are there.
+// run commands the task that a worker has taken. Its operands are there.
 func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
 	i := state.takes
@@ -347,7 +348,7 @@ func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 	return append(cmds, Command{Kind: RunTask, Instance: i, Worker: w})
 }
 
-// freeAt estimates when a worker has done what it was given.
+// freeAt estimates when a worker has done the tasks it was given.
 func (e *Engine) freeAt(w platform.WorkerID) time.Duration {
 	at, s := e.at, &e.workers[w]
 	if s.busy {

@@ -5,12 +5,12 @@ import (
 	"dahl/platform"
 )
 
-// The side of the Engine that moves operands, where there are several memories.
+// This file is the part of the Engine that moves operands between several memories.
 
-// prepareCopies sets up what moves data.
+// prepareCopies sets up the copies and the eviction of several memories.
 func (e *Engine) prepareCopies() {
 	e.resident.shared = newSharing(e.p)
-	e.resident.makeRooms()
+	e.resident.makeEvictors()
 	e.copies = newCopies(e.p, e.resident, e.steps.keyOf)
 	e.workersAt = make([][]platform.WorkerID, len(e.p.Platform.Memories))
 	for w := range e.workers {
@@ -30,21 +30,21 @@ func (e *Engine) Copied(c CopyID, cmds []Command) []Command {
 	return e.move(cmds)
 }
 
-// CopyAt describes a copy that was commanded and has not arrived. Start and End
-// are the caller's to fill in, on a copy of it; Atoms are valid until it arrives.
+// CopyAt describes a copy that was commanded and has not arrived. The caller copies the struct
+// before it fills in Start and End. Atoms are valid until the copy arrives.
 func (e *Engine) CopyAt(c CopyID) *Transfer { return &e.copies.inFlight[c].Transfer }
 
-// EvictionAt describes an eviction that was commanded. At is the caller's to fill in, on
-// a copy of it.
+// EvictionAt describes an eviction that was commanded. The caller copies the struct before it
+// fills in At.
 func (e *Engine) EvictionAt(n int32) *Eviction { return &e.evictions[n] }
 
-// enter gives the task of a worker to the worker's memory: at once where there is room
-// for everything, else in its turn.
-func (e *Engine) enter(w platform.WorkerID, cmds []Command) []Command {
+// admit asks the worker's memory for room for the task that the worker has taken. A memory that
+// can hold everything admits it at once; elsewhere it waits for its turn.
+func (e *Engine) admit(w platform.WorkerID, cmds []Command) []Command {
 	state, m := &e.workers[w], e.p.memoryOf(w)
-	if room := e.resident.rooms[m]; room != nil {
-		state.phase = entering
-		room.waiting = append(room.waiting, w)
+	if evictor := e.resident.evictors[m]; evictor != nil {
+		state.phase = unadmitted
+		evictor.waiting = append(evictor.waiting, w)
 		return cmds
 	}
 	if e.err = e.copies.fetch(state.takes, m, ReasonFetch); e.err != nil || !e.mayRun(state, m) {
@@ -53,13 +53,13 @@ func (e *Engine) enter(w platform.WorkerID, cmds []Command) []Command {
 	return e.run(w, cmds)
 }
 
-// mayRun reports whether all operands of the task that a worker has taken are in its
-// memory, and room for what it writes. Behind another it may not be commanded if it
-// overwrites what other memories have: whether there is room in them goes by what they
-// have when it starts, which is not now.
+// mayRun reports whether the memory of a worker has all operands of the task that the worker has
+// taken, and room for its results. A task behind another one is not commanded yet if it
+// overwrites contents of other memories: their room depends on what they hold when the task
+// starts.
 func (e *Engine) mayRun(w *workerState, m platform.MemoryID) bool {
-	room, t := e.resident.rooms[m], w.takes.Task
-	return e.resident.holds(t, m) && e.resident.shared.mayWrite(t, m) && (room == nil || room.fits(t)) &&
+	evictor, t := e.resident.evictors[m], w.takes.Task
+	return e.resident.holds(t, m) && e.resident.shared.mayWrite(t, m) && (evictor == nil || evictor.fits(t)) &&
 		!(w.busy && e.resident.overwritesElsewhere(t, m))
 }
 
@@ -68,27 +68,27 @@ func (e *Engine) Holds(m platform.MemoryID, a dag.AtomID) bool {
 	return e.resident == nil || e.resident.valid[a]&(1<<m) != 0
 }
 
-// leave frees what nothing uses after a task.
-func (e *Engine) leave(t dag.TaskID, w platform.WorkerID) {
+// release ends a task's hold on its memory and frees contents that nobody uses any more.
+func (e *Engine) release(t dag.TaskID, w platform.WorkerID) {
 	e.resident.end(t)
-	if room := e.resident.rooms[e.p.memoryOf(w)]; room != nil {
-		room.release(t)
-		room.name(t, -1)
+	if evictor := e.resident.evictors[e.p.memoryOf(w)]; evictor != nil {
+		evictor.release(t)
+		evictor.name(t, -1)
 	}
 }
 
-// move is the end of every event: it admits tasks, makes room for them, runs those for
-// which there is room, and starts the copies that can start.
+// move ends every event. It admits tasks, makes room for them, runs those that have room, and
+// starts the copies that can start.
 func (e *Engine) move(cmds []Command) []Command {
 	if e.copies == nil {
 		return cmds
 	}
 	e.evictions = e.evictions[:0]
-	for before := -1; before != e.ready; { // who runs a task now may take another
+	for before := -1; before != e.ready; { // a worker that runs a task now may take another
 		before = e.ready
-		for m, room := range e.resident.rooms {
-			if room != nil && e.err == nil {
-				cmds = e.runFetched(platform.MemoryID(m), e.makeRoom(room, cmds))
+		for m, evictor := range e.resident.evictors {
+			if evictor != nil && e.err == nil {
+				cmds = e.runFetched(platform.MemoryID(m), e.makeRoom(evictor, cmds))
 			}
 		}
 		cmds = e.offer(e.ahead, cmds)
@@ -104,10 +104,11 @@ func (e *Engine) move(cmds []Command) []Command {
 	return cmds
 }
 
-// expect notes when a worker should have done an instance that it is given, and asks for
-// the operands, early: who is given something next sees their copies wait, as urgent ones
-// where the worker takes the instance in this event. Where a memory has no room for them
-// now, by when they come is too much of a guess to build on.
+// expect notes when a worker should have done an instance that it is given. It requests the
+// operands now as prefetches, so that the estimate for the next assignment sees those copies in
+// the queue. If the worker starts this task in the same event, they are queued as urgent. Where
+// the memory has no room for the operands now, the time at which they come is too uncertain to
+// count.
 func (e *Engine) expect(w platform.WorkerID, i Instance) {
 	s, m, at := &e.workers[w], e.p.memoryOf(w), e.freeAt(w)
 	if a := e.arrival(i, m); a.Soon != Never {
@@ -121,34 +122,34 @@ func (e *Engine) expect(w platform.WorkerID, i Instance) {
 }
 
 // makeRoom admits the tasks that fit, in their turn, and evicts what is in their way.
-func (e *Engine) makeRoom(room *room, cmds []Command) []Command {
-	for len(room.waiting) > 0 && e.err == nil {
-		state := &e.workers[room.waiting[0]]
-		if !room.admit(state.takes) {
+func (e *Engine) makeRoom(evictor *evictor, cmds []Command) []Command {
+	for len(evictor.waiting) > 0 && e.err == nil {
+		state := &e.workers[evictor.waiting[0]]
+		if !evictor.admit(state.takes) {
 			break
 		}
-		room.waiting = room.waiting[1:]
+		evictor.waiting = evictor.waiting[1:]
 		state.phase = fetching
-		e.err = e.copies.fetch(state.takes, room.memory, ReasonFetch)
+		e.err = e.copies.fetch(state.takes, evictor.memory, ReasonFetch)
 	}
 	e.copies.batch = e.copies.batch[:0]
 	home := e.p.Platform.HostMemory()
-	err := room.makeRoom(func(atom int32) error {
-		return e.copies.ask(room.last, atom, room.memory, home, ReasonEvict)
+	err := evictor.makeRoom(func(atom int32) error {
+		return e.copies.ask(evictor.last, atom, evictor.memory, home, ReasonEvict)
 	})
 	if e.err == nil {
 		e.err = err
 	}
 	first := len(e.evictions)
-	e.evictions = room.flush(e.evictions)
+	e.evictions = evictor.flush(e.evictions)
 	for n := first; n < len(e.evictions); n++ {
-		cmds = append(cmds, Command{Kind: EvictRegion, Instance: room.last, Eviction: int32(n)})
+		cmds = append(cmds, Command{Kind: EvictRegion, Instance: evictor.last, Eviction: int32(n)})
 	}
 	return cmds
 }
 
-// runFetched runs the tasks of a memory's workers that have all their operands, and room
-// for what they write.
+// runFetched runs the tasks of a memory's workers that have all their operands and room for their
+// results.
 func (e *Engine) runFetched(m platform.MemoryID, cmds []Command) []Command {
 	for _, w := range e.workersAt[m] {
 		if state := &e.workers[w]; state.phase == fetching && e.err == nil && e.mayRun(state, m) {
@@ -167,16 +168,16 @@ func (e *Engine) missingBytes(i Instance, m platform.MemoryID) int64 {
 	return bytes
 }
 
-// name notes that the operands of a task that is given to a worker are needed in its
-// memory, and no longer in that of the worker before, if there is one.
+// name notes that the worker's memory needs the operands of a task. If the task was given to
+// another worker before, the memory of that worker needs them no longer.
 func (e *Engine) name(t dag.TaskID, before, w platform.WorkerID) {
-	if room := e.resident.rooms[e.p.memoryOf(w)]; room != nil {
-		room.name(t, 1)
+	if evictor := e.resident.evictors[e.p.memoryOf(w)]; evictor != nil {
+		evictor.name(t, 1)
 	}
 	if before == Undecided {
 		return
 	}
-	if room := e.resident.rooms[e.p.memoryOf(before)]; room != nil {
-		room.name(t, -1)
+	if evictor := e.resident.evictors[e.p.memoryOf(before)]; evictor != nil {
+		evictor.name(t, -1)
 	}
 }

@@ -14,11 +14,11 @@ type flow struct {
 	homes homes
 }
 
-// into is what a task reads.
+// into is the data that a task reads.
 func (f *flow) into(t dag.TaskID) []inflow { return f.all[f.start[t]:f.start[t+1]] }
 
-// inflow is what a task reads of what one other task wrote, or, for writer -1, of
-// what a storage held before the step.
+// inflow is the data that a task reads from one other task. Writer -1 stands for contents from
+// before the step.
 type inflow struct {
 	writer  dag.TaskID
 	storage dag.BufferID // of the contents from before the step
@@ -53,7 +53,7 @@ func newFlow(g *dag.Graph) *flow {
 	return f
 }
 
-// add counts bytes that a task, the last one so far, reads of what another wrote.
+// add counts bytes that a task, the last one so far, reads from another.
 func (f *flow) add(t, writer dag.TaskID, storage dag.BufferID, bytes int64) {
 	into := f.all[f.start[t]:]
 	k := slices.IndexFunc(into, func(in inflow) bool {
@@ -66,7 +66,7 @@ func (f *flow) add(t, writer dag.TaskID, storage dag.BufferID, bytes int64) {
 	into[k].bytes += bytes
 }
 
-// bytes is what t reads of what s wrote.
+// bytes is how much t reads from s.
 func (f *flow) bytes(s, t dag.TaskID) int64 {
 	for _, in := range f.into(t) {
 		if in.writer == s {
@@ -76,10 +76,10 @@ func (f *flow) bytes(s, t dag.TaskID) int64 {
 	return 0
 }
 
-// homes says where storages are before the first step.
+// homes tells where storages are before the first step.
 type homes struct{ written []bool }
 
-// memory is -1 for what is everywhere, and for homes that the platform lacks.
+// memory is -1 for a storage that is everywhere, and for a home that the platform lacks.
 func (h homes) memory(p *Problem, storage dag.BufferID) platform.MemoryID {
 	set, counted, err := initialMemories(p, storage, h.written[storage])
 	if err != nil || !counted {

@@ -9,8 +9,8 @@ import (
 	"dahl/platform"
 )
 
-// Follows verifies that a schedule is what a plan says: every worker ran its list, step
-// after step. [PlacedGraph.Follows] does so for copies. p is the problem of both.
+// Follows verifies that every worker ran its list of the plan, step after step.
+// [PlacedGraph.Follows] does so for copies. p is the problem of schedule and plan.
 func (s *Schedule) Follows(p *Problem, plan *Plan) error {
 	ran := make([][]Instance, len(p.Platform.Workers))
 	for _, span := range s.Spans {
@@ -33,8 +33,8 @@ func (s *Schedule) Follows(p *Problem, plan *Plan) error {
 	return nil
 }
 
-// TransferKey is what a transfer is apart from its times. In two schedules of one plan
-// transfers of one key follow each other in the same order.
+// TransferKey identifies a transfer without its times. In two schedules of one plan, transfers of
+// one key have the same order.
 type TransferKey struct {
 	buffer   dag.BufferID
 	from, to platform.MemoryID
@@ -43,14 +43,14 @@ type TransferKey struct {
 	atoms    string
 }
 
-// Key is what tells the transfer from others.
+// Key returns the transfer's key.
 func (t *Transfer) Key() TransferKey {
 	return TransferKey{t.Buffer, t.From, t.To, Instance{t.For, t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
 }
 
-// Follows verifies that the transfers of a schedule of the origin are the copies of the
-// placed graph: those before the first step, and in every step each engine its own, one
-// after the other in the order of its list, those that no engine makes, and no others.
+// Follows verifies that the transfers of a schedule of the origin are the copies of the placed
+// graph and no others: the moves before the first step, the copies of each engine in the order of
+// its list in every step, and the copies that need no engine.
 func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
 	made := map[TransferKey][]*Transfer{} // by start
 	for i := range s.Transfers {
@@ -81,7 +81,7 @@ func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
 	return nil
 }
 
-// followsOn takes the copies of one engine out of what was made.
+// followsOn takes the copies of one engine out of made.
 func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
 	var free time.Duration
 	for step := range steps {
@@ -101,7 +101,7 @@ func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, ma
 	return nil
 }
 
-// followsAnytime takes a copy that no lane makes out of what was made.
+// followsAnytime takes a copy without a lane out of made.
 func (pg *PlacedGraph) followsAnytime(task dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
 	m := pg.moves[task]
 	for step := range steps {
@@ -127,7 +127,7 @@ func take(made map[TransferKey][]*Transfer, key TransferKey, from time.Duration)
 	return t
 }
 
-// sized says how much of what moves.
+// sized names a move by its bytes and its buffer.
 func (pg *PlacedGraph) sized(m *Move) string {
 	return fmt.Sprintf("%d bytes of %q", m.Bytes, pg.Origin.Buffers[m.Buffer].Name)
 }

@@ -7,9 +7,9 @@ import (
 	"dahl/platform"
 )
 
-// footprint is what a task needs in one memory while it runs: the bytes of everything
-// that it names, once each, but for inputs that are everywhere; where storages have
-// places, a place for each.
+// footprint is what a task needs in one memory while it runs. Without places that is the bytes of
+// all its operands, each counted once, except inputs that are everywhere. With places it is a
+// place for each operand.
 type footprint struct {
 	p     *Problem
 	bytes []int64 // by task; nil where every memory can hold everything
@@ -27,7 +27,7 @@ func newFootprint(p *Problem) *footprint {
 	f := &footprint{p: p}
 	g := p.Graph
 	if !p.limits(func(dag.BufferID) bool { return true }) {
-		return f // without a look at every access of the graph
+		return f // saves a look at every access of the graph
 	}
 	written := g.WrittenStorages()
 	counts := func(storage dag.BufferID) bool { return written[storage] || g.Buffers[storage].Home != "" }
@@ -52,8 +52,7 @@ func newFootprint(p *Problem) *footprint {
 	return f
 }
 
-// limits reports whether a memory in which storages have no places is smaller than those
-// that count, all together.
+// limits reports whether all storages that count exceed some memory without places.
 func (p *Problem) limits(counts func(storage dag.BufferID) bool) bool {
 	total := int64(0)
 	for b := range p.Graph.Buffers {
@@ -69,7 +68,7 @@ func (p *Problem) limits(counts func(storage dag.BufferID) bool) bool {
 	return false
 }
 
-// tooSmall is the set of memories that are smaller than what a task needs.
+// tooSmall is the set of memories that are too small for a task.
 func (f *footprint) tooSmall(t dag.TaskID) uint64 {
 	set := uint64(0)
 	if f.bytes == nil && f.p.Layouts == nil {
@@ -87,8 +86,7 @@ func (f *footprint) tooSmall(t dag.TaskID) uint64 {
 	return set
 }
 
-// unplaced is the first storage that a task names and that has no place in a memory;
-// dag.None: all have one.
+// unplaced is the first storage of a task without a place in a memory; dag.None if all have one.
 func (f *footprint) unplaced(t dag.TaskID, m platform.MemoryID) dag.BufferID {
 	for _, a := range f.p.Graph.Tasks[t].Accesses {
 		if f.p.layoutOf(m).Offset[a.Buffer] == Elsewhere {

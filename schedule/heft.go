@@ -12,24 +12,25 @@ import (
 
 // HEFT plans one step with the heterogeneous earliest finish time heuristic.
 //
-// Theory. Let w(t) be the mean duration of t over the workers that can run it and
-// c(s,t) the mean time to move what s writes and t reads, over all ordered pairs
-// of distinct workers. The upward rank is
+// Theory. Let w(t) be the mean duration of t over the workers that can run it. Let c(s,t) be
+// the mean time to move the bytes that s writes and t reads, over all ordered pairs of distinct
+// workers. The upward rank is
 //
 //	rank(t) = w(t) + max over successors s of (c(t,s) + rank(s))
 //
-// In the order of decreasing rank each task goes to the worker on which it ends
-// first. On worker p it can start when its operands are there,
+// Tasks are placed in the order of decreasing rank, each on the worker on which it ends first.
+// A task can start on worker p when its operands are there,
 //
 //	ready(t,p) = max over predecessors s of (end(s) + time to move from s's worker to p)
 //
-// and it takes the first gap between tasks already placed on p that is long
-// enough. Equal ranks are broken by depth, then by name; equal ends by the index
-// of the worker. Operands whose home is another memory move from there from time 0 on.
-// Where devices say how many copy engines they have, transfers wait for these ([heftCopies]),
-// which the paper does not know; links are free. When a worker learns that its task is ready
-// ([Pace]) is not counted: what was tried made plans better on one platform and worse on
-// another.
+// and it takes the first gap on p that is long enough. Depth, then name, breaks ties of rank;
+// the index of the worker breaks ties of end. Operands whose home is another memory move from
+// time 0 on.
+//
+// Two points differ from the paper or the machine. Where devices say how many copy engines they
+// have, transfers wait for an engine ([heftCopies]); the paper knows no engines, and links count
+// as free. The delay until a worker learns that its task is ready ([Pace]) does not count: plans
+// that counted it were better on one platform and worse on another.
 //
 // Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
@@ -63,12 +64,12 @@ type heft struct {
 	copies   *heftCopies
 	ready    []readyIn // by memory, for the task at hand
 
-	worker []platform.WorkerID // by task
-	end    []time.Duration     // by task
-	lanes  []lane              // by worker
+	worker    []platform.WorkerID // by task
+	end       []time.Duration     // by task
+	timelines []timeline          // by worker
 }
 
-// readyIn is when a task can start in a memory.
+// readyIn is the time from which a task can start in a memory.
 type readyIn struct {
 	at        time.Duration
 	known, ok bool // ok: there are routes for its operands
@@ -83,7 +84,7 @@ func newHEFT(p *Problem, eligible *eligibility) *heft {
 	flow := newFlow(p.Graph)
 	return &heft{p: p, eligible: eligible, flow: flow, reuse: newRows(n, back), mean: newMeanTransfer(p),
 		copies: newHEFTCopies(p, flow.homes), ready: make([]readyIn, len(p.Platform.Memories)),
-		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), lanes: make([]lane, len(p.Platform.Workers))}
+		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
 
 // byRank orders the tasks by upward rank; sorted is a topological order.
@@ -138,7 +139,7 @@ func (h *heft) place(t dag.TaskID) error {
 			continue
 		}
 		takes := h.p.occupies(t, w)
-		start, at := h.lanes[w].gap(ready.at, takes)
+		start, at := h.timelines[w].gap(ready.at, takes)
 		if end := start + takes; best.end < 0 || end < best.end {
 			best, bestAt, bestWorker = slotOf{start, end, t}, at, w
 		}
@@ -149,11 +150,11 @@ func (h *heft) place(t dag.TaskID) error {
 	h.copies.place(t, h.p.memoryOf(bestWorker), best.end)
 	h.eligible.bind(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
-	h.lanes[bestWorker].insert(bestAt, best)
+	h.timelines[bestWorker].insert(bestAt, best)
 	return nil
 }
 
-// readyAt is when a task's predecessors have ended and its operands are in a memory.
+// readyAt is when a task's predecessors have ended and a memory has its operands.
 func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
 	at, ok := h.copies.arrive(t, m)
 	for _, preds := range [2][]int32{h.p.Graph.Preds(t), h.reuse.of(t)} {
@@ -165,9 +166,9 @@ func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
 }
 
 func (h *heft) plan() *Plan {
-	plan := &Plan{Policy: "heft", GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.lanes))}
-	for w := range h.lanes {
-		for _, c := range h.lanes[w].chunks {
+	plan := &Plan{Policy: "heft", GraphHash: h.p.Graph.Hash(), Order: make([][]dag.TaskID, len(h.timelines))}
+	for w := range h.timelines {
+		for _, c := range h.timelines[w].chunks {
 			for _, s := range c.slots {
 				plan.Order[w] = append(plan.Order[w], s.task)
 			}

@@ -11,28 +11,28 @@ import (
 
 // heftCopies times the copies of a plan in the making, where there are several memories.
 //
-// It knows of every atom where it is and from when on, in the version that program order
-// gives the task that is placed next: a task is placed after those that it depends on, so
-// that this is the version that was written last. What moves is what [Place] will have
-// moved: from the memory of its writer, once to each memory, everything of one storage and
-// one writer that the first reader there needs in one copy. Where copy engines are
-// limited, each copy takes the first gap of one that is long enough, as tasks do of workers
-// (O. Sinnen, L. Sousa, Communication contention in task scheduling, IEEE Transactions on
-// Parallel and Distributed Systems 16(6), 2005). Links are taken to be free.
+// It knows for every atom which memories have it and from when on. A task is placed after all
+// tasks that it depends on, so the version written last is the one that the next task reads. The
+// copies are those that the placed program will make (place.go): each moves from the memory of
+// its writer to another one, once to each, and brings all atoms of one storage and one writer
+// that the first reader there needs. Where copy engines are limited, a copy takes the first gap
+// of an engine that is long enough, as a task does on a worker (O. Sinnen, L. Sousa,
+// Communication contention in task scheduling, IEEE Transactions on Parallel and Distributed
+// Systems 16(6), 2005). Links count as free.
 type heftCopies struct {
 	p        *Problem
 	memories int
-	valid    []uint64            // by atom: memories that have it or are to have it
-	at       []time.Duration     // by atom and memory: from when on
-	writer   []dag.TaskID        // by atom; -1: it is from before the step
+	valid    []uint64            // by atom: memories that have it or will have it
+	at       []time.Duration     // by atom and memory: from when on it is there
+	writer   []dag.TaskID        // by atom; -1: its contents are from before the step
 	source   []platform.MemoryID // by atom: memory of its writer, or home
 	in, out  [][]heftEngine      // by memory: its engines; none: not limited
-	wanted   []heftCopy          // by the task and in the memory that were inquired about last
-	inquiry  int64               // how many there were
-	inquired []int64             // by atom: the last that wanted it
+	wanted   []heftCopy          // copies for the task and the memory of the last inquiry
+	inquiry  int64               // number of inquiries so far
+	inquired []int64             // by atom: the last inquiry that wanted it
 }
 
-// heftCopy is one copy and what was found for it.
+// heftCopy is one copy, with the engines and times found for it.
 type heftCopy struct {
 	storage    dag.BufferID
 	writer     dag.TaskID
@@ -43,12 +43,12 @@ type heftCopy struct {
 	engines    []*heftEngine
 }
 
-// heftEngine is a copy engine: the copies of tasks that are placed, and until when it has
-// copies for the task at hand.
+// heftEngine is a copy engine. Its timeline has the copies for tasks that are placed, and until
+// is the end of its copies for the task at hand.
 type heftEngine struct {
-	lane
+	timeline
 	until   time.Duration
-	inquiry int64 // until holds for this one
+	inquiry int64 // the inquiry for which until holds
 }
 
 // newHEFTCopies is nil where there is one memory.
@@ -81,7 +81,7 @@ func newHEFTCopies(p *Problem, h homes) *heftCopies {
 	return c
 }
 
-// arrive is when what a task reads is in a memory; ok is false where no route brings it.
+// arrive is when a memory has everything that a task reads; ok is false where no route brings it.
 func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID) (at time.Duration, ok bool) {
 	if c == nil {
 		return 0, true
@@ -116,7 +116,7 @@ func (c *heftCopies) arrive(t dag.TaskID, m platform.MemoryID) (at time.Duration
 
 func (c *heftCopies) entry(a int32, m platform.MemoryID) int { return int(a)*c.memories + int(m) }
 
-// want adds an atom to the copies, which start when their last atom is written.
+// want adds an atom to the copies. A copy starts when its last atom has been written.
 func (c *heftCopies) want(a int32, storage dag.BufferID) {
 	if c.inquired[a] == c.inquiry {
 		return
@@ -132,7 +132,7 @@ func (c *heftCopies) want(a int32, storage dag.BufferID) {
 	w.start = max(w.start, c.at[c.entry(a, w.from)])
 }
 
-// fit puts the start of a copy off until all its engines are free.
+// fit delays a copy until all its engines are free.
 func (c *heftCopies) fit(w *heftCopy, m platform.MemoryID) {
 	in, out := c.p.Platform.EnginesTaken(w.from, m)
 	takes := c.p.Platform.RouteTime(w.from, m, w.bytes)
@@ -153,8 +153,7 @@ func (c *heftCopies) fit(w *heftCopy, m platform.MemoryID) {
 	}
 }
 
-// engage finds the engine that is free for a copy soonest, and puts its start off until
-// then.
+// engage finds the engine that is free soonest and delays the copy until then.
 func (c *heftCopies) engage(engines []heftEngine, w *heftCopy, takes time.Duration) {
 	var best *heftEngine
 	soonest := time.Duration(0)
@@ -170,7 +169,7 @@ func (c *heftCopies) engage(engines []heftEngine, w *heftCopy, takes time.Durati
 	w.start, w.engines = soonest, append(w.engines, best)
 }
 
-// place settles where a task runs, and the copies for it.
+// place settles where a task runs, and with it the copies for the task.
 func (c *heftCopies) place(t dag.TaskID, m platform.MemoryID, end time.Duration) {
 	if c == nil {
 		return

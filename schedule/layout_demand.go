@@ -8,21 +8,20 @@ import (
 	"dahl/platform"
 )
 
-// layOutOnDemand places storages in the memories other than the host's for policies that
-// decide at run time what is there: in each one, every storage that a task names which may
-// run there, in an arena that is never larger than what the memory can hold. The result
-// is by graph and memory; that of the host's memory is nil.
+// layOutOnDemand places storages in every memory but the host's, for policies that decide at run
+// time which contents are there. A memory gets a place for every storage of a task that may run
+// there. No arena is larger than the memory. The result is by graph and memory; nil for the
+// host's memory.
 //
-// Inputs that no task of any graph writes go to the data arena, for all graphs alike.
-// Everything else goes to the step arena, one beside the other where all fits. Where it
-// does not, storages share bytes, and the [Engine] sees to it that one of them at a time
-// is there. Those that one task names never share, nor do inputs, which are there all
-// the time. As every storage stays at one place, there are no gaps to be closed: what the
-// Engine admits has its bytes. A storage for which there is no place at all is Elsewhere,
-// and the tasks that name it run in other memories.
+// Inputs that no task of any graph writes go to the data arena, at equal places for all graphs.
+// All other storages go to the step arena: one beside the other if all fit. If not, storages
+// share bytes, and the [Engine] lets only one of them be there at a time. Storages that one task
+// names never share bytes, and inputs never do, since they stay all the time. As every storage
+// has one place, no gaps arise: whatever the Engine admits has its bytes. A storage without a
+// place is Elsewhere, and its tasks run at other memories.
 //
-// Scratch is the bytes of kernel workspace by graph and memory. It fails when a memory cannot
-// hold the workspace, or a storage that is at home there.
+// Scratch is the bytes of kernel workspace by graph and memory. layOutOnDemand fails when a
+// memory cannot hold the workspace or a storage whose home it is.
 func layOutOnDemand(c *Priced, scratch [][]int64) ([][]*Layout, error) {
 	prog, p := c.Program, c.Platform
 	layouts := make([][]*Layout, len(prog.Graphs))
@@ -46,16 +45,16 @@ func layOutOnDemand(c *Priced, scratch [][]int64) ([][]*Layout, error) {
 	return layouts, nil
 }
 
-// demand is what may be wanted in one memory.
+// demand is the storages that may be wanted in one memory.
 type demand struct {
 	prog    *dag.Program
 	p       *platform.Platform
 	memory  platform.MemoryID
 	wanted  [][]bool         // by graph and storage
-	inputs  map[string]int64 // offsets in the data arena
+	inputs  map[string]int64 // by name: offset in the data arena
 	scratch []int64          // by graph
 	data    int64            // bytes of the data arena
-	room    int64            // for the step arena; < 0: any
+	room    int64            // bytes for the step arena; < 0: unlimited
 }
 
 func newDemand(c *Priced, m platform.MemoryID, scratch [][]int64) (*demand, error) {
@@ -78,8 +77,8 @@ func newDemand(c *Priced, m platform.MemoryID, scratch [][]int64) (*demand, erro
 	return d, nil
 }
 
-// wantedOf marks the storages that a task names which can run in the memory, and those
-// at home there.
+// wantedOf marks the storages of the tasks that can run at the memory, and the storages whose
+// home it is.
 func (d *demand) wantedOf(g *dag.Graph, costs *Costs) []bool {
 	wanted := make([]bool, len(g.Buffers))
 	for b := range g.Buffers {
@@ -98,7 +97,7 @@ func (d *demand) wantedOf(g *dag.Graph, costs *Costs) []bool {
 	return wanted
 }
 
-// placeInputs fills the data arena, in the order of names; what does not fit is left out.
+// placeInputs fills the data arena in the order of names. It leaves out inputs that do not fit.
 func (d *demand) placeInputs() {
 	sizes, written := map[string]int64{}, map[string]bool{}
 	for i, g := range d.prog.Graphs {

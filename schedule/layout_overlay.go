@@ -8,10 +8,9 @@ import (
 	"dahl/dag"
 )
 
-// overlay places storages in fewer bytes than all of them have: what is there all the
-// time first, then the largest, each where it takes the least from others that may be
-// wanted at the same time; ties go to the lowest offset. Those at home in the memory are
-// there at once before the first step.
+// overlay places storages in fewer bytes than their sum. Storages that stay all the time come
+// first, then the largest. Each takes the offset at which it costs the others least; ties go to
+// the lowest offset. Storages whose home is the memory are there together before the first step.
 func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memory string) error {
 	orders, err := newOrders(tenantsOf(g), nil)
 	if err != nil {
@@ -45,13 +44,13 @@ func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memo
 		l.Offset[b] = cheapest(taken, size, room)
 		taken = append(taken, overlaid{offset: l.Offset[b], bytes: size})
 		if l.Offset[b] == Elsewhere {
-			taken[k] = overlaid{} // of no bytes, in nobody's way
+			taken[k] = overlaid{} // it takes no bytes and is in nobody's way
 		}
 	}
 	return nil
 }
 
-// usedTogether tells for each storage which others some task names with it.
+// usedTogether tells for each storage which others a task names with it.
 func usedTogether(g *dag.Graph) []map[dag.BufferID]bool {
 	with := make([]map[dag.BufferID]bool, len(g.Buffers))
 	for b := range with {
@@ -67,24 +66,24 @@ func usedTogether(g *dag.Graph) []map[dag.BufferID]bool {
 	return with
 }
 
-// overlaid is bytes that have a storage, and what it costs to share them.
+// overlaid is the bytes of a placed storage, and the price of sharing them.
 type overlaid struct {
 	offset, bytes int64
 	price         price
 }
 
-// price is what one byte costs that a storage shares with another.
+// price is the cost of each byte that a storage shares with another.
 type price int64
 
 const (
-	forbidden price = 0  // they are needed at once
-	inTurn    price = 1  // not wanted at once but by different steps, which overlap less then
-	contested price = 16 // one has to be moved away for the other; how much worse that is, is a guess
+	forbidden price = 0  // both storages are needed at once
+	inTurn    price = 1  // different steps want them, and overlap less if they share
+	contested price = 16 // one has to leave for the other; this factor is a guess
 )
 
-// cheapest is the offset at which size bytes within room cost least, and the lowest of
-// these; Elsewhere: there is none. The cost changes its slope only where the bytes begin
-// or end to meet others, so that one of these offsets is cheapest.
+// cheapest is the offset within room at which size bytes cost least, and the lowest such offset;
+// Elsewhere if there is none. The cost changes its slope only where the bytes begin or end to
+// meet others, so one of these offsets is cheapest.
 func cheapest(taken []overlaid, size, room int64) int64 {
 	candidates := []int64{0, room - size}
 	for _, t := range taken {
@@ -110,8 +109,8 @@ func cheapest(taken []overlaid, size, room int64) int64 {
 	return best
 }
 
-// coverage is a sum over bytes of what each of them weighs, as a function of where the
-// bytes end: from each bend to the next it is a line.
+// coverage is a weighted sum over bytes as a function of their end. It is a line from each bend
+// to the next.
 type coverage []bend
 
 type bend struct{ at, sum, slope int64 }
@@ -131,7 +130,7 @@ func newCoverage(taken []overlaid, weigh func(price) int64) coverage {
 	return c
 }
 
-// until is what all bytes before one weigh.
+// until is the weight of all bytes before one.
 func (c coverage) until(at int64) int64 {
 	after, _ := slices.BinarySearchFunc(c, at, func(b bend, at int64) int {
 		if b.at <= at {

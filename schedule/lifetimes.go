@@ -8,19 +8,18 @@ import (
 	"dahl/dag"
 )
 
-// maxLayoutTasks is the largest number of tasks, and of storages, for which
-// sharing is looked for: three sets of tasks are kept for each task, 8 MiB each
-// at this size. The storages of larger graphs get bytes of their own.
+// maxLayoutTasks is the largest number of tasks, and of storages, for which sharing is looked
+// for: three relations keep a set of tasks for each task, 8 MiB per relation at this size. The
+// storages of larger graphs get bytes of their own.
 const maxLayoutTasks = 1 << 13
 
 // lifetimes says which storages are never live together.
 //
-// Storage x is before y if every task that uses x comes before every task that
-// uses y. To share bytes in a loop takes three things: x before y in a step; y of
-// one step before x of the next; and x of one step before y of the next, which
-// follows, as y of the next step waits for y of this one, which is after x. The
-// first comes from the graph or from the plan, and the second is added where the
-// graph does not give it.
+// Storage x is before y if every task that uses x comes before every task that uses y. Two
+// storages share bytes in a loop if three orders hold: x before y in a step, y of one step before
+// x of the next, and x of one step before y of the next. The graph or the plan gives the first.
+// The second is added where the graph does not give it. The third follows: y of the next step
+// waits for y of this step, which comes after x.
 type lifetimes struct {
 	*orders
 	users  [][]dag.TaskID // by storage
@@ -59,7 +58,7 @@ func newRelation(rows, tasks int) relation {
 	return r
 }
 
-// orders is which tasks of a graph come after which.
+// orders tells which tasks of a graph come after which.
 type orders struct {
 	*tenants
 	plan    *Plan
@@ -86,8 +85,8 @@ func newOrders(g *tenants, plan *Plan) (*orders, error) {
 	return o, nil
 }
 
-// newLifetimes returns nil where there are too many storages, or no orders. keeps says
-// of storages beside those that the graph shows that their contents are needed later.
+// newLifetimes returns nil where there are too many storages, or no orders. keeps names further
+// storages whose contents are needed later.
 func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) bool) *lifetimes {
 	if o == nil || len(storages) > maxLayoutTasks {
 		return nil
@@ -107,7 +106,7 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 			}
 		})
 	}
-	for k, id := range storages { // what nothing uses may lie anywhere
+	for k, id := range storages { // a storage without users may lie anywhere
 		l.pinned[k] = (o.carried[id] || !o.written[id]) && len(l.users[k]) > 0 || keeps(id)
 	}
 	l.common = newRelation(len(storages), tasks)

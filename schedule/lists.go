@@ -223,7 +223,7 @@ func (l *Lists) unlaned(m *Move) bool {
 func (l *Lists) prepareEntry(placed *Placed) {
 	n := len(l.pg.Enter)
 	l.entry = entry{byLane: make([][]int32, len(l.busy)), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
-	brought := map[arrival]int32{} // move by what it brings
+	brought := map[delivery]int32{} // move by what it brings
 	for i, m := range l.pg.Enter {
 		if m.Anywhere {
 			continue
@@ -231,12 +231,12 @@ func (l *Lists) prepareEntry(placed *Placed) {
 		l.enterBy(placed, int32(i), m)
 		waitsFor := map[int32]bool{}
 		for _, atom := range m.Atoms {
-			if first, ok := brought[arrival{atom, m.From}]; ok && !waitsFor[first] {
+			if first, ok := brought[delivery{atom, m.From}]; ok && !waitsFor[first] {
 				waitsFor[first] = true
 				l.entry.after[first] = append(l.entry.after[first], int32(i))
 				l.entry.stages[i]++
 			}
-			brought[arrival{atom, m.To}] = int32(i)
+			brought[delivery{atom, m.To}] = int32(i)
 		}
 	}
 	if len(brought) > 0 {
@@ -259,7 +259,7 @@ func (l *Lists) enterBy(placed *Placed, i int32, m *Move) {
 }
 
 // findReaders finds the tasks that wait for what moves before the first step.
-func (l *Lists) findReaders(brought map[arrival]int32) {
+func (l *Lists) findReaders(brought map[delivery]int32) {
 	g := l.pg.Origin
 	for w, list := range l.pg.Order[:l.workers] {
 		memory := l.p.memoryOf(platform.WorkerID(w))
@@ -271,7 +271,7 @@ func (l *Lists) findReaders(brought map[arrival]int32) {
 					continue
 				}
 				for _, atom := range g.Atoms(task, i) {
-					if move, ok := brought[arrival{atom, memory}]; ok && !waitsFor[move] {
+					if move, ok := brought[delivery{atom, memory}]; ok && !waitsFor[move] {
 						waitsFor[move] = true
 						l.entry.readers[move] = append(l.entry.readers[move], t)
 					}

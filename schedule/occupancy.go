@@ -9,9 +9,8 @@ import (
 	"dahl/platform"
 )
 
-// moment is something in a schedule that changes what is live. At one time, ends
-// come before evictions, those before tasks of no duration, those before transfers,
-// which move what had been written by then, and those before starts.
+// moment is an event that changes the live bytes. At one time, ends come first, then evictions,
+// then tasks of no duration, then transfers of contents written by then, and then starts.
 type moment struct {
 	at    time.Duration
 	kind  momentKind
@@ -38,9 +37,8 @@ func (s *Schedule) before(a, b moment) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.index, b.index))
 }
 
-// moments lists what happened in a schedule, in order. Spans, transfers and evictions
-// are by start already, so only the few that are in progress at one time have to be sorted,
-// by their ends.
+// moments lists the events of a schedule in order. Spans, transfers and evictions are sorted by
+// start already, so only the few that overlap have to be sorted by their ends.
 func (s *Schedule) moments() []moment {
 	ms := make([]moment, 0, 2*len(s.Spans)+len(s.Transfers)+len(s.Evictions))
 	open := openSpans{s: s}
@@ -77,7 +75,7 @@ func (s *Schedule) moments() []moment {
 	return open.endUntil(math.MaxInt64, ms)
 }
 
-// openSpans is the spans in progress, as a binary heap by end, then index.
+// openSpans is the spans in progress, a binary heap by end, then index.
 type openSpans struct {
 	s    *Schedule
 	heap []int32
@@ -96,7 +94,7 @@ func (o *openSpans) add(span int32) {
 	o.heap = h
 }
 
-// endUntil takes out the spans that have ended at a time and appends their ends.
+// endUntil removes the spans that have ended at a time and appends their ends.
 func (o *openSpans) endUntil(at time.Duration, ms []moment) []moment {
 	for len(o.heap) > 0 && o.s.Spans[o.heap[0]].End <= at {
 		h := o.heap
@@ -120,11 +118,10 @@ func (o *openSpans) endUntil(at time.Duration, ms []moment) []moment {
 	return ms
 }
 
-// setMemory derives the bytes live in each memory after everything that happens
-// at a time. An atom is live in a memory from the start of the kernel that writes
-// it or of the transfer that brings it, until the end of its last use in the
-// step, or until a kernel starts to write it elsewhere, or it is evicted; a storage
-// that keeps its contents from step to step stays.
+// setMemory derives the bytes live in each memory after all events of a time. An atom becomes
+// live when the kernel that writes it starts, or the transfer that brings it. It stays live until
+// the end of its last use in the step, until a kernel starts to write it elsewhere, or until it
+// is evicted. A storage that keeps its contents from step to step stays.
 func (s *Schedule) setMemory(p *Problem) error {
 	r, err := newResidency(p)
 	if err != nil {
@@ -155,7 +152,7 @@ func (s *Schedule) setMemory(p *Problem) error {
 	return nil
 }
 
-// pass applies one moment to the state of residency.
+// pass applies a moment to the residency.
 func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 	switch m.kind {
 	case transferStarts:

@@ -7,42 +7,39 @@ import (
 	"dahl/platform"
 )
 
-// Pace is the model of when tasks start and how long they take, for a world that has
-// no clock of its own. Beside the duration of a task it knows
+// Pace is the model of when tasks start and how long they take, for a world without a clock
+// of its own. It adds to the duration of a task:
 //
-//   - dispatch, which precedes every kernel
+//   - Dispatch. It precedes every kernel.
 //
-//   - the hand-off: a worker that had nothing to do when its task became ready
-//     learns of it from another worker, which takes longer; and longer still when it
-//     had waited so long that it sleeps (Device.Handoff, WakeAfter, Wake). A worker of a
-//     processor learns of what a device did, a task or a copy, no sooner than the host
-//     has seen it (Device.HandoffToCPU), whether it waited or not: a count that another
-//     processor publishes is there at once for one that looks later
+//   - Hand-off. A worker that had nothing to do when its task became ready learns of it from
+//     another worker, which takes Device.Handoff more. If it had waited for WakeAfter, it sleeps
+//     and takes Wake instead. A worker of a processor learns of the end of a device's task or
+//     copy no sooner than the host has seen it (Device.HandoffToCPU), whether it waited or not.
+//     A count that another processor publishes is there at once for a worker that looks later.
 //
-//   - the first step of a run, in which a task takes what was measured there, if that
-//     is more: it touches memory for the first time
+//   - First step. A task takes the time measured in the first step of a run, if that is more: it
+//     touches memory for the first time.
 //
-//   - for a call measured by itself and not in steps, what runs beside it and before
-//     it. With b of the n units of its device busy when it starts, a call whose
-//     operands no cache has takes
+//   - Neighbours, for a call measured by itself and not in steps. With b of the n units of its
+//     device busy when it starts, a call whose operands are in no cache takes
 //
 //     cold(b) = alone + (all − alone)·(b − 1)/(n − 1)
 //
-//     and one of whose bytes the part f was touched by the same worker so recently
-//     that they are in its second-level cache, cold(b)·(1 − f·(1 − warm/all)). Bytes are
-//     in the cache while the worker has touched at most as many others since as it
-//     holds (least recently used, [Mattson, Gecsei, Slutz, Traiger, IBM Systems
-//     Journal 9(2), 1970]).
+//     If the part f of its bytes is still in the second-level cache of the same worker, it takes
+//     cold(b)·(1 − f·(1 − warm/all)). Bytes are in the cache as long as the worker has touched
+//     no more other bytes since than the cache holds (least recently used, [Mattson, Gecsei,
+//     Slutz, Traiger, IBM Systems Journal 9(2), 1970]).
 //
-// A worker waits from the end of its task before, or from the start of the run. What
-// it waits for ended on another worker or arrived from another memory, since its own
-// tasks have ended when it begins to wait.
+// A worker waits from the end of its previous task, or from the start of the run. The event that
+// it waits for happens on another worker or in another memory, since its own tasks have ended
+// when it begins to wait.
 type Pace struct {
 	p      *Problem
 	taskOf func(dag.TaskID) dag.TaskID // what costs are known of, of a task that runs
 	free   []time.Duration             // by worker: when its task ends or ended
 	caches *caches                     // nil where no cost depends on them
-	from   *handoffs                   // nil where processors learn of all ends alike
+	from   *handoffs                   // nil where processors learn of all ends in the same way
 }
 
 // NewPace prepares a run of a problem's own tasks.
@@ -63,8 +60,8 @@ func newPace(p *Problem, body *dag.Body, from *handoffs, taskOf func(dag.TaskID)
 	return c
 }
 
-// Begin is when the kernel of an instance starts that a worker is given now and that
-// became ready at some time, and how long it takes.
+// Begin gives a worker an instance that became ready at some time. It returns when the kernel
+// starts and how long it takes.
 func (c *Pace) Begin(i Instance, w platform.WorkerID, now, ready time.Duration) (start, takes time.Duration) {
 	d := c.p.Platform.Workers[w].Device
 	device := &c.p.Platform.Devices[d]
@@ -85,9 +82,8 @@ func (c *Pace) Begin(i Instance, w platform.WorkerID, now, ready time.Duration) 
 	return start, takes
 }
 
-// learns is when a worker learns of a task that it is given now and that became ready at some
-// time. One that sleeps is woken when the host has seen what a device did, which takes
-// longer than a hand-off between processors as much as a wake-up does.
+// learns is when a worker learns of an instance that it is given now. A worker that sleeps
+// while a device works wakes when the host has seen the end there; waking adds Wake − Handoff.
 func (c *Pace) learns(i Instance, device *platform.Device, w platform.WorkerID, now, ready time.Duration) time.Duration {
 	asleep := func(waited time.Duration) bool { return device.Wake > 0 && waited >= device.WakeAfter }
 	waited := ready - c.free[w]
@@ -107,14 +103,14 @@ func (c *Pace) learns(i Instance, device *platform.Device, w platform.WorkerID, 
 	}
 }
 
-// End notes when what a worker began will end.
+// End notes when the task that a worker began will end.
 func (c *Pace) End(w platform.WorkerID, at time.Duration) {
 	c.free[w] = at
 	c.from.end(w, at)
 }
 
-// takes is the time of a call of whose bytes the given parts are in the second and the
-// third level, with a part of the other units busy.
+// takes is the time of a call. second and third are the parts of its bytes in the second- and
+// third-level cache, busy is the part of the other units that are busy.
 func (c *Pace) takes(cost *Cost, second, third, busy float64) time.Duration {
 	at := func(alone, all time.Duration) float64 { return float64(alone) + float64(float64(all-alone)*busy) }
 	ns := float64(second*at(cost.Alone.Warm, cost.Busy.Warm)) + float64(third*at(cost.Alone.Near, cost.Busy.Near)) +
@@ -122,7 +118,7 @@ func (c *Pace) takes(cost *Cost, second, third, busy float64) time.Duration {
 	return max(time.Duration(ns), cost.least())
 }
 
-// busyBeside is the part of the other units of a device that run at some time.
+// busyBeside is the part of the other units of a device that run at a time.
 func (c *Pace) busyBeside(w platform.WorkerID, d platform.DeviceID, at time.Duration) float64 {
 	n := 0
 	for other, free := range c.free {
@@ -133,19 +129,19 @@ func (c *Pace) busyBeside(w platform.WorkerID, d platform.DeviceID, at time.Dura
 	return float64(n) / float64(max(1, c.p.Platform.Devices[d].Count-1))
 }
 
-// caches says how recently the bytes of every atom were touched.
+// caches knows how recently the bytes of every atom were touched.
 type caches struct {
 	p        *Problem
 	body     *dag.Body
 	byWorker []int64 // bytes touched so far
-	byDevice []int64 // those of all its workers
+	byDevice []int64 // bytes touched by all workers of the device
 	last     []touch // by atom
 
 	now                    platform.WorkerID // who touches
 	all, inSecond, inThird int64             // of its task's bytes: all, and those found in caches
 }
 
-// touch is the last one of an atom: by whom, and the counts right after it.
+// touch is the last use of an atom: by whom, and the counts right after it.
 type touch struct {
 	worker             platform.WorkerID // -1: never touched
 	byWorker, byDevice int64
@@ -159,9 +155,9 @@ func newCaches(p *Problem, body *dag.Body) *caches {
 	return c
 }
 
-// touch notes that a worker touches the operands of a task, and returns the parts of
-// their bytes that its second level and its device's third level had. Without operands
-// all is at hand.
+// touch notes that a worker touches the operands of a task. It returns the parts of their bytes
+// that its second level and its device's third level had. A task without operands finds
+// everything in the second level.
 func (c *caches) touch(t dag.TaskID, w platform.WorkerID) (second, third float64) {
 	c.now, c.all, c.inSecond, c.inThird = w, 0, 0, 0
 	c.body.Each(t, c.find)

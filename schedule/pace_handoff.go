@@ -8,20 +8,20 @@ import (
 	"dahl/platform"
 )
 
-// handoffs tells by whom the tasks of processors become ready: by another processor's
-// task, which writes what they look at, or by a device, whose host has to see the end first
-// (Device.HandoffToCPU). It is for platforms where that is known.
+// handoffs tells who made a task ready. On processors that is a task whose count the waiting unit
+// reads. A device is different: the host has to see its end first (Device.HandoffToCPU). The type
+// goes by that number and not by the kinds of devices.
 type handoffs struct {
 	p     *platform.Platform
 	links *dag.Links
-	toCPU time.Duration // the longest of all devices
+	toCPU time.Duration // the greatest HandoffToCPU of all devices
 
 	reuse, reuseNext rows            // predecessors by orders beyond those of links
-	running          []Instance      // by worker: what it began last
-	ended            []time.Duration // by task: when its last instance on a processor did, -1: none has
+	running          []Instance      // by worker: the instance it began last
+	ended            []time.Duration // by task: the end of its last instance on a device without HandoffToCPU; -1: none ended
 }
 
-// newHandoffs is nil where processors learn of all ends alike.
+// newHandoffs is nil where processors learn of all ends in the same way.
 func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []Edge) *handoffs {
 	h := &handoffs{p: p.Platform, links: links}
 	for i := range p.Platform.Devices {
@@ -36,7 +36,7 @@ func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []Edge) *handoff
 	return h
 }
 
-// turned are edges from their ends to their begins.
+// turned returns the edges in the opposite direction.
 func turned(edges []Edge) []Edge {
 	back := make([]Edge, len(edges))
 	for i, e := range edges {
@@ -45,25 +45,25 @@ func turned(edges []Edge) []Edge {
 	return back
 }
 
-// begin notes what a worker begins.
+// begin notes the instance that a worker begins.
 func (h *handoffs) begin(i Instance, w platform.WorkerID) {
 	if h != nil {
 		h.running[w] = i
 	}
 }
 
-// end notes when it will end.
+// end notes when that instance will end.
 func (h *handoffs) end(w platform.WorkerID, at time.Duration) {
-	if h != nil && h.p.Devices[h.p.Workers[w].Device].Kind == "cpu" {
+	if h != nil && h.p.Devices[h.p.Workers[w].Device].HandoffToCPU == 0 {
 		h.ended[h.running[w].Task] = at
 	}
 }
 
-// byDevice reports whether a processor's task became ready by what a device did: after the
-// start of the run, and not when a predecessor ended on a processor. A predecessor of the
-// same time in another step than the one that counts cannot be, since ends only grow.
+// byDevice reports whether an event that the host has to see first made a task ready. The start
+// of the run is no such event, and neither is a predecessor on a processor that ended at that
+// moment. Only the step that counts can have a predecessor with that end, since ends only grow.
 func (h *handoffs) byDevice(i Instance, d *platform.Device, ready time.Duration) bool {
-	if h == nil || d.Kind != "cpu" || ready == 0 {
+	if h == nil || d.HandoffToCPU > 0 || ready == 0 {
 		return false
 	}
 	g := h.links

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -122,32 +121,5 @@ func TestContentionAndCaches(t *testing.T) {
 	}
 	if got := cost.least(); got != 50 {
 		t.Errorf("the least is %d, want 50", got)
-	}
-}
-
-// TestModelError: six tasks on one device whose runs differ by 2 %.
-//
-//	measured 400 ns: off by 2 % of it, 8 ns
-//	fit of f: 100 + 200 ns at 10 %: off together, by 30 ns
-//	fit of g: 200 ns at 5 %: off by 10 ns
-//	roofline 100 ns: not known
-//	given by the graph 0 ns
-//
-// The sum is 1000 ns, its error √(64 + 900 + 100)/1000 = 3.262 %, a tenth is unknown.
-func TestModelError(t *testing.T) {
-	costs := []Cost{{Duration: 400, Source: FromMeasured}, {Duration: 100, Source: FromFit, RelError: 0.1}, {Duration: 200, Source: FromFit, RelError: 0.1},
-		{Duration: 200, Source: FromFit, RelError: 0.05}, {Duration: 100, Source: FromRoofline}, {Source: FromGraph}}
-	p := &Problem{Graph: &dag.Graph{}, Platform: &platform.Platform{Devices: []platform.Device{{RunSpread: 0.02}}}, Costs: &Costs{}}
-	for i, op := range []string{"m", "f", "f", "g", "r", ""} {
-		p.Graph.Tasks = append(p.Graph.Tasks, dag.Task{Op: op})
-		p.Costs.Class = append(p.Costs.Class, int32(i))
-		p.Costs.ByClass = append(p.Costs.ByClass, costs[i:i+1])
-	}
-	e := ModelErrorOf(p)
-	if want := math.Sqrt(64+900+100) / 1000; math.Abs(e.RelError-want) > 1e-12 || math.Abs(e.Unknown-0.1) > 1e-12 {
-		t.Errorf("error %g, unknown %g; want %g, 0.1", e.RelError, e.Unknown, want)
-	}
-	if e.Tasks[FromMeasured] != 1 || e.Tasks[FromFit] != 3 || e.Tasks[FromRoofline] != 1 || e.Tasks[FromGraph] != 1 {
-		t.Errorf("tasks %v", e.Tasks)
 	}
 }

@@ -8,13 +8,12 @@ import (
 	"dahl/platform"
 )
 
-// traffic is what a plan makes move between memories in a steady step.
+// traffic is what a plan moves between memories in a steady step.
 //
-// A *version* of an atom is what a task wrote there, or what was there before the run.
-// A version is needed in every memory in which a task reads it, of the same step or, for
-// the last one of a storage that keeps its contents, of the next. It goes there once, as
-// soon as it is written, and everything of one storage that one task wrote for one first
-// reader goes together. That is what the [Engine] does where nothing limits it.
+// A *version* of an atom is what a task wrote there, or what was there before the run. A memory
+// needs a version if one of its tasks reads it: in the same step, or in the next one for the last
+// version of a storage that keeps its contents. The version goes there once, as soon as it is
+// written. Everything of one storage, one writer and one first reader goes together.
 type traffic struct {
 	p      *Problem
 	worker []platform.WorkerID // by task

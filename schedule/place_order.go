@@ -13,7 +13,7 @@ import (
 // The order of the copies on each engine comes from an estimate of three steps: workers
 // run their lists, a task takes what it costs and a copy what its route takes with
 // nothing else on it; an engine takes the copy that has been ready longest, and of
-// several the one whose reader comes first. What it did in the middle step is the order.
+// several the one whose reader comes first, ties by name. What it did in the middle step is the order.
 // It is one that all lanes can keep together, whatever the times turn out to be: it is
 // the order in which things started in a run that kept all dependences.
 const (
@@ -281,8 +281,8 @@ func (q *estimateQueue) Push(x any)    { q.copies = append(q.copies, x.(readyCop
 func (q *estimateQueue) Pop() any      { return popLast(&q.copies) }
 func (q *estimateQueue) Less(i, j int) bool {
 	a, b := &q.copies[i], &q.copies[j]
-	return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(q.readerStep(a), q.readerStep(b)),
-		cmp.Compare(q.readerAt(a), q.readerAt(b)), cmp.Compare(a.Task, b.Task)) < 0
+	c := cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(q.readerStep(a), q.readerStep(b)), cmp.Compare(q.readerAt(a), q.readerAt(b)))
+	return c < 0 || c == 0 && q.pg.name(a.Task) < q.pg.name(b.Task)
 }
 
 func (q *estimateQueue) readerStep(c *readyCopy) int32 {

@@ -9,9 +9,9 @@ import (
 	"dahl/platform"
 )
 
-// followCopies takes the order of the copies on the engines from a plan that lists them.
-// It must list exactly those of the placed graph, each on an engine that can make it, and
-// in an order that the dependences allow.
+// followCopies takes the order of copies on the engines from a plan that lists them. The plan
+// must list exactly the copies of the placed graph, each on an engine that can make it, in an
+// order that the dependences allow.
 func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
 	if err := pg.checkOutside(placed, plan); err != nil || plan.Transfers == nil {
 		return err
@@ -91,8 +91,8 @@ func (c *PlannedCopy) String() string {
 	return fmt.Sprintf("%d bytes of %q, boxes %q, from %q to %q%s (%s)", c.Bytes, c.Buffer, c.Boxes, c.From, c.To, reader, c.Reason)
 }
 
-// checkOutside refuses a plan that lists other moves before the first step or after the
-// last than there are.
+// checkOutside refuses a plan whose moves before the first step or after the last differ from
+// those of the placed graph.
 func (pg *PlacedGraph) checkOutside(placed *Placed, plan *Plan) error {
 	for _, list := range []struct {
 		when   string
@@ -114,8 +114,8 @@ func (pg *PlacedGraph) checkOutside(placed *Placed, plan *Plan) error {
 	return nil
 }
 
-// newRoom is how what leaves memories is decided: limits of them, and an order of the
-// tasks of a graph of which nothing leaves. The instances that return are not known yet.
+// newRoom notes how it was decided what leaves memories: their limits, and an order of the tasks
+// of the placed graph without evictions. The instances that return are not known yet.
 func newRoom(p *platform.Platform, limits map[platform.MemoryID]int64, pg *PlacedGraph, order []dag.TaskID) *PlannedRoom {
 	room := &PlannedRoom{}
 	for _, m := range slices.Sorted(maps.Keys(limits)) {
@@ -127,7 +127,7 @@ func newRoom(p *platform.Platform, limits map[platform.MemoryID]int64, pg *Place
 	return room
 }
 
-// limits are the bytes that may be live in memories.
+// limits are the bytes that may be live in each memory.
 func (r *PlannedRoom) limits(p *platform.Platform) (map[platform.MemoryID]int64, error) {
 	limits := map[platform.MemoryID]int64{}
 	for _, l := range r.Memories {
@@ -140,9 +140,8 @@ func (r *PlannedRoom) limits(p *platform.Platform) (map[platform.MemoryID]int64,
 	return limits, nil
 }
 
-// started is the listed order of the tasks of a placed graph of which nothing leaves. It
-// must have each once, keep the dependences, and have the tasks of each worker in the order
-// of the plan.
+// started is the listed order of the tasks of the placed graph without evictions. The list must
+// have each task once, keep the dependences, and keep the order of each worker in the plan.
 func (r *PlannedRoom) started(pg *PlacedGraph, plan *Plan) ([]dag.TaskID, error) {
 	position := make([]int, pg.NumTasks()) // from 1 on; 0: not listed
 	order := make([]dag.TaskID, 0, len(r.Order))
@@ -177,7 +176,7 @@ func (r *PlannedRoom) started(pg *PlacedGraph, plan *Plan) ([]dag.TaskID, error)
 	return order, nil
 }
 
-// returning is the same with the instances that come back in every step; nil for none.
+// returning adds the instances that come back in every step; nil stays nil.
 func (r *PlannedRoom) returning(streamed map[string]bool) *PlannedRoom {
 	if r == nil {
 		return nil

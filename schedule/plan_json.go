@@ -66,8 +66,8 @@ func (ls *workerLists) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// layoutFile is how plans for one memory once listed places. The rest of it follows from
-// the plan.
+// layoutFile is the older form of places, in plans for one memory. The rest of the layout follows
+// from the plan.
 type layoutFile struct {
 	ArenaBytes map[string]int64 `json:"arena_bytes"`
 	Buffers    []PlannedPlace   `json:"buffers"`
@@ -139,9 +139,8 @@ func writeList[T any](l *lineWriter, name string, list []T) {
 	}
 }
 
-// ReadPlan reads a plan for a graph and a platform. name is the file's, for
-// errors. What it returns names existing tasks and workers; [Plan.Check] says
-// whether it can run.
+// ReadPlan reads a plan for a graph and a platform. name is the file's, for errors. The plan it
+// returns names existing tasks and workers; [Plan.Check] says whether it can run.
 func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Plan, error) {
 	var f planFile
 	if err := decode(r, name, &f); err != nil {
@@ -175,7 +174,7 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 	return plan, nil
 }
 
-// in is what is listed, for a memory.
+// in returns the listed places and arenas for a memory.
 func (f *layoutFile) in(memory string) (places []PlannedPlace, arenas []PlannedArena) {
 	for _, at := range f.Buffers {
 		at.Memory = memory

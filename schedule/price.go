@@ -39,7 +39,8 @@ type Priced struct {
 
 	target Target
 	graphs []pricedGraph
-	whole  *Priced // of the whole machine; nil: this is it
+	whole  *Priced         // of the whole machine; nil: this is it
+	bounds []func() *bound // by graph
 }
 
 // pricedGraph is one graph of a priced program.
@@ -64,6 +65,7 @@ func Price(prog *dag.Program, p *platform.Platform, target Target) (*Priced, err
 		}
 		c.graphs = append(c.graphs, priced)
 	}
+	c.bounds = c.newBounds()
 	return c, nil
 }
 
@@ -103,6 +105,7 @@ func (c *Priced) On(devices string) (*Priced, error) {
 		}
 		view.graphs = append(view.graphs, priced)
 	}
+	view.bounds = view.newBounds()
 	return view, nil
 }
 

@@ -14,19 +14,18 @@ type Problem struct {
 	Costs    *Costs
 	Steps    int
 
-	// Reuse and ReuseNext are orders beyond the graph's that let buffers share
-	// bytes; they come from a Layout. To starts after From has ended: of the same
-	// step for Reuse, of the step before for ReuseNext.
+	// Reuse and ReuseNext are orders that let buffers share bytes. They come from a Layout and
+	// add to the graph's. To starts after From has ended: in the same step for Reuse, in the step
+	// before for ReuseNext.
 	Reuse     []Edge
 	ReuseNext []Edge
 
 	Seed uint64 // for policies that draw random numbers
 
-	// Layouts, by memory, are where the storages lie in the whole run. Of storages that
-	// share bytes in a memory other than the host's, one at a time is there; a storage
-	// without a place in it is never. A memory without a layout holds any bytes up to its
-	// capacity. Nil: none has one. They are for policies that decide at run time
-	// ([LayoutOnDemand]).
+	// Layouts, by memory, say where the storages lie in the whole run. The host's memory apart,
+	// only one of the storages that share bytes is there at a time, and a storage without a place
+	// is never there. A memory without a layout holds any storages up to its capacity. Nil: no
+	// memory has a layout. [Priced.Decide] sets them for policies, which decide at run time.
 	Layouts []*Layout
 }
 
@@ -44,8 +43,8 @@ type Cost struct {
 	WorkspaceBytes int64 // scratch of one call
 
 	First time.Duration // in the first step of a run; 0: as Duration
-	// Of a call measured by itself and not in steps, by where its operands are, with
-	// all units of the device busy and with one; all zero: as Duration.
+	// Busy and Alone are times of a call measured by itself and not in steps, by where its
+	// operands are: with all units of the device busy, and with one. All zero: as Duration.
 	Busy, Alone platform.CacheTimes
 	Spread      platform.Distribution // of a call relative to its mean; all zero: not known
 }
@@ -74,12 +73,12 @@ func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
 	return cost, cost.Duration >= 0
 }
 
-// memoryOf is the memory in which a worker finds its operands.
+// memoryOf is the memory with the operands of a worker.
 func (p *Problem) memoryOf(w platform.WorkerID) platform.MemoryID {
 	return p.Platform.Devices[p.Platform.Workers[w].Device].Memory
 }
 
-// least is the shortest that a task can take, whatever runs beside it and before it.
+// least is the shortest time of a task, whatever runs beside it and before it.
 func (c *Cost) least() time.Duration {
 	if !c.byCaches() {
 		return c.Duration

@@ -7,13 +7,13 @@ import (
 	"dahl/dag"
 )
 
-// stepWindow is how many steps may be in progress at once. Within it a task
-// waits for nothing but its predecessors; it bounds the Engine's memory to
-// stepWindow+1 counters per task, whatever the number of steps.
+// stepWindow is how many steps may be in progress at once. It bounds the Engine's memory to
+// stepWindow+1 counters per task, whatever the number of steps. Within the window a task waits
+// for nothing but its predecessors.
 const stepWindow = 8
 
-// ringSlots is the number of steps for which state is kept: those in progress
-// and the next one, whose predecessors may already end.
+// ringSlots is the number of steps with state: those in progress and the next one, whose
+// predecessors may already end.
 func ringSlots(steps int) int32 { return int32(min(steps, stepWindow+1)) }
 
 // readiness counts the predecessors that each instance still waits for. Step k
@@ -117,7 +117,7 @@ func (r *readiness) begin() {
 	}
 }
 
-// prepare sets the counters of a step; one is added that open takes away.
+// prepare sets the counters of a step, and adds one that open takes away.
 func (r *readiness) prepare(step int32) {
 	pending := r.pending[(step%r.slots)*r.n:][:r.n]
 	for t := range pending {

@@ -9,22 +9,22 @@ import (
 	"dahl/platform"
 )
 
-// residency knows where the contents of every atom are valid, what is on its
-// way, and how many bytes are live in every memory. A set of memories is a word.
+// residency knows where the contents of every atom are valid, where copies bring them, and how
+// many bytes are live in every memory. A set of memories is a word, one bit for each.
 //
-// An atom of a storage that keeps its contents from step to step stays live until
-// a write elsewhere makes it invalid; one of another storage is freed after its
-// last use in the step. An input without a home is everywhere and costs nothing.
+// An atom of a storage that keeps its contents from step to step stays live until a write
+// elsewhere makes it invalid. An atom of any other storage is freed after its last use in the
+// step. An input without a home is everywhere and costs nothing.
 type residency struct {
 	p        *Problem
-	valid    []uint64 // by atom
-	wanted   []uint64 // by atom: where a copy has been asked for and not started
-	arriving []uint64 // by atom
-	uses     []int32  // by atom: accesses in one step after which it is freed; 0: never freed
-	left     []int32  // by atom: of these, still to come
-	live     []int64  // by memory
-	rooms    []*room  // by memory; nil for one that cannot overflow, for the host's, and outside the Engine
-	shared   *sharing // nil outside the Engine
+	valid    []uint64   // by atom: memories that have it
+	wanted   []uint64   // by atom: memories that have asked for a copy which has not started
+	arriving []uint64   // by atom: memories to which a copy is moving it
+	uses     []int32    // by atom: number of accesses in a step after which it is freed; 0: never freed
+	left     []int32    // by atom: number of those accesses still to come
+	live     []int64    // bytes by memory
+	evictors []*evictor // by memory; nil where it cannot overflow, for the host's memory, and outside the Engine
+	shared   *sharing   // nil outside the Engine
 }
 
 const everywhere = ^uint64(0)
@@ -33,7 +33,7 @@ func newResidency(p *Problem) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
 	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()), wanted: make([]uint64, g.NumAtoms()), arriving: make([]uint64, g.NumAtoms()),
-		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories), rooms: make([]*room, memories)}
+		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories), evictors: make([]*evictor, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
 		id := dag.BufferID(b)
@@ -65,8 +65,8 @@ func newResidency(p *Problem) (*residency, error) {
 	return r, nil
 }
 
-// initialMemories is where a storage's contents are before the first step, as a
-// set, and whether its bytes count there.
+// initialMemories is the set of memories with a storage's contents before the first step. counted
+// says whether its bytes count there.
 func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64, counted bool, err error) {
 	b := &p.Graph.Buffers[storage]
 	switch {
@@ -89,13 +89,13 @@ func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64
 // HostHome is the home that stands for the platform's host memory.
 const HostHome = "host"
 
-// begin makes room for what a task writes and reports a memory that is too small.
+// begin makes room for the results of a task. It fails when the memory is too small.
 func (r *residency) begin(t dag.TaskID, m platform.MemoryID) error {
 	r.occupy(t, m)
 	return r.overfull(m)
 }
 
-// occupy makes room for what a task writes and makes the other copies invalid.
+// occupy makes room for the results of a task and makes all other copies of them invalid.
 func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 	g, here := r.p.Graph, uint64(1)<<m
 	for i, a := range g.Tasks[t].Accesses {
@@ -106,8 +106,8 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 			all := r.valid[atom] | r.arriving[atom]
 			r.drop(atom, all&^here)
 			for others := all &^ here; others != 0; others &= others - 1 {
-				if room := r.rooms[bits.TrailingZeros64(others)]; room != nil {
-					room.doom(t, atom)
+				if evictor := r.evictors[bits.TrailingZeros64(others)]; evictor != nil {
+					evictor.doom(t, atom)
 				}
 			}
 			if all&here == 0 {
@@ -118,12 +118,12 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 	}
 }
 
-// end frees what no later task of the step uses.
+// end frees atoms that no later task of the step uses.
 func (r *residency) end(t dag.TaskID) {
 	g := r.p.Graph
-	for _, room := range r.rooms {
-		if room != nil {
-			room.undoom(t)
+	for _, evictor := range r.evictors {
+		if evictor != nil {
+			evictor.undoom(t)
 		}
 	}
 	for i := range g.Tasks[t].Accesses {
@@ -143,24 +143,24 @@ func (r *residency) end(t dag.TaskID) {
 // take counts an atom in a memory from now on.
 func (r *residency) take(atom int32, m platform.MemoryID) {
 	r.live[m] += r.p.Graph.AtomBytes(dag.AtomID(atom))
-	if room := r.rooms[m]; room != nil {
-		room.taken(atom)
+	if evictor := r.evictors[m]; evictor != nil {
+		evictor.taken(atom)
 	}
 }
 
-// drop counts it in a set of memories no longer.
+// drop stops counting an atom in a set of memories.
 func (r *residency) drop(atom int32, set uint64) {
 	bytes := r.p.Graph.AtomBytes(dag.AtomID(atom))
 	for ; set != 0; set &= set - 1 {
 		m := bits.TrailingZeros64(set)
 		r.live[m] -= bytes
-		if room := r.rooms[m]; room != nil {
-			room.gone(atom)
+		if evictor := r.evictors[m]; evictor != nil {
+			evictor.gone(atom)
 		}
 	}
 }
 
-// overfull reports a memory that holds more than it can.
+// overfull fails when a memory holds more than its capacity.
 func (r *residency) overfull(m platform.MemoryID) error {
 	mem := &r.p.Platform.Memories[m]
 	if mem.CapacityBytes == 0 || r.live[m] <= mem.CapacityBytes {
@@ -169,14 +169,14 @@ func (r *residency) overfull(m platform.MemoryID) error {
 	return fmt.Errorf("memory %q would hold %d bytes and has %d: %d too many", mem.Name, r.live[m], mem.CapacityBytes, r.live[m]-mem.CapacityBytes)
 }
 
-// fits reports whether bytes more would fit into a memory.
+// fits reports whether a memory has room for so many more bytes.
 func (r *residency) fits(m platform.MemoryID, bytes int64) bool {
 	limit := r.p.Platform.Memories[m].CapacityBytes
 	return limit == 0 || r.live[m]+bytes <= limit
 }
 
-// missing visits the atoms that a task reads and that are not valid in a
-// memory, with the size of the access that names them.
+// missing visits the atoms that a task reads and a memory lacks, with the size of the access that
+// names them.
 func (r *residency) missing(t dag.TaskID, m platform.MemoryID, visit func(atom int32, accessBytes int64)) {
 	g := r.p.Graph
 	for i, a := range g.Tasks[t].Accesses {
@@ -196,7 +196,7 @@ func (r *residency) missing(t dag.TaskID, m platform.MemoryID, visit func(atom i
 	}
 }
 
-// holds reports whether all that a task reads is valid in a memory.
+// holds reports whether a memory has everything that a task reads.
 func (r *residency) holds(t dag.TaskID, m platform.MemoryID) bool {
 	g := r.p.Graph
 	for i, a := range g.Tasks[t].Accesses {
@@ -212,8 +212,8 @@ func (r *residency) holds(t dag.TaskID, m platform.MemoryID) bool {
 	return true
 }
 
-// overwritesElsewhere reports whether another memory has, or is to have, what a task writes
-// in one.
+// overwritesElsewhere reports whether a task that writes in one memory makes contents of another
+// one invalid, valid or on their way.
 func (r *residency) overwritesElsewhere(t dag.TaskID, m platform.MemoryID) bool {
 	g := r.p.Graph
 	for i, a := range g.Tasks[t].Accesses {
@@ -229,8 +229,8 @@ func (r *residency) overwritesElsewhere(t dag.TaskID, m platform.MemoryID) bool 
 	return false
 }
 
-// source is the memory from which an atom reaches another soonest, as part of a
-// region of a size; ties go to the lower index.
+// source is the memory from which an atom reaches another one soonest, as part of a region of
+// regionBytes. Ties go to the lower index.
 func (r *residency) source(atom int32, to platform.MemoryID, regionBytes int64) platform.MemoryID {
 	set := r.valid[atom]
 	best := platform.MemoryID(bits.TrailingZeros64(set))

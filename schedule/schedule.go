@@ -52,7 +52,7 @@ type Transfer struct {
 	Atoms      []int32
 	Bytes      int64
 	From, To   platform.MemoryID
-	For        dag.TaskID // the task that needed it, or the room that it leaves
+	For        dag.TaskID // the task that needed it, or that an eviction makes room for
 	Step       int32
 	Reason     Reason
 	Start, End time.Duration
@@ -65,11 +65,11 @@ type Reason string
 const (
 	ReasonFetch    Reason = "fetch"    // a worker waits for it
 	ReasonPrefetch Reason = "prefetch" // a task will need it
-	ReasonEvict    Reason = "evict"    // it has to leave, and is valid nowhere else
+	ReasonEvict    Reason = "evict"    // it has to leave and is valid nowhere else
 )
 
-// Eviction is contents dropped from a memory, for lack of room and before their last
-// use, at a moment when they are valid in another one.
+// Eviction is contents that a memory dropped for lack of room before their last use. Another
+// memory had them at that moment.
 type Eviction struct {
 	Buffer dag.BufferID // storage
 	Atoms  []int32
@@ -85,7 +85,7 @@ type Occupancy struct {
 	Bytes  int64
 }
 
-// Plan is decisions written down; with it, a run needs no policy.
+// Plan is decisions written down. A run with a plan needs no policy.
 type Plan struct {
 	Policy    string        `json:"policy,omitempty"`
 	GraphHash string        `json:"graph,omitempty"` // empty in a hand-written plan
@@ -94,11 +94,12 @@ type Plan struct {
 	// Order lists the tasks of one step for each worker that has any, in the
 	// order in which it runs them.
 	Order [][]dag.TaskID `json:"-"`
-	// What [Priced.Decide] found for the plan ([Placed.Record]); nil before. A decision keeps
-	// to it where it is given. Transfers lists what each copy engine moves in a step, Enter
-	// and Leave what moves before the first step and after the last, Places where the
-	// instances of the storages lie in each memory, Arenas what is reserved there, and Room
-	// how it was found what leaves a memory during a step for lack of room; nil: nothing does.
+	// [Priced.Decide] fills these fields by [Placed.Record]; before, they are nil. A decision
+	// keeps to them where a plan has them. Transfers lists the copies of each copy engine in a
+	// step. Enter and Leave list the moves before the first step and after the last. Places says
+	// where the instances of the storages lie in each memory, and Arenas how much is reserved
+	// there. Room says how it was decided what leaves a memory during a step for lack of room;
+	// nil: nothing leaves.
 	Transfers    []PlannedCopies `json:"-"`
 	Enter, Leave []PlannedCopy   `json:"-"`
 	Places       []PlannedPlace  `json:"-"`
@@ -109,10 +110,9 @@ type Plan struct {
 // Arena is a group of storages with one lifetime.
 type Arena uint8
 
-// The arenas. Network and Data keep their contents for the whole run and are
-// shared by the graphs of a program; Step is laid out anew for every graph and
-// its bytes are shared by storages that are never live together; Scratch is the
-// workspace of the kernels, one piece per worker.
+// The arenas. Network and Data keep their contents for the whole run, and all graphs of a program
+// share them. Step is laid out anew for every graph; storages that are never live together share
+// its bytes. Scratch is the workspace of the kernels, an equal part for each worker.
 const (
 	NetworkArena Arena = iota
 	DataArena
@@ -127,9 +127,9 @@ type Layout struct {
 	Offset []int64 // by buffer, within its arena
 	// ArenaBytes is the size of each arena, and so the peak in the home memory.
 	ArenaBytes [NumArenas]int64
-	// Reuse and ReuseNext are the orders beyond the graph's that make sharing of
-	// bytes safe, within a step and from one step to the next. Whoever uses the
-	// offsets puts them into Problem.Reuse and Problem.ReuseNext.
+	// Reuse and ReuseNext make the sharing of bytes safe, within a step and from one step to the
+	// next, beyond the graph's own orders. A run that uses the offsets puts them into
+	// Problem.Reuse and Problem.ReuseNext.
 	Reuse      []Edge
 	ReuseNext  []Edge
 	SavedBytes int64 // compared with giving every storage bytes of its own

@@ -8,20 +8,19 @@ import (
 	"dahl/platform"
 )
 
-// sharing is which storages have bytes in common in a memory, by the layouts of the
-// problem, and what copies are under way.
+// sharing knows which storages have bytes in common in a memory, by the layouts of the problem,
+// and which copies are moving.
 //
-// A copy may outlive the contents that it moves: what it was for ran elsewhere, or what
-// leaves a memory for lack of room is written again before it has left. Its bytes come
-// all the same. So that they never come upon newer ones, a task does not start to write
-// what a copy that has started still reads or writes, in any memory, nor what shares
-// bytes with it in the task's memory; nor does a copy start to write there. Whoever waits
-// for that waits for copies that have started, which end whatever else happens.
+// A copy may outlive the contents that it moves: its task ran elsewhere, or an evicted atom is
+// written again before it has left. The bytes of the copy still arrive. They must not land on
+// newer ones. So a task does not start to write an atom that a started copy reads or writes in
+// any memory, nor bytes that share a place with it in the task's memory. A copy does not start to
+// write there either. This wait is always for started copies, which end whatever else happens.
 type sharing struct {
 	g       *dag.Graph
-	with    [][][]int32 // by memory and storage: those that share bytes with it; nil: no layout
-	touched [][]int32   // by memory and storage: copies from and to there that have started
-	moving  []int32     // by atom: copies that have started, anywhere
+	with    [][][]int32 // by memory and storage: the storages that share bytes with it; nil: no layout
+	touched [][]int32   // by memory and storage: number of started copies from and to there
+	moving  []int32     // by atom: number of started copies in any memory
 }
 
 func newSharing(p *Problem) *sharing {
@@ -61,7 +60,7 @@ func (l *Layout) sharing(g *dag.Graph) [][]int32 {
 	return with
 }
 
-// of lists those that share bytes with a storage in a memory.
+// of lists the storages that share bytes with one in a memory.
 func (s *sharing) of(m platform.MemoryID, storage dag.BufferID) []int32 {
 	if s.with[m] == nil {
 		return nil
@@ -91,8 +90,7 @@ func (s *sharing) touch(f *flight, n int32) {
 	}
 }
 
-// still reports whether no copy reads or writes bytes that a storage shares in a memory
-// with others.
+// still reports whether no copy reads or writes storages that share bytes with one in a memory.
 func (s *sharing) still(m platform.MemoryID, storage dag.BufferID) bool {
 	for _, other := range s.of(m, storage) {
 		if s.touched[m][other] > 0 {
@@ -102,7 +100,7 @@ func (s *sharing) still(m platform.MemoryID, storage dag.BufferID) bool {
 	return true
 }
 
-// mayWrite reports whether no copy is in the way of what a task writes in a memory.
+// mayWrite reports whether no copy is in the way of a task's results in a memory.
 func (s *sharing) mayWrite(t dag.TaskID, m platform.MemoryID) bool {
 	for k, access := range s.g.Tasks[t].Accesses {
 		if !access.Mode.Writes() {

@@ -9,9 +9,8 @@ import (
 	"dahl/platform"
 )
 
-// Variants is which implementation each call runs on each device: variant by device
-// and by call, written as "operation type shape". A device or call that is not there
-// is left to the platform's models.
+// Variants says which implementation each call runs on each device: variant by device and by
+// call, written as "operation type shape". The platform's models decide for all others.
 type Variants map[string]map[string]string
 
 func callName(t *dag.Task) string { return t.Op + " " + t.Type.String() + " " + t.Shape }

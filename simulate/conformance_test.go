@@ -68,7 +68,7 @@ func TestPolicies(t *testing.T) {
 			if err := s.Check(p); err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, info.Name, err)
 			}
-			if bound := schedule.LowerBound(p); s.Makespan < bound {
+			if bound := lowerBound(t, p); s.Makespan < bound {
 				t.Fatalf("seed %d, %s: makespan %v is below the bound %v", seed, info.Name, s.Makespan, bound)
 			}
 			first := byName(p, s)

@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"testing"
+	"time"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -68,6 +69,16 @@ func problem(t testing.TB, g *dag.Graph, p *platform.Platform, steps int) *sched
 		t.Fatal(err)
 	}
 	return priced.Problem(0, steps)
+}
+
+// lowerBound is that of what the problem is about, whatever orders it has.
+func lowerBound(t testing.TB, p *schedule.Problem) time.Duration {
+	t.Helper()
+	priced, err := priceOf(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return priced.LowerBound(0, p.Steps)
 }
 
 // dynamic is a policy of the table that decides at run time.

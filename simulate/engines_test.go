@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // TestOneEngine: dmda asks at once for the operands of two tasks on the gpu. A copy
@@ -224,8 +225,8 @@ func TestPathThroughAnEngine(t *testing.T) {
 	if got, want := moves(p, s), "x fetch 0-50, y fetch 50-100"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	path := schedule.CriticalPath(p, s)
-	if len(path) != 3 || path[0].Transfer != 0 || path[1].Transfer != 1 || path[1].Bound != schedule.BoundBusy || path[2].Span != 0 {
+	path := explain.CriticalPath(p, s)
+	if len(path) != 3 || path[0].Transfer != 0 || path[1].Transfer != 1 || path[1].Bound != explain.BoundBusy || path[2].Span != 0 {
 		t.Errorf("critical path %+v, want both transfers and the task", path)
 	}
 }

@@ -60,7 +60,7 @@ func TestPlacedIsSound(t *testing.T) {
 		if err != nil || byName(&q, s) != byName(&q, again) {
 			t.Fatalf("seed %d: a second run differs (%v)", seed, err)
 		}
-		if bound := schedule.LowerBound(&q); s.Makespan < bound {
+		if bound := lowerBound(t, &q); s.Makespan < bound {
 			t.Fatalf("seed %d: makespan %v is below the bound %v", seed, s.Makespan, bound)
 		}
 	}

@@ -99,7 +99,7 @@ func gemmLine[T simd.Float](w io.Writer, t *timer, s *gemmShape, typeName string
 	}
 	gonum(s, a, b, want)
 	var runs []func()
-	for _, f := range []gemmFunc[T]{openBLAS, oneDNN, gonum, ourGemm[T](s)} {
+	for _, f := range []gemmFunc[T]{openBLAS, oneDNN, gonum, ourGemm(s, a, b, c)} {
 		if f == nil {
 			runs = append(runs, nil)
 			continue

@@ -14,7 +14,7 @@ import (
 // widest is the widest set of instructions that this machine has.
 func widest() simd.Level {
 	level := simd.Go
-	for _, l := range simd.Levels {
+	for _, l := range simd.Levels() {
 		if l.Supported() {
 			level = l
 		}
@@ -30,31 +30,40 @@ func peakLoop[T simd.Float]() (run func(), flops float64) {
 	return func() { simd.PeakFMA[T](widest(), rounds) }, simd.PeakFMA[T](widest(), rounds)
 }
 
-// ourGemm is dahl's product, with its workspace.
-func ourGemm[T simd.Float](s *gemmShape) gemmFunc[T] {
-	g := simd.Gemm[T]{M: s.m, N: s.n, K: s.k, ARow: s.k, ACol: 1, BRow: s.n, BCol: 1, CRow: s.n}
-	if s.transA {
-		g.ARow, g.ACol = 1, s.m
+// ourGemm is the pass of a dense layer that multiplies operands as they are stored; nil for
+// two transposed ones, which no pass has.
+func ourGemm[T simd.Float](s *gemmShape, a, b, c []T) gemmFunc[T] {
+	op := "dense.dx"
+	switch {
+	case s.transA && s.transB:
+		return nil
+	case s.transA:
+		op = "dense.dw"
+	case s.transB:
+		op = "dense"
 	}
-	if s.transB {
-		g.BRow, g.BCol = 1, s.k
+	stored := func(rows, columns int, transposed bool) []int {
+		if transposed {
+			rows, columns = columns, rows
+		}
+		return []int{rows, columns}
 	}
-	g.Work = aligned[T](g.WorkElems(widest()))
-	return func(_ *gemmShape, a, b, c []T) {
-		g.A, g.B, g.C = a, b, c
-		g.Run(widest())
+	ours, err := bind(op, nil, [][]int{{s.m, s.n}, stored(s.m, s.k, s.transA), stored(s.k, s.n, s.transB)}, [][]T{c, a, b})
+	if err != nil {
+		panic(err)
 	}
+	return func(*gemmShape, []T, []T, []T) { ours.run() }
 }
 
-// ourConv is a channels-last pass of a convolution in dahl, on the whole batch.
-type ourConv struct {
+// ourCall is an operation of dahl in its default variant, bound to operands.
+type ourCall struct {
 	run     func()
 	variant string
-	storage [][]float32 // what the call points into
 }
 
-// openOurs binds the operation; nil where this build has no fast variant of it.
-func openOurs(pass convPass, s *convShape) (*ourConv, error) {
+// openOurs binds a channels-last pass of a convolution on the whole batch; nil where this
+// build has no fast variant of it.
+func openOurs(pass convPass, s *convShape) (*ourCall, error) {
 	o := s.out()
 	x, y, bias := []int{s.n, s.h, s.h, s.c}, []int{s.n, o, o, s.f}, []int{s.f}
 	w := []int{s.k, s.k, s.c, s.f}
@@ -67,43 +76,53 @@ func openOurs(pass convPass, s *convShape) (*ourConv, error) {
 		weightGradient: {"conv2d.nhwc.dw", [][]int{w, y, x, bias}},
 	}
 	call := calls[pass]
-	kernel, ok := kernels.Lookup(call.op)
-	if !ok {
-		return nil, nil
+	var data [][]float32
+	for _, shape := range call.shapes {
+		buffer := dag.Buffer{Shape: shape}
+		data = append(data, aligned[float32](int(buffer.Elems())))
 	}
-	values := map[string]float64{"pad": float64(s.pad), "stride": float64(s.stride), "relu": 0}
-	spec := kernels.Spec{Op: call.op, Type: dag.Float32}
-	var c kernels.Call
-	for _, name := range kernel.Params {
-		spec.Params = append(spec.Params, dag.Param{Name: name, Value: values[name]})
-		c.Params = append(c.Params, values[name])
-	}
-	ours := &ourConv{}
-	for i, shape := range call.shapes {
-		mode := kernel.Operands[i].Modes[0]
-		buffer := dag.Buffer{Shape: shape, Type: dag.Float32}
-		data := aligned[float32](int(buffer.Elems()))
-		ours.storage = append(ours.storage, data)
-		c.Args = append(c.Args, kernels.Bind(unsafe.Pointer(&data[0]), &buffer, nil, mode))
-		spec.Operands = append(spec.Operands, kernels.OperandSpec{Type: dag.Float32, Mode: mode, Shape: shape})
-	}
-	if err := kernels.Validate(&spec); err != nil {
+	ours, err := bind(call.op, map[string]float64{"pad": float64(s.pad), "stride": float64(s.stride), "relu": 0}, call.shapes, data)
+	if err != nil {
 		return nil, fmt.Errorf("%s of %s: %w", pass, s, err)
 	}
-	v := kernel.Default()
-	if v.Name == "ref" {
+	if ours.variant == "ref" {
 		return nil, nil // takes seconds and says nothing
 	}
+	return ours, nil
+}
+
+// bind binds an operation to operands of some shapes.
+func bind[T simd.Float](op string, params map[string]float64, shapes [][]int, data [][]T) (*ourCall, error) {
+	kernel, err := kernels.KernelByName(op)
+	if err != nil {
+		return nil, err
+	}
+	spec := kernels.Spec{Op: op, Type: dag.Float32}
+	if unsafe.Sizeof(data[0][0]) == 8 {
+		spec.Type = dag.Float64
+	}
+	var c kernels.Call
+	for _, name := range kernel.Params {
+		spec.Params = append(spec.Params, dag.Param{Name: name, Value: params[name]})
+		c.Params = append(c.Params, params[name])
+	}
+	for i, shape := range shapes {
+		mode := kernel.Operands[i].Modes[0]
+		buffer := dag.Buffer{Shape: shape, Type: spec.Type}
+		c.Args = append(c.Args, kernels.Bind(unsafe.Pointer(&data[i][0]), &buffer, nil, mode))
+		spec.Operands = append(spec.Operands, kernels.OperandSpec{Type: spec.Type, Mode: mode, Shape: shape})
+	}
+	if err := kernels.Validate(&spec); err != nil {
+		return nil, err
+	}
+	v := kernel.Default()
 	if v.WorkspaceBytes != nil {
-		work := aligned[float32](int(v.WorkspaceBytes(&spec)+3) / 4)
-		ours.storage = append(ours.storage, work)
-		if len(work) > 0 {
-			c.Work = unsafe.Slice((*byte)(unsafe.Pointer(&work[0])), 4*len(work))
+		if bytes := v.WorkspaceBytes(&spec); bytes > 0 {
+			c.Work = unsafe.Slice((*byte)(unsafe.Pointer(&aligned[float64](int(bytes+7) / 8)[0])), bytes)
 		}
 	}
-	run := v.Run(dag.Float32)
-	ours.variant, ours.run = v.Name, func() { run(&c) }
-	return ours, nil
+	run := v.Run(spec.Type)
+	return &ourCall{func() { run(&c) }, v.Name}, nil
 }
 
 // aligned makes n numbers that begin a cache line, none of them zero or tiny.

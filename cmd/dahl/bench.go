@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/dag"
-	"dahl/schedule"
 )
 
 func newBench(*app) *cobra.Command {
@@ -65,8 +64,8 @@ func checkRealType(name string) error {
 // checkPolicies refuses names that no policy has.
 func checkPolicies(names ...string) error {
 	for _, name := range names {
-		if info, err := schedule.PolicyByName(name); err != nil || info.Static == nil && info.Dynamic == nil {
-			return inputErrorf("--policies %q: want eager, dmda, dmdar or heft", name)
+		if !slices.Contains(policyNames(), name) {
+			return inputErrorf("--policies %q: want %s", name, oneOf(policyNames()))
 		}
 	}
 	return nil

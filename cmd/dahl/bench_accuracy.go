@@ -20,6 +20,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
+	"dahl/train"
 )
 
 // accuracyOptions say which predictions are put to the test.
@@ -43,8 +44,8 @@ type accuracyLowering struct {
 
 var accuracyLowerings = []accuracyLowering{
 	{"default", "as the caches suggest", nil},
-	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = scaleTiles(l, 1, 2, batch) }},
-	{"coarse", "twice the samples per task", func(l *dag.Lowering, batch int) { *l = scaleTiles(l, 2, 1, batch) }},
+	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 1, 2, batch) }},
+	{"coarse", "twice the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 2, 1, batch) }},
 	{"chain", "every layer by itself, channels first, the loss as a chain", func(l *dag.Lowering, _ int) { l.Layout, l.Fused = dag.NCHW, false }},
 }
 
@@ -176,22 +177,18 @@ type pairOfRuns struct {
 // measureRow calibrates, measures and predicts one case.
 func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known knownKernels) (*accuracyRow, error) {
 	o := &options{Model: c.model, Batch: c.batch, Workers: c.workers, Policy: "heft", DType: a.dtype, Epochs: 1, Seed: 1, adapt: c.lowering.adapt}
-	m, train, _, err := trainingData(o)
+	m, data, err := trainingData(o)
 	if err != nil {
 		return nil, err
 	}
-	if train.Len() < c.batch {
-		return nil, inputErrorf("the data %s have only %d images", train.Name, train.Len())
-	}
-	train = fullBatches(train, c.batch)
-	w, err := a.plannedWorkload(ctx, o, m, train, known)
+	w, err := a.plannedWorkload(ctx, o, m, fullBatches(data.Train, c.batch), known)
 	if err != nil {
 		return nil, err
 	}
 	var pairs []pairOfRuns
 	quiet := 0
 	for len(pairs) < 2*a.repeats && quiet < a.repeats {
-		p, err := a.runPair(ctx, w, train, len(pairs)%2 == 1)
+		p, err := a.runPair(ctx, w, len(pairs)%2 == 1)
 		if err != nil {
 			return nil, err
 		}
@@ -214,17 +211,17 @@ func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known
 
 // fullBatches is as much of a data set as fills whole batches, so that there is no
 // shorter last step.
-func fullBatches(d *nn.Dataset, batch int) *nn.Dataset {
+func fullBatches(d *nn.Dataset, batch int) train.Data {
 	n := d.Len() - d.Len()%batch
 	whole := *d
 	whole.Images, whole.Labels = d.Images[:n*len(d.Images)/d.Len()], d.Labels[:n]
-	return &whole
+	return train.Data{Train: &whole}
 }
 
 // plannedWorkload measures the kernels by themselves, trains a little with the plan
 // that follows from that, and plans again with what the steps showed. Its program is
 // the training step alone.
-func (a *accuracyOptions) plannedWorkload(ctx context.Context, o *options, m *nn.Model, train *nn.Dataset, known knownKernels) (*workload, error) {
+func (a *accuracyOptions) plannedWorkload(ctx context.Context, o *options, m *nn.Model, data train.Data, known knownKernels) (*workload, error) {
 	p := known[o.Workers]
 	if p == nil {
 		var err error
@@ -235,46 +232,46 @@ func (a *accuracyOptions) plannedWorkload(ctx context.Context, o *options, m *nn
 			return nil, err
 		}
 	}
-	w, err := newWorkload(o, m, p, sampleCounts(train, nil))
+	w, err := newWorkload(o, m, p, data)
 	if err != nil {
 		return nil, err
 	}
-	alone, err := execute.Calibrate(ctx, w.program.Graphs, execute.CalibrateOptions{Platform: p, MaxTime: a.perRow / 2, Resume: true})
+	alone, err := execute.Calibrate(ctx, w.Program.Graphs, execute.CalibrateOptions{Platform: p, MaxTime: a.perRow / 2, Resume: true})
 	if err != nil {
 		return nil, err
 	}
 	known[o.Workers] = alone.Platform
-	s, err := newStepCalibration(o, m, alone.Platform, &stepSet{device: "cpu", list: fmt.Sprintf("cpu:%d", o.Workers)}, train, nil)
+	s, err := train.NewStepCalibration(m, data, alone.Platform, w.Options, "cpu", fmt.Sprintf("cpu:%d", o.Workers))
 	if err != nil {
 		return nil, err
 	}
-	if err := s.run(ctx, a.perRow/4); err != nil {
+	if err := s.Run(ctx, a.perRow/4); err != nil {
 		return nil, err
 	}
-	return newWorkload(o, m, s.platform, sampleCounts(train, nil))
+	return newWorkload(o, m, s.Platform, data)
 }
 
 // runPair runs the training step twice, each time compiled and allocated anew: to
 // learn from and to measure, or the other way round.
-func (a *accuracyOptions) runPair(ctx context.Context, w *workload, train *nn.Dataset, measureFirst bool) (*pairOfRuns, error) {
+func (a *accuracyOptions) runPair(ctx context.Context, w *workload, measureFirst bool) (*pairOfRuns, error) {
 	p := &pairOfRuns{}
-	learn := func(t *trainer, steps int) error {
-		return execute.CalibrateInSitu(ctx, t.runner, execute.InSituOptions{Warmup: min(steps, warmupSteps), Steps: steps}, &p.times)
+	learn := func(t *train.Trainer, steps int) error {
+		return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: min(steps, train.WarmupSteps), Steps: steps}, &p.times)
 	}
-	measure := func(t *trainer, steps int) error {
-		_, err := t.runner.Run(ctx, 0, min(steps, warmupSteps), true)
+	measure := func(t *train.Trainer, steps int) error {
+		_, err := t.Runner.Run(ctx, 0, min(steps, train.WarmupSteps), true)
 		if err == nil {
-			p.measured, err = t.runner.Run(ctx, 0, steps, true)
+			p.measured, err = t.Runner.Run(ctx, 0, steps, true)
 		}
 		return err
 	}
-	runs := []func(*trainer, int) error{learn, measure}
+	runs := []func(*train.Trainer, int) error{learn, measure}
 	if measureFirst {
 		slices.Reverse(runs)
 	}
 	load := execute.StartLoad()
 	for _, run := range runs {
-		if err := w.timed(ctx, train, a.perRow/4, run); err != nil {
+		if err := w.timed(ctx, a.perRow/4, run); err != nil {
 			return nil, err
 		}
 	}
@@ -284,13 +281,13 @@ func (a *accuracyOptions) runPair(ctx context.Context, w *workload, train *nn.Da
 }
 
 // timed compiles the workload and runs its training step for about some time.
-func (w *workload) timed(ctx context.Context, train *nn.Dataset, budget time.Duration, run func(t *trainer, steps int) error) error {
-	t, err := newTrainer(w, train, nil, nil)
+func (w *workload) timed(ctx context.Context, budget time.Duration, run func(t *train.Trainer, steps int) error) error {
+	t, err := w.Start()
 	if err != nil {
 		return err
 	}
-	defer t.runner.Close()
-	steps, err := t.prepare(ctx, 0, budget)
+	defer t.Close()
+	steps, err := t.Prepare(ctx, 0, budget)
 	if err != nil {
 		return err
 	}
@@ -301,7 +298,7 @@ func (w *workload) timed(ctx context.Context, train *nn.Dataset, budget time.Dur
 // learn puts the times of steps into the platform and prices the main graph anew. Its
 // plan stays.
 func (w *workload) learn(times *execute.StepTimes) error {
-	p, err := withWorkers(w.platform, len(w.platform.Workers))
+	p, err := withWorkers(w.Platform, len(w.Platform.Workers))
 	if err != nil {
 		return err
 	}
@@ -309,14 +306,14 @@ func (w *workload) learn(times *execute.StepTimes) error {
 		p.Models = execute.PutModel(p.Models, m)
 	}
 	times.PutInto(&p.Devices[0])
-	choice := schedule.Choice{Policy: w.decision.Policy}
-	if w.decision.Placed != nil {
-		for i := range w.decision.Graphs {
-			choice.Plans = append(choice.Plans, w.decision.PlanOf(i, nil))
+	choice := schedule.Choice{Policy: w.Decision.Policy}
+	if w.Decision.Placed != nil {
+		for i := range w.Decision.Graphs {
+			choice.Plans = append(choice.Plans, w.Decision.PlanOf(i, nil))
 		}
 	}
-	w.platform = p
-	w.decision, err = plan.Decide(w.program, p, w.target(), choice)
+	w.Platform = p
+	w.Decision, err = plan.Decide(w.Program, p, w.Target(), choice)
 	return err
 }
 
@@ -328,7 +325,7 @@ type accuracyRow struct {
 	busy                float64 // the worst worker's error of its busy time per step
 	kernels, scheduling float64
 	load                float64 // cores, in the pair with most
-	kernelRows          []kernelComparison
+	kernelRows          []plan.KernelComparison
 }
 
 // newAccuracyRow compares the prediction with the measured runs: step and busy times
@@ -341,22 +338,22 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 		runs = append(runs, pairs[i].measured)
 		r.load = max(r.load, pairs[i].load)
 	}
-	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(stepTime(x), stepTime(y)) })
+	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(plan.StepTime(x), plan.StepTime(y)) })
 	measured := runs[len(runs)/2]
-	predicted, err := plan.Simulate(ctx, w.decision, 0, measured.Steps, simulate.Options{Timed: true})
+	predicted, err := plan.Simulate(ctx, w.Decision, 0, measured.Steps, simulate.Options{Timed: true})
 	if err != nil {
 		return nil, err
 	}
-	compared, err := compareSchedules(ctx, w.decision, predicted, measured)
+	compared, err := plan.Compare(ctx, w.Decision, predicted, measured)
 	if err != nil {
 		return nil, err
 	}
 	middle := runs[len(runs)/3 : len(runs)-len(runs)/3]
-	r.predicted, r.busy = stepTime(predicted), busyError(predicted, middle, len(w.platform.Workers))
+	r.predicted, r.busy = plan.StepTime(predicted), busyError(predicted, middle, len(w.Platform.Workers))
 	for _, s := range middle {
-		r.measured += stepTime(s) / time.Duration(len(middle))
+		r.measured += plan.StepTime(s) / time.Duration(len(middle))
 	}
-	r.spread = float64(stepTime(runs[len(runs)-1])-stepTime(runs[0])) / float64(r.measured)
+	r.spread = float64(plan.StepTime(runs[len(runs)-1])-plan.StepTime(runs[0])) / float64(r.measured)
 	r.kernels, r.scheduling = compared.KernelErrorPercent/100, compared.SchedulingErrorPercent/100
 	r.kernelRows = compared.Kernels
 	return r, nil
@@ -366,24 +363,15 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []p
 func busyError(predicted *schedule.Schedule, measured []*schedule.Schedule, workers int) float64 {
 	want := make([]float64, workers)
 	for _, s := range measured {
-		for w, busy := range busyPerStep(s, workers) {
+		for w, busy := range plan.BusyPerStep(s, workers) {
 			want[w] += busy / float64(len(measured))
 		}
 	}
 	worst := 0.0
-	for w, busy := range busyPerStep(predicted, workers) {
+	for w, busy := range plan.BusyPerStep(predicted, workers) {
 		if want[w] > 0 {
 			worst = max(worst, math.Abs(busy/want[w]-1))
 		}
 	}
 	return worst
-}
-
-// busyPerStep is how many seconds of a step each worker runs kernels.
-func busyPerStep(s *schedule.Schedule, workers int) []float64 {
-	busy := make([]float64, workers)
-	for _, span := range s.Spans {
-		busy[span.Worker] += (span.End - span.Start).Seconds() / float64(s.Steps)
-	}
-	return busy
 }

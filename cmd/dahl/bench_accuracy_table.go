@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dahl/execute"
+	"dahl/plan"
 )
 
 const accuracyHead = "| network | batch | workers | lowering | predicted step, us | measured step, us | error | repeat spread | busiest error | of which kernels | scheduling | load |\n" +
@@ -195,7 +196,7 @@ func (t *accuracyTable) summary() string {
 		}
 	}
 	text := fmt.Sprintf("\nOver %d rows: median error %.1f %%, 90th percentile %.1f %%, largest %.1f %%; median spread of repeated runs %.1f %%; %d rows within 3 %% or their spread; largest error of a worker's busy time %.1f %%.\n",
-		len(rows), quantile(errs, 0.5), quantile(errs, 0.9), errs[len(errs)-1], quantile(spreads, 0.5), within, worstBusy)
+		len(rows), plan.Quantile(errs, 0.5), plan.Quantile(errs, 0.9), errs[len(errs)-1], plan.Quantile(spreads, 0.5), within, worstBusy)
 	if pairs > 0 {
 		text += fmt.Sprintf("Of %d pairs of one network whose measured steps differ by more than 10 %%, %d (%.1f %%) are ordered right.\n", pairs, right, 100*float64(right)/float64(pairs))
 	}

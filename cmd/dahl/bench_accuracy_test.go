@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -50,7 +51,7 @@ func TestAccuracyTableGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := testRow("net", 32, 1500, 2500)
-	row.kernelRows = []kernelComparison{{Op: "conv2d", Shape: "3;5", Variant: "go", Share: 0.5}, {Op: "add", Share: 0.01}}
+	row.kernelRows = []plan.KernelComparison{{Op: "conv2d", Shape: "3;5", Variant: "go", Share: 0.5}, {Op: "add", Share: 0.01}}
 	if err := table.add(row); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"dahl/plan"
 	"dahl/plots"
 	"dahl/simulate"
+	"dahl/train"
 )
 
 // curveBench predicts and measures the training step at several values of one
@@ -37,12 +38,11 @@ type curveBench struct {
 // curvePoint is one value: its decisions, the predicted time of a step and the
 // measured ones, sorted at the end.
 type curvePoint struct {
-	x           int
-	opts        options
-	w           *workload
-	train, test *nn.Dataset
-	predicted   time.Duration
-	measured    []time.Duration
+	x         int
+	opts      options
+	w         *workload
+	predicted time.Duration
+	measured  []time.Duration
 }
 
 func (c *curveBench) addFlags(cmd *cobra.Command) {
@@ -79,7 +79,7 @@ func (c *curveBench) prepare() error {
 // own, and predicts its step before any run of measure.
 func (c *curveBench) add(ctx context.Context, x int, o options) error {
 	p := &curvePoint{x: x, opts: o}
-	m, train, test, err := trainingData(&p.opts)
+	m, d, err := trainingData(&p.opts)
 	if err != nil {
 		return err
 	}
@@ -92,20 +92,19 @@ func (c *curveBench) add(ctx context.Context, x int, o options) error {
 			return err
 		}
 	}
-	p.train, p.test = train, test
-	calibrated, err := calibrate(ctx, &p.opts, m, machine, train, test, calibration{time: c.perPoint})
+	calibrated, err := calibrate(ctx, &p.opts, m, d, execute.CalibrateOptions{Platform: machine, MaxTime: c.perPoint})
 	if err != nil {
 		return err
 	}
-	if p.w, err = newWorkload(&p.opts, m, calibrated.Platform, sampleCounts(train, test)); err != nil {
+	if p.w, err = newWorkload(&p.opts, m, calibrated.Platform, d); err != nil {
 		return err
 	}
 	const steps = 20
-	s, err := plan.Simulate(ctx, p.w.decision, 0, steps, simulate.Options{})
+	s, err := plan.Simulate(ctx, p.w.Decision, 0, steps, simulate.Options{})
 	if err != nil {
 		return err
 	}
-	p.predicted = stepTime(s)
+	p.predicted = plan.StepTime(s)
 	c.points = append(c.points, p)
 	return nil
 }
@@ -128,19 +127,18 @@ func (c *curveBench) measure(ctx context.Context) error {
 // measure adds the step time of one run of about half a second, of at least 20 and
 // at most 1000 steps.
 func (p *curvePoint) measure(ctx context.Context) (err error) {
-	t, err := newTrainer(p.w, p.train, p.test, nil)
+	t, err := p.w.Start()
 	if err != nil {
 		return err
 	}
-	defer t.runner.Close()
+	defer t.Close()
 	steps := int(max(20, min(1000, 500*time.Millisecond/max(1, p.predicted))))
-	batch := batchOf(p.w.program.Graphs[0])
-	t.feeder.begin(shuffled(p.train.Len(), batch*steps, p.opts.Seed), batch, steps)
-	s, err := t.runner.Run(ctx, 0, steps, true)
+	batch := nn.BatchOf(p.w.Program.Graphs[0])
+	s, err := t.RunSteps(ctx, 0, steps, train.Shuffled(p.w.Data.Train.Len(), batch*steps, p.opts.Seed), true)
 	if err != nil {
 		return err
 	}
-	p.measured = append(p.measured, stepTime(s))
+	p.measured = append(p.measured, plan.StepTime(s))
 	return nil
 }
 
@@ -195,8 +193,8 @@ func (c *curveBench) print(w io.Writer) {
 	for _, p := range c.points {
 		median := p.median()
 		spread := float64(p.measured[len(p.measured)-1]-p.measured[0]) / float64(median)
-		fmt.Fprintf(w, "| %d | %d | %s | %s | %+.1f %% | %.1f %% | %.0f |\n", p.x, p.w.program.Graphs[0].NumTasks(),
-			shortTime(p.predicted), shortTime(median), percent(float64(p.predicted), float64(median)), 100*spread, float64(p.opts.Batch)/median.Seconds())
+		fmt.Fprintf(w, "| %d | %d | %s | %s | %+.1f %% | %.1f %% | %.0f |\n", p.x, p.w.Program.Graphs[0].NumTasks(),
+			shortTime(p.predicted), shortTime(median), plan.ErrorPercent(float64(p.predicted), float64(median)), 100*spread, float64(p.opts.Batch)/median.Seconds())
 	}
 	predicted := c.best(func(p *curvePoint) time.Duration { return p.predicted })
 	measured := c.best((*curvePoint).median)
@@ -217,7 +215,7 @@ func (c *curveBench) cost(chosen, best *curvePoint) float64 {
 // summary says what all points have in common.
 func (c *curveBench) summary() string {
 	o := &c.points[0].opts
-	text := fmt.Sprintf("%s, %s, %d workers", o.Model, o.DType, len(c.points[0].w.platform.Workers))
+	text := fmt.Sprintf("%s, %s, %d workers", o.Model, o.DType, len(c.points[0].w.Platform.Workers))
 	if c.y == plots.StepTime {
 		text += fmt.Sprintf(", batch %d", o.Batch)
 	}

@@ -3,62 +3,19 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"dahl/dag"
 	"dahl/nn"
 	"dahl/plots"
 )
-
-func TestTileSizes(t *testing.T) {
-	for _, c := range []struct {
-		tile, batch int
-		want        []int
-	}{
-		{8, 64, []int{1, 2, 4, 8, 16, 32, 64}},
-		{64, 64, []int{1, 2, 4, 8, 16, 32, 64}},
-		{5, 48, []int{1, 2, 5, 10, 20, 40, 48}}, // halves are rounded down, the batch is the last
-		{1, 1, []int{1}},
-	} {
-		if got := tileSizes(c.tile, c.batch); !slices.Equal(got, c.want) {
-			t.Errorf("tiles from %d in a batch of %d: %v, want %v", c.tile, c.batch, got, c.want)
-		}
-	}
-}
-
-func TestScaleTiles(t *testing.T) {
-	base := dag.Lowering{Fused: true, Layers: map[string]dag.LayerLowering{
-		"conv1": {SampleTile: 8, OutputTile: 6, GradSampleTile: 8},
-		"fc1":   {SampleTile: 64, OutputTile: 30, GradSampleTile: 32},
-		"pool1": {SampleTile: 2, OutputTile: 3},
-	}}
-	got := scaleTiles(&base, 2, 8, 64) // a quarter
-	want := map[string]dag.LayerLowering{
-		"conv1": {SampleTile: 2, OutputTile: 6, GradSampleTile: 2},
-		"fc1":   {SampleTile: 16, OutputTile: 30, GradSampleTile: 32}, // its gradient has a tile of its own
-		"pool1": {SampleTile: 1, OutputTile: 3},
-	}
-	for name, ll := range want {
-		if got.Layers[name] != ll {
-			t.Errorf("%s: %+v, want %+v", name, got.Layers[name], ll)
-		}
-	}
-	if base.Layers["conv1"].SampleTile != 8 {
-		t.Error("the lowering that was scaled has changed")
-	}
-	if wide := scaleTiles(&base, 64, 8, 64); wide.Layers["fc1"].SampleTile != 64 || wide.Layers["conv1"].SampleTile != 64 {
-		t.Errorf("tiles beyond the batch: %+v", wide.Layers)
-	}
-}
 
 // cifar-cnn's work per image: conv2 has 9216 weights at 32×32 positions, more than
 // conv4's 36864 at 16×16 (equal: 9,437,184 each); the first of equal ones counts.
 func TestBusiestLayer(t *testing.T) {
 	for name, want := range map[string]string{"cifar-cnn": "conv2", "mlp": "fc1", "lenet5": "conv2"} {
-		m, err := nn.ByName(name)
+		m, err := nn.ModelByName(name)
 		if err != nil {
 			t.Fatal(err)
 		}

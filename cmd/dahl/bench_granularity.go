@@ -40,7 +40,7 @@ func (c *curveBench) overTiles(ctx context.Context, stdout io.Writer) error {
 		return err
 	}
 	o := c.workload
-	m, _, _, err := trainingData(&o)
+	m, _, err := trainingData(&o)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *curveBench) overTiles(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c.xLabel = "samples per task of " + t.layer
+	c.xLabel = "samples per task of " + t.Layer
 	dir := c.out
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "dahl-granularity-"); err != nil {
@@ -60,16 +60,17 @@ func (c *curveBench) overTiles(ctx context.Context, stdout io.Writer) error {
 		}
 		defer os.RemoveAll(dir)
 	}
-	for _, tile := range t.sizes {
-		scaled := t.base
-		t.adapt(tiling{Samples: tile})(&scaled, o.Batch)
+	for _, tiling := range t.All() {
+		if tiling.WholeSums {
+			continue
+		}
 		point := o
-		point.Lowering = filepath.Join(dir, fmt.Sprintf("lowering-%d.toml", tile))
-		if err := writeTo(point.Lowering, func(w io.Writer) error { return nn.WriteLowering(w, scaled) }); err != nil {
+		point.Lowering = filepath.Join(dir, fmt.Sprintf("lowering-%d.toml", tiling.Samples))
+		if err := writeTo(point.Lowering, func(w io.Writer) error { return nn.WriteLowering(w, t.Lowering(tiling)) }); err != nil {
 			return err
 		}
-		if err := c.add(ctx, tile, point); err != nil {
-			return fmt.Errorf("%s %d: %w", c.xLabel, tile, err)
+		if err := c.add(ctx, tiling.Samples, point); err != nil {
+			return fmt.Errorf("%s %d: %w", c.xLabel, tiling.Samples, err)
 		}
 	}
 	if err := c.measure(ctx); err != nil {

@@ -22,7 +22,7 @@ func fmaPeak() float64 {
 // widestLevel is the widest set of instructions that this machine has.
 func widestLevel() simd.Level {
 	widest := simd.Go
-	for _, l := range simd.Levels {
+	for _, l := range simd.Levels() {
 		if l.Supported() {
 			widest = l
 		}

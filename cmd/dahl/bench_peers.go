@@ -292,7 +292,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	load := func() func() execute.Load { return execute.StartLoad(pids...).Load }
 	var theirs []*contestant
 	for _, w := range workers {
-		c, err := w.contestants(ours.w.model, open)
+		c, err := w.contestants(ours.w.Model, open)
 		if err != nil {
 			_ = b.leaveOut(model, batch, u, err) // the other settings go on
 			continue
@@ -307,7 +307,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 			return err
 		}
 		if mode == modeTrain && b.opts.energy > 0 {
-			row.Energy, err = measureEnergy(ours.w.platform, batch, b.opts.energy, best)
+			row.Energy, err = measureEnergy(ours.w.Platform, batch, b.opts.energy, best)
 		}
 		b.report.Rows = append(b.report.Rows, row) // its rates also without joules
 		if err != nil {

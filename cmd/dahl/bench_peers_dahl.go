@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/train"
 )
 
 // peerSamples is the number of images in memory, a multiple of every usual batch.
@@ -17,7 +18,7 @@ const peerSamples = 1024
 type ourSide struct {
 	ctx context.Context
 	w   *workload
-	t   *trainer
+	t   *train.Trainer
 
 	data *nn.Dataset // trained on and evaluated
 	unit peerUnit
@@ -33,7 +34,7 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 			o.Precision = kernels.TF32Precision
 		}
 	}
-	m, data, _, err := trainingData(o)
+	m, data, err := trainingData(o)
 	if err != nil {
 		return nil, err
 	}
@@ -44,29 +45,29 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 	if o.Precision != "" && len(machine.Models) == 0 {
 		o.Variant = o.Precision // where no times choose, our own kernels
 	}
-	w, err := newWorkload(o, m, machine, sampleCounts(data, data))
+	w, err := newWorkload(o, m, machine, train.Data{Train: data.Train, Test: data.Train})
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTrainer(w, data, data, nil)
+	t, err := w.Start()
 	if err != nil {
 		return nil, err
 	}
-	return &ourSide{ctx: ctx, w: w, t: t, data: data, unit: u}, nil
+	return &ourSide{ctx: ctx, w: w, t: t, data: data.Train, unit: u}, nil
 }
 
-func (s *ourSide) close() { s.t.runner.Close() }
+func (s *ourSide) close() { s.t.Close() }
 
 // export writes the weights and the images for the twins in other programs.
 func (s *ourSide) export(dir string) (torchRequest, error) {
-	r, err := twinRequest(s.w.model)
+	r, err := twinRequest(s.w.Model)
 	if err != nil {
 		return r, err
 	}
 	r.Threads, r.Batch, r.Divisor = s.unit.Threads, s.w.opts.Batch, s.data.Divisor
 	r.Device, r.TF32 = s.unit.Device, s.unit.Precision == precisionTF32
 	r.Weights, r.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, "data.npz")
-	if err := nn.WriteNPZ(r.Weights, s.t.weights()); err != nil {
+	if err := nn.WriteNPZ(r.Weights, s.t.Weights()); err != nil {
 		return r, err
 	}
 	labels := make([]float64, s.data.Len())
@@ -82,29 +83,29 @@ func (s *ourSide) export(dir string) (torchRequest, error) {
 
 // contestant runs the training steps or the evaluation.
 func (s *ourSide) contestant(mode string) *contestant {
-	graph, order := s.graph(mode), cyclic
+	graph, order := s.graph(mode), train.InTurn
 	if mode == modeTrain {
-		order = func(size, n int) []int32 { return shuffled(size, n, s.w.opts.Seed) }
+		order = func(size, n int) []int32 { return train.Shuffled(size, n, s.w.opts.Seed) }
 	}
 	return &contestant{
 		label: "dahl", mode: mode,
 		losses: func(steps int) ([]float64, error) {
-			if err := s.t.setWeights(); err != nil {
+			if err := s.t.SetWeights(); err != nil {
 				return nil, err
 			}
 			// The twins go through the images as they lie.
-			if _, err := s.steps(graph, steps, cyclic); err != nil {
+			if _, err := s.steps(graph, steps, train.InTurn); err != nil {
 				return nil, err
 			}
 			var losses []float64
-			for _, r := range s.t.feeder.results {
-				losses = append(losses, r.loss)
+			for _, r := range s.t.Results() {
+				losses = append(losses, r.Loss)
 			}
 			return losses, nil
 		},
 		run: func(warmup, steps int) (time.Duration, error) {
 			if mode == modeTrain {
-				if err := s.t.setWeights(); err != nil {
+				if err := s.t.SetWeights(); err != nil {
 					return 0, err
 				}
 			}
@@ -124,7 +125,7 @@ func (s *ourSide) graph(mode string) int {
 	if mode != modeTrain {
 		name = nn.GraphEval
 	}
-	for i, g := range s.w.program.Graphs {
+	for i, g := range s.w.Program.Graphs {
 		if g.Name == name {
 			return i
 		}
@@ -135,10 +136,10 @@ func (s *ourSide) graph(mode string) int {
 // steps runs so many steps over images in some order of a data set, and returns the
 // time of all.
 func (s *ourSide) steps(graph, steps int, order func(size, n int) []int32) (time.Duration, error) {
-	batch := batchOf(s.w.program.Graphs[graph])
-	s.t.feeder.begin(order(s.data.Len(), batch*steps), batch, steps)
+	batch := nn.BatchOf(s.w.Program.Graphs[graph])
+	images := order(s.data.Len(), batch*steps)
 	start := time.Now()
 	// Timing every task on a GPU would put two events around each.
-	_, err := s.t.runner.Run(s.ctx, graph, steps, s.unit.Device != deviceCUDA)
+	_, err := s.t.RunSteps(s.ctx, graph, steps, images, s.unit.Device != deviceCUDA)
 	return time.Since(start), err
 }

@@ -8,6 +8,7 @@ import (
 
 	"dahl/energy"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // energyTrials is how often each contestant's joules are counted, in turn.
@@ -37,13 +38,13 @@ type window struct {
 
 // readWindow reads all meters of a platform while something runs.
 func readWindow(p *platform.Platform, run func() error) (w window, err error) {
-	meters := startMeters(p)
+	meters := train.StartMeters(p)
 	err = run()
-	var o outcome
-	if stopErr := meters.stop(&o); err == nil {
+	readings, stopErr := meters.Stop()
+	if err == nil {
 		err = stopErr
 	}
-	for _, r := range o.Readings {
+	for _, r := range readings {
 		w.add(r)
 	}
 	return w, err

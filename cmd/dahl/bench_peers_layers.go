@@ -8,7 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"dahl/nn"
 	"dahl/schedule"
+	"dahl/train"
 )
 
 // layerRow is one operation of one layer in the training step, summed over its
@@ -32,13 +34,12 @@ type layerRow struct {
 // short runs; the last row is the time in which cores had no task.
 func (s *ourSide) layers(ctx context.Context, threads int) ([]layerRow, error) {
 	graph := s.graph(modeTrain)
-	g := s.w.program.Graphs[graph]
+	g := s.w.Program.Graphs[graph]
 	const steps, runs = 50, 7
-	batch := batchOf(g)
+	batch := nn.BatchOf(g)
 	var sched *schedule.Schedule
 	for range runs {
-		s.t.feeder.begin(shuffled(s.data.Len(), batch*steps, s.w.opts.Seed), batch, steps)
-		run, err := s.t.runner.Run(ctx, graph, steps, true)
+		run, err := s.t.RunSteps(ctx, graph, steps, train.Shuffled(s.data.Len(), batch*steps, s.w.opts.Seed), true)
 		if err != nil {
 			return nil, err
 		}
@@ -56,7 +57,7 @@ func (s *ourSide) layers(ctx context.Context, threads int) ([]layerRow, error) {
 		task := &g.Tasks[span.Task]
 		k := key{task.Labels.Layer, task.Op}
 		if rows[k] == nil {
-			rows[k] = &layerRow{Model: s.w.model.Name, Batch: batch, Threads: threads, Layer: k.layer, Op: k.op}
+			rows[k] = &layerRow{Model: s.w.Model.Name, Batch: batch, Threads: threads, Layer: k.layer, Op: k.op}
 		}
 		rows[k].Tasks++
 		rows[k].BusyS += (span.End - span.Start).Seconds()
@@ -78,7 +79,7 @@ func (s *ourSide) layers(ctx context.Context, threads int) ([]layerRow, error) {
 		return cmp.Or(cmp.Compare(b.BusyS, a.BusyS), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Op, b.Op))
 	})
 	idle := capacity - busy.Seconds()
-	return append(all, layerRow{Model: s.w.model.Name, Batch: batch, Threads: threads, Layer: "(no task)", BusyS: idle / steps, Share: idle / capacity}), nil
+	return append(all, layerRow{Model: s.w.Model.Name, Batch: batch, Threads: threads, Layer: "(no task)", BusyS: idle / steps, Share: idle / capacity}), nil
 }
 
 // copyBandwidth is the bytes read and written per second by one core that copies

@@ -160,7 +160,7 @@ func TestFinalists(t *testing.T) {
 
 // What is sent to PyTorch has every number that its twin is built from.
 func TestTwinRequest(t *testing.T) {
-	m, err := nn.ByName("lenet5")
+	m, err := nn.ModelByName("lenet5")
 	if err != nil {
 		t.Fatal(err)
 	}

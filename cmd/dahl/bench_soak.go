@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"dahl/nn"
+	"dahl/train"
 )
 
 // soakOptions say what runs for long.
@@ -117,7 +120,7 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 func (o *soakOptions) train(ctx context.Context, policy string, piece int) ([]soakSample, error) {
 	opt := o.options
 	opt.Policy = policy
-	m, train, test, err := trainingData(&opt)
+	m, d, err := trainingData(&opt)
 	if err != nil {
 		return nil, err
 	}
@@ -125,17 +128,17 @@ func (o *soakOptions) train(ctx context.Context, policy string, piece int) ([]so
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWorkload(&opt, m, p, sampleCounts(train, test))
+	w, err := newWorkload(&opt, m, p, d)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTrainer(w, train, test, nil)
+	t, err := w.Start()
 	if err != nil {
 		return nil, err
 	}
-	defer t.runner.Close()
-	batch := batchOf(w.program.Graphs[0])
-	t.feeder.begin(shuffled(train.Len(), batch*piece, opt.Seed), batch, piece)
+	defer t.Close()
+	batch := nn.BatchOf(w.Program.Graphs[0])
+	order := train.Shuffled(d.Train.Len(), batch*piece, opt.Seed)
 	s, err := newSampler()
 	if err != nil {
 		return nil, err
@@ -143,11 +146,11 @@ func (o *soakOptions) train(ctx context.Context, policy string, piece int) ([]so
 	defer s.status.Close()
 	if piece == o.steps {
 		stop := s.start()
-		_, err = t.runner.Run(ctx, 0, piece, false)
+		_, err = t.RunSteps(ctx, 0, piece, order, false)
 		return s.samples, errors.Join(err, stop())
 	}
 	for done := 0; done < o.steps; done += piece {
-		if _, err := t.runner.Run(ctx, 0, piece, true); err != nil {
+		if _, err := t.RunSteps(ctx, 0, piece, order, true); err != nil {
 			return nil, err
 		}
 		runtime.GC() // a schedule that nobody keeps is no growth

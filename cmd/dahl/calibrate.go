@@ -15,7 +15,9 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/nn"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // calibrateFlags are the flags of calibrate beside those of options.
@@ -28,8 +30,8 @@ type calibrateFlags struct {
 	sweep    bool
 	force    bool
 
-	units  map[string]int // of the devices to measure
-	energy callEnergy     // nil: no meters
+	units  map[string]int   // of the devices to measure
+	energy train.CallEnergy // nil: no meters
 }
 
 func newCalibrate(*app) *cobra.Command {
@@ -91,7 +93,12 @@ file is edited: no sensor of theirs is read.`,
 	exclude(cmd, "sweep", "batch")
 	exclude(cmd, "sweep", "lowering")
 	exclude(cmd, "devices", "workers")
-	must(cmd.MarkFlagRequired("out"))
+	before(cmd, func() error {
+		if f.out == "" {
+			return errors.New("name the file to write with --out, such as --out here.toml")
+		}
+		return nil
+	})
 	return cmd
 }
 
@@ -116,9 +123,9 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	if err := checkCores(p, f.units); err != nil {
 		return err
 	}
-	meters := openGPUs(p)
-	defer meters.close()
-	f.energy = meters.callEnergy(p, f.joules)
+	meters := train.OpenGPUs(p)
+	defer meters.Close()
+	f.energy = meters.CallEnergy(p, f.joules)
 	file := &growingFile{path: f.out, period: savePeriod}
 	var sum execute.Calibration
 	err = f.measure(ctx, stderr, o, p, file, &sum)
@@ -211,7 +218,7 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 	if f.sweep {
 		bar := newProgressBar(stderr, "sweep")
 		defer bar.done()
-		c, err := sweep(ctx, o, p, f.calibration(bar, file))
+		c, err := sweep(ctx, o, f.calibration(p, o, bar, file))
 		add(c)
 		return err
 	}
@@ -232,13 +239,22 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 }
 
 // calibration is how a network, or the sweep, is measured.
-func (f *calibrateFlags) calibration(bar *progressBar, file *growingFile) calibration {
-	return calibration{time: f.perModel, units: f.units, far: true, resume: !f.force, energy: f.energy, progress: bar.set, save: file.save}
+func (f *calibrateFlags) calibration(p *platform.Platform, o *options, bar *progressBar, file *growingFile) execute.CalibrateOptions {
+	return execute.CalibrateOptions{Platform: p, Units: f.units, Variants: o.variants(), MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
+		Progress: bar.set, Save: file.save}
+}
+
+// variants are those to be measured: the pinned one, or all.
+func (o *options) variants() []string {
+	if o.Variant == "" {
+		return nil
+	}
+	return []string{o.Variant}
 }
 
 // network measures what one network needs, with one lowering or with all tiles.
 func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *options, file *growingFile, add func(*execute.Calibration), sum *execute.Calibration) error {
-	m, train, test, err := trainingData(o)
+	m, d, err := trainingData(o)
 	if err != nil {
 		return err
 	}
@@ -249,15 +265,15 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 			return err
 		}
 		adapts, names = nil, nil
-		for _, tiling := range t.all(o.Batch) {
-			adapts, names = append(adapts, t.adapt(tiling)), append(names, fmt.Sprintf(", %s of %s", tiling, t.layer))
+		for _, tiling := range t.All() {
+			adapts, names = append(adapts, t.Adapt(tiling)), append(names, fmt.Sprintf(", %s of %s", tiling, t.Layer))
 		}
 	}
 	for i, adapt := range adapts {
 		c := *o
 		c.adapt = adapt
 		bar := newProgressBar(stderr, fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]))
-		result, err := calibrate(ctx, &c, m, sum.Platform, train, test, f.calibration(bar, file))
+		result, err := calibrate(ctx, &c, m, d, f.calibration(sum.Platform, o, bar, file))
 		bar.done()
 		add(result)
 		if err != nil {
@@ -267,13 +283,11 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 	return nil
 }
 
-// calibration says how one network is measured.
-type calibration struct {
-	time     time.Duration  // about
-	units    map[string]int // the devices to measure and how many units of them; nil: all
-	resume   bool           // keep what the platform holds
-	far      bool           // also measure with operands that all caches have lost
-	energy   callEnergy     // nil: no meters
-	progress func(done, total int, what string)
-	save     func(*platform.Platform) error // nil: nothing is kept on the way
+// calibrate measures what one training needs.
+func calibrate(ctx context.Context, o *options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
+	to, err := o.training(m)
+	if err != nil {
+		return nil, err
+	}
+	return train.Calibrate(ctx, m, d, to, train.Calibration{CalibrateOptions: c, AllUnits: o.Workers != 0})
 }

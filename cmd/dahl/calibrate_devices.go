@@ -1,17 +1,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"dahl/energy"
 	"dahl/execute"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // unitsOf are the devices that --devices names, with how many of their units.
@@ -48,37 +46,8 @@ func checkCores(p *platform.Platform, units map[string]int) error {
 	return nil
 }
 
-// callEnergy measures what calls on a device draw; ok is false where it has no meter.
-type callEnergy func(ctx context.Context, device string, calls func() (int, error)) (e execute.CallEnergy, ok bool, err error)
-
-// callEnergy measures with the meters of a platform's GPUs, for about so long each: many
-// times the updates of the slowest meter, if the figure is to say much; nil: there are
-// none, or no time.
-func (m *gpuMeters) callEnergy(p *platform.Platform, target time.Duration) callEnergy {
-	if m == nil || target == 0 {
-		return nil
-	}
-	repeat := energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
-	return func(ctx context.Context, device string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
-		id, ok := p.DeviceByName(device)
-		if !ok {
-			return execute.CallEnergy{}, false, nil
-		}
-		g := m.of(&p.Devices[id])
-		if g == nil {
-			return execute.CallEnergy{}, false, nil
-		}
-		e, err := energy.MeasureCalls(ctx, g.Metered(device).Meter, repeat, calls)
-		if err != nil {
-			return execute.CallEnergy{}, true, err
-		}
-		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(e.Calls),
-			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, nil
-	}
-}
-
 // printDevice says what was found of a device with a memory of its own.
-func printDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibration, meters *gpuMeters) {
+func printDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibration, meters *train.GPUMeters) {
 	id, ok := p.DeviceByName(d.Device)
 	if !ok {
 		panic("dahl: a device was measured that the platform does not have")
@@ -127,7 +96,7 @@ func printCopies(out io.Writer, d *execute.DeviceCalibration) {
 }
 
 // printPower says what was measured, or that it was not.
-func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibration, meters *gpuMeters) {
+func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibration, meters *train.GPUMeters) {
 	if d.Energy == nil {
 		source := "the platform has none"
 		if dev.PowerSource != "" {
@@ -138,7 +107,7 @@ func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibratio
 	}
 	fmt.Fprintf(out, "  power      idle %s W, largest product %s W (%s ± %s J) by %s; joules of kernels by class", threeDigits(d.Energy.IdleWatts), threeDigits(d.Energy.Watts),
 		threeDigits(d.Energy.Joules), threeDigits(d.Energy.ErrorJoules), d.Energy.Meter)
-	if g := meters.of(dev); g != nil {
+	if g := meters.Of(dev); g != nil {
 		fmt.Fprintf(out, "; clock %d MHz of %d, limit %g W, %d °C, as found", g.GPU.SMClockMHz, g.GPU.MaxSMClockMHz, g.GPU.PowerLimitWatts, g.GPU.TemperatureCelsius)
 	}
 	fmt.Fprintln(out)

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"dahl/dag"
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // TestCalibrateEmulatedDevice measures a core and an emulated GPU, and goes on with the file
@@ -67,46 +67,6 @@ func TestCalibrateEmulatedDevice(t *testing.T) {
 	}
 }
 
-// TestStepSets: of two cores one and both, of a GPU all; where it has a cache of another size, or is one
-// unit, which tasks are for as a whole, once with its own tiles and once with those of all.
-// Units choose devices.
-func TestStepSets(t *testing.T) {
-	p, err := loadPlatform("emulated")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &workload{opts: &options{}, platform: p, lowering: &dag.Lowering{}}
-	for _, c := range []struct {
-		count int // of units of the GPU
-		l2    int64
-		units map[string]int
-		want  string
-	}{
-		{2, 512 << 10, nil, "cpu:1 cpu:2 gpu:2"},
-		{2, 1 << 20, nil, "cpu:1 cpu:2 gpu:2 gpu:2(all)"},
-		{1, 512 << 10, nil, "cpu:1 cpu:2 gpu:1 gpu:1(all)"},
-		{1, 512 << 10, map[string]int{"cpu": 1}, "cpu:1"},
-		{1, 512 << 10, map[string]int{"gpu": 1}, "gpu:1 gpu:1(all)"},
-	} {
-		p.Devices[1].Count, p.Devices[1].L2Bytes = c.count, c.l2
-		sets, err := w.stepSets(c.units)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, s := range sets {
-			text := s.list
-			if s.likeAll {
-				text += "(all)"
-			}
-			got = append(got, text)
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%d units with an L2 of %d, of which %v: %v, want %s", c.count, c.l2, c.units, got, c.want)
-		}
-	}
-}
-
 // TestPrintMeasuredPower: what a meter has shown, and the links that could not be told apart.
 func TestPrintMeasuredPower(t *testing.T) {
 	p := &platform.Platform{Memories: []platform.Memory{{Name: "hbm"}}, Devices: []platform.Device{{Name: "gpu0", Kind: "cuda", Count: 1}}}
@@ -115,7 +75,7 @@ func TestPrintMeasuredPower(t *testing.T) {
 		Copies: execute.CopyCalibration{Sizes: []int64{4, 64e6}, InFit: fit, OutFit: fit, Fit: fit, Together: 1.9, Strided: 1.25},
 		Energy: &execute.CallEnergy{IdleWatts: 41, Watts: 330, Joules: 0.5, ErrorJoules: 0.01, Meter: "counter"}}
 	var b strings.Builder
-	meters := &gpuMeters{meters: []energy.GPUMeters{{GPU: energy.GPU{SMClockMHz: 1410, MaxSMClockMHz: 1980, PowerLimitWatts: 700, TemperatureCelsius: 43}}}}
+	meters := &train.GPUMeters{Meters: []energy.GPUMeters{{GPU: energy.GPU{SMClockMHz: 1410, MaxSMClockMHz: 1980, PowerLimitWatts: 700, TemperatureCelsius: 43}}}}
 	printDevice(&b, p, d, meters)
 	for _, want := range []string{"gpu0: some GPU, 40 GB, 39 GB free", "4 B to 64 MB: in 9 us + bytes/25.1 GB/s (±3 %, at most 8 %)", "1.90 times as long: shared",
 		"rows of 4 KiB 1.25 times", "beside the other devices 1.70 times", "several in a row", "idle 41 W, largest product 330 W (0.5 ± 0.01 J) by counter", "clock 1410 MHz of 1980, limit 700 W, 43 °C, as found"} {

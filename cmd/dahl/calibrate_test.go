@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -91,19 +91,6 @@ func TestGrowingFile(t *testing.T) {
 	}
 }
 
-// TestShuffledGoesRound: 7 indices of 3 hold every one twice before any a third time.
-func TestShuffledGoesRound(t *testing.T) {
-	got := shuffled(3, 7, 1)
-	if len(got) != 7 {
-		t.Fatalf("%d indices", len(got))
-	}
-	for _, pass := range [][]int32{got[:3], got[3:6]} {
-		if sorted := slices.Sorted(slices.Values(pass)); !slices.Equal(sorted, []int32{0, 1, 2}) {
-			t.Errorf("a pass is %v", pass)
-		}
-	}
-}
-
 // TestSimulateSamples: equal seeds print the same object to the byte, others another
 // interval; without distributions and spreads every sample is the prediction itself.
 func TestSimulateSamples(t *testing.T) {
@@ -129,8 +116,8 @@ power = { idle = "1 W", busy = "5 W" }
 		t.Error("equal seeds print different objects")
 	}
 	type summaryOf struct {
-		Makespan float64        `json:"makespan_s"`
-		Samples  samplesSummary `json:"samples"`
+		Makespan float64      `json:"makespan_s"`
+		Samples  plan.Samples `json:"samples"`
 	}
 	var a, b, flat summaryOf
 	for text, to := range map[string]*summaryOf{first: &a, simulate("m.toml", "6"): &b} {
@@ -149,8 +136,11 @@ power = { idle = "1 W", busy = "5 W" }
 	if err := json.Unmarshal([]byte(simulate("flat.toml", "5")), &flat); err != nil {
 		t.Fatal(err)
 	}
-	if m := flat.Samples.Makespan; m.Low != flat.Makespan || m.High != flat.Makespan {
-		t.Errorf("nothing is drawn: %+v, predicted %g", m, flat.Makespan)
+	if flat.Samples.Count != 0 || !strings.Contains(flat.Samples.Missing, "no distributions") {
+		t.Errorf("nothing is drawn: %+v", flat.Samples)
+	}
+	if out := mustRun(t, "simulate", "--platform", "flat.toml", "--model", "mlp", "--samples", "40"); !strings.Contains(out, "samples   none: every duration of this run is one number") {
+		t.Errorf("nothing is drawn:\n%s", out)
 	}
 	if r := dahl(t, t.Context(), "simulate", "--platform", "m.toml", "--model", "mlp", "--samples", "-1"); r.code == exitOK || !strings.Contains(r.stderr, "--samples") {
 		t.Errorf("-1 samples: code %d, %s", r.code, r.stderr)

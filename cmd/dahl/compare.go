@@ -6,29 +6,31 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/plan"
 	"dahl/plots"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 	"dahl/simulate"
 )
 
 func newCompare(*app) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
-		Use:   "compare PREDICTED MEASURED",
+		Use:   "compare [PREDICTED] MEASURED",
 		Short: "lay a predicted run beside a measured one",
 		Long: `compare reads two run directories of one graph and prints time, energy, memory,
 and every worker, kernel and copy: predicted, measured, error. The error of the step
 is split by giving the simulator the measured durations.
 
-An executed run holds its own prediction: name its directory twice.`,
-		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute dahl-execute --json",
-		Args:    cobra.ExactArgs(2),
+An executed run holds its own prediction: name its directory alone.`,
+		Example: "  dahl compare dahl-simulate dahl-execute\n  dahl compare dahl-execute --json",
+		Args:    wantArgs(1, 2, "an executed run, or a predicted and an executed one"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[1], &out)
+			return compareDirs(cmd.Context(), cmd.OutOrStdout(), args[0], args[len(args)-1], &out)
 		},
 	}
 	cmd.Flags().StringVar(&out.dir, "out", "", "also draw both runs on one axis into this existing `directory`")
@@ -49,7 +51,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		return err
 	}
 	if measured.schedule.World != schedule.Measured {
-		return inputErrorf("%s holds a simulated run; the second directory must be an executed one", measuredDir)
+		return inputErrorf("%s holds a simulated run; the last directory must be an executed one", measuredDir)
 	}
 	unrecordedS := 0.0 // as predicted, where it is not in the measured run
 	problem, decision, predicted := measured.problem, measured.decision, (*schedule.Schedule)(nil)
@@ -76,22 +78,23 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 			return err
 		}
 	}
-	c, err := compareSchedules(ctx, decision, predicted, measured.schedule)
+	c, err := plan.Compare(ctx, decision, predicted, measured.schedule)
 	if err != nil {
 		return err
 	}
 	if r := measured.summary.Recorded; r != nil && r.Of > r.Steps {
 		c.UnrecordedStepS, c.PredictedUnrecordedStepS = measured.summary.PeriodS, cmp.Or(unrecordedS, r.PredictedS)
 	}
+	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.schedule, measured.summary.Load)
 	if picture != "" {
-		if err := drawComparison(picture, problem, predicted, measured.schedule); err != nil {
+		if err := drawComparison(picture, problem, predicted, measured.schedule, measured.summary); err != nil {
 			return err
 		}
 	}
 	if out.json {
 		return printJSON(stdout, c)
 	}
-	c.print(stdout, fmt.Sprintf("(%s)", measured.summary.EnergyJ.Basis))
+	printComparison(stdout, c, measured.summary.Shown)
 	return nil
 }
 
@@ -106,16 +109,122 @@ func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, un
 	return s, r.summary.PeriodS, err
 }
 
-// drawComparison draws both schedules on one time axis.
-func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule) error {
+// drawComparison draws both schedules on one time axis; the summary is of the measured run.
+func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule, of *summary) error {
 	runs := make([]*plots.Run, 2)
 	for i, s := range []*schedule.Schedule{predicted, measured} {
 		q := *p
 		q.Steps = s.Steps
 		var err error
-		if runs[i], err = newPlotRun(&q, s, nil); err != nil {
+		if runs[i], err = newPlotRun(&q, s, of); err != nil {
 			return err
 		}
 	}
 	return plots.Compare(path, runs[0], runs[1])
+}
+
+// printComparison writes a comparison as tables; shown says which steps of the run are measured.
+func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
+	if shown != nil && shown.String() != "" {
+		fmt.Fprintf(w, "measured are %s\n", shown)
+	}
+	fmt.Fprintf(w, "%-14s %12s %12s %9s\n", c.Graph, "predicted", "measured", "error")
+	row := func(what string, p plan.Pair, show func(float64) string) {
+		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent)
+	}
+	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", "step", showTime(c.Step.Predicted), showTime(c.Step.Measured), c.Step.ErrorPercent, causesText(c.Causes))
+	switch {
+	case c.PredictedUnrecordedStepS > 0:
+		row("  unrecorded", plan.NewPair(c.PredictedUnrecordedStepS, c.UnrecordedStepS), showTime)
+	case c.UnrecordedStepS > 0:
+		fmt.Fprintf(w, "%-14s %12s %12s\n", "  unrecorded", "", showTime(c.UnrecordedStepS))
+	}
+	copies := ""
+	if c.CopyErrorPercent != nil {
+		copies = fmt.Sprintf("copies %+.1f %%, ", *c.CopyErrorPercent)
+	}
+	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%; %d tasks ran elsewhere than predicted\n", "  of which", c.KernelErrorPercent, copies, c.SchedulingErrorPercent, c.MovedTasks)
+	if c.Makespan != nil {
+		row(fmt.Sprintf("%d steps", c.MeasuredSteps), *c.Makespan, showTime)
+	}
+	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%  (%s)\n", "J per step", threeDigits(c.StepJoules.Predicted), threeDigits(c.StepJoules.Measured), c.StepJoules.ErrorPercent, c.Grounds)
+	row("live peak", c.Peak, func(b float64) string { return shortBytes(int64(b)) })
+	for _, b := range c.Workers {
+		row("busy "+b.Worker, b.Busy, showTime)
+	}
+	for _, way := range c.Ways {
+		row(way.From+" to "+way.To, way.Busy, showTime)
+	}
+	printKernels(w, c)
+	printMoved(w, c)
+	fmt.Fprintln(w, "\npredicted")
+	printWaits(w, c.PredictedWaits)
+	fmt.Fprintln(w, "measured")
+	printWaits(w, c.MeasuredWaits)
+}
+
+// printKernels writes a line for each kernel. Times of a step are sums of spans, so that
+// they add up to what the workers are busy.
+func printKernels(w io.Writer, c *plan.Comparison) {
+	fmt.Fprintf(w, "\n%-18s %-44s %-7s %-9s %21s %19s %8s %17s\n", "", "", "", "", "in a step:", "", "", "one call:")
+	fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5s %11s %11s %9s %6s %11s %11s\n", "kernel", "shape", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
+	for _, k := range c.Kernels {
+		fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5d %11s %11s %+8.1f%% %5.1f%% %11s %11s\n", k.Op, k.Shape, k.Variant, k.Source, k.Count,
+			showTime(k.Sum.Predicted), showTime(k.Sum.Measured), k.Sum.ErrorPercent, 100*k.Share, showTime(k.Median.Measured), showTime(k.P95S))
+	}
+}
+
+// maxCopyRows bounds the lines of copies that are printed; --json has all.
+const maxCopyRows = 40
+
+// printMoved writes what moves as tables.
+func printMoved(w io.Writer, c *plan.Comparison) {
+	if len(c.Copies) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%-32s %-16s %-9s %9s %7s %11s %11s %11s %9s %6s\n", "copy of", "from to", "reason", "bytes", "n", "predicted", "median", "p95", "error", "share")
+	for i, k := range c.Copies {
+		if i == maxCopyRows {
+			fmt.Fprintf(w, "and %d more\n", len(c.Copies)-i)
+			break
+		}
+		predicted, off := "-", "-"
+		if k.Median.Predicted > 0 {
+			predicted, off = showTime(k.Median.Predicted), fmt.Sprintf("%+.1f%%", k.Median.ErrorPercent)
+		}
+		fmt.Fprintf(w, "%-32s %-16s %-9s %9s %7.3g %11s %11s %11s %9s %5.1f%%\n", k.Buffer, k.From+" "+k.To, k.Reason, shortBytes(k.Bytes), k.Count,
+			predicted, showTime(k.Median.Measured), showTime(k.P95S), off, 100*k.Share)
+	}
+	for _, way := range c.Ways {
+		fmt.Fprintf(w, "%s to %s per step: predicted %.4g copies of %s, measured %.4g of %s\n", way.From, way.To,
+			way.Count.Predicted, shortBytes(int64(way.Bytes.Predicted)), way.Count.Measured, shortBytes(int64(way.Bytes.Measured)))
+	}
+}
+
+// maxNamedCopies bounds the copies that are named in one line; --json has all.
+const maxNamedCopies = 3
+
+// printWaits writes two lines. Where nothing moves there is little to say.
+func printWaits(out io.Writer, w *plan.Waits) {
+	of := func(cause explain.IdleCause) string { return showTime(w.PerStepS[cause.String()]) }
+	fmt.Fprintf(out, "waits     per step of all workers: %s for a predecessor, %s for a transfer, %s for dispatch, %s without work%s\n",
+		of(explain.WaitPredecessor), of(explain.WaitTransfer), of(explain.WaitDispatch), of(explain.NoWork), namedCopies("; ", "for", w.Transfers))
+	fmt.Fprintf(out, "path      per step %s in tasks, %s in copies, %s between them%s\n",
+		showTime(w.Path.TasksS), showTime(w.Path.CopiesS), showTime(w.Path.WaitS), namedCopies("; ", "in", w.Path.Copies))
+}
+
+// namedCopies writes the longest: "; 0.4 ms for w@gpu from ram".
+func namedCopies(before, what string, all []plan.TransferTime) string {
+	var parts []string
+	for i, t := range all {
+		if i == maxNamedCopies {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %s %s from %s", showTime(t.StepS), what, t.Buffer, t.From))
+	}
+	if parts == nil {
+		return ""
+	}
+	return before + strings.Join(parts, ", ")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,8 +15,10 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/train"
 )
 
 // What the demo does: small enough to end in about 10 seconds, real enough to learn.
@@ -47,16 +50,16 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if err != nil {
 		return err
 	}
-	m, train, test, err := trainingData(o)
+	m, d, err := trainingData(o)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(stdout, "dahl demo: plan a training run, predict it, then measure it (offline, about 10 s)")
-	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test images\n", train.Len(), test.Len())
+	fmt.Fprintf(stdout, "data      optdigits 8x8, built in: %d training, %d test images\n", d.Train.Len(), d.Test.Len())
 	fmt.Fprintf(stdout, "network   %s, %s, %s weights, batch %d, %d epochs = %d steps\n", m.Name, o.DType, thousands(m.NumWeights()),
-		o.Batch, o.Epochs, o.Epochs*nn.BatchCount(train.Len(), o.Batch))
+		o.Batch, o.Epochs, o.Epochs*nn.BatchCount(d.Train.Len(), o.Batch))
 
-	w, err := calibratedWorkload(ctx, stdout, o, m, train, test)
+	w, err := calibratedWorkload(ctx, stdout, o, m, d)
 	if err != nil {
 		return err
 	}
@@ -66,15 +69,18 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	}
 	w.printPlan(stdout, predicted)
 
-	t, err := newTrainer(w, train, test, nil)
+	t, err := newTrainer(w, nil)
 	if err != nil {
 		return err
 	}
-	defer t.close()
-	t.predicted = predicted
+	defer t.Close()
+	t.Predicted = predicted.Totals
 	runErr := t.run(ctx)
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
+	}
+	if err := t.PredictLegs(context.WithoutCancel(ctx)); err != nil {
+		return errors.Join(runErr, err)
 	}
 	if _, err := a.writeTraining(dir, t, "demo"); err != nil {
 		return err
@@ -92,18 +98,18 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 
 // calibratedWorkload measures this machine for the demo's network, prints the
 // machine's line, and plans.
-func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn.Model, train, test *nn.Dataset) (*workload, error) {
+func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn.Model, d train.Data) (*workload, error) {
 	p, err := execute.Detect()
 	if err != nil {
 		return nil, err
 	}
 	o.Workers = len(p.Workers) // measured inside steps with all of them only
 	begin := time.Now()
-	c, err := calibrate(ctx, o, m, p, train, test, calibration{time: demoCalibrationTime})
+	c, err := calibrate(ctx, o, m, d, execute.CalibrateOptions{Platform: p, MaxTime: demoCalibrationTime})
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWorkload(o, m, c.Platform, sampleCounts(train, test))
+	w, err := newWorkload(o, m, c.Platform, d)
 	if err != nil {
 		return nil, err
 	}
@@ -125,31 +131,32 @@ func (w *workload) variantNames() []string {
 
 // printPlan prints the graph and the prediction.
 func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
-	g := w.program.Graphs[0]
-	bound := schedule.LowerBound(w.decision.Priced.Problem(0, 1))
+	g := w.Program.Graphs[0]
+	bound := w.Decision.Priced.LowerBound(0, 1)
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
 		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
-	fmt.Fprintf(stdout, "          predicted: step %s   run %s   peak %s   energy %s J (%s)\n",
-		shortTime(predicted.stepTime()), shortTime(predicted.Run), shortBytes(w.plannedPeakBytes()), threeDigits(predicted.Joules), predicted.Basis)
+	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
+		shortTime(predicted.StepTime()), shortTime(predicted.Run), shortBytes(w.hostBytes()), threeDigits(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run
 // did not follow its plan.
 func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *outcome) error {
-	if err := followsPlan(t.w.decision.Graphs[0].Plan, t.measured.Main, t.w.platform, t.w.program.Graphs[0]); err != nil {
+	if err := followsPlan(t.w.Decision.Graphs[0].Plan, t.measured.Main, t.w.Platform, t.w.Program.Graphs[0]); err != nil {
 		return err
 	}
-	c, err := compareSchedules(ctx, t.w.decision, predicted.Main, t.measured.Main)
+	c, err := plan.Compare(ctx, t.w.Decision, predicted.Main, t.measured.Main)
 	if err != nil {
 		return err
 	}
-	peak := t.measurePeak()
-	last := t.epochs[len(t.epochs)-1]
-	fmt.Fprintf(stdout, "          measured:  step %s   run %s   peak %s   energy %s\n",
-		shortTime(t.measured.stepTime()), shortTime(t.measured.Run), shortBytes(peak), t.measured.energyText())
-	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f), peak %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
-		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, peak-t.w.plannedPeakBytes(),
-		t.steps[0].Loss, last.Loss, 100*last.TestAccuracy)
+	used := t.TouchedBytes()
+	last := t.Epochs[len(t.Epochs)-1]
+	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
+		shortTime(t.measured.StepTime()), shortTime(t.measured.Run), shortBytes(used), t.measured.energyText())
+	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f%s), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
+		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.measured.Main, t.load)), used-t.w.hostBytes(),
+		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
+	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.measured))
 	return nil
 }
 

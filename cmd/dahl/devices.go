@@ -6,89 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
-	"slices"
-	"strings"
 
 	"dahl/dag"
 	"dahl/energy"
+	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
+	"dahl/train"
 )
-
-// deviceComparison answers whether unlike devices together are better than each kind
-// alone: the same network and options on each set.
-type deviceComparison struct {
-	Rows []deviceRow `json:"rows"`
-	// Fastest and Frugal are the rows with the shortest step and the fewest joules: measured
-	// where all rows are, else predicted. Joules of meters and of a model are not compared.
-	Fastest     string `json:"fastest"`
-	Basis       string `json:"basis"`            // predicted or measured
-	Frugal      string `json:"frugal,omitempty"` // empty where powers are not known
-	FrugalBasis string `json:"frugal_basis,omitempty"`
-}
-
-// deviceRow is one set of devices in both worlds. One that cannot run the network, such
-// as for lack of memory, has an Error instead of figures.
-type deviceRow struct {
-	Devices          string        `json:"devices"` // as --devices takes it
-	Predicted        stepFigures   `json:"predicted"`
-	Measured         *stepFigures  `json:"measured,omitempty"`
-	StepErrorPercent *float64      `json:"step_error_percent,omitempty"`
-	Metered          []meteredStep `json:"metered,omitempty"`
-	Error            string        `json:"error,omitempty"`
-}
-
-// stepFigures is what a training step takes on a set of devices.
-type stepFigures struct {
-	StepS          float64      `json:"step_s"`
-	ImagesPerS     float64      `json:"images_per_s,omitempty"` // 0: of a graph that no model made
-	JoulesPerStep  float64      `json:"joules_per_step"`
-	JoulesPerImage float64      `json:"joules_per_image,omitempty"`
-	Basis          energy.Basis `json:"basis"`                      // of the joules
-	Samples        int          `json:"samples_per_task,omitempty"` // of the busiest layer, where --lowering best chose it
-
-	watts    map[string]float64 // by what a meter covers
-	readings []energy.Reading
-}
-
-// deviceSets are the sets to compare, as lists for --devices: the processors of a
-// platform alone, its other devices alone, and all. Nil where there is only one kind. The
-// platform is what a list chose of another, from which theirs choose again.
-func deviceSets(p *platform.Platform, chosen string) []string {
-	var processors, others []string
-	for i := range p.Devices {
-		d := &p.Devices[i]
-		item := deviceItem(d, chosen)
-		switch {
-		case d.PlacedOnly:
-		case d.Kind == "cpu":
-			processors = append(processors, item)
-		default:
-			others = append(others, item)
-		}
-	}
-	if len(processors) == 0 || len(others) == 0 {
-		return nil
-	}
-	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
-}
-
-// deviceItem is a device in a list for --devices, by which it was chosen from a platform where
-// it may have more units than it has now.
-func deviceItem(d *platform.Device, chosen string) string {
-	if d.Count == 1 && !countedIn(chosen, d) {
-		return d.Name
-	}
-	return fmt.Sprintf("%s:%d", d.Name, d.Count)
-}
-
-// countedIn reports whether a list for --devices says how many units of a device it means.
-func countedIn(list string, d *platform.Device) bool {
-	return slices.ContainsFunc(strings.Split(list, ","), func(item string) bool {
-		name, _, counted := strings.Cut(strings.TrimSpace(item), ":")
-		return counted && (name == d.Name || name == d.Kind || name == platform.AnyGPU && d.Kind != "cpu")
-	})
-}
 
 // optionsOn are the options of the same run on another set of devices. A plan is for the
 // devices that it was made for: on others the same lowering is planned anew.
@@ -97,151 +22,68 @@ func (w *workload) optionsOn(list string) *options {
 	o.Devices, o.Workers, o.adapt = list, 0, nil
 	if o.Plan != "" {
 		o.Plan = ""
-		if o.Lowering == "" && w.lowering != nil {
-			o.adapt = func(l *dag.Lowering, _ int) { *l = *w.lowering }
+		if o.Lowering == "" && w.Lowering != nil {
+			o.adapt = func(l *dag.Lowering, _ int) { *l = *w.Lowering }
 		}
 	}
 	return &o
 }
 
-// measured adds what a set took.
-func (c *deviceComparison) measured(row int, f stepFigures) {
-	r := &c.Rows[row]
-	off := percent(r.Predicted.StepS, f.StepS)
-	r.Measured, r.StepErrorPercent, r.Metered = &f, &off, meteredSteps(&r.Predicted, &f)
-	c.choose()
-}
-
-// choose finds the best rows in one world: the measured one if all were measured, for
-// joules in the same way.
-func (c *deviceComparison) choose() {
-	c.Basis, c.FrugalBasis = "measured", "measured"
-	bases := map[energy.Basis]bool{}
-	for i := range c.Rows {
-		switch r := &c.Rows[i]; {
-		case r.Error != "":
-		case r.Measured == nil:
-			c.Basis = "predicted"
-		default:
-			bases[r.Measured.Basis] = true
-		}
-	}
-	if c.Basis == "predicted" || len(bases) > 1 {
-		c.FrugalBasis = "predicted"
-	}
-	c.Fastest = c.least(func(r *deviceRow) float64 { return r.in(c.Basis).StepS })
-	c.Frugal = c.least(func(r *deviceRow) float64 {
-		f := r.in(c.FrugalBasis)
-		if f.Basis == energy.Unavailable {
-			return math.NaN()
-		}
-		return f.JoulesPerStep
-	})
-	if c.Frugal == "" {
-		c.FrugalBasis = ""
-	}
-}
-
-// in is what the row takes in one world.
-func (r *deviceRow) in(world string) *stepFigures {
-	if world == "measured" {
-		return r.Measured
-	}
-	return &r.Predicted
-}
-
-// least is the row with the least of something; none where one has no number, since what
-// is not known may be the least.
-func (c *deviceComparison) least(of func(*deviceRow) float64) string {
-	best, devices := math.Inf(1), ""
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		if r.Error != "" {
-			continue
-		}
-		v := of(r)
-		if math.IsNaN(v) {
-			return ""
-		}
-		if v < best {
-			best, devices = v, r.Devices
-		}
-	}
-	return devices
-}
-
-// figures are the step's of a simulated or executed run. A measured run has measured
-// joules where the meters cover all its devices: their mean power over the run times
-// the step, since a meter is far slower than a step. Otherwise the joules are those
-// of the platform's powers over the schedule, so those of a recorded step.
-func (w *workload) figures(o *outcome) stepFigures {
-	f := stepFigures{StepS: o.stepTime().Seconds(), Basis: o.Report.Basis}
-	f.JoulesPerStep = o.joulesPerStep()
-	f.watts, f.readings = w.meteredWatts(o.Report), o.Readings
-	if covers(o.Readings, w.platform) {
-		f.JoulesPerStep, f.Basis = 0, energy.Measured
-		for _, r := range o.Readings {
-			f.JoulesPerStep += ratio(r.Joules, r.Seconds) * f.StepS
-		}
-	}
-	if batch := batchOf(w.program.Graphs[0]); batch > 0 {
-		f.ImagesPerS, f.JoulesPerImage = ratio(float64(batch), f.StepS), f.JoulesPerStep/float64(batch)
-	}
+// figures are the step's of a simulated or executed run.
+func (w *workload) figures(o *outcome) plan.StepFigures {
+	f := plan.FiguresOf(o.Totals, o.Readings, covers(o.Readings, w.Platform), nn.BatchOf(w.Program.Graphs[0]))
+	f.Watts = w.meteredWatts(o.Report)
 	if w.tiles != nil {
 		f.Samples = w.tiles.Chosen
 	}
 	return f
 }
 
-// compareSets lays the prediction for all devices of a simulated run beside that of
-// each kind alone: what the same options give there.
-func (w *workload) compareSets(ctx context.Context, sets []string, all *outcome) (*deviceComparison, error) {
-	c := &deviceComparison{}
-	for _, list := range sets[:len(sets)-1] {
-		row := deviceRow{Devices: list}
-		f, err := w.predictOn(ctx, list)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil:
-			row.Error = oneLine(err)
-		default:
-			row.Predicted = f
+// compareSets lays the prediction for all devices beside what the same options give on each
+// kind alone.
+func (w *workload) compareSets(ctx context.Context, sets []string, all *outcome) (*plan.SetComparison, error) {
+	return plan.CompareSets(ctx, sets, w.figures(all), func(ctx context.Context, set string) (plan.StepFigures, error) {
+		other, err := w.onDevices(ctx, set)
+		if err != nil {
+			return plan.StepFigures{}, err
 		}
-		c.Rows = append(c.Rows, row)
-	}
-	c.Rows = append(c.Rows, deviceRow{Devices: sets[len(sets)-1], Predicted: w.figures(all)})
-	c.choose()
-	return c, nil
-}
-
-// predictOn are the figures of a step on another set of devices.
-func (w *workload) predictOn(ctx context.Context, list string) (stepFigures, error) {
-	other, err := w.onDevices(ctx, list)
-	if err != nil {
-		return stepFigures{}, err
-	}
-	result, err := other.predict(ctx)
-	if err != nil {
-		return stepFigures{}, err
-	}
-	return other.figures(result), nil
+		result, err := other.predict(ctx)
+		if err != nil {
+			return plan.StepFigures{}, err
+		}
+		return other.figures(result), nil
+	})
 }
 
 // onDevices is the workload of the same options on another set of devices.
 func (w *workload) onDevices(ctx context.Context, list string) (*workload, error) {
 	o := w.optionsOn(list)
-	if !w.executed {
+	if some, err := w.Platform.Select(list); err == nil && w.sameGraphOn(some) {
+		other := *w
+		if other.Decision, err = plan.On(w.Decision, list); err != nil {
+			return nil, asInput(w.hintRoom(err))
+		}
+		other.opts, other.Platform = o, other.Decision.Priced.Platform
+		return &other, nil
+	}
+	if w.Options.Elsewhere {
 		return simulatedWorkload(ctx, o)
 	}
-	other, _, _, err := trainingWorkload(ctx, o)
-	return other, err
+	return trainingWorkload(ctx, o)
+}
+
+// sameGraphOn reports whether the options give the same graph on some of the devices, by the
+// variants that the calls have on all: not where the tiles or the default lowering are found
+// anew, and where a plan or a variant asked for is for all devices.
+func (w *workload) sameGraphOn(some *platform.Platform) bool {
+	o := w.opts
+	return o.Plan == "" && o.Variant == "" && o.Lowering != bestTiles && (w.Model == nil || o.Lowering != "" || train.SameGrain(some, w.Platform))
 }
 
 // comparedSets is the comparison of an execution, before it is measured; nil where
 // --devices does not name both processors and others.
-func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked bool) (*deviceComparison, error) {
-	sets := deviceSets(w.platform, w.opts.Devices)
+func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked bool) (*plan.SetComparison, error) {
+	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
 			return nil, inputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
@@ -257,54 +99,56 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 	if t.devices == nil {
 		return nil
 	}
-	if len(t.lostDevices()) > 0 {
+	if len(t.Losses) > 0 {
 		slog.Warn("the sets of devices are compared as predicted only, since a device failed")
 		return nil
 	}
 	last := len(t.devices.Rows) - 1
-	t.devices.measured(last, t.w.figures(t.measured))
+	t.devices.Measured(last, t.w.figures(t.measured))
 	for i := range t.devices.Rows[:last] {
 		if !alone || t.devices.Rows[i].Error != "" {
 			continue
 		}
 		list := t.devices.Rows[i].Devices
 		o := t.w.optionsOn(list)
-		o.Record = t.w.recordedSteps() // processors alone would record all
-		f, err := measureOn(ctx, o, t.w.platform)
+		o.Record = t.w.RecordedSteps() // processors alone would record all
+		f, err := measureOn(ctx, o, t.w.Platform)
 		if err != nil {
 			return fmt.Errorf("on %s alone: %w", list, err)
 		}
-		t.devices.measured(i, f)
+		t.devices.Measured(i, f)
 	}
 	return nil
 }
 
 // measureOn trains for an epoch and forgets everything but what a step took. The meters
 // are those of all devices that are compared, since the others draw what they draw idle.
-func measureOn(ctx context.Context, o *options, all *platform.Platform) (stepFigures, error) {
+func measureOn(ctx context.Context, o *options, all *platform.Platform) (plan.StepFigures, error) {
 	o.Epochs = 1
-	w, train, test, err := trainingWorkload(ctx, o)
+	w, err := trainingWorkload(ctx, o)
 	if err != nil {
-		return stepFigures{}, err
+		return plan.StepFigures{}, err
 	}
-	t, err := newTrainer(w, train, test, nil)
+	t, err := newTrainer(w, nil)
 	if err != nil {
-		return stepFigures{}, err
+		return plan.StepFigures{}, err
 	}
-	defer t.close()
-	meters := startMeters(all)
+	defer t.Close()
+	meters := train.StartMeters(all)
 	runErr := t.run(ctx)
-	if lost := t.lostDevices(); runErr == nil && len(lost) > 0 {
+	if lost := t.Losses; runErr == nil && len(lost) > 0 {
 		runErr = fmt.Errorf("device %s failed: %s", lost[0].Device, lost[0].Cause)
 	}
-	if err := errors.Join(runErr, meters.stop(t.measured)); err != nil {
-		return stepFigures{}, err
+	readings, err := meters.Stop()
+	if err := errors.Join(runErr, err); err != nil {
+		return plan.StepFigures{}, err
 	}
+	t.measured.Readings = readings
 	return w.figures(t.measured), nil
 }
 
-// print writes two lines per set, one per world, and which set is best.
-func (c *deviceComparison) print(out io.Writer) {
+// printSets writes two lines per set, one per world, and which set is best.
+func printSets(out io.Writer, c *plan.SetComparison) {
 	width := len("devices")
 	for i := range c.Rows {
 		width = max(width, len(c.Rows[i].Devices))
@@ -316,9 +160,9 @@ func (c *deviceComparison) print(out io.Writer) {
 			fmt.Fprintf(out, "%-*s cannot run: %s\n", width, r.Devices, r.Error)
 			continue
 		}
-		r.Predicted.print(out, width, r.Devices, "predicted", "")
+		printFigures(out, &r.Predicted, width, r.Devices, "predicted", "")
 		if r.Measured != nil {
-			r.Measured.print(out, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent))
+			printFigures(out, r.Measured, width, "", "measured", fmt.Sprintf("%+.1f %%", *r.StepErrorPercent))
 		}
 		if len(r.Metered) > 0 {
 			fmt.Fprintf(out, "%-*s %-10s %s\n", width, "", "metered", meteredText(r.Metered))
@@ -334,7 +178,7 @@ func (c *deviceComparison) print(out io.Writer) {
 	}
 }
 
-func (f *stepFigures) print(out io.Writer, width int, devices, world, off string) {
+func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world, off string) {
 	images, perStep, perImage := "-", "-", "-"
 	if f.ImagesPerS > 0 {
 		images = fmt.Sprintf("%.0f", f.ImagesPerS)
@@ -345,5 +189,5 @@ func (f *stepFigures) print(out io.Writer, width int, devices, world, off string
 			perImage = threeDigits(f.JoulesPerImage)
 		}
 	}
-	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, devices, world, shortTime(seconds(f.StepS)), off, images, perStep, perImage, f.Basis)
+	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, devices, world, showTime(f.StepS), off, images, perStep, perImage, f.Basis)
 }

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/plan"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // unlikePlatform is a processor and a GPU with memories of their own.
@@ -89,38 +91,17 @@ func TestCompareDevices(t *testing.T) {
 	mustRun(t, "verify", "out")
 }
 
-// A row wins on what was measured only when all were.
-func TestChooseDevices(t *testing.T) {
-	row := func(name string, step, joules float64) deviceRow {
-		return deviceRow{Devices: name, Predicted: stepFigures{StepS: step, JoulesPerStep: joules, Basis: energy.Modelled}}
-	}
-	c := &deviceComparison{Rows: []deviceRow{row("a", 3, 5), row("b", 2, 7), row("c", 5, 11)}}
-	c.measured(2, stepFigures{StepS: 1, JoulesPerStep: 2, Basis: energy.Measured})
-	if c.Fastest != "b" || c.Frugal != "a" || c.Basis != "predicted" || *c.Rows[2].StepErrorPercent != 400 {
-		t.Errorf("one of three measured: %+v", c)
-	}
-	c.measured(0, stepFigures{StepS: 4, JoulesPerStep: 13, Basis: energy.Measured})
-	c.measured(1, stepFigures{StepS: 7, JoulesPerStep: 1, Basis: energy.Measured})
-	if c.Fastest != "c" || c.Frugal != "b" || c.Basis != "measured" {
-		t.Errorf("all measured: %+v", c)
-	}
-	// a's joules are of another source than those of b and c: as predicted, a has the fewest.
-	c.measured(0, stepFigures{StepS: 4, JoulesPerStep: 0.5, Basis: energy.Modelled})
-	if c.Fastest != "c" || c.Basis != "measured" || c.Frugal != "a" || c.FrugalBasis != "predicted" {
-		t.Errorf("joules of two sources: %+v", c)
-	}
+// The last line says of which world the best rows are, and where joules are not compared why.
+func TestSetsText(t *testing.T) {
+	c := &plan.SetComparison{Fastest: "c", Basis: "measured", Frugal: "a", FrugalBasis: "predicted",
+		Rows: []plan.SetRow{{Devices: "a", Predicted: plan.StepFigures{StepS: 3e-3, JoulesPerStep: 5, Basis: energy.Modelled}}}}
 	var out strings.Builder
-	if c.print(&out); !strings.Contains(out.String(), "fastest on c (as measured), fewest joules on a (as predicted, since") {
+	if printSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured), fewest joules on a (as predicted, since") {
 		t.Errorf("joules of two sources:\n%s", &out)
 	}
-	for i := range c.Rows {
-		c.measured(i, stepFigures{StepS: float64(5 - i), Basis: energy.Unavailable})
-	}
-	if c.Fastest != "c" || c.Frugal != "" || c.FrugalBasis != "" {
-		t.Errorf("joules are unknown: %+v", c)
-	}
 	out.Reset()
-	if c.print(&out); !strings.Contains(out.String(), "fastest on c (as measured); joules are unknown") {
+	c.Frugal, c.FrugalBasis = "", ""
+	if printSets(&out, c); !strings.Contains(out.String(), "fastest on c (as measured); joules are unknown") {
 		t.Errorf("joules are unknown:\n%s", &out)
 	}
 }
@@ -146,10 +127,10 @@ func TestCovers(t *testing.T) {
 		}
 		return r
 	}
-	if covers(nil, p) || covers(of(processorsMeter, "g0"), p) || covers(of("g0", "g1"), p) {
+	if covers(nil, p) || covers(of(train.ProcessorsMeter, "g0"), p) || covers(of("g0", "g1"), p) {
 		t.Error("a device without a meter is covered")
 	}
-	if !covers(of(processorsMeter, "g0", "g1"), p) {
+	if !covers(of(train.ProcessorsMeter, "g0", "g1"), p) {
 		t.Error("all devices have meters and are not covered")
 	}
 	p.Devices[0].PlacedOnly = true
@@ -170,12 +151,12 @@ func TestMeasuredFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := result.stepTime().Seconds()
+	step := result.StepTime().Seconds()
 	if f := w.figures(result); f.Basis != energy.Modelled || f.StepS != step || math.Abs(f.JoulesPerStep/(result.Report.MeanWatts*step)-1) > 1e-12 || math.Abs(f.ImagesPerS*step-10) > 1e-9 {
 		t.Errorf("modelled: %+v", f)
 	}
 	// 60 J in 4 s are 15 W.
-	result.Readings = []energy.Reading{{Of: processorsMeter, Joules: 60, Seconds: 4}}
+	result.Readings = []energy.Reading{{Of: train.ProcessorsMeter, Joules: 60, Seconds: 4}}
 	if f := w.figures(result); f.Basis != energy.Measured || math.Abs(f.JoulesPerStep-15*step) > 1e-12 || math.Abs(f.JoulesPerImage-1.5*step) > 1e-12 {
 		t.Errorf("measured: %+v", f)
 	}
@@ -188,32 +169,12 @@ func TestMeasuredFigures(t *testing.T) {
 
 func TestReadingsText(t *testing.T) {
 	got := readingsText([]energy.Reading{
-		{Of: processorsMeter, Meter: "RAPL", Joules: 12.34, ErrorJoules: 0.012},
+		{Of: train.ProcessorsMeter, Meter: "RAPL", Joules: 12.34, ErrorJoules: 0.012},
 		{Of: "gpu0", Meter: "counter", Joules: 560, ErrorJoules: 11, Second: &energy.SecondReading{Meter: "power", Joules: 500, DisagreementPercent: 12}},
 	})
 	want := []string{"12.3 ± 0.012 J of processors by RAPL", "560 ± 11 J of gpu0 by counter (500 J by power: +12.0 %)"}
 	if !slices.Equal(strings.Split(got, ", "), want) {
 		t.Errorf("got %q", got)
-	}
-}
-
-func TestDeviceSets(t *testing.T) {
-	p := &platform.Platform{Devices: []platform.Device{
-		{Name: "g0", Kind: "cuda", Count: 1}, {Name: "cpu", Kind: "cpu", Count: 7}, {Name: "e", Kind: "emulated", Count: 2}}}
-	if got := deviceSets(p, ""); !slices.Equal(got, []string{"cpu:7", "g0,e:2", "cpu:7,g0,e:2"}) {
-		t.Errorf("sets %q", got)
-	}
-	// Of some units: the sets are chosen from the whole platform again.
-	p.Devices[1].Count, p.Devices[2].Count = 1, 1
-	if got := deviceSets(p, "cpu:1,g0, e:1"); !slices.Equal(got, []string{"cpu:1", "g0,e:1", "cpu:1,g0,e:1"}) {
-		t.Errorf("sets of some units %q", got)
-	}
-	if got := deviceSets(p, "cpu,gpu:2"); !slices.Equal(got, []string{"cpu", "g0:1,e:1", "cpu,g0:1,e:1"}) {
-		t.Errorf("sets of two GPUs %q", got)
-	}
-	p.Devices[1].PlacedOnly = true
-	if got := deviceSets(p, ""); got != nil {
-		t.Errorf("a processor for host operations is compared: %q", got)
 	}
 }
 
@@ -273,8 +234,8 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	if s.Transfers == 0 || count != s.Transfers || moved != s.BytesMoved {
 		t.Errorf("%d transfers of %d bytes, by reason %v", s.Transfers, s.BytesMoved, s.TransfersByReason)
 	}
-	for memory, peak := range s.PeakBytes {
-		if planned := s.PlannedByMemory[memory]; peak == 0 || planned < peak {
+	for memory, peak := range s.LivePeakBytes {
+		if planned := s.ReservedBytes[memory]; peak == 0 || planned < peak {
 			t.Errorf("memory %s: %d bytes live, %d planned", memory, peak, planned)
 		}
 	}
@@ -294,8 +255,8 @@ func TestExecuteOnUnlikeDevices(t *testing.T) {
 	if decided.Trained.WeightsSHA256 != s.Trained.WeightsSHA256 || decided.Transfers == 0 {
 		t.Errorf("a policy that decides at run time: %d transfers, weights %s, with a plan %s", decided.Transfers, decided.Trained.WeightsSHA256, s.Trained.WeightsSHA256)
 	}
-	for memory, peak := range decided.PeakBytes {
-		if bound := decided.PlannedByMemory[memory]; peak == 0 || bound < peak {
+	for memory, peak := range decided.LivePeakBytes {
+		if bound := decided.ReservedBytes[memory]; peak == 0 || bound < peak {
 			t.Errorf("memory %s: %d bytes live, at most %d", memory, peak, bound)
 		}
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"dahl/plan"
 )
 
 // tightNode is a core and an emulated GPU of 150 bytes; on the link a byte takes 1 ns.
@@ -47,10 +49,10 @@ func TestSimulateCountsEvictions(t *testing.T) {
 	args := []string{"simulate", "--platform", "tight.toml", "--graph", "tight.json", "--policy", "eager", "--steps", "2", "--out", "run"}
 	var s summary
 	decodeObject(t, mustRun(t, append(args, "--json")...), &s)
-	if s.Transfers != 5 || s.BytesMoved != 200 || s.Evictions == nil || *s.Evictions != (transferTotal{3, 120}) {
+	if s.Transfers != 5 || s.BytesMoved != 200 || s.Evictions == nil || *s.Evictions != (plan.TransferTotal{Count: 3, Bytes: 120}) {
 		t.Errorf("%d transfers of %d bytes and evictions %v; want 5, 200 and 3 of 120 bytes", s.Transfers, s.BytesMoved, s.Evictions)
 	}
-	if out := mustRun(t, args...); !strings.Contains(out, "3 evictions of 120 B") {
+	if out := mustRun(t, append(args, "--verbose")...); !strings.Contains(out, "3 evictions of 120 B") {
 		t.Errorf("no evictions in\n%s", out)
 	}
 	mustRun(t, "verify", "run")

@@ -1,20 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/plots"
 	"dahl/schedule"
+	"dahl/train"
 )
 
 // executeFlags are the flags of execute that do not decide what is computed.
@@ -38,6 +40,10 @@ that dahl calibrate wrote for predictions that mean something.
 Where --devices names processors and other devices, such as cpu,gpu, the run is laid
 beside what each kind alone is predicted to take, in time and joules, and with
 --compare-devices to what it is measured to take.
+
+A loss that is NaN or infinite ends the run, with the step and the layer in which the
+first such number came up; the weights are then the last finite ones. For this a copy of
+weights and optimiser state is kept. --continue-on-nan goes on instead.
 
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
@@ -69,7 +75,8 @@ starts again. What came after a loss is a run directory of its own in that of th
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
 	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
 	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
-	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", recordedByDefault))
+	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
+	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
 	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	addOutputFlags(cmd, &f.out, "dahl-execute")
@@ -79,7 +86,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 // execute runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
 func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) (*manifest, error) {
-	w, train, test, err := trainingWorkload(ctx, o)
+	w, err := trainingWorkload(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +94,12 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if err != nil {
 		return nil, asInput(err)
 	}
-	t, err := newTrainer(w, train, test, progress)
+	t, err := newTrainer(w, progress)
 	if err != nil {
 		return nil, err
 	}
-	defer t.close()
-	t.predicted = predicted
+	defer t.Close()
+	t.Predicted = predicted.Totals
 	if t.devices, err = w.comparedSets(ctx, predicted, f.compareDevices); err != nil {
 		return nil, err
 	}
@@ -103,24 +110,25 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if err != nil {
 		return nil, err
 	}
-	w.printTraining(progress, train, predicted)
-	for _, warning := range t.runner.Warnings() {
+	w.printTraining(progress, predicted)
+	for _, warning := range t.Runner.Warnings() {
 		slog.Warn(warning)
 	}
-	meters := startMeters(w.platform)
+	meters := train.StartMeters(w.Platform)
 	runErr := t.run(ctx)
-	if err := meters.stop(t.measured); err != nil {
+	if t.measured.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}
+	t.measured.GPUs = meters.States
 	if runErr == nil {
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
-	if err := t.predictLegs(context.WithoutCancel(ctx)); err != nil {
+	if err := t.PredictLegs(context.WithoutCancel(ctx)); err != nil {
 		return nil, errors.Join(runErr, err)
 	}
 	m, err := a.writeTraining(dir, t, "execute")
 	if err == nil && f.save != "" {
-		err = writeTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.weights()) })
+		err = writeTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) })
 	}
 	if err != nil {
 		return nil, errors.Join(runErr, err)
@@ -138,153 +146,106 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	t.printMeasured(progress)
 	t.printLosses(progress, dir)
 	if t.devices != nil {
-		t.devices.print(progress)
+		printSets(progress, t.devices)
 	}
-	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s %s\n", dir.path, dir.path, dir.path)
+	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
+	t.w.headline(t.measured, t.summarize()).print(progress, t.beside())
 	return m, nil
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions
 // for this machine.
-func trainingWorkload(ctx context.Context, o *options) (w *workload, train, test *nn.Dataset, err error) {
-	m, train, test, err := trainingData(o)
+func trainingWorkload(ctx context.Context, o *options) (*workload, error) {
+	m, d, err := trainingData(o)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	p, err := thisMachine(o)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	n := sampleCounts(train, test)
-	var tiles *tileSweep
+	var tiles *plan.TileSearch
 	if o.Lowering == bestTiles {
-		draft := workload{opts: o, executed: true, model: m, platform: p}
-		if tiles, err = draft.sweepTiles(ctx, n); err != nil {
-			return nil, nil, nil, err
+		draft := workload{opts: o, Workload: train.Workload{Model: m, Platform: p}}
+		if tiles, err = draft.sweepTiles(ctx, d.Samples()); err != nil {
+			return nil, err
 		}
 	}
-	if w, err = newWorkload(o, m, p, n); err != nil {
-		return nil, nil, nil, err
+	w, err := newWorkload(o, m, p, d)
+	if err != nil {
+		return nil, err
 	}
 	w.tiles = tiles
 	w.inputs, err = hashInputs(o)
-	return w, train, test, err
+	return w, err
 }
 
 // trainingData opens the data and fits the model to it.
-func trainingData(o *options) (m *nn.Model, train, test *nn.Dataset, err error) {
+func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if o.Model == "" {
-		return nil, nil, nil, inputErrorf("name a network with --model; a graph file has no kernels to execute")
+		return nil, d, inputErrorf("name a network with --model; a graph file has no kernels to execute")
 	}
 	if o.Epochs < 1 || o.Epochs > maxRounds {
-		return nil, nil, nil, inputErrorf("--epochs %d: want 1 to %d", o.Epochs, maxRounds)
+		return nil, d, inputErrorf("--epochs %d: want 1 to %d", o.Epochs, maxRounds)
 	}
 	if o.ContinueOnLoss < 0 {
-		return nil, nil, nil, inputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
+		return nil, d, inputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
 	err = firstError(checkNotNegative("record", o.Record), checkNotNegative("steps", o.Steps), checkNotNegative("limit", o.Limit),
 		checkNotNegative("offset", o.Offset), checkNotNegative("batch", o.Batch), checkNotNegative("workers", o.Workers))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, d, err
 	}
 	if m, err = loadModel(o.Model); err != nil {
-		return nil, nil, nil, err
+		return nil, d, err
 	}
-	if o.Batch == 0 {
-		o.Batch = m.Defaults.Batch
-	}
-	if train, test, err = openSplits(o, m); err != nil {
-		return nil, nil, nil, err
-	}
-	m, err = fit(m, train)
-	return m, train, test, err
-}
-
-// fit adapts the first and the last layer of a network to its data.
-func fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
-	fitted, err := m.For(inputShape(m, d), max(m.Classes(), d.Classes))
-	if err != nil {
-		return nil, inputErrorf("data %s: %w", d.Name, err)
-	}
-	return fitted, nil
-}
-
-func sampleCounts(train, test *nn.Dataset) samples {
-	n := samples{train: train.Len(), divisor: train.Divisor}
-	if test != nil {
-		n.test = test.Len()
-	}
-	return n
-}
-
-// inputShape is the shape the model sees: that of the images, or a vector of
-// their pixels for a model that begins with features.
-func inputShape(m *nn.Model, d *nn.Dataset) []int {
-	if len(m.Input) == 1 {
-		return []int{d.Shape[0] * d.Shape[1] * d.Shape[2]}
-	}
-	return d.Shape[:]
-}
-
-// openSplits opens the training data and, where there is one, the test split.
-func openSplits(o *options, m *nn.Model) (train, test *nn.Dataset, err error) {
 	if o.Data == "" {
-		o.Data = defaultData(m)
+		o.Data = train.DefaultData(m)
 	}
 	limit := o.Limit
-	if o.Steps > 0 && (limit == 0 || limit > o.Steps*o.Batch) {
-		limit = o.Steps * o.Batch
+	if most := o.Steps * cmp.Or(o.Batch, m.Defaults.Batch); o.Steps > 0 && (limit == 0 || limit > most) {
+		limit = most
 	}
-	train, err = nn.OpenData(o.Data, nn.DataOptions{Split: nn.Train, Limit: limit, Offset: o.Offset})
-	if err != nil {
-		return nil, nil, asInput(err)
+	if d, err = train.OpenData(o.Data, limit, o.Offset); err != nil {
+		return nil, d, err
 	}
-	test, err = nn.OpenData(o.Data, nn.DataOptions{Split: nn.Test})
-	if errors.Is(err, nn.ErrNoSplit) {
-		return train, nil, nil
+	if err := o.setBatch(m, d.Train.Len()); err != nil {
+		return nil, d, err
 	}
-	return train, test, asInput(err)
-}
-
-// defaultData is the built-in data that has the model's shape.
-func defaultData(m *nn.Model) string {
-	if slices.Equal(m.Input, []int{1, 8, 8}) {
-		return "digits"
-	}
-	if len(m.Input) == 3 {
-		return fmt.Sprintf("synthetic:%dx%dx%d:2000:%d", m.Input[0], m.Input[1], m.Input[2], m.Classes())
-	}
-	return fmt.Sprintf("synthetic:1x1x%d:2000:%d", m.Input[0], m.Classes())
+	m, err = train.Fit(m, d.Train)
+	return m, d, err
 }
 
 // writeTraining writes the run directory of an executed run.
 func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest, error) {
 	m := a.newManifest(command, t.w)
-	m.Complete = t.complete
-	m.Data = hashData(t.train, t.test)
+	m.Complete = t.Complete
+	m.Data = hashData(t.w.Data.Train, t.w.Data.Test)
 	m.GPUs = t.measured.GPUs
-	if n := t.runner.Issue(0); n.Tasks > 0 {
+	if n := t.Runner.Issue(0); n.Tasks > 0 {
 		m.Issue = &n
 	}
-	m.WeightsHash = t.weightsHash()
-	if n := len(t.steps); n > 0 {
-		m.FinalLoss = t.steps[n-1].Loss
+	m.WeightsHash = t.WeightsHash()
+	if n := len(t.Steps); n > 0 {
+		m.FinalLoss = number(t.Steps[n-1].Loss)
 	}
+	m.Diverged = t.Diverged
 	if err := dir.writeMetrics(t); err != nil {
 		return nil, err
 	}
-	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.weights()) }); err != nil {
+	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
 		return nil, err
 	}
 	if err := a.writeLegs(dir, t); err != nil {
 		return nil, err
 	}
-	m.Losses = t.lostDevices()
+	m.Losses = t.Losses
 	if t.measured.Main != nil {
-		if err := dir.writeOutcome(t.w, t.measured, t.summarize()); err != nil {
+		s := t.summarize()
+		if err := dir.writeOutcome(t.w, t.measured, s); err != nil {
 			return nil, err
 		}
-		if err := dir.writePredicted(&t.leg); err != nil {
+		if err := dir.writePredicted(t.w, &t.Leg, s); err != nil {
 			return nil, err
 		}
 	}
@@ -293,13 +254,13 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 
 // writePredicted writes the simulated schedule of the same segment and the
 // figure of both.
-func (d *runDir) writePredicted(l *leg) error {
-	p := l.w.mainProblem(l.predicted.Main.Steps)
-	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.predicted.Main, p.Graph, p.Platform) })
+func (d *runDir) writePredicted(w *workload, l *train.Leg, s *summary) error {
+	p := w.mainProblem(l.Predicted.Main.Steps)
+	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
 	if err != nil {
 		return err
 	}
-	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.predicted.Main, l.measured.Main); err != nil && !errors.Is(err, plots.ErrNoData) {
+	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.Predicted.Main, l.Measured.Main, s); err != nil && !errors.Is(err, plots.ErrNoData) {
 		return err
 	}
 	d.noteFile("compare.svg")
@@ -309,8 +270,8 @@ func (d *runDir) writePredicted(l *leg) error {
 func (d *runDir) writeMetrics(t *trainer) error {
 	err := d.write(stepsFile, func(out io.Writer) error {
 		w, err := nn.NewStepWriter(out)
-		for i := 0; err == nil && i < len(t.steps); i++ {
-			err = w.Step(t.steps[i])
+		for i := 0; err == nil && i < len(t.Steps); i++ {
+			err = w.Step(t.Steps[i])
 		}
 		return errors.Join(err, w.Flush())
 	})
@@ -319,8 +280,8 @@ func (d *runDir) writeMetrics(t *trainer) error {
 	}
 	return d.write(epochsFile, func(out io.Writer) error {
 		w, err := nn.NewEpochWriter(out)
-		for i := 0; err == nil && i < len(t.epochs); i++ {
-			err = w.Epoch(t.epochs[i])
+		for i := 0; err == nil && i < len(t.Epochs); i++ {
+			err = w.Epoch(t.Epochs[i])
 		}
 		return err
 	})
@@ -329,54 +290,56 @@ func (d *runDir) writeMetrics(t *trainer) error {
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
 	s := t.w.summarize(t.measured)
-	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.lostDevices(), t.metered()
-	if s.Recorded != nil && t.predicted != nil && t.predicted.unrecorded.steps > 0 {
-		s.Recorded.PredictedS = t.predicted.stepTime().Seconds()
+	s.Diverged, s.Load = t.Diverged, t.load
+	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.Losses, t.metered()
+	if s.Recorded != nil && t.Predicted != nil && t.Predicted.Unrecorded.Steps > 0 {
+		s.Recorded.PredictedS = t.Predicted.StepTime().Seconds()
 	}
 	b := thisBuild()
 	s.Provenance = &b
-	if n := len(t.epochs); n > 0 {
-		last := t.epochs[n-1]
-		s.ImagesPerS, s.Loss = &last.ImagesPerSec, &last.Loss
+	if n := len(t.Epochs); n > 0 {
+		last := t.Epochs[n-1]
+		loss := number(last.Loss)
+		s.ImagesPerS, s.Loss = &last.ImagesPerSec, &loss
 		if last.Tested {
 			s.Accuracy = &last.TestAccuracy
 		}
 	}
 	images := 0
-	for _, step := range t.steps {
+	for _, step := range t.Steps {
 		images += step.Images
 	}
-	if len(t.steps) > 0 {
-		s.Trained = &trainedSummary{Epochs: len(t.epochs), Images: images, FirstLoss: t.steps[0].Loss, WeightsSHA256: t.weightsHash()}
+	if len(t.Steps) > 0 {
+		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash()}
 	}
 	return s
 }
 
 // printTraining says what is about to run.
-func (w *workload) printTraining(out io.Writer, d *nn.Dataset, predicted *outcome) {
-	g := w.program.Graphs[0]
+func (w *workload) printTraining(out io.Writer, predicted *outcome) {
+	g, d := w.Program.Graphs[0], w.Data.Train
 	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
-	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.model.Name, w.dtype, w.model.NumWeights(), w.opts.Batch, w.opts.Epochs)
-	fmt.Fprintf(out, "machine   %s, %d workers\n", w.platform.Name, len(w.platform.Workers))
+	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
+	fmt.Fprintf(out, "machine   %s, %d workers\n", w.Platform.Name, len(w.Platform.Workers))
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.stepTime()), shortTime(predicted.Run))
-	if w.platform.Spread() {
-		fmt.Fprintf(out, "memory    %s\n", w.plannedText())
+		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.StepTime()), shortTime(predicted.Run))
+	if w.Platform.Spread() {
+		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
 	}
 	if w.tiles != nil {
-		w.tiles.print(out)
+		printTiles(out, w.tiles)
 	}
 }
 
-// plannedText is what every memory will hold: exactly so with a plan, at most with a policy
-// that decides at run time.
-func (w *workload) plannedText() string {
+// reservedText is what every memory has places for: all of it is used with a plan, some of it
+// with a policy that decides at run time.
+func (w *workload) reservedText() string {
 	var each []string
-	for m, b := range w.decision.ReservedBytes() {
-		each = append(each, w.platform.Memories[m].Name+" "+shortBytes(b))
+	for m, b := range w.Decision.ReservedBytes() {
+		each = append(each, w.Platform.Memories[m].Name+" "+shortBytes(b))
 	}
 	text := strings.Join(each, ", ")
-	if w.decision.Placed == nil {
+	if w.Decision.Placed == nil {
 		text += " at most"
 	}
 	return text
@@ -384,14 +347,21 @@ func (w *workload) plannedText() string {
 
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
-	m, predicted := t.measured, t.predicted
-	fmt.Fprintf(out, "measured  step %s (predicted %s), run %s (predicted %s), peak %s, %s\n",
-		shortTime(m.stepTime()), shortTime(predicted.stepTime()), shortTime(m.Run), shortTime(predicted.Run),
-		shortBytes(t.w.plannedPeakBytes()), m.energyText())
+	m, predicted := t.measured, t.Predicted
+	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", shortTime(m.Run), shortTime(predicted.Run), m.energyText())
+	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
 	}
 	if r := m.recording(); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)
 	}
+}
+
+// beside is the prediction of the step, and why it is far off, for the end of a line.
+func (t *trainer) beside() string {
+	p, m := t.Predicted.StepTime(), t.measured.StepTime()
+	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
+	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
+	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", shortTime(p), off, causesText(causes))
 }

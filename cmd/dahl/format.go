@@ -54,12 +54,7 @@ func shortCount(v float64) string {
 	return strings.TrimSpace(threeDigits(v) + " " + unit)
 }
 
-func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
+// showTime prints seconds as shortTime does.
+func showTime(s float64) string { return shortTime(seconds(s)) }
 
-// percent is the error of a prediction, in percent of the measurement.
-func percent(predicted, measured float64) float64 {
-	if measured == 0 {
-		return 0
-	}
-	return 100 * (predicted/measured - 1)
-}
+func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }

@@ -60,7 +60,7 @@ at its best cost there; without, it counts operations.`,
 }
 
 func listModels(out io.Writer) error {
-	for _, info := range nn.Models {
+	for _, info := range nn.Models() {
 		m := info.New()
 		fmt.Fprintf(out, "%-16s %s; %s weights, batch %d\n", info.Name, info.Doc, thousands(m.NumWeights()), m.Defaults.Batch)
 	}
@@ -101,7 +101,7 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 // graphFormat chooses how to export by the end of the file's name; nil for no file.
 func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 	ofGraph := func(write func(*dag.Graph, io.Writer) error) func(*workload, io.Writer) error {
-		return func(w *workload, out io.Writer) error { return write(w.program.Graphs[0], out) }
+		return func(w *workload, out io.Writer) error { return write(w.Program.Graphs[0], out) }
 	}
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".json":
@@ -112,10 +112,10 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 		return ofGraph((*dag.Graph).WriteText), nil
 	case ".toml":
 		return func(w *workload, out io.Writer) error {
-			if w.lowering == nil {
+			if w.Lowering == nil {
 				return inputErrorf("--export: a graph from a file has no lowering")
 			}
-			return nn.WriteLowering(out, *w.lowering)
+			return nn.WriteLowering(out, *w.Lowering)
 		}, nil
 	}
 	if path == "" {
@@ -133,7 +133,11 @@ func inspectedGraph(ctx context.Context, o *options) (*workload, error) {
 			return nil, err
 		}
 	}
-	return mainGraph(ctx, o, p)
+	w, err := mainGraph(ctx, o, p)
+	if err != nil || o.Platform == "" {
+		return w, err
+	}
+	return w, checkGiven(w, p)
 }
 
 // graphReport is what graph prints.
@@ -182,21 +186,21 @@ type graphPart struct {
 }
 
 func describeGraph(w *workload) (*graphReport, error) {
-	machine := w.platform
+	machine := w.Platform
 	if w.opts.Platform == "" {
 		machine = nil
 	}
-	costs, layout, err := plan.Inspect(w.program, machine, w.target())
+	costs, layout, err := plan.Inspect(w.Program, machine, w.Target())
 	if err != nil {
 		return nil, asInput(err)
 	}
-	g := w.program.Graphs[0]
+	g := w.Program.Graphs[0]
 	r := &graphReport{
-		Graph: g.Name, SHA256: g.Hash(), Platform: w.platform.Name, Tasks: g.NumTasks(), Buffers: len(g.Buffers),
+		Graph: g.Name, SHA256: g.Hash(), Platform: w.Platform.Name, Tasks: g.NumTasks(), Buffers: len(g.Buffers),
 		Width: g.Width(), Flops: g.TotalFlops(), Bytes: g.TotalBytes(), ArenaBytes: map[string]int64{},
 	}
-	if w.lowering != nil {
-		r.Lowering = formOf(w.lowering)
+	if w.Lowering != nil {
+		r.Lowering = formOf(w.Lowering)
 	}
 	for i := range g.Buffers {
 		if layout := g.Buffers[i].Layout; layout != "" {
@@ -215,7 +219,7 @@ func describeGraph(w *workload) (*graphReport, error) {
 	}
 	best := func(dag.TaskID) time.Duration { return 0 }
 	if costs != nil {
-		best = func(t dag.TaskID) time.Duration { return bestCost(costs, w.platform, t) }
+		best = func(t dag.TaskID) time.Duration { return bestCost(costs, w.Platform, t) }
 	}
 	r.addPaths(g, best, costs != nil)
 	r.addParts(g, best)

@@ -13,6 +13,7 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -34,7 +35,7 @@ where they are installed: all of these where --variant asks for them or a
 calibration finds them fastest; what rounds factors, only where --precision allows it.
 Operations of the kind host are done by dahl itself.`,
 		Example: "  dahl kernels\n  dahl kernels dahl-demo\n  dahl kernels here.toml --json",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    wantArgs(0, 1, "one platform or run at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if variants && (len(args) == 0 || asJSON) {
 				return inputErrorf("--by-variant wants a run directory or a platform file, and no --json")
@@ -81,9 +82,8 @@ type kernelLine struct {
 var kindsOfVariants = []string{"cpu", "cuda"}
 
 func listKernels(out io.Writer, asJSON bool) error {
-	lines := make([]kernelLine, 0, len(kernels.All))
-	for i := range kernels.All {
-		k := &kernels.All[i]
+	var lines []kernelLine
+	for _, k := range kernels.Kernels() {
 		line := kernelLine{Op: k.Op, Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
 		for _, o := range k.Operands {
 			line.Operands = append(line.Operands, operandText(&o))
@@ -114,8 +114,8 @@ func listKernels(out io.Writer, asJSON bool) error {
 // listLibraries says which libraries of variants are here, or why not.
 func listLibraries(out io.Writer) {
 	said := map[string]bool{}
-	for i := range kernels.All {
-		for _, v := range kernels.All[i].Variants {
+	for _, k := range kernels.Kernels() {
+		for _, v := range k.Variants {
 			if v.Library == "" || said[v.Library] {
 				continue
 			}
@@ -243,7 +243,7 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		durations := times[k]
 		slices.Sort(durations)
 		row := kernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
-			Count: len(durations), MedianS: quantile(durations, 0.5), P95S: quantile(durations, 0.95)}
+			Count: len(durations), MedianS: plan.Quantile(durations, 0.5), P95S: plan.Quantile(durations, 0.95)}
 		if c, ok := r.problem.Costs.Of(first[k], k.device); ok {
 			row.Variant = c.Variant
 		}

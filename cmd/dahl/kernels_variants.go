@@ -70,10 +70,10 @@ func byVariant(times []kernelTime, device string) (rows []*variantRow, variants 
 		}
 		rows[at].medians[t.Variant] = t.MedianS
 	}
-	for i := range kernels.All {
-		for j := range kernels.All[i].Variants {
-			if name := kernels.All[i].Variants[j].Name; seen[name] {
-				variants, seen[name] = append(variants, name), false
+	for _, k := range kernels.Kernels() {
+		for _, v := range k.Variants {
+			if seen[v.Name] {
+				variants, seen[v.Name] = append(variants, v.Name), false
 			}
 		}
 	}

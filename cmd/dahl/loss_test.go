@@ -36,17 +36,17 @@ var lossyTraining = strings.Fields("execute --model digits-cnn --data synthetic:
 func launchesBefore(t *testing.T, devices, worker string, segment, step int) int {
 	t.Helper()
 	o := options{Platform: "node.toml", Devices: devices, Model: "digits-cnn", Data: "synthetic:1x8x8:70:10", Batch: 32, Epochs: 2, Optimizer: "adam", Policy: "heft", DType: "float32"}
-	w, _, _, err := trainingWorkload(t.Context(), &o)
+	w, err := trainingWorkload(t.Context(), &o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, _ := w.platform.WorkerByName(worker)
+	id, _ := w.Platform.WorkerByName(worker)
 	launches := 0
-	for i, seg := range w.program.Order[:segment+1] {
+	for i, seg := range w.Program.Order[:segment+1] {
 		if i == segment {
 			seg.Steps = step
 		}
-		launches += seg.Steps * len(w.decision.Graphs[seg.Graph].Plan.Order[id])
+		launches += seg.Steps * len(w.Decision.Graphs[seg.Graph].Plan.Order[id])
 	}
 	return launches
 }
@@ -187,12 +187,12 @@ func TestLossEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{Platform: "node.toml", Devices: "g0", Model: "digits-cnn", Limit: 128, Batch: 32, Policy: "heft", DType: "float32", Epochs: 1}
-	w, _, _, err := trainingWorkload(t.Context(), &o)
+	w, err := trainingWorkload(t.Context(), &o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, _ := w.platform.WorkerByName("g0")
-	perStep := len(w.decision.Graphs[0].Plan.Order[id])
+	id, _ := w.Platform.WorkerByName("g0")
+	perStep := len(w.Decision.Graphs[0].Plan.Order[id])
 	writeTestFile(t, "node.toml", faultyNode(fmt.Sprintf("{ after = %d, kind = \"lost\" }", 2*perStep+5)))
 	for _, survive := range []bool{false, true} {
 		args := append(line, "--limit", "128", "--out", "cut")

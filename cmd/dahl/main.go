@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"dahl/train"
 )
 
 // Exit codes.
@@ -118,20 +120,18 @@ func wantedValue(message string) string {
 }
 
 // badInput is an error in what the user gave: a flag, a file. It exits with 2.
-type badInput struct{ error }
-
-func (b badInput) Unwrap() error { return b.error }
+type badInput = train.InputError
 
 // asInput marks an error as the user's; nil stays nil.
 func asInput(err error) error {
 	if err == nil {
 		return nil
 	}
-	return badInput{err}
+	return badInput{Err: err}
 }
 
 func inputErrorf(format string, args ...any) error {
-	return badInput{fmt.Errorf(format, args...)}
+	return badInput{Err: fmt.Errorf(format, args...)}
 }
 
 // app is what every subcommand shares.

@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/train"
 )
 
 const manifestFormat = "dahl-run 1"
@@ -23,23 +24,27 @@ type manifest struct {
 	Args    []string `json:"args"`    // command line without the program and --out
 	Host    host     `json:"host"`
 
-	Options  options       `json:"options"`
-	Model    string        `json:"model,omitempty"`
-	Platform identity      `json:"platform"`
-	Graphs   []identity    `json:"graphs"`
-	Lowering *dag.Lowering `json:"lowering,omitempty"`
-	Variants []string      `json:"variants,omitempty"` // "device op type shape: variant", sorted
-	Inputs   []identity    `json:"inputs,omitempty"`   // files that the options name, the platform excepted
-	Data     *identity     `json:"data,omitempty"`     // what was trained and tested on
-	GPUs     []deviceState `json:"gpus,omitempty"`     // of an executed run, as it began
+	Options  options             `json:"options"`
+	Model    string              `json:"model,omitempty"`
+	Platform identity            `json:"platform"`
+	Graphs   []identity          `json:"graphs"`
+	Lowering *dag.Lowering       `json:"lowering,omitempty"`
+	Variants []string            `json:"variants,omitempty"` // "device op type shape: variant", sorted
+	Inputs   []identity          `json:"inputs,omitempty"`   // files that the options name, the platform excepted
+	Data     *identity           `json:"data,omitempty"`     // what was trained and tested on
+	GPUs     []train.DeviceState `json:"gpus,omitempty"`     // of an executed run, as it began
 
 	Issue *execute.Issue `json:"issue,omitempty"` // of a training step to devices, where its tasks are not timed; a plan's
 
-	Losses []deviceLoss `json:"losses,omitempty"` // what it went on without
+	Losses []train.DeviceLoss `json:"losses,omitempty"` // what it went on without
 
-	WeightsHash string  `json:"weights_sha256,omitempty"` // after training
-	FinalLoss   float64 `json:"final_loss,omitempty"`
-	Complete    bool    `json:"complete"` // false: interrupted or failed
+	WeightsHash string `json:"weights_sha256,omitempty"` // after training
+	FinalLoss   number `json:"final_loss,omitempty"`
+	Complete    bool   `json:"complete"` // false: interrupted, failed or diverged
+
+	// Diverged is the first loss that was NaN or infinite, which ends a training that is not
+	// told to go on.
+	Diverged *train.Divergence `json:"diverged,omitempty"`
 
 	Files []string `json:"files"`
 }
@@ -77,6 +82,9 @@ func readManifest(dir string) (*manifest, error) {
 	}
 	return &m, nil
 }
+
+// ended reports whether a loss that is not finite ended the run.
+func (m *manifest) ended() bool { return m.Diverged != nil && !m.Complete }
 
 // argsWithoutOut drops --out and its value: where a run is kept is not part of
 // what it is.

@@ -5,17 +5,10 @@ import (
 	"strings"
 
 	"dahl/energy"
+	"dahl/plan"
+	"dahl/platform"
+	"dahl/train"
 )
-
-// meteredStep is what a step draws of what one meter covers, in both worlds: mean power
-// times the step, since a meter is far slower than a step. The host, links and devices
-// without a meter are in neither.
-type meteredStep struct {
-	Of                     string  `json:"of"`
-	JoulesPerStep          float64 `json:"joules_per_step"`
-	PredictedJoulesPerStep float64 `json:"predicted_joules_per_step"`
-	ErrorPercent           float64 `json:"error_percent"`
-}
 
 // meteredWatts is the mean power of what a meter may cover, by the platform's powers.
 // Processors are left out where some of their units are: the meter counts those, too.
@@ -23,32 +16,18 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 	watts := map[string]float64{}
 	for i, e := range r.ByDevice {
 		of := e.Name
-		if w.platform.Devices[i].Kind == "cpu" {
-			of = processorsMeter
+		if w.Platform.Devices[i].Kind == "cpu" {
+			of = train.ProcessorsMeter
 		}
-		if e.Basis != energy.Unavailable && (of != processorsMeter || w.opts.Devices == "" && w.opts.Workers == 0) {
+		if e.Basis != energy.Unavailable && (of != train.ProcessorsMeter || w.opts.Devices == "" && w.opts.Workers == 0) {
 			watts[of] += ratio(e.Joules, r.MakespanSeconds)
 		}
 	}
 	return watts
 }
 
-// meteredSteps lays the readings of a measured run beside the prediction.
-func meteredSteps(predicted, measured *stepFigures) []meteredStep {
-	var steps []meteredStep
-	for _, r := range measured.readings {
-		watts, ok := predicted.watts[r.Of]
-		joules := ratio(r.Joules, r.Seconds) * measured.StepS
-		if ok && joules > 0 {
-			p := watts * predicted.StepS
-			steps = append(steps, meteredStep{r.Of, joules, p, percent(p, joules)})
-		}
-	}
-	return steps
-}
-
 // meteredText prints them: "gpu0 3.3 J per step (predicted 3.4 J, +3.0 %)".
-func meteredText(steps []meteredStep) string {
+func meteredText(steps []plan.MeteredStep) string {
 	var parts []string
 	for _, s := range steps {
 		parts = append(parts, fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, threeDigits(s.JoulesPerStep), threeDigits(s.PredictedJoulesPerStep), s.ErrorPercent))
@@ -57,10 +36,43 @@ func meteredText(steps []meteredStep) string {
 }
 
 // metered are those of the run. One that has lost a device is no measurement of its plan.
-func (t *trainer) metered() []meteredStep {
-	if t.predicted == nil || len(t.lostDevices()) > 0 {
+func (t *trainer) metered() []plan.MeteredStep {
+	if t.Predicted == nil || len(t.Losses) > 0 {
 		return nil
 	}
-	predicted, measured := t.w.figures(t.predicted), t.w.figures(t.measured)
-	return meteredSteps(&predicted, &measured)
+	predicted, measured := t.w.figures(&outcome{Totals: t.Predicted}), t.w.figures(t.measured)
+	return plan.MeteredSteps(&predicted, &measured)
+}
+
+// covers reports whether there is a reading for every device that runs layers, so that
+// their sum stands for the run.
+func covers(readings []energy.Reading, p *platform.Platform) bool {
+	read := map[string]bool{}
+	for _, r := range readings {
+		read[r.Of] = true
+	}
+	for i := range p.Devices {
+		of := p.Devices[i].Name
+		if p.Devices[i].IsProcessor() {
+			of = train.ProcessorsMeter
+		}
+		if !p.Devices[i].PlacedOnly && !read[of] {
+			return false
+		}
+	}
+	return len(readings) > 0
+}
+
+// readingsText prints what each meter counted: "12.1 J of processors by RAPL, 40 J of
+// gpu0 by … (38 J by …: 5 % apart)".
+func readingsText(readings []energy.Reading) string {
+	var parts []string
+	for _, r := range readings {
+		text := fmt.Sprintf("%s ± %s J of %s by %s", threeDigits(r.Joules), threeDigits(r.ErrorJoules), r.Of, r.Meter)
+		if s := r.Second; s != nil {
+			text += fmt.Sprintf(" (%s J by %s: %+.1f %%)", threeDigits(s.Joules), s.Meter, s.DisagreementPercent)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/plan"
+	"dahl/train"
 )
 
 // The three tasks of TestCompareDevices on both devices take 25 us: the processor is busy
@@ -18,7 +20,7 @@ func TestMeteredSteps(t *testing.T) {
 	task := `{"name": "NAME", "ns": {"cpu": 25000, "emulated": 10000}}`
 	writeTestFile(t, "three.json", `{"format": "dahl-graph 1", "tasks": [`+
 		strings.Replace(task, "NAME", "a", 1)+","+strings.Replace(task, "NAME", "b", 1)+","+strings.Replace(task, "NAME", "c", 1)+"]}")
-	readings := []energy.Reading{{Of: processorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
+	readings := []energy.Reading{{Of: train.ProcessorsMeter, Joules: 60, Seconds: 4}, {Of: "g0", Joules: 124, Seconds: 20},
 		{Of: "fan", Joules: 1, Seconds: 1}, {Of: "g0", Seconds: 1}}
 	for devices, want := range map[string]string{
 		"":       "processors 0.000375 J per step (predicted 0.000125 J, -66.7 %), g0 0.000155 J per step (predicted 0.000155 J, +0.0 %)",
@@ -35,7 +37,7 @@ func TestMeteredSteps(t *testing.T) {
 		predicted := w.figures(result)
 		result.Readings = readings
 		measured := w.figures(result)
-		steps := meteredSteps(&predicted, &measured)
+		steps := plan.MeteredSteps(&predicted, &measured)
 		if got := meteredText(steps); got != want || math.Abs(steps[len(steps)-1].ErrorPercent) > 1e-9 {
 			t.Errorf("--devices %q: %s; want %s", devices, got, want)
 		}

@@ -51,6 +51,9 @@ type options struct {
 	// training goes on from there when a device fails; 0: such a failure ends it.
 	ContinueOnLoss int `json:"continue_on_loss,omitempty"`
 
+	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
+	ContinueOnNaN bool `json:"continue_on_nan,omitempty"`
+
 	// Record is how many steps of every graph are recorded in an epoch; 0: as the devices
 	// suggest.
 	Record int `json:"record,omitempty"`
@@ -70,22 +73,56 @@ func addGraphFlags(cmd *cobra.Command, o *options) {
 	f.StringVar(&o.Graph, "graph", "", "task graph instead of a network: a JSON or text `file`")
 	f.StringVar(&o.Lowering, "lowering", "", "layout, fusion and tiles of the layers: a TOML `file`, or best: the default with the tiles that are fastest in simulation (default: tiles derived from the caches, whole layers on one GPU alone)")
 	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
-	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's)")
+	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's, or all images where they are fewer)")
 	exclude(cmd, "model", "graph")
 	exclude(cmd, "graph", "lowering")
+	atLeastOne(cmd, "batch", &o.Batch)
+}
+
+// atLeastOne refuses a number below 1 where a flag is given: its 0 stands for what is
+// derived.
+func atLeastOne(cmd *cobra.Command, flag string, value *int) {
+	before(cmd, func() error {
+		if cmd.Flags().Changed(flag) && *value < 1 {
+			return fmt.Errorf("--%s %d: want at least 1", flag, *value)
+		}
+		return nil
+	})
+}
+
+// addStepsFlag adds the number of steps that are simulated.
+func addStepsFlag(cmd *cobra.Command, o *options) {
+	cmd.Flags().IntVar(&o.Steps, "steps", 0, "consecutive steps (default: 10 of a network, 1 of a graph file)")
+	before(cmd, func() error {
+		switch {
+		case cmd.Flags().Changed("steps"):
+		case o.Graph != "":
+			o.Steps = 1
+		default:
+			o.Steps = 10
+		}
+		return nil
+	})
 }
 
 // exclude refuses two flags that contradict each other.
 func exclude(cmd *cobra.Command, a, b string) {
-	next := cmd.PreRunE
-	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+	before(cmd, func() error {
 		if cmd.Flags().Changed(a) && cmd.Flags().Changed(b) {
 			return fmt.Errorf("--%s and --%s exclude each other", a, b)
 		}
-		if next != nil {
-			return next(cmd, args)
-		}
 		return nil
+	})
+}
+
+// before adds a check of the flags.
+func before(cmd *cobra.Command, check func() error) {
+	next := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := check(); err != nil || next == nil {
+			return err
+		}
+		return next(cmd, args)
 	}
 }
 
@@ -93,13 +130,14 @@ func exclude(cmd *cobra.Command, a, b string) {
 func addWorkFlags(cmd *cobra.Command, o *options) {
 	addGraphFlags(cmd, o)
 	f := cmd.Flags()
-	f.StringVar(&o.Devices, "devices", "", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)")
-	f.StringVar(&o.Policy, "policy", "heft", "scheduler: eager, dmda, dmdar, heft")
+	f.Var(&onceString{p: &o.Devices}, "devices", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)")
+	f.StringVar(&o.Policy, "policy", "heft", "scheduler: "+oneOf(policyNames()))
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
-	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it (default: the fastest known within --precision)")
+	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it, see dahl kernels (default: the fastest known within --precision)")
 	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, precisionUsage)
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
 	exclude(cmd, "plan", "policy")
+	before(cmd, o.setPolicy)
 }
 
 // addDataFlags adds the flags that name the training data, whose size and shape
@@ -124,7 +162,7 @@ func addTrainFlags(cmd *cobra.Command, o *options) {
 
 func addOptimizerFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Optimizer, "optimizer", "", "sgd or adam (default: the model's)")
+	f.StringVar(&o.Optimizer, "optimizer", "", oneOf(optimizerNames())+" (default: the model's)")
 	f.Var(&optionalFloat{&o.LR}, "lr", "learning rate (default: the model's)")
 	f.Var(&optionalFloat{&o.Momentum}, "momentum", "SGD momentum (default: the model's)")
 	f.Var(&optionalFloat{&o.WeightDecay}, "weight-decay", "L2 penalty (default: the model's)")
@@ -149,5 +187,28 @@ func (v *optionalFloat) Set(s string) error {
 		return fmt.Errorf("want a number from 0 to 1e9")
 	}
 	*v.p = &x
+	return nil
+}
+
+// onceString is a flag that may be given once, since a second one would replace the first.
+type onceString struct {
+	p   *string
+	set bool
+}
+
+func (v *onceString) Type() string { return "string" }
+
+func (v *onceString) String() string {
+	if v.p == nil {
+		return ""
+	}
+	return *v.p
+}
+
+func (v *onceString) Set(s string) error {
+	if v.set {
+		return fmt.Errorf("it is given twice; write one list: %s,%s", *v.p, s)
+	}
+	*v.p, v.set = s, true
 	return nil
 }

@@ -41,9 +41,10 @@ and --limit. The granularity of the layers is taken from the plan.
 	addWorkFlags(cmd, &o)
 	addDataFlags(cmd, &o)
 	addOptimizerFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps in the predicted schedule")
+	addStepsFlag(cmd, &o)
 	cmd.Flags().StringVar(&o.Objective, "objective", o.Objective, "what to make small: time")
 	addOutputFlags(cmd, &out, "dahl-plan")
+	addVerboseFlag(cmd, &out)
 	return cmd
 }
 
@@ -59,22 +60,22 @@ func checkObjective(objective string) error {
 
 // printAssignment prints what a plan gives to each worker that has a task.
 func (w *workload) printAssignment(out io.Writer, plan *schedule.Plan, o *outcome) {
-	busy := make([]time.Duration, len(w.platform.Workers))
+	busy := make([]time.Duration, len(w.Platform.Workers))
 	for _, s := range o.Main.Spans {
 		busy[s.Worker] += s.End - s.Start
 	}
 	unused := 0
 	fmt.Fprintf(out, "\n%-12s %7s %12s %7s  %s\n", "worker", "tasks", "busy/step", "share", "operations")
-	for i := range w.platform.Workers {
+	for i := range w.Platform.Workers {
 		if i >= len(plan.Order) || len(plan.Order[i]) == 0 {
 			unused++
 			continue
 		}
 		count := map[string]int{}
 		for _, t := range plan.Order[i] {
-			count[w.program.Graphs[0].Tasks[t].Op]++
+			count[w.Program.Graphs[0].Tasks[t].Op]++
 		}
-		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.platform.Workers[i].Name, len(plan.Order[i]),
+		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(plan.Order[i]),
 			shortTime(busy[i]/time.Duration(o.Main.Steps)), 100*ratio(float64(busy[i]), float64(o.Main.Makespan)), mostFrequent(count, 4))
 	}
 	if unused > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/plan"
 	"dahl/platforms"
 	"dahl/schedule"
 )
@@ -92,12 +93,12 @@ func mustLoad(t *testing.T, dir string) *loadedRun {
 // many of as many bytes per step, and all are named. The prediction has 10 steps and the
 // run 2; what moves for the step after the last counts too, in both.
 func testCompareCopies(t *testing.T) {
-	var c comparison
+	var c plan.Comparison
 	decodeObject(t, mustRun(t, "compare", "p", "e", "--json"), &c)
 	if len(c.Ways) != 2 || c.CopyErrorPercent == nil || len(c.Copies) == 0 {
 		t.Fatalf("ways %+v, %d kinds of copies", c.Ways, len(c.Copies))
 	}
-	near := func(p pair) bool { return p.Measured > 0 && p.ErrorPercent < 1e-9 && p.ErrorPercent > -1e-9 }
+	near := func(p plan.Pair) bool { return p.Measured > 0 && p.ErrorPercent < 1e-9 && p.ErrorPercent > -1e-9 }
 	for _, way := range c.Ways {
 		if !near(way.Count) || !near(way.Bytes) || way.Busy.Measured <= 0 {
 			t.Errorf("from %s to %s: %+v", way.From, way.To, way)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"dahl/plots"
 )
@@ -16,9 +17,7 @@ func newPlot(*app) *cobra.Command {
 	var format, colour string
 	var long strings.Builder
 	long.WriteString("plot draws the figures of a run directory into it:\n\n")
-	var names []string
 	for _, f := range plots.Figures() {
-		names = append(names, f.Name)
 		fmt.Fprintf(&long, "  %-10s %s\n", f.Name, f.Sentence)
 	}
 	cmd := &cobra.Command{
@@ -26,15 +25,25 @@ func newPlot(*app) *cobra.Command {
 		Short:     "draw figures of a run",
 		Long:      long.String(),
 		Example:   "  dahl plot dahl-demo gantt --format png",
-		Args:      cobra.MinimumNArgs(1),
-		ValidArgs: names,
+		Args:      wantArgs(1, 1+len(plots.Figures()), "the directory of a run, and the figures to draw if not all"),
+		ValidArgs: figureNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return plotRun(cmd, args[0], args[1:], format, colour)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "svg", "svg, png or pdf")
+	cmd.Flags().StringVar(&format, "format", "svg", oneOf(plots.Formats()))
 	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by layer, phase or op (default: the first that tells them apart)")
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(strings.Replace(name, "color", "colour", 1))
+	})
 	return cmd
+}
+
+func figureNames() (names []string) {
+	for _, f := range plots.Figures() {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 func plotRun(cmd *cobra.Command, path string, names []string, format, colour string) error {
@@ -49,9 +58,9 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 	if len(names) > 0 {
 		figures = nil
 		for _, n := range names {
-			f, ok := plots.FigureByName(n)
-			if !ok {
-				return inputErrorf("no figure %q; see dahl plot --help", n)
+			f, err := plots.FigureByName(n)
+			if err != nil {
+				return inputErrorf("%w%s", err, didYouMean(n, figureNames()))
 			}
 			figures = append(figures, f)
 		}

@@ -1,20 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	"dahl/kernels"
 	"dahl/platform"
+	"dahl/train"
 )
 
 // precisionUsage documents --precision.
 const precisionUsage = "factors of products on tensor cores: full (never rounded), tf32 or bf16 (rounded to 11 or 8 bits where that is known to be faster)"
 
 func checkPrecision(name string) error {
-	if name != "" && !slices.Contains(kernels.Precisions, name) {
-		return inputErrorf("--precision %q: want %s", name, strings.Join(kernels.Precisions, ", "))
+	if name != "" && !slices.Contains(kernels.Precisions(), name) {
+		return inputErrorf("--precision %q: want %s", name, oneOf(kernels.Precisions()))
 	}
 	return nil
 }
@@ -26,18 +25,5 @@ func (o *options) within(p *platform.Platform) (*platform.Platform, error) {
 	if err := checkPrecision(o.Precision); err != nil || o.Plan != "" {
 		return p, err
 	}
-	allowed := slices.DeleteFunc(slices.Clone(p.Models), func(m platform.Model) bool {
-		k, ok := kernels.Lookup(m.Op)
-		if !ok || m.Variant == o.Variant {
-			return false
-		}
-		v, ok := k.Variant(m.Variant)
-		return ok && !v.Within(cmp.Or(o.Precision, kernels.FullPrecision))
-	})
-	if len(allowed) == len(p.Models) {
-		return p, nil
-	}
-	q := *p
-	q.Models = allowed
-	return &q, asInput(q.Complete())
+	return train.Within(p, o.Precision, o.Variant)
 }

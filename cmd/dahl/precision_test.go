@@ -11,11 +11,11 @@ import (
 // TestPrecisionOfVariants: every variant that multiplies on tensor cores, which all have from
 // capability 8.0 on, rounds its factors, and no other does. TF32 keeps 11 bits, bfloat16 8.
 func TestPrecisionOfVariants(t *testing.T) {
-	for i := range kernels.All {
-		for _, v := range kernels.All[i].Variants {
+	for _, k := range kernels.Kernels() {
+		for _, v := range k.Variants {
 			full, tf32, bf16 := v.Within(kernels.FullPrecision), v.Within(kernels.TF32Precision), v.Within(kernels.BF16Precision)
 			if full == (v.Capability >= 80) || tf32 == (v.Name == "bf16") || !bf16 {
-				t.Errorf("%s %s is within full %v, tf32 %v, bf16 %v", kernels.All[i].Op, v.Name, full, tf32, bf16)
+				t.Errorf("%s %s is within full %v, tf32 %v, bf16 %v", k.Op, v.Name, full, tf32, bf16)
 			}
 		}
 	}

@@ -2,17 +2,10 @@ package main
 
 import (
 	"fmt"
-	"math"
-	"slices"
-	"time"
 
-	"dahl/dag"
-	"dahl/schedule"
+	"dahl/plan"
+	"dahl/train"
 )
-
-// recordedByDefault is how many steps of every graph are recorded in an epoch where some
-// device is no processor: enough for a steady step, few beside an epoch.
-const recordedByDefault = 10
 
 var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,
 and all steps are. On a GPU it puts two events around every task and keeps steps out of
@@ -21,118 +14,7 @@ or as many as --record says; the others run at full speed. The time of a step an
 images per second are then of those others, and the schedule, the figures, the copies
 and the modelled joules of the recorded ones. Predictions are of steps that are not
 recorded, except where one is laid beside a recorded schedule: the timing of a device in
-the platform file, which dahl calibrate measures, is the difference.`, recordedByDefault)
-
-// maxRecordedSpans bounds the spans of one piece; longer ones are executed in several, with
-// a barrier between them.
-const maxRecordedSpans = 4_000_000
-
-// recordedSteps is how many steps of every graph are recorded in an epoch.
-func (w *workload) recordedSteps() int {
-	switch {
-	case w.opts.Record > 0:
-		return w.opts.Record
-	case w.platform.Spread():
-		return recordedByDefault
-	default:
-		return math.MaxInt
-	}
-}
-
-// piece is some steps of a graph that run without a barrier between them.
-type piece struct {
-	dag.Segment
-	record bool
-}
-
-// nextPiece is the first piece of what is left of a segment: recorded steps come before
-// others, as many at once as spans may be kept of, and of a training whose state is kept no
-// more than come before that.
-func (t *trainer) nextPiece(left dag.Segment) piece {
-	p, g := piece{Segment: left}, t.w.program.Graphs[left.Graph]
-	if n := t.w.recordedSteps() - t.recorded[left.Graph]; n > 0 {
-		p.record = true
-		p.Steps = min(p.Steps, n, max(1, maxRecordedSpans/max(1, g.NumTasks())))
-	}
-	if every := t.w.opts.ContinueOnLoss; every > 0 && isTraining(g) {
-		p.Steps = min(p.Steps, every)
-	}
-	return p
-}
-
-// predictedPieces are the segments of the program as they are predicted. An execution is
-// predicted as it will run: the first steps of every graph in an epoch as recorded ones, and
-// the others without a record.
-func (w *workload) predictedPieces() (pieces []piece) {
-	perEpoch := max(1, len(w.program.Order)/max(1, w.opts.Epochs))
-	recorded := make([]int, len(w.program.Graphs))
-	for i, seg := range w.program.Order {
-		if i%perEpoch == 0 {
-			clear(recorded)
-		}
-		n := seg.Steps
-		if w.executed {
-			n = min(n, max(0, w.recordedSteps()-recorded[seg.Graph]))
-		}
-		recorded[seg.Graph] += n
-		for _, p := range []piece{{dag.Segment{Graph: seg.Graph, Steps: n}, true}, {dag.Segment{Graph: seg.Graph, Steps: seg.Steps - n}, false}} {
-			if p.Steps > 0 {
-				pieces = append(pieces, p)
-			}
-		}
-	}
-	return pieces
-}
-
-// account adds a piece that has run to the totals, and returns its joules, which are known
-// where it was recorded.
-func (t *trainer) account(p piece, s *schedule.Schedule) (joules float64, err error) {
-	g := t.w.program.Graphs[p.Graph]
-	if !p.record {
-		t.measured.addUnrecorded(s, g, p.Segment)
-		return 0, nil
-	}
-	t.recorded[p.Graph] += p.Steps
-	a, err := t.w.account(p.Graph, s)
-	if err != nil {
-		return 0, err
-	}
-	return t.measured.add(a, g, p.Segment), nil
-}
-
-// unrecorded is what is known of the pieces that were not recorded.
-type unrecorded struct {
-	steps  int // of the first graph
-	pieces int // of all graphs
-	// recent are the steady steps of the last pieces of the first graph, as many as of
-	// recorded ones.
-	recent []time.Duration
-}
-
-// addUnrecorded accounts for a piece of which only the time of all is known.
-func (o *outcome) addUnrecorded(s *schedule.Schedule, g *dag.Graph, seg dag.Segment) {
-	o.Run += wholeTime(s, seg)
-	o.Tasks += g.NumTasks() * seg.Steps
-	o.unrecorded.pieces++
-	if seg.Graph != 0 {
-		return
-	}
-	o.unrecorded.steps += seg.Steps
-	if len(o.unrecorded.recent) == maxRecent {
-		o.unrecorded.recent = o.unrecorded.recent[1:]
-	}
-	o.unrecorded.recent = append(o.unrecorded.recent, stepTime(s))
-}
-
-// stepTime is the median over the last pieces of the first graph: of those that nothing
-// held up, where there are any.
-func (o *outcome) stepTime() time.Duration {
-	if n := len(o.unrecorded.recent); n > 0 {
-		sorted := slices.Sorted(slices.Values(o.unrecorded.recent))
-		return sorted[n/2]
-	}
-	return stepTime(o.Main)
-}
+the platform file, which dahl calibrate measures, is the difference.`, train.RecordedByDefault)
 
 // recordSummary says what of a training was recorded, where not all of it was: the
 // transfers, evictions, peaks and modelled joules of its summary are those of the recorded
@@ -148,22 +30,19 @@ type recordSummary struct {
 
 // recording is nil where all steps were recorded.
 func (o *outcome) recording() *recordSummary {
-	if o.unrecorded.pieces == 0 {
+	if o.Unrecorded.Pieces == 0 {
 		return nil
 	}
-	return &recordSummary{Steps: o.recordedSteps, Of: o.recordedSteps + o.unrecorded.steps,
-		StepS: stepTime(o.Main).Seconds(), JoulesPerStep: o.joulesPerStep()}
+	return &recordSummary{Steps: o.RecordedSteps, Of: o.RecordedSteps + o.Unrecorded.Steps,
+		StepS: plan.StepTime(o.Main).Seconds(), JoulesPerStep: o.JoulesPerStep()}
 }
-
-// joulesPerStep is that of a steady step of the main schedule, by the platform's powers.
-func (o *outcome) joulesPerStep() float64 { return o.Report.MeanWatts * stepTime(o.Main).Seconds() }
 
 // joulesText prints modelled joules, and of what.
 func (o *outcome) joulesText() string {
-	if o.unrecorded.pieces == 0 {
+	if o.Unrecorded.Pieces == 0 {
 		return threeDigits(o.Joules) + " J"
 	}
-	return threeDigits(o.joulesPerStep()) + " J per recorded step"
+	return threeDigits(o.JoulesPerStep()) + " J per recorded step"
 }
 
 func (s *recordSummary) String() string {

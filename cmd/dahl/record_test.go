@@ -12,7 +12,7 @@ import (
 
 	"dahl/dag"
 	"dahl/energy"
-	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -76,8 +76,8 @@ func checkRecordedFiles(t *testing.T, dir string, r *recordSummary, steps int) {
 	if run.schedule.Steps != steps || predicted.Steps != steps {
 		t.Errorf("the schedule has %d steps, its prediction %d; want %d", run.schedule.Steps, predicted.Steps, steps)
 	}
-	if report, err := energy.FromSchedule(run.schedule, run.problem); err != nil || math.Abs(r.JoulesPerStep/(report.MeanWatts*r.StepS)-1) > 1e-9 || r.StepS != stepTime(run.schedule).Seconds() {
-		t.Errorf("%v J per recorded step, want %v W times %v (%v)", r.JoulesPerStep, report.MeanWatts, stepTime(run.schedule), err)
+	if report, err := energy.FromSchedule(run.schedule, run.problem); err != nil || math.Abs(r.JoulesPerStep/(report.MeanWatts*r.StepS)-1) > 1e-9 || r.StepS != plan.StepTime(run.schedule).Seconds() {
+		t.Errorf("%v J per recorded step, want %v W times %v (%v)", r.JoulesPerStep, report.MeanWatts, plan.StepTime(run.schedule), err)
 	}
 	epochs, err := os.ReadFile(dir + "/" + epochsFile)
 	if err != nil || bytes.Count(epochs, []byte(",,\n")) != 2 {
@@ -104,12 +104,12 @@ func TestLossInTheUnrecordedPart(t *testing.T) {
 	var whole, cut summary
 	decodeObject(t, mustRun(t, append(training, "--out", "whole")...), &whole)
 	o := options{Platform: "node.toml", Model: "digits-cnn", Data: "synthetic:1x8x8:79:10", Batch: 7, Epochs: 2, Policy: "heft", DType: "float32"}
-	w, _, _, err := trainingWorkload(t.Context(), &o)
+	w, err := trainingWorkload(t.Context(), &o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, _ := w.platform.WorkerByName("g0")
-	perStep := len(w.decision.Graphs[0].Plan.Order[id])
+	id, _ := w.Platform.WorkerByName("g0")
+	perStep := len(w.Decision.Graphs[0].Plan.Order[id])
 	writeTestFile(t, "node.toml", faultyNode(fmt.Sprintf(`{ after = %d, kind = "lost" }`, 2*perStep+perStep/2)))
 	decodeObject(t, mustRun(t, append(training, "--out", "cut")...), &cut)
 	if len(cut.Losses) != 1 || cut.Losses[0].Epoch != 1 || cut.Losses[0].AfterStep != 1 || cut.Losses[0].Run == "" {
@@ -125,47 +125,6 @@ func TestLossInTheUnrecordedPart(t *testing.T) {
 	checkRunsInside(t, "cut/"+cut.Losses[0].Run)
 }
 
-// TestNextPiece cuts segments of graphs of 1,000 tasks. 4,000,000 spans may be kept at once:
-// those of 4,000 steps.
-func TestNextPiece(t *testing.T) {
-	big := dag.NewBuilder(nn.GraphTrain)
-	for i := range 1000 {
-		big.Task(dag.Task{Name: fmt.Sprint(i)})
-	}
-	train, err := big.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cpu := []platform.Device{{Kind: platform.CPU}}
-	gpu := []platform.Device{cpu[0], {Kind: platform.CUDA, Memory: 1}}
-	for _, c := range []struct {
-		name          string
-		devices       []platform.Device
-		record, every int
-		done          int // recorded steps of the epoch
-		left          int
-		want          int
-		recorded      bool
-	}{
-		{"all on a processor", cpu, 0, 0, 4, 17_000, 4000, true},
-		{"what is left", cpu, 0, 0, 4, 3, 3, true},
-		{"the first ones", cpu, 3, 0, 0, 17, 3, true},
-		{"the rest of the first ones", cpu, 7, 0, 5, 17, 2, true},
-		{"the others", cpu, 7, 0, 7, 17, 17, false},
-		{"by default on a GPU", gpu, 0, 0, 8, 17, 2, true},
-		{"the others by default", gpu, 0, 0, 10, 17, 17, false},
-		{"kept after every 2", cpu, 0, 2, 0, 17, 2, true},
-		{"recorded before kept", cpu, 1, 2, 0, 17, 1, true},
-		{"others kept after every 5", cpu, 1, 5, 1, 17, 5, false},
-	} {
-		tr := &trainer{leg: leg{w: &workload{opts: &options{Record: c.record, ContinueOnLoss: c.every},
-			platform: &platform.Platform{Devices: c.devices}, program: &dag.Program{Graphs: []*dag.Graph{train}}}}, recorded: []int{c.done}}
-		if p := tr.nextPiece(dag.Segment{Steps: c.left}); p.Steps != c.want || p.record != c.recorded {
-			t.Errorf("%s: %d steps, recorded %v; want %d, %v", c.name, p.Steps, p.record, c.want, c.recorded)
-		}
-	}
-}
-
 // TestUnrecordedTotals adds pieces of 3, 5 and 5 steps that took 30, 35 and 55 ms: 120 ms in
 // all. Their steady steps are 9, 7 and 11 ms; the median is 9. A piece of another
 // graph counts in the time only. With 2 recorded steps of 13 ms before, that were 26 ms at 500 W: 6.5 J per step.
@@ -177,43 +136,27 @@ func TestUnrecordedTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	o := newOutcome(schedule.Measured, &platform.Platform{})
-	o.add(accounted{&schedule.Schedule{Steps: 2, Makespan: ms(26), Period: ms(13)}, &energy.Report{TotalJoules: 17, MeanWatts: 500, Basis: energy.Modelled}}, g, dag.Segment{Steps: 2})
-	if o.recording() != nil || o.stepTime() != ms(13) {
-		t.Errorf("all recorded: %+v, step %v", o.recording(), o.stepTime())
+	o := &outcome{Totals: plan.NewTotals(schedule.Measured, &platform.Platform{})}
+	o.Add(plan.Accounted{Schedule: &schedule.Schedule{Steps: 2, Makespan: ms(26), Period: ms(13)}, Report: &energy.Report{TotalJoules: 17, MeanWatts: 500, Basis: energy.Modelled}}, g, dag.Segment{Steps: 2})
+	if o.recording() != nil || o.StepTime() != ms(13) {
+		t.Errorf("all recorded: %+v, step %v", o.recording(), o.StepTime())
 	}
 	for _, p := range [][3]int{{3, 30, 9}, {5, 35, 7}, {5, 55, 11}} {
-		o.addUnrecorded(&schedule.Schedule{Steps: p[0], Makespan: ms(p[1]), Period: ms(p[2])}, g, dag.Segment{Steps: p[0]})
+		o.AddUnrecorded(&schedule.Schedule{Steps: p[0], Makespan: ms(p[1]), Period: ms(p[2])}, g, dag.Segment{Steps: p[0]})
 	}
-	o.addUnrecorded(&schedule.Schedule{Steps: 7, Makespan: ms(14), Period: ms(2)}, g, dag.Segment{Graph: 1, Steps: 7})
-	if o.Run != ms(26+120+14) || o.Tasks != 2+13+7 || o.stepTime() != ms(9) || o.Joules != 17 {
-		t.Errorf("run %v, %d tasks, step %v, %v J", o.Run, o.Tasks, o.stepTime(), o.Joules)
+	o.AddUnrecorded(&schedule.Schedule{Steps: 7, Makespan: ms(14), Period: ms(2)}, g, dag.Segment{Graph: 1, Steps: 7})
+	if o.Run != ms(26+120+14) || o.Tasks != 2+13+7 || o.StepTime() != ms(9) || o.Joules != 17 {
+		t.Errorf("run %v, %d tasks, step %v, %v J", o.Run, o.Tasks, o.StepTime(), o.Joules)
 	}
 	want := recordSummary{Steps: 2, Of: 15, StepS: 0.013, JoulesPerStep: 6.5}
 	if r := o.recording(); r == nil || *r != want {
 		t.Errorf("recording %+v, want %+v", r, want)
 	}
-	sum := newOutcome(schedule.Measured, &platform.Platform{})
+	sum := &outcome{Totals: plan.NewTotals(schedule.Measured, &platform.Platform{})}
 	sum.Main, sum.Report = o.Main, o.Report
-	sum.include(o)
-	sum.include(o)
+	sum.Include(o.Totals)
+	sum.Include(o.Totals)
 	if r := sum.recording(); r == nil || r.Steps != 4 || r.Of != 30 {
 		t.Errorf("of two legs: %+v, want 4 of 30 steps", r)
-	}
-}
-
-// TestRate: 6 recorded images in 2 s are 3 per second; 20 more in 4 s that are not recorded
-// are 5, which stand for all then.
-func TestRate(t *testing.T) {
-	var c tally
-	c.images = 6
-	c.took(piece{dag.Segment{Steps: 2}, true}, 3, 2*time.Second, 7)
-	if c.rate() != 3 {
-		t.Errorf("rate %v, want 3", c.rate())
-	}
-	c.images += 20
-	c.took(piece{dag.Segment{Steps: 4}, false}, 5, 4*time.Second, 0)
-	if c.rate() != 5 || c.time != 6*time.Second || c.joules != 7 {
-		t.Errorf("rate %v, %v, %v J; want 5, 6 s, 7 J", c.rate(), c.time, c.joules)
 	}
 }

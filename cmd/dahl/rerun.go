@@ -29,7 +29,7 @@ Times are shown, never compared. It refuses when an input file has changed, and
 exits with 1 when something came out different. File names are taken as they were
 given: start it in the directory where the run was started.`,
 		Example: "  dahl rerun dahl-execute\n  dahl rerun dahl-simulate --out again",
-		Args:    cobra.ExactArgs(1),
+		Args:    wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return rerun(cmd.Context(), cmd.OutOrStdout(), args[0], out)
 		},
@@ -90,6 +90,9 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 
 // repeatable refuses a run that was not completed or whose inputs have changed.
 func (m *manifest) repeatable(dir string) error {
+	if m.ended() {
+		return inputErrorf("%s ended at a loss of %s; there is nothing complete to compare with", dir, m.Diverged.Loss)
+	}
 	if !m.Complete {
 		return inputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
 	}
@@ -119,11 +122,11 @@ func (m *manifest) repeatable(dir string) error {
 		return nil
 	}
 	o := m.Options
-	_, train, test, err := trainingData(&o)
+	_, d, err := trainingData(&o)
 	if err != nil {
 		return err
 	}
-	if hashData(train, test).SHA256 != m.Data.SHA256 {
+	if hashData(d.Train, d.Test).SHA256 != m.Data.SHA256 {
 		return inputErrorf("the data %s have changed since the run", o.Data)
 	}
 	return nil
@@ -172,7 +175,7 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 	if old.Command == "execute" || old.Command == "demo" {
 		rows = append(rows,
 			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
-			repeatRow{what: "final loss", same: old.FinalLoss == now.FinalLoss, note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
+			repeatRow{what: "final loss", same: old.FinalLoss.same(now.FinalLoss), note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
 		files = []string{graphFile, stepsFile, predictedFile}
 		if static, err := old.Options.planned(); err != nil {
 			return nil, err

@@ -36,13 +36,13 @@ const (
 func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
 	recorded := *w.mainPlan(o)
-	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.lowering
+	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	for _, file := range []struct {
 		name string
 		fill func(io.Writer) error
 	}{
-		{platformFile, w.platform.WriteTOML},
+		{platformFile, w.Platform.WriteTOML},
 		{graphFile, p.Graph.WriteJSON},
 		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, &recorded, p.Graph, p.Platform) }},
 		{scheduleFile, func(out io.Writer) error { return schedule.WriteSchedule(out, o.Main, p.Graph, p.Platform) }},
@@ -57,7 +57,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 	if err := d.writeJSON(summaryFile, s); err != nil {
 		return err
 	}
-	run, err := newPlotRun(p, o.Main, arenaBytes(w.decision.Layouts(0)))
+	run, err := newPlotRun(p, o.Main, s)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 
 // mainProblem is the program's first graph for a number of steps.
 func (w *workload) mainProblem(steps int) *schedule.Problem {
-	return w.decision.Problem(0, steps, false)
+	return w.Decision.Problem(0, steps, false)
 }
 
 // drawAll draws every figure that the input has data for.
@@ -89,28 +89,28 @@ func (d *runDir) draw(f plots.Figure, in plots.Input, format string) error {
 	return nil
 }
 
-// newPlotRun prepares a schedule for figures and traces; planned is what is reserved, by
-// memory, nil where that is not known.
-func newPlotRun(p *schedule.Problem, s *schedule.Schedule, planned []int64) (*plots.Run, error) {
+// newPlotRun prepares a schedule for figures and traces; summary is that of the run, nil
+// where it is of no run.
+func newPlotRun(p *schedule.Problem, s *schedule.Schedule, of *summary) (*plots.Run, error) {
 	traces, err := energy.Traces(s, p)
 	if err != nil {
 		return nil, err
 	}
-	return &plots.Run{Problem: p, Schedule: s, Power: traces, PlannedPeakBytes: planned}, nil
-}
-
-// arenaBytes is what the layouts of one graph reserve, by memory.
-func arenaBytes(layouts []*schedule.Layout) []int64 {
-	sums := make([]int64, len(layouts))
-	for m, l := range layouts {
-		if l == nil {
-			continue
-		}
-		for _, b := range l.ArenaBytes {
-			sums[m] += b
-		}
+	report, err := energy.FromSchedule(s, p)
+	if err != nil {
+		return nil, err
 	}
-	return sums
+	run := &plots.Run{Problem: p, Schedule: s, Power: traces, Grounds: report.Grounds()}
+	if of == nil {
+		return run, nil
+	}
+	for m := range p.Platform.Memories {
+		run.ReservedBytes = append(run.ReservedBytes, of.ReservedBytes[p.Platform.Memories[m].Name])
+	}
+	if shown := of.Shown; shown != nil {
+		run.Part, run.FirstStep = shown.String(), shown.First
+	}
+	return run, nil
 }
 
 // loadedRun is a run directory read back.
@@ -168,7 +168,7 @@ func (r *loadedRun) predicted() (*schedule.Schedule, error) {
 func (r *loadedRun) plotRun(s *schedule.Schedule) (*plots.Run, error) {
 	p := *r.problem
 	p.Steps = s.Steps
-	return newPlotRun(&p, s, arenaBytes(r.decision.Layouts(0)))
+	return newPlotRun(&p, s, r.summary)
 }
 
 // decideRecorded makes the decision of a run's graph from its plan.

@@ -1,166 +1,29 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"slices"
 
-	"dahl/dag"
 	"dahl/plan"
-	"dahl/platform"
-	"dahl/schedule"
-	"dahl/simulate"
 )
-
-// interval is where a quantity lies: half of the samples are below the median, a
-// twentieth below Low and a twentieth above High.
-type interval struct {
-	Median float64 `json:"median"`
-	Low    float64 `json:"p5"`
-	High   float64 `json:"p95"`
-}
-
-func newInterval(samples []float64) interval {
-	slices.Sort(samples)
-	return interval{quantile(samples, 0.5), quantile(samples, 0.05), quantile(samples, 0.95)}
-}
-
-// samplesSummary is what simulations with drawn durations came to.
-type samplesSummary struct {
-	Count    int      `json:"count"`
-	Seed     uint64   `json:"seed"`
-	Makespan interval `json:"makespan_s"`
-	Period   interval `json:"period_s"`
-	Energy   interval `json:"energy_j"`
-}
 
 // maxSamples bounds --samples.
 const maxSamples = 1_000_000
 
-// sample simulates the main graph a number of times with drawn durations.
-func (w *workload) sample(ctx context.Context, count int, seed uint64) (*samplesSummary, error) {
-	steps := w.program.Order[0].Steps
-	makespan, period, joules := make([]float64, count), make([]float64, count), make([]float64, count)
-	for k := range count {
-		d := newDrawing(&w.decision.Graphs[0].Problem, seed, uint64(k))
-		s, err := plan.Simulate(ctx, w.decision, 0, steps, simulate.Options{Scale: d.scale})
-		if err != nil {
-			return nil, err
-		}
-		a, err := w.account(0, s)
-		if err != nil {
-			return nil, err
-		}
-		one := newOutcome(schedule.Simulated, w.platform)
-		one.add(a, w.program.Graphs[0], w.program.Order[0])
-		makespan[k], period[k], joules[k] = one.Run.Seconds(), stepTime(s).Seconds(), one.Joules
+// printSamples says where a run lies whose durations are drawn.
+func printSamples(out io.Writer, s *plan.Samples) {
+	if s.Missing != "" {
+		fmt.Fprintf(out, "samples   none: %s\n", s.Missing)
+		return
 	}
-	return &samplesSummary{Count: count, Seed: seed, Makespan: newInterval(makespan), Period: newInterval(period), Energy: newInterval(joules)}, nil
-}
-
-// drawing is one draw of all durations, as factors of what they are expected to be.
-// Three things are drawn, each around 1:
-//
-//   - the run, once for each device: normal with its RunSpread
-//   - what a fit is off, once for each operation, variant and device that it answers
-//     for: normal with the error bar of each of its calls, within which two of three
-//     errors lie
-//   - each instance of a measured call, from its distribution
-//
-// What an instance draws depends on the seed, the sample, its task and its step alone,
-// not on the order of events.
-type drawing struct {
-	p       *schedule.Problem
-	key     uint64
-	factors []float64 // by class and device: run and fit
-}
-
-// leastFactor keeps what is drawn from a wide normal distribution positive.
-const leastFactor = 0.1
-
-func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
-	rng := rand.New(rand.NewPCG(seed, sample))
-	devices := len(p.Platform.Devices)
-	d := &drawing{p: p, key: rng.Uint64(), factors: make([]float64, len(p.Costs.ByClass)*devices)}
-	run := make([]float64, devices)
-	for i := range run {
-		run[i] = 1 + float64(p.Platform.Devices[i].RunSpread*rng.NormFloat64())
-	}
-	type fitted struct {
-		op, variant string
-		device      int
-	}
-	off := map[fitted]float64{}
-	seen := make([]bool, len(p.Costs.ByClass))
-	for t := range p.Graph.Tasks {
-		class := p.Costs.Class[t]
-		if seen[class] {
-			continue
-		}
-		seen[class] = true
-		for i := range devices {
-			c := &p.Costs.ByClass[class][i]
-			factor := run[i]
-			if c.Source == schedule.FromFit {
-				k := fitted{p.Graph.Tasks[t].Op, c.Variant, i}
-				z, ok := off[k]
-				if !ok {
-					z = rng.NormFloat64()
-					off[k] = z
-				}
-				factor *= 1 + float64(c.RelError*z)
-			}
-			d.factors[int(class)*devices+i] = max(leastFactor, factor)
-		}
-	}
-	return d
-}
-
-// scale is the factor of an instance on a worker.
-func (d *drawing) scale(i schedule.Instance, w platform.WorkerID) float64 {
-	class, device := int(d.p.Costs.Class[i.Task]), int(d.p.Platform.Workers[w].Device)
-	factor := d.factors[class*len(d.p.Platform.Devices)+device]
-	if spread := &d.p.Costs.ByClass[class][device].Spread; spread.Known() {
-		factor *= spread[d.hash(i.Task, i.Step)%platform.DistributionParts]
-	}
-	return factor
-}
-
-// hash mixes a task and a step with the sample's key (the finaliser of SplitMix64,
-// Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014).
-func (d *drawing) hash(t dag.TaskID, step int32) uint64 {
-	x := d.key + (uint64(t)<<32|uint64(uint32(step)))*0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-func (s *samplesSummary) print(out io.Writer) {
+	run, step, joules := &s.Makespan, &s.Period, &s.Energy
 	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s J, %s to %s J\n", s.Count, s.Seed,
-		shortTime(seconds(s.Makespan.Median)), shortTime(seconds(s.Makespan.Low)), shortTime(seconds(s.Makespan.High)),
-		shortTime(seconds(s.Period.Median)), shortTime(seconds(s.Period.Low)), shortTime(seconds(s.Period.High)),
-		threeDigits(s.Energy.Median), threeDigits(s.Energy.Low), threeDigits(s.Energy.High))
+		showTime(run.Median), showTime(run.Low), showTime(run.High), showTime(step.Median), showTime(step.Low), showTime(step.High),
+		threeDigits(joules.Median), threeDigits(joules.Low), threeDigits(joules.High))
 }
 
-// modelSummary says where the durations of a step come from, by number of tasks, and
-// how far their sum is known.
-type modelSummary struct {
-	Measured int     `json:"measured"`
-	Fitted   int     `json:"fitted"`
-	Roofline int     `json:"roofline"`
-	Given    int     `json:"given"` // by the graph
-	RelError float64 `json:"rel_error"`
-	Unknown  float64 `json:"unknown_share"`
-}
-
-func newModelSummary(p *schedule.Problem) *modelSummary {
-	e := schedule.ModelErrorOf(p)
-	return &modelSummary{e.Tasks[schedule.FromMeasured], e.Tasks[schedule.FromFit], e.Tasks[schedule.FromRoofline], e.Tasks[schedule.FromGraph], e.RelError, e.Unknown}
-}
-
-func (m *modelSummary) print(out io.Writer) {
+// printSources says where the durations of a step come from.
+func printSources(out io.Writer, m *plan.Sources) {
 	fmt.Fprintf(out, "models    tasks per step: %d measured, %d fitted, %d by roofline, %d given by the graph", m.Measured, m.Fitted, m.Roofline, m.Given)
 	if m.Measured+m.Fitted > 0 {
 		fmt.Fprintf(out, "; their sum ±%.1f %%", 100*m.RelError)

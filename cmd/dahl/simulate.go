@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,20 +14,27 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/train"
 )
 
 // output says where results go.
 type output struct {
-	dir  string
-	json bool
+	dir     string
+	json    bool
+	verbose bool
 }
 
 func addOutputFlags(cmd *cobra.Command, o *output, dir string) {
 	cmd.Flags().StringVar(&o.dir, "out", dir, "`directory` for schedule, energy, figures and manifest")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object instead of text")
+}
+
+func addVerboseFlag(cmd *cobra.Command, o *output) {
+	cmd.Flags().BoolVar(&o.verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
 }
 
 func newSimulate(a *app) *cobra.Command {
@@ -37,7 +45,8 @@ func newSimulate(a *app) *cobra.Command {
 		Short: "predict a training step on a machine described in TOML",
 		Long: `simulate replays the task graph of a training step, or one from a file, in a
 deterministic discrete-event simulator of the machine. Equal input gives
-byte-identical files. With --samples it is run again and again with durations drawn
+byte-identical files. It prints what a step takes, its joules, and how far the run is from
+the least time that any schedule can take; --verbose says more. With --samples it is run again and again with durations drawn
 from the distributions that calibrate kept, and prints where the run's time and
 energy lie; equal seeds draw the same. With processors and other devices in --devices,
 such as cpu,gpu, it says whether they are better together than each kind alone.
@@ -53,9 +62,10 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 	addWorkFlags(cmd, &o)
 	addDataFlags(cmd, &o)
 	addOptimizerFlags(cmd, &o)
-	cmd.Flags().IntVar(&o.Steps, "steps", 10, "consecutive training steps")
+	addStepsFlag(cmd, &o)
 	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
 	addOutputFlags(cmd, &out, "dahl-simulate")
+	addVerboseFlag(cmd, &out)
 	return cmd
 }
 
@@ -74,14 +84,14 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 		return err
 	}
 	s := w.summarize(result)
-	s.Models = newModelSummary(&w.decision.Graphs[0].Problem)
-	if sets := deviceSets(w.platform, o.Devices); sets != nil && o.Devices != "" {
+	s.Models = plan.SourcesOf(&w.Decision.Graphs[0].Problem)
+	if sets := plan.DeviceSets(w.Platform, o.Devices); sets != nil && o.Devices != "" {
 		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
 			return asInput(err)
 		}
 	}
 	if o.Samples > 0 {
-		if s.Samples, err = w.sample(ctx, o.Samples, o.Seed); err != nil {
+		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {
 			return err
 		}
 	}
@@ -100,11 +110,16 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	if out.json {
 		return printJSON(stdout, s)
 	}
-	w.printPrediction(stdout, result, s)
+	w.printRun(stdout, s)
+	if out.verbose {
+		w.printDetails(stdout, result, s)
+	}
+	w.printAsked(stdout, s)
 	if command == "plan" {
 		w.printAssignment(stdout, w.mainPlan(result), result)
 	}
 	fmt.Fprintf(stdout, "files     %s\n", dir.path)
+	w.headline(result, s).print(stdout, "")
 	return nil
 }
 
@@ -119,7 +134,11 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Samples < 0 || o.Samples > maxSamples {
 		return nil, inputErrorf("--samples %d: want 0 to %d", o.Samples, maxSamples)
 	}
-	p, err := o.selected(loadPlatform(o.Platform))
+	whole, err := loadPlatform(o.Platform)
+	if err != nil {
+		return nil, err
+	}
+	p, err := o.selected(whole, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +146,19 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.program.Order[0].Steps = o.Steps
+	if err := checkGiven(w, whole); err != nil {
+		return nil, err
+	}
+	w.Program.Order[0].Steps = o.Steps
 	return w, w.decide()
+}
+
+// checkGiven refuses costs for devices that a platform does not have.
+func checkGiven(w *workload, p *platform.Platform) error {
+	if err := schedule.CheckGiven(w.Program.Graphs[0], p); err != nil {
+		return inputErrorf("%s: %w", w.opts.Graph, err)
+	}
+	return nil
 }
 
 // mainGraph builds the program of the first graph alone, for one step.
@@ -137,10 +167,10 @@ func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{opts: o, platform: p}
-	var n samples
+	w := &workload{opts: o, Workload: train.Workload{Options: train.Options{Elsewhere: true}, Platform: p}}
+	var n train.Samples
 	if o.Model != "" {
-		if w.model, n, err = fittedModel(o); err != nil {
+		if w.Model, n, err = fittedModel(o); err != nil {
 			return nil, err
 		}
 	}
@@ -155,23 +185,20 @@ func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload
 	if err := w.buildProgram(n); err != nil {
 		return nil, err
 	}
-	w.program.Graphs = w.program.Graphs[:1]
-	w.program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
+	w.Program.Graphs = w.Program.Graphs[:1]
+	w.Program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
 	return w, nil
 }
 
 // fittedModel fits the network to its data as execute does, so that both worlds
 // run one graph. Of synthetic data only size and shape are looked at.
-func fittedModel(o *options) (*nn.Model, samples, error) {
+func fittedModel(o *options) (*nn.Model, train.Samples, error) {
 	m, err := loadModel(o.Model)
 	if err != nil {
-		return nil, samples{}, err
-	}
-	if o.Batch == 0 {
-		o.Batch = m.Defaults.Batch
+		return nil, train.Samples{}, err
 	}
 	if o.Data == "" {
-		o.Data = defaultData(m)
+		o.Data = train.DefaultData(m)
 	}
 	opt := nn.DataOptions{Split: nn.Train, Limit: o.Limit, Offset: o.Offset}
 	spec, synthetic := strings.CutPrefix(o.Data, "synthetic")
@@ -180,55 +207,80 @@ func fittedModel(o *options) (*nn.Model, samples, error) {
 	}
 	d, err := nn.OpenData(o.Data, opt)
 	if err != nil {
-		return nil, samples{}, asInput(err)
+		return nil, train.Samples{}, asInput(err)
 	}
-	n := samples{train: d.Len(), divisor: d.Divisor}
+	n := train.Samples{Train: d.Len(), Divisor: d.Divisor}
 	if synthetic {
 		s, err := nn.ParseSynthetic(strings.TrimPrefix(spec, ":"))
 		if err != nil {
-			return nil, samples{}, asInput(err)
+			return nil, train.Samples{}, asInput(err)
 		}
-		n.train = s.Samples - o.Offset
+		n.Train = s.Samples - o.Offset
 		if o.Limit > 0 {
-			n.train = min(n.train, o.Limit)
+			n.Train = min(n.Train, o.Limit)
 		}
 	}
-	m, err = fit(m, d)
+	if err := o.setBatch(m, n.Train); err != nil {
+		return nil, train.Samples{}, err
+	}
+	m, err = train.Fit(m, d)
 	return m, n, err
 }
 
-// printPrediction prints what a simulated run came to.
-func (w *workload) printPrediction(out io.Writer, o *outcome, s *summary) {
-	g := w.program.Graphs[0]
-	fmt.Fprintf(out, "graph     %s: %d tasks, %s GFLOP per step\n", g.Name, g.NumTasks(), threeDigits(g.TotalFlops()/1e9))
-	fmt.Fprintf(out, "machine   %s: workers %d, memories %d\n", w.platform.Name, len(w.platform.Workers), len(w.platform.Memories))
-	fmt.Fprintf(out, "policy    %s, %d steps\n", s.Policy, s.Steps)
-	fmt.Fprintf(out, "time      %s in all, first step %s, then %s per step; no schedule is below %s\n",
-		shortTime(o.Run), shortTime(o.Main.FirstStep), shortTime(o.stepTime()), shortTime(seconds(s.LowerBoundS)))
-	s.Waits.print(out)
-	s.Models.print(out)
-	if s.Tiles != nil {
-		s.Tiles.print(out)
+// setBatch gives the batch where there is none: the model's, or all images where they are
+// fewer. A batch that was asked for has to be there.
+func (o *options) setBatch(m *nn.Model, images int) error {
+	if o.Batch == 0 {
+		o.Batch = min(m.Defaults.Batch, images)
 	}
-	if s.Samples != nil {
-		s.Samples.print(out)
+	if o.Batch > images {
+		return inputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
 	}
-	fmt.Fprintf(out, "energy    %s J (%s)\n", threeDigits(o.Joules), o.Basis)
-	fmt.Fprintf(out, "memory   ")
-	for m := range w.platform.Memories {
-		fmt.Fprintf(out, " %s %s", w.platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
+	return nil
+}
+
+// printRun says in a line what was simulated.
+func (w *workload) printRun(out io.Writer, s *summary) {
+	g := w.Program.Graphs[0]
+	name, work := cmp.Or(g.Name, "without a name"), ""
+	if w.Model != nil {
+		name = fmt.Sprintf("%s, batch %d, %s", w.Model.Name, w.opts.Batch, g.Name)
 	}
-	fmt.Fprintf(out, " at most; %d transfers, %s%s\n", s.Transfers, shortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	if flops := g.TotalFlops(); flops > 0 {
+		work = fmt.Sprintf(" and %s GFLOP", threeDigits(flops/1e9))
+	}
+	fmt.Fprintf(out, "graph     %s: %d tasks%s per step; on %s with %d workers; policy %s, steps %d\n",
+		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), s.Policy, s.Steps)
+}
+
+// printDetails prints what a simulated run consists of.
+func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
+	fmt.Fprintf(out, "time      first step %s, then %s per step\n", shortTime(o.Main.FirstStep), shortTime(o.StepTime()))
+	printWaits(out, s.Waits)
+	printSources(out, s.Models)
+	fmt.Fprintf(out, "joules    %s J in all (%s)\n", threeDigits(o.Joules), o.Report.Grounds())
+	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
+	fmt.Fprintf(out, "moved     %d transfers, %s%s\n", s.Transfers, shortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
 		fmt.Fprintf(out, "room      %d evictions of %s for lack of it\n", s.Evictions.Count, shortBytes(s.Evictions.Bytes))
 	}
+}
+
+// printAsked prints what a flag asked for.
+func (w *workload) printAsked(out io.Writer, s *summary) {
+	if s.Tiles != nil {
+		printTiles(out, s.Tiles)
+	}
+	if s.Samples != nil {
+		printSamples(out, s.Samples)
+	}
 	if s.Devices != nil {
-		s.Devices.print(out)
+		printSets(out, s.Devices)
 	}
 }
 
 // reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
-func reasonsText(totals map[schedule.Reason]transferTotal) string {
+func reasonsText(totals map[schedule.Reason]plan.TransferTotal) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(totals)) {
 		if reason != "" {
@@ -251,13 +303,13 @@ func printJSON(w io.Writer, v any) error {
 func (a *app) newManifest(command string, w *workload) *manifest {
 	m := &manifest{
 		Build: thisBuild(), Command: command, Args: argsWithoutOut(a.args), Host: thisHost(),
-		Options: *w.opts, Platform: identity{w.platform.Name, w.platform.Hash()}, Lowering: w.lowering,
+		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
 		Variants: w.variants(), Inputs: w.inputs,
 	}
-	if w.model != nil {
-		m.Model = w.model.Name
+	if w.Model != nil {
+		m.Model = w.Model.Name
 	}
-	for _, g := range w.program.Graphs {
+	for _, g := range w.Program.Graphs {
 		m.Graphs = append(m.Graphs, identity{g.Name, g.Hash()})
 	}
 	return m

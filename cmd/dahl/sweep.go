@@ -10,10 +10,9 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
-	"dahl/platform"
 )
 
-// sweepExtents are the extents of one call by the names that kernels.All gives them.
+// sweepExtents are the extents of one call by the names that kernels.Kernels gives them.
 // An operation uses those that its operands name; "..." is a single further extent.
 type sweepExtents map[string]int
 
@@ -70,7 +69,7 @@ var sweepParams = map[string]float64{"stride": 1, "size": 2, "step": 2, "relu": 
 	"momentum": 0.9, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 
 // sweep measures every operation over its grid.
-func sweep(ctx context.Context, o *options, p *platform.Platform, c calibration) (*execute.Calibration, error) {
+func sweep(ctx context.Context, o *options, c execute.CalibrateOptions) (*execute.Calibration, error) {
 	t, err := dag.ParseDType(o.DType)
 	if err != nil {
 		return nil, err
@@ -79,15 +78,15 @@ func sweep(ctx context.Context, o *options, p *platform.Platform, c calibration)
 	if err != nil {
 		return nil, err
 	}
-	return execute.Calibrate(ctx, []*dag.Graph{g}, execute.CalibrateOptions{
-		Platform: p, Units: c.units, Variants: o.variants(), MaxTime: c.time, Far: c.far, Resume: c.resume, Energy: c.energy, Progress: c.progress, Save: c.save})
+	return execute.Calibrate(ctx, []*dag.Graph{g}, c)
 }
 
 // sweepGraph has a task for every operation and size, each with buffers of its own.
 func sweepGraph(t dag.DType) (*dag.Graph, error) {
 	b := dag.NewBuilder("sweep")
-	for i := range kernels.All {
-		k := &kernels.All[i]
+	all := kernels.Kernels()
+	for i := range all {
+		k := &all[i]
 		if k.Host {
 			continue
 		}

@@ -12,41 +12,8 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 )
-
-// TestChooseTiles: the least period wins; of equals the default, and then the smallest
-// tile; a size without a prediction never. With whole sums the same.
-func TestChooseTiles(t *testing.T) {
-	for _, c := range []struct {
-		periods map[int]float64 // by tile; 0: it does not run
-		want    int
-	}{
-		{map[int]float64{1: 5, 2: 4, 4: 3, 8: 2}, 8},
-		{map[int]float64{1: 5, 2: 2, 4: 2, 8: 2}, 4},
-		{map[int]float64{1: 1, 2: 1, 4: 2, 8: 2}, 1},
-		{map[int]float64{1: 0, 2: 3, 4: 2, 8: 0}, 4},
-	} {
-		s := tileSweep{Default: 4}
-		for _, samples := range []int{1, 2, 4, 8} {
-			try := tileTry{tiling: tiling{Samples: samples}, PeriodS: c.periods[samples]}
-			if try.PeriodS == 0 {
-				try.Error = "it does not fit"
-			}
-			s.Tries = append(s.Tries, try)
-		}
-		if s.choose(); s.Chosen != c.want {
-			t.Errorf("of %v with default 4: %d, want %d", c.periods, s.Chosen, c.want)
-		}
-		if s.WholeSums {
-			t.Errorf("of %v, all with split sums, one with whole ones is chosen", c.periods)
-		}
-		whole := tileTry{tiling: tiling{2, true}, PeriodS: 1.5}
-		s.Tries = append(s.Tries, whole)
-		if s.choose(); s.WholeSums != (c.want != 1) || s.WholeSums && s.Chosen != 2 {
-			t.Errorf("of %v and 1.5 with whole sums: %d, %v", c.periods, s.Chosen, s.WholeSums)
-		}
-	}
-}
 
 // TestLoweringBest: the step is that of a run whose lowering file has the chosen tiles,
 // no slower than the default's, and plan and manifest have that lowering.
@@ -61,12 +28,12 @@ func TestLoweringBest(t *testing.T) {
 	if best.Tiles == nil || best.Tiles.Layer != "conv2" || standard.Tiles != nil {
 		t.Fatalf("tiles %+v with best, %+v without", best.Tiles, standard.Tiles)
 	}
-	if got := best.Tiles.find(tiling{Samples: best.Tiles.Default}).PeriodS; got != standard.PeriodS {
+	if got := best.Tiles.Of(plan.Tiling{Samples: best.Tiles.Default}).PeriodS; got != standard.PeriodS {
 		t.Errorf("the search predicts %v s for the default, a run of its own %v s", got, standard.PeriodS)
 	}
 	for _, try := range best.Tiles.Tries {
 		if try.PeriodS < best.PeriodS {
-			t.Errorf("%v would take %v s, the chosen %d take %v s", try.tiling, try.PeriodS, best.Tiles.Chosen, best.PeriodS)
+			t.Errorf("%v would take %v s, the chosen %d take %v s", try.Tiling, try.PeriodS, best.Tiles.Chosen, best.PeriodS)
 		}
 	}
 	lowering := recordedLowering(t, "best")
@@ -113,13 +80,16 @@ func TestTilings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []tiling{{1, false}, {1, true}, {2, false}, {2, true}, {4, false}, {4, true}, {8, false}}
-	if got := ways.all(o.Batch); !slices.Equal(got, want) {
+	var want []plan.Tiling
+	for _, samples := range []int{1, 2, 4} {
+		want = append(want, plan.Tiling{Samples: samples}, plan.Tiling{Samples: samples, WholeSums: true})
+	}
+	want = append(want, plan.Tiling{Samples: 8})
+	if got := ways.All(); !slices.Equal(got, want) {
 		t.Fatalf("tilings %v, want %v", got, want)
 	}
 	for _, c := range want {
-		l := ways.base
-		ways.adapt(c)(&l, o.Batch)
+		l := ways.Lowering(c)
 		g, err := nn.NewProgram(m, nn.ProgramOptions{Batch: o.Batch, TrainSamples: o.Batch, Epochs: 1, Type: dag.Float32, Lowering: l, Optimizer: nn.SGD{LearningRate: 0.1}})
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +112,7 @@ func TestTilings(t *testing.T) {
 			t.Errorf("%v: %d of %d dense layers descend where their gradient is computed", c, descents, layers)
 		}
 	}
-	if ways.base.Layers["fc1"].SampleTile != o.Batch {
+	if ways.Base.Layers["fc1"].SampleTile != o.Batch {
 		t.Error("the lowering that was varied has changed")
 	}
 }

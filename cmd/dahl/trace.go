@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -26,11 +28,11 @@ func newTrace(*app) *cobra.Command {
 		Short: "write the schedule of a run for Perfetto or ViTE",
 		Long: `trace writes the schedule of a run directory into it, as Chrome trace events
 (trace.json, opens in Perfetto) or in the Pajé format (trace.paje, opens in ViTE).`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, ok := traceFormats[format]
 			if !ok {
-				return inputErrorf("--format %q: want chrome or paje", format)
+				return inputErrorf("--format %q: want %s", format, oneOf(slices.Sorted(maps.Keys(traceFormats))))
 			}
 			if err := traceRun(args[0], format); err != nil {
 				return err
@@ -39,7 +41,7 @@ func newTrace(*app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "chrome", "chrome or paje")
+	cmd.Flags().StringVar(&format, "format", "chrome", oneOf(slices.Sorted(maps.Keys(traceFormats))))
 	return cmd
 }
 

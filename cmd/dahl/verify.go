@@ -16,6 +16,7 @@ import (
 
 	"dahl/dag"
 	"dahl/nn"
+	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -29,7 +30,7 @@ plan's completeness, every start and end of the schedules against graph and
 platform, that the tasks and copies of the plan ran in its order, the joules, and
 that no two live buffers share a byte in any memory. It prints a line for each and
 exits with 1 if one does not hold.`,
-		Args: cobra.ExactArgs(1),
+		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := readManifest(args[0])
 			if err != nil {
@@ -98,7 +99,7 @@ func (v *verification) run() {
 
 // checkManifest verifies that the run was completed and all its files are there.
 func (v *verification) checkManifest() error {
-	if !v.manifest.Complete {
+	if !v.manifest.Complete && !v.manifest.ended() {
 		return fmt.Errorf("the run was interrupted")
 	}
 	for _, name := range v.manifest.Files {
@@ -228,7 +229,7 @@ func (v *verification) checkSchedule(name string) {
 
 // checkEnergy integrates the powers over the schedule again.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
-	report, err := energyOf(s, p)
+	report, err := plan.EnergyOf(s, p, nn.BatchOf((p).Graph))
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,37 +17,28 @@ import (
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/train"
 )
 
-// workload is what a run works on: the graphs, the machine, what every task
-// costs there, and the decisions made beforehand.
+// workload is what a run works on, and the flags that it comes from.
 type workload struct {
-	opts     *options
-	executed bool      // on this machine, whose kernels run where the costs name none
-	model    *nn.Model // nil for a graph file
-	dtype    dag.DType
-	lowering *dag.Lowering
-	program  *dag.Program
-	platform *platform.Platform
+	train.Workload
+	opts *options
 
-	tiles  *tileSweep // what --lowering best found; nil: it was not asked for
-	inputs []identity // files that the options name, for the manifest
-
-	decision *schedule.Decision
+	tiles  *plan.TileSearch // what --lowering best found; nil: it was not asked for
+	inputs []identity       // files that the options name, for the manifest
 }
 
 // loadPlatform reads a platform file, or one that ships with dahl by its name.
 func loadPlatform(name string) (*platform.Platform, error) {
-	p, err := platform.Load(name)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return p, asInput(err)
+	p, err := platforms.Load(name)
+	if err == nil {
+		return p, nil
 	}
-	short := strings.TrimSuffix(strings.TrimPrefix(name, "platforms/"), ".toml")
-	if src, err := platforms.Open(short); err == nil {
-		return platform.Parse(src, "platforms/"+short+".toml")
+	if _, missing := os.Stat(name); missing != nil {
+		err = fmt.Errorf("%w%s", err, didYouMean(name, platforms.Names()))
 	}
-	return nil, inputErrorf("platform %q: no such file, and none of those that ship with dahl: %s",
-		name, strings.Join(platforms.Names(), ", "))
+	return nil, asInput(err)
 }
 
 // selected is the platform with the devices that --devices names; all without it. Some of
@@ -75,19 +64,36 @@ func (o *options) selected(p *platform.Platform, err error) (*platform.Platform,
 
 // isVariantOf reports whether some kernel has a variant for a kind of devices.
 func isVariantOf(name, kind string) bool {
-	return slices.ContainsFunc(kernels.All, func(k kernels.Kernel) bool {
+	return slices.ContainsFunc(kernels.Kernels(), func(k kernels.Kernel) bool {
 		return slices.ContainsFunc(k.Variants, func(v kernels.Variant) bool { return v.Name == name && v.RunsOn(kind) })
 	})
 }
 
+// checkVariant refuses a name that no kernel has.
+func checkVariant(name string) error {
+	if name == "" {
+		return nil
+	}
+	if err := kernels.CheckVariant(name); err != nil {
+		return inputErrorf("--variant %w", err)
+	}
+	return nil
+}
+
 // loadModel finds a built-in model or reads a model file.
 func loadModel(name string) (*nn.Model, error) {
-	load := nn.ByName
-	if isFile(name) {
-		load = nn.LoadModel
+	if err := checkModelFile(name); err != nil {
+		return nil, err
 	}
-	m, err := load(name)
-	return m, asInput(err)
+	if isFile(name) {
+		m, err := nn.LoadModel(name)
+		return m, asInput(err)
+	}
+	m, err := nn.ModelByName(name)
+	if err != nil {
+		return nil, inputErrorf("%v, and no model file (.toml)%s", err, didYouMean(name, modelNames()))
+	}
+	return m, nil
 }
 
 // isFile tells the name of a model file from that of a built-in model.
@@ -98,18 +104,12 @@ func isFile(model string) bool {
 // optimizer applies the flags to the model's default.
 func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 	opt := m.Defaults.Optimizer
-	switch o.Optimizer {
-	case "":
-	case "sgd":
-		if opt.Name() != "sgd" {
-			opt = nn.SGD{LearningRate: 0.01}
+	if o.Optimizer != "" && o.Optimizer != opt.Name() {
+		info, err := nn.OptimizerByName(o.Optimizer)
+		if err != nil {
+			return nil, inputErrorf("--optimizer %q: want %s", o.Optimizer, oneOf(optimizerNames()))
 		}
-	case "adam":
-		if opt.Name() != "adam" {
-			opt = nn.DefaultAdam()
-		}
-	default:
-		return nil, inputErrorf("--optimizer %q: want sgd or adam", o.Optimizer)
+		opt = info.New()
 	}
 	set := func(dst *float64, v *float64) {
 		if v != nil {
@@ -134,28 +134,21 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 	return opt, asInput(opt.Check())
 }
 
-// samples says what a model's program is trained and evaluated on.
-type samples struct {
-	train, test int
-	divisor     float64
-}
-
-// newWorkload loads everything the options name and makes the decisions for a run on
-// this machine. A model that was fitted to its data is given; nil stands for the one
-// the options name.
-func newWorkload(o *options, m *nn.Model, p *platform.Platform, n samples) (*workload, error) {
+// newWorkload loads everything the options name and makes the decisions for a run on this
+// machine. The model was fitted to the data.
+func newWorkload(o *options, m *nn.Model, p *platform.Platform, d train.Data) (*workload, error) {
 	runnable, err := execute.Runnable(p)
 	if err != nil {
 		return nil, asInput(err)
 	}
-	w := &workload{opts: o, executed: true, model: m, platform: runnable}
-	if err := w.buildProgram(n); err != nil {
+	w := &workload{opts: o, Workload: train.Workload{Model: m, Data: d, Platform: runnable}}
+	if err := w.buildProgram(d.Samples()); err != nil {
 		return nil, err
 	}
 	return w, w.decide()
 }
 
-func (w *workload) buildProgram(n samples) error {
+func (w *workload) buildProgram(n train.Samples) error {
 	o := w.opts
 	if (o.Model == "") == (o.Graph == "") {
 		return inputErrorf("name a network with --model or a task graph with --graph")
@@ -165,103 +158,73 @@ func (w *workload) buildProgram(n samples) error {
 		if err != nil {
 			return err
 		}
-		w.program = &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: max(1, o.Steps)}}}
+		w.Program = &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: max(1, o.Steps)}}}
+		w.Options.Variant, w.Options.Seed = o.Variant, o.Seed
 		return nil
 	}
 	var err error
-	if w.model == nil {
-		if w.model, err = loadModel(o.Model); err != nil {
+	if w.Model == nil {
+		if w.Model, err = loadModel(o.Model); err != nil {
 			return err
 		}
 	}
-	if w.dtype, err = dag.ParseDType(o.DType); err != nil || w.dtype != dag.Float32 && w.dtype != dag.Float64 {
-		return inputErrorf("--dtype %q: want float32 or float64", o.DType)
-	}
-	opt, err := o.optimizer(w.model)
-	if err != nil {
+	elsewhere := w.Options.Elsewhere
+	if w.Options, err = o.training(w.Model); err != nil {
 		return err
 	}
-	if err := w.checkVariant(); err != nil {
+	w.Options.Elsewhere = elsewhere
+	if err := w.CheckVariant(); err != nil {
 		return err
 	}
-	if o.Batch < 0 {
-		return inputErrorf("--batch %d: want at least 1", o.Batch)
-	}
-	if o.Batch == 0 {
-		o.Batch = w.model.Defaults.Batch
-	}
-	if w.lowering, err = o.lowering(w.model, w.platform, w.dtype); err != nil {
-		return err
-	}
-	if n.train == 0 {
-		n.train = o.Batch
-	}
-	w.program, err = nn.NewProgram(w.model, nn.ProgramOptions{
-		Batch: o.Batch, TrainSamples: n.train, TestSamples: n.test, Epochs: max(1, o.Epochs),
-		Type: w.dtype, Lowering: *w.lowering, Optimizer: opt, Divisor: n.divisor,
-	})
+	err = w.Lower(n)
 	if from := o.loweringFile(); err != nil && from != "" {
 		err = fmt.Errorf("with the lowering of %s: %w", from, err)
 	}
-	return asInput(err)
+	o.Batch = w.Options.Batch
+	return err
+}
+
+// training is what the flags say of the training of a network.
+func (o *options) training(m *nn.Model) (t train.Options, err error) {
+	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
+		Devices: o.Devices, Record: o.Record, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN}
+	if t.Type, err = dag.ParseDType(o.DType); err != nil || t.Type != dag.Float32 && t.Type != dag.Float64 {
+		return t, inputErrorf("--dtype %q: want float32 or float64", o.DType)
+	}
+	if t.Optimizer, err = o.optimizer(m); err != nil {
+		return t, err
+	}
+	if o.Batch < 0 {
+		return t, inputErrorf("--batch %d: want at least 1", o.Batch)
+	}
+	if t.Policy, err = schedule.PolicyByName(o.Policy); err != nil {
+		return t, asInput(err)
+	}
+	t.Lowering, err = o.lowering()
+	return t, err
 }
 
 // loweringFile is the file that the lowering comes from; empty: it is derived.
 func (o *options) loweringFile() string {
-	if o.Lowering == bestTiles {
+	switch {
+	case o.Lowering == bestTiles:
 		return ""
+	case o.Lowering != "":
+		return o.Lowering
 	}
-	return cmp.Or(o.Lowering, o.Plan)
+	return o.Plan
 }
 
-// checkVariant refuses a name that no kernel has, and one of a library that GPUs are to
-// execute here and this machine lacks.
-func (w *workload) checkVariant() error {
-	err := checkVariant(w.opts.Variant)
-	cuda := func(d platform.Device) bool { return d.Kind == "cuda" }
-	if err == nil && w.executed && slices.ContainsFunc(w.platform.Devices, cuda) {
-		err = asInput(execute.CheckVariant(w.opts.Variant))
-	}
-	return err
-}
-
-// checkVariant refuses a name that no kernel has; kernels without the named variant
-// run their fastest.
-func checkVariant(name string) error {
-	if name == "" {
-		return nil
-	}
-	var all []string
-	for i := range kernels.All {
-		for _, v := range kernels.All[i].Variants {
-			all = append(all, v.Name)
-		}
-	}
-	slices.Sort(all)
-	if all = slices.Compact(all); !slices.Contains(all, name) {
-		return inputErrorf("--variant %q: no kernel has it; there are %s", name, strings.Join(all, ", "))
-	}
-	return nil
-}
-
-// lowering reads the lowering file, or derives one from the platform's caches; for the
-// best tiles, sweepTiles has said how to adapt it.
-func (o *options) lowering(m *nn.Model, p *platform.Platform, t dag.DType) (*dag.Lowering, error) {
-	if o.Lowering == "" && o.Plan != "" {
-		l, err := loweringOfPlan(o.Plan)
-		if l != nil || err != nil {
-			return l, err
-		}
-	}
-	if o.Lowering == "" || o.Lowering == bestTiles && o.adapt != nil {
-		l := grainOf(p).lowering(m, o.Batch, t)
-		if o.adapt != nil {
-			o.adapt(&l, o.Batch)
-		}
-		return &l, nil
-	}
-	if o.Lowering == bestTiles {
+// lowering reads the lowering file, or the lowering of a plan; nil: it is the default, or for
+// the best tiles what sweepTiles makes of it.
+func (o *options) lowering() (*dag.Lowering, error) {
+	switch {
+	case o.Lowering == "" && o.Plan != "":
+		return loweringOfPlan(o.Plan)
+	case o.Lowering == bestTiles && o.adapt == nil:
 		panic("dahl: the best tiles have not been looked for")
+	case o.Lowering == "" || o.Lowering == bestTiles:
+		return nil, nil
 	}
 	l, err := nn.LoadLowering(o.Lowering)
 	return &l, asInput(err)
@@ -283,47 +246,6 @@ func loweringOfPlan(path string) (*dag.Lowering, error) {
 	return plan.Lowering, nil
 }
 
-// grain is what the default granularity of a network depends on: a cache, or a whole
-// device and its memory. Bytes are 0 where none are given.
-type grain struct {
-	device bool
-	bytes  int64
-}
-
-// grainOf is the second-level cache of the first CPU that runs layers, else of the first
-// device that does, or all of it where it is the only one.
-func grainOf(p *platform.Platform) grain {
-	units, first := 0, (*platform.Device)(nil)
-	for i := range p.Devices {
-		d := &p.Devices[i]
-		switch {
-		case d.PlacedOnly:
-			continue
-		case d.Kind == "cpu":
-			return grain{bytes: d.L2Bytes}
-		case first == nil:
-			first = d
-		}
-		units += d.Count
-	}
-	switch {
-	case first == nil:
-		return grain{}
-	case units == 1:
-		return grain{device: true, bytes: p.Memories[first.Memory].CapacityBytes}
-	default:
-		return grain{bytes: first.L2Bytes}
-	}
-}
-
-// lowering is the default one.
-func (g grain) lowering(m *nn.Model, batch int, t dag.DType) dag.Lowering {
-	if g.device {
-		return nn.WholeLowering(m, batch, g.bytes, t)
-	}
-	return nn.DefaultLowering(m, batch, int(g.bytes), t)
-}
-
 // loadGraph reads a graph file, in the text form if its name ends in .txt.
 func loadGraph(path string) (*dag.Graph, error) {
 	read := dag.ReadJSON
@@ -338,34 +260,23 @@ func loadGraph(path string) (*dag.Graph, error) {
 	return g, asInput(err)
 }
 
-// target says by which kernels the workload can run.
-func (w *workload) target() execute.Target {
-	return execute.Target{Variant: w.opts.Variant, Here: w.executed}
-}
-
 // decide makes all decisions: by the plan file for the first graph, else by the policy.
 func (w *workload) decide() (err error) {
-	choice := schedule.Choice{Seed: w.opts.Seed}
-	if choice.Policy, err = schedule.PolicyByName(w.opts.Policy); err != nil {
+	if w.Options.Policy, err = schedule.PolicyByName(w.opts.Policy); err != nil {
 		return asInput(err)
 	}
 	if w.opts.Plan != "" {
-		given, err := loadPlan(w.opts.Plan, w.program.Graphs[0], w.platform)
-		if err != nil {
+		if w.Options.Plan, err = loadPlan(w.opts.Plan, w.Program.Graphs[0], w.Platform); err != nil {
 			return err
 		}
-		choice.Plans = []*schedule.Plan{given}
 	}
-	if w.decision, err = plan.Decide(w.program, w.platform, w.target(), choice); err != nil {
-		return asInput(w.hintRoom(err))
-	}
-	return nil
+	return w.hintRoom(w.Prepare())
 }
 
 // hintRoom says what needs less room than a plan, where that is what is missing.
 func (w *workload) hintRoom(err error) error {
 	room := (*schedule.RoomError)(nil)
-	if !errors.As(err, &room) || w.opts.Plan != "" || room.Memory == w.platform.Memories[w.platform.HostMemory()].Name {
+	if !errors.As(err, &room) || w.opts.Plan != "" || room.Memory == w.Platform.Memories[w.Platform.HostMemory()].Name {
 		return err
 	}
 	return fmt.Errorf("%w; take a smaller --batch, or --policy dmdar, which moves parts of what a plan keeps whole", err)
@@ -379,7 +290,7 @@ func timingCosts(p *platform.Platform) bool {
 // variants lists what the costs fix for the main graph, as "device op type
 // shape: variant", sorted.
 func (w *workload) variants() []string {
-	p := &w.decision.Graphs[0].Problem
+	p := &w.Decision.Graphs[0].Problem
 	var lines []string
 	for t := range p.Graph.Tasks {
 		task := &p.Graph.Tasks[t]

@@ -212,7 +212,7 @@ func TestBlasError(t *testing.T) {
 // cuBLASLt, and none of them is what a device runs unasked.
 func TestLibraryVariants(t *testing.T) {
 	for _, op := range []string{"dense", "dense.relu", "dense.dx", "dense.dx.relu", "dense.dw", "dense.dw.sgd", "dense.nhwc.dw.sgd"} {
-		k, _ := kernels.Lookup(op)
+		k, _ := kernels.KernelByName(op)
 		for _, library := range []string{kernels.CuBLAS, kernels.CuBLASLt} {
 			for _, name := range []string{library, library + "-tf32"} {
 				if v, ok := k.Variant(name); !ok || v.Library != library {

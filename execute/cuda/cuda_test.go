@@ -101,7 +101,7 @@ func newBench(t *testing.T) *bench {
 	must(t, err)
 	ptx, err := os.ReadFile(fmt.Sprintf("testdata/probe.sm_%d.ptx", min(capability/5*5, 80)))
 	must(t, err)
-	b.module, err = b.device.Load(append(ptx, 0))
+	b.module, err = b.device.Load(string(ptx))
 	must(t, err)
 	b.stream, err = b.device.NewStream()
 	must(t, err)

@@ -142,8 +142,8 @@ func (d *Device) ReachPeer(ordinal int) (bool, error) {
 func (d *Device) Synchronize() error { return wrap("cuCtxSynchronize", cu.Synchronize()) }
 
 // Load compiles the PTX of a module for the device.
-func (d *Device) Load(ptx []byte) (Module, error) {
-	m, err := cu.LoadData(string(ptx))
+func (d *Device) Load(ptx string) (Module, error) {
+	m, err := cu.LoadData(ptx)
 	return Module{m}, wrap("cuModuleLoadData", err)
 }
 

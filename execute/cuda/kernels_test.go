@@ -18,12 +18,12 @@ import (
 // and all bytes that are not the results'. A second run of the first calls gives the same
 // bits.
 func TestKernels(t *testing.T) {
-	for i := range kernels.All {
-		if k := &kernels.All[i]; !k.Host {
+	for _, k := range kernels.Kernels() {
+		if !k.Host {
 			t.Run(k.Op, func(t *testing.T) {
 				d := newKernelBench(t)
 				n := 0
-				for c := range kerneltest.Cases(k, 16) {
+				for c := range kerneltest.Cases(&k, 16) {
 					d.compare(c)
 					if n++; n <= 4 {
 						d.repeat(c)
@@ -38,8 +38,7 @@ func TestKernels(t *testing.T) {
 // signs of zero, equal maxima.
 func TestKernelsByHand(t *testing.T) {
 	d := newKernelBench(t)
-	for i := range kerneltest.HandCases {
-		h := &kerneltest.HandCases[i]
+	for _, h := range kerneltest.HandCases() {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			for margin := range 2 {
 				c, err := h.Case(real, margin)
@@ -98,7 +97,7 @@ func TestKernelShapes(t *testing.T) {
 		{"mean", [][]int{{1}, {2053}}, nil, 0},
 		{"count", [][]int{{1}, {2053}}, nil, 0},
 	} {
-		k, _ := kernels.Lookup(c.op)
+		k, _ := kernels.KernelByName(c.op)
 		t.Run(c.op, func(t *testing.T) {
 			d := newKernelBench(t)
 			rng := rand.New(rand.NewPCG(3, 7))
@@ -115,7 +114,7 @@ func TestKernelShapes(t *testing.T) {
 // TestAdamSteps: the powers of Adam's decay rates have the bits that Go's have, at any step.
 func TestAdamSteps(t *testing.T) {
 	d := newKernelBench(t)
-	k, _ := kernels.Lookup("adam")
+	k, _ := kernels.KernelByName("adam")
 	for _, step := range []float64{1, 2, 7, 1000, 123_457, 10_000_019} {
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			c := kerneltest.New(k, real, [][]int{{13}, {13}, {2}, {13}, {13}}, kerneltest.FirstModes(k), kerneltest.AdamParams(0), 0)

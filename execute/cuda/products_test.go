@@ -66,7 +66,7 @@ func TestProductTiles(t *testing.T) {
 		{"conv2d.dw", [][]int{{263, 521, 1, 1}, {1, 263, 1, 3}, {1, 521, 1, 3}, {263}}, kerneltest.ConvParams(0, 1), 1},
 		{"conv2d.dw", [][]int{{5, 7, 3, 3}, {2, 5, 31, 29}, {2, 7, 31, 29}, {5}}, kerneltest.ConvParams(1, 1), 1},
 	} {
-		k, _ := kernels.Lookup(c.op)
+		k, _ := kernels.KernelByName(c.op)
 		types := []dag.DType{dag.Float32, dag.Float64}
 		if c.margin == 0 {
 			types = types[:1] // float64 has few tiles, and the cases with margins meet all of them
@@ -129,7 +129,7 @@ func TestDescentIsTwoOperations(t *testing.T) {
 	d := newKernelBench(t)
 	rng := rand.New(rand.NewPCG(5, 7))
 	call := func(op string, params dag.Params, real dag.DType, shapes [][]int, values ...[]float64) *kerneltest.Case {
-		k, _ := kernels.Lookup(op)
+		k, _ := kernels.KernelByName(op)
 		c := kerneltest.New(k, real, shapes, kerneltest.FirstModes(k), params, 1)
 		c.Fill(rng)
 		for i, v := range values {
@@ -144,7 +144,7 @@ func TestDescentIsTwoOperations(t *testing.T) {
 		samples, out, in := e[0], e[1], e[2]
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			for _, params := range []dag.Params{kerneltest.SGDParams(0, 0, 0), kerneltest.SGDParams(0.9, 0, 0.01), kerneltest.SGDParams(0.9, 1, 0.01)} {
-				k, _ := kernels.Lookup("dense.dw.sgd")
+				k, _ := kernels.KernelByName("dense.dw.sgd")
 				s := kerneltest.New(k, real, [][]int{{out, in}, {out}, {samples, out}, {samples, in}, {2}, {out, in}, {out}}, kerneltest.FirstModes(k), params, 1)
 				s.Fill(rng)
 				v, _ := k.Variant("cuda")
@@ -197,7 +197,7 @@ func TestConvDescentIsThreeOperations(t *testing.T) {
 // a margin. inputs are the shapes of what op reads, w that of the weights.
 func (b *kernelBench) compareDescent(rng *rand.Rand, op, math string, real dag.DType, margin int, geometry, step dag.Params, w []int, inputs [][]int) {
 	call := func(op, variant string, params dag.Params, shapes [][]int, values ...[]float64) (c, after *kerneltest.Case) {
-		k, _ := kernels.Lookup(op)
+		k, _ := kernels.KernelByName(op)
 		c = kerneltest.New(k, real, shapes, kerneltest.FirstModes(k), params, margin)
 		must(b.t, kernels.Validate(&c.Spec))
 		c.Fill(rng)
@@ -261,7 +261,7 @@ func TestCopiesKeepBits(t *testing.T) {
 		{"conv2d", [][]int{{2, 5, 7, 11}, {2, 3, 7, 11}, {5, 3, 3, 3}, {5}}, kerneltest.ConvParams(1, 1), 1},
 		{"conv2d.dw", [][]int{{5, 7, 3, 3}, {2, 5, 11, 13}, {2, 7, 11, 13}, {5}}, kerneltest.ConvParams(1, 1), 1},
 	} {
-		k, _ := kernels.Lookup(c.op)
+		k, _ := kernels.KernelByName(c.op)
 		v, _ := k.Variant("cuda")
 		for _, real := range []dag.DType{dag.Float32, dag.Float64} {
 			s := kerneltest.New(k, real, c.shapes, kerneltest.FirstModes(k)[:len(c.shapes)], c.params, c.margin)

@@ -1,7 +1,7 @@
 // Package cuda holds the CUDA kernels: their sources (*.cu, over the primitives of
-// device.h), the PTX that `make ptx` compiles from them, and the form in which a call
-// is handed to a driver, [Launch]. It calls no driver itself, so it builds everywhere;
-// PTX is embedded only with the build tag cuda.
+// device.h), the PTX that `make ptx` compiles from them and compresses, and the form in
+// which a call is handed to a driver, [Launch]. It calls no driver itself, so it builds
+// everywhere; PTX is embedded only with the build tag cuda.
 //
 // # Conventions
 //

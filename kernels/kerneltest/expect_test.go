@@ -46,7 +46,7 @@ func TestCompareFindsErrors(t *testing.T) {
 // TestInputRoundoff: of the variants, only those that round the factors of products get
 // wider bounds, and the wider the fewer bits they keep.
 func TestInputRoundoff(t *testing.T) {
-	k, _ := kernels.Lookup("dense")
+	k, _ := kernels.KernelByName("dense")
 	c := New(k, dag.Float32, [][]int{{3, 5}, {3, 7}, {5, 7}, {5}}, FirstModes(k), nil, 0)
 	for i := range c.Buffers {
 		c.Set(i, func(int) float64 { return 1 })

@@ -21,9 +21,9 @@ type HandCase struct {
 
 // Case builds the call, as New does.
 func (h *HandCase) Case(real dag.DType, margin int) (*Case, error) {
-	k, ok := kernels.Lookup(h.Op)
-	if !ok {
-		return nil, fmt.Errorf("there is no operation %s", h.Op)
+	k, err := kernels.KernelByName(h.Op)
+	if err != nil {
+		return nil, err
 	}
 	c := New(k, real, h.Shapes, FirstModes(k), h.Params, margin)
 	for i, values := range h.In {
@@ -50,7 +50,9 @@ var nan, inf = math.NaN(), math.Inf(1)
 
 // HandCases has one at least for every operation that computes. All numbers are exact in
 // float32.
-var HandCases = []HandCase{
+func HandCases() []HandCase { return slices.Clone(handCases) }
+
+var handCases = []HandCase{
 	{
 		// x = 1 2 3   w = 1  2   y = 1·1+2·2+3·4+4·5 = 37, 1·2+2·3+3·5+4·6 = 47, each + 10
 		//     4 5 6       3  4   A true convolution would turn w round: 4·1+3·2+2·4+1·5 = 23.

@@ -2,9 +2,11 @@ package kerneltest
 
 import (
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,13 +18,16 @@ import (
 // can be swapped unnoticed.
 var primes = []int{2, 3, 5, 7, 11, 13, 17, 19}
 
+// wider is added to one extent of some calls, so that rows are longer than two vectors.
+const wider = 32
+
 // Each runs a test over random cases of every operation that computes, see [Cases].
 func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 	t.Helper()
-	for i := range kernels.All {
-		if k := &kernels.All[i]; !k.Host {
+	for _, k := range kernels.Kernels() {
+		if !k.Host {
 			t.Run(k.Op, func(t *testing.T) {
-				for c := range Cases(k, cases) {
+				for c := range Cases(&k, cases) {
 					test(t, c)
 				}
 			})
@@ -31,12 +36,13 @@ func Each(t *testing.T, cases int, test func(t *testing.T, c *Case)) {
 }
 
 // Cases yields random cases of an operation: extents of 1 and pairwise different primes,
-// whole buffers and regions of larger ones, both element types, all modes, padding 0 to 2
-// and stride 1 to 3. The same come every time.
+// whole buffers and regions of larger ones, both element types, all modes, padding 0 to 3
+// and stride 1 to 3. The same come every time, whatever other operations there are.
 func Cases(k *kernels.Kernel, n int) iter.Seq[*Case] {
 	return func(yield func(*Case) bool) {
-		seed := slices.IndexFunc(kernels.All, func(other kernels.Kernel) bool { return other.Op == k.Op })
-		rng := rand.New(rand.NewPCG(uint64(seed), 20))
+		seed := fnv.New64a()
+		seed.Write([]byte(k.Op))
+		rng := rand.New(rand.NewPCG(seed.Sum64(), 20))
 		for i := range n {
 			c := Random(k, rng, []dag.DType{dag.Float32, dag.Float64}[i%2])
 			if err := kernels.Validate(&c.Spec); err != nil {
@@ -50,215 +56,198 @@ func Cases(k *kernels.Kernel, n int) iter.Seq[*Case] {
 	}
 }
 
-// Random draws shapes, modes and parameters of a case. Data are zero.
+// Random draws shapes, modes and parameters of a case. Data are zero. Optional operands are
+// left out of half of the cases that are valid without them.
 func Random(k *kernels.Kernel, rng *rand.Rand, real dag.DType) *Case {
-	e := make([]int, len(primes))
-	for i, p := range rng.Perm(len(primes)) {
-		e[i] = primes[p]
-		if rng.IntN(6) == 0 {
-			e[i] = 1
+	d := newDrawing(k, rng)
+	var shapes [][]int
+	var modes []dag.Mode
+	required := 0
+	for _, o := range k.Operands {
+		shapes, modes = append(shapes, d.shape(o.Dims)), append(modes, o.Modes[rng.IntN(len(o.Modes))])
+		if !o.Optional {
+			required++
 		}
 	}
-	params, shapes := randomShapes(k.Op, rng, e)
-	operands, required := len(k.Operands), 0
-	for required < operands && !k.Operands[required].Optional {
-		required++
+	var params dag.Params
+	for _, name := range k.Params {
+		params = append(params, dag.Param{Name: name, Value: d.param(name)})
 	}
-	momentum, _ := params.Get("momentum")
-	if required < operands && momentum == 0 && rng.IntN(2) == 0 {
-		operands = required
+	margin := rng.IntN(3)
+	if required < len(shapes) && rng.IntN(2) == 0 {
+		if c := New(k, real, shapes[:required], modes[:required], params, margin); kernels.Validate(&c.Spec) == nil {
+			return c
+		}
 	}
-	var modes []dag.Mode
-	for _, o := range k.Operands[:operands] {
-		modes = append(modes, o.Modes[rng.IntN(len(o.Modes))])
-	}
-	return New(k, real, shapes[:operands], modes, params, rng.IntN(3))
+	return New(k, real, shapes, modes, params, margin)
 }
 
-// randomShapes returns parameters and the shapes of all operands of an operation for
-// extents e.
-func randomShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
-	switch op {
-	case "conv2d", "conv2d.dx", "conv2d.dw":
-		return convShapes(op, rng, e)
-	case "conv2d.nhwc", "conv2d.nhwc.dx", "conv2d.nhwc.dw", "conv2d.nhwc.pool", "conv2d.nhwc.pool.dw",
-		"conv2d.nhwc.dw.sgd", "conv2d.nhwc.pool.dw.sgd":
-		return convNHWCShapes(op, rng, e)
-	case "maxpool", "maxpool.dx", "avgpool", "avgpool.dx":
-		return poolShapes(op, rng, e)
-	case "maxpool.nhwc", "maxpool.nhwc.dx":
-		return poolNHWCShapes(op, rng, e)
-	case "nhwc", "nchw", "hwio", "hwoi", "oihw":
-		return nil, layoutShapes(op, rng, e)
-	case "load.nhwc":
-		return dag.Params{{Name: "divisor", Value: 255}},
-			[][]int{{e[0], e[2], e[3], e[4]}, {e[1], e[4], e[2], e[3]}, {e[0]}}
-	case "dense", "dense.relu":
-		return nil, [][]int{{e[0], e[1]}, {e[0], e[2]}, {e[1], e[2]}, {e[1]}}
-	case "dense.dx":
-		return nil, [][]int{{e[0], e[2]}, {e[0], e[1]}, {e[1], e[2]}}
-	case "dense.dx.relu":
-		return nil, [][]int{{e[0], e[2]}, {e[0], e[1]}, {e[1], e[2]}, {e[0], e[2]}}
-	case "dense.dw":
-		return nil, [][]int{{e[1], e[2]}, {e[0], e[1]}, {e[0], e[2]}, {e[1]}}
-	case "relu", "relu.dx":
-		s := e[:1+rng.IntN(4)]
-		return nil, [][]int{s, s, s}
-	case "add":
-		s := e[:1+rng.IntN(4)]
-		return nil, [][]int{s, s}
-	case "load":
-		image := e[2 : 2+rng.IntN(4)]
-		return dag.Params{{Name: "divisor", Value: 255}},
-			[][]int{append([]int{e[0]}, image...), append([]int{e[1]}, image...), {e[0]}}
-	case "load.labels":
-		return nil, [][]int{{e[0]}, {e[1]}, {e[0]}}
-	case "mean", "count":
-		return nil, [][]int{{1}, {e[0]}}
-	case "sgd":
-		s := e[:1+rng.IntN(4)]
-		return randomSGD(rng), [][]int{s, s, {2}, s}
-	case "dense.dw.sgd":
-		return randomSGD(rng), [][]int{{e[1], e[2]}, {e[1]}, {e[0], e[1]}, {e[0], e[2]}, {2}, {e[1], e[2]}, {e[1]}}
-	case "dense.nhwc.dw.sgd":
-		w := []int{e[1], e[2], e[3], e[4]}
-		return randomSGD(rng), [][]int{w, {e[1]}, {e[0], e[1]}, {e[0], e[3], e[4], e[2]}, {2}, w, {e[1]}}
-	case "adam":
-		s := e[:1+rng.IntN(4)]
-		return AdamParams(float64(rng.IntN(2)) * 0.01), [][]int{s, s, {2}, s, s}
-	}
-	return softmaxShapes(op, e)
+// drawing is one call while it is drawn. A name of an extent or a parameter means the same
+// in all operations. What it stands for is drawn when it is first asked for, since some
+// follow from others.
+type drawing struct {
+	kernel  *kernels.Kernel
+	rng     *rand.Rand
+	free    []int  // extents that no name has yet
+	wide    string // the name whose extent is longer than two vectors; "": none is
+	extents map[string]int
+	rest    []int // the extents of "..."
+	params  map[string]float64
 }
 
-func randomSGD(rng *rand.Rand) dag.Params {
-	momentum, nesterov := float64(rng.IntN(2))*0.9, 0.0
-	if momentum != 0 {
-		nesterov = float64(rng.IntN(2))
+func newDrawing(k *kernels.Kernel, rng *rand.Rand) *drawing {
+	d := &drawing{kernel: k, rng: rng, extents: map[string]int{}, params: map[string]float64{}}
+	for _, p := range rng.Perm(len(primes)) {
+		e := primes[p]
+		if rng.IntN(6) == 0 {
+			e = 1
+		}
+		d.free = append(d.free, e)
 	}
-	return SGDParams(momentum, nesterov, float64(rng.IntN(2))*0.01)
+	if names := rowNames(k); len(names) > 0 && rng.IntN(3) == 0 {
+		d.wide = names[rng.IntN(len(names))]
+	}
+	return d
 }
 
-func convShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
-	pad, stride := rng.IntN(3), 1+rng.IntN(3)
-	n, c, f, h, w := e[0], e[1], e[2], e[3], e[4]
-	k := 1 + rng.IntN(min(5, h+2*pad, w+2*pad))
-	x := []int{n, c, h, w}
-	y := []int{n, f, windows(h, k, pad, stride), windows(w, k, pad, stride)}
-	filters := []int{f, c, k, k}
-	params := dag.Params{{Name: "pad", Value: float64(pad)}, {Name: "stride", Value: float64(stride)}}
-	switch op {
-	case "conv2d":
-		return params, [][]int{y, x, filters, {f}}
-	case "conv2d.dx":
-		return params, [][]int{x, y, filters}
+// derived are the extents that follow from others, see drawExtent, and what is no name.
+var derived = []string{"k", "oh", "ow", "ph", "pw", "..."}
+
+// rowNames are the names of extents that are rows of an operand and may be of any length.
+func rowNames(k *kernels.Kernel) []string {
+	var names []string
+	for _, o := range k.Operands {
+		dims := strings.Fields(o.Dims)
+		if last := dims[len(dims)-1]; len(dims) > 1 && !slices.Contains(derived, last) {
+			names = append(names, last)
+		}
 	}
-	return params, [][]int{filters, y, x, {f}}
+	return names
 }
 
-// convNHWCShapes are convolutions of images with channels last. Some have more filters
-// or channels than two vectors hold.
-func convNHWCShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
-	pad, stride := rng.IntN(4), 1+rng.IntN(3)
-	n, c, f, h, w := e[0], e[1], e[2], e[3], e[4]
-	if rng.IntN(3) == 0 {
-		c, f = f, c+30
-	}
-	k := 1 + rng.IntN(min(5, h+2*pad, w+2*pad))
-	oh, ow := windows(h, k, pad, stride), windows(w, k, pad, stride)
-	size, step := 1+rng.IntN(min(3, oh, ow)), 1+rng.IntN(3)
-	x, y := []int{n, h, w, c}, []int{n, oh, ow, f}
-	pooled := []int{n, windows(oh, size, 0, step), windows(ow, size, 0, step), f}
-	filters, turned := []int{k, k, c, f}, []int{k, k, f, c}
-	pytorch := []int{f, c, k, k}
-	params := ConvParams(float64(pad), float64(stride))
-	poolParams := ConvPoolParams(float64(pad), float64(stride), float64(size), float64(step))
-	switch op {
-	case "conv2d.nhwc":
-		return append(params, dag.Param{Name: "relu", Value: float64(rng.IntN(2))}), [][]int{y, x, filters, {f}}
-	case "conv2d.nhwc.dx":
-		return params, [][]int{x, y, turned, x}
-	case "conv2d.nhwc.dw":
-		return params, [][]int{filters, y, x, {f}}
-	case "conv2d.nhwc.dw.sgd":
-		return append(params, randomSGD(rng)...), [][]int{pytorch, {f}, y, x, {2}, pytorch, {f}}
-	case "conv2d.nhwc.pool.dw.sgd":
-		return append(poolParams, randomSGD(rng)...), [][]int{pytorch, {f}, pooled, pooled, x, {2}, pytorch, {f}}
-	case "conv2d.nhwc.pool":
-		return poolParams, [][]int{pooled, pooled, x, filters, {f}}
-	}
-	return poolParams, [][]int{filters, pooled, pooled, x, {f}}
+// next is an extent that no name has yet.
+func (d *drawing) next() int {
+	e := d.free[0]
+	d.free = d.free[1:]
+	return e
 }
 
-func poolShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
-	n, c, h, w := e[0], e[1], e[2], e[3]
-	size := 1 + rng.IntN(min(4, h, w))
-	if rng.IntN(2) == 0 {
-		size = min(2, h, w) // the window of the fast variants
+// shape is that of an operand by its [kernels.Operand] Dims.
+func (d *drawing) shape(dims string) []int {
+	var shape []int
+	for _, name := range strings.Fields(dims) {
+		if name == "..." {
+			if d.rest == nil {
+				n := 1 + d.rng.IntN(4)
+				d.rest, d.free = d.free[:n], d.free[n:]
+			}
+			shape = append(shape, d.rest...)
+			continue
+		}
+		shape = append(shape, d.extent(name))
 	}
-	stride := 1 + rng.IntN(3)
-	x := []int{n, c, h, w}
-	y := []int{n, c, windows(h, size, 0, stride), windows(w, size, 0, stride)}
-	params := PoolParams(float64(size), float64(stride))
-	switch op {
-	case "maxpool":
-		return params, [][]int{y, y, x}
-	case "maxpool.dx":
-		return params, [][]int{x, y, y}
-	case "avgpool":
-		return params, [][]int{y, x}
-	}
-	return params, [][]int{x, y}
+	return shape
 }
 
-// poolNHWCShapes are poolShapes with channels last, of which some calls have more
-// than a vector holds.
-func poolNHWCShapes(op string, rng *rand.Rand, e []int) (dag.Params, [][]int) {
-	params, shapes := poolShapes(strings.Replace(op, ".nhwc", "", 1), rng, e)
-	channels := e[1]
-	if rng.IntN(2) == 0 {
-		channels += 32
+func (d *drawing) extent(name string) int {
+	if n, err := strconv.Atoi(name); err == nil {
+		return n
 	}
-	for i, s := range shapes {
-		shapes[i] = []int{s[0], s[2], s[3], channels}
+	e, ok := d.extents[name]
+	if !ok {
+		e = d.drawExtent(name)
+		d.extents[name] = e
 	}
-	return params, shapes
+	return e
 }
 
-// layoutShapes are those of a conversion: maps, or filters with windows of 1 to 5.
-func layoutShapes(op string, rng *rand.Rand, e []int) [][]int {
-	n, c, h, w := e[0], e[1], e[2], e[3]
-	k := 1 + rng.IntN(5)
-	switch op {
-	case "nhwc":
-		return [][]int{{n, h, w, c}, {n, c, h, w}}
-	case "nchw":
-		return [][]int{{n, c, h, w}, {n, h, w, c}}
-	case "hwio":
-		return [][]int{{k, k, c, n}, {n, c, k, k}, {k, k, n, c}}
-	case "hwoi":
-		return [][]int{{k, k, n, c}, {n, c, k, k}}
+// drawExtent draws an extent that is free, or derives it: a window of k×k slides over an image
+// of h×w and gives oh×ow, over which a window of size×size slides at distance step and gives
+// ph×pw. Where there is no step, size is the window over the image.
+func (d *drawing) drawExtent(name string) int {
+	switch name {
+	case "k":
+		return 1 + d.rng.IntN(min(5, d.extent("h")+2*d.integer("pad"), d.extent("w")+2*d.integer("pad")))
+	case "oh":
+		return d.slide("h")
+	case "ow":
+		return d.slide("w")
+	case "ph":
+		return windows(d.extent("oh"), d.integer("size"), 0, d.integer("step"))
+	case "pw":
+		return windows(d.extent("ow"), d.integer("size"), 0, d.integer("step"))
+	case d.wide:
+		return d.next() + wider
 	}
-	return [][]int{{n, c, k, k}, {k, k, c, n}}
+	return d.next()
 }
 
-func softmaxShapes(op string, e []int) (dag.Params, [][]int) {
-	n, z := []int{e[0]}, []int{e[0], e[1]}
-	batch := dag.Params{{Name: "batch", Value: float64(e[0] + e[2])}}
-	switch op {
-	case "softmax_xent":
-		return batch, [][]int{z, n, n, z, n}
-	case "softmax_xent.eval":
-		return nil, [][]int{n, n, z, n}
-	case "rowmax", "rowsum":
-		return nil, [][]int{n, z}
-	case "exp_sub":
-		return nil, [][]int{z, z, n}
-	case "xent":
-		return nil, [][]int{n, n, z, n, n, n}
-	case "softmax_xent.dx":
-		return batch, [][]int{z, z, n, n}
+// slide is the number of windows over an extent of the image.
+func (d *drawing) slide(over string) int {
+	if d.has("size") && !d.has("step") {
+		return windows(d.extent(over), d.integer("size"), 0, d.integer("stride"))
 	}
-	panic("kerneltest: no random shapes for " + op)
+	return windows(d.extent(over), d.extent("k"), d.integer("pad"), d.integer("stride"))
+}
+
+func (d *drawing) has(param string) bool { return slices.Contains(d.kernel.Params, param) }
+
+// integer is a parameter that is one, 0 where the operation does not have it.
+func (d *drawing) integer(param string) int {
+	if !d.has(param) {
+		return 0
+	}
+	return int(d.param(param))
+}
+
+func (d *drawing) param(name string) float64 {
+	v, ok := d.params[name]
+	if !ok {
+		v = d.drawParam(name)
+		d.params[name] = v
+	}
+	return v
+}
+
+// drawParam draws a parameter. Every name in a kernel's Params is here.
+func (d *drawing) drawParam(name string) float64 {
+	switch name {
+	case "pad":
+		return float64(d.rng.IntN(4))
+	case "stride", "step":
+		return float64(1 + d.rng.IntN(3))
+	case "size":
+		over := min(d.extent("h"), d.extent("w"))
+		if d.has("step") {
+			over = min(d.extent("oh"), d.extent("ow"))
+		}
+		if d.rng.IntN(2) == 0 {
+			return float64(min(2, over)) // the window of the fast variants
+		}
+		return float64(1 + d.rng.IntN(min(4, over)))
+	case "relu":
+		return float64(d.rng.IntN(2))
+	case "divisor":
+		return 255
+	case "batch": // of which the call has some samples
+		return float64(d.extent("n") + d.rng.IntN(20))
+	case "momentum":
+		return 0.9 * float64(d.rng.IntN(2))
+	case "nesterov":
+		if d.param("momentum") == 0 {
+			return 0
+		}
+		return float64(d.rng.IntN(2))
+	case "weight_decay":
+		return 0.01 * float64(d.rng.IntN(2))
+	case "beta1":
+		return 0.9
+	case "beta2":
+		return 0.999
+	case "eps":
+		return 1e-8
+	}
+	panic(fmt.Sprintf("kerneltest: %s has a parameter %s, for which drawParam has no values", d.kernel.Op, name))
 }
 
 // windows is the number of windows of size k at distance stride in an extent with

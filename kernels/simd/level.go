@@ -12,7 +12,7 @@ const (
 )
 
 // Levels are all levels in ascending order, whatever this machine has.
-var Levels = []Level{Go, AVX2, AVX512}
+func Levels() []Level { return []Level{Go, AVX2, AVX512} }
 
 // String is the name that kernels' variants have.
 func (l Level) String() string { return [...]string{"go", "avx2", "avx512"}[l] }

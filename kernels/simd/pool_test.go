@@ -49,7 +49,7 @@ func testPool[T Float](t *testing.T) {
 		want := p
 		want.Y, want.Index = slices.Clone(p.Y), slices.Clone(p.Index)
 		want.scan()
-		for _, l := range Levels {
+		for _, l := range Levels() {
 			if !l.Supported() {
 				continue
 			}
@@ -115,7 +115,7 @@ func testUnpool[T Float](t *testing.T, rng *rand.Rand, p *MaxPool[T]) {
 			want[x+n/p.Size*p.XRow+n%p.Size*p.XPixel] += p.Y[y]
 		}
 	})
-	for _, l := range Levels {
+	for _, l := range Levels() {
 		if !l.Supported() {
 			continue
 		}

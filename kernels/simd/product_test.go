@@ -10,7 +10,7 @@ import (
 // supported are the levels of this machine.
 func supported() []Level {
 	var levels []Level
-	for _, l := range Levels {
+	for _, l := range Levels() {
 		if l.Supported() {
 			levels = append(levels, l)
 		}

@@ -1,10 +1,15 @@
 #!/usr/bin/python3
 """Writes torch_fixtures.json, what PyTorch computes for the tests of package nn.
 
-Made with PyTorch 1.13.1 (Debian's python3-torch, CPU, which calls itself
-1.13.0a0), numpy 1.24, seed 20231, float64:
+All of it, or only the fixtures that are named; the others stay as they are:
 
-    cd nn/testdata && /usr/bin/python3 torch_fixtures.py
+    cd nn/testdata && python3 torch_fixtures.py [NAME...]
+
+It needs PyTorch and numpy, and computes in float64. Each fixture says with which
+version of PyTorch it was made; versions differ in the last bits. The random numbers
+of a fixture are drawn from its name, so a new one changes no other.
+
+A new kind of layer is a line in APPLY and a network around it in LAYERS.
 
 Weights are float32 values, so that a float32 run starts from the same numbers.
 Extents are pairwise different primes: batch 3, channels 2, filters 5, kernel 7,
@@ -12,12 +17,14 @@ height 11, width 13, classes 17. Arrays are little-endian in base64.
 """
 import base64
 import json
+import sys
+import zlib
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-SEED = 20231
+FILE = "torch_fixtures.json"
 BATCH, INPUT, CLASSES = 3, [2, 11, 13], 17
 FIRST = {"kind": "conv2d", "filters": 5, "kernel": 7}
 FIRST_SMALL = {"kind": "conv2d", "filters": 5, "kernel": 7, "stride": 2}
@@ -33,14 +40,14 @@ LAYERS = {
     "flatten": [FIRST_SMALL] + HEAD,
 }
 
-OPTIMIZERS = [
-    {"kind": "sgd", "lr": 0.5},
-    {"kind": "sgd", "lr": 0.25, "momentum": 0.9},
-    {"kind": "sgd", "lr": 0.25, "momentum": 0.875, "weight_decay": 0.03125},
-    {"kind": "sgd", "lr": 0.25, "momentum": 0.75, "weight_decay": 0.0625, "nesterov": 1},
-    {"kind": "adam", "lr": 0.125, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8},
-    {"kind": "adam", "lr": 0.0625, "beta1": 0.75, "beta2": 0.875, "eps": 0.0078125, "weight_decay": 0.03125},
-]
+OPTIMIZERS = {
+    "sgd": {"kind": "sgd", "lr": 0.5},
+    "momentum": {"kind": "sgd", "lr": 0.25, "momentum": 0.9},
+    "momentum-decay": {"kind": "sgd", "lr": 0.25, "momentum": 0.875, "weight_decay": 0.03125},
+    "nesterov-decay": {"kind": "sgd", "lr": 0.25, "momentum": 0.75, "weight_decay": 0.0625, "nesterov": 1},
+    "adam": {"kind": "adam", "lr": 0.125, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8},
+    "adam-decay": {"kind": "adam", "lr": 0.0625, "beta1": 0.75, "beta2": 0.875, "eps": 0.0078125, "weight_decay": 0.03125},
+}
 STEPS, SAMPLES, FEATURES, OPT_CLASSES = 5, 11, 7, 5
 
 
@@ -50,69 +57,75 @@ def coded(values, dtype="<f8"):
     return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
 
 
-def weights(*shape):
-    return (torch.rand(*shape) - 0.5).to(torch.float32).to(torch.float64)
+def weights(draw, *shape):
+    return (torch.rand(*shape, generator=draw) - 0.5).to(torch.float32).to(torch.float64)
 
 
-def parameters(layers):
-    """Weights by state_dict key; a filter of zeros makes exact zeros and ties."""
-    params, shape, count = {}, [1] + INPUT, {"conv": 0, "fc": 0}
-    x = torch.zeros(shape, dtype=torch.float64)
+def stream(name):
+    return torch.Generator().manual_seed(zlib.crc32(name.encode()))
+
+
+# What each kind of layer computes, by its settings l, its input x, and w, its weight and bias.
+APPLY = {
+    "conv2d": lambda l, x, w: F.conv2d(x, *w, stride=l.get("stride", 1), padding=l.get("pad", 0)),
+    "dense": lambda l, x, w: F.linear(x, *w),
+    "relu": lambda l, x, w: F.relu(x),
+    "maxpool": lambda l, x, w: F.max_pool2d(x, l["size"], l.get("stride", l["size"])),
+    "avgpool": lambda l, x, w: F.avg_pool2d(x, l["size"], l.get("stride", l["size"])),
+    "flatten": lambda l, x, w: x.flatten(1),
+}
+PREFIX = {"conv2d": "conv", "dense": "fc"}  # of the names of what has weights
+
+
+def named(layers):
+    """Each layer with its name in the state_dict, None where it has no weights."""
+    count = {}
     for layer in layers:
+        prefix = PREFIX.get(layer["kind"])
+        count[prefix] = count.get(prefix, 0) + 1
+        yield layer, prefix and "%s%d" % (prefix, count[prefix])
+
+
+def apply(layer, name, x, params):
+    own = [params[k] for k in (name + ".weight", name + ".bias") if k in params] if name else []
+    return APPLY[layer["kind"]](layer, x, own)
+
+
+def parameters(draw, layers):
+    """Weights by state_dict key; a filter of zeros makes exact zeros and ties."""
+    params, x = {}, torch.zeros([1] + INPUT, dtype=torch.float64)
+    for layer, name in named(layers):
         if layer["kind"] == "conv2d":
-            count["conv"] += 1
-            key = "conv%d" % count["conv"]
-            w = weights(layer["filters"], x.shape[1], layer["kernel"], layer["kernel"])
-            b = weights(layer["filters"])
-            if count["conv"] == 1:
+            w = weights(draw, layer["filters"], x.shape[1], layer["kernel"], layer["kernel"])
+            b = weights(draw, layer["filters"])
+            if name == "conv1":
                 w[1], b[1] = 0, 0
         elif layer["kind"] == "dense":
-            count["fc"] += 1
-            key = "fc%d" % count["fc"]
-            w, b = weights(layer["outputs"], x.shape[1]), weights(layer["outputs"])
-        if layer["kind"] in ("conv2d", "dense"):
-            params[key + ".weight"] = w
+            w, b = weights(draw, layer["outputs"], x.shape[1]), weights(draw, layer["outputs"])
+        if name:
+            params[name + ".weight"] = w
             if layer.get("bias", 1):
-                params[key + ".bias"] = b
-        x = apply(layer, x, params, key)
+                params[name + ".bias"] = b
+        x = apply(layer, name, x, params)
     return params
 
 
-def apply(layer, x, params, key):
-    kind, stride = layer["kind"], layer.get("stride")
-    if kind == "conv2d":
-        return F.conv2d(x, params[key + ".weight"], params.get(key + ".bias"), stride or 1, layer.get("pad", 0))
-    if kind == "dense":
-        return F.linear(x, params[key + ".weight"], params.get(key + ".bias"))
-    if kind == "relu":
-        return F.relu(x)
-    if kind == "maxpool":
-        return F.max_pool2d(x, layer["size"], stride or layer["size"])
-    if kind == "avgpool":
-        return F.avg_pool2d(x, layer["size"], stride or layer["size"])
-    return x.flatten(1)
-
-
 def layer_case(name, layers):
-    images = torch.randint(0, 256, [BATCH] + INPUT, dtype=torch.uint8)
-    labels = torch.randint(0, CLASSES, [BATCH])
-    params = parameters(layers)
+    draw = stream(name)
+    images = torch.randint(0, 256, [BATCH] + INPUT, dtype=torch.uint8, generator=draw)
+    labels = torch.randint(0, CLASSES, [BATCH], generator=draw)
+    params = parameters(draw, layers)
     for p in params.values():
         p.requires_grad_()
-    x, outputs, count = images.to(torch.float64) / 255, [], {"conv": 0, "fc": 0}
-    for layer in layers:
-        prefix = {"conv2d": "conv", "dense": "fc"}.get(layer["kind"])
-        key = None
-        if prefix:
-            count[prefix] += 1
-            key = "%s%d" % (prefix, count[prefix])
-        x = apply(layer, x, params, key)
+    x, outputs = images.to(torch.float64) / 255, []
+    for layer, key in named(layers):
+        x = apply(layer, key, x, params)
         x.retain_grad()
         outputs.append(x)
     loss = F.cross_entropy(x, labels)
     loss.backward()
     return {
-        "name": name, "input": INPUT, "batch": BATCH, "layers": layers,
+        "name": name, "torch": torch.__version__, "input": INPUT, "batch": BATCH, "layers": layers,
         "images": coded(images, "u1"), "labels": labels.tolist(),
         "params": {k: coded(v) for k, v in params.items()},
         "outputs": [coded(o) for o in outputs], "output_grads": [coded(o.grad) for o in outputs],
@@ -121,10 +134,11 @@ def layer_case(name, layers):
     }
 
 
-def optimizer_case(spec):
-    images = torch.randint(0, 256, [SAMPLES, FEATURES], dtype=torch.uint8)
-    labels = torch.randint(0, OPT_CLASSES, [SAMPLES])
-    w, b = weights(OPT_CLASSES, FEATURES).requires_grad_(), weights(OPT_CLASSES).requires_grad_()
+def optimizer_case(name, spec):
+    draw = stream(name)
+    images = torch.randint(0, 256, [SAMPLES, FEATURES], dtype=torch.uint8, generator=draw)
+    labels = torch.randint(0, OPT_CLASSES, [SAMPLES], generator=draw)
+    w, b = weights(draw, OPT_CLASSES, FEATURES).requires_grad_(), weights(draw, OPT_CLASSES).requires_grad_()
     start = {"fc1.weight": coded(w), "fc1.bias": coded(b)}
     if spec["kind"] == "sgd":
         opt = torch.optim.SGD([w, b], lr=spec["lr"], momentum=spec.get("momentum", 0),
@@ -144,22 +158,28 @@ def optimizer_case(spec):
         opt.step()
         losses.append(loss.item())
         after.append({"fc1.weight": coded(w), "fc1.bias": coded(b)})
-    return {"optimizer": spec, "batch": BATCH, "features": FEATURES, "classes": OPT_CLASSES, "samples": SAMPLES,
+    return {"name": name, "torch": torch.__version__, "optimizer": spec, "batch": BATCH, "features": FEATURES, "classes": OPT_CLASSES, "samples": SAMPLES,
             "images": coded(images, "u1"), "labels": labels.tolist(), "params": start, "rates": rates,
             "loss": losses, "after": after}
 
 
-def main():
-    torch.manual_seed(SEED)
+def main(names):
     torch.set_default_dtype(torch.float64)
-    fixtures = {
-        "torch": torch.__version__, "seed": SEED,
-        "layers": [layer_case(name, layers) for name, layers in LAYERS.items()],
-        "optimizers": [optimizer_case(spec) for spec in OPTIMIZERS],
-    }
-    with open("torch_fixtures.json", "w") as f:
+    unknown = set(names) - set(LAYERS) - set(OPTIMIZERS)
+    if unknown:
+        sys.exit("no fixture is named %s; there are %s" % (", ".join(unknown), ", ".join([*LAYERS, *OPTIMIZERS])))
+    kept = {}
+    if names:
+        with open(FILE) as f:
+            kept = {c["name"]: c for cases in json.load(f).values() for c in cases if c["name"] not in names}
+
+    def cases(make, specs):
+        return [kept.get(name) or make(name, spec) for name, spec in specs.items()]
+
+    fixtures = {"layers": cases(layer_case, LAYERS), "optimizers": cases(optimizer_case, OPTIMIZERS)}
+    with open(FILE, "w") as f:
         json.dump(fixtures, f, indent=1)
         f.write("\n")
 
 
-main()
+main(sys.argv[1:])

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/plan"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// loadSummary is what others did on the cores while a training ran.
+type loadSummary struct {
+	OtherCores float64 `json:"other_cores"` // that others kept busy on average
+	Cores      int     `json:"cores"`       // of the machine
+	Disturbed  bool    `json:"disturbed"`   // more than a machine at rest and the cores that were left idle
+
+	SharedCores bool `json:"shared_cores,omitempty"` // there are more workers than cores
+}
+
+func newLoadSummary(l execute.Load, workers int) *loadSummary {
+	cores := runtime.NumCPU()
+	return &loadSummary{OtherCores: l.Cores(), Cores: cores, Disturbed: l.Disturbed(max(0, cores-workers)), SharedCores: workers > runtime.GOMAXPROCS(0)}
+}
+
+// An error of a prediction is large from here on, and calls are unsteady: then they take
+// together this many times their medians.
+const (
+	largeErrorPercent = 10
+	unsteadyCalls     = 1.25
+	unknownShare      = 0.05 // of the predicted time, by roofline
+)
+
+// errorCauses says why a prediction is far off, as far as was measured; nil where it is not.
+// What holds a run up explains only one that is slower than predicted.
+func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.Schedule, load *loadSummary) []string {
+	if math.Abs(errorPercent) < largeErrorPercent {
+		return nil
+	}
+	var causes []string
+	slower := errorPercent < 0
+	if slower && load != nil && load.SharedCores {
+		causes = append(causes, "workers share cores")
+	}
+	if slower && load != nil && load.Disturbed {
+		causes = append(causes, fmt.Sprintf("others kept %.2g of %d cores busy", load.OtherCores, load.Cores))
+	}
+	switch m := plan.SourcesOf(p); {
+	case m.Measured+m.Fitted == 0 && m.Roofline > 0:
+		causes = append(causes, "the platform is not calibrated")
+	case m.Unknown > unknownShare:
+		causes = append(causes, fmt.Sprintf("%.0f %% of the predicted time is not calibrated", 100*m.Unknown))
+	}
+	if times := timesMedian(p, measured); slower && times > unsteadyCalls {
+		causes = append(causes, fmt.Sprintf("unsteady calls: %.1f times their medians", times))
+	}
+	if causes == nil {
+		causes = []string{"not load, missing calibration or unsteady calls: see dahl compare"}
+	}
+	return causes
+}
+
+// causesText writes causes for the end of a line.
+func causesText(causes []string) string {
+	if len(causes) == 0 {
+		return ""
+	}
+	return "; cause: " + strings.Join(causes, ", ")
+}
+
+// timesMedian is what all calls of a schedule take together, over what they would if each
+// took the median of the calls of its kind on its device.
+func timesMedian(p *schedule.Problem, s *schedule.Schedule) float64 {
+	type call struct {
+		task   dag.TaskID
+		device platform.DeviceID
+	}
+	calls := map[call][]time.Duration{}
+	for _, span := range s.Spans {
+		of := call{span.Task, p.Platform.Workers[span.Worker].Device}
+		calls[of] = append(calls[of], span.End-span.Start)
+	}
+	var all, steady time.Duration
+	for _, list := range calls {
+		slices.Sort(list)
+		for _, d := range list {
+			all += d
+		}
+		steady += list[len(list)/2] * time.Duration(len(list))
+	}
+	return ratio(float64(all), float64(steady))
+}

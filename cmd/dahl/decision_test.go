@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// randomFiles writes a machine of three memories, of which one may be small and one may limit
+// its copies, and a graph of a loop over buffers that are carried, read and written there.
+func randomFiles(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	var p strings.Builder
+	fmt.Fprintf(&p, "name = \"random\"\n[[memory]]\nname = \"m0\"\nbandwidth = \"1 GB/s\"\n")
+	for m := 1; m < 3; m++ {
+		fmt.Fprintf(&p, "[[memory]]\nname = \"m%d\"\nbandwidth = \"1 GB/s\"\n", m)
+		if r.IntN(2) == 0 {
+			fmt.Fprintf(&p, "capacity = \"%d B\"\n", 64*(4+r.IntN(8)))
+		}
+	}
+	for d := range 3 {
+		kind := "emulated"
+		if d == 0 {
+			kind = "cpu"
+		}
+		fmt.Fprintf(&p, "[[device]]\nname = \"d%d\"\nkind = %q\ncount = %d\nmemory = \"m%d\"\nspeed = { float32 = \"1 GF/s\" }\n", d, kind, 1+r.IntN(3), d)
+		if d > 0 && r.IntN(2) == 0 {
+			fmt.Fprintf(&p, "copy_engines = { in = %d, out = 1 }\n", 1+r.IntN(2))
+		}
+	}
+	for l := 1; l < 3; l++ {
+		fmt.Fprintf(&p, "[[link]]\nname = \"l%d\"\nbandwidth = \"%d MB/s\"\nlatency = \"%d ns\"\n[[route]]\nfrom = \"m0\"\nto = \"m%d\"\nlinks = [\"l%d\"]\n", l, 100*(1+r.IntN(9)), r.IntN(50), l, l)
+	}
+	writeTestFile(t, "random.toml", p.String())
+
+	buffers, tasks := []string{}, []string{}
+	for b := range 4 + r.IntN(6) {
+		role := []string{"parameter", "activation", "input"}[r.IntN(3)]
+		home := ""
+		if role != "activation" {
+			home = fmt.Sprintf(`, "home": "m%d"`, r.IntN(3))
+		}
+		buffers = append(buffers, fmt.Sprintf(`{"name": "b%d", "bytes": %d, "role": %q%s}`, b, 1+r.IntN(120), role, home))
+	}
+	written := map[string]bool{}
+	for i := range 5 + r.IntN(12) {
+		b := r.IntN(len(buffers))
+		reads := []string{}
+		for k := range buffers {
+			if k != b && r.IntN(3) == 0 && (written[buffers[k]] || !strings.Contains(buffers[k], "activation")) {
+				reads = append(reads, fmt.Sprintf("%q", fmt.Sprint("b", k)))
+			}
+		}
+		writes := fmt.Sprintf(`, "writes": ["b%d"]`, b)
+		if strings.Contains(buffers[b], "input") {
+			writes = ""
+		}
+		written[buffers[b]] = true
+		costs := fmt.Sprintf(`"ns": {"d0": %d, "d%d": %d}`, 1+r.IntN(300), 1+r.IntN(2), 1+r.IntN(100))
+		if r.IntN(3) == 0 {
+			costs = fmt.Sprintf(`"op": "work", "type": "float32", "flops": %d, "bytes": %d`, 1+r.IntN(300), r.IntN(200))
+		}
+		tasks = append(tasks, fmt.Sprintf(`{"name": "t%02d", "reads": [%s]%s, %s}`, i, strings.Join(reads, ", "), writes, costs))
+	}
+	writeTestFile(t, "random.json", fmt.Sprintf(`{"format": "dahl-graph 1", "name": "random", "buffers": [%s], "tasks": [%s]}`,
+		strings.Join(buffers, ",\n"), strings.Join(tasks, ",\n")))
+}
+
+// TestOneDecisionInFiles: what a run directory holds of a random graph on a random machine
+// gives the same plan and schedule again, by the plan file and by rerun, and stands up to
+// verify; with a policy that decides while it runs, rerun does.
+func TestOneDecisionInFiles(t *testing.T) {
+	ran := 0
+	for seed := range uint64(25) {
+		t.Chdir(t.TempDir())
+		r := rand.New(rand.NewPCG(seed, 41))
+		randomFiles(t, r)
+		run := strings.Fields("simulate --platform random.toml --graph random.json --steps 3")
+		for _, policy := range []string{"heft", "dmda"} {
+			if r := dahl(t, t.Context(), append(run, "--policy", policy, "--out", policy)...); r.code != exitOK {
+				if !strings.Contains(r.stderr, "bytes") {
+					t.Fatalf("seed %d, %s: %s", seed, policy, r.stderr)
+				}
+				continue // a memory is too small
+			}
+			ran++
+			mustRun(t, "verify", policy)
+			if out := mustRun(t, "rerun", policy); strings.Contains(out, "DIFFERENT") {
+				t.Fatalf("seed %d, %s:\n%s", seed, policy, out)
+			}
+			if policy == "heft" {
+				mustRun(t, append(run, "--plan", "heft/plan.json", "--out", "again")...)
+				sameFiles(t, planFile, "heft", "again")
+				sameFiles(t, scheduleFile, "heft", "again")
+			}
+		}
+	}
+	if ran < 25 {
+		t.Errorf("%d runs: the test tests little", ran)
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/plan"
+)
+
+// divergingNetwork has a dense layer after a dense layer, so that weights of 1e20 make sums
+// of some 1e20 in the first and more than 3.4e38 in the second.
+const divergingNetwork = `
+name = "two"
+input = [1, 8, 8]
+[[layer]]
+kind = "flatten"
+[[layer]]
+kind = "dense"
+outputs = 7
+name = "a"
+[[layer]]
+kind = "dense"
+outputs = 10
+name = "b"
+`
+
+// TestDivergenceEndsTraining lets trainings diverge at their first step, at a later one, on
+// an evaluation and on a device. Each ends with exit code 1, and all its files are of the
+// steps before: verify and compare take them, and no JSON has a word for NaN.
+func TestDivergenceEndsTraining(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", divergingNetwork)
+	writeTestFile(t, "node.toml", emulatedNode)
+	const train = "execute --json --model two.toml --data digits --batch 64 "
+	for _, c := range []struct {
+		name, args string
+		want       []string // of the message
+		step       int      // of the loss; 0: found by letting the training go on
+		kept       int      // -1: those of the step before
+	}{
+		{"the first step", "--init uniform:1e20:2e20", []string{"loss of step 1 is ", "from layer b in step 1", "task b.forward", "those it began with"}, 1, 0},
+		{"a later step", "--lr 1e4", []string{"from layer "}, 0, -1},
+		{"a policy that decides at run time", "--lr 1e4 --policy eager", []string{"from layer "}, 0, -1},
+		{"a device", "--lr 1e4 --platform node.toml --devices cpu,gpu", []string{"what devices write in a step is not looked through"}, 0, -1},
+		{"with devices that may fail", "--lr 1e4 --platform node.toml --devices cpu --continue-on-loss", []string{"from layer "}, 0, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.step == 0 {
+				c.step = firstNotFiniteStep(t, strings.Fields(train+c.args+" --continue-on-nan --out on"))
+			}
+			r := dahl(t, t.Context(), strings.Fields(train+c.args+" --out run")...)
+			if r.code != exitFailed || strings.Count(r.failure(), "\n") != 1 {
+				t.Fatalf("exit code %d, %q", r.code, r.stderr)
+			}
+			for _, want := range append(c.want, fmt.Sprintf("the loss of step %d is ", c.step), "--continue-on-nan", "what was done is in run") {
+				if !strings.Contains(r.stderr, want) {
+					t.Errorf("%q lacks %q", r.failure(), want)
+				}
+			}
+			if c.kept < 0 {
+				c.kept = c.step - 1
+			}
+			checkDiverged(t, "run", c.step, c.kept)
+		})
+	}
+}
+
+// firstNotFiniteStep trains to the end and finds the step in the losses.
+func firstNotFiniteStep(t *testing.T, args []string) int {
+	t.Helper()
+	mustRun(t, args...)
+	checkJSON(t, "on")
+	f, err := os.Open("on/" + stepsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	steps, err := nn.ReadSteps(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		if math.IsNaN(s.Loss) || math.IsInf(s.Loss, 0) {
+			m, err := readManifest("on")
+			if err != nil || !m.Complete || m.Diverged == nil || m.Diverged.Step != s.Step {
+				t.Errorf("manifest (%v) says %+v, want step %d of a complete run", err, m.Diverged, s.Step)
+			}
+			return s.Step
+		}
+	}
+	t.Fatal("the training did not diverge")
+	return 0
+}
+
+// checkDiverged reads a run that ended at the loss of a step.
+func checkDiverged(t *testing.T, dir string, step, kept int) {
+	t.Helper()
+	checkJSON(t, dir)
+	m, err := readManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Complete || m.Diverged == nil || m.Diverged.Step != step || m.Diverged.KeptStep != kept {
+		t.Errorf("manifest: complete %v, %+v; want step %d and the weights of step %d", m.Complete, m.Diverged, step, kept)
+	}
+	s, err := readSummary(filepath.Join(dir, summaryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Steps != max(1, kept) { // the first step is written, since there is no other
+		t.Errorf("the summary is of %d steps, want %d", s.Steps, max(1, kept))
+	}
+	arrays, err := nn.ReadNPZ(filepath.Join(dir, weightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range arrays {
+		if i := slices.IndexFunc(a.Float64s(), func(v float64) bool { return !isFinite(v) }); i >= 0 {
+			t.Errorf("weights %s[%d] = %v", a.Name, i, a.Float64s()[i])
+		}
+	}
+	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
+		t.Errorf("verify:\n%s", out)
+	}
+	var c plan.Comparison
+	decodeObject(t, mustRun(t, "compare", dir, dir, "--json"), &c)
+	for _, name := range []string{"gantt.svg", "compare.svg", predictedFile} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r := dahl(t, t.Context(), "rerun", dir); r.code != exitBadInput || !strings.Contains(r.stderr, "ended at a loss of") {
+		t.Errorf("rerun: exit code %d, %q", r.code, r.stderr)
+	}
+}
+
+// checkJSON parses all JSON of a run; NaN is no JSON.
+func checkJSON(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/*.json")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	for _, path := range files {
+		if data, err := os.ReadFile(path); err != nil || !json.Valid(data) {
+			t.Errorf("%s is not JSON (%v)", path, err)
+		}
+	}
+}
+
+// TestTestLossNotFinite: with weights of 1e15 the loss of the only step is some 1e33. Its
+// gradients are of 1e15 for a and 1e17 for b, so that a rate of 1e9 makes weights of 1e24
+// and 1e26, whose products are beyond 3.4e38.
+func TestTestLossNotFinite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", divergingNetwork)
+	r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --batch 64 --limit 64 --init uniform:1e15:2e15 --lr 1e9 --out run")...)
+	if want := "the test loss after step 1 is NaN; the first values that are not finite come from layer b in the test set"; r.code != exitFailed || !strings.Contains(r.stderr, want) {
+		t.Errorf("exit code %d, %q; want %q", r.code, r.stderr, want)
+	}
+	checkDiverged(t, "run", 1, 1)
+}
+
+// TestInitRefusesNumbersNotFinite: a weight that is not finite, or not in the type that the
+// network has, is named with its index.
+func TestInitRefusesNumbersNotFinite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.toml", divergingNetwork)
+	weights := func(bad float64) []nn.Array {
+		a := make([]float64, 7*64)
+		a[3*64+5] = bad
+		return []nn.Array{
+			nn.NewArray("a.weight", dag.Float64, []int{7, 64}, a), nn.NewArray("a.bias", dag.Float64, []int{7}, make([]float64, 7)),
+			nn.NewArray("b.weight", dag.Float64, []int{10, 7}, make([]float64, 70)), nn.NewArray("b.bias", dag.Float64, []int{10}, make([]float64, 10)),
+		}
+	}
+	for _, c := range []struct {
+		value float64
+		dtype string
+		want  string // empty: it is taken
+	}{
+		{math.NaN(), "float32", `array "a.weight" has NaN at [3 5]`},
+		{math.Inf(-1), "float64", `array "a.weight" has -Inf at [3 5]`},
+		{1e39, "float32", `array "a.weight" has 1e+39 at [3 5]`}, // beyond 3.4e38
+		{1e39, "float64", ""},
+	} {
+		if err := nn.WriteNPZ("w.npz", weights(c.value)); err != nil {
+			t.Fatal(err)
+		}
+		r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --limit 64 --init w.npz --continue-on-nan --dtype "+c.dtype)...)
+		if c.want == "" && r.code != exitOK || c.want != "" && (r.code != exitBadInput || !strings.Contains(r.stderr, c.want)) {
+			t.Errorf("%v in %s: exit code %d, %q, want %q", c.value, c.dtype, r.code, r.stderr, c.want)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"dahl/energy"
+	"dahl/plan"
+)
+
+// headline is what a run comes to, in three lines that end what simulate, plan and execute
+// print: a step, its energy, and how far the run is from the least time there can be.
+type headline struct {
+	figures plan.StepFigures
+	tasks   int    // of a step
+	grounds string // of the joules
+	known   string // how far the time is known; empty: it is measured
+	of      string // what takes as long as run, with its verb
+	run     time.Duration
+	bound   time.Duration // of the run
+}
+
+func (w *workload) headline(o *outcome, s *summary) *headline {
+	h := &headline{figures: w.figures(o), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: seconds(s.LowerBoundS)}
+	if h.figures.Basis == energy.Measured {
+		h.grounds = "measured by meters"
+	}
+	if len(w.Program.Order) == 1 && s.Steps > 1 {
+		h.of = fmt.Sprintf("%d steps take", s.Steps)
+	}
+	if s.Models != nil {
+		h.known = known(s.Models)
+	}
+	return h
+}
+
+// print writes the three lines; beside a measured step stands the predicted one.
+func (h *headline) print(out io.Writer, beside string) {
+	f := &h.figures
+	rate := fmt.Sprintf("%s tasks/s", wholeNumber(ratio(float64(h.tasks), f.StepS)))
+	if f.ImagesPerS > 0 {
+		rate = fmt.Sprintf("%s images/s", wholeNumber(f.ImagesPerS))
+	}
+	fmt.Fprintf(out, "step      %s, %s%s%s\n", shortTime(seconds(f.StepS)), rate, h.known, beside)
+	switch {
+	case f.Basis == energy.Unavailable:
+		fmt.Fprintf(out, "energy    %s\n", h.grounds)
+	case f.JoulesPerImage > 0:
+		fmt.Fprintf(out, "energy    %s per image (%s)\n", shortJoules(f.JoulesPerImage), h.grounds)
+	default:
+		fmt.Fprintf(out, "energy    %s per step (%s)\n", shortJoules(f.JoulesPerStep), h.grounds)
+	}
+	times := ratio(h.run.Seconds(), h.bound.Seconds())
+	switch {
+	case h.bound == 0:
+		fmt.Fprintf(out, "bound     %s %s; there is no bound\n", h.of, shortTime(h.run))
+	case times < 1.005:
+		fmt.Fprintf(out, "bound     %s %s, which no schedule can beat\n", h.of, shortTime(h.run))
+	default:
+		fmt.Fprintf(out, "bound     %s %s, %s times the %s that no schedule can beat\n", h.of, shortTime(h.run), threeDigits(times), shortTime(h.bound))
+	}
+}
+
+// known says how far the durations of the tasks are known, for the end of a line.
+func known(m *plan.Sources) string {
+	text := ""
+	if m.Measured+m.Fitted > 0 {
+		text = fmt.Sprintf(", ±%.1f %% (the kernels' times)", 100*m.RelError)
+	}
+	if m.Unknown > 0 {
+		text += fmt.Sprintf("; %.0f %% of its time is estimated by peak rates, not measured", 100*m.Unknown)
+	}
+	return text
+}
+
+// wholeNumber prints a rate with commas, or three digits where it is below 100.
+func wholeNumber(v float64) string {
+	if v < 100 {
+		return threeDigits(v)
+	}
+	return thousands(int(math.Round(v)))
+}
+
+// shortJoules prints an energy with three significant digits.
+func shortJoules(j float64) string {
+	for _, unit := range []string{"J", "mJ", "uJ"} {
+		if math.Abs(j) >= 0.9995 || unit == "uJ" {
+			return threeDigits(j) + " " + unit
+		}
+		j *= 1000
+	}
+	panic("dahl: the smallest unit takes all")
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/energy"
+	"dahl/plan"
+)
+
+// TestSimulateEndsInThreeLines: two tasks of 3 and 4 ms in a chain take 7 ms, 2/7 ms = 286
+// tasks a second; the laptop's powers are guesses. No data goes from step to step, so that the
+// bound of three steps is that of one. Details come with --verbose alone.
+func TestSimulateEndsInThreeLines(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "two.json", twoTasks)
+	for _, command := range []string{"simulate", "plan"} {
+		out := mustRun(t, command, "--platform", "laptop", "--graph", "two.json", "--steps", "3")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		last := lines[len(lines)-3:]
+		if last[0] != "step      7 ms, 286 tasks/s" || !strings.HasPrefix(last[1], "energy    ") || !strings.HasSuffix(last[1], " per step (modelled, watts guessed)") ||
+			last[2] != "bound     3 steps take 21 ms, 3 times the 7 ms that no schedule can beat" {
+			t.Errorf("%s ends in\n%s", command, strings.Join(last, "\n"))
+		}
+		more := mustRun(t, command, "--platform", "laptop", "--graph", "two.json", "--steps", "3", "--verbose")
+		if !strings.HasSuffix(more, strings.Join(last, "\n")+"\n") || !strings.Contains(more, "\nwaits ") || strings.Contains(out, "\nwaits ") {
+			t.Errorf("%s --verbose:\n%s\nwithout:\n%s", command, more, out)
+		}
+	}
+}
+
+// TestHeadline prints figures of a network: 64 images in 5 ms are 12,800 a second, and 0.32 J
+// of them 5 mJ each; a run of 41 ms is 1.64 times a bound of 25.
+func TestHeadline(t *testing.T) {
+	h := headline{figures: plan.StepFigures{StepS: 5e-3, ImagesPerS: 64 / 5e-3, JoulesPerStep: 0.32, JoulesPerImage: 0.32 / 64, Basis: energy.Modelled},
+		tasks: 91, grounds: "modelled, watts measured", known: ", ±3.0 % (the kernels' times)", of: "the run takes", run: 41 * time.Millisecond, bound: 25 * time.Millisecond}
+	var b strings.Builder
+	h.print(&b, " (predicted 6 ms, +20.0 %)")
+	want := `step      5 ms, 12,800 images/s, ±3.0 % (the kernels' times) (predicted 6 ms, +20.0 %)
+energy    5 mJ per image (modelled, watts measured)
+bound     the run takes 41 ms, 1.64 times the 25 ms that no schedule can beat
+`
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestShortJoules(t *testing.T) {
+	for j, want := range map[float64]string{1234: "1234 J", 1: "1 J", 0.9996: "1 J", 0.05: "50 mJ", 0.000166: "166 uJ", 1e-9: "0.001 uJ", 0: "0 uJ"} {
+		if got := shortJoules(j); got != want {
+			t.Errorf("%v J: %q, want %q", j, got, want)
+		}
+	}
+}

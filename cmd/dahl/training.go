@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/train"
+)
+
+// trainer is a training as the command line shows it.
+type trainer struct {
+	*train.Trainer
+	w        *workload // of the leg that runs; after run of the first one
+	measured *outcome  // after run
+	load     *loadSummary
+	devices  *plan.SetComparison // nil: the devices are of one kind, or all that there are
+}
+
+// newTrainer compiles the program and fills parameters and data. Progress gets a line per
+// epoch; nil: none.
+func newTrainer(w *workload, progress io.Writer) (*trainer, error) {
+	var err error
+	if w.Options.Init, err = newInitialiser(w.opts, w.Options.Type); err != nil {
+		return nil, err
+	}
+	t := &trainer{w: w}
+	if t.Trainer, err = w.Start(); err != nil {
+		return nil, err
+	}
+	if progress != nil {
+		t.OnEpoch = func(m nn.EpochMetrics, spent time.Duration) { w.printEpoch(progress, m, spent) }
+	}
+	t.OnLoss = func(l train.DeviceLoss) {
+		slog.Warn("a device failed; the training is planned anew without it and goes on from the last weights kept",
+			"device", l.Device, "task", l.Task, "state", l.State, "cause", l.Cause, "epoch", l.Epoch, "after_step", l.AfterStep, "devices", l.Devices)
+	}
+	t.OnDivergence = func(d *train.Divergence) {
+		slog.Warn("the loss is not finite; --continue-on-nan goes on", "epoch", d.Epoch, "step", d.Step, "loss", d.Loss)
+	}
+	return t, nil
+}
+
+// run trains. With an error, what was done so far stays in t.
+func (t *trainer) run(ctx context.Context) error {
+	err := t.Run(ctx)
+	t.w = t.w.of(t.Workload)
+	t.measured, t.load = &outcome{Totals: t.Measured}, newLoadSummary(t.Load, len(t.w.Platform.Workers))
+	if diverged := (*train.Divergence)(nil); errors.As(err, &diverged) {
+		err = fmt.Errorf("%w; try a smaller --lr, or go on with --continue-on-nan", err)
+	}
+	return err
+}
+
+// of is the workload as a leg of its training has it.
+func (w *workload) of(l *train.Workload) *workload {
+	next, o := *w, *w.opts
+	if next.Workload = *l; l.Options.Devices != o.Devices {
+		o.Devices, o.Workers, o.Plan = l.Options.Devices, 0, ""
+	}
+	next.opts = &o
+	return &next
+}
+
+// printEpoch prints what an epoch came to, and how long the others will take.
+func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, spent time.Duration) {
+	epochs := w.opts.Epochs
+	left := time.Duration(float64(spent) / float64(m.Epoch) * float64(epochs-m.Epoch))
+	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f  accuracy %5.2f %%", len(fmt.Sprint(epochs)), m.Epoch, epochs, m.Loss, 100*m.Accuracy)
+	if m.Tested {
+		fmt.Fprintf(out, "  test %5.2f %%", 100*m.TestAccuracy)
+	}
+	fmt.Fprintf(out, "  %8.0f images/s", m.ImagesPerSec)
+	if m.JoulesSource != "" {
+		fmt.Fprintf(out, "  %s J (%s)", threeDigits(m.Joules), m.JoulesSource)
+	}
+	fmt.Fprintf(out, "  left %s\n", left.Round(100*time.Millisecond))
+}
+
+// afterLossCommand is the command in the manifest of a leg that a loss began. It cannot be
+// repeated by itself.
+const afterLossCommand = "execute after a loss"
+
+// writeLegs writes a run directory for each leg after the first into that of the training.
+func (a *app) writeLegs(dir *runDir, t *trainer) error {
+	for i := range t.Later {
+		l := &t.Later[i]
+		name := fmt.Sprintf("after-loss-%d", l.After)
+		sub, err := createRunDir(filepath.Join(dir.path, name))
+		if err != nil {
+			return err
+		}
+		w, measured := t.w.of(l.Workload), &outcome{Totals: l.Measured}
+		m := a.newManifest(afterLossCommand, w)
+		m.Complete = t.Complete
+		s := w.summarize(measured)
+		b := thisBuild()
+		s.Provenance = &b
+		if err := sub.writeOutcome(w, measured, s); err != nil {
+			return err
+		}
+		if err := sub.writePredicted(w, l, s); err != nil {
+			return err
+		}
+		if err := sub.writeManifest(m); err != nil {
+			return err
+		}
+		for _, file := range append(sub.files, manifestName) {
+			dir.noteFile(filepath.Join(name, file))
+		}
+		dir.noteFile(name)
+		t.Losses[l.After-1].Run = name
+	}
+	return nil
+}
+
+// printLosses says what failed, and where to look for what came after.
+func (t *trainer) printLosses(out io.Writer, dir *runDir) {
+	for _, l := range t.Losses {
+		fmt.Fprintf(out, "lost      %s in epoch %d; went on after step %d with %s", l.Device, l.Epoch, l.AfterStep, l.Devices)
+		if l.Run != "" {
+			fmt.Fprintf(out, ": %s", filepath.Join(dir.path, l.Run))
+		}
+		fmt.Fprintln(out)
+	}
+}

@@ -1,0 +1,177 @@
+package execute
+
+import "math"
+
+// A batch is a run of neighbouring tasks on a lane of a device that nobody tells from
+// one task: only the first of them waits for other lanes, and other lanes wait for the last
+// only. Where tasks are not timed one by one, a batch is issued at once: what the first
+// waits for, what all do, and one event. The order is that of the single tasks, so
+// results and progress are the same; fewer events are all that differs.
+type batch struct {
+	first, end int32     // of the lane's list
+	captured   captureID // what it does, to be issued by one call; -1: it is issued one by one
+}
+
+// batches are those of a lane's list, in order.
+type batches struct {
+	tasks int64 // of the list
+	list  []batch
+	of    []int32 // by task of the list: its batch
+}
+
+// cutSingly makes every task a batch, as a run that is recorded has it.
+func cutSingly(tasks int) *batches {
+	s := &batches{tasks: int64(tasks)}
+	for i := range int32(tasks) {
+		s.list, s.of = append(s.list, batch{i, i + 1, -1}), append(s.of, i)
+	}
+	return s
+}
+
+// cut finds the longest batches of a lane's list.
+func (r *replay) cut(lane int) *batches {
+	list := r.lists[lane]
+	starts := make([]bool, len(list)+1)
+	for i := range list {
+		starts[i] = i == 0 || list[i].firstWait < list[i].endWait
+	}
+	for i := range r.waits {
+		if w := &r.waits[i]; int(w.worker) == lane {
+			starts[mod(w.need-1, w.length)+1] = true
+		}
+	}
+	s := &batches{tasks: int64(len(list))}
+	for i := range list {
+		if starts[i] {
+			s.list = append(s.list, batch{int32(i), int32(i), -1})
+		}
+		n := len(s.list) - 1
+		s.list[n].end++
+		s.of = append(s.of, int32(n))
+	}
+	return s
+}
+
+// mod is the remainder that is not negative.
+func mod(a, b int64) int64 { return (a%b + b) % b }
+
+// total is the number of batches in some steps.
+func (s *batches) total(steps int) int64 { return int64(len(s.list)) * int64(steps) }
+
+// at is the batch with a number, counted over all steps, and its step.
+func (s *batches) at(n int64) (*batch, int64) {
+	size := int64(len(s.list))
+	return &s.list[n%size], n / size
+}
+
+// ended is how many tasks have ended when a number of batches have.
+func (s *batches) ended(n int64) int64 {
+	if n == 0 {
+		return 0
+	}
+	last, step := s.at(n - 1)
+	return step*s.tasks + int64(last.end)
+}
+
+// needed is how many batches have to end so that a number of tasks have; at most 0 where
+// none has to.
+func (s *batches) needed(tasks int64) int64 {
+	if tasks <= 0 {
+		return 0
+	}
+	step, i := (tasks-1)/s.tasks, (tasks-1)%s.tasks
+	return step*int64(len(s.list)) + int64(s.of[i]) + 1
+}
+
+// endless are the batches of a lane that a policy gives one task after the other.
+const endless = math.MaxInt64
+
+// capturer is a driver that can take down what is asked of a stream, to ask it again by
+// one call.
+type capturer interface {
+	// capture takes down the launches, copies and fills that issue asks of the stream
+	// instead of doing them. No other call is made meanwhile.
+	capture(s streamID, issue func() error) (captureID, error)
+	// replay issues all that was captured, in its order.
+	replay(s streamID, c captureID) error
+}
+
+// captureID counts the captures of a driver from 0.
+type captureID int32
+
+// captureLeast is the least number of calls that are worth a capture: CUDA issues a captured
+// graph in about the time of two launches.
+const captureLeast = 3
+
+// captureBatches captures what the batches of a device's workers do in a step of a graph,
+// where its driver can and it pays.
+func (d *device) captureBatches(c *compiledGraph) error {
+	able, ok := d.driver.(capturer)
+	if !ok {
+		return nil
+	}
+	for _, l := range d.lanes {
+		if l.Worker < 0 { // copies to and from what others see are few at once
+			continue
+		}
+		list, parts := c.ahead.lists[l.id], c.batches[l.id]
+		for i := range parts.list {
+			s := &parts.list[i]
+			tasks := list[s.first:s.end]
+			calls := 0
+			for _, it := range tasks {
+				calls += c.issues[it.task].calls()
+			}
+			if calls < captureLeast {
+				continue
+			}
+			var err error
+			s.captured, err = able.capture(l.stream, func() error {
+				for _, it := range tasks {
+					if err := d.start(l.stream, &c.issues[it.task]); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// calls is how many calls of the driver a task takes.
+func (t *deviceTask) calls() int {
+	n := len(t.copies)
+	if t.launch >= 0 {
+		n++
+	}
+	return n
+}
+
+// Issue is how the devices' part of a step is issued in a run that is not recorded.
+type Issue struct {
+	Tasks    int `json:"tasks"`    // kernel calls and copies
+	Segments int `json:"segments"` // parts that wait for others, or others for them, as a whole
+	Captured int `json:"captured"` // tasks that are part of a captured graph
+	Graphs   int `json:"graphs"`   // and those graphs, each issued by one call
+}
+
+// Issue returns that of a graph; zeros where devices run nothing of it, or a policy
+// decides what.
+func (r *Runner) Issue(graph int) (n Issue) {
+	for _, parts := range r.graphs[graph].batches {
+		if parts == nil {
+			continue
+		}
+		n.Tasks, n.Segments = n.Tasks+int(parts.tasks), n.Segments+len(parts.list)
+		for _, s := range parts.list {
+			if s.captured >= 0 {
+				n.Captured, n.Graphs = n.Captured+int(s.end-s.first), n.Graphs+1
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,185 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// TestCut: lane 0 has seven tasks. Tasks 2 and 5 wait for lane 1; lane 1 waits for task 3
+// (the fourth) of the same step and for the last but one of the step before, need -1 of
+// 7: task 5. So batches begin at 0, 2, 4 (after 3), 5 and 6 (after 5).
+func TestCut(t *testing.T) {
+	r := &replay{
+		lists: [][]item{{{task: 0}, {task: 1}, {task: 2, endWait: 1}, {task: 3, firstWait: 1, endWait: 1}, {task: 4, firstWait: 1, endWait: 1},
+			{task: 5, firstWait: 1, endWait: 2}, {task: 6, firstWait: 2, endWait: 2}},
+			{{task: 7, firstWait: 2, endWait: 4}, {task: 8, firstWait: 4, endWait: 4}}},
+		waits: []wait{{1, 1, 2}, {1, 2, 2}, {0, 4, 7}, {0, -1, 7}},
+	}
+	s := r.cut(0)
+	want := []batch{{0, 2, -1}, {2, 4, -1}, {4, 5, -1}, {5, 6, -1}, {6, 7, -1}}
+	if !slices.Equal(s.list, want) {
+		t.Errorf("batches %v, want %v", s.list, want)
+	}
+	// By number of tasks over two steps: 4 tasks are the first two batches, 7 all five, and
+	// so on with five more.
+	for _, c := range [][2]int64{{-3, 0}, {0, 0}, {1, 1}, {2, 1}, {3, 2}, {4, 2}, {5, 3}, {6, 4}, {7, 5}, {8, 6}, {13, 9}, {14, 10}} {
+		if n := s.needed(c[0]); n != c[1] {
+			t.Errorf("%d tasks need %d batches, want %d", c[0], n, c[1])
+		}
+	}
+	for n, tasks := range []int64{0, 2, 4, 5, 6, 7, 9, 11, 12, 13, 14} {
+		if got := s.ended(int64(n)); got != tasks {
+			t.Errorf("%d batches are %d tasks, want %d", n, got, tasks)
+		}
+	}
+}
+
+// unrecorded runs steps of training without a record, in two runs with an evaluation
+// between them, and returns a digest of the weights.
+func unrecorded(t *testing.T, r *Runner, steps int) string {
+	t.Helper()
+	for _, run := range [][2]int{{0, steps}, {1, 2}, {0, 2}} {
+		if _, err := r.Run(context.Background(), run[0], run[1], false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return weights(r)
+}
+
+// TestBatchesGiveTheSameBits trains without a record, so in batches and captures, with
+// every split over cores and devices. The truth is one core in program order.
+func TestBatchesGiveTheSameBits(t *testing.T) {
+	const steps = 7
+	prog := testProgram(t)
+	want := trained(t, prog, how{Platform: machine(t, 1), Plans: spreadPlans(prog, 1, func(*dag.Task) int { return 0 }), Variant: "go"}, steps)
+	captured := 0
+	for _, gpus := range []int{1, 2} {
+		for _, split := range splits {
+			plans := spreadPlans(prog, 1+gpus, func(task *dag.Task) int { return split.of(task, 1+gpus) })
+			r := newRunner(t, prog, how{Platform: node(t, 1, gpus), Plans: plans, Variant: "go", Options: Options{Hooks: testHooks(nil)}})
+			if got := unrecorded(t, r, steps); got != want {
+				t.Errorf("%d GPUs, %s: the weights differ from those of one core", gpus, split.name)
+			}
+			n := r.Issue(0)
+			if n.Segments == 0 || n.Segments > n.Tasks || n.Captured < captureLeast*n.Graphs {
+				t.Errorf("%d GPUs, %s: %+v", gpus, split.name, n)
+			}
+			captured += n.Captured
+		}
+	}
+	if captured == 0 {
+		t.Error("nothing is captured")
+	}
+}
+
+// countedDriver counts what is asked of an emulated device.
+type countedDriver struct {
+	*emulated
+	launches, records, replays int
+}
+
+func (d *countedDriver) launch(s streamID, l launchID) error {
+	d.launches++
+	return d.emulated.launch(s, l)
+}
+
+func (d *countedDriver) record(s streamID, e eventID) error {
+	d.records++
+	return d.emulated.record(s, e)
+}
+
+func (d *countedDriver) replay(s streamID, c captureID) error {
+	d.replays++
+	return d.emulated.replay(s, c)
+}
+
+// TestCallsOfAStep counts the calls of steps that run on the device as far as they can:
+// in a run that is not recorded, one event for every batch, one replay for every captured
+// one, and launches for the rest; in one that is, a launch and two events for every task,
+// and those that read the clock.
+func TestCallsOfAStep(t *testing.T) {
+	const steps = 5
+	prog := testProgram(t)
+	r := newRunner(t, prog, how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 }), Options: Options{Hooks: testHooks(nil)}})
+	d := r.devices[1]
+	counted := &countedDriver{emulated: d.driver.(*emulated)}
+	d.driver = counted
+	run := func(record bool) countedDriver {
+		if _, err := r.Run(context.Background(), 0, 1, false); err != nil { // what moves before the first step
+			t.Fatal(err)
+		}
+		*counted = countedDriver{emulated: counted.emulated}
+		if _, err := r.Run(context.Background(), 0, steps, record); err != nil {
+			t.Fatal(err)
+		}
+		return *counted
+	}
+	n, moves := r.Issue(0), len(r.graphs[0].enter)+len(r.graphs[0].leave)
+	launches, alone := 0, 0
+	for i, it := range r.graphs[0].ahead.lists[1] {
+		if r.graphs[0].issues[it.task].launch < 0 {
+			continue
+		}
+		launches++
+		if s := r.graphs[0].batches[1]; s.list[s.of[i]].captured < 0 {
+			alone++
+		}
+	}
+	got := run(false)
+	if got.records > n.Segments*steps+moves || got.records < n.Segments*steps || got.replays != n.Graphs*steps || got.launches != alone*steps {
+		t.Errorf("not recorded: %d events, %d replays, %d launches; %+v, %d launches alone", got.records, got.replays, got.launches, n, alone)
+	}
+	if n.Graphs == 0 || n.Graphs+alone >= launches/2 {
+		t.Errorf("%d launches of a step are %d graphs and %d launches", launches, n.Graphs, alone)
+	}
+	if got := run(true); got.replays != 0 || got.launches != launches*steps || got.records < 2*n.Tasks*steps {
+		t.Errorf("recorded: %d events, %d replays, %d launches; %+v", got.records, got.replays, got.launches, n)
+	}
+}
+
+// TestFeedRunsAhead: with all layers on a device, the batch of the next step is fed while the
+// device is still at work on this one. Where tasks are timed it is not: the schedule is to be
+// one of the origin, where what a step is fed exists once.
+func TestFeedRunsAhead(t *testing.T) {
+	prog := testProgram(t)
+	r := newRunner(t, prog, how{Platform: node(t, 1, 1), Plans: spreadPlans(prog, 2, func(*dag.Task) int { return 1 }), Options: Options{Hooks: testHooks(nil)}})
+	c := r.graphs[0]
+	waitsForDevice := func(rep *replay) bool {
+		for _, it := range rep.lists[0] {
+			if c.graph.Tasks[it.task].Op == "feed" {
+				return slices.ContainsFunc(rep.waits[it.firstWait:it.endWait], func(w wait) bool { return w.worker == 1 })
+			}
+		}
+		t.Fatal("the core feeds nothing")
+		return false
+	}
+	if !waitsForDevice(c.replay) || waitsForDevice(c.ahead) {
+		t.Errorf("feeding waits for the device: %v where tasks are timed, %v else", waitsForDevice(c.replay), waitsForDevice(c.ahead))
+	}
+}
+
+// TestFaultsInBatches: what fails in a run without a record is told by a task of the
+// device, and the batch that it was part of.
+func TestFaultsInBatches(t *testing.T) {
+	prog := testProgram(t)
+	for _, c := range []struct {
+		fault string
+		want  error
+	}{{platform.FaultLost, errDeviceLost}, {platform.FaultMemory, errDeviceMemory}} {
+		for after := range 20 {
+			p := node(t, 1, 1)
+			p.Devices[1].Fault = platform.DeviceFault{Kind: c.fault, After: 40 + after}
+			r := newRunner(t, prog, how{Platform: p, Plans: spreadPlans(prog, 2, bySamples(2)), Options: Options{Hooks: testHooks(nil)}})
+			_, err := r.Run(context.Background(), 0, 50, false)
+			var fault *TaskError
+			if !errors.As(err, &fault) || !errors.Is(err, c.want) || fault.Device != "gpu0" {
+				t.Fatalf("after %d launches: %v", 40+after, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package execute
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"dahl/dag"
+	"dahl/kernels"
+)
+
+// finder notes the first task, in the order of the program, that wrote a number that is
+// not finite. What it read was finite then: whoever wrote that comes before it.
+type finder struct{ first atomic.Int32 } // task; math.MaxInt32: none
+
+// FindNotFinite runs one step of a graph and returns the first task, in the order of the
+// program, that writes a NaN or an infinity, and whether there is one. It sees what cpu
+// workers write, so it refuses platforms of several memories. Afterwards parameters are
+// those after the step.
+func (r *Runner) FindNotFinite(ctx context.Context, graph int) (task dag.TaskID, found bool, err error) {
+	if r.spread {
+		return 0, false, fmt.Errorf("execute program %q: what devices write is not looked through", r.prog.Name)
+	}
+	f := &finder{}
+	f.first.Store(math.MaxInt32)
+	r.find = f
+	defer func() { r.find = nil }()
+	if _, err := r.Run(ctx, graph, 1, false); err != nil {
+		return 0, false, err
+	}
+	t := f.first.Load()
+	return dag.TaskID(t), t != math.MaxInt32, nil
+}
+
+// look notes a task that has ended.
+func (f *finder) look(g *dag.Graph, task int32, args []kernels.Arg) {
+	if task >= f.first.Load() || allFinite(g, dag.TaskID(task), args) {
+		return
+	}
+	for {
+		first := f.first.Load()
+		if task >= first || f.first.CompareAndSwap(first, task) {
+			return
+		}
+	}
+}
+
+// allFinite reports whether what a task writes is finite.
+func allFinite(g *dag.Graph, t dag.TaskID, args []kernels.Arg) bool {
+	finite := true
+	for i := range args {
+		dtype := g.Buffers[g.Tasks[t].Accesses[i].Buffer].Type
+		if args[i].Mode == dag.Read || dtype != dag.Float32 && dtype != dag.Float64 {
+			continue
+		}
+		eachRow(&args[i], int(dtype.SizeBytes()), func(row []byte) {
+			first := unsafe.Pointer(unsafe.SliceData(row))
+			if dtype == dag.Float32 {
+				finite = finite && finiteRow(unsafe.Slice((*float32)(first), len(row)/4))
+			} else {
+				finite = finite && finiteRow(unsafe.Slice((*float64)(first), len(row)/8))
+			}
+		})
+	}
+	return finite
+}
+
+func finiteRow[T float32 | float64](row []T) bool {
+	for _, v := range row {
+		if v-v != 0 { // NaN for a NaN and for an infinity
+			return false
+		}
+	}
+	return true
+}

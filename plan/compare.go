@@ -1,0 +1,263 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/simulate"
+)
+
+// Comparison lays a prediction beside a measurement of the same graph. Times are in seconds.
+type Comparison struct {
+	Graph string `json:"graph"`
+
+	Step Pair `json:"step_s"`
+	// Causes says why the prediction of the step is far off, where whoever measured it knows.
+	Causes []string `json:"causes,omitempty"`
+	// UnrecordedStepS is what a step takes whose tasks are not timed, where the run had such.
+	UnrecordedStepS float64 `json:"unrecorded_step_s,omitempty"`
+	// PredictedUnrecordedStepS is its prediction, where that is not the one of Step.
+	PredictedUnrecordedStepS float64 `json:"predicted_unrecorded_step_s,omitempty"`
+
+	// The steps that the two schedules hold, and what they take together where these are as many.
+	PredictedSteps int   `json:"predicted_steps"`
+	MeasuredSteps  int   `json:"measured_steps"`
+	Makespan       *Pair `json:"makespan_s,omitempty"`
+
+	StepJoules Pair   `json:"joules_per_step"` // mean power times the step
+	Grounds    string `json:"joules_grounds"`  // what they rest on
+	Peak       Pair   `json:"peak_bytes"`      // in the host's memory
+
+	// The error of the step in parts, in percent: what vanishes when the simulator is
+	// given the measured durations of the tasks was the kernel models', what vanishes when
+	// it is given those of the copies too was the links'; what remains is the scheduling
+	// model's.
+	KernelErrorPercent     float64  `json:"kernel_error_percent"`
+	CopyErrorPercent       *float64 `json:"copy_error_percent,omitempty"` // where something moves
+	SchedulingErrorPercent float64  `json:"scheduling_error_percent"`
+
+	Workers []WorkerComparison `json:"workers"`
+	Kernels []KernelComparison `json:"kernels"`          // by measured time, largest first
+	Ways    []WayComparison    `json:"ways,omitempty"`   // by memories
+	Copies  []CopyComparison   `json:"copies,omitempty"` // by measured time, largest first
+
+	PredictedWaits *Waits `json:"predicted_waits"`
+	MeasuredWaits  *Waits `json:"measured_waits"`
+
+	MovedTasks int `json:"moved_tasks"` // measured on another worker than predicted
+}
+
+// Pair is one quantity in both worlds.
+type Pair struct {
+	Predicted    float64 `json:"predicted"`
+	Measured     float64 `json:"measured"`
+	ErrorPercent float64 `json:"error_percent"`
+}
+
+// NewPair is a prediction with its error.
+func NewPair(predicted, measured float64) Pair {
+	return Pair{predicted, measured, ErrorPercent(predicted, measured)}
+}
+
+// ErrorPercent is the error of a prediction, in percent of the measurement.
+func ErrorPercent(predicted, measured float64) float64 {
+	if measured == 0 {
+		return 0
+	}
+	return 100 * (predicted/measured - 1)
+}
+
+// WorkerComparison is the busy time per step of one worker.
+type WorkerComparison struct {
+	Worker string `json:"worker"`
+	Busy   Pair   `json:"busy_s_per_step"`
+}
+
+// KernelComparison is one operation and shape.
+type KernelComparison struct {
+	Op      string  `json:"op"`
+	Shape   string  `json:"shape"`
+	Variant string  `json:"variant"`
+	Source  string  `json:"source"` // of the prediction
+	Count   int     `json:"count_per_step"`
+	Sum     Pair    `json:"sum_s_per_step"` // of the spans, over the steps
+	Median  Pair    `json:"median_s"`
+	MeanS   float64 `json:"measured_mean_s"`
+	P95S    float64 `json:"measured_p95_s"`
+	Share   float64 `json:"share"` // of the measured busy time
+}
+
+// Compare compares two schedules of the first graph of a decision, the steps of which are
+// timed.
+func Compare(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) (*Comparison, error) {
+	p := d.Problem(0, 1, true)
+	c := &Comparison{
+		Graph:          p.Graph.Name,
+		Step:           NewPair(StepTime(predicted).Seconds(), StepTime(measured).Seconds()),
+		PredictedSteps: predicted.Steps, MeasuredSteps: measured.Steps,
+	}
+	if predicted.Steps == measured.Steps {
+		both := NewPair(predicted.Makespan.Seconds(), measured.Makespan.Seconds())
+		c.Makespan = &both
+	}
+	host := p.Platform.HostMemory()
+	c.Peak = NewPair(float64(predicted.PeakBytes[host]), float64(measured.PeakBytes[host]))
+	var joules [2]float64
+	var waits [2]*Waits
+	for i, s := range []*schedule.Schedule{predicted, measured} {
+		q := d.Problem(0, s.Steps, true)
+		report, err := EnergyOf(s, q, 0)
+		if err != nil {
+			return nil, err
+		}
+		joules[i], c.Grounds, waits[i] = joulesPerStep(report, s), report.Grounds(), WaitsOf(q, s)
+	}
+	c.StepJoules = NewPair(joules[0], joules[1])
+	c.PredictedWaits, c.MeasuredWaits = waits[0], waits[1]
+	if err := c.splitError(ctx, d, predicted, measured); err != nil {
+		return nil, fmt.Errorf("feeding the measured durations back: %w", err)
+	}
+	c.compareWorkers(p, predicted, measured)
+	c.compareKernels(p, predicted, measured)
+	c.compareWays(p, predicted, measured)
+	c.compareCopies(p, predicted, measured)
+	return c, nil
+}
+
+// splitError finds what part the models of kernels, links and scheduling have in the error
+// of the step.
+func (c *Comparison) splitError(ctx context.Context, d *schedule.Decision, predicted, measured *schedule.Schedule) error {
+	opt := simulate.Options{Timed: true, Durations: durationsOf(d.Problem(0, 1, true), measured)}
+	fed, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
+	if err != nil {
+		return err
+	}
+	c.KernelErrorPercent = stepError(predicted, fed)
+	if len(measured.Transfers) > 0 {
+		opt.Moving = movingOf(measured)
+		moved, err := simulate.Run(ctx, d, 0, measured.Steps, opt)
+		if err != nil {
+			return err
+		}
+		off := stepError(fed, moved)
+		c.CopyErrorPercent, fed = &off, moved
+	}
+	c.SchedulingErrorPercent = stepError(fed, measured)
+	return nil
+}
+
+// stepError is the error of a predicted step, in percent.
+func stepError(predicted, measured *schedule.Schedule) float64 {
+	return ErrorPercent(StepTime(predicted).Seconds(), StepTime(measured).Seconds())
+}
+
+// durationsOf are what the instances of a schedule took.
+func durationsOf(p *schedule.Problem, s *schedule.Schedule) func(schedule.Instance, platform.WorkerID) (time.Duration, bool) {
+	tasks := p.Graph.NumTasks()
+	durations := make([]time.Duration, tasks*s.Steps)
+	for _, span := range s.Spans {
+		durations[int(span.Step)*tasks+int(span.Task)] = span.End - span.Start
+	}
+	return func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+		return durations[int(i.Step)*tasks+int(i.Task)], true
+	}
+}
+
+func (c *Comparison) compareWorkers(p *schedule.Problem, predicted, measured *schedule.Schedule) {
+	workers := len(p.Platform.Workers)
+	expected, took := BusyPerStep(predicted, workers), BusyPerStep(measured, workers)
+	for w := range p.Platform.Workers {
+		c.Workers = append(c.Workers, WorkerComparison{p.Platform.Workers[w].Name, NewPair(expected[w], took[w])})
+	}
+	where := make([]platform.WorkerID, p.Graph.NumTasks())
+	for _, s := range predicted.Spans {
+		if s.Step == 0 {
+			where[s.Task] = s.Worker
+		}
+	}
+	for _, s := range measured.Spans {
+		if s.Step == 0 && where[s.Task] != s.Worker {
+			c.MovedTasks++
+		}
+	}
+}
+
+// BusyPerStep is how many seconds of a step each worker runs kernels.
+func BusyPerStep(s *schedule.Schedule, workers int) []float64 {
+	busy := make([]float64, workers)
+	for _, span := range s.Spans {
+		busy[span.Worker] += (span.End - span.Start).Seconds() / float64(s.Steps)
+	}
+	return busy
+}
+
+// kernel is what the calls of one row have in common.
+type kernel struct{ op, shape string }
+
+func kernelOf(t *dag.Task) kernel { return kernel{t.Op, t.Shape} }
+
+func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *schedule.Schedule) {
+	expected, _ := kernelTimes(p.Graph, predicted)
+	times, busy := kernelTimes(p.Graph, measured)
+	rows := map[kernel]int{}
+	for t := range p.Graph.Tasks {
+		k := kernelOf(&p.Graph.Tasks[t])
+		if i, known := rows[k]; known {
+			c.Kernels[i].Count++
+			continue
+		}
+		took := times[k]
+		if len(took) == 0 || len(expected[k]) == 0 {
+			continue
+		}
+		sum := total(took)
+		row := KernelComparison{Op: k.op, Shape: k.shape, Count: 1,
+			Sum:    NewPair(total(expected[k])/float64(predicted.Steps), sum/float64(measured.Steps)),
+			Median: NewPair(Quantile(expected[k], 0.5), Quantile(took, 0.5)),
+			MeanS:  sum / float64(len(took)), P95S: Quantile(took, 0.95), Share: sum / busy}
+		for d := range p.Platform.Devices {
+			if cost, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(d)); ok {
+				row.Variant, row.Source = cost.Variant, string(cost.Source)
+				break
+			}
+		}
+		rows[k] = len(c.Kernels)
+		c.Kernels = append(c.Kernels, row)
+	}
+	slices.SortStableFunc(c.Kernels, func(a, b KernelComparison) int { return cmp.Compare(b.Share, a.Share) })
+}
+
+// kernelTimes are the seconds that the calls of each kernel took, sorted, and of all.
+func kernelTimes(g *dag.Graph, s *schedule.Schedule) (times map[kernel][]float64, busy float64) {
+	times = map[kernel][]float64{}
+	for _, span := range s.Spans {
+		k, took := kernelOf(&g.Tasks[span.Task]), (span.End - span.Start).Seconds()
+		times[k] = append(times[k], took)
+		busy += took
+	}
+	for _, list := range times {
+		slices.Sort(list)
+	}
+	return times, busy
+}
+
+// total is the sum.
+func total(list []float64) (sum float64) {
+	for _, v := range list {
+		sum += v
+	}
+	return sum
+}
+
+// Quantile of a sorted, non-empty list: the smallest value with at least the
+// fraction q of the list at or below it.
+func Quantile(sorted []float64, q float64) float64 {
+	i := int(q * float64(len(sorted)))
+	return sorted[min(i, len(sorted)-1)]
+}

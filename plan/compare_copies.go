@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// WayComparison is what moves per step from one memory to another.
+type WayComparison struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Count Pair   `json:"copies_per_step"`
+	Bytes Pair   `json:"bytes_per_step"`
+	Busy  Pair   `json:"busy_s_per_step"` // the time that the copies take, added up
+}
+
+// CopyComparison is the copies of one buffer that are of one size, on one way and for one
+// reason.
+type CopyComparison struct {
+	Buffer string          `json:"buffer"`
+	From   string          `json:"from"`
+	To     string          `json:"to"`
+	Reason schedule.Reason `json:"reason"`
+	Bytes  int64           `json:"bytes"` // of each
+	Count  float64         `json:"count_per_step"`
+	Median Pair            `json:"median_s"` // predicted 0: a policy moved it in one world only
+	MeanS  float64         `json:"measured_mean_s"`
+	P95S   float64         `json:"measured_p95_s"`
+	Share  float64         `json:"share"` // of the measured time of all copies
+}
+
+// movingOf are what the transfers of a schedule took, each told once.
+func movingOf(s *schedule.Schedule) func(*schedule.Transfer) (time.Duration, bool) {
+	took := map[schedule.TransferKey][]time.Duration{} // by start
+	for i := range s.Transfers {
+		t := &s.Transfers[i]
+		took[t.Key()] = append(took[t.Key()], t.End-t.Start)
+	}
+	return func(t *schedule.Transfer) (time.Duration, bool) {
+		key := t.Key()
+		list := took[key]
+		if len(list) == 0 {
+			return 0, false
+		}
+		took[key] = list[1:]
+		return list[0], true
+	}
+}
+
+// compareCopies compares what moved, by buffer, way, reason and size.
+func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *schedule.Schedule) {
+	expected, _ := copyTimes(p, predicted)
+	times, all := copyTimes(p, measured)
+	for row, list := range times {
+		known, sum := expected[row], total(list)
+		row.Median = NewPair(0, Quantile(list, 0.5))
+		if len(known) > 0 {
+			row.Median = NewPair(Quantile(known, 0.5), row.Median.Measured)
+		}
+		row.Count, row.MeanS, row.P95S = float64(len(list))/float64(measured.Steps), sum/float64(len(list)), Quantile(list, 0.95)
+		row.Share = sum / cmp.Or(all, 1)
+		c.Copies = append(c.Copies, row)
+	}
+	slices.SortFunc(c.Copies, func(a, b CopyComparison) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
+			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Bytes, b.Bytes))
+	})
+}
+
+// copyTimes are the seconds that the copies of each row took, sorted, and of all. The rows
+// have no figures yet.
+func copyTimes(p *schedule.Problem, s *schedule.Schedule) (times map[CopyComparison][]float64, all float64) {
+	times = map[CopyComparison][]float64{}
+	memories := p.Platform.Memories
+	for i := range s.Transfers {
+		t := &s.Transfers[i]
+		row := CopyComparison{Buffer: p.Graph.Buffers[t.Buffer].Name, From: memories[t.From].Name, To: memories[t.To].Name, Reason: t.Reason, Bytes: t.Bytes}
+		took := (t.End - t.Start).Seconds()
+		times[row] = append(times[row], took)
+		all += took
+	}
+	for _, list := range times {
+		slices.Sort(list)
+	}
+	return times, all
+}
+
+// compareWays adds up what moves between each two memories, what moves before the first
+// step left out: a longer run has it only once.
+func (c *Comparison) compareWays(p *schedule.Problem, predicted, measured *schedule.Schedule) {
+	type way struct{ from, to platform.MemoryID }
+	type sums struct{ count, bytes, seconds float64 } // of a step
+	ways := map[way]*[2]sums{}
+	for world, s := range []*schedule.Schedule{predicted, measured} {
+		for i := range s.Transfers {
+			t := &s.Transfers[i]
+			if t.Reason == schedule.ReasonEnter {
+				continue
+			}
+			if ways[way{t.From, t.To}] == nil {
+				ways[way{t.From, t.To}] = &[2]sums{}
+			}
+			sum := &ways[way{t.From, t.To}][world]
+			sum.count += 1 / float64(s.Steps)
+			sum.bytes += float64(t.Bytes) / float64(s.Steps)
+			sum.seconds += (t.End - t.Start).Seconds() / float64(s.Steps)
+		}
+	}
+	inOrder := slices.SortedFunc(maps.Keys(ways), func(a, b way) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	for _, w := range inOrder {
+		one, other := &ways[w][0], &ways[w][1]
+		c.Ways = append(c.Ways, WayComparison{p.Platform.Memories[w.from].Name, p.Platform.Memories[w.to].Name,
+			NewPair(one.count, other.count), NewPair(one.bytes, other.bytes), NewPair(one.seconds, other.seconds)})
+	}
+}

@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/schedule/explain"
+	"dahl/simulate"
+)
+
+// Interval is where a quantity lies: half of the samples are below the median, a
+// twentieth below Low and a twentieth above High.
+type Interval struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"p5"`
+	High   float64 `json:"p95"`
+}
+
+func newInterval(samples []float64) Interval {
+	slices.Sort(samples)
+	return Interval{Quantile(samples, 0.5), Quantile(samples, 0.05), Quantile(samples, 0.95)}
+}
+
+// Samples is what simulations with drawn durations came to.
+type Samples struct {
+	Count    int      `json:"count"`
+	Seed     uint64   `json:"seed"`
+	Makespan Interval `json:"makespan_s"`
+	Period   Interval `json:"period_s"`
+	Energy   Interval `json:"energy_j"`
+	// Missing says why nothing was drawn; Count is 0 then.
+	Missing string `json:"missing,omitempty"`
+}
+
+// Sample simulates the first segment of a decided program a number of times with drawn
+// durations. Equal seeds draw the same.
+func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (*Samples, error) {
+	seg := d.Priced.Program.Order[0]
+	p := d.Problem(seg.Graph, 1, false)
+	if !hasDistributions(p) {
+		return &Samples{Seed: seed, Missing: "every duration of this run is one number: the platform file has no distributions, which dahl calibrate measures"}, nil
+	}
+	makespan, period, joules := make([]float64, count), make([]float64, count), make([]float64, count)
+	for k := range count {
+		s, err := Simulate(ctx, d, seg.Graph, seg.Steps, simulate.Options{Scale: newDrawing(p, seed, uint64(k)).scale})
+		if err != nil {
+			return nil, err
+		}
+		report, err := EnergyOf(s, d.Problem(seg.Graph, s.Steps, false), 0)
+		if err != nil {
+			return nil, err
+		}
+		one := NewTotals(schedule.Simulated, p.Platform)
+		joules[k] = one.Add(Accounted{Schedule: s, Report: report}, p.Graph, seg)
+		makespan[k], period[k] = one.Run.Seconds(), StepTime(s).Seconds()
+	}
+	return &Samples{Count: count, Seed: seed, Makespan: newInterval(makespan), Period: newInterval(period), Energy: newInterval(joules)}, nil
+}
+
+// hasDistributions reports whether anything can be drawn of a graph's durations.
+func hasDistributions(p *schedule.Problem) bool {
+	for i := range p.Platform.Devices {
+		if p.Platform.Devices[i].RunSpread > 0 {
+			return true
+		}
+	}
+	for _, row := range p.Costs.ByClass {
+		if slices.ContainsFunc(row, func(c schedule.Cost) bool { return c.Spread.Known() || c.Source == schedule.FromFit && c.RelError > 0 }) {
+			return true
+		}
+	}
+	return false
+}
+
+// drawing is one draw of all durations, as factors of what they are expected to be.
+// Three things are drawn, each around 1:
+//
+//   - the run, once for each device: normal with its RunSpread
+//   - what a fit is off, once for each operation, variant and device that it answers
+//     for: normal with the error bar of each of its calls, within which two of three
+//     errors lie
+//   - each instance of a measured call, from its distribution
+//
+// What an instance draws depends on the seed, the sample, its task and its step alone,
+// not on the order of events.
+type drawing struct {
+	p       *schedule.Problem
+	key     uint64
+	factors []float64 // by class and device: run and fit
+}
+
+// leastFactor keeps what is drawn from a wide normal distribution positive.
+const leastFactor = 0.1
+
+func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
+	rng := rand.New(rand.NewPCG(seed, sample))
+	devices := len(p.Platform.Devices)
+	d := &drawing{p: p, key: rng.Uint64(), factors: make([]float64, len(p.Costs.ByClass)*devices)}
+	run := make([]float64, devices)
+	for i := range run {
+		run[i] = 1 + float64(p.Platform.Devices[i].RunSpread*rng.NormFloat64())
+	}
+	type fitted struct {
+		op, variant string
+		device      int
+	}
+	off := map[fitted]float64{}
+	seen := make([]bool, len(p.Costs.ByClass))
+	for t := range p.Graph.Tasks {
+		class := p.Costs.Class[t]
+		if seen[class] {
+			continue
+		}
+		seen[class] = true
+		for i := range devices {
+			c := &p.Costs.ByClass[class][i]
+			factor := run[i]
+			if c.Source == schedule.FromFit {
+				k := fitted{p.Graph.Tasks[t].Op, c.Variant, i}
+				z, ok := off[k]
+				if !ok {
+					z = rng.NormFloat64()
+					off[k] = z
+				}
+				factor *= 1 + float64(c.RelError*z)
+			}
+			d.factors[int(class)*devices+i] = max(leastFactor, factor)
+		}
+	}
+	return d
+}
+
+// scale is the factor of an instance on a worker.
+func (d *drawing) scale(i schedule.Instance, w platform.WorkerID) float64 {
+	class, device := int(d.p.Costs.Class[i.Task]), int(d.p.Platform.Workers[w].Device)
+	factor := d.factors[class*len(d.p.Platform.Devices)+device]
+	if spread := &d.p.Costs.ByClass[class][device].Spread; spread.Known() {
+		factor *= spread[d.hash(i.Task, i.Step)%platform.DistributionParts]
+	}
+	return factor
+}
+
+// hash mixes a task and a step with the sample's key (the finaliser of SplitMix64,
+// Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014).
+func (d *drawing) hash(t dag.TaskID, step int32) uint64 {
+	x := d.key + (uint64(t)<<32|uint64(uint32(step)))*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Sources says where the durations of a step come from, by number of tasks, and how far
+// their sum is known.
+type Sources struct {
+	Measured int     `json:"measured"`
+	Fitted   int     `json:"fitted"`
+	Roofline int     `json:"roofline"`
+	Given    int     `json:"given"` // by the graph
+	RelError float64 `json:"rel_error"`
+	Unknown  float64 `json:"unknown_share"`
+}
+
+// SourcesOf finds the sources of a problem's durations.
+func SourcesOf(p *schedule.Problem) *Sources {
+	e := explain.ModelErrorOf(p)
+	return &Sources{e.Tasks[schedule.FromMeasured], e.Tasks[schedule.FromFit], e.Tasks[schedule.FromRoofline], e.Tasks[schedule.FromGraph], e.RelError, e.Unknown}
+}

@@ -1,0 +1,152 @@
+package plan
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// SetComparison answers whether unlike devices together are better than each kind
+// alone: the same network and options on each set.
+type SetComparison struct {
+	Rows []SetRow `json:"rows"`
+	// Fastest and Frugal are the rows with the shortest step and the fewest joules: measured
+	// where all rows are, else predicted. Joules of meters and of a model are not compared.
+	Fastest     string `json:"fastest"`
+	Basis       string `json:"basis"`            // predicted or measured
+	Frugal      string `json:"frugal,omitempty"` // empty where powers are not known
+	FrugalBasis string `json:"frugal_basis,omitempty"`
+}
+
+// SetRow is one set of devices in both worlds. One that cannot run the network, such
+// as for lack of memory, has an Error instead of figures.
+type SetRow struct {
+	Devices          string        `json:"devices"` // as platform.Platform.Select takes it
+	Predicted        StepFigures   `json:"predicted"`
+	Measured         *StepFigures  `json:"measured,omitempty"`
+	StepErrorPercent *float64      `json:"step_error_percent,omitempty"`
+	Metered          []MeteredStep `json:"metered,omitempty"`
+	Error            string        `json:"error,omitempty"`
+}
+
+// DeviceSets are the sets to compare, as lists for [platform.Platform.Select]: the processors
+// of a platform alone, its other devices alone, and all. Nil where there is only one kind.
+// The platform is what a list chose of another, from which theirs choose again.
+func DeviceSets(p *platform.Platform, chosen string) []string {
+	var processors, others []string
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		item := d.Item(chosen)
+		switch {
+		case d.PlacedOnly:
+		case d.IsProcessor():
+			processors = append(processors, item)
+		default:
+			others = append(others, item)
+		}
+	}
+	if len(processors) == 0 || len(others) == 0 {
+		return nil
+	}
+	return []string{strings.Join(processors, ","), strings.Join(others, ","), strings.Join(append(processors, others...), ",")}
+}
+
+// On makes a decision again for some of its devices: the same graphs by the same policy.
+// Every call keeps its variant, see [schedule.Priced.On].
+func On(d *schedule.Decision, devices string) (*schedule.Decision, error) {
+	priced, err := d.Priced.On(devices)
+	if err != nil {
+		return nil, err
+	}
+	return priced.Decide(schedule.Choice{Policy: d.Policy, Seed: d.Graphs[0].Problem.Seed})
+}
+
+// CompareSets lays the prediction for all devices, which are the last set, beside those of
+// the other sets.
+func CompareSets(ctx context.Context, sets []string, all StepFigures, predict func(ctx context.Context, set string) (StepFigures, error)) (*SetComparison, error) {
+	c := &SetComparison{}
+	for _, set := range sets[:len(sets)-1] {
+		row := SetRow{Devices: set}
+		var err error
+		if row.Predicted, err = predict(ctx, set); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			row.Error = oneLine(err)
+		}
+		c.Rows = append(c.Rows, row)
+	}
+	c.Rows = append(c.Rows, SetRow{Devices: sets[len(sets)-1], Predicted: all})
+	c.choose()
+	return c, nil
+}
+
+// Measured adds what a set took.
+func (c *SetComparison) Measured(row int, f StepFigures) {
+	r := &c.Rows[row]
+	off := ErrorPercent(r.Predicted.StepS, f.StepS)
+	r.Measured, r.StepErrorPercent, r.Metered = &f, &off, MeteredSteps(&r.Predicted, &f)
+	c.choose()
+}
+
+// choose finds the best rows in one world: the measured one if all were measured, for
+// joules in the same way.
+func (c *SetComparison) choose() {
+	c.Basis, c.FrugalBasis = "measured", "measured"
+	bases := map[energy.Basis]bool{}
+	for i := range c.Rows {
+		switch r := &c.Rows[i]; {
+		case r.Error != "":
+		case r.Measured == nil:
+			c.Basis = "predicted"
+		default:
+			bases[r.Measured.Basis] = true
+		}
+	}
+	if c.Basis == "predicted" || len(bases) > 1 {
+		c.FrugalBasis = "predicted"
+	}
+	c.Fastest = c.least(func(r *SetRow) float64 { return r.in(c.Basis).StepS })
+	c.Frugal = c.least(func(r *SetRow) float64 {
+		f := r.in(c.FrugalBasis)
+		if f.Basis == energy.Unavailable {
+			return math.NaN()
+		}
+		return f.JoulesPerStep
+	})
+	if c.Frugal == "" {
+		c.FrugalBasis = ""
+	}
+}
+
+// in is what the row takes in one world.
+func (r *SetRow) in(world string) *StepFigures {
+	if world == "measured" {
+		return r.Measured
+	}
+	return &r.Predicted
+}
+
+// least is the row with the least of something; none where one has no number, since what
+// is not known may be the least.
+func (c *SetComparison) least(of func(*SetRow) float64) string {
+	best, devices := math.Inf(1), ""
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if r.Error != "" {
+			continue
+		}
+		v := of(r)
+		if math.IsNaN(v) {
+			return ""
+		}
+		if v < best {
+			best, devices = v, r.Devices
+		}
+	}
+	return devices
+}

@@ -1,0 +1,237 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// IdleCause says why a worker did nothing.
+type IdleCause uint8
+
+// The causes of idle time, in the order in which they follow each other in one gap.
+const (
+	WaitPredecessor IdleCause = iota // a predecessor of its next task was running
+	WaitTransfer                     // an operand of its next task was moving
+	WaitDispatch                     // its next task could have started
+	NoWork                           // it had no task left
+	NumIdleCauses
+)
+
+func (c IdleCause) String() string {
+	return [NumIdleCauses]string{"dependence", "transfer", "dispatch", "no work left"}[c]
+}
+
+// Idle is a stretch of time in which a worker did nothing for one cause.
+type Idle struct {
+	Worker     platform.WorkerID
+	Start, End time.Duration
+	Cause      IdleCause
+	// Next is the span that ended the gap, as an index into Schedule.Spans, and -1
+	// for NoWork.
+	Next int32
+	// Pred is the span that Next waited for (WaitPredecessor), else -1. Transfer
+	// is the index into Schedule.Transfers of what it waited for (WaitTransfer), else -1.
+	Pred, Transfer int32
+}
+
+// Idles explains every gap of every worker between time 0 and the makespan, in
+// the order of the spans that end the gaps, then by worker.
+//
+// A gap before a task is cut at two moments: the end of the predecessor that
+// ended last (in its own step, or in the step before through carried or reused
+// storages) and the arrival of the operand that arrived last. Before the first
+// the worker waited for a predecessor, then for a transfer, then for dispatch.
+// The parts are disjoint and add up to the worker's idle time exactly.
+//
+// p and s must belong together, as [schedule.Schedule.Check] verifies.
+func Idles(p *schedule.Problem, s *schedule.Schedule) []Idle {
+	h := newHistory(p, s)
+	var idles []Idle
+	busyUntil := make([]time.Duration, len(p.Platform.Workers))
+	for i := range s.Spans {
+		w := s.Spans[i].Worker
+		idles = h.explain(idles, int32(i), busyUntil[w])
+		busyUntil[w] = max(busyUntil[w], s.Spans[i].End)
+	}
+	for w, from := range busyUntil {
+		if from < s.Makespan {
+			idles = append(idles, Idle{Worker: platform.WorkerID(w), Start: from, End: s.Makespan, Cause: NoWork, Next: -1, Pred: -1, Transfer: -1})
+		}
+	}
+	return idles
+}
+
+// explain appends the parts of the gap that begins at from and ends with span i.
+func (h *history) explain(idles []Idle, i int32, from time.Duration) []Idle {
+	span := &h.s.Spans[i]
+	part := func(cause IdleCause, until time.Duration, pred, transfer int32) {
+		until = min(until, span.Start)
+		if until > from {
+			idles = append(idles, Idle{Worker: span.Worker, Start: from, End: until, Cause: cause, Next: i, Pred: pred, Transfer: transfer})
+			from = until
+		}
+	}
+	if from >= span.Start {
+		return idles
+	}
+	if pred := h.lastPred(i); pred >= 0 {
+		part(WaitPredecessor, h.s.Spans[pred].End, pred, -1)
+	}
+	if transfer := h.lastArrival(i); transfer >= 0 {
+		part(WaitTransfer, h.s.Transfers[transfer].End, -1, transfer)
+	}
+	part(WaitDispatch, span.Start, -1, -1)
+	return idles
+}
+
+// history finds the spans and transfers that a span had to wait for.
+type history struct {
+	p *schedule.Problem
+	s *schedule.Schedule
+
+	steps  int32
+	spanOf []int32                     // by step and task; -1: did not run
+	reuse  map[dag.TaskID][]dag.TaskID // predecessors by Problem.Reuse
+	across map[dag.TaskID][]dag.TaskID // and by Problem.ReuseNext
+
+	// Transfers in the order of their ends: by the atoms they carry and by the
+	// instance they were started for.
+	byAtom     map[int32][]int32
+	byInstance map[schedule.Instance][]int32
+}
+
+func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
+	h := &history{p: p, s: s, reuse: map[dag.TaskID][]dag.TaskID{}, across: map[dag.TaskID][]dag.TaskID{},
+		byAtom: map[int32][]int32{}, byInstance: map[schedule.Instance][]int32{}}
+	for i := range s.Spans {
+		h.steps = max(h.steps, s.Spans[i].Step+1)
+	}
+	h.spanOf = make([]int32, int(h.steps)*len(p.Graph.Tasks))
+	for i := range h.spanOf {
+		h.spanOf[i] = -1
+	}
+	for i := range s.Spans {
+		h.spanOf[int(s.Spans[i].Step)*len(p.Graph.Tasks)+int(s.Spans[i].Task)] = int32(i)
+	}
+	for _, e := range p.Reuse {
+		h.reuse[e.To] = append(h.reuse[e.To], e.From)
+	}
+	for _, e := range p.ReuseNext {
+		h.across[e.To] = append(h.across[e.To], e.From)
+	}
+	for _, i := range transfersByEnd(s) {
+		t := &s.Transfers[i]
+		for _, a := range t.Atoms {
+			h.byAtom[a] = append(h.byAtom[a], i)
+		}
+		of := schedule.Instance{Task: t.For, Step: t.Step}
+		h.byInstance[of] = append(h.byInstance[of], i)
+	}
+	return h
+}
+
+// transfersByEnd lists the transfers in the order of their ends.
+func transfersByEnd(s *schedule.Schedule) []int32 {
+	order := make([]int32, len(s.Transfers))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(s.Transfers[a].End, s.Transfers[b].End) })
+	return order
+}
+
+// endedBy returns the part of a list of transfers, ordered by end, that had ended.
+func (h *history) endedBy(list []int32, at time.Duration) []int32 {
+	n, _ := slices.BinarySearchFunc(list, at, func(k int32, at time.Duration) int {
+		return cmp.Or(cmp.Compare(h.s.Transfers[k].End, at), -1)
+	})
+	return list[:n]
+}
+
+// span returns the index of the span of an instance, -1 if it did not run.
+func (h *history) span(t dag.TaskID, step int32) int32 {
+	if step < 0 || step >= h.steps {
+		return -1
+	}
+	return h.spanOf[int(step)*len(h.p.Graph.Tasks)+int(t)]
+}
+
+// eachPred visits the spans that span i had to wait for and that ended before it started.
+func (h *history) eachPred(i int32, visit func(pred int32)) {
+	span := &h.s.Spans[i]
+	g := h.p.Graph
+	one := func(t dag.TaskID, step int32) {
+		if k := h.span(t, step); k >= 0 && k != i && h.s.Spans[k].End <= span.Start {
+			visit(k)
+		}
+	}
+	for _, t := range g.Preds(span.Task) {
+		one(dag.TaskID(t), span.Step)
+	}
+	for _, t := range h.reuse[span.Task] {
+		one(t, span.Step)
+	}
+	for _, t := range g.CarriedPreds(span.Task) {
+		one(dag.TaskID(t), span.Step-1)
+	}
+	for _, t := range g.ReusePreds(span.Task) {
+		one(dag.TaskID(t), span.Step-1)
+	}
+	for _, t := range h.across[span.Task] {
+		one(t, span.Step-1)
+	}
+}
+
+// lastPred returns the span that ended last among those span i had to wait for,
+// -1 if there is none. Ties go to the later step, then to the lower rank.
+func (h *history) lastPred(i int32) int32 {
+	last := int32(-1)
+	h.eachPred(i, func(k int32) {
+		if last < 0 || h.laterEnd(k, last) {
+			last = k
+		}
+	})
+	return last
+}
+
+// laterEnd orders spans by their ends, with ties broken by step and name.
+func (h *history) laterEnd(a, b int32) bool {
+	x, y := &h.s.Spans[a], &h.s.Spans[b]
+	return cmp.Or(cmp.Compare(x.End, y.End), cmp.Compare(x.Step, y.Step),
+		cmp.Compare(h.p.Graph.Rank(y.Task), h.p.Graph.Rank(x.Task))) > 0
+}
+
+// lastArrival returns the transfer into span i's memory that ended last before
+// it started and brought something it accesses; -1 if there is none.
+func (h *history) lastArrival(i int32) int32 {
+	if len(h.s.Transfers) == 0 {
+		return -1
+	}
+	span := &h.s.Spans[i]
+	memory := h.p.Platform.Devices[h.p.Platform.Workers[span.Worker].Device].Memory
+	last := int32(-1)
+	consider := func(list []int32) {
+		for _, k := range slices.Backward(h.endedBy(list, span.Start)) {
+			if t := &h.s.Transfers[k]; t.To == memory {
+				if last < 0 || t.End > h.s.Transfers[last].End {
+					last = k
+				}
+				return
+			}
+		}
+	}
+	consider(h.byInstance[schedule.Instance{Task: span.Task, Step: span.Step}])
+	for a, access := range h.p.Graph.Tasks[span.Task].Accesses {
+		if access.Mode.Reads() {
+			for _, atom := range h.p.Graph.Atoms(span.Task, a) {
+				consider(h.byAtom[atom])
+			}
+		}
+	}
+	return last
+}

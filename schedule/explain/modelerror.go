@@ -1,0 +1,78 @@
+package explain
+
+import (
+	"math"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// ModelError is how far the durations of a problem's step are known, as the standard
+// deviation of their sum relative to it, and where they come from.
+type ModelError struct {
+	Tasks    map[schedule.CostSource]int
+	RelError float64 // of the sum over one step; what has no error bar counts as exact
+	// Unknown is the part of the sum without an error bar: rooflines.
+	Unknown float64
+}
+
+// ModelErrorOf adds up the error bars. All calls of one operation and variant that a
+// fit answers for are off together, different operations independently of each other;
+// what was measured is off from run to run, all of a device together.
+func ModelErrorOf(p *schedule.Problem) ModelError {
+	type fitted struct {
+		op, variant string
+		device      platform.DeviceID
+	}
+	e := ModelError{Tasks: map[schedule.CostSource]int{}}
+	errNs := map[fitted]float64{}
+	var order []fitted
+	measuredNs := make([]float64, len(p.Platform.Devices))
+	total, unknown := 0.0, 0.0
+	for t := range p.Graph.Tasks {
+		d, c := cheapest(p, dag.TaskID(t))
+		if c == nil {
+			continue
+		}
+		e.Tasks[c.Source]++
+		ns := float64(c.Duration)
+		total += ns
+		switch c.Source {
+		case schedule.FromFit:
+			k := fitted{p.Graph.Tasks[t].Op, c.Variant, d}
+			if _, ok := errNs[k]; !ok {
+				order = append(order, k)
+			}
+			errNs[k] += float64(ns * c.RelError)
+		case schedule.FromMeasured:
+			measuredNs[d] += ns
+		case schedule.FromRoofline:
+			unknown += ns
+		}
+	}
+	if total == 0 {
+		return e
+	}
+	sum := 0.0
+	for _, k := range order {
+		sum += float64(errNs[k] * errNs[k])
+	}
+	for d, ns := range measuredNs {
+		off := float64(ns * p.Platform.Devices[d].RunSpread)
+		sum += float64(off * off)
+	}
+	e.RelError, e.Unknown = math.Sqrt(sum)/total, unknown/total
+	return e
+}
+
+// cheapest is the device that runs a task fastest, and its cost; nil if none can.
+func cheapest(p *schedule.Problem, t dag.TaskID) (best platform.DeviceID, cost *schedule.Cost) {
+	row := p.Costs.ByClass[p.Costs.Class[t]]
+	for d := range row {
+		if c := &row[d]; c.Duration >= 0 && (cost == nil || c.Duration < cost.Duration) {
+			best, cost = platform.DeviceID(d), c
+		}
+	}
+	return best, cost
+}

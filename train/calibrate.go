@@ -1,0 +1,284 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/kernels"
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/platform"
+	"dahl/simulate"
+)
+
+const (
+	// inSituShare is the part of a calibration spent in real steps, for each number
+	// of workers.
+	inSituShare = 0.2
+	// inSituRuns is how often the steps are measured, each time planned with what is
+	// known by then, compiled and allocated anew: steps differ more from run to run
+	// than within one.
+	inSituRuns = 4
+)
+
+// Calibration says how the calls of one network are measured.
+type Calibration struct {
+	execute.CalibrateOptions // of whose MaxTime a part is spent in steps
+	// AllUnits says that steps are measured on all units of a processor only, and not on one.
+	AllUnits bool
+}
+
+// Calibrate measures what one training needs: every variant of its kernels by
+// itself, which chooses among them, then the chosen ones inside real steps, which
+// is what predicts best. The platform it returns has both.
+func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibration) (*execute.Calibration, error) {
+	all := &Workload{Options: o, Model: m, Data: d, Platform: c.Platform}
+	if err := all.Lower(d.Samples()); err != nil {
+		return nil, err
+	}
+	sets, err := all.stepSets(&c)
+	if err != nil {
+		return nil, err
+	}
+	graphs := all.Program.Graphs
+	for i := range sets {
+		if err := sets[i].lower(all); err != nil {
+			return nil, err
+		}
+		graphs = append(slices.Clip(graphs), sets[i].program.Graphs...)
+	}
+	alone := c.CalibrateOptions
+	alone.MaxTime = time.Duration(float64(c.MaxTime) * (1 - 2*inSituShare))
+	result, err := execute.Calibrate(ctx, graphs, alone)
+	if err != nil {
+		return result, err
+	}
+	perSet := time.Duration(float64(c.MaxTime) * 2 * inSituShare / float64(max(2, len(sets))))
+	for i := range sets {
+		if err := c.measureSteps(ctx, all, result.Platform, &sets[i], perSet); err != nil {
+			return result, err
+		}
+	}
+	return result, result.Platform.Complete()
+}
+
+// measureSteps adds what calls take in the steps of a set of devices. A device on which the
+// steps cannot run, because it is too small, keeps what was measured by itself.
+func (c *Calibration) measureSteps(ctx context.Context, all *Workload, p *platform.Platform, set *stepSet, budget time.Duration) error {
+	s, err := NewStepCalibration(all.Model, all.Data, p, set.options(all), set.device, set.list)
+	if err != nil || c.Resume && knowsSteps(set.program, p, s.Platform) {
+		return err
+	}
+	for run := range inSituRuns {
+		if c.Progress != nil {
+			c.Progress(run, inSituRuns, "steps on "+set.list)
+		}
+		err := s.Run(ctx, budget/inSituRuns)
+		if refused := (InputError{}); errors.As(err, &refused) && s.Platform.Spread() {
+			warn("no steps on "+set.device+" are measured", err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.putInto(p)
+	if c.Save == nil {
+		return nil
+	}
+	return c.Save(p)
+}
+
+// knowsSteps reports whether a platform has a time inside steps for every call of a
+// program on the devices of a selection.
+func knowsSteps(prog *dag.Program, p, selected *platform.Platform) bool {
+	type call struct{ op, elem, shape string }
+	known := map[call]bool{}
+	for i := range p.Models {
+		m := &p.Models[i]
+		id, ok := selected.DeviceByName(m.Device)
+		if !ok || m.StepNs == 0 || m.Active != selected.Devices[id].Count {
+			continue
+		}
+		if k, err := kernels.KernelByName(m.Op); selected.Devices[id].PlacedOnly && err == nil && !k.Host {
+			continue
+		}
+		known[call{m.Op, m.Type, m.Shape}] = true
+	}
+	for _, g := range prog.Graphs {
+		for t := range g.Tasks {
+			if task := &g.Tasks[t]; !known[call{task.Op, task.Type.String(), task.Shape}] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// stepSet is the devices on which real steps are measured: some units of one, and of
+// the others only what the program needs of the host.
+type stepSet struct {
+	device, list string
+	// likeAll says that the tiles are those of all devices together. A device alone has
+	// tiles after its own caches.
+	likeAll bool
+	program *dag.Program
+}
+
+// stepSets are the sets whose steps are measured: of a processor one unit and all, of
+// others all, with their own tiles and, where these differ, with those of all devices
+// together. Without units every device is measured.
+func (w *Workload) stepSets(c *Calibration) ([]stepSet, error) {
+	var sets []stepSet
+	for i := range w.Platform.Devices {
+		d := &w.Platform.Devices[i]
+		n := d.Count
+		if c.Units != nil {
+			n = min(n, c.Units[d.Name])
+		}
+		if n == 0 || d.PlacedOnly {
+			continue
+		}
+		if d.IsProcessor() && n > 1 && !c.AllUnits {
+			sets = append(sets, stepSet{device: d.Name, list: d.Name + ":1"})
+		}
+		set := stepSet{device: d.Name, list: fmt.Sprintf("%s:%d", d.Name, n)}
+		alone, err := w.Platform.Select(set.list)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, set)
+		if !SameGrain(alone, w.Platform) && w.Options.Lowering == nil {
+			set.likeAll = true
+			sets = append(sets, set)
+		}
+	}
+	return sets, nil
+}
+
+// options are those of a workload on the set.
+func (s *stepSet) options(all *Workload) Options {
+	o := all.Options
+	if s.likeAll {
+		o.Lowering = all.Lowering
+	}
+	return o
+}
+
+// lower lowers the network for the set.
+func (s *stepSet) lower(all *Workload) (err error) {
+	w := &Workload{Options: s.options(all), Model: all.Model}
+	if w.Platform, err = all.Platform.Select(s.list); err != nil {
+		return err
+	}
+	err = w.Lower(all.Data.Samples())
+	s.program = w.Program
+	return err
+}
+
+// StepCalibration takes each call's times from the steps of real trainings on one
+// set of devices.
+type StepCalibration struct {
+	Platform *platform.Platform // of the set, with all that is known so far
+
+	options Options
+	model   *nn.Model
+	data    Data
+	device  string              // that is measured
+	times   []execute.StepTimes // by graph of the program
+}
+
+// NewStepCalibration prepares to measure a device in steps on some devices of a platform.
+func NewStepCalibration(m *nn.Model, d Data, p *platform.Platform, o Options, device, devices string) (*StepCalibration, error) {
+	selected, err := p.Select(devices)
+	if err != nil {
+		return nil, asInput(err)
+	}
+	s := &StepCalibration{options: o, model: m, data: d, device: device}
+	s.Platform, err = Within(selected, o.Precision, o.Variant)
+	return s, err
+}
+
+// Run plans with what is known, trains for about some time and learns from it.
+func (s *StepCalibration) Run(ctx context.Context, maxTime time.Duration) error {
+	w, err := New(s.model, s.data, s.Platform, s.options)
+	if err != nil {
+		return err
+	}
+	t, err := w.Start()
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if s.times == nil {
+		s.times = make([]execute.StepTimes, len(w.Program.Graphs))
+	}
+	runtime.GC() // not while the workers have the cores
+	for g := range w.Program.Graphs {
+		// The rarer graphs of the program get less time.
+		steps, err := t.Prepare(ctx, g, maxTime/time.Duration(1+min(g, 1)*5))
+		if err != nil {
+			return err
+		}
+		opt := execute.InSituOptions{Graph: g, Warmup: min(steps, WarmupSteps), Steps: steps}
+		if err := execute.CalibrateInSitu(ctx, t.Runner, opt, &s.times[g]); err != nil {
+			return err
+		}
+		if g == 0 && w.Platform.Spread() {
+			if err := execute.CalibrateTiming(ctx, t.Runner, opt, &s.times[g]); err != nil {
+				return err
+			}
+		}
+	}
+	s.putInto(s.Platform)
+	return nil
+}
+
+// Bounds of the steps that are measured in one run.
+const minMeasuredSteps, maxMeasuredSteps = 8, 400
+
+// WarmupSteps are those that warm up a run whose steps are measured.
+const WarmupSteps = 10
+
+// Prepare chooses how many steps of a graph run for about some time and gets their samples
+// ready.
+func (t *Trainer) Prepare(ctx context.Context, graph int, budget time.Duration) (steps int, err error) {
+	w := t.Workload
+	predicted, err := plan.Simulate(ctx, w.Decision, graph, 2, simulate.Options{})
+	if err != nil {
+		return 0, err
+	}
+	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
+	g := w.Program.Graphs[graph]
+	images := nn.BatchOf(g) * steps
+	if nn.IsTraining(g) {
+		t.feed.begin(Shuffled(w.Data.Train.Len(), images, w.Options.Seed), nn.BatchOf(g), steps)
+	} else {
+		t.feed.begin(InTurn(w.Data.Test.Len(), images), nn.BatchOf(g), steps)
+	}
+	return steps, nil
+}
+
+// putInto writes what was learnt into a platform. A call that several graphs make has
+// the time of the first: the training step; so has what lies between calls. What other
+// devices did for this one, such as handing over its batches, is kept where it was
+// measured before.
+func (s *StepCalibration) putInto(p *platform.Platform) {
+	before := slices.Clone(p.Models)
+	for g := range slices.Backward(s.times) {
+		for _, m := range s.times[g].Models() {
+			if m.Device == s.device || !execute.KnowsSteps(before, m) {
+				p.Models = execute.PutModel(p.Models, m)
+			}
+		}
+	}
+	if id, ok := p.DeviceByName(s.device); ok {
+		s.times[0].PutInto(&p.Devices[id])
+	}
+}

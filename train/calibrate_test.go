@@ -1,0 +1,50 @@
+package train
+
+import (
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/platform"
+)
+
+// TestStepSets: of two cores one and both, of a GPU all; where it has a cache of another size, or is one
+// unit, which tasks are for as a whole, once with its own tiles and once with those of all.
+// Units choose devices.
+func TestStepSets(t *testing.T) {
+	p, err := platform.Load("../platforms/emulated.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Workload{Platform: p, Lowering: &dag.Lowering{}}
+	for _, c := range []struct {
+		count int // of units of the GPU
+		l2    int64
+		units map[string]int
+		want  string
+	}{
+		{2, 512 << 10, nil, "cpu:1 cpu:2 gpu:2"},
+		{2, 1 << 20, nil, "cpu:1 cpu:2 gpu:2 gpu:2(all)"},
+		{1, 512 << 10, nil, "cpu:1 cpu:2 gpu:1 gpu:1(all)"},
+		{1, 512 << 10, map[string]int{"cpu": 1}, "cpu:1"},
+		{1, 512 << 10, map[string]int{"gpu": 1}, "gpu:1 gpu:1(all)"},
+	} {
+		p.Devices[1].Count, p.Devices[1].L2Bytes = c.count, c.l2
+		sets, err := w.stepSets(&Calibration{CalibrateOptions: execute.CalibrateOptions{Units: c.units}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range sets {
+			text := s.list
+			if s.likeAll {
+				text += "(all)"
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%d units with an L2 of %d, of which %v: %v, want %s", c.count, c.l2, c.units, got, c.want)
+		}
+	}
+}

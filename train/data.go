@@ -1,0 +1,89 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"dahl/nn"
+)
+
+// Data is what a network is trained and tested on.
+type Data struct {
+	Train, Test *nn.Dataset // Test is nil where there is none
+}
+
+// Samples says how many images there are, where it does not matter which.
+type Samples struct {
+	Train, Test int     // 0: a batch, and no test
+	Divisor     float64 // of pixels
+}
+
+// Samples are those of the data.
+func (d *Data) Samples() Samples {
+	n := Samples{Train: d.Train.Len(), Divisor: d.Train.Divisor}
+	if d.Test != nil {
+		n.Test = d.Test.Len()
+	}
+	return n
+}
+
+// OpenData opens the training data of a name or path, with a limit and an offset, and the
+// test split where there is one.
+func OpenData(name string, limit, offset int) (d Data, err error) {
+	d.Train, err = nn.OpenData(name, nn.DataOptions{Split: nn.Train, Limit: limit, Offset: offset})
+	if err != nil {
+		return d, asInput(err)
+	}
+	d.Test, err = nn.OpenData(name, nn.DataOptions{Split: nn.Test})
+	if errors.Is(err, nn.ErrNoSplit) {
+		return d, nil
+	}
+	return d, asInput(err)
+}
+
+// DefaultData names the built-in data that have the model's shape.
+func DefaultData(m *nn.Model) string {
+	if slices.Equal(m.Input, []int{1, 8, 8}) {
+		return "digits"
+	}
+	if len(m.Input) == 3 {
+		return fmt.Sprintf("synthetic:%dx%dx%d:2000:%d", m.Input[0], m.Input[1], m.Input[2], m.Classes())
+	}
+	return fmt.Sprintf("synthetic:1x1x%d:2000:%d", m.Input[0], m.Classes())
+}
+
+// Fit adapts the first and the last layer of a network to its data. A network that begins
+// with features sees the pixels of an image as a vector.
+func Fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
+	shape := d.Shape[:]
+	if len(m.Input) == 1 {
+		shape = []int{d.Shape[0] * d.Shape[1] * d.Shape[2]}
+	}
+	fitted, err := m.For(shape, max(m.Classes(), d.Classes))
+	if err != nil {
+		return nil, inputErrorf("data %s: %w", d.Name, err)
+	}
+	return fitted, nil
+}
+
+// Shuffled is n indices that go round a data set, each time in a new order, as training does:
+// loading gathers them from all over it.
+func Shuffled(size, n int, seed uint64) []int32 {
+	order := make([]int32, 0, n+size)
+	pass := make([]int32, size)
+	for epoch := 0; len(order) < n; epoch++ {
+		nn.Shuffle(pass, seed, epoch)
+		order = append(order, pass...)
+	}
+	return order[:n]
+}
+
+// InTurn is n indices that go round a data set as it lies, as evaluation does.
+func InTurn(size, n int) []int32 {
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i % size)
+	}
+	return order
+}

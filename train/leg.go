@@ -1,0 +1,155 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"dahl/execute"
+	"dahl/plan"
+)
+
+// Leg is the part of a training that runs on one set of devices: all of it, unless one of
+// them fails.
+type Leg struct {
+	Workload  *Workload
+	Predicted *plan.Totals // nil: not yet
+	Measured  *plan.Totals
+	After     int // losses before it
+
+	done []plan.Piece // so far
+}
+
+// DeviceLoss is a device that failed in the middle of a training that went on without it.
+type DeviceLoss struct {
+	Device    string `json:"device"`
+	Epoch     int    `json:"epoch"`      // from 1
+	AfterStep int    `json:"after_step"` // of the training, from 1: the last one whose weights were kept
+	// Graph, Task and State say where the device was, as execute.TaskError does; empty where it
+	// failed while the memories were filled or emptied around a run.
+	Graph string `json:"graph,omitempty"`
+	Task  string `json:"task,omitempty"`
+	State string `json:"state,omitempty"`
+	Cause string `json:"cause"`
+
+	Devices string `json:"devices"`       // that the training went on with, as platform.Select takes it
+	Run     string `json:"run,omitempty"` // where that leg is kept; empty: nowhere, or no training step was done on it
+}
+
+// goOnWithout plans the training anew without a device that failed, and opens the runner
+// of the others in the state that was kept. Where it cannot, the weights are those of that
+// state.
+func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cause error) error {
+	t.Close()
+	t.kept.restore()
+	for w := t.Workload; ; {
+		rest, err := w.without(device)
+		if err != nil {
+			return fmt.Errorf("%w; it cannot go on without %s: %v", cause, device, err)
+		}
+		w = rest
+		loss := t.describe(device, epoch, cause)
+		loss.Devices = w.Options.Devices
+		ended := t.Leg
+		if err := t.open(w); err != nil {
+			another, failed := execute.FailedDevice(err)
+			if !failed || ctx.Err() != nil {
+				return fmt.Errorf("%w; it cannot go on with %s: %v", cause, w.Options.Devices, err)
+			}
+			t.lose(loss)
+			device, cause = another, err
+			continue
+		}
+		t.lose(loss)
+		t.kept.find(t.Runner)
+		t.kept.restore()
+		t.past = append(t.past, ended)
+		t.After = len(t.Losses)
+		return nil
+	}
+}
+
+// describe says what happened to a device and when.
+func (t *Trainer) describe(device string, epoch int, cause error) DeviceLoss {
+	loss := DeviceLoss{Device: device, Epoch: epoch, AfterStep: t.feed.stepsDone, Cause: oneLine(cause)}
+	var at *execute.TaskError
+	if errors.As(cause, &at) {
+		loss.Graph, loss.Task, loss.State, loss.Cause = at.Graph, at.Task, at.State, oneLine(at.Err)
+	}
+	return loss
+}
+
+// oneLine joins the lines of an error, which errors.Join makes several of.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// lose records a loss and tells of it.
+func (t *Trainer) lose(l DeviceLoss) {
+	t.Losses = append(t.Losses, l)
+	if t.OnLoss != nil {
+		t.OnLoss(l)
+	}
+}
+
+// without is the workload of the same graphs, planned anew on the devices but one.
+func (w *Workload) without(device string) (*Workload, error) {
+	var rest []string
+	able := false
+	for i := range w.Platform.Devices {
+		if d := &w.Platform.Devices[i]; d.Name != device {
+			rest = append(rest, d.Item(w.Options.Devices))
+			able = able || !d.PlacedOnly
+		}
+	}
+	if !able {
+		return nil, errors.New("no device is left that runs layers")
+	}
+	next := *w
+	next.Options.Devices, next.Options.Plan = strings.Join(rest, ","), nil
+	var err error
+	if next.Platform, err = w.Platform.Select(next.Options.Devices); err != nil {
+		return nil, err
+	}
+	return &next, next.Prepare()
+}
+
+// endLegs makes the first leg that has completed a step of the main graph the training's,
+// with the totals of all. For those after it, what was done on them is their program, and so
+// for a training that ended early: it is predicted anew, for the steps that it measured.
+func (t *Trainer) endLegs() {
+	if len(t.Losses) == 0 {
+		if !t.Complete && t.Measured.Main != nil {
+			t.Workload, t.Predicted = t.Workload.only(t.done), nil
+		}
+		return
+	}
+	legs := append(t.past, t.Leg)
+	first := max(0, slices.IndexFunc(legs, func(l Leg) bool { return l.Measured.Main != nil }))
+	t.Leg = legs[first]
+	for i, l := range legs {
+		if i != first {
+			t.Measured.Include(l.Measured)
+		}
+		if i > first && l.Measured.Main != nil {
+			l.Workload = l.Workload.only(l.done)
+			t.Later = append(t.Later, l)
+		}
+	}
+}
+
+// PredictLegs predicts those of the legs that a loss began, and the first one where it was
+// not predicted as it ran.
+func (t *Trainer) PredictLegs(ctx context.Context) (err error) {
+	if t.Predicted == nil {
+		if t.Predicted, err = t.Workload.Predict(ctx); err != nil {
+			return err
+		}
+	}
+	for i := range t.Later {
+		if t.Later[i].Predicted, err = t.Later[i].Workload.Predict(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package train
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/platform"
+)
+
+// ProcessorsMeter names what RAPL covers: the packages of all processors.
+const ProcessorsMeter = "processors"
+
+// Meters are those of a platform's devices, which run beside a training; without a meter
+// they do nothing.
+type Meters struct {
+	States []DeviceState // of the devices that have meters, as they were at the start
+
+	recorder *energy.Recorder
+	gpus     *GPUMeters // nil: none
+}
+
+// DeviceState is what the driver of a device says of it while it is used.
+type DeviceState struct {
+	Device string `json:"device"`
+	energy.GPU
+}
+
+// StartMeters opens the meters of this machine that may be read, of its processors and
+// of the platform's GPUs, and begins to read them.
+func StartMeters(p *platform.Platform) *Meters {
+	m := &Meters{gpus: OpenGPUs(p)}
+	var metered []energy.Metered
+	if rapl, err := energy.OpenRAPL(energy.PowercapRoot); err == nil {
+		metered = append(metered, energy.Metered{Of: ProcessorsMeter, Meter: rapl})
+	}
+	if m.gpus != nil {
+		for i := range p.Devices {
+			d := &p.Devices[i]
+			if g := m.gpus.Of(d); g != nil {
+				metered = append(metered, g.Metered(d.Name))
+				m.States = append(m.States, DeviceState{d.Name, g.GPU})
+			} else if d.IsNumbered() {
+				slog.Warn("no meter is at the bus address of " + d.Name)
+			}
+		}
+	}
+	m.recorder = energy.Record(metered)
+	return m
+}
+
+// Stop ends the metering; with an error the readings are what still was counted.
+func (m *Meters) Stop() ([]energy.Reading, error) {
+	readings, err := m.recorder.Stop()
+	m.gpus.Close()
+	return readings, err
+}
+
+// AddGPUs adds the GPUs of this machine with the powers that their meters show. It fails
+// where there is none, and says why.
+func AddGPUs(p *platform.Platform) error {
+	if err := execute.AddGPUs(p); err != nil {
+		return err
+	}
+	if meters := OpenGPUs(p); meters != nil {
+		meters.putPowers(p)
+		meters.Close()
+	}
+	return nil
+}
+
+// GPUMeters are the meters of the GPUs that the driver shows. Methods of nil, which has
+// none, do nothing.
+type GPUMeters struct {
+	Meters []energy.GPUMeters
+	Shown  []execute.GPU // as CUDA numbers them; nil where it does not say
+}
+
+// OpenGPUs opens the meters where a platform has devices of kind cuda; nil: it has
+// none, or they have no meters, which is warned of.
+func OpenGPUs(p *platform.Platform) *GPUMeters {
+	if !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.IsNumbered() }) {
+		return nil
+	}
+	meters, err := energy.OpenGPUs()
+	if err != nil {
+		warn("joules of GPUs are modelled", err)
+		return nil
+	}
+	m := &GPUMeters{Meters: meters}
+	if m.Shown, err = execute.GPUs(); err != nil {
+		warn("meters are taken for GPUs in the order of their buses", err)
+	}
+	return m
+}
+
+// Of finds the meters of a device: those at the address of the GPU that CUDA gives its
+// ordinal, since the two libraries may number GPUs differently; nil: none.
+func (m *GPUMeters) Of(d *platform.Device) *energy.GPUMeters {
+	if m == nil || !d.IsNumbered() {
+		return nil
+	}
+	at := d.Ordinal
+	if at < len(m.Shown) {
+		at = slices.IndexFunc(m.Meters, func(g energy.GPUMeters) bool { return g.GPU.PCIBus == m.Shown[d.Ordinal].PCIBus })
+	}
+	if at < 0 || at >= len(m.Meters) {
+		return nil
+	}
+	return &m.Meters[at]
+}
+
+// Close closes the meters of all GPUs.
+func (m *GPUMeters) Close() {
+	if err := energy.CloseGPUs(); err != nil {
+		warn("the meters of the GPUs were not closed", err)
+	}
+}
+
+// putPowers gives GPUs the powers that their meters show: idle what they draw now, when
+// nothing has begun, and busy the limit that is set. Both are guesses of what a training
+// will draw.
+func (m *GPUMeters) putPowers(p *platform.Platform) {
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if g := m.Of(d); g != nil && g.GPU.PowerWatts > 0 && g.GPU.PowerWatts < g.GPU.PowerLimitWatts {
+			d.IdleWatts, d.Busy, d.PowerSource = g.GPU.PowerWatts, platform.BusyPower{UnitWatts: g.GPU.PowerLimitWatts}, platform.Guess
+		}
+	}
+}
+
+// CallEnergy measures what calls on a device draw; ok is false where it has no meter.
+type CallEnergy func(ctx context.Context, device string, calls func() (int, error)) (e execute.CallEnergy, ok bool, err error)
+
+// CallEnergy measures with the meters of a platform's GPUs, for about so long each: many
+// times the updates of the slowest meter, if the figure is to say much; nil: there are
+// none, or no time.
+func (m *GPUMeters) CallEnergy(p *platform.Platform, target time.Duration) CallEnergy {
+	if m == nil || target == 0 {
+		return nil
+	}
+	repeat := energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
+	return func(ctx context.Context, device string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
+		id, ok := p.DeviceByName(device)
+		if !ok {
+			return execute.CallEnergy{}, false, nil
+		}
+		g := m.Of(&p.Devices[id])
+		if g == nil {
+			return execute.CallEnergy{}, false, nil
+		}
+		e, err := energy.MeasureCalls(ctx, g.Metered(device).Meter, repeat, calls)
+		if err != nil {
+			return execute.CallEnergy{}, true, err
+		}
+		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(e.Calls),
+			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, nil
+	}
+}
+
+// warn tells the user what goes on all the same, and why not as it should.
+func warn(what string, reason error) { slog.Warn(what, "reason", oneLine(reason)) }

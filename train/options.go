@@ -1,0 +1,63 @@
+package train
+
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/schedule"
+)
+
+// Options say how a network is trained and where its tasks run. The zero value trains for an
+// epoch in float32, with the model's batch and optimiser, planned by HEFT.
+type Options struct {
+	Batch     int          // images per step; 0: the model's, or all images where they are fewer
+	Epochs    int          // 0: one
+	Type      dag.DType    // of the network; the zero value, which no network has, is float32
+	Optimizer nn.Optimizer // nil: the model's
+	Init      Initialiser  // of the parameters; nil: PyTorch's distributions
+	Seed      uint64       // of everything random
+	Shuffle   bool         // the images, in a new order in every epoch
+
+	Lowering *dag.Lowering                    // nil: the default of the model and the platform
+	Adapt    func(l *dag.Lowering, batch int) // changes the default lowering; nil: it stays
+	Policy   schedule.PolicyInfo              // the zero value is HEFT
+	Plan     *schedule.Plan                   // of the training step; nil: by the policy
+	Variant  string                           // of kernels, where they have it; "": the fastest known
+	// Precision is that of products, one of [dahl/kernels.Precisions]; "": the finest.
+	Precision string
+
+	// Devices is the list by which the platform was chosen from another one, as
+	// [dahl/platform.Platform.Select] takes it; "": it is whole.
+	Devices string
+	// Elsewhere says that the platform is another machine: what is predicted for it does not
+	// depend on this one, and cannot be trained.
+	Elsewhere bool
+
+	// Record is how many steps of every graph are recorded in an epoch; 0: all where the
+	// devices are processors alone, else [RecordedByDefault].
+	Record int
+	// KeepEvery is after how many training steps the weights are kept, so that the training
+	// goes on from there when a device fails; 0: such a failure ends it.
+	KeepEvery int
+	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
+	ContinueOnNaN bool
+}
+
+// InputError says that what the caller gave cannot be used.
+type InputError struct{ Err error }
+
+func (e InputError) Error() string { return e.Err.Error() }
+func (e InputError) Unwrap() error { return e.Err }
+
+// asInput marks an error as the caller's; nil stays nil.
+func asInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return InputError{Err: err}
+}
+
+func inputErrorf(format string, args ...any) error {
+	return InputError{Err: fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,367 @@
+package train
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"dahl/dag"
+	"dahl/energy"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/schedule"
+)
+
+// Trainer runs the program of a network on this machine: it hands batches to the executor,
+// and counts.
+type Trainer struct {
+	Leg    // that runs; after Run the first one, with the totals of all
+	Runner *execute.Runner
+
+	Epochs   []nn.EpochMetrics
+	Steps    []nn.StepMetrics
+	Losses   []DeviceLoss     // devices that it went on without
+	Later    []Leg            // once the training has ended: the legs after the first
+	Diverged *Divergence      // the first loss that is not finite; nil: none
+	Load     execute.Load     // what others did on the cores, once the training has ended
+	Readings []energy.Reading // of meters, where [Workload.Train] has run it
+	Complete bool
+
+	// What happens while the training goes on is told to these, where they are not nil: an
+	// epoch that has ended and the time since the begin, a device that the training goes on
+	// without, a loss that is not finite and that it goes on with.
+	OnEpoch      func(m nn.EpochMetrics, spent time.Duration)
+	OnLoss       func(DeviceLoss)
+	OnDivergence func(*Divergence)
+
+	feed     feeder
+	kept     *checkpoint // the state before the piece that runs; nil: nothing needs it
+	past     []Leg       // ended by losses
+	recorded []int       // steps of this leg and epoch, by graph
+}
+
+// Start compiles the program and fills parameters and data. Close ends what it starts.
+func (w *Workload) Start() (*Trainer, error) {
+	if w.Options.Elsewhere {
+		return nil, inputErrorf("platform %q is not this machine: its trainings are predicted only", w.Platform.Name)
+	}
+	opt := w.Options.Optimizer
+	if opt == nil {
+		opt = w.Model.Defaults.Optimizer
+	}
+	t := &Trainer{feed: feeder{dtype: w.Options.Type, rate: opt.Rate()}}
+	if err := t.open(w); err != nil {
+		return nil, asInput(err)
+	}
+	if err := t.SetWeights(); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Train starts a training, runs it beside the meters of this machine, and closes it. With an
+// error, what was done so far is in the trainer, if there is one.
+func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
+	t, err := w.Start()
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	meters := StartMeters(w.Platform)
+	err = t.Run(ctx)
+	var meterErr error
+	t.Readings, meterErr = meters.Stop()
+	return t, errors.Join(err, meterErr)
+}
+
+// open begins a leg: it compiles the program for the workload's devices and fills in the
+// data. With an error everything stays as it was.
+func (t *Trainer) open(w *Workload) error {
+	r, err := execute.New(w.Decision, execute.Options{Hooks: map[string]execute.Hook{"feed": t.feed.feed, "fetch": t.feed.fetch}, Poison: true})
+	if err != nil {
+		return err
+	}
+	t.Leg, t.Runner = Leg{Workload: w, Measured: plan.NewTotals(schedule.Measured, w.Platform)}, r
+	t.recorded = make([]int, len(w.Program.Graphs))
+	t.setData("data.train", w.Data.Train)
+	if w.Data.Test != nil {
+		t.setData("data.test", w.Data.Test)
+	}
+	return nil
+}
+
+// Close ends the workers; the weights stay readable.
+func (t *Trainer) Close() { t.Runner.Close() }
+
+func (t *Trainer) setData(prefix string, d *nn.Dataset) {
+	copy(t.Runner.Bytes(prefix+".images"), d.Images)
+	copy(t.Runner.Int32s(prefix+".labels"), d.Labels)
+}
+
+// SetWeights fills the parameters with their first values.
+func (t *Trainer) SetWeights() error {
+	o := &t.Workload.Options
+	for _, p := range t.Workload.Model.Parameters() {
+		values := make([]float64, p.Elems())
+		if o.Init == nil {
+			p.Init(values, o.Seed)
+		} else if err := o.Init(&p, values); err != nil {
+			return err
+		}
+		t.setParameter(p.Name, values)
+	}
+	return nil
+}
+
+func (t *Trainer) setParameter(name string, values []float64) {
+	if t.Workload.Options.Type == dag.Float64 {
+		copy(t.Runner.Float64s(name), values)
+		return
+	}
+	dst := t.Runner.Float32s(name)
+	for i, v := range values {
+		dst[i] = float32(v)
+	}
+}
+
+// Weights are the parameters as arrays of an .npz file.
+func (t *Trainer) Weights() []nn.Array {
+	var arrays []nn.Array
+	for _, p := range t.Workload.Model.Parameters() {
+		arrays = append(arrays, nn.Array{Name: p.Name, Type: t.Workload.Options.Type, Shape: p.Shape, Data: t.Runner.Bytes(p.Name)})
+	}
+	return arrays
+}
+
+// WeightsHash is the SHA-256 of all parameters' bytes in the model's order.
+func (t *Trainer) WeightsHash() string {
+	h := sha256.New()
+	for _, a := range t.Weights() {
+		h.Write(a.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Run trains for all epochs. With an error, what was done so far stays in t.
+func (t *Trainer) Run(ctx context.Context) error {
+	defer t.endLegs()
+	meter := execute.StartLoad()
+	defer func() { t.Load = meter.Load() }()
+	o := &t.Workload.Options
+	if o.KeepEvery > 0 || !o.ContinueOnNaN {
+		t.kept = newCheckpoint(t)
+	}
+	segments := t.Workload.Program.Order
+	perEpoch := len(segments) / o.Epochs
+	order := make([]int32, t.Workload.Data.Train.Len())
+	begin := time.Now()
+	for e := range o.Epochs {
+		if o.Shuffle {
+			nn.Shuffle(order, o.Seed, e)
+		} else {
+			nn.InOrder(order)
+		}
+		m, err := t.epoch(ctx, e, order, segments[e*perEpoch:(e+1)*perEpoch])
+		if err != nil {
+			return fmt.Errorf("epoch %d: %w", e+1, err)
+		}
+		t.Epochs = append(t.Epochs, m)
+		if t.OnEpoch != nil {
+			t.OnEpoch(m, time.Since(begin))
+		}
+	}
+	t.Complete = true
+	return nil
+}
+
+// RunSteps runs steps of one graph over images of the training set or the test set in a
+// given order, outside of the training and its totals.
+func (t *Trainer) RunSteps(ctx context.Context, graph, steps int, order []int32, recorded bool) (*schedule.Schedule, error) {
+	t.feed.begin(order, nn.BatchOf(t.Workload.Program.Graphs[graph]), steps)
+	return t.Runner.Run(ctx, graph, steps, recorded)
+}
+
+// Results are what the steps of the last piece reported.
+func (t *Trainer) Results() []StepResult { return t.feed.results }
+
+// TouchedBytes is what the run has touched of the arenas, in whole cache lines. Untouched
+// memory still holds the pattern that the executor put there.
+func (t *Trainer) TouchedBytes() int64 {
+	var sum int64
+	for _, b := range t.Runner.HighWater() {
+		sum += schedule.Align(b)
+	}
+	return sum
+}
+
+// epoch runs the segments of one epoch: training in the given order, then the test set.
+func (t *Trainer) epoch(ctx context.Context, e int, order []int32, segments []dag.Segment) (nn.EpochMetrics, error) {
+	m := nn.EpochMetrics{Epoch: e + 1}
+	var trained, tested tally
+	inOrder := []int32{}
+	if test := t.Workload.Data.Test; test != nil {
+		inOrder = make([]int32, test.Len())
+		nn.InOrder(inOrder)
+	}
+	clear(t.recorded)
+	for _, left := range segments {
+		count, source := &tested, inOrder
+		if nn.IsTraining(t.Workload.Program.Graphs[left.Graph]) {
+			count, source = &trained, order
+		}
+		for left.Steps > 0 {
+			done, err := t.runPiece(ctx, e+1, t.nextPiece(left), count, source)
+			if err != nil {
+				return m, err
+			}
+			left.Steps -= done
+		}
+	}
+	m.Loss, m.Accuracy = trained.means()
+	m.Seconds, m.ImagesPerSec = trained.time.Seconds(), trained.rate()
+	if t.Measured.Basis != energy.Unavailable && trained.unrecorded.images == 0 {
+		m.Joules, m.JoulesSource = trained.joules, string(t.Measured.Basis)
+	}
+	if tested.images > 0 {
+		m.Tested = true
+		m.TestLoss, m.TestAccuracy = tested.means()
+	}
+	return m, nil
+}
+
+// maxRecordedSpans bounds the spans of one piece; longer ones are executed in several, with
+// a barrier between them.
+const maxRecordedSpans = 4_000_000
+
+// nextPiece is the first piece of what is left of a segment: recorded steps come before
+// others, as many at once as spans may be kept of, and of a training whose state is kept no
+// more than come before that.
+func (t *Trainer) nextPiece(left dag.Segment) plan.Piece {
+	p, g := plan.Piece{Segment: left}, t.Workload.Program.Graphs[left.Graph]
+	if n := t.Workload.RecordedSteps() - t.recorded[left.Graph]; n > 0 {
+		p.Recorded = true
+		p.Steps = min(p.Steps, n, max(1, maxRecordedSpans/max(1, g.NumTasks())))
+	}
+	if every := t.Workload.Options.KeepEvery; every > 0 && nn.IsTraining(g) {
+		p.Steps = min(p.Steps, every)
+	}
+	return p
+}
+
+// runPiece runs some steps of a graph over the images of a split that come next, and
+// returns how many were done: 0 if a device failed that the training goes on without, from
+// the state before.
+func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32) (int, error) {
+	if t.kept != nil {
+		t.kept.find(t.Runner)
+		t.kept.keep()
+	}
+	s, err := t.runSteps(ctx, p, count, source, !t.Workload.Options.ContinueOnNaN)
+	if device, failed := execute.FailedDevice(err); failed && t.Workload.Options.KeepEvery > 0 && ctx.Err() == nil {
+		return 0, t.goOnWithout(ctx, device, epoch, err)
+	}
+	if at := (*lossNotFinite)(nil); errors.As(err, &at) {
+		return 0, t.stopAt(ctx, epoch, p, count, source, at)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return p.Steps, t.take(epoch, p, s, count)
+}
+
+// runSteps runs the steps of a piece over the images of a split that come next. With stop,
+// a loss that is not finite ends it.
+func (t *Trainer) runSteps(ctx context.Context, p plan.Piece, count *tally, source []int32, stop bool) (*schedule.Schedule, error) {
+	t.feed.stop = stop
+	s, err := t.RunSteps(ctx, p.Graph, p.Steps, source[count.images:], p.Recorded)
+	t.feed.stop = false
+	return s, err
+}
+
+// take accounts for a piece that has run.
+func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
+	joules, err := t.account(epoch, p, s)
+	if err != nil {
+		return err
+	}
+	g := t.Workload.Program.Graphs[p.Graph]
+	batch := nn.BatchOf(g)
+	count.took(p, batch, s.Makespan, joules)
+	for k, r := range t.feed.results {
+		count.add(r, batch)
+		step := t.feed.stepsDone
+		if nn.IsTraining(g) {
+			step += k + 1
+			t.Steps = append(t.Steps, nn.StepMetrics{Epoch: epoch, Step: step, Images: batch, Loss: r.Loss, Correct: r.Correct})
+		}
+		t.note(epoch, step, !nn.IsTraining(g), r.Loss)
+	}
+	if nn.IsTraining(g) {
+		t.feed.stepsDone += p.Steps
+	}
+	t.done = append(t.done, p)
+	return nil
+}
+
+// account adds a piece that has run to the totals, and returns its joules, which are known
+// where it was recorded.
+func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule) (joules float64, err error) {
+	g := t.Workload.Program.Graphs[p.Graph]
+	if !p.Recorded {
+		t.Measured.AddUnrecorded(s, g, p.Segment)
+		return 0, nil
+	}
+	t.recorded[p.Graph] += p.Steps
+	a, err := t.Workload.Account(p.Graph, s)
+	if err != nil {
+		return 0, err
+	}
+	a.Epoch, a.First = epoch, t.feed.stepsDone+1
+	return t.Measured.Add(a, g, p.Segment), nil
+}
+
+// tally counts the images of one split in one epoch.
+type tally struct {
+	images, correct int
+	loss            float64 // sum over images
+	time            time.Duration
+	joules          float64 // of recorded pieces
+
+	unrecorded struct { // part of the above
+		images int
+		time   time.Duration
+	}
+}
+
+func (c *tally) add(r StepResult, batch int) {
+	c.images += batch
+	c.correct += r.Correct
+	c.loss += float64(r.Loss * float64(batch))
+}
+
+// took notes what a piece of steps of a batch came to.
+func (c *tally) took(p plan.Piece, batch int, d time.Duration, joules float64) {
+	c.time += d
+	c.joules += joules
+	if !p.Recorded {
+		c.unrecorded.images += p.Steps * batch
+		c.unrecorded.time += d
+	}
+}
+
+// rate is the images per second, of what nothing held up where there is such.
+func (c *tally) rate() float64 {
+	if c.unrecorded.images > 0 {
+		return float64(c.unrecorded.images) / c.unrecorded.time.Seconds()
+	}
+	return float64(c.images) / c.time.Seconds()
+}
+
+func (c *tally) means() (loss, accuracy float64) {
+	return c.loss / float64(c.images), float64(c.correct) / float64(c.images)
+}

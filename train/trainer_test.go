@@ -1,0 +1,69 @@
+package train
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/platform"
+)
+
+// TestNextPiece cuts segments of graphs of 1,000 tasks. 4,000,000 spans may be kept at once:
+// those of 4,000 steps.
+func TestNextPiece(t *testing.T) {
+	big := dag.NewBuilder(nn.GraphTrain)
+	for i := range 1000 {
+		big.Task(dag.Task{Name: fmt.Sprint(i)})
+	}
+	train, err := big.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu := []platform.Device{{Kind: platform.CPU}}
+	gpu := []platform.Device{cpu[0], {Kind: platform.CUDA, Memory: 1}}
+	for _, c := range []struct {
+		name          string
+		devices       []platform.Device
+		record, every int
+		done          int // recorded steps of the epoch
+		left          int
+		want          int
+		recorded      bool
+	}{
+		{"all on a processor", cpu, 0, 0, 4, 17_000, 4000, true},
+		{"what is left", cpu, 0, 0, 4, 3, 3, true},
+		{"the first ones", cpu, 3, 0, 0, 17, 3, true},
+		{"the rest of the first ones", cpu, 7, 0, 5, 17, 2, true},
+		{"the others", cpu, 7, 0, 7, 17, 17, false},
+		{"by default on a GPU", gpu, 0, 0, 8, 17, 2, true},
+		{"the others by default", gpu, 0, 0, 10, 17, 17, false},
+		{"kept after every 2", cpu, 0, 2, 0, 17, 2, true},
+		{"recorded before kept", cpu, 1, 2, 0, 17, 1, true},
+		{"others kept after every 5", cpu, 1, 5, 1, 17, 5, false},
+	} {
+		tr := &Trainer{Leg: Leg{Workload: &Workload{Options: Options{Record: c.record, KeepEvery: c.every},
+			Platform: &platform.Platform{Devices: c.devices}, Program: &dag.Program{Graphs: []*dag.Graph{train}}}}, recorded: []int{c.done}}
+		if p := tr.nextPiece(dag.Segment{Steps: c.left}); p.Steps != c.want || p.Recorded != c.recorded {
+			t.Errorf("%s: %d steps, recorded %v; want %d, %v", c.name, p.Steps, p.Recorded, c.want, c.recorded)
+		}
+	}
+}
+
+// TestRate: 6 recorded images in 2 s are 3 per second; 20 more in 4 s that are not recorded
+// are 5, which stand for all then.
+func TestRate(t *testing.T) {
+	var c tally
+	c.images = 6
+	c.took(plan.Piece{Segment: dag.Segment{Steps: 2}, Recorded: true}, 3, 2*time.Second, 7)
+	if c.rate() != 3 {
+		t.Errorf("rate %v, want 3", c.rate())
+	}
+	c.images += 20
+	c.took(plan.Piece{Segment: dag.Segment{Steps: 4}}, 5, 4*time.Second, 0)
+	if c.rate() != 5 || c.time != 6*time.Second || c.joules != 7 {
+		t.Errorf("rate %v, %v, %v J; want 5, 6 s, 7 J", c.rate(), c.time, c.joules)
+	}
+}

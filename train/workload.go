@@ -1,0 +1,240 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/kernels"
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// Workload is what a run works on: the graphs, the machine, and the decisions made
+// beforehand. [New] makes one whole; whoever has a graph of his own fills in the fields and
+// decides.
+type Workload struct {
+	Options  Options
+	Model    *nn.Model // nil for a graph that no network made
+	Data     Data      // of a training; the zero value where only predictions are asked for
+	Lowering *dag.Lowering
+	Program  *dag.Program
+	Platform *platform.Platform
+	Decision *schedule.Decision
+
+	ran []plan.Piece // of a training that has ended: its program; nil: the program is to run
+}
+
+// New fits a network to its data, lowers it for a machine, and makes all decisions. A
+// platform that is not elsewhere is this machine: its devices have to be here.
+func New(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, error) {
+	fitted, err := Fit(m, d.Train)
+	if err != nil {
+		return nil, err
+	}
+	o.Batch = cmp.Or(o.Batch, min(m.Defaults.Batch, d.Train.Len()))
+	if o.Batch > d.Train.Len() {
+		return nil, inputErrorf("batch %d: there are %d training images in %s; want at most as many", o.Batch, d.Train.Len(), d.Train.Name)
+	}
+	w := &Workload{Options: o, Model: fitted, Data: d}
+	if w.Platform, err = Within(p, o.Precision, o.Variant); err != nil {
+		return nil, err
+	}
+	if !o.Elsewhere {
+		if w.Platform, err = execute.Runnable(w.Platform); err != nil {
+			return nil, asInput(err)
+		}
+	}
+	if err := w.CheckVariant(); err != nil {
+		return nil, err
+	}
+	if err := w.Lower(d.Samples()); err != nil {
+		return nil, err
+	}
+	return w, w.Prepare()
+}
+
+// Lower makes the program of the model for so many images.
+func (w *Workload) Lower(n Samples) (err error) {
+	o := &w.Options
+	o.Batch, o.Epochs, o.Type = cmp.Or(o.Batch, w.Model.Defaults.Batch), max(1, o.Epochs), cmp.Or(o.Type, dag.Float32)
+	if w.Lowering = o.Lowering; w.Lowering == nil {
+		l := DefaultLowering(w.Model, w.Platform, o.Batch, o.Type)
+		if o.Adapt != nil {
+			o.Adapt(&l, o.Batch)
+		}
+		w.Lowering = &l
+	}
+	w.Program, err = nn.NewProgram(w.Model, nn.ProgramOptions{
+		Batch: o.Batch, TrainSamples: cmp.Or(n.Train, o.Batch), TestSamples: n.Test, Epochs: o.Epochs,
+		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, Divisor: n.Divisor,
+	})
+	return asInput(err)
+}
+
+// CheckVariant refuses a name that no kernel has, and one of a library that GPUs are to
+// execute here and this machine lacks.
+func (w *Workload) CheckVariant() error {
+	name := w.Options.Variant
+	if name == "" {
+		return nil
+	}
+	if err := kernels.CheckVariant(name); err != nil {
+		return inputErrorf("variant %w", err)
+	}
+	if w.Options.Elsewhere || !slices.ContainsFunc(w.Platform.Devices, func(d platform.Device) bool { return d.IsNumbered() }) {
+		return nil
+	}
+	return asInput(execute.CheckVariant(name))
+}
+
+// Prepare makes all decisions: by the plan for the first graph, else by the policy.
+func (w *Workload) Prepare() (err error) {
+	choice := schedule.Choice{Policy: w.Options.Policy, Seed: w.Options.Seed}
+	if w.Options.Plan != nil {
+		choice.Plans = []*schedule.Plan{w.Options.Plan}
+	}
+	w.Decision, err = plan.Decide(w.Program, w.Platform, w.Target(), choice)
+	return asInput(err)
+}
+
+// Target says by which kernels the workload can run.
+func (w *Workload) Target() execute.Target {
+	return execute.Target{Variant: w.Options.Variant, Here: !w.Options.Elsewhere}
+}
+
+// Predict simulates the program as it will run.
+func (w *Workload) Predict(ctx context.Context) (*plan.Totals, error) {
+	return plan.Predict(ctx, w.Decision, w.pieces(), !w.Options.Elsewhere, nn.BatchOf)
+}
+
+// Account is the energy of a schedule of one graph.
+func (w *Workload) Account(graph int, s *schedule.Schedule) (plan.Accounted, error) {
+	p := w.Decision.Problem(graph, s.Steps, false)
+	report, err := plan.EnergyOf(s, p, nn.BatchOf(p.Graph))
+	return plan.Accounted{Schedule: s, Report: report}, err
+}
+
+// RecordedByDefault is how many steps of every graph are recorded in an epoch where some
+// device is no processor: enough for a steady step, few beside an epoch.
+const RecordedByDefault = 10
+
+// RecordedSteps is how many steps of every graph are recorded in an epoch.
+func (w *Workload) RecordedSteps() int {
+	switch {
+	case w.Options.Record > 0:
+		return w.Options.Record
+	case w.Platform.Spread():
+		return RecordedByDefault
+	default:
+		return math.MaxInt
+	}
+}
+
+// pieces are the segments of the program as they are predicted. An execution is predicted as
+// it will run: the first steps of every graph in an epoch as recorded ones, and the others
+// without a record.
+func (w *Workload) pieces() (pieces []plan.Piece) {
+	if w.ran != nil {
+		return w.ran
+	}
+	perEpoch := max(1, len(w.Program.Order)/max(1, w.Options.Epochs))
+	recorded := make([]int, len(w.Program.Graphs))
+	for i, seg := range w.Program.Order {
+		if i%perEpoch == 0 {
+			clear(recorded)
+		}
+		n := seg.Steps
+		if !w.Options.Elsewhere {
+			n = min(n, max(0, w.RecordedSteps()-recorded[seg.Graph]))
+		}
+		recorded[seg.Graph] += n
+		for _, p := range []plan.Piece{{Segment: dag.Segment{Graph: seg.Graph, Steps: n}, Recorded: true}, {Segment: dag.Segment{Graph: seg.Graph, Steps: seg.Steps - n}}} {
+			if p.Steps > 0 {
+				pieces = append(pieces, p)
+			}
+		}
+	}
+	return pieces
+}
+
+// only is the workload with some pieces as its program.
+func (w *Workload) only(done []plan.Piece) *Workload {
+	part := *w
+	part.Program = &dag.Program{Name: w.Program.Name, Graphs: w.Program.Graphs}
+	for _, p := range done {
+		part.Program.Order = append(part.Program.Order, p.Segment)
+	}
+	part.ran = done
+	return &part
+}
+
+// DefaultLowering is the granularity of a network on a platform: tiles for the second-level
+// cache of the first processor that runs layers, else of the first device that does, or
+// whole layers where such a device is the only one.
+func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) dag.Lowering {
+	g := grainOf(p)
+	if g.device {
+		return nn.WholeLowering(m, batch, g.bytes, t)
+	}
+	return nn.DefaultLowering(m, batch, int(g.bytes), t)
+}
+
+// grain is what the default granularity of a network depends on: a cache, or a whole device
+// and its memory. Bytes are 0 where none are given.
+type grain struct {
+	device bool
+	bytes  int64
+}
+
+// SameGrain reports whether the default lowering of a network is the same on two platforms.
+func SameGrain(a, b *platform.Platform) bool { return grainOf(a) == grainOf(b) }
+
+func grainOf(p *platform.Platform) grain {
+	units, first := 0, (*platform.Device)(nil)
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		switch {
+		case d.PlacedOnly:
+			continue
+		case d.IsProcessor():
+			return grain{bytes: d.L2Bytes}
+		case first == nil:
+			first = d
+		}
+		units += d.Count
+	}
+	switch {
+	case first == nil:
+		return grain{}
+	case units == 1:
+		return grain{device: true, bytes: p.Memories[first.Memory].CapacityBytes}
+	default:
+		return grain{bytes: first.L2Bytes}
+	}
+}
+
+// Within is a platform without the models of variants that round the factors of products
+// more than a precision of package kernels allows ("": the finest), so that none is chosen
+// for being fast. A variant that is asked for by name stays.
+func Within(p *platform.Platform, precision, variant string) (*platform.Platform, error) {
+	allowed := slices.DeleteFunc(slices.Clone(p.Models), func(m platform.Model) bool {
+		k, err := kernels.KernelByName(m.Op)
+		if err != nil || m.Variant == variant {
+			return false
+		}
+		v, ok := k.Variant(m.Variant)
+		return ok && !v.Within(cmp.Or(precision, kernels.FullPrecision))
+	})
+	if len(allowed) == len(p.Models) {
+		return p, nil
+	}
+	q := *p
+	q.Models = allowed
+	return &q, asInput(q.Complete())
+}

@@ -1,0 +1,86 @@
+package train
+
+import (
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/plan"
+	"dahl/platform"
+)
+
+// node is a core and a GPU, to which dispatching takes no time.
+const node = `[[memory]]
+name = "ram"
+[[memory]]
+name = "own"
+[[device]]
+name = "cpu"
+kind = "cpu"
+memory = "ram"
+[[device]]
+name = "gpu"
+kind = "emulated"
+memory = "own"
+[[link]]
+name = "bus"
+bandwidth = "8 GB/s"
+[[route]]
+from = "ram"
+to = "own"
+links = ["bus"]
+`
+
+// TestPredictTimedSteps: a chain of 3 calls on a GPU, each measured with 9 µs, of which being
+// timed is 2: 27 µs in a recorded step and 21 in another. Of 2 epochs of 5 steps the first
+// 2 are recorded: the run is 2·(2·27 + 3·21) = 234 µs. Where all are recorded it is
+// 10·27 = 270, and simulated, without a record, 210.
+func TestPredictTimedSteps(t *testing.T) {
+	const us = time.Microsecond
+	p, err := platform.Parse([]byte(node), "node.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Devices[1].Timing = 2 * us
+	p.Models = []platform.Model{{Op: "relu", Variant: "ref", Type: "float32", Device: "gpu", Shape: "7", MedianNs: 9000, P95Ns: 9000, Count: 5, Active: 1}}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	b := dag.NewBuilder("chain")
+	for i, name := range []string{"a", "b", "c"} {
+		task := dag.Task{Name: name, Op: "relu", Type: dag.Float32, Shape: "7", Placement: &dag.Placement{Device: "gpu"}}
+		if i > 0 {
+			task.After = []dag.TaskID{dag.TaskID(i - 1)}
+		}
+		b.Task(task)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		words          string
+		executed       bool
+		record         int
+		run, main, one time.Duration // of all, of a step of the schedule, of one as a user gets it
+		unrecorded     int
+	}{
+		{"a part", true, 2, 234 * us, 27 * us, 21 * us, 6},
+		{"all", true, 5, 270 * us, 27 * us, 27 * us, 0},
+		{"simulated", false, 0, 210 * us, 21 * us, 21 * us, 0},
+	} {
+		w := &Workload{Options: Options{Epochs: 2, Record: c.record, Elsewhere: !c.executed}, Platform: p,
+			Program: &dag.Program{Name: "chain", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 5}, {Steps: 5}}}}
+		if err := w.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		o, err := w.Predict(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Run != c.run || plan.StepTime(o.Main) != c.main || o.StepTime() != c.one || o.Unrecorded.Steps != c.unrecorded {
+			t.Errorf("%s recorded: run %v, step of the schedule %v, step %v, %d unrecorded; want %v, %v, %v, %d", c.words,
+				o.Run, plan.StepTime(o.Main), o.StepTime(), o.Unrecorded.Steps, c.run, c.main, c.one, c.unrecorded)
+		}
+	}
+}
