@@ -34,7 +34,7 @@ func (g *Graph) derive() error {
 	if err := g.checkTaskAliases(); err != nil {
 		return err
 	}
-	g.link()
+	g.Links, g.isCarried, g.isWritten = g.Body().Link()
 	return nil
 }
 
@@ -121,8 +121,8 @@ func (g *Graph) checkTaskAliases() error {
 	return nil
 }
 
-// link derives the edges, and what follows from them.
-func (g *Graph) link() {
+// Body is the graph as far as the order of its tasks depends on it.
+func (g *Graph) Body() *Body {
 	body := &Body{Tasks: len(g.Tasks), Atoms: g.NumAtoms(), Keeps: make([]bool, len(g.Buffers)), Edges: g.expectedEdges(),
 		Each: func(t TaskID, use Use) {
 			for i, a := range g.Tasks[t].Accesses {
@@ -138,9 +138,7 @@ func (g *Graph) link() {
 	for b := range body.Keeps {
 		body.Keeps[b] = g.Buffers[b].Role == Parameter || g.Buffers[b].Role == State
 	}
-	var links *Links
-	links, g.isCarried, g.isWritten = body.Link()
-	g.Links = *links
+	return body
 }
 
 // expectedEdges is room for the edges of most graphs: one for each atom of an access.

@@ -16,7 +16,7 @@ type Graph struct {
 	Tasks   []Task
 	OpCosts []OpCosts // sorted by Op; already copied into the tasks
 
-	Links
+	*Links
 
 	access      []int32 // first access of each task in spans, and one past the last
 	spans       []span  // where the atoms of each access are in atomLists
@@ -68,6 +68,10 @@ func (g *Graph) Storage(b BufferID) BufferID {
 // Carried reports whether the buffer keeps its contents from step to step: it is
 // a parameter or optimiser state, or a step reads some of it before writing it.
 func (g *Graph) Carried(b BufferID) bool { return g.isCarried[g.Storage(b)] }
+
+// CarriedStorages marks, by buffer, the storages that keep their contents from step to step.
+// The list is the graph's own.
+func (g *Graph) CarriedStorages() []bool { return g.isCarried }
 
 // WrittenStorages marks, by buffer, the storages that some task writes. The list is the
 // graph's own.

@@ -55,7 +55,7 @@ func (b *binder) onDevice(t dag.TaskID) bool {
 // costOf is the cost on a device of a task's origin.
 func (c *compiledGraph) costOf(t dag.TaskID, d platform.DeviceID) (schedule.Cost, bool) {
 	if c.placed != nil {
-		t = c.placed.TaskOf[t]
+		t = c.placed.TaskOf(t)
 	}
 	return c.problem.Costs.Of(t, d)
 }

@@ -59,22 +59,22 @@ func (r *Runner) prepare() error {
 
 // take reads the decision for every graph, allocates the arenas and opens the devices.
 func (r *Runner) take() error {
-	host, prog := r.platform.HostMemory(), r.prog
+	host, prog := r.platform.HostMemory(), &dag.Program{Name: r.prog.Name, Order: r.prog.Order}
 	for i, g := range r.prog.Graphs {
-		decided := &r.decision.Graphs[i]
-		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), layouts: decided.Layouts, layout: decided.Layouts[host], placed: decided.Placed}
+		layouts := r.decision.Layouts(i)
+		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), layouts: layouts, layout: layouts[host], placed: r.decision.Graphs[i].Placed}
 		if c.placed != nil {
-			c.graph = c.placed.Graph
+			var err error
+			if c.graph, err = c.placed.Graph(); err != nil {
+				return err
+			}
 			if t := c.placed.Unlaned(r.platform); len(t) > 0 {
 				return fmt.Errorf("graph %q: %q waits for no copy engine, and %s does not say how many its devices have; write copy_engines", g.Name, c.graph.Tasks[t[0]].Name, r.platform.Name)
 			}
 		}
-		r.graphs = append(r.graphs, c)
+		r.graphs, prog.Graphs = append(r.graphs, c), append(prog.Graphs, c.graph)
 	}
 	r.lanes = schedule.Lanes(r.platform)
-	if r.decision.Placed != nil {
-		prog = r.decision.Placed.Program
-	}
 	if err := r.allocate(prog, r.layoutsOf(host)); err != nil || !r.spread {
 		return err
 	}

@@ -200,7 +200,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 			if r.devices[to] == nil {
 				to = m.From
 			}
-			*list.bound = append(*list.bound, boundMove{Move: m, device: r.devices[to], copies: r.copiesOf(c, m)})
+			*list.bound = append(*list.bound, boundMove{Move: m, device: r.devices[to], copies: r.copiesOf(c, m, -1)})
 		}
 	}
 	return nil
@@ -217,8 +217,8 @@ type deviceBinder struct {
 func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
 	task, to := &b.graph.Tasks[t], &b.issues[t]
 	to.launch = -1
-	if m := b.compiledGraph.placed.Moves[t]; m != nil {
-		to.copies = b.copiesOf(b.compiledGraph, m)
+	if m := b.compiledGraph.placed.Move(t); m != nil {
+		to.copies = b.copiesOf(b.compiledGraph, m, t)
 		return nil
 	}
 	if task.Op == "" {

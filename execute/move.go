@@ -43,10 +43,11 @@ func (r *requests) of(name string) int {
 	return r.count[name]
 }
 
-// copiesOf splits a move into copies of rows at equal distances.
-func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move) []deviceCopy {
+// copiesOf splits a move into copies of rows at equal distances. A task makes the move, or none
+// does (t < 0).
+func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move, t dag.TaskID) []deviceCopy {
 	var copies []deviceCopy
-	for _, pair := range m.Pairs {
+	for _, pair := range c.placed.Pairs(m, t) {
 		first := deviceCopy{from: r.planeOf(c, pair.From.Buffer), to: r.planeOf(c, pair.To.Buffer), bytes: m.Bytes}
 		copies = appendBox(copies, first, &c.graph.Buffers[pair.From.Buffer], pair.From.Box, &c.graph.Buffers[pair.To.Buffer], pair.To.Box)
 	}
@@ -58,7 +59,7 @@ func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move) []deviceCopy {
 
 // planeOf is where a buffer begins in its memory.
 func (r *Runner) planeOf(c *compiledGraph, b dag.BufferID) plane {
-	m := c.placed.Memory[b]
+	m := c.placed.MemoryOf(b)
 	if m == r.platform.HostMemory() {
 		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b)))}
 	}

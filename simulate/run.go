@@ -195,7 +195,7 @@ func (s *simulation) task(i, begun schedule.Instance, w platform.WorkerID, ready
 	}
 	s.pace.End(w, start+takes)
 	s.busy[w] = start + takes
-	s.out.Spans = append(s.out.Spans, schedule.Span{Task: begun.Task, Step: i.Step, Worker: w,
+	s.out.Spans = append(s.out.Spans, schedule.Span{Task: i.Task, Step: i.Step, Worker: w,
 		Ready: ready, Start: start, End: start + takes})
 	s.events.push(event{start + takes, taskEnds, i.Step, s.p.Graph.Rank(i.Task), int32(w)})
 }
