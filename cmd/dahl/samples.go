@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"dahl/cmd/cli"
 	"dahl/plan"
 )
 
@@ -18,8 +19,8 @@ func printSamples(out io.Writer, s *plan.Samples) {
 	}
 	run, step, joules := &s.Makespan, &s.Period, &s.Energy
 	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s J, %s to %s J\n", s.Count, s.Seed,
-		showTime(run.Median), showTime(run.Low), showTime(run.High), showTime(step.Median), showTime(step.Low), showTime(step.High),
-		threeDigits(joules.Median), threeDigits(joules.Low), threeDigits(joules.High))
+		cli.ShowTime(run.Median), cli.ShowTime(run.Low), cli.ShowTime(run.High), cli.ShowTime(step.Median), cli.ShowTime(step.Low), cli.ShowTime(step.High),
+		cli.ThreeDigits(joules.Median), cli.ThreeDigits(joules.Low), cli.ThreeDigits(joules.High))
 }
 
 // printSources says where the durations of a step come from.
