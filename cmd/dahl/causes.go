@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/platform"
@@ -94,5 +95,5 @@ func timesMedian(p *schedule.Problem, s *schedule.Schedule) float64 {
 		}
 		steady += list[len(list)/2] * time.Duration(len(list))
 	}
-	return ratio(float64(all), float64(steady))
+	return cli.Ratio(float64(all), float64(steady))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
@@ -134,9 +135,9 @@ func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 	g := w.Program.Graphs[0]
 	bound := w.Decision.Priced.LowerBound(0, 1)
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
-		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
+		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), predicted.Main.Policy)
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
-		shortTime(predicted.StepTime()), shortTime(predicted.Run), shortBytes(w.hostBytes()), threeDigits(predicted.Joules), predicted.Report.Grounds())
+		cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ThreeDigits(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run
@@ -152,7 +153,7 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *ou
 	used := t.TouchedBytes()
 	last := t.Epochs[len(t.Epochs)-1]
 	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
-		shortTime(t.measured.StepTime()), shortTime(t.measured.Run), shortBytes(used), t.measured.energyText())
+		cli.ShortTime(t.measured.StepTime()), cli.ShortTime(t.measured.Run), cli.ShortBytes(used), t.measured.energyText())
 	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f%s), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
 		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.measured.Main, t.load)), used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/schedule/explain"
@@ -24,7 +25,7 @@ type headline struct {
 }
 
 func (w *workload) headline(o *outcome, s *summary) *headline {
-	h := &headline{figures: w.figures(o), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: seconds(s.LowerBoundS)}
+	h := &headline{figures: w.figures(o), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
 	}
@@ -40,11 +41,11 @@ func (w *workload) headline(o *outcome, s *summary) *headline {
 // print writes the three lines; beside a measured step stands the predicted one.
 func (h *headline) print(out io.Writer, beside string) {
 	f := &h.figures
-	rate := fmt.Sprintf("%s tasks/s", wholeNumber(ratio(float64(h.tasks), f.StepS)))
+	rate := fmt.Sprintf("%s tasks/s", wholeNumber(cli.Ratio(float64(h.tasks), f.StepS)))
 	if f.ImagesPerS > 0 {
 		rate = fmt.Sprintf("%s images/s", wholeNumber(f.ImagesPerS))
 	}
-	fmt.Fprintf(out, "step      %s, %s%s%s\n", shortTime(seconds(f.StepS)), rate, h.known, beside)
+	fmt.Fprintf(out, "step      %s, %s%s%s\n", cli.ShortTime(cli.Seconds(f.StepS)), rate, h.known, beside)
 	switch {
 	case f.Basis == energy.Unavailable:
 		fmt.Fprintf(out, "energy    %s\n", h.grounds)
@@ -53,14 +54,14 @@ func (h *headline) print(out io.Writer, beside string) {
 	default:
 		fmt.Fprintf(out, "energy    %s per step (%s)\n", shortJoules(f.JoulesPerStep), h.grounds)
 	}
-	times := ratio(h.run.Seconds(), h.bound.Seconds())
+	times := cli.Ratio(h.run.Seconds(), h.bound.Seconds())
 	switch {
 	case h.bound == 0:
-		fmt.Fprintf(out, "bound     %s %s; there is no bound\n", h.of, shortTime(h.run))
+		fmt.Fprintf(out, "bound     %s %s; there is no bound\n", h.of, cli.ShortTime(h.run))
 	case times < 1.005:
-		fmt.Fprintf(out, "bound     %s %s, which no schedule can beat\n", h.of, shortTime(h.run))
+		fmt.Fprintf(out, "bound     %s %s, which no schedule can beat\n", h.of, cli.ShortTime(h.run))
 	default:
-		fmt.Fprintf(out, "bound     %s %s, %s times the %s that no schedule can beat\n", h.of, shortTime(h.run), threeDigits(times), shortTime(h.bound))
+		fmt.Fprintf(out, "bound     %s %s, %s times the %s that no schedule can beat\n", h.of, cli.ShortTime(h.run), cli.ThreeDigits(times), cli.ShortTime(h.bound))
 	}
 }
 
@@ -91,7 +92,7 @@ func printSources(out io.Writer, m *explain.ModelError) {
 // wholeNumber prints a rate with commas, or three digits where it is below 100.
 func wholeNumber(v float64) string {
 	if v < 100 {
-		return threeDigits(v)
+		return cli.ThreeDigits(v)
 	}
 	return thousands(int(math.Round(v)))
 }
@@ -100,7 +101,7 @@ func wholeNumber(v float64) string {
 func shortJoules(j float64) string {
 	for _, unit := range []string{"J", "mJ", "uJ"} {
 		if math.Abs(j) >= 0.9995 || unit == "uJ" {
-			return threeDigits(j) + " " + unit
+			return cli.ThreeDigits(j) + " " + unit
 		}
 		j *= 1000
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/schedule"
@@ -51,9 +52,9 @@ func (w *workload) hostBytes() int64 {
 func (w *workload) memoryText(o *outcome) string {
 	var each []string
 	for m, reserved := range w.Decision.ReservedBytes() {
-		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
+		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, cli.ShortBytes(o.PeakBytes[m]))
 		if reserved > 0 {
-			text += ", reserved " + shortBytes(reserved)
+			text += ", reserved " + cli.ShortBytes(reserved)
 		}
 		each = append(each, text)
 	}
@@ -96,10 +97,10 @@ type summary struct {
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *trainedSummary     `json:"training,omitempty"`
 
-	ImagesPerS *float64 `json:"images_per_s,omitempty"`
-	Loss       *number  `json:"loss,omitempty"`
-	Accuracy   *float64 `json:"accuracy,omitempty"`
-	Provenance *build   `json:"provenance,omitempty"`
+	ImagesPerS *float64   `json:"images_per_s,omitempty"`
+	Loss       *number    `json:"loss,omitempty"`
+	Accuracy   *float64   `json:"accuracy,omitempty"`
+	Provenance *cli.Build `json:"provenance,omitempty"`
 }
 
 type energySummary struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/schedule"
 )
 
@@ -53,9 +54,9 @@ func checkObjective(objective string) error {
 	case "time":
 		return nil
 	case "energy", "edp":
-		return inputErrorf("--objective %s comes with a planner that is not there yet; only time can be asked for", objective)
+		return cli.InputErrorf("--objective %s comes with a planner that is not there yet; only time can be asked for", objective)
 	}
-	return inputErrorf("--objective %q: want time", objective)
+	return cli.InputErrorf("--objective %q: want time", objective)
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.
@@ -76,7 +77,7 @@ func (w *workload) printAssignment(out io.Writer, plan *schedule.Plan, o *outcom
 			count[w.Program.Graphs[0].Tasks[t].Op]++
 		}
 		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(plan.Order[i]),
-			shortTime(busy[i]/time.Duration(o.Main.Steps)), 100*ratio(float64(busy[i]), float64(o.Main.Makespan)), mostFrequent(count, 4))
+			cli.ShortTime(busy[i]/time.Duration(o.Main.Steps)), 100*cli.Ratio(float64(busy[i]), float64(o.Main.Makespan)), mostFrequent(count, 4))
 	}
 	if unused > 0 {
 		fmt.Fprintf(out, "%d workers get no task\n", unused)
@@ -97,7 +98,7 @@ func printEngines(out io.Writer, plan *schedule.Plan) {
 			bytes += c.Bytes
 			count[string(c.Reason)]++
 		}
-		fmt.Fprintf(out, "%-12s %7d %12s  %s\n", engine.Engine, len(engine.Copies), shortBytes(bytes), mostFrequent(count, len(count)))
+		fmt.Fprintf(out, "%-12s %7d %12s  %s\n", engine.Engine, len(engine.Copies), cli.ShortBytes(bytes), mostFrequent(count, len(count)))
 	}
 }
 
@@ -125,12 +126,4 @@ func mostFrequent(count map[string]int, n int) string {
 		fmt.Fprintf(&b, "%d %s", count[op], op)
 	}
 	return b.String()
-}
-
-// ratio is a/b, and 0 where b is.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
 }

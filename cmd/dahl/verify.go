@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
@@ -69,7 +70,7 @@ func (v *verification) check(what string, err error) bool {
 		return true
 	}
 	v.wrong++
-	fmt.Fprintf(v.out, "%-22s %s\n", what, oneLine(err))
+	fmt.Fprintf(v.out, "%-22s %s\n", what, cli.OneLine(err))
 	return false
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/nn"
 )
 
@@ -146,7 +147,7 @@ func startTorch(ctx context.Context, python, script string, s torchSetting, thre
 	}
 	w.out = bufio.NewReader(out)
 	if err := w.cmd.Start(); err != nil {
-		return nil, inputErrorf("starting PyTorch: %w; name an interpreter that has it with --python", err)
+		return nil, cli.InputErrorf("starting PyTorch: %w; name an interpreter that has it with --python", err)
 	}
 	return w, nil
 }
@@ -192,7 +193,7 @@ func twinRequest(m *nn.Model) (torchRequest, error) {
 	r := torchRequest{Do: "open"}
 	sgd, ok := m.Defaults.Optimizer.(nn.SGD)
 	if !ok {
-		return r, inputErrorf("model %s: its optimiser is %s; the peers train with SGD", m.Name, m.Defaults.Optimizer.Name())
+		return r, cli.InputErrorf("model %s: its optimiser is %s; the peers train with SGD", m.Name, m.Defaults.Optimizer.Name())
 	}
 	r.Optimizer = &sgd
 	for i := range m.Stages {
@@ -258,7 +259,7 @@ func (w *torchWorker) contestant(mode string, channelsLast bool) *contestant {
 			if err != nil {
 				return 0, err
 			}
-			return seconds(r.Seconds), nil
+			return cli.Seconds(r.Seconds), nil
 		},
 	}
 }

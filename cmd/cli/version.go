@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -8,15 +8,16 @@ import (
 // Set by the Makefile at link time; a build without it asks the Go tool's stamp.
 var version, commit, dirty string
 
-// build identifies the program in manifests.
-type build struct {
+// Build identifies the program in manifests.
+type Build struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
 	Dirty   bool   `json:"dirty"`
 }
 
-func thisBuild() build {
-	b := build{Version: version, Commit: commit, Dirty: dirty == "true"}
+// ThisBuild is the one that runs.
+func ThisBuild() Build {
+	b := Build{Version: version, Commit: commit, Dirty: dirty == "true"}
 	info, ok := debug.ReadBuildInfo()
 	if b.Version == "" && ok {
 		b.Version = info.Main.Version
@@ -35,8 +36,9 @@ func thisBuild() build {
 	return b
 }
 
-func buildVersion() string {
-	b := thisBuild()
+// Version is what --version prints.
+func Version() string {
+	b := ThisBuild()
 	mark := ""
 	if b.Dirty {
 		mark = ", with uncommitted changes"

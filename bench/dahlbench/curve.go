@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/plan"
@@ -24,11 +25,15 @@ import (
 // curveBench predicts and measures the training step at several values of one
 // number, such as a tile or the batch.
 type curveBench struct {
-	workload options
-	perPoint time.Duration // of calibration
-	repeats  int
-	out      string // folder; empty: no files
+	network, dtype string
+	workers        int
+	options        train.Options // of all points
+	perPoint       time.Duration // of calibration
+	repeats        int
+	out            string // folder; empty: no files
 
+	model  *nn.Model
+	data   train.Data
 	name   string // of its files
 	xLabel string
 	y      plots.Quantity
@@ -39,64 +44,55 @@ type curveBench struct {
 // measured ones, sorted at the end.
 type curvePoint struct {
 	x         int
-	opts      options
-	w         *workload
+	w         *train.Workload
 	predicted time.Duration
 	measured  []time.Duration
 }
 
 func (c *curveBench) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	o := &c.workload
-	o.Policy, o.Epochs, o.Seed = "heft", 1, 1
-	f.StringVar(&o.Model, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
-	f.StringVar(&o.DType, "dtype", "float32", "element type: float32 or float64")
-	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all)")
+	c.options.Seed = 1
+	f.StringVar(&c.network, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
+	f.StringVar(&c.dtype, "dtype", "float32", "element type: float32 or float64")
+	f.IntVar(&c.workers, "workers", 0, "CPU cores to use (0: all)")
 	f.DurationVar(&c.perPoint, "time", 4*time.Second, "about how long to calibrate for each point")
 	f.IntVar(&c.repeats, "repeats", 5, "measured runs of each point")
 	f.StringVar(&c.out, "out", "", "`folder` for the table and the figure")
-	must(cmd.MarkFlagRequired("model"))
+	cli.Must(cmd.MarkFlagRequired("model"))
 }
 
-// prepare checks the flags and makes the folder.
-func (c *curveBench) prepare() error {
+// prepare checks the flags, loads the network and its images, and makes the folder.
+func (c *curveBench) prepare() (err error) {
 	if c.perPoint <= 0 {
-		return inputErrorf("--time %v: want a positive time", c.perPoint)
+		return cli.InputErrorf("--time %v: want a positive time", c.perPoint)
 	}
-	o := &c.workload
-	err := firstError(checkNumbers("repeats", c.repeats), checkModels(o.Model), checkRealType(o.DType),
-		checkNotNegative("batch", o.Batch), checkNotNegative("workers", o.Workers))
+	err = cli.FirstError(cli.CheckNumbers("repeats", c.repeats), cli.CheckNotNegative("batch", c.options.Batch), cli.CheckNotNegative("workers", c.workers))
 	if err != nil {
 		return err
 	}
-	if c.out == "" {
-		return nil
+	if c.options.Type, err = cli.RealType(c.dtype); err != nil {
+		return err
 	}
-	return asInput(os.MkdirAll(c.out, 0o777))
+	if c.model, c.data, err = network(c.network, 0); err != nil || c.out == "" {
+		return err
+	}
+	return cli.AsInput(os.MkdirAll(c.out, 0o777))
 }
 
 // add calibrates this machine for one point, by kernels alone and in steps of its
 // own, and predicts its step before any run of measure.
-func (c *curveBench) add(ctx context.Context, x int, o options) error {
-	p := &curvePoint{x: x, opts: o}
-	m, d, err := trainingData(&p.opts)
+func (c *curveBench) add(ctx context.Context, x int, o train.Options) error {
+	machine, err := cores(c.workers)
 	if err != nil {
 		return err
 	}
-	machine, err := execute.Detect()
+	calibrated, err := train.Calibrate(ctx, c.model, c.data, o, train.Calibration{
+		CalibrateOptions: execute.CalibrateOptions{Platform: machine, MaxTime: c.perPoint}, AllUnits: c.workers > 0})
 	if err != nil {
 		return err
 	}
-	if o.Workers > 0 {
-		if machine, err = withWorkers(machine, o.Workers); err != nil {
-			return err
-		}
-	}
-	calibrated, err := calibrate(ctx, &p.opts, m, d, execute.CalibrateOptions{Platform: machine, MaxTime: c.perPoint})
-	if err != nil {
-		return err
-	}
-	if p.w, err = newWorkload(&p.opts, m, calibrated.Platform, d); err != nil {
+	p := &curvePoint{x: x}
+	if p.w, err = train.New(c.model, c.data, calibrated.Platform, o); err != nil {
 		return err
 	}
 	const steps = 20
@@ -133,8 +129,8 @@ func (p *curvePoint) measure(ctx context.Context) (err error) {
 	}
 	defer t.Close()
 	steps := int(max(20, min(1000, 500*time.Millisecond/max(1, p.predicted))))
-	batch := nn.BatchOf(p.w.Program.Graphs[0])
-	s, err := t.RunSteps(ctx, 0, steps, train.Shuffled(p.w.Data.Train.Len(), batch*steps, p.opts.Seed), true)
+	batch := p.w.Options.Batch
+	s, err := t.RunSteps(ctx, 0, steps, train.Shuffled(p.w.Data.Train.Len(), batch*steps, p.w.Options.Seed), true)
 	if err != nil {
 		return err
 	}
@@ -164,7 +160,7 @@ func (c *curveBench) best(of func(*curvePoint) time.Duration) *curvePoint {
 // value is a step time in what the figure shows: seconds, or images per second.
 func (c *curveBench) value(p *curvePoint, step time.Duration) float64 {
 	if c.y == plots.Rate {
-		return float64(p.opts.Batch) / step.Seconds()
+		return float64(p.w.Options.Batch) / step.Seconds()
 	}
 	return step.Seconds()
 }
@@ -177,7 +173,7 @@ func (c *curveBench) finish(stdout io.Writer) error {
 		return err
 	}
 	err := errors.Join(
-		writeFile(filepath.Join(c.out, c.name+".md"), []byte(table.String())),
+		cli.WriteFile(filepath.Join(c.out, c.name+".md"), []byte(table.String())),
 		plots.DrawCurves(filepath.Join(c.out, c.name+".svg"), c.figure()),
 		plots.DrawCurves(filepath.Join(c.out, c.name+".png"), c.figure()))
 	if err != nil {
@@ -194,12 +190,12 @@ func (c *curveBench) print(w io.Writer) {
 		median := p.median()
 		spread := float64(p.measured[len(p.measured)-1]-p.measured[0]) / float64(median)
 		fmt.Fprintf(w, "| %d | %d | %s | %s | %+.1f %% | %.1f %% | %.0f |\n", p.x, p.w.Program.Graphs[0].NumTasks(),
-			shortTime(p.predicted), shortTime(median), plan.ErrorPercent(float64(p.predicted), float64(median)), 100*spread, float64(p.opts.Batch)/median.Seconds())
+			cli.ShortTime(p.predicted), cli.ShortTime(median), plan.ErrorPercent(float64(p.predicted), float64(median)), 100*spread, float64(p.w.Options.Batch)/median.Seconds())
 	}
 	predicted := c.best(func(p *curvePoint) time.Duration { return p.predicted })
 	measured := c.best((*curvePoint).median)
 	fmt.Fprintf(w, "\nBest by prediction: %d, measured there %s per step; best by measurement: %d, %s. Going by the prediction costs %.1f %%.\n",
-		predicted.x, shortTime(predicted.median()), measured.x, shortTime(measured.median()), 100*c.cost(predicted, measured))
+		predicted.x, cli.ShortTime(predicted.median()), measured.x, cli.ShortTime(measured.median()), 100*c.cost(predicted, measured))
 }
 
 // cost is by how much the measured best is better than what the prediction chose,
@@ -214,8 +210,8 @@ func (c *curveBench) cost(chosen, best *curvePoint) float64 {
 
 // summary says what all points have in common.
 func (c *curveBench) summary() string {
-	o := &c.points[0].opts
-	text := fmt.Sprintf("%s, %s, %d workers", o.Model, o.DType, len(c.points[0].w.Platform.Workers))
+	o := &c.points[0].w.Options
+	text := fmt.Sprintf("%s, %s, %d workers", c.network, o.Type, len(c.points[0].w.Platform.Workers))
 	if c.y == plots.StepTime {
 		text += fmt.Sprintf(", batch %d", o.Batch)
 	}
@@ -231,6 +227,6 @@ func (c *curveBench) figure() *plots.Curves {
 		first, last := c.value(p, p.measured[0]), c.value(p, p.measured[len(p.measured)-1])
 		measured.Points = append(measured.Points, plots.CurvePoint{X: x, Y: c.value(p, p.median()), Low: min(first, last), High: max(first, last)})
 	}
-	return &plots.Curves{Title: fmt.Sprintf("%s: %s over %s", c.points[0].opts.Model, c.y, c.xLabel), Summary: c.summary(), XLabel: c.xLabel, Y: c.y,
+	return &plots.Curves{Title: fmt.Sprintf("%s: %s over %s", c.network, c.y, c.xLabel), Summary: c.summary(), XLabel: c.xLabel, Y: c.y,
 		Series: []plots.Series{predicted, measured}}
 }

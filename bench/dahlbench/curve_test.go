@@ -7,23 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"dahl/nn"
+	"dahl/cmd/cli"
 	"dahl/plots"
+	"dahl/train"
 )
-
-// cifar-cnn's work per image: conv2 has 9216 weights at 32×32 positions, more than
-// conv4's 36864 at 16×16 (equal: 9,437,184 each); the first of equal ones counts.
-func TestBusiestLayer(t *testing.T) {
-	for name, want := range map[string]string{"cifar-cnn": "conv2", "mlp": "fc1", "lenet5": "conv2"} {
-		m, err := nn.ModelByName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := busiestLayer(m); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-}
 
 // Predicted 3, 2, 4 ms, measured 5, 4, 3 ms: the prediction takes the second, which
 // took 4 ms, a third more than the best. As rates of equal batches it is the same.
@@ -32,7 +19,7 @@ func TestCurveTable(t *testing.T) {
 	for _, y := range []plots.Quantity{plots.StepTime, plots.Rate} {
 		c := curveBench{y: y, repeats: 1}
 		for i, times := range [][2]time.Duration{{3 * ms, 5 * ms}, {2 * ms, 4 * ms}, {4 * ms, 3 * ms}} {
-			p := &curvePoint{x: i + 1, opts: options{Batch: 64}, predicted: times[0], measured: []time.Duration{times[1]}}
+			p := &curvePoint{x: i + 1, w: &train.Workload{Options: train.Options{Batch: 64}}, predicted: times[0], measured: []time.Duration{times[1]}}
 			c.points = append(c.points, p)
 		}
 		predicted := c.best(func(p *curvePoint) time.Duration { return p.predicted })
@@ -50,8 +37,13 @@ func TestCurveTable(t *testing.T) {
 func TestBenchBatch(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(t.TempDir())
-	writeTestFile(t, "small.toml", smallNetwork)
-	out := mustRun(t, "bench", "batch", "--model", "small.toml", "--batches", "16,8", "--time", "5ms", "--repeats", "1", "--workers", "1", "--out", dir)
+	if err := os.WriteFile("small.toml", []byte(smallNetwork), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := run(t, "batch", "--model", "small.toml", "--batches", "16,8", "--time", "5ms", "--repeats", "1", "--workers", "1", "--out", dir)
+	if code != cli.ExitOK {
+		t.Fatal(stderr)
+	}
 	if !strings.Contains(out, "| 8 |") || !strings.Contains(out, "Best by prediction") {
 		t.Errorf("the table:\n%s", out)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/plan"
@@ -34,7 +35,7 @@ type tasksOptions struct {
 	shapes  []string
 }
 
-func newBenchTasks() *cobra.Command {
+func newTasks() *cobra.Command {
 	var o tasksOptions
 	cmd := &cobra.Command{
 		Use:   "tasks",
@@ -48,7 +49,7 @@ func newBenchTasks() *cobra.Command {
 per task, the median of the repeats. With --starpu (bench/starpu/main.c, which
 "make bench-tasks" builds) the same graphs go through StarPU in the same run, in turn
 with dahl's: from the first submission until all tasks have run.`,
-		Args: noArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout())
 		},
@@ -161,11 +162,8 @@ func (o *tasksOptions) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p, err := execute.Detect()
+	p, err := cores(o.workers)
 	if err != nil {
-		return err
-	}
-	if p, err = withWorkers(p, o.workers); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "%s, %d workers, %s", p.Name, o.workers, runtime.Version())
@@ -186,20 +184,20 @@ func (o *tasksOptions) run(ctx context.Context, stdout io.Writer) error {
 
 // check refuses options that nothing can be measured with, and finds the graphs.
 func (o *tasksOptions) check() ([]*taskShape, error) {
-	err := firstError(checkNumbers("tasks", o.tasks), checkNumbers("repeats", o.repeats), checkNumbers("steps", o.steps), checkNumbers("workers", o.workers))
+	err := cli.FirstError(cli.CheckNumbers("tasks", o.tasks), cli.CheckNumbers("repeats", o.repeats), cli.CheckNumbers("steps", o.steps), cli.CheckNumbers("workers", o.workers))
 	if err != nil {
 		return nil, err
 	}
 	if o.starpu != "" {
 		if _, err := exec.LookPath(o.starpu); err != nil {
-			return nil, inputErrorf("--starpu: %w", err)
+			return nil, cli.InputErrorf("--starpu: %w", err)
 		}
 	}
 	var shapes []*taskShape
 	for _, name := range o.shapes {
 		i := slices.IndexFunc(taskShapes, func(s taskShape) bool { return s.name == name })
 		if i < 0 {
-			return nil, inputErrorf("--shapes %q: it is not one of %s", name, strings.Join(shapeNames(), ", "))
+			return nil, cli.InputErrorf("--shapes %q: it is not one of %s", name, strings.Join(shapeNames(), ", "))
 		}
 		shapes = append(shapes, &taskShapes[i])
 	}
@@ -304,7 +302,7 @@ func (o *tasksOptions) measureStarPU(ctx context.Context, shape, scheduler strin
 	cmd.Stderr = &errout
 	out, err := cmd.Output()
 	if err != nil {
-		return onceTimes{}, fmt.Errorf("StarPU with scheduler %s: %w: %s", scheduler, err, oneLine(errors.New(errout.String())))
+		return onceTimes{}, fmt.Errorf("StarPU with scheduler %s: %w: %s", scheduler, err, cli.OneLine(errors.New(errout.String())))
 	}
 	var submit, total int64
 	if _, err := fmt.Fscan(bufio.NewReader(bytes.NewReader(out)), &submit, &total); err != nil {

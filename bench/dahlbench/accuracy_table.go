@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/execute"
 	"dahl/plan"
 )
@@ -41,7 +42,7 @@ func (r *accuracyRow) formatKernels() []string {
 	for _, k := range r.kernelRows {
 		if k.Share >= minKernelShare {
 			lines = append(lines, fmt.Sprintf("%s %s | %s | %s | %s | %s | %s | %+.1f %% | %.0f %% |", r.key(), k.Op, k.Shape, k.Variant,
-				shortTime(seconds(k.Median.Predicted)), shortTime(seconds(k.Median.Measured)), shortTime(seconds(k.P95S)), k.Median.ErrorPercent, 100*k.Share))
+				cli.ShortTime(cli.Seconds(k.Median.Predicted)), cli.ShortTime(cli.Seconds(k.Median.Measured)), cli.ShortTime(cli.Seconds(k.P95S)), k.Median.ErrorPercent, 100*k.Share))
 		}
 	}
 	return lines
@@ -63,7 +64,7 @@ func (a *accuracyOptions) openTable() (*accuracyTable, error) {
 		return nil, err
 	}
 	t := &accuracyTable{path: a.out, header: fmt.Sprintf("%s, %d cores; dahl %s; %s; %v of calibration and %d pairs of runs per row.",
-		p.Name, len(p.Workers), buildVersion(), a.dtype, a.perRow, a.repeats)}
+		p.Name, len(p.Workers), cli.Version(), a.dtype, a.perRow, a.repeats)}
 	if a.out == "" || a.force {
 		return t, nil
 	}
@@ -72,10 +73,10 @@ func (a *accuracyOptions) openTable() (*accuracyTable, error) {
 		return t, nil
 	}
 	if err != nil {
-		return nil, asInput(err)
+		return nil, cli.AsInput(err)
 	}
 	if !strings.Contains(string(text), t.header+"\n") {
-		return nil, inputErrorf("%s is not a table of this machine, build and options; choose another file, or --force to write it anew", a.out)
+		return nil, cli.InputErrorf("%s is not a table of this machine, build and options; choose another file, or --force to write it anew", a.out)
 	}
 	t.parse(string(text))
 	return t, nil
@@ -115,7 +116,7 @@ func (t *accuracyTable) add(r *accuracyRow) error {
 	if t.path == "" {
 		return nil
 	}
-	return writeFile(t.path, []byte(t.text()))
+	return cli.WriteFile(t.path, []byte(t.text()))
 }
 
 func (t *accuracyTable) text() string {

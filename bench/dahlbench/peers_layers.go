@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/nn"
 	"dahl/schedule"
 	"dahl/train"
@@ -39,7 +40,7 @@ func (s *ourSide) layers(ctx context.Context, threads int) ([]layerRow, error) {
 	batch := nn.BatchOf(g)
 	var sched *schedule.Schedule
 	for range runs {
-		run, err := s.t.RunSteps(ctx, graph, steps, train.Shuffled(s.data.Len(), batch*steps, s.w.opts.Seed), true)
+		run, err := s.t.RunSteps(ctx, graph, steps, train.Shuffled(s.data.Len(), batch*steps, s.w.Options.Seed), true)
 		if err != nil {
 			return nil, err
 		}
@@ -110,10 +111,10 @@ func printLayers(w io.Writer, rows []layerRow) {
 	for i := range rows {
 		r := &rows[i]
 		if r.Op == "" {
-			fmt.Fprintf(w, "| %s | %d | %d | %s | | | %s | %.1f %% | | | | |\n", r.Model, r.Batch, r.Threads, r.Layer, shortTime(seconds(r.BusyS)), 100*r.Share)
+			fmt.Fprintf(w, "| %s | %d | %d | %s | | | %s | %.1f %% | | | | |\n", r.Model, r.Batch, r.Threads, r.Layer, cli.ShortTime(cli.Seconds(r.BusyS)), 100*r.Share)
 			continue
 		}
 		fmt.Fprintf(w, "| %s | %d | %d | %s | %s | %d | %s | %.1f %% | %.1f | %.0f %% | %.1f | %.0f %% |\n", r.Model, r.Batch, r.Threads,
-			r.Layer, r.Op, r.Tasks, shortTime(seconds(r.BusyS)), 100*r.Share, r.FlopsPerS/1e9, 100*r.OfPeak, r.BytesPerS/1e9, 100*r.OfCopyRate)
+			r.Layer, r.Op, r.Tasks, cli.ShortTime(cli.Seconds(r.BusyS)), 100*r.Share, r.FlopsPerS/1e9, 100*r.OfPeak, r.BytesPerS/1e9, 100*r.OfCopyRate)
 	}
 }

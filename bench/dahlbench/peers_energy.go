@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/platform"
 	"dahl/train"
@@ -83,7 +84,7 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 	e := &peerEnergy{Meters: idle.meters}
 	for i, c := range contestants {
 		j := peerJoules{Of: c.label, PerImage: medianOf(perImage[i]), AboveIdle: medianOf(above[i]), ErrorPerImage: medianOf(unsure[i])}
-		j.Spread = ratio(slices.Max(perImage[i])-slices.Min(perImage[i]), j.PerImage)
+		j.Spread = cli.Ratio(slices.Max(perImage[i])-slices.Min(perImage[i]), j.PerImage)
 		e.Contestants = append(e.Contestants, j)
 	}
 	return e, nil
@@ -108,7 +109,7 @@ func printEnergy(out io.Writer, rows []peerRow) {
 		}
 		for _, j := range r.Energy.Contestants {
 			fmt.Fprintf(out, "| %s | %d | %v | %s | %.3g | %.3g | %.0f %% | %.0f %% | %.2f |\n", r.Model, r.Batch, r.peerUnit, j.Of,
-				j.PerImage, j.AboveIdle, 100*j.Spread, 100*ratio(j.ErrorPerImage, j.PerImage), ratio(j.PerImage, r.Energy.Contestants[0].PerImage))
+				j.PerImage, j.AboveIdle, 100*j.Spread, 100*cli.Ratio(j.ErrorPerImage, j.PerImage), cli.Ratio(j.PerImage, r.Energy.Contestants[0].PerImage))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -6,22 +6,24 @@ import (
 	"os"
 )
 
-// progressBar shows on a terminal how far a long measurement is.
-type progressBar struct {
+// ProgressBar shows on a terminal how far a long measurement is.
+type ProgressBar struct {
 	w     io.Writer
 	title string
 	shown bool
 }
 
-func newProgressBar(w io.Writer, title string) *progressBar {
+// NewProgressBar is one on a terminal; elsewhere it shows nothing.
+func NewProgressBar(w io.Writer, title string) *ProgressBar {
 	f, ok := w.(*os.File)
 	if !ok || !isTerminal(f) {
 		w = nil
 	}
-	return &progressBar{w: w, title: title}
+	return &ProgressBar{w: w, title: title}
 }
 
-func (b *progressBar) set(done, total int, what string) {
+// Set shows how much is done, and what is next.
+func (b *ProgressBar) Set(done, total int, what string) {
 	if b.w == nil || total == 0 {
 		return
 	}
@@ -31,7 +33,8 @@ func (b *progressBar) set(done, total int, what string) {
 	b.shown = true
 }
 
-func (b *progressBar) done() {
+// Done takes the bar away.
+func (b *ProgressBar) Done() {
 	if b.shown {
 		fmt.Fprint(b.w, "\r\x1b[K")
 	}

@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"dahl/execute"
 )
 
 // TestBenchTasks runs the command on small graphs, with a script in place of StarPU's
@@ -40,14 +38,11 @@ func TestBenchTasks(t *testing.T) {
 	}
 }
 
-// BenchmarkTasks builds, compiles and runs each graph of `dahl bench tasks` once; it
+// BenchmarkTasks builds, compiles and runs each graph of `dahl-bench tasks` once; it
 // is there to be profiled.
 func BenchmarkTasks(b *testing.B) {
-	p, err := execute.Detect()
+	p, err := cores(2)
 	if err != nil {
-		b.Fatal(err)
-	}
-	if p, err = withWorkers(p, 2); err != nil {
 		b.Fatal(err)
 	}
 	for i := range taskShapes {
@@ -66,11 +61,8 @@ func BenchmarkTasks(b *testing.B) {
 
 // BenchmarkSteadyTasks runs steps of each compiled graph, under every policy.
 func BenchmarkSteadyTasks(b *testing.B) {
-	p, err := execute.Detect()
+	p, err := cores(2)
 	if err != nil {
-		b.Fatal(err)
-	}
-	if p, err = withWorkers(p, 2); err != nil {
 		b.Fatal(err)
 	}
 	for i := range taskShapes {

@@ -10,19 +10,24 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"dahl/nn"
+	"dahl/cmd/cli"
+	"dahl/platform"
+	"dahl/schedule"
 	"dahl/train"
 )
 
 // soakOptions say what runs for long.
 type soakOptions struct {
-	options
-	steps    int
-	policies []string
+	model             string
+	platform, devices string
+	batch, workers    int
+	steps             int
+	policies          []string
 }
 
 const (
@@ -42,8 +47,8 @@ const rounding = 1e-6
 
 var errSoak = errors.New("something grows while training runs: see the table")
 
-func newBenchSoak() *cobra.Command {
-	o := soakOptions{options: options{DType: "float32", Epochs: 1, Seed: 1}}
+func newSoak() *cobra.Command {
+	var o soakOptions
 	cmd := &cobra.Command{
 		Use:   "soak",
 		Short: "a long training, in which memory, goroutines and threads must not grow",
@@ -51,20 +56,20 @@ func newBenchSoak() *cobra.Command {
 recorded steps. It samples the heap, the resident memory, goroutines and threads,
 drops the first %.0f %%, and puts a line through the rest. Memory may rise by %d bytes
 along that line over the run, threads by %.0f, goroutines not at all.`, soakPiece, 100*soakWarmup, soakMemoryAllowance, soakAllowed[3]),
-		Args: noArgs,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Devices != "" && !cmd.Flags().Changed("workers") {
-				o.Workers = 0 // the list says how many
+			if o.devices != "" && !cmd.Flags().Changed("workers") {
+				o.workers = 0 // the list says how many
 			}
 			return o.run(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Model, "model", "dahl-cnn", "network")
-	f.IntVar(&o.Batch, "batch", 32, "samples per step")
-	f.StringVar(&o.Platform, "platform", "", "platform `file`, such as emulated (default: this machine's processors)")
-	f.StringVar(&o.Devices, "devices", "", "devices of the platform, as for execute")
-	f.IntVar(&o.Workers, "workers", 2, "number of CPU cores, where --devices does not say")
+	f.StringVar(&o.model, "model", "dahl-cnn", "network")
+	f.IntVar(&o.batch, "batch", 32, "samples per step")
+	f.StringVar(&o.platform, "platform", "", "platform `file`, such as emulated (default: this machine's processors)")
+	f.StringVar(&o.devices, "devices", "", "devices of the platform, as for execute")
+	f.IntVar(&o.workers, "workers", 2, "number of CPU cores, where --devices does not say")
 	f.IntVar(&o.steps, "steps", 10_000, "steps of each part")
 	f.StringSliceVar(&o.policies, "policies", []string{"heft", "eager"}, "policies")
 	return cmd
@@ -72,26 +77,38 @@ along that line over the run, threads by %.0f, goroutines not at all.`, soakPiec
 
 func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	if o.steps < soakPiece {
-		return inputErrorf("--steps %d: want at least %d", o.steps, soakPiece)
+		return cli.InputErrorf("--steps %d: want at least %d", o.steps, soakPiece)
 	}
-	err := firstError(checkModels(o.Model), checkNumbers("batch", o.Batch), checkPolicies(o.policies...))
-	if err == nil && o.Devices == "" {
-		err = checkNumbers("workers", o.Workers)
+	err := cli.FirstError(cli.CheckNumbers("batch", o.batch), checkPolicies(o.policies))
+	if err == nil && o.devices == "" {
+		err = cli.CheckNumbers("workers", o.workers)
 	}
 	if err != nil {
 		return err
 	}
-	p, err := thisMachine(&o.options)
+	m, d, err := network(o.model, 0)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s, batch %d, %d workers of %s\n\n", o.Model, o.Batch, len(p.Workers), p.Name)
+	p, err := o.machine()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%s, batch %d, %d workers of %s\n\n", o.model, o.batch, len(p.Workers), p.Name)
 	fmt.Fprintln(stdout, "| policy | steps | recorded | quantity | after warm-up | at the end | growth over the run | allowed | |")
 	fmt.Fprintln(stdout, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | --- |")
 	flat := true
 	for _, policy := range o.policies {
+		info, err := schedule.PolicyByName(policy)
+		if err != nil {
+			return cli.AsInput(err)
+		}
+		w, err := train.New(m, d, p, train.Options{Batch: o.batch, Seed: 1, Policy: info, Devices: o.devices})
+		if err != nil {
+			return err
+		}
 		for _, piece := range []int{o.steps, soakPiece} {
-			samples, err := o.train(ctx, policy, piece)
+			samples, err := o.train(ctx, w, piece)
 			if err != nil {
 				return fmt.Errorf("policy %s: %w", policy, err)
 			}
@@ -116,29 +133,36 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
+// machine is the one to train on.
+func (o *soakOptions) machine() (*platform.Platform, error) {
+	p, err := cli.Machine(o.platform, o.devices, false)
+	if err == nil && o.devices != "" {
+		p, err = p.Select(o.devices)
+	}
+	if err != nil || o.workers == 0 {
+		return p, cli.AsInput(err)
+	}
+	return cli.WithWorkers(p, o.workers)
+}
+
+// checkPolicies refuses names that no policy has.
+func checkPolicies(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(cli.PolicyNames(), name) {
+			return cli.InputErrorf("--policies %q: want %s", name, cli.OneOf(cli.PolicyNames()))
+		}
+	}
+	return nil
+}
+
 // train runs all steps, piece by piece, and returns what was sampled meanwhile.
-func (o *soakOptions) train(ctx context.Context, policy string, piece int) ([]soakSample, error) {
-	opt := o.options
-	opt.Policy = policy
-	m, d, err := trainingData(&opt)
-	if err != nil {
-		return nil, err
-	}
-	p, err := thisMachine(&opt)
-	if err != nil {
-		return nil, err
-	}
-	w, err := newWorkload(&opt, m, p, d)
-	if err != nil {
-		return nil, err
-	}
+func (o *soakOptions) train(ctx context.Context, w *train.Workload, piece int) ([]soakSample, error) {
 	t, err := w.Start()
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	batch := nn.BatchOf(w.Program.Graphs[0])
-	order := train.Shuffled(d.Train.Len(), batch*piece, opt.Seed)
+	order := train.Shuffled(w.Data.Train.Len(), o.batch*piece, w.Options.Seed)
 	s, err := newSampler()
 	if err != nil {
 		return nil, err

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/plots"
 )
 
-func newBenchBatch() *cobra.Command {
+func newBatch() *cobra.Command {
 	c := curveBench{name: "batch", xLabel: "images per batch", y: plots.Rate}
 	var batches []int
 	cmd := &cobra.Command{
@@ -19,8 +20,8 @@ func newBenchBatch() *cobra.Command {
 		Short: "training speed over batch sizes, predicted and measured",
 		Long: `batch calibrates this machine for every batch size, predicts the images per second
 of training, measures them in runs that go round all sizes, and draws both curves.`,
-		Example: "  dahl bench batch --model lenet5 --out batch-lenet5",
-		Args:    noArgs,
+		Example: "  dahl-bench batch --model lenet5 --out batch-lenet5",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.overBatches(cmd.Context(), cmd.OutOrStdout(), batches)
 		},
@@ -31,16 +32,15 @@ of training, measures them in runs that go round all sizes, and draws both curve
 }
 
 func (c *curveBench) overBatches(ctx context.Context, stdout io.Writer, batches []int) error {
-	if err := checkNumbers("batches", batches...); err != nil {
+	if err := cli.CheckNumbers("batches", batches...); err != nil {
 		return err
 	}
 	if err := c.prepare(); err != nil {
 		return err
 	}
 	slices.Sort(batches)
-	batches = slices.Compact(batches)
-	for _, batch := range batches {
-		o := c.workload
+	for _, batch := range slices.Compact(batches) {
+		o := c.options
 		o.Batch = batch
 		if err := c.add(ctx, batch, o); err != nil {
 			return fmt.Errorf("batch %d: %w", batch, err)

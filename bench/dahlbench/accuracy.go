@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
@@ -30,6 +31,7 @@ type accuracyOptions struct {
 	workers   []int
 	lowerings []string
 	dtype     string
+	elem      dag.DType     // of that name
 	perRow    time.Duration // of calibration
 	repeats   int
 	out       string
@@ -49,7 +51,7 @@ var accuracyLowerings = []accuracyLowering{
 	{"chain", "every layer by itself, channels first, the loss as a chain", func(l *dag.Lowering, _ int) { l.Layout, l.Fused = dag.NCHW, false }},
 }
 
-func newBenchAccuracy() *cobra.Command {
+func newAccuracy() *cobra.Command {
 	var a accuracyOptions
 	var names []string
 	for _, l := range accuracyLowerings {
@@ -70,8 +72,8 @@ each row, and rows that it holds already are not measured again: delete the line
 row to have it measured anew, such as one with much load.
 
 Lowerings: ` + strings.Join(names, ", ") + ".",
-		Example: "  dahl bench accuracy --models lenet5,mlp --batches 64 --out accuracy.md",
-		Args:    noArgs,
+		Example: "  dahl-bench accuracy --models lenet5,mlp --batches 64 --out accuracy.md",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -99,9 +101,11 @@ type accuracyCase struct {
 // cases are all combinations.
 func (a *accuracyOptions) cases() ([]accuracyCase, error) {
 	if a.repeats < 1 || a.perRow <= 0 {
-		return nil, inputErrorf("--repeats %d --time %v: want at least 1, and a positive time", a.repeats, a.perRow)
+		return nil, cli.InputErrorf("--repeats %d --time %v: want at least 1, and a positive time", a.repeats, a.perRow)
 	}
-	err := firstError(checkModels(a.models...), checkNumbers("batches", a.batches...), checkNumbers("workers", a.workers...), checkRealType(a.dtype))
+	elem, err := cli.RealType(a.dtype)
+	a.elem = elem
+	err = cli.FirstError(err, cli.CheckModels(a.models...), cli.CheckNumbers("batches", a.batches...), cli.CheckNumbers("workers", a.workers...))
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +113,7 @@ func (a *accuracyOptions) cases() ([]accuracyCase, error) {
 	for _, name := range a.lowerings {
 		i := slices.IndexFunc(accuracyLowerings, func(l accuracyLowering) bool { return l.name == name })
 		if i < 0 {
-			return nil, inputErrorf("--lowerings %q: there is none of this name; see dahl bench accuracy --help", name)
+			return nil, cli.InputErrorf("--lowerings %q: there is none of this name; see dahl-bench accuracy --help", name)
 		}
 		for _, model := range a.models {
 			for _, batch := range a.batches {
@@ -127,19 +131,19 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	if err := checkWritable(a.out); err != nil {
+	if err := cli.CheckWritable(a.out); err != nil {
 		return err
 	}
 	table, err := a.openTable()
 	if err != nil {
 		return err
 	}
-	bar := newProgressBar(stderr, "accuracy")
-	defer bar.done()
+	bar := cli.NewProgressBar(stderr, "accuracy")
+	defer bar.Done()
 	known := knownKernels{}
 	headed := false
 	for i, c := range cases {
-		bar.set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering.name))
+		bar.Set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering.name))
 		row, ok := table.row(&c)
 		if !ok {
 			r, err := a.measureRow(ctx, &c, known)
@@ -151,7 +155,7 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 				return err
 			}
 		}
-		bar.done()
+		bar.Done()
 		if !headed {
 			fmt.Fprint(stdout, accuracyHead)
 			headed = true
@@ -176,12 +180,7 @@ type pairOfRuns struct {
 
 // measureRow calibrates, measures and predicts one case.
 func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known knownKernels) (*accuracyRow, error) {
-	o := &options{Model: c.model, Batch: c.batch, Workers: c.workers, Policy: "heft", DType: a.dtype, Epochs: 1, Seed: 1, adapt: c.lowering.adapt}
-	m, data, err := trainingData(o)
-	if err != nil {
-		return nil, err
-	}
-	w, err := a.plannedWorkload(ctx, o, m, fullBatches(data.Train, c.batch), known)
+	w, err := a.plannedWorkload(ctx, c, known)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +202,7 @@ func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known
 	for i := range pairs {
 		times.Merge(&pairs[i].times)
 	}
-	if err := w.learn(&times); err != nil {
+	if err := learn(w, &times); err != nil {
 		return nil, err
 	}
 	return newAccuracyRow(ctx, c, w, pairs)
@@ -212,6 +211,9 @@ func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known
 // fullBatches is as much of a data set as fills whole batches, so that there is no
 // shorter last step.
 func fullBatches(d *nn.Dataset, batch int) train.Data {
+	if d.Len() < batch {
+		return train.Data{Train: d} // too few, which is said where it is used
+	}
 	n := d.Len() - d.Len()%batch
 	whole := *d
 	whole.Images, whole.Labels = d.Images[:n*len(d.Images)/d.Len()], d.Labels[:n]
@@ -221,18 +223,19 @@ func fullBatches(d *nn.Dataset, batch int) train.Data {
 // plannedWorkload measures the kernels by themselves, trains a little with the plan
 // that follows from that, and plans again with what the steps showed. Its program is
 // the training step alone.
-func (a *accuracyOptions) plannedWorkload(ctx context.Context, o *options, m *nn.Model, data train.Data, known knownKernels) (*workload, error) {
-	p := known[o.Workers]
+func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase, known knownKernels) (*train.Workload, error) {
+	m, data, err := network(c.model, 0)
+	if err != nil {
+		return nil, err
+	}
+	data = fullBatches(data.Train, c.batch)
+	p := known[c.workers]
 	if p == nil {
-		var err error
-		if p, err = execute.Detect(); err != nil {
-			return nil, err
-		}
-		if p, err = withWorkers(p, o.Workers); err != nil {
+		if p, err = cores(c.workers); err != nil {
 			return nil, err
 		}
 	}
-	w, err := newWorkload(o, m, p, data)
+	w, err := train.New(m, data, p, train.Options{Batch: c.batch, Type: a.elem, Seed: 1, Adapt: c.lowering.adapt})
 	if err != nil {
 		return nil, err
 	}
@@ -240,20 +243,20 @@ func (a *accuracyOptions) plannedWorkload(ctx context.Context, o *options, m *nn
 	if err != nil {
 		return nil, err
 	}
-	known[o.Workers] = alone.Platform
-	s, err := train.NewStepCalibration(m, data, alone.Platform, w.Options, "cpu", fmt.Sprintf("cpu:%d", o.Workers))
+	known[c.workers] = alone.Platform
+	s, err := train.NewStepCalibration(m, data, alone.Platform, w.Options, "cpu", fmt.Sprintf("cpu:%d", c.workers))
 	if err != nil {
 		return nil, err
 	}
 	if err := s.Run(ctx, a.perRow/4); err != nil {
 		return nil, err
 	}
-	return newWorkload(o, m, s.Platform, data)
+	return train.New(m, data, s.Platform, w.Options)
 }
 
 // runPair runs the training step twice, each time compiled and allocated anew: to
 // learn from and to measure, or the other way round.
-func (a *accuracyOptions) runPair(ctx context.Context, w *workload, measureFirst bool) (*pairOfRuns, error) {
+func (a *accuracyOptions) runPair(ctx context.Context, w *train.Workload, measureFirst bool) (*pairOfRuns, error) {
 	p := &pairOfRuns{}
 	learn := func(t *train.Trainer, steps int) error {
 		return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: min(steps, train.WarmupSteps), Steps: steps}, &p.times)
@@ -271,7 +274,7 @@ func (a *accuracyOptions) runPair(ctx context.Context, w *workload, measureFirst
 	}
 	load := execute.StartLoad()
 	for _, run := range runs {
-		if err := w.timed(ctx, a.perRow/4, run); err != nil {
+		if err := timed(ctx, w, a.perRow/4, run); err != nil {
 			return nil, err
 		}
 	}
@@ -281,7 +284,7 @@ func (a *accuracyOptions) runPair(ctx context.Context, w *workload, measureFirst
 }
 
 // timed compiles the workload and runs its training step for about some time.
-func (w *workload) timed(ctx context.Context, budget time.Duration, run func(t *train.Trainer, steps int) error) error {
+func timed(ctx context.Context, w *train.Workload, budget time.Duration, run func(t *train.Trainer, steps int) error) error {
 	t, err := w.Start()
 	if err != nil {
 		return err
@@ -297,8 +300,8 @@ func (w *workload) timed(ctx context.Context, budget time.Duration, run func(t *
 
 // learn puts the times of steps into the platform and prices the main graph anew. Its
 // plan stays.
-func (w *workload) learn(times *execute.StepTimes) error {
-	p, err := withWorkers(w.Platform, len(w.Platform.Workers))
+func learn(w *train.Workload, times *execute.StepTimes) error {
+	p, err := w.Platform.WithCores(len(w.Platform.Workers))
 	if err != nil {
 		return err
 	}
@@ -331,7 +334,7 @@ type accuracyRow struct {
 // newAccuracyRow compares the prediction with the measured runs: step and busy times
 // with the mean over those in the middle, without the shortest and the longest third,
 // as calibration takes them; kernels with the median run.
-func newAccuracyRow(ctx context.Context, c *accuracyCase, w *workload, pairs []pairOfRuns) (*accuracyRow, error) {
+func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pairs []pairOfRuns) (*accuracyRow, error) {
 	r := &accuracyRow{accuracyCase: *c}
 	var runs []*schedule.Schedule
 	for i := range pairs {

@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/nn"
+	"dahl/platform"
 	"dahl/train"
 )
 
@@ -17,7 +19,7 @@ const peerSamples = 1024
 // ourSide is dahl's trainer of one cell.
 type ourSide struct {
 	ctx context.Context
-	w   *workload
+	w   *train.Workload
 	t   *train.Trainer
 
 	data *nn.Dataset // trained on and evaluated
@@ -27,25 +29,22 @@ type ourSide struct {
 // newOurSide makes everything as `dahl execute` does; a GPU is the first one. Its variants
 // are our own kernels, or where a platform file says what they take, the fastest.
 func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u peerUnit) (*ourSide, error) {
-	o := &options{Platform: p.platform, Model: model, Batch: batch, Workers: u.Threads, Policy: "heft", DType: "float32", Epochs: 1, Limit: peerSamples, Seed: 1}
-	if u.Device == deviceCUDA {
-		o.Devices, o.Workers = "gpu0", 0
-		if u.Precision == precisionTF32 {
-			o.Precision = kernels.TF32Precision
+	o := train.Options{Batch: batch, Seed: 1}
+	m, data, err := network(model, peerSamples)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := p.machine(u)
+	if err != nil {
+		return nil, err
+	}
+	if u.Precision == precisionTF32 {
+		o.Precision = kernels.TF32Precision
+		if len(machine.Models) == 0 {
+			o.Variant = kernels.TF32Precision // where no times choose, our own kernels
 		}
 	}
-	m, data, err := trainingData(o)
-	if err != nil {
-		return nil, err
-	}
-	machine, err := thisMachine(o)
-	if err != nil {
-		return nil, err
-	}
-	if o.Precision != "" && len(machine.Models) == 0 {
-		o.Variant = o.Precision // where no times choose, our own kernels
-	}
-	w, err := newWorkload(o, m, machine, train.Data{Train: data.Train, Test: data.Train})
+	w, err := train.New(m, train.Data{Train: data.Train, Test: data.Train}, machine, o)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +55,23 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 	return &ourSide{ctx: ctx, w: w, t: t, data: data.Train, unit: u}, nil
 }
 
+// machine is the unit on this machine.
+func (p *peersOptions) machine(u peerUnit) (*platform.Platform, error) {
+	devices := ""
+	if u.Device == deviceCUDA {
+		devices = "gpu0"
+	}
+	machine, err := cli.Machine(p.platform, devices, false)
+	if err != nil {
+		return nil, err
+	}
+	if devices != "" {
+		machine, err = machine.Select(devices)
+		return machine, cli.AsInput(err)
+	}
+	return cli.WithWorkers(machine, u.Threads)
+}
+
 func (s *ourSide) close() { s.t.Close() }
 
 // export writes the weights and the images for the twins in other programs.
@@ -64,7 +80,7 @@ func (s *ourSide) export(dir string) (torchRequest, error) {
 	if err != nil {
 		return r, err
 	}
-	r.Threads, r.Batch, r.Divisor = s.unit.Threads, s.w.opts.Batch, s.data.Divisor
+	r.Threads, r.Batch, r.Divisor = s.unit.Threads, s.w.Options.Batch, s.data.Divisor
 	r.Device, r.TF32 = s.unit.Device, s.unit.Precision == precisionTF32
 	r.Weights, r.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, "data.npz")
 	if err := nn.WriteNPZ(r.Weights, s.t.Weights()); err != nil {
@@ -85,7 +101,7 @@ func (s *ourSide) export(dir string) (torchRequest, error) {
 func (s *ourSide) contestant(mode string) *contestant {
 	graph, order := s.graph(mode), train.InTurn
 	if mode == modeTrain {
-		order = func(size, n int) []int32 { return train.Shuffled(size, n, s.w.opts.Seed) }
+		order = func(size, n int) []int32 { return train.Shuffled(size, n, s.w.Options.Seed) }
 	}
 	return &contestant{
 		label: "dahl", mode: mode,

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/bench/peers"
+	"dahl/cmd/cli"
 	"dahl/execute"
 )
 
@@ -37,7 +38,7 @@ type peersOptions struct {
 	json       bool
 }
 
-func newBenchPeers() *cobra.Command {
+func newPeers() *cobra.Command {
 	var p peersOptions
 	cmd := &cobra.Command{
 		Use:   "peers",
@@ -59,8 +60,8 @@ not run here is left out and said.
 dahl gathers its images in the shuffled order of training, converts them from bytes
 and fetches its loss in every step; PyTorch gets ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
-		Example: "  dahl bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
-		Args:    noArgs,
+		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -144,7 +145,7 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err := os.WriteFile(b.script, peers.TorchWorker, 0o666); err != nil {
 		return err
 	}
-	b.report.Build = thisBuild()
+	b.report.Build = cli.ThisBuild()
 	var failed error
 	for _, u := range p.units() {
 		cells, err := b.on(ctx, u)
@@ -159,32 +160,32 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 // check refuses options that no cell of the tables could have, before anything runs.
 func (p *peersOptions) check() error {
 	if p.repetition <= 0 || p.energy < 0 {
-		return inputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
+		return cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
-	err := firstError(checkNumbers("repeats", p.repeats), checkNumbers("batches", p.batches...), checkNumbers("threads", p.threads...),
-		checkModels(p.models...), checkWritable(p.out))
+	err := cli.FirstError(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
+		cli.CheckModels(p.models...), cli.CheckWritable(p.out))
 	if err != nil {
 		return err
 	}
 	if p.device != deviceCPU && p.device != deviceCUDA {
-		return inputErrorf("--device %q: want cpu or cuda", p.device)
+		return cli.InputErrorf("--device %q: want cpu or cuda", p.device)
 	}
 	for _, precision := range p.precisions {
 		if precision != precisionFloat32 && precision != precisionTF32 {
-			return inputErrorf("--precisions %q: want float32 or tf32", precision)
+			return cli.InputErrorf("--precisions %q: want float32 or tf32", precision)
 		}
 	}
 	if err := p.checkChoices(); err != nil {
 		return err
 	}
 	if n := slices.Max(p.threads); n > runtime.NumCPU() {
-		return inputErrorf("--threads %d: this machine has %d cores", n, runtime.NumCPU())
+		return cli.InputErrorf("--threads %d: this machine has %d cores", n, runtime.NumCPU())
 	}
 	if n := slices.Max(p.batches); n > peerSamples {
-		return inputErrorf("--batches %d: want at most %d, the images that both sides hold", n, peerSamples)
+		return cli.InputErrorf("--batches %d: want at most %d, the images that both sides hold", n, peerSamples)
 	}
 	if p.platform != "" {
-		_, err = loadPlatform(p.platform)
+		_, err = cli.LoadPlatform(p.platform)
 	}
 	return err
 }
@@ -193,7 +194,7 @@ func (p *peersOptions) check() error {
 func (p *peersOptions) checkChoices() error {
 	for _, mode := range p.modes {
 		if mode != modeTrain && mode != modeInfer {
-			return inputErrorf("--modes %q: want train or infer", mode)
+			return cli.InputErrorf("--modes %q: want train or infer", mode)
 		}
 	}
 	all := torchSettings
@@ -202,7 +203,7 @@ func (p *peersOptions) checkChoices() error {
 	}
 	for _, name := range p.settings {
 		if !slices.ContainsFunc(all, func(s torchSetting) bool { return s.name == name }) {
-			return inputErrorf("--settings %q: there is no such setting with --device %s", name, p.device)
+			return cli.InputErrorf("--settings %q: there is no such setting with --device %s", name, p.device)
 		}
 	}
 	return nil
@@ -212,7 +213,7 @@ func (p *peersOptions) checkChoices() error {
 func (b *peerBench) describe(w *torchWorker) error {
 	r, err := w.ask(torchRequest{Do: "describe"})
 	if err != nil {
-		return inputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
+		return cli.InputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
 	}
 	if w.setting.compile == "" {
 		b.report.torchVersion = r.torchVersion

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"dahl/cmd/cli"
 )
 
 // peerReport is everything that `bench peers` says.
 type peerReport struct {
-	Build build `json:"build"`
+	Build cli.Build `json:"build"`
 	torchVersion
 	Settings []settingReport `json:"settings"`
 	Rows     []peerRow       `json:"rows"`
@@ -64,13 +66,13 @@ func (r *peerReport) save(path string) error {
 	}
 	var b strings.Builder
 	r.print(&b)
-	return writeFile(path, []byte(b.String()))
+	return cli.WriteFile(path, []byte(b.String()))
 }
 
 // finish prints the whole report.
 func (r *peerReport) finish(asJSON bool, stdout io.Writer) error {
 	if asJSON {
-		return printJSON(stdout, r)
+		return cli.PrintJSON(stdout, r)
 	}
 	var b strings.Builder
 	r.print(&b)
