@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Levels gives every task the length in tasks of the longest chain of
-// predecessors before it: 0 for a task without any.
+// Levels gives every task the length, in tasks, of the longest chain of predecessors before it: 0
+// for a task without predecessors.
 func (g *Graph) Levels() []int32 {
 	level := make([]int32, len(g.Tasks))
 	for t := range g.Tasks {
@@ -34,14 +34,14 @@ func (g *Graph) Width() int {
 	return slices.Max(count)
 }
 
-// CriticalPath returns the length of the longest path through one step, where a
-// task takes cost and an edge nothing, and its tasks from first to last. Of equal
-// paths it follows the names that come first.
+// CriticalPath returns the length of the longest path through one step and its tasks from first
+// to last. A task takes cost and an edge nothing. Of equal paths it returns the one whose names
+// come first.
 func (g *Graph) CriticalPath(cost func(TaskID) time.Duration) (time.Duration, []TaskID) {
 	end := make([]time.Duration, len(g.Tasks))
 	before := make([]TaskID, len(g.Tasks)) // the predecessor that ends last, -1: none
 	last := TaskID(-1)
-	later := func(a, b TaskID) bool { // a ends after b, or with it under an earlier name
+	later := func(a, b TaskID) bool { // a ends after b, or with b and its name comes first
 		return b < 0 || end[a] > end[b] || end[a] == end[b] && g.rank[a] < g.rank[b]
 	}
 	for i := range g.Tasks {

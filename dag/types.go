@@ -146,9 +146,9 @@ type Buffer struct {
 	Type  DType
 	Role  Role
 
-	// Layout names the order of the dimensions where it is not the usual one: images
-	// n×c×h×w, weights as PyTorch keeps them. It is for people and files; what a
-	// task means follows from its operation. Empty for a view.
+	// Layout names the order of the dimensions where it is not the usual one: images n×c×h×w,
+	// weights as PyTorch keeps them. It is for people and files; the meaning of a task follows
+	// from its operation. Empty for a view.
 	Layout string
 
 	// ViewOf is the buffer whose storage this one shares, None for a buffer
