@@ -9,11 +9,10 @@ import "unsafe"
 // with A[i,p] = A[i·ARow + p·ACol], B[p,j] = B[p·BRow + j·BCol] and C[i,j] =
 // C[i·CRow + j]; a transposed operand has its distances exchanged.
 //
-// Small matrices are multiplied where they lie. Of large ones, blocks are copied into
-// the workspace first, so that what the inner loop reads is contiguous and stays in
-// the cache it should be in (Goto and van de Geijn, "Anatomy of High-Performance
-// Matrix Multiplication", ACM TOMS 34(3), 2008). The order of additions depends on M,
-// N, K and the distances alone.
+// Small matrices are multiplied where they lie. Blocks of large ones are first copied into the
+// workspace, so that the inner loop reads contiguous memory in the right cache (Goto and van de
+// Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008). The order of
+// additions depends on M, N, K and the distances alone.
 type Gemm[T Float] struct {
 	M, N, K int
 
@@ -36,11 +35,10 @@ const (
 	gemmRightBytes = 1 << 20
 )
 
-// inPlaceBytes bounds a B that is read where it lies: copying it would cost more than
-// it saves.
+// inPlaceBytes bounds a B that is read where it lies. Copying it would cost more than it saves.
 const inPlaceBytes = 1 << 20
 
-// gemmPlan is how a product is cut.
+// gemmPlan is the cut of a product.
 type gemmPlan struct {
 	depth, rows, columns int // of a block of A and B
 	panel                int // columns of a panel of B
@@ -69,7 +67,7 @@ func even(n, limit, unit int) int {
 	return (size + unit - 1) / unit * unit
 }
 
-// way is how a product is computed.
+// way is a way to compute a product.
 type way uint8
 
 const (
@@ -78,8 +76,8 @@ const (
 	packed
 )
 
-// way chooses. Dot products cost as much as 350 more steps, and have to be compared
-// with copying B transposed, which per element costs as much as 150 of theirs.
+// way chooses. Dot products cost as much as 350 more steps. They also need B copied transposed,
+// which per element costs as much as 150 of their steps.
 func (g *Gemm[T]) way(l Level) way {
 	switch {
 	case g.BCol == 1 && (l == Go || g.M < 16 || g.K*g.N*int(unsafe.Sizeof(g.B[0])) <= inPlaceBytes):
@@ -142,8 +140,8 @@ func (g *Gemm[T]) runPacked(l Level) {
 	}
 }
 
-// packLeft copies a block of A, rows contiguous as they are or, if they are not, its
-// columns, and returns the distances in the copy.
+// packLeft copies a block of A and returns the distances in the copy. Contiguous rows are copied
+// as they are, others column by column.
 func packLeft[T Float](to, a []T, row, column, rows, depth, gap int) (packedRow, packedStep int) {
 	if column == 1 {
 		for i := range rows {
@@ -163,11 +161,10 @@ func packLeft[T Float](to, a []T, row, column, rows, depth, gap int) (packedRow,
 	return 1, gap
 }
 
-// packRight copies a block of B panel by panel, each of panel columns, contiguous; the
-// last may have fewer.
+// packRight copies a block of B panel by panel, each contiguous with panel columns. The last may
+// have fewer.
 func packRight[T Float](l Level, to, b []T, row, column, depth, columns, panel int) {
-	// A few rows at a time, so that they are read on and on and not by 128 bytes of
-	// each page.
+	// A few rows at a time are read on and on, instead of 128 bytes of each page.
 	const rows = 8
 	if column == 1 {
 		for p := 0; p < depth; p += rows {
