@@ -30,8 +30,8 @@ func decode(src []byte, file string) (*document, error) {
 	return d, nil
 }
 
-// table is a TOML table and its place in the file. Its readers note the first
-// mistake in the document and return the default.
+// table is a TOML table and its place in the file. Its readers note the first mistake in the
+// document and then return the default.
 type table struct {
 	d      *document
 	path   []string // of the table; the element of an array of tables counts from 1 in nth
@@ -41,7 +41,7 @@ type table struct {
 
 func (d *document) root() *table { return &table{d: d, values: d.values} }
 
-// fail notes what is wrong with a key: the file, the line, the value, the fix.
+// fail notes a mistake in a key: the file, the line, the value, and what to write.
 func (t *table) fail(key, fix string) {
 	if t.d.err != nil {
 		return
@@ -59,7 +59,7 @@ func (t *table) fail(key, fix string) {
 	t.d.err = fmt.Errorf("%s:%d: %s: %s", t.d.file, t.line(key), what, fix)
 }
 
-// valueText prints a value as short as an error line wants it.
+// valueText prints a value short enough for an error line.
 func valueText(v any) string {
 	text := fmt.Sprintf("%v", v)
 	if s, ok := v.(string); ok {
@@ -103,7 +103,7 @@ func (t *table) text(key, otherwise string) string {
 	return s
 }
 
-// int reads an integer; a default of -1 means that it must be there.
+// int reads an integer. A default of -1 means that the key is required.
 func (t *table) int(key string, low, high, otherwise int) int {
 	v, ok := t.values[key]
 	if !ok {
@@ -154,7 +154,7 @@ func (t *table) float(key string, otherwise float64) float64 {
 	return x
 }
 
-// ints reads a list of integers that must be there.
+// ints reads a required list of integers.
 func (t *table) ints(key string) []int {
 	const fix = "write the shape of one sample, as in input = [1, 28, 28]"
 	list, ok := t.values[key].([]any)
@@ -207,12 +207,12 @@ func (t *table) tables(key string) []*table {
 	return subs
 }
 
-// line finds the line of a key of the table, from 1; the line of the table's header
-// if the key is not there, and 1 if the header is not either (inline tables).
+// line finds the line of a key of the table, from 1. It is the line of the table's header if the
+// key is missing, and 1 if the header is missing too (inline tables).
 //
-// The decoder does not say where a key was, so the headers are read again. Only
-// lines that look like headers and keys count, which a multi-line string could
-// imitate: the line is a hint for a person, the message names the key besides.
+// The decoder does not say where a key was, so the headers are read again. Only lines that look
+// like headers and keys count, and a multi-line string could imitate those. So the line is a hint
+// for a person; the message also names the key.
 func (t *table) line(key string) int {
 	inside := len(t.path) == 0
 	found, count := 1, 0
@@ -243,7 +243,7 @@ func (t *table) line(key string) int {
 	return found
 }
 
-// sameKey reports whether a written key, perhaps quoted, is a path.
+// sameKey reports whether a written key, which may be quoted, is a path.
 func sameKey(written string, path []string) bool {
 	strip := func(s string) string { return strings.NewReplacer(`"`, "", "'", "", " ", "").Replace(s) }
 	return strip(written) == strip(strings.Join(path, "."))

@@ -11,7 +11,7 @@ import (
 	"dahl/dag"
 )
 
-// maxFileBytes bounds a model or lowering file; people write them.
+// maxFileBytes bounds a model or lowering file, since people write these.
 const maxFileBytes = 1 << 20
 
 // LoadModel reads a model file; see [ParseModel].
@@ -99,7 +99,7 @@ func (t *table) layer() Layer {
 	return info.New(s)
 }
 
-// training reads [train], or gives the defaults of New.
+// training reads the table [train], or gives the defaults of New.
 func (t *table) training() Defaults {
 	d := Defaults{Batch: t.int("batch", 1, maxExtent, 32)}
 	common := []string{"batch", "optimizer", "lr", "weight_decay"}
