@@ -80,7 +80,7 @@ func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
 	}
 }
 
-// part adds what the pixels give whose windows lie in x with rows taps[0] to taps[1] and
+// part adds the gradient from the pixels whose windows lie in x with rows taps[0] to taps[1] and
 // columns taps[2] to taps[3].
 func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 	dy := c.dy.at(0, c.rows.first+u, c.columns.first+v, 0)
