@@ -1,22 +1,21 @@
 package kernels
 
-// The "go" convolutions gather, for a block of output pixels that fits the cache,
-// the inputs under each tap of the window into a panel of the workspace (one row per
-// plane and tap, one column per pixel, zeros outside the image), and multiply the
-// packed filters with it. Forward and input gradient are one algorithm over
-// different lattices of pixels: at stride s the gradient falls into s×s phases, each
-// an ordinary convolution of dy with every s-th row and column of the filters
-// (Dumoulin and Visin, arXiv:1603.07285, section 4).
+// The "go" convolutions take a block of output pixels that fits the cache. They gather the inputs
+// under each tap of the window into a panel of the workspace: one row per plane and tap, one
+// column per pixel, zeros outside the image. Then they multiply the packed filters with the
+// panel. Forward and input gradient are one algorithm over different lattices of pixels. At
+// stride s the gradient falls into s×s phases, each an ordinary convolution of dy with every s-th
+// row and column of the filters (Dumoulin and Visin, arXiv:1603.07285, section 4).
 
 const (
-	panelPixels   = 512     // most pixels of a block, beyond one row of them
-	panelElements = 1 << 15 // most elements of a panel, beyond one row of pixels
+	panelPixels   = 512     // most pixels of a block that has more than one row
+	panelElements = 1 << 15 // most elements of a panel that has more than one row of pixels
 )
 
-// axis relates, for rows or for columns, pixels of the result, taps and pixels of
-// the source: pixel u of the lattice is at first + u·step of the result, tap t is
-// at tap0 + t·tapStep of the filter, and together they meet the source at
-// from + u·pixelStep + t·sourceStep, if that is within extent.
+// axis relates, for rows or for columns, pixels of the result, taps and pixels of the source.
+// Pixel u of the lattice is at first + u·step of the result, and tap t is at tap0 + t·tapStep of
+// the filter. Together they meet the source at from + u·pixelStep + t·sourceStep, if that is
+// within extent.
 type axis struct {
 	pixels, first, step int
 	taps, tap0, tapStep int
@@ -33,8 +32,8 @@ func forwardAxis(out, in, k, pad, stride int) axis {
 	}
 }
 
-// backwardAxis is the lattice of the gradient with respect to the pixels of a phase,
-// those at phase, phase+stride, …: dx[a] meets dy[u] under tap i where a = u·stride+i-pad.
+// backwardAxis is the lattice of the gradient for the pixels of a phase, those at phase,
+// phase+stride, …: dx[a] meets dy[u] under tap i where a = u·stride+i-pad.
 func backwardAxis(in, out, k, pad, stride, phase int) axis {
 	tap0 := (phase + pad) % stride
 	return axis{
@@ -121,7 +120,7 @@ func packPhase[T Float](packed []T, w *map4[T], rows, columns *axis) {
 	}
 }
 
-// conv2dDxGoWorkspace is the most any phase needs.
+// conv2dDxGoWorkspace is the largest workspace of any phase.
 func conv2dDxGoWorkspace(s *Spec) int64 {
 	dx, dy, w := s.Operands[0].Shape, s.Operands[1].Shape, s.Operands[2].Shape
 	pad, stride := int(s.Param("pad")), int(s.Param("stride"))
@@ -138,10 +137,10 @@ func conv2dDxGoWorkspace(s *Spec) int64 {
 	return int64(most) * s.Type.SizeBytes()
 }
 
-// convolve sets or adds the products of the filters (one row per plane of dst, of
-// src.extent[1] × rows.taps × columns.taps) with src at the pixels of a lattice.
-// The sum of a pixel is added up from zero in the order of plane and tap; then the
-// bias, if any, is added, and last the sum to dst.
+// convolve sets or adds the products of the filters (one row per plane of dst, of src.extent[1] ×
+// rows.taps × columns.taps) with src at the pixels of a lattice. The sum of a pixel is added up
+// from zero in the order of plane and tap. Then the bias, if any, is added to it, and finally the
+// sum to dst.
 func convolve[T Float](dst, src *map4[T], filters, bias []T, rows, columns *axis, add bool, work []byte) {
 	m, depth := dst.extent[1], src.extent[1]*rows.taps*columns.taps
 	block := panelRows(rows.pixels, columns.pixels, depth)

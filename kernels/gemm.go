@@ -17,7 +17,7 @@ type matrix[T Element] struct {
 // of k, one by one.
 func addProduct[T Float](c, a, b matrix[T], m, k, n int) {
 	if m == 0 || k == 0 || n == 0 {
-		return // a window entirely in the padding
+		return // the window lies wholly in the padding
 	}
 	p := simd.Product[T]{
 		M: m, N: n, K: k, Batch: 1, Accumulate: true,

@@ -43,14 +43,14 @@ func (p *MaxPool[T]) shape() poolShape {
 	}
 }
 
-// Unpool is the gradient of [MaxPool]: it hands each window's Y to the pixel that
-// Index names, and to none where it is [NoMaximum]:
+// Unpool is the gradient of [MaxPool]. It hands each window's Y to the pixel that Index names,
+// and to none if Index is [NoMaximum]:
 //
 //	X[(u·Step+i)·XRow + (v·Step+j)·XPixel + c] =
 //		Y[u·YRow + v·YPixel + c] where Index[u·IndexRow + v·IndexPixel + c] = i·Size + j, else 0
 //
-// or adds that with Accumulate, which windows that overlap (Step < Size) need.
-// Pixels outside the windows are not touched.
+// With Accumulate it adds that, as overlapping windows (Step < Size) need. Pixels outside the
+// windows are not touched.
 type Unpool[T Float] struct {
 	Rows, Windows, Channels int // 0 rows are one
 	Size, Step              int

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// poolArgs is what one call of the assembly computes. Distances are in bytes. The
-// order of the fields is known to gen/pool.go.
+// poolArgs is the argument of one call of the assembly. Distances are in bytes. gen/pool.go knows
+// the order of the fields.
 type poolArgs struct {
 	y, index, x        unsafe.Pointer
 	_                  [3]int // yAt, indexAt, xAt: the assembly notes where the present row begins
@@ -24,7 +24,7 @@ type poolArgs struct {
 	one, none          int
 }
 
-// args are those of the pooling but for the operands.
+// args are the arguments of the pooling without the operands.
 func (s *poolShape) args(l Level, size int) poolArgs {
 	lanes := l.bytes() / size
 	last := s.channels % lanes
