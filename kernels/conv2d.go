@@ -27,15 +27,9 @@ var conv2d = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x"}, 2)
+		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[2]})
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := convFlops(s, 0, 2)
-		if len(s.Operands) > 3 {
-			flops += s.volume(0)
-		}
-		return flops, s.Bytes()
-	},
+	Work: func(s *Spec) (float64, int64) { return convFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
 	Variants: append(withVectors([]Variant{
 		{Name: "ref", Doc: "the sum as written", Run32: conv2dRef[float32], Run64: conv2dRef[float64]},
 		{Name: "go", Doc: "filters times a panel of gathered inputs per block of pixels", Run32: conv2dGo[float32], Run64: conv2dGo[float64],
@@ -54,7 +48,7 @@ var conv2dDx = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, 2)
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[2]})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
 	Variants: append(withVectors([]Variant{
@@ -76,15 +70,9 @@ var conv2dDw = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x"}, 0)
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[2]})
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := convFlops(s, 1, 0)
-		if len(s.Operands) > 3 {
-			flops += s.volume(1)
-		}
-		return flops, s.Bytes()
-	},
+	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: append(withVectors([]Variant{
 		{Name: "ref", Doc: "the sum as written", Run32: conv2dDwRef[float32], Run64: conv2dDwRef[float64]},
 		{Name: "go", Doc: "dy times a panel of gathered inputs per block of pixels", Run32: conv2dDwGo[float32], Run64: conv2dDwGo[float64],
@@ -94,8 +82,9 @@ var conv2dDw = Kernel{
 			convolutionFirst.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride"))...),
 }
 
-// checkConv checks the maps of a convolution with the filters in operand w.
-func checkConv(s *Spec, g sliding, w int) error {
+// checkConv checks the maps of a convolution, of which g has the names and the extent of the
+// window.
+func checkConv(s *Spec, g sliding) error {
 	var err error
 	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
 		return err
@@ -103,7 +92,6 @@ func checkConv(s *Spec, g sliding, w int) error {
 	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
 		return err
 	}
-	g.size = s.Operands[w].Shape[2]
 	return g.check(s)
 }
 
