@@ -3,7 +3,7 @@
 // it wants; the caller has made sure that the processor has it.
 //
 // Read first: [Product], the batch-reduced matrix product on which dense layers and
-// convolutions are built. [MaxPool], [Unpool], [Transpose] and [Softmax] take the same
+// convolutions are built. [Pooling], [Transpose] and [Softmax] take the same
 // form, a struct of extents, slices and distances; loops over contiguous elements
 // ([ReLU], [Add], [SGD], [Adam], [DivideBytes]) are plain functions.
 //

@@ -2,6 +2,6 @@
 
 package simd
 
-func runMaxPool[T Float](Level, *poolShape, *MaxPool[T]) bool { return false }
+func (p *Pooling[T]) maxVectors(Level) { p.maxGo() }
 
-func runUnpool[T Float](Level, *poolShape, *Unpool[T]) bool { return false }
+func (p *Pooling[T]) spreadVectors(Level) { p.spreadGo() }
