@@ -3,7 +3,7 @@
 VERSION := 0.1.0
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 DIRTY   := $(shell test -z "$$(git status --porcelain 2>/dev/null)" && echo false || echo true)
-LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dirty=$(DIRTY)
+LDFLAGS := -X dahl/cmd/cli.version=$(VERSION) -X dahl/cmd/cli.commit=$(COMMIT) -X dahl/cmd/cli.dirty=$(DIRTY)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 # The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
@@ -15,6 +15,10 @@ all: bin/dahl
 
 bin/dahl: FORCE
 	go build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/dahl
+
+# What measures dahl itself.
+bin/dahl-bench: FORCE
+	go build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./bench/dahlbench
 
 .PHONY: FORCE
 FORCE:
@@ -130,7 +134,7 @@ cuda-driver:
 
 cuda-test: bin/cuda/libcuda.a cuda-driver
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda ./execute/... ./kernels/... ./energy/...
-	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./cmd/dahl
+	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA ./cmd/dahl ./bench/dahlbench
 	$(CUDA_ENV) LD_LIBRARY_PATH=$(CURDIR)/bin/testdriver go test -tags cuda -run CUDA .
 
 # What compiles only with CUDA, also as CUDA 13 has it, and a program that starts without.
@@ -146,6 +150,7 @@ cuda-check: cuda
 gpu-bundle: bin/cuda/libcuda.a
 	@mkdir -p bin/gpu
 	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS) -s -w" -o bin/gpu/dahl ./cmd/dahl
+	$(CUDA_ENV) go build -tags cuda -trimpath -ldflags "$(LDFLAGS) -s -w" -o bin/gpu/dahl-bench ./bench/dahlbench
 	for p in execute/cuda execute energy .; do \
 	  name=$$(basename $$(cd $$p && go list .)); \
 	  $(CUDA_ENV) go test -c -tags cuda -trimpath -ldflags "-s -w" -o bin/gpu/$$name.test ./$$p || exit 1; done
@@ -176,14 +181,14 @@ bench:
 	go test -run='^$$' -bench=. -benchmem ./...
 
 # What a task costs beside its kernel, and on StarPU where pkg-config finds it.
-bench-tasks: bin/dahl
-	@sh bench/starpu/run.sh bin/dahl bin
+bench-tasks: bin/dahl-bench
+	@sh bench/starpu/run.sh bin/dahl-bench bin
 
 # Thousands of steps of training, on cores and on an emulated GPU beside one, during which
 # nothing may grow: some minutes.
-soak: bin/dahl
-	./bin/dahl bench soak
-	./bin/dahl bench soak --platform emulated --devices cpu:1,gpu --model digits-cnn --steps 2000 --policies heft,dmda
+soak: bin/dahl-bench
+	./bin/dahl-bench soak
+	./bin/dahl-bench soak --platform emulated --devices cpu:1,gpu --model digits-cnn --steps 2000 --policies heft,dmda
 
 # The same trainings by dahl and by PyTorch, compared step by step: some ten minutes.
 # DATA holds MNIST's files; bench/parity/RESULTS.md keeps what came out.
@@ -195,8 +200,8 @@ parity: bin/dahl
 	@go run ./bench/parity bench/parity/out
 
 # Training and inference beside PyTorch, layer by layer: about 20 s for each of 36 cells.
-bench-peers: bin/dahl
-	./bin/dahl bench peers --python "$(PYTHON)" --layers --out bench/peers/RESULTS.md
+bench-peers: bin/dahl-bench
+	./bin/dahl-bench peers --python "$(PYTHON)" --layers --out bench/peers/RESULTS.md
 
 # Matrix products and convolutions beside OpenBLAS, oneDNN and gonum: one to two minutes.
 bench-blas:

@@ -215,3 +215,23 @@ func shapeText(shape []int) string {
 	}
 	return strings.Join(parts, "×")
 }
+
+// BusiestLayer is the layer with the most weights times positions, which is the most work;
+// empty where no layer has weights.
+func (m *Model) BusiestLayer() string {
+	name, most := "", 0
+	for i := range m.Stages {
+		s := &m.Stages[i]
+		if len(s.Params) == 0 {
+			continue
+		}
+		work := s.Params[0].Elems()
+		for _, extent := range s.Out[1:] {
+			work *= extent
+		}
+		if work > most {
+			name, most = s.Name, work
+		}
+	}
+	return name
+}

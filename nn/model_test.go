@@ -92,3 +92,17 @@ func TestModelErrors(t *testing.T) {
 		}
 	}
 }
+
+// cifar-cnn's work per image: conv2 has 9216 weights at 32×32 positions, more than
+// conv4's 36864 at 16×16 (equal: 9,437,184 each); the first of equal ones counts.
+func TestBusiestLayer(t *testing.T) {
+	for name, want := range map[string]string{"cifar-cnn": "conv2", "mlp": "fc1", "lenet5": "conv2"} {
+		m, err := ModelByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.BusiestLayer(); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"dahl/dag"
-	"dahl/tomlfile"
+	"dahl/platform/tomlfile"
 )
 
 // LoadModel reads a model file; see [ParseModel].

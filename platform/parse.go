@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"dahl/tomlfile"
+	"dahl/platform/tomlfile"
 )
 
 // Load reads a platform file and the model files that it names. An error says

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dahl/tomlfile"
+	"dahl/platform/tomlfile"
 )
 
 // Bounds of what a quantity may be; beyond them a value is a mistake, and sums of

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"dahl/tomlfile"
+	"dahl/platform/tomlfile"
 )
 
 // quoted is a table with one key, x, and what reads it.

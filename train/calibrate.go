@@ -38,8 +38,8 @@ type Calibration struct {
 // itself, which chooses among them, then the chosen ones inside real steps, which
 // is what predicts best. The platform it returns has both.
 func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibration) (*execute.Calibration, error) {
-	all := &Workload{Options: o, Model: m, Data: d, Platform: c.Platform}
-	if err := all.Lower(d.Samples()); err != nil {
+	all, err := lowered(m, d, c.Platform, o)
+	if err != nil {
 		return nil, err
 	}
 	sets, err := all.stepSets(&c)

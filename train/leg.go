@@ -111,7 +111,7 @@ func (w *Workload) without(device string) (*Workload, error) {
 	if next.Platform, err = w.Platform.Select(next.Options.Devices); err != nil {
 		return nil, err
 	}
-	return &next, next.Decide()
+	return &next, next.Choose()
 }
 
 // endLegs makes the first leg that has completed a step of the main graph the training's,

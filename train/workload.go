@@ -33,6 +33,24 @@ type Workload struct {
 // New fits a network to its data, lowers it for a machine, and makes all decisions. A
 // platform that is not elsewhere is this machine: its devices have to be here.
 func New(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, error) {
+	p, err := Within(p, o.Precision, o.Variant)
+	if err != nil {
+		return nil, err
+	}
+	if !o.Elsewhere {
+		if p, err = execute.Runnable(p); err != nil {
+			return nil, asInput(err)
+		}
+	}
+	w, err := lowered(m, d, p, o)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.Choose()
+}
+
+// lowered is a workload before anything is decided.
+func lowered(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, error) {
 	fitted, err := Fit(m, d.Train)
 	if err != nil {
 		return nil, err
@@ -41,22 +59,11 @@ func New(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, error
 	if o.Batch > d.Train.Len() {
 		return nil, inputErrorf("batch %d: there are %d training images in %s; want at most as many", o.Batch, d.Train.Len(), d.Train.Name)
 	}
-	w := &Workload{Options: o, Model: fitted, Data: d}
-	if w.Platform, err = Within(p, o.Precision, o.Variant); err != nil {
-		return nil, err
-	}
-	if !o.Elsewhere {
-		if w.Platform, err = execute.Runnable(w.Platform); err != nil {
-			return nil, asInput(err)
-		}
-	}
+	w := &Workload{Options: o, Model: fitted, Data: d, Platform: p}
 	if err := w.CheckVariant(); err != nil {
 		return nil, err
 	}
-	if err := w.Lower(d.Samples()); err != nil {
-		return nil, err
-	}
-	return w, w.Decide()
+	return w, w.Lower(d.Samples())
 }
 
 // Lower makes the program of the model for so many images.
@@ -93,8 +100,8 @@ func (w *Workload) CheckVariant() error {
 	return asInput(execute.CheckVariant(name))
 }
 
-// Decide makes all decisions: by the plan for the first graph, else by the policy.
-func (w *Workload) Decide() (err error) {
+// Choose makes all decisions: by the plan for the first graph, else by the policy.
+func (w *Workload) Choose() (err error) {
 	choice := schedule.Choice{Policy: w.Options.Policy, Seed: w.Options.Seed}
 	if w.Options.Plan != nil {
 		choice.Plans = []*schedule.Plan{w.Options.Plan}
@@ -183,6 +190,16 @@ func DefaultLowering(m *nn.Model, p *platform.Platform, batch int, t dag.DType) 
 		return nn.WholeLowering(m, batch, g.bytes, t)
 	}
 	return nn.DefaultLowering(m, batch, int(g.bytes), t)
+}
+
+// Tilings are the variations of the default lowering, of which the tile of the busiest layer
+// stands for all.
+func Tilings(m *nn.Model, p *platform.Platform, batch int, t dag.DType) (*plan.Tilings, error) {
+	all := &plan.Tilings{Layer: m.BusiestLayer(), Base: DefaultLowering(m, p, batch, t), Batch: batch}
+	if all.Layer == "" {
+		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
+	}
+	return all, nil
 }
 
 // grain is what the default granularity of a network depends on: a cache, or a whole device

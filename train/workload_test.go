@@ -71,7 +71,7 @@ func TestPredictTimedSteps(t *testing.T) {
 	} {
 		w := &Workload{Options: Options{Epochs: 2, Record: c.record, Elsewhere: !c.executed}, Platform: p,
 			Program: &dag.Program{Name: "chain", Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 5}, {Steps: 5}}}}
-		if err := w.Decide(); err != nil {
+		if err := w.Choose(); err != nil {
 			t.Fatal(err)
 		}
 		o, err := w.Predict(t.Context())

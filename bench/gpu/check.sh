@@ -15,7 +15,7 @@
 # LIBRARIES names other folders.
 # MODELS names other networks, BATCH the batch of trainings, BATCHES those beside PyTorch, THREADS its
 # cores, LIMIT=N how many images are trained on, JOULES about how long a class of kernels runs for its
-# joules, PEERS flags for `dahl bench peers`, CPU and GPU other lists of devices: so all of this also ends
+# joules, PEERS flags for `dahl-bench peers`, CPU and GPU other lists of devices: so all of this also ends
 # on the slow test build of the driver library (make gpu-rehearsal).
 # Exit status: 0 if every part passed or was left out with a reason, 1 otherwise, 2 for bad input.
 set -u
@@ -24,7 +24,7 @@ out=$root/bench/gpu/out
 to=${1:-bench/gpu}
 python=${PYTHON:-python3}
 bin=$root/bin/gpu
-dahl=$bin/dahl
+dahl=$bin/dahl bench=$bin/dahl-bench
 models=${MODELS:-dahl-cnn lenet5 mlp cifar-cnn}
 batch=${BATCH:-64}
 batches=${BATCHES:-64,256,1024}
@@ -124,11 +124,11 @@ devices() {
 peers_gpu() {
   calibrated=
   [ ! -s "$out/platform.toml" ] || calibrated="--platform $out/platform.toml"
-  part "peers-gpu-$1" "$dahl" bench peers --python "$python" --device cuda $calibrated --modes train --settings "eager,compiled with graphs" \
+  part "peers-gpu-$1" "$bench" peers --python "$python" --device cuda $calibrated --modes train --settings "eager,compiled with graphs" \
     --models "$2" --batches "$batches" --energy 1s ${PEERS:-} --out "$out/peers-gpu-$1.md"
 }
 peers_cpu() {
-  part "peers-cpu-$1" "$dahl" bench peers --python "$python" --models "$2" --batches "${batches%%,*}" --threads "${THREADS:-$(nproc)}" --repeats 3 ${PEERS:-} --out "$out/peers-cpu-$1.md"
+  part "peers-cpu-$1" "$bench" peers --python "$python" --models "$2" --batches "${batches%%,*}" --threads "${THREADS:-$(nproc)}" --repeats 3 ${PEERS:-} --out "$out/peers-cpu-$1.md"
 }
 
 # name MODEL: of a network, or of its file.

@@ -1,4 +1,4 @@
-// Package peers carries the programs that `dahl bench peers` runs beside dahl, so
+// Package peers carries the programs that `dahl-bench peers` runs beside dahl, so
 // that the command needs nothing but an interpreter that has them.
 package peers
 

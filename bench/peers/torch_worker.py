@@ -1,4 +1,4 @@
-"""PyTorch's side of `dahl bench peers`: one process per setting of the environment.
+"""PyTorch's side of `dahl-bench peers`: one process per setting of the environment.
 
 Reads one JSON request per line and answers each with one JSON line, {"error": ...} where it fails:
 

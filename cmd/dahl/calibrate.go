@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
@@ -102,13 +103,6 @@ file is edited: no sensor of theirs is read.`,
 	return cmd
 }
 
-// must is for errors that only a mistake in the program can cause.
-func must(err error) {
-	if err != nil {
-		panic("dahl: " + err.Error())
-	}
-}
-
 func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *options) error {
 	if err := f.check(o); err != nil {
 		return err
@@ -158,14 +152,15 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 // check refuses flags that nothing can be measured with, before anything is.
 func (f *calibrateFlags) check(o *options) error {
 	if f.perModel <= 0 || f.joules < 0 {
-		return inputErrorf("--time %v, --joules %v: want a positive time, and one that is not negative", f.perModel, f.joules)
+		return cli.InputErrorf("--time %v, --joules %v: want a positive time, and one that is not negative", f.perModel, f.joules)
 	}
 	if len(f.batches) > 0 {
-		if err := checkNumbers("batch", f.batches...); err != nil {
+		if err := cli.CheckNumbers("batch", f.batches...); err != nil {
 			return err
 		}
 	}
-	return firstError(checkModels(f.models...), checkRealType(o.DType), checkVariant(o.Variant), checkPrecision(o.Precision), asInput(execute.CheckVariant(o.Variant)), checkWritable(f.out))
+	_, realType := cli.RealType(o.DType)
+	return cli.FirstError(cli.CheckModels(f.models...), realType, checkVariant(o.Variant), checkPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckWritable(f.out))
 }
 
 // startingPoint is the platform in the file, if it is of this machine, so that what it
@@ -180,10 +175,10 @@ func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
 		return here, nil
 	}
 	if err != nil {
-		return nil, asInput(fmt.Errorf("%w; --force writes the file anew", err))
+		return nil, cli.AsInput(fmt.Errorf("%w; --force writes the file anew", err))
 	}
 	if !sameMachine(p, here) {
-		return nil, inputErrorf("%s is of %s with %s, this is %s with %s; choose another file, or --force to write it anew",
+		return nil, cli.InputErrorf("%s is of %s with %s, this is %s with %s; choose another file, or --force to write it anew",
 			f.out, p.Name, devicesText(p), here.Name, devicesText(here))
 	}
 	return p, nil
@@ -216,8 +211,8 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 		}
 	}
 	if f.sweep {
-		bar := newProgressBar(stderr, "sweep")
-		defer bar.done()
+		bar := cli.NewProgressBar(stderr, "sweep")
+		defer bar.Done()
 		c, err := sweep(ctx, o, f.calibration(p, o, bar, file))
 		add(c)
 		return err
@@ -239,9 +234,9 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 }
 
 // calibration is how a network, or the sweep, is measured.
-func (f *calibrateFlags) calibration(p *platform.Platform, o *options, bar *progressBar, file *growingFile) execute.CalibrateOptions {
+func (f *calibrateFlags) calibration(p *platform.Platform, o *options, bar *cli.ProgressBar, file *growingFile) execute.CalibrateOptions {
 	return execute.CalibrateOptions{Platform: p, Units: f.units, Variants: o.variants(), MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
-		Progress: bar.set, Save: file.save}
+		Progress: bar.Set, Save: file.save}
 }
 
 // variants are those to be measured: the pinned one, or all.
@@ -260,7 +255,11 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 	}
 	adapts, names := []func(*dag.Lowering, int){nil}, []string{""}
 	if o.Lowering == bestTiles {
-		t, err := o.tilings(m, sum.Platform)
+		dtype, err := cli.RealType(o.DType)
+		if err != nil {
+			return err
+		}
+		t, err := train.Tilings(m, sum.Platform, o.Batch, dtype)
 		if err != nil {
 			return err
 		}
@@ -272,9 +271,9 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 	for i, adapt := range adapts {
 		c := *o
 		c.adapt = adapt
-		bar := newProgressBar(stderr, fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]))
+		bar := cli.NewProgressBar(stderr, fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]))
 		result, err := calibrate(ctx, &c, m, d, f.calibration(sum.Platform, o, bar, file))
-		bar.done()
+		bar.Done()
 		add(result)
 		if err != nil {
 			return err

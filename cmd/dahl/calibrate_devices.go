@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/execute"
 	"dahl/platform"
 	"dahl/train"
@@ -41,7 +42,7 @@ func checkCores(p *platform.Platform, units map[string]int) error {
 		}
 	}
 	if wanted > most {
-		return inputErrorf("%d cores of %q are to be measured, and this machine has %d; choose them with --devices, such as %s:%d", wanted, p.Name, most, here.Devices[0].Name, most)
+		return cli.InputErrorf("%d cores of %q are to be measured, and this machine has %d; choose them with --devices, such as %s:%d", wanted, p.Name, most, here.Devices[0].Name, most)
 	}
 	return nil
 }
@@ -54,21 +55,21 @@ func printDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibrati
 	}
 	capacity := "memory not limited"
 	if d.CapacityBytes > 0 {
-		capacity = fmt.Sprintf("%s, %s free", shortBytes(d.CapacityBytes), shortBytes(d.FreeBytes))
+		capacity = fmt.Sprintf("%s, %s free", cli.ShortBytes(d.CapacityBytes), cli.ShortBytes(d.FreeBytes))
 	}
 	fmt.Fprintf(out, "\n%s: %s, %s\n", d.Device, d.Name, capacity)
 	fmt.Fprintf(out, "  first use  opened in %s, kernels loaded and called for the first time in %s, memory reserved and written at %sB/s; in no other time\n",
-		shortTime(d.FirstUse.Context), shortTime(d.FirstUse.Kernels), shortCount(d.FirstUse.MemoryBytesPerSec))
+		cli.ShortTime(d.FirstUse.Context), cli.ShortTime(d.FirstUse.Kernels), cli.ShortCount(d.FirstUse.MemoryBytesPerSec))
 	l := &d.Launches
 	fmt.Fprintf(out, "  launches   %s apart with events, %s each in a row; to a copy engine or back %s; from a core %s, to a core %s; there and back for the host %s\n",
-		shortTime(l.Gap), shortTime(l.Chain), shortTime(l.Hop), shortTime(l.ToDevice), shortTime(l.ToHost), shortTime(l.RoundTrip))
+		cli.ShortTime(l.Gap), cli.ShortTime(l.Chain), cli.ShortTime(l.Hop), cli.ShortTime(l.ToDevice), cli.ShortTime(l.ToHost), cli.ShortTime(l.RoundTrip))
 	if timing := p.Devices[id].Timing; timing > 0 {
-		fmt.Fprintf(out, "  timing     being timed adds %s to a task in steps\n", shortTime(timing))
+		fmt.Fprintf(out, "  timing     being timed adds %s to a task in steps\n", cli.ShortTime(timing))
 	}
 	printCopies(out, d)
-	fmt.Fprintf(out, "  speed      memory %sB/s", shortCount(d.BytesPerSec))
+	fmt.Fprintf(out, "  speed      memory %sB/s", cli.ShortCount(d.BytesPerSec))
 	for _, elem := range slices.Sorted(maps.Keys(d.FlopsPerSec)) {
-		fmt.Fprintf(out, ", %s %sF/s", elem, shortCount(d.FlopsPerSec[elem]))
+		fmt.Fprintf(out, ", %s %sF/s", elem, cli.ShortCount(d.FlopsPerSec[elem]))
 	}
 	fmt.Fprintln(out, " (largest product)")
 	if p.Devices[id].Kind == "emulated" {
@@ -82,9 +83,9 @@ func printDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibrati
 func printCopies(out io.Writer, d *execute.DeviceCalibration) {
 	c := &d.Copies
 	line := func(f *platform.CopyFit) string {
-		return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", shortTime(f.Latency), shortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
+		return fmt.Sprintf("%s + bytes/%sB/s (±%.0f %%, at most %.0f %%)", cli.ShortTime(f.Latency), cli.ShortCount(f.BytesPerSec), 100*f.RelError, 100*f.MaxError)
 	}
-	fmt.Fprintf(out, "  copies     %s to %s: in %s, out %s, both %s\n", shortBytes(c.Sizes[0]), shortBytes(c.Sizes[len(c.Sizes)-1]), line(&c.InFit), line(&c.OutFit), line(&c.Fit))
+	fmt.Fprintf(out, "  copies     %s to %s: in %s, out %s, both %s\n", cli.ShortBytes(c.Sizes[0]), cli.ShortBytes(c.Sizes[len(c.Sizes)-1]), line(&c.InFit), line(&c.OutFit), line(&c.Fit))
 	parts := []string{fmt.Sprintf("both directions at once take %.2f times as long: %s", c.Together, c.Sharing())}
 	if c.Strided > 0 {
 		parts = append(parts, fmt.Sprintf("rows of 4 KiB %.2f times", c.Strided))
@@ -105,8 +106,8 @@ func printPower(out io.Writer, dev *platform.Device, d *execute.DeviceCalibratio
 		fmt.Fprintf(out, "  power      no meter; powers: %s\n", source)
 		return
 	}
-	fmt.Fprintf(out, "  power      idle %s W, largest product %s W (%s ± %s J) by %s; joules of kernels by class", threeDigits(d.Energy.IdleWatts), threeDigits(d.Energy.Watts),
-		threeDigits(d.Energy.Joules), threeDigits(d.Energy.ErrorJoules), d.Energy.Meter)
+	fmt.Fprintf(out, "  power      idle %s W, largest product %s W (%s ± %s J) by %s; joules of kernels by class", cli.ThreeDigits(d.Energy.IdleWatts), cli.ThreeDigits(d.Energy.Watts),
+		cli.ThreeDigits(d.Energy.Joules), cli.ThreeDigits(d.Energy.ErrorJoules), d.Energy.Meter)
 	if g := meters.Of(dev); g != nil {
 		fmt.Fprintf(out, "; clock %d MHz of %d, limit %g W, %d °C, as found", g.GPU.SMClockMHz, g.GPU.MaxSMClockMHz, g.GPU.PowerLimitWatts, g.GPU.TemperatureCelsius)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/execute"
 	"dahl/platform"
@@ -28,7 +29,7 @@ func TestCalibrateEmulatedDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was, err := loadPlatform("emulated")
+	was, err := cli.LoadPlatform("emulated")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestCalibrateEmulatedDevice(t *testing.T) {
 	if !strings.Contains(again, fmt.Sprintf("%d models: 0 measured", len(p.Models))) || strings.Contains(again, "launches") {
 		t.Errorf("gone on with:\n%s", again)
 	}
-	if r := dahl(t, t.Context(), "calibrate", "--platform", "laptop", "--out", "c.toml"); r.code != exitBadInput || !strings.Contains(r.stderr, "8 cpu") {
+	if r := dahl(t, t.Context(), "calibrate", "--platform", "laptop", "--out", "c.toml"); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "8 cpu") {
 		t.Errorf("the file of another machine: code %d, %s", r.code, r.stderr)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/execute"
 	"dahl/plan"
 	"dahl/platform"
@@ -33,7 +34,7 @@ func TestStartingPoint(t *testing.T) {
 		t.Errorf("the file of this machine: %+v, error %v", p, err)
 	}
 	here.Name = "elsewhere"
-	if err := writeTo(f.out, here.WriteTOML); err != nil {
+	if err := cli.WriteTo(f.out, here.WriteTOML); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.startingPoint(&options{}); err == nil || !strings.Contains(err.Error(), "elsewhere") || !strings.Contains(err.Error(), "--force") {
@@ -142,7 +143,7 @@ power = { idle = "1 W", busy = "5 W" }
 	if out := mustRun(t, "simulate", "--platform", "flat.toml", "--model", "mlp", "--samples", "40"); !strings.Contains(out, "samples   none: every duration of this run is one number") {
 		t.Errorf("nothing is drawn:\n%s", out)
 	}
-	if r := dahl(t, t.Context(), "simulate", "--platform", "m.toml", "--model", "mlp", "--samples", "-1"); r.code == exitOK || !strings.Contains(r.stderr, "--samples") {
+	if r := dahl(t, t.Context(), "simulate", "--platform", "m.toml", "--model", "mlp", "--samples", "-1"); r.code == cli.ExitOK || !strings.Contains(r.stderr, "--samples") {
 		t.Errorf("-1 samples: code %d, %s", r.code, r.stderr)
 	}
 }

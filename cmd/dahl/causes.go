@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // loadSummary is what others did on the cores while a training ran.
@@ -51,7 +52,7 @@ func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.S
 	if slower && load != nil && load.Disturbed {
 		causes = append(causes, fmt.Sprintf("others kept %.2g of %d cores busy", load.OtherCores, load.Cores))
 	}
-	switch m := plan.SourcesOf(p); {
+	switch m := explain.ModelErrorOf(p); {
 	case m.Measured+m.Fitted == 0 && m.Roofline > 0:
 		causes = append(causes, "the platform is not calibrated")
 	case m.Unknown > unknownShare:
@@ -94,5 +95,5 @@ func timesMedian(p *schedule.Problem, s *schedule.Schedule) float64 {
 		}
 		steady += list[len(list)/2] * time.Duration(len(list))
 	}
-	return ratio(float64(all), float64(steady))
+	return cli.Ratio(float64(all), float64(steady))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/plan"
 	"dahl/plots"
 	"dahl/schedule"
@@ -47,11 +48,11 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	if out.dir != "" {
 		picture = filepath.Join(out.dir, "compare.svg")
 	}
-	if err := checkWritable(picture); err != nil {
+	if err := cli.CheckWritable(picture); err != nil {
 		return err
 	}
 	if measured.schedule.World != schedule.Measured {
-		return inputErrorf("%s holds a simulated run; the last directory must be an executed one", measuredDir)
+		return cli.InputErrorf("%s holds a simulated run; the last directory must be an executed one", measuredDir)
 	}
 	unrecordedS := 0.0 // as predicted, where it is not in the measured run
 	problem, decision, predicted := measured.problem, measured.decision, (*schedule.Schedule)(nil)
@@ -60,7 +61,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 			return err
 		}
 		if predicted == nil {
-			return inputErrorf("%s holds no prediction; name a simulated run first", measuredDir)
+			return cli.InputErrorf("%s holds no prediction; name a simulated run first", measuredDir)
 		}
 	} else {
 		other, err := loadRun(predictedDir)
@@ -68,10 +69,10 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 			return err
 		}
 		if other.problem.Graph.Hash() != problem.Graph.Hash() {
-			return inputErrorf("%s and %s are of different graphs: compare runs of one model, batch, type, data and platform (whose caches decide the lowering)", predictedDir, measuredDir)
+			return cli.InputErrorf("%s and %s are of different graphs: compare runs of one model, batch, type, data and platform (whose caches decide the lowering)", predictedDir, measuredDir)
 		}
 		if len(other.problem.Platform.Workers) != len(problem.Platform.Workers) {
-			return inputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
+			return cli.InputErrorf("%s has %d workers, %s has %d", predictedDir, len(other.problem.Platform.Workers), measuredDir, len(problem.Platform.Workers))
 		}
 		problem, decision = other.problem, other.decision
 		if predicted, unrecordedS, err = other.recordedSteps(ctx); err != nil {
@@ -92,7 +93,7 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 		}
 	}
 	if out.json {
-		return printJSON(stdout, c)
+		return cli.PrintJSON(stdout, c)
 	}
 	printComparison(stdout, c, measured.summary.Shown)
 	return nil
@@ -132,12 +133,12 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 	row := func(what string, p plan.Pair, show func(float64) string) {
 		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent)
 	}
-	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", "step", showTime(c.Step.Predicted), showTime(c.Step.Measured), c.Step.ErrorPercent, causesText(c.Causes))
+	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", "step", cli.ShowTime(c.Step.Predicted), cli.ShowTime(c.Step.Measured), c.Step.ErrorPercent, causesText(c.Causes))
 	switch {
 	case c.PredictedUnrecordedStepS > 0:
-		row("  unrecorded", plan.NewPair(c.PredictedUnrecordedStepS, c.UnrecordedStepS), showTime)
+		row("  unrecorded", plan.NewPair(c.PredictedUnrecordedStepS, c.UnrecordedStepS), cli.ShowTime)
 	case c.UnrecordedStepS > 0:
-		fmt.Fprintf(w, "%-14s %12s %12s\n", "  unrecorded", "", showTime(c.UnrecordedStepS))
+		fmt.Fprintf(w, "%-14s %12s %12s\n", "  unrecorded", "", cli.ShowTime(c.UnrecordedStepS))
 	}
 	copies := ""
 	if c.CopyErrorPercent != nil {
@@ -145,15 +146,15 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 	}
 	fmt.Fprintf(w, "%-14s kernels %+.1f %%, %sscheduling %+.1f %%; %d tasks ran elsewhere than predicted\n", "  of which", c.KernelErrorPercent, copies, c.SchedulingErrorPercent, c.MovedTasks)
 	if c.Makespan != nil {
-		row(fmt.Sprintf("%d steps", c.MeasuredSteps), *c.Makespan, showTime)
+		row(fmt.Sprintf("%d steps", c.MeasuredSteps), *c.Makespan, cli.ShowTime)
 	}
-	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%  (%s)\n", "J per step", threeDigits(c.StepJoules.Predicted), threeDigits(c.StepJoules.Measured), c.StepJoules.ErrorPercent, c.Grounds)
-	row("live peak", c.Peak, func(b float64) string { return shortBytes(int64(b)) })
+	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%  (%s)\n", "J per step", cli.ThreeDigits(c.StepJoules.Predicted), cli.ThreeDigits(c.StepJoules.Measured), c.StepJoules.ErrorPercent, c.Grounds)
+	row("live peak", c.Peak, func(b float64) string { return cli.ShortBytes(int64(b)) })
 	for _, b := range c.Workers {
-		row("busy "+b.Worker, b.Busy, showTime)
+		row("busy "+b.Worker, b.Busy, cli.ShowTime)
 	}
 	for _, way := range c.Ways {
-		row(way.From+" to "+way.To, way.Busy, showTime)
+		row(way.From+" to "+way.To, way.Busy, cli.ShowTime)
 	}
 	printKernels(w, c)
 	printMoved(w, c)
@@ -170,7 +171,7 @@ func printKernels(w io.Writer, c *plan.Comparison) {
 	fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5s %11s %11s %9s %6s %11s %11s\n", "kernel", "shape", "variant", "model", "calls", "predicted", "measured", "error", "share", "median", "p95")
 	for _, k := range c.Kernels {
 		fmt.Fprintf(w, "%-18s %-44s %-7s %-9s %5d %11s %11s %+8.1f%% %5.1f%% %11s %11s\n", k.Op, k.Shape, k.Variant, k.Source, k.Count,
-			showTime(k.Sum.Predicted), showTime(k.Sum.Measured), k.Sum.ErrorPercent, 100*k.Share, showTime(k.Median.Measured), showTime(k.P95S))
+			cli.ShowTime(k.Sum.Predicted), cli.ShowTime(k.Sum.Measured), k.Sum.ErrorPercent, 100*k.Share, cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S))
 	}
 }
 
@@ -190,14 +191,14 @@ func printMoved(w io.Writer, c *plan.Comparison) {
 		}
 		predicted, off := "-", "-"
 		if k.Median.Predicted > 0 {
-			predicted, off = showTime(k.Median.Predicted), fmt.Sprintf("%+.1f%%", k.Median.ErrorPercent)
+			predicted, off = cli.ShowTime(k.Median.Predicted), fmt.Sprintf("%+.1f%%", k.Median.ErrorPercent)
 		}
-		fmt.Fprintf(w, "%-32s %-16s %-9s %9s %7.3g %11s %11s %11s %9s %5.1f%%\n", k.Buffer, k.From+" "+k.To, k.Reason, shortBytes(k.Bytes), k.Count,
-			predicted, showTime(k.Median.Measured), showTime(k.P95S), off, 100*k.Share)
+		fmt.Fprintf(w, "%-32s %-16s %-9s %9s %7.3g %11s %11s %11s %9s %5.1f%%\n", k.Buffer, k.From+" "+k.To, k.Reason, cli.ShortBytes(k.Bytes), k.Count,
+			predicted, cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S), off, 100*k.Share)
 	}
 	for _, way := range c.Ways {
 		fmt.Fprintf(w, "%s to %s per step: predicted %.4g copies of %s, measured %.4g of %s\n", way.From, way.To,
-			way.Count.Predicted, shortBytes(int64(way.Bytes.Predicted)), way.Count.Measured, shortBytes(int64(way.Bytes.Measured)))
+			way.Count.Predicted, cli.ShortBytes(int64(way.Bytes.Predicted)), way.Count.Measured, cli.ShortBytes(int64(way.Bytes.Measured)))
 	}
 }
 
@@ -206,11 +207,11 @@ const maxNamedCopies = 3
 
 // printWaits writes two lines. Where nothing moves there is little to say.
 func printWaits(out io.Writer, w *plan.Waits) {
-	of := func(cause explain.IdleCause) string { return showTime(w.PerStepS[cause.String()]) }
+	of := func(cause explain.IdleCause) string { return cli.ShowTime(w.PerStepS[cause.String()]) }
 	fmt.Fprintf(out, "waits     per step of all workers: %s for a predecessor, %s for a transfer, %s for dispatch, %s without work%s\n",
 		of(explain.WaitPredecessor), of(explain.WaitTransfer), of(explain.WaitDispatch), of(explain.NoWork), namedCopies("; ", "for", w.Transfers))
 	fmt.Fprintf(out, "path      per step %s in tasks, %s in copies, %s between them%s\n",
-		showTime(w.Path.TasksS), showTime(w.Path.CopiesS), showTime(w.Path.WaitS), namedCopies("; ", "in", w.Path.Copies))
+		cli.ShowTime(w.Path.TasksS), cli.ShowTime(w.Path.CopiesS), cli.ShowTime(w.Path.WaitS), namedCopies("; ", "in", w.Path.Copies))
 }
 
 // namedCopies writes the longest: "; 0.4 ms for w@gpu from ram".
@@ -221,7 +222,7 @@ func namedCopies(before, what string, all []plan.TransferTime) string {
 			parts = append(parts, "…")
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %s %s from %s", showTime(t.StepS), what, t.Buffer, t.From))
+		parts = append(parts, fmt.Sprintf("%s %s %s from %s", cli.ShowTime(t.StepS), what, t.Buffer, t.From))
 	}
 	if parts == nil {
 		return ""

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"dahl/cmd/cli"
 )
 
 // randomFiles writes a machine of three memories, of which one may be small and one may limit
@@ -78,7 +80,7 @@ func TestOneDecisionInFiles(t *testing.T) {
 		randomFiles(t, r)
 		run := strings.Fields("simulate --platform random.toml --graph random.json --steps 3")
 		for _, policy := range []string{"heft", "dmda"} {
-			if r := dahl(t, t.Context(), append(run, "--policy", policy, "--out", policy)...); r.code != exitOK {
+			if r := dahl(t, t.Context(), append(run, "--policy", policy, "--out", policy)...); r.code != cli.ExitOK {
 				if !strings.Contains(r.stderr, "bytes") {
 					t.Fatalf("seed %d, %s: %s", seed, policy, r.stderr)
 				}

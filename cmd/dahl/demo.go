@@ -12,12 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dahl/dag"
+	"dahl/cmd/cli"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/plan"
-	"dahl/platform"
-	"dahl/schedule"
 	"dahl/train"
 )
 
@@ -134,15 +132,15 @@ func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 	g := w.Program.Graphs[0]
 	bound := w.Decision.Priced.LowerBound(0, 1)
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
-		g.NumTasks(), g.TotalFlops()/1e9, shortTime(bound), predicted.Main.Policy)
+		g.NumTasks(), g.TotalFlops()/1e9, cli.ShortTime(bound), predicted.Main.Policy)
 	fmt.Fprintf(stdout, "          predicted: step %s   run %s   reserved %s   energy %s J (%s)\n",
-		shortTime(predicted.StepTime()), shortTime(predicted.Run), shortBytes(w.hostBytes()), threeDigits(predicted.Joules), predicted.Report.Grounds())
+		cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run), cli.ShortBytes(w.hostBytes()), cli.ThreeDigits(predicted.Joules), predicted.Report.Grounds())
 }
 
 // printDemo prints the measurement beside the prediction. It fails when the run
 // did not follow its plan.
 func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *outcome) error {
-	if err := followsPlan(t.w.Decision.Graphs[0].Plan, t.measured.Main, t.w.Platform, t.w.Program.Graphs[0]); err != nil {
+	if err := t.measured.Main.Follows(t.w.mainProblem(t.measured.Main.Steps), t.w.Decision.Graphs[0].Plan); err != nil {
 		return err
 	}
 	c, err := plan.Compare(ctx, t.w.Decision, predicted.Main, t.measured.Main)
@@ -152,26 +150,11 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *ou
 	used := t.TouchedBytes()
 	last := t.Epochs[len(t.Epochs)-1]
 	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
-		shortTime(t.measured.StepTime()), shortTime(t.measured.Run), shortBytes(used), t.measured.energyText())
+		cli.ShortTime(t.measured.StepTime()), cli.ShortTime(t.measured.Run), cli.ShortBytes(used), t.measured.energyText())
 	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f%s), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
 		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.measured.Main, t.load)), used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.measured))
-	return nil
-}
-
-// followsPlan reports the first task that a run did not execute on the planned
-// worker in the planned order.
-func followsPlan(plan *schedule.Plan, s *schedule.Schedule, p *platform.Platform, g *dag.Graph) error {
-	next := make([]int, len(plan.Order))
-	for _, span := range s.Spans {
-		list := plan.Order[span.Worker]
-		want := list[next[span.Worker]%len(list)]
-		if want != span.Task {
-			return fmt.Errorf("worker %s ran task %q where the plan has %q", p.Workers[span.Worker].Name, g.Tasks[span.Task].Name, g.Tasks[want].Name)
-		}
-		next[span.Worker]++
-	}
 	return nil
 }
 

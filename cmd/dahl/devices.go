@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/nn"
@@ -61,7 +62,7 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 	if some, err := w.Platform.Select(list); err == nil && w.sameGraphOn(some) {
 		other := *w
 		if other.Decision, err = plan.On(w.Decision, list); err != nil {
-			return nil, asInput(w.hintRoom(err))
+			return nil, cli.AsInput(w.hintRoom(err))
 		}
 		other.opts, other.Platform = o, other.Decision.Priced.Platform
 		return &other, nil
@@ -86,7 +87,7 @@ func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked b
 	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
-			return nil, inputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
+			return nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
 		}
 		return nil, nil
 	}
@@ -184,10 +185,10 @@ func printFigures(out io.Writer, f *plan.StepFigures, width int, devices, world,
 		images = fmt.Sprintf("%.0f", f.ImagesPerS)
 	}
 	if f.Basis != energy.Unavailable {
-		perStep = threeDigits(f.JoulesPerStep)
+		perStep = cli.ThreeDigits(f.JoulesPerStep)
 		if f.JoulesPerImage > 0 {
-			perImage = threeDigits(f.JoulesPerImage)
+			perImage = cli.ThreeDigits(f.JoulesPerImage)
 		}
 	}
-	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, devices, world, showTime(f.StepS), off, images, perStep, perImage, f.Basis)
+	fmt.Fprintf(out, "%-*s %-10s %10s %9s %10s %10s %10s  %s\n", width, devices, world, cli.ShowTime(f.StepS), off, images, perStep, perImage, f.Basis)
 }

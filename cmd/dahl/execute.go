@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
@@ -71,7 +72,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 	addWorkFlags(cmd, &o)
 	addTrainFlags(cmd, &o)
 	exclude(cmd, "devices", "workers")
-	must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
+	cli.Must(cmd.Flags().MarkHidden("graph")) // a graph file has no kernels to execute; said when it is given
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "at most `n` training steps per epoch (0: all)")
 	cmd.Flags().IntVar(&o.ContinueOnLoss, "continue-on-loss", 0, "when a device fails, plan anew without it and go on from the weights kept after every `n` training steps (1 where no n is given)")
 	cmd.Flags().Lookup("continue-on-loss").NoOptDefVal = "1"
@@ -92,7 +93,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	}
 	predicted, err := w.predict(ctx)
 	if err != nil {
-		return nil, asInput(err)
+		return nil, cli.AsInput(err)
 	}
 	t, err := newTrainer(w, progress)
 	if err != nil {
@@ -103,7 +104,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if t.devices, err = w.comparedSets(ctx, predicted, f.compareDevices); err != nil {
 		return nil, err
 	}
-	if err := checkWritable(f.save); err != nil {
+	if err := cli.CheckWritable(f.save); err != nil {
 		return nil, err
 	}
 	dir, err := createRunDir(f.out.dir)
@@ -128,7 +129,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	}
 	m, err := a.writeTraining(dir, t, "execute")
 	if err == nil && f.save != "" {
-		err = writeTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) })
+		err = cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) })
 	}
 	if err != nil {
 		return nil, errors.Join(runErr, err)
@@ -141,7 +142,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		if err != nil {
 			return nil, err
 		}
-		return m, printJSON(stdout, s)
+		return m, cli.PrintJSON(stdout, s)
 	}
 	t.printMeasured(progress)
 	t.printLosses(progress, dir)
@@ -183,20 +184,20 @@ func trainingWorkload(ctx context.Context, o *options) (*workload, error) {
 // trainingData opens the data and fits the model to it.
 func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if o.Model == "" {
-		return nil, d, inputErrorf("name a network with --model; a graph file has no kernels to execute")
+		return nil, d, cli.InputErrorf("name a network with --model; a graph file has no kernels to execute")
 	}
 	if o.Epochs < 1 || o.Epochs > maxRounds {
-		return nil, d, inputErrorf("--epochs %d: want 1 to %d", o.Epochs, maxRounds)
+		return nil, d, cli.InputErrorf("--epochs %d: want 1 to %d", o.Epochs, maxRounds)
 	}
 	if o.ContinueOnLoss < 0 {
-		return nil, d, inputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
+		return nil, d, cli.InputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
-	err = firstError(checkNotNegative("record", o.Record), checkNotNegative("steps", o.Steps), checkNotNegative("limit", o.Limit),
-		checkNotNegative("offset", o.Offset), checkNotNegative("batch", o.Batch), checkNotNegative("workers", o.Workers))
+	err = cli.FirstError(cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), cli.CheckNotNegative("limit", o.Limit),
+		cli.CheckNotNegative("offset", o.Offset), cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("workers", o.Workers))
 	if err != nil {
 		return nil, d, err
 	}
-	if m, err = loadModel(o.Model); err != nil {
+	if m, err = cli.LoadModel(o.Model); err != nil {
 		return nil, d, err
 	}
 	if o.Data == "" {
@@ -295,7 +296,7 @@ func (t *trainer) summarize() *summary {
 	if s.Recorded != nil && t.Predicted != nil && t.Predicted.Unrecorded.Steps > 0 {
 		s.Recorded.PredictedS = t.Predicted.StepTime().Seconds()
 	}
-	b := thisBuild()
+	b := cli.ThisBuild()
 	s.Provenance = &b
 	if n := len(t.Epochs); n > 0 {
 		last := t.Epochs[n-1]
@@ -322,7 +323,7 @@ func (w *workload) printTraining(out io.Writer, predicted *outcome) {
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "machine   %s, %d workers\n", w.Platform.Name, len(w.Platform.Workers))
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
-		g.NumTasks(), threeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, shortTime(predicted.StepTime()), shortTime(predicted.Run))
+		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
 		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
 	}
@@ -336,7 +337,7 @@ func (w *workload) printTraining(out io.Writer, predicted *outcome) {
 func (w *workload) reservedText() string {
 	var each []string
 	for m, b := range w.Decision.ReservedBytes() {
-		each = append(each, w.Platform.Memories[m].Name+" "+shortBytes(b))
+		each = append(each, w.Platform.Memories[m].Name+" "+cli.ShortBytes(b))
 	}
 	text := strings.Join(each, ", ")
 	if w.Decision.Placed == nil {
@@ -348,7 +349,7 @@ func (w *workload) reservedText() string {
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
 	m, predicted := t.measured, t.Predicted
-	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", shortTime(m.Run), shortTime(predicted.Run), m.energyText())
+	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), m.energyText())
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
@@ -363,5 +364,5 @@ func (t *trainer) beside() string {
 	p, m := t.Predicted.StepTime(), t.measured.StepTime()
 	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
 	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
-	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", shortTime(p), off, causesText(causes))
+	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, causesText(causes))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
@@ -57,7 +58,7 @@ func TestDivergenceEndsTraining(t *testing.T) {
 				c.step = firstNotFiniteStep(t, strings.Fields(train+c.args+" --continue-on-nan --out on"))
 			}
 			r := dahl(t, t.Context(), strings.Fields(train+c.args+" --out run")...)
-			if r.code != exitFailed || strings.Count(r.failure(), "\n") != 1 {
+			if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 {
 				t.Fatalf("exit code %d, %q", r.code, r.stderr)
 			}
 			for _, want := range append(c.want, fmt.Sprintf("the loss of step %d is ", c.step), "--continue-on-nan", "what was done is in run") {
@@ -137,7 +138,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r := dahl(t, t.Context(), "rerun", dir); r.code != exitBadInput || !strings.Contains(r.stderr, "ended at a loss of") {
+	if r := dahl(t, t.Context(), "rerun", dir); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "ended at a loss of") {
 		t.Errorf("rerun: exit code %d, %q", r.code, r.stderr)
 	}
 }
@@ -163,7 +164,7 @@ func TestTestLossNotFinite(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeTestFile(t, "two.toml", divergingNetwork)
 	r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --batch 64 --limit 64 --init uniform:1e15:2e15 --lr 1e9 --out run")...)
-	if want := "the test loss after step 1 is NaN; the first values that are not finite come from layer b in the test set"; r.code != exitFailed || !strings.Contains(r.stderr, want) {
+	if want := "the test loss after step 1 is NaN; the first values that are not finite come from layer b in the test set"; r.code != cli.ExitFailed || !strings.Contains(r.stderr, want) {
 		t.Errorf("exit code %d, %q; want %q", r.code, r.stderr, want)
 	}
 	checkDiverged(t, "run", 1, 1)
@@ -196,7 +197,7 @@ func TestInitRefusesNumbersNotFinite(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := dahl(t, t.Context(), strings.Fields("execute --model two.toml --data digits --limit 64 --init w.npz --continue-on-nan --dtype "+c.dtype)...)
-		if c.want == "" && r.code != exitOK || c.want != "" && (r.code != exitBadInput || !strings.Contains(r.stderr, c.want)) {
+		if c.want == "" && r.code != cli.ExitOK || c.want != "" && (r.code != cli.ExitBadInput || !strings.Contains(r.stderr, c.want)) {
 			t.Errorf("%v in %s: exit code %d, %q, want %q", c.value, c.dtype, r.code, r.stderr, c.want)
 		}
 	}

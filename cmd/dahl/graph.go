@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
@@ -77,10 +78,10 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 		return err
 	}
 	if write != nil {
-		if err := checkWritable(f.export); err != nil {
+		if err := cli.CheckWritable(f.export); err != nil {
 			return err
 		}
-		if err := writeTo(f.export, func(out io.Writer) error { return write(w, out) }); err != nil {
+		if err := cli.WriteTo(f.export, func(out io.Writer) error { return write(w, out) }); err != nil {
 			return err
 		}
 	}
@@ -89,7 +90,7 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 		return err
 	}
 	if f.json {
-		return printJSON(stdout, r)
+		return cli.PrintJSON(stdout, r)
 	}
 	r.print(stdout)
 	if write != nil {
@@ -113,7 +114,7 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 	case ".toml":
 		return func(w *workload, out io.Writer) error {
 			if w.Lowering == nil {
-				return inputErrorf("--export: a graph from a file has no lowering")
+				return cli.InputErrorf("--export: a graph from a file has no lowering")
 			}
 			return nn.WriteLowering(out, *w.Lowering)
 		}, nil
@@ -121,7 +122,7 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 	if path == "" {
 		return nil, nil
 	}
-	return nil, inputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
+	return nil, cli.InputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
 }
 
 // inspectedGraph builds the graph.
@@ -129,7 +130,7 @@ func inspectedGraph(ctx context.Context, o *options) (*workload, error) {
 	p := &platform.Platform{}
 	if o.Platform != "" {
 		var err error
-		if p, err = loadPlatform(o.Platform); err != nil {
+		if p, err = cli.LoadPlatform(o.Platform); err != nil {
 			return nil, err
 		}
 	}
@@ -192,7 +193,7 @@ func describeGraph(w *workload) (*graphReport, error) {
 	}
 	costs, layout, err := plan.Inspect(w.Program, machine, w.Target())
 	if err != nil {
-		return nil, asInput(err)
+		return nil, cli.AsInput(err)
 	}
 	g := w.Program.Graphs[0]
 	r := &graphReport{
@@ -304,27 +305,27 @@ func (r *graphReport) print(out io.Writer) {
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintf(out, "shape     %d levels, at most %d tasks on one\n", r.Levels, r.Width)
-	fmt.Fprintf(out, "work      %s flop, %s read and written\n", shortCount(r.Flops), shortBytes(r.Bytes))
+	fmt.Fprintf(out, "work      %s flop, %s read and written\n", cli.ShortCount(r.Flops), cli.ShortBytes(r.Bytes))
 	if r.CriticalS > 0 {
 		fmt.Fprintf(out, "path      %s critical (%d tasks) of %s work on %s: at most %.1f tasks at a time on average\n",
-			shortTime(seconds(r.CriticalS)), r.CriticalTasks, shortTime(seconds(r.WorkS)), r.Platform, ratio(r.WorkS, r.CriticalS))
+			cli.ShortTime(cli.Seconds(r.CriticalS)), r.CriticalTasks, cli.ShortTime(cli.Seconds(r.WorkS)), r.Platform, cli.Ratio(r.WorkS, r.CriticalS))
 	} else {
 		fmt.Fprintf(out, "path      %s flop critical (%d tasks): at most %.1f tasks at a time on average\n",
-			shortCount(r.CriticalFlops), r.CriticalTasks, ratio(r.Flops, r.CriticalFlops))
+			cli.ShortCount(r.CriticalFlops), r.CriticalTasks, cli.Ratio(r.Flops, r.CriticalFlops))
 	}
 	fmt.Fprintf(out, "memory   ")
 	for a := range schedule.NumArenas {
-		fmt.Fprintf(out, " %s %s,", a, shortBytes(r.ArenaBytes[a.String()]))
+		fmt.Fprintf(out, " %s %s,", a, cli.ShortBytes(r.ArenaBytes[a.String()]))
 	}
-	fmt.Fprintf(out, " %s saved by sharing bytes\n\n", shortBytes(r.SavedBytes))
+	fmt.Fprintf(out, " %s saved by sharing bytes\n\n", cli.ShortBytes(r.SavedBytes))
 	fmt.Fprintf(out, "%-14s %-10s %6s %10s %10s %10s  %s\n", "layer", "phase", "tasks", "flop", "bytes", "best time", "operations")
 	for _, p := range r.Parts {
 		best := "-"
 		if r.Platform != "" {
-			best = shortTime(seconds(p.BestS))
+			best = cli.ShortTime(cli.Seconds(p.BestS))
 		}
 		fmt.Fprintf(out, "%-14s %-10s %6d %10s %10s %10s  %s\n",
-			orDash(p.Layer), orDash(p.Phase), p.Tasks, shortCount(p.Flops), shortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
+			orDash(p.Layer), orDash(p.Phase), p.Tasks, cli.ShortCount(p.Flops), cli.ShortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
 	}
 }
 

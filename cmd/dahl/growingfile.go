@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/platform"
 )
 
@@ -35,18 +33,9 @@ func (f *growingFile) close() error {
 	if !f.stale {
 		return nil
 	}
-	if err := writeTo(f.path, f.platform.WriteTOML); err != nil {
+	if err := cli.WriteTo(f.path, f.platform.WriteTOML); err != nil {
 		return err
 	}
 	f.written, f.models, f.stale = time.Now(), len(f.platform.Models), false
 	return nil
-}
-
-// writeTo writes a file under a temporary name and renames it.
-func writeTo(path string, fill func(io.Writer) error) error {
-	var b bytes.Buffer
-	if err := fill(&b); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return writeFile(path, b.Bytes())
 }

@@ -6,8 +6,10 @@ import (
 	"math"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
+	"dahl/schedule/explain"
 )
 
 // headline is what a run comes to, in three lines that end what simulate, plan and execute
@@ -23,7 +25,7 @@ type headline struct {
 }
 
 func (w *workload) headline(o *outcome, s *summary) *headline {
-	h := &headline{figures: w.figures(o), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: seconds(s.LowerBoundS)}
+	h := &headline{figures: w.figures(o), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
 	}
@@ -39,11 +41,11 @@ func (w *workload) headline(o *outcome, s *summary) *headline {
 // print writes the three lines; beside a measured step stands the predicted one.
 func (h *headline) print(out io.Writer, beside string) {
 	f := &h.figures
-	rate := fmt.Sprintf("%s tasks/s", wholeNumber(ratio(float64(h.tasks), f.StepS)))
+	rate := fmt.Sprintf("%s tasks/s", wholeNumber(cli.Ratio(float64(h.tasks), f.StepS)))
 	if f.ImagesPerS > 0 {
 		rate = fmt.Sprintf("%s images/s", wholeNumber(f.ImagesPerS))
 	}
-	fmt.Fprintf(out, "step      %s, %s%s%s\n", shortTime(seconds(f.StepS)), rate, h.known, beside)
+	fmt.Fprintf(out, "step      %s, %s%s%s\n", cli.ShortTime(cli.Seconds(f.StepS)), rate, h.known, beside)
 	switch {
 	case f.Basis == energy.Unavailable:
 		fmt.Fprintf(out, "energy    %s\n", h.grounds)
@@ -52,19 +54,19 @@ func (h *headline) print(out io.Writer, beside string) {
 	default:
 		fmt.Fprintf(out, "energy    %s per step (%s)\n", shortJoules(f.JoulesPerStep), h.grounds)
 	}
-	times := ratio(h.run.Seconds(), h.bound.Seconds())
+	times := cli.Ratio(h.run.Seconds(), h.bound.Seconds())
 	switch {
 	case h.bound == 0:
-		fmt.Fprintf(out, "bound     %s %s; there is no bound\n", h.of, shortTime(h.run))
+		fmt.Fprintf(out, "bound     %s %s; there is no bound\n", h.of, cli.ShortTime(h.run))
 	case times < 1.005:
-		fmt.Fprintf(out, "bound     %s %s, which no schedule can beat\n", h.of, shortTime(h.run))
+		fmt.Fprintf(out, "bound     %s %s, which no schedule can beat\n", h.of, cli.ShortTime(h.run))
 	default:
-		fmt.Fprintf(out, "bound     %s %s, %s times the %s that no schedule can beat\n", h.of, shortTime(h.run), threeDigits(times), shortTime(h.bound))
+		fmt.Fprintf(out, "bound     %s %s, %s times the %s that no schedule can beat\n", h.of, cli.ShortTime(h.run), cli.ThreeDigits(times), cli.ShortTime(h.bound))
 	}
 }
 
 // known says how far the durations of the tasks are known, for the end of a line.
-func known(m *plan.Sources) string {
+func known(m *explain.ModelError) string {
 	text := ""
 	if m.Measured+m.Fitted > 0 {
 		text = fmt.Sprintf(", ±%.1f %% (the kernels' times)", 100*m.RelError)
@@ -75,10 +77,22 @@ func known(m *plan.Sources) string {
 	return text
 }
 
+// printSources says where the durations of a step come from.
+func printSources(out io.Writer, m *explain.ModelError) {
+	fmt.Fprintf(out, "models    tasks per step: %d measured, %d fitted, %d by roofline, %d given by the graph", m.Measured, m.Fitted, m.Roofline, m.Given)
+	if m.Measured+m.Fitted > 0 {
+		fmt.Fprintf(out, "; their sum ±%.1f %%", 100*m.RelError)
+	}
+	if m.Unknown > 0 {
+		fmt.Fprintf(out, "; %.0f %% of it is roofline, without an error bar", 100*m.Unknown)
+	}
+	fmt.Fprintln(out)
+}
+
 // wholeNumber prints a rate with commas, or three digits where it is below 100.
 func wholeNumber(v float64) string {
 	if v < 100 {
-		return threeDigits(v)
+		return cli.ThreeDigits(v)
 	}
 	return thousands(int(math.Round(v)))
 }
@@ -87,7 +101,7 @@ func wholeNumber(v float64) string {
 func shortJoules(j float64) string {
 	for _, unit := range []string{"J", "mJ", "uJ"} {
 		if math.Abs(j) >= 0.9995 || unit == "uJ" {
-			return threeDigits(j) + " " + unit
+			return cli.ThreeDigits(j) + " " + unit
 		}
 		j *= 1000
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/train"
 )
@@ -33,7 +34,7 @@ func parseBounds(s string) (lo, hi float64, err error) {
 	lo, errLo := strconv.ParseFloat(a, 64)
 	hi, errHi := strconv.ParseFloat(b, 64)
 	if !ok || errLo != nil || errHi != nil || !(lo < hi) || math.IsInf(hi-lo, 0) {
-		return 0, 0, inputErrorf("--init %s%s: want two finite numbers, the smaller first, as in %s-0.1:0.1", uniformInit, s, uniformInit)
+		return 0, 0, cli.InputErrorf("--init %s%s: want two finite numbers, the smaller first, as in %s-0.1:0.1", uniformInit, s, uniformInit)
 	}
 	return lo, hi, nil
 }

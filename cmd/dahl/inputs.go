@@ -4,12 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/nn"
 )
 
@@ -17,7 +16,7 @@ import (
 // a run directory keeps a copy, and the data.
 func (o *options) inputFiles() []string {
 	var files []string
-	if isFile(o.Model) {
+	if cli.IsModelFile(o.Model) {
 		files = append(files, o.Model)
 	}
 	if o.Lowering != "" && o.Lowering != bestTiles {
@@ -47,12 +46,12 @@ func hashInputs(o *options) ([]identity, error) {
 func hashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", asInput(err)
+		return "", cli.AsInput(err)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", asInput(err)
+		return "", cli.AsInput(err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
@@ -77,27 +76,4 @@ func hashData(train, test *nn.Dataset) *identity {
 		}
 	}
 	return &identity{train.Name, hex.EncodeToString(h.Sum(nil))}
-}
-
-// checkWritable reports early that a file of a result could not be made.
-func checkWritable(path string) error {
-	if path == "" {
-		return nil
-	}
-	dir := filepath.Dir(path)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return inputErrorf("cannot write %s: there is no directory %s", path, dir)
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return inputErrorf("cannot write %s: it is a directory", path)
-	case err == nil && !info.Mode().IsRegular():
-		return nil // it is written as it is
-	}
-	f, err := temporaryFor(path)
-	if err != nil {
-		return inputErrorf("cannot write %s: %w", path, err)
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
@@ -38,7 +39,7 @@ Operations of the kind host are done by dahl itself.`,
 		Args:    wantArgs(0, 1, "one platform or run at most"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if variants && (len(args) == 0 || asJSON) {
-				return inputErrorf("--by-variant wants a run directory or a platform file, and no --json")
+				return cli.InputErrorf("--by-variant wants a run directory or a platform file, and no --json")
 			}
 			if len(args) == 0 {
 				return listKernels(cmd.OutOrStdout(), asJSON)
@@ -48,7 +49,7 @@ Operations of the kind host are done by dahl itself.`,
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), struct {
+				return cli.PrintJSON(cmd.OutOrStdout(), struct {
 					Source  string       `json:"source"`
 					Kernels []kernelTime `json:"kernels"`
 				}{title, rows})
@@ -100,7 +101,7 @@ func listKernels(out io.Writer, asJSON bool) error {
 		lines = append(lines, line)
 	}
 	if asJSON {
-		return printJSON(out, struct {
+		return cli.PrintJSON(out, struct {
 			Kernels []kernelLine `json:"kernels"`
 		}{lines})
 	}
@@ -185,8 +186,8 @@ type kernelTime struct {
 }
 
 func (k *kernelTime) setRates(flops float64, bytes int64) {
-	k.GFlopsPerSec = ratio(flops, k.MedianS) / 1e9
-	k.GBPerSec = ratio(float64(bytes), k.MedianS) / 1e9
+	k.GFlopsPerSec = cli.Ratio(flops, k.MedianS) / 1e9
+	k.GBPerSec = cli.Ratio(float64(bytes), k.MedianS) / 1e9
 	k.total = k.MedianS * float64(k.Count)
 }
 
@@ -199,12 +200,12 @@ func kernelTimes(path string) (rows []kernelTime, title string, err error) {
 		}
 		return r.kernelTimes(), fmt.Sprintf("%s: %s on %s, %d steps", path, r.schedule.World, r.problem.Platform.Name, r.schedule.Steps), nil
 	}
-	p, err := loadPlatform(path)
+	p, err := cli.LoadPlatform(path)
 	if err != nil {
 		return nil, "", err
 	}
 	if len(p.Models) == 0 {
-		return nil, "", inputErrorf("%s holds no measured kernels; dahl calibrate writes a file that does", path)
+		return nil, "", cli.InputErrorf("%s holds no measured kernels; dahl calibrate writes a file that does", path)
 	}
 	for _, m := range p.Models {
 		k := kernelTime{Op: m.Op, Variant: m.Variant, Type: m.Type, Shape: m.Shape, Device: m.Device, Clock: m.Clock, Active: m.Active,
@@ -277,9 +278,9 @@ func printKernelTimes(out io.Writer, title string, rows []kernelTime) {
 			active = fmt.Sprint(k.Active)
 		}
 		if k.MeanS > 0 {
-			mean = shortTime(seconds(k.MeanS))
+			mean = cli.ShortTime(cli.Seconds(k.MeanS))
 		}
 		fmt.Fprintf(out, format, k.Op, orDash(k.Variant), k.Type, shape, k.Shape, k.Device, active, fmt.Sprint(k.Count), mean,
-			shortTime(seconds(k.MedianS)), shortTime(seconds(k.P95S)), threeDigits(k.GFlopsPerSec), threeDigits(k.GBPerSec))
+			cli.ShortTime(cli.Seconds(k.MedianS)), cli.ShortTime(cli.Seconds(k.P95S)), cli.ThreeDigits(k.GFlopsPerSec), cli.ThreeDigits(k.GBPerSec))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/kernels"
 )
 
@@ -42,7 +43,7 @@ func printByVariant(out io.Writer, title string, times []kernelTime) {
 					fmt.Fprint(out, " |")
 					continue
 				}
-				fmt.Fprintf(out, " %s |", threeDigits(1e6*median))
+				fmt.Fprintf(out, " %s |", cli.ThreeDigits(1e6*median))
 				if fastest == "" || median < r.medians[fastest] {
 					fastest = v
 				}

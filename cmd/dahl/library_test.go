@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"dahl/cmd/cli"
 )
 
 // TestNoLibrary: a variant of a library that cannot be here, in a program without CUDA, is
@@ -13,10 +15,10 @@ import (
 func TestNoLibrary(t *testing.T) {
 	t.Chdir(t.TempDir())
 	r := dahl(t, t.Context(), "calibrate", "--out", "x.toml", "--model", "mlp", "--variant", "cublas")
-	if r.code != exitBadInput || !strings.HasPrefix(r.stderr, "dahl: variant cublas: ") || strings.Count(r.stderr, "\n") != 1 {
+	if r.code != cli.ExitBadInput || !strings.HasPrefix(r.stderr, "dahl: variant cublas: ") || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("exit code %d, %q", r.code, r.stderr)
 	}
-	p, err := loadPlatform("emulated")
+	p, err := cli.LoadPlatform("emulated")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/execute"
 )
 
@@ -53,7 +54,7 @@ func TestContinueOnCUDALoss(t *testing.T) {
 		t.Errorf("weights %.12s, without a fault %.12s", cut.Trained.WeightsSHA256, whole.Trained.WeightsSHA256)
 	}
 	r := dahl(t, t.Context(), line...)
-	if r.code != exitFailed || !strings.Contains(r.stderr, `on device "gpu0", issued and not done: `) {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, `on device "gpu0", issued and not done: `) {
 		t.Errorf("without --continue-on-loss: exit code %d, %s", r.code, r.stderr)
 	}
 }

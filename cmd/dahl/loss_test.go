@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dahl/cmd/cli"
 )
 
 // faultyNode is a core and two emulated GPUs, which fail as said; empty: not.
@@ -158,7 +160,7 @@ func checkRunsInside(t *testing.T, dir string) {
 		t.Errorf("verify %s:\n%s", dir, out)
 	}
 	mustRun(t, "compare", dir, dir)
-	if r := dahl(t, t.Context(), "rerun", dir); r.code != exitBadInput || !strings.Contains(r.stderr, afterLossCommand) {
+	if r := dahl(t, t.Context(), "rerun", dir); r.code != cli.ExitBadInput || !strings.Contains(r.stderr, afterLossCommand) {
 		t.Errorf("rerun %s: exit code %d, %s", dir, r.code, r.stderr)
 	}
 }
@@ -200,7 +202,7 @@ func TestLossEndsTheRun(t *testing.T) {
 			args = append(args, "--continue-on-loss")
 		}
 		r := dahl(t, t.Context(), args...)
-		if r.code != exitFailed || strings.Count(r.failure(), "\n") != 1 {
+		if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
 		for _, part := range []string{`device "g0"`, `graph "train"`, "issued and not done", "the device is lost", "what was done is in cut"} {
@@ -240,7 +242,7 @@ func TestInterruptedOnDevices(t *testing.T) {
 		}()
 		r := dahl(t, ctx, append(strings.Fields("execute --platform node.toml --model digits-cnn --epochs 500 --out cut"), args...)...)
 		cancel()
-		if r.code != exitInterrupted || !strings.Contains(r.stderr, "dahl: interrupted: ") || !strings.Contains(r.stderr, "what was done is in cut") {
+		if r.code != cli.ExitInterrupted || !strings.Contains(r.stderr, "dahl: interrupted: ") || !strings.Contains(r.stderr, "what was done is in cut") {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
 		m, err := readManifest("cut")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/platform"
 )
 
@@ -23,7 +24,7 @@ func TestWorkersAreCores(t *testing.T) {
 	p := &platform.Platform{Name: "gpu first", Memories: []platform.Memory{{Name: "vram"}, {Name: "ram"}},
 		Devices: []platform.Device{{Name: "gpu", Kind: "emulated", Count: 1, Unreachable: true, PowerSource: platform.Guess},
 			{Name: "cpu", Kind: "cpu", Count: 1, Memory: 1, PowerSource: platform.Guess}}}
-	q, err := withWorkers(p, 3)
+	q, err := cli.WithWorkers(p, 3)
 	if err != nil || q.Devices[0].Count != 1 || q.Devices[1].Count != 3 || len(q.Workers) != 4 {
 		t.Errorf("%+v, %v", q, err)
 	}
@@ -32,10 +33,10 @@ func TestWorkersAreCores(t *testing.T) {
 	}
 	// Of two cores that draw 0.5 W each idle, 6 W with one busy and 10 W with both, and a host of 10 W: one core that
 	// draws 5.5 W busy, beside a host with an idle one of 10.5 W.
-	if p, err = loadPlatform("emulated"); err != nil {
+	if p, err = cli.LoadPlatform("emulated"); err != nil {
 		t.Fatal(err)
 	}
-	if q, err = withWorkers(p, 1); err != nil || len(q.Workers) != 2 || q.BusyTotal(0, 1) != 5.5 || q.HostPower.Value != 10.5 {
+	if q, err = cli.WithWorkers(p, 1); err != nil || len(q.Workers) != 2 || q.BusyTotal(0, 1) != 5.5 || q.HostPower.Value != 10.5 {
 		t.Errorf("one of two cores: %+v, %v", q, err)
 	}
 }

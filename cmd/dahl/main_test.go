@@ -6,9 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"dahl/cmd/cli"
 )
 
 // result is what one command line came to.
@@ -21,7 +22,7 @@ type result struct {
 func dahl(t *testing.T, ctx context.Context, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, args, &stdout, &stderr)
+	code := cli.Run(ctx, newRoot(args), args, &stdout, &stderr)
 	return result{code, stdout.String(), stderr.String()}
 }
 
@@ -41,7 +42,7 @@ func (r result) failure() string {
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	r := dahl(t, t.Context(), args...)
-	if r.code != exitOK {
+	if r.code != cli.ExitOK {
 		t.Fatalf("dahl %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
 	}
 	return r.stdout
@@ -88,12 +89,10 @@ func listing(t *testing.T) string {
 }
 
 func TestHelp(t *testing.T) {
-	root := newRoot(nil, new(bool))
-	bench, _, err := root.Find([]string{"bench"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, sub := range slices.Concat(root.Commands(), bench.Commands()) {
+	for _, sub := range newRoot(nil).Commands() {
+		if sub.Hidden {
+			continue
+		}
 		name := strings.TrimPrefix(sub.CommandPath(), "dahl ")
 		out := mustRun(t, append(strings.Fields(name), "--help")...)
 		if !strings.Contains(out, "Usage:\n  dahl "+name) {
@@ -158,7 +157,6 @@ var badInputs = []struct{ line, want string }{
 	{"simulate --platform laptop --model mlp --batch 99999999999999999999", "the number is too large"},
 	{"simulate --platform laptop --model mlp --seed=-1", "want a whole number from 0 on"},
 	{"execute --shuffle=maybe", "want true or false"},
-	{"bench accuracy --batches 64,x", "want a whole number"},
 	{"simulate --platform laptop --model mlp --dtype int8", "float32 or float64"},
 	{"simulate --platform laptop --model mlp --steps 0", "--steps 0"},
 	{"simulate --platform laptop --model mlp --steps 99999999999", "--steps"},
@@ -214,43 +212,7 @@ var badInputs = []struct{ line, want string }{
 	{"calibrate --out x.toml --variant nope", "avx512"},
 	{"calibrate --out x.toml --sweep --dtype int8", "float32 or float64"},
 	{"calibrate --out x.toml --sweep --lowering best", "exclude each other"},
-	{"bench nope", `"nope"`},
-	{"bench peers extra", "extra"},
-	{"bench peers --threads 1 --python nope/python", "nope/python"},
-	{"bench peers --threads 1 --python false", "has PyTorch"},
-	{"bench peers --models nope", `"nope"`},
-	{"bench peers --batches 0", "--batches 0:"},
-	{"bench peers --threads=-1", "--threads -1:"},
-	{"bench peers --threads 99999", "cores"},
-	{"bench peers --repeats 0", "--repeats 0:"},
-	{"bench peers --repetition 0s", "--repetition 0s"},
-	{"bench peers --threads 1 --platform nope", "laptop"},
-	{"bench peers --out nope/x.md", "nope"},
-	{"bench accuracy --models nope", `"nope"`},
-	{"bench accuracy --batches 64,0", "--batches 64 0:"},
-	{"bench accuracy --batches 999999", "images"},
-	{"bench accuracy --workers=-1", "--workers -1:"},
-	{"bench accuracy --lowerings nope", `"nope"`},
-	{"bench accuracy --dtype int8", "float32 or float64"},
-	{"bench accuracy --out nope/x.md", "nope"},
-	{"bench granularity", "model"},
-	{"bench granularity --model nope --out new", `"nope"`},
-	{"bench granularity --model mlp --dtype int8 --out new", "float32 or float64"},
-	{"bench granularity --model mlp --batch=-1 --out new", "--batch -1"},
-	{"bench granularity --model mlp --time=-1s --out new", "--time -1s"},
-	{"bench granularity --model mlp --out bad.json", "bad.json"},
-	{"bench batch --model nope --out new", `"nope"`},
-	{"bench batch --model mlp --batches 0 --out new", "--batches 0:"},
-	{"bench batch --model mlp --repeats 0 --out new", "--repeats 0:"},
-	{"bench tasks --tasks 0", "--tasks 0:"},
-	{"bench tasks --workers=-1", "--workers -1:"},
-	{"bench tasks --shapes nope", `"nope"`},
-	{"bench tasks --starpu nope/program", "nope/program"},
-	{"bench soak --steps 0", "--steps 0"},
-	{"bench soak --model nope", `"nope"`},
-	{"bench soak --batch=-1", "--batch -1:"},
-	{"bench soak --workers 0", "--workers 0:"},
-	{"bench soak --policies nope", `"nope"`},
+	{"bench soak --steps 3", "what measures dahl itself is a program of its own: dahl-bench"},
 	{"graph", "--model"},
 	{"graph --model nope", `"nope"`},
 	{"graph --list --model mlp", "exclude each other"},
@@ -262,8 +224,6 @@ var badInputs = []struct{ line, want string }{
 	{"kernels nope", "nope"},
 	{"kernels --by-variant", "--by-variant"},
 	{"calibrate --out x.toml --joules -1s", "--joules"},
-	{"bench peers --modes nope", "nope"},
-	{"bench peers --settings compiled", "--device cpu"},
 	{"kernels foreign", "foreign"},
 	{"kernels laptop", "calibrate"},
 	{"kernels broken", "broken"},
@@ -307,8 +267,8 @@ func TestBadInput(t *testing.T) {
 	for _, c := range badInputs {
 		r := dahl(t, t.Context(), strings.Fields(c.line)...)
 		switch {
-		case r.code != exitBadInput:
-			t.Errorf("dahl %s: exit code %d, want %d; it said %q", c.line, r.code, exitBadInput, r.stderr)
+		case r.code != cli.ExitBadInput:
+			t.Errorf("dahl %s: exit code %d, want %d; it said %q", c.line, r.code, cli.ExitBadInput, r.stderr)
 		case !strings.HasPrefix(r.stderr, "dahl: ") || strings.Count(r.stderr, "\n") != 1 || !strings.HasSuffix(r.stderr, "\n"):
 			t.Errorf("dahl %s: want one line that begins with \"dahl: \", got %q", c.line, r.stderr)
 		case !strings.Contains(r.stderr, c.want):
@@ -326,7 +286,8 @@ func TestBadInput(t *testing.T) {
 func TestOutputLost(t *testing.T) {
 	for _, line := range []string{"kernels", "graph --model mlp", "simulate --help"} {
 		var stderr strings.Builder
-		if code := run(t.Context(), strings.Fields(line), full{}, &stderr); code != exitFailed || stderr.String() != "dahl: the disk is full\n" {
+		args := strings.Fields(line)
+		if code := cli.Run(t.Context(), newRoot(args), args, full{}, &stderr); code != cli.ExitFailed || stderr.String() != "dahl: the disk is full\n" {
 			t.Errorf("dahl %s: code %d, %q", line, code, &stderr)
 		}
 	}
@@ -336,38 +297,3 @@ func TestOutputLost(t *testing.T) {
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
-
-func TestOneLine(t *testing.T) {
-	err := inputErrorf("unknown command\n\nDid you mean this?\n\tplot\n\nand\r\nmore")
-	if got, want := oneLine(err), "unknown command; did you mean plot; and; more"; got != want {
-		t.Errorf("oneLine = %q, want %q", got, want)
-	}
-}
-
-// TestWriteWhatIsNoFile: a device is written, not replaced by a file.
-func TestWriteWhatIsNoFile(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := os.Symlink(os.DevNull, "null"); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(checkWritable("null"), writeFile("null", []byte("gone"))); err != nil {
-		t.Error(err)
-	}
-	if data, err := os.ReadFile("null"); err != nil || len(data) > 0 {
-		t.Errorf("the device was replaced: %q, %v", data, err)
-	}
-}
-
-// TestWriteFileCleansUp lets the last step fail: a file cannot be renamed onto a
-// directory that is not empty.
-func TestWriteFileCleansUp(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeTestFile(t, "target/inside", "kept")
-	before := listing(t)
-	if err := writeFile("target", []byte("new")); err == nil || checkWritable("target") == nil {
-		t.Error("writing a file over a directory succeeded")
-	}
-	if after := listing(t); after != before {
-		t.Errorf("a failed write left something behind:\n%s", after)
-	}
-}

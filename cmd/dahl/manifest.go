@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/train"
@@ -18,11 +19,11 @@ const manifestFormat = "dahl-run 1"
 // It holds no times and no output path, so that equal runs of the simulator
 // give equal files.
 type manifest struct {
-	Format  string   `json:"format"`
-	Build   build    `json:"build"`
-	Command string   `json:"command"` // subcommand
-	Args    []string `json:"args"`    // command line without the program and --out
-	Host    host     `json:"host"`
+	Format  string    `json:"format"`
+	Build   cli.Build `json:"build"`
+	Command string    `json:"command"` // subcommand
+	Args    []string  `json:"args"`    // command line without the program and --out
+	Host    host      `json:"host"`
 
 	Options  options             `json:"options"`
 	Model    string              `json:"model,omitempty"`
@@ -71,14 +72,14 @@ func readManifest(dir string) (*manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, inputErrorf("%s is not a run of dahl: %w", dir, err)
+		return nil, cli.InputErrorf("%s is not a run of dahl: %w", dir, err)
 	}
 	var m manifest
 	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, inputErrorf("%s: %w", path, err)
+		return nil, cli.InputErrorf("%s: %w", path, err)
 	}
 	if m.Format != manifestFormat {
-		return nil, inputErrorf("%s: format %q, want %q", path, m.Format, manifestFormat)
+		return nil, cli.InputErrorf("%s: format %q, want %q", path, m.Format, manifestFormat)
 	}
 	return &m, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/platform"
@@ -20,7 +21,7 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 			of = train.ProcessorsMeter
 		}
 		if e.Basis != energy.Unavailable && (of != train.ProcessorsMeter || w.opts.Devices == "" && w.opts.Workers == 0) {
-			watts[of] += ratio(e.Joules, r.MakespanSeconds)
+			watts[of] += cli.Ratio(e.Joules, r.MakespanSeconds)
 		}
 	}
 	return watts
@@ -30,7 +31,7 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 func meteredText(steps []plan.MeteredStep) string {
 	var parts []string
 	for _, s := range steps {
-		parts = append(parts, fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, threeDigits(s.JoulesPerStep), threeDigits(s.PredictedJoulesPerStep), s.ErrorPercent))
+		parts = append(parts, fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, cli.ThreeDigits(s.JoulesPerStep), cli.ThreeDigits(s.PredictedJoulesPerStep), s.ErrorPercent))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -68,9 +69,9 @@ func covers(readings []energy.Reading, p *platform.Platform) bool {
 func readingsText(readings []energy.Reading) string {
 	var parts []string
 	for _, r := range readings {
-		text := fmt.Sprintf("%s ± %s J of %s by %s", threeDigits(r.Joules), threeDigits(r.ErrorJoules), r.Of, r.Meter)
+		text := fmt.Sprintf("%s ± %s J of %s by %s", cli.ThreeDigits(r.Joules), cli.ThreeDigits(r.ErrorJoules), r.Of, r.Meter)
 		if s := r.Second; s != nil {
-			text += fmt.Sprintf(" (%s J by %s: %+.1f %%)", threeDigits(s.Joules), s.Meter, s.DisagreementPercent)
+			text += fmt.Sprintf(" (%s J by %s: %+.1f %%)", cli.ThreeDigits(s.Joules), s.Meter, s.DisagreementPercent)
 		}
 		parts = append(parts, text)
 	}

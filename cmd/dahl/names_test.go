@@ -3,30 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"dahl/cmd/cli"
 )
-
-// TestDifferences are Levenshtein distances of textbooks.
-func TestDifferences(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"kitten", "sitting", 3}, {"saturday", "sunday", 3}, {"", "heft", 4}, {"heft", "", 4}, {"flaw", "lawn", 2}, {"heft", "heft", 0}, {"hfet", "heft", 2}} {
-		if got := differences(c.a, c.b); got != c.want {
-			t.Errorf("from %q to %q: %d differences, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
-func TestDidYouMean(t *testing.T) {
-	known := []string{"laptop", "server", "manycore"}
-	for name, want := range map[string]string{
-		"serverr": "; did you mean server", "Laptop": "; did you mean laptop", "mancore": "; did you mean manycore", "cluster": "", "x": "", "": "",
-	} {
-		if got := didYouMean(name, known); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
-	}
-}
 
 // TestNamesAreTaken: the case of a policy does not matter, nor how colour is spelled, and an
 // executed run is compared by itself.
@@ -42,20 +21,12 @@ func TestNamesAreTaken(t *testing.T) {
 	}
 }
 
-func TestOneOf(t *testing.T) {
-	for want, names := range map[string][]string{"": nil, "a": {"a"}, "a or b": {"a", "b"}, "a, b or c": {"a", "b", "c"}} {
-		if got := oneOf(names); got != want {
-			t.Errorf("%q of %q, want %q", got, names, want)
-		}
-	}
-}
-
 // TestHelpNamesTables: what may be chosen by name is in the help, and nothing else: the policy
 // "replay" is chosen by --plan.
 func TestHelpNamesTables(t *testing.T) {
 	help := mustRun(t, "execute", "--help")
-	for _, names := range [][]string{policyNames(), optimizerNames()} {
-		if len(names) < 2 || !strings.Contains(help, oneOf(names)) || strings.Contains(oneOf(names), "replay") {
+	for _, names := range [][]string{cli.PolicyNames(), optimizerNames()} {
+		if len(names) < 2 || !strings.Contains(help, cli.OneOf(names)) || strings.Contains(cli.OneOf(names), "replay") {
 			t.Errorf("names %q, help\n%s", names, help)
 		}
 	}

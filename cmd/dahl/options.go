@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/kernels"
 )
@@ -131,7 +132,7 @@ func addWorkFlags(cmd *cobra.Command, o *options) {
 	addGraphFlags(cmd, o)
 	f := cmd.Flags()
 	f.Var(&onceString{p: &o.Devices}, "devices", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)")
-	f.StringVar(&o.Policy, "policy", "heft", "scheduler: "+oneOf(policyNames()))
+	f.StringVar(&o.Policy, "policy", "heft", "scheduler: "+cli.OneOf(cli.PolicyNames()))
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
 	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it, see dahl kernels (default: the fastest known within --precision)")
 	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, precisionUsage)
@@ -162,7 +163,7 @@ func addTrainFlags(cmd *cobra.Command, o *options) {
 
 func addOptimizerFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
-	f.StringVar(&o.Optimizer, "optimizer", "", oneOf(optimizerNames())+" (default: the model's)")
+	f.StringVar(&o.Optimizer, "optimizer", "", cli.OneOf(optimizerNames())+" (default: the model's)")
 	f.Var(&optionalFloat{&o.LR}, "lr", "learning rate (default: the model's)")
 	f.Var(&optionalFloat{&o.Momentum}, "momentum", "SGD momentum (default: the model's)")
 	f.Var(&optionalFloat{&o.WeightDecay}, "weight-decay", "L2 penalty (default: the model's)")

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 	"dahl/train"
 )
 
@@ -50,9 +52,9 @@ func (w *workload) hostBytes() int64 {
 func (w *workload) memoryText(o *outcome) string {
 	var each []string
 	for m, reserved := range w.Decision.ReservedBytes() {
-		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, shortBytes(o.PeakBytes[m]))
+		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, cli.ShortBytes(o.PeakBytes[m]))
 		if reserved > 0 {
-			text += ", reserved " + shortBytes(reserved)
+			text += ", reserved " + cli.ShortBytes(reserved)
 		}
 		each = append(each, text)
 	}
@@ -90,15 +92,15 @@ type summary struct {
 	Load     *loadSummary        `json:"load,omitempty"` // of a training
 	Waits    *plan.Waits         `json:"waits"`          // of the main schedule
 	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
-	Models   *plan.Sources       `json:"models,omitempty"`
+	Models   *explain.ModelError `json:"models,omitempty"`
 	Tiles    *plan.TileSearch    `json:"tiles,omitempty"`
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *trainedSummary     `json:"training,omitempty"`
 
-	ImagesPerS *float64 `json:"images_per_s,omitempty"`
-	Loss       *number  `json:"loss,omitempty"`
-	Accuracy   *float64 `json:"accuracy,omitempty"`
-	Provenance *build   `json:"provenance,omitempty"`
+	ImagesPerS *float64   `json:"images_per_s,omitempty"`
+	Loss       *number    `json:"loss,omitempty"`
+	Accuracy   *float64   `json:"accuracy,omitempty"`
+	Provenance *cli.Build `json:"provenance,omitempty"`
 }
 
 type energySummary struct {

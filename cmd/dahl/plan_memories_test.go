@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/schedule"
@@ -48,7 +49,7 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	do("execute", "e", "--plan", "p/plan.json", "--epochs", "2")
 
 	planned, ran := mustLoad(t, "p"), mustLoad(t, "e")
-	a, b := *planned.decision.Graphs[0].Plan, *ran.decision.Graphs[0].Plan
+	a, b := *planned.decision.PlanOf(0, nil), *ran.decision.PlanOf(0, nil)
 	a.Variants, a.Arenas = b.Variants, b.Arenas // the GPU's workspace is that of all graphs
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("the plan of the run is not the one that it was given")
@@ -135,13 +136,13 @@ func testPlansRefused(t *testing.T, network []string) {
 		writeTestFile(t, "bad.json", strings.Replace(string(data), c.old, c.with, 1))
 		for _, command := range []string{"simulate", "execute"} {
 			r := dahl(t, t.Context(), slices.Concat([]string{command, "--plan", "bad.json", "--out", "bad"}, network)...)
-			if r.code != exitBadInput || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, c.want) {
+			if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, c.want) {
 				t.Errorf("%s: %s: exit code %d, %q; want %q", c.what, command, r.code, r.stderr, c.want)
 			}
 		}
 	}
 	r := dahl(t, t.Context(), slices.Concat([]string{"simulate", "--plan", "p/plan.json", "--devices", "cpu", "--out", "bad"}, network)...)
-	if r.code != exitBadInput || strings.Count(r.stderr, "\n") != 1 {
+	if r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("without the GPU: exit code %d, %q", r.code, r.stderr)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"dahl/cmd/cli"
 	"dahl/plots"
 )
 
@@ -31,7 +32,7 @@ func newPlot(*app) *cobra.Command {
 			return plotRun(cmd, args[0], args[1:], format, colour)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "svg", oneOf(plots.Formats()))
+	cmd.Flags().StringVar(&format, "format", "svg", cli.OneOf(plots.Formats()))
 	cmd.Flags().StringVar(&colour, "colour", "", "colour tasks by layer, phase or op (default: the first that tells them apart)")
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.Replace(name, "color", "colour", 1))
@@ -48,11 +49,11 @@ func figureNames() (names []string) {
 
 func plotRun(cmd *cobra.Command, path string, names []string, format, colour string) error {
 	if !slices.Contains(plots.Formats(), format) {
-		return inputErrorf("--format %q: want one of %s", format, strings.Join(plots.Formats(), ", "))
+		return cli.InputErrorf("--format %q: want one of %s", format, strings.Join(plots.Formats(), ", "))
 	}
 	by := plots.ColourBy(colour)
 	if by != "" && by != plots.ByLayer && by != plots.ByPhase && by != plots.ByOp {
-		return inputErrorf("--colour %q: want layer, phase or op", colour)
+		return cli.InputErrorf("--colour %q: want layer, phase or op", colour)
 	}
 	figures := plots.Figures()
 	if len(names) > 0 {
@@ -60,7 +61,7 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 		for _, n := range names {
 			f, err := plots.FigureByName(n)
 			if err != nil {
-				return inputErrorf("%w%s", err, didYouMean(n, figureNames()))
+				return cli.InputErrorf("%w%s", err, cli.DidYouMean(n, figureNames()))
 			}
 			figures = append(figures, f)
 		}
@@ -92,7 +93,7 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 		case !errors.Is(err, plots.ErrNoData):
 			return err
 		case len(names) > 0:
-			return asInput(err)
+			return cli.AsInput(err)
 		}
 	}
 	return dir.writeManifest(r.manifest)

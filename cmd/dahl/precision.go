@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 
+	"dahl/cmd/cli"
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/train"
@@ -13,7 +14,7 @@ const precisionUsage = "factors of products on tensor cores: full (never rounded
 
 func checkPrecision(name string) error {
 	if name != "" && !slices.Contains(kernels.Precisions(), name) {
-		return inputErrorf("--precision %q: want %s", name, oneOf(kernels.Precisions()))
+		return cli.InputErrorf("--precision %q: want %s", name, cli.OneOf(kernels.Precisions()))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"dahl/cmd/cli"
 	"dahl/plan"
 	"dahl/train"
 )
@@ -40,9 +41,9 @@ func (o *outcome) recording() *recordSummary {
 // joulesText prints modelled joules, and of what.
 func (o *outcome) joulesText() string {
 	if o.Unrecorded.Pieces == 0 {
-		return threeDigits(o.Joules) + " J"
+		return cli.ThreeDigits(o.Joules) + " J"
 	}
-	return threeDigits(o.JoulesPerStep()) + " J per recorded step"
+	return cli.ThreeDigits(o.JoulesPerStep()) + " J per recorded step"
 }
 
 func (s *recordSummary) String() string {
@@ -50,5 +51,5 @@ func (s *recordSummary) String() string {
 		return "all training steps, and of other graphs the first; copies and modelled joules are of those"
 	}
 	return fmt.Sprintf("%d of %d training steps, of %s each; schedule, copies and modelled joules are of those, step and images/s of the others",
-		s.Steps, s.Of, shortTime(seconds(s.StepS)))
+		s.Steps, s.Of, cli.ShortTime(cli.Seconds(s.StepS)))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -55,7 +56,7 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 		defer os.RemoveAll(tmp)
 		out = filepath.Join(tmp, "run")
 	} else if sameFile(dir, out) {
-		return inputErrorf("--out %s is the run to be repeated; name another directory", out)
+		return cli.InputErrorf("--out %s is the run to be repeated; name another directory", out)
 	}
 	if err := old.repeat(ctx, dir, out); err != nil {
 		if forget && ctx.Err() != nil {
@@ -67,7 +68,7 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	if b := thisBuild(); b != old.Build {
+	if b := cli.ThisBuild(); b != old.Build {
 		fmt.Fprintf(stdout, "note: the run was made by version %s, commit %s; this is %s, commit %s\n", old.Build.Version, old.Build.Commit, b.Version, b.Commit)
 	}
 	rows, err := compareRuns(old, now, dir, out)
@@ -91,31 +92,31 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 // repeatable refuses a run that was not completed or whose inputs have changed.
 func (m *manifest) repeatable(dir string) error {
 	if m.ended() {
-		return inputErrorf("%s ended at a loss of %s; there is nothing complete to compare with", dir, m.Diverged.Loss)
+		return cli.InputErrorf("%s ended at a loss of %s; there is nothing complete to compare with", dir, m.Diverged.Loss)
 	}
 	if !m.Complete {
-		return inputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
+		return cli.InputErrorf("%s was interrupted; there is nothing complete to compare with", dir)
 	}
 	switch m.Command {
 	case "simulate", "plan", "execute", "demo":
 	default:
-		return inputErrorf("%s: a run of %q cannot be repeated", dir, m.Command)
+		return cli.InputErrorf("%s: a run of %q cannot be repeated", dir, m.Command)
 	}
 	path := filepath.Join(dir, platformFile)
 	p, err := platform.Load(path)
 	if err != nil {
-		return asInput(err)
+		return cli.AsInput(err)
 	}
 	if p.Hash() != m.Platform.SHA256 {
-		return inputErrorf("%s has changed since the run", path)
+		return cli.InputErrorf("%s has changed since the run", path)
 	}
 	for _, file := range m.Inputs {
 		sum, err := hashFile(file.Name)
 		if err != nil {
-			return inputErrorf("an input of the run is missing: %w", err)
+			return cli.InputErrorf("an input of the run is missing: %w", err)
 		}
 		if sum != file.SHA256 {
-			return inputErrorf("%s has changed since the run", file.Name)
+			return cli.InputErrorf("%s has changed since the run", file.Name)
 		}
 	}
 	if m.Data == nil {
@@ -127,7 +128,7 @@ func (m *manifest) repeatable(dir string) error {
 		return err
 	}
 	if hashData(d.Train, d.Test).SHA256 != m.Data.SHA256 {
-		return inputErrorf("the data %s have changed since the run", o.Data)
+		return cli.InputErrorf("the data %s have changed since the run", o.Data)
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func (o *options) planned() (bool, error) {
 		return true, nil
 	}
 	info, err := schedule.PolicyByName(o.Policy)
-	return info.Static != nil, asInput(err)
+	return info.Static != nil, cli.AsInput(err)
 }
 
 // compareFiles compares one file of both directories byte by byte.
@@ -242,7 +243,7 @@ func printBothTimes(stdout io.Writer, dir, out string) {
 		return
 	}
 	fmt.Fprintf(stdout, "%-20s %s, then %s per step; %s, then %s in all (not compared)\n", "times",
-		shortTime(seconds(then.PeriodS)), shortTime(seconds(now.PeriodS)), shortTime(seconds(then.MakespanS)), shortTime(seconds(now.MakespanS)))
+		cli.ShortTime(cli.Seconds(then.PeriodS)), cli.ShortTime(cli.Seconds(now.PeriodS)), cli.ShortTime(cli.Seconds(then.MakespanS)), cli.ShortTime(cli.Seconds(now.MakespanS)))
 }
 
 func sameFile(a, b string) bool {

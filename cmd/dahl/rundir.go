@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"dahl/cmd/cli"
 )
 
 // runDir is a directory that one run writes. Every file appears under its final
@@ -27,27 +29,27 @@ func createRunDir(path string) (*runDir, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := os.MkdirAll(path, 0o777); err != nil {
-			return nil, inputErrorf("creating the output directory: %w", err)
+			return nil, cli.InputErrorf("creating the output directory: %w", err)
 		}
 	case err != nil:
-		return nil, inputErrorf("output directory: %w", err)
+		return nil, cli.InputErrorf("output directory: %w", err)
 	case len(entries) > 0:
 		old, err := readManifest(path)
 		if err != nil {
-			return nil, inputErrorf("output directory %s is not empty and not a run of dahl; name another with --out", path)
+			return nil, cli.InputErrorf("output directory %s is not empty and not a run of dahl; name another with --out", path)
 		}
 		for _, name := range append(old.Files, manifestName) {
 			if !filepath.IsLocal(name) {
-				return nil, inputErrorf("output directory %s: its manifest lists %q, which is outside it", path, name)
+				return nil, cli.InputErrorf("output directory %s: its manifest lists %q, which is outside it", path, name)
 			}
 			if err := os.Remove(filepath.Join(path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, inputErrorf("replacing the earlier run: %w", err)
+				return nil, cli.InputErrorf("replacing the earlier run: %w", err)
 			}
 		}
 	}
 	d := &runDir{path: path}
 	// A manifest from the start marks the directory as dahl's even if the run is cut.
-	return d, asInput(d.writeManifest(&manifest{}))
+	return d, cli.AsInput(d.writeManifest(&manifest{}))
 }
 
 // write makes one file of the run.
@@ -56,7 +58,7 @@ func (d *runDir) write(name string, fill func(w io.Writer) error) error {
 	if err := fill(&buf); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	if err := writeFile(filepath.Join(d.path, name), buf.Bytes()); err != nil {
+	if err := cli.WriteFile(filepath.Join(d.path, name), buf.Bytes()); err != nil {
 		return err
 	}
 	d.noteFile(name)
@@ -87,40 +89,5 @@ func (d *runDir) writeManifest(m *manifest) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", manifestName, err)
 	}
-	return writeFile(filepath.Join(d.path, manifestName), append(data, '\n'))
+	return cli.WriteFile(filepath.Join(d.path, manifestName), append(data, '\n'))
 }
-
-// temporaryFor makes a file beside another that will replace it.
-func temporaryFor(path string) (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-}
-
-// writeFile writes to a temporary name beside the target and renames it; what is no
-// file, such as a pipe or /dev/null, is written as it is.
-func writeFile(path string, data []byte) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return os.WriteFile(path, data, 0)
-	}
-	f, err := temporaryFor(path)
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = f.Write(data)
-	if e := f.Chmod(0o666 &^ umask); err == nil {
-		err = e
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
-// umask is the usual one; reading the process's would change it for a moment.
-const umask = 0o022

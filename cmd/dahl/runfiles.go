@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/energy"
 	"dahl/execute"
@@ -134,7 +135,7 @@ func loadRun(dir string) (*loadedRun, error) {
 	}
 	p, err := platform.Load(filepath.Join(dir, platformFile))
 	if err != nil {
-		return nil, asInput(err)
+		return nil, cli.AsInput(err)
 	}
 	g, err := openAs(filepath.Join(dir, graphFile), dag.ReadJSON)
 	if err != nil {
@@ -145,7 +146,7 @@ func loadRun(dir string) (*loadedRun, error) {
 		return nil, err
 	}
 	if r.decision, err = decideRecorded(r.manifest, g, p, recorded); err != nil {
-		return nil, inputErrorf("%s: %w", filepath.Join(dir, planFile), err)
+		return nil, cli.InputErrorf("%s: %w", filepath.Join(dir, planFile), err)
 	}
 	// What lies in a measured run is recorded, and what is laid beside it.
 	r.problem = r.decision.Problem(0, 1, true)
@@ -194,21 +195,21 @@ func openAs[T any](path string, parse func(io.Reader, string) (T, error)) (T, er
 	f, err := os.Open(path)
 	if err != nil {
 		var zero T
-		return zero, asInput(err)
+		return zero, cli.AsInput(err)
 	}
 	defer f.Close()
 	v, err := parse(f, path)
-	return v, asInput(err)
+	return v, cli.AsInput(err)
 }
 
 func readSummary(path string) (*summary, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, asInput(err)
+		return nil, cli.AsInput(err)
 	}
 	var s summary
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, inputErrorf("%s: %w", path, err)
+		return nil, cli.InputErrorf("%s: %w", path, err)
 	}
 	return &s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/plan"
 	"dahl/platforms"
 )
@@ -100,7 +101,7 @@ func TestSimulatedRuns(t *testing.T) {
 	}
 	// A plan for one batch size is of another graph than that of the next.
 	r := dahl(t, t.Context(), "simulate", "--platform", "laptop", "--model", "digits-cnn", "--batch", "19", "--plan", "p/plan.json", "--out", "c")
-	if r.code != exitBadInput || !strings.Contains(r.stderr, "another graph") {
+	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "another graph") {
 		t.Errorf("a plan of another graph: exit code %d, %q", r.code, r.stderr)
 	}
 	testTampering(t)
@@ -118,20 +119,20 @@ func testTampering(t *testing.T) {
 	}
 	edit("a/"+energyFile, ": 0.", ": 1.")
 	r := dahl(t, t.Context(), "verify", "a")
-	if r.code != exitFailed || !strings.Contains(r.stdout, "other joules") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stdout, "other joules") {
 		t.Errorf("verify of changed joules: exit code %d\n%s", r.code, r.stdout)
 	}
 	r = dahl(t, t.Context(), "rerun", "a")
-	if r.code != exitFailed || !strings.Contains(r.stdout, "DIFFERENT") {
+	if r.code != cli.ExitFailed || !strings.Contains(r.stdout, "DIFFERENT") {
 		t.Errorf("rerun of changed joules: exit code %d\n%s", r.code, r.stdout)
 	}
 	edit("p/"+planFile, "heft", "hift") // an input of the run "replayed"
 	r = dahl(t, t.Context(), "rerun", "replayed")
-	if r.code != exitBadInput || !strings.Contains(r.stderr, "has changed") {
+	if r.code != cli.ExitBadInput || !strings.Contains(r.stderr, "has changed") {
 		t.Errorf("rerun with a changed plan: exit code %d, %q", r.code, r.stderr)
 	}
 	writeTestFile(t, "p/"+scheduleFile, "{}")
-	if r := dahl(t, t.Context(), "verify", "p"); r.code != exitFailed || strings.Count(r.stderr, "\n") != 1 {
+	if r := dahl(t, t.Context(), "verify", "p"); r.code != cli.ExitFailed || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("verify of an empty schedule: exit code %d, %q", r.code, r.stderr)
 	}
 }
@@ -282,7 +283,7 @@ func testReading(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"compare e e --out nowhere", "plot p compare"} { // p is a prediction
-		if r := dahl(t, t.Context(), strings.Fields(line)...); r.code != exitBadInput || strings.Count(r.stderr, "\n") != 1 {
+		if r := dahl(t, t.Context(), strings.Fields(line)...); r.code != cli.ExitBadInput || strings.Count(r.stderr, "\n") != 1 {
 			t.Errorf("dahl %s: code %d, %q", line, r.code, r.stderr)
 		}
 	}
@@ -312,7 +313,7 @@ func TestInterrupted(t *testing.T) {
 		cancel()
 	}()
 	r := dahl(t, ctx, "execute", "--model", "digits-cnn", "--limit", "200", "--epochs", "500", "--out", "cut")
-	if r.code != exitInterrupted || !strings.HasPrefix(r.failure(), "dahl: interrupted") || strings.Count(r.failure(), "\n") != 1 {
+	if r.code != cli.ExitInterrupted || !strings.HasPrefix(r.failure(), "dahl: interrupted") || strings.Count(r.failure(), "\n") != 1 {
 		t.Errorf("exit code %d, %q", r.code, r.stderr)
 	}
 	m, err := readManifest("cut")
@@ -322,7 +323,7 @@ func TestInterrupted(t *testing.T) {
 	if m.Complete || m.Command != "execute" || !slices.Contains(m.Files, stepsFile) {
 		t.Errorf("manifest says complete %v, command %q, files %v", m.Complete, m.Command, m.Files)
 	}
-	if r := dahl(t, t.Context(), "rerun", "cut"); r.code != exitBadInput {
+	if r := dahl(t, t.Context(), "rerun", "cut"); r.code != cli.ExitBadInput {
 		t.Errorf("an interrupted run was repeated: exit code %d", r.code)
 	}
 }
@@ -333,7 +334,7 @@ func TestInterruptedBeforeAnything(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, command := range []string{"simulate", "plan"} {
-		if r := dahl(t, ctx, command, "--platform", "laptop", "--model", "digits-cnn"); r.code != exitInterrupted {
+		if r := dahl(t, ctx, command, "--platform", "laptop", "--model", "digits-cnn"); r.code != cli.ExitInterrupted {
 			t.Errorf("%s: exit code %d, %q", command, r.code, r.stderr)
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -12,12 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 	"dahl/train"
 )
 
@@ -78,16 +79,16 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	}
 	result, err := w.predict(ctx)
 	if err != nil {
-		return asInput(err)
+		return cli.AsInput(err)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s := w.summarize(result)
-	s.Models = plan.SourcesOf(&w.Decision.Graphs[0].Problem)
+	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
 	if sets := plan.DeviceSets(w.Platform, o.Devices); sets != nil && o.Devices != "" {
 		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
-			return asInput(err)
+			return cli.AsInput(err)
 		}
 	}
 	if o.Samples > 0 {
@@ -108,7 +109,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 		return err
 	}
 	if out.json {
-		return printJSON(stdout, s)
+		return cli.PrintJSON(stdout, s)
 	}
 	w.printRun(stdout, s)
 	if out.verbose {
@@ -123,18 +124,21 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	return nil
 }
 
+// maxSamples bounds --samples.
+const maxSamples = 1_000_000
+
 // simulatedWorkload loads what simulate and plan work on: one graph, some steps.
 func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Platform == "" {
-		return nil, inputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
+		return nil, cli.InputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
 	if o.Steps < 1 || o.Steps > maxRounds {
-		return nil, inputErrorf("--steps %d: want 1 to %d", o.Steps, maxRounds)
+		return nil, cli.InputErrorf("--steps %d: want 1 to %d", o.Steps, maxRounds)
 	}
 	if o.Samples < 0 || o.Samples > maxSamples {
-		return nil, inputErrorf("--samples %d: want 0 to %d", o.Samples, maxSamples)
+		return nil, cli.InputErrorf("--samples %d: want 0 to %d", o.Samples, maxSamples)
 	}
-	whole, err := loadPlatform(o.Platform)
+	whole, err := cli.LoadPlatform(o.Platform)
 	if err != nil {
 		return nil, err
 	}
@@ -156,14 +160,14 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 // checkGiven refuses costs for devices that a platform does not have.
 func checkGiven(w *workload, p *platform.Platform) error {
 	if err := schedule.CheckGiven(w.Program.Graphs[0], p); err != nil {
-		return inputErrorf("%s: %w", w.opts.Graph, err)
+		return cli.InputErrorf("%s: %w", w.opts.Graph, err)
 	}
 	return nil
 }
 
 // mainGraph builds the program of the first graph alone, for one step.
 func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload, error) {
-	err := firstError(checkNotNegative("batch", o.Batch), checkNotNegative("limit", o.Limit), checkNotNegative("offset", o.Offset))
+	err := cli.FirstError(cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +197,7 @@ func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload
 // fittedModel fits the network to its data as execute does, so that both worlds
 // run one graph. Of synthetic data only size and shape are looked at.
 func fittedModel(o *options) (*nn.Model, train.Samples, error) {
-	m, err := loadModel(o.Model)
+	m, err := cli.LoadModel(o.Model)
 	if err != nil {
 		return nil, train.Samples{}, err
 	}
@@ -207,13 +211,13 @@ func fittedModel(o *options) (*nn.Model, train.Samples, error) {
 	}
 	d, err := nn.OpenData(o.Data, opt)
 	if err != nil {
-		return nil, train.Samples{}, asInput(err)
+		return nil, train.Samples{}, cli.AsInput(err)
 	}
 	n := train.Samples{Train: d.Len(), Divisor: d.Divisor}
 	if synthetic {
 		s, err := nn.ParseSynthetic(strings.TrimPrefix(spec, ":"))
 		if err != nil {
-			return nil, train.Samples{}, asInput(err)
+			return nil, train.Samples{}, cli.AsInput(err)
 		}
 		n.Train = s.Samples - o.Offset
 		if o.Limit > 0 {
@@ -234,7 +238,7 @@ func (o *options) setBatch(m *nn.Model, images int) error {
 		o.Batch = min(m.Defaults.Batch, images)
 	}
 	if o.Batch > images {
-		return inputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
+		return cli.InputErrorf("--batch %d: there are %d training images in %s; want at most as many", o.Batch, images, o.Data)
 	}
 	return nil
 }
@@ -247,7 +251,7 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 		name = fmt.Sprintf("%s, batch %d, %s", w.Model.Name, w.opts.Batch, g.Name)
 	}
 	if flops := g.TotalFlops(); flops > 0 {
-		work = fmt.Sprintf(" and %s GFLOP", threeDigits(flops/1e9))
+		work = fmt.Sprintf(" and %s GFLOP", cli.ThreeDigits(flops/1e9))
 	}
 	fmt.Fprintf(out, "graph     %s: %d tasks%s per step; on %s with %d workers; policy %s, steps %d\n",
 		name, g.NumTasks(), work, cmp.Or(w.Platform.Name, "a platform"), len(w.Platform.Workers), s.Policy, s.Steps)
@@ -255,14 +259,14 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 
 // printDetails prints what a simulated run consists of.
 func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
-	fmt.Fprintf(out, "time      first step %s, then %s per step\n", shortTime(o.Main.FirstStep), shortTime(o.StepTime()))
+	fmt.Fprintf(out, "time      first step %s, then %s per step\n", cli.ShortTime(o.Main.FirstStep), cli.ShortTime(o.StepTime()))
 	printWaits(out, s.Waits)
 	printSources(out, s.Models)
-	fmt.Fprintf(out, "joules    %s J in all (%s)\n", threeDigits(o.Joules), o.Report.Grounds())
+	fmt.Fprintf(out, "joules    %s J in all (%s)\n", cli.ThreeDigits(o.Joules), o.Report.Grounds())
 	fmt.Fprintf(out, "memory    %s\n", w.memoryText(o))
-	fmt.Fprintf(out, "moved     %d transfers, %s%s\n", s.Transfers, shortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
+	fmt.Fprintf(out, "moved     %d transfers, %s%s\n", s.Transfers, cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
-		fmt.Fprintf(out, "room      %d evictions of %s for lack of it\n", s.Evictions.Count, shortBytes(s.Evictions.Bytes))
+		fmt.Fprintf(out, "room      %d evictions of %s for lack of it\n", s.Evictions.Count, cli.ShortBytes(s.Evictions.Bytes))
 	}
 }
 
@@ -279,12 +283,24 @@ func (w *workload) printAsked(out io.Writer, s *summary) {
 	}
 }
 
+// printSamples says where a run lies whose durations are drawn.
+func printSamples(out io.Writer, s *plan.Samples) {
+	if s.Missing != "" {
+		fmt.Fprintf(out, "samples   none: %s\n", s.Missing)
+		return
+	}
+	run, step, joules := &s.Makespan, &s.Period, &s.Energy
+	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s J, %s to %s J\n", s.Count, s.Seed,
+		cli.ShowTime(run.Median), cli.ShowTime(run.Low), cli.ShowTime(run.High), cli.ShowTime(step.Median), cli.ShowTime(step.Low), cli.ShowTime(step.High),
+		cli.ThreeDigits(joules.Median), cli.ThreeDigits(joules.Low), cli.ThreeDigits(joules.High))
+}
+
 // reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
 func reasonsText(totals map[schedule.Reason]plan.TransferTotal) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(totals)) {
 		if reason != "" {
-			parts = append(parts, fmt.Sprintf("%s %s", reason, shortBytes(totals[reason].Bytes)))
+			parts = append(parts, fmt.Sprintf("%s %s", reason, cli.ShortBytes(totals[reason].Bytes)))
 		}
 	}
 	if parts == nil {
@@ -293,16 +309,10 @@ func reasonsText(totals map[schedule.Reason]plan.TransferTotal) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
 // newManifest fills what every run knows of itself.
 func (a *app) newManifest(command string, w *workload) *manifest {
 	m := &manifest{
-		Build: thisBuild(), Command: command, Args: argsWithoutOut(a.args), Host: thisHost(),
+		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(a.args), Host: thisHost(),
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
 		Variants: w.variants(), Inputs: w.inputs,
 	}

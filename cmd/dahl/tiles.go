@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"io"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
-	"dahl/nn"
 	"dahl/plan"
-	"dahl/platform"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -30,12 +29,16 @@ lowering, so with best they may differ between machines and numbers of workers.`
 func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSearch, error) {
 	o := w.opts
 	if w.Model == nil || len(w.Platform.Devices) == 0 {
-		return nil, inputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", bestTiles)
+		return nil, cli.InputErrorf("--lowering %s simulates a network on a machine: name both with --model and --platform", bestTiles)
 	}
 	if o.Plan != "" {
-		return nil, inputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", bestTiles)
+		return nil, cli.InputErrorf("--lowering %s and --plan exclude each other: a plan has its lowering", bestTiles)
 	}
-	t, err := o.tilings(w.Model, w.Platform)
+	dtype, err := cli.RealType(o.DType)
+	if err != nil {
+		return nil, err
+	}
+	t, err := train.Tilings(w.Model, w.Platform, o.Batch, dtype)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +55,7 @@ func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSe
 		return w.Decision, err
 	})
 	if err != nil {
-		return nil, asInput(err)
+		return nil, cli.AsInput(err)
 	}
 	o.adapt = t.Adapt(found.Best())
 	return found, nil
@@ -60,11 +63,11 @@ func (w workload) sweepTiles(ctx context.Context, n train.Samples) (*plan.TileSe
 
 func printTiles(out io.Writer, s *plan.TileSearch) {
 	chosen := s.Of(s.Best())
-	fmt.Fprintf(out, "tiles     %s of %s, the fastest predicted of %d: step %s", chosen.Tiling, s.Layer, len(s.Tries), showTime(chosen.PeriodS))
+	fmt.Fprintf(out, "tiles     %s of %s, the fastest predicted of %d: step %s", chosen.Tiling, s.Layer, len(s.Tries), cli.ShowTime(chosen.PeriodS))
 	if s.Chosen == s.Default {
 		fmt.Fprint(out, "; it is the default")
 	} else {
-		fmt.Fprintf(out, "; %s with the default of %d", showTime(s.Of(plan.Tiling{Samples: s.Default}).PeriodS), s.Default)
+		fmt.Fprintf(out, "; %s with the default of %d", cli.ShowTime(s.Of(plan.Tiling{Samples: s.Default}).PeriodS), s.Default)
 	}
 	for _, try := range s.Tries {
 		if try.Error != "" {
@@ -72,37 +75,4 @@ func printTiles(out io.Writer, s *plan.TileSearch) {
 		}
 	}
 	fmt.Fprintln(out)
-}
-
-// tilings are the variations of the default lowering.
-func (o *options) tilings(m *nn.Model, p *platform.Platform) (*plan.Tilings, error) {
-	dtype, err := dag.ParseDType(o.DType)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	t := &plan.Tilings{Layer: busiestLayer(m), Base: train.DefaultLowering(m, p, o.Batch, dtype), Batch: o.Batch}
-	if t.Layer == "" {
-		return nil, inputErrorf("model %s has no layer with weights, whose tiles could be chosen", m.Name)
-	}
-	return t, nil
-}
-
-// busiestLayer is the layer with the most weights times positions, which is the
-// most work: the one whose tile the axis shows.
-func busiestLayer(m *nn.Model) string {
-	name, most := "", 0
-	for i := range m.Stages {
-		s := &m.Stages[i]
-		if len(s.Params) == 0 {
-			continue
-		}
-		work := s.Params[0].Elems()
-		for _, extent := range s.Out[1:] {
-			work *= extent
-		}
-		if work > most {
-			name, most = s.Name, work
-		}
-	}
-	return name
 }

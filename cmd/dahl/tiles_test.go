@@ -10,9 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/train"
 )
 
 // TestLoweringBest: the step is that of a run whose lowering file has the chosen tiles,
@@ -65,18 +67,18 @@ func TestLoweringBest(t *testing.T) {
 // latter leave the descent of dense weights to the task that has their gradient.
 func TestTilings(t *testing.T) {
 	o := options{Model: "mlp", DType: "float32", Batch: 8, Policy: "heft"}
-	m, err := loadModel(o.Model)
+	m, err := cli.LoadModel(o.Model)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.selected(loadPlatform("emulated"))
+	p, err := o.selected(cli.LoadPlatform("emulated"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p, err = p.Select("gpu"); err != nil {
 		t.Fatal(err)
 	}
-	ways, err := o.tilings(m, p)
+	ways, err := train.Tilings(m, p, o.Batch, dag.Float32)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/plots"
 )
 
@@ -32,7 +33,7 @@ func newTrace(*app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, ok := traceFormats[format]
 			if !ok {
-				return inputErrorf("--format %q: want %s", format, oneOf(slices.Sorted(maps.Keys(traceFormats))))
+				return cli.InputErrorf("--format %q: want %s", format, cli.OneOf(slices.Sorted(maps.Keys(traceFormats))))
 			}
 			if err := traceRun(args[0], format); err != nil {
 				return err
@@ -41,7 +42,7 @@ func newTrace(*app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "chrome", oneOf(slices.Sorted(maps.Keys(traceFormats))))
+	cmd.Flags().StringVar(&format, "format", "chrome", cli.OneOf(slices.Sorted(maps.Keys(traceFormats))))
 	return cmd
 }
 

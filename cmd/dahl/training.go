@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"dahl/cmd/cli"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/train"
@@ -78,7 +79,7 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, spent time.Durat
 	}
 	fmt.Fprintf(out, "  %8.0f images/s", m.ImagesPerSec)
 	if m.JoulesSource != "" {
-		fmt.Fprintf(out, "  %s J (%s)", threeDigits(m.Joules), m.JoulesSource)
+		fmt.Fprintf(out, "  %s J (%s)", cli.ThreeDigits(m.Joules), m.JoulesSource)
 	}
 	fmt.Fprintf(out, "  left %s\n", left.Round(100*time.Millisecond))
 }
@@ -100,7 +101,7 @@ func (a *app) writeLegs(dir *runDir, t *trainer) error {
 		m := a.newManifest(afterLossCommand, w)
 		m.Complete = t.Complete
 		s := w.summarize(measured)
-		b := thisBuild()
+		b := cli.ThisBuild()
 		s.Provenance = &b
 		if err := sub.writeOutcome(w, measured, s); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
@@ -69,7 +70,7 @@ func (v *verification) check(what string, err error) bool {
 		return true
 	}
 	v.wrong++
-	fmt.Fprintf(v.out, "%-22s %s\n", what, oneLine(err))
+	fmt.Fprintf(v.out, "%-22s %s\n", what, cli.OneLine(err))
 	return false
 }
 
@@ -176,14 +177,19 @@ func (v *verification) checkLayout() {
 		return
 	}
 	pg := v.decision.Graphs[0].Placed
-	for m, l := range pg.Layouts {
+	g, err := pg.Graph()
+	if err != nil {
+		v.check("layout", err)
+		return
+	}
+	for m, l := range v.decision.Layouts(0) {
 		all := *l
 		all.Reuse, all.ReuseNext = pg.Reuse, pg.ReuseNext
 		what := "layout"
 		if v.platform.Spread() {
 			what += " of " + v.platform.Memories[m].Name
 		}
-		v.checkShared(what, func() error { return schedule.CheckLayout(pg.Graph, &all) })
+		v.checkShared(what, func() error { return schedule.CheckLayout(g, &all) })
 	}
 }
 

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
-	"dahl/platforms"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -29,18 +29,6 @@ type workload struct {
 	inputs []identity       // files that the options name, for the manifest
 }
 
-// loadPlatform reads a platform file, or one that ships with dahl by its name.
-func loadPlatform(name string) (*platform.Platform, error) {
-	p, err := platforms.Load(name)
-	if err == nil {
-		return p, nil
-	}
-	if _, missing := os.Stat(name); missing != nil {
-		err = fmt.Errorf("%w%s", err, didYouMean(name, platforms.Names()))
-	}
-	return nil, asInput(err)
-}
-
 // selected is the platform with the devices that --devices names; all without it. Some of
 // them have to be of a kind for which --variant is. Its models are those of the variants that
 // --precision allows.
@@ -50,14 +38,14 @@ func (o *options) selected(p *platform.Platform, err error) (*platform.Platform,
 	}
 	if o.Devices != "" {
 		if p, err = p.Select(o.Devices); err != nil {
-			return nil, inputErrorf("--devices: %w", err)
+			return nil, cli.InputErrorf("--devices: %w", err)
 		}
 	}
 	if err := checkVariant(o.Variant); err != nil {
 		return nil, err
 	}
 	if o.Variant != "" && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return isVariantOf(o.Variant, d.Kind) }) {
-		return nil, inputErrorf("--variant %q: no kernel has it for the devices of platform %q; dahl kernels lists the variants of each kind", o.Variant, p.Name)
+		return nil, cli.InputErrorf("--variant %q: no kernel has it for the devices of platform %q; dahl kernels lists the variants of each kind", o.Variant, p.Name)
 	}
 	return o.within(p)
 }
@@ -75,30 +63,9 @@ func checkVariant(name string) error {
 		return nil
 	}
 	if err := kernels.CheckVariant(name); err != nil {
-		return inputErrorf("--variant %w", err)
+		return cli.InputErrorf("--variant %w", err)
 	}
 	return nil
-}
-
-// loadModel finds a built-in model or reads a model file.
-func loadModel(name string) (*nn.Model, error) {
-	if err := checkModelFile(name); err != nil {
-		return nil, err
-	}
-	if isFile(name) {
-		m, err := nn.LoadModel(name)
-		return m, asInput(err)
-	}
-	m, err := nn.ModelByName(name)
-	if err != nil {
-		return nil, inputErrorf("%v, and no model file (.toml)%s", err, didYouMean(name, modelNames()))
-	}
-	return m, nil
-}
-
-// isFile tells the name of a model file from that of a built-in model.
-func isFile(model string) bool {
-	return strings.HasSuffix(model, ".toml") || strings.ContainsRune(model, os.PathSeparator)
 }
 
 // optimizer applies the flags to the model's default.
@@ -107,7 +74,7 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 	if o.Optimizer != "" && o.Optimizer != opt.Name() {
 		info, err := nn.OptimizerByName(o.Optimizer)
 		if err != nil {
-			return nil, inputErrorf("--optimizer %q: want %s", o.Optimizer, oneOf(optimizerNames()))
+			return nil, cli.InputErrorf("--optimizer %q: want %s", o.Optimizer, cli.OneOf(optimizerNames()))
 		}
 		opt = info.New()
 	}
@@ -125,13 +92,13 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 		opt = q
 	case nn.Adam:
 		if o.Momentum != nil || o.Nesterov {
-			return nil, inputErrorf("--momentum and --nesterov belong to sgd; the optimiser is adam")
+			return nil, cli.InputErrorf("--momentum and --nesterov belong to sgd; the optimiser is adam")
 		}
 		set(&q.LearningRate, o.LR)
 		set(&q.WeightDecay, o.WeightDecay)
 		opt = q
 	}
-	return opt, asInput(opt.Check())
+	return opt, cli.AsInput(opt.Check())
 }
 
 // newWorkload loads everything the options name and makes the decisions for a run on this
@@ -139,7 +106,7 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 func newWorkload(o *options, m *nn.Model, p *platform.Platform, d train.Data) (*workload, error) {
 	runnable, err := execute.Runnable(p)
 	if err != nil {
-		return nil, asInput(err)
+		return nil, cli.AsInput(err)
 	}
 	w := &workload{opts: o, Workload: train.Workload{Model: m, Data: d, Platform: runnable}}
 	if err := w.buildProgram(d.Samples()); err != nil {
@@ -151,7 +118,7 @@ func newWorkload(o *options, m *nn.Model, p *platform.Platform, d train.Data) (*
 func (w *workload) buildProgram(n train.Samples) error {
 	o := w.opts
 	if (o.Model == "") == (o.Graph == "") {
-		return inputErrorf("name a network with --model or a task graph with --graph")
+		return cli.InputErrorf("name a network with --model or a task graph with --graph")
 	}
 	if o.Graph != "" {
 		g, err := loadGraph(o.Graph)
@@ -164,7 +131,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 	}
 	var err error
 	if w.Model == nil {
-		if w.Model, err = loadModel(o.Model); err != nil {
+		if w.Model, err = cli.LoadModel(o.Model); err != nil {
 			return err
 		}
 	}
@@ -188,17 +155,17 @@ func (w *workload) buildProgram(n train.Samples) error {
 func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
 		Devices: o.Devices, Record: o.Record, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN}
-	if t.Type, err = dag.ParseDType(o.DType); err != nil || t.Type != dag.Float32 && t.Type != dag.Float64 {
-		return t, inputErrorf("--dtype %q: want float32 or float64", o.DType)
+	if t.Type, err = cli.RealType(o.DType); err != nil {
+		return t, err
 	}
 	if t.Optimizer, err = o.optimizer(m); err != nil {
 		return t, err
 	}
 	if o.Batch < 0 {
-		return t, inputErrorf("--batch %d: want at least 1", o.Batch)
+		return t, cli.InputErrorf("--batch %d: want at least 1", o.Batch)
 	}
 	if t.Policy, err = schedule.PolicyByName(o.Policy); err != nil {
-		return t, asInput(err)
+		return t, cli.AsInput(err)
 	}
 	t.Lowering, err = o.lowering()
 	return t, err
@@ -227,7 +194,7 @@ func (o *options) lowering() (*dag.Lowering, error) {
 		return nil, nil
 	}
 	l, err := nn.LoadLowering(o.Lowering)
-	return &l, asInput(err)
+	return &l, cli.AsInput(err)
 }
 
 // loweringOfPlan is the granularity that a plan was made for; nil where its file
@@ -235,7 +202,7 @@ func (o *options) lowering() (*dag.Lowering, error) {
 func loweringOfPlan(path string) (*dag.Lowering, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, asInput(err)
+		return nil, cli.AsInput(err)
 	}
 	var plan struct {
 		Lowering *dag.Lowering `json:"lowering"`
@@ -257,20 +224,20 @@ func loadGraph(path string) (*dag.Graph, error) {
 		return nil, err
 	}
 	g, err = dag.Expand(g)
-	return g, asInput(err)
+	return g, cli.AsInput(err)
 }
 
 // decide makes all decisions: by the plan file for the first graph, else by the policy.
 func (w *workload) decide() (err error) {
 	if w.Options.Policy, err = schedule.PolicyByName(w.opts.Policy); err != nil {
-		return asInput(err)
+		return cli.AsInput(err)
 	}
 	if w.opts.Plan != "" {
 		if w.Options.Plan, err = loadPlan(w.opts.Plan, w.Program.Graphs[0], w.Platform); err != nil {
 			return err
 		}
 	}
-	return w.hintRoom(w.Decide())
+	return w.hintRoom(w.Choose())
 }
 
 // hintRoom says what needs less room than a plan, where that is what is missing.

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dahl/cmd/cli"
+	"dahl/execute"
+	"dahl/plan"
+)
+
+const accuracyHead = "| network | batch | workers | lowering | predicted step, us | measured step, us | error | repeat spread | busiest error | of which kernels | scheduling | load |\n" +
+	"| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+
+const kernelsHead = "| network | batch | workers | lowering | operation | shape | variant | predicted | measured median | p95 | error | share |\n" +
+	"| --- | ---: | ---: | --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+
+// minKernelShare is the part of the busy time from which a kernel gets a line of its own.
+const minKernelShare = 0.02
+
+// key begins the line of a case.
+func (c *accuracyCase) key() string {
+	return fmt.Sprintf("| %s | %d | %d | %s |", c.model, c.batch, c.workers, c.lowering.name)
+}
+
+// format is the row as a line of the table.
+func (r *accuracyRow) format() string {
+	micros := func(ns float64) string { return strconv.FormatFloat(ns/1e3, 'f', 1, 64) }
+	return fmt.Sprintf("%s %s | %s | %+.1f %% | %.1f %% | %.1f %% | %+.1f %% | %+.1f %% | %.2f |", r.key(), micros(float64(r.predicted)), micros(float64(r.measured)),
+		100*(float64(r.predicted)/float64(r.measured)-1), 100*r.spread, 100*r.busy, 100*r.kernels, 100*r.scheduling, r.load)
+}
+
+// formatKernels are the lines of the kernels that matter in a row.
+func (r *accuracyRow) formatKernels() []string {
+	var lines []string
+	for _, k := range r.kernelRows {
+		if k.Share >= minKernelShare {
+			lines = append(lines, fmt.Sprintf("%s %s | %s | %s | %s | %s | %s | %+.1f %% | %.0f %% |", r.key(), k.Op, k.Shape, k.Variant,
+				cli.ShortTime(cli.Seconds(k.Median.Predicted)), cli.ShortTime(cli.Seconds(k.Median.Measured)), cli.ShortTime(cli.Seconds(k.P95S)), k.Median.ErrorPercent, 100*k.Share))
+		}
+	}
+	return lines
+}
+
+// accuracyTable is the file of --out: its rows are its state, so that a run can go on
+// where another ended.
+type accuracyTable struct {
+	path    string // empty: kept in memory only
+	header  string // machine and build
+	rows    []string
+	kernels []string
+}
+
+// openTable reads the file, if it is there and is of this machine and build.
+func (a *accuracyOptions) openTable() (*accuracyTable, error) {
+	p, err := execute.Detect()
+	if err != nil {
+		return nil, err
+	}
+	t := &accuracyTable{path: a.out, header: fmt.Sprintf("%s, %d cores; dahl %s; %s; %v of calibration and %d pairs of runs per row.",
+		p.Name, len(p.Workers), cli.Version(), a.dtype, a.perRow, a.repeats)}
+	if a.out == "" || a.force {
+		return t, nil
+	}
+	text, err := os.ReadFile(a.out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	if err != nil {
+		return nil, cli.AsInput(err)
+	}
+	if !strings.Contains(string(text), t.header+"\n") {
+		return nil, cli.InputErrorf("%s is not a table of this machine, build and options; choose another file, or --force to write it anew", a.out)
+	}
+	t.parse(string(text))
+	return t, nil
+}
+
+// parse takes the lines of both tables.
+func (t *accuracyTable) parse(text string) {
+	kernels := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "## "):
+			kernels = true
+		case !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || strings.HasPrefix(line, "| network |"):
+		case kernels:
+			t.kernels = append(t.kernels, line)
+		default:
+			t.rows = append(t.rows, line)
+		}
+	}
+}
+
+// row finds the line of a case.
+func (t *accuracyTable) row(c *accuracyCase) (string, bool) {
+	i := slices.IndexFunc(t.rows, func(r string) bool { return strings.HasPrefix(r, c.key()) })
+	if i < 0 {
+		return "", false
+	}
+	return t.rows[i], true
+}
+
+// add appends a row and writes the file. Kernels of an earlier row of the same case,
+// which someone has deleted, give way.
+func (t *accuracyTable) add(r *accuracyRow) error {
+	t.kernels = slices.DeleteFunc(t.kernels, func(line string) bool { return strings.HasPrefix(line, r.key()) })
+	t.rows, t.kernels = append(t.rows, r.format()), append(t.kernels, r.formatKernels()...)
+	if t.path == "" {
+		return nil
+	}
+	return cli.WriteFile(t.path, []byte(t.text()))
+}
+
+func (t *accuracyTable) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Predicted against measured step time\n\n%s\n\n", t.header)
+	b.WriteString(accuracyHead)
+	for _, r := range t.rows {
+		b.WriteString(r + "\n")
+	}
+	b.WriteString(t.summary())
+	fmt.Fprintf(&b, "\n## Kernels with at least %.0f %% of the busy time\n\n", 100*minKernelShare)
+	b.WriteString(kernelsHead)
+	for _, k := range t.kernels {
+		b.WriteString(k + "\n")
+	}
+	return b.String()
+}
+
+// accuracyCells are the numbers of a line that the summary needs.
+type accuracyCells struct {
+	network             string
+	predicted, measured float64
+	spread, busy        float64 // percent
+}
+
+func parseAccuracyRow(line string) (c accuracyCells, ok bool) {
+	cells := strings.Split(strings.Trim(line, "| "), " | ")
+	if len(cells) != 12 {
+		return c, false
+	}
+	number := func(s string) float64 {
+		v, err := strconv.ParseFloat(strings.TrimSuffix(s, " %"), 64)
+		ok = ok && err == nil
+		return v
+	}
+	ok = true
+	c = accuracyCells{cells[0], number(cells[4]), number(cells[5]), number(cells[7]), number(cells[8])}
+	return c, ok && c.measured > 0
+}
+
+// orderingMargin is by how much two measured times of a network must differ for their
+// order to count.
+const orderingMargin = 1.1
+
+// summary says how far the predictions are off, from the printed rows.
+func (t *accuracyTable) summary() string {
+	var rows []accuracyCells
+	var errs, spreads []float64
+	worstBusy, within := 0.0, 0
+	for _, line := range t.rows {
+		c, ok := parseAccuracyRow(line)
+		if !ok {
+			continue
+		}
+		rows = append(rows, c)
+		e := 100 * math.Abs(c.predicted/c.measured-1)
+		errs, spreads = append(errs, e), append(spreads, c.spread)
+		worstBusy = max(worstBusy, c.busy)
+		if e <= max(3, c.spread) {
+			within++
+		}
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	slices.Sort(errs)
+	slices.Sort(spreads)
+	pairs, right := 0, 0
+	for i, a := range rows {
+		for _, b := range rows[:i] {
+			if a.network != b.network || max(a.measured, b.measured) < orderingMargin*min(a.measured, b.measured) {
+				continue
+			}
+			pairs++
+			if (a.predicted < b.predicted) == (a.measured < b.measured) {
+				right++
+			}
+		}
+	}
+	text := fmt.Sprintf("\nOver %d rows: median error %.1f %%, 90th percentile %.1f %%, largest %.1f %%; median spread of repeated runs %.1f %%; %d rows within 3 %% or their spread; largest error of a worker's busy time %.1f %%.\n",
+		len(rows), plan.Quantile(errs, 0.5), plan.Quantile(errs, 0.9), errs[len(errs)-1], plan.Quantile(spreads, 0.5), within, worstBusy)
+	if pairs > 0 {
+		text += fmt.Sprintf("Of %d pairs of one network whose measured steps differ by more than 10 %%, %d (%.1f %%) are ordered right.\n", pairs, right, 100*float64(right)/float64(pairs))
+	}
+	return text
+}

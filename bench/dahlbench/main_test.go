@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+)
+
+// run carries out one command line in the current directory.
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	code = cli.Run(t.Context(), newRoot(args), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// smallNetwork is a model file for the built-in digits with few calls to calibrate.
+const smallNetwork = `
+name = "small"
+input = [1, 8, 8]
+[[layer]]
+kind = "conv2d"
+filters = 3
+kernel = 3
+[[layer]]
+kind = "flatten"
+[[layer]]
+kind = "dense"
+outputs = 10
+`
+
+func TestHelp(t *testing.T) {
+	for _, sub := range newRoot(nil).Commands() {
+		code, out, stderr := run(t, sub.Name(), "--help")
+		if code != cli.ExitOK || !strings.Contains(out, "Usage:\n  dahl-bench "+sub.Name()) || sub.Short == "" || sub.Long == "" {
+			t.Errorf("%s: exit code %d, %s; its help:\n%s", sub.Name(), code, stderr, out)
+		}
+	}
+}
+
+// badInputs are command lines that cannot be carried out. want is part of the
+// message: what is wrong, in the user's terms.
+var badInputs = []struct{ line, want string }{
+	{"accuracy --batches 64,x", "want a whole number"},
+	{"nope", `"nope"`},
+	{"peers extra", "extra"},
+	{"peers --threads 1 --python nope/python", "nope/python"},
+	{"peers --threads 1 --python false", "has PyTorch"},
+	{"peers --models nope", `"nope"`},
+	{"peers --batches 0", "--batches 0:"},
+	{"peers --threads=-1", "--threads -1:"},
+	{"peers --threads 99999", "cores"},
+	{"peers --repeats 0", "--repeats 0:"},
+	{"peers --repetition 0s", "--repetition 0s"},
+	{"peers --threads 1 --platform nope", "laptop"},
+	{"peers --out nope/x.md", "nope"},
+	{"accuracy --models nope", `"nope"`},
+	{"accuracy --batches 64,0", "--batches 64 0:"},
+	{"accuracy --batches 999999", "images"},
+	{"accuracy --workers=-1", "--workers -1:"},
+	{"accuracy --lowerings nope", `"nope"`},
+	{"accuracy --dtype int8", "float32 or float64"},
+	{"accuracy --out nope/x.md", "nope"},
+	{"granularity", "model"},
+	{"granularity --model nope --out new", `"nope"`},
+	{"granularity --model mlp --dtype int8 --out new", "float32 or float64"},
+	{"granularity --model mlp --batch=-1 --out new", "--batch -1"},
+	{"granularity --model mlp --time=-1s --out new", "--time -1s"},
+	{"granularity --model mlp --out bad.json", "bad.json"},
+	{"batch --model nope --out new", `"nope"`},
+	{"batch --model mlp --batches 0 --out new", "--batches 0:"},
+	{"batch --model mlp --repeats 0 --out new", "--repeats 0:"},
+	{"tasks --tasks 0", "--tasks 0:"},
+	{"tasks --workers=-1", "--workers -1:"},
+	{"tasks --shapes nope", `"nope"`},
+	{"tasks --starpu nope/program", "nope/program"},
+	{"soak --steps 0", "--steps 0"},
+	{"soak --model nope", `"nope"`},
+	{"soak --batch=-1", "--batch -1:"},
+	{"soak --workers 0", "--workers 0:"},
+	{"soak --policies nope", `"nope"`},
+	{"peers --modes nope", "nope"},
+	{"peers --settings compiled", "--device cpu"},
+}
+
+// TestBadInput holds every command to one clear line, exit code 2 and no trace in
+// the file system.
+func TestBadInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("bad.json", []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range badInputs {
+		code, stdout, stderr := run(t, strings.Fields(c.line)...)
+		if code != cli.ExitBadInput || !strings.HasPrefix(stderr, "dahl-bench: ") || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) || stdout != "" {
+			t.Errorf("dahl-bench %s: exit code %d, %q; want %d and %q; it printed %q", c.line, code, stderr, cli.ExitBadInput, c.want, stdout)
+		}
+		if files, err := os.ReadDir("."); err != nil || len(files) != 1 {
+			t.Fatalf("dahl-bench %s left something behind: %v, %v", c.line, files, err)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"dahl/cmd/cli"
+	"dahl/energy"
+	"dahl/platform"
+	"dahl/train"
+)
+
+// energyTrials is how often each contestant's joules are counted, in turn.
+const energyTrials = 5
+
+// peerJoules is what a contestant draws by every meter of the machine together, which
+// for a cell on a GPU is also its host where that has a meter.
+type peerJoules struct {
+	Of            string  `json:"of"`
+	PerImage      float64 `json:"joules_per_image"` // median of the trials
+	AboveIdle     float64 `json:"joules_per_image_above_idle"`
+	Spread        float64 `json:"spread"` // of PerImage, largest minus smallest, as a fraction of it
+	ErrorPerImage float64 `json:"error_joules_per_image"`
+}
+
+// peerEnergy is what the contestants of a row draw, dahl first.
+type peerEnergy struct {
+	Contestants []peerJoules `json:"contestants"`
+	Meters      []string     `json:"meters"`
+}
+
+// window is what the meters counted in a time.
+type window struct {
+	joules, errorJoules, seconds float64
+	meters                       []string
+}
+
+// readWindow reads all meters of a platform while something runs.
+func readWindow(p *platform.Platform, run func() error) (w window, err error) {
+	meters := train.StartMeters(p)
+	err = run()
+	readings, stopErr := meters.Stop()
+	if err == nil {
+		err = stopErr
+	}
+	for _, r := range readings {
+		w.add(r)
+	}
+	return w, err
+}
+
+func (w *window) add(r energy.Reading) {
+	w.joules += r.Joules
+	w.errorJoules += r.ErrorJoules
+	w.seconds = max(w.seconds, r.Seconds)
+	w.meters = append(w.meters, r.Of+" by "+r.Meter)
+}
+
+// measureEnergy counts the joules of contestants in turn, each in windows of about the
+// given time, after one in which nothing runs; nil where the machine has no meter.
+func measureEnergy(p *platform.Platform, batch int, target time.Duration, contestants []*contestant) (*peerEnergy, error) {
+	idle, err := readWindow(p, func() error { time.Sleep(target); return nil })
+	if err != nil || len(idle.meters) == 0 {
+		return nil, err
+	}
+	idleWatts := idle.joules / idle.seconds
+	n := len(contestants)
+	perImage, above, unsure := make([][]float64, n), make([][]float64, n), make([][]float64, n)
+	for range energyTrials {
+		for i, c := range contestants {
+			steps := int(max(1, target/c.step))
+			w, err := readWindow(p, func() error { _, err := c.run(0, steps); return err })
+			if err != nil {
+				return nil, fmt.Errorf("joules of %s: %w", c.label, err)
+			}
+			images := float64(steps * batch)
+			perImage[i] = append(perImage[i], w.joules/images)
+			above[i] = append(above[i], (w.joules-idleWatts*w.seconds)/images)
+			unsure[i] = append(unsure[i], w.errorJoules/images)
+		}
+	}
+	e := &peerEnergy{Meters: idle.meters}
+	for i, c := range contestants {
+		j := peerJoules{Of: c.label, PerImage: medianOf(perImage[i]), AboveIdle: medianOf(above[i]), ErrorPerImage: medianOf(unsure[i])}
+		j.Spread = cli.Ratio(slices.Max(perImage[i])-slices.Min(perImage[i]), j.PerImage)
+		e.Contestants = append(e.Contestants, j)
+	}
+	return e, nil
+}
+
+// medianOf is the middle of an odd number of values.
+func medianOf(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
+
+// printEnergy writes the table of joules, if any row has them.
+func printEnergy(out io.Writer, rows []peerRow) {
+	first := true
+	for i := range rows {
+		r := &rows[i]
+		if r.Energy == nil {
+			continue
+		}
+		if first {
+			fmt.Fprintf(out, "\n## Joules per image, training\n\nMedians of %d windows of each in turn, read from %v.\n\n", energyTrials, r.Energy.Meters)
+			fmt.Fprintln(out, "| network | batch | on | of | joules | above idle | spread | meter's error | over dahl's |")
+			fmt.Fprintln(out, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
+			first = false
+		}
+		for _, j := range r.Energy.Contestants {
+			fmt.Fprintf(out, "| %s | %d | %v | %s | %.3g | %.3g | %.0f %% | %.0f %% | %.2f |\n", r.Model, r.Batch, r.peerUnit, j.Of,
+				j.PerImage, j.AboveIdle, 100*j.Spread, 100*cli.Ratio(j.ErrorPerImage, j.PerImage), cli.Ratio(j.PerImage, r.Energy.Contestants[0].PerImage))
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// ThreeDigits prints a number with three significant digits, or those before the point.
+func ThreeDigits(v float64) string {
+	if math.Abs(v) >= 999.5 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// ShortTime prints a duration with three significant digits.
+func ShortTime(d time.Duration) string {
+	switch s := math.Abs(d.Seconds()); {
+	case s >= 100:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case s >= 1:
+		return ThreeDigits(d.Seconds()) + " s"
+	case s >= 1e-3:
+		return ThreeDigits(d.Seconds()*1e3) + " ms"
+	case s >= 1e-6:
+		return ThreeDigits(d.Seconds()*1e6) + " us"
+	}
+	return fmt.Sprintf("%d ns", d.Nanoseconds())
+}
+
+// ShortBytes prints a size with at most three significant digits, in decimal units.
+func ShortBytes(n int64) string {
+	v, unit := float64(n), "B"
+	for _, next := range []string{"kB", "MB", "GB", "TB"} {
+		if math.Abs(v) < 1000 {
+			break
+		}
+		v, unit = v/1000, next
+	}
+	return ThreeDigits(v) + " " + unit
+}
+
+// ShortCount prints a number with three significant digits and a decimal prefix.
+func ShortCount(v float64) string {
+	unit := ""
+	for _, next := range []string{"k", "M", "G", "T", "P", "E"} {
+		if math.Abs(v) < 1000 {
+			break
+		}
+		v, unit = v/1000, next
+	}
+	return strings.TrimSpace(ThreeDigits(v) + " " + unit)
+}
+
+// ShowTime prints seconds as shortTime does.
+func ShowTime(s float64) string { return ShortTime(Seconds(s)) }
+
+func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
+
+// Ratio is a/b, and 0 where b is.
+func Ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}

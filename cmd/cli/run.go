@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"dahl/train"
+)
+
+// Exit codes.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1 // the run failed
+	ExitBadInput    = 2 // what the user gave cannot be used
+	ExitInterrupted = 130
+)
+
+// Main runs the program's command line and ends it. New builds the tree of commands.
+func Main(root func(args []string) *cobra.Command) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// After the first signal the default handling is back, so that a second one
+	// ends a program that does not stop in time.
+	context.AfterFunc(ctx, stop)
+	code := Run(ctx, root(os.Args[1:]), os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Run executes one command line and returns the exit code.
+func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	slog.SetDefault(slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{ReplaceAttr: dropTime})))
+	started := false
+	noteStart(root, &started)
+	root.Version, root.SilenceErrors, root.SilenceUsage = Version(), true, true
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetArgs(args)
+	out := &checkedOutput{w: stdout}
+	root.SetOut(out)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = out.err
+	}
+	var bad train.InputError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintf(stderr, "%s: interrupted: %s\n", root.Name(), OneLine(err))
+		return ExitInterrupted
+	case !started && out.err == nil:
+		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), wantedValue(OneLine(err)), cmd.CommandPath())
+		return ExitBadInput
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))
+	if errors.As(err, &bad) {
+		return ExitBadInput
+	}
+	return ExitFailed
+}
+
+// noteStart makes every command below cmd set started when its own code begins, which is
+// after cobra has checked arguments and flags: errors before that are usage errors.
+func noteStart(cmd *cobra.Command, started *bool) {
+	if body := cmd.RunE; body != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			*started = true
+			return body(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		noteStart(sub, started)
+	}
+}
+
+// checkedOutput remembers that what was printed was lost, such as on a full disk.
+type checkedOutput struct {
+	w   io.Writer
+	err error
+}
+
+func (o *checkedOutput) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// dropTime leaves the time out of warnings: they are read as they appear.
+func dropTime(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) == 0 && a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
+
+// OneLine joins the lines of an error, which errors.Join and cobra make several of.
+func OneLine(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean ")
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "; ")
+}
+
+// parseError is what package strconv says of the value of a flag.
+var parseError = regexp.MustCompile(`strconv\.(\w+): parsing "[^"]*": (invalid syntax|value out of range)`)
+
+// wantedValue says instead what to write.
+func wantedValue(message string) string {
+	return parseError.ReplaceAllStringFunc(message, func(found string) string {
+		switch m := parseError.FindStringSubmatch(found); {
+		case m[1] == "ParseBool":
+			return "want true or false"
+		case m[2] == "value out of range":
+			return "the number is too large"
+		case m[1] == "ParseUint":
+			return "want a whole number from 0 on"
+		}
+		return "want a whole number"
+	})
+}
+
+// AsInput marks an error as the user's, who gave a flag or a file that cannot be used; nil
+// stays nil.
+func AsInput(err error) error {
+	if err == nil {
+		return nil
+	}
+	return train.InputError{Err: err}
+}
+
+// InputErrorf is an error of the user.
+func InputErrorf(format string, args ...any) error { return AsInput(fmt.Errorf(format, args...)) }
+
+// Must is for errors that only a mistake in the program can cause.
+func Must(err error) {
+	if err != nil {
+		panic("cli: " + err.Error())
+	}
+}

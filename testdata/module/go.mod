@@ -1,0 +1,7 @@
+module example.com/foreign
+
+go 1.26
+
+require dahl v0.0.0
+
+replace dahl => ../..

@@ -1,0 +1,59 @@
+// A program of another module predicts, trains and compares, by HEFT and by its own policy.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"math/rand/v2"
+
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/platform"
+	"dahl/schedule"
+	"dahl/train"
+)
+
+// random gives every task to a worker that can run it, whichever.
+type random struct {
+	*rand.Rand
+	queue map[platform.WorkerID][]schedule.Instance
+}
+
+func (r *random) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+	able := v.Workers(i.Task)
+	w := able[r.IntN(len(able))]
+	r.queue[w] = append(r.queue[w], i)
+	return w
+}
+
+func (r *random) Next(_ *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+	if waiting := r.queue[w]; len(waiting) > 0 {
+		r.queue[w] = waiting[1:]
+		return waiting[0], true
+	}
+	return schedule.Instance{}, false
+}
+
+func main() {
+	ctx := context.Background()
+	model, data := must(nn.ModelByName("digits-cnn")), must(train.OpenData("digits", 0, 0))
+	own := schedule.PolicyInfo{Name: "random", Dynamic: func(p *schedule.Problem) schedule.Policy {
+		return &random{rand.New(rand.NewPCG(p.Seed, 0)), map[platform.WorkerID][]schedule.Instance{}}
+	}}
+	for _, policy := range []schedule.PolicyInfo{{}, own} { // the zero value is HEFT
+		w := must(train.New(model, data, must(execute.Detect()), train.Options{Policy: policy, Seed: 7}))
+		predicted, run := must(w.Predict(ctx)), must(w.Train(ctx))
+		c := must(plan.Compare(ctx, w.Decision, predicted.Main, run.Measured.Main))
+		fmt.Printf("%s: step of %.3g ms predicted, %.3g ms measured; test accuracy %.1f %%; weights %.12s\n",
+			run.Measured.Main.Policy, 1e3*c.Step.Predicted, 1e3*c.Step.Measured, 100*run.Epochs[0].TestAccuracy, run.WeightsHash())
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
