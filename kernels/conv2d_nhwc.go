@@ -31,14 +31,10 @@ var conv2dNHWC = Kernel{
 		if _, err := intParam(s, "relu", 0, 1); err != nil {
 			return err
 		}
-		return checkConvNHWC(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[0]})
+		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[0], channelsLast: true})
 	},
 	Work: func(s *Spec) (float64, int64) {
-		flops := convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0)
-		if len(s.Operands) > 3 {
-			flops += s.volume(0)
-		}
-		return flops, s.Bytes()
+		return convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
 	},
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCRef[float32], Run64: conv2dNHWCRef[float64]},
@@ -57,7 +53,7 @@ var conv2dNHWCDx = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[0]})
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[0], channelsLast: true})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
 	Variants: append(withRef(
@@ -77,15 +73,9 @@ var conv2dNHWCDw = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[0]})
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[0], channelsLast: true})
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := convFlopsNHWC(s, 1, 0)
-		if len(s.Operands) > 3 {
-			flops += s.volume(1)
-		}
-		return flops, s.Bytes()
-	},
+	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
 		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace)),
@@ -93,22 +83,8 @@ var conv2dNHWCDw = Kernel{
 			convolutionLast.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride"))...),
 }
 
-// checkConvNHWC checks the maps of a channels-last convolution. g has their names and the extent
-// of the window.
-func checkConvNHWC(s *Spec, g sliding) error {
-	var err error
-	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
-		return err
-	}
-	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
-		return err
-	}
-	g.channelsLast = true
-	return g.check(s)
-}
-
-// convFlopsNHWC counts all taps, those on the padding included. y is the operand with the map of
-// the filters. The filters' extent is the last but one or the last of w.
+// convFlopsNHWC counts all taps, those on the padding included. y is the operand with
+// the map of the filters, whose extent is the last but one or the last of w.
 func convFlopsNHWC(s *Spec, y, w int) float64 {
 	return 2 * s.volume(y) * s.volume(w) / float64(s.Operands[y].Shape[3])
 }

@@ -32,11 +32,7 @@ var conv2dNHWCPool = Kernel{
 	Check:  func(s *Spec) error { return checkConvPool(s, 0, "y", 2, s.Operands[3].Shape[0]) },
 	Work: func(s *Spec) (float64, int64) {
 		size := s.Param("size")
-		flops := convPoolFlops(s, 0, 3) + s.volume(0)*size*size
-		if len(s.Operands) > 4 {
-			flops += s.volume(0)
-		}
-		return flops, s.Bytes()
+		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0), s.Bytes()
 	},
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "a scan of each window of sums", Run32: conv2dNHWCPoolRef[float32], Run64: conv2dNHWCPoolRef[float64]},
@@ -55,13 +51,7 @@ var conv2dNHWCPoolDw = Kernel{
 	},
 	Params: []string{"pad", "stride", "size", "step"},
 	Check:  func(s *Spec) error { return checkConvPool(s, 1, "dy", 3, s.Operands[0].Shape[0]) },
-	Work: func(s *Spec) (float64, int64) {
-		flops := convPoolFlops(s, 1, 0)
-		if len(s.Operands) > 4 {
-			flops += s.volume(1)
-		}
-		return flops, s.Bytes()
-	},
+	Work:   func(s *Spec) (float64, int64) { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1), s.Bytes() },
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "one product per window and tap", Run32: conv2dNHWCPoolDwRef[float32], Run64: conv2dNHWCPoolDwRef[float64]},
 		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0))),

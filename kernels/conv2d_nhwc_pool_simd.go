@@ -82,7 +82,7 @@ func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 		c.bias = Data[T](&call.Args[4])
 	}
 	parts := c.split(l, block.wide)
-	p := simd.MaxPool[T]{
+	p := simd.Pooling[T]{
 		Windows: y.extent[2], Channels: y.extent[3], Size: size, Step: step, ReLU: true,
 		YRow: y.stride[1], YPixel: y.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
 		XRow: block.rows.stride[1], XPixel: block.rows.stride[2],
@@ -100,7 +100,7 @@ func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 			for i := range samples {
 				p.X = block.rows.elems[i*block.rows.stride[0]:]
 				p.Y, p.Index = y.elems[y.at(n+i, u, 0, 0):], index.elems[index.at(n+i, u, 0, 0):]
-				p.Run(l)
+				p.Max(l)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (g *convPoolDw[T]) all(l simd.Level, pad, stride int, work []byte) {
 	block := poolBlockOf(work, dy, size, step)
 	rows := &block.rows
 	c := convDwOf(g.dw, *rows, *x, covered(dy.extent[1], size, step), pad, stride)
-	p := simd.Unpool[T]{
+	p := simd.Pooling[T]{
 		Windows: dy.extent[2], Channels: dy.extent[3], Size: size, Step: step, Accumulate: step != size,
 		YRow: dy.stride[1], YPixel: dy.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
 		XRow: rows.stride[1], XPixel: rows.stride[2],
@@ -148,7 +148,7 @@ func (g *convPoolDw[T]) all(l simd.Level, pad, stride int, work []byte) {
 			for i := range samples {
 				p.X = rows.elems[i*rows.stride[0]:]
 				p.Y, p.Index = dy.elems[dy.at(n+i, u, 0, 0):], index.elems[index.at(n+i, u, 0, 0):]
-				p.Run(l)
+				p.Spread(l)
 			}
 			height := covered(p.Rows, size, step)
 			for i := range parts {

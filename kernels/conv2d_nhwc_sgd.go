@@ -32,7 +32,7 @@ var conv2dNHWCDwSGD = Kernel{
 		if err := checkVelocities(s, 7); err != nil {
 			return err
 		}
-		return checkConvNHWC(s, sliding{out: 2, outName: "dy", in: 3, inName: "x", size: s.Operands[0].Shape[2]})
+		return checkConv(s, sliding{out: 2, outName: "dy", in: 3, inName: "x", size: s.Operands[0].Shape[2], channelsLast: true})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
 	Variants: append(withRef(

@@ -6,19 +6,13 @@ import (
 	"dahl/kernels/simd"
 )
 
-// The vector convolutions of N×C×H×W images turn the filters and a few samples at a time into
-// channels-last ones in the workspace, and the result back. They also turn the old result if the
-// sums start from it.
+// Convolutions of N×C×H×W images turn the filters and a few samples at a time into
+// channels-last ones in the workspace, and the result back. What was there before is turned,
+// too, and the sums start from it.
 
 // turnedBytes is the most that the images and maps in the workspace take, if they hold more than
 // one sample.
 const turnedBytes = 256 << 10
-
-// withVectors adds the variants at levels with vectors. Plain Go is faster without turning
-// anything.
-func withVectors(variants []Variant, doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
-	return append(variants, atLevels(doc, run32, run64, workspace)[1:]...)
-}
 
 // turnedExtents returns how many samples are turned at a time, and the extents of their
 // map (n f oh ow) and image (n c h w) with channels last.

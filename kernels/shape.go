@@ -169,3 +169,11 @@ func (s *Spec) volume(i int) float64 {
 func perElement(flops float64, i int) func(*Spec) (float64, int64) {
 	return func(s *Spec) (float64, int64) { return flops * s.volume(i), s.Bytes() }
 }
+
+// biasFlops is an addition for each element of operand i, where a call has the operand bias.
+func biasFlops(s *Spec, bias, i int) float64 {
+	if bias >= len(s.Operands) {
+		return 0
+	}
+	return s.volume(i)
+}

@@ -1,5 +1,7 @@
 package kernels
 
+import "unsafe"
+
 // map4 is a strided operand of four dimensions, usually samples, channels, rows
 // and columns. The last stride is 1.
 type map4[T Element] struct {
@@ -69,4 +71,12 @@ func put[T Float](dst *T, v T, add bool) {
 		v += *dst
 	}
 	*dst = v
+}
+
+// scratch takes n elements off the front of a workspace.
+func scratch[T Float](work []byte, n int) (taken []T, rest []byte) {
+	var zero T
+	size := n * int(unsafe.Sizeof(zero))
+	front := work[:size]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(front))), n), work[size:]
 }

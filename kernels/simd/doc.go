@@ -2,10 +2,10 @@
 // generated assembly for AVX2 and AVX-512. A kernel chooses a [Level]; the caller has made sure
 // that the processor has it.
 //
-// Read first: [Product], the batch-reduced matrix product under dense layers and convolutions.
-// [MaxPool], [Unpool], [Transpose] and [Softmax] have the same form, a struct of extents, slices
-// and distances. Loops over contiguous elements ([ReLU], [Add], [SGD], [Adam], [DivideBytes]) are
-// plain functions.
+// Read first: [Product], the batch-reduced matrix product on which dense layers and
+// convolutions are built. [Pooling], [Transpose] and [Softmax] take the same
+// form, a struct of extents, slices and distances; loops over contiguous elements
+// ([ReLU], [Add], [SGD], [Adam], [DivideBytes]) are plain functions.
 //
 // # Invariants
 //

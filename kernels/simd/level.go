@@ -20,5 +20,8 @@ func (l Level) String() string { return [...]string{"go", "avx2", "avx512"}[l] }
 // Supported reports whether this machine can run the level.
 func (l Level) Supported() bool { return l <= widest }
 
-// Float is the set of arithmetic types.
+// Widest is the widest level that this machine can run.
+func Widest() Level { return widest }
+
+// Float is the arithmetic types.
 type Float interface{ float32 | float64 }
