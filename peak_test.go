@@ -107,7 +107,7 @@ func checkPlanned(t *testing.T, r run, plan *schedule.Plan) {
 
 // layout is where the storages of a graph lie in the host's memory.
 func (tr *training) layout(graph int) *schedule.Layout {
-	return tr.decision.Graphs[graph].Layouts[tr.decision.Priced.Platform.HostMemory()]
+	return tr.decision.Layouts(graph)[tr.decision.Priced.Platform.HostMemory()]
 }
 
 // plannedHighWater is the end of the last storage of each arena in any graph; of the scratch,

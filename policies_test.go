@@ -62,7 +62,7 @@ func (tr *training) evictions() (n int) {
 func leastBytes(d *schedule.Decision, m platform.MemoryID, percent int64) int64 {
 	var fixed, step int64
 	for i := range d.Graphs {
-		l := d.Graphs[i].Layouts[m]
+		l := d.Layouts(i)[m]
 		fixed = max(fixed, l.ArenaBytes[schedule.DataArena]+l.ArenaBytes[schedule.ScratchArena])
 		step = max(step, l.ArenaBytes[schedule.StepArena])
 	}

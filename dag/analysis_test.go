@@ -83,35 +83,6 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
-func TestPeakLiveBytes(t *testing.T) {
-	g := parse(t, diamond)
-	// w (11) and in (17, never written) are always live: 28. In program order x is
-	// live during a…c, y during b…d, z during c…d: during c all three, 2+3+5.
-	if got := g.PeakLiveBytes(nil); got != 38 {
-		t.Errorf("program order: %d, want 38", got)
-	}
-	// y and z written by independent tasks, each read at once: 7+13 in program
-	// order, where both are written first, and 13 when each is read first.
-	g = parse(t, `graph two
-buffer y uint8 [7] activation
-buffer z uint8 [13] activation
-task wy
-  write y
-task wz
-  write z
-task ry
-  read y
-task rz
-  read z
-`)
-	if got := g.PeakLiveBytes(nil); got != 20 {
-		t.Errorf("program order: %d, want 20", got)
-	}
-	if got := g.PeakLiveBytes([]TaskID{0, 2, 1, 3}); got != 13 {
-		t.Errorf("depth first: %d, want 13", got)
-	}
-}
-
 // TestNoBarrier: in conv → ReLU → pool → flatten → dense, each layer with another
 // split, a task depends on exactly those tiles of the layer before that hold
 // samples it reads. Nothing waits for a whole tensor.

@@ -16,15 +16,15 @@ const (
 	maxFlops = 1e30    // of one task
 )
 
-// Builder collects buffers and tasks in program order. The first mistake is kept
-// and returned by Build, so that callers need no check after every call.
+// Builder collects buffers and tasks in program order. It keeps the first mistake and returns it
+// from Build, so callers need no check after every call.
 type Builder struct {
 	graph     Graph // its Tasks are set by Build
 	bufferIDs map[string]BufferID
 	err       error
 
-	// Tasks in chunks, all but the last full, so that they are copied at most once:
-	// first of them in the first chunk, taskChunk in every other.
+	// Tasks in chunks, all but the last full, so that each task is copied at most once. The first
+	// chunk has room for first tasks, every other for taskChunk.
 	chunks    [][]Task
 	first     int
 	tasks     int // in all chunks
@@ -36,8 +36,8 @@ type Builder struct {
 // taskChunk is the number of tasks in a chunk.
 const taskChunk = 4096
 
-// Grow makes room for a number of tasks in all, which spares Build the copy of as
-// many. It only helps before the first one.
+// Grow makes room for a number of tasks in all, which saves Build from copying them. It only
+// helps before the first task.
 func (b *Builder) Grow(tasks int) {
 	if b.tasks > 0 || tasks <= taskChunk {
 		return
@@ -128,8 +128,7 @@ func (b *Builder) count(sum *int64, n int64, what, name, unit string) {
 	*sum += n
 }
 
-// OpCosts gives the costs of those tasks of an operation, added from now on, that
-// have none of their own.
+// OpCosts sets the costs of an operation, for tasks added from now on without costs of their own.
 func (b *Builder) OpCosts(op string, costs []Cost) {
 	at, found := slices.BinarySearchFunc(b.graph.OpCosts, op, func(c OpCosts, op string) int { return strings.Compare(c.Op, op) })
 	if found || op == "" || len(costs) == 0 {
@@ -193,7 +192,7 @@ func (b *Builder) append(t Task) {
 	b.tasks++
 }
 
-// taskAt is a task that was added before.
+// taskAt returns a task that was added before.
 func (b *Builder) taskAt(id int) *Task {
 	if id < b.first {
 		return &b.chunks[0][id]

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// Check derives the invariants of the graph again, by other means than Build, and
-// reports the first that does not hold: names, boxes, atoms, carried storages,
-// and every edge, present exactly when an atom or After calls for it. It is
-// an oracle for tests and for graphs of doubtful origin; time and memory are a few
-// times those of Build.
+// Check derives the invariants of the graph again, by other means than Build, and reports the
+// first that does not hold: names, boxes, atoms, carried storages, and every edge, which must
+// exist exactly when an atom or After calls for it. It is an oracle for tests and for graphs of
+// doubtful origin. It takes a few times the time and memory of Build.
 func (g *Graph) Check() error {
 	for _, check := range []func() error{g.checkNames, g.checkBuffers, g.checkAtoms, g.checkEdges, g.checkCarried} {
 		if err := check(); err != nil {

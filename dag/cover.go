@@ -8,9 +8,9 @@ import (
 // span is a part of Graph.atomLists.
 type span struct{ first, end int32 }
 
-// coverage lists the atoms of every access. Tasks that follow each other often
-// name the same region, such as the input of all filters of one sample tile, and
-// many name a whole buffer; those share one list.
+// coverage lists the atoms of every access. Tasks that follow each other often name the same
+// region, such as the input of all filters of one sample tile, and many name a whole buffer. Such
+// accesses share one list.
 type coverage struct {
 	*Graph
 	grids  []*grid // by buffer
@@ -52,7 +52,7 @@ func (g *Graph) coverAccesses(grids []*grid) error {
 	return nil
 }
 
-// list returns the atoms of an access, listed anew only if they have to be.
+// list returns the atoms of an access. It lists them anew only if it has to.
 func (c *coverage) list(t, i int) (span, error) {
 	a := &c.Tasks[t].Accesses[i]
 	storage := c.Storage(a.Buffer)

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// The time and memory of Build grow with the atoms of all storages and with those
-// of all accesses. Both are bounded; the former also by the number of accesses,
-// so that a short file cannot ask for gigabytes.
+// The time and memory of Build grow with the atoms of all storages and of all accesses. Both
+// numbers are bounded, the former also by the number of accesses, so that a short file cannot ask
+// for gigabytes.
 const (
 	maxAtoms       = 1 << 26
 	maxAtomVisits  = 1 << 26
@@ -15,8 +15,8 @@ const (
 	atomsPerAccess = 64
 )
 
-// derive fills everything of the graph but Buffers and Tasks. The order of names
-// depends on nothing else, so a second core can find it meanwhile.
+// derive fills everything of the graph except Buffers and Tasks. A second core can meanwhile find
+// the order of names, which depends on nothing else.
 func (g *Graph) derive() error {
 	var ranked sync.WaitGroup
 	ranked.Go(g.rankNames)
@@ -34,7 +34,7 @@ func (g *Graph) derive() error {
 	if err := g.checkTaskAliases(); err != nil {
 		return err
 	}
-	g.link()
+	g.Links, g.isCarried, g.isWritten = g.Body().Link()
 	return nil
 }
 
@@ -100,8 +100,8 @@ func (g *Graph) numberAtoms(grids []*grid) error {
 	return nil
 }
 
-// checkTaskAliases refuses a task that names an atom twice with a write among
-// the two: kernels may assume that their operands do not overlap.
+// checkTaskAliases refuses a task that names an atom twice and writes it at least once, since
+// kernels may assume that their operands do not overlap.
 func (g *Graph) checkTaskAliases() error {
 	seenBy := make([]int32, g.NumAtoms()) // 1 + access row that covered the atom last
 	for t := range g.Tasks {
@@ -121,8 +121,8 @@ func (g *Graph) checkTaskAliases() error {
 	return nil
 }
 
-// link derives the edges, and what follows from them.
-func (g *Graph) link() {
+// Body is the graph as far as the order of its tasks depends on it.
+func (g *Graph) Body() *Body {
 	body := &Body{Tasks: len(g.Tasks), Atoms: g.NumAtoms(), Keeps: make([]bool, len(g.Buffers)), Edges: g.expectedEdges(),
 		Each: func(t TaskID, use Use) {
 			for i, a := range g.Tasks[t].Accesses {
@@ -138,9 +138,7 @@ func (g *Graph) link() {
 	for b := range body.Keeps {
 		body.Keeps[b] = g.Buffers[b].Role == Parameter || g.Buffers[b].Role == State
 	}
-	var links *Links
-	links, g.isCarried, g.isWritten = body.Link()
-	g.Links = *links
+	return body
 }
 
 // expectedEdges is room for the edges of most graphs: one for each atom of an access.

@@ -12,11 +12,10 @@ import (
 // dotColors fill the tasks by phase, one after the other: ColorBrewer's Pastel1.
 var dotColors = [...]string{"#b3cde3", "#ccebc5", "#fbb4ae", "#decbe4", "#fed9a6", "#ffffcc", "#e5d8bd", "#fddaec"}
 
-// WriteDOT writes one step for Graphviz, from top to bottom: a box per task with
-// its name, operation and flops, clustered by layer and coloured by phase. Solid
-// arrows are dependences within the step, labelled with the buffers that are the
-// reason; an arrow implied by two others is left out. Dashed arrows are carried
-// into the next step and do not influence the drawing.
+// WriteDOT writes one step for Graphviz, from top to bottom: a box per task with its name,
+// operation and flops, clustered by layer and coloured by phase. Solid arrows are dependences
+// within the step, labelled with their buffers; an arrow implied by two others is left out.
+// Dashed arrows are carried into the next step and do not influence the drawing.
 func (g *Graph) WriteDOT(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "digraph %s {\n  rankdir=TB\n  node [shape=box style=filled fontname=Helvetica fontsize=10]\n", dotQuote(g.Name))
@@ -77,8 +76,8 @@ func (g *Graph) implied(p int32, t TaskID) bool {
 	return false
 }
 
-// sharedBuffers names the storages in which the regions of both tasks overlap and
-// one of them writes.
+// sharedBuffers names the storages in which the regions of both tasks overlap and one of them
+// writes.
 func (g *Graph) sharedBuffers(p, t TaskID) []string {
 	var names []string
 	for i, a := range g.Tasks[t].Accesses {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Expand rewrites every Reduce access into Write and ReadWrite, so that nothing
-// after it (planning, memory layout, simulation, execution) knows reductions.
+// Expand rewrites every Reduce access into Write and ReadWrite. So planning, memory layout,
+// simulation and execution know no reductions.
 //
 // The contributors of one region, in program order, are cut into contiguous
 // blocks, one for each of the Buffer.Accumulators private accumulators (never
@@ -24,9 +24,9 @@ import (
 // Everything is fixed by program order and the number of accumulators, so the
 // sums are the same bits whatever runs them.
 //
-// Regions reduced into one storage must be equal or disjoint, and nothing else
-// may touch one before its last contributor: what it would see depends on the
-// number of accumulators. A graph without Reduce is returned as it is.
+// Regions reduced into one storage must be equal or disjoint. Nothing else may touch such a
+// region before its last contributor, since the contents then depend on the number of
+// accumulators. A graph without Reduce is returned as it is.
 func Expand(g *Graph) (*Graph, error) {
 	e := expansion{from: g}
 	if err := e.findReductions(); err != nil {
@@ -109,7 +109,7 @@ func (e *expansion) overlap(t TaskID, i int, id int32) error {
 		g.Tasks[r.first].Name, g.Tasks[t].Name, g.regionName(r.first, r.access), g.regionName(t, i))
 }
 
-// checkOrder refuses a task that uses a region before its last contributor.
+// checkOrder refuses a task that uses a region before the region's last contributor.
 func (e *expansion) checkOrder() error {
 	g := e.from
 	for t := range g.Tasks {
@@ -191,7 +191,7 @@ func (e *expansion) rewriteTask(t TaskID) Task {
 	return task
 }
 
-// contribute returns what the next contributor of a reduction does instead.
+// contribute returns the access that replaces the next Reduce of a reduction.
 func (e *expansion) contribute(t TaskID, i int) Access {
 	a := e.from.Tasks[t].Accesses[i]
 	r := &e.reductions[e.ofAtom[e.from.Atoms(t, i)[0]]]
@@ -212,8 +212,8 @@ func (e *expansion) accumulators(r *reduction) int {
 	return max(1, min(e.from.Buffers[e.from.Storage(b)].Accumulators, r.members))
 }
 
-// accumulator returns accumulator k of a buffer, adding it when it is new. A
-// view gets a view of its owner's accumulator.
+// accumulator returns accumulator k of a buffer and adds it if it is new. A view gets a view of
+// its owner's accumulator.
 func (e *expansion) accumulator(b BufferID, k int) BufferID {
 	if k == 0 {
 		return b

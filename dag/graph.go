@@ -16,7 +16,7 @@ type Graph struct {
 	Tasks   []Task
 	OpCosts []OpCosts // sorted by Op; already copied into the tasks
 
-	Links
+	*Links
 
 	access      []int32 // first access of each task in spans, and one past the last
 	spans       []span  // where the atoms of each access are in atomLists
@@ -31,7 +31,7 @@ type Graph struct {
 	byName []TaskID // the tasks in that order
 
 	hash   func() string  // computes it once
-	pieces func() []*grid // by buffer; cuts the storages again, once
+	pieces func() []*grid // by buffer; cuts the storages again, once, when asked
 }
 
 // NumAtoms is the number of atoms of all storages.
@@ -57,7 +57,7 @@ func (g *Graph) StorageAtoms(b BufferID) (first, end AtomID) {
 	return g.storageAtom[2*s], g.storageAtom[2*s+1]
 }
 
-// Storage is the buffer that owns the storage of b: b itself or what it views.
+// Storage is the buffer that owns the storage of b: b itself, or the buffer that b views.
 func (g *Graph) Storage(b BufferID) BufferID {
 	if v := g.Buffers[b].ViewOf; v != None {
 		return v
@@ -68,6 +68,10 @@ func (g *Graph) Storage(b BufferID) BufferID {
 // Carried reports whether the buffer keeps its contents from step to step: it is
 // a parameter or optimiser state, or a step reads some of it before writing it.
 func (g *Graph) Carried(b BufferID) bool { return g.isCarried[g.Storage(b)] }
+
+// CarriedStorages marks, by buffer, the storages that keep their contents from step to step.
+// The list is the graph's own.
+func (g *Graph) CarriedStorages() []bool { return g.isCarried }
 
 // WrittenStorages marks, by buffer, the storages that some task writes. The list is the
 // graph's own.

@@ -5,9 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// Hash identifies the graph: the SHA-256 of its canonical text, in hexadecimal.
-// Graphs of equal hash have the same tasks, work, costs and dependences. It is
-// computed when it is first asked for.
+// Hash identifies the graph: the SHA-256 of its canonical text, in hexadecimal. Graphs of equal
+// hash have the same tasks, work, costs and dependences. The first call computes it.
 func (g *Graph) Hash() string { return g.hash() }
 
 // textHash is what Hash returns.

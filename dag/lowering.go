@@ -1,8 +1,8 @@
 package dag
 
-// Lowering is how a network becomes a graph: the granularity of every layer. It
-// is data, so that a planner can search over it without knowing the network.
-// Zero values mean "not split" and 1 accumulator.
+// Lowering says how a network becomes a graph: the granularity of every layer. It is data, so
+// that a planner can search over it without knowing the network. Zero values mean "not split" and
+// 1 accumulator.
 type Lowering struct {
 	// Default holds for layers that Layers does not name.
 	Default LayerLowering
@@ -10,10 +10,9 @@ type Lowering struct {
 	// Layout is the order of the dimensions of images between layers: NCHW (the
 	// default, as data and parameters have it) or NHWC, channels last.
 	Layout string
-	// Fused computes layers that follow each other in one task where an operation
-	// exists for them in this layout, the softmax cross-entropy, and weight gradients
-	// with their updates; false lowers each layer by itself and the loss as a chain of
-	// small operations.
+	// Fused computes consecutive layers in one task where an operation exists for them in this
+	// layout, and also the softmax cross-entropy and weight gradients with their updates. False
+	// lowers each layer by itself, and the loss as a chain of small operations.
 	Fused bool
 }
 
@@ -31,8 +30,8 @@ type LayerLowering struct {
 	GradTile     int // output channels or features per weight-gradient task
 	Accumulators int // private accumulators per weight-gradient reduction
 
-	// GradSampleTile is the samples per weight-gradient task; 0 is the whole batch,
-	// which leaves nothing to accumulate.
+	// GradSampleTile is the samples per weight-gradient task. 0 means the whole batch, which
+	// leaves nothing to accumulate.
 	GradSampleTile int
 }
 

@@ -2,10 +2,9 @@ package dag
 
 import "hash/maphash"
 
-// nameTable finds the ID of a name. It is a hash table with linear probing that
-// holds no names, only 32 bits of each one's hash beside the ID, so that the garbage
-// collector has nothing to follow in it and a task costs it less than a map would.
-// Whoever asks compares the name itself.
+// nameTable finds the ID of a name. It is a hash table with linear probing. It holds no names,
+// only 32 bits of each name's hash beside the ID. So the garbage collector has nothing to follow
+// in it, and a task costs it less than a map would. The caller compares the name itself.
 type nameTable struct {
 	seed  maphash.Seed
 	slots []uint64 // hash<<32 | 1+id; 0: free; a power of two of them

@@ -9,10 +9,10 @@ import (
 
 // orderByName returns the tasks in the order of their names.
 //
-// It compares eight bytes at a time: a group of names that agree in their first
-// depth bytes is sorted by the next eight behind what they also have in common, as
-// one number, and each set of equal numbers is a group of its own. Task names share
-// long beginnings, so that comparing them as strings would read these over and over.
+// It compares eight bytes at a time. Names that agree in their first depth bytes form a group.
+// The group is sorted, as numbers, by the eight bytes behind everything that its names have in
+// common. Each set of equal numbers is a new group. Task names share long beginnings, so
+// comparing them as strings would read these over and over.
 func orderByName(tasks []Task) []TaskID {
 	o := nameOrder{tasks: tasks, keys: make([]nameKey, len(tasks))}
 	for i := range o.keys {
@@ -50,7 +50,7 @@ func (o *nameOrder) sort(keys []nameKey, depth int) {
 	}
 	o.sortWords(keys)
 	for first := 0; first < len(keys); {
-		end, short := first, false // short: a name ended, and zeros stand for the rest
+		end, short := first, false // short: a name has ended, and zeros stand for the rest
 		for ; end < len(keys) && keys[end].word == keys[first].word; end++ {
 			short = short || len(o.tasks[keys[end].task].Name) < depth+wordBytes
 		}
@@ -65,7 +65,7 @@ func (o *nameOrder) sort(keys []nameKey, depth int) {
 	}
 }
 
-// common is the length of what all names begin with; they agree in depth bytes.
+// common is the length of the longest common beginning of all names; they agree in depth bytes.
 func (o *nameOrder) common(keys []nameKey, depth int) int {
 	one := o.tasks[keys[0].task].Name
 	length := len(one)
@@ -83,7 +83,7 @@ func (o *nameOrder) common(keys []nameKey, depth int) int {
 	return length
 }
 
-// wordAt is eight bytes of a name from a place on, with zeros behind its end.
+// wordAt is eight bytes of a name from position at, with zeros behind its end.
 func wordAt(name string, at int) uint64 {
 	if at+8 <= len(name) {
 		return binary.BigEndian.Uint64([]byte(name[at : at+8]))

@@ -142,8 +142,8 @@ func (p *textParser) startTask(w *words) {
 	p.task, p.taskAt = t, p.line
 }
 
-// endTask hands the task that was being read to the builder. What is wrong with
-// it as a whole is reported at its first line.
+// endTask hands the task that was being read to the builder. It reports a mistake of the task as
+// a whole at its first line.
 func (p *textParser) endTask() error {
 	if p.task == nil {
 		return nil

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// AtomBoxes returns a set of atoms of one storage, in any order, as few disjoint boxes
-// over a shape of that storage: its owner's where that tells all its atoms apart, else
-// the common refinement of the owner and its views. The boxes come in row-major order
-// of their first elements. Few, not fewest: neighbours are merged along one dimension
-// after the other, the last one first, which finds the single box of a set that is one.
+// AtomBoxes returns a set of atoms of one storage, in any order, as few disjoint boxes over its
+// [Graph.PieceShape]. They come in row-major order of their first elements. They are few, not
+// fewest: neighbours are merged along one dimension after the other, the last one first. A set
+// that is a single box becomes that box.
 func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 	if len(atoms) == 0 {
 		panic("dag: the boxes of no atoms")
@@ -26,18 +25,33 @@ func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 		boxes = mergeAlong(d, boxes)
 	}
 	slices.SortFunc(boxes, compareBoxes)
-	shape = g.Buffers[storage].Shape
-	if !slices.Equal(withoutUnits(shape), gr.fine) {
-		return gr.fine, boxes
-	}
-	for i, b := range boxes {
-		boxes[i] = withUnits(shape, b)
+	if shape = g.PieceShape(storage); !slices.Equal(shape, gr.fine) {
+		for i, b := range boxes {
+			boxes[i] = withUnits(shape, b)
+		}
 	}
 	return shape, boxes
 }
 
-// recutStorages finds the cuts that Build had found: few graphs are asked for them, so
-// that they are not kept.
+// PieceShape is a shape of a storage over which each of its atoms is a box: its owner's where
+// that tells all of them apart, else the common refinement of the owner and its views.
+func (g *Graph) PieceShape(storage BufferID) []int {
+	shape, fine := g.Buffers[storage].Shape, g.pieces()[storage].fine
+	if slices.Equal(withoutUnits(shape), fine) {
+		return shape
+	}
+	return fine
+}
+
+// AtomRows is the range of rows, along the first dimension of a storage, between the first
+// and the last of some ascending atoms. No view of the storage cuts that dimension otherwise.
+func (g *Graph) AtomRows(atoms []int32) Range {
+	gr := g.pieces()[g.AtomStorage(AtomID(atoms[0]))]
+	first, last := gr.boxOf(AtomID(atoms[0])), gr.boxOf(AtomID(atoms[len(atoms)-1]))
+	return Range{first[0].Lo, last[0].Hi}
+}
+
+// recutStorages finds the cuts of Build again. Few graphs need them, so Build does not keep them.
 func (g *Graph) recutStorages() []*grid {
 	grids, err := g.cutStorages()
 	if err != nil {

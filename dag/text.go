@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// The text form of a graph has one line per buffer and one paragraph per task, in
-// program order, and no more than one way to write a graph:
+// The text form of a graph has one line per buffer and one paragraph per task, in program order.
+// There is only one way to write a graph:
 //
 //	graph mlp
 //	buffer x float32 [5,7] input home=host
@@ -31,9 +31,8 @@ import (
 //	  costs cpu/go@2GHz=900 cuda=70,0.004
 //	  place device=cpu colocate=left
 //
-// In full, with {} for any number and [] for at most one. Blanks separate the
-// parts of a line; what is zero or empty is left out. Costs of an operation stand
-// before the first task:
+// In full, with {} for any number and [] for at most one. Blanks separate the parts of a line.
+// Zero and empty parts are left out. Costs of an operation stand before the first task:
 //
 //	graph    = "graph" word, { buffer | view | costs | task }
 //	buffer   = "buffer" name type shape role [ "layout=" word ] [ "home=" word ] [ "accumulators=" int ]
@@ -51,11 +50,10 @@ import (
 //	type     = "uint8" | "int32" | "int64" | "float32" | "float64"
 //	role     = "activation" | "input" | "parameter" | "gradient" | "state" | "workspace"
 //
-// A word is a Go string literal in double quotes, or the bare characters when
-// there are some and none is a blank, a quote, "=" or "#"; a name, being a
-// buffer's, also has no "[" or "]" when bare. "#" begins a comment and empty lines
-// are skipped; WriteText writes neither, except for one empty line before the
-// first task.
+// A word is a Go string literal in double quotes, or bare characters. A bare word is not empty
+// and has no blank, quote, "=" or "#"; the bare name of a buffer also has no "[" or "]". "#"
+// begins a comment, and empty lines are skipped. WriteText writes neither, except for one empty
+// line before the first task.
 
 // WriteText writes the canonical text form; [ParseText] reads it back.
 func (g *Graph) WriteText(w io.Writer) error {
@@ -134,7 +132,7 @@ func (g *Graph) appendTask(line []byte, id TaskID) []byte {
 	return line
 }
 
-// appendNotes writes work, labels and the tasks that it follows.
+// appendNotes writes work, labels and the tasks named by After.
 func (g *Graph) appendNotes(line []byte, t *Task) []byte {
 	if t.Flops != 0 || t.MovedBytes != 0 {
 		line = append(line, "  work"...)

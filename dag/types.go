@@ -130,16 +130,6 @@ func (b Box) String() string {
 	return s.String()
 }
 
-// Overlaps reports whether two boxes of equal rank share an element.
-func (b Box) Overlaps(c Box) bool {
-	for i := range b {
-		if b[i].Hi <= c[i].Lo || c[i].Hi <= b[i].Lo {
-			return false
-		}
-	}
-	return true
-}
-
 // Elems is the number of elements in the box.
 func (b Box) Elems() int64 {
 	n := int64(1)
@@ -156,9 +146,9 @@ type Buffer struct {
 	Type  DType
 	Role  Role
 
-	// Layout names the order of the dimensions where it is not the usual one: images
-	// n×c×h×w, weights as PyTorch keeps them. It is for people and files; what a
-	// task means follows from its operation. Empty for a view.
+	// Layout names the order of the dimensions where it is not the usual one: images n×c×h×w,
+	// weights as PyTorch keeps them. It is for people and files; the meaning of a task follows
+	// from its operation. Empty for a view.
 	Layout string
 
 	// ViewOf is the buffer whose storage this one shares, None for a buffer

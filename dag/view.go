@@ -39,9 +39,9 @@ func refine(shapes [][]int) ([]int, error) {
 	return fine, nil
 }
 
-// maxFineBoxes bounds the boxes over the refinement that make one box of a view.
-// An offset range costs a box or two for each dimension merged into its own, and
-// the costs of several such ranges multiply.
+// maxFineBoxes bounds the boxes over the refinement that make one box of a view. A range that is
+// not aligned costs a box or two for each dimension merged into its own, and the costs of several
+// such ranges multiply.
 const maxFineBoxes = 1 << 12
 
 // toFine rewrites a box of a view with the given shape as disjoint boxes over

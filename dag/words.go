@@ -28,7 +28,7 @@ func (w *words) done() bool {
 	return w.rest == "" || w.rest[0] == '#'
 }
 
-// end refuses what is left of the line.
+// end refuses a line that has something left.
 func (w *words) end() error {
 	if !w.done() {
 		w.fail("%q is one too many", w.rest)

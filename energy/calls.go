@@ -14,11 +14,11 @@ type Repeat struct {
 	Every time.Duration // between samples; 0: SampleInterval
 }
 
-// CallEnergy is what one call draws above idle.
+// CallEnergy is the energy of one call above idle.
 type CallEnergy struct {
 	Joules float64 `json:"joules"`
-	// ErrorJoules bounds what the method leaves open: the meter's lag at both ends of
-	// each window, and half of what idling before differs from idling after.
+	// ErrorJoules bounds the error of the method: the meter's lag at both ends of each window,
+	// and half of the difference between idling before and after.
 	ErrorJoules float64 `json:"error_joules"`
 	Calls       int     `json:"calls"`
 	Seconds     float64 `json:"seconds"`    // of all calls
@@ -27,7 +27,7 @@ type CallEnergy struct {
 	Meter       string  `json:"meter"`
 }
 
-// stopwatch is the time that MeasureCalls lives in.
+// stopwatch is the clock that MeasureCalls uses.
 type stopwatch struct {
 	now   func() time.Duration
 	sleep func(context.Context, time.Duration) error
@@ -52,23 +52,22 @@ func wallClock() stopwatch {
 	}
 }
 
-// MeasureCalls finds the joules of one call of a kernel, a step or whatever calls
-// runs, by repeating it, since sensors are far slower than calls:
+// MeasureCalls finds the joules of one call of a kernel or a step by repeating it, since
+// sensors are far slower than calls:
 //
 //	(W_busy − W_idle)·T / n
 //
-// where n calls ran back to back for T ≥ Repeat.Busy, W_busy is the mean power of
-// that time, and W_idle the mean of two idle windows around it, so that a drift (a
-// device that warms up) falls out to first order. Each window begins twice the
-// meter's lag after what it measures has begun, so that what the meter shows late is
-// still of the same kind.
+// Here n calls ran back to back for T ≥ Repeat.Busy. W_busy is the mean power of that time, and
+// W_idle the mean of two idle windows around it, so that a drift (a device that warms up) falls
+// out to first order. Each window begins twice the meter's lag after the state that it measures,
+// so a late reading still belongs to that state.
 //
-// With the lag u of the meter (Meter.Update), the mean power W of a window of length
-// T is off by at most W·u/T.
+// With the lag u of the meter (Meter.Update), the mean power W of a window of length T is off by
+// at most W·u/T.
 //
-// calls runs its work some times, as often as it takes for its own overhead not to
-// matter, returns when that has ended, and says how often. A call that takes longer
-// than Repeat.Busy is measured once.
+// calls runs its work so often that its own overhead does not matter. It returns when the work
+// has ended, and says how often it ran. A call that takes longer than Repeat.Busy is measured
+// once.
 func MeasureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, error)) (CallEnergy, error) {
 	return measureCalls(ctx, m, r, calls, wallClock())
 }
@@ -116,7 +115,7 @@ func measureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, err
 	}, nil
 }
 
-// repeatCalls calls for at least a time and returns how many calls that were.
+// repeatCalls calls for at least a time and returns the number of calls.
 func repeatCalls(ctx context.Context, least time.Duration, calls func() (int, error), clock stopwatch) (int, error) {
 	n := 0
 	for begin := clock.now(); clock.now()-begin < least; {
@@ -132,7 +131,7 @@ func repeatCalls(ctx context.Context, least time.Duration, calls func() (int, er
 	return n, nil
 }
 
-// stopWatts is the mean power of a window that has ended, with an error or without.
+// stopWatts is the mean power of a window that has ended, with or without an error.
 func stopWatts(s *Sampler, err error) (float64, time.Duration, error) {
 	samples, stopErr := s.Stop()
 	if err = errors.Join(err, stopErr); err != nil {

@@ -42,16 +42,16 @@ type account struct {
 	p *schedule.Problem
 
 	traces     []PowerTrace // host, devices, links
-	spanJ      []float64    // by span: what running it drew
+	spanJ      []float64    // by span: joules of running it
 	spanCallJ  []float64    // by span: joules given for the call; 0: none
-	transferJ  []float64    // by transfer: what links drew above idle to carry it
-	deviceIdle []float64    // by device: what waiting units drew
-	linkIdle   []float64    // by link: what it draws without carrying anything
-	linkBusy   []float64    // by link: what carrying draws above that
+	transferJ  []float64    // by transfer: joules of its links above idle
+	deviceIdle []float64    // by device: joules of waiting units
+	linkIdle   []float64    // by link: its idle joules
+	linkBusy   []float64    // by link: joules of its transfers above idle
 	hostJ      float64
 }
 
-// newAccount checks what it needs of the schedule and integrates all consumers.
+// newAccount checks the parts of the schedule that it needs and integrates all consumers.
 func newAccount(s *schedule.Schedule, p *schedule.Problem) (*account, error) {
 	if err := checkTimes(s, p); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func checkTimes(s *schedule.Schedule, p *schedule.Problem) error {
 		if v.From < 0 || v.From >= n || v.To < 0 || v.To >= n || v.For < 0 || int(v.For) >= len(p.Graph.Tasks) {
 			return fmt.Errorf("energy of a schedule: transfer %d is of no memory or task of this graph and platform", i)
 		}
-		if v.Start < 0 || v.End < v.Start { // it may end after the last task, as what goes home does
+		if v.Start < 0 || v.End < v.Start { // moves home may end after the last task
 			return fmt.Errorf("energy of a schedule: a transfer for task %q runs from %v to %v", p.Graph.Tasks[v.For].Name, v.Start, v.End)
 		}
 	}

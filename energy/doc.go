@@ -1,32 +1,35 @@
-// Package energy says how many joules a schedule costs, and where they go.
+// Package energy computes how many joules a schedule costs, and where they go.
 //
-// Read first: [FromSchedule], which integrates the platform's powers over a
-// schedule of either world, and [Traces], the same powers over time. [Meter] is a
-// source of measured joules; [OpenRAPL] reads the processor's own, and [OpenGPUs] those of
-// NVIDIA's GPUs, in programs that are built with the tag cuda.
+// Read first: [FromSchedule]. It integrates the platform's powers over a simulated or measured
+// schedule. [Traces] gives the same powers over time. [Meter] is a source of measured joules:
+// [OpenRAPL] reads the processor's meters, and [OpenGPUs] those of NVIDIA's GPUs in programs
+// built with the tag cuda.
 //
 // # Model
 //
-// At every moment a device draws platform.BusyTotal of the number of its units
-// that run something; a call whose joules are known draws its unit's idle power
-// and those joules spread over its duration instead. A link draws its idle power all the
-// time, and above it in proportion to the share of its bandwidth that is used (links.go).
-// The host's baseline is drawn all the time. Each joule has one cause: a unit that waits,
-// or the idle power of a link (idle), a unit that runs (busy, its own idle power included),
-// what a link draws above its idle power (transfer), the baseline (host).
+// A device draws platform.BusyTotal of the number of its busy units. A call with joules of its
+// own draws its unit's idle power, and its joules spread over its duration, instead. A link draws
+// its idle power all the time, and more in proportion to the used share of its bandwidth
+// (links.go). The host draws its baseline all the time.
 //
-// A run ends with its last task: what still moves afterwards draws nothing here.
+// Each joule has one cause:
 //
-// Tasks that run at the same time share the power of their device: each busy unit
-// has its own idle power and an equal part of what the device draws above idle,
-// and the tasks on one unit have equal parts of that. What a link draws above idle is
-// that of each transfer by its bytes.
+//   - idle: a unit that waits, or the idle power of a link
+//   - busy: a unit that runs, its own idle power included
+//   - transfer: the power of a link above idle
+//   - host: the baseline
+//
+// A run ends with its last task. Movements after that draw nothing here.
+//
+// Tasks that run at the same time share the power of their device. Each busy unit has its own
+// idle power and an equal part of the device's power above idle; the tasks on one unit have equal
+// parts of that. Transfers share a link's joules above idle by their bytes.
 //
 // # Invariants
 //
-//   - TotalJoules is the sum of the causes, of devices, links and host, and the
-//     integral of the powers of Traces
-//   - a modelled joule is never shown as measured
+//   - TotalJoules is the sum over the causes, the sum over devices, links and host, and the
+//     integral of Traces.
+//   - A modelled joule is never shown as measured.
 //
 // # Units
 //

@@ -1,7 +1,7 @@
 package energy
 
-// GPU is what the management library says of one GPU at a moment. What the board
-// does not tell is zero.
+// GPU describes one GPU at a moment, by the management library. A value that the board does not
+// tell is zero.
 type GPU struct {
 	Name               string  `json:"name"`
 	UUID               string  `json:"uuid"`
@@ -15,19 +15,19 @@ type GPU struct {
 	TemperatureCelsius int     `json:"temperature_celsius"`
 }
 
-// GPUMeters are the two ways to read the joules of one GPU: the counter of energy
-// that boards have since Volta, and the integral of their power. They can lie tens
-// of percent apart, since some boards sample their power for only a part of the
-// time (Z. Yang, K. Adamek, W. Armour, Accurate and convenient energy measurements
-// for GPUs, SC 2024, arXiv 2312.02741). One of them may be nil, not both.
+// GPUMeters are the two ways to read the joules of one GPU: the counter of energy, which boards
+// have since Volta, and the integral of their power. They can differ by tens of percent, since
+// some boards sample their power only part of the time (Z. Yang, K. Adamek, W. Armour, Accurate
+// and convenient energy measurements for GPUs, SC 2024, arXiv 2312.02741). One of them may be
+// nil.
 type GPUMeters struct {
 	GPU     GPU // when it was opened
 	Counter Meter
 	Power   Meter
 }
 
-// Metered orders the two ways for a Recorder, for the consumer of a name: the
-// counter first, since it misses nothing between two reads.
+// Metered orders the two ways for a Recorder, for the named consumer. The counter comes first,
+// since it misses nothing between two reads.
 func (g *GPUMeters) Metered(of string) Metered {
 	m := Metered{Of: of, Meter: g.Counter, Second: g.Power, Every: GPUSampleInterval}
 	if m.Meter == nil {

@@ -2,10 +2,9 @@ package energy
 
 import "time"
 
-// powerMeter integrates a sensor of power over the times at which it is read, by
-// the trapezoidal rule. A power that changes linearly between two reads is
-// integrated exactly; one that jumps by ΔP within an interval h is off by at most
-// h·ΔP/2.
+// powerMeter integrates a sensor of power over the times of its readings, by the trapezoidal
+// rule. A power that changes linearly between two reads is integrated exactly. A jump by ΔP
+// within an interval h causes an error of at most h·ΔP/2.
 type powerMeter struct {
 	name   string
 	update time.Duration

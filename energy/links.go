@@ -8,25 +8,24 @@ import (
 	"dahl/schedule"
 )
 
-// The power of a link is idle + (busy − idle)·u(t), where u is its utilisation: the rates
-// of what crosses it over its capacity. The capacity is the bandwidth B, for a duplex link
-// 2·B, since busy is what it draws with both directions full. Over a fatpipe, which lets
-// every transfer have all of B, u may exceed 1.
+// The power of a link is idle + (busy − idle)·u(t). The utilisation u is the sum of the rates of
+// its transfers over its capacity. The capacity is the bandwidth B; for a duplex link it is 2·B,
+// since busy is the power with both directions full. A fatpipe lets every transfer have all of B,
+// so its u may exceed 1.
 //
-// A transfer of n bytes that crosses the link k times at rates x(t) has ∫ x dt = n, so it
-// draws
+// A transfer of n bytes that crosses the link k times at rates x(t) has ∫ x dt = n, so it draws
 //
 //	∫ (busy − idle)·k·x(t)/capacity dt = (busy − idle)·k·n/capacity
 //
-// above idle, whatever x is: a schedule need not say it. The trace takes the mean of x over
-// the time in which bytes move, from the latency of the route on; its integral is exact.
-// Measured copies may be faster than the platform says, in bandwidth and in latency. Where
-// one takes no longer than its latency the trace takes the mean over all of its time.
+// above idle, whatever x is, and a schedule need not say it. The trace takes the mean of x over
+// the time in which bytes move, which begins after the latency of the route; its integral is
+// exact. Measured copies may beat the platform's bandwidth and latency. If a copy takes no longer
+// than its latency, the trace takes the mean over its whole time.
 //
-// The rule is that of SimGrid's plugin for the energy of links, src/plugins/link_energy.cpp,
-// but for fatpipes, where that takes the largest of the rates instead of their sum.
+// The rule is that of SimGrid's plugin for the energy of links, src/plugins/link_energy.cpp. For
+// fatpipes it differs: SimGrid takes the largest of the rates instead of their sum.
 
-// joulesPerByte is what one crossing of a link draws above idle.
+// joulesPerByte is the energy above idle of one byte crossing a link once.
 func joulesPerByte(l *platform.Link) float64 {
 	capacity := l.BandwidthBytesPerSec
 	if l.Sharing == platform.Duplex {
@@ -43,7 +42,7 @@ func moving(p *platform.Platform, t *schedule.Transfer) interval {
 	return interval{t.Start, t.End}
 }
 
-// carried is a transfer on a link, and what it draws there above idle if nothing cuts it short.
+// carried is a transfer on a link, with its energy there above idle if nothing cuts it short.
 type carried struct {
 	transfer int32
 	joules   float64
@@ -69,8 +68,8 @@ func (a *account) integrateLinks() error {
 	return nil
 }
 
-// integrateLink adds up one link over what it carries. What moves in no time, as a clock
-// that is too coarse has it, draws nothing.
+// integrateLink adds up one link over its transfers. A transfer of no duration, from a clock that
+// is too coarse, draws nothing.
 func (a *account) integrateLink(id platform.LinkID, on []carried) {
 	l := &a.p.Platform.Links[id]
 	in, watts := make([]interval, len(on)), make([]float64, len(on))

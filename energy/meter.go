@@ -9,11 +9,11 @@ import (
 
 // Meter counts joules.
 type Meter interface {
-	// Name says what is metered and how.
+	// Name says which consumer is metered and how.
 	Name() string
-	// Joules is what was counted since the meter was opened. It never falls.
+	// Joules is the energy counted since the meter was opened. It never falls.
 	Joules() (float64, error)
-	// Update is how old what Joules says may be: the distance of a counter's updates,
+	// Update is the greatest age of the result of Joules: the distance of a counter's updates, or
 	// the window of a sensor's average.
 	Update() time.Duration
 	Close() error
@@ -23,8 +23,8 @@ type Meter interface {
 // counter wraps unseen, and seldom enough that reading costs nothing.
 const SampleInterval = 100 * time.Millisecond
 
-// GPUSampleInterval is how often the meters of a GPU are read: finer than the
-// updates of its counter, and as its instant power changes.
+// GPUSampleInterval is how often the meters of a GPU are read. It is finer than the updates of
+// the counter, since the instant power changes faster.
 const GPUSampleInterval = 20 * time.Millisecond
 
 // MeterSample is the joules counted up to a time since sampling began.
@@ -45,8 +45,8 @@ type Sampler struct {
 	err     error
 }
 
-// StartSampler reads a meter now and at every interval until Stop. The meter must
-// not be used by others in between.
+// StartSampler reads a meter now and at every interval until Stop. Nobody else may use the meter
+// meanwhile.
 func StartSampler(m Meter, every time.Duration) *Sampler {
 	if every <= 0 {
 		every = SampleInterval
@@ -84,8 +84,8 @@ func (s *Sampler) read() {
 	s.samples = append(s.samples, MeterSample{s.now(), joules})
 }
 
-// Stop takes a last sample and returns all of them. With an error they end where
-// the meter failed. It may be called again.
+// Stop takes a last sample and returns all of them. With an error, the samples end where the
+// meter failed. Stop may be called again.
 func (s *Sampler) Stop() ([]MeterSample, error) {
 	s.once.Do(func() { close(s.stop) })
 	<-s.done

@@ -12,9 +12,8 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// OpenGPUs opens the meters of all GPUs that the management library (NVML) of the
-// driver shows. Without driver or GPU the error says why there are none. CloseGPUs
-// ends their use.
+// OpenGPUs opens the meters of all GPUs that the driver's management library (NVML) shows.
+// Without driver or GPU the error says why there are none. CloseGPUs closes them.
 func OpenGPUs() ([]GPUMeters, error) {
 	if ret := nvml.Init(); ret != nvml.SUCCESS {
 		return nil, fmt.Errorf("meters of GPUs are unavailable: %s", initFailure(ret))
@@ -29,11 +28,11 @@ func OpenGPUs() ([]GPUMeters, error) {
 	return gpus, nil
 }
 
-// opened is how often OpenGPUs has succeeded and CloseGPUs not followed.
+// opened counts successful calls of OpenGPUs that CloseGPUs has not undone.
 var opened atomic.Int32
 
-// CloseGPUs ends the use of what OpenGPUs has opened. Where that is nothing it does
-// nothing: a call of a library that was never loaded would end the process.
+// CloseGPUs closes the meters that OpenGPUs has opened, if any. Calling a library that was never
+// loaded would end the process, so it then does nothing.
 func CloseGPUs() error {
 	if opened.Add(-1) < 0 {
 		opened.Add(1)
@@ -57,8 +56,8 @@ func failed(what string, ret nvml.Return) error {
 	return fmt.Errorf("%s: %s", what, nvml.ErrorString(ret))
 }
 
-// needed are the functions called here. A call of one that the library lacks would
-// end the process, since they are bound when first called.
+// needed are the functions that this package calls. They are bound when first called, and calling
+// one that the library lacks would end the process.
 var needed = []string{
 	"nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlSystemGetDriverVersion",
 	"nvmlDeviceGetName", "nvmlDeviceGetUUID", "nvmlDeviceGetPciInfo_v3",
@@ -67,7 +66,7 @@ var needed = []string{
 	"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetTemperature",
 }
 
-// openGPUs opens all meters; now is the time over which powers are integrated.
+// openGPUs opens all meters. now is the clock over which powers are integrated.
 func openGPUs(now func() time.Duration) ([]GPUMeters, error) {
 	for _, symbol := range needed {
 		if err := nvml.Extensions().LookupSymbol(symbol); err != nil {
@@ -117,8 +116,8 @@ func openGPU(d nvml.Device, now func() time.Duration) (GPUMeters, error) {
 	return g, nil
 }
 
-// describe reads what a report tells of a GPU. A board without a sensor leaves its
-// number 0; a board that cannot be named is an error.
+// describe reads the description of a GPU for reports. A number stays 0 where the board lacks a
+// sensor. A board without a name is an error.
 func describe(d nvml.Device) (GPU, error) {
 	var g GPU
 	var ret nvml.Return
@@ -151,9 +150,8 @@ func describe(d nvml.Device) (GPU, error) {
 	return g, nil
 }
 
-// How late the sensors are. The counter is updated about every 100 ms; the average
-// is that of a second on recent boards; the instant power is sampled for some
-// 25 ms.
+// The lag of the sensors. The counter is updated about every 100 ms. The average power covers a
+// second on recent boards. The instant power is sampled for some 25 ms.
 const (
 	counterUpdate = 100 * time.Millisecond
 	averageWindow = time.Second
@@ -181,7 +179,7 @@ func (c *nvmlCounter) Joules() (float64, error) {
 	return float64(now-c.firstMJ) / 1e3, nil
 }
 
-// instantWatts reads the field of the present power, which boards since Ampere have.
+// instantWatts reads the present power, which boards since Ampere have.
 func instantWatts(d nvml.Device) (float64, error) {
 	v := []nvml.FieldValue{{FieldId: nvml.FI_DEV_POWER_INSTANT}}
 	if ret := d.GetFieldValues(v); ret != nvml.SUCCESS {

@@ -9,5 +9,5 @@ func OpenGPUs() ([]GPUMeters, error) {
 	return nil, errors.New("meters of GPUs are unavailable: built without CUDA (make cuda)")
 }
 
-// CloseGPUs ends the use of what OpenGPUs has opened.
+// CloseGPUs does nothing in this build.
 func CloseGPUs() error { return nil }

@@ -28,11 +28,10 @@ type raplPackage struct {
 	sumUj   uint64
 }
 
-// OpenRAPL opens the package counters under a powercap directory (PowercapRoot). Of
-// the domains it takes the packages only: their cores and graphics are parts of
-// them, and the memory-mapped twin of a package counts the same joules again.
-// Counting starts now. Read it more often than a counter wraps: a full range is
-// about 260 kJ, so once in several minutes.
+// OpenRAPL opens the package counters under a powercap directory (PowercapRoot). It takes
+// packages only: cores and graphics are parts of them, and the memory-mapped twin of a package
+// counts the same joules again. Counting starts now. Read the meter more often than a counter
+// wraps: a full range is about 260 kJ, so once in several minutes.
 func OpenRAPL(root string) (Meter, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +100,7 @@ func (m *raplMeter) Joules() (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if now < p.last { // wrapped once
+		if now < p.last { // the counter wrapped once
 			if p.last > p.rangeUj {
 				return 0, fmt.Errorf("read RAPL: %s fell from %d to %d and its range is only %d", p.path, p.last, now, p.rangeUj)
 			}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Metered is a consumer and what reads its joules, in one way or two.
+// Metered is a consumer with one or two meters for its joules.
 type Metered struct {
 	Of     string // the consumer: a device of the platform, or what the meter covers
 	Meter  Meter
@@ -13,21 +13,20 @@ type Metered struct {
 	Every  time.Duration
 }
 
-// Reading is what was counted of one consumer over a run.
+// Reading is the joules of one consumer over a run.
 type Reading struct {
 	Of      string  `json:"of"`
 	Meter   string  `json:"meter"`
 	Joules  float64 `json:"joules"`
 	Seconds float64 `json:"seconds"`
-	// ErrorJoules is what the meter's updates leave open at the two ends of the run:
-	// the mean power, the greater one where two methods tell it, times the time that it may
-	// lag behind. The sensor's own accuracy is not in it.
+	// ErrorJoules bounds the error at the two ends of the run: the mean power, the greater one of
+	// two methods, times the lag of the meter. It does not contain the sensor's own accuracy.
 	ErrorJoules float64 `json:"error_joules"`
-	// Second is what another method counted at the same time; nil without one.
+	// Second is the result of another method at the same time; nil without one.
 	Second *SecondReading `json:"second,omitempty"`
 }
 
-// SecondReading is the joules of the same consumer over the same run in another way.
+// SecondReading is the joules of the same consumer and run by another method.
 type SecondReading struct {
 	Meter       string  `json:"meter"`
 	Joules      float64 `json:"joules"`
@@ -42,7 +41,7 @@ type Recorder struct {
 	samplers []*Sampler // two for each consumer; the second may be nil
 }
 
-// Record begins to sample. The meters must not be used by others until Stop.
+// Record begins to sample. Nobody else may use the meters until Stop.
 func Record(metered []Metered) *Recorder {
 	return record(metered, StartSampler)
 }
@@ -59,9 +58,9 @@ func record(metered []Metered, start func(Meter, time.Duration) *Sampler) *Recor
 	return r
 }
 
-// Stop returns what each consumer drew since Record. A consumer whose meter failed
-// is left out and the error says so; where only the second method failed the
-// reading is there without it.
+// Stop returns the joules of each consumer since Record. If a consumer's meter failed, the error
+// says so and its reading is missing. If only the second method failed, the reading comes without
+// it.
 func (r *Recorder) Stop() ([]Reading, error) {
 	var readings []Reading
 	var failed []error
@@ -73,7 +72,7 @@ func (r *Recorder) Stop() ([]Reading, error) {
 			continue
 		}
 		if second != nil {
-			// A run between two updates of a counter has no joules by it.
+			// A counter gives no joules for a run between two of its updates.
 			if second.Seconds > 0 {
 				first.ErrorJoules = max(first.ErrorJoules, second.Joules/second.Seconds*m.Meter.Update().Seconds())
 			}
@@ -84,7 +83,7 @@ func (r *Recorder) Stop() ([]Reading, error) {
 	return readings, errors.Join(failed...)
 }
 
-// stopReading is what one sampler counted; nil without a sampler or with an error.
+// stopReading is the result of one sampler; nil without a sampler or with an error.
 func stopReading(of string, m Meter, s *Sampler) (*Reading, error) {
 	if s == nil {
 		return nil, nil

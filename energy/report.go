@@ -11,7 +11,7 @@ import (
 // Basis says what a number of joules rests on.
 type Basis string
 
-// The bases. Unavailable is a number that lacks the power of something it should contain.
+// The bases. Unavailable means that some part of the number has no known power.
 const (
 	Modelled    Basis = "modelled"
 	Measured    Basis = "measured"
@@ -28,13 +28,13 @@ type Report struct {
 	Causes   Causes  `json:"causes"`
 	ByDevice []Entry `json:"by_device"` // in the order of the platform
 	ByLink   []Entry `json:"by_link"`
-	ByPhase  []Entry `json:"by_phase"` // in the order of the graph; what ran and moved, not what waited
+	ByPhase  []Entry `json:"by_phase"` // in the order of the graph; tasks and transfers, without waiting
 	ByLayer  []Entry `json:"by_layer"`
 
 	Sources []PowerSource `json:"sources"` // where each power comes from
 	Missing []string      `json:"missing"` // devices, links and host whose power is not known
 
-	// Readings are joules that a meter counted over the run; AddReading adds one.
+	// Readings are joules that meters counted over the run; AddReading adds one.
 	Readings []Reading `json:"readings"`
 
 	Images         int64   `json:"images,omitempty"`
@@ -43,9 +43,9 @@ type Report struct {
 
 // Causes splits the total.
 type Causes struct {
-	Idle     float64 `json:"idle_joules"`     // units while they wait, links without what they carry
-	Busy     float64 `json:"busy_joules"`     // units while they run
-	Transfer float64 `json:"transfer_joules"` // links above idle, for what they carry
+	Idle     float64 `json:"idle_joules"`     // waiting units, idle power of links
+	Busy     float64 `json:"busy_joules"`     // running units
+	Transfer float64 `json:"transfer_joules"` // links above idle
 	Host     float64 `json:"host_joules"`     // the baseline
 }
 
@@ -59,17 +59,17 @@ type Entry struct {
 	Basis          Basis   `json:"basis"`
 }
 
-// PowerSource says where the watts of a device, link or the host come from, or
-// (Calls) the joules of its calls.
+// PowerSource says where the watts of a device, link or host come from. With Calls set it says
+// where the joules of the device's calls come from.
 type PowerSource struct {
 	Name   string `json:"name"`
 	Calls  bool   `json:"calls,omitempty"`
 	Source string `json:"source"` // measured, datasheet, guess; of calls also graph, fit
 }
 
-// FromSchedule integrates the platform's powers over a schedule. It fails when the
-// schedule does not fit the problem: a task or worker that does not exist, a time
-// outside the run, a transfer without a route.
+// FromSchedule integrates the platform's powers over a schedule. It fails when the schedule does
+// not fit the problem: a task or worker that does not exist, a time outside the run, or a
+// transfer without a route.
 func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error) {
 	a, err := newAccount(s, prob)
 	if err != nil {
@@ -87,8 +87,8 @@ func FromSchedule(s *schedule.Schedule, prob *schedule.Problem) (*Report, error)
 	return r, nil
 }
 
-// addSources lists where the powers come from and what has none. A run whose
-// devices do not all have one has no total.
+// addSources lists the sources of all powers and the consumers without any. If a device lacks a
+// power, the run has no total.
 func (r *Report) addSources(a *account) {
 	pl := a.p.Platform
 	add := func(name string, s platform.Source) bool {
@@ -177,7 +177,7 @@ func (g *groups) entry(name string) *Entry {
 	return &g.list[i]
 }
 
-// addLabels sums by phase and layer what the tasks and the transfers for them drew.
+// addLabels sums the joules of tasks and of the transfers for them, by phase and layer.
 func (r *Report) addLabels(a *account) {
 	tasks := a.p.Graph.Tasks
 	phases, layers := groups{at: map[string]int{}}, groups{at: map[string]int{}}
@@ -208,12 +208,11 @@ func (r *Report) addLabels(a *account) {
 	}
 }
 
-// AddReading adds what a meter counted over the run.
+// AddReading adds the reading of a meter over the run.
 func (r *Report) AddReading(m Reading) { r.Readings = append(r.Readings, m) }
 
-// Best is the number to show first and what it rests on: the sum of the meters
-// where there are any (they may cover less than the model does, such as the
-// processors alone), else the total of the model.
+// Best is the number to show first, and its basis: the sum of the meters if there are any, else
+// the total of the model. Meters may cover less than the model, such as the processors alone.
 func (r *Report) Best() (joules float64, basis Basis) {
 	if len(r.Readings) == 0 {
 		return r.TotalJoules, r.Basis
@@ -224,8 +223,7 @@ func (r *Report) Best() (joules float64, basis Basis) {
 	return joules, Measured
 }
 
-// CountImages says how many images the run processed, and so the joules for each,
-// by Best.
+// CountImages notes how many images the run processed, and computes the joules of each from Best.
 func (r *Report) CountImages(n int64) {
 	r.Images, r.JoulesPerImage = n, 0
 	if joules, basis := r.Best(); n > 0 && basis != Unavailable {
@@ -233,9 +231,9 @@ func (r *Report) CountImages(n int64) {
 	}
 }
 
-// Grounds says in words what the joules of the schedule rest on, such as "modelled, watts
-// guessed". Where the sources of the watts differ it names all, and Sources says which is
-// whose. A host without watts is named, since it draws some.
+// Grounds says in words how the joules of the schedule were found, such as "modelled, watts
+// guessed". Where the sources of the watts differ, it names all of them; Sources says which
+// belongs to whom. It also names a host without watts, since a host draws some.
 func (r *Report) Grounds() string {
 	if r.Basis == Unavailable {
 		return "joules unavailable: no watts for " + strings.Join(r.Missing, ", ")

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// interval is when something is in use; it holds from start until just before end.
+// interval is a time of use, from start until just before end.
 type interval struct{ start, end time.Duration }
 
-// sweep cuts [0, end) where an interval starts or ends and visits the pieces in
-// order with the intervals that cover each (indices in order of start; valid
-// during the call). Empty intervals cover nothing.
+// sweep cuts [0, end) where intervals start or end. It visits the pieces in order, with the
+// intervals that cover each: indices in order of start, valid during the call. Empty intervals
+// cover nothing.
 func sweep(in []interval, end time.Duration, visit func(from, to time.Duration, active []int32)) {
 	order := make([]int32, 0, len(in))
 	for i, v := range in {

@@ -13,19 +13,19 @@ import (
 const (
 	// alignBytes is a cache line, and the widest vector of any kernel.
 	alignBytes = 64
-	// deviceAlign is what a kernel on a device may take its workspace to be aligned to.
+	// deviceAlign is the alignment of workspace on which a kernel on a device may rely.
 	deviceAlign = 256
-	// guardBytes beyond each arena belong to nobody; HighWater looks at them too.
+	// guardBytes follow each arena and belong to nobody; HighWater looks at them too.
 	guardBytes = 4096
-	// poison is NaN in both float types, -1 as an index: whatever is read before
-	// it is written shows.
+	// poison is NaN in both float types and -1 as an index, so a read before the first write
+	// shows.
 	poison = 0xFF
-	// hugePageBytes is the size and alignment of a huge page; arenas of at least one
-	// begin on such a page. pageBytes is that of a small page, or less.
+	// hugePageBytes is the size and alignment of a huge page. Arenas of at least that size begin
+	// on such a page. pageBytes is the size of a small page, or less.
 	hugePageBytes = 2 << 20
 	pageBytes     = 4096
-	// maxArenaBytes bounds what is asked of the system where the platform does
-	// not say how much there is.
+	// maxArenaBytes bounds the request to the system where the platform does not say how much
+	// memory there is.
 	maxArenaBytes = 1 << 46
 )
 
@@ -33,9 +33,8 @@ const (
 // its arena, with guardBytes more up to its capacity.
 type arenas [schedule.NumArenas][]byte
 
-// newArenas allocates every arena at its greatest size over the layouts: the
-// step arena and the scratch serve one graph at a time. It refuses what the
-// memory cannot hold.
+// newArenas allocates every arena at its greatest size over the layouts, since the step and the
+// scratch arena serve one graph at a time. It refuses arenas that the memory cannot hold.
 func newArenas(layouts []*schedule.Layout, m *platform.Memory) (*arenas, error) {
 	var size [schedule.NumArenas]int64
 	total := int64(0)
@@ -57,8 +56,8 @@ func newArenas(layouts []*schedule.Layout, m *platform.Memory) (*arenas, error) 
 	return &a, nil
 }
 
-// alignedBytes returns size zero bytes that begin on a page, a huge one when they fill
-// one, with the guard as spare capacity.
+// alignedBytes returns size zero bytes with the guard as spare capacity. They begin on a page, a
+// huge one if they fill one.
 func alignedBytes(size int64) []byte {
 	align := pageBytes
 	if size >= hugePageBytes {
@@ -73,15 +72,15 @@ func alignedBytes(size int64) []byte {
 	return b
 }
 
-// wholePages is memory that alignedBytes gave up to the end of its last page, which is the guard's.
+// wholePages extends memory from alignedBytes to the end of its last page, which lies in the
+// guard.
 func wholePages(b []byte) []byte {
 	whole := roundUpTo(int64(len(b)), pageBytes)
 	return b[:whole:whole]
 }
 
-// touch writes to every page of one of a number of equal parts of all arenas, so
-// that no step waits for the system to find and clear them, and so that they lie near
-// the worker that does it.
+// touch writes to every page of one of several equal parts of all arenas. So no step waits for
+// the system to find and clear pages, and they lie near the worker that touches them.
 func (a *arenas) touch(part, parts int) {
 	for _, b := range a {
 		first, end := pagesOf(b, part, parts)
@@ -91,8 +90,7 @@ func (a *arenas) touch(part, parts int) {
 	}
 }
 
-// poison fills one of a number of equal parts of all arenas, guards included, with
-// the pattern.
+// poison fills one of several equal parts of all arenas, guards included, with the pattern.
 func (a *arenas) poison(part, parts int) {
 	for _, b := range a {
 		b = b[:cap(b)]
@@ -107,14 +105,14 @@ func (a *arenas) poison(part, parts int) {
 	}
 }
 
-// pagesOf divides memory into parts at pages; end may be beyond the last byte.
+// pagesOf divides memory into parts at pages; end may exceed the last byte.
 func pagesOf(b []byte, part, parts int) (first, end int) {
 	pages := (len(b) + pageBytes - 1) / pageBytes
 	return pages * part / parts * pageBytes, pages * (part + 1) / parts * pageBytes
 }
 
-// highWater returns one past the highest byte of each arena, its guard
-// included, that no longer holds the pattern.
+// highWater returns for each arena, guard included, one past the highest byte that no longer
+// holds the pattern.
 func (a *arenas) highWater() (high [schedule.NumArenas]int64) {
 	for i := range a {
 		high[i] = written(a[i][:cap(a[i])])
@@ -140,11 +138,11 @@ func (a *arenas) storage(l *schedule.Layout, g *dag.Graph, b dag.BufferID) []byt
 
 func roundUp(n int64) int64 { return roundUpTo(n, alignBytes) }
 
-// roundUpTo rounds up to a multiple of a power of two.
+// roundUpTo rounds n up to a multiple of align, which is a power of two.
 func roundUpTo(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
 
-// checkShared verifies that buffers of one name in the network and data arenas
-// lie in one place in every graph.
+// checkShared verifies that buffers of one name in the network and data arenas lie at one place
+// in all graphs.
 func checkShared(prog *dag.Program, layouts []*schedule.Layout) error {
 	type place struct {
 		graph  string

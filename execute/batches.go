@@ -2,24 +2,24 @@ package execute
 
 import "math"
 
-// A batch is a run of neighbouring tasks on a lane of a device that nobody tells from
-// one task: only the first of them waits for other lanes, and other lanes wait for the last
-// only. Where tasks are not timed one by one, a batch is issued at once: what the first
-// waits for, what all do, and one event. The order is that of the single tasks, so
-// results and progress are the same; fewer events are all that differs.
+// A batch is a run of neighbouring tasks on a device's lane that works like one task: only its
+// first task waits for other lanes, and other lanes wait only for its last. (It has nothing to do
+// with the samples of a training batch.) Where tasks are not timed one by one, a batch is issued
+// at once: the waits of the first task, the work of all, and one event. Order, results and
+// progress are those of single tasks; only the number of events differs.
 type batch struct {
-	first, end int32     // of the lane's list
-	captured   captureID // what it does, to be issued by one call; -1: it is issued one by one
+	first, end int32     // positions in the lane's list
+	captured   captureID // captured graph that one call issues; -1: its tasks are issued one by one
 }
 
-// batches are those of a lane's list, in order.
+// batches are the batches of a lane's list, in order.
 type batches struct {
-	tasks int64 // of the list
+	tasks int64 // number of tasks in the list
 	list  []batch
-	of    []int32 // by task of the list: its batch
+	of    []int32 // by position in the list: its batch
 }
 
-// cutSingly makes every task a batch, as a run that is recorded has it.
+// cutSingly makes every task a batch, for a run that is recorded.
 func cutSingly(tasks int) *batches {
 	s := &batches{tasks: int64(tasks)}
 	for i := range int32(tasks) {
@@ -52,19 +52,19 @@ func (r *replay) cut(lane int) *batches {
 	return s
 }
 
-// mod is the remainder that is not negative.
+// mod is the remainder, never negative.
 func mod(a, b int64) int64 { return (a%b + b) % b }
 
-// total is the number of batches in some steps.
+// total is the number of batches in so many steps.
 func (s *batches) total(steps int) int64 { return int64(len(s.list)) * int64(steps) }
 
-// at is the batch with a number, counted over all steps, and its step.
+// at is batch number n, counted over all steps, and its step.
 func (s *batches) at(n int64) (*batch, int64) {
 	size := int64(len(s.list))
 	return &s.list[n%size], n / size
 }
 
-// ended is how many tasks have ended when a number of batches have.
+// ended is how many tasks have ended when n batches have.
 func (s *batches) ended(n int64) int64 {
 	if n == 0 {
 		return 0
@@ -73,7 +73,7 @@ func (s *batches) ended(n int64) int64 {
 	return step*s.tasks + int64(last.end)
 }
 
-// needed is how many batches have to end so that a number of tasks have; at most 0 where
+// needed is how many batches have to end for so many tasks to have ended. It is at most 0 where
 // none has to.
 func (s *batches) needed(tasks int64) int64 {
 	if tasks <= 0 {
@@ -83,16 +83,15 @@ func (s *batches) needed(tasks int64) int64 {
 	return step*int64(len(s.list)) + int64(s.of[i]) + 1
 }
 
-// endless are the batches of a lane that a policy gives one task after the other.
+// endless is the total of a lane that gets its tasks from a policy.
 const endless = math.MaxInt64
 
-// capturer is a driver that can take down what is asked of a stream, to ask it again by
-// one call.
+// capturer is a driver that can capture the calls on a stream and repeat them by one call.
 type capturer interface {
-	// capture takes down the launches, copies and fills that issue asks of the stream
-	// instead of doing them. No other call is made meanwhile.
+	// capture takes down the launches, copies and fills that issue makes on the stream, instead
+	// of doing them. Nobody makes another call meanwhile.
 	capture(s streamID, issue func() error) (captureID, error)
-	// replay issues all that was captured, in its order.
+	// replay issues everything captured, in its order.
 	replay(s streamID, c captureID) error
 }
 
@@ -103,15 +102,15 @@ type captureID int32
 // graph in about the time of two launches.
 const captureLeast = 3
 
-// captureBatches captures what the batches of a device's workers do in a step of a graph,
-// where its driver can and it pays.
+// captureBatches captures the batches of a device's workers in a step of a graph, where the
+// driver can and it pays.
 func (d *device) captureBatches(c *compiledGraph) error {
 	able, ok := d.driver.(capturer)
 	if !ok {
 		return nil
 	}
 	for _, l := range d.lanes {
-		if l.Worker < 0 { // copies to and from what others see are few at once
+		if l.Worker < 0 { // batches of copies are short, since others wait for their results
 			continue
 		}
 		list, parts := c.ahead.lists[l.id], c.batches[l.id]
@@ -142,7 +141,7 @@ func (d *device) captureBatches(c *compiledGraph) error {
 	return nil
 }
 
-// calls is how many calls of the driver a task takes.
+// calls is how many driver calls a task takes.
 func (t *deviceTask) calls() int {
 	n := len(t.copies)
 	if t.launch >= 0 {
@@ -151,16 +150,16 @@ func (t *deviceTask) calls() int {
 	return n
 }
 
-// Issue is how the devices' part of a step is issued in a run that is not recorded.
+// Issue counts how devices issue a step of a run that is not recorded.
 type Issue struct {
 	Tasks    int `json:"tasks"`    // kernel calls and copies
-	Segments int `json:"segments"` // parts that wait for others, or others for them, as a whole
-	Captured int `json:"captured"` // tasks that are part of a captured graph
-	Graphs   int `json:"graphs"`   // and those graphs, each issued by one call
+	Segments int `json:"segments"` // batches; others wait for them, and they for others, as a whole
+	Captured int `json:"captured"` // tasks in captured graphs
+	Graphs   int `json:"graphs"`   // captured graphs, each issued by one call
 }
 
-// Issue returns that of a graph; zeros where devices run nothing of it, or a policy
-// decides what.
+// Issue counts for one graph. All counts are zero where devices run nothing of it, or a policy
+// decides.
 func (r *Runner) Issue(graph int) (n Issue) {
 	for _, parts := range r.graphs[graph].batches {
 		if parts == nil {

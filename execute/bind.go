@@ -12,11 +12,11 @@ import (
 
 // boundTask is a task with its data bound: what a worker needs to run it.
 type boundTask struct {
-	// run is the kernel by device, since the variant may differ; nil where the
-	// task cannot run. A host operation has a hook instead.
+	// run is the kernel by device, since the variant may differ; nil where the task cannot run. A
+	// host operation has a hook instead.
 	run  []func(*kernels.Call)
 	hook Hook
-	call kernels.Call // without workspace, which is the worker's
+	call kernels.Call // without workspace, which belongs to the worker
 }
 
 // binder binds the tasks of one graph.
@@ -25,7 +25,7 @@ type binder struct {
 	platform *platform.Platform
 	hooks    map[string]Hook
 	arenas   *arenas
-	laneOf   []int32 // by task; nil: all are the workers'
+	laneOf   []int32 // by task; nil: workers run all tasks
 
 	scratchBytes int64 // the greatest workspace of one call so far
 }
@@ -43,8 +43,7 @@ func (b *binder) bindAll() ([]boundTask, error) {
 	return tasks, nil
 }
 
-// onDevice reports whether a task runs on the lane of a device, where bindDevices binds
-// it.
+// onDevice reports whether a task runs on the lane of a device. bindDevices binds such tasks.
 func (b *binder) onDevice(t dag.TaskID) bool {
 	if b.laneOf == nil {
 		return false
@@ -53,10 +52,10 @@ func (b *binder) onDevice(t dag.TaskID) bool {
 	return l >= len(p.Workers) || !p.Devices[p.Workers[l].Device].IsProcessor()
 }
 
-// costOf is what a task costs on a device: what its origin does.
+// costOf is the cost on a device of a task's origin.
 func (c *compiledGraph) costOf(t dag.TaskID, d platform.DeviceID) (schedule.Cost, bool) {
 	if c.placed != nil {
-		t = c.placed.TaskOf[t]
+		t = c.placed.TaskOf(t)
 	}
 	return c.problem.Costs.Of(t, d)
 }
@@ -103,7 +102,7 @@ func (b *binder) bind(t dag.TaskID, to *boundTask) error {
 	return nil
 }
 
-// callOf is the call that a task with an operation is.
+// callOf is the kernel call of a task with an operation.
 func callOf(g *dag.Graph, t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) {
 	task, spec := &g.Tasks[t], specOf(g, t)
 	if err := kernels.Validate(spec); err != nil {
@@ -118,12 +117,12 @@ func callOf(g *dag.Graph, t dag.TaskID) (*kernels.Kernel, *kernels.Spec, error) 
 	return k, spec, nil
 }
 
-// specOf is what kernels are told of a task.
+// specOf describes a task for package kernels.
 func specOf(g *dag.Graph, t dag.TaskID) *kernels.Spec {
 	return kernels.SpecOf(&g.Tasks[t], func(id dag.BufferID) dag.Buffer { return g.Buffers[id] })
 }
 
-// paramsOf are the parameters of a call in the order of the kernel's.
+// paramsOf are the parameters of a call, in the order of the kernel.
 func paramsOf(k *kernels.Kernel, spec *kernels.Spec) []float64 {
 	params := make([]float64, len(k.Params))
 	for i, name := range k.Params {
@@ -132,8 +131,8 @@ func paramsOf(k *kernels.Kernel, spec *kernels.Spec) []float64 {
 	return params
 }
 
-// bindPoint binds a task without an operation: a point in the order of others, at
-// which nothing is done.
+// bindPoint binds a task without an operation. It is a point in the order of others and does
+// nothing.
 func (b *binder) bindPoint(t dag.TaskID, to *boundTask) error {
 	to.run = make([]func(*kernels.Call), len(b.platform.Devices))
 	for d := range to.run {
@@ -146,8 +145,8 @@ func (b *binder) bindPoint(t dag.TaskID, to *boundTask) error {
 
 func doNothing(*kernels.Call) {}
 
-// variant is what runs a task on a device: the one that its cost names, else the kernel's
-// default. It is nil where the task cannot run there.
+// variant is the variant that runs a task on a device: the one named by its cost, else the
+// kernel's default. It is nil where the task cannot run.
 func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
 	c, ok := b.costOf(t, d)
 	if !ok {

@@ -16,67 +16,65 @@ import (
 
 // CalibrateOptions says what to measure, and for how long.
 type CalibrateOptions struct {
-	Platform *platform.Platform // this machine, whose numbers are replaced; nil: Detect
-	Units    map[string]int     // devices to measure by name, and how many of their units at most; nil: all
-	Variants []string           // nil: all that the kernels have, without the reference where there is another
+	Platform *platform.Platform // this machine; its numbers are replaced; nil: Detect
+	Units    map[string]int     // by device to measure: at most so many of its units; nil: all devices
+	Variants []string           // nil: all variants, except the reference where there is another
 	MaxTime  time.Duration      // about, for all devices together; 0: 10 s
-	// Energy measures what calls draw on a device, by running them again and again; nil, or
-	// ok false: the device has no meter.
+	// Energy measures the joules of calls on a device by running them again and again. Nil, or ok
+	// false, means that the device has no meter.
 	Energy func(ctx context.Context, device string, calls func() (int, error)) (e CallEnergy, ok bool, err error)
-	// Far adds what a call takes with operands that all caches have lost. It takes
-	// longer, since operands of more than the third-level cache have to be prepared.
+	// Far also measures calls whose operands all caches have lost. It takes longer, since it has
+	// to prepare operands of more than the third-level cache.
 	Far bool
-	// Resume skips what Platform already holds a measured model of, and the machine's
-	// own numbers if it holds any model.
+	// Resume skips calls for which Platform already has a measured model. If it has any model,
+	// the machine's own numbers are skipped too.
 	Resume   bool
 	Progress func(done, total int, what string)
-	// Save gets the platform after each model; an error ends the calibration.
+	// Save gets the platform after each model. An error ends the calibration.
 	Save func(*platform.Platform) error
 }
 
-// Calibration is a platform with what was measured.
+// Calibration is a platform and the quality of its measurements.
 type Calibration struct {
 	Platform *platform.Platform
-	// RepeatSpread is how far two measurements of one kernel lie apart: the median
-	// over all models of |first half / second half - 1|.
+	// RepeatSpread is how far two measurements of one kernel differ: the median over all models
+	// of |first half / second half - 1|.
 	RepeatSpread float64
-	// Calls that were measured, those that Resume skipped, and those whose times
-	// never settled.
+	// Measured, Skipped and Unsteady count calls: those measured, those that Resume skipped, and
+	// those whose times never settled.
 	Measured, Skipped, Unsteady int
-	// TooLarge are calls that the memory of a device did not hold.
+	// TooLarge counts calls that did not fit the memory of a device.
 	TooLarge int
-	// Refused are calls that the library of their variant does not do, and why.
+	// Refused lists the calls that the library of their variant refuses, and why.
 	Refused []error
-	// Devices is what was found of devices with a memory of their own, beside their models.
+	// Devices are the results for devices with memories of their own, apart from their models.
 	Devices []DeviceCalibration
 }
 
 const (
 	defaultMaxTime = 10 * time.Second
-	// unsteadySpread is the spread beyond which a call is measured again, up to
-	// maxTries times in all; the steadiest try is kept.
+	// unsteadySpread is the spread above which a call is measured again, up to maxTries times in
+	// all. The steadiest try counts.
 	unsteadySpread = 0.05
 	maxTries       = 5
-	// asideShare is the part of a call's time for which it is measured warm, and far.
+	// asideShare is the part of a call's time for which it is also measured warm, and far.
 	asideShare = 0.2
 )
 
-// Calibrate measures the kernels that the graphs need, each by itself: every
-// distinct operation, variant, type and shape, once on one unit of a device and once on
-// all at the same time, beside the memory's bandwidth and the cost of
-// dispatching a task. It covers every variant, so it is what chooses among them,
-// and what a sweep over shapes needs. Of devices with a memory of their own it measures
-// copies and first use too (calibrate_device.go).
+// Calibrate measures the kernels of the graphs, each by itself: every distinct operation,
+// variant, type and shape, on one unit of a device and on all at the same time. It also measures
+// the memory's bandwidth and the cost of dispatching a task, and copies and first use for devices
+// with memories of their own (calibrate_device.go). It covers every variant, so use it to choose
+// among variants or to predict other shapes.
 //
-// Operands cycle through twice the second-level cache, which is what a step
-// leaves in it: neither always hot nor always cold. Calls whose operands fit that
-// cache are measured with those of the call before, too, and on request with operands
-// that all caches have lost: a simulator knows which of them a task meets. What precedes a task in a
-// real step decides more exactly how warm its operands are; [CalibrateInSitu]
-// takes the times from real steps instead and is what a prediction of this graph
-// should use, for the variants the runner was compiled with.
+// Operands cycle through twice the second-level cache, so they are neither always hot nor always
+// cold. Calls whose operands fit that cache are measured a second time with the operands of the
+// previous call, and on request with operands that all caches have lost. A simulator knows which
+// of these a task meets. In a real step the tasks before decide how warm operands are.
+// [CalibrateInSitu] takes the times from real steps, so use it to predict this graph with the
+// variants of its runner.
 //
-// When ctx ends, Calibrate returns what it has measured so far with ctx's error.
+// When ctx ends, Calibrate returns the measurements so far with ctx's error.
 func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (*Calibration, error) {
 	p := opt.Platform
 	if p == nil {
@@ -107,14 +105,14 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 	return &c.result, nil
 }
 
-// copyOf is a platform whose devices, memories and models can be changed.
+// copyOf copies a platform so that its devices, memories and models can be changed.
 func copyOf(p *platform.Platform) *platform.Platform {
 	q := *p
 	q.Memories, q.Devices, q.Links, q.Models = slices.Clone(p.Memories), slices.Clone(p.Devices), slices.Clone(p.Links), slices.Clone(p.Models)
 	return &q
 }
 
-// measureAll measures one device after the other, in equal parts of the time.
+// measureAll measures one device after the other, each for an equal part of the time.
 func (c *calibrator) measureAll(specs []*kernels.Spec) error {
 	var cores, others []platform.DeviceID
 	for d := range c.platform.Devices {
@@ -135,7 +133,7 @@ func (c *calibrator) measureAll(specs []*kernels.Spec) error {
 	return c.measureDevices(others, specs)
 }
 
-// units is how many units of a device are measured at once, 0 of one that is not to be.
+// units is how many units of a device are measured at once; 0: it is not measured.
 func (c *calibrator) units(d *platform.Device) int {
 	if c.opt.Units == nil {
 		return d.Count
@@ -156,7 +154,7 @@ func (c *calibrator) measureCores(id platform.DeviceID, specs []*kernels.Spec) e
 	return c.measurePoints(c.cpu, points, c.measureCall)
 }
 
-// knows reports whether a device has been measured and is not to be measured again.
+// knows reports whether a device is already measured and need not be measured again.
 func (c *calibrator) knows(d *platform.Device) bool {
 	return c.opt.Resume && slices.ContainsFunc(c.platform.Models, func(m platform.Model) bool { return m.Count > 0 && m.Device == d.Name })
 }
@@ -204,9 +202,10 @@ func specsOf(graphs []*dag.Graph) ([]*kernels.Spec, error) {
 	return specs, nil
 }
 
-// pointsOf lists the variants of calls that a device of a kind and a compute capability
-// runs, sorted. Those of a library that is not here are left out, and those whose count of
-// elements is too small for the operands: asking such a one for its workspace would panic.
+// pointsOf lists the variants of calls that a device of a kind and compute capability runs,
+// sorted. It leaves out variants of libraries that are not installed. It also leaves out calls
+// whose element count is too small for their operands: asking such a call for its workspace would
+// panic.
 func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability int) []point {
 	var points []point
 	for _, spec := range specs {
@@ -226,8 +225,8 @@ func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability 
 	return points
 }
 
-// wanted reports whether a variant is to be measured. The reference is not unless it is
-// asked for or there is nothing else: it is there to compare with, and slow.
+// wanted reports whether a variant is to be measured. The reference is slow and only there to
+// compare with, so it is measured only on request or where there is nothing else.
 func wanted(k *kernels.Kernel, v *kernels.Variant, names []string) bool {
 	if names != nil {
 		return slices.Contains(names, v.Name)
@@ -250,15 +249,15 @@ type calibrator struct {
 	ctx       context.Context
 	opt       CalibrateOptions
 	platform  *platform.Platform
-	cpu       *platform.Device // whose cores are measured
-	cores     int              // how many of them
+	cpu       *platform.Device // the processor that is measured
+	cores     int              // number of its cores
 	perDevice time.Duration
-	deadline  time.Time // after which nothing is measured again
+	deadline  time.Time // nothing is measured again after this time
 	spreads   []float64
 	result    Calibration
 }
 
-// activeCounts is how many units are busy while a kernel is measured.
+// activeCounts lists the numbers of busy units with which a kernel is measured.
 func (c *calibrator) activeCounts(d *platform.Device) []int {
 	if n := c.units(d); n > 1 {
 		return []int{1, n}
@@ -293,7 +292,7 @@ func (c *calibrator) missing(d *platform.Device, points []point) []call {
 // errTooLarge says that a device does not hold the operands of a call.
 var errTooLarge = errors.New("the operands do not fit")
 
-// measurePoints measures what is missing of a device.
+// measurePoints measures the missing calls of a device.
 func (c *calibrator) measurePoints(d *platform.Device, points []point, measure func(*point, int, time.Duration) (platform.Model, error)) error {
 	calls := c.missing(d, points)
 	if len(calls) == 0 {
@@ -341,8 +340,8 @@ func (c *calibrator) save() error {
 	return c.opt.Save(c.platform)
 }
 
-// measureCall measures one call with a number of cores busy with the same one, again
-// while its times do not settle or others use the cores.
+// measureCall measures one call while active cores run it. It repeats the measurement while times
+// do not settle or other processes use the cores.
 func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (platform.Model, error) {
 	params := paramsOf(pt.kernel, pt.spec)
 	benches := make([]*bench, active)
@@ -376,8 +375,8 @@ func (c *calibrator) measureCall(pt *point, active int, budget time.Duration) (p
 	return m, c.ctx.Err()
 }
 
-// settle measures the times of a call on each of some units, again while they do not
-// settle or others use the cores, and makes a model of the steadiest.
+// settle measures a call on each of some units and makes a model of the steadiest try. It repeats
+// while times do not settle or other processes use the cores.
 func (c *calibrator) settle(pt *point, d *platform.Device, active int, measure func() ([][]time.Duration, error)) (platform.Model, error) {
 	var best sample
 	steady := false
@@ -405,9 +404,9 @@ func (c *calibrator) settle(pt *point, d *platform.Device, active int, measure f
 	return m, nil
 }
 
-// farBytes is how many bytes of operands a unit needs so that those of all active ones exceed
-// all caches, of which they share the last, 0 where that is not to be measured: calls too
-// small for one unit to reach so many are not found in memory either.
+// farBytes is how many bytes of operands a unit needs so that those of all active units exceed
+// all caches; the units share the last cache. It is 0 where far operands are not measured: a call
+// too small to reach so many bytes does not find its operands in memory either.
 func (c *calibrator) farBytes(s *kernels.Spec, active int) int64 {
 	d := c.cpu
 	if !c.opt.Far || d.L3Bytes == 0 || s.Bytes()*maxSets < 3*d.L3Bytes/2 {
@@ -426,13 +425,13 @@ func sameCall(a, b *platform.Model) bool {
 		a.Clock == b.Clock && a.Shape == b.Shape && a.Active == b.Active
 }
 
-// KnowsSteps reports whether models have a time in steps for the call of a model.
+// KnowsSteps reports whether models have a time in steps for the call of model m.
 func KnowsSteps(models []platform.Model, m platform.Model) bool {
 	return slices.ContainsFunc(models, func(o platform.Model) bool { return sameCall(&o, &m) && o.StepNs > 0 })
 }
 
-// PutModel replaces the model of the same call, or appends it. What was measured by
-// itself and what was measured in real steps are kept when the other is replaced.
+// PutModel replaces the model of the same call, or appends it. A measurement of the call by
+// itself keeps the one in real steps, and the other way round.
 func PutModel(models []platform.Model, m platform.Model) []platform.Model {
 	for i := range models {
 		o := &models[i]

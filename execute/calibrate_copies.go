@@ -14,27 +14,27 @@ const (
 	copyTime       = 15 * time.Millisecond
 	minCopies      = 5
 	maxCopies      = 200
-	// sharedFrom is how many times as long a copy takes beside another one where the two
-	// share a link: twice, on links that are not shared once; from halfway on.
+	// sharedFrom decides whether a link is shared. A copy beside another one takes twice as long
+	// on a shared link and once as long on another; the limit lies halfway.
 	sharedFrom = 1.5
-	// Strided copies have rows as wide as a tile of images often is, with as much between.
+	// Strided copies have rows as wide as a tile of images often is, and gaps of the same width.
 	stridedRowBytes = 4096
 )
 
-// CopyCalibration is how a memory exchanges bytes with the host's.
+// CopyCalibration says how fast a memory exchanges bytes with the host's.
 type CopyCalibration struct {
 	Sizes    []int64
 	In, Out  []time.Duration // median by size
 	InFit    platform.CopyFit
 	OutFit   platform.CopyFit
-	Fit      platform.CopyFit // through both
-	Together float64          // a copy of the greatest size beside one in the other direction, relative to one alone
-	// Strided is a copy in rows of 4096 bytes that lie 8192 apart, relative to one of as
-	// many bytes without gaps.
+	Fit      platform.CopyFit // through both directions
+	Together float64          // time of the greatest copy beside one in the other direction, relative to one alone
+	// Strided is the time of a copy in rows of 4096 bytes that lie 8192 apart, relative to a copy
+	// of as many bytes without gaps.
 	Strided float64
 }
 
-// Sharing is what both directions at once show of the link.
+// Sharing is the kind of sharing that copies in both directions at once show.
 func (c *CopyCalibration) Sharing() platform.Sharing {
 	if c.Together >= sharedFrom {
 		return platform.Shared
@@ -70,7 +70,8 @@ func (s *station) measureCopies() (c CopyCalibration, err error) {
 	return c, s.measureStrided(&c)
 }
 
-// copyIn is a track of copies from the host, copyOut one to it; their places differ.
+// copyIn is a track of copies from the host, copyOut a track of copies to it. Their places
+// differ.
 func (s *station) copyIn(bytes int64) *track {
 	c := s.copyOf(s.toDevice(s.arena), s.inHost(0), bytes)
 	return &track{stream: s.in, issue: func(int) error { return s.driver.copy(s.in, c) }}
@@ -82,13 +83,13 @@ func (s *station) copyOut(bytes int64) *track {
 	return &track{stream: s.out, issue: func(int) error { return s.driver.copy(s.out, c) }}
 }
 
-// medianOf repeats a track alone.
+// medianOf repeats a track alone and returns the median of its times.
 func (s *station) medianOf(t *track) (time.Duration, error) {
 	err := s.repeat(s.within(copyTime, minCopies, maxCopies), t)
 	return median(t.times), err
 }
 
-// measureTogether compares the greatest copies in both directions at once with one alone.
+// measureTogether compares the greatest copies in both directions at once with one copy alone.
 func (s *station) measureTogether(c *CopyCalibration) error {
 	last := len(c.Sizes) - 1
 	in, out := s.copyIn(c.Sizes[last]), s.copyOut(c.Sizes[last])
@@ -99,7 +100,7 @@ func (s *station) measureTogether(c *CopyCalibration) error {
 	return nil
 }
 
-// measureStrided compares rows with gaps between them with bytes without.
+// measureStrided compares rows with gaps to bytes without.
 func (s *station) measureStrided(c *CopyCalibration) error {
 	rows := s.copyBytes() / (2 * stridedRowBytes)
 	if rows == 0 {
@@ -118,8 +119,8 @@ func (s *station) measureStrided(c *CopyCalibration) error {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
-// besideOthers is how many times as long the greatest copy into each of some devices takes
-// while all of them copy, relative to alone.
+// besideOthers is how much longer the greatest copy into each device takes while all devices
+// copy, relative to alone.
 func besideOthers(stations []*station, alone []*CopyCalibration) ([]float64, error) {
 	relative, errs := make([]float64, len(stations)), make([]error, len(stations))
 	var all sync.WaitGroup
@@ -127,7 +128,8 @@ func besideOthers(stations []*station, alone []*CopyCalibration) ([]float64, err
 		all.Go(func() {
 			errs[i] = s.do(func() error {
 				t := s.copyIn(alone[i].Sizes[len(alone[i].Sizes)-1])
-				// Longer than alone, so that most of each run beside most of the others.
+				// This runs longer than alone, so that most of each run overlaps most of the
+				// others.
 				err := s.repeat(s.within(4*copyTime, minCopies, math.MaxInt), t)
 				relative[i] = ratio(median(t.times), alone[i].In[len(alone[i].In)-1])
 				return err

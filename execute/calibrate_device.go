@@ -9,38 +9,37 @@ import (
 	"dahl/platform"
 )
 
-// Devices with a memory of their own are calibrated through their drivers, so that an
-// emulated one and a GPU are measured alike: every variant by itself, timed by the device;
-// what lies between launches; copies by size, direction and concurrency; the bandwidth of
-// the memory and the speed of the largest product; and apart from all of these what the
-// first use costs.
+// Devices with memories of their own are calibrated through their drivers, so that an emulated
+// device and a GPU are measured alike. The measurements are: every variant by itself, timed by
+// the device; the gaps between launches; copies by size, direction and concurrency; the bandwidth
+// of the memory; the speed of the largest product; and, separately, the cost of first use.
 //
-// An emulated device is what its platform file says: its speed, the bandwidth of its
-// memory, and its links are kept, and what was measured of them is told beside. Its
-// models, launches and hand-off are predictions, and replaced.
+// An emulated device is defined by its platform file. Its speed, the bandwidth of its memory and
+// its links stay, and their measurements are only reported. Its models, launches and hand-off are
+// predictions, so they are replaced.
 
-// DeviceCalibration is what was found of a device beside its models.
+// DeviceCalibration is the result for a device, apart from its models.
 type DeviceCalibration struct {
 	Device        string
-	Name          string // as its driver calls it
-	CapacityBytes int64  // as its driver says; 0: not limited
+	Name          string // as its driver names it
+	CapacityBytes int64  // as its driver reports it; 0: not limited
 	FreeBytes     int64  // before anything was reserved
 	FirstUse      platform.FirstUse
 	Launches      LaunchCalibration
 	Copies        CopyCalibration
-	BytesPerSec   float64            // of its memory, by adding one array to another
+	BytesPerSec   float64            // of its memory, from adding one array to another
 	FlopsPerSec   map[string]float64 // by type, of the largest product
-	// Beside is how many times as long a copy into the device takes while other devices
-	// copy, too; 0: there are none.
+	// Beside is how much longer a copy into the device takes while other devices copy too; 0:
+	// there are no others.
 	Beside float64
-	// LinksKept says that the numbers of its route stay: the links of an emulated device
-	// define it, and of several links in a row it cannot be told which one is how slow.
+	// LinksKept says that the numbers of its route stay. The links of an emulated device define
+	// it. On a route of several links nobody can tell how slow each one is.
 	LinksKept bool
 	Energy    *CallEnergy // of the product; nil: no meter
 }
 
-// measureDevices measures the devices that have memories of their own, one after the
-// other, and at last their copies at the same time.
+// measureDevices measures the devices that have memories of their own, one after the other, and
+// finally their copies at the same time.
 func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Spec) (err error) {
 	o := newOpener(c.platform, nil, 1)
 	begin := time.Now()
@@ -105,8 +104,8 @@ func (c *calibrator) measureDevice(s *station, id platform.DeviceID, specs []*ke
 	return c.save()
 }
 
-// loadedBefore are the kernels of a device that were measured before, and whose first use
-// the platform has, where these models are kept.
+// loadedBefore names the kernels of a device that were measured before and whose first use the
+// platform has. It is empty unless these models are kept.
 func loadedBefore(models []platform.Model, device string, kept bool) map[kernelName]bool {
 	loaded := map[kernelName]bool{}
 	for i := range models {
@@ -117,7 +116,7 @@ func loadedBefore(models []platform.Model, device string, kept bool) map[kernelN
 	return loaded
 }
 
-// measureOn measures one call with a number of units busy with the same one.
+// measureOn measures one call while so many units are busy with it.
 func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, active int, budget time.Duration) (platform.Model, error) {
 	b, err := s.newBench(pt, active)
 	if err != nil {
@@ -134,7 +133,7 @@ func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, acti
 	return m, err
 }
 
-// measureStation measures what belongs to no kernel of a network.
+// measureStation measures everything that belongs to no kernel of a network.
 func (c *calibrator) measureStation(s *station, dev *platform.Device) error {
 	d := DeviceCalibration{Device: dev.Name, Name: s.properties.Name, CapacityBytes: s.properties.CapacityBytes, FreeBytes: s.properties.FreeBytes}
 	c.progress(dev.Name + " launches, copies and memory")
@@ -170,7 +169,7 @@ func (c *calibrator) progress(what string) {
 	}
 }
 
-// putDevice writes what was found of a device into a platform; false: its links stay.
+// putDevice writes the results for a device into a platform; false: its links stay.
 func putDevice(p *platform.Platform, id platform.DeviceID, d *DeviceCalibration) (links bool) {
 	dev := &p.Devices[id]
 	dev.Dispatch = d.Launches.Gap

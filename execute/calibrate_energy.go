@@ -10,12 +10,12 @@ import (
 	"dahl/platform"
 )
 
-// Sensors are far slower than calls, so joules are measured of calls that are repeated for
-// as long as the meter needs, once for each class of kernels: an operation, a variant and
-// a type, at the shape among those measured that takes the longest. The other shapes of
-// the class get the same power above idle times what they take.
+// Sensors are far slower than calls. So joules are measured by repeating a call for as long as
+// the meter needs, once for each class of kernels: an operation, a variant and a type. The
+// measured shape is the one that takes the longest. The other shapes of the class get the same
+// power above idle, multiplied by their times.
 
-// CallEnergy is what one call of a kernel draws.
+// CallEnergy is the energy of one call of a kernel.
 type CallEnergy struct {
 	Joules      float64 // above idle
 	ErrorJoules float64
@@ -25,20 +25,20 @@ type CallEnergy struct {
 	Meter       string
 }
 
-// energyBatch is about how long the calls last that are issued before the host looks
-// whether to go on.
+// energyBatch is about how long a batch of calls lasts. The host decides after each batch whether
+// to go on.
 const energyBatch = 50 * time.Millisecond
 
-// kernelClass is calls that are taken to draw the same power.
+// kernelClass is a set of calls that count as drawing the same power.
 type kernelClass struct {
 	kernelName
 	longest *platform.Model
 }
 
-// classesOf lists the classes of a device whose variant is the fastest at some shape, with
-// the longest of these calls, sorted.
+// classesOf lists the classes of a device in which some variant is the fastest at some shape,
+// each with its longest call, sorted.
 func classesOf(models []platform.Model, device string) []kernelClass {
-	fastest := map[platform.Model]*platform.Model{} // by a model that names operation, type and shape
+	fastest := map[platform.Model]*platform.Model{} // the key is a model with operation, type and shape only
 	for i := range models {
 		m := &models[i]
 		if m.Device != device || m.Active != 1 || m.Count == 0 || m.Variant == "" {
@@ -66,13 +66,13 @@ func classesOf(models []platform.Model, device string) []kernelClass {
 	return classes
 }
 
-// measureEnergy measures what a device draws idle, at a large product, and at each class
-// of kernels; without a meter, nothing.
+// measureEnergy measures the power of a device when idle, at a large product, and at each class
+// of kernels. Without a meter it does nothing.
 func (c *calibrator) measureEnergy(s *station, dev *platform.Device, points []point) error {
 	if c.opt.Energy == nil {
 		return nil
 	}
-	if s.speedExtent > 0 { // else the device was known
+	if s.speedExtent > 0 { // otherwise the device was known
 		product, ok, err := c.energyOfProduct(s, dev)
 		if err != nil || !ok {
 			return err
@@ -100,7 +100,7 @@ func (c *calibrator) measureEnergy(s *station, dev *platform.Device, points []po
 	return nil
 }
 
-// putPower makes what was measured the device's own power.
+// putPower makes the measurements the device's own power.
 func putPower(dev *platform.Device, e *CallEnergy) {
 	if dev.Count != 1 || e.Watts < e.IdleWatts {
 		return
@@ -122,7 +122,7 @@ func putJoules(models []platform.Model, device string, class *kernelClass, watts
 	}
 }
 
-// energyOf measures a call that a model says about how long it takes.
+// energyOf measures a call whose duration a model gives.
 func (c *calibrator) energyOf(s *station, dev *platform.Device, pt *point, m *platform.Model) (e CallEnergy, ok bool, err error) {
 	var b *deviceBench
 	err = s.do(func() (err error) {
@@ -135,8 +135,8 @@ func (c *calibrator) energyOf(s *station, dev *platform.Device, pt *point, m *pl
 	return c.opt.Energy(c.ctx, dev.Name, s.calls(b.sets[0], time.Duration(m.MedianNs)))
 }
 
-// energyOfProduct measures the largest product that its speed was taken from; ok is false
-// without a meter.
+// energyOfProduct measures the largest product that gave the device's speed; ok is false without
+// a meter.
 func (c *calibrator) energyOfProduct(s *station, dev *platform.Device) (e CallEnergy, ok bool, err error) {
 	var l launchID
 	var takes time.Duration
@@ -157,7 +157,7 @@ func (c *calibrator) energyOfProduct(s *station, dev *platform.Device) (e CallEn
 	return c.opt.Energy(c.ctx, dev.Name, s.calls([]launchID{l}, takes))
 }
 
-// calls runs launches in turn for about energyBatch, each of which takes some time.
+// calls runs launches in turn for about energyBatch; takes is the time of each.
 func (s *station) calls(launches []launchID, takes time.Duration) func() (int, error) {
 	n := int(min(maxRepeats, max(1, energyBatch/max(1, takes))))
 	return func() (int, error) {

@@ -20,17 +20,17 @@ const (
 	handoffSteps  = 5
 )
 
-// LaunchCalibration is what a device takes beside its kernels.
+// LaunchCalibration is the times that a device needs beside its kernels.
 type LaunchCalibration struct {
-	Tiny  time.Duration // the smallest kernel, between two events
-	Chain time.Duration // from one to the next on a stream, nothing between them
-	Gap   time.Duration // from the end of one to the start of the next, with an event around each
-	// Hop is from the end of a kernel to the start of a copy that waits for it on another
-	// stream, or the other way round.
+	Tiny  time.Duration // of the smallest kernel, between two events
+	Chain time.Duration // from one kernel to the next on a stream, with nothing between
+	Gap   time.Duration // from an end to the next start, with an event around each kernel
+	// Hop is the time from the end of a kernel to the start of a copy on another stream that
+	// waits for it, or the other way round.
 	Hop time.Duration
-	// RoundTrip is how long the host takes to launch a tiny kernel on an idle device and to
-	// see its end. ToDevice and ToHost are the two ways in the executor: from the end of a
-	// task on a core to the start of one on the device that waits for it, and back.
+	// RoundTrip is how long the host takes to launch a tiny kernel on an idle device and to see
+	// its end. ToDevice and ToHost are hand-offs in the executor: from the end of a task on a
+	// core to the start of the task on the device that waits for it, and back.
 	RoundTrip, ToDevice, ToHost time.Duration
 }
 
@@ -68,12 +68,12 @@ func (s *station) measureLaunches() (c LaunchCalibration, err error) {
 	return c, err
 }
 
-// rounds says to repeat so often.
+// rounds returns a condition that repeats n times.
 func (s *station) rounds(n int) func(int) bool {
 	return func(round int) bool { return round < n && s.ctx.Err() == nil }
 }
 
-// tiny binds the smallest kernel: the sum of two single elements.
+// tiny binds the smallest kernel, the sum of two single elements.
 func (s *station) tiny() (launchID, error) {
 	call, err := s.elementwise(1)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *station) tiny() (launchID, error) {
 	return s.driver.bind(call)
 }
 
-// elementwise is the call "dst += src" of some elements at the beginning of the arena.
+// elementwise is the call "dst += src" of n elements at the start of the arena.
 func (s *station) elementwise(n int) (*deviceCall, error) {
 	k, _ := operation("add")
 	spec := &kernels.Spec{Op: k.Op, Type: dag.Float32, Operands: []kernels.OperandSpec{
@@ -90,8 +90,8 @@ func (s *station) elementwise(n int) (*deviceCall, error) {
 	return s.standardCall(k, spec)
 }
 
-// standardCall binds operands of zeros, one behind the other in the arena, to the variant
-// of a kernel that the device runs where nothing says which is fastest.
+// standardCall binds zeroed operands, one behind the other in the arena, to the kernel's default
+// variant for the device.
 func (s *station) standardCall(k *kernels.Kernel, spec *kernels.Spec) (*deviceCall, error) {
 	v := k.DefaultFor(s.platform.Devices[s.id].Kind)
 	if v == nil {
@@ -101,7 +101,7 @@ func (s *station) standardCall(k *kernels.Kernel, spec *kernels.Spec) (*deviceCa
 	return s.newCall(v, spec, nil)
 }
 
-// span is the device's time for what is issued to the first stream of launches.
+// span is how long the device takes for work that issue puts on the first stream of launches.
 func (s *station) span(issue func() error) (time.Duration, error) {
 	m, err := s.marksOf(spanTrack)
 	if err != nil {
@@ -123,11 +123,11 @@ func (s *station) span(issue func() error) (time.Duration, error) {
 	return s.driver.elapsed(from, to)
 }
 
-// spanTrack has the events of a span: not those that are used inside.
+// spanTrack has the events of a span. Operations inside the span use other events.
 const spanTrack = 1
 
-// measureHop times a chain of kernels and copies of four bytes in turn, each of which waits
-// for the one before on the other stream.
+// measureHop times a chain of kernels and copies of four bytes in turn. Each waits for the
+// previous one on the other stream.
 func (s *station) measureHop(run func(int) error, tiny time.Duration) (time.Duration, error) {
 	copyTime, err := s.medianOf(s.copyIn(leastCopyBytes))
 	if err != nil {
@@ -169,8 +169,8 @@ func (s *station) measureRoundTrip(run func(int) error) (time.Duration, error) {
 	return median(times), s.ctx.Err()
 }
 
-// measureHandoff runs a chain that alternates between a core and the device through the
-// executor, and takes the gaps from an end to the next start in both directions.
+// measureHandoff runs a chain through the executor that alternates between a core and the device.
+// It takes the gaps from an end to the next start in both directions.
 func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time.Duration, err error) {
 	p, err := pairOf(c.platform, id)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 	return median(gaps[1]), median(gaps[0]), nil
 }
 
-// pairOf is the platform of one core and one unit of a device, in this order.
+// pairOf is a platform of one core and one unit of a device, in this order.
 func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, error) {
 	q := copyOf(p)
 	core, device := *coresOf(q), p.Devices[id]
@@ -220,8 +220,7 @@ func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, err
 	return q, q.Complete()
 }
 
-// coresOf is the first processor of a platform, whose memory is the host's. A platform
-// that is executed has one.
+// coresOf is the first processor at the host's memory. A platform that is executed has one.
 func coresOf(p *platform.Platform) *platform.Device {
 	for i := range p.Devices {
 		if p.Devices[i].IsProcessor() {

@@ -10,13 +10,13 @@ import (
 
 const (
 	speedLeastExtent, speedMostExtent = 64, 8192
-	// A product that takes so long is large enough to tell the speed.
+	// A product that takes this long is large enough to show the speed.
 	speedEnough = 5 * time.Millisecond
 	memoryTime  = 20 * time.Millisecond
 )
 
-// measureMemory is the bandwidth of the memory: the best of several sums of two arrays
-// that together fill the arena.
+// measureMemory is the bandwidth of the memory: the best of several sums of two arrays that
+// together fill the arena.
 func (s *station) measureMemory() (float64, error) {
 	const elemBytes = 4
 	call, err := s.elementwise(int(s.arenaBytes / 2 / elemBytes))
@@ -40,8 +40,8 @@ func (s *station) bestOf(call *deviceCall, budget time.Duration) (time.Duration,
 	return slices.Min(t.times), nil
 }
 
-// measureSpeed is the speed of a square matrix product by type, doubled in extent until it
-// takes long enough or does not fit.
+// measureSpeed is the speed of a square matrix product by type. The extent doubles until the
+// product takes long enough or does not fit.
 func (s *station) measureSpeed() (map[string]float64, error) {
 	speeds := map[string]float64{}
 	for _, t := range []dag.DType{dag.Float32, dag.Float64} {
@@ -69,7 +69,7 @@ func (s *station) measureSpeed() (map[string]float64, error) {
 	return speeds, nil
 }
 
-// product is the call of a dense layer of n³.
+// product is a dense layer with n³ multiplications.
 func (s *station) product(t dag.DType, n int) (c *deviceCall, flops float64, err error) {
 	k, _ := operation("dense")
 	spec := squareProduct(t, n)

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// timingTurns is how often steps are run with and without a record, so that what changes
-	// with time does not look like what changes with the record.
+	// timingTurns is how often steps run with and without a record in turn, so that a drift in
+	// time does not look like an effect of the record.
 	timingTurns = 2
-	// minTimingSteps are those of a turn: enough for a period.
+	// minTimingSteps is the number of steps in a turn that a period needs.
 	minTimingSteps = 3
 )
 
-// CalibrateTiming runs steps of a runner's graph recorded and not recorded in turn, about as
-// many in all as the options say, and adds to the collection what the record adds to a step,
-// by task: beside the events around each, that steps are kept out of CUDA graphs and keep
-// orders that others do without. The runner must be ready to run and be warm.
+// CalibrateTiming runs steps of a runner's graph in turn with and without a record, about as many
+// in all as the options say. It adds to the collection the time that the record adds to a step,
+// per task. That covers the events around each task, steps kept out of CUDA graphs, and orders
+// that other steps do without. The runner must be ready to run and warm.
 func CalibrateTiming(ctx context.Context, r *Runner, opt InSituOptions, into *StepTimes) error {
 	most := cmp.Or(opt.Steps, defaultSteps)
 	steps := min(most, max(minTimingSteps, most/(2*timingTurns)))
@@ -42,8 +42,8 @@ func CalibrateTiming(ctx context.Context, r *Runner, opt InSituOptions, into *St
 	return nil
 }
 
-// timingPerTask is how much longer recorded steps are than others, by task of the busiest
-// unit that is no processor's; ok is false where such units run nothing.
+// timingPerTask is how much longer recorded steps are, per task of the busiest unit that is no
+// processor's. ok is false where such units run nothing.
 func timingPerTask(p *platform.Platform, recorded *schedule.Schedule, others time.Duration) (per time.Duration, ok bool) {
 	tasks := make([]int, len(p.Workers))
 	for i := range recorded.Spans {
@@ -58,8 +58,8 @@ func timingPerTask(p *platform.Platform, recorded *schedule.Schedule, others tim
 	return (recorded.Period - others) * time.Duration(recorded.Steps) / time.Duration(busiest), true
 }
 
-// clearTiming is the median of turns, and nothing where it may be noise: where a quarter of
-// the turns or more were no slower with a record.
+// clearTiming is the median of turns. It is 0 where that may be noise: at least a quarter of the
+// turns were no slower with a record.
 func clearTiming(turns []time.Duration) time.Duration {
 	faster := 0
 	for _, t := range turns {

@@ -12,16 +12,16 @@ import (
 // compiledGraph is a graph ready to run.
 type compiledGraph struct {
 	index   int
-	origin  *dag.Graph // as in the program
-	graph   *dag.Graph // what runs: the origin's, or placed in several memories
+	origin  *dag.Graph // the graph of the program
+	graph   *dag.Graph // the graph that runs: origin, or the graph placed in several memories
 	problem *schedule.Problem
 	layout  *schedule.Layout      // of the host memory
 	layouts []*schedule.Layout    // by memory
 	placed  *schedule.PlacedGraph // of a plan; nil: a policy decides
 	tasks   []boundTask
 	issues  []deviceTask // by task; nil: there are no devices
-	// Of a plan, by lane, nil where it is no device's: what is issued at once in a run that
-	// is not recorded, and in one that is.
+	// For a plan, by lane; nil where the lane is no device's. batches are for runs without a
+	// record, singles for recorded ones.
 	batches, singles []*batches
 
 	replay *replay // of a plan
@@ -57,31 +57,31 @@ func (r *Runner) prepare() error {
 	return nil
 }
 
-// take finds what was decided for every graph, allocates the arenas and opens the devices.
+// take reads the decision for every graph, allocates the arenas and opens the devices.
 func (r *Runner) take() error {
-	host, prog := r.platform.HostMemory(), r.prog
+	host, prog := r.platform.HostMemory(), &dag.Program{Name: r.prog.Name, Order: r.prog.Order}
 	for i, g := range r.prog.Graphs {
-		decided := &r.decision.Graphs[i]
-		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), layouts: decided.Layouts, layout: decided.Layouts[host], placed: decided.Placed}
+		layouts := r.decision.Layouts(i)
+		c := &compiledGraph{index: i, origin: g, graph: g, problem: r.decision.Problem(i, 1, false), layouts: layouts, layout: layouts[host], placed: r.decision.Graphs[i].Placed}
 		if c.placed != nil {
-			c.graph = c.placed.Graph
+			var err error
+			if c.graph, err = c.placed.Graph(); err != nil {
+				return err
+			}
 			if t := c.placed.Unlaned(r.platform); len(t) > 0 {
 				return fmt.Errorf("graph %q: %q waits for no copy engine, and %s does not say how many its devices have; write copy_engines", g.Name, c.graph.Tasks[t[0]].Name, r.platform.Name)
 			}
 		}
-		r.graphs = append(r.graphs, c)
+		r.graphs, prog.Graphs = append(r.graphs, c), append(prog.Graphs, c.graph)
 	}
 	r.lanes = schedule.Lanes(r.platform)
-	if r.decision.Placed != nil {
-		prog = r.decision.Placed.Program
-	}
 	if err := r.allocate(prog, r.layoutsOf(host)); err != nil || !r.spread {
 		return err
 	}
 	return r.openDevices()
 }
 
-// allocate makes the arenas of the host memory for the graphs of a program.
+// allocate makes the arenas of the host's memory for the graphs of a program.
 func (r *Runner) allocate(prog *dag.Program, layouts []*schedule.Layout) (err error) {
 	if err := checkShared(prog, layouts); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (r *Runner) allocate(prog *dag.Program, layouts []*schedule.Layout) (err er
 	return err
 }
 
-// checkWorkers refuses a platform whose workers are not the cores of one machine and
-// devices of other kinds with memories of their own.
+// checkWorkers refuses a platform unless its workers are cores of one memory and devices of other
+// kinds with memories of their own.
 func checkWorkers(p *platform.Platform) error {
 	if len(p.Workers) == 0 {
 		return fmt.Errorf("platform %q has no workers", p.Name)
@@ -120,7 +120,7 @@ func checkWorkers(p *platform.Platform) error {
 	return nil
 }
 
-// cpuAt is the first device of cores at a memory; HostMemory has one.
+// cpuAt is the first device of cores at a memory; the host's memory always has one.
 func cpuAt(p *platform.Platform, m platform.MemoryID) string {
 	for i := range p.Devices {
 		if d := &p.Devices[i]; d.IsProcessor() && d.Memory == m {
@@ -161,8 +161,7 @@ func (r *Runner) compile(c *compiledGraph) error {
 	return r.bindDevices(c, b.laneOf)
 }
 
-// checkRunnable verifies that every task has a kernel or a hook on the core that the plan
-// puts it on.
+// checkRunnable verifies that every task of a plan has a kernel or a hook on its core.
 func (r *Runner) checkRunnable(c *compiledGraph) error {
 	p := r.platform
 	for w, worker := range p.Workers {

@@ -123,7 +123,7 @@ func TestLibraryWorkspace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.Graphs[0].Layouts[1].ArenaBytes[schedule.ScratchArena]
+		return d.Layouts(0)[1].ArenaBytes[schedule.ScratchArena]
 	}
 	const library = 32 << 20 // what the library asks for; the products of the program are smaller
 	if open, asked := scratch(""), scratch("cublas"); open >= library || asked < library {

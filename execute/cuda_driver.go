@@ -19,7 +19,7 @@ type cudaDriver struct {
 	about  deviceProperties
 
 	modules   map[string]cuda.Module
-	libraries []string // that calls are bound to, by name
+	libraries []string // by name: libraries to which calls are bound
 	arenas    []cuda.Address
 	pinned    [][]byte
 	streams   []cudaStream
@@ -31,20 +31,19 @@ type cudaDriver struct {
 type cudaStream struct {
 	cuda.Stream
 	copies  bool
-	handles []cuda.LibraryHandle // by library; none if it copies
+	handles []cuda.LibraryHandle // by library; none if the stream copies
 }
 
-// cudaCall is a kernel call made ready: what a library does, nil if there is none, between
-// launches before and after it.
+// cudaCall is a prepared kernel call: a library's call, nil if there is none, between launches
+// before and after it.
 type cudaCall struct {
 	before  cuda.Launches
-	of      int // the library
+	of      int // index of the library
 	library cuda.LibraryCall
 	after   cuda.Launches
 }
 
-// openCUDA opens the CUDA device with an index among those that the driver library
-// shows, for a memory of the platform.
+// openCUDA opens a CUDA device, by its index in the driver library, for a memory of the platform.
 func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, error) {
 	n, err := cuda.Count()
 	if err != nil {
@@ -64,8 +63,8 @@ func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, err
 	return d, nil
 }
 
-// reachPeers lets the device copy straight from and to the other CUDA devices of the
-// platform to which a route leads that does not pass the host.
+// reachPeers lets the device copy directly from and to other CUDA devices of the platform. It
+// does so for each one to which a route leads that does not pass the host.
 func (d *cudaDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error {
 	for i := range p.Devices {
 		other := &p.Devices[i]
@@ -82,8 +81,8 @@ func (d *cudaDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error
 	return nil
 }
 
-// describe asks the device what it is. A memory that the platform makes smaller is
-// as small as that.
+// describe asks the device for its properties. If the platform makes its memory smaller, that
+// size counts.
 func (d *cudaDriver) describe(m *platform.Memory) error {
 	name, err := d.device.Name()
 	if err != nil {
@@ -106,7 +105,7 @@ func (d *cudaDriver) describe(m *platform.Memory) error {
 
 func (d *cudaDriver) properties() deviceProperties { return d.about }
 
-// fail says which device an error is of, and what kind of error it is.
+// fail says which device an error is about, and what kind of error it is.
 func (d *cudaDriver) fail(err error) error {
 	if err == nil {
 		return nil
@@ -192,7 +191,7 @@ func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
 	return launchID(len(d.calls) - 1), nil
 }
 
-// prepare makes a call ready. What it has made when it fails is in the call, too.
+// prepare prepares a call. If it fails, the call holds whatever was made before.
 func (d *cudaDriver) prepare(v *kernels.Variant, call *kernels.DeviceCall) (ready cudaCall, err error) {
 	if ready.after, err = d.launches(v.Launches(call)); err != nil || v.Library == "" {
 		return ready, err
@@ -206,7 +205,7 @@ func (d *cudaDriver) prepare(v *kernels.Variant, call *kernels.DeviceCall) (read
 	return ready, err
 }
 
-// launches makes launches ready.
+// launches prepares launches.
 func (d *cudaDriver) launches(list []kernelcode.Launch) (cuda.Launches, error) {
 	var ready []cuda.Launch
 	for _, l := range list {
@@ -228,10 +227,10 @@ func (c *cudaCall) free() {
 	c.after.Free()
 }
 
-// sharedOfAll is how much dynamic shared memory a launch gets without asking.
+// sharedOfAll is the dynamic shared memory that every launch gets without asking.
 const sharedOfAll = 48 << 10
 
-// function is the kernel of a launch; its module is loaded at the first one.
+// function is the kernel of a launch. Its module is loaded at the first one.
 func (d *cudaDriver) function(l *kernelcode.Launch) (cuda.Function, error) {
 	m, ok := d.modules[l.Module]
 	if !ok {
@@ -275,7 +274,7 @@ func placeOf(p *plane) cuda.Place {
 	return cuda.Place{Host: uintptr(p.host), Device: cuda.Address(p.device), Pitch: p.pitch}
 }
 
-// capture makes a CUDA graph of what issue asks of the stream.
+// capture makes a CUDA graph of the calls that issue makes on the stream.
 func (d *cudaDriver) capture(s streamID, issue func() error) (captureID, error) {
 	g, err := d.streams[s].Capture(issue)
 	if err != nil {
@@ -306,15 +305,15 @@ func (d *cudaDriver) done(e eventID) (bool, error) {
 	return ok, d.fail(err)
 }
 
-// elapsed is exact to half a microsecond for events up to 8 s apart: CUDA gives a float32
-// of milliseconds.
+// elapsed is exact to half a microsecond for events up to 8 s apart, since CUDA gives
+// milliseconds in a float32.
 func (d *cudaDriver) elapsed(from, to eventID) (time.Duration, error) {
 	ms, err := d.events[from].Milliseconds(d.events[to])
 	return time.Duration(float64(ms) * float64(time.Millisecond)), d.fail(err)
 }
 
-// close gives back one by one what was made here: the context may have other users. What a
-// lost device refuses to give back goes with it.
+// close gives back one by one what the driver made here, since the context may have other users.
+// Objects that a lost device refuses to give back go with it.
 func (d *cudaDriver) close() error {
 	err := d.device.Synchronize()
 	for _, g := range d.graphs {

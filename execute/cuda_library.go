@@ -31,9 +31,9 @@ func loadLibrary(name string) error {
 	return err
 }
 
-// bindLibrary makes a library's call ready and gives each stream that may issue it a handle,
-// since these allocate. It returns the library's place among the driver's, and with an error what
-// was made ready before it.
+// bindLibrary prepares a library's call. It also gives a handle to each stream that may issue the
+// call, since handles allocate. It returns the library's index in the driver. With an error it
+// returns what was prepared before.
 func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of int, ready cuda.LibraryCall, err error) {
 	library, err := openLibrary(name)
 	if err != nil {
@@ -65,9 +65,8 @@ func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of i
 }
 
 // firstUse makes a call once on every stream that may launch it. A library loads its kernels at
-// their first use, which a capture does not allow and a timed step is not to pay; and of some
-// calls only then is known that it refuses them. Operands hold nothing of worth yet (see
-// driver.bind).
+// their first use. A capture does not allow that, and a timed step should not pay for it. Some
+// calls are refused only then. Operands hold nothing of worth yet (see driver.bind).
 func (d *cudaDriver) firstUse(call *cudaCall) error {
 	for i := range d.streams {
 		if s := &d.streams[i]; !s.copies {
@@ -79,7 +78,7 @@ func (d *cudaDriver) firstUse(call *cudaCall) error {
 	return nil
 }
 
-// destroy destroys the stream, and its handles first.
+// destroy destroys the stream's handles and then the stream.
 func (s *cudaStream) destroy() (err error) {
 	for _, h := range s.handles {
 		if h != nil {

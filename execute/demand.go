@@ -9,9 +9,8 @@ import (
 	"dahl/schedule"
 )
 
-// bindOnDemand binds every task on every worker of a device that may run it, so that
-// nothing is left to be bound when the policy decides; and what every memory needs before
-// a run.
+// bindOnDemand binds every task on every device worker that may run it, and the contents that
+// each memory needs before a run. Nothing is left to bind when the policy decides.
 func (r *Runner) bindOnDemand(c *compiledGraph) error {
 	c.planes, c.rows = r.planesOf(c), rowsOf(c.graph)
 	c.launches = make([][]launchID, len(r.lanes))
@@ -40,8 +39,7 @@ func (r *Runner) bindOnDemand(c *compiledGraph) error {
 	return nil
 }
 
-// bindAll binds the tasks that may run on a lane; -1 for those that do nothing, or run
-// elsewhere.
+// bindAll binds the tasks that may run on a lane; -1 for tasks that do nothing or run elsewhere.
 func (b *deviceBinder) bindAll(l *deviceLane) ([]launchID, error) {
 	launches := make([]launchID, len(b.graph.Tasks))
 	for t := range launches {
@@ -59,8 +57,7 @@ func (b *deviceBinder) bindAll(l *deviceLane) ([]launchID, error) {
 	return launches, nil
 }
 
-// runsHere reports whether a task has a cost on the worker of a lane, and a place for all
-// that it names.
+// runsHere reports whether a task has a cost on a lane's worker and places for all its operands.
 func (b *deviceBinder) runsHere(t dag.TaskID, l *deviceLane) bool {
 	_, ok := b.costOf(t, b.platform.Workers[l.Worker].Device)
 	for _, a := range b.graph.Tasks[t].Accesses {
@@ -88,9 +85,9 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 	return planes
 }
 
-// constants are what has to be in a device's memory before a run and the Engine does not
-// bring there: what no task of the graph writes, and what is at home there. Between runs
-// everything is in the host's memory.
+// constants are the contents that a device's memory needs before a run and the Engine does not
+// bring there: storages that no task of the graph writes, and storages at home there. Between
+// runs the host's memory has everything.
 func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 	g, p := c.graph, r.platform
 	written := g.WrittenStorages()
@@ -108,8 +105,8 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 	return moves
 }
 
-// leaveOnDemand moves home what storages keep and only devices hold after a run. After one
-// that was cut short, that may be what a task was about to write.
+// leaveOnDemand moves storages home that keep their contents and that only devices have after a
+// run. If the run was cut short, a task may have been about to write them.
 func (r *Runner) leaveOnDemand(j *job) error {
 	c, host := j.graph, r.platform.HostMemory()
 	for d := range r.eachDevice {
@@ -138,7 +135,7 @@ func (r *Runner) leaveOnDemand(j *job) error {
 	return nil
 }
 
-// firstHolder is the host's memory where that has an atom, else the first that does.
+// firstHolder is the host's memory if it has an atom, else the first memory that has it.
 func (r *Runner) firstHolder(j *job, a dag.AtomID) platform.MemoryID {
 	e, host := j.dynamic.engine, r.platform.HostMemory()
 	if e.Holds(host, a) {
@@ -149,5 +146,5 @@ func (r *Runner) firstHolder(j *job, a dag.AtomID) platform.MemoryID {
 			return d.memory
 		}
 	}
-	return host // nothing has it
+	return host // no memory has it
 }

@@ -19,7 +19,7 @@ import (
 // the low side, by the vector instructions it has. Calibrate measures it.
 var guessFlopsPerSec = map[string]float64{"avx512": 100e9, "avx2": 50e9, "go": 4e9}
 
-// What else is not read from the system.
+// Detect cannot read these numbers from the system.
 const (
 	guessBandwidth  = 10e9
 	guessDispatch   = 300 * time.Nanosecond
@@ -45,10 +45,9 @@ func CPULevel() string {
 	return "go"
 }
 
-// Detect describes this machine: one cpu device with a unit for each physical
-// core that the process may use, and the memory. Caches and sizes are read from
-// the system where it tells them; powers and speeds are guesses and marked so.
-// The name ends in CPULevel.
+// Detect describes this machine: its memory, and one cpu device with a unit for each physical
+// core that the process may use. It reads caches and sizes from the system where it can. Powers
+// and speeds are guesses and marked as such. The name ends in CPULevel.
 func Detect() (*platform.Platform, error) {
 	cpus := workerCPUs()
 	l2, l3 := caches(sysCPU, cpus[0])
@@ -71,8 +70,8 @@ func Detect() (*platform.Platform, error) {
 	return p, nil
 }
 
-// coreCount is the number of physical cores among the CPUs, and not more than Go
-// runs on at once (a container's quota lowers that).
+// coreCount is the number of physical cores among the CPUs, but at most the number on which Go
+// runs at once (a container's quota lowers that).
 func coreCount(cpus []int) int {
 	cores := 0
 	for _, c := range cpus {
@@ -83,8 +82,8 @@ func coreCount(cpus []int) int {
 	return max(1, min(cores, runtime.GOMAXPROCS(0)))
 }
 
-// workerCPUs lists the allowed CPUs in the order in which workers take them: one
-// per physical core first, then their siblings.
+// workerCPUs lists the allowed CPUs in the order in which workers take them: first one per
+// physical core, then their siblings.
 func workerCPUs() []int {
 	allowed := allowedCPUs()
 	if len(allowed) == 0 {
@@ -101,7 +100,7 @@ func workerCPUs() []int {
 	return append(first, rest...)
 }
 
-// countedCPUs is 0 … n-1.
+// countedCPUs lists 0 … n-1.
 func countedCPUs(n int) []int {
 	cpus := make([]int, n)
 	for i := range cpus {
@@ -110,8 +109,8 @@ func countedCPUs(n int) []int {
 	return cpus
 }
 
-// firstSibling is the first allowed CPU on the same core as one, or that one
-// where the system does not say.
+// firstSibling is the first allowed CPU on the same core as cpu, or cpu itself where the system
+// does not say.
 func firstSibling(root string, cpu int, allowed []int) int {
 	text, err := os.ReadFile(filepath.Join(root, fmt.Sprintf("cpu%d", cpu), "topology", "thread_siblings_list"))
 	if err != nil {
@@ -125,7 +124,7 @@ func firstSibling(root string, cpu int, allowed []int) int {
 	return cpu
 }
 
-// parseCPUList reads "0-2,8" as 0, 1, 2, 8. What is malformed is left out.
+// parseCPUList reads "0-2,8" as 0, 1, 2, 8. It leaves out malformed parts.
 func parseCPUList(text string) []int {
 	var cpus []int
 	for part := range strings.SplitSeq(strings.TrimSpace(text), ",") {

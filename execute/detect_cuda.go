@@ -9,8 +9,7 @@ import (
 	"dahl/execute/cuda"
 )
 
-// GPUs lists the GPUs that the CUDA driver shows. It fails where there is none, and says
-// why.
+// GPUs lists the GPUs that the CUDA driver shows. It fails where there is none, and says why.
 func GPUs() ([]GPU, error) {
 	n, err := cuda.Count()
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 // GPU is a device that the CUDA driver shows.
 type GPU = cuda.Properties
 
-// unitsPerProcessor are the fused multiply-adds that one multiprocessor ends in a cycle,
-// in float32 and float64, by compute capability (NVIDIA, CUDA C++ programming guide,
-// arithmetic instructions). One that is not listed counts as the nearest below.
+// unitsPerProcessor is how many fused multiply-adds one multiprocessor ends in a cycle, in
+// float32 and float64, by compute capability (NVIDIA, CUDA C++ programming guide, arithmetic
+// instructions). A capability that is not listed counts as the nearest one below.
 var unitsPerProcessor = []struct{ capability, float32, float64 int }{
 	{70, 64, 32}, {75, 64, 2}, {80, 64, 32}, {86, 128, 2}, {89, 128, 2},
 	{90, 128, 64}, {100, 128, 64}, {103, 128, 2}, {120, 128, 2},
 }
 
-// flopsPerSec is the peak speed without tensor cores: multiprocessors times clock times
-// two operations of each fused multiply-add.
+// flopsPerSec is the peak speed without tensor cores: multiprocessors times clock times fused
+// multiply-adds, each of two operations.
 func flopsPerSec(g *GPU) (float32s, float64s float64) {
 	units := unitsPerProcessor[0]
 	for _, u := range unitsPerProcessor {
@@ -44,21 +44,21 @@ func bytesPerSec(g *GPU) float64 {
 	return 2 * g.MemoryHz * float64(g.MemoryBits) / 8
 }
 
-// What the driver does not tell of a GPU and its link, and calibration measures.
+// The driver does not tell these numbers of a GPU and its link. Calibration measures them.
 const (
 	guessLinkBytesPerSec = 12e9
 	guessLinkLatency     = 10 * time.Microsecond
 	guessLaunch          = 5 * time.Microsecond
-	guessGPUFlopsPerSec  = 5e12 // float32, where it tells no clock; a 32nd of it in float64
+	guessGPUFlopsPerSec  = 5e12 // float32, where the driver tells no clock; a 32nd of it in float64
 	guessGPUBytesPerSec  = 300e9
 	guessGPUIdleWatts    = 40
 	guessGPUBusyWatts    = 250
 )
 
-// AddGPUs adds the GPUs that the CUDA driver shows to a platform: gpu0 … with memories
-// hbm0 … and links pcie0 … to the host memory. Sizes and names are the driver's, speeds and
-// bandwidths are computed from clocks and widths and so peaks, links and powers are
-// guesses. It fails where there is no GPU, and says why.
+// AddGPUs adds the GPUs that the CUDA driver shows to a platform: gpu0 … with memories hbm0 … and
+// links pcie0 … to the host memory. Sizes and names come from the driver. Speeds and bandwidths
+// are peaks, computed from clocks and widths. Links and powers are guesses. AddGPUs fails where
+// there is no GPU, and says why.
 func AddGPUs(p *platform.Platform) error {
 	gpus, err := GPUs()
 	if err != nil {

@@ -11,21 +11,19 @@ import (
 )
 
 const (
-	// inFlight is how many batches of one lane are issued and not yet known to be done:
-	// as many as hide the time from an end until the next issue.
+	// inFlight is how many batches of one lane are issued and not yet known to be done. It is
+	// enough to hide the time from an end to the next issue.
 	inFlight = 32
-	// pollPeriod is how often a device that does not report what is done is asked when
-	// there is nothing else to do.
+	// pollPeriod is how often an idle goroutine asks a device that does not report what is done.
 	pollPeriod = 50 * time.Microsecond
-	// reportPeriod is that of one that does: only to be safe.
+	// reportPeriod is how often it asks a device that reports, only to be safe.
 	reportPeriod = 10 * time.Millisecond
 )
 
-// device is the goroutine that issues the work of one memory's lanes: its workers' and
-// its copy engines'. It issues each task to its lane's stream as soon as what the task
-// waits for on other devices and on the host has ended and what it waits for on this
-// device has been issued, and leaves the latter wait to the device: an event.
-// It never blocks one lane for another.
+// device is the goroutine that issues the work of one memory's lanes: those of its workers and of
+// its copy engines. It issues a task to the lane's stream when the predecessors elsewhere have
+// ended and those on this device have been issued. The device itself waits for the latter, by an
+// event. The goroutine never blocks one lane for another.
 type device struct {
 	memory platform.MemoryID
 	name   string
@@ -36,12 +34,12 @@ type device struct {
 	properties deviceProperties
 	arenas     deviceArenas
 	lanes      []*deviceLane
-	local      []int32 // by lane of the team: its index in lanes, -1: of another device
-	mark       eventID // of finish
+	local      []int32 // by lane of the team: its index in lanes; -1: it belongs to another device
+	mark       eventID // used by finish
 	bases      [2]eventID
 	times      deviceTimes   // of the last recorded run
 	rebase     time.Duration // rebasePeriod
-	orders     orderBox      // from a policy
+	orders     orderBox      // what a policy commanded
 }
 
 // deviceLane is a list of tasks on a stream.
@@ -50,18 +48,18 @@ type deviceLane struct {
 	id     int // in the team
 	stream streamID
 
-	// Of the batch with the count n, the last inFlight of them: event n % inFlight, and
-	// when it was issued.
+	// For the batch with the count n, of the last inFlight batches: its events, at n % inFlight,
+	// and when it was issued.
 	starts, ends [inFlight]eventID
 	issuedAt     [inFlight]time.Duration
 
-	list          []item // of a plan, and
+	list          []item // of a plan
 	batches       *batches
-	queue         *orderQueue // or from a policy: every order is a batch
-	issued, ended int64       // batches
-	total         int64       // of all steps
-	within        int32       // of the list: what is being issued; -1: all of the batch is
-	begun         bool        // of the next batch a task is being issued, or has been
+	queue         *orderQueue // of a policy, for which every order is a batch
+	issued, ended int64       // number of batches
+	total         int64       // number of batches in all steps
+	within        int32       // position in the list of the task being issued; -1: all of the batch is issued
+	begun         bool        // issuing of the next batch has begun
 	spans         []deviceSpan
 	progress      progress
 }
@@ -74,7 +72,7 @@ func (d *device) main() {
 	}
 }
 
-// do does something on the device's thread.
+// do calls f on the device's thread.
 func (d *device) do(f func() error) (err error) {
 	done := make(chan struct{})
 	d.work <- func() {
@@ -109,7 +107,7 @@ func (d *device) addLane(id int, lane schedule.Lane) error {
 	return nil
 }
 
-// copyStream is that of a copy engine in a direction.
+// copyStream is the stream of a copy engine in one direction.
 func (d *device) copyStream(in bool) streamID {
 	for _, l := range d.lanes {
 		if l.Worker < 0 && l.In == in {
@@ -134,7 +132,7 @@ func (d *device) await(e eventID) error {
 	}
 }
 
-// finish waits until all on a stream is done.
+// finish waits until all work on a stream is done.
 func (d *device) finish(s streamID) error {
 	if err := d.driver.record(s, d.mark); err != nil {
 		return err
@@ -142,7 +140,7 @@ func (d *device) finish(s streamID) error {
 	return d.await(d.mark)
 }
 
-// run is the device's part of a job.
+// run does the device's part of a job.
 func (d *device) run(j *job) {
 	defer j.done.Done()
 	defer func() {
@@ -175,10 +173,10 @@ type issueLoop struct {
 	job   *job
 	clock *deviceTimes // of a recorded run
 
-	lane *deviceLane // whose task an error is about; nil: not known
+	lane *deviceLane // lane of the task that an error is about; nil: not known
 }
 
-// all issues every batch of the device and returns when all that was issued is done.
+// all issues every batch of the device and returns when all of them are done.
 func (u *issueLoop) all() error {
 	if u.job.record {
 		if err := u.clock.begin(u.device, u.job); err != nil {
@@ -222,8 +220,7 @@ func (u *issueLoop) all() error {
 	return nil
 }
 
-// finished reports whether every batch is done; of a run that is stopped, every one
-// that was issued.
+// finished reports whether every batch is done. If the run is stopped, only issued batches count.
 func (u *issueLoop) finished() bool {
 	stopped := u.job.team.stopped.Load()
 	for _, l := range u.lanes {
@@ -234,7 +231,7 @@ func (u *issueLoop) finished() bool {
 	return true
 }
 
-// turn looks once for what is done and issues what can be.
+// turn collects finished batches once and issues those that can be.
 func (u *issueLoop) turn() (busy bool, err error) {
 	if u.job.dynamic != nil {
 		busy = u.receive()
@@ -264,7 +261,7 @@ func (u *issueLoop) turn() (busy bool, err error) {
 	return busy, nil
 }
 
-// collect publishes what of a lane is done.
+// collect publishes the batches of a lane that are done.
 func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 	before := l.ended
 	for l.ended < l.issued {
@@ -298,7 +295,7 @@ func (u *issueLoop) collect(l *deviceLane) (some bool, err error) {
 	return true, nil
 }
 
-// note records the task that is the batch with a count.
+// note records the task of the batch with count n.
 func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	s := deviceSpan{issued: l.issuedAt[n%inFlight], seen: seen}
 	s.task, s.step = l.at(n)
@@ -311,7 +308,7 @@ func (u *issueLoop) note(l *deviceLane, n int64, seen time.Duration) error {
 	return err
 }
 
-// at is the first task of the batch with a count, and its step.
+// at is the first task of the batch with count n, and its step.
 func (l *deviceLane) at(n int64) (task, step int32) {
 	if l.queue != nil {
 		i := l.queue.issued[n%inFlight].instance
@@ -321,8 +318,8 @@ func (l *deviceLane) at(n int64) (task, step int32) {
 	return l.list[s.first].task, int32(in)
 }
 
-// mayIssue reports whether what a lane's next batch waits for has ended, or, on this
-// device, has been issued.
+// mayIssue reports whether the predecessors of a lane's next batch have ended, or have been
+// issued on this device.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	if l.queue != nil {
 		return len(l.queue.waiting) > 0
@@ -360,7 +357,7 @@ func (u *issueLoop) issue(l *deviceLane) error {
 			return err
 		}
 	}
-	l.begun = true // a task is several calls, and a device may fail between them
+	l.begun = true // a task is several calls, and the device may fail between them
 	if err := u.startBatch(l); err != nil {
 		return err
 	}
@@ -372,10 +369,10 @@ func (u *issueLoop) issue(l *deviceLane) error {
 	return nil
 }
 
-// follow has a lane's stream wait for what its next batch waits for on this device.
+// follow makes a lane's stream wait for the predecessors of its next batch on this device.
 func (u *issueLoop) follow(l *deviceLane) error {
 	if l.queue != nil {
-		return nil // it waits for nothing any more
+		return nil // an order waits for nothing any more
 	}
 	s, step := l.batches.at(l.issued)
 	it := &l.list[s.first]
@@ -397,7 +394,7 @@ func (u *issueLoop) follow(l *deviceLane) error {
 	return nil
 }
 
-// startBatch issues what a lane's next batch does.
+// startBatch issues the tasks of a lane's next batch.
 func (u *issueLoop) startBatch(l *deviceLane) error {
 	if l.queue != nil {
 		return u.startOrder(l)
@@ -414,7 +411,7 @@ func (u *issueLoop) startBatch(l *deviceLane) error {
 	return nil
 }
 
-// start issues what a task does.
+// start issues the copies and the launch of a task.
 func (d *device) start(s streamID, t *deviceTask) error {
 	for i := range t.copies {
 		if err := d.driver.copy(s, &t.copies[i]); err != nil {
@@ -427,9 +424,9 @@ func (d *device) start(s streamID, t *deviceTask) error {
 	return nil
 }
 
-// blame names the task that an error of the device is about: the one that was being
-// issued, or, for a loss, which comes to light later, the oldest that was issued and is not
-// known to be done, which on a lane of launches is the likeliest; of a batch, its first.
+// blame names the task that an error of the device is about. Mostly that is the task being
+// issued. A lost device shows later: then it is the oldest task that was issued and is not known
+// to be done, the likeliest one on a lane of launches. Of a batch it is the first task.
 func (u *issueLoop) blame(err error) error {
 	const issued, notIssued = "issued and not done", "not issued"
 	var task, step int32
@@ -456,8 +453,8 @@ func (u *issueLoop) blame(err error) error {
 	return e
 }
 
-// oldest is the lane of the task that was issued first of those not known to be done; nil:
-// there is none. A device that is lost may still know of some that they are.
+// oldest is the lane whose unfinished batch was issued first; nil: there is none. A lost device
+// may still know that some of its batches are done.
 func (u *issueLoop) oldest() (l *deviceLane) {
 	for _, other := range u.lanes {
 		for other.ended < other.issued {
@@ -473,8 +470,8 @@ func (u *issueLoop) oldest() (l *deviceLane) {
 	return l
 }
 
-// drain waits, after an error, for what was issued, so that the device rests when the
-// run is over. A device that fails again has nothing to wait for.
+// drain waits after an error for everything issued, so that the device rests when the run is
+// over. If the device fails again, there is nothing left to wait for.
 func (u *issueLoop) drain() {
 	for _, l := range u.lanes {
 		if err := u.finish(l.stream); err != nil {

@@ -41,7 +41,7 @@ func TestBytesMovedAreThePlans(t *testing.T) {
 				}
 			}
 		}
-		add(pg.Moves, steps)
+		add(pg.Moves(), steps)
 		add(pg.Enter, 1)
 		got := map[[2]int32]int64{}
 		for _, tr := range s.Transfers {
@@ -377,7 +377,7 @@ func TestTightMemories(t *testing.T) {
 			continue
 		}
 		r.Close()
-		for _, m := range r.decision.Placed.Graphs[0].Moves {
+		for _, m := range r.decision.Placed.Graphs[0].Moves() {
 			if m != nil && (m.Reason == schedule.ReasonEvict || m.Reason == schedule.ReasonReload) {
 				moved++
 			}

@@ -11,20 +11,20 @@ import (
 	"dahl/schedule"
 )
 
-// deviceBench is one kernel variant on a device, with sets of operands of its own for each
-// unit that is busy with it. They are taken in turn, as in [bench].
+// deviceBench is one kernel variant on a device, with sets of operands for each busy unit. Calls
+// take the sets in turn, as in [bench].
 type deviceBench struct {
 	station *station
 	sets    [][]launchID // by unit
 }
 
-// kernelName names what a device loads: a variant of an operation for a type.
+// kernelName names the kernel that a device loads: a variant of an operation for a type.
 type kernelName struct{ op, variant, elem string }
 
-// newBench binds sets of operands that together exceed twice the device's second-level
-// cache, as many as the arena holds, drawnSets at most. It returns errTooLarge where it
-// does not hold one for each unit. What binding a kernel for the first time takes, and its
-// first call beyond the second, is first use.
+// newBench binds sets of operands that together exceed twice the device's second-level cache, or
+// as many as the arena holds, at most drawnSets. It returns errTooLarge if the arena does not
+// hold one set for each unit. First use is the time of binding a kernel for the first time, and
+// the excess of its first call over the second.
 func (s *station) newBench(pt *point, units int) (*deviceBench, error) {
 	b := &deviceBench{station: s, sets: make([][]launchID, units)}
 	contents := newContents(pt.spec)
@@ -54,8 +54,8 @@ func (s *station) newBench(pt *point, units int) (*deviceBench, error) {
 	return b, s.firstCall(b, name)
 }
 
-// firstCall makes the first calls of a bench. Of a kernel that was never called it adds
-// what the first one takes longer than the second to the first use.
+// firstCall makes the first calls of a bench. If the kernel was never called before, the excess
+// of the first call over the second counts as first use.
 func (s *station) firstCall(b *deviceBench, name kernelName) error {
 	var took [2]time.Duration
 	for i := range took {
@@ -75,8 +75,8 @@ func (s *station) firstCall(b *deviceBench, name kernelName) error {
 	return nil
 }
 
-// measure repeats the call on all units at once for about a duration, with the first sets
-// of operands in turn: with one they are warm. It returns the times by unit.
+// measure repeats the call on all units at once for about a duration, with the first sets of
+// operands in turn. With one set the operands are warm. It returns the times by unit.
 func (b *deviceBench) measure(budget time.Duration, sets int) ([][]time.Duration, error) {
 	s := b.station
 	tracks := make([]*track, len(b.sets))
@@ -92,8 +92,8 @@ func (b *deviceBench) measure(budget time.Duration, sets int) ([][]time.Duration
 	return times, err
 }
 
-// newCall lays the operands of a call out in what is left of the arena, and fills them
-// with what contents gives; nil: they stay.
+// newCall lays the operands of a call out in the rest of the arena. It fills them with contents;
+// if contents is nil, the arena's bytes stay.
 func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(operand int) []byte) (*deviceCall, error) {
 	k, _ := operation(spec.Op)
 	c := &deviceCall{spec: spec, variant: v, params: paramsOf(k, spec), least: leastTime(paceOf(s.platform), s.id, spec, v, schedule.Cost{})}
@@ -120,12 +120,12 @@ func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(
 	return c, nil
 }
 
-// operandContents are the bytes of sets of operands. Operands with a sign differ from set
-// to set, as in [newBench]; the others are alike.
+// operandContents is the bytes of sets of operands. Operands with a sign differ from set to set,
+// as in [newBench]; the others are alike.
 type operandContents struct {
 	spec  *kernels.Spec
 	rng   *rand.Rand
-	first [][]byte // by operand: of the first set
+	first [][]byte // by operand: bytes of the first set
 }
 
 func newContents(spec *kernels.Spec) *operandContents {

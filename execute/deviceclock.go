@@ -7,44 +7,42 @@ import (
 	"time"
 )
 
-// A device's events carry its own clock, of which only this is known: it never runs
-// backwards and it runs evenly. What an event says is put on the clock of the run by
-// what the host saw of it. A task started after the host had issued it, and had ended before
-// the host saw so; a mark recorded between two looks at the host's clock gives both
-// bounds at once, and two marks are taken before the first task and after the last.
+// A device's events carry the device's own clock. All that is known of that clock is that it
+// never runs backwards and runs evenly. The host's observations put the events on the clock of
+// the run. A task started after the host had issued it, and had ended before the host saw its
+// end. A mark recorded between two looks at the host's clock gives both bounds at once; two marks
+// are taken before the first task and after the last.
 //
-// The host's time is then a line over the device's that keeps all bounds (A. Duda et al.,
-// Estimating global time in distributed systems, ICDCS 1987). Of the many that do, its slope
-// is 1, since the drift of a short run is less than what can be told, unless no line
-// of slope 1 keeps them: then it is that with the most room. It lies in the middle of its
-// room. With a run of a minute and bounds of 10 µs a drift of a millionth is told.
+// The host's time is then a line over the device's time that keeps all bounds (A. Duda et al.,
+// Estimating global time in distributed systems, ICDCS 1987). The drift of a short run is too
+// small to be measured, so the slope is 1 if a line of slope 1 keeps the bounds. Otherwise it is
+// the slope with the most room between the bounds. The line lies in the middle of that room. A
+// run of a minute with bounds of 10 µs shows a drift of a millionth.
 //
-// A clock that does not run evenly leaves some bounds broken, and those are then
-// enforced: for a moment d of the device, the latest lower bound of the moments until d and
-// the earliest upper bound of those from d on hold the line between them. All three never
-// fall with d. So the order of the device's events stays what it was, and a task never
-// seems to start before what it waited for on the host had ended, nor to end after what
-// waits for it has started: what the check of a schedule looks for holds by
-// construction and not by luck.
+// If the clock does not run evenly, some bounds stay broken and are then enforced. At a moment d
+// of the device, two values hold the line between them: the latest lower bound of the moments
+// until d, and the earliest upper bound of the moments from d on. All three never fall with d. So
+// the order of the device's events stays as it was. A task never seems to start before its
+// predecessors on the host had ended, nor to end after its successors there started. The check of
+// a schedule therefore holds by construction and not by luck.
 
 // deviceSpan is one task as the device timed it and as the host saw it.
 type deviceSpan struct {
 	task, step   int32
 	start, end   time.Duration // on the device's clock
-	issued, seen time.Duration // on the run's clock: just before, and just after
+	issued, seen time.Duration // on the run's clock: just before the task, and just after
 }
 
-// clockBound says that the host's time at a moment of the device is at least, or at
-// most, something.
+// clockBound says that the host's time at a moment of the device is at least, or at most, host.
 type clockBound struct{ device, host time.Duration }
 
-// clockMark is a moment of the device between two of the host.
+// clockMark is a moment of the device between two moments of the host.
 type clockMark struct{ device, before, after time.Duration }
 
 // maxDrift is how much the clocks may differ in speed.
 const maxDrift = 0.05
 
-// alignedClock is the host's time as a function of the device's.
+// alignedClock gives the host's time as a function of the device's.
 type alignedClock struct {
 	lower, upper []clockBound // by device time; host times never fall
 	origin       time.Duration
@@ -91,8 +89,8 @@ func (c *alignedClock) fit() {
 	c.offset = (least + most) / 2
 }
 
-// room is the least and the most offset of lines of a slope: the least is above the
-// most where no such line keeps all bounds.
+// room is the least and the greatest offset of a line with a slope. The least exceeds the
+// greatest where no such line keeps all bounds.
 func (c *alignedClock) room(slope float64) (least, most float64) {
 	least, most = math.Inf(-1), math.Inf(1)
 	for _, b := range c.lower {
@@ -104,9 +102,9 @@ func (c *alignedClock) room(slope float64) (least, most float64) {
 	return least, most
 }
 
-// widest is the slope with the most room. The room is the least of linear functions of
-// the slope less the greatest of others, so it is concave, and a search that keeps
-// dividing the interval finds its peak.
+// widest is the slope with the most room. The room is a minimum of linear functions of the slope
+// less a maximum of others. So it is concave, and a search that keeps dividing the interval finds
+// its peak.
 func (c *alignedClock) widest(from, to float64) float64 {
 	width := func(slope float64) float64 {
 		least, most := c.room(slope)

@@ -15,10 +15,10 @@ type deviceArenas [schedule.NumArenas]struct {
 	bytes int64
 }
 
-// coreList is the CPUs that no worker has yet.
+// coreList is the CPUs that no worker has taken.
 type coreList struct{ free []int }
 
-// take returns a CPU; -1: there is none left.
+// take returns a CPU, or -1 if none is left.
 func (c *coreList) take() int {
 	if len(c.free) == 0 {
 		return -1
@@ -28,7 +28,7 @@ func (c *coreList) take() int {
 	return cpu
 }
 
-// layoutsOf are those of one memory, by graph.
+// layoutsOf returns the layouts of one memory, by graph.
 func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	layouts := make([]*schedule.Layout, len(r.graphs))
 	for i, c := range r.graphs {
@@ -42,7 +42,7 @@ type opener struct {
 	platform  *platform.Platform
 	emulation map[string]Emulation
 	space     *emulatedSpace
-	cores     *coreList // those that no worker has
+	cores     *coreList // CPUs that no worker has
 }
 
 func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int) *opener {
@@ -50,7 +50,7 @@ func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int
 	return &opener{platform: p, emulation: emulation, space: &emulatedSpace{}, cores: &coreList{free: free[min(workers, len(free)):]}}
 }
 
-// open opens the driver of a device. A driver that reports what is done calls notify.
+// open opens the driver of a device. A driver that reports finished work calls notify.
 func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 	p, m := o.platform, dev.Memory
 	if !dev.IsNumbered() {
@@ -137,7 +137,7 @@ func (r *Runner) eachDevice(yield func(*device) bool) {
 	}
 }
 
-// closeDevices gives the devices back and ends their goroutines. What was running is done.
+// closeDevices ends the work of the devices, gives them back and ends their goroutines.
 func (r *Runner) closeDevices() (failed error) {
 	for d := range r.eachDevice {
 		if d.driver != nil {
@@ -149,7 +149,7 @@ func (r *Runner) closeDevices() (failed error) {
 	return failed
 }
 
-// lanesOfTasks is the lane of every task.
+// lanesOfTasks finds the lane of every task.
 func lanesOfTasks(tasks int, order [][]dag.TaskID) []int32 {
 	lanes := make([]int32, tasks)
 	for l, list := range order {
@@ -160,15 +160,14 @@ func lanesOfTasks(tasks int, order [][]dag.TaskID) []int32 {
 	return lanes
 }
 
-// deviceTask is a task on the lane of a device: a launch, or the parts of a copy; neither
-// for a point in the order of others.
+// deviceTask is a task on the lane of a device: a launch, or the parts of a copy. A point in the
+// order of others has neither.
 type deviceTask struct {
 	launch launchID // -1: none
 	copies []deviceCopy
 }
 
-// bindDevices binds the tasks on the lanes of devices, and what moves before and after
-// a run.
+// bindDevices binds the tasks on the lanes of devices, and the moves before and after a run.
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.issues = make([]deviceTask, len(c.graph.Tasks))
 	c.batches, c.singles = make([]*batches, len(r.lanes)), make([]*batches, len(r.lanes))
@@ -201,7 +200,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 			if r.devices[to] == nil {
 				to = m.From
 			}
-			*list.bound = append(*list.bound, boundMove{Move: m, device: r.devices[to], copies: r.copiesOf(c, m)})
+			*list.bound = append(*list.bound, boundMove{Move: m, device: r.devices[to], copies: r.copiesOf(c, m, -1)})
 		}
 	}
 	return nil
@@ -212,14 +211,14 @@ type deviceBinder struct {
 	*Runner
 	*compiledGraph
 	device *device
-	pace   *platform.Platform // what an emulated device is
+	pace   *platform.Platform // the platform that defines how fast an emulated device is
 }
 
 func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
 	task, to := &b.graph.Tasks[t], &b.issues[t]
 	to.launch = -1
-	if m := b.compiledGraph.placed.Moves[t]; m != nil {
-		to.copies = b.copiesOf(b.compiledGraph, m)
+	if m := b.compiledGraph.placed.Move(t); m != nil {
+		to.copies = b.copiesOf(b.compiledGraph, m, t)
 		return nil
 	}
 	if task.Op == "" {
@@ -265,7 +264,7 @@ func (d *device) address(c *compiledGraph, b dag.BufferID) deviceAddr {
 	return d.arenas[l.Arena[b]].at + deviceAddr(l.Offset[b])
 }
 
-// workspace is the piece of the scratch arena of a lane.
+// workspace is a lane's share of the scratch arena.
 func (b *deviceBinder) workspace(lane int32) deviceAddr {
 	workers, index := int64(0), int64(0)
 	for _, l := range b.device.lanes {

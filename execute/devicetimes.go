@@ -3,27 +3,27 @@ package execute
 import "time"
 
 const (
-	// rebasePeriod is how long times are counted from one event: a device may count in
-	// milliseconds in a float32, which tells half a microsecond for 8 s.
+	// rebasePeriod is how long times count from one event. A device may count milliseconds in a
+	// float32, which resolves half a microsecond for 8 s.
 	rebasePeriod = time.Second
 	// marksAtOnce is how many marks are taken before the first task and after the last.
 	marksAtOnce = 5
 )
 
-// deviceTimes reads the clock of a device during a run. A device only tells the time
-// between two events, so one event, the base, is kept; it is replaced now and then,
-// since the device may tell long times less exactly.
+// deviceTimes reads the clock of a device during a run. A device only tells the time between two
+// events, so one event, the base, is kept. It is replaced from time to time, since a device may
+// tell long times less exactly.
 //
-// Times from one base are rounded alike, so that they never contradict the order of the
-// events; times from two bases could, by as much as the rounding. So an event counts from
-// the last base before it, also when it is looked at later: what came before a base is
-// never after it, nor what came after it before it.
+// Times from one base are rounded alike, so they never contradict the order of the events. Times
+// from two bases could, by as much as the rounding. So an event counts from the last base before
+// it, even if it is read later. An event before a base never gets a time after it, nor one after
+// a base a time before it.
 type deviceTimes struct {
 	device *device
 	job    *job
 
-	base, next     eventID       // next is the base before, until it is issued again
-	origin, before time.Duration // of base, and of the base before, from the first one
+	base, next     eventID       // next is the previous base, until it is issued again
+	origin, before time.Duration // of base and of the previous base, counted from the first one
 	based          time.Duration // when base was issued, on the run's clock
 	replaced       bool          // there was a base before
 	replacing      bool          // next has been issued
@@ -60,9 +60,9 @@ func (c *deviceTimes) mark() error {
 	return nil
 }
 
-// of is when an event was, from the first base.
+// of is the time of an event, counted from the first base.
 func (c *deviceTimes) of(e eventID) (time.Duration, error) {
-	if c.replacing { // where the event came after next, that is done
+	if c.replacing { // if the event came after next, next is done
 		if err := c.replace(); err != nil {
 			return 0, err
 		}
@@ -103,7 +103,7 @@ func (c *deviceTimes) replace() error {
 	return nil
 }
 
-// align is the device's clock on that of the run, from what was noted on its lanes.
+// align puts the device's clock on that of the run, from the notes on its lanes.
 func (c *deviceTimes) align(d *device) *alignedClock {
 	var spans [][]deviceSpan
 	for _, l := range d.lanes {

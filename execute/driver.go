@@ -10,85 +10,83 @@ import (
 	"dahl/platform"
 )
 
-// driver is one memory with the devices at it, as the issue loop (device.go) sees
-// them: arenas, streams, events, launches and copies. It is implemented by the
-// emulated device (emulated.go) and by CUDA (cuda_driver.go, tag cuda).
+// driver is one memory and the devices at it, as the issue loop (device.go) sees them: arenas,
+// streams, events, launches and copies. The emulated device (emulated.go) and CUDA
+// (cuda_driver.go, tag cuda) implement it.
 //
 // One goroutine, locked to its thread, opens a driver, makes every call and closes it.
 //
-// Operations on a stream are issued in order, return at once and are done in order.
-// Streams are not ordered among each other but by events. An operation sees everything
-// that operations before it on its stream wrote, that operations before an event
-// for which its stream waited wrote, and that the host wrote before the
-// operation was issued. The host sees what was written before an event once
-// [driver.done] has reported it.
+// Operations on a stream are issued in order, return at once and are done in order. Only events
+// order operations on different streams. An operation sees all writes of the operations before it
+// on its stream, of those before an event for which its stream waited, and of the host before the
+// operation was issued. The host sees all writes before an event once [driver.done] has reported
+// the event.
 //
-// After newStream, newEvent, bind and reserve have been called while a runner is being
-// made, the other calls allocate nothing, neither here nor on the device.
+// newStream, newEvent, bind and reserve are called while a runner is being made. The other calls
+// allocate nothing, neither here nor on the device.
 //
-// An error is about the call or about an operation issued earlier. One that wraps
-// errDeviceLost means that nothing more can be done with the device, which further
-// calls then repeat. Messages name the device and what it was asked; who calls adds
-// the task.
+// An error is about the call or about an operation issued earlier. If it wraps errDeviceLost,
+// nothing more can be done with the device, and further calls repeat it. Messages name the device
+// and the request; the caller adds the task.
 type driver interface {
 	properties() deviceProperties
 
-	// reserve allocates device memory of zeros, aligned to deviceAlign at
-	// least. What does not fit is an error that wraps errDeviceMemory and says what
-	// was asked and what is free. Memory is given back by close.
+	// reserve allocates zeroed device memory, aligned to at least deviceAlign; close gives it
+	// back. Where it does not fit, the error wraps errDeviceMemory and says how much was asked
+	// and is free.
 	reserve(bytes int64) (deviceAddr, error)
-	// pin makes host memory ready for asynchronous copies by any device. It begins
-	// on a page, fills its pages, and lives until close. Memory that another driver has
-	// pinned is no error.
+	// pin makes host memory ready for asynchronous copies by any device. The memory begins on a
+	// page, fills its pages, and lives until close. It is no error if another driver has pinned
+	// it.
 	pin(host []byte) error
 	newStream(use streamUse) (streamID, error)
 	newEvent() (eventID, error)
-	// bind prepares a kernel call. Its cost is paid here: modules are loaded,
-	// parameters laid out. Its operands and workspace hold nothing of worth, and no stream
-	// works on them: the call may be made once.
+	// bind prepares a kernel call and pays for it: it loads modules and lays out parameters. It
+	// may make the call once, since operands and workspace hold nothing of worth yet and no
+	// stream uses them.
 	bind(c *deviceCall) (launchID, error)
 
 	// launch issues a kernel call.
 	launch(s streamID, l launchID) error
-	// copy issues a movement of bytes; a copy of no bytes does nothing.
+	// copy issues a movement of bytes. A copy of no bytes does nothing.
 	copy(s streamID, c *deviceCopy) error
-	// fill issues the setting of bytes of an arena.
+	// fill issues an operation that sets bytes of an arena.
 	fill(s streamID, at deviceAddr, bytes int64, value byte) error
-	// record issues a mark: the event is done when everything before it on the stream
-	// is. Events are recorded again and again; wait, done and elapsed are about the
-	// last record issued before them.
+	// record issues a mark: the event is done when everything before it on the stream is. An
+	// event is recorded again and again; wait, done and elapsed mean the last record issued
+	// before them.
 	record(s streamID, e eventID) error
-	// wait holds what is issued to the stream from now on until the event is done.
-	// An event that was never recorded is done.
+	// wait holds everything issued to the stream from now on until the event is done. An event
+	// that was never recorded is done.
 	wait(s streamID, e eventID) error
 
 	// done reports whether an event is done. It does not block.
 	done(e eventID) (bool, error)
-	// elapsed is the time between two events that are done, on the device's clock, to
-	// half a microsecond or better; negative if to came first.
+	// elapsed is the time between two finished events on the device's clock, to half a
+	// microsecond or better. It is negative if to came first.
 	elapsed(from, to eventID) (time.Duration, error)
 
 	// close ends the device's work, waits for it and gives everything back.
 	close() error
 }
 
-// Indices into what a driver has made, each from 0 in the order of the calls.
+// A driver counts what it has made from 0, in the order of the calls.
 type (
 	streamID int32
 	eventID  int32
 	launchID int32
 )
 
-// deviceAddr is an address in the memory of a device. It is not one of this process.
+// deviceAddr is an address in the memory of a device, not in this process.
 type deviceAddr uint64
 
-// deviceProperties is what a device says of itself.
+// deviceProperties is what a device says about itself.
 type deviceProperties struct {
 	Name          string
 	CapacityBytes int64 // in all; 0: not limited
 	FreeBytes     int64 // before anything was reserved
 	Capability    int   // of CUDA: 10·major + minor; 0: none
-	Reports       bool  // it wakes who waits when an event is done; else it has to be asked
+	Reports       bool  // it wakes the waiting goroutine when an event is done; others have to be asked
 }
 
 // streamUse says what a stream is for, so that a driver can give it the right
@@ -98,7 +96,7 @@ type streamUse struct {
 	worker platform.WorkerID // whose tasks are launched
 }
 
-// deviceCall is a kernel call as bind takes it. The driver keeps what it needs of it.
+// deviceCall is a kernel call for bind. The driver keeps the parts that it needs.
 type deviceCall struct {
 	spec    *kernels.Spec
 	variant *kernels.Variant
@@ -117,13 +115,13 @@ type deviceOperand struct {
 	mode   dag.Mode
 }
 
-// deviceCopy is a movement of rows of bytes between two memories, of which one at
-// least is the driver's.
+// deviceCopy is a movement of rows of bytes between two memories. At least one of them is the
+// driver's.
 type deviceCopy struct {
 	to, from       plane
 	rows, rowBytes int64
-	bytes          int64 // of the transfer that the copy is a part of
-	first          bool  // of the copies of that transfer: it pays the latency of the route
+	bytes          int64 // of the whole transfer
+	first          bool  // first copy of its transfer; it pays the latency of the route
 }
 
 // plane is where the rows lie in one memory.

@@ -16,31 +16,29 @@ var (
 	errStall = errors.New("the policy leaves every worker idle with tasks left")
 )
 
-// dispatcher drives the Engine from the workers and devices, under one lock. What it hands
-// to a cpu worker travels through that worker's inbox: the count of tasks handed is
-// published in the team like the count of tasks ended in a replay. What it hands to a
-// device is an order in the device's inbox.
+// dispatcher drives the Engine from the workers and devices, under one lock. A cpu worker gets a
+// task through its inbox: the team publishes the count of tasks handed to it, like the count of
+// ended tasks in a replay. A device gets an order in its own inbox.
 //
-// The Engine hears of the end of a task or copy when the host has seen it, and commands
-// only what waits for nothing any more, but for the task that a worker of a device runs. So
-// devices wait for no events here: what a kernel reads has arrived before it is issued, what
-// it frees is free after it has ended, and the tasks of a worker follow each other on its
-// stream.
+// The Engine hears of the end of a task or copy when the host has seen it. It commands a task
+// only when the task waits for nothing but the one that runs on its device worker. So devices
+// wait for no events here: operands have arrived before a kernel is issued, bytes are freed after
+// it has ended, and the tasks of a worker follow each other on its stream.
 type dispatcher struct {
 	mu        sync.Mutex
 	engine    *schedule.Engine
 	at        time.Duration // of the event in progress
 	cmds      []schedule.Command
-	running   int       // tasks and copies
+	running   int       // number of tasks and copies in progress
 	inbox     []inbox   // by worker
 	devices   []*device // by memory; nil: there is none
 	platform  *platform.Platform
 	evictions []schedule.Eviction // of a recorded run
 }
 
-// inbox is the task last handed to a worker, and how many were so far. The
-// dispatcher writes it under its lock before it publishes; the worker reads it
-// after it has seen the count, and the next one comes only after it is done.
+// inbox is the task last handed to a worker, and how many were handed so far. The dispatcher
+// writes it under its lock before it publishes the count. The worker reads it after it has seen
+// the count. The next task comes only after this one is done.
 type inbox struct {
 	next   schedule.Instance
 	handed int64
@@ -54,7 +52,7 @@ func newDispatcher(p *schedule.Problem, policy schedule.Policy, devices []*devic
 	return d, err
 }
 
-// deviceAt is that of a memory; nil: its workers are cores.
+// deviceAt is the device of a memory; nil if its workers are cores.
 func (d *dispatcher) deviceAt(m platform.MemoryID) *device {
 	if d.devices == nil {
 		return nil
@@ -70,8 +68,8 @@ func (d *dispatcher) start(j *job) {
 	d.deliver(j)
 }
 
-// lock takes the lock. It is held for less than it takes to put a thread to sleep and
-// wake it, so a worker with a core of its own first tries for a while.
+// lock takes the lock. Whoever has it keeps it for less time than putting a thread to sleep and
+// waking it takes, so a worker with a core of its own first tries for a while.
 func (d *dispatcher) lock(j *job) {
 	if j.team.spin > 0 {
 		for range spinLoads {
@@ -83,17 +81,17 @@ func (d *dispatcher) lock(j *job) {
 	d.mu.Lock()
 }
 
-// done reports the end of a worker's task at a time and hands out what follows.
+// done reports the end of a worker's task and hands out the next tasks.
 func (d *dispatcher) done(j *job, w platform.WorkerID, at time.Duration) {
 	d.lock(j)
 	defer d.mu.Unlock()
 	d.running--
-	d.at = max(d.at, at) // another worker may have ended later and been here first
+	d.at = max(d.at, at) // another worker may have ended later and reported earlier
 	d.cmds = d.engine.Done(w, d.cmds[:0])
 	d.deliver(j)
 }
 
-// copied reports that a copy arrived, likewise.
+// copied does the same for a copy that arrived.
 func (d *dispatcher) copied(j *job, c schedule.CopyID, at time.Duration) {
 	d.lock(j)
 	defer d.mu.Unlock()
@@ -108,7 +106,7 @@ func (d *dispatcher) deliver(j *job) {
 	err := d.engine.Err()
 	var now time.Duration
 	if j.record && slices.ContainsFunc(d.cmds, isEviction) {
-		now = j.now() // all that follows from this event begins later
+		now = j.now() // everything that follows from this event begins later
 	}
 	for i := range d.cmds {
 		if err == nil {
@@ -128,7 +126,7 @@ func (d *dispatcher) deliver(j *job) {
 
 func isEviction(c schedule.Command) bool { return c.Kind == schedule.EvictRegion }
 
-// obey carries out one command of an event at a time.
+// obey carries out one command of an event at time now.
 func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error {
 	switch c.Kind {
 	case schedule.RunTask:
@@ -162,10 +160,10 @@ func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error 
 	return nil
 }
 
-// serve runs what the dispatcher hands to the worker until the run ends.
+// serve runs the tasks that the dispatcher hands to the worker, until the run ends.
 func (w *worker) serve(j *job) {
 	d := j.dynamic
-	if w.id == j.starter { // here, so that a panic of the policy is caught like any other
+	if w.id == j.starter { // started here, so that a panic of the policy is caught like any other
 		d.start(j)
 	}
 	for handed := int64(1); j.team.await(w.id, w.id, handed); handed++ {

@@ -12,8 +12,8 @@ import (
 	"dahl/platform"
 )
 
-// Emulation is how an emulated device departs from one that has its memory for itself and
-// whose clock is the host's. It is for tests; how it fails is said by the platform.
+// Emulation is how an emulated device differs from one that has its memory for itself and the
+// host's clock. It is for tests. The platform says how the device fails.
 type Emulation struct {
 	// TakenBytes of the memory belong to somebody else.
 	TakenBytes int64
@@ -23,18 +23,18 @@ type Emulation struct {
 	ClockDrift  float64
 }
 
-// emulated is a device made of goroutines: its memory is apart from the host's, its
-// streams are goroutines, its kernels those of CPUs. A task ends no earlier than the
-// platform's model says, and no faster than the core runs it; a copy takes at least
-// what its route takes. Whoever lacks a GPU runs the same paths with it, and the race
-// detector finds an order between streams that is missing.
+// emulated is a device made of goroutines. Its memory is apart from the host's, its streams are
+// goroutines, and its kernels are those of CPUs. A task ends neither earlier than the platform's
+// model says nor faster than the core runs it. A copy takes at least the time of its route. So a
+// machine without a GPU runs the same paths, and the race detector finds missing orders between
+// streams.
 type emulated struct {
 	platform *platform.Platform
 	memory   platform.MemoryID
 	space    *emulatedSpace
 	traits   Emulation
 	fault    platform.DeviceFault
-	notify   func() // an event is done, or the device has failed
+	notify   func() // called when an event is done, or the device has failed
 
 	captures  [][]emulatedOp
 	capturing bool // into the last of them
@@ -52,9 +52,9 @@ type emulated struct {
 	ended  sync.WaitGroup // the streams' goroutines
 }
 
-// emulatedSpace is the address space of all emulated devices of a runner: an address
-// is 1 + the memory, the arena within it, and the offset. None is an address of this
-// process, so that whoever mistakes one for it finds out.
+// emulatedSpace is the address space of all emulated devices of a runner. An address consists of
+// 1 + the memory, the arena in it, and the offset. None is an address of this process, so using
+// one as such fails at once.
 type emulatedSpace struct {
 	mu     sync.Mutex
 	arenas [platform.MaxMemories][][]byte
@@ -66,18 +66,18 @@ const (
 	maxArenas  = 1 << (memoryBits - arenaBits)
 )
 
-// at is the memory from an address to the end of its arena.
+// at is the memory from address a to the end of its arena.
 func (s *emulatedSpace) at(a deviceAddr) []byte {
 	memory, arena := int(a>>memoryBits)-1, int(a>>arenaBits)%maxArenas
 	return s.arenas[memory][arena][a&(1<<arenaBits-1):]
 }
 
-// emulatedEvent is a mark on a stream. Records are numbered, so that a wait is for the
-// one it was issued after.
+// emulatedEvent is a mark on a stream. Records are numbered, so that a wait means the record
+// issued last before it.
 type emulatedEvent struct {
-	recorded int64        // the number of the last record issued
-	passed   atomic.Int64 // and of the last one done
-	at       atomic.Int64 // when, in nanoseconds of the device's clock
+	recorded int64        // number of the last record issued
+	passed   atomic.Int64 // number of the last record done
+	at       atomic.Int64 // time of the last record done, in nanoseconds of the device's clock
 }
 
 // emulatedCall is a kernel call bound to the device's memory.
@@ -87,7 +87,7 @@ type emulatedCall struct {
 	least time.Duration
 }
 
-// openEmulated opens an emulated device. Notify is called from other goroutines.
+// openEmulated opens an emulated device. notify is called from other goroutines.
 func openEmulated(p *platform.Platform, dev *platform.Device, space *emulatedSpace, traits Emulation, cores *coreList, notify func()) *emulated {
 	return &emulated{platform: p, memory: dev.Memory, space: space, traits: traits, fault: dev.Fault, notify: notify, epoch: time.Now(), cores: cores}
 }
@@ -145,7 +145,7 @@ func (d *emulated) bind(c *deviceCall) (launchID, error) {
 	return launchID(len(d.calls) - 1), nil
 }
 
-// pointer is where bytes from an address lie, all of them in the device's arena.
+// pointer is where bytes begin that lie wholly in one of the device's arenas.
 func (d *emulated) pointer(at deviceAddr, bytes int64) unsafe.Pointer {
 	if platform.MemoryID(at>>memoryBits)-1 != d.memory {
 		panic("execute: a call is bound to another memory")
@@ -161,7 +161,7 @@ func (d *emulated) copy(s streamID, c *deviceCopy) error {
 	return d.issue(s, emulatedOp{kind: copyOp, copy: c, to: d.span(&c.to, c), from: d.span(&c.from, c)})
 }
 
-// span is the bytes from the first of a copy to its last in one memory.
+// span is the bytes of a copy in one memory, from its first to its last.
 func (d *emulated) span(p *plane, c *deviceCopy) []byte {
 	if c.rows*c.rowBytes == 0 {
 		return nil
@@ -253,7 +253,7 @@ func (d *emulated) issue(s streamID, op emulatedOp) error {
 	return nil
 }
 
-// failure is why the device does nothing any more; nil while it works.
+// failure is why the device has stopped; nil while it works.
 func (d *emulated) failure() error {
 	if err := d.failed.Load(); err != nil {
 		return *err
@@ -261,7 +261,7 @@ func (d *emulated) failure() error {
 	return nil
 }
 
-// lose makes the device stop. The first cause is kept.
+// lose stops the device. The first cause is kept.
 func (d *emulated) lose(cause error) {
 	err := fmt.Errorf("%w: %w", errDeviceLost, cause)
 	d.failed.CompareAndSwap(nil, &err)
@@ -271,8 +271,8 @@ func (d *emulated) lose(cause error) {
 	d.notify()
 }
 
-// report lets those who wait for an event look again. Others are left alone: the race
-// detector would take that for an order.
+// report wakes those who wait for an event. It leaves others alone, since the race detector would
+// take a wake-up for an order.
 func (d *emulated) report(e *emulatedEvent) {
 	for _, s := range d.streams {
 		if s.waits.Load() == e {

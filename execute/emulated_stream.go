@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// emulatedQueue is how many operations a stream holds that are not done; who issues
-// more waits.
+// emulatedQueue is how many unfinished operations a stream holds. Issuing more waits.
 const emulatedQueue = 1024
 
-// emulatedStream does operations in their order, on a goroutine of its own. One
-// goroutine issues them.
+// emulatedStream does operations in their order, on a goroutine of its own. Only one goroutine
+// issues them.
 type emulatedStream struct {
 	device *emulated
 	cpu    int // -1: any
 	parker parker
-	waits  atomic.Pointer[emulatedEvent] // for which it is parked or about to be
+	waits  atomic.Pointer[emulatedEvent] // the event for which the stream is parked or about to be
 
 	ops            []emulatedOp // a ring
 	issued, passed atomic.Int64
@@ -60,7 +59,7 @@ func (s *emulatedStream) push(op emulatedOp) {
 	s.parker.wake()
 }
 
-// main does what is issued until the device is closed or lost.
+// main does the issued operations until the device is closed or lost.
 func (s *emulatedStream) main() {
 	if s.cpu >= 0 {
 		runtime.LockOSThread() // not unlocked: the thread ends with its CPU
@@ -120,8 +119,8 @@ func (s *emulatedStream) do(op *emulatedOp) bool {
 	return true
 }
 
-// move copies rows and takes at least the time of the route: of a transfer in several
-// parts, each takes its share of the bytes and the first the latency.
+// move copies rows and takes at least the time of the route. If the transfer has several parts,
+// each takes the time of its share of the bytes, and the first also the latency.
 func (s *emulatedStream) move(op *emulatedOp) {
 	c := op.copy
 	p, from, to := s.device.platform, c.from.memory, c.to.memory
@@ -146,8 +145,8 @@ func (op *emulatedOp) copyRows() {
 	}
 }
 
-// sleepUntil returns at a moment or a little later. It leaves the core to others but
-// for the last moments, in which a sleep would last too long.
+// sleepUntil returns at a moment or a little later. It leaves the core to others except for the
+// last moments, in which a sleep would last too long.
 func sleepUntil(t time.Time) {
 	for {
 		left := time.Until(t)
@@ -162,5 +161,5 @@ func sleepUntil(t time.Time) {
 	}
 }
 
-// sleepSlack is how much longer than asked a sleep may well last.
+// sleepSlack is how much longer than asked a sleep may last.
 const sleepSlack = 100 * time.Microsecond

@@ -12,9 +12,9 @@ import (
 type TaskError struct {
 	Graph, Task, Op string
 	Step            int
-	Operands        string // names of the operands' buffers, with modes and shapes
-	// Device is the device whose task it is, with State, how far the task had come; both
-	// are empty for a task of a cpu worker.
+	Operands        string // buffer names, modes and shapes of the operands
+	// Device is the device that ran the task, and State is how far the task had come. Both are
+	// empty for a task of a cpu worker.
 	Device, State string
 	Err           error
 }
@@ -30,7 +30,7 @@ func (e *TaskError) Error() string {
 // Unwrap returns the cause.
 func (e *TaskError) Unwrap() error { return e.Err }
 
-// deviceError says which device an error is of that no task is known for.
+// deviceError names the device of an error whose task is not known.
 type deviceError struct {
 	device string
 	err    error
@@ -39,8 +39,8 @@ type deviceError struct {
 func (e *deviceError) Error() string { return fmt.Sprintf("device %q: %v", e.device, e.err) }
 func (e *deviceError) Unwrap() error { return e.err }
 
-// FailedDevice is the device that an error of New or Run is about, if that was lost or had
-// not the memory for what it was to do: without it the work may go on elsewhere.
+// FailedDevice is the device that an error of New or Run is about, if it was lost or lacked the
+// memory for its work. The work may go on without that device.
 func FailedDevice(err error) (device string, failed bool) {
 	if !errors.Is(err, errDeviceLost) && !errors.Is(err, errDeviceMemory) {
 		return "", false

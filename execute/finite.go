@@ -11,14 +11,13 @@ import (
 	"dahl/kernels"
 )
 
-// finder notes the first task, in the order of the program, that wrote a number that is
-// not finite. What it read was finite then: whoever wrote that comes before it.
+// finder notes the first task, in program order, that wrote a number that is not finite. Its
+// inputs were finite then, since their writers come before it.
 type finder struct{ first atomic.Int32 } // task; math.MaxInt32: none
 
-// FindNotFinite runs one step of a graph and returns the first task, in the order of the
-// program, that writes a NaN or an infinity, and whether there is one. It sees what cpu
-// workers write, so it refuses platforms of several memories. Afterwards parameters are
-// those after the step.
+// FindNotFinite runs one step of a graph. It returns the first task, in program order, that
+// writes a NaN or an infinity, and whether there is one. It sees the results of cpu workers only,
+// so it refuses platforms of several memories. The step updates the parameters.
 func (r *Runner) FindNotFinite(ctx context.Context, graph int) (task dag.TaskID, found bool, err error) {
 	if r.spread {
 		return 0, false, fmt.Errorf("execute program %q: what devices write is not looked through", r.prog.Name)
@@ -47,7 +46,7 @@ func (f *finder) look(g *dag.Graph, task int32, args []kernels.Arg) {
 	}
 }
 
-// allFinite reports whether what a task writes is finite.
+// allFinite reports whether the results of a task are finite.
 func allFinite(g *dag.Graph, t dag.TaskID, args []kernels.Arg) bool {
 	finite := true
 	for i := range args {

@@ -15,7 +15,7 @@ import (
 // InSituOptions says which steps to measure.
 type InSituOptions struct {
 	Graph  int // of the runner's program
-	Warmup int // steps before; 0: 5
+	Warmup int // steps before the measured ones; 0: 5
 	Steps  int // 0: 50
 }
 
@@ -24,28 +24,28 @@ const (
 	defaultSteps  = 50
 )
 
-// StepTimes collects what calls take inside real steps, over several runs. The zero
-// value is empty.
+// StepTimes collects the times of calls inside real steps, over several runs. The zero value is
+// empty.
 type StepTimes struct {
-	calls map[platform.Model]*callTimes // by a model that names the call and no time
+	calls map[platform.Model]*callTimes // the key is a model that names the call and has no time
 	runs  []time.Duration               // steady step time of each run
 	gaps  map[string]*gaps              // by device
-	spin  time.Duration                 // after which a waiting worker sleeps; 0: never
-	// timing is what the record adds to a step by task of a device, once for each turn.
+	spin  time.Duration                 // a worker that waits longer than this sleeps; 0: never
+	// timing is the time that the record adds to a step per task of a device, once for each turn.
 	timing []time.Duration
 }
 
-// gaps are the times from when a worker could have started a task to when it did,
-// by how long it had waited for the task to be ready.
+// gaps are the delays from the moment at which a worker could have started a task to its start,
+// by how long the worker had waited.
 type gaps struct{ dispatch, handoff, wake []time.Duration }
 
-// callTimes are those of one call: in the first step of a run, and in its steady ones.
+// callTimes are the times of one call: in the first step of a run, and in its steady ones.
 type callTimes struct {
 	workspaceBytes int64
 	flops          float64
 	movedBytes     int64
 	first, steady  []time.Duration
-	runs           []runMean // of the steady ones
+	runs           []runMean // means of the steady steps
 }
 
 // runMean is the mean of a call in one run.
@@ -54,16 +54,14 @@ type runMean struct {
 	mean time.Duration
 }
 
-// CalibrateInSitu runs real steps of a runner's graph and adds to the collection
-// what each of its calls takes: the times are those of tasks among their neighbours,
-// with caches, memory traffic and busy cores as they are in this program with
-// this number of workers. The runner must be ready to run: parameters, data and
-// hooks in place; its parameters are trained on by the steps. Several runners, each
-// compiled and allocated anew, show what differs from run to run.
+// CalibrateInSitu runs real steps of a runner's graph and adds the times of its calls to the
+// collection. They are times of tasks among their neighbours, with the caches, memory traffic and
+// busy cores of this program on this number of workers. The runner must be ready to run:
+// parameters, data and hooks in place. The steps train its parameters. Several runners, each
+// compiled and allocated anew, show the difference from run to run.
 //
-// Use it to predict the graph it ran, on as many workers. It measures the
-// variants that the runner was compiled with and no others; to choose among
-// variants, or for other shapes, use [Calibrate].
+// Use it to predict the same graph on as many workers. It measures only the variants of the
+// runner. To choose among variants, or for other shapes, use [Calibrate].
 func CalibrateInSitu(ctx context.Context, r *Runner, opt InSituOptions, into *StepTimes) error {
 	first, err := r.Run(ctx, opt.Graph, cmp.Or(opt.Warmup, defaultWarmup), true)
 	if err != nil {
@@ -77,7 +75,7 @@ func CalibrateInSitu(ctx context.Context, r *Runner, opt InSituOptions, into *St
 	return nil
 }
 
-// add takes the first step of one run and all steps of another.
+// add adds the first step of one run and all steps of another.
 func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule) {
 	if st.calls == nil {
 		st.calls = map[platform.Model]*callTimes{}
@@ -117,7 +115,7 @@ func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule)
 	st.spin = r.spin
 }
 
-// gapsOf are those of a device.
+// gapsOf returns the gaps of a device.
 func (st *StepTimes) gapsOf(device string) *gaps {
 	if st.gaps == nil {
 		st.gaps = map[string]*gaps{}
@@ -128,8 +126,8 @@ func (st *StepTimes) gapsOf(device string) *gaps {
 	return st.gaps[device]
 }
 
-// addGaps takes the gaps of a schedule, whose spans are ordered by start, to what of
-// gives for their workers.
+// addGaps adds the gaps of a schedule, whose spans are sorted by start, to the gaps that of
+// returns for their workers.
 func addGaps(s *schedule.Schedule, spin time.Duration, of func(platform.WorkerID) *gaps) {
 	free := map[platform.WorkerID]time.Duration{}
 	for i := range s.Spans {
@@ -150,7 +148,7 @@ func addGaps(s *schedule.Schedule, spin time.Duration, of func(platform.WorkerID
 	}
 }
 
-// callOf finds the times of the call that a task is on a device.
+// callOf finds the times of a task's call on a device.
 func (st *StepTimes) callOf(c *compiledGraph, p *platform.Platform, t dag.TaskID, device platform.DeviceID) *callTimes {
 	task := &c.origin.Tasks[t]
 	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: p.Devices[device].Name,
@@ -158,7 +156,7 @@ func (st *StepTimes) callOf(c *compiledGraph, p *platform.Platform, t dag.TaskID
 	var workspace int64
 	if k, ok := operation(task.Op); ok && !k.Host {
 		b := binder{platform: p, compiledGraph: &compiledGraph{graph: c.origin, problem: c.problem}}
-		// The variant has been found once, when the task was bound.
+		// The variant was found once already, when the task was bound.
 		if v, err := b.variant(k, t, device); err == nil && v != nil {
 			m.Variant = v.Name
 			if v.WorkspaceBytes != nil {
@@ -172,7 +170,7 @@ func (st *StepTimes) callOf(c *compiledGraph, p *platform.Platform, t dag.TaskID
 	return st.calls[m]
 }
 
-// Merge adds what another collection holds.
+// Merge adds the contents of another collection.
 func (st *StepTimes) Merge(other *StepTimes) {
 	if st.calls == nil {
 		st.calls = map[platform.Model]*callTimes{}
@@ -198,8 +196,7 @@ func (st *StepTimes) Merge(other *StepTimes) {
 	st.timing = append(st.timing, other.timing...)
 }
 
-// middle reports for every run whether its step time is among those in the middle:
-// without the shortest and the longest third.
+// middle reports for every run whether its step time lies in the middle third.
 func (st *StepTimes) middle() []bool {
 	order := make([]int, len(st.runs))
 	for i := range order {
@@ -214,8 +211,8 @@ func (st *StepTimes) middle() []bool {
 	return in
 }
 
-// stepNs is the mean of a call over the runs in the middle, or over all of its runs if
-// it is in none of those.
+// stepNs is the mean of a call over the runs in the middle third, or over all its runs if none is
+// there.
 func (t *callTimes) stepNs(middle []bool) float64 {
 	var inside, all []time.Duration
 	for _, r := range t.runs {
@@ -230,10 +227,10 @@ func (t *callTimes) stepNs(middle []bool) float64 {
 	return float64(max(1, meanOf(inside)))
 }
 
-// Models are the calls with what they take in steps, sorted by name: the mean over the
-// runs whose step time is in the middle. Within a run nothing is cut, since everything
-// adds up to the step; a disturbed run is left out as a whole. A call without a model
-// by itself has the median of all in its place.
+// Models are the calls with their times in steps, sorted by name. A time is the mean over the
+// runs whose step time is in the middle third. Nothing is cut within a run, since everything adds
+// up to the step; a disturbed run is left out as a whole. A call that has no model of its own
+// duration gets the median over all in place of one.
 func (st *StepTimes) Models() []platform.Model {
 	models := make([]platform.Model, 0, len(st.calls))
 	middle := st.middle()
@@ -266,11 +263,11 @@ func meanOf(times []time.Duration) time.Duration {
 	return sum / time.Duration(len(times))
 }
 
-// minGaps is from how many gaps of a kind on their mean says something.
+// minGaps is how many gaps of a kind are needed for a meaningful mean.
 const minGaps = 50
 
-// PutInto sets what a device takes between tasks, how far runs lie apart, and what being
-// timed costs there to what the steps showed, where there were enough of each.
+// PutInto sets three numbers of a device to what the steps showed, where there were enough of
+// each: the time between tasks, the spread from run to run, and the cost of being timed.
 func (st *StepTimes) PutInto(d *platform.Device) {
 	d.RunSpread = st.RunSpread()
 	if len(st.timing) > 0 && !d.IsProcessor() {
@@ -293,10 +290,9 @@ func (st *StepTimes) PutInto(d *platform.Device) {
 // absolute deviation is 1.
 const normalDeviation = 1.4826
 
-// RunSpread is how far the steady step time lies from run to run, as a standard
-// deviation relative to the median; 0 with fewer than two runs. It is found from the
-// median absolute deviation [Rousseeuw, Croux, JASA 88(424), 1993], which one disturbed
-// run does not move, and is at most 1.
+// RunSpread is how far the steady step time varies from run to run: a standard deviation relative
+// to the median, at most 1; 0 with fewer than two runs. It comes from the median absolute
+// deviation [Rousseeuw, Croux, JASA 88(424), 1993], which one disturbed run does not move.
 func (st *StepTimes) RunSpread() float64 {
 	if len(st.runs) < 2 {
 		return 0

@@ -10,10 +10,10 @@ import (
 	"dahl/schedule"
 )
 
-// job is one run of one graph: what the workers share while it lasts.
+// job is one run of one graph: the state that the workers share while it lasts.
 type job struct {
 	graph   *compiledGraph
-	replay  *replay // the graph's, or the one that runs ahead; nil: dynamic
+	replay  *replay // the graph's replay, or the one that runs ahead; nil: a policy decides
 	team    *team
 	steps   int
 	record  bool
@@ -21,21 +21,21 @@ type job struct {
 	find    *finder   // nil: do not look
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
-	middle  int32               // the step from whose end on the period is found
-	entered []schedule.Interval // when what moves before the first step did, by move
+	middle  int32               // the period counts from the end of this step
+	entered []schedule.Interval // by move: when it ran before the first step
 
-	dynamic *dispatcher // nil: a replay
+	dynamic *dispatcher // nil: a plan is replayed
 	starter int         // the worker that starts it
 
 	failure atomic.Pointer[error]
 	done    sync.WaitGroup
 }
 
-// progress is when a lane's last task of the steps up to the middle one ended, and when its
-// last of all did. Where nothing else is noted of a run, the period comes from these.
+// progress is when a lane's last task up to the middle step ended, and when its last task of all
+// did. A run without a record finds its period from these.
 type progress struct{ middle, last time.Duration }
 
-// note takes the end of a task.
+// note notes the end of a task.
 func (p *progress) note(j *job, step int32, end time.Duration) {
 	p.last = end
 	if step <= j.middle {
@@ -43,7 +43,7 @@ func (p *progress) note(j *job, step int32, end time.Duration) {
 	}
 }
 
-// middleOf is the step from whose end on schedule.Schedule has its period.
+// middleOf is the step from whose end on schedule.Schedule counts the period.
 func middleOf(steps int) int { return (steps - 1) / 2 }
 
 // period is the mean distance of step ends over the last half of a run's steps, as
@@ -78,17 +78,17 @@ func (j *job) fail(err error) {
 	j.team.stop()
 }
 
-// fault is a failure at a task.
+// fault ends the run with a failure at a task.
 func (j *job) fault(t int32, step int32, cause error) {
 	j.fail(j.taskError(t, step, cause))
 }
 
-// taskError names a task of the graph that runs.
+// taskError makes an error that names a task of the running graph.
 func (j *job) taskError(t, step int32, cause error) *TaskError {
 	return taskError(j.graph.graph, dag.TaskID(t), int(step), cause)
 }
 
-// recovered turns what a panic carried into a cause.
+// recovered turns the value of a panic into a cause.
 func recovered(v any) error {
 	switch v := v.(type) {
 	case nil:

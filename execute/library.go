@@ -6,9 +6,9 @@ import (
 	"dahl/kernels"
 )
 
-// CheckVariant reports why no operation can run a variant on this machine: it is that of a
-// library which is not here. Whether a device has what a variant needs is found where it is
-// bound.
+// CheckVariant reports why no operation can run a variant on this machine: the variant needs a
+// library that is not installed. bind finds out whether a device has everything that a variant
+// needs.
 func CheckVariant(name string) error {
 	for _, k := range kernels.Kernels() {
 		if v, ok := k.Variant(name); ok && v.Library != "" {

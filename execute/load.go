@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Load is what others did on the CPUs of this process while something was measured.
+// Load is the work of other processes on our CPUs during a measurement.
 type Load struct {
 	Others time.Duration // CPU time
 	Window time.Duration
@@ -21,8 +21,8 @@ func (l Load) Cores() float64 {
 	return float64(l.Others) / float64(l.Window)
 }
 
-// Disturbed reports whether the load is more than the clock's ticks, the housekeeping
-// of a machine at rest and the CPUs that the measurement leaves idle account for.
+// Disturbed reports whether the load exceeds its usual sources: the clock's ticks, the
+// housekeeping of a machine at rest, and the CPUs that the measurement leaves idle.
 func (l Load) Disturbed(idle int) bool {
 	return l.Others > loadTicks+time.Duration(float64(l.Window)*(restingCores+float64(idle)))
 }
@@ -30,37 +30,36 @@ func (l Load) Disturbed(idle int) bool {
 const (
 	// loadTick is the unit of the system's counts of CPU time.
 	loadTick = 10 * time.Millisecond
-	// loadTicks is how far a difference of counts may be off: one tick for each of
-	// user, system and stolen time.
+	// loadTicks is the error of a difference of counts: one tick each for user, system and stolen
+	// time.
 	loadTicks    = 3 * loadTick
 	restingCores = 0.1
 )
 
-// LoadMeter tells the load from its start on. Where the system does not count CPU
-// time, there is none.
+// LoadMeter measures the load from its start on. It reads zero where the system does not count
+// CPU time.
 type LoadMeter struct {
 	begin      time.Time
 	busy, self time.Duration
 	pids       []int
 }
 
-// StartLoad begins to count. The processes belong to the measurement, as this one does,
-// and live until it is read.
+// StartLoad begins to count. The processes pids belong to the measurement, as this one does, and
+// live until the meter is read.
 func StartLoad(pids ...int) *LoadMeter {
 	busy, self := cpuTimes(pids)
 	return &LoadMeter{time.Now(), busy, self, pids}
 }
 
-// Load is that since the start: what the CPUs were busy with, or a hypervisor kept
-// from this machine, and the measurement did not do.
+// Load is the load since the start: CPU time of others, and time that a hypervisor kept from this
+// machine.
 func (m *LoadMeter) Load() Load {
 	busy, self := cpuTimes(m.pids)
 	return Load{max(0, busy-m.busy-(self-m.self)), time.Since(m.begin)}
 }
 
-// processTime is the CPU time of a process, in the form of /proc/PID/stat: user and
-// system are the 12th and 13th field after the name, which is in parentheses and may
-// hold anything.
+// processTime is the CPU time of a process from /proc/PID/stat. User and system time are the 12th
+// and 13th field after the name, which is in parentheses and may hold anything.
 func processTime(stat string) time.Duration {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
@@ -76,8 +75,8 @@ func processTime(stat string) time.Duration {
 	return time.Duration(ticks) * loadTick
 }
 
-// busyTime sums, in the form of /proc/stat, the time that the CPUs of a list were not
-// idle: user, nice, system, interrupts and stolen.
+// busyTime adds up, from /proc/stat, the time during which some CPUs were not idle: user, nice,
+// system, interrupts and stolen.
 func busyTime(stat string, cpus []int) time.Duration {
 	ticks := int64(0)
 	for line := range strings.Lines(stat) {

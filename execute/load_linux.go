@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTimes is how long the allowed CPUs have been busy since the system started, and
-// how much of it were this process and some others.
+// cpuTimes is how long the allowed CPUs have been busy since the system started, and how much of
+// that this process and pids used.
 func cpuTimes(pids []int) (busy, self time.Duration) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -22,7 +22,7 @@ func cpuTimes(pids []int) (busy, self time.Duration) {
 	self = time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	for _, pid := range pids {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err == nil { // else it has ended, which whoever measures notices first
+		if err == nil { // otherwise the process has ended, and the measurement will notice
 			self += processTime(string(stat))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 const (
 	triadRepeats  = 5
-	maxTriadBytes = 256 << 20 // of one array of all cores together
+	maxTriadBytes = 256 << 20 // of one array, over all cores
 	dispatchTasks = 1000
 	dispatchSteps = 50
 	sleepTasks    = 10
@@ -24,8 +24,8 @@ const (
 	speedTime     = 10 * time.Millisecond
 )
 
-// measureMachine replaces the numbers that belong to no kernel: bandwidth, speeds,
-// and what the executor takes between two tasks.
+// measureMachine replaces the numbers that belong to no kernel: bandwidth, speeds, and the time
+// that the executor takes between two tasks.
 func (c *calibrator) measureMachine() error {
 	d := c.cpu
 	c.platform.Memories[d.Memory].BandwidthBytesPerSec = triad(c.cores, d.L3Bytes)
@@ -36,11 +36,11 @@ func (c *calibrator) measureMachine() error {
 	return nil
 }
 
-// triad is the bandwidth of a[i] = b[i] + s·c[i] on all cores at once (J. D.
-// McCalpin, Memory bandwidth and machine balance in current high performance
-// computers, IEEE TCCA newsletter, 1995): the best of several passes over arrays
-// that are together several times the last-level cache. Three words of eight
-// bytes move per element; a write that first fetches its line is not counted.
+// triad is the bandwidth of a[i] = b[i] + s·c[i] on all cores at once (J. D. McCalpin, Memory
+// bandwidth and machine balance in current high performance computers, IEEE TCCA newsletter,
+// 1995). It is the best of several passes over arrays that together are several times the
+// last-level cache. Three words of eight bytes move per element; fetching a line before it is
+// written does not count.
 func triad(cores int, l3Bytes int64) float64 {
 	elems := int(min(2*max(l3Bytes, 1<<20), maxTriadBytes)/8)/cores + 1
 	arrays := make([][3][]float64, cores)
@@ -76,9 +76,8 @@ func triad(cores int, l3Bytes int64) float64 {
 	return float64(3*8*elems*cores) / max(best, 1).Seconds()
 }
 
-// denseFlopsPerSec is the speed of a matrix product of speedExtent³ on one core, in the
-// variant that runs by default: what a kernel can reach here that computes much and
-// moves little.
+// denseFlopsPerSec is the speed of a matrix product of speedExtent³ on one core in the default
+// variant. A kernel that computes much and moves little can reach it here.
 func denseFlopsPerSec(t dag.DType) float64 {
 	k, ok := operation("dense")
 	if !ok {
@@ -102,11 +101,10 @@ func squareProduct(t dag.DType, n int) *kernels.Spec {
 	return s
 }
 
-// measureDispatch measures what the executor adds to the kernels of a plan, as the gaps that
-// runs record between an end and the next start: of a list of tasks that do nothing on
-// one worker; and, beyond that, of a chain that alternates between two workers, once
-// with tasks that do nothing and once with tasks so long that the other worker has
-// gone to sleep.
+// measureDispatch measures the time that the executor adds to the kernels of a plan. Recorded
+// runs show it as gaps between an end and the next start. A list of empty tasks on one worker
+// gives the dispatch. A chain that alternates between two workers gives what they add: with empty
+// tasks the hand-off, and with tasks so long that the other worker falls asleep the wake-up.
 func (c *calibrator) measureDispatch() error {
 	d := c.cpu
 	gap, _, err := c.replayGap(1, doNothing, dispatchTasks, dispatchSteps)
@@ -134,9 +132,8 @@ func (c *calibrator) measureDispatch() error {
 	return err
 }
 
-// replayGap runs a chain of tasks, the next one always on the next worker, and
-// returns the median time from an end to the next start within a step, and how long
-// a worker spins before it sleeps.
+// replayGap runs a chain of tasks, each on the next worker. It returns the median time from an
+// end to the next start within a step, and how long a worker spins before it sleeps.
 func (c *calibrator) replayGap(workers int, body func(*kernels.Call), tasks, steps int) (gap, spin time.Duration, err error) {
 	b := dag.NewBuilder("dispatch")
 	plan := &schedule.Plan{Order: make([][]dag.TaskID, workers)}

@@ -15,8 +15,7 @@ import (
 	"dahl/platform"
 )
 
-// onCores runs body(0) … body(n-1) at once, each on a pinned thread of its own,
-// after all of them have run setup.
+// onCores runs body(0) … body(n-1) at once, each on a pinned thread, after all have run setup.
 func onCores(n int, setup, body func(worker int)) {
 	cpus := workerCPUs()
 	var ready, done sync.WaitGroup
@@ -38,17 +37,17 @@ func onCores(n int, setup, body func(worker int)) {
 	done.Wait()
 }
 
-// sample is the times of one call, repeated.
+// sample is the times of one repeated call.
 type sample struct {
 	median, p95 time.Duration
-	mean        time.Duration // with the longest hundredth cut to the 99th percentile
+	mean        time.Duration // of the times with the longest hundredth cut to the 99th percentile
 	count       int
 	spread      float64 // |first half's median / second half's - 1|
 
-	distribution platform.Distribution // of the times as the mean takes them
+	distribution platform.Distribution // of the times that the mean counts
 }
 
-// summarise takes the quantiles of repeated times, in the order measured.
+// summarise finds the quantiles of repeated times, in the order measured.
 func summarise(times []time.Duration) sample {
 	if len(times) == 0 {
 		return sample{}
@@ -86,26 +85,25 @@ func median(times []time.Duration) time.Duration {
 	return sorted[len(sorted)/2]
 }
 
-// bench is one kernel variant with operands of its own: several sets, taken in
-// turn, so that a call finds its operands as far away as a real step would leave
-// them.
+// bench is one kernel variant with several sets of operands. Calls take the sets in turn, so they
+// find their operands as far away as a real step would leave them.
 type bench struct {
 	run   func(*kernels.Call)
 	calls []kernels.Call
-	near  int // how many of them exceed the second-level cache
+	near  int // number of sets that exceed the second-level cache
 }
 
 const (
 	warmCalls   = 3
 	minRepeats  = 10
 	maxRepeats  = 10000
-	maxSets     = 4096 // of operands
-	drawnSets   = 64   // the others repeat them
+	maxSets     = 4096 // sets of operands
+	drawnSets   = 64   // further sets repeat their contents
 	seedOfBench = 7
 )
 
-// newBench allocates operand sets of at least nearBytes together, or of farBytes where
-// that is more; of small calls, as many as are allowed.
+// newBench allocates operand sets of at least nearBytes together, or of farBytes if that is more.
+// Small calls get as many sets as are allowed.
 func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, farBytes int64) *bench {
 	b := &bench{run: v.Run(s.Type)}
 	rng := rand.New(rand.NewPCG(seedOfBench, 0))
@@ -125,8 +123,8 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, 
 			data := alignedBytes(buf.Bytes())
 			held += buf.Bytes()
 			arg := kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode)
-			// Signs that repeat from set to set would be learnt by the branch
-			// predictor. For the rest a copy does, and takes less time than drawing.
+			// The branch predictor would learn signs that repeat from set to set. Other operands
+			// are copied, which is faster than drawing them.
 			sign := signed(s.Op, i)
 			switch {
 			case set == 0 || sign && set < drawnSets:
@@ -150,17 +148,17 @@ func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, 
 	return b
 }
 
-// signed says whether an operand has both signs in training and a kernel may
-// branch on them: a layer's input x. Others, such as a sum of exponentials or the
-// second moment of Adam, must stay positive.
+// signed says whether an operand has both signs in training and a kernel may branch on them: a
+// layer's input x. Other operands must stay positive, such as a sum of exponentials or the second
+// moment of Adam.
 func signed(op string, operand int) bool {
 	k, ok := operation(op)
 	return ok && k.Operands[operand].Name == "x" && k.Operands[operand].Kind == kernels.Real
 }
 
-// fill gives an operand contents that any kernel accepts: reals and scalars in
-// (0, 1), or (-1, 1) if they are signed, pixels and masks of 0 and 1 (a window has
-// at least two positions in the pools of all models), indices 0.
+// fill gives an operand contents that any kernel accepts: reals and scalars in (0, 1), or in (-1,
+// 1) if they are signed, pixels and masks of 0 and 1, indices 0. A mask selects a position of a
+// window, and all pools of our models have at least two.
 func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand, signed bool) {
 	scale, shift := 1.0, 0.0
 	if signed {
@@ -185,8 +183,8 @@ func fill(a *kernels.Arg, t dag.DType, rng *rand.Rand, signed bool) {
 	}
 }
 
-// measure repeats the call for about a duration, at least once, with a number of operand
-// sets in turn: with one the operands are warm.
+// measure repeats the call for about a duration, at least once, with sets operand sets in turn.
+// With one set the operands are warm.
 func (b *bench) measure(ctx context.Context, budget time.Duration, sets int) []time.Duration {
 	times := make([]time.Duration, 0, maxRepeats)
 	begin := time.Now()

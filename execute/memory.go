@@ -8,11 +8,11 @@ import (
 	"dahl/schedule"
 )
 
-// Bytes is the memory of a network or data buffer, shared by all graphs; nil if
-// there is none of that name. It must not be touched while Run is in progress,
-// except by hooks whose tasks are ordered by it. What no task writes (a data set) is
-// brought to other memories when a run first needs it, and again when Bytes has been
-// asked for it since: ask again before writing to it again.
+// Bytes is the memory of a network or data buffer, shared by all graphs; nil if there is no such
+// buffer. Nobody may touch it while Run is in progress, except hooks whose tasks are ordered with
+// it. An input that no task writes (a data set) is copied to other memories when a run first
+// needs it, and again after each call of Bytes for it. So call Bytes again before writing to it
+// again.
 func (r *Runner) Bytes(name string) []byte {
 	for i, c := range r.graphs {
 		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
@@ -23,10 +23,9 @@ func (r *Runner) Bytes(name string) []byte {
 	return nil
 }
 
-// StepBytes is the memory of any buffer of one graph; nil if there is none of
-// that name. Bytes of the step arena hold their contents until a task or the
-// next run of another graph reuses them. Of several memories it is the host's, and nil for
-// what is not used there.
+// StepBytes is the memory of any buffer of one graph; nil if there is no such buffer. Bytes of
+// the step arena keep their contents until a task or the next run of another graph reuses them.
+// With several memories it is the host's memory, and nil for a buffer that is not used there.
 func (r *Runner) StepBytes(graph int, name string) []byte {
 	c := r.graphs[graph]
 	b, ok := c.graph.BufferByName(name)
@@ -50,12 +49,11 @@ func elements[T kernels.Element](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(zero)))
 }
 
-// HighWater returns, for every arena of a poisoned runner, one past the highest
-// byte that anything has written, the caller included; more than the arena's
-// size means that a kernel wrote beyond it. When every byte of the last storage
-// was written it is the end of the last storage of any graph; the rest up to the arena's size, less
-// than 64 bytes, is padding that belongs to nobody. A last byte of 0xFF (a NaN,
-// -1) cannot be told from the pattern.
+// HighWater returns, for every arena of a poisoned runner, one past the highest byte that anybody
+// has written, the caller included. If it exceeds the arena's size, a kernel wrote beyond the
+// arena. If every byte of the last storage was written, it is the end of the last storage of any
+// graph; the rest up to the arena's size, less than 64 bytes, is padding. A last byte of 0xFF (a
+// NaN, -1) cannot be told from the pattern.
 func (r *Runner) HighWater() [schedule.NumArenas]int64 { return r.arenas.highWater() }
 
 // poisonDevices fills the arenas of all devices with the pattern.
@@ -65,7 +63,7 @@ func (r *Runner) poisonDevices() error {
 			stream := d.lanes[0].stream
 			for _, a := range d.arenas {
 				if a.bytes == 0 {
-					continue // drivers refuse to fill nothing
+					continue // drivers refuse an empty fill
 				}
 				if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
 					return err

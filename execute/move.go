@@ -11,13 +11,13 @@ import (
 	"dahl/schedule"
 )
 
-// boundMove is what moves before the first or after the last step of a run.
+// boundMove is a move before the first or after the last step of a run.
 type boundMove struct {
 	*schedule.Move
 	device *device
 	copies []deviceCopy
-	// current is 1 + how often the caller had asked for the source when it was last moved:
-	// what no task writes moves again only when the caller has asked for it since.
+	// current is 1 + how often the caller had asked for the source at the last move. An input
+	// that no task writes moves again only if the caller has asked for it since.
 	current int
 }
 
@@ -43,10 +43,11 @@ func (r *requests) of(name string) int {
 	return r.count[name]
 }
 
-// copiesOf are the parts of a move that are rows at a distance from each other.
-func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move) []deviceCopy {
+// copiesOf splits a move into copies of rows at equal distances. A task makes the move, or none
+// does (t < 0).
+func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move, t dag.TaskID) []deviceCopy {
 	var copies []deviceCopy
-	for _, pair := range m.Pairs {
+	for _, pair := range c.placed.Pairs(m, t) {
 		first := deviceCopy{from: r.planeOf(c, pair.From.Buffer), to: r.planeOf(c, pair.To.Buffer), bytes: m.Bytes}
 		copies = appendBox(copies, first, &c.graph.Buffers[pair.From.Buffer], pair.From.Box, &c.graph.Buffers[pair.To.Buffer], pair.To.Box)
 	}
@@ -56,16 +57,16 @@ func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move) []deviceCopy {
 	return copies
 }
 
-// planeOf is the begin of a buffer in its memory.
+// planeOf is where a buffer begins in its memory.
 func (r *Runner) planeOf(c *compiledGraph, b dag.BufferID) plane {
-	m := c.placed.Memory[b]
+	m := c.placed.MemoryOf(b)
 	if m == r.platform.HostMemory() {
 		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b)))}
 	}
 	return plane{memory: m, device: r.devices[m].address(c, b)}
 }
 
-// advance moves the begin of a plane.
+// advance moves the start of a plane.
 func (p *plane) advance(bytes int64) {
 	if p.host != nil {
 		p.host = unsafe.Add(p.host, bytes)
@@ -74,10 +75,10 @@ func (p *plane) advance(bytes int64) {
 	}
 }
 
-// appendBox appends the copies that move a box of one buffer to a box of another of
-// equal extents and element type, both row-major; at is a copy between the begins of the
-// buffers. As many of the inner dimensions as are contiguous in both make a row, the
-// next dimension makes the rows of a copy, and those outside it make several copies.
+// appendBox appends the copies that move a box of one buffer to a box of another. Both boxes have
+// equal extents and element types and are row-major. at is a copy between the starts of the
+// buffers. The inner dimensions that are contiguous in both make a row. The next dimension makes
+// the rows of a copy, and the outer dimensions make several copies.
 func appendBox(copies []deviceCopy, at deviceCopy, from *dag.Buffer, fromBox dag.Box, to *dag.Buffer, toBox dag.Box) []deviceCopy {
 	fromBox, toBox = wholeOr(fromBox, from), wholeOr(toBox, to)
 	rank := len(fromBox)
@@ -138,15 +139,15 @@ func byteStrides(b *dag.Buffer) []int64 {
 	return strides
 }
 
-// do moves something now, waits for it, and returns when that was on a clock. When it
-// returns nothing moves any more, also after an error.
+// do makes the move now, waits for it, and returns when it was, on the given clock. Nothing moves
+// any more when it returns, not even after an error.
 func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	d := m.device
 	start := now()
 	err := d.do(func() error {
 		stream := d.copyStream(m.To == d.memory)
 		err := m.through(stream)
-		if err != nil { // a device that fails again has nothing to wait for
+		if err != nil { // if the device fails again, there is nothing left to wait for
 			_ = d.finish(stream)
 		}
 		return err
@@ -154,7 +155,7 @@ func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	return schedule.Interval{Start: start, End: now()}, err
 }
 
-// through moves it on a stream.
+// through makes the move on a stream.
 func (m *boundMove) through(s streamID) error {
 	for i := range m.copies {
 		if err := m.device.driver.copy(s, &m.copies[i]); err != nil {
@@ -164,8 +165,8 @@ func (m *boundMove) through(s streamID) error {
 	return m.device.finish(s)
 }
 
-// enter moves what memories need before the first step. Inputs stay where they are from
-// run to run, unless the caller has asked for their bytes since.
+// enter makes the moves before the first step. Inputs stay where they are from run to run, unless
+// the caller has asked for their bytes since.
 func (r *Runner) enter(j *job) error {
 	j.entered = make([]schedule.Interval, len(j.graph.enter))
 	for i := range j.graph.enter {
@@ -183,8 +184,8 @@ func (r *Runner) enter(j *job) error {
 	return nil
 }
 
-// leave moves home what is valid only elsewhere after the last step. Where a device is
-// lost nothing can be had from it.
+// leave moves contents home that are valid only elsewhere after the last step. A lost device
+// gives nothing back.
 func (r *Runner) leave(j *job) error {
 	if failure := j.failure.Load(); failure != nil && errors.Is(*failure, errDeviceLost) {
 		return nil

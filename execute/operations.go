@@ -6,7 +6,7 @@ import (
 	"dahl/kernels"
 )
 
-// operations is a copy of the table of operations by name: tasks look theirs up all the time.
+// operations is a copy of the table of operations by name, since tasks look theirs up often.
 var operations = sync.OnceValue(func() map[string]*kernels.Kernel {
 	byName, all := map[string]*kernels.Kernel{}, kernels.Kernels()
 	for i := range all {
@@ -15,7 +15,7 @@ var operations = sync.OnceValue(func() map[string]*kernels.Kernel {
 	return byName
 })
 
-// operation finds the operation of a task. Nothing changes what it points to.
+// operation finds the operation of a task. Nobody changes the result.
 func operation(op string) (*kernels.Kernel, bool) {
 	k, ok := operations()[op]
 	return k, ok

@@ -9,7 +9,7 @@ import (
 	"dahl/schedule"
 )
 
-// order is a task or a copy that a policy has a device do.
+// order is a task or a copy that a policy gives to a device.
 type order struct {
 	instance schedule.Instance // the task, or the one that needs the copy
 	worker   platform.WorkerID // -1: a copy
@@ -17,11 +17,11 @@ type order struct {
 	transfer *schedule.Transfer // the Engine's, unchanged until the copy is reported
 }
 
-// orderBox is what was handed to a device and not taken.
+// orderBox is what was handed to a device and is not taken yet.
 type orderBox struct {
 	mu     sync.Mutex
 	handed []order
-	taken  []order // those taken last, whose room is used again
+	taken  []order // orders taken last; the slice is used again
 }
 
 // hand gives the device something to do. The dispatcher calls it.
@@ -29,12 +29,12 @@ func (d *device) hand(o order) {
 	d.orders.mu.Lock()
 	d.orders.handed = append(d.orders.handed, o)
 	d.orders.mu.Unlock()
-	if d.poller.asleep.Load() { // else it will look
+	if d.poller.asleep.Load() { // otherwise the device will look by itself
 		d.poller.parker.wake()
 	}
 }
 
-// forgetOrders takes back what an earlier run that was cut short had left.
+// forgetOrders drops the orders that an interrupted run left.
 func (r *Runner) forgetOrders() {
 	for d := range r.eachDevice {
 		d.orders.handed = d.orders.handed[:0]
@@ -44,20 +44,20 @@ func (r *Runner) forgetOrders() {
 	}
 }
 
-// orderQueue is what a lane of a device has been given by a policy.
+// orderQueue is what a policy has given to a lane of a device.
 type orderQueue struct {
 	waiting []order // not issued
 
-	// Of the order with the count n, the last inFlight of them, at n % inFlight: the
-	// order, and what it copies.
+	// For the order with the count n, of the last inFlight orders: the order and its copies, at n
+	// % inFlight.
 	issued [inFlight]order
 	copies [inFlight][]deviceCopy
 
-	moved []schedule.Transfer // of a recorded run: what each span of a lane of copies is
+	moved []schedule.Transfer // of a recorded run: the transfer of each span on a lane of copies
 }
 
-// receive takes what was handed to the device and puts it into its lanes: a copy into the
-// one that has least to do.
+// receive takes the orders handed to the device and gives them to its lanes. A copy goes to the
+// lane with the least to do.
 func (u *issueLoop) receive() (busy bool) {
 	box := &u.orders
 	box.mu.Lock()
@@ -78,16 +78,16 @@ func (u *issueLoop) receive() (busy bool) {
 	return len(box.taken) > 0
 }
 
-// load is how much a lane has been given and not done.
+// load is the number of orders that a lane has and has not done.
 func (l *deviceLane) load() int64 { return l.issued - l.ended + int64(len(l.queue.waiting)) }
 
-// take makes the order that has waited longest the one in a slot.
+// take puts the order that has waited longest into a slot.
 func (q *orderQueue) take(slot int64) {
 	q.issued[slot] = q.waiting[0]
 	q.waiting = slices.Delete(q.waiting, 0, 1)
 }
 
-// startOrder issues what the order taken last says.
+// startOrder issues the order taken last.
 func (u *issueLoop) startOrder(l *deviceLane) error {
 	q, slot := l.queue, l.issued%inFlight
 	o := &q.issued[slot]
@@ -106,7 +106,7 @@ func (u *issueLoop) startOrder(l *deviceLane) error {
 	return nil
 }
 
-// report tells the Engine of orders that are done, from a count on.
+// report tells the Engine of finished orders, from a count on.
 func (u *issueLoop) report(l *deviceLane, from int64) {
 	for n := from; n < l.ended; n++ {
 		o := &l.queue.issued[n%inFlight]
@@ -123,8 +123,8 @@ func (u *issueLoop) report(l *deviceLane, from int64) {
 	}
 }
 
-// atomRows is rows of one atom of a storage: where the first begins in the storage, and how
-// far it is from one to the next.
+// atomRows are rows of one atom, at equal distances: where the first begins in the storage, and
+// how far apart they lie.
 type atomRows struct{ offset, rows, rowBytes, pitch int64 }
 
 // rowsOf cuts every atom of a graph into rows. They lie alike in every memory.
@@ -145,11 +145,11 @@ func rowsOf(g *dag.Graph) [][]atomRows {
 	return rows
 }
 
-// appendTransfer appends the copies that a transfer consists of. Pieces that follow each
-// other without a gap move as one.
+// appendTransfer appends the copies of a transfer. Rows that follow each other without a gap move
+// as one.
 func (c *compiledGraph) appendTransfer(copies []deviceCopy, t *schedule.Transfer) []deviceCopy {
 	from, to := c.planes[t.From][t.Buffer], c.planes[t.To][t.Buffer]
-	end := int64(-1) // of the last copy in the storage, if it is one row
+	end := int64(-1) // where the last copy ends in the storage, if it is one row
 	for _, a := range t.Atoms {
 		for _, p := range c.rows[a] {
 			if p.rows == 1 && p.offset == end {

@@ -11,14 +11,13 @@ import (
 // parker lets one thread sleep until another wakes it. A wake-up that comes first
 // is kept.
 //
-// It is a futex rather than a channel: waking a goroutine that is locked to its
-// thread goes through two other threads of the Go scheduler, which took 110 µs
-// here, and often 1.2 ms; the kernel wakes the thread itself in 31 µs (medians).
-// Waiting is an ordinary system call, so the scheduler may give the processor to
-// others meanwhile.
+// It is a futex rather than a channel. Waking a goroutine that is locked to its thread goes
+// through two other threads of the Go scheduler, which took 110 µs here, and often 1.2 ms. The
+// kernel wakes the thread itself in 31 µs (medians). Waiting is an ordinary system call, so the
+// scheduler may give the processor to others meanwhile.
 type parker struct {
 	woken atomic.Uint32
-	limit unix.Timespec // of parkFor; here, since what a system call is given would be allocated
+	limit unix.Timespec // of parkFor; a field, since the argument of a system call would be allocated
 }
 
 const (
@@ -29,13 +28,13 @@ const (
 // park returns after a wake-up, and consumes it.
 func (p *parker) park() {
 	for !p.woken.CompareAndSwap(1, 0) {
-		// Every outcome means the same, to look again: woken, interrupted, or the
-		// value was no longer 0.
+		// Every outcome means the same, to look again: the thread was woken or interrupted, or
+		// the value was no longer 0.
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&p.woken)), futexWaitPrivate, 0, 0, 0, 0)
 	}
 }
 
-// parkFor is park for a limited time: it returns after a wake-up, which it consumes, or
+// parkFor is park for a limited time. It returns after a wake-up and consumes it, or returns
 // after about d.
 func (p *parker) parkFor(d time.Duration) {
 	if p.woken.CompareAndSwap(1, 0) {

@@ -22,7 +22,7 @@ func (p *parker) park() {
 	<-p.token
 }
 
-// parkFor is park for a limited time: it returns after a wake-up, which it consumes, or
+// parkFor is park for a limited time. It returns after a wake-up and consumes it, or returns
 // after about d.
 func (p *parker) parkFor(d time.Duration) {
 	p.init()

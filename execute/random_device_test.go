@@ -71,7 +71,7 @@ func TestRandomPlansOnRandomDevices(t *testing.T) {
 		}
 		r.Close()
 		ran++
-		for _, m := range r.decision.Placed.Graphs[0].Moves {
+		for _, m := range r.decision.Placed.Graphs[0].Moves() {
 			if m != nil && m.Reason == schedule.ReasonReload {
 				left++
 			}

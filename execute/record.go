@@ -14,13 +14,13 @@ import (
 // maxRecords bounds the tasks recorded in one run, and with them its memory.
 const maxRecords = 1 << 27
 
-// laneLog is what ran on one lane, in order.
+// laneLog is the spans of one lane, in order.
 type laneLog struct {
 	lane  int
 	spans []span
 }
 
-// logs is what the lanes noted, those of devices on the clock of the run.
+// logs collects the spans of all lanes. Those of devices are put on the clock of the run.
 func (r *Runner) logs() []laneLog {
 	var logs []laneLog
 	for _, w := range r.workers {
@@ -30,7 +30,7 @@ func (r *Runner) logs() []laneLog {
 		clock := d.times.align(d)
 		for _, l := range d.lanes {
 			if l.queue != nil && l.Worker < 0 {
-				continue // of transfers, which have no tasks
+				continue // lanes of transfers have no tasks
 			}
 			spans := make([]span, len(l.spans))
 			for i, s := range l.spans {
@@ -42,8 +42,8 @@ func (r *Runner) logs() []laneLog {
 	return logs
 }
 
-// collect turns what the lanes noted into a schedule. That of a run cut short
-// has as many steps as were begun.
+// collect turns the notes of the lanes into a schedule. The schedule of a run cut short has as
+// many steps as were begun.
 func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error) {
 	s := &schedule.Schedule{World: schedule.Measured, GraphHash: p.Graph.Hash(), Policy: r.decision.PolicyName(j.graph.index), Steps: j.steps}
 	if !j.record {
@@ -71,8 +71,8 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	return s, nil
 }
 
-// mergeSpans puts what the lanes noted into one list by start, then lane; each
-// lane's is so already. begun is one more than the greatest step, at least 1.
+// mergeSpans merges the logs, each sorted by start, into one list by start, then lane. begun is
+// one more than the greatest step, at least 1.
 func mergeSpans(logs []laneLog) (spans []schedule.Span, begun int32) {
 	total := 0
 	for i := range logs {
@@ -96,7 +96,7 @@ func mergeSpans(logs []laneLog) (spans []schedule.Span, begun int32) {
 	return spans, begun
 }
 
-// noteReady sets when the last predecessor of every span had ended.
+// noteReady sets, for every span, when its last predecessor had ended.
 func noteReady(s *schedule.Schedule, p *schedule.Problem) {
 	g, n := p.Graph, len(p.Graph.Tasks)
 	ends := make([]time.Duration, n*s.Steps)
@@ -123,7 +123,7 @@ func noteReady(s *schedule.Schedule, p *schedule.Problem) {
 	}
 }
 
-// transfers is what the lanes of copies noted, on the clock of the run.
+// transfers collects the notes of the lanes of copies, on the clock of the run.
 func (r *Runner) transfers() (all []schedule.Transfer) {
 	for d := range r.eachDevice {
 		clock := d.times.align(d)
@@ -138,7 +138,7 @@ func (r *Runner) transfers() (all []schedule.Transfer) {
 	return all
 }
 
-// noteArrivals puts off when spans were ready until the last of their operands had come.
+// noteArrivals moves the ready time of spans to the arrival of their last operand.
 func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
 	type place struct {
 		atom   int32
@@ -170,12 +170,12 @@ func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
 	}
 }
 
-// inTime leaves of evictions what was still to be used. A task's end is measured a little
-// before the Engine hears of it; what leaves in between has had its last use, and is no
-// eviction.
+// inTime drops evictions of contents that had their last use. The measured end of a task lies a
+// little before the moment at which the Engine hears of it. Contents that leave in between are no
+// evictions.
 func inTime(s *schedule.Schedule, g *dag.Graph, evictions []schedule.Eviction) []schedule.Eviction {
 	type life struct{ from, to time.Duration }
-	lives := map[int32][]life{} // of evicted atoms that live within a step, by step
+	lives := map[int32][]life{} // by evicted atom that lives within a step, and step
 	written := g.WrittenStorages()
 	for i := range evictions {
 		for _, a := range evictions[i].Atoms {

@@ -15,24 +15,23 @@ import (
 	"dahl/schedule"
 )
 
-// Hook does a host operation (kernels.Kernel.Host) on the worker that reaches
-// it. step counts from 0 within the run; args are the task's operands, as in the
-// operation's line of kernels.Kernels. Hooks of different tasks may run at the same
-// time. An error ends the run.
+// Hook does a host operation (kernels.Kernel.Host) on the worker that reaches it. step counts
+// from 0 within the run. args are the task's operands, in the order of the operation's line in
+// kernels.Kernels. Hooks of different tasks may run at the same time. An error ends the run.
 type Hook func(step int, args []kernels.Arg) error
 
 // Options says how a decided program is executed.
 type Options struct {
 	Hooks map[string]Hook // by operation
 
-	// Poison fills all memory with a pattern that reads as NaN or -1, optimiser
-	// state excepted, so that HighWater can tell what was written.
+	// Poison fills all memory except optimiser state with a pattern that reads as NaN or -1, so
+	// that HighWater can tell what was written.
 	Poison bool
-	// Verify checks after every task of a cpu worker that the operands it only reads have not
-	// changed. It costs a pass over them, and is meant for tests.
+	// Verify checks after every task of a cpu worker that its read-only operands have not
+	// changed. It costs a pass over them and is meant for tests.
 	Verify bool
 
-	// Emulation makes emulated devices misbehave, by their names.
+	// Emulation says, by name, how emulated devices misbehave.
 	Emulation map[string]Emulation
 }
 
@@ -58,13 +57,13 @@ type Runner struct {
 	devices []*device // by memory; nil: it has no lanes of its own
 	asked   requests
 
-	mu     sync.Mutex // one run at a time, and none after Close
+	mu     sync.Mutex // admits one run at a time, and none after Close
 	closed bool
 }
 
-// New compiles a program as it was decided, for a platform that is this machine
-// ([Runnable]): it allocates the arenas (zeroed; the caller fills parameters and data
-// through Bytes), binds every task and starts the workers. Close ends them.
+// New compiles a decided program for a platform that is this machine ([Runnable]). It allocates
+// the arenas as zeros, binds every task and starts the workers. The caller then fills parameters
+// and data through Bytes. Close ends the workers.
 func New(d *schedule.Decision, opt Options) (*Runner, error) {
 	prog := d.Priced.Program
 	r := &Runner{decision: d, prog: prog, platform: d.Priced.Platform, opt: opt}
@@ -83,7 +82,7 @@ func New(d *schedule.Decision, opt Options) (*Runner, error) {
 	return r, nil
 }
 
-// clearStates sets optimiser state, which starts at zero, in poisoned memory.
+// clearStates sets optimiser state to zero in poisoned memory, since that is where it starts.
 func (r *Runner) clearStates() {
 	for _, c := range r.graphs {
 		for i := range c.graph.Buffers {
@@ -130,19 +129,18 @@ func (r *Runner) startWorkers() {
 	}
 }
 
-// Warnings says what makes measured times less trustworthy: workers that share a
-// core or could not be pinned.
+// Warnings lists reasons to distrust measured times: workers that share a core or could not be
+// pinned.
 func (r *Runner) Warnings() []string { return r.warnings }
 
 var errClosed = errors.New("execute: the runner is closed, a hook ended one of its workers, or a device was lost")
 
-// Run executes a number of steps of one graph, without a barrier between them.
-// With record, the schedule has every span; without, only makespan and period.
+// Run executes steps of one graph, without a barrier between them. With record the schedule has
+// every span; without, only makespan and period.
 //
-// When ctx ends, the workers stop between two tasks, and Run returns what ran so
-// far with ctx's error. When a task fails it returns what ran with a *TaskError.
-// Either way all workers rest when it returns, and parameters may be those of a
-// step half done.
+// When ctx ends, the workers stop between two tasks, and Run returns the part that ran with ctx's
+// error. When a task fails, it returns that part with a *TaskError. In both cases all workers
+// rest when Run returns, and parameters may be those of an unfinished step.
 func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*schedule.Schedule, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,7 +169,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	}
 	r.reserveSpans(j)
 	if ctx.Err() != nil {
-		j.team.stop() // AfterFunc would do so a little later, when the run may be over
+		j.team.stop() // AfterFunc would do so later, when the run may be over
 	}
 	unwatch := context.AfterFunc(ctx, j.team.stop)
 	defer unwatch()
@@ -195,7 +193,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	return s, err
 }
 
-// newTeam is one of all lanes.
+// newTeam makes a team of all lanes.
 func (r *Runner) newTeam() *team {
 	lanes := max(len(r.platform.Workers), len(r.lanes))
 	var pollers []*poller
@@ -205,7 +203,7 @@ func (r *Runner) newTeam() *team {
 	return newTeam(lanes, r.spin, pollers...)
 }
 
-// work hands a job to everyone and waits until all rest.
+// work hands a job to all workers and devices and waits until they rest.
 func (r *Runner) work(j *job) {
 	for d := range r.eachDevice {
 		j.done.Add(1)
@@ -219,8 +217,8 @@ func (r *Runner) work(j *job) {
 	j.ended = j.now()
 }
 
-// reserveSpans gives every worker room to note all it may run, so that noting
-// allocates nothing. Room that is never touched costs no memory.
+// reserveSpans gives every worker room to note all its tasks, so that noting allocates nothing.
+// Room that is never touched costs no memory.
 func (r *Runner) reserveSpans(j *job) {
 	for _, w := range r.workers {
 		n := len(j.graph.tasks) * j.steps

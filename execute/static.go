@@ -7,11 +7,11 @@ import (
 	"dahl/schedule"
 )
 
-// replay is a plan compiled for the lanes, each a worker or a copy engine: built once,
-// run many times. What is said of workers below holds for lanes.
+// replay is a plan compiled for lanes: workers and copy engines. It is built once and run many
+// times. What the comments below say of workers holds for all lanes.
 type replay struct {
 	lists [][]item // by lane
-	waits []wait   // those of all items
+	waits []wait   // the waits of all items
 }
 
 // item is one task of a worker's list and the waits before it.
@@ -31,8 +31,8 @@ type wait struct {
 // position is where a plan puts a task.
 type position struct{ worker, index int32 }
 
-// compileReplay turns the lists of a plan into lists with waits. The orders come from the
-// graph and from what lets storages share bytes, within a step and into the next.
+// compileReplay turns the lists of a plan into lists with waits. The orders come from the graph
+// and from the sharing of bytes, within a step and into the next.
 func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []schedule.Edge, lanes int) (*replay, error) {
 	at, err := positions(g, lists, lanes)
 	if err != nil {
@@ -43,8 +43,8 @@ func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []schedu
 	for w, order := range lists {
 		var c vectorClock
 		c.reset(w, lists)
-		// The first pass finds what the whole list has waited for; in the second
-		// that is known from the step before.
+		// The first pass finds the waits of the whole list. The second pass knows them from the
+		// step before.
 		for pass := range 2 {
 			r.lists[w] = make([]item, 0, len(order))
 			first := len(r.waits)
@@ -112,8 +112,8 @@ func edgesInto(tasks int, edges []schedule.Edge) [][]int32 {
 	return into
 }
 
-// vectorClock is what one worker knows, at a place in its list, of the counts of all
-// workers: a vector clock relative to the current step.
+// vectorClock is what one worker knows of the counts of all workers, at a place in its list.
+// Counts are relative to the current step.
 type vectorClock struct {
 	self   int
 	length []int64 // tasks per step, by worker
@@ -128,13 +128,13 @@ func (c *vectorClock) reset(self int, order [][]dag.TaskID) {
 	c.need = make([]int64, len(order))
 	for w := range order {
 		c.length[w] = int64(len(order[w]))
-		// Nothing is known; a count below that of the step before last is never needed.
+		// Nothing is known yet. A count below that of the step before last is never needed.
 		c.known[w] = -2 * c.length[w]
 	}
 	copy(c.need, c.known)
 }
 
-// follow raises the needs of the current task to the ends of others, steps ago.
+// follow raises the needs of the current task to the ends of preds, so many steps ago.
 func (c *vectorClock) follow(at []position, preds []int32, steps int64) {
 	for _, p := range preds {
 		w := at[p].worker
@@ -156,7 +156,7 @@ func (c *vectorClock) take(waits []wait) []wait {
 	return waits
 }
 
-// wrap begins the next step: what is known is one step older.
+// wrap begins the next step: all knowledge is one step older.
 func (c *vectorClock) wrap() {
 	for w := range c.known {
 		c.known[w] -= c.length[w]
@@ -164,9 +164,8 @@ func (c *vectorClock) wrap() {
 	}
 }
 
-// checkProgress runs through the lists once, without time, and reports the task
-// at which they would wait for each other. Waits for the step before cannot
-// close a circle, so one step is enough.
+// checkProgress runs through the lists once, without time, and reports a task at which they would
+// wait for each other. Waits for the previous step cannot close a circle, so one step is enough.
 func (r *replay) checkProgress(g *dag.Graph) error {
 	done := make([]int64, len(r.lists))
 	for {

@@ -11,9 +11,9 @@ import (
 	"dahl/schedule"
 )
 
-// station is a device while it is calibrated: its driver on a thread of its own, memory
-// that is used again for every measurement, and streams as the executor makes them. All
-// but openStation and close runs on that thread ([device.do]).
+// station is a device while it is calibrated: its driver on a thread of its own, memory that all
+// measurements share, and streams as the executor makes them. Everything but openStation and
+// close runs on that thread ([device.do]).
 type station struct {
 	*device
 	id       platform.DeviceID // the first device of its memory
@@ -27,25 +27,25 @@ type station struct {
 
 	arena      deviceAddr
 	arenaBytes int64
-	used       int64  // of the arena
+	used       int64  // bytes of the arena
 	staging    []byte // pinned memory of the host
 	firstUse   platform.FirstUse
-	loaded     map[kernelName]bool // whose first use is in firstUse, or in the platform
+	loaded     map[kernelName]bool // kernels whose first use is in firstUse or in the platform
 
-	speedExtent int // of the largest float32 product that was measured
+	speedExtent int // extent of the largest float32 product that was measured
 }
 
 const (
 	maxCopyBytes    = 64 << 20
-	benchArenaBytes = 256 << 20 // of what a device has free, at most three quarters
-	rewrites        = 5         // of memory that has been written
-	trackDepth      = 16        // one more than the repetitions that are issued and not yet known to be done
-	// trackAhead is how much of a device's time may be issued in advance, so that whoever
-	// waits for the end does not wait for long.
+	benchArenaBytes = 256 << 20 // or three quarters of what the device has free, if that is less
+	rewrites        = 5         // of memory that has been written before
+	trackDepth      = 16        // one more than the repetitions issued and not yet known to be done
+	// trackAhead is how much of a device's time may be issued in advance. It keeps the wait for
+	// the end short.
 	trackAhead = 50 * time.Millisecond
 )
 
-// openStation opens a device and reserves what measuring it needs.
+// openStation opens a device and reserves the memory for measurements.
 func openStation(ctx context.Context, p *platform.Platform, id platform.DeviceID, now func() time.Duration, open func(dev *platform.Device, notify func()) (driver, error)) (*station, error) {
 	dev := &p.Devices[id]
 	s := &station{device: &device{memory: dev.Memory, name: dev.Name, work: make(chan func())}, id: id, platform: p, ctx: ctx, now: now,
@@ -76,7 +76,7 @@ func (s *station) close() (err error) {
 	return err
 }
 
-// prepare makes the streams and reserves memory, whose first use it times.
+// prepare makes the streams, reserves memory and times the memory's first use.
 func (s *station) prepare(units int) (err error) {
 	s.compute = make([]streamID, units)
 	for i := range s.compute {
@@ -103,8 +103,8 @@ func (s *station) prepare(units int) (err error) {
 	return s.reserve()
 }
 
-// reserve takes memory and writes it for the first time, and some times more. The least of
-// those counts, since others who use the computer make any of them late.
+// reserve takes memory and writes it for the first time, then several times more. The least of
+// the later times counts, since other users of the computer make any of them late.
 func (s *station) reserve() (err error) {
 	s.staging = alignedBytes(2 * s.copyBytes())
 	begin := s.now()
@@ -140,11 +140,10 @@ func (s *station) writeAll() error {
 	return s.finish(s.compute[0])
 }
 
-// copyBytes is the greatest copy that is measured: two of them fit the arena.
+// copyBytes is the greatest measured copy: two of them fit the arena.
 func (s *station) copyBytes() int64 { return min(maxCopyBytes, s.arenaBytes/2) }
 
-// take hands out memory of the arena, whose beginning clear makes free again; ok is
-// false where there is no more.
+// take hands out memory of the arena; ok is false where none is left.
 func (s *station) take(bytes int64) (at deviceAddr, ok bool) {
 	if s.used+bytes > s.arenaBytes {
 		return 0, false
@@ -177,12 +176,12 @@ func (s *station) copyOf(to, from plane, bytes int64) *deviceCopy {
 
 func (s *station) toDevice(at deviceAddr) plane { return plane{memory: s.memory, device: at} }
 
-// inHost is a place in the pinned memory of the host.
+// inHost is a place in the host's pinned memory.
 func (s *station) inHost(offset int64) plane {
 	return plane{memory: s.platform.HostMemory(), host: unsafe.Pointer(&s.staging[offset])}
 }
 
-// trackMarks are the events around the repetitions that are under way.
+// trackMarks are the events around the repetitions in progress.
 type trackMarks struct{ starts, ends [trackDepth]eventID }
 
 // marksOf makes events at the first call, since they live as long as the driver.
@@ -202,21 +201,21 @@ func (s *station) marksOf(track int) (*trackMarks, error) {
 	return s.marks[track], nil
 }
 
-// track is an operation repeated on a stream, and how long each repetition took on the
-// device's clock.
+// track is an operation repeated on a stream, with the time of each repetition on the device's
+// clock.
 type track struct {
 	stream streamID
 	issue  func(i int) error
 	marks  *trackMarks
 	times  []time.Duration
 
-	// noteGaps asks for the times from an end to the next start too.
+	// noteGaps asks for the times from each end to the next start, too.
 	noteGaps bool
 	gaps     []time.Duration
 }
 
-// repeat repeats the operations of all tracks at once while more says so, which is asked
-// before each round with the number of those issued.
+// repeat repeats the operations of all tracks at once while more allows it. It asks more before
+// each round, with the number of rounds issued.
 func (s *station) repeat(more func(round int) bool, tracks ...*track) error {
 	for i, t := range tracks {
 		var err error
@@ -281,7 +280,7 @@ func (s *station) collectTrack(t *track, round int) error {
 	return err
 }
 
-// within says for about how long to repeat, and how often at least and at most.
+// within says how long to repeat, about, and how often at least and at most.
 func (s *station) within(budget time.Duration, least, most int) func(round int) bool {
 	begin := s.now()
 	return func(round int) bool {

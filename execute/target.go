@@ -7,19 +7,20 @@ import (
 	"dahl/schedule"
 )
 
-// Target says by which kernels tasks can run, on any machine or on this one. It is a
+// Target says which kernels can run tasks, on any machine or on this one. It is a
 // [schedule.Target].
 type Target struct {
-	// Variant is asked for by name: every operation that has it for a kind of device runs by
-	// it there. "": none is.
+	// Variant is asked for by name: each operation uses it on every kind of device that has it.
+	// "": no variant is asked for.
 	Variant string
-	// Here names the default variants of this machine's processor, for what will be executed.
-	// Otherwise they stay open, so that a prediction does not depend on who makes it.
+	// Here names the default variants of this machine's processor, for a program that will be
+	// executed. Otherwise they stay open, so that a prediction does not depend on the machine
+	// that makes it.
 	Here bool
 }
 
-// Offers lists the variants of a task's operation for a kind of device, the default first.
-// What the caller does (feed, fetch) it does on processors only.
+// Offers lists the variants of a task's operation for a kind of device, the default first. Host
+// operations (feed, fetch) run on processors only.
 func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offer {
 	task := &g.Tasks[id]
 	k, ok := operation(task.Op)
@@ -37,7 +38,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	if !isProcessor(kind) {
 		w.align = deviceAlign
 	}
-	w.valid = kernels.Validate(w.spec) == nil // else New says what is wrong
+	w.valid = kernels.Validate(w.spec) == nil // otherwise New says what is wrong
 	if asked, ok := k.VariantFor(kind, task.Type, t.Variant); ok {
 		return []schedule.Offer{{Variant: asked.Name, WorkspaceBytes: w.of(asked)}}
 	}
@@ -51,7 +52,7 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 			continue
 		}
 		offers = append(offers, schedule.Offer{Variant: v.Name, WorkspaceBytes: w.of(v)})
-		if !t.Here && v.Library == "" { // whichever is the default
+		if !t.Here && v.Library == "" { // any of these may be the default
 			offers[0].WorkspaceBytes = max(offers[0].WorkspaceBytes, w.of(v))
 		}
 	}
@@ -78,9 +79,9 @@ func (w *workspace) of(v *kernels.Variant) int64 {
 	return roundUpTo(v.WorkspaceBytes(w.spec), w.align)
 }
 
-// Runnable is a platform as this program executes it. A device with a memory of its own that
-// does not say how many copy engines it has gets one in each direction. It refuses a platform
-// whose workers are not the cores of one machine and devices with memories of their own.
+// Runnable is a platform as this program executes it. A device with a memory of its own gets one
+// copy engine in each direction if it does not say how many it has. Runnable refuses a platform
+// unless its workers are cores of one memory and devices with memories of their own.
 func Runnable(p *platform.Platform) (*platform.Platform, error) {
 	if err := checkWorkers(p); err != nil {
 		return nil, err

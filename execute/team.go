@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// spinLimit is how long a wait spins before it parks. Parking and waking a
-// locked thread costs some 10 µs, so a short wait is better spun; a long one
-// would keep the rest of the process from the core.
+// spinLimit is how long a wait spins before it parks. Parking and waking a locked thread costs
+// some 10 µs, so a short wait spins. A long one would keep the rest of the process from the core.
 const spinLimit = 50 * time.Microsecond
 
-// spinLoads is how many looks a spinning wait takes before each one at the clock: half
-// a microsecond's worth, in which most hand-offs are over.
+// spinLoads is how many times a spinning wait looks before each look at the clock. That takes
+// half a microsecond, in which most hand-offs are over.
 const spinLoads = 1000
 
-// team is what the lanes of one run share to wait for each other. The protocol
-// and why it is enough is in the package's documentation.
+// team lets the lanes of one run wait for each other. The package's documentation has the
+// protocol and its proof.
 type team struct {
 	members []member  // by lane
 	pollers []*poller // of the devices
@@ -24,21 +23,20 @@ type team struct {
 	stopped atomic.Bool
 }
 
-// member is a worker's part of the team. Its count only grows; it has cache
-// lines of its own, two since processors fetch them in pairs.
+// member is a worker's part of the team. Its count only grows. It has two cache lines of its own,
+// since processors fetch them in pairs.
 type member struct {
 	count atomic.Int64
 	_     [120]byte
 
-	// While it is parked: whose count it waits for (1 + worker; 0: nobody's), and which.
+	// While parked: whose count it waits for (1 + worker; 0: nobody's), and for which count.
 	waitsFor atomic.Int32
 	target   atomic.Int64
 	parker   parker
 	_        [88]byte
 }
 
-// poller is a device's part of the team: it waits for several counts at once, and for
-// its device.
+// poller is a device's part of the team. It waits for several counts and its device at once.
 type poller struct {
 	asleep atomic.Bool // it is parked or about to be
 	parker parker
@@ -48,7 +46,7 @@ func newTeam(lanes int, spin time.Duration, pollers ...*poller) *team {
 	return &team{members: make([]member, lanes), pollers: pollers, spin: spin}
 }
 
-// publish sets the count of a worker and wakes those who wait for it.
+// publish sets the count of a worker and wakes the lanes that wait for it.
 func (t *team) publish(worker int, count int64) {
 	t.members[worker].count.Store(count)
 	if t.parked.Load() == 0 {
@@ -67,8 +65,8 @@ func (t *team) publish(worker int, count int64) {
 	}
 }
 
-// idle parks a poller until a count changes, its device reports something or a limit
-// passes, unless there turns out to be work.
+// idle parks a poller until a count changes, its device reports something or a limit passes. It
+// does not park if work finds something to do.
 func (t *team) idle(p *poller, limit time.Duration, work func() bool) {
 	p.asleep.Store(true)
 	t.parked.Add(1)
@@ -79,8 +77,8 @@ func (t *team) idle(p *poller, limit time.Duration, work func() bool) {
 	p.asleep.Store(false)
 }
 
-// await returns when the count of another worker has reached the target; false
-// means that the run has been stopped.
+// await returns true when the count of another worker has reached the target, and false if the
+// run has been stopped.
 func (t *team) await(self, other int, target int64) bool {
 	count := &t.members[other].count
 	if count.Load() >= target || t.spinFor(count, target) {

@@ -11,11 +11,11 @@ import (
 
 var errReadChanged = errors.New("an operand that it only reads changed while it ran")
 
-// verifier notices operands in mode Read that change while their task runs: a
-// kernel that writes where it must not, or an order that is missing.
+// verifier notices read-only operands that change while their task runs: a kernel writes where it
+// must not, or an order is missing.
 type verifier struct{ seed maphash.Seed }
 
-// sum is a checksum of the elements that a task only reads.
+// sum is a checksum of the elements that a task may only read.
 func (v *verifier) sum(g *dag.Graph, t dag.TaskID, args []kernels.Arg) uint64 {
 	var h maphash.Hash
 	h.SetSeed(v.seed)
@@ -28,8 +28,8 @@ func (v *verifier) sum(g *dag.Graph, t dag.TaskID, args []kernels.Arg) uint64 {
 	return h.Sum64()
 }
 
-// eachRow visits the bytes of an operand, innermost row by innermost row; size
-// is that of an element.
+// eachRow visits the bytes of an operand, innermost row by innermost row; size is the size of an
+// element.
 func eachRow(a *kernels.Arg, size int, visit func(row []byte)) {
 	rank := len(a.Shape)
 	// The argument's first element is the start of its data, whatever the type.

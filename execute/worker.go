@@ -32,10 +32,9 @@ type span struct {
 	start, end time.Duration
 }
 
-// main begins with first and runs jobs until the channel is closed. pinned gets the
-// result of pinning.
-// The thread is never unlocked, so that it ends with the goroutine and no other
-// goroutine inherits its CPU.
+// main calls first and then runs jobs until the channel is closed. It sends the result of pinning
+// to pinned. The thread is never unlocked, so it ends with the goroutine, and no other goroutine
+// inherits its CPU.
 func (w *worker) main(first func(), pinned chan<- error) {
 	runtime.LockOSThread()
 	err := pinThread(w.cpu)

@@ -4,19 +4,18 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
 
 	"dahl/dag"
+	"dahl/platform/tomlfile"
 )
-
-// maxFileBytes bounds a model or lowering file; people write them.
-const maxFileBytes = 1 << 20
 
 // LoadModel reads a model file; see [ParseModel].
 func LoadModel(path string) (*Model, error) {
-	src, err := readSmall(path)
+	src, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read model: %w", err)
 	}
@@ -25,22 +24,11 @@ func LoadModel(path string) (*Model, error) {
 
 // LoadLowering reads a lowering file; see [ParseLowering].
 func LoadLowering(path string) (dag.Lowering, error) {
-	src, err := readSmall(path)
+	src, err := os.ReadFile(path)
 	if err != nil {
 		return dag.Lowering{}, fmt.Errorf("read lowering: %w", err)
 	}
 	return ParseLowering(src, path)
-}
-
-func readSmall(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxFileBytes {
-		return nil, fmt.Errorf("%s: %d bytes; at most %d are read", path, info.Size(), maxFileBytes)
-	}
-	return os.ReadFile(path)
 }
 
 // ParseModel reads a model in TOML, as in examples/model.toml: name, input, one
@@ -48,82 +36,118 @@ func readSmall(path string) ([]byte, error) {
 // optionally [train] with batch, optimizer and its numbers. The file's name is for
 // errors, which say file, line, key, value and what to write.
 func ParseModel(src []byte, file string) (*Model, error) {
-	d, err := decode(src, file)
+	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
 		return nil, err
 	}
-	root := d.root()
-	root.allow("name", "input", "layer", "train")
-	name := root.text("name", "")
-	if name == "" {
-		root.fail("name", `name the model, as in name = "lenet5"`)
-	}
-	input := root.ints("input")
+	root.Need("name", `"lenet5"`)
+	root.Need("input", "the shape of one sample, [1, 28, 28]")
+	name, input := root.Text("name"), shapeIn(root, "input")
 	var layers []Layer
-	for _, t := range root.tables("layer") {
-		layers = append(layers, t.layer())
+	for _, t := range root.Tables("layer") {
+		layers = append(layers, layerOf(t))
 	}
-	defaults := root.table("train").training()
-	if d.err != nil {
-		return nil, d.err
+	var defaults *Defaults
+	if t := root.Table("train"); t != nil {
+		defaults = training(t)
+	}
+	root.Done("name, input, [[layer]], train")
+	if layers == nil {
+		f.FailAt("", "", "layer is missing; write at least one [[layer]]")
+	}
+	if f.Err != nil {
+		return nil, f.Err
 	}
 	m, err := New(name, input, layers...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	m.Defaults = defaults
+	if defaults != nil {
+		m.Defaults = *defaults
+	}
 	return m, nil
 }
 
-// layer reads one [[layer]].
-func (t *table) layer() Layer {
-	info, err := LayerByName(t.text("kind", ""))
+func shapeIn(t *tomlfile.Table, key string) (shape []int) {
+	v, _ := t.Take(key)
+	list, ok := v.([]any)
+	for _, e := range list {
+		n, isInt := e.(int64)
+		ok = ok && isInt && n >= 1 && n <= maxExtent
+		shape = append(shape, int(n))
+	}
+	if !ok {
+		t.Fail(key, v, "write the shape of one sample, as in input = [1, 28, 28]")
+	}
+	return shape
+}
+
+// layerOf reads one [[layer]].
+func layerOf(t *tomlfile.Table) Layer {
+	kind := t.Text("kind")
+	info, err := LayerByName(kind)
 	if err != nil {
-		t.fail("kind", "write one of "+namesOf(Layers()))
+		t.Fail("kind", kind, "write one of "+namesOf(Layers()))
 		return nil
 	}
-	allowed := []string{"kind", "name"}
+	known := "kind, name"
 	s := Settings{}
 	for _, key := range info.Keys {
-		allowed = append(allowed, key.Name)
-		if key.Flag {
-			s[key.Name] = t.flag(key.Name, key.Default)
-		} else {
-			s[key.Name] = t.int(key.Name, key.Min, key.Max, key.Default)
+		known += ", " + key.Name
+		switch {
+		case !key.Flag:
+			if key.Default < 0 {
+				t.Need(key.Name, fmt.Sprintf("a whole number from %d to %d", key.Min, key.Max))
+			}
+			s[key.Name] = t.Count(key.Name, key.Min, key.Max, key.Default)
+		case t.Flag(key.Name, key.Default == 1):
+			s[key.Name] = 1
 		}
 	}
-	t.allow(allowed...)
-	if name := t.text("name", ""); name != "" {
+	name := t.Text("name")
+	t.Done(known)
+	if name != "" {
 		return Named{name, info.New(s)}
 	}
 	return info.New(s)
 }
 
-// training reads [train], or gives the defaults of New.
-func (t *table) training() Defaults {
-	d := Defaults{Batch: t.int("batch", 1, maxExtent, 32)}
-	common := []string{"batch", "optimizer", "lr", "weight_decay"}
-	info, err := OptimizerByName(t.text("optimizer", "sgd"))
+// training reads [train]. What it leaves out is as New has it.
+func training(t *tomlfile.Table) *Defaults {
+	d := &Defaults{Batch: t.Count("batch", 1, maxExtent, 32)}
+	name := "sgd"
+	if _, ok := t.Keys["optimizer"]; ok {
+		name = t.Text("optimizer")
+	}
+	info, err := OptimizerByName(name)
 	if err != nil {
-		t.fail("optimizer", "write one of "+namesOf(Optimizers()))
+		t.Fail("optimizer", name, "write one of "+namesOf(Optimizers()))
 		return d
 	}
+	number := func(key string, otherwise float64) float64 {
+		x := t.Number(key, otherwise)
+		if !(x >= 0 && x <= math.MaxFloat32) {
+			t.Fail(key, x, "write a number of at least 0")
+		}
+		return x
+	}
+	known := "batch, optimizer, lr, weight_decay, "
 	switch o := info.New().(type) {
 	case SGD:
-		t.allow(append(common, "momentum", "nesterov")...)
 		d.Optimizer = SGD{
-			LearningRate: t.float("lr", o.LearningRate), Momentum: t.float("momentum", 0),
-			WeightDecay: t.float("weight_decay", 0), Nesterov: t.flag("nesterov", 0) == 1,
+			LearningRate: number("lr", o.LearningRate), Momentum: number("momentum", 0),
+			WeightDecay: number("weight_decay", 0), Nesterov: t.Flag("nesterov", false),
 		}
+		t.Done(known + "momentum, nesterov")
 	case Adam:
-		t.allow(append(common, "beta1", "beta2", "eps")...)
 		d.Optimizer = Adam{
-			LearningRate: t.float("lr", o.LearningRate), Beta1: t.float("beta1", o.Beta1), Beta2: t.float("beta2", o.Beta2),
-			Eps: t.float("eps", o.Eps), WeightDecay: t.float("weight_decay", 0),
+			LearningRate: number("lr", o.LearningRate), Beta1: number("beta1", o.Beta1), Beta2: number("beta2", o.Beta2),
+			Eps: number("eps", o.Eps), WeightDecay: number("weight_decay", 0),
 		}
+		t.Done(known + "beta1, beta2, eps")
 	}
 	if err := d.Optimizer.Check(); err != nil {
-		t.fail("", err.Error())
+		t.File.FailAt(t.Path, t.Owner, err.Error())
 	}
 	return d
 }
@@ -132,35 +156,37 @@ func (t *table) training() Defaults {
 // fused, [default] and [layer.NAME] with samples, outputs, grad_outputs, grad_samples and
 // accumulators. Whether the layers exist is checked when a model is lowered.
 func ParseLowering(src []byte, file string) (dag.Lowering, error) {
-	d, err := decode(src, file)
+	f, root, err := tomlfile.Parse(src, file)
 	if err != nil {
 		return dag.Lowering{}, err
 	}
-	root := d.root()
-	root.allow("layout", "fused", "default", "layer")
-	l := dag.Lowering{Layout: root.text("layout", ""), Fused: root.flag("fused", 1) == 1, Default: root.table("default").granularity()}
+	l := dag.Lowering{Layout: root.Text("layout"), Fused: root.Flag("fused", true), Default: granularityOf(root.Table("default"))}
 	if l.Layout != "" && l.Layout != dag.NCHW && l.Layout != dag.NHWC {
-		root.fail("layout", `write "nchw" or "nhwc"`)
+		root.Fail("layout", l.Layout, `write "nchw" or "nhwc"`)
 	}
-	layers := root.table("layer")
-	for _, name := range layers.names() {
-		if l.Layers == nil {
-			l.Layers = map[string]dag.LayerLowering{}
+	if layers := root.Table("layer"); layers != nil {
+		for _, name := range slices.Sorted(maps.Keys(layers.Keys)) {
+			if l.Layers == nil {
+				l.Layers = map[string]dag.LayerLowering{}
+			}
+			l.Layers[name] = granularityOf(layers.Table(name))
 		}
-		l.Layers[name] = layers.table(name).granularity()
 	}
-	return l, d.err
+	root.Done("layout, fused, default, layer")
+	return l, f.Err
 }
 
-func (t *table) granularity() dag.LayerLowering {
-	t.allow("samples", "outputs", "grad_outputs", "grad_samples", "accumulators")
-	return dag.LayerLowering{
-		SampleTile:     t.int("samples", 0, maxExtent, 0),
-		OutputTile:     t.int("outputs", 0, maxExtent, 0),
-		GradTile:       t.int("grad_outputs", 0, maxExtent, 0),
-		GradSampleTile: t.int("grad_samples", 0, maxExtent, 0),
-		Accumulators:   t.int("accumulators", 0, maxExtent, 1),
+func granularityOf(t *tomlfile.Table) dag.LayerLowering {
+	if t == nil {
+		return dag.LayerLowering{Accumulators: 1}
 	}
+	tile := func(key string) int { return t.Count(key, 0, maxExtent, 0) }
+	l := dag.LayerLowering{
+		SampleTile: tile("samples"), OutputTile: tile("outputs"), GradTile: tile("grad_outputs"), GradSampleTile: tile("grad_samples"),
+		Accumulators: t.Count("accumulators", 0, maxExtent, 1),
+	}
+	t.Done("samples, outputs, grad_outputs, grad_samples, accumulators")
+	return l
 }
 
 // WriteLowering writes a lowering as a file that [ParseLowering] reads back,

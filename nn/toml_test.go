@@ -63,25 +63,25 @@ func TestLoweringRoundTrip(t *testing.T) {
 func TestFileErrors(t *testing.T) {
 	const ok = "name = \"m\"\ninput = [1, 8, 8]\n"
 	for _, c := range []struct{ src, want string }{
-		{"", "f.toml:1: name is missing: name the model"},
-		{"name = \"m\"\n", "f.toml:1: input is missing: write the shape"},
-		{"input = [1, 8, 8]\n", `f.toml:1: name is missing: name the model`},
-		{"name = 7\n", "f.toml:1: name = 7: write a text in quotes"},
+		{"", `f.toml:1: name is missing; write name = "lenet5"`},
+		{"name = \"m\"\n", "f.toml:1: input is missing; write input = the shape of one sample"},
+		{"input = [1, 8, 8]\n", `f.toml:1: name is missing; write name = "lenet5"`},
+		{"name = 7\ninput = [7]\n", "f.toml:1: name = 7: want a text in quotes"},
 		{"name = \"m\"\ninput = [1, 0, 8]\n", "f.toml:2: input = [1 0 8]: write the shape"},
 		{"name = \"m\"\ninput = [1, 8]\n[[layer]]\nkind = \"relu\"\n", "f.toml: model \"m\": input: shape 1×8; want C×H×W"},
-		{ok, "f.toml:1: layer is missing: write at least one [[layer]]"},
-		{ok + "colour = 3\n", "f.toml:3: colour = 3: no such key; there are name, input, layer, train"},
+		{ok, "f.toml:1: layer is missing; write at least one [[layer]]"},
+		{ok + "colour = 3\n", "f.toml:3: colour: unknown key; known are name, input, [[layer]], train"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[[layer]]\nkind = \"conv\"\n", `f.toml:6: layer 2: kind = "conv": write one of conv2d, dense,`},
-		{ok + "[[layer]]\nkind = \"dense\"\noutputs = -3\n", "f.toml:5: layer 1: outputs = -3: write an integer from 1 to"},
-		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 2.5\n", "f.toml:5: layer 1: outputs = 2.5: write an integer"},
-		{ok + "[[layer]]\nkind = \"dense\"\n", "f.toml:3: layer 1: outputs is missing: write an integer"},
-		{ok + "[[layer]]\nkind = \"relu\"\nsize = 2\n", "f.toml:5: layer 1: size = 2: no such key; there are kind, name"},
+		{ok + "[[layer]]\nkind = \"dense\"\noutputs = -3\n", "f.toml:5: layer 1: outputs = -3: want a whole number from 1 to"},
+		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 2.5\n", "f.toml:5: layer 1: outputs = 2.5: want a whole number"},
+		{ok + "[[layer]]\nkind = \"dense\"\n", "f.toml:3: layer 1: outputs is missing; write outputs = a whole number from 1 to"},
+		{ok + "[[layer]]\nkind = \"relu\"\nsize = 2\n", "f.toml:5: layer 1: size: unknown key; known are kind, name"},
 		{ok + "[[layer]]\nkind = \"dense\"\noutputs = 3\n", "layer \"fc1\" (dense) of input 1×8×8: a dense layer needs a vector; put a flatten before it"},
 		{ok + "[[layer]]\nkind = \"conv2d\"\nfilters = 2\nkernel = 9\n", "layer \"conv1\" (conv2d) of input 1×8×8: window 9 is larger than the input, 8 with padding"},
 		{ok + "[[layer]]\nkind = \"flatten\"\nname = \"loss\"\n", "names beginning with \"loss\" are for dahl's own buffers"},
-		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nlr = nan\n", "f.toml:6: train.lr = NaN: write a number of at least 0"},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nlr = nan\n", "f.toml:6: train: lr = NaN: write a number of at least 0"},
 		{ok + "[[layer]]\nkind = \"relu\"\n[train]\nnesterov = true\n", "f.toml:5: train: sgd: nesterov needs a momentum above 0"},
-		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"lbfgs\"\n", `f.toml:6: train.optimizer = "lbfgs": write one of sgd, adam`},
+		{ok + "[[layer]]\nkind = \"relu\"\n[train]\noptimizer = \"lbfgs\"\n", `f.toml:6: train: optimizer = "lbfgs": write one of sgd, adam`},
 		{ok + "x = = 3\n", "f.toml:3: "},
 	} {
 		_, err := ParseModel([]byte(c.src), "f.toml")
@@ -92,9 +92,9 @@ func TestFileErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"fused = 1\n", "f.toml:1: fused = 1: write true or false"},
 		{"layout = \"hwcn\"\n", "f.toml:1: layout = \"hwcn\": write \"nchw\" or \"nhwc\""},
-		{"[layer.conv1]\nsamples = -1\n", "f.toml:2: layer.conv1.samples = -1: write an integer from 0 to"},
-		{"[layer.conv1]\ntile = 1\n", "f.toml:2: layer.conv1.tile = 1: no such key; there are samples,"},
-		{"layer = 3\n", "f.toml:1: layer = 3: write a table, as in [layer]"},
+		{"[layer.conv1]\nsamples = -1\n", "f.toml:2: layer: conv1: samples = -1: want a whole number from 0 to"},
+		{"[layer.conv1]\ntile = 1\n", "f.toml:2: layer: conv1: tile: unknown key; known are samples,"},
+		{"layer = 3\n", "f.toml:1: layer = 3: want a table"},
 	} {
 		_, err := ParseLowering([]byte(c.src), "f.toml")
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -197,17 +197,16 @@ func BusyPerStep(s *schedule.Schedule, workers int) []float64 {
 	return busy
 }
 
-// kernel is what the calls of one row have in common.
-type kernel struct{ op, shape string }
-
-func kernelOf(t *dag.Task) kernel { return kernel{t.Op, t.Shape} }
-
 func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *schedule.Schedule) {
-	expected, _ := kernelTimes(p.Graph, predicted)
-	times, busy := kernelTimes(p.Graph, measured)
+	type kernel struct{ op, shape string }
+	of := func(s *schedule.Span) (kernel, time.Duration) {
+		return kernel{p.Graph.Tasks[s.Task].Op, p.Graph.Tasks[s.Task].Shape}, s.End - s.Start
+	}
+	expected, _ := timesOf(predicted.Spans, of)
+	times, busy := timesOf(measured.Spans, of)
 	rows := map[kernel]int{}
 	for t := range p.Graph.Tasks {
-		k := kernelOf(&p.Graph.Tasks[t])
+		k := kernel{p.Graph.Tasks[t].Op, p.Graph.Tasks[t].Shape}
 		if i, known := rows[k]; known {
 			c.Kernels[i].Count++
 			continue
@@ -233,18 +232,19 @@ func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 	slices.SortStableFunc(c.Kernels, func(a, b KernelComparison) int { return cmp.Compare(b.Share, a.Share) })
 }
 
-// kernelTimes are the seconds that the calls of each kernel took, sorted, and of all.
-func kernelTimes(g *dag.Graph, s *schedule.Schedule) (times map[kernel][]float64, busy float64) {
-	times = map[kernel][]float64{}
-	for _, span := range s.Spans {
-		k, took := kernelOf(&g.Tasks[span.Task]), (span.End - span.Start).Seconds()
-		times[k] = append(times[k], took)
-		busy += took
+// timesOf are the seconds that calls or copies took by what they have in common, sorted, and
+// of all.
+func timesOf[T any, K comparable](list []T, of func(*T) (K, time.Duration)) (times map[K][]float64, all float64) {
+	times = map[K][]float64{}
+	for i := range list {
+		k, took := of(&list[i])
+		times[k] = append(times[k], took.Seconds())
+		all += took.Seconds()
 	}
 	for _, list := range times {
 		slices.Sort(list)
 	}
-	return times, busy
+	return times, all
 }
 
 // total is the sum.

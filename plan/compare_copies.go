@@ -52,10 +52,14 @@ func movingOf(s *schedule.Schedule) func(*schedule.Transfer) (time.Duration, boo
 	}
 }
 
-// compareCopies compares what moved, by buffer, way, reason and size.
+// compareCopies compares what moved, by buffer, way, reason and size: rows without figures yet.
 func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *schedule.Schedule) {
-	expected, _ := copyTimes(p, predicted)
-	times, all := copyTimes(p, measured)
+	of := func(t *schedule.Transfer) (CopyComparison, time.Duration) {
+		from, to := p.Platform.Memories[t.From].Name, p.Platform.Memories[t.To].Name
+		return CopyComparison{Buffer: p.Graph.Buffers[t.Buffer].Name, From: from, To: to, Reason: t.Reason, Bytes: t.Bytes}, t.End - t.Start
+	}
+	expected, _ := timesOf(predicted.Transfers, of)
+	times, all := timesOf(measured.Transfers, of)
 	for row, list := range times {
 		known, sum := expected[row], total(list)
 		row.Median = NewPair(0, Quantile(list, 0.5))
@@ -70,24 +74,6 @@ func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *sch
 		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(a.Buffer, b.Buffer), cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To),
 			cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Bytes, b.Bytes))
 	})
-}
-
-// copyTimes are the seconds that the copies of each row took, sorted, and of all. The rows
-// have no figures yet.
-func copyTimes(p *schedule.Problem, s *schedule.Schedule) (times map[CopyComparison][]float64, all float64) {
-	times = map[CopyComparison][]float64{}
-	memories := p.Platform.Memories
-	for i := range s.Transfers {
-		t := &s.Transfers[i]
-		row := CopyComparison{Buffer: p.Graph.Buffers[t.Buffer].Name, From: memories[t.From].Name, To: memories[t.To].Name, Reason: t.Reason, Bytes: t.Bytes}
-		took := (t.End - t.Start).Seconds()
-		times[row] = append(times[row], took)
-		all += took
-	}
-	for _, list := range times {
-		slices.Sort(list)
-	}
-	return times, all
 }
 
 // compareWays adds up what moves between each two memories, what moves before the first

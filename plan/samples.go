@@ -8,7 +8,6 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
-	"dahl/schedule/explain"
 	"dahl/simulate"
 )
 
@@ -151,21 +150,4 @@ func (d *drawing) hash(t dag.TaskID, step int32) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// Sources says where the durations of a step come from, by number of tasks, and how far
-// their sum is known.
-type Sources struct {
-	Measured int     `json:"measured"`
-	Fitted   int     `json:"fitted"`
-	Roofline int     `json:"roofline"`
-	Given    int     `json:"given"` // by the graph
-	RelError float64 `json:"rel_error"`
-	Unknown  float64 `json:"unknown_share"`
-}
-
-// SourcesOf finds the sources of a problem's durations.
-func SourcesOf(p *schedule.Problem) *Sources {
-	e := explain.ModelErrorOf(p)
-	return &Sources{e.Tasks[schedule.FromMeasured], e.Tasks[schedule.FromFit], e.Tasks[schedule.FromRoofline], e.Tasks[schedule.FromGraph], e.RelError, e.Unknown}
 }

@@ -12,8 +12,8 @@ const (
 	maxLinks = 1 << 12 // of one route, and links, devices and routes of a platform
 )
 
-// fault is what is wrong and where. Path is that of the TOML form, such as
-// "device[1].count"; Parse turns it into a line.
+// fault is a mistake and its place. Path is that of the TOML form, such as "device[1].count";
+// Parse turns it into a line.
 type fault struct {
 	path  string
 	owner string // such as `memory "ram"`
@@ -27,7 +27,7 @@ func (f *fault) Error() string {
 	return f.owner + ": " + f.text
 }
 
-// Check reports the first thing that is wrong with the platform.
+// Check reports the first mistake in the platform.
 func (p *Platform) Check() error {
 	f := p.checkParts()
 	if f == nil {
@@ -39,7 +39,7 @@ func (p *Platform) Check() error {
 	return nil
 }
 
-// checkParts checks all that a TOML file can say.
+// checkParts checks everything that a TOML file can say.
 func (p *Platform) checkParts() *fault {
 	if len(p.Memories) == 0 {
 		return &fault{"", "", "no memory; add a [[memory]]"}
@@ -118,7 +118,7 @@ func checkName(seen map[string]bool, what string, i int, name string) *fault {
 	return nil
 }
 
-// isName keeps out what separates the parts of a cost key, "device/variant@clock".
+// isName refuses the separators of a cost key, "device/variant@clock".
 func isName(s string) bool {
 	for _, c := range []byte(s) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -222,8 +222,8 @@ func (p *Platform) checkRoutes() *fault {
 	return nil
 }
 
-// checkReach looks for devices that data cannot come to, or come back from. A plan would
-// leave them out without a word.
+// checkReach looks for devices that data cannot reach, or from which it cannot return. A plan
+// would silently leave them out.
 func (p *Platform) checkReach() *fault {
 	host := p.HostMemory()
 	there, looked := p.walk(host), make([]bool, len(p.Memories))

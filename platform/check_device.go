@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// maxRunSpread is a standard deviation beyond which runs are not equal.
+// maxRunSpread is the standard deviation above which runs do not count as equal.
 const maxRunSpread = 1
 
-// elementTypes are those that a speed may be given for.
+// elementTypes are the types that a speed may be given for.
 var elementTypes = []string{"float32", "float64", "int32", "int64", "uint8"}
 
 func (p *Platform) checkDevices() *fault {
@@ -35,8 +35,8 @@ func (p *Platform) checkDevices() *fault {
 	return nil
 }
 
-// checkOrdinal checks that no two devices are the same one of the driver's. Ordinals
-// that are all 0 have not been given yet.
+// checkOrdinal checks that no two devices have the same number in the driver. If all ordinals are
+// 0, they have not been given yet.
 func (p *Platform) checkOrdinal(i int, d *Device) *fault {
 	if d.Ordinal < 0 || d.Ordinal != 0 && !d.IsNumbered() {
 		numbered := kindNames("", func(k Kind) bool { return k.Numbered })
@@ -106,7 +106,7 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 	return checkPower(i, "power", owner("device", d.Name), d.PowerSource, d.IdleWatts, d.Busy)
 }
 
-// checkFault says what is wrong with a failure on purpose; empty: nothing.
+// checkFault returns what is wrong with a failure on purpose; empty: nothing.
 func (d *Device) checkFault() string {
 	switch f := d.Fault; {
 	case f == DeviceFault{}:

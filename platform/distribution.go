@@ -9,9 +9,9 @@ import (
 // DistributionParts is into how many parts of equal probability a distribution is cut.
 const DistributionParts = 16
 
-// Distribution keeps repeated times of one call in little room: entry i is the mean,
-// in nanoseconds, of the i-th sixteenth of the sorted times. One of the entries drawn
-// at random has the mean of all of them. All zero: not known.
+// Distribution keeps the repeated times of one call in little space. Entry i is the mean, in
+// nanoseconds, of the i-th sixteenth of the sorted times. An entry drawn at random has the mean
+// of all times as its expectation. All zero: not known.
 type Distribution [DistributionParts]float64
 
 // NewDistribution summarises sorted, positive times; with fewer than
@@ -28,7 +28,7 @@ func NewDistribution(sorted []time.Duration) (d Distribution) {
 		for _, t := range sorted[from:to] {
 			sum += t
 		}
-		// Whole nanoseconds: what is finer was not measured.
+		// Whole nanoseconds: the measurement is no finer.
 		d[i] = float64(max(1, (sum+time.Duration(to-from)/2)/time.Duration(to-from)))
 	}
 	return d
@@ -46,8 +46,7 @@ func (d *Distribution) Mean() float64 {
 	return sum / DistributionParts
 }
 
-// relative is the distribution divided by its mean: what a call takes in terms of
-// what it is expected to take.
+// relative is the distribution divided by its mean.
 func (d *Distribution) relative() (r Distribution) {
 	if mean := d.Mean(); mean > 0 {
 		for i, v := range d {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Query asks what one kernel call costs on one unit of a device.
+// Query asks for the cost of one kernel call on one unit of a device.
 type Query struct {
 	Op, Variant, Type string // Variant empty: the fastest
 	Device            DeviceID
@@ -22,34 +22,38 @@ type Estimate struct {
 	Joules   float64       // above idle; 0: not measured, the platform's busy power holds
 	Variant  string
 	Source   string // how it was found: "measured", "fit" or "roofline"
-	// RelError is how far a fit may be off: two of three measured shapes, each
-	// predicted from the others, lie within it. 0: not known.
+	// RelError is the error of a fit: two of three measured shapes, each predicted from the
+	// others, lie within it. 0: not known.
 	RelError float64
 	// First is the time in the first step of a run; 0: as Duration.
 	First time.Duration
-	// Busy and Alone are what a call measured by itself and not in steps takes with
-	// all units of the device busy and with one; all zero: not known.
+	// Busy and Alone are times of a call measured by itself and not in steps: with all units of
+	// the device busy, and with one. All zero: not known.
 	Busy, Alone CacheTimes
 	// Spread is the distribution of a measured call relative to its mean; all zero:
 	// not known.
 	Spread Distribution
 }
 
-// CacheTimes is what a call takes by where its operands are: in the unit's
-// second-level cache, lost by it, and lost by all caches.
+// CacheTimes is the time of a call by where its operands are: in the unit's second-level cache,
+// lost by that cache, or lost by all caches.
 type CacheTimes struct{ Warm, Near, Far time.Duration }
 
-// cacheTimes are those of a model; what was not measured is as near.
+// cacheTimes are the times of a model. A time that was not measured is as near.
 func (m *Model) cacheTimes() CacheTimes {
 	return CacheTimes{roundUpNs(cmp.Or(m.WarmNs, m.MedianNs)), roundUpNs(m.MedianNs), roundUpNs(cmp.Or(m.FarNs, m.MedianNs))}
 }
 
-// Estimate answers from the models of the clock in force: the median of the very
-// shape if it was measured (with the number of busy units nearest to the device's
-// count), or its mean inside real steps where that is known; else a fit through the measured
-// shapes; else a roofline. Without a variant it takes the one that is fastest by
-// itself at the shape, else the fastest fit, else a roofline with no variant named. ok is false where nothing is known, and
-// for a variant of which there is no model at all.
+// Estimate answers from the models of the clock in force, in this order:
+//
+//   - a measurement of the very shape, with the number of busy units nearest to the device's
+//     count: its mean inside real steps, else its median
+//   - a fit through the measured shapes
+//   - a roofline
+//
+// Without a variant it takes the one that is fastest by itself at the shape, else the fastest
+// fit, else a roofline without a variant's name. ok is false where nothing is known, and for a
+// variant without any model.
 func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 	models := p.modelsFor(&q)
 	for _, find := range []func(*Query, []*Model) (e Estimate, rankNs float64, ok bool){p.measured, fitted} {
@@ -74,10 +78,9 @@ func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 	return p.roofline(&q)
 }
 
-// modelsFor returns the models that can answer a query, by variant, then shape,
-// one for each: the one measured with a number of busy units nearest to the
-// device's count (the larger of two). Models that name the device take the place
-// of those that name its kind.
+// modelsFor returns the models that can answer a query, by variant, then shape. Each is the one
+// measured with a number of busy units nearest to the device's count (the larger of two). Models
+// that name the device replace those that name its kind.
 func (p *Platform) modelsFor(q *Query) []*Model {
 	d := &p.Devices[q.Device]
 	var byName, byKind []*Model
@@ -104,8 +107,8 @@ func (p *Platform) modelsFor(q *Query) []*Model {
 	return slices.CompactFunc(found, func(a, b *Model) bool { return a.Variant == b.Variant && a.Shape == b.Shape })
 }
 
-// measured answers from the model of the very shape. Variants are ranked by their
-// times by themselves: only those were measured alike.
+// measured answers from the model of the very shape. Variants are ranked by their times by
+// themselves, since only those were measured alike.
 func (p *Platform) measured(q *Query, models []*Model) (e Estimate, rankNs float64, ok bool) {
 	for _, m := range models {
 		if m.Shape == q.Shape {
@@ -124,7 +127,7 @@ func (p *Platform) measured(q *Query, models []*Model) (e Estimate, rankNs float
 	return Estimate{}, 0, false
 }
 
-// aloneOf is the model of a call by itself while the other units rest; nil: not measured.
+// aloneOf is the model of a call while the other units rest; nil: not measured.
 func (p *Platform) aloneOf(m *Model) *Model {
 	for i := range p.Models {
 		o := &p.Models[i]
@@ -135,7 +138,7 @@ func (p *Platform) aloneOf(m *Model) *Model {
 	return nil
 }
 
-// expectedNs is what a call takes in a training step, as far as it is known.
+// expectedNs is the time of a call in a training step, as far as it is known.
 func (m *Model) expectedNs() float64 {
 	if m.StepNs > 0 {
 		return m.StepNs
@@ -178,8 +181,8 @@ func (p *Platform) roofline(q *Query) (Estimate, bool) {
 	return Estimate{Duration: roundUpNs(secs * 1e9), Variant: q.Variant, Source: "roofline"}, true
 }
 
-// speed is that of an element type. Whole-number types that are not listed run at
-// the speed of float32; a floating-point type that is not listed cannot run.
+// speed is the speed for an element type. Integer types that are not listed run at the speed of
+// float32. A floating-point type that is not listed cannot run.
 func (d *Device) speed(elem string) float64 {
 	v, ok := d.FlopsPerSec[elem]
 	if !ok && elem != "float64" {
@@ -188,8 +191,8 @@ func (d *Device) speed(elem string) float64 {
 	return v
 }
 
-// roundUpNs is the one place where a time in floating point becomes a Duration.
-// It rounds up, so that work never takes no time, and saturates at Unreachable.
+// roundUpNs is the only place where a floating-point time becomes a Duration. It rounds up, so no
+// work takes zero time, and saturates at Unreachable.
 func roundUpNs(ns float64) time.Duration {
 	return time.Duration(math.Ceil(min(ns, float64(Unreachable))))
 }

@@ -5,27 +5,25 @@ import (
 	"slices"
 )
 
-// A fit says how long a call takes as a line in its work,
+// A fit predicts the time of a call as a line in its work,
 //
 //	t(flops, bytes) = a + b·flops + c·bytes,   a, b, c ≥ 0:
 //
-// a start-up time and the inverse rates of arithmetic and memory. The
-// coefficients minimise the sum over the measured shapes i of the squared
-// relative error ((a + b·fᵢ + c·mᵢ)/tᵢ − 1)², so that short calls count as much
-// as long ones. With rows rᵢ = (1, fᵢ, mᵢ)/tᵢ that is the least squares solution
-// of R·x = 1 under x ≥ 0.
+// a start-up time and the inverse rates of arithmetic and memory. The coefficients minimise the
+// sum, over the measured shapes i, of the squared relative error ((a + b·fᵢ + c·mᵢ)/tᵢ − 1)². So
+// short calls count as much as long ones. With rows rᵢ = (1, fᵢ, mᵢ)/tᵢ that is the least squares
+// solution of R·x = 1 under x ≥ 0.
 //
-// The problem is convex: its solution is the unconstrained one over the columns
-// of its positive coefficients, and if those columns are dependent another
-// solution needs fewer. So all seven subsets of the three columns are solved, by
-// normal equations of at most 3×3, and the best solution without a negative
-// coefficient is taken. Columns are scaled to length 1 first; a subset whose
-// columns are nearly dependent is passed over.
+// The problem is convex. Its solution is the unconstrained one over the columns of its positive
+// coefficients; if those columns are dependent, another solution needs fewer. So all seven
+// subsets of the three columns are solved, by normal equations of at most 3×3. The best solution
+// without a negative coefficient wins. Columns are first scaled to length 1. A subset whose
+// columns are nearly dependent is skipped.
 //
-// How far a prediction may be off is found by leaving out one shape at a time,
-// fitting the others and predicting it (P. Allen, The relationship between variable
-// selection and data augmentation and a method for prediction, Technometrics 16(1),
-// 1974). Two of three shapes lie within relError of what the others predict.
+// The error of a prediction is found by leaving out one shape at a time, fitting the others and
+// predicting it (P. Allen, The relationship between variable selection and data augmentation and
+// a method for prediction, Technometrics 16(1), 1974). Two of three shapes lie within relError of
+// their prediction from the others.
 type fit struct {
 	coef     [3]float64
 	relError float64
@@ -33,11 +31,11 @@ type fit struct {
 
 const (
 	minFitShapes = 3
-	// maxLeftOut bounds the shapes that are left out in turn.
+	// maxLeftOut bounds the number of shapes that are left out in turn.
 	maxLeftOut = 64
 )
 
-// dependent is the pivot, of columns of length 1, below which a subset is passed over.
+// dependent is the pivot, for columns of length 1, below which a subset is skipped.
 const dependent = 1e-10
 
 func (f *fit) ns(flops, bytes float64) float64 {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// CopyFit is what moving bytes takes, as a line through copies of several sizes:
+// CopyFit is the time of a copy as a line through copies of several sizes:
 //
 //	t(bytes) = Latency + bytes/BytesPerSec
 //
-// with the least sum of squared relative errors, so that a copy of four bytes counts as
-// much as one of millions, and neither term negative.
+// It has the least sum of squared relative errors, so that a copy of four bytes counts as much as
+// one of millions. Neither term is negative.
 type CopyFit struct {
 	Latency     time.Duration
 	BytesPerSec float64 // +Inf: the times do not grow with the bytes
-	// RelError is how far a prediction may be off: two of three sizes, each predicted
-	// from the others, lie within it. MaxError is the greatest residual of all sizes.
+	// RelError is the error of a prediction: two of three sizes, each predicted from the others,
+	// lie within it. MaxError is the greatest residual of all sizes.
 	RelError, MaxError float64
 }
 

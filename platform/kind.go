@@ -13,16 +13,16 @@ const (
 	Emulated = "emulated"
 )
 
-// Kind says what the devices of a kind are, to whoever has to tell devices apart.
+// Kind tells code that distinguishes devices what the devices of a kind are.
 type Kind struct {
 	Name string
-	// Processor: the units are cores of the host, and the program is their driver. They learn
-	// of each other's ends through memory, and being timed costs them nothing.
+	// Processor: the units are cores of the host, and the program itself drives them. They learn
+	// of each other's ends through memory, and timing costs them nothing.
 	Processor bool
 	// Numbered: a driver of the system gives the devices numbers from 0.
 	Numbered bool
-	// Emulated: the program makes the device of a core. The file says how fast it is, whatever
-	// is measured, and it can be told to fail.
+	// Emulated: the program makes the device from a core. The platform file says how fast it is,
+	// whatever is measured, and can make it fail.
 	Emulated bool
 }
 
@@ -45,7 +45,7 @@ func KindByName(name string) (Kind, error) {
 	return Kind{}, fmt.Errorf("kind %q is not one of %s", name, kindNames("", func(Kind) bool { return true }))
 }
 
-// kind is that of the device; one that is nothing where the platform fails its check.
+// kind is the device's kind, or an empty one where the platform fails its check.
 func (d *Device) kind() Kind {
 	k, _ := KindByName(d.Kind)
 	return k
@@ -57,10 +57,10 @@ func (d *Device) IsProcessor() bool { return d.kind().Processor }
 // IsNumbered reports whether a driver of the system numbers the device by its Ordinal.
 func (d *Device) IsNumbered() bool { return d.kind().Numbered }
 
-// IsEmulated reports whether the program makes the device of a core.
+// IsEmulated reports whether the program makes the device from a core.
 func (d *Device) IsEmulated() bool { return d.kind().Emulated }
 
-// kindNames lists the names of the kinds for which a fact holds: a, b or c.
+// kindNames lists the kinds for which a fact holds: a, b or c.
 func kindNames(quote string, holds func(Kind) bool) string {
 	var names []string
 	for _, k := range kinds {

@@ -5,17 +5,16 @@ import "slices"
 // orientation knows which way a route crosses each of its links, so that the two
 // directions of a duplex link do not share their bandwidth.
 //
-// A link has no ends of its own: they are taken from the first route that is that
-// link alone. On a longer route one walks from the memory at the start through
-// links with known ends, and likewise from the memory at the end backwards. A
-// link that neither walk reaches is crossed forwards by routes to a memory of
-// higher index, and one that such a route names again is crossed the other way
-// each time, as on the way up to a switch and down again.
+// A link has no ends of its own. They come from the first route that consists of that link alone.
+// On a longer route one walks from the memory at its start through links with known ends, and
+// from the memory at its end backwards. If neither walk reaches a link, routes to a memory of
+// higher index cross it forwards. If such a route names the link again, it is crossed the other
+// way each time, as on the way up to a switch and down again.
 type orientation struct {
 	ends [][2]MemoryID // by link; -1: not known
 }
 
-// newOrientation takes the ends of the links from the routes.
+// newOrientation finds the ends of the links from the routes.
 func newOrientation(p *Platform) *orientation {
 	o := &orientation{ends: make([][2]MemoryID, len(p.Links))}
 	for l := range o.ends {
@@ -29,8 +28,8 @@ func newOrientation(p *Platform) *orientation {
 	return o
 }
 
-// along gives the links of a route from one of its ends on, in order, and 0 or 1 for
-// the way that each is crossed.
+// along returns the links of a route from one of its ends, in order, with the direction of each
+// crossing, 0 or 1.
 func (o *orientation) along(r *Route, from MemoryID) (links []LinkID, directions []int32) {
 	links, to := r.Links, r.To
 	if from != r.From {
@@ -38,7 +37,7 @@ func (o *orientation) along(r *Route, from MemoryID) (links []LinkID, directions
 		slices.Reverse(links)
 	}
 	directions = make([]int32, len(links))
-	turned := map[LinkID]int32{} // what the next crossing of a link turns round
+	turned := map[LinkID]int32{} // direction of the next crossing of a link
 	for i, l := range links {
 		if from > to {
 			directions[i] = 1

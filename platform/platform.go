@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Complete makes a platform that was built in code ready for use: it derives the
-// workers from the devices, checks everything and tabulates the routes. Load and
-// Parse have done so. Call it again after a change.
+// Complete makes a platform that was built in code ready for use. It derives the workers from the
+// devices, checks everything and tabulates the routes. Load and Parse have done so already. Call
+// it again after a change.
 func (p *Platform) Complete() error {
 	p.paths = nil
 	if f := p.checkParts(); f != nil {
@@ -24,7 +24,7 @@ func (p *Platform) Complete() error {
 	return nil
 }
 
-// numberDevices gives the devices that a driver numbers their ordinals where none has one.
+// numberDevices gives ordinals to the devices that a driver numbers, if none of them has one.
 func (p *Platform) numberDevices() {
 	for i := range p.Devices {
 		if p.Devices[i].Ordinal != 0 {
@@ -40,7 +40,7 @@ func (p *Platform) numberDevices() {
 	}
 }
 
-// workersOf names the units: cpu.0 … of a device with several, else the device's own name.
+// workersOf names the units: cpu.0 … for a device with several, else the device's own name.
 func workersOf(devices []Device) []Worker {
 	var ws []Worker
 	for i := range devices {
@@ -80,8 +80,8 @@ func (p *Platform) linkByName(name string) (LinkID, bool) {
 	return LinkID(i), i >= 0
 }
 
-// HostMemory is where data and parameters start: the memory that is marked as the host's,
-// else that of the first processor, else the first one.
+// HostMemory is the memory where data and parameters start: the one marked as the host's, else
+// that of the first processor, else the first one.
 func (p *Platform) HostMemory() MemoryID {
 	if p.paths != nil {
 		return p.host
@@ -108,10 +108,9 @@ func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
 	return in, out
 }
 
-// EnginesTaken says which of the copy engines that are limited a copy takes: one into its
-// destination and one out of its source. The host's memory has none of its own. A copy
-// between two devices whose route does not pass the host's memory takes that of its
-// destination only, if this one has a limit.
+// EnginesTaken says which of the limited copy engines a copy takes: one into its destination and
+// one out of its source. The host's memory has no engines. A copy between two devices whose route
+// does not pass the host's memory takes only the engine of its destination, if that is limited.
 func (p *Platform) EnginesTaken(from, to MemoryID) (in, out bool) {
 	if from == to {
 		return false, false
@@ -133,8 +132,8 @@ func (p *Platform) enginesTaken(from, to MemoryID, passesHost bool) (in, out boo
 	return in, out
 }
 
-// BusyTotal is the watts that the whole device draws while busyUnits of its units
-// run something, the idle ones included.
+// BusyTotal is the watts of the whole device while busyUnits of its units run something, the idle
+// ones included.
 func (p *Platform) BusyTotal(d DeviceID, busyUnits int) float64 {
 	v := &p.Devices[d]
 	return totalWatts(v.Count, v.IdleWatts, v.Busy, busyUnits)
@@ -161,8 +160,8 @@ func (d *Device) clockName() string {
 	return d.Clocks[0].Name
 }
 
-// WithClock returns a platform on which another clock of a device is in force:
-// its powers are the device's and speeds are scaled. The receiver is not changed.
+// WithClock returns a platform on which another clock of a device is in force. That clock sets
+// the device's powers and scales its speeds. The receiver is not changed.
 func (p *Platform) WithClock(device, clock string) (*Platform, error) {
 	id, ok := p.DeviceByName(device)
 	if !ok {

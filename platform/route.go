@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Unreachable is what RouteTime answers where there is no route: longer than any
-// run, and small enough that sums of a few do not overflow.
+// Unreachable is the RouteTime without a route: longer than any run, and small enough that sums
+// of a few do not overflow.
 const Unreachable time.Duration = 1 << 59
 
-// LinkUse is what a flow takes of a link that its route crosses: Times its own rate.
+// LinkUse is a flow's share of a link that its route crosses: Times the flow's own rate.
 type LinkUse struct {
 	Link      LinkID
 	Direction int32 // of a duplex link, 0 or 1; of any other 0
@@ -28,10 +28,9 @@ type path struct {
 	engineIn, engineOut bool // a copy takes a limited engine of its destination, of its source
 }
 
-// Route returns the links from one memory to another, in order. Where no route is
-// given for the pair it goes through other memories, by as few routes as
-// possible (as a copy between two GPUs without a direct link is staged). It is
-// empty within one memory, and ok is false where there is no way at all.
+// Route returns the links from one memory to another, in order. A pair without a route of its own
+// goes through other memories, by as few routes as possible (as a copy between two GPUs without a
+// direct link is staged). The result is empty within one memory; ok is false where no way exists.
 // The caller must not change the result.
 func (p *Platform) Route(from, to MemoryID) (links []LinkID, ok bool) {
 	if from == to {
@@ -41,9 +40,9 @@ func (p *Platform) Route(from, to MemoryID) (links []LinkID, ok bool) {
 	return links, links != nil
 }
 
-// LinkUses returns the links of a route once each, a duplex link once for each direction
-// that is crossed, by link and direction. It is empty where Route is.
-// The caller must not change the result.
+// LinkUses returns the links of a route, each once, sorted by link and direction. A duplex link
+// appears once for each direction that is crossed. The result is empty where Route's is. The
+// caller must not change it.
 func (p *Platform) LinkUses(from, to MemoryID) []LinkUse {
 	if from == to {
 		return nil
@@ -51,10 +50,10 @@ func (p *Platform) LinkUses(from, to MemoryID) []LinkUse {
 	return p.path(from, to).uses
 }
 
-// RouteTime is how long bytes take on the route with nothing else on it: the
-// latencies of the links add and the slowest link sets the pace. A link that is
-// crossed several times in one direction is as many times as slow, unless it is a
-// fatpipe. It is zero within one memory and Unreachable where there is no route.
+// RouteTime is how long bytes take on an otherwise idle route. The latencies of the links add,
+// and the slowest link sets the pace. A link crossed several times in one direction is as many
+// times slower, unless it is a fatpipe. RouteTime is zero within one memory and Unreachable
+// without a route.
 func (p *Platform) RouteTime(from, to MemoryID, bytes int64) time.Duration {
 	if from == to {
 		return 0
@@ -67,13 +66,12 @@ func (p *Platform) RouteTime(from, to MemoryID, bytes int64) time.Duration {
 	return min(way.latency+roundUpNs(float64(secs*1e9)), Unreachable)
 }
 
-// LinkTime is how long bytes take through one link with nothing else on it, its latency
-// not counted.
+// LinkTime is how long bytes take through one otherwise idle link, without its latency.
 func (p *Platform) LinkTime(l LinkID, bytes int64) time.Duration {
 	return min(roundUpNs(float64(bytes)/p.Links[l].BandwidthBytesPerSec*1e9), Unreachable)
 }
 
-// path is that between two different memories.
+// path is the way between two different memories.
 func (p *Platform) path(from, to MemoryID) path {
 	if p.paths != nil {
 		return p.paths[int(from)*len(p.Memories)+int(to)]
@@ -129,7 +127,7 @@ func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o *orientation) path
 	return way
 }
 
-// addUp sorts the uses and makes one of those of the same link and direction.
+// addUp sorts the uses and merges those of the same link and direction.
 func addUp(uses []LinkUse) []LinkUse {
 	slices.SortFunc(uses, func(a, b LinkUse) int {
 		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Direction, b.Direction))
@@ -145,14 +143,14 @@ func addUp(uses []LinkUse) []LinkUse {
 	return sum
 }
 
-// hop is how a memory is reached: from which one, by which route; -1: not at all.
+// hop is the last step to a memory: from which one and by which route; -1: it is not reached.
 type hop struct {
 	from  MemoryID
 	route int32
 }
 
-// walk goes breadth first from a memory over the given routes, in their order, and
-// returns the last hop to each other memory.
+// walk goes breadth first from a memory over the given routes, in their order. It returns the
+// last hop to each other memory.
 func (p *Platform) walk(from MemoryID) []hop {
 	hops := make([]hop, len(p.Memories))
 	for m := range hops {
@@ -171,7 +169,8 @@ func (p *Platform) walk(from MemoryID) []hop {
 	return hops
 }
 
-// step returns where the route leads from a memory; not ok when it does not start there.
+// step returns the other end of a route that starts at a memory; not ok if it does not start
+// there.
 func (r *Route) step(at MemoryID) (next MemoryID, ok bool) {
 	switch {
 	case r.From == at:

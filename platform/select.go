@@ -10,15 +10,14 @@ import (
 // AnyGPU selects every device of a kind that is not a processor.
 const AnyGPU = "gpu"
 
-// Select returns the platform on which only some devices run tasks. The list names
-// devices or kinds, or AnyGPU, separated by commas; "cpu:4" takes the first four units
-// of what the name stands for. The receiver is not changed.
+// Select returns the platform on which only some devices run tasks. The list names devices, kinds
+// or AnyGPU, separated by commas; "cpu:4" takes the first four units of a name. The receiver is
+// not changed.
 //
-// It is still the same machine: memories, links and routes stay, and what the units
-// left out draw idle is added to HostPower, so that joules of two selections may be
-// compared. Where no processor is selected one unit of the host's stays for the
-// tasks that are placed on it, such as those of the program itself (PlacedOnly).
-// Selecting again by the same list changes nothing.
+// It is still the same machine. Memories, links and routes stay. The idle watts of units left out
+// are added to HostPower, so that joules of two selections can be compared. If no processor is
+// selected, one unit of the host's stays for tasks placed on it, such as those of the program
+// itself (PlacedOnly). Selecting again by the same list changes nothing.
 func (p *Platform) Select(list string) (*Platform, error) {
 	keep := make([]int, len(p.Devices)) // units, by device
 	for item := range strings.SplitSeq(list, ",") {
@@ -110,7 +109,7 @@ func (p *Platform) selectItem(item string, keep []int) error {
 	return nil
 }
 
-// devicesCalled lists the device of a name, or those of a kind.
+// devicesCalled lists the devices of a name or kind.
 func (p *Platform) devicesCalled(name string) []DeviceID {
 	if d, ok := p.DeviceByName(name); ok {
 		return []DeviceID{d}
@@ -124,7 +123,7 @@ func (p *Platform) devicesCalled(name string) []DeviceID {
 	return found
 }
 
-// devicesText lists the devices for a message: "cpu (cpu, 8 units), gpu0 (cuda)".
+// devicesText lists the devices for an error: "cpu (cpu, 8 units), gpu0 (cuda)".
 func (p *Platform) devicesText() string {
 	var parts []string
 	for i := range p.Devices {
@@ -138,8 +137,8 @@ func (p *Platform) devicesText() string {
 	return strings.Join(parts, ", ")
 }
 
-// keepHost keeps one unit of a processor where none is selected: the first at the host's
-// memory, else the first.
+// keepHost keeps one unit of a processor if none is selected: the first at the host's memory,
+// else the first.
 func (p *Platform) keepHost(keep []int) {
 	first, host := -1, p.HostMemory()
 	for d := range p.Devices {
@@ -159,7 +158,7 @@ func (p *Platform) keepHost(keep []int) {
 	}
 }
 
-// shrink leaves a device n units; what the others draw idle becomes the host's.
+// shrink leaves a device n units. The idle watts of the others become the host's.
 func (p *Platform) shrink(id DeviceID, n int) {
 	d := &p.Devices[id]
 	idle := float64(float64(d.Count-n) * d.IdleWatts)
@@ -177,7 +176,7 @@ func (p *Platform) shrink(id DeviceID, n int) {
 	d.Count = n
 }
 
-// busyOfSome is the busy power of n of count units without what the others draw idle.
+// busyOfSome is the busy power of n of count units, without the idle watts of the others.
 func busyOfSome(b BusyPower, count, n int, idle float64) BusyPower {
 	if !b.WholeDevice {
 		return b
@@ -191,7 +190,7 @@ func busyOfSome(b BusyPower, count, n int, idle float64) BusyPower {
 	return BusyPower{FirstWatts: watts(1), AllWatts: watts(n), WholeDevice: true}
 }
 
-// leastTrusted is the source of the sum of a quantity and one of another source.
+// leastTrusted is the source of the sum of two quantities.
 func leastTrusted(a Quantity, b Source) Source {
 	trust := []Source{"", Guess, Datasheet, Measured}
 	if a.Source == "" && a.Value == 0 || slices.Index(trust, b) < slices.Index(trust, a.Source) {

@@ -27,10 +27,10 @@ type Platform struct {
 
 	// paths[from*len(Memories)+to] is the way between two memories; nil until Complete.
 	paths []path
-	host  MemoryID // what HostMemory answers then
+	host  MemoryID // result of HostMemory then
 }
 
-// Quantity is a number and where it comes from.
+// Quantity is a number with its source.
 type Quantity struct {
 	Value  float64
 	Source Source
@@ -51,7 +51,7 @@ type Memory struct {
 	Name                 string
 	CapacityBytes        int64   // 0: not limited
 	BandwidthBytesPerSec float64 // of its devices together; 0: not known, so no roofline
-	Host                 bool    // the host's, of at most one: see Platform.HostMemory
+	Host                 bool    // marks the host's memory; at most one: see Platform.HostMemory
 }
 
 // Device is a kind of unit and how many there are: eight like cores, one GPU.
@@ -66,66 +66,66 @@ type Device struct {
 	L3Bytes     int64              // shared by the units
 	Dispatch    time.Duration      // from a task being ready to its kernel starting
 
-	// Handoff is what a unit that waits needs beyond Dispatch to learn that a task
-	// of another unit has ended. After a wait of WakeAfter it sleeps, and learns it
-	// after Wake instead. Zero: nothing, and it never sleeps.
+	// Handoff is the time beyond Dispatch that a waiting unit needs to learn of the end of
+	// another unit's task. After a wait of WakeAfter it sleeps, and learns of the end after Wake
+	// instead. Zero: no time, and it never sleeps.
 	Handoff         time.Duration
 	WakeAfter, Wake time.Duration
-	// HandoffToCPU is what a waiting unit needs, instead of its own Handoff, to learn that a
-	// task or copy of this device has ended, since the host has to see it first. Units of
-	// devices that have a HandoffToCPU themselves learn of it as they do of their own tasks.
-	// Zero: the waiting unit's own Handoff.
+	// HandoffToCPU is the time that a waiting unit needs, instead of its own Handoff, to learn of
+	// the end of a task or copy on this device, since the host has to see that first. Units of
+	// devices that have a HandoffToCPU themselves learn of it as of their own tasks. Zero: the
+	// waiting unit's own Handoff.
 	HandoffToCPU time.Duration
-	// Timing is, of a device that is no processor, what a task takes longer in steps whose
-	// tasks are timed: the measured times of its models contain it, and steps that are not
-	// recorded do without. Zero: nothing, or not measured.
+	// Timing is how much longer a task takes in steps whose tasks are timed, on a device that is
+	// no processor. The measured times of its models contain it; steps that are not recorded do
+	// without. Zero: nothing, or not measured.
 	Timing time.Duration
-	// RunSpread is how far equal runs lie apart: the standard deviation of the time
-	// of a step from run to run, relative to the time. It moves all calls of a run
-	// together, unlike their distributions.
+	// RunSpread is how far equal runs differ: the standard deviation of the time of a step from
+	// run to run, relative to the time. It moves all calls of a run together, unlike their
+	// distributions.
 	RunSpread float64
-	// FirstUse is what the first use of the device costs once; no run that is predicted
-	// or measured contains it.
+	// FirstUse is the one-time cost of the first use of the device. No predicted or measured run
+	// contains it.
 	FirstUse FirstUse
 
 	CopyEnginesIn, CopyEnginesOut int // copies into and out of its memory at once; 0: not limited
 	Streams                       int // noted only: a unit runs one task at a time; 0: not said
 
-	// Ordinal is the number that its driver gives a device that IsNumbered, from 0. Where
-	// those of a platform are all 0, Complete numbers them in their order.
+	// Ordinal is the number, from 0, that its driver gives a device that IsNumbered. If the
+	// ordinals of a platform are all 0, Complete numbers the devices in their order.
 	Ordinal int
-	// Fault is a failure that a device that IsEmulated is to have.
+	// Fault is the failure that a device that IsEmulated is to have.
 	Fault DeviceFault
 	// PlacedOnly keeps the units for tasks that are placed on them by name or kind.
 	PlacedOnly bool
-	// Unreachable says that it is no mistake if no route leads from the host's memory to that
-	// of the device, or none back.
+	// Unreachable allows that no route leads from the host's memory to the device's, or none
+	// back.
 	Unreachable bool
 
 	IdleWatts   float64   // one unit, idle
 	Busy        BusyPower // with n of Count units busy the device draws Platform.BusyTotal(n)
 	PowerSource Source    // empty: no power is known
 
-	// Clocks are the settings of the device. The first is the one in force: its
-	// scale is 1 and its powers are the two above. Empty: one setting without a name.
+	// Clocks are the settings of the device. The first is the one in force: its scale is 1, and
+	// its powers are the two above. Empty: one setting without a name.
 	Clocks []Clock
 }
 
-// FirstUse is what is paid once before a device works; zeros: nothing, or not measured.
+// FirstUse is the price paid once before a device works; zeros: nothing, or not measured.
 type FirstUse struct {
 	Context time.Duration // opening the device
-	// Kernels is what loading all kernels that were measured took, and the first call of
-	// each beyond a later one.
+	// Kernels is the time to load all measured kernels, plus the excess of each first call over a
+	// later one.
 	Kernels time.Duration
 	// MemoryBytesPerSec is how fast its memory, and as much pinned memory of the host, is
-	// reserved and written for the first time.
+	// reserved and first written.
 	MemoryBytesPerSec float64
 }
 
-// DeviceFault is a failure on purpose, to try out what becomes of a run.
+// DeviceFault is a failure on purpose, to try out how a run survives it.
 type DeviceFault struct {
 	Kind  string // FaultLost or FaultMemory; empty: none
-	After int    // launches that go well after the device was opened; the next one fails
+	After int    // launches that succeed after the device was opened; the next one fails
 }
 
 // The kinds of DeviceFault.
@@ -134,9 +134,9 @@ const (
 	FaultMemory = "memory" // the launch is refused for lack of memory
 )
 
-// BusyPower is the power of the busy units of a device. With FirstWatts and
-// AllWatts set it is that of the whole device, linear from one unit busy to all;
-// otherwise each busy unit draws UnitWatts.
+// BusyPower is the power of the busy units of a device. If FirstWatts and AllWatts are set, it is
+// the power of the whole device, linear from one busy unit to all. Otherwise each busy unit draws
+// UnitWatts.
 type BusyPower struct {
 	UnitWatts            float64
 	FirstWatts, AllWatts float64
@@ -158,10 +158,10 @@ type Worker struct {
 	Index  int // within its device
 }
 
-// Sharing says how the flows through a link share its bandwidth.
+// Sharing says how flows through a link share its bandwidth.
 type Sharing uint8
 
-// The ways to share: one capacity for both directions, one per direction, none.
+// The kinds of sharing: one capacity for both directions, one per direction, none.
 const (
 	Shared Sharing = iota
 	Duplex
@@ -186,7 +186,7 @@ type Route struct {
 	OneWay   bool
 }
 
-// Model is what a kernel call costs, measured on a device.
+// Model is the measured cost of a kernel call on a device.
 type Model struct {
 	Op, Variant, Type string
 	Device            string // name or kind
@@ -194,19 +194,19 @@ type Model struct {
 	Shape             string
 	Active            int // units of the device that were busy while it was measured
 
-	// By itself, which compares variants: with operands that the second-level cache
-	// has lost.
+	// MedianNs and P95Ns are times by itself, for comparing variants, with operands that the
+	// second-level cache has lost.
 	MedianNs, P95Ns float64
-	// And with those of the call before, and with operands that all caches have lost.
-	// 0: not measured.
+	// WarmNs and FarNs are times with the operands of the previous call, and with operands that
+	// all caches have lost. 0: not measured.
 	WarmNs, FarNs float64
 	Count         int
 	Distribution  Distribution
 	Unsteady      bool // the times never settled while it was measured
 
-	// StepNs is the mean inside real training steps, among its neighbours; 0: not
-	// measured. Where it is known it is what a call is expected to take. FirstNs is
-	// the mean in the first step of a run, which touches memory for the first time.
+	// StepNs is the mean inside real training steps, among neighbours; 0: not measured. Where
+	// known, it is the expected time of a call. FirstNs is the mean in the first step of a run,
+	// which touches memory for the first time.
 	StepNs, FirstNs  float64
 	StepDistribution Distribution
 

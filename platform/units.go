@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"dahl/platform/tomlfile"
 )
 
 // Bounds of what a quantity may be; beyond them a value is a mistake, and sums of
@@ -114,13 +116,7 @@ func splitNumber(text string) (number, suffix string) {
 }
 
 // clip shortens text that goes into an error.
-func clip(s string) string {
-	const most = 40
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+func clip(s string) string { return tomlfile.Clip(s) }
 
 // format writes v so that parse gives back the same float64. It moves the point
 // in the shortest decimal form of v to the largest unit with a digit before the

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// WriteTOML writes a platform that Parse reads back as the same one, to the last
-// bit of every number. The models are written into the same file. The platform
-// must pass Check.
+// WriteTOML writes a platform so that Parse reads back the same one, to the last bit of every
+// number. The models go into the same file. The platform must pass Check.
 func (p *Platform) WriteTOML(w io.Writer) error {
 	if err := p.Check(); err != nil {
 		return fmt.Errorf("write a platform: %w", err)
@@ -23,14 +22,14 @@ func (p *Platform) WriteTOML(w io.Writer) error {
 	return err
 }
 
-// Hash identifies the platform: the hex SHA-256 of its TOML form, and so the same
-// for two files that differ in comments, units or layout only.
+// Hash identifies the platform: the hex SHA-256 of its TOML form. It is the same for two files
+// that differ in comments, units or layout only.
 func (p *Platform) Hash() string {
 	sum := sha256.Sum256(p.encode())
 	return hex.EncodeToString(sum[:])
 }
 
-// encoder writes keys with values, leaving out those at their zero.
+// encoder writes keys with values and leaves out zero values.
 type encoder struct{ bytes.Buffer }
 
 func (e *encoder) table(name string) { fmt.Fprintf(e, "\n[[%s]]\n", name) }
@@ -71,7 +70,7 @@ func (e *encoder) distribution(key string, d *Distribution) {
 	}
 }
 
-// inline writes key = { … } of parts that are not empty.
+// inline writes key = { … } from the parts that are not empty.
 func (e *encoder) inline(key string, parts ...string) {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 	if len(parts) > 0 {
@@ -190,7 +189,7 @@ func (p *Platform) encodeDevice(e *encoder, d *Device) {
 
 func (e *encoder) duration(key string, d time.Duration) { e.quantity(key, &nsScale, float64(d)) }
 
-// plainNumber writes a number as TOML takes it: with a point or an exponent.
+// plainNumber writes a number in the form of TOML, with a point or an exponent.
 func plainNumber(v float64) string {
 	s := fmt.Sprint(v)
 	if !strings.ContainsAny(s, ".e") {

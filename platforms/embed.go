@@ -1,8 +1,8 @@
-// Package platforms holds the machine descriptions that are built into the
-// program: one TOML file for each machine, in the form that package platform reads.
-// Each file says in its comments where its numbers come from.
+// Package platforms holds the machine descriptions that are built into the program: one TOML file
+// for each machine, in the form that package platform reads. The comments of each file say where
+// its numbers come from.
 //
-// Adding a machine is adding a file here; the tests of package platform load every one.
+// To add a machine, add a file here. The tests of package platform load every one.
 package platforms
 
 import (
@@ -18,7 +18,7 @@ import (
 //go:embed *.toml
 var files embed.FS
 
-// Names are the machines in alphabetical order, without the ending of their files.
+// Names lists the machines in alphabetical order, without the extension of their files.
 func Names() []string {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -31,7 +31,7 @@ func Names() []string {
 	return names
 }
 
-// Open returns the TOML of a machine by name, with or without its ending.
+// Open returns the TOML of a machine by name, with or without the extension.
 func Open(name string) ([]byte, error) {
 	src, err := files.ReadFile(strings.TrimSuffix(name, ".toml") + ".toml")
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // pngDPI gives 2 pixels per point.
 const pngDPI = 144
 
-// Formats are the file extensions that figures can be written with.
+// Formats are the file extensions of figures.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
 // render paints a page and writes it to path in the format of its extension.
@@ -50,13 +50,13 @@ func render(path string, width, height vg.Length, paint func(c draw.Canvas)) err
 	return nil
 }
 
-// pdfDates matches the two dates of a PDF, which the writer takes from the clock.
+// pdfDates matches the two dates of a PDF, which the PDF writer takes from the clock.
 var pdfDates = regexp.MustCompile(`/(CreationDate|ModDate) \(D:\d{14}\)`)
 
-// finish removes what would differ from run to run or from viewer to viewer:
-// PDF dates become one fixed date of the same length, so that offsets stay
-// right; SVG text falls back to fonts with the metrics of Liberation Sans, and is
-// given the length it was laid out with, whatever font the viewer has.
+// finish removes differences from run to run and from viewer to viewer. PDF dates become one
+// fixed date of the same length, so that offsets stay right. SVG text falls back to fonts with
+// the metrics of Liberation Sans and is given the length of its layout, whatever font the viewer
+// has.
 func finish(format string, file []byte) []byte {
 	switch format {
 	case "pdf":
@@ -78,7 +78,7 @@ func finish(format string, file []byte) []byte {
 	return file
 }
 
-// xmlRune replaces what a name may hold but an XML document may not.
+// xmlRune replaces characters of a name that an XML document may not contain.
 func xmlRune(r rune) rune {
 	if r < ' ' && r != '\t' && r != '\n' || r == 0xfffe || r == 0xffff {
 		return ' '
@@ -86,7 +86,7 @@ func xmlRune(r rune) rune {
 	return r
 }
 
-// svgText matches a text element: what follows its name, its font size, its text.
+// svgText matches a text element: the rest of its tag, its font size, its text.
 var svgText = regexp.MustCompile(`<text( [^>]*font-size:([0-9.]+)px[^>]*>([^<]*)</text>)`)
 
 // writeFile writes under a temporary name beside path and renames it.

@@ -17,7 +17,7 @@ type chart struct {
 	colours  *colouring
 	rows     []row
 	makespan time.Duration
-	end      time.Duration   // of what is shown: transfers may go on after the last task
+	end      time.Duration   // of the shown time; transfers may go on after the last task
 	stepEnds []time.Duration // the end of the last task of each step
 
 	firstStep int // its number
@@ -37,8 +37,8 @@ type hop struct {
 	from, to       time.Duration
 }
 
-// maxWorkerRows bounds the rows of a chart. Beyond it, neighbouring workers of
-// a device share a row; maxRouteRows does the same for pairs of memories.
+// maxWorkerRows bounds the rows of a chart. Beyond it, neighbouring workers of a device share a
+// row. maxRouteRows does the same for pairs of memories.
 const (
 	maxWorkerRows = 96
 	maxRouteRows  = 16
@@ -61,7 +61,7 @@ func newChart(r *Run, colours *colouring) *chart {
 	return b.chart
 }
 
-// chartBuilder remembers where spans and transfers went.
+// chartBuilder remembers the places of spans and transfers.
 type chartBuilder struct {
 	run         *Run
 	chart       *chart
@@ -70,7 +70,7 @@ type chartBuilder struct {
 	rowOfRoute  map[route]int
 }
 
-// route is a pair of memories; From is anyMemory where rows are by destination.
+// route is a pair of memories. from is anyMemory where rows are by destination.
 type route struct{ from, to platform.MemoryID }
 
 const anyMemory platform.MemoryID = -1
@@ -139,7 +139,7 @@ func (b *chartBuilder) addIdles() {
 	}
 }
 
-// addTransfers makes one row per pair of memories that exchange data, below the workers.
+// addTransfers makes one row, below the workers, for each pair of memories that exchange data.
 func (b *chartBuilder) addTransfers() {
 	s, memories := b.run.Schedule, b.run.Problem.Platform.Memories
 	by, order := transfersByRoute(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
@@ -167,8 +167,7 @@ func (b *chartBuilder) addTransfers() {
 	}
 }
 
-// transferLabel is the size of a transfer, and what it is for where it is not for a task
-// that reads it.
+// transferLabel is the size of a transfer, and its purpose if no task reads it.
 func transferLabel(t *schedule.Transfer) string {
 	if t.Reason == schedule.ReasonEvict {
 		return string(t.Reason) + " " + formatBytes(t.Bytes)
@@ -176,7 +175,7 @@ func transferLabel(t *schedule.Transfer) string {
 	return formatBytes(t.Bytes)
 }
 
-// transfersByRoute groups transfers, in the order of their starts, and lists the keys in order.
+// transfersByRoute groups transfers by start, and lists the keys in order.
 func transfersByRoute(s *schedule.Schedule, key func(t *schedule.Transfer) route) (by map[route][]int, order []route) {
 	by = map[route][]int{}
 	for i := range s.Transfers {

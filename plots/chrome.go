@@ -15,14 +15,14 @@ import (
 	"dahl/schedule"
 )
 
-// Chrome writes a run in the Trace Event Format (JSON object form; Google, "Trace
-// Event Format", 2016), which Perfetto and chrome://tracing open: one process per
-// device with a thread per worker, one process for the transfers with a thread
-// per route, a slice per task and transfer, flow arrows for dependences between
-// workers and for transfers, and counters of live bytes and power.
+// Chrome writes a run in the Trace Event Format (JSON object form; Google, "Trace Event Format",
+// 2016), which Perfetto and chrome://tracing open. Each device is a process with a thread per
+// worker. The transfers are a process with a thread per route. Each task and transfer is a slice.
+// Flow arrows show dependences between workers, and transfers. Counters show live bytes and
+// power.
 //
-// Times are microseconds with nanosecond digits. Slices of one thread never
-// overlap: what runs at once on one worker or route gets threads of its own.
+// Times are microseconds with nanosecond digits. Slices of one thread never overlap: simultaneous
+// slices of one worker or route get threads of their own.
 func Chrome(w io.Writer, r *Run) error {
 	if err := r.check("chrome trace"); err != nil {
 		return err
@@ -61,7 +61,7 @@ type chromeEvent struct {
 	Args     any     `json:"args,omitempty"`
 }
 
-// micros is a time that is written in microseconds without rounding.
+// micros is a time, written in microseconds without rounding.
 type micros time.Duration
 
 // MarshalJSON writes whole nanoseconds as three decimals.
@@ -70,7 +70,7 @@ func (m micros) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(b, ".%03d", int64(m)%1000), nil
 }
 
-// taskArgs is what the viewer shows of a selected task.
+// taskArgs are the details that the viewer shows of a selected task.
 type taskArgs struct {
 	Step   int32    `json:"step"`
 	Op     string   `json:"op,omitempty"`
@@ -219,13 +219,13 @@ func (t *chromeTrace) writeTransfers() {
 	}
 }
 
-// maxArrows bounds the dependences drawn into one task: a reduction over a
-// thousand tiles would otherwise fill the file and hide everything else.
+// maxArrows bounds the dependences drawn into one task. A reduction over a thousand tiles would
+// otherwise fill the file and hide everything else.
 const maxArrows = 4
 
-// writeFlows draws arrows into a task from the predecessors on other workers that
-// ended last, and through the transfers that the task needed. Where a transfer
-// moves what a predecessor wrote, the arrow goes through it.
+// writeFlows draws arrows into a task: from the predecessors on other workers that ended last,
+// and through the transfers that the task needed. If a transfer moves the result of a
+// predecessor, the arrow goes through it.
 func (t *chromeTrace) writeFlows() {
 	g, s := t.run.Problem.Graph, t.run.Schedule
 	for i := range s.Spans {
@@ -235,7 +235,7 @@ func (t *chromeTrace) writeFlows() {
 		for _, k := range t.transferFor[schedule.Instance{Task: span.Task, Step: span.Step}] {
 			x := &s.Transfers[k]
 			if x.End > span.Start {
-				continue // it made room that the task did not have to wait for
+				continue // it made room, and the task did not have to wait for that
 			}
 			moved := map[int32]bool{}
 			for _, atom := range x.Atoms {
@@ -260,8 +260,8 @@ func (t *chromeTrace) writeFlows() {
 	}
 }
 
-// preds lists the spans of the predecessors in the same step and, through
-// carried storages, in the step before, the one that ended last first.
+// preds lists the spans of the predecessors, the one that ended last first: those in the same
+// step and, through carried storages, in the previous step.
 func (t *chromeTrace) preds(span *schedule.Span) []int {
 	g := t.run.Problem.Graph
 	var list []int
@@ -288,8 +288,8 @@ func writesAny(g *dag.Graph, t dag.TaskID, atoms map[int32]bool) bool {
 	return false
 }
 
-// flow writes an arrow from the last nanosecond of one slice, since viewers bind
-// an end of an arrow to the slice around it, to the start of another.
+// flow writes an arrow from the last nanosecond of one slice to the start of another, since
+// viewers bind the end of an arrow to the slice around it.
 func (t *chromeTrace) flow(category string, from place, start, end time.Duration, to place, at time.Duration) {
 	t.flows++
 	t.event(chromeEvent{Phase: "s", Name: category, Category: category, Process: from.process, Thread: from.thread, At: micros(max(start, end-1)), Flow: t.flows})

@@ -11,9 +11,8 @@ import (
 	"dahl/schedule/explain"
 )
 
-// colouring gives every task of a graph a category, and every category a colour.
-// The idle causes, transfers and the critical path are categories of their own
-// behind those of the tasks.
+// colouring gives every task of a graph a category, and every category a colour. The causes of
+// idle time, transfers and the critical path are further categories behind those of the tasks.
 type colouring struct {
 	by     ColourBy
 	names  []string     // of the categories of tasks
@@ -34,7 +33,7 @@ func (c *colouring) transfer() int { return len(c.names) + transferCategory }
 func (c *colouring) room() int     { return len(c.names) + roomCategory }
 func (c *colouring) path() int     { return len(c.names) + pathCategory }
 
-// ofTransfer tells what moves for a task from what moves since a memory is too small:
+// ofTransfer distinguishes transfers for a task from those due to a memory that is too small:
 // out, and later back in.
 func (c *colouring) ofTransfer(t *schedule.Transfer) int {
 	if t.Reason == schedule.ReasonEvict || t.Reason == schedule.ReasonReload {
@@ -47,9 +46,9 @@ func (c *colouring) idle(cause explain.IdleCause) int {
 }
 func (c *colouring) categories() int { return len(c.fills) }
 
-// newColouring gives colours to the labels in the order in which they first
-// appear in the graph. Where there are more labels than colours, those that took
-// the most time in the schedule keep theirs and the rest share grey.
+// newColouring gives colours to the labels in the order in which they first appear in the graph.
+// If there are more labels than colours, the labels with the most time in the schedule keep
+// theirs, and the rest share grey.
 func newColouring(r *Run) *colouring {
 	g := r.Problem.Graph
 	c := &colouring{by: r.colourBy(), ofTask: make([]int, len(g.Tasks))}
@@ -110,7 +109,7 @@ func keptLabels(r *Run, by ColourBy, labels []string, index map[string]int) []bo
 	return kept
 }
 
-// colourBy is the label asked for, or the first that tells tasks apart.
+// colourBy is the requested label, or the first that tells tasks apart.
 func (r *Run) colourBy() ColourBy {
 	if r.ColourBy != "" {
 		return r.ColourBy

@@ -2,21 +2,19 @@ package plots
 
 import "time"
 
-// A lane of a picture has at most a few thousand columns, a run millions of
-// tasks. Drawing each of them would make files of hundreds of megabytes in which
-// later bars hide earlier ones. Instead, a lane with more pieces than its columns
-// can show is painted column by column.
+// A lane of a picture has at most a few thousand columns, and a run has millions of tasks.
+// Drawing each task would make files of hundreds of megabytes in which later bars hide earlier
+// ones. So a lane with more pieces than its columns can show is painted column by column.
 //
-// Theory. Each column is painted in one colour. The time that a category (a
-// colour, or nothing) spent inside the columns so far is its claim, and the
-// columns painted in it are deducted from the claim; the next column goes to
-// the category with the greatest claim. This is error diffusion (Floyd and
-// Steinberg, 1976) in one dimension: every category gets its share of the columns
-// to within one, and long pieces keep their place. A column that one category
-// fills completely resets all claims, so that no colour shows up far from its time.
+// Theory. Each column is painted in one colour. The claim of a category (a colour, or nothing) is
+// the time that it spent inside the columns so far, less the columns painted in it. The next
+// column goes to the category with the greatest claim. This is error diffusion (Floyd and
+// Steinberg, 1976) in one dimension: every category gets its share of the columns to within one,
+// and long pieces keep their place. A column that one category fills completely resets all
+// claims, so no colour shows up far from its time.
 
-// piece is a stretch of time of one category in one lane. Pieces are ordered by
-// start and do not overlap within a lane.
+// piece is a stretch of time of one category in one lane. Pieces of a lane are ordered by start
+// and do not overlap.
 type piece struct {
 	from, to time.Duration
 	category int
@@ -39,7 +37,7 @@ func diffuse(lanes [][]piece, end time.Duration, columns, categories int) []run 
 	var runs []run
 	for k := range columns {
 		lo, hi := columnEdge(end, k, columns), columnEdge(end, k+1, columns)
-		if lo == hi { // the picture has more columns than the run nanoseconds
+		if lo == hi { // the picture has more columns than the run has nanoseconds
 			continue
 		}
 		capacity := int64(hi-lo) * int64(len(lanes))
@@ -70,7 +68,7 @@ func diffuse(lanes [][]piece, end time.Duration, columns, categories int) []run 
 	return runs
 }
 
-// claim adds what a column covers to the claims and pays one column to the greatest.
+// claim adds the contents of a column to the claims and pays one column to the greatest.
 func claim(claims, covered []int64, capacity int64) int {
 	winner := 0
 	for c := range claims {
@@ -87,8 +85,8 @@ func claim(claims, covered []int64, capacity int64) int {
 	return winner
 }
 
-// columnEdge is the time at which column k of n begins. The quotient comes first
-// so that the product cannot overflow.
+// columnEdge is the time at which column k of n begins. The quotient comes first, so that the
+// product cannot overflow.
 func columnEdge(end time.Duration, k, n int) time.Duration {
 	q, r := end/time.Duration(n), end%time.Duration(n)
 	return q*time.Duration(k) + r*time.Duration(k)/time.Duration(n)

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Compare draws a predicted and a measured run of one graph: two Gantt charts on
-// one time axis, and below them each kernel's measured median over its predicted one and
-// what the operations take in a step.
+// Compare draws a predicted and a measured run of one graph: two Gantt charts on one time axis.
+// Below them are each kernel's measured median over its predicted one, and the time of each
+// operation in a step.
 func Compare(path string, predicted, measured *Run) error {
 	if predicted == nil {
 		return fmt.Errorf("compare: there is no prediction to compare with: %w", ErrNoData)
@@ -66,8 +66,8 @@ func newComparison(predicted, measured *Run) *comparison {
 	return c
 }
 
-// comparedTimes is the line under the title: the time of the steps that both runs have, or
-// of a steady one where they have not the same number of them.
+// comparedTimes is the line under the title: the time of the steps if both runs have as many of
+// them, else of a steady step.
 func comparedTimes(predicted, measured *Run) string {
 	what, p, m := plural(measured.Schedule.Steps, "step"), predicted.Schedule.Makespan, measured.Schedule.Makespan
 	if predicted.Schedule.Steps != measured.Schedule.Steps {
@@ -123,7 +123,7 @@ func (p *comparison) draw(c draw.Canvas) {
 	drawScatter(&frame{c: below, face: p.face, box: box}, p.kernels, p.table)
 }
 
-// drawEnd marks the end of the shorter chart, since the axis goes on.
+// drawEnd marks the end of the shorter chart, since its axis goes on.
 func (p *comparison) drawEnd(f *frame, own, end time.Duration) {
 	if own < end {
 		x := f.X(float64(own))

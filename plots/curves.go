@@ -15,15 +15,15 @@ import (
 // Quantity is what the y axis of curves shows.
 type Quantity string
 
-// The quantities: a time, of which less is better, in seconds, and a rate, of
-// which more is better, in images per second.
+// The quantities: a time in seconds, where less is better, and a rate in images per second, where
+// more is better.
 const (
 	StepTime Quantity = "step time"
 	Rate     Quantity = "images per second"
 )
 
-// Curves is a figure of one quantity over a number that takes powers of two, such
-// as a tile or a batch.
+// Curves is a figure of one quantity over a number that takes powers of two, such as a tile or a
+// batch.
 type Curves struct {
 	Title, Summary string
 	XLabel         string
@@ -31,19 +31,18 @@ type Curves struct {
 	Series         []Series
 }
 
-// Series is one curve. Points are by ascending X, at least 1; the best of them is
-// marked.
+// Series is one curve. Its points, at least 1, are by ascending X. The best one is marked.
 type Series struct {
 	Name   string
 	Dashed bool
 	Points []CurvePoint
 }
 
-// CurvePoint is a value and the interval in which its repetitions lie; Low and High
-// are equal to Y where there is one repetition.
+// CurvePoint is a value and the interval of its repetitions. Low and High equal Y if there is
+// only one repetition.
 type CurvePoint struct{ X, Y, Low, High float64 }
 
-// Best is the index of the best point, the first of equal ones.
+// Best is the index of the best point, the first of equals.
 func (s *Series) Best(q Quantity) int {
 	best := 0
 	for i := range s.Points {
@@ -115,8 +114,8 @@ func (c *Curves) draw(page draw.Canvas) {
 		Min: vg.Point{X: f.box.Min.X, Y: below.Min.Y}, Max: vg.Point{X: f.box.Max.X, Y: below.Min.Y + pageMargin + legendLine}})
 }
 
-// axes cover all points: the lower in steps of two, with a label at each value
-// that a point has, the left one from zero.
+// axes cover all points: the lower one in steps of two, with a label at each value of a point,
+// the left one from zero.
 func (c *Curves) axes() (x, y axis) {
 	lo, hi, top := math.Inf(1), 0.0, 0.0
 	seen := map[float64]bool{}
@@ -168,7 +167,7 @@ func (f *frame) drawSeries(s *Series, q Quantity, number int) {
 	f.c.DrawGlyph(draw.GlyphStyle{Color: colour, Radius: 7, Shape: draw.RingGlyph{}}, points[s.Best(q)])
 }
 
-// bestText says where a curve is best and what it reaches there.
+// bestText says where a curve is best, and its value there.
 func bestText(p CurvePoint, q Quantity) string {
 	if q == Rate {
 		return fmt.Sprintf("%.0f/s at %.12g", p.Y, p.X)

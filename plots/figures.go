@@ -13,7 +13,7 @@ import (
 	"dahl/schedule"
 )
 
-// Run is one schedule and what its figures show beside it.
+// Run is one schedule with the data that its figures need.
 type Run struct {
 	Problem  *schedule.Problem
 	Schedule *schedule.Schedule
@@ -21,12 +21,12 @@ type Run struct {
 	Title    string   // "": the graph's name, the policy and the world
 	ColourBy ColourBy // "": the first of layer, phase, op that tells tasks apart
 
-	// Power is what the host, the devices and the links drew over time, as
-	// energy.Traces gives it, drawn from the bottom up; nil where it is not known.
+	// Power is the power of the host, the devices and the links over time, as energy.Traces gives
+	// it, drawn from the bottom up; nil where it is not known.
 	Power []energy.PowerTrace
-	// Grounds says what the joules of Power rest on, as energy.Report.Grounds does.
+	// Grounds says how the joules of Power were found, as energy.Report.Grounds does.
 	Grounds string
-	// ReservedBytes is what the plan reserves, by memory; 0 or missing: no line.
+	// ReservedBytes is how much the plan reserves, by memory; 0 or missing: no line.
 	ReservedBytes []int64
 
 	// Part says which part of a longer run the schedule is; "": all of it. FirstStep is the
@@ -45,8 +45,8 @@ const (
 	ByOp    ColourBy = "op"
 )
 
-// Input is what a figure is drawn from. Run is the schedule shown. Predicted is
-// set where a prediction of Run exists and is needed by the comparison alone.
+// Input is the data of a figure. Run is the schedule shown. Predicted is a prediction of Run, if
+// there is one; only the comparison needs it.
 type Input struct {
 	Run       *Run
 	Predicted *Run
@@ -59,8 +59,8 @@ type Figure struct {
 	Draw     func(path string, in Input) error
 }
 
-// ErrNoData says that a run lacks what a figure shows; callers that draw every
-// figure may skip it.
+// ErrNoData says that a run lacks the data of a figure. Callers that draw every figure may skip
+// it.
 var ErrNoData = errors.New("nothing to draw")
 
 // Figures is the table of figures.
@@ -85,8 +85,8 @@ func FigureByName(name string) (Figure, error) {
 	return Figure{}, fmt.Errorf("figure %q is not one of %s", name, strings.Join(names, ", "))
 }
 
-// check refuses what could not be drawn, so that a damaged file ends in an error
-// and not in a panic.
+// check refuses runs that cannot be drawn, so that a damaged file ends in an error and not in a
+// panic.
 func (r *Run) check(figure string) error {
 	if r == nil || r.Problem == nil || r.Schedule == nil || len(r.Schedule.Spans) == 0 {
 		return fmt.Errorf("%s: the run has no tasks: %w", figure, ErrNoData)
@@ -140,7 +140,7 @@ func (r *Run) name() string {
 	return name
 }
 
-// summary is the line under the title: how much ran, for how long, how busily.
+// summary is the line under the title: how many steps and tasks ran, how long, and how busily.
 func (r *Run) summary() string {
 	s := r.Schedule
 	busy := time.Duration(0)
@@ -164,7 +164,7 @@ func (r *Run) summary() string {
 	return text
 }
 
-// part is which part of the run is shown, for the end of a sentence.
+// part names the shown part of the run, for the end of a sentence.
 func (r *Run) part() string {
 	if r.Part == "" {
 		return ""
@@ -172,7 +172,7 @@ func (r *Run) part() string {
 	return " (" + r.Part + ")"
 }
 
-// grounds is what the joules rest on, for the end of a title.
+// grounds says how the joules were found, for the end of a title.
 func (r *Run) grounds() string {
 	if r.Grounds == "" {
 		return ""
@@ -180,7 +180,7 @@ func (r *Run) grounds() string {
 	return " (" + r.Grounds + ")"
 }
 
-// label returns what a task is coloured by.
+// label returns the label that gives a task its colour.
 func (by ColourBy) label(t *dag.Task) string {
 	switch by {
 	case ByLayer:

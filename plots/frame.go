@@ -18,8 +18,8 @@ type axis struct {
 	ticks    []plot.Tick // an empty label is a grid line without text
 }
 
-// linearAxis runs from 0 to max plus headroom (a share of it) with about the
-// given number of round ticks, labelled in a unit.
+// linearAxis runs from 0 to max plus headroom, a share of it. It has about the given number of
+// round ticks, labelled in a unit.
 func linearAxis(max, headroom float64, u unit, what string, ticks int) axis {
 	top := max * (1 + headroom) / u.size
 	if !(top > 0) || math.IsInf(top, 0) {
@@ -120,11 +120,11 @@ const (
 	labelSize     = 9.5
 	tickGap       = 4
 	xLabelDrop    = 17
-	axisBottom    = 32 // what an x axis with its label needs below the box
-	axisBottomBar = 17 // without the label
+	axisBottom    = 32 // height of an x axis with its label below the box
+	axisBottomBar = 17 // height without the label
 )
 
-// drawX paints the lower axis, its ticks and, if label is set, what it shows.
+// drawX paints the lower axis, its ticks and, if label is set, its label.
 func (f *frame) drawX(label bool) {
 	line(f.c, ink, 0.6, f.box.Min, vg.Point{X: f.box.Max.X, Y: f.box.Min.Y})
 	style := f.face.style(tickSize, ink, text.XCenter, text.YTop)
@@ -153,7 +153,7 @@ func (f *frame) drawY(labelDistance vg.Length) {
 	f.c.FillText(turned, vg.Point{X: f.box.Min.X - labelDistance, Y: (f.box.Min.Y + f.box.Max.Y) / 2}, f.y.label)
 }
 
-// drawHeader paints the title and the line below it and returns what is left of the page.
+// drawHeader paints the title and the line below it and returns the rest of the page.
 func drawHeader(c draw.Canvas, face typeface, title, summary string) draw.Canvas {
 	at := vg.Point{X: c.Min.X + pageMargin, Y: c.Max.Y - 10}
 	width := c.Max.X - c.Min.X - 2*pageMargin

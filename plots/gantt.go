@@ -11,9 +11,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Gantt draws what each worker did when: tasks coloured by layer or phase, the
-// transfers in rows of their own, idle time tinted by its cause, the critical
-// path of the schedule as a black line under its tasks, and the ends of the steps.
+// Gantt draws the work of each worker over time. Tasks are coloured by layer or phase, transfers
+// have rows of their own, and idle time is tinted by its cause. The critical path of the schedule
+// is a black line under its tasks. The ends of the steps are marked.
 func Gantt(path string, r *Run) error {
 	if err := r.check("gantt"); err != nil {
 		return err
@@ -53,12 +53,12 @@ const (
 // maxMarks bounds the rectangles of one chart, and with them the size of a file.
 const maxMarks = 24000
 
-// height is that of all rows, at best the target.
+// height is the height of all rows, at best the target.
 func (c *chart) height(target float64) vg.Length {
 	return vg.Length(min(max(target/float64(len(c.rows)), minRowHeight), maxRowHeight) * float64(len(c.rows)))
 }
 
-// labelWidth is what the names of the rows need to the left of the axis.
+// labelWidth is the width of the row names to the left of the axis.
 func (c *chart) labelWidth(face typeface) vg.Length {
 	style := face.style(tickSize, ink, text.XRight, text.YCenter)
 	widest := vg.Length(0)
@@ -128,13 +128,12 @@ func (p *painter) paintRow(r *row, bottom, top vg.Length) {
 	}
 }
 
-// stripHeight is that of the critical path in a row of a height; in thin rows it
-// takes a greater share.
+// stripHeight is the height of the critical path in a row. In thin rows it takes a greater share.
 func stripHeight(row vg.Length) vg.Length {
 	return max(row*stripShare, min(minStrip, row*0.35))
 }
 
-// paintLanes paints each piece where they are few, columns where they are many.
+// paintLanes paints each piece if they are few, and columns if they are many.
 func (p *painter) paintLanes(lanes [][]piece, bottom, top vg.Length, outlined bool) {
 	pieces := 0
 	for _, lane := range lanes {
@@ -177,9 +176,8 @@ func (p *painter) paintPiece(q *piece, bottom, top vg.Length, outlined bool) {
 	}
 }
 
-// fitText makes the text of a piece fit a width: smaller at first, then cut, but
-// not to a stub. The bytes of a transfer are never cut, since part of a number
-// is another number.
+// fitText makes the text of a piece fit a width: it shrinks first and is then cut, but not to a
+// stub. The bytes of a transfer are never cut, since part of a number is another number.
 func fitText(style *draw.TextStyle, q *piece, colours *colouring, width vg.Length) string {
 	if style.Width(q.text) > width {
 		style.Font.Size *= 0.82
@@ -191,8 +189,7 @@ func fitText(style *draw.TextStyle, q *piece, colours *colouring, width vg.Lengt
 	return name
 }
 
-// paint paints what was collected: fills, those of idle time below those of tasks, then
-// outlines.
+// paint paints the collected shapes: fills of idle time, fills of tasks, then outlines.
 func (p *painter) paint() {
 	for category, path := range slices.Backward(p.rects) {
 		if len(path) > 0 {
@@ -206,8 +203,8 @@ func (p *painter) paint() {
 	}
 }
 
-// write puts the names of the pieces over everything, on a patch of their piece's colour
-// where a line runs behind them.
+// write puts the names of the pieces over everything. Where a line runs behind a name, it has a
+// patch of its piece's colour.
 func (p *painter) write(lines []vg.Rectangle) {
 	for _, l := range p.labels {
 		half := vg.Point{X: l.style.Width(l.text)/2 + 1.5, Y: l.style.Font.Size / 2}
@@ -229,8 +226,8 @@ func addRect(path *vg.Path, left, bottom, right, top vg.Length) {
 	path.Close()
 }
 
-// drawSteps marks where the last task of each step ended, if there are several,
-// and names as many as there is room for.
+// drawSteps marks the end of the last task of each step, if there are several, and names as many
+// steps as there is room for.
 func (c *chart) drawSteps(f *frame) {
 	if len(c.stepEnds) < 2 {
 		return
@@ -252,8 +249,8 @@ func (c *chart) drawSteps(f *frame) {
 	}
 }
 
-// hopLines are the lines of the critical path between rows, each from its lower end; none
-// where there are too many.
+// hopLines are the lines of the critical path between rows, each from its lower end. There are
+// none if they would be too many.
 func (c *chart) hopLines(f *frame, tall vg.Length) (lines []vg.Rectangle) {
 	if len(c.hops) > maxHops {
 		return nil
@@ -272,7 +269,7 @@ func (c *chart) hopLines(f *frame, tall vg.Length) (lines []vg.Rectangle) {
 	return lines
 }
 
-// drawLabels names the rows, every other or fewer where they are thin.
+// drawLabels names the rows, or every other or fewer if they are thin.
 func (c *chart) drawLabels(f *frame, tall vg.Length) {
 	style := f.face.style(tickSize, ink, text.XRight, text.YCenter)
 	every := max(1, int(10/tall.Points()+0.999))

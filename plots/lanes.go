@@ -2,10 +2,9 @@ package plots
 
 import "time"
 
-// lanes assigns intervals, ordered by start, to the first lane that is free, so
-// that those of one lane do not overlap. It returns the lane of each and how many
-// there are. This is the greedy colouring of an interval graph and uses as few
-// lanes as intervals ever overlap.
+// lanes assigns intervals, ordered by start, to the first free lane, so that those of one lane do
+// not overlap. It returns the lane of each interval and the number of lanes. This is the greedy
+// colouring of an interval graph. It uses only as many lanes as intervals ever overlap.
 func lanes(n int, interval func(i int) (from, to time.Duration)) (lane []int, count int) {
 	lane = make([]int, n)
 	var freeAt []time.Duration

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// legendEntry is a swatch and what it stands for.
+// legendEntry is a swatch and its meaning.
 type legendEntry struct {
 	name   string
 	colour color.RGBA
@@ -16,7 +16,7 @@ type legendEntry struct {
 	dashed bool
 }
 
-// legendGroup is a caption and entries that begin on a line of their own.
+// legendGroup is a caption with entries. It begins on a new line.
 type legendGroup struct {
 	caption string
 	entries []legendEntry

@@ -15,8 +15,8 @@ import (
 	"dahl/schedule"
 )
 
-// Memory draws the bytes live in each memory over the run, one panel for each
-// memory that held anything, with what the plan reserves as a dashed line.
+// Memory draws the bytes live in each memory over the run. Each memory that held anything has a
+// panel, with the bytes that the plan reserves as a dashed line.
 func Memory(path string, r *Run) error {
 	if err := r.check("memory"); err != nil {
 		return err
@@ -55,7 +55,7 @@ type panel struct {
 	peak, reserved int64
 }
 
-// memoryPanels splits the occupancy by memory and leaves out those that stayed empty.
+// memoryPanels splits the occupancy by memory and leaves out memories that stayed empty.
 func memoryPanels(r *Run) []panel {
 	all := make([]panel, len(r.Problem.Platform.Memories))
 	events := slices.Clone(r.Schedule.Memory)
@@ -108,11 +108,11 @@ func (p *panel) draw(f *frame, end time.Duration, colour color.RGBA) {
 	f.c.FillText(f.face.style(9.5, ink, text.XLeft, text.YBottom), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y + 5}, p.caption())
 }
 
-// nearCapacity is the part of a memory's capacity from which on it is drawn: a limit far
-// above the curve would press it to the axis.
+// nearCapacity is the part of a memory's capacity from which on the capacity is drawn. A limit
+// far above the curve would press the curve to the axis.
 const nearCapacity = 0.4
 
-// limit is the capacity where the run comes near it, else 0.
+// limit is the capacity if the run comes near it, else 0.
 func (p *panel) limit() int64 {
 	if float64(max(p.peak, p.reserved)) < nearCapacity*float64(p.memory.CapacityBytes) {
 		return 0
@@ -131,9 +131,8 @@ func (p *panel) drawLevel(f *frame, bytes int64, colour color.RGBA, name string,
 	f.c.FillText(f.face.style(8, colour, end, text.YBottom), vg.Point{X: x, Y: y + 3}, name)
 }
 
-// envelope turns occupancy events into the values between moments. Where events
-// are more than a picture can show, each column shows its highest value: a peak
-// must not vanish.
+// envelope turns occupancy events into values between moments. If there are more events than a
+// picture can show, each column shows its highest value, so that no peak vanishes.
 func envelope(at []time.Duration, bytes []int64, end time.Duration) (times []time.Duration, values []float64) {
 	times = []time.Duration{0}
 	for _, t := range at {
@@ -148,7 +147,7 @@ func envelope(at []time.Duration, bytes []int64, end time.Duration) (times []tim
 	values = make([]float64, len(times)-1)
 	i, current := 0, int64(0)
 	for k := range values {
-		for i < len(at) && at[i] <= times[k] { // what holds when the interval begins
+		for i < len(at) && at[i] <= times[k] { // the value when the interval begins
 			current = bytes[i]
 			i++
 		}

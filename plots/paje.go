@@ -16,14 +16,14 @@ import (
 	"dahl/schedule/explain"
 )
 
-// Paje writes a run in the Pajé trace format (Schnorr, "Paje Trace File", version
-// 1.2.5, 2014), which ViTE opens: containers for the machine, its devices, workers
-// and memories; a state per task, valued and coloured by layer or phase; a state
-// per idle gap, valued by its cause; a link per transfer between memories, keyed
-// uniquely; and variables of live bytes and power. Events are in the order of time.
+// Paje writes a run in the Pajé trace format (Schnorr, "Paje Trace File", version 1.2.5, 2014),
+// which ViTE opens. The machine, its devices, workers and memories are containers. Each task is a
+// state, valued and coloured by layer or phase; each idle gap is a state, valued by its cause.
+// Each transfer between memories is a link with a unique key. Live bytes and power are variables.
+// Events are in the order of time.
 //
-// Times are seconds with nine decimals. Tasks that overlap on one worker
-// (streams) get containers of their own.
+// Times are seconds with nine decimals. Tasks that overlap on one worker (streams) get containers
+// of their own.
 func Paje(w io.Writer, r *Run) error {
 	if err := r.check("Paje trace"); err != nil {
 		return err
@@ -249,9 +249,9 @@ const (
 	orderStart
 )
 
-// collect gathers the events. A state lasts until the next one of its container:
-// spans and idle gaps tile a worker's time. Where tasks overlap, gaps do not tile
-// the time of a stream, and each task is followed by the state of an empty one.
+// collect gathers the events. A state lasts until the next one of its container: spans and idle
+// gaps tile a worker's time. Where tasks overlap, gaps do not tile the time of a stream, so the
+// state of an empty stream follows each task.
 func (t *pajeTrace) collect() {
 	s := t.run.Schedule
 	t.idles = explain.Idles(t.run.Problem, s)
@@ -308,7 +308,7 @@ func (t *pajeTrace) line(e pajeEvent) string {
 	return fmt.Sprintf("%d %s LT machine m%d %s t%d\n", e.kind, at, e.where, value, e.index)
 }
 
-// destroyContainers closes what was created, children first.
+// destroyContainers closes the containers, children first.
 func (t *pajeTrace) destroyContainers() {
 	end := t.run.Schedule.Makespan
 	for _, e := range t.events {

@@ -13,9 +13,9 @@ import (
 	"dahl/energy"
 )
 
-// Power draws the power of each consumer, stacked, over the run, and below it
-// the energy that they add up to. Where power changes more often than a picture
-// can show, each column shows its mean, which keeps the energy.
+// Power draws the power of the consumers, stacked, over the run, and their energy below it. If
+// power changes more often than a picture can show, each column shows its mean, which keeps the
+// energy.
 func Power(path string, r *Run) error {
 	if err := r.check("power"); err != nil {
 		return err
@@ -74,8 +74,8 @@ type stack struct {
 	sums  [][]float64 // joules from 0 to each of the times, summed likewise
 }
 
-// Consumers below a hundredth of the energy, and those beyond as many layers as
-// there are clearly different colours, share one layer on top.
+// Consumers below a hundredth of the energy share one layer on top. So do consumers beyond the
+// number of clearly different colours.
 const (
 	maxLayers  = 8
 	smallShare = 0.01
@@ -140,7 +140,7 @@ func (s *stack) total() float64 {
 	return s.joules(len(s.sums) - 1)
 }
 
-// joules is the energy of the first layers up to and with i.
+// joules is the energy of the layers up to and including i.
 func (s *stack) joules(i int) float64 { return s.sums[i][len(s.times)-1] }
 
 // legend names the layers from the top of the stack down, with their energy.

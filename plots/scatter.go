@@ -24,7 +24,7 @@ type kernelPair struct {
 	predicted, measured float64 // median nanoseconds
 }
 
-// kernelKey names calls, or copies, that should take equally long.
+// kernelKey names calls, or copies, that should take equal times.
 type kernelKey struct {
 	op, shape string
 	dtype     dag.DType
@@ -33,9 +33,8 @@ type kernelKey struct {
 
 const copyDevice platform.DeviceID = -1
 
-// pairKernels takes the median duration of each kernel and copy in both runs and leaves
-// out those that either lacks or that took no time. The order is by operation,
-// shape, type and device.
+// pairKernels takes the median duration of each kernel and copy in both runs. It leaves out those
+// that either run lacks or that took no time. The order is by operation, shape, type and device.
 func pairKernels(predicted, measured *Run) []kernelPair {
 	before, after := durationsByKernel(predicted), durationsByKernel(measured)
 	var pairs []kernelPair
@@ -78,8 +77,8 @@ func median(d []time.Duration) float64 {
 	return (float64(d[(len(d)-1)/2]) + float64(d[len(d)/2])) / 2
 }
 
-// drawScatter paints the kernels over the diagonal of equal times and the lines
-// of 10 % above and below, and to the right the operations with their errors.
+// drawScatter paints the kernels over the diagonal of equal times, with lines 10 % above and
+// below. To the right it lists the operations with their errors.
 func drawScatter(f *frame, kernels []kernelPair, table *opTable) {
 	if len(kernels) == 0 {
 		f.c.FillText(f.face.style(10, faintInk, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: f.box.Max.Y},
@@ -133,7 +132,7 @@ type opTotal struct {
 // maxOps bounds the lines of the table of operations.
 const maxOps = 17
 
-// opTotals adds the spans and transfers of both runs up, the longest measured first.
+// opTotals adds up the spans and transfers of both runs, the longest measured first.
 func opTotals(predicted, measured *Run) []opTotal {
 	var ops []opTotal
 	at := map[string]int{}
@@ -171,9 +170,9 @@ func opColours(ops []opTotal) map[string]color.RGBA {
 	return colours
 }
 
-// opTable is the table of operations, in which every time is of one step: what a run's
-// spans add up to, over its steps. The last line is what all kernels do, so that it is the
-// busy time of the workers.
+// opTable is the table of operations. Every time in it is of one step: the sum of a run's spans
+// over the number of its steps. The last line is the sum over all kernels, which is the busy time
+// of the workers.
 type opTable struct {
 	ops                           []opTotal
 	predictedSteps, measuredSteps int

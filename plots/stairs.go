@@ -12,9 +12,9 @@ import (
 // maxStairs bounds the points of a step function that is drawn.
 const maxStairs = 2400
 
-// mergedTimes lists the moments at which any of several step functions changes,
-// ascending and once each, from 0 to end inclusive. Where they are more than a
-// picture can show, it is a grid of equal columns instead.
+// mergedTimes lists the moments at which any of several step functions changes, ascending and
+// once each, from 0 to end inclusive. If there are more than a picture can show, it returns a
+// grid of equal columns instead.
 func mergedTimes(traces []energy.PowerTrace, end time.Duration) []time.Duration {
 	next := make([]int, len(traces))
 	times := []time.Duration{0}

@@ -53,7 +53,7 @@ var palette = [...]color.RGBA{
 	{175, 175, 230, 255}, // pale indigo
 }
 
-// onColour is the ink that reads best on a fill.
+// onColour is the ink that is easiest to read on a fill.
 func onColour(c color.RGBA) color.RGBA {
 	luminance := float64(0.299*float64(c.R)) + float64(0.587*float64(c.G)) + float64(0.114*float64(c.B))
 	if luminance > 140 {
@@ -68,8 +68,8 @@ func lighten(c color.RGBA, share float64) color.RGBA {
 	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 255}
 }
 
-// typeface measures and draws all text of a page. PDF output keeps its fonts in
-// a map, so one face per page also keeps its bytes in one order.
+// typeface measures and draws all text of a page. PDF output keeps its fonts in a map, so one
+// face per page also keeps its bytes in one order.
 type typeface struct{ handler text.Handler }
 
 func newTypeface() typeface {
@@ -98,7 +98,7 @@ type unit struct {
 	size float64 // in base units
 }
 
-// timeUnit is the unit in which a span of time reads best, in nanoseconds.
+// timeUnit is the unit, in nanoseconds, in which a span of time is easiest to read.
 func timeUnit(d time.Duration) unit {
 	switch {
 	case d >= time.Second:
@@ -123,7 +123,7 @@ func byteUnit(bytes float64) unit {
 	return unit{"B", 1}
 }
 
-// siUnit is the multiple of a watt or joule in which a value reads best.
+// siUnit is the multiple of a watt or joule in which a value is easiest to read.
 func siUnit(name string, v float64) unit {
 	switch {
 	case v >= 1e3:
@@ -157,7 +157,7 @@ func significant(v float64) string {
 	return s
 }
 
-// plural counts things, with thousands set apart.
+// plural writes a number of things, with thousands set apart.
 func plural(n int, what string) string {
 	digits := fmt.Sprint(n)
 	for i := len(digits) - 3; i > 0; i -= 3 {

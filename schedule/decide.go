@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"dahl/dag"
-	"dahl/platform"
 )
 
 // Choice says what a [Decision] is to rest on.
@@ -41,11 +40,10 @@ type Decided struct {
 	// placed graph.
 	Problem Problem
 	Timed   *Costs       // of steps whose tasks are timed
-	Plan    *Plan        // with what [Placed.Record] notes; nil: the policy decides
+	Plan    *Plan        // as it was given or made, see [Decision.PlanOf]; nil: the policy decides
 	Placed  *PlacedGraph // of the plan
-	// Layouts are by memory: of the buffers of the placed graph where there is a plan, else
-	// of the graph's own.
-	Layouts []*Layout
+
+	onDemand []*Layout // by memory, where the policy decides
 }
 
 // passes make a decision, each from what those before it have left.
@@ -159,8 +157,7 @@ func (d *Decision) plans() []*Plan {
 	return plans
 }
 
-// placePlans makes the copies of plans between memories tasks, lays out every memory, and
-// writes all of it into the plans.
+// placePlans makes the copies of plans between memories tasks, and lays out every memory.
 func placePlans(d *Decision, _ *Choice) (err error) {
 	plans := d.plans()
 	if plans == nil {
@@ -171,8 +168,8 @@ func placePlans(d *Decision, _ *Choice) (err error) {
 	}
 	for i := range d.Graphs {
 		decided, pg := &d.Graphs[i], d.Placed.Graphs[i]
-		decided.Placed, decided.Layouts, decided.Plan = pg, pg.Layouts, d.Placed.Record(i, plans[i])
-		if pg.Graph == decided.Problem.Graph {
+		decided.Placed = pg
+		if pg.moves == nil {
 			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.ReuseNext
 		}
 	}
@@ -197,7 +194,7 @@ func layOutDemand(d *Decision, _ *Choice) error {
 	for i := range d.Graphs {
 		decided := &d.Graphs[i]
 		layouts[i][host] = home[i]
-		decided.Layouts = layouts[i]
+		decided.onDemand = layouts[i]
 		decided.Problem.Reuse, decided.Problem.ReuseNext = home[i].Reuse, home[i].ReuseNext
 		if d.Priced.Platform.Spread() {
 			decided.Problem.Layouts = layouts[i]
@@ -225,20 +222,26 @@ func (d *Decision) PolicyName(graph int) string {
 	return d.Policy.Name
 }
 
-// PlanOf is the plan of a graph, or what its policy did in a run, written down. In a single
-// memory that has the places of the buffers too.
+// Layouts are those of a graph by memory: of the buffers of the placed graph where there is a
+// plan, else of the graph's own.
+func (d *Decision) Layouts(graph int) []*Layout {
+	if d.Placed != nil {
+		return d.Placed.Layouts()[graph]
+	}
+	return d.Graphs[graph].onDemand
+}
+
+// PlanOf is the plan of a graph with all that was decided for it ([Placed.Record]), or what its
+// policy did in a run, written down. In a single memory that has the places of the buffers too.
 func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
 	decided, p := &d.Graphs[graph], d.Priced.Platform
-	if decided.Plan != nil {
-		return decided.Plan
+	if d.Placed != nil {
+		return d.Placed.Record(graph, decided.Plan)
 	}
 	g := decided.Problem.Graph
 	plan := PlanFrom(s, s.Policy, g)
 	if !p.Spread() {
-		placed := &Placed{Platform: p}
-		pg := unplaced(g, p.HostMemory())
-		pg.Layouts = decided.Layouts
-		plan.Places, plan.Arenas = pg.plannedPlaces(placed), pg.plannedArenas(placed)
+		plan.Places, plan.Arenas = plannedPlaces(p, unmoved(g, p.HostMemory()), decided.onDemand), plannedArenas(p, decided.onDemand)
 	}
 	return plan
 }
@@ -250,7 +253,7 @@ func (d *Decision) ReservedBytes() []int64 {
 	for m := range sums {
 		var arenas [NumArenas]int64
 		for i := range d.Graphs {
-			if l := d.Graphs[i].Layouts[platform.MemoryID(m)]; l != nil {
+			if l := d.Layouts(i)[m]; l != nil {
 				for a, bytes := range l.ArenaBytes {
 					arenas[a] = max(arenas[a], Align(bytes))
 				}

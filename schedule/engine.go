@@ -91,7 +91,8 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{p: p, policy: policy, now: now, steps: newReadiness(p)}
+	e := &Engine{p: p, policy: policy, now: now, steps: newReadiness(p.Graph.Links, p.Steps, p.Reuse, p.ReuseNext)}
+	e.steps.inOrder(taskOrder(p.Graph))
 	var err error
 	if e.eligible, err = newEligibility(p); err != nil {
 		return nil, err

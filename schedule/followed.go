@@ -86,14 +86,14 @@ func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, ma
 	var free time.Duration
 	for step := range steps {
 		for _, task := range list {
-			m := pg.Moves[task]
+			m := pg.moves[task]
 			if m.Anywhere {
 				continue
 			}
 			want := m.Transfer(m.StepOf(int32(step), steps), Interval{})
 			is := take(made, want.Key(), free)
 			if is == nil {
-				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.Graph.Tasks[task].Name, step, free)
+				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.name(task), step, free)
 			}
 			free = is.End
 		}
@@ -103,11 +103,11 @@ func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, ma
 
 // followsAnytime takes a copy without a lane out of made.
 func (pg *PlacedGraph) followsAnytime(task dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
-	m := pg.Moves[task]
+	m := pg.moves[task]
 	for step := range steps {
 		t := m.Transfer(m.StepOf(int32(step), steps), Interval{})
 		if !m.Anywhere && take(made, t.Key(), 0) == nil {
-			return fmt.Errorf("%q of step %d is not made", pg.Graph.Tasks[task].Name, step)
+			return fmt.Errorf("%q of step %d is not made", pg.name(task), step)
 		}
 	}
 	return nil

@@ -42,7 +42,7 @@ func HEFT(p *Problem) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	sorted, stuck := topological(p.Graph, p.Reuse, nil)
+	sorted, stuck := topological(p.Graph.Links, p.Reuse, nil)
 	if stuck >= 0 {
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}

@@ -28,18 +28,47 @@ func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1
 //
 // ScratchBytes is the size of the scratch arena of each graph; nil: none.
 func LayoutProgram(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
-	all := part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false }, scratchBytes: scratchBytes,
+	all := part{program: prog.Name, holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false }, scratchBytes: scratchBytes,
 		listed: make([]*listedPlaces, len(prog.Graphs))}
-	orders, err := programOrders(prog, nil)
+	graphs := make([]*tenants, len(prog.Graphs))
+	for i, g := range prog.Graphs {
+		graphs[i] = tenantsOf(g)
+	}
+	orders, err := programOrders(graphs, nil)
 	if err != nil {
 		return nil, err
 	}
-	return layOutPart(prog, orders, all)
+	return layOutPart(graphs, orders, all)
+}
+
+// tenants are what a layout has to know of a graph: its buffers, who uses them, and who comes
+// after whom.
+type tenants struct {
+	graph            string // its name
+	buffers          []dag.Buffer
+	links            *dag.Links
+	carried, written []bool // by storage
+	each             func(t dag.TaskID, use dag.Use)
+	taskName         func(t dag.TaskID) string
+}
+
+func tenantsOf(g *dag.Graph) *tenants {
+	return &tenants{graph: g.Name, buffers: g.Buffers, links: g.Links, carried: g.CarriedStorages(), written: g.WrittenStorages(), each: g.Body().Each,
+		taskName: func(t dag.TaskID) string { return g.Tasks[t].Name }}
+}
+
+// storage is the buffer that owns the storage of another.
+func (t *tenants) storage(b dag.BufferID) dag.BufferID {
+	if of := t.buffers[b].ViewOf; of != dag.None {
+		return of
+	}
+	return b
 }
 
 // part is what one memory holds of a program, the arguments being a graph and a storage
 // or view of it.
 type part struct {
+	program      string
 	holds        func(graph int, b dag.BufferID) bool
 	keeps        func(graph int, b dag.BufferID) bool // its contents are needed beyond what the graph shows
 	scratchBytes []int64                              // by graph; nil: none
@@ -47,36 +76,36 @@ type part struct {
 }
 
 // programOrders finds which tasks come after which in each graph.
-func programOrders(prog *dag.Program, plans []*Plan) ([]*orders, error) {
-	all := make([]*orders, len(prog.Graphs))
-	for i, g := range prog.Graphs {
+func programOrders(graphs []*tenants, plans []*Plan) ([]*orders, error) {
+	all := make([]*orders, len(graphs))
+	for i, g := range graphs {
 		var plan *Plan
 		if plans != nil {
 			plan = plans[i]
 		}
 		var err error
 		if all[i], err = newOrders(g, plan); err != nil {
-			return nil, fmt.Errorf("layout of graph %q: %w", g.Name, err)
+			return nil, fmt.Errorf("layout of graph %q: %w", g.graph, err)
 		}
 	}
 	return all, nil
 }
 
 // layOutPart places the storages of every graph that one memory holds.
-func layOutPart(prog *dag.Program, orders []*orders, in part) ([]*Layout, error) {
-	shared, err := placeShared(prog, in)
+func layOutPart(graphs []*tenants, orders []*orders, in part) ([]*Layout, error) {
+	shared, err := placeShared(graphs, in)
 	if err != nil {
-		return nil, fmt.Errorf("program %q: %w", prog.Name, err)
+		return nil, fmt.Errorf("program %q: %w", in.program, err)
 	}
-	layouts := make([]*Layout, len(prog.Graphs))
-	for i, g := range prog.Graphs {
-		l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers))}
+	layouts := make([]*Layout, len(graphs))
+	for i, g := range graphs {
+		l := &Layout{Arena: make([]Arena, len(g.buffers)), Offset: make([]int64, len(g.buffers))}
 		l.ArenaBytes[NetworkArena], l.ArenaBytes[DataArena] = shared.bytes[NetworkArena], shared.bytes[DataArena]
 		if in.scratchBytes != nil {
 			l.ArenaBytes[ScratchArena] = Align(in.scratchBytes[i])
 		}
 		if err := l.place(g, i, shared, orders[i], in); err != nil {
-			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
+			return nil, fmt.Errorf("graph %q: %w", g.graph, err)
 		}
 		layouts[i] = l
 	}
@@ -95,19 +124,26 @@ type sharedPlace struct {
 	listed        bool // by a plan, at offset
 }
 
-func placeShared(prog *dag.Program, in part) (*sharedStorages, error) {
+func placeShared(graphs []*tenants, in part) (*sharedStorages, error) {
 	s := &sharedStorages{place: map[string]sharedPlace{}}
-	written := map[string]bool{}
-	for _, g := range prog.Graphs {
-		for b, w := range g.WrittenStorages() {
-			if w {
-				written[g.Buffers[b].Name] = true
+	written := map[string]bool{} // by input: a task of some graph writes it
+	for _, g := range graphs {
+		for i := range g.buffers {
+			if b := &g.buffers[i]; b.Role == dag.Input {
+				written[b.Name] = false
 			}
 		}
 	}
-	for n, g := range prog.Graphs {
-		for i := range g.Buffers {
-			b := &g.Buffers[i]
+	for _, g := range graphs {
+		for b, w := range g.written {
+			if _, input := written[g.buffers[b].Name]; w && input {
+				written[g.buffers[b].Name] = true
+			}
+		}
+	}
+	for n, g := range graphs {
+		for i := range g.buffers {
+			b := &g.buffers[i]
 			p := sharedPlace{bytes: b.Bytes()}
 			switch {
 			case b.ViewOf != dag.None || !in.holds(n, dag.BufferID(i)):
@@ -119,7 +155,7 @@ func placeShared(prog *dag.Program, in part) (*sharedStorages, error) {
 			default:
 				continue
 			}
-			if err := s.add(b, p, in.listed[n], g.Name); err != nil {
+			if err := s.add(b, p, in.listed[n], g.graph); err != nil {
 				return nil, err
 			}
 		}
@@ -175,18 +211,18 @@ func (s *sharedStorages) pack() error {
 }
 
 // place fills the layout of one graph.
-func (l *Layout) place(g *dag.Graph, graph int, shared *sharedStorages, o *orders, in part) error {
+func (l *Layout) place(g *tenants, graph int, shared *sharedStorages, o *orders, in part) error {
 	var step []dag.BufferID
-	for i := range g.Buffers {
+	for i := range g.buffers {
 		id := dag.BufferID(i)
 		if !in.holds(graph, id) {
 			l.Offset[i] = Elsewhere
 			continue
 		}
-		if g.Storage(id) != id {
+		if g.storage(id) != id {
 			continue
 		}
-		if p, ok := shared.place[g.Buffers[i].Name]; ok {
+		if p, ok := shared.place[g.buffers[i].Name]; ok {
 			l.Arena[i], l.Offset[i] = p.arena, p.offset
 			continue
 		}
@@ -196,8 +232,8 @@ func (l *Layout) place(g *dag.Graph, graph int, shared *sharedStorages, o *order
 	if err := l.placeStep(g, step, newLifetimes(o, step, func(b dag.BufferID) bool { return in.keeps(graph, b) }), in.listed[graph]); err != nil {
 		return err
 	}
-	for i := range g.Buffers {
-		owner := g.Storage(dag.BufferID(i))
+	for i := range g.buffers {
+		owner := g.storage(dag.BufferID(i))
 		l.Arena[i], l.Offset[i] = l.Arena[owner], l.Offset[owner]
 	}
 	return in.listed[graph].reserve(l)

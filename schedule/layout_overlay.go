@@ -12,7 +12,7 @@ import (
 // first, then the largest. Each takes the offset at which it costs the others least; ties go to
 // the lowest offset. Storages whose home is the memory are there together before the first step.
 func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memory string) error {
-	orders, err := newOrders(g, nil)
+	orders, err := newOrders(tenantsOf(g), nil)
 	if err != nil {
 		return err
 	}

@@ -140,11 +140,15 @@ func randomLoop(t *testing.T, r *rand.Rand) *dag.Graph {
 
 // layOutByPlans lays a program out with what the orders of plans allow to share; nil: none.
 func layOutByPlans(prog *dag.Program, plans []*Plan) ([]*Layout, error) {
-	orders, err := programOrders(prog, plans)
+	graphs := make([]*tenants, len(prog.Graphs))
+	for i, g := range prog.Graphs {
+		graphs[i] = tenantsOf(g)
+	}
+	orders, err := programOrders(graphs, plans)
 	if err != nil {
 		return nil, err
 	}
-	return layOutPart(prog, orders, part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false },
+	return layOutPart(graphs, orders, part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false },
 		listed: make([]*listedPlaces, len(prog.Graphs))})
 }
 

@@ -60,7 +60,7 @@ func newRelation(rows, tasks int) relation {
 
 // orders tells which tasks of a graph come after which.
 type orders struct {
-	g       *dag.Graph
+	*tenants
 	plan    *Plan
 	inGraph relation // by the graph alone, within a step
 	across  relation // by the graph alone, into the next step
@@ -68,19 +68,19 @@ type orders struct {
 }
 
 // newOrders returns nil for a graph that is too large.
-func newOrders(g *dag.Graph, plan *Plan) (*orders, error) {
-	if len(g.Tasks) > maxLayoutTasks {
+func newOrders(g *tenants, plan *Plan) (*orders, error) {
+	if g.links.NumTasks() > maxLayoutTasks {
 		return nil, nil
 	}
-	o := &orders{g: g, plan: plan, inGraph: reachable(g, nil, nil)}
+	o := &orders{tenants: g, plan: plan, inGraph: reachable(g.links, nil, nil)}
 	o.across = o.reachableNext()
 	o.planned = o.inGraph
 	if plan != nil {
-		sorted, stuck := topological(g, nil, plan.Order)
+		sorted, stuck := topological(g.links, nil, plan.Order)
 		if stuck >= 0 {
-			return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
+			return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.taskName(stuck))
 		}
-		o.planned = reachable(g, plan.Order, sorted)
+		o.planned = reachable(g.links, plan.Order, sorted)
 	}
 	return o, nil
 }
@@ -91,26 +91,25 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 	if o == nil || len(storages) > maxLayoutTasks {
 		return nil
 	}
-	g := o.g
 	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages))}
-	index := make(map[dag.BufferID]int, len(storages))
-	written := g.WrittenStorages()
+	index := make([]int32, len(o.buffers)) // 1 + the place among the storages
 	for k, id := range storages {
-		index[id] = k
+		index[id] = int32(k) + 1
 	}
-	for t := range g.Tasks {
-		for _, a := range g.Tasks[t].Accesses {
-			if k, ok := index[g.Storage(a.Buffer)]; ok {
-				if u := l.users[k]; len(u) == 0 || u[len(u)-1] != dag.TaskID(t) {
-					l.users[k] = append(u, dag.TaskID(t))
+	tasks := o.links.NumTasks()
+	for t := range dag.TaskID(tasks) {
+		o.each(t, func(storage dag.BufferID, _ dag.Mode, _ []int32, _ int32) {
+			if k := index[storage] - 1; k >= 0 {
+				if u := l.users[k]; len(u) == 0 || u[len(u)-1] != t {
+					l.users[k] = append(u, t)
 				}
 			}
-		}
+		})
 	}
 	for k, id := range storages { // a storage without users may lie anywhere
-		l.pinned[k] = (g.Carried(id) || !written[id]) && len(l.users[k]) > 0 || keeps(id)
+		l.pinned[k] = (o.carried[id] || !o.written[id]) && len(l.users[k]) > 0 || keeps(id)
 	}
-	l.common = newRelation(len(storages), len(g.Tasks))
+	l.common = newRelation(len(storages), tasks)
 	for k, users := range l.users {
 		for i := range l.common[k] {
 			l.common[k][i] = ^uint64(0)
@@ -124,8 +123,8 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 
 // reachable is the tasks after each task in the same step, by the graph and the
 // order of the workers' lists. sorted is a topological order; nil: program order.
-func reachable(g *dag.Graph, lists [][]dag.TaskID, sorted []dag.TaskID) relation {
-	n := len(g.Tasks)
+func reachable(g *dag.Links, lists [][]dag.TaskID, sorted []dag.TaskID) relation {
+	n := g.NumTasks()
 	if sorted == nil {
 		sorted = make([]dag.TaskID, n)
 		for t := range sorted {
@@ -159,7 +158,7 @@ func reachable(g *dag.Graph, lists [][]dag.TaskID, sorted []dag.TaskID) relation
 
 // reachableNext is the tasks of the next step after each task of this one.
 func (o *orders) reachableNext() relation {
-	g, n := o.g, len(o.g.Tasks)
+	g, n := o.links, o.links.NumTasks()
 	r := newRelation(n, n)
 	for t := n - 1; t >= 0; t-- {
 		id := dag.TaskID(t)

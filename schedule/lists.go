@@ -1,6 +1,8 @@
 package schedule
 
 import (
+	"bytes"
+	"cmp"
 	"slices"
 	"time"
 
@@ -16,16 +18,18 @@ import (
 // Lists has no clock. Whoever drives it tells it what has ended, and is told what starts.
 type Lists struct {
 	pg      *PlacedGraph
-	p       *Problem // of the placed graph
+	p       *Problem // of the origin
 	workers int
 	steps   *readiness
 	lane    []int32 // by task; noLane
 	next    []Instance
-	busy    []bool // by lane
-	touched []int  // lanes that may have something to start
-	ready   []bool // by slot and task
-	readyAt []time.Duration
+	busy    []bool          // by lane
+	touched []int           // lanes that may have something to start
+	readyAt []time.Duration // by slot and task
 	entry   entry
+	names   unlanedNames
+
+	reuse, reuseNext []Edge // orders beyond the graph's
 }
 
 // entry is what moves before the first step.
@@ -47,10 +51,14 @@ type ListItem struct {
 // NewLists prepares a run of some steps of a graph that follows a plan.
 func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	pg := d.Placed.Graphs[graph]
-	p, lanes := pg.problem(d.Problem(graph, steps, timed)), len(pg.Order)
-	l := &Lists{pg: pg, p: p, workers: len(p.Platform.Workers), steps: newReadiness(p), lane: slices.Repeat([]int32{noLane}, len(p.Graph.Tasks)),
-		next: make([]Instance, lanes), busy: make([]bool, lanes)}
-	l.ready, l.readyAt = make([]bool, len(l.steps.pending)), make([]time.Duration, len(l.steps.pending))
+	lanes := len(pg.Order)
+	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse, reuseNext: pg.ReuseNext,
+		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]Instance, lanes), busy: make([]bool, lanes)}
+	if pg.moves == nil {
+		l.reuse, l.reuseNext = l.p.Reuse, l.p.ReuseNext
+	}
+	l.steps = newReadiness(pg.Links, steps, l.reuse, l.reuseNext)
+	l.readyAt = make([]time.Duration, len(l.steps.pending))
 	for lane, list := range pg.Order {
 		for _, t := range list {
 			l.lane[t] = int32(lane)
@@ -61,7 +69,10 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 }
 
 // Pace is the model of what the tasks take.
-func (l *Lists) Pace() *Pace { return NewPace(l.p) }
+func (l *Lists) Pace() *Pace {
+	pg := l.pg
+	return newPace(l.p, pg.body(), newHandoffs(l.p, pg.Links, l.reuse, l.reuseNext), pg.TaskOf)
+}
 
 // ReadyAt is when an instance had all it waits for. It holds until the instance ends.
 func (l *Lists) ReadyAt(i Instance) time.Duration { return l.readyAt[l.steps.slot(i)] }
@@ -99,7 +110,6 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 		l.touched = append(l.touched, was.Lane)
 	}
 	if was.Enter < 0 {
-		l.ready[l.steps.slot(was.Task)] = false
 		l.steps.end(was.Task)
 		return l.settle(now, items)
 	}
@@ -118,14 +128,14 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 }
 
 // settle starts what can start: on lanes in their order, then what needs none in the order
-// of tasks.
+// of steps and names.
 func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 	slices.Sort(l.steps.released)
 	unlaned := 0
 	for _, key := range l.steps.released {
 		i := l.steps.instanceAt(key)
 		slot := l.steps.slot(i)
-		l.ready[slot], l.readyAt[slot] = true, now
+		l.readyAt[slot] = now
 		if lane := l.lane[i.Task]; lane != noLane {
 			l.touched = append(l.touched, int(lane))
 		} else {
@@ -139,9 +149,11 @@ func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 			items = l.startOn(lane, items)
 		}
 	}
+	first := len(items)
 	for _, key := range l.steps.released[:unlaned] {
 		items = append(items, ListItem{noLane, l.steps.instanceAt(key), -1})
 	}
+	l.names.sort(l.pg, items[first:])
 	l.touched, l.steps.released = l.touched[:0], l.steps.released[:0]
 	return items
 }
@@ -160,7 +172,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 		return items
 	}
 	i := Instance{list[at.Task], at.Step}
-	if at.Step >= l.steps.base+l.steps.slots || !l.ready[l.steps.slot(i)] {
+	if at.Step >= l.steps.base+l.steps.slots || l.steps.pending[l.steps.slot(i)] > 0 {
 		return items
 	}
 	if at.Task++; int(at.Task) == len(list) {
@@ -168,6 +180,37 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 	}
 	l.busy[lane] = true
 	return append(items, ListItem{lane, i, -1})
+}
+
+// unlanedNames is scratch to order copies by their names.
+type unlanedNames struct {
+	text   []byte
+	copies []namedCopy
+}
+
+// namedCopy is a copy and where its name is.
+type namedCopy struct {
+	ListItem
+	first, end int
+}
+
+// sort orders copies by step, then by name.
+func (n *unlanedNames) sort(pg *PlacedGraph, items []ListItem) {
+	if len(items) < 2 {
+		return
+	}
+	n.text, n.copies = n.text[:0], n.copies[:0]
+	for _, item := range items {
+		first := len(n.text)
+		n.text = pg.appendName(n.text, item.Task.Task)
+		n.copies = append(n.copies, namedCopy{item, first, len(n.text)})
+	}
+	slices.SortFunc(n.copies, func(a, b namedCopy) int {
+		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), bytes.Compare(n.text[a.first:a.end], n.text[b.first:b.end]))
+	})
+	for i := range items {
+		items[i] = n.copies[i].ListItem
+	}
 }
 
 func (l *Lists) unlaned(m *Move) bool {
@@ -221,7 +264,7 @@ func (l *Lists) findReaders(brought map[delivery]int32) {
 	for w, list := range l.pg.Order[:l.workers] {
 		memory := l.p.memoryOf(platform.WorkerID(w))
 		for _, t := range list {
-			task := l.pg.TaskOf[t]
+			task := l.pg.TaskOf(t)
 			waitsFor := map[int32]bool{}
 			for i, a := range g.Tasks[task].Accesses {
 				if !a.Mode.Reads() {

@@ -36,18 +36,23 @@ import (
 // when it begins to wait.
 type Pace struct {
 	p      *Problem
-	free   []time.Duration // by worker: when its task ends or ended
-	caches *caches         // nil where no cost depends on them
-	from   *handoffs       // nil where processors learn of all ends in the same way
+	taskOf func(dag.TaskID) dag.TaskID // what costs are known of, of a task that runs
+	free   []time.Duration             // by worker: when its task ends or ended
+	caches *caches                     // nil where no cost depends on them
+	from   *handoffs                   // nil where processors learn of all ends in the same way
 }
 
-// NewPace prepares a run.
+// NewPace prepares a run of a problem's own tasks.
 func NewPace(p *Problem) *Pace {
-	c := &Pace{p: p, free: make([]time.Duration, len(p.Platform.Workers)), from: newHandoffs(p)}
+	return newPace(p, p.Graph.Body(), newHandoffs(p, p.Graph.Links, p.Reuse, p.ReuseNext), func(t dag.TaskID) dag.TaskID { return t })
+}
+
+func newPace(p *Problem, body *dag.Body, from *handoffs, taskOf func(dag.TaskID) dag.TaskID) *Pace {
+	c := &Pace{p: p, taskOf: taskOf, free: make([]time.Duration, len(p.Platform.Workers)), from: from}
 	for _, row := range p.Costs.ByClass {
 		for d := range row {
 			if row[d].byCaches() {
-				c.caches = newCaches(p)
+				c.caches = newCaches(p, body)
 				return c
 			}
 		}
@@ -64,9 +69,9 @@ func (c *Pace) Begin(i Instance, w platform.WorkerID, now, ready time.Duration) 
 	c.from.begin(i, w)
 	var second, third float64
 	if c.caches != nil {
-		second, third = c.caches.touch(c.p, i.Task, w)
+		second, third = c.caches.touch(i.Task, w)
 	}
-	cost := &c.p.Costs.ByClass[c.p.Costs.Class[i.Task]][d]
+	cost := &c.p.Costs.ByClass[c.p.Costs.Class[c.taskOf(i.Task)]][d]
 	takes = cost.Duration
 	if cost.byCaches() {
 		takes = c.takes(cost, second, third, c.busyBeside(w, d, start))
@@ -126,9 +131,14 @@ func (c *Pace) busyBeside(w platform.WorkerID, d platform.DeviceID, at time.Dura
 
 // caches knows how recently the bytes of every atom were touched.
 type caches struct {
+	p        *Problem
+	body     *dag.Body
 	byWorker []int64 // bytes touched so far
 	byDevice []int64 // bytes touched by all workers of the device
 	last     []touch // by atom
+
+	now                    platform.WorkerID // who touches
+	all, inSecond, inThird int64             // of its task's bytes: all, and those found in caches
 }
 
 // touch is the last use of an atom: by whom, and the counts right after it.
@@ -137,8 +147,8 @@ type touch struct {
 	byWorker, byDevice int64
 }
 
-func newCaches(p *Problem) *caches {
-	c := &caches{byWorker: make([]int64, len(p.Platform.Workers)), byDevice: make([]int64, len(p.Platform.Devices)), last: make([]touch, p.Graph.NumAtoms())}
+func newCaches(p *Problem, body *dag.Body) *caches {
+	c := &caches{p: p, body: body, byWorker: make([]int64, len(p.Platform.Workers)), byDevice: make([]int64, len(p.Platform.Devices)), last: make([]touch, body.Atoms)}
 	for i := range c.last {
 		c.last[i].worker = -1
 	}
@@ -148,31 +158,37 @@ func newCaches(p *Problem) *caches {
 // touch notes that a worker touches the operands of a task. It returns the parts of their bytes
 // that its second level and its device's third level had. A task without operands finds
 // everything in the second level.
-func (c *caches) touch(p *Problem, t dag.TaskID, w platform.WorkerID) (second, third float64) {
-	g, d := p.Graph, p.Platform.Workers[w].Device
-	device := &p.Platform.Devices[d]
-	var all, inSecond, inThird int64
-	for a := range g.Tasks[t].Accesses {
-		for _, atom := range g.Atoms(t, a) {
-			bytes := g.AtomBytes(dag.AtomID(atom))
-			all += bytes
-			switch last := c.last[atom]; {
-			case last.worker == w && c.byWorker[w]-last.byWorker <= device.L2Bytes:
-				inSecond += bytes
-			case last.worker >= 0 && p.Platform.Workers[last.worker].Device == d && c.byDevice[d]-last.byDevice <= device.L3Bytes:
-				inThird += bytes
-			}
-		}
-	}
-	c.byWorker[w] += all
-	c.byDevice[d] += all
-	for a := range g.Tasks[t].Accesses {
-		for _, atom := range g.Atoms(t, a) {
-			c.last[atom] = touch{w, c.byWorker[w], c.byDevice[d]}
-		}
-	}
-	if all == 0 {
+func (c *caches) touch(t dag.TaskID, w platform.WorkerID) (second, third float64) {
+	c.now, c.all, c.inSecond, c.inThird = w, 0, 0, 0
+	c.body.Each(t, c.find)
+	c.byWorker[w] += c.all
+	c.byDevice[c.p.Platform.Workers[w].Device] += c.all
+	c.body.Each(t, c.leave)
+	if c.all == 0 {
 		return 1, 0
 	}
-	return float64(inSecond) / float64(all), float64(inThird) / float64(all)
+	return float64(c.inSecond) / float64(c.all), float64(c.inThird) / float64(c.all)
+}
+
+// find counts the bytes of an access that caches have.
+func (c *caches) find(_ dag.BufferID, _ dag.Mode, atoms []int32, shift int32) {
+	p, w := c.p.Platform, c.now
+	d := p.Workers[w].Device
+	for _, atom := range atoms {
+		bytes := c.p.Graph.AtomBytes(dag.AtomID(atom))
+		c.all += bytes
+		switch last := &c.last[atom+shift]; {
+		case last.worker == w && c.byWorker[w]-last.byWorker <= p.Devices[d].L2Bytes:
+			c.inSecond += bytes
+		case last.worker >= 0 && p.Workers[last.worker].Device == d && c.byDevice[d]-last.byDevice <= p.Devices[d].L3Bytes:
+			c.inThird += bytes
+		}
+	}
+}
+
+// leave notes that what an access names was touched now.
+func (c *caches) leave(_ dag.BufferID, _ dag.Mode, atoms []int32, shift int32) {
+	for _, atom := range atoms {
+		c.last[atom+shift] = touch{c.now, c.byWorker[c.now], c.byDevice[c.p.Platform.Workers[c.now].Device]}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/dag"
 	"dahl/platform"
 )
 
@@ -11,25 +12,26 @@ import (
 // reads. A device is different: the host has to see its end first (Device.HandoffToCPU). The type
 // goes by that number and not by the kinds of devices.
 type handoffs struct {
-	p     *Problem
+	p     *platform.Platform
+	links *dag.Links
 	toCPU time.Duration // the greatest HandoffToCPU of all devices
 
-	reuse, reuseNext rows            // predecessors by Problem.Reuse and Problem.ReuseNext
+	reuse, reuseNext rows            // predecessors by orders beyond those of links
 	running          []Instance      // by worker: the instance it began last
 	ended            []time.Duration // by task: the end of its last instance on a device without HandoffToCPU; -1: none ended
 }
 
 // newHandoffs is nil where processors learn of all ends in the same way.
-func newHandoffs(p *Problem) *handoffs {
-	h := &handoffs{p: p}
+func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []Edge) *handoffs {
+	h := &handoffs{p: p.Platform, links: links}
 	for i := range p.Platform.Devices {
 		h.toCPU = max(h.toCPU, p.Platform.Devices[i].HandoffToCPU)
 	}
 	if h.toCPU == 0 {
 		return nil
 	}
-	n := len(p.Graph.Tasks)
-	h.reuse, h.reuseNext = newRows(n, turned(p.Reuse)), newRows(n, turned(p.ReuseNext))
+	n := links.NumTasks()
+	h.reuse, h.reuseNext = newRows(n, turned(reuse)), newRows(n, turned(reuseNext))
 	h.running, h.ended = make([]Instance, len(p.Platform.Workers)), slices.Repeat([]time.Duration{-1}, n)
 	return h
 }
@@ -52,7 +54,7 @@ func (h *handoffs) begin(i Instance, w platform.WorkerID) {
 
 // end notes when that instance will end.
 func (h *handoffs) end(w platform.WorkerID, at time.Duration) {
-	if h != nil && h.p.Platform.Devices[h.p.Platform.Workers[w].Device].HandoffToCPU == 0 {
+	if h != nil && h.p.Devices[h.p.Workers[w].Device].HandoffToCPU == 0 {
 		h.ended[h.running[w].Task] = at
 	}
 }
@@ -64,7 +66,7 @@ func (h *handoffs) byDevice(i Instance, d *platform.Device, ready time.Duration)
 	if h == nil || d.HandoffToCPU > 0 || ready == 0 {
 		return false
 	}
-	g := h.p.Graph
+	g := h.links
 	for _, preds := range [][]int32{g.Preds(i.Task), g.CarriedPreds(i.Task), g.ReusePreds(i.Task), h.reuse.of(i.Task), h.reuseNext.of(i.Task)} {
 		for _, t := range preds {
 			if h.ended[t] == ready {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
+	"sync"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -20,10 +22,13 @@ import (
 // each task, is right whatever the times.
 type Placed struct {
 	Origin   *dag.Program
-	Program  *dag.Program // the graphs of Graphs, in the origin's order
 	Platform *platform.Platform
-	Graphs   []*PlacedGraph
-	Lanes    []Lane // the workers of the platform, then the copy engines
+	Graphs   []*PlacedGraph // in the origin's order
+	Lanes    []Lane         // the workers of the platform, then the copy engines
+	// Layouts say, by graph and memory, where its buffers lie; the offsets of others are -1.
+	// They are made when they are first asked for, where no order rests on them and there is
+	// room for all.
+	Layouts func() [][]*Layout
 }
 
 // CopyOp is the operation of a copy: its accesses are pairs of a region that is read and
@@ -41,18 +46,16 @@ type Lane struct {
 }
 
 // PlacedGraph is one graph of a placed program. Tasks are its own unless they are said
-// to be of the origin.
+// to be of the origin: it has the origin's tasks and the copies between them, in program
+// order, or, where contents leave a memory and come back, in that of an estimate.
 type PlacedGraph struct {
-	Origin *dag.Graph
-	// Graph has the origin's tasks and the copies between them: in program order, or, where
-	// contents leave a memory and come back, in that of an estimate.
-	Graph  *dag.Graph
-	Order  [][]dag.TaskID // by lane; copies that no limited engine makes are on none
-	TaskOf []dag.TaskID   // by task: that of the origin; -1 for a copy
-	Moves  []*Move        // by task: what a copy moves; nil for a task of the origin
+	Origin     *dag.Graph
+	*dag.Links                // which of the tasks wait for which
+	Order      [][]dag.TaskID // by lane; copies that no limited engine makes are on none
 
-	Memory   []platform.MemoryID // by buffer
-	BufferOf []dag.BufferID      // by buffer: that of the origin that it is an instance of
+	// Graph is all of it with names and regions. It is made when it is first asked for: who
+	// only replays the lists needs none of that. It fails where a name is given twice.
+	Graph func() (*dag.Graph, error)
 
 	// Enter is what has to move before the first step: contents that a memory reads
 	// before a step writes them, from where they are at home. It is in an order that can
@@ -60,18 +63,21 @@ type PlacedGraph struct {
 	// of every storage that keeps its contents to hold them.
 	Enter, Leave []*Move
 
-	// Layouts say, for each memory, where its buffers lie; the offsets of others are -1.
-	// Reuse and ReuseNext are the orders that all of them together rely on, beyond the
-	// graph's.
-	Layouts          []*Layout
+	// Reuse and ReuseNext are the orders that all layouts together rely on, beyond those
+	// of Links.
 	Reuse, ReuseNext []Edge
 	// RoomNext is ReuseNext without the orders from step to step that only make a schedule
-	// of this graph one of the origin, whose buffers exist once. Whoever keeps to the graph,
+	// of this graph one of the origin, whose buffers exist once. Whoever keeps to Links,
 	// Reuse and RoomNext finds everything where and as it should be; a step may then begin in
 	// one memory while another still works on the contents of the step before.
 	RoomNext []Edge
 
-	room *PlannedRoom // nil: nothing leaves a memory and comes back
+	*traffic
+	instances       *instances      // nil: nothing moves
+	carries, writes []bool          // by instance: it keeps its contents from step to step, a task writes it
+	streamed        map[string]bool // names of instances that are not kept, and share room with others
+	buffers         func() *writtenOut
+	room            *PlannedRoom // nil: nothing leaves a memory and comes back
 }
 
 // Move is one movement from one memory to another.
@@ -89,8 +95,6 @@ type Move struct {
 	// Anywhere: an input that no task writes and that has no home. Where it is before
 	// the run is not a matter of the schedule, and its upload is no transfer of it.
 	Anywhere bool
-	// Pairs are the regions of instances that are read and written.
-	Pairs []RegionPair
 }
 
 // RegionPair is where a part of a move comes from and goes to; the shapes are equal.
@@ -148,8 +152,22 @@ func (c *compiler) compile() (*Placed, error) {
 		if err != nil {
 			return nil, err
 		}
-		excess, err := placed.layOut(c.scratch, c.plans)
+		if unlike == nil && c.layOutLater(placed) {
+			placed.Layouts = sync.OnceValue(func() [][]*Layout {
+				layouts, _, err := placed.layOut(c.scratch, c.plans)
+				if err != nil {
+					panic("schedule: buffers that have room cannot be laid out: " + err.Error())
+				}
+				return layouts
+			})
+			return placed, nil
+		}
+		layouts, excess, err := placed.layOut(c.scratch, c.plans)
 		if excess == nil {
+			for i := range layouts {
+				placed.Graphs[i].keepOrders(layouts[i])
+			}
+			placed.Layouts = func() [][]*Layout { return layouts }
 			return placed, cmp.Or(unlike, err)
 		}
 		tooLarge = err
@@ -181,7 +199,7 @@ func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 // attempt derives the movements of each graph, makes them tasks, and orders them on the
 // copy engines; unlike says where a plan lists others, as it may before everything fits.
 func (c *compiler) attempt() (placed *Placed, unlike, err error) {
-	placed = &Placed{Origin: c.prog, Platform: c.p, Lanes: Lanes(c.p), Program: &dag.Program{Name: c.prog.Name, Order: c.prog.Order}}
+	placed = &Placed{Origin: c.prog, Platform: c.p, Lanes: Lanes(c.p)}
 	traffics, items, rooms := make([]*traffic, len(c.plans)), make([][]placedItem, len(c.plans)), make([]*PlannedRoom, len(c.plans))
 	streamed := map[string]bool{} // names of instances
 	for i, problem := range c.problems {
@@ -190,11 +208,8 @@ func (c *compiler) attempt() (placed *Placed, unlike, err error) {
 		}
 	}
 	for i, problem := range c.problems {
-		pg, err := traffics[i].build(items[i], streamed)
-		if err == nil {
-			err = orderLanes(problem, pg, c.plans[i], placed.Lanes)
-		}
-		if err != nil {
+		pg := traffics[i].build(items[i], streamed)
+		if err := orderLanes(problem, pg, c.plans[i], placed.Lanes); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
 		}
 		if err := pg.followCopies(placed, c.plans[i]); err != nil && unlike == nil {
@@ -202,31 +217,28 @@ func (c *compiler) attempt() (placed *Placed, unlike, err error) {
 		}
 		pg.room = rooms[i].returning(streamed)
 		placed.Graphs = append(placed.Graphs, pg)
-		placed.Program.Graphs = append(placed.Program.Graphs, pg.Graph)
 	}
 	return placed, unlike, nil
 }
 
-// items lists the tasks of a graph and what moves, and adds the storages that are not in
-// a memory all the time to streamed. room is nil where nothing leaves one.
+// items finds what moves, and, where contents leave a memory and come back, the tasks and
+// copies with that; the storages that are not in a memory all the time it adds to streamed.
+// room is nil where nothing leaves one.
 func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (t *traffic, items []placedItem, room *PlannedRoom, err error) {
 	if t, err = newTraffic(c.problems[graph], c.plans[graph]); err != nil {
 		return nil, nil, nil, err
 	}
-	items = t.items()
-	limits, started, room, err := c.spillOrder(graph, t, items, lanes)
+	limits, started, room, err := c.spillOrder(graph, t, lanes)
 	if err != nil || room == nil {
-		return t, items, nil, err
+		return t, nil, nil, err
 	}
 	returning := map[string]bool{}
-	items = inOrder(items, started, c.p.HostMemory())
-	for m := range c.p.Memories {
-		limit, limited := limits[platform.MemoryID(m)]
-		if !limited {
-			continue
-		}
-		if items, err = t.spillMemory(items, platform.MemoryID(m), limit, returning); err != nil {
-			return nil, nil, nil, err
+	if t.moves != nil { // else there is nothing in those memories
+		items = inOrder(t.items(), started, c.p.HostMemory())
+		for _, m := range slices.Sorted(maps.Keys(limits)) {
+			if items, err = t.spillMemory(items, m, limits[m], returning); err != nil {
+				return nil, nil, nil, err
+			}
 		}
 	}
 	for _, name := range room.Returning {
@@ -239,15 +251,12 @@ func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (t *
 // spillOrder is how much may be live in memories, and the order along which it is decided
 // what leaves them: that of the plan, or of an estimate. A plan that lists places was found
 // to fit, and is not given less than it says.
-func (c *compiler) spillOrder(graph int, t *traffic, items []placedItem, lanes []Lane) (limits map[platform.MemoryID]int64, started []dag.TaskID, room *PlannedRoom, err error) {
+func (c *compiler) spillOrder(graph int, t *traffic, lanes []Lane) (limits map[platform.MemoryID]int64, started []dag.TaskID, room *PlannedRoom, err error) {
 	problem, plan := c.problems[graph], c.plans[graph]
 	if plan.Room == nil && (len(c.limits) == 0 || plan.Places != nil) {
 		return nil, nil, nil, nil
 	}
-	pg, err := t.build(items, nil)
-	if err != nil {
-		return nil, nil, nil, err
-	}
+	pg := t.build(nil, nil)
 	if plan.Room != nil {
 		if limits, err = plan.Room.limits(c.p); err == nil {
 			started, err = plan.Room.started(pg, plan)
@@ -255,7 +264,7 @@ func (c *compiler) spillOrder(graph int, t *traffic, items []placedItem, lanes [
 		return limits, started, plan.Room, err
 	}
 	started, err = startOrder(problem, pg, plan, lanes)
-	return c.limits, started, newRoom(c.p, c.limits, pg.Graph, started), err
+	return c.limits, started, newRoom(c.p, c.limits, pg, started), err
 }
 
 // Lanes lists the workers and the copy engines of a platform: those of each memory

@@ -46,26 +46,22 @@ type dropKey struct {
 	storage dag.BufferID
 }
 
-// evictions finds what leaves memories that are limited, in a schedule of the placed graph.
-func (pg *PlacedGraph) evictions(p *Problem, s *Schedule) []Eviction {
-	limited := func(m platform.Memory) bool { return m.CapacityBytes > 0 }
-	if !slices.ContainsFunc(p.Platform.Memories, limited) {
-		return nil
-	}
-	d := &dropping{pg: pg, p: p, stays: make([]bool, len(pg.Graph.Buffers)), spans: make([][]Interval, s.Steps),
+// evictions finds what leaves memories that are limited, in a schedule of the placed graph
+// whose tasks and copies were made at some times, by step.
+func (pg *PlacedGraph) evictions(p *Problem, spans [][]Interval) []Eviction {
+	d := &dropping{pg: pg, p: p, stays: make([]bool, len(pg.writes)), spans: spans,
 		passes: make([][]passing, p.Graph.NumAtoms()), drops: map[dropKey][]int32{}}
-	for step := range d.spans {
-		d.spans[step] = make([]Interval, len(pg.Graph.Tasks))
-	}
-	for _, span := range s.Spans {
-		d.spans[span.Step][span.Task] = Interval{span.Start, span.End}
-	}
-	written := pg.Graph.WrittenStorages()
 	for b := range d.stays {
-		d.stays[b] = pg.Graph.Carried(dag.BufferID(b)) || !written[b] || !limited(p.Platform.Memories[pg.Memory[b]])
+		d.stays[b] = pg.carries[b] || !pg.writes[b] || !limited(p.Platform.Memories[pg.MemoryOf(dag.BufferID(b))])
 	}
-	for t := range pg.Graph.Tasks {
-		d.pass(dag.TaskID(t))
+	each := pg.body().Each
+	for t := range dag.TaskID(pg.NumTasks()) {
+		copies := pg.moves[t] != nil
+		each(t, func(instance dag.BufferID, mode dag.Mode, atoms []int32, _ int32) {
+			for _, a := range atoms {
+				d.passes[a] = append(d.passes[a], passing{task: t, instance: instance, brings: copies && mode == dag.Write, writes: !copies && mode.Writes()})
+			}
+		})
 	}
 	everywhere := p.Graph.WrittenStorages()
 	for a := range d.passes {
@@ -75,25 +71,6 @@ func (pg *PlacedGraph) evictions(p *Problem, s *Schedule) []Eviction {
 		}
 	}
 	return d.list()
-}
-
-// pass notes what a task does with atoms.
-func (d *dropping) pass(t dag.TaskID) {
-	g := d.pg.Graph
-	if m := d.pg.Moves[t]; m != nil {
-		from, to := g.Storage(m.Pairs[0].From.Buffer), g.Storage(m.Pairs[0].To.Buffer)
-		for _, a := range m.Atoms {
-			d.passes[a] = append(d.passes[a], passing{task: t, instance: from}, passing{task: t, instance: to, brings: true})
-		}
-		return
-	}
-	origin := d.pg.TaskOf[t]
-	for i, a := range d.pg.Origin.Tasks[origin].Accesses {
-		instance := g.Storage(g.Tasks[t].Accesses[i].Buffer)
-		for _, atom := range d.pg.Origin.Atoms(origin, i) {
-			d.passes[atom] = append(d.passes[atom], passing{task: t, instance: instance, writes: a.Mode.Writes()})
-		}
-	}
 }
 
 // walk follows the versions of one atom.
@@ -119,7 +96,7 @@ func (d *dropping) walk(atom int32, storage dag.BufferID) {
 				if !p.writes && !p.brings {
 					since = 0 // it was there before the run
 				}
-				in = append(in, residence{instance: p.instance, memory: d.pg.Memory[p.instance], since: since, until: span.End, last: k})
+				in = append(in, residence{instance: p.instance, memory: d.pg.MemoryOf(p.instance), since: since, until: span.End, last: k})
 				continue
 			}
 			in[here].until, in[here].last = max(in[here].until, span.End), k

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"math/bits"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -10,25 +11,27 @@ import (
 // layOut places the buffers of all graphs in their memories, where plans list places
 // there. Where a memory cannot hold them it returns by how many bytes, and the error to
 // report if nothing can be done.
-func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (excess map[platform.MemoryID]int64, err error) {
-	lists := make([]*Plan, len(placed.Graphs))
+func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (layouts [][]*Layout, excess map[platform.MemoryID]int64, err error) {
+	graphs, lists := make([]*tenants, len(placed.Graphs)), make([]*Plan, len(placed.Graphs))
 	keeps := make([][]bool, len(placed.Graphs)) // by graph and buffer: moved before or after the steps
 	listed := make([][]*listedPlaces, len(placed.Graphs))
 	for i, pg := range placed.Graphs {
-		lists[i] = &Plan{Order: pg.Order}
-		keeps[i] = pg.outsideSteps()
+		graphs[i], lists[i], keeps[i] = pg.tenants(), &Plan{Order: pg.Order}, pg.outsideSteps()
 		if listed[i], err = pg.listedPlaces(placed, plans[i]); err != nil {
-			return nil, fmt.Errorf("graph %q: %w", pg.Graph.Name, err)
+			return nil, nil, fmt.Errorf("graph %q: %w", pg.Origin.Name, err)
 		}
 	}
-	orders, err := programOrders(placed.Program, lists)
+	orders, err := programOrders(graphs, lists)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	layouts = make([][]*Layout, len(placed.Graphs))
 	var tooLarge error
 	for m := range placed.Platform.Memories {
-		in := part{
-			holds: func(graph int, b dag.BufferID) bool { return placed.Graphs[graph].Memory[b] == platform.MemoryID(m) },
+		in := part{program: placed.Origin.Name,
+			holds: func(graph int, b dag.BufferID) bool {
+				return placed.Graphs[graph].MemoryOf(b) == platform.MemoryID(m)
+			},
 			keeps: func(graph int, b dag.BufferID) bool { return keeps[graph][b] },
 		}
 		for i := range placed.Graphs {
@@ -37,36 +40,78 @@ func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (excess map[platf
 		for i := range scratch {
 			in.scratchBytes = append(in.scratchBytes, scratch[i][m])
 		}
-		layouts, err := layOutPart(placed.Program, orders, in)
+		here, err := layOutPart(graphs, orders, in)
 		if err != nil {
-			return nil, fmt.Errorf("memory %q: %w", placed.Platform.Memories[m].Name, err)
+			return nil, nil, fmt.Errorf("memory %q: %w", placed.Platform.Memories[m].Name, err)
 		}
-		for i, l := range layouts {
-			pg := placed.Graphs[i]
-			pg.Layouts = append(pg.Layouts, l)
-			pg.Reuse, pg.ReuseNext = append(pg.Reuse, l.Reuse...), append(pg.ReuseNext, l.ReuseNext...)
-			pg.RoomNext = append(pg.RoomNext, l.ReuseNext...)
+		for i, l := range here {
+			layouts[i] = append(layouts[i], l)
 		}
-		if over, err := placed.overflow(&placed.Platform.Memories[m], layouts); over > 0 {
+		if over, err := placed.overflow(&placed.Platform.Memories[m], here); over > 0 {
 			if excess == nil {
 				excess = map[platform.MemoryID]int64{}
 			}
 			excess[platform.MemoryID(m)], tooLarge = over, err
 		}
 	}
-	for _, pg := range placed.Graphs {
-		pg.Reuse, pg.ReuseNext, pg.RoomNext = tidy(pg.Reuse), tidy(pg.ReuseNext), tidy(pg.RoomNext)
+	return layouts, excess, tooLarge
+}
+
+// keepOrders adds those on which layouts rest.
+func (pg *PlacedGraph) keepOrders(layouts []*Layout) {
+	for _, l := range layouts {
+		pg.Reuse, pg.ReuseNext, pg.RoomNext = append(pg.Reuse, l.Reuse...), append(pg.ReuseNext, l.ReuseNext...), append(pg.RoomNext, l.ReuseNext...)
 	}
-	return excess, tooLarge
+	pg.Reuse, pg.ReuseNext, pg.RoomNext = tidy(pg.Reuse), tidy(pg.ReuseNext), tidy(pg.RoomNext)
+}
+
+// layOutLater reports whether a layout would neither give orders, since the graph is too
+// large to look for storages that could share bytes, nor be refused.
+func (c *compiler) layOutLater(placed *Placed) bool {
+	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Room != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= maxLayoutTasks {
+		return false
+	}
+	for m, bytes := range placed.Graphs[0].mostBytes() {
+		if limit := c.p.Memories[m].CapacityBytes; limit > 0 && limit < bytes+c.mostScratch(platform.MemoryID(m)) {
+			return false
+		}
+	}
+	return true
+}
+
+// mostBytes is what the instances take in each memory where none shares bytes, and each has
+// all rows.
+func (pg *PlacedGraph) mostBytes() []int64 {
+	bytes := make([]int64, len(pg.p.Platform.Memories))
+	for b := range pg.Origin.Buffers {
+		switch buf := &pg.Origin.Buffers[b]; {
+		case buf.ViewOf != dag.None:
+		case pg.moves == nil:
+			bytes[pg.host] += Align(buf.Bytes())
+		default:
+			for set := pg.instances.use[b]; set != 0; set &= set - 1 {
+				bytes[bits.TrailingZeros64(set)] += Align(buf.Bytes())
+			}
+		}
+	}
+	return bytes
+}
+
+// tenants are what the layouts have to know.
+func (pg *PlacedGraph) tenants() *tenants {
+	if pg.moves == nil {
+		return tenantsOf(pg.Origin)
+	}
+	return &tenants{graph: pg.Origin.Name, buffers: pg.buffers().list, links: pg.Links, carried: pg.carries, written: pg.writes, each: pg.body().Each, taskName: pg.name}
 }
 
 // outsideSteps marks the storages that move before the first step or after the last.
 func (pg *PlacedGraph) outsideSteps() []bool {
-	moved := make([]bool, len(pg.Graph.Buffers))
+	moved := make([]bool, len(pg.buffers().list))
 	for _, moves := range [2][]*Move{pg.Enter, pg.Leave} {
 		for _, m := range moves {
-			for _, pair := range m.Pairs {
-				moved[pg.Graph.Storage(pair.From.Buffer)], moved[pg.Graph.Storage(pair.To.Buffer)] = true, true
+			for _, memory := range [2]platform.MemoryID{m.From, m.To} {
+				moved[pg.movedInstance(location{m.Buffer, memory}, -1)] = true
 			}
 		}
 	}
@@ -83,7 +128,7 @@ func (placed *Placed) overflow(m *platform.Memory, layouts []*Layout) (most int6
 			whole.ArenaBytes[a] = max(whole.ArenaBytes[a], bytes)
 		}
 		if over, tooLarge := l.overflow(m); over > most {
-			most, err = over, fmt.Errorf("graph %q: %w", placed.Graphs[i].Graph.Name, tooLarge)
+			most, err = over, fmt.Errorf("graph %q: %w", placed.Graphs[i].Origin.Name, tooLarge)
 		}
 	}
 	over, tooLarge := whole.overflow(m)

@@ -15,49 +15,88 @@ import (
 // version of a storage that keeps its contents. The version goes there once, as soon as it is
 // written. Everything of one storage, one writer and one first reader goes together.
 type traffic struct {
-	p        *Problem
-	worker   []platform.WorkerID // by task
-	position []int32             // by task: in its worker's list
-	written  []bool              // by storage
-	homes    []platform.MemoryID // by storage
-	after    [][]*Move           // by task: what moves as soon as it has ended
-	enter    []*Move
-	leave    []*Move
-	ways     map[[2]platform.MemoryID][]platform.MemoryID // hops found so far
+	p      *Problem
+	worker []platform.WorkerID // by task
+	homes  []platform.MemoryID // by storage
+
+	// The tasks in program order, each followed by what moves as soon as it has ended; where
+	// contents leave a memory and come back, in that of an estimate. Nil: nothing moves, nor
+	// is anything used or at home outside the host memory.
+	taskOf []dag.TaskID // -1: a move
+	moves  []*Move      // nil: a task
+	at     []int32      // by task: where it is
+	rooms  []itemRoom   // nil: nothing leaves a memory and comes back
+
+	enter, leave []*Move
+
+	host    platform.MemoryID
+	ways    [][]platform.MemoryID // by pair of memories: hops found so far
+	reached []uint64              // by atom: memories beside the source, of what is being distributed
+	spare   spareMoves
 }
 
 // newTraffic derives the movements of a plan that fits its problem.
 func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
-	n := len(p.Graph.Tasks)
-	t := &traffic{p: p, written: p.Graph.WrittenStorages(), after: make([][]*Move, n), ways: map[[2]platform.MemoryID][]platform.MemoryID{}}
-	t.worker, t.position = plan.placement(n)
-	pushes := newPushes(p.Graph, t.position)
-	for writer := range n {
-		from := t.memoryOf(dag.TaskID(writer))
-		moves, err := t.distribute(pushes.byWriter[writer], Move{Writer: dag.TaskID(writer), Reason: ReasonPrefetch}, func(dag.BufferID) platform.MemoryID { return from })
-		if err != nil {
-			return nil, err
-		}
-		t.after[writer] = moves
-	}
+	n, memories := len(p.Graph.Tasks), len(p.Platform.Memories)
+	t := &traffic{p: p, host: p.Platform.HostMemory(), at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
+	var position []int32
+	t.worker, position = plan.placement(n)
 	if err := t.findHomes(); err != nil {
 		return nil, err
 	}
+	if t.nothingMoves() {
+		return t, nil
+	}
+	pushes := t.findPushes(position)
+	t.reached = make([]uint64, p.Graph.NumAtoms())
+	t.taskOf, t.moves = make([]dag.TaskID, 0, n), make([]*Move, 0, n)
 	var err error
-	t.enter, err = t.distribute(pushes.byWriter[n], Move{Writer: -1, Reason: ReasonEnter}, func(b dag.BufferID) platform.MemoryID { return t.homes[b] })
-	if err != nil {
+	for writer := range n {
+		t.at[writer] = int32(len(t.moves))
+		t.moves = append(t.moves, nil)
+		if t.moves, err = t.distribute(t.moves, pushes.of(writer), Move{Writer: dag.TaskID(writer), Reason: ReasonPrefetch}); err != nil {
+			return nil, err
+		}
+		t.taskOf = append(t.taskOf, dag.TaskID(writer))
+		for len(t.taskOf) < len(t.moves) {
+			t.taskOf = append(t.taskOf, -1)
+		}
+	}
+	if t.enter, err = t.distribute(nil, pushes.of(n), Move{Writer: -1, Reason: ReasonEnter}); err != nil {
 		return nil, err
 	}
+	t.reached = nil
 	return t, t.bringHome()
 }
 
+// nothingMoves reports whether everything is used, and is at home, in the host memory.
+func (t *traffic) nothingMoves() bool {
+	for task := range t.worker {
+		if t.memoryOf(dag.TaskID(task)) != t.host && len(t.p.Graph.Tasks[task].Accesses) > 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(t.homes, func(m platform.MemoryID) bool { return m != t.host })
+}
+
 func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.memoryOf(t.worker[task]) }
+
+// after is what moves as soon as a task has ended.
+func (t *traffic) after(task dag.TaskID) []*Move {
+	moves := t.moves[t.at[task]+1:]
+	for i, m := range moves {
+		if m == nil {
+			return moves[:i]
+		}
+	}
+	return moves
+}
 
 // findHomes finds where the contents of every storage are kept between runs.
 func (t *traffic) findHomes() error {
 	t.homes = make([]platform.MemoryID, len(t.p.Graph.Buffers))
 	for b := range t.homes {
-		t.homes[b] = t.p.Platform.HostMemory()
+		t.homes[b] = t.host
 		name := t.p.Graph.Buffers[b].Home
 		if name == "" || name == HostHome {
 			continue
@@ -71,28 +110,32 @@ func (t *traffic) findHomes() error {
 	return nil
 }
 
-// distribute sends versions that were made together to the readers that need them,
-// which come in the order in which to serve them. like has their writer and the reason,
-// source is the memory that has a storage's version.
-func (t *traffic) distribute(to []pushTo, like Move, source func(storage dag.BufferID) platform.MemoryID) ([]*Move, error) {
-	var moves []*Move
-	reached := map[delivery]bool{} // beside the source
-	for _, push := range to {
-		first := len(moves) // moves for this reader
-		for _, atom := range push.atoms {
-			storage := t.p.Graph.AtomStorage(dag.AtomID(atom))
-			at := source(storage)
-			hops, err := t.hops(storage, at, t.memoryOf(push.reader))
-			if err != nil {
-				return nil, fmt.Errorf("task %q: %w", t.p.Graph.Tasks[push.reader].Name, err)
+// distribute sends versions that were made together to the readers that need them, in the
+// order of the pushes. like has their writer and the reason.
+func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, error) {
+	for _, p := range to {
+		t.reached[p.atom] = 0
+	}
+	for len(to) > 0 {
+		first, order := len(moves), to[0].order // moves for this reader
+		like.For, like.NextStep = to[0].reader, order&nextStep != 0
+		for ; len(to) > 0 && to[0].order == order; to = to[1:] {
+			atom := to[0].atom
+			like.Buffer = t.p.Graph.AtomStorage(dag.AtomID(atom))
+			like.From = t.homes[like.Buffer]
+			if like.Writer >= 0 {
+				like.From = t.memoryOf(like.Writer)
 			}
-			for _, next := range hops {
-				if !reached[delivery{atom, next}] {
-					reached[delivery{atom, next}] = true
-					like.Buffer, like.From, like.To, like.For, like.NextStep = storage, at, next, push.reader, push.nextStep
-					moves = t.load(moves, first, like, atom)
+			hops, err := t.hops(like.Buffer, like.From, t.memoryOf(like.For))
+			if err != nil {
+				return nil, fmt.Errorf("task %q: %w", t.p.Graph.Tasks[like.For].Name, err)
+			}
+			for _, like.To = range hops {
+				if t.reached[atom]&(1<<like.To) == 0 {
+					t.reached[atom] |= 1 << like.To
+					moves = t.load(moves, first, &like, atom)
 				}
-				at = next
+				like.From = like.To
 			}
 		}
 		sortStages(moves[first:], func(m *Move) platform.MemoryID { return t.memoryOf(m.For) })
@@ -102,15 +145,16 @@ func (t *traffic) distribute(to []pushTo, like Move, source func(storage dag.Buf
 
 // load adds an atom to the move like the given one among those from first on, or to
 // that one as a further move.
-func (t *traffic) load(moves []*Move, first int, like Move, atom int32) []*Move {
+func (t *traffic) load(moves []*Move, first int, like *Move, atom int32) []*Move {
 	at := len(moves) - 1 // mostly the last one
 	for at >= first && (moves[at].Buffer != like.Buffer || moves[at].From != like.From || moves[at].To != like.To) {
 		at--
 	}
 	if at < first {
-		at = len(moves)
-		like.Anywhere = !t.written[like.Buffer] && t.p.Graph.Buffers[like.Buffer].Home == ""
-		moves = append(moves, &like)
+		m := t.spare.take(like, atom)
+		m.Anywhere = !t.p.Graph.WrittenStorages()[like.Buffer] && t.p.Graph.Buffers[like.Buffer].Home == ""
+		m.Bytes = t.p.Graph.AtomBytes(dag.AtomID(atom))
+		return append(moves, m)
 	}
 	m := moves[at]
 	if k, found := slices.BinarySearch(m.Atoms, atom); !found {
@@ -118,6 +162,26 @@ func (t *traffic) load(moves []*Move, first int, like Move, atom int32) []*Move 
 		m.Bytes += t.p.Graph.AtomBytes(dag.AtomID(atom))
 	}
 	return moves
+}
+
+// spareMoves is room for moves, which are many and small.
+type spareMoves struct {
+	moves []Move
+	atoms []int32
+}
+
+// take is a move like another one, of one atom.
+func (s *spareMoves) take(like *Move, atom int32) *Move {
+	if last := len(s.moves); last == cap(s.moves) {
+		const least, most = 16, 1024
+		n := min(max(2*last, least), most)
+		s.moves, s.atoms = make([]Move, 0, n), make([]int32, 0, n)
+	}
+	s.moves, s.atoms = append(s.moves, *like), append(s.atoms, atom)
+	last := len(s.moves)
+	m := &s.moves[last-1]
+	m.Atoms = s.atoms[last-1 : last : last]
+	return m
 }
 
 // sortStages puts what is kept in the host memory for a moment before what goes on to a
@@ -139,20 +203,20 @@ func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]plat
 	if from == to {
 		return nil, nil
 	}
-	if way, known := t.ways[[2]platform.MemoryID{from, to}]; known {
-		return way, nil
-	}
 	pl := t.p.Platform
+	way := &t.ways[int(from)*len(pl.Memories)+int(to)]
+	if *way != nil {
+		return *way, nil
+	}
 	if _, ok := pl.Route(from, to); !ok {
 		return nil, fmt.Errorf("buffer %q has to move from memory %q to %q, and platform %q has no route between them",
 			t.p.Graph.Buffers[storage].Name, pl.Memories[from].Name, pl.Memories[to].Name, pl.Name)
 	}
-	way := []platform.MemoryID{to}
-	if host := pl.HostMemory(); pl.Passes(from, to, host) {
-		way = []platform.MemoryID{host, to}
+	*way = []platform.MemoryID{to}
+	if pl.Passes(from, to, t.host) {
+		*way = []platform.MemoryID{t.host, to}
 	}
-	t.ways[[2]platform.MemoryID{from, to}] = way
-	return way, nil
+	return *way, nil
 }
 
 // bringHome finds what is valid only elsewhere after a step, of storages that keep
@@ -174,14 +238,14 @@ func (t *traffic) bringHome() error {
 		if writer == 0 || !g.Carried(storage) || t.reaches(writer-1, int32(atom), t.homes[storage]) {
 			continue
 		}
-		at := t.memoryOf(writer - 1)
-		hops, err := t.hops(storage, at, t.homes[storage])
+		like := Move{Buffer: storage, From: t.memoryOf(writer - 1), For: -1, Writer: writer - 1, Reason: ReasonLeave}
+		hops, err := t.hops(storage, like.From, t.homes[storage])
 		if err != nil {
 			return err
 		}
-		for _, next := range hops {
-			t.leave = t.load(t.leave, 0, Move{Buffer: storage, From: at, To: next, For: -1, Writer: writer - 1, Reason: ReasonLeave}, int32(atom))
-			at = next
+		for _, like.To = range hops {
+			t.leave = t.load(t.leave, 0, &like, int32(atom))
+			like.From = like.To
 		}
 	}
 	sortStages(t.leave, func(m *Move) platform.MemoryID { return t.homes[m.Buffer] })
@@ -191,7 +255,7 @@ func (t *traffic) bringHome() error {
 // reaches reports whether what a task wrote is in a memory when all that moves after
 // it has arrived.
 func (t *traffic) reaches(writer dag.TaskID, atom int32, m platform.MemoryID) bool {
-	return t.memoryOf(writer) == m || slices.ContainsFunc(t.after[writer], func(move *Move) bool {
+	return t.memoryOf(writer) == m || slices.ContainsFunc(t.after(writer), func(move *Move) bool {
 		_, has := slices.BinarySearch(move.Atoms, atom)
 		return has && move.To == m
 	})

@@ -60,7 +60,7 @@ func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
 
 // Unlaned lists the copies that no limited engine makes.
 func (pg *PlacedGraph) Unlaned(p *platform.Platform) (copies []dag.TaskID) {
-	for t, m := range pg.Moves {
+	for t, m := range pg.moves {
 		if m == nil {
 			continue
 		}
@@ -80,7 +80,7 @@ func (placed *Placed) Reaches(lane int, m *Move) bool {
 
 // orderLanes lists the tasks of a steady step for each lane.
 func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) error {
-	if len(lanes) > len(p.Platform.Workers) {
+	if len(lanes) > len(p.Platform.Workers) && pg.moves != nil {
 		_, err := startOrder(p, pg, plan, lanes)
 		return err
 	}
@@ -90,10 +90,15 @@ func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) error {
 
 // listsOf are the tasks of a plan by worker, as they are in the placed graph.
 func (pg *PlacedGraph) listsOf(plan *Plan, workers int) [][]dag.TaskID {
-	placedAs, lists := pg.placedAs(), make([][]dag.TaskID, workers)
+	lists := make([][]dag.TaskID, workers)
+	if pg.moves == nil {
+		copy(lists, plan.Order)
+		return lists
+	}
 	for w, list := range plan.Order {
-		for _, t := range list {
-			lists[w] = append(lists[w], placedAs[t])
+		lists[w] = make([]dag.TaskID, len(list))
+		for i, t := range list {
+			lists[w][i] = pg.PlacedAs(t)
 		}
 	}
 	return lists
@@ -117,7 +122,7 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 			e.end(end.instance)
 		}
 	}
-	if want := estimatedSteps * len(pg.Graph.Tasks); e.done != want {
+	if want := estimatedSteps * pg.NumTasks(); e.done != want {
 		return nil, fmt.Errorf("the plan's order contradicts the dependences of its copies: %d of %d tasks could start", e.done, want)
 	}
 	copy(e.order, e.lists)
@@ -138,12 +143,12 @@ func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimat
 		}
 	}
 	for step := range e.pending {
-		e.pending[step] = make([]int32, len(pg.Graph.Tasks))
+		e.pending[step] = make([]int32, pg.NumTasks())
 		for t := range e.pending[step] {
 			id := dag.TaskID(t)
-			e.pending[step][t] = 1 + int32(len(pg.Graph.Preds(id)))
+			e.pending[step][t] = 1 + int32(len(pg.Preds(id)))
 			if step > 0 {
-				e.pending[step][t] += int32(len(pg.Graph.CarriedPreds(id)) + len(pg.Graph.ReusePreds(id)))
+				e.pending[step][t] += int32(len(pg.CarriedPreds(id)) + len(pg.ReusePreds(id)))
 			}
 		}
 	}
@@ -158,13 +163,13 @@ func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimat
 // end counts down the successors of what has ended.
 func (e *estimate) end(i Instance) {
 	e.done++
-	for _, t := range e.pg.Graph.Succs(i.Task) {
+	for _, t := range e.pg.Succs(i.Task) {
 		e.countDown(Instance{dag.TaskID(t), i.Step})
 	}
 	if i.Step+1 == estimatedSteps {
 		return
 	}
-	for _, next := range [2][]int32{e.pg.Graph.CarriedSuccs(i.Task), e.pg.Graph.ReuseSuccs(i.Task)} {
+	for _, next := range [2][]int32{e.pg.CarriedSuccs(i.Task), e.pg.ReuseSuccs(i.Task)} {
 		for _, t := range next {
 			e.countDown(Instance{dag.TaskID(t), i.Step + 1})
 		}
@@ -177,7 +182,7 @@ func (e *estimate) countDown(i Instance) {
 	if *left--; *left > 0 {
 		return
 	}
-	m := e.pg.Moves[i.Task]
+	m := e.pg.Move(i.Task)
 	if m == nil {
 		return
 	}
@@ -199,7 +204,7 @@ func (e *estimate) dispatch() {
 		if at.Task++; int(at.Task) == len(list) {
 			*at = Instance{Step: at.Step + 1}
 		}
-		e.start(w, i, e.p.occupies(e.pg.TaskOf[i.Task], platform.WorkerID(w)))
+		e.start(w, i, e.p.occupies(e.pg.TaskOf(i.Task), platform.WorkerID(w)))
 	}
 	for _, group := range e.groups {
 		for queue := e.waiting[group]; queue.Len() > 0; {
@@ -211,7 +216,7 @@ func (e *estimate) dispatch() {
 			if i.Step == steadyStep {
 				e.order[l] = append(e.order[l], i.Task)
 			}
-			m := e.pg.Moves[i.Task]
+			m := e.pg.moves[i.Task]
 			e.start(l, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
 		}
 	}
@@ -276,18 +281,18 @@ func (q *estimateQueue) Push(x any)    { q.copies = append(q.copies, x.(readyCop
 func (q *estimateQueue) Pop() any      { return popLast(&q.copies) }
 func (q *estimateQueue) Less(i, j int) bool {
 	a, b := &q.copies[i], &q.copies[j]
-	return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(q.readerStep(a), q.readerStep(b)),
-		cmp.Compare(q.readerAt(a), q.readerAt(b)), cmp.Compare(q.pg.Graph.Rank(a.Task), q.pg.Graph.Rank(b.Task))) < 0
+	c := cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(q.readerStep(a), q.readerStep(b)), cmp.Compare(q.readerAt(a), q.readerAt(b)))
+	return c < 0 || c == 0 && q.pg.name(a.Task) < q.pg.name(b.Task)
 }
 
 func (q *estimateQueue) readerStep(c *readyCopy) int32 {
-	if q.pg.Moves[c.Task].NextStep {
+	if q.pg.moves[c.Task].NextStep {
 		return c.Step + 1
 	}
 	return c.Step
 }
 
-func (q *estimateQueue) readerAt(c *readyCopy) int32 { return q.position[q.pg.Moves[c.Task].For] }
+func (q *estimateQueue) readerAt(c *readyCopy) int32 { return q.position[q.pg.moves[c.Task].For] }
 
 func popLast[T any](list *[]T) T {
 	last := len(*list) - 1

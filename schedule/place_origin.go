@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"dahl/dag"
 	"dahl/platform"
 )
 
@@ -17,32 +16,74 @@ type Interval struct{ Start, End time.Duration }
 func (pg *PlacedGraph) ToOrigin(p *Problem, s *Schedule, entered []Interval) (*Schedule, error) {
 	out := *s
 	out.GraphHash, out.Spans, out.Transfers = p.Graph.Hash(), nil, nil
+	var moved []ListItem
 	for i, m := range pg.Enter {
-		if !m.Anywhere {
-			out.Transfers = append(out.Transfers, m.Transfer(0, entered[i]))
-		}
+		out.Transfers, moved = append(out.Transfers, m.Transfer(0, entered[i])), append(moved, ListItem{Enter: int32(i)})
 	}
 	for _, span := range s.Spans {
-		m := pg.Moves[span.Task]
-		if m == nil {
-			span.Task = pg.TaskOf[span.Task]
-			out.Spans = append(out.Spans, span)
+		if m := pg.Move(span.Task); m != nil {
+			out.Transfers = append(out.Transfers, m.Transfer(m.StepOf(span.Step, s.Steps), Interval{span.Start, span.End}))
+			moved = append(moved, ListItem{Task: Instance{span.Task, span.Step}, Enter: -1})
 			continue
 		}
-		if !m.Anywhere {
-			out.Transfers = append(out.Transfers, m.Transfer(m.StepOf(span.Step, s.Steps), Interval{span.Start, span.End}))
+		span.Task = pg.TaskOf(span.Task)
+		out.Spans = append(out.Spans, span)
+	}
+	return &out, pg.Complete(p, &out, moved)
+}
+
+// Complete completes a schedule of the origin of which every transfer was made by a copy, or
+// by a move before the first step: moved says which. Those of what is anywhere are no
+// transfers of the origin.
+func (pg *PlacedGraph) Complete(p *Problem, s *Schedule, moved []ListItem) error {
+	var when [][]Interval
+	if slices.ContainsFunc(p.Platform.Memories, limited) {
+		when = pg.intervals(s, moved)
+	}
+	kept := s.Transfers[:0]
+	for i := range moved {
+		if !pg.moveOf(&moved[i]).Anywhere {
+			kept = append(kept, s.Transfers[i])
 		}
 	}
-	if err := out.Complete(p); err != nil || !pg.reloads() && out.fits(p.Platform) {
-		return &out, err
+	s.Transfers = kept
+	if err := s.Complete(p); err != nil || when == nil || !pg.reloads() && s.fits(p.Platform) {
+		return err
 	}
-	out.Evictions = pg.evictions(p, s)
-	return &out, out.Complete(p)
+	s.Evictions = pg.evictions(p, when)
+	return s.Complete(p)
+}
+
+func limited(m platform.Memory) bool { return m.CapacityBytes > 0 }
+
+// moveOf is what moves in a copy or before the first step.
+func (pg *PlacedGraph) moveOf(item *ListItem) *Move {
+	if item.Enter >= 0 {
+		return pg.Enter[item.Enter]
+	}
+	return pg.moves[item.Task.Task]
+}
+
+// intervals are by step and task of the placed graph.
+func (pg *PlacedGraph) intervals(s *Schedule, moved []ListItem) [][]Interval {
+	when := make([][]Interval, s.Steps)
+	for step := range when {
+		when[step] = make([]Interval, pg.NumTasks())
+	}
+	for _, span := range s.Spans {
+		when[span.Step][pg.PlacedAs(span.Task)] = Interval{span.Start, span.End}
+	}
+	for i := range moved {
+		if is := moved[i].Task; moved[i].Enter < 0 {
+			when[is.Step][is.Task] = Interval{s.Transfers[i].Start, s.Transfers[i].End}
+		}
+	}
+	return when
 }
 
 // reloads reports whether something comes back that a memory had dropped.
 func (pg *PlacedGraph) reloads() bool {
-	return slices.ContainsFunc(pg.Moves, func(m *Move) bool { return m != nil && m.Reason == ReasonReload })
+	return slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Reason == ReasonReload })
 }
 
 // fits reports whether no memory holds more than it can, taking what is valid there to be
@@ -70,32 +111,4 @@ func (m *Move) StepOf(made int32, steps int) int32 {
 func (m *Move) Transfer(step int32, when Interval) Transfer {
 	return Transfer{Buffer: m.Buffer, Atoms: m.Atoms, Bytes: m.Bytes, From: m.From, To: m.To, For: m.For,
 		Step: step, Reason: m.Reason, Start: when.Start, End: when.End}
-}
-
-// problem is that of replaying the placed graph, whose copies cost nothing: whoever replays
-// them knows what they take. p is the origin's problem.
-func (pg *PlacedGraph) problem(p *Problem) *Problem {
-	if pg.Graph == pg.Origin {
-		return p
-	}
-	q := *p
-	q.Graph, q.Reuse, q.ReuseNext = pg.Graph, pg.Reuse, pg.ReuseNext
-	q.Costs = &Costs{Class: make([]int32, len(pg.TaskOf)), ByClass: p.Costs.ByClass}
-	for t, origin := range pg.TaskOf {
-		if origin >= 0 {
-			q.Costs.Class[t] = p.Costs.Class[origin]
-		}
-	}
-	return &q
-}
-
-// placedAs finds the tasks of the origin.
-func (pg *PlacedGraph) placedAs() []dag.TaskID {
-	at := make([]dag.TaskID, len(pg.Origin.Tasks))
-	for t, origin := range pg.TaskOf {
-		if origin >= 0 {
-			at[origin] = dag.TaskID(t)
-		}
-	}
-	return at
 }

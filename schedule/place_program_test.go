@@ -81,16 +81,16 @@ func TestPlaceProgram(t *testing.T) {
 	}
 	for i, want := range []struct{ moves, enter, leave string }{{"x", "w v", "w"}, {"x", "w", ""}} {
 		pg := placed.Graphs[i]
-		if names(pg.Moves) != want.moves || names(pg.Enter) != want.enter || names(pg.Leave) != want.leave {
-			t.Errorf("graph %d moves %q, before %q, after %q; want %v", i, names(pg.Moves), names(pg.Enter), names(pg.Leave), want)
+		if names(pg.Moves()) != want.moves || names(pg.Enter) != want.enter || names(pg.Leave) != want.leave {
+			t.Errorf("graph %d moves %q, before %q, after %q; want %v", i, names(pg.Moves()), names(pg.Enter), names(pg.Leave), want)
 		}
 		// v and w: 128 + 320 bytes. x and y of 70 and 130 bytes meet in multiply and
 		// take 128 + 192. Scratch is 20 and 70 bytes, rounded up.
-		if l := pg.Layouts[1]; l.ArenaBytes != [NumArenas]int64{NetworkArena: 128 + 320, StepArena: 128 + 192, ScratchArena: int64(64 + 64*i)} {
+		if l := placed.Layouts()[i][1]; l.ArenaBytes != [NumArenas]int64{NetworkArena: 128 + 320, StepArena: 128 + 192, ScratchArena: int64(64 + 64*i)} {
 			t.Errorf("graph %d: arenas of the gpu %d", i, l.ArenaBytes)
 		}
-		w, ok := pg.Graph.BufferByName("w@hbm")
-		if !ok || pg.Layouts[1].Offset[w] != 128 || pg.Layouts[0].Offset[w] != Elsewhere {
+		w, ok := graphOf(t, pg).BufferByName("w@hbm")
+		if !ok || placed.Layouts()[i][1].Offset[w] != 128 || placed.Layouts()[i][0].Offset[w] != Elsewhere {
 			t.Errorf("graph %d: w is not at 128 in the gpu", i)
 		}
 	}
@@ -114,7 +114,7 @@ func TestPlaceOnHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, pg := range placed.Graphs {
-		if pg.Graph != placed.Origin.Graphs[i] || len(pg.Order) != len(placed.Lanes) || len(pg.Order[0]) != 2 {
+		if graphOf(t, pg) != placed.Origin.Graphs[i] || len(pg.Order) != len(placed.Lanes) || len(pg.Order[0]) != 2 {
 			t.Errorf("graph %d is another, or its lists are %v", i, pg.Order)
 		}
 	}
@@ -133,12 +133,12 @@ func TestPlaceRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, pg := range placed.Graphs {
-		if n := pg.Layouts[1].totalBytes(); n > 768 {
+	for i := range placed.Graphs {
+		if n := placed.Layouts()[i][1].totalBytes(); n > 768 {
 			t.Errorf("graph %d takes %d bytes of the gpu", i, n)
 		}
 	}
-	if m := placed.Graphs[0].Moves; !(&PlacedGraph{Moves: m}).reloads() {
+	if !placed.Graphs[0].reloads() {
 		t.Error("nothing leaves and comes back")
 	}
 }
@@ -174,21 +174,22 @@ func TestPlaceRows(t *testing.T) {
 	}
 	pg := placed.Graphs[0]
 	// 3 rows of 11 and of 10 floats: 132 and 120 bytes, rounded up to lines.
-	if bytes := pg.Layouts[1].ArenaBytes[StepArena]; bytes != 192+128 {
+	if bytes := placed.Layouts()[0][1].ArenaBytes[StepArena]; bytes != 192+128 {
 		t.Errorf("%d bytes in the gpu", bytes)
 	}
-	task, ok := pg.Graph.TaskByName("last")
-	if !ok || pg.Graph.Box(task, 0).String() != "0:3,0:11" || pg.Graph.Box(task, 1).String() != "0:3,0:10" {
-		t.Errorf("the task works on %v and %v", pg.Graph.Box(task, 0), pg.Graph.Box(task, 1))
+	g = graphOf(t, pg)
+	task, ok := g.TaskByName("last")
+	if !ok || g.Box(task, 0).String() != "0:3,0:11" || g.Box(task, 1).String() != "0:3,0:10" {
+		t.Errorf("the task works on %v and %v", g.Box(task, 0), g.Box(task, 1))
 	}
-	for at, m := range pg.Moves {
+	for at, m := range pg.Moves() {
 		if m == nil {
 			continue
 		}
-		from, to := pg.Graph.Box(dag.TaskID(at), 0)[0], pg.Graph.Box(dag.TaskID(at), 1)[0]
+		from, to := g.Box(dag.TaskID(at), 0)[0], g.Box(dag.TaskID(at), 1)[0]
 		host, gpu := dag.Range{Lo: 4, Hi: 7}, dag.Range{Lo: 0, Hi: 3}
 		if m.To == 1 && (from != host || to != gpu) || m.To == 0 && (from != gpu || to != host) {
-			t.Errorf("%s moves rows %v to %v", pg.Graph.Tasks[at].Name, from, to)
+			t.Errorf("%s moves rows %v to %v", g.Tasks[at].Name, from, to)
 		}
 	}
 }
@@ -229,13 +230,13 @@ func TestPlaceConstants(t *testing.T) {
 		}
 		pg := placed.Graphs[0]
 		var in int
-		for _, m := range pg.Moves {
+		for _, m := range pg.Moves() {
 			if m != nil && m.Reason == ReasonReload {
 				in++
 			}
 		}
-		if in != 2 || len(pg.Graph.Tasks) != 4 || len(pg.Enter)+len(pg.Leave) > 0 {
-			t.Errorf("%d come in, %d tasks, %d moves before and %d after", in, len(pg.Graph.Tasks), len(pg.Enter), len(pg.Leave))
+		if in != 2 || pg.NumTasks() != 4 || len(pg.Enter)+len(pg.Leave) > 0 {
+			t.Errorf("%d come in, %d tasks, %d moves before and %d after", in, pg.NumTasks(), len(pg.Enter), len(pg.Leave))
 		}
 	}
 }
@@ -251,15 +252,15 @@ func TestPlaceFitsGraphsTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		var whole Layout
-		for _, pg := range placed.Graphs {
-			for a, bytes := range pg.Layouts[1].ArenaBytes {
+		for i := range placed.Graphs {
+			for a, bytes := range placed.Layouts()[i][1].ArenaBytes {
 				whole.ArenaBytes[a] = max(whole.ArenaBytes[a], bytes)
 			}
 		}
 		if n := whole.totalBytes(); n > capacity {
 			t.Errorf("%d bytes: the arenas take %d", capacity, n)
 		}
-		if reloads := (&PlacedGraph{Moves: placed.Graphs[0].Moves}).reloads(); reloads != (capacity < 896) {
+		if reloads := placed.Graphs[0].reloads(); reloads != (capacity < 896) {
 			t.Errorf("%d bytes: contents leave and come back is %v", capacity, reloads)
 		}
 	}

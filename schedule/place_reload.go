@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"dahl/dag"
@@ -75,8 +74,7 @@ func (r *rewriting) copyItem(i int32) {
 		if m.From == r.memory {
 			from = []location{{m.Buffer, m.From}}
 		}
-		r.emit(placedItem{task: -1, move: m, uses: item.uses, name: fmt.Sprintf("evict %s from %s after %s",
-			r.p.Graph.Buffers[m.Buffer].Name, r.p.Platform.Memories[m.From].Name, r.p.Graph.Tasks[m.Writer].Name)}, from)
+		r.emit(placedItem{task: -1, move: m, itemRoom: itemRoom{uses: item.uses}}, from)
 	}
 	r.leaveRoom(here)
 }
@@ -127,7 +125,7 @@ func (r *rewriting) bringBack(at location) {
 				continue
 			}
 			seen[a], like.For = true, r.reader(visits[k].item)
-			moves = r.load(moves, 0, like, a)
+			moves = r.load(moves, 0, &like, a)
 		}
 		mark(seen, visits[k].writes, true)
 		if r.dropped[at][k] {
@@ -137,12 +135,7 @@ func (r *rewriting) bringBack(at location) {
 	if len(moves) == 0 {
 		return
 	}
-	m := moves[0]
-	name := fmt.Sprintf("reload %s to %s for %s", r.p.Graph.Buffers[at.storage].Name, r.p.Platform.Memories[at.memory].Name, r.p.Graph.Tasks[m.For].Name)
-	if n := r.instance[at]; n > 0 {
-		name += fmt.Sprintf(" #%d", n+1)
-	}
-	r.emit(placedItem{task: -1, move: m, name: name}, []location{at})
+	r.emit(placedItem{task: -1, move: moves[0]}, []location{at})
 }
 
 // reader is the task for which an item reads.
@@ -291,6 +284,6 @@ func (s *spill) onHost() map[written]bool {
 
 // sendHome adds an atom to what goes to the host after its writer.
 func (s *spill) sendHome(back map[dag.TaskID][]*Move, writer dag.TaskID, atom int32) {
-	back[writer] = s.load(back[writer], 0, Move{Buffer: s.p.Graph.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.Platform.HostMemory(),
+	back[writer] = s.load(back[writer], 0, &Move{Buffer: s.p.Graph.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.Platform.HostMemory(),
 		For: writer, Writer: writer, Reason: ReasonEvict}, atom)
 }

@@ -10,7 +10,7 @@ import (
 // first dimension, such as the samples that a device was given of a batch. Their instances
 // there hold those rows and no others. That is done for what lives within a step, away
 // from home, and has no view that cuts the first dimension otherwise.
-func (t *traffic) rowsUsed(items []placedItem) map[location]dag.Range {
+func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[location]dag.Range {
 	g := t.p.Graph
 	used := map[location]dag.Range{}
 	add := func(at location, r dag.Range) {
@@ -20,20 +20,24 @@ func (t *traffic) rowsUsed(items []placedItem) map[location]dag.Range {
 		used[at] = r
 	}
 	inRows := t.inRows()
+	if !slices.Contains(inRows, true) {
+		return nil
+	}
 	for i := range items {
-		m := items[i].move
-		if m == nil {
-			task := items[i].task
-			for k, a := range g.Tasks[task].Accesses {
-				if s := g.Storage(a.Buffer); inRows[s] {
-					add(location{s, t.memoryOf(task)}, g.Box(task, k)[0])
-				}
+		task, m := item(i)
+		if m != nil {
+			if inRows[m.Buffer] {
+				rows := g.AtomRows(m.Atoms)
+				add(location{m.Buffer, m.From}, rows)
+				add(location{m.Buffer, m.To}, rows)
 			}
-		} else if inRows[m.Buffer] {
-			_, boxes := g.AtomBoxes(m.Atoms)
-			for _, box := range boxes {
-				add(location{m.Buffer, m.From}, box[0])
-				add(location{m.Buffer, m.To}, box[0])
+			continue
+		}
+		for _, a := range g.Tasks[task].Accesses {
+			if s := g.Storage(a.Buffer); inRows[s] && a.Box == nil {
+				add(location{s, t.memoryOf(task)}, dag.Range{Hi: g.Buffers[s].Shape[0]})
+			} else if inRows[s] {
+				add(location{s, t.memoryOf(task)}, a.Box[0])
 			}
 		}
 	}
@@ -48,11 +52,11 @@ func (t *traffic) rowsUsed(items []placedItem) map[location]dag.Range {
 // inRows marks the storages of which a part of the rows may be kept.
 func (t *traffic) inRows() []bool {
 	g := t.p.Graph
-	may := make([]bool, len(g.Buffers))
+	may, written := make([]bool, len(g.Buffers)), g.WrittenStorages()
 	for b := range g.Buffers {
 		buf := &g.Buffers[b]
 		if buf.ViewOf == dag.None {
-			may[b] = t.written[b] && !g.Carried(dag.BufferID(b)) && len(buf.Shape) > 0 && buf.Shape[0] > 1
+			may[b] = written[b] && !g.Carried(dag.BufferID(b)) && len(buf.Shape) > 0 && buf.Shape[0] > 1
 		} else if len(buf.Shape) == 0 || buf.Shape[0] != g.Buffers[buf.ViewOf].Shape[0] {
 			may[buf.ViewOf] = false // owners come before their views
 		}
@@ -60,10 +64,9 @@ func (t *traffic) inRows() []bool {
 	return may
 }
 
-// ofRows is a shape with as many rows as there are of a storage in a memory.
-func (c *placing) ofRows(at location, shape []int) []int {
-	r, ok := c.rows[at]
-	if !ok {
+// ofRows is a shape with as many rows as there are of a storage.
+func ofRows(r dag.Range, kept bool, shape []int) []int {
+	if !kept {
 		return shape
 	}
 	shape = slices.Clone(shape)
@@ -71,10 +74,9 @@ func (c *placing) ofRows(at location, shape []int) []int {
 	return shape
 }
 
-// boxOfRows is a box counted from the first row of a storage in a memory.
-func (c *placing) boxOfRows(at location, box dag.Box) dag.Box {
-	r, ok := c.rows[at]
-	if !ok {
+// boxOfRows is a box counted from the first row that there is of a storage.
+func boxOfRows(r dag.Range, kept bool, box dag.Box) dag.Box {
+	if !kept || box == nil {
 		return box
 	}
 	box = slices.Clone(box)

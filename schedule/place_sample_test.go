@@ -166,3 +166,13 @@ func randomPlaced(t *testing.T, seed uint64) (*Placed, *rand.Rand) {
 	}
 	return placed, r
 }
+
+// graphOf is a placed graph written out.
+func graphOf(t *testing.T, pg *PlacedGraph) *dag.Graph {
+	t.Helper()
+	g, err := pg.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}

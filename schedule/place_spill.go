@@ -50,7 +50,7 @@ func (t *traffic) spillMemory(items []placedItem, m platform.MemoryID, limit int
 	if err := t.routesToHost(); err != nil {
 		return nil, err
 	}
-	s := &spill{traffic: t, items: items, memory: m, limit: limit, rows: t.rowsUsed(items), visits: map[location][]visit{}, needs: map[location][][]int32{}, streams: map[location]bool{}}
+	s := &spill{traffic: t, items: items, memory: m, limit: limit, rows: t.rowsUsed(len(items), func(i int) (dag.TaskID, *Move) { return items[i].task, items[i].move }), visits: map[location][]visit{}, needs: map[location][][]int32{}, streams: map[location]bool{}}
 	for i := range items {
 		s.addVisits(int32(i))
 	}

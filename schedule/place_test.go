@@ -124,41 +124,42 @@ func home(p *platform.Platform, b *dag.Buffer) platform.MemoryID {
 type placedRun struct {
 	platform *platform.Platform
 	*interpreter
-	pg     *PlacedGraph
-	arenas [][NumArenas][]uint32 // by memory
-	got    digests
+	pg      *PlacedGraph
+	layouts []*Layout             // by memory
+	arenas  [][NumArenas][]uint32 // by memory
+	got     digests
 }
 
-func newPlacedRun(placed *Placed, graph int) *placedRun {
-	pg := placed.Graphs[graph]
-	r := &placedRun{pg: pg, platform: placed.Platform, arenas: make([][NumArenas][]uint32, len(pg.Layouts)), got: digests{}}
-	for m, l := range pg.Layouts {
+func newPlacedRun(t *testing.T, placed *Placed, graph int) *placedRun {
+	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
+	r := &placedRun{pg: pg, platform: placed.Platform, layouts: layouts, arenas: make([][NumArenas][]uint32, len(layouts)), got: digests{}}
+	for m, l := range layouts {
 		for a := range r.arenas[m] {
 			r.arenas[m][a] = make([]uint32, l.ArenaBytes[a]/4)
 		}
 	}
-	r.interpreter = &interpreter{g: pg.Graph, word: r.at,
-		digest: func(t dag.TaskID, step int, d uint32) { r.got[Instance{pg.TaskOf[t], int32(step)}] = d },
+	r.interpreter = &interpreter{g: graphOf(t, pg), word: r.at,
+		digest: func(t dag.TaskID, step int, d uint32) { r.got[Instance{pg.TaskOf(t), int32(step)}] = d },
 		name: func(t dag.TaskID) string {
-			if pg.TaskOf[t] < 0 {
+			if pg.TaskOf(t) < 0 {
 				return ""
 			}
-			return pg.Origin.Tasks[pg.TaskOf[t]].Name
+			return pg.Origin.Tasks[pg.TaskOf(t)].Name
 		}}
 	return r
 }
 
 func (r *placedRun) at(b dag.BufferID, element int) *uint32 {
-	m := r.pg.Memory[b]
-	l := r.pg.Layouts[m]
+	m := r.pg.MemoryOf(b)
+	l := r.layouts[m]
 	return &r.arenas[m][l.Arena[b]][l.Offset[b]/4+int64(element)]
 }
 
 // atHome visits the instances that hold the contents of storages between runs.
 func (r *placedRun) atHome(p *platform.Platform, visit func(origin, instance dag.BufferID)) {
-	for b := range r.pg.Graph.Buffers {
-		origin := r.pg.BufferOf[b]
-		if r.pg.Graph.Buffers[b].ViewOf == dag.None && r.pg.Memory[b] == home(p, &r.pg.Origin.Buffers[origin]) {
+	for b := range r.g.Buffers {
+		origin := r.pg.BufferOf(dag.BufferID(b))
+		if r.g.Buffers[b].ViewOf == dag.None && r.pg.MemoryOf(dag.BufferID(b)) == home(p, &r.pg.Origin.Buffers[origin]) {
 			visit(origin, dag.BufferID(b))
 		}
 	}
@@ -166,7 +167,7 @@ func (r *placedRun) atHome(p *platform.Platform, visit func(origin, instance dag
 
 func (r *placedRun) moves(moves []*Move) {
 	for _, m := range moves {
-		for _, pair := range m.Pairs {
+		for _, pair := range r.pg.Pairs(m, -1) {
 			r.move(pair)
 		}
 	}
@@ -174,7 +175,7 @@ func (r *placedRun) moves(moves []*Move) {
 
 // anyOrder runs the lists of all lanes for some steps, taking at random what may run.
 func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
-	g := r.pg.Graph
+	g := r.g
 	ended := make([]int, len(g.Tasks)) // steps
 	lists := slices.Clone(r.pg.Order)
 	for _, t := range r.pg.Unlaned(r.platform) { // each by itself, as soon as it may
@@ -241,12 +242,13 @@ func mustMeanTheSame(t *testing.T, placed *Placed, rng *rand.Rand, steps int) {
 	t.Helper()
 	pg := placed.Graphs[0]
 	want, contents := runOrigin(pg.Origin, steps)
-	for m, l := range pg.Layouts {
-		if err := CheckLayout(pg.Graph, l); err != nil {
+	r := newPlacedRun(t, placed, 0)
+	for m, l := range r.layouts {
+		if err := CheckLayout(r.g, l); err != nil {
 			t.Fatalf("memory %d: %v", m, err)
 		}
 	}
-	r := newPlacedRun(placed, 0)
+	mustLinkTheSame(t, pg.Links, r.g)
 	r.atHome(placed.Platform, func(origin, instance dag.BufferID) {
 		for i := range contents[origin] {
 			*r.at(instance, i) = initialWord(int(origin), i)
@@ -271,13 +273,25 @@ func mustMeanTheSame(t *testing.T, placed *Placed, rng *rand.Rand, steps int) {
 	})
 }
 
+// mustLinkTheSame: the edges that atoms of the origin give are those of the regions that are
+// written out.
+func mustLinkTheSame(t *testing.T, links *dag.Links, g *dag.Graph) {
+	t.Helper()
+	for id := range dag.TaskID(len(g.Tasks)) {
+		if !slices.Equal(links.Preds(id), g.Preds(id)) || !slices.Equal(links.CarriedPreds(id), g.CarriedPreds(id)) || !slices.Equal(links.ReusePreds(id), g.ReusePreds(id)) {
+			t.Fatalf("%q follows %d, %d and %d; by its regions %d, %d and %d", g.Tasks[id].Name,
+				links.Preds(id), links.CarriedPreds(id), links.ReusePreds(id), g.Preds(id), g.CarriedPreds(id), g.ReusePreds(id))
+		}
+	}
+}
+
 // TestPlaceMeansTheSame places random graphs where everything fits.
 func TestPlaceMeansTheSame(t *testing.T) {
 	copies := 0
 	for seed := range uint64(400) {
 		placed, rng := randomPlaced(t, seed)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { mustMeanTheSame(t, placed, rng, 4) })
-		copies += len(placed.Graphs[0].Graph.Tasks) - len(placed.Graphs[0].Origin.Tasks)
+		copies += placed.Graphs[0].NumTasks() - len(placed.Graphs[0].Origin.Tasks)
 	}
 	if copies < 1000 {
 		t.Errorf("%d copies in all graphs: the test tests little", copies)
@@ -292,7 +306,7 @@ func squeezed(t *testing.T, free *Placed, rng *rand.Rand) (*platform.Platform, *
 	p.Memories = slices.Clone(p.Memories)
 	for m := range p.Memories {
 		if platform.MemoryID(m) != p.HostMemory() {
-			p.Memories[m].CapacityBytes = Align(free.Graphs[0].Layouts[m].totalBytes() * int64(4+rng.IntN(5)) / 9)
+			p.Memories[m].CapacityBytes = Align(free.Layouts()[0][m].totalBytes() * int64(4+rng.IntN(5)) / 9)
 		}
 	}
 	if err := p.Complete(); err != nil {
@@ -305,7 +319,7 @@ func squeezed(t *testing.T, free *Placed, rng *rand.Rand) (*platform.Platform, *
 	plan := &Plan{Order: make([][]dag.TaskID, len(p.Workers))}
 	for w, list := range free.Graphs[0].Order[:len(p.Workers)] {
 		for _, task := range list {
-			plan.Order[w] = append(plan.Order[w], free.Graphs[0].TaskOf[task])
+			plan.Order[w] = append(plan.Order[w], free.Graphs[0].TaskOf(task))
 		}
 	}
 	return &p, plan, costs
@@ -325,15 +339,15 @@ func TestPlaceSpills(t *testing.T) {
 		}
 		fitted++
 		again, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
-		if err != nil || !reflect.DeepEqual(placed.Record(0, plan), again.Record(0, plan)) || placed.Graphs[0].Graph.Hash() != again.Graphs[0].Graph.Hash() {
+		if err != nil || !reflect.DeepEqual(placed.Record(0, plan), again.Record(0, plan)) || graphOf(t, placed.Graphs[0]).Hash() != graphOf(t, again.Graphs[0]).Hash() {
 			t.Fatalf("seed %d: placed a second time it is another program (%v)", seed, err)
 		}
-		for m, l := range placed.Graphs[0].Layouts {
+		for m, l := range placed.Layouts()[0] {
 			if limit := p.Memories[m].CapacityBytes; limit > 0 && l.totalBytes() > limit {
 				t.Fatalf("seed %d: memory %d has %d bytes, the layout %d", seed, m, limit, l.totalBytes())
 			}
 		}
-		for _, m := range placed.Graphs[0].Moves {
+		for _, m := range placed.Graphs[0].Moves() {
 			if m != nil && m.Reason == ReasonReload {
 				reloads++
 			} else if m != nil && m.Reason == ReasonEvict {
@@ -356,7 +370,7 @@ func TestPlaceBytes(t *testing.T) {
 		pg := placed.Graphs[0]
 		want := countBytes(placed.Platform, pg)
 		var got int64
-		for _, m := range pg.Moves {
+		for _, m := range pg.Moves() {
 			if m != nil {
 				got += m.Bytes
 			}
@@ -372,7 +386,7 @@ func countBytes(p *platform.Platform, pg *PlacedGraph) int64 {
 	memory := make([]platform.MemoryID, len(g.Tasks))
 	for w, list := range pg.Order[:len(p.Workers)] {
 		for _, t := range list {
-			memory[pg.TaskOf[t]] = p.Devices[p.Workers[w].Device].Memory
+			memory[pg.TaskOf(t)] = p.Devices[p.Workers[w].Device].Memory
 		}
 	}
 	type element struct {

@@ -68,7 +68,7 @@ func (plan *Plan) Check(p *Problem) error {
 			return fmt.Errorf("the plan leaves out task %q", g.Tasks[t].Name)
 		}
 	}
-	if _, stuck := topological(g, p.Reuse, plan.Order); stuck >= 0 {
+	if _, stuck := topological(g.Links, p.Reuse, plan.Order); stuck >= 0 {
 		return fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
 	}
 	return nil
@@ -77,22 +77,23 @@ func (plan *Plan) Check(p *Problem) error {
 // topological orders the tasks of one step by the graph, the reuse edges and the
 // order of each worker. If they contradict each
 // other it returns a task that can never start, else -1.
-func topological(g *dag.Graph, reuse []Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
+func topological(g *dag.Links, reuse []Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
 	extra := reuse[:len(reuse):len(reuse)]
 	for _, list := range order {
 		for k := 1; k < len(list); k++ {
 			extra = append(extra, Edge{list[k-1], list[k]})
 		}
 	}
-	after := newRows(len(g.Tasks), extra)
-	waits := make([]int32, len(g.Tasks))
-	for t := range g.Tasks {
+	n := g.NumTasks()
+	after := newRows(n, extra)
+	waits := make([]int32, n)
+	for t := range n {
 		waits[t] = int32(len(g.Preds(dag.TaskID(t))))
 	}
 	for _, e := range extra {
 		waits[e.To]++
 	}
-	sorted = make([]dag.TaskID, 0, len(g.Tasks))
+	sorted = make([]dag.TaskID, 0, n)
 	for t := range waits {
 		if waits[t] == 0 {
 			sorted = append(sorted, dag.TaskID(t))
@@ -107,11 +108,11 @@ func topological(g *dag.Graph, reuse []Edge, order [][]dag.TaskID) (sorted []dag
 			}
 		}
 	}
-	if len(sorted) == len(g.Tasks) {
+	if len(sorted) == n {
 		return sorted, -1
 	}
-	for t, n := range waits {
-		if n > 0 {
+	for t, left := range waits {
+		if left > 0 {
 			return sorted, dag.TaskID(t)
 		}
 	}

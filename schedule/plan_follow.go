@@ -21,14 +21,14 @@ func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
 	for l := workers; l < len(order); l++ {
 		order[l] = nil
 	}
-	seen := make([]bool, len(pg.Graph.Tasks))
+	seen, named := make([]bool, pg.NumTasks()), pg.copiesByName()
 	for _, engine := range plan.Transfers {
 		l := slices.IndexFunc(placed.Lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
 		if l < 0 && engine.Engine != anyEngine {
 			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, placed.Platform.Name)
 		}
 		for i := range engine.Copies {
-			t, err := pg.listedCopy(placed, l, &engine.Copies[i])
+			t, err := pg.listedCopy(placed, named, l, &engine.Copies[i])
 			if err != nil {
 				return err
 			}
@@ -41,28 +41,40 @@ func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
 			}
 		}
 	}
-	for t, m := range pg.Moves {
+	for t, m := range pg.moves {
 		if m != nil && !seen[t] {
-			return fmt.Errorf("the plan lists copies and leaves out %q", pg.Graph.Tasks[t].Name)
+			return fmt.Errorf("the plan lists copies and leaves out %q", pg.name(dag.TaskID(t)))
 		}
 	}
-	if _, stuck := topological(pg.Graph, nil, order); stuck >= 0 {
-		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.Graph.Tasks[stuck].Name)
+	if _, stuck := topological(pg.Links, nil, order); stuck >= 0 {
+		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.name(stuck))
 	}
 	pg.Order = order
 	return nil
 }
 
+// copiesByName finds the copies of a step.
+func (pg *PlacedGraph) copiesByName() map[string]dag.TaskID {
+	named := map[string]dag.TaskID{}
+	for t, m := range pg.moves {
+		if m != nil {
+			named[pg.name(dag.TaskID(t))] = dag.TaskID(t)
+		}
+	}
+	return named
+}
+
 // listedCopy finds the task of a copy that a plan lists for a lane.
-func (pg *PlacedGraph) listedCopy(placed *Placed, lane int, c *PlannedCopy) (dag.TaskID, error) {
-	t, ok := pg.Graph.TaskByName(c.Name)
-	if !ok || pg.Moves[t] == nil {
+func (pg *PlacedGraph) listedCopy(placed *Placed, named map[string]dag.TaskID, lane int, c *PlannedCopy) (dag.TaskID, error) {
+	t, ok := named[c.Name]
+	if !ok {
 		return 0, fmt.Errorf("the plan lists %q, which its placement of the tasks does not need", c.Name)
 	}
-	if is := pg.plannedCopy(placed, pg.Moves[t]); !is.equal(c) {
+	m := pg.moves[t]
+	if is := pg.plannedCopy(placed, m); !is.equal(c) {
 		return 0, fmt.Errorf("the plan lists %q with %s; its placement of the tasks needs %s", c.Name, c, &is)
 	}
-	if _, limited := groupOf(placed.Platform, pg.Moves[t]); lane == noLane && limited || lane != noLane && !placed.Reaches(lane, pg.Moves[t]) {
+	if _, limited := groupOf(placed.Platform, m); lane == noLane && limited || lane != noLane && !placed.Reaches(lane, m) {
 		if lane == noLane {
 			return 0, fmt.Errorf("the plan gives %q to any engine, and those that reach from memory %q to %q are limited", c.Name, c.From, c.To)
 		}
@@ -104,13 +116,13 @@ func (pg *PlacedGraph) checkOutside(placed *Placed, plan *Plan) error {
 
 // newRoom notes how it was decided what leaves memories: their limits, and an order of the tasks
 // of the placed graph without evictions. The instances that return are not known yet.
-func newRoom(p *platform.Platform, limits map[platform.MemoryID]int64, g *dag.Graph, order []dag.TaskID) *PlannedRoom {
+func newRoom(p *platform.Platform, limits map[platform.MemoryID]int64, pg *PlacedGraph, order []dag.TaskID) *PlannedRoom {
 	room := &PlannedRoom{}
 	for _, m := range slices.Sorted(maps.Keys(limits)) {
 		room.Memories = append(room.Memories, PlannedLimit{p.Memories[m].Name, limits[m]})
 	}
 	for _, t := range order {
-		room.Order = append(room.Order, g.Tasks[t].Name)
+		room.Order = append(room.Order, pg.name(t))
 	}
 	return room
 }
@@ -131,10 +143,14 @@ func (r *PlannedRoom) limits(p *platform.Platform) (map[platform.MemoryID]int64,
 // started is the listed order of the tasks of the placed graph without evictions. The list must
 // have each task once, keep the dependences, and keep the order of each worker in the plan.
 func (r *PlannedRoom) started(pg *PlacedGraph, plan *Plan) ([]dag.TaskID, error) {
-	position := make([]int, len(pg.Graph.Tasks)) // from 1 on; 0: not listed
+	position := make([]int, pg.NumTasks()) // from 1 on; 0: not listed
 	order := make([]dag.TaskID, 0, len(r.Order))
+	copies := pg.copiesByName()
 	for i, name := range r.Order {
-		t, ok := pg.Graph.TaskByName(name)
+		t, ok := copies[name]
+		if origin, is := pg.Origin.TaskByName(name); is {
+			t, ok = pg.PlacedAs(origin), true
+		}
 		if !ok || position[t] > 0 {
 			return nil, fmt.Errorf("the plan's order of tasks and copies names %q twice, or its placement of the tasks does not need it", name)
 		}
@@ -142,19 +158,18 @@ func (r *PlannedRoom) started(pg *PlacedGraph, plan *Plan) ([]dag.TaskID, error)
 	}
 	for t, at := range position {
 		if at == 0 {
-			return nil, fmt.Errorf("the plan's order of tasks and copies leaves out %q", pg.Graph.Tasks[t].Name)
+			return nil, fmt.Errorf("the plan's order of tasks and copies leaves out %q", pg.name(dag.TaskID(t)))
 		}
-		for _, before := range pg.Graph.Preds(dag.TaskID(t)) {
+		for _, before := range pg.Preds(dag.TaskID(t)) {
 			if position[before] > at {
-				return nil, fmt.Errorf("the plan's order of tasks and copies contradicts the dependences: %q has to come before %q", pg.Graph.Tasks[before].Name, pg.Graph.Tasks[t].Name)
+				return nil, fmt.Errorf("the plan's order of tasks and copies contradicts the dependences: %q has to come before %q", pg.name(dag.TaskID(before)), pg.name(dag.TaskID(t)))
 			}
 		}
 	}
-	placedAs := pg.placedAs()
 	for _, list := range plan.Order {
 		for k := 1; k < len(list); k++ {
-			if a, b := placedAs[list[k-1]], placedAs[list[k]]; position[a] > position[b] {
-				return nil, fmt.Errorf("the plan's order of tasks and copies has %q before %q, and their worker runs them the other way round", pg.Graph.Tasks[b].Name, pg.Graph.Tasks[a].Name)
+			if a, b := pg.PlacedAs(list[k-1]), pg.PlacedAs(list[k]); position[a] > position[b] {
+				return nil, fmt.Errorf("the plan's order of tasks and copies has %q before %q, and their worker runs them the other way round", pg.name(b), pg.name(a))
 			}
 		}
 	}

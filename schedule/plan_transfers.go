@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 // anyEngine stands for the engines of memories whose devices do not limit them. The copies
@@ -67,8 +68,8 @@ type PlannedLimit struct {
 // Record returns a plan of a graph with what was decided for it.
 func (placed *Placed) Record(graph int, plan *Plan) *Plan {
 	recorded := *plan
-	pg := placed.Graphs[graph]
-	recorded.Transfers, recorded.Places, recorded.Arenas = pg.plannedCopies(placed), pg.plannedPlaces(placed), pg.plannedArenas(placed)
+	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
+	recorded.Transfers, recorded.Places, recorded.Arenas = pg.plannedCopies(placed), plannedPlaces(placed.Platform, pg.buffers(), layouts), plannedArenas(placed.Platform, layouts)
 	recorded.Enter, recorded.Leave, recorded.Room = pg.plannedMoves(placed, pg.Enter), pg.plannedMoves(placed, pg.Leave), pg.room
 	return &recorded
 }
@@ -78,8 +79,8 @@ func (pg *PlacedGraph) plannedCopies(placed *Placed) []PlannedCopies {
 	add := func(engine string, copies []dag.TaskID) {
 		list := PlannedCopies{Engine: engine, Copies: []PlannedCopy{}}
 		for _, t := range copies {
-			c := pg.plannedCopy(placed, pg.Moves[t])
-			c.Name = pg.Graph.Tasks[t].Name
+			c := pg.plannedCopy(placed, pg.moves[t])
+			c.Name = pg.name(t)
 			list.Copies = append(list.Copies, c)
 		}
 		all = append(all, list)
@@ -120,22 +121,23 @@ func (c *PlannedCopy) equal(d *PlannedCopy) bool {
 		c.NextStep == d.NextStep && c.Reason == d.Reason && c.Bytes == d.Bytes
 }
 
-func (pg *PlacedGraph) plannedPlaces(placed *Placed) []PlannedPlace {
+// plannedPlaces are those of storages in the memories where they are; in the same order.
+func plannedPlaces(p *platform.Platform, w *writtenOut, layouts []*Layout) []PlannedPlace {
 	all := []PlannedPlace{}
-	for b := range pg.Graph.Buffers {
-		if pg.Graph.Buffers[b].ViewOf == dag.None {
-			l := pg.Layouts[pg.Memory[b]]
-			all = append(all, PlannedPlace{placed.Platform.Memories[pg.Memory[b]].Name, pg.Graph.Buffers[b].Name, l.Arena[b].String(), l.Offset[b]})
+	for b := range w.list {
+		if w.list[b].ViewOf == dag.None {
+			l := layouts[w.memory[b]]
+			all = append(all, PlannedPlace{p.Memories[w.memory[b]].Name, w.list[b].Name, l.Arena[b].String(), l.Offset[b]})
 		}
 	}
 	return all
 }
 
-func (pg *PlacedGraph) plannedArenas(placed *Placed) []PlannedArena {
+func plannedArenas(p *platform.Platform, layouts []*Layout) []PlannedArena {
 	all := []PlannedArena{}
-	for m, l := range pg.Layouts {
+	for m, l := range layouts {
 		for a, bytes := range l.ArenaBytes {
-			all = append(all, PlannedArena{placed.Platform.Memories[m].Name, Arena(a).String(), bytes})
+			all = append(all, PlannedArena{p.Memories[m].Name, Arena(a).String(), bytes})
 		}
 	}
 	return all
@@ -151,11 +153,17 @@ func (pg *PlacedGraph) listedPlaces(placed *Placed, plan *Plan) ([]*listedPlaces
 	for m := range all {
 		all[m] = &listedPlaces{at: map[string]listedPlace{}}
 	}
+	w, storages := pg.buffers(), map[string]dag.BufferID{}
+	for b := range w.list {
+		if w.list[b].ViewOf == dag.None {
+			storages[w.list[b].Name] = dag.BufferID(b)
+		}
+	}
 	for _, p := range plan.Places {
 		m, ok := placed.Platform.MemoryByName(p.Memory)
-		b, known := pg.Graph.BufferByName(p.Buffer)
+		b, known := storages[p.Buffer]
 		a := slices.Index(arenaNames[:], p.Arena)
-		if !ok || !known || pg.Memory[b] != m || pg.Graph.Buffers[b].ViewOf != dag.None || a < 0 {
+		if !ok || !known || w.memory[b] != m || a < 0 {
 			return nil, fmt.Errorf("the plan puts buffer %q into arena %q of memory %q, which its placement of the tasks does not need", p.Buffer, p.Arena, p.Memory)
 		}
 		if _, twice := all[m].at[p.Buffer]; twice {

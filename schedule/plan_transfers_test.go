@@ -34,7 +34,7 @@ func recordPlan(t *testing.T, seed uint64) *recordedPlan {
 	plan := &Plan{Order: make([][]dag.TaskID, len(placed.Platform.Workers))}
 	for w := range plan.Order {
 		for _, task := range pg.Order[w] {
-			plan.Order[w] = append(plan.Order[w], pg.TaskOf[task])
+			plan.Order[w] = append(plan.Order[w], pg.TaskOf(task))
 		}
 	}
 	return &recordedPlan{placed, placed.Record(0, plan), costs}
@@ -168,8 +168,8 @@ func TestPlanPlaces(t *testing.T) {
 		if got := again.Record(0, r.plan); !reflect.DeepEqual(got.Places, r.plan.Places) || !reflect.DeepEqual(got.Arenas, r.plan.Arenas) {
 			t.Fatalf("seed %d: places %v, want %v", seed, got.Places, r.plan.Places)
 		}
-		for m, l := range again.Graphs[0].Layouts {
-			if err := CheckLayout(again.Graphs[0].Graph, l); err != nil {
+		for m, l := range again.Layouts()[0] {
+			if err := CheckLayout(graphOf(t, again.Graphs[0]), l); err != nil {
 				t.Fatalf("seed %d, memory %d: %v", seed, m, err)
 			}
 		}
@@ -197,9 +197,9 @@ func TestPlanPlacesMustNotMeet(t *testing.T) {
 	kept, refused := 0, 0
 	for seed := range uint64(60) {
 		r := recordPlan(t, seed)
-		l := *r.placed.Graphs[0].Layouts[r.placed.Platform.HostMemory()]
+		l := *r.placed.Layouts()[0][r.placed.Platform.HostMemory()]
 		memory := r.placed.Platform.Memories[r.placed.Platform.HostMemory()].Name
-		g := r.placed.Graphs[0].Graph
+		g := graphOf(t, r.placed.Graphs[0])
 		l.Offset = slices.Clone(l.Offset)
 		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].ReuseNext
 		for i := range r.plan.Places {
@@ -215,7 +215,7 @@ func TestPlanPlacesMustNotMeet(t *testing.T) {
 		again, err := r.place(r.plan)
 		if err == nil {
 			kept++
-			if err := CheckLayout(g, again.Graphs[0].Layouts[r.placed.Platform.HostMemory()]); err != nil {
+			if err := CheckLayout(g, again.Layouts()[0][r.placed.Platform.HostMemory()]); err != nil {
 				t.Errorf("seed %d: %v", seed, err)
 			}
 			continue
@@ -253,7 +253,7 @@ func TestPlanRoomHolds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if again.Graphs[0].Graph.Hash() != placed.Graphs[0].Graph.Hash() || !reflect.DeepEqual(again.Record(0, plan), recorded) {
+		if graphOf(t, again.Graphs[0]).Hash() != graphOf(t, placed.Graphs[0]).Hash() || !reflect.DeepEqual(again.Record(0, plan), recorded) {
 			t.Fatalf("seed %d: with other times the plan is another", seed)
 		}
 		if anew, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil); err != nil || !reflect.DeepEqual(anew.Record(0, plan), recorded) {
@@ -308,8 +308,8 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 	if got := all.Record(0, recorded); !reflect.DeepEqual(got, recorded) {
 		t.Errorf("in the program the plan is\n%+v\nalone it is\n%+v", got, recorded)
 	}
-	w, ok := all.Graphs[1].Graph.BufferByName("w@hbm")
-	if l := all.Graphs[1].Layouts[1]; !ok || l.Arena[w] != NetworkArena || l.Offset[w] != 0 {
+	w, ok := graphOf(t, all.Graphs[1]).BufferByName("w@hbm")
+	if l := all.Layouts()[1][1]; !ok || l.Arena[w] != NetworkArena || l.Offset[w] != 0 {
 		t.Errorf("the evaluation has w elsewhere than the plan of the training step")
 	}
 }

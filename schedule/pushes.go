@@ -1,82 +1,103 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
-// pushes lists, for a plan, the atoms that move as soon as they are written.
+// push is an atom that has to reach a reader, of the same step or of the next one, in
+// another memory as soon as it is written.
+type push struct {
+	order  uint64 // the step, the reader's place in the plan, the rank of its name
+	reader dag.TaskID
+	atom   int32
+}
+
+// nextStep is set in the order of a push to a reader of the next step.
+const nextStep = 1 << 63
+
+// pushes lists, for a plan, what to move as soon as it is written, in the order in which
+// each writer should serve its readers: this step before the next, then by place in the
+// plan, then by name.
 type pushes struct {
-	byWriter [][]pushTo // by task; the last entry is for contents from before the first step
+	start []int32 // by task: the first of its pushes, and one past the last
+	all   []push
 }
 
-// pushTo is atoms that a reader of this step or of the next one will need.
-type pushTo struct {
-	reader   dag.TaskID
-	nextStep bool
-	atoms    []int32
-}
+// of are the pushes of a task; of that past the last one those of what is there before the
+// first step.
+func (p *pushes) of(writer int) []push { return p.all[p.start[writer]:p.start[writer+1]] }
 
-// newPushes finds the readers of every value, in the order in which each writer
-// should serve them: this step before the next, then by position in the plan,
-// then by name.
-func newPushes(g *dag.Graph, position []int32) *pushes {
-	n := len(g.Tasks)
-	p := &pushes{byWriter: make([][]pushTo, n+1)}
-	last := make([]int32, g.NumAtoms())
-	for a := range last {
-		last[a] = int32(n)
+// findPushes finds the readers of every value; position is by task its place in the plan.
+func (t *traffic) findPushes(position []int32) *pushes {
+	g, n := t.p.Graph, len(t.p.Graph.Tasks)
+	p := &pushes{start: make([]int32, n+2)}
+	t.eachPush(func(writer int32, _ push) { p.start[writer]++ })
+	end := int32(0)
+	for w, count := range p.start { // where each list ends: filling it from its end makes that its start
+		end += count
+		p.start[w] = end
 	}
-	for _, next := range []bool{false, true} {
-		for t := range n {
-			for i, a := range g.Tasks[t].Accesses {
-				for _, atom := range g.Atoms(dag.TaskID(t), i) {
-					// The second pass adds only values that the previous step left.
-					if writer := last[atom]; a.Mode.Reads() && writer >= 0 && (!next || int(writer) < n) {
-						p.add(last[atom], dag.TaskID(t), next, atom)
-					}
-				}
-			}
-			for i, a := range g.Tasks[t].Accesses {
-				if !a.Mode.Writes() {
-					continue
-				}
-				for _, atom := range g.Atoms(dag.TaskID(t), i) {
-					last[atom] = int32(t)
-					if next {
-						last[atom] = -1 // written in this very step: the first pass has seen it
-					}
-				}
-			}
+	p.all = make([]push, end)
+	t.eachPush(func(writer int32, is push) {
+		is.order |= uint64(position[is.reader])<<32 | uint64(g.Rank(is.reader))
+		p.start[writer]--
+		p.all[p.start[writer]] = is
+	})
+	for w := range n + 1 {
+		list := p.of(w)
+		slices.Reverse(list)
+		if before := func(a, b push) int { return cmp.Compare(a.order, b.order) }; !slices.IsSortedFunc(list, before) {
+			slices.SortStableFunc(list, before)
 		}
-	}
-	for _, list := range p.byWriter {
-		slices.SortStableFunc(list, func(a, b pushTo) int {
-			return comparePush(g, position, &a, &b)
-		})
 	}
 	return p
 }
 
-func comparePush(g *dag.Graph, position []int32, a, b *pushTo) int {
-	if a.nextStep != b.nextStep {
-		if a.nextStep {
-			return 1
+// eachPush visits what is read in another memory than where it was written or is at home.
+func (t *traffic) eachPush(visit func(writer int32, is push)) {
+	g := t.p.Graph
+	none := int32(len(g.Tasks)) // what is there before the first step
+	last := slices.Repeat([]int32{none}, g.NumAtoms())
+	for _, order := range [2]uint64{0, nextStep} {
+		for id := range dag.TaskID(none) {
+			here := t.memoryOf(id)
+			for i, a := range g.Tasks[id].Accesses {
+				storage := g.Storage(a.Buffer)
+				if !a.Mode.Reads() || order == nextStep && !g.Carried(storage) {
+					continue
+				}
+				for _, atom := range g.Atoms(id, i) {
+					// The second pass adds only values that the step before left.
+					if w := last[atom]; w >= 0 && (order == 0 || w != none) && t.writtenIn(w, storage) != here {
+						visit(w, push{order, id, atom})
+					}
+				}
+			}
+			for i, a := range g.Tasks[id].Accesses {
+				if !a.Mode.Writes() {
+					continue
+				}
+				writer := int32(id)
+				if order == nextStep {
+					writer = -1 // written in this very step: the first pass has seen it
+				}
+				for _, atom := range g.Atoms(id, i) {
+					last[atom] = writer
+				}
+			}
 		}
-		return -1
 	}
-	if d := position[a.reader] - position[b.reader]; d != 0 {
-		return int(d)
-	}
-	return int(g.Rank(a.reader) - g.Rank(b.reader))
 }
 
-func (p *pushes) add(writer int32, reader dag.TaskID, next bool, atom int32) {
-	list := p.byWriter[writer]
-	if k := len(list) - 1; k >= 0 && list[k].reader == reader && list[k].nextStep == next {
-		list[k].atoms = append(list[k].atoms, atom)
-		return
+// writtenIn is where a task has written a storage; for the one past the last, where the
+// storage is at home.
+func (t *traffic) writtenIn(writer int32, storage dag.BufferID) platform.MemoryID {
+	if int(writer) == len(t.worker) {
+		return t.homes[storage]
 	}
-	p.byWriter[writer] = append(list, pushTo{reader, next, []int32{atom}})
+	return t.memoryOf(dag.TaskID(writer))
 }

@@ -19,16 +19,17 @@ func ringSlots(steps int) int32 { return int32(min(steps, stepWindow+1)) }
 // readiness counts the predecessors that each instance still waits for. Step k
 // lives in slot k modulo the number of slots.
 type readiness struct {
-	p     *Problem
+	links *dag.Links
+	steps int
 	slots int32
 	base  int32 // the first step with tasks left
 	n     int32
 
-	reuse, reuseNext    rows    // successors by Problem.Reuse and Problem.ReuseNext
+	reuse, reuseNext    rows    // successors by orders beyond those of links
 	inStep, acrossSteps []int32 // by task: predecessors in the same step and the one before
 	pending             []int32 // by slot and task
 	left                []int32 // by slot: tasks that have not ended
-	keyOf               []int32 // by task: its place in the order of tasks
+	keyOf               []int32 // by task: its place in the order of tasks; nil: by their numbers
 	taskOf              []dag.TaskID
 	released            []int64 // instances that became ready: step and key
 }
@@ -75,30 +76,35 @@ func taskOrder(g *dag.Graph) []dag.TaskID {
 	return order
 }
 
-func newReadiness(p *Problem) *readiness {
-	g, n := p.Graph, len(p.Graph.Tasks)
-	r := &readiness{p: p, n: int32(n), slots: ringSlots(p.Steps),
-		reuse: newRows(n, p.Reuse), reuseNext: newRows(n, p.ReuseNext),
-		inStep: make([]int32, n), acrossSteps: make([]int32, n),
-		taskOf: taskOrder(g), keyOf: make([]int32, n)}
-	for key, t := range r.taskOf {
-		r.keyOf[t] = int32(key)
+// newReadiness prepares a number of steps; reuse and reuseNext are orders beside the links.
+func newReadiness(links *dag.Links, steps int, reuse, reuseNext []Edge) *readiness {
+	n := links.NumTasks()
+	r := &readiness{links: links, steps: steps, n: int32(n), slots: ringSlots(steps), reuse: newRows(n, reuse), inStep: make([]int32, n)}
+	for t := range r.inStep {
+		r.inStep[t] = int32(len(links.Preds(dag.TaskID(t))))
 	}
-	for t := range n {
-		id := dag.TaskID(t)
-		r.inStep[t] = int32(len(g.Preds(id)))
-		r.acrossSteps[t] = int32(len(g.CarriedPreds(id)) + len(g.ReusePreds(id)))
-	}
-	for _, e := range p.Reuse {
+	for _, e := range reuse {
 		r.inStep[e.To]++
 	}
-	for _, e := range p.ReuseNext {
-		r.acrossSteps[e.To]++
+	if steps > 1 {
+		r.reuseNext, r.acrossSteps = newRows(n, reuseNext), make([]int32, n)
+		for t := range r.acrossSteps {
+			r.acrossSteps[t] = int32(len(links.CarriedPreds(dag.TaskID(t))) + len(links.ReusePreds(dag.TaskID(t))))
+		}
+		for _, e := range reuseNext {
+			r.acrossSteps[e.To]++
+		}
 	}
-	r.pending = make([]int32, int(r.slots)*n)
-	r.left = make([]int32, r.slots)
-	r.released = make([]int64, 0, n)
+	r.pending, r.left = make([]int32, int(r.slots)*n), make([]int32, r.slots)
 	return r
+}
+
+// inOrder makes instances of one step come in an order of their tasks.
+func (r *readiness) inOrder(tasks []dag.TaskID) {
+	r.taskOf, r.keyOf = tasks, make([]int32, len(tasks))
+	for key, t := range tasks {
+		r.keyOf[t] = int32(key)
+	}
 }
 
 // begin releases the instances that wait for nothing.
@@ -106,7 +112,7 @@ func (r *readiness) begin() {
 	for step := range r.slots {
 		r.prepare(step)
 	}
-	for step := range min(int32(r.p.Steps), stepWindow) {
+	for step := range min(int32(r.steps), stepWindow) {
 		r.open(step)
 	}
 }
@@ -138,23 +144,32 @@ func (r *readiness) countDown(step, t int32) {
 	}
 }
 
-// keyAt orders instances by step, then priority, then name; instanceAt is its inverse.
-func (r *readiness) keyAt(i Instance) int64 { return int64(i.Step)<<32 | int64(r.keyOf[i.Task]) }
+// keyAt orders instances by step, then task; instanceAt is its inverse.
+func (r *readiness) keyAt(i Instance) int64 {
+	if r.keyOf == nil {
+		return int64(i.Step)<<32 | int64(i.Task)
+	}
+	return int64(i.Step)<<32 | int64(r.keyOf[i.Task])
+}
 
 func (r *readiness) instanceAt(key int64) Instance {
-	return Instance{Task: r.taskOf[key&(1<<32-1)], Step: int32(key >> 32)}
+	i := Instance{Task: dag.TaskID(key & (1<<32 - 1)), Step: int32(key >> 32)}
+	if r.taskOf != nil {
+		i.Task = r.taskOf[i.Task]
+	}
+	return i
 }
 
 // end counts down the successors of an instance that has ended.
 func (r *readiness) end(i Instance) {
-	g := r.p.Graph
+	g := r.links
 	for _, t := range g.Succs(i.Task) {
 		r.countDown(i.Step, t)
 	}
 	for _, t := range r.reuse.of(i.Task) {
 		r.countDown(i.Step, t)
 	}
-	if next := i.Step + 1; int(next) < r.p.Steps {
+	if next := i.Step + 1; int(next) < r.steps {
 		for _, t := range g.CarriedSuccs(i.Task) {
 			r.countDown(next, t)
 		}
@@ -168,19 +183,18 @@ func (r *readiness) end(i Instance) {
 	r.left[i.Step%r.slots]--
 	for !r.finished() && r.left[r.base%r.slots] == 0 {
 		r.base++
-		if ahead := r.base + stepWindow; int(ahead) < r.p.Steps {
+		if ahead := r.base + stepWindow; int(ahead) < r.steps {
 			r.prepare(ahead)
 		}
-		if opened := r.base + stepWindow - 1; int(opened) < r.p.Steps {
+		if opened := r.base + stepWindow - 1; int(opened) < r.steps {
 			r.open(opened)
 		}
 	}
 }
 
-func (r *readiness) finished() bool { return int(r.base) == r.p.Steps }
+func (r *readiness) finished() bool { return int(r.base) == r.steps }
 
-// takeReleased moves the instances that became ready into buf, in the order of
-// steps, then priorities, then names.
+// takeReleased moves the instances that became ready into buf, in their order.
 func (r *readiness) takeReleased(buf []Instance) []Instance {
 	slices.Sort(r.released)
 	buf = buf[:0]

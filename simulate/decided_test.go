@@ -42,7 +42,7 @@ func decided(p *schedule.Problem, h how) (*schedule.Decision, error) {
 		return &schedule.Decision{Priced: priced, Policy: info, Graphs: []schedule.Decided{{Problem: *p, Timed: p.Costs}}}, nil
 	}
 	d, err := priced.Decide(schedule.Choice{Plans: []*schedule.Plan{h.plan}})
-	if err == nil && d.Graphs[0].Placed.Graph == p.Graph {
+	if err == nil && d.Graphs[0].Placed.Links == p.Graph.Links {
 		d.Graphs[0].Problem = *p
 	}
 	return d, err

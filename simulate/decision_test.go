@@ -188,7 +188,7 @@ func TestOneDecision(t *testing.T) {
 			if got := scheduleBytes(t, fromFiles(t, d), steps); !bytes.Equal(got, want) {
 				t.Fatalf("seed %d: another schedule from files:\n%s\n%s", seed, got, want)
 			}
-			for _, m := range d.Graphs[0].Placed.Moves {
+			for _, m := range d.Graphs[0].Placed.Moves() {
 				if m != nil {
 					copies++
 				}

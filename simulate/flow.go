@@ -10,27 +10,25 @@ import (
 
 // Max-min fair sharing of links.
 //
-// Theory. Flows f cross resources r of capacity C(r); a link is one resource
-// (shared), one per direction (duplex) or none (fatpipe: every flow may use the
-// whole bandwidth, so the link only caps each flow). Rates x(f) are max-min fair
-// if no rate can grow without lowering another that is not larger. They are
-// unique and found by progressive filling: raise all rates together until a
-// resource is full or a flow reaches its cap; the flows that this stops keep
-// their rate; go on with the others.
+// Theory. Flows f cross resources r of capacity C(r). A shared link is one resource, a duplex
+// link one per direction, and a fatpipe none: every flow may use its whole bandwidth, so the link
+// only caps each flow. Rates x(f) are max-min fair if no rate can grow without lowering another
+// that is not larger. They are unique. Progressive filling finds them: raise all rates together
+// until a resource is full or a flow reaches its cap; flows stopped by this keep their rate; go
+// on with the others.
 //
 // Bertsekas and Gallager, Data Networks, second edition 1992, section 6.5.2.
 //
 // A worked system. Links a, b, c of 1, 2 and 2 B/s. Flow 1 crosses a, b and c,
 // flow 2 crosses a, flow 3 crosses b, flow 4 crosses c, and flow 5 crosses c.
-// All rates rise together until a is full at 1/2: flows 1 and 2 stop there. The
-// capacities left are 3/2 on b for flow 3 and 3/2 on c for flows 4 and 5, so
-// those rise to 3/4 and c is full; flow 3 goes on alone to 3/2.
+// All rates rise together until a is full at 1/2; flows 1 and 2 stop there. The remaining
+// capacities are 3/2 on b for flow 3 and 3/2 on c for flows 4 and 5. So those rise to 3/4, and c
+// is full. Flow 3 goes on alone to 3/2.
 //
-// All flows between the same two memories cross the same links and have equal
-// rates, so they are one class: a change costs the number of classes times the
-// number of links, not the number of flows. A class counts the bytes that each
-// of its flows has been served since the class was last empty; a flow ends when
-// that count reaches the one at which it joined plus its own bytes.
+// All flows between the same two memories cross the same links and have equal rates, so they are
+// one class. A change therefore costs the number of classes times the number of links, not the
+// number of flows. A class counts the bytes served to each of its flows since the class was last
+// empty. A flow ends when that count has grown by its own bytes since it joined.
 type network struct {
 	p        *platform.Platform
 	at       time.Duration // to which the classes have been served
@@ -86,7 +84,7 @@ func (n *network) latency(from, to platform.MemoryID) time.Duration {
 	return n.p.RouteTime(from, to, 0)
 }
 
-// join adds a flow at a time that is not before the last one given.
+// join adds a flow at a time that is not before the previous one.
 func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64, id int32, order int64) {
 	n.serve(at)
 	k := int(from)*len(n.p.Memories) + int(to)
@@ -114,12 +112,12 @@ func (n *network) newClass(from, to platform.MemoryID) *class {
 	return c
 }
 
-// endTolerance, relative to what was served, absorbs the rounding of sums of
-// rates times intervals; it is far below a byte for any transfer.
+// endTolerance, relative to the served bytes, absorbs the rounding of sums of rates times
+// intervals. It is far below a byte for any transfer.
 const endTolerance = 1e-12
 
-// ended removes the flows that have been served completely at a time and passes
-// their identities to done.
+// ended removes the flows that are completely served at a time and passes their identities to
+// done.
 func (n *network) ended(at time.Duration, done func(id int32)) {
 	n.serve(at)
 	for _, c := range n.classes {
@@ -147,7 +145,7 @@ func (n *network) next() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// serve moves the classes on to a time.
+// serve advances the classes to a time.
 func (n *network) serve(at time.Duration) {
 	if at == n.at {
 		return
@@ -216,8 +214,8 @@ func (n *network) limit(c *class) float64 {
 	return rate
 }
 
-// roundUp turns seconds into a Duration, up to the next nanosecond. What the
-// rounding of float64 left above a whole number does not count.
+// roundUp turns seconds into a Duration, rounded up to the next nanosecond. The rounding error of
+// float64 above a whole number does not count.
 func roundUp(seconds float64) time.Duration {
 	ns := float64(seconds * 1e9)
 	if whole := math.Round(ns); math.Abs(ns-whole) <= 1e-9*max(1, whole) {

@@ -5,22 +5,20 @@ import (
 	"dahl/schedule"
 )
 
-// listRun is a run that follows a plan: as when it is executed, every lane of the placed
-// graph runs its list, and copies between memories are tasks like others.
+// listRun is a run that follows a plan. As in an execution, every lane of the placed graph runs
+// its list, and copies between memories are tasks like others.
 type listRun struct {
 	*simulation
-	lists   *schedule.Lists
-	placed  *schedule.PlacedGraph
-	runs    []schedule.ListItem // by worker
-	copies  []schedule.ListItem // by copy that was started
-	items   []schedule.ListItem
-	entered []schedule.Interval // by move before the first step
+	lists  *schedule.Lists
+	placed *schedule.PlacedGraph
+	runs   []schedule.ListItem // by worker
+	copies []schedule.ListItem // by copy that was started, and so by transfer
+	items  []schedule.ListItem
 }
 
 func newListRun(s *simulation, d *schedule.Decision, graph int) *listRun {
 	r := &listRun{simulation: s, lists: d.NewLists(graph, s.p.Steps, s.opt.Timed), placed: d.Graphs[graph].Placed,
 		runs: make([]schedule.ListItem, len(s.p.Platform.Workers))}
-	r.entered = make([]schedule.Interval, len(r.placed.Enter))
 	s.pace = r.lists.Pace()
 	return r
 }
@@ -34,27 +32,20 @@ func (r *listRun) taskEnds(worker int32) {
 }
 
 func (r *listRun) copyEnds(copy int32) {
-	item, moved := r.copies[copy], &r.out.Transfers[r.transferOf[copy]]
-	when := schedule.Interval{Start: moved.Start, End: moved.End}
-	if item.Enter >= 0 {
-		r.entered[item.Enter] = when
-	} else {
-		r.out.Spans = append(r.out.Spans, schedule.Span{Task: item.Task.Task, Step: item.Task.Step, Worker: platform.WorkerID(item.Lane), Start: when.Start, End: when.End})
-	}
-	r.begin(r.lists.Ended(item, r.now, r.items[:0]))
+	r.begin(r.lists.Ended(r.copies[copy], r.now, r.items[:0]))
 }
 
-// begin starts what can start.
+// begin starts the items.
 func (r *listRun) begin(items []schedule.ListItem) {
 	r.items = items
 	for _, item := range items {
 		if item.Enter >= 0 {
 			r.move(item, r.placed.Enter[item.Enter], 0)
-		} else if m := r.placed.Moves[item.Task.Task]; m != nil {
+		} else if m := r.placed.Move(item.Task.Task); m != nil {
 			r.move(item, m, m.StepOf(item.Task.Step, r.p.Steps))
 		} else {
 			r.runs[item.Lane] = item
-			origin := schedule.Instance{Task: r.placed.TaskOf[item.Task.Task], Step: item.Task.Step}
+			origin := schedule.Instance{Task: r.placed.TaskOf(item.Task.Task), Step: item.Task.Step}
 			r.task(origin, item.Task, platform.WorkerID(item.Lane), r.lists.ReadyAt(item.Task))
 		}
 	}
@@ -66,10 +57,7 @@ func (r *listRun) move(item schedule.ListItem, m *schedule.Move, step int32) {
 	r.transfer(int32(len(r.copies)-1), m.Transfer(step, schedule.Interval{Start: r.now}))
 }
 
-// complete makes the schedule of the origin.
+// complete makes a schedule of the origin.
 func (r *listRun) complete() (*schedule.Schedule, error) {
-	if r.placed.Graph == r.p.Graph {
-		return r.out, r.out.Complete(r.p)
-	}
-	return r.placed.ToOrigin(r.p, r.out, r.entered)
+	return r.out, r.placed.Complete(r.p, r.out, r.copies)
 }

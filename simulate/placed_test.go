@@ -108,7 +108,7 @@ func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *
 	for _, list := range pg.Order[len(p.Platform.Workers):] {
 		moved := 0
 		for _, task := range list {
-			if !pg.Moves[task].Anywhere && pg.Moves[task].Bytes > 0 {
+			if !pg.Move(task).Anywhere && pg.Move(task).Bytes > 0 {
 				moved++
 			}
 		}
@@ -133,7 +133,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 		free := mustDecide(t, p, plan).Placed
 		little := *pl
 		little.Memories = slices.Clone(pl.Memories)
-		for m, l := range free.Graphs[0].Layouts {
+		for m, l := range free.Layouts()[0] {
 			if platform.MemoryID(m) != pl.HostMemory() {
 				for _, bytes := range l.ArenaBytes {
 					little.Memories[m].CapacityBytes += bytes

@@ -81,7 +81,7 @@ func layoutsOf(p *schedule.Problem) ([]*schedule.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	layouts := d.Graphs[0].Layouts
+	layouts := d.Layouts(0)
 	layouts[p.Platform.HostMemory()] = nil // whose orders the problem does not have
 	return layouts, nil
 }

@@ -31,7 +31,7 @@ func (r *policyRun) copyEnds(copy int32) { r.obey(r.engine.Copied(schedule.CopyI
 
 func (r *policyRun) complete() (*schedule.Schedule, error) { return r.out, r.out.Complete(r.p) }
 
-// obey does what the engine commands.
+// obey carries out the Engine's commands.
 func (r *policyRun) obey(cmds []schedule.Command) {
 	r.cmds = cmds
 	for _, c := range cmds {

@@ -12,18 +12,18 @@ import (
 	"dahl/schedule"
 )
 
-// Options says how durations differ from what the tasks cost; the zero value: not at all.
+// Options says how durations differ from the costs of tasks. The zero value changes nothing.
 type Options struct {
-	// Timed simulates steps whose tasks are timed, as those of a recorded run are.
+	// Timed simulates steps whose tasks are timed, as in a recorded run.
 	Timed bool
-	// Scale multiplies what an instance takes on a worker, such as by a factor drawn
+	// Scale multiplies the duration of an instance on a worker, for example by a factor drawn
 	// from a distribution; nil: 1.
 	Scale func(i schedule.Instance, w platform.WorkerID) float64
-	// Durations overrides the cost of an instance on a worker, such as with what
-	// was measured; ok is false where the costs hold. Nil: they always hold.
+	// Durations replaces the cost of an instance on a worker, for example by a measured time.
+	// Where ok is false, the cost holds. Nil: costs always hold.
 	Durations func(i schedule.Instance, w platform.WorkerID) (d time.Duration, ok bool)
-	// Moving does the same for transfers, whose times are not set yet. What it speaks of
-	// takes no part in the sharing of links.
+	// Moving does the same for transfers; their times are not set yet. A transfer with such a
+	// duration takes no part in the sharing of links.
 	Moving func(t *schedule.Transfer) (d time.Duration, ok bool)
 }
 
@@ -47,7 +47,7 @@ func Run(ctx context.Context, d *schedule.Decision, graph, steps int, opt Option
 	return s.out, nil
 }
 
-// prepare makes the driver: lists where the graph follows a plan, else the Engine.
+// prepare makes the driver: lists for a graph with a plan, else the Engine.
 func (s *simulation) prepare(d *schedule.Decision, graph int) (err error) {
 	if d.Graphs[graph].Placed != nil {
 		s.driver = newListRun(s, d, graph)
@@ -57,8 +57,8 @@ func (s *simulation) prepare(d *schedule.Decision, graph int) (err error) {
 	return err
 }
 
-// simulation is the state that both ways to run a graph have in common: the clock, the
-// events to come, the links, and what has happened.
+// simulation is the state that both kinds of run have in common: the clock, the coming events,
+// the links, and the schedule so far.
 type simulation struct {
 	p       *schedule.Problem
 	opt     Options
@@ -73,7 +73,7 @@ type simulation struct {
 	transferOf []int32 // by copy: index into out.Transfers
 }
 
-// driver says what starts when something has ended.
+// driver decides what starts when something has ended.
 type driver interface {
 	start()
 	taskEnds(worker int32)
@@ -83,8 +83,8 @@ type driver interface {
 	complete() (*schedule.Schedule, error) // after the last event
 }
 
-// event is something that happens at a moment. Copies that end come before tasks
-// that end, so that a task does not wait for what has arrived.
+// event happens at a moment. Copies that end come before tasks that end, so that no task waits
+// for contents that have arrived.
 type event struct {
 	at   time.Duration
 	kind eventKind
@@ -148,7 +148,7 @@ func (s *simulation) loop(ctx context.Context) error {
 	return nil
 }
 
-// advance moves to the next moment at which something happens; false: nothing will.
+// advance moves to the next event; false: there is none.
 func (s *simulation) advance() bool {
 	flowEnds, flowing := s.network.next()
 	switch {
@@ -181,8 +181,8 @@ func (s *simulation) handle(e event) {
 	}
 }
 
-// task starts an instance that became ready at some time. begun is the same as the pace
-// and the schedule know it: a task of the origin, or of the graph that was placed.
+// task starts an instance that became ready at some time. begun is the same instance as a task of
+// the graph that the pace knows: the origin, or the placed graph.
 func (s *simulation) task(i, begun schedule.Instance, w platform.WorkerID, ready time.Duration) {
 	start, takes := s.pace.Begin(begun, w, max(s.now, s.busy[w]), ready)
 	if s.opt.Scale != nil {
@@ -195,12 +195,12 @@ func (s *simulation) task(i, begun schedule.Instance, w platform.WorkerID, ready
 	}
 	s.pace.End(w, start+takes)
 	s.busy[w] = start + takes
-	s.out.Spans = append(s.out.Spans, schedule.Span{Task: begun.Task, Step: i.Step, Worker: w,
+	s.out.Spans = append(s.out.Spans, schedule.Span{Task: i.Task, Step: i.Step, Worker: w,
 		Ready: ready, Start: start, End: start + takes})
 	s.events.push(event{start + takes, taskEnds, i.Step, s.p.Graph.Rank(i.Task), int32(w)})
 }
 
-// transfer starts to move something.
+// transfer starts a movement.
 func (s *simulation) transfer(id int32, t schedule.Transfer) {
 	for int(id) >= len(s.transferOf) {
 		s.transferOf = append(s.transferOf, 0)

@@ -310,8 +310,10 @@ func learn(w *train.Workload, times *execute.StepTimes) error {
 	}
 	times.PutInto(&p.Devices[0])
 	choice := schedule.Choice{Policy: w.Decision.Policy}
-	for i := range w.Decision.Graphs {
-		choice.Plans = append(choice.Plans, w.Decision.Graphs[i].Plan)
+	if w.Decision.Placed != nil {
+		for i := range w.Decision.Graphs {
+			choice.Plans = append(choice.Plans, w.Decision.PlanOf(i, nil))
+		}
 	}
 	w.Platform = p
 	w.Decision, err = plan.Decide(w.Program, p, w.Target(), choice)

@@ -11,9 +11,9 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 )
 
 // loadSummary is what others did on the cores while a training ran.
@@ -52,7 +52,7 @@ func errorCauses(errorPercent float64, p *schedule.Problem, measured *schedule.S
 	if slower && load != nil && load.Disturbed {
 		causes = append(causes, fmt.Sprintf("others kept %.2g of %d cores busy", load.OtherCores, load.Cores))
 	}
-	switch m := plan.SourcesOf(p); {
+	switch m := explain.ModelErrorOf(p); {
 	case m.Measured+m.Fitted == 0 && m.Roofline > 0:
 		causes = append(causes, "the platform is not calibrated")
 	case m.Unknown > unknownShare:

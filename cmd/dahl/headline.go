@@ -9,6 +9,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/energy"
 	"dahl/plan"
+	"dahl/schedule/explain"
 )
 
 // headline is what a run comes to, in three lines that end what simulate, plan and execute
@@ -65,7 +66,7 @@ func (h *headline) print(out io.Writer, beside string) {
 }
 
 // known says how far the durations of the tasks are known, for the end of a line.
-func known(m *plan.Sources) string {
+func known(m *explain.ModelError) string {
 	text := ""
 	if m.Measured+m.Fitted > 0 {
 		text = fmt.Sprintf(", ±%.1f %% (the kernels' times)", 100*m.RelError)
@@ -74,6 +75,18 @@ func known(m *plan.Sources) string {
 		text += fmt.Sprintf("; %.0f %% of its time is estimated by peak rates, not measured", 100*m.Unknown)
 	}
 	return text
+}
+
+// printSources says where the durations of a step come from.
+func printSources(out io.Writer, m *explain.ModelError) {
+	fmt.Fprintf(out, "models    tasks per step: %d measured, %d fitted, %d by roofline, %d given by the graph", m.Measured, m.Fitted, m.Roofline, m.Given)
+	if m.Measured+m.Fitted > 0 {
+		fmt.Fprintf(out, "; their sum ±%.1f %%", 100*m.RelError)
+	}
+	if m.Unknown > 0 {
+		fmt.Fprintf(out, "; %.0f %% of it is roofline, without an error bar", 100*m.Unknown)
+	}
+	fmt.Fprintln(out)
 }
 
 // wholeNumber prints a rate with commas, or three digits where it is below 100.

@@ -9,6 +9,7 @@ import (
 	"dahl/energy"
 	"dahl/plan"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 	"dahl/train"
 )
 
@@ -91,7 +92,7 @@ type summary struct {
 	Load     *loadSummary        `json:"load,omitempty"` // of a training
 	Waits    *plan.Waits         `json:"waits"`          // of the main schedule
 	Devices  *plan.SetComparison `json:"device_sets,omitempty"`
-	Models   *plan.Sources       `json:"models,omitempty"`
+	Models   *explain.ModelError `json:"models,omitempty"`
 	Tiles    *plan.TileSearch    `json:"tiles,omitempty"`
 	Samples  *plan.Samples       `json:"samples,omitempty"`
 	Trained  *trainedSummary     `json:"training,omitempty"`

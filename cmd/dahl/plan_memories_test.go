@@ -49,7 +49,7 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	do("execute", "e", "--plan", "p/plan.json", "--epochs", "2")
 
 	planned, ran := mustLoad(t, "p"), mustLoad(t, "e")
-	a, b := *planned.decision.Graphs[0].Plan, *ran.decision.Graphs[0].Plan
+	a, b := *planned.decision.PlanOf(0, nil), *ran.decision.PlanOf(0, nil)
 	a.Variants, a.Arenas = b.Variants, b.Arenas // the GPU's workspace is that of all graphs
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("the plan of the run is not the one that it was given")

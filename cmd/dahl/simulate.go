@@ -18,6 +18,7 @@ import (
 	"dahl/platform"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/explain"
 	"dahl/train"
 )
 
@@ -84,7 +85,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 		return err
 	}
 	s := w.summarize(result)
-	s.Models = plan.SourcesOf(&w.Decision.Graphs[0].Problem)
+	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
 	if sets := plan.DeviceSets(w.Platform, o.Devices); sets != nil && o.Devices != "" {
 		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
 			return cli.AsInput(err)
@@ -122,6 +123,9 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	w.headline(result, s).print(stdout, "")
 	return nil
 }
+
+// maxSamples bounds --samples.
+const maxSamples = 1_000_000
 
 // simulatedWorkload loads what simulate and plan work on: one graph, some steps.
 func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
@@ -277,6 +281,18 @@ func (w *workload) printAsked(out io.Writer, s *summary) {
 	if s.Devices != nil {
 		printSets(out, s.Devices)
 	}
+}
+
+// printSamples says where a run lies whose durations are drawn.
+func printSamples(out io.Writer, s *plan.Samples) {
+	if s.Missing != "" {
+		fmt.Fprintf(out, "samples   none: %s\n", s.Missing)
+		return
+	}
+	run, step, joules := &s.Makespan, &s.Period, &s.Energy
+	fmt.Fprintf(out, "samples   %d with seed %d: run %s, 5–95 %% %s to %s; step %s, %s to %s; energy %s J, %s to %s J\n", s.Count, s.Seed,
+		cli.ShowTime(run.Median), cli.ShowTime(run.Low), cli.ShowTime(run.High), cli.ShowTime(step.Median), cli.ShowTime(step.Low), cli.ShowTime(step.High),
+		cli.ThreeDigits(joules.Median), cli.ThreeDigits(joules.Low), cli.ThreeDigits(joules.High))
 }
 
 // reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".

@@ -177,14 +177,19 @@ func (v *verification) checkLayout() {
 		return
 	}
 	pg := v.decision.Graphs[0].Placed
-	for m, l := range pg.Layouts {
+	g, err := pg.Graph()
+	if err != nil {
+		v.check("layout", err)
+		return
+	}
+	for m, l := range v.decision.Layouts(0) {
 		all := *l
 		all.Reuse, all.ReuseNext = pg.Reuse, pg.ReuseNext
 		what := "layout"
 		if v.platform.Spread() {
 			what += " of " + v.platform.Memories[m].Name
 		}
-		v.checkShared(what, func() error { return schedule.CheckLayout(pg.Graph, &all) })
+		v.checkShared(what, func() error { return schedule.CheckLayout(g, &all) })
 	}
 }
 

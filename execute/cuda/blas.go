@@ -50,17 +50,17 @@ import (
 // blasMajors are the CUDA versions whose cuBLAS is looked for, best first.
 var blasMajors = []int{13, 12, 11}
 
-// Blas is cuBLAS (NVIDIA, cuBLAS library user guide), loaded at run time. Its products have the same
-// bits in every run of one version on one kind of device: one handle serves one stream, with
-// the workspace that the call names, and sums by atomic operations are off, as they are
-// unless asked for. A product under capture becomes part of the graph.
+// Blas is cuBLAS (NVIDIA, cuBLAS library user guide), loaded at run time. Its products have the
+// same bits in every run of one version on one kind of device. For that, one handle serves one
+// stream with the workspace that the call names, and sums by atomic operations stay off, as they
+// are by default. A product under capture becomes part of the graph.
 type Blas struct {
 	Name      string // of the file
 	functions functions
 }
 
-// LoadBlas loads the newest cuBLAS that the driver serves, at the first call; the others repeat
-// the result. What is not there is an error that wraps [ErrNoLibrary].
+// LoadBlas loads the newest cuBLAS that the driver serves, at the first call; later calls repeat
+// the result. Where there is none, the error wraps [ErrNoLibrary].
 var LoadBlas = sync.OnceValues(func() (*Blas, error) {
 	if err := Start(); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ var LoadBlas = sync.OnceValues(func() (*Blas, error) {
 	return loadBlas(libraryFiles("cublas", blasMajors, DriverVersion()))
 })
 
-// blasFunctions are the names of what is used in the library.
+// blasFunctions are the names of the library's functions in use.
 var blasFunctions = []string{
 	"cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2", "cublasSetWorkspace_v2", "cublasSetMathMode",
 	"cublasSgemm_v2", "cublasDgemm_v2",
@@ -88,8 +88,7 @@ type blasHandle struct {
 	handle C.uintptr_t
 }
 
-// NewHandle makes a handle for a stream of the current device. It allocates memory of the
-// device.
+// NewHandle makes a handle for a stream of the current device. It allocates device memory.
 func (b *Blas) NewHandle(s Stream) (LibraryHandle, error) {
 	h := &blasHandle{blas: b}
 	if err := blasError("cublasCreate", C.create(b.functions["cublasCreate_v2"], &h.handle)); err != nil {
@@ -106,13 +105,12 @@ func (h *blasHandle) Destroy() error {
 	return blasError("cublasDestroy", C.destroy(h.blas.functions["cublasDestroy_v2"], h.handle))
 }
 
-// blasProduct is a product made ready, in memory of C.
+// blasProduct is a prepared product, in memory of C.
 type blasProduct struct{ p *C.struct_product }
 
-// Prepare makes a product ready. The library's matrices lie
-// column by column: what it sees of a row-major matrix is the transposed one, and c = a·b
-// is cᵀ = bᵀ·aᵀ to it. So factors change places, and one that is transposed in rows is so
-// for the library too.
+// Prepare prepares a product. The library's matrices lie column by column, so it sees a row-major
+// matrix as the transposed one, and c = a·b as cᵀ = bᵀ·aᵀ. The factors therefore change places,
+// and a factor that is transposed in rows is transposed for the library too.
 func (h *blasHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
 	from, b := c.(kernelcode.Product), h.blas
 	p := (*C.struct_product)(C.calloc(1, C.sizeof_struct_product))
@@ -156,8 +154,9 @@ var blasStatuses = map[C.int]string{
 	13: "EXECUTION_FAILED", 14: "INTERNAL_ERROR", 15: "NOT_SUPPORTED", 16: "LICENSE_ERROR",
 }
 
-// blasError makes an error of a status; what is not supported wraps [kernelcode.ErrRefused], and no
-// memory is the driver's. A failed execution leaves the driver's error to its next call.
+// blasError makes an error of a status. An unsupported call wraps [kernelcode.ErrRefused], and
+// lack of memory is an error of the driver. A failed execution leaves the driver's error to its
+// next call.
 func blasError(call string, status C.int) error {
 	if status == 0 {
 		return nil

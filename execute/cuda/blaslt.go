@@ -62,26 +62,26 @@ import (
 	kernelcode "dahl/kernels/cuda"
 )
 
-// ltMajors are the CUDA versions whose cuBLASLt is looked for, best first. Before 12, by its
-// release notes, it could leave the bias out where a product has one row or column, and get its
-// gradient wrong where it splits a sum.
+// ltMajors are the CUDA versions whose cuBLASLt is looked for, best first. By its release notes,
+// older versions could leave the bias out where a product has one row or column, and get the
+// gradient of a bias wrong where they split a sum.
 var ltMajors = []int{13, 12}
 
 // BlasLt is cuBLASLt (NVIDIA, cuBLAS library user guide, "Using the cuBLASLt API"), loaded at run
-// time. It is asked for an algorithm when a product is made ready, and not again.
+// time. It chooses an algorithm when a product is prepared, and not again.
 //
-// Its products have the same bits in every run of one version on one kind of device: NVIDIA says
-// so of calls with a workspace of the user's, and what is chosen follows from extents, strides, the
-// size of the workspace, how matrices are aligned, which is the same in every plan, and the address of a
-// bias. Sums that are split are added up apart, in a workspace: the scheme that adds parts into the
-// result says of their order only that counters keep it.
+// Its products have the same bits in every run of one version on one kind of device. NVIDIA says
+// so of calls with a workspace of the user's. The choice follows from extents, strides, the size
+// of the workspace, the alignment of matrices, which is the same in every plan, and the address
+// of a bias. Split sums are added up apart, in a workspace. The other scheme adds parts into the
+// result, and NVIDIA says of their order only that counters keep it.
 type BlasLt struct {
 	Name      string // of the file
 	functions functions
 }
 
-// LoadBlasLt loads the newest cuBLASLt that the driver serves, at the first call; the others
-// repeat the result. What is not there is an error that wraps [ErrNoLibrary].
+// LoadBlasLt loads the newest cuBLASLt that the driver serves, at the first call; later calls
+// repeat the result. Where there is none, the error wraps [ErrNoLibrary].
 var LoadBlasLt = sync.OnceValues(func() (*BlasLt, error) {
 	if err := Start(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ var LoadBlasLt = sync.OnceValues(func() (*BlasLt, error) {
 	return loadBlasLt(libraryFiles("cublasLt", ltMajors, DriverVersion()))
 })
 
-// ltFunctions are the names of what is used in the library.
+// ltFunctions are the names of the library's functions in use.
 var ltFunctions = []string{
 	"cublasLtCreate", "cublasLtDestroy", "cublasLtMatmulDescCreate", "cublasLtMatmulDescDestroy", "cublasLtMatmulDescSetAttribute",
 	"cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutDestroy", "cublasLtMatmulPreferenceCreate",
@@ -124,20 +124,20 @@ func (h *ltHandle) Destroy() error {
 	return blasError("cublasLtDestroy", C.lt_free(h.functions["cublasLtDestroy"], h.handle))
 }
 
-// put sets an attribute of a descriptor by the function of a name.
+// put sets an attribute of a descriptor by the named function.
 func (f functions) put(name string, object unsafe.Pointer, attribute C.int, value uint64, bytes C.size_t) error {
 	return blasError(name, C.lt_put(f[name], object, attribute, C.uint64_t(value), bytes))
 }
 
-// ltProduct is a product made ready.
+// ltProduct is a prepared product.
 type ltProduct struct {
 	functions functions
 	p         *C.struct_lt_product
 }
 
-// Prepare makes a product ready. Matrices lie column by column, so that factors change places, as
-// for [Blas]: a bias of the result's rows is one of the columns that the library sees, along
-// which it adds biases, and the rows of the first factor are columns of its second.
+// Prepare prepares a product. Matrices lie column by column, so the factors change places, as for
+// [Blas]. A bias of the result's rows becomes one of the library's columns, along which it adds
+// biases. The rows of the first factor become columns of the library's second.
 func (h *ltHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
 	from := c.(kernelcode.FusedProduct)
 	p := &ltProduct{h.functions, (*C.struct_lt_product)(C.calloc(1, C.sizeof_struct_lt_product))}
@@ -158,8 +158,8 @@ func (h *ltHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
 	return p, nil
 }
 
-// describe makes the descriptors of the operation and of its matrices. Arithmetic in the type is
-// that of the default compute types, which NVIDIA calls at least as precise as the type, and which leaves
+// describe makes the descriptors of the operation and of its matrices. It takes the default
+// compute type, which NVIDIA calls at least as precise as the element type, and which leaves
 // float64 its tensor cores.
 func (p *ltProduct) describe(from *kernelcode.FusedProduct) error {
 	kind, compute := C.int(C.kLtFloat32), C.int(C.kLtCompute32)
@@ -198,7 +198,7 @@ func (p *ltProduct) describe(from *kernelcode.FusedProduct) error {
 	return err
 }
 
-// ltEpilogueOf is what the library does after the sums, and the vector it reads or writes then.
+// ltEpilogueOf is the operation after the sums, and the vector that it reads or writes.
 func ltEpilogueOf(from *kernelcode.FusedProduct) (epilogue, vector uint64) {
 	switch {
 	case from.RowSums != 0 && (from.Bias != 0 || from.ReLU):
@@ -215,8 +215,8 @@ func ltEpilogueOf(from *kernelcode.FusedProduct) (epilogue, vector uint64) {
 	return C.kLtPlain, 0
 }
 
-// choose has the library choose an algorithm that keeps within the workspace and to how the
-// matrices are aligned; it looks at the alignment of the epilogue's vector itself.
+// choose makes the library choose an algorithm within the workspace and the alignment of the
+// matrices. The library looks at the alignment of the epilogue's vector itself.
 func (p *ltProduct) choose(h *ltHandle, from *kernelcode.FusedProduct) error {
 	var preference unsafe.Pointer
 	f := p.functions
@@ -244,7 +244,7 @@ func (p *ltProduct) choose(h *ltHandle, from *kernelcode.FusedProduct) error {
 	return err
 }
 
-// ltRefusal says what there is no algorithm for.
+// ltRefusal names a product for which there is no algorithm.
 func ltRefusal(from *kernelcode.FusedProduct) error {
 	kind := "float32"
 	switch {
@@ -258,12 +258,12 @@ func ltRefusal(from *kernelcode.FusedProduct) error {
 		kind, from.Rows, from.Depth, from.Depth, from.Columns, epilogue, kernelcode.ErrRefused)
 }
 
-// storageAlignment is that of every storage in a device's memory.
+// storageAlignment is the alignment of every storage in a device's memory.
 const storageAlignment = 64
 
-// alignment is the greatest power of two that both the address of a matrix and the distance of its
-// rows are multiples of, up to what holds for a storage wherever a plan puts it: a region has
-// the same one in every plan. Algorithms want the distance aligned as they want the address.
+// alignment is the greatest power of two that divides both the address of a matrix and the
+// distance of its rows, up to storageAlignment. So a region has the same alignment in every plan.
+// Algorithms want the distance aligned as they want the address.
 func alignment(m kernelcode.Matrix, size uint64) uint64 {
 	both := m.Addr | uint64(m.Stride)*size | storageAlignment
 	return both & -both

@@ -113,13 +113,13 @@ type Launch struct {
 	Params      []byte // the kernel's one parameter
 }
 
-// Launches are kernel launches made ready, in memory of C.
+// Launches are prepared kernel launches, in memory of C.
 type Launches struct {
 	first *C.struct_launch
 	n     C.int
 }
 
-// Prepare makes launches ready; Free gives their memory back.
+// Prepare prepares launches; Free gives their memory back.
 func Prepare(launches []Launch) Launches {
 	if len(launches) == 0 {
 		return Launches{}
@@ -139,7 +139,7 @@ func Prepare(launches []Launch) Launches {
 	return Launches{first, C.int(len(launches))}
 }
 
-// Free gives the memory back. No launch of it may be under way in another thread.
+// Free gives the memory back. No other thread may be issuing the launches.
 func (l Launches) Free() {
 	for _, one := range unsafe.Slice(l.first, int(l.n)) {
 		C.free(one.params)
@@ -162,8 +162,8 @@ type Place struct {
 	Pitch  int64 // bytes from one row to the next
 }
 
-// Copy issues a copy of rows of width bytes. Both places may be on devices, which
-// then are peers or the same.
+// Copy issues a copy of rows of width bytes. Both places may be on devices, if those are peers or
+// the same.
 func (s Stream) Copy(to, from Place, width, rows int64) error {
 	toHost, fromHost := C.uintptr_t(to.Host), C.uintptr_t(from.Host)
 	toDevice, fromDevice := C.CUdeviceptr(to.Device), C.CUdeviceptr(from.Device)
@@ -177,12 +177,12 @@ func (s Stream) Copy(to, from Place, width, rows int64) error {
 		fromHost, fromDevice, C.size_t(from.Pitch), C.size_t(width), C.size_t(rows), handle(s.s)))
 }
 
-// Fill issues the setting of bytes.
+// Fill issues an operation that sets bytes.
 func (s Stream) Fill(to Address, value byte, bytes int64) error {
 	return check("cuMemsetD8Async", C.cuMemsetD8Async(C.CUdeviceptr(to), C.uchar(value), C.size_t(bytes), handle(s.s)))
 }
 
-// Record issues a mark: the event is done when all that the stream was given before is.
+// Record issues a mark: the event is done when all earlier work on the stream is.
 func (s Stream) Record(e Event) error {
 	return check("cuEventRecord", C.cuEventRecord(eventHandle(e.e), handle(s.s)))
 }
@@ -201,16 +201,16 @@ func (e Event) Done() (bool, error) {
 	return r == C.CUDA_SUCCESS, check("cuEventQuery", r)
 }
 
-// Milliseconds is the time between two marks that have been reached, which CUDA gives
-// to half a microsecond and as a float32.
+// Milliseconds is the time between two reached marks. CUDA gives it as a float32, to half a
+// microsecond.
 func (e Event) Milliseconds(to Event) (float32, error) {
 	var ms C.float
 	err := check("cuEventElapsedTime", C.cuEventElapsedTime(&ms, eventHandle(e.e), eventHandle(to.e)))
 	return float32(ms), err
 }
 
-// Pin makes memory of the host ready for asynchronous copies of any device. Memory that is
-// pinned already is no error, and own is false then.
+// Pin makes host memory ready for asynchronous copies by any device. It is no error if the memory
+// is pinned already; own is false then.
 func Pin(host []byte) (own bool, err error) {
 	r := C.register_host(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(host)))), C.size_t(len(host)))
 	if r == codeAlreadyRegistered {
@@ -219,22 +219,22 @@ func Pin(host []byte) (own bool, err error) {
 	return r == C.CUDA_SUCCESS, check("cuMemHostRegister", r)
 }
 
-// Unpin ends what Pin began.
+// Unpin undoes Pin.
 func Unpin(host []byte) error {
 	return check("cuMemHostUnregister", C.unregister_host(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(host))))))
 }
 
-// AllowShared lets launches of the function ask for up to the given bytes of dynamic
-// shared memory, beyond the 48 KiB that all devices give.
+// AllowShared lets launches of the function ask for so many bytes of dynamic shared memory. All
+// devices give 48 KiB without it.
 func (f Function) AllowShared(bytes uint32) error {
 	return check("cuFuncSetAttribute", C.cuFuncSetAttribute(functionHandle(f.f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }
 
-// Graph is a captured sequence of what streams were asked to do, ready to be issued whole.
+// Graph is a captured sequence of calls on streams, to be issued as a whole.
 type Graph struct{ exec C.CUgraphExec }
 
-// Capture takes down what issue asks of the stream, and of streams that are tied to it by
-// events and return to it, instead of doing it.
+// Capture takes down the calls that issue makes on the stream, instead of doing them. It includes
+// streams that events tie to it and that return to it.
 func (s Stream) Capture(issue func() error) (Graph, error) {
 	if err := check("cuStreamBeginCapture", C.cuStreamBeginCapture(handle(s.s), C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)); err != nil {
 		return Graph{}, err
@@ -254,7 +254,7 @@ func (s Stream) Capture(issue func() error) (Graph, error) {
 	return graph, check("cuGraphInstantiate", C.cuGraphInstantiateWithFlags(&graph.exec, g, 0))
 }
 
-// LaunchGraph issues all that was captured.
+// LaunchGraph issues everything captured.
 func (s Stream) LaunchGraph(g Graph) error {
 	return check("cuGraphLaunch", C.cuGraphLaunch(g.exec, handle(s.s)))
 }

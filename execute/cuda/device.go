@@ -28,7 +28,7 @@ type (
 	Function struct{ f cu.Function }
 )
 
-// Start loads the driver library and initialises it, at the first call; the others repeat the
+// Start loads the driver library and initialises it, at the first call; later calls repeat the
 // result.
 var Start = sync.OnceValue(load)
 
@@ -65,7 +65,7 @@ func Open(ordinal int) (*Device, error) {
 	return &Device{device: d, context: context}, nil
 }
 
-// Close releases the context, and with its last user everything that was made in it.
+// Close releases the context. Its last user also releases everything made in it.
 func (d *Device) Close() error {
 	var failed []error
 	for _, held := range append(d.peers, d.device) {
@@ -102,8 +102,8 @@ func (d *Device) Alloc(bytes int64) (Address, error) {
 	return Address(p), wrap("cuMemAlloc", err)
 }
 
-// Zero sets memory to zero and waits for it. cuMemsetD8 itself may return before, and the
-// streams of NewStream do not wait for the default stream, which does it.
+// Zero sets memory to zero and waits for it. cuMemsetD8 itself may return before: it runs on the
+// default stream, for which the streams of NewStream do not wait.
 func (d *Device) Zero(a Address, bytes int64) error {
 	if err := cu.MemsetD8(cu.DevicePtr(a), 0, bytes); err != nil {
 		return wrap("cuMemsetD8", err)
@@ -111,12 +111,12 @@ func (d *Device) Zero(a Address, bytes int64) error {
 	return d.Synchronize()
 }
 
-// Release frees what Alloc gave.
+// Release frees memory of Alloc.
 func (d *Device) Release(a Address) error { return wrap("cuMemFree", cu.MemFree(cu.DevicePtr(a))) }
 
-// ReachPeer lets this device read and write the memory of the one with a number, where the
-// machine can; it reports whether it can. Copies between devices work either way, through
-// the host if need be. It is for the thread that opened the device.
+// ReachPeer lets this device read and write the memory of another, by its number, and reports
+// whether the machine can do that. Copies between devices work in both cases, through the host if
+// need be. Only the thread that opened the device may call it.
 func (d *Device) ReachPeer(ordinal int) (bool, error) {
 	peer, err := cu.GetDevice(ordinal)
 	if err != nil {
@@ -156,13 +156,13 @@ func (m Module) Function(name string) (Function, error) {
 // Unload unloads the module.
 func (m Module) Unload() error { return wrap("cuModuleUnload", m.m.Unload()) }
 
-// NewStream makes a stream that no other is ordered with but by events.
+// NewStream makes a stream that only events order with others.
 func (d *Device) NewStream() (Stream, error) {
 	s, err := cu.MakeStream(cu.NonBlocking)
 	return Stream{s}, wrap("cuStreamCreate", err)
 }
 
-// Destroy destroys the stream, when it has done its work.
+// Destroy destroys the stream after it has done its work.
 func (s Stream) Destroy() error { return wrap("cuStreamDestroy", s.s.Destroy()) }
 
 // Synchronize waits until the stream has done its work.
@@ -177,7 +177,7 @@ func (d *Device) NewEvent() (Event, error) {
 // Destroy destroys the event.
 func (e Event) Destroy() error { return wrap("cuEventDestroy", cu.DestroyEvent(&e.e)) }
 
-// wrap makes an Error of what cu returned: an integer type of its own, not exported.
+// wrap makes an Error of cu's result, an integer type that cu does not export.
 func wrap(call string, err error) error {
 	if err == nil {
 		return nil

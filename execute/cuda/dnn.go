@@ -14,16 +14,16 @@ import (
 	kernelcode "dahl/kernels/cuda"
 )
 
-// Dnn is cuDNN (NVIDIA, cuDNN API reference), loaded at run time. Its convolutions have the
-// same bits in every run of one version on one kind of device: the algorithm is chosen when a
-// call is made ready, by cuDNN's list for device and call, among those that cuDNN says are
-// deterministic. A convolution under capture becomes part of the graph.
+// Dnn is cuDNN (NVIDIA, cuDNN API reference), loaded at run time. Its convolutions have the same
+// bits in every run of one version on one kind of device: cuDNN's list for device and call gives
+// the algorithm when a call is prepared, among those that cuDNN calls deterministic. A
+// convolution under capture becomes part of the graph.
 type Dnn struct {
 	Name  string // of the file
 	table *C.struct_dnn
 }
 
-// dnnFunctions are the names of what is used in the library, in the order of struct dnn.
+// dnnFunctions are the names of the library's functions in use, in the order of struct dnn.
 var dnnFunctions = []string{
 	"cudnnCreate", "cudnnDestroy", "cudnnSetStream", "cudnnGetErrorString",
 	"cudnnCreateTensorDescriptor", "cudnnSetTensor4dDescriptorEx", "cudnnDestroyTensorDescriptor",
@@ -36,12 +36,12 @@ var dnnFunctions = []string{
 	"cudnnConvolutionBiasActivationForward", "cudnnAddTensor", "cudnnActivationForward",
 }
 
-// dnnFiles are the files to look for, best first. Their names do not say for which CUDA they
-// are: one that is too new for the driver fails when a handle is made.
+// dnnFiles are the files to look for, best first. Their names do not tell the CUDA version: a
+// file that is too new for the driver fails when a handle is made.
 var dnnFiles = []string{"libcudnn.so.9", "libcudnn.so.8"}
 
-// LoadDnn loads cuDNN, at the first call; the others repeat the result. What is not there is an
-// error that wraps [ErrNoLibrary].
+// LoadDnn loads cuDNN, at the first call; later calls repeat the result. Where there is none, the
+// error wraps [ErrNoLibrary].
 var LoadDnn = sync.OnceValues(func() (*Dnn, error) {
 	if err := Start(); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func loadDnn(files []string) (*Dnn, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := C.calloc(1, C.sizeof_struct_dnn) // for the life of the process, as the library
+	table := C.calloc(1, C.sizeof_struct_dnn) // lives as long as the process, like the library
 	addresses := unsafe.Slice((*unsafe.Pointer)(table), C.sizeof_struct_dnn/unsafe.Sizeof(table))
 	for i, f := range dnnFunctions {
 		addresses[i] = found[f]
@@ -68,8 +68,7 @@ type dnnHandle struct {
 	handle C.uintptr_t
 }
 
-// NewHandle makes a handle for a stream of the current device. It allocates memory of the
-// device.
+// NewHandle makes a handle for a stream of the current device. It allocates device memory.
 func (d *Dnn) NewHandle(s Stream) (LibraryHandle, error) {
 	h := &dnnHandle{dnn: d}
 	if err := d.fail("cudnnCreate", C.dnn_create(d.table, &h.handle)); err != nil {
@@ -85,13 +84,13 @@ func (h *dnnHandle) Destroy() error {
 	return h.dnn.fail("cudnnDestroy", C.dnn_destroy(h.dnn.table, h.handle))
 }
 
-// dnnConvolution is a convolution made ready, in memory of C.
+// dnnConvolution is a prepared convolution, in memory of C.
 type dnnConvolution struct {
 	dnn *Dnn
 	c   *C.struct_convolution
 }
 
-// Prepare makes a convolution ready.
+// Prepare prepares a convolution.
 func (h *dnnHandle) Prepare(call kernelcode.LibraryCall) (LibraryCall, error) {
 	from := call.(kernelcode.Convolution)
 	c := (*C.struct_convolution)(C.calloc(1, C.sizeof_struct_convolution))
@@ -124,16 +123,16 @@ func (h *dnnHandle) Issue(c LibraryCall) error {
 	return h.dnn.callError(C.dnn_issue(h.dnn.table, c.(*dnnConvolution).c, h.handle))
 }
 
-// noAlgorithm is the number of what fails without a status.
+// noAlgorithm is the number of a failure without a status.
 const noAlgorithm = 3
 
-// dnnCalls are what may fail, by number.
+// dnnCalls are the calls that may fail, by number.
 var dnnCalls = [...]string{
 	"cudnn descriptors", "cudnnSetConvolutionMathType", "cudnnGetConvolution…Algorithm_v7", noAlgorithm: "",
 	"cudnn convolution", "cudnnConvolutionBiasActivationForward", "cudnnAddTensor", "cudnnActivationForward",
 }
 
-// callError makes an error of what a function of ours in C gives.
+// callError makes an error of the result of our C functions.
 func (d *Dnn) callError(r C.int) error {
 	switch {
 	case r == 0:

@@ -26,13 +26,13 @@ const (
 // OutOfMemory reports that the device's memory did not suffice.
 func (e *Error) OutOfMemory() bool { return e.Code == codeOutOfMemory }
 
-// outOfMemory is the driver's error for a call of a library, which has a name of its own for it.
+// outOfMemory is the driver's error for a library's call, since libraries name it differently.
 func outOfMemory(call, name string) *Error {
 	return &Error{Call: call, Code: codeOutOfMemory, Name: name}
 }
 
-// Lost reports that the context cannot be used any more: CUDA's documentation says so of
-// these codes, which every later call repeats.
+// Lost reports that the context cannot be used any more. CUDA's documentation says so of these
+// codes, and every later call repeats them.
 func (e *Error) Lost() bool {
 	switch e.Code {
 	case 46, // DEVICE_UNAVAILABLE

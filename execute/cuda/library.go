@@ -16,18 +16,17 @@ import (
 // ErrNoLibrary is wrapped by the errors of a machine that lacks a library.
 var ErrNoLibrary = errors.New("the library was not found")
 
-// Library is a library of NVIDIA's that does what kernels of ours could, loaded at run time.
+// Library is a library by NVIDIA, loaded at run time, that replaces kernels of ours.
 type Library interface {
-	// NewHandle makes a handle for a stream of the current device. It may allocate memory of
-	// the device.
+	// NewHandle makes a handle for a stream of the current device. It may allocate device memory.
 	NewHandle(s Stream) (LibraryHandle, error)
 }
 
 // LibraryHandle is a library on one stream.
 type LibraryHandle interface {
-	// Prepare makes a call ready for every handle of the library on the device. It panics at a
-	// kind of call that is not the library's. What the library refuses is an error that wraps
-	// [kernelcode.ErrRefused].
+	// Prepare prepares a call for every handle of the library on the device. It panics at a kind
+	// of call that the library does not have. If the library refuses the call, the error wraps
+	// kernelcode.ErrRefused.
 	Prepare(c kernelcode.LibraryCall) (LibraryCall, error)
 	// Issue issues a call to the stream, where it may be captured.
 	Issue(c LibraryCall) error
@@ -35,18 +34,18 @@ type LibraryHandle interface {
 	Destroy() error
 }
 
-// LibraryCall is a call of a library made ready, in memory of C.
+// LibraryCall is a prepared call of a library, in memory of C.
 type LibraryCall interface {
 	// Free gives the memory back.
 	Free()
 }
 
-// functions are those of a library, by name: addresses to be called through cgo, since
-// purego's calls allocate.
+// functions are addresses of a library's functions, by name. cgo calls them, since purego's calls
+// allocate.
 type functions map[string]unsafe.Pointer
 
-// loadFunctions loads the first of the files that is there and looks functions of the library up
-// by their names. What is not there is an error that wraps [ErrNoLibrary].
+// loadFunctions loads the first file that exists and finds the library's functions by name. If
+// one is missing, the error wraps [ErrNoLibrary].
 func loadFunctions(library string, files, names []string) (file string, found functions, err error) {
 	for _, file := range files {
 		handle, err := purego.Dlopen(file, purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -66,8 +65,8 @@ func loadFunctions(library string, files, names []string) (file string, found fu
 	return "", nil, fmt.Errorf("%s: none of %s can be loaded (LD_LIBRARY_PATH says where to look): %w", library, strings.Join(files, ", "), ErrNoLibrary)
 }
 
-// libraryFiles are the files of a library to look for with a driver that serves a CUDA version:
-// those of the majors that it serves, in their order.
+// libraryFiles are the files of a library to look for with a driver for some CUDA version: those
+// of the majors that the driver serves, in their order.
 func libraryFiles(library string, majors []int, version int) []string {
 	var files []string
 	for _, major := range majors {

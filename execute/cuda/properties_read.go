@@ -33,7 +33,7 @@ func PropertiesOf(ordinal int) (Properties, error) {
 		}
 	}
 	p.Capability, p.L2Bytes, p.Processors = 10*values[0]+values[1], int64(values[2]), values[3]
-	p.ClockHz, p.MemoryHz = 1e3*float64(values[4]), 1e3*float64(values[5]) // told in kHz
+	p.ClockHz, p.MemoryHz = 1e3*float64(values[4]), 1e3*float64(values[5]) // the driver tells kHz
 	p.MemoryBits = values[6]
 	p.PCIBus = fmt.Sprintf("%04x:%02x:%02x.0", values[7], values[8], values[9])
 	return p, nil

@@ -1,3 +1,3 @@
-// Package executetest has what tests that count the allocations of steady steps share, here
-// and at the root. It is imported by tests only and knows nothing of dahl.
+// Package executetest holds helpers for tests that count the allocations of steady steps, in
+// package execute and at the root. Only tests import it. It knows nothing of dahl.
 package executetest

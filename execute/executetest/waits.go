@@ -2,9 +2,9 @@ package executetest
 
 import "sync"
 
-// CacheWaits lets the runtime have, before allocations are counted, what it makes when
-// goroutines wait for a lock and keeps for the next: a worker that loses its core while it has
-// the lock of a policy makes another one wait, which is no allocation of a step.
+// CacheWaits makes the runtime allocate, before allocations are counted, the records that it
+// needs when goroutines wait for a lock and then keeps. A worker that loses its core while it has
+// the lock of a policy makes another one wait, and that is no allocation of a step.
 func CacheWaits() {
 	const waits = 1000 // more than the caches of some processors hold
 	var mu sync.Mutex

@@ -9,23 +9,25 @@ import (
 )
 
 // ModelError is how far the durations of a problem's step are known, as the standard
-// deviation of their sum relative to it, and where they come from.
+// deviation of their sum relative to it, and where they come from, by number of tasks.
 type ModelError struct {
-	Tasks    map[schedule.CostSource]int
-	RelError float64 // of the sum over one step; what has no error bar counts as exact
-	// Unknown is the part of the sum without an error bar: rooflines.
-	Unknown float64
+	Measured int     `json:"measured"`
+	Fitted   int     `json:"fitted"`
+	Roofline int     `json:"roofline"`
+	Given    int     `json:"given"`         // by the graph
+	RelError float64 `json:"rel_error"`     // of the sum over one step; what has no error bar counts as exact
+	Unknown  float64 `json:"unknown_share"` // part of the sum without an error bar: rooflines
 }
 
 // ModelErrorOf adds up the error bars. All calls of one operation and variant that a
 // fit answers for are off together, different operations independently of each other;
 // what was measured is off from run to run, all of a device together.
-func ModelErrorOf(p *schedule.Problem) ModelError {
+func ModelErrorOf(p *schedule.Problem) *ModelError {
 	type fitted struct {
 		op, variant string
 		device      platform.DeviceID
 	}
-	e := ModelError{Tasks: map[schedule.CostSource]int{}}
+	e := &ModelError{}
 	errNs := map[fitted]float64{}
 	var order []fitted
 	measuredNs := make([]float64, len(p.Platform.Devices))
@@ -35,19 +37,23 @@ func ModelErrorOf(p *schedule.Problem) ModelError {
 		if c == nil {
 			continue
 		}
-		e.Tasks[c.Source]++
 		ns := float64(c.Duration)
 		total += ns
 		switch c.Source {
 		case schedule.FromFit:
+			e.Fitted++
 			k := fitted{p.Graph.Tasks[t].Op, c.Variant, d}
 			if _, ok := errNs[k]; !ok {
 				order = append(order, k)
 			}
 			errNs[k] += float64(ns * c.RelError)
 		case schedule.FromMeasured:
+			e.Measured++
 			measuredNs[d] += ns
+		case schedule.FromGraph:
+			e.Given++
 		case schedule.FromRoofline:
+			e.Roofline++
 			unknown += ns
 		}
 	}

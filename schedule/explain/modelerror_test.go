@@ -31,7 +31,7 @@ func TestModelError(t *testing.T) {
 	if want := math.Sqrt(64+900+100) / 1000; math.Abs(e.RelError-want) > 1e-12 || math.Abs(e.Unknown-0.1) > 1e-12 {
 		t.Errorf("error %g, unknown %g; want %g, 0.1", e.RelError, e.Unknown, want)
 	}
-	if e.Tasks[schedule.FromMeasured] != 1 || e.Tasks[schedule.FromFit] != 3 || e.Tasks[schedule.FromRoofline] != 1 || e.Tasks[schedule.FromGraph] != 1 {
-		t.Errorf("tasks %v", e.Tasks)
+	if e.Measured != 1 || e.Fitted != 3 || e.Roofline != 1 || e.Given != 1 {
+		t.Errorf("tasks %+v", e)
 	}
 }

@@ -1,15 +1,14 @@
-package platform
+package tomlfile
 
 import (
 	"fmt"
 	"strings"
 )
 
-// lineIndex finds the lines of keys by their path, such as "device[1].power.idle".
-// The TOML library reports positions of syntax errors only, and the files are
-// plain enough for a scan of headers and "key =" at the starts of lines. Where
-// that is fooled (by a string of several lines), an error names a wrong line;
-// nothing else depends on it.
+// lineIndex finds the lines of keys by their path, such as "device[1].power.idle". The TOML
+// library reports positions of syntax errors only. The files are plain enough for a scan of
+// headers and "key =" at the starts of lines. A string of several lines can fool the scan; then
+// an error names a wrong line, and nothing else depends on it.
 type lineIndex map[string]int
 
 func indexLines(src string) lineIndex {
@@ -35,7 +34,7 @@ func indexLines(src string) lineIndex {
 	return lines
 }
 
-// tablePath numbers the arrays of tables on the way to a header.
+// tablePath numbers the arrays of tables in the path of a header.
 func tablePath(header string, array bool, counts map[string]int) string {
 	path := ""
 	parts := strings.Split(header, ".")
@@ -60,10 +59,10 @@ func (x lineIndex) set(path string, line int) {
 	}
 }
 
-// of returns the line of a path, or of the nearest enclosing table that has one; 1 for none.
-func (x lineIndex) of(path string) int {
+// Line is the line of a path, or of the nearest enclosing table that has one; 1 for none.
+func (f *File) Line(path string) int {
 	for path != "" {
-		if n, ok := x[path]; ok {
+		if n, ok := f.lines[path]; ok {
 			return n
 		}
 		path = path[:max(0, strings.LastIndexAny(path, ".["))]

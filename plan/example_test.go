@@ -1,0 +1,72 @@
+package plan_test
+
+import (
+	"context"
+	"fmt"
+
+	"dahl/dag"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/plan"
+	"dahl/platforms"
+	"dahl/schedule"
+)
+
+// lenet5 is a training step of a network, as all of a machine runs it.
+func lenet5(machine string) (*schedule.Decision, error) {
+	m, err := nn.ModelByName("lenet5")
+	if err != nil {
+		return nil, err
+	}
+	p, err := platforms.Load(machine)
+	if err != nil {
+		return nil, err
+	}
+	prog, err := nn.NewProgram(m, nn.ProgramOptions{Batch: 64, TrainSamples: 64, Type: dag.Float32, Lowering: nn.DefaultLowering(m, 64, int(p.Devices[0].L2Bytes), dag.Float32)})
+	if err != nil {
+		return nil, err
+	}
+	return plan.Decide(prog, p, execute.Target{}, schedule.Choice{})
+}
+
+func ExamplePredict() {
+	d, err := lenet5("laptop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ten := []plan.Piece{{Segment: dag.Segment{Steps: 10}, Recorded: true}}
+	o, err := plan.Predict(context.Background(), d, ten, false, func(*dag.Graph) int { return 64 })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	bound := d.Priced.LowerBound(0, 10)
+	fmt.Println("10 steps take longer than the bound:", o.Run >= bound)
+	fmt.Println("the watts are", o.Report.Grounds())
+	// Output:
+	// 10 steps take longer than the bound: true
+	// the watts are modelled, watts guessed
+}
+
+// The same graph on each kind of devices alone and on all. Beside the GPU one core stays, for
+// what the program itself does.
+func ExampleOn() {
+	d, err := lenet5("emulated")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, set := range plan.DeviceSets(d.Priced.Platform, "") {
+		some, err := plan.On(d, set)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(set, "has", len(some.Priced.Platform.Workers), "workers")
+	}
+	// Output:
+	// cpu:2 has 2 workers
+	// gpu has 2 workers
+	// cpu:2,gpu has 3 workers
+}

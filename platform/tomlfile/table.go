@@ -1,0 +1,242 @@
+// Package tomlfile reads tables of TOML files for people's eyes: every error is one line with
+// file, line, key, value and what to write instead.
+package tomlfile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Bounds of a source: the TOML library recurses into nested values.
+const (
+	maxSourceBytes = 64 << 20
+	maxNesting     = 64
+)
+
+// File is a TOML file that is read. Its methods and those of its tables keep the first
+// error; what they return after it is meaningless.
+type File struct {
+	Name  string
+	Err   error
+	lines lineIndex
+}
+
+// Table is one table of the file. Each key that is asked for is used up.
+type Table struct {
+	File  *File
+	Path  string // "" at the top, else such as "device[1]"
+	Owner string // how errors call it, such as `device "gpu0"`
+	Keys  map[string]any
+}
+
+// Parse parses the syntax of a file, whose name is for errors, and returns its top table.
+func Parse(src []byte, name string) (*File, *Table, error) {
+	f := &File{Name: name}
+	text := string(src)
+	if len(src) > maxSourceBytes {
+		return nil, nil, fmt.Errorf("%s: larger than %d MiB", name, maxSourceBytes>>20)
+	}
+	if line := tooDeep(text); line > 0 {
+		return nil, nil, fmt.Errorf("%s:%d: arrays or tables nested more than %d deep", name, line, maxNesting)
+	}
+	top := map[string]any{}
+	if _, err := toml.Decode(text, &top); err != nil {
+		return nil, nil, syntaxError(name, err)
+	}
+	f.lines = indexLines(text)
+	return f, &Table{File: f, Keys: top}, nil
+}
+
+func syntaxError(name string, err error) error {
+	line, text := 1, err.Error()
+	if pe, ok := err.(toml.ParseError); ok {
+		line, text = pe.Position.Line, pe.Message
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	return fmt.Errorf("%s:%d: not TOML: %s", name, line, text)
+}
+
+// tooDeep returns the first line on which more brackets are open than any file
+// needs, counting those in strings and comments too until the line ends; 0 for none.
+func tooDeep(text string) int {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		if strings.Count(line, "[")+strings.Count(line, "{") > maxNesting {
+			return n
+		}
+	}
+	return 0
+}
+
+// FailAt reports what is wrong at a path, such as "device[1].power.idle".
+func (f *File) FailAt(path, owner, text string) {
+	if f.Err != nil {
+		return
+	}
+	if owner != "" {
+		owner += ": "
+	}
+	f.Err = fmt.Errorf("%s:%d: %s%s", f.Name, f.Line(path), owner, text)
+}
+
+// Fail reports what is wrong with the value of a key.
+func (t *Table) Fail(key string, value any, text string) {
+	shown := Clip(fmt.Sprint(value))
+	if s, ok := value.(string); ok {
+		shown = strconv.Quote(Clip(s))
+	}
+	t.File.FailAt(t.Join(key), t.Owner, key+" = "+shown+": "+text)
+}
+
+func (t *Table) Join(key string) string {
+	if t.Path == "" {
+		return key
+	}
+	return t.Path + "." + key
+}
+
+// Take returns the value of a key and uses it up.
+func (t *Table) Take(key string) (any, bool) {
+	v, ok := t.Keys[key]
+	delete(t.Keys, key)
+	return v, ok
+}
+
+// Need reports a key that must be there and is not. example is what to write.
+func (t *Table) Need(key, example string) {
+	if _, ok := t.Keys[key]; !ok {
+		t.File.FailAt(t.Path, t.Owner, fmt.Sprintf("%s is missing; write %s = %s", key, key, example))
+	}
+}
+
+// Done reports the keys that nobody asked for.
+func (t *Table) Done(known string) {
+	for _, key := range slices.Sorted(maps.Keys(t.Keys)) {
+		t.File.FailAt(t.Join(key), t.Owner, fmt.Sprintf("%s: unknown key; known are %s", Clip(key), known))
+	}
+}
+
+// Text reads a string; empty if absent.
+func (t *Table) Text(key string) string {
+	v, ok := t.Take(key)
+	s, isText := v.(string)
+	if ok && !isText {
+		t.Fail(key, v, "want a text in quotes")
+	}
+	return s
+}
+
+// Count reads a whole number between least and most; otherwise if absent.
+func (t *Table) Count(key string, least, most, otherwise int) int {
+	v, ok := t.Take(key)
+	if !ok {
+		return otherwise
+	}
+	n, whole := v.(int64)
+	if !whole || n < int64(least) || n > int64(most) {
+		t.Fail(key, v, fmt.Sprintf("want a whole number from %d to %d", least, most))
+	}
+	return int(n)
+}
+
+// Number reads a plain number; otherwise if absent.
+func (t *Table) Number(key string, otherwise float64) float64 {
+	v, ok := t.Take(key)
+	switch x := v.(type) {
+	case int64:
+		return float64(x)
+	case float64:
+		return x
+	}
+	if ok {
+		t.Fail(key, v, "want a number without a unit")
+	}
+	return otherwise
+}
+
+// Flag reads true or false; otherwise if absent.
+func (t *Table) Flag(key string, otherwise bool) bool {
+	v, ok := t.Take(key)
+	if !ok {
+		return otherwise
+	}
+	b, isFlag := v.(bool)
+	if !isFlag {
+		t.Fail(key, v, "write true or false")
+	}
+	return b
+}
+
+// Texts reads an array of strings.
+func (t *Table) Texts(key string) []string {
+	v, ok := t.Take(key)
+	if !ok {
+		return nil
+	}
+	list, isList := v.([]any)
+	var out []string
+	for _, e := range list {
+		s, isText := e.(string)
+		isList = isList && isText
+		out = append(out, s)
+	}
+	if !isList {
+		t.Fail(key, v, `want an array of texts, ["…"]`)
+	}
+	return out
+}
+
+// Table reads an inline table; nil if absent.
+func (t *Table) Table(key string) *Table {
+	v, ok := t.Take(key)
+	if !ok {
+		return nil
+	}
+	keys, isTable := v.(map[string]any)
+	if !isTable {
+		t.Fail(key, v, "want a table, { … }")
+	}
+	owner := key
+	if t.Owner != "" {
+		owner = t.Owner + ": " + key
+	}
+	return &Table{t.File, t.Join(key), owner, keys}
+}
+
+// Tables reads an array of tables, [[key]]. Errors call each by its name, or by
+// its number where it has none.
+func (t *Table) Tables(key string) []*Table {
+	v, ok := t.Take(key)
+	list, isList := v.([]map[string]any)
+	if ok && !isList {
+		t.Fail(key, v, "want tables; write [["+key+"]] above each")
+	}
+	out := make([]*Table, len(list))
+	for i, keys := range list {
+		path := t.Join(fmt.Sprintf("%s[%d]", key, i))
+		owner := fmt.Sprintf("%s %d", key, i+1)
+		if name, isText := keys["name"].(string); isText && name != "" {
+			owner = fmt.Sprintf("%s %q", key, Clip(name))
+		}
+		if t.Owner != "" {
+			owner = t.Owner + ": " + owner
+		}
+		out[i] = &Table{t.File, path, owner, keys}
+	}
+	return out
+}
+
+// Clip shortens a text of a file for an error.
+func Clip(s string) string {
+	const most = 40
+	if len(s) > most {
+		return s[:most] + "…"
+	}
+	return s
+}

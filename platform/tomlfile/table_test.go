@@ -1,0 +1,47 @@
+package tomlfile
+
+import "testing"
+
+// TestErrors reads one key of a file, badly: the first mistake is told with its line.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		src  string
+		read func(*Table)
+		want string
+	}{
+		{"a = 1", func(t *Table) { t.Text("a") }, "f:1: a = 1: want a text in quotes"},
+		{"\na = \"x\"", func(t *Table) { t.Count("a", 2, 3, 0) }, `f:2: a = "x": want a whole number from 2 to 3`},
+		{"a = 5", func(t *Table) { t.Count("a", 2, 3, 0) }, "f:1: a = 5: want a whole number from 2 to 3"},
+		{"a = true", func(t *Table) { t.Number("a", 0) }, "f:1: a = true: want a number without a unit"},
+		{"a = 0", func(t *Table) { t.Flag("a", false) }, "f:1: a = 0: write true or false"},
+		{"a = [1]", func(t *Table) { t.Texts("a") }, `f:1: a = [1]: want an array of texts, ["…"]`},
+		{"a = 1", func(t *Table) { t.Table("a") }, "f:1: a = 1: want a table, { … }"},
+		{"a = 1", func(t *Table) { t.Tables("a") }, "f:1: a = 1: want tables; write [[a]] above each"},
+		{"", func(t *Table) { t.Need("a", "7") }, "f:1: a is missing; write a = 7"},
+		{"[a.\"b.c\"]\nd = 1", func(t *Table) { t.Table("a").Table("b.c").Done("e, f") }, "f:2: a: b.c: d: unknown key; known are e, f"},
+		{"[[a]]\n[[a]]\nname = \"x\"\n[[a.b]]\n[[a.b]]\nc = 1", func(t *Table) { t.Tables("a")[1].Tables("b")[1].Text("c") }, `f:6: a "x": b 2: c = 1: want a text in quotes`},
+	} {
+		f, top, err := Parse([]byte(c.src), "f")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.read(top); f.Err == nil || f.Err.Error() != c.want {
+			t.Errorf("%q:\n got %v\nwant %s", c.src, f.Err, c.want)
+		}
+	}
+}
+
+// TestAbsent: what is not there has its default, and is no mistake.
+func TestAbsent(t *testing.T) {
+	f, top, err := Parse([]byte("x = 1"), "f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if top.Text("a") != "" || top.Count("a", 1, 2, 7) != 7 || top.Number("a", 0.5) != 0.5 || !top.Flag("a", true) ||
+		top.Texts("a") != nil || top.Table("a") != nil || len(top.Tables("a")) != 0 || top.Number("x", 0) != 1 {
+		t.Error("a default is not given")
+	}
+	if top.Done(""); f.Err != nil {
+		t.Error(f.Err)
+	}
+}
