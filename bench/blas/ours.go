@@ -11,23 +11,12 @@ import (
 	"dahl/kernels/simd"
 )
 
-// widest is the widest set of instructions that this machine has.
-func widest() simd.Level {
-	level := simd.Go
-	for _, l := range simd.Levels() {
-		if l.Supported() {
-			level = l
-		}
-	}
-	return level
-}
-
 // peakLoop returns a loop that does nothing but multiply and add in registers, and
 // its floating-point operations. It runs beside the contestants, since the clock of a
 // processor is not the same all the time.
 func peakLoop[T simd.Float]() (run func(), flops float64) {
 	const rounds = 10_000
-	return func() { simd.PeakFMA[T](widest(), rounds) }, simd.PeakFMA[T](widest(), rounds)
+	return func() { simd.PeakFMA[T](simd.Widest(), rounds) }, simd.PeakFMA[T](simd.Widest(), rounds)
 }
 
 // ourGemm is the pass of a dense layer that multiplies operands as they are stored; nil for
