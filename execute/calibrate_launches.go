@@ -3,13 +3,11 @@ package execute
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/platform"
-	"dahl/schedule"
 )
 
 const (
@@ -176,34 +174,9 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 	if err != nil {
 		return 0, 0, err
 	}
-	b := dag.NewBuilder("handoff")
-	plan := &schedule.Plan{Order: make([][]dag.TaskID, len(p.Workers))}
-	for i := range handoffTasks {
-		task := dag.Task{Name: strconv.Itoa(i)}
-		if i > 0 {
-			task.After = []dag.TaskID{dag.TaskID(i - 1)}
-		}
-		plan.Order[i%2] = append(plan.Order[i%2], b.Task(task))
-	}
-	g, err := b.Build()
+	gaps, _, err := c.chainGaps(p, doNothing, handoffTasks, handoffSteps)
 	if err != nil {
 		return 0, 0, err
-	}
-	r, err := runPlan(g, p, plan)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer r.Close()
-	s, err := r.Run(c.ctx, 0, handoffSteps, true)
-	if err != nil {
-		return 0, 0, err
-	}
-	var gaps [2][]time.Duration // by the worker that waited
-	for i := 1; i < len(s.Spans); i++ {
-		if s.Spans[i].Step == s.Spans[i-1].Step {
-			w := s.Spans[i].Worker
-			gaps[w] = append(gaps[w], max(0, s.Spans[i].Start-s.Spans[i-1].End))
-		}
 	}
 	return median(gaps[1]), median(gaps[0]), nil
 }
@@ -211,12 +184,11 @@ func (c *calibrator) measureHandoff(id platform.DeviceID) (toDevice, toHost time
 // pairOf is a platform of one core and one unit of a device, in this order.
 func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, error) {
 	q := copyOf(p)
-	core, device := *coresOf(q), p.Devices[id]
-	core.Count, core.PlacedOnly, core.Busy, core.Clocks = 1, false, platform.BusyPower{}, nil
-	core.IdleWatts, core.PowerSource = 0, ""
-	device.Count, device.PlacedOnly, device.Busy, device.Clocks = 1, false, platform.BusyPower{}, nil
-	device.IdleWatts, device.PowerSource = 0, ""
-	q.Devices, q.Models = []platform.Device{core, device}, nil
+	q.Devices, q.Models = []platform.Device{*coresOf(q), p.Devices[id]}, nil
+	for i := range q.Devices {
+		d := &q.Devices[i]
+		d.Count, d.PlacedOnly, d.IdleWatts, d.Busy, d.PowerSource, d.Clocks = 1, false, 0, platform.BusyPower{}, "", nil
+	}
 	return q, q.Complete()
 }
 

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/cpu"
-
+	"dahl/kernels/simd"
 	"dahl/platform"
 )
 
 // guessFlopsPerSec is the speed of float32 kernels on one core of a recent machine, on
 // the low side, by the vector instructions it has. Calibrate measures it.
-var guessFlopsPerSec = map[string]float64{"avx512": 100e9, "avx2": 50e9, "go": 4e9}
+var guessFlopsPerSec = [...]float64{simd.AVX512: 100e9, simd.AVX2: 50e9, simd.Go: 4e9}
 
 // Detect cannot read these numbers from the system.
 const (
@@ -33,27 +32,16 @@ const (
 	procMemory      = "/proc/meminfo"
 )
 
-// CPULevel names the vector instructions of this machine as the variants of
-// kernels are named: avx512, avx2, or go where there are neither.
-func CPULevel() string {
-	switch {
-	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL:
-		return "avx512"
-	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
-		return "avx2"
-	}
-	return "go"
-}
-
 // Detect describes this machine: its memory, and one cpu device with a unit for each physical
 // core that the process may use. It reads caches and sizes from the system where it can. Powers
-// and speeds are guesses and marked as such. The name ends in CPULevel.
+// and speeds are guesses and marked as such. The name ends in the level of vector instructions.
 func Detect() (*platform.Platform, error) {
 	cpus := workerCPUs()
 	l2, l3 := caches(sysCPU, cpus[0])
-	speed := guessFlopsPerSec[CPULevel()]
+	level := simd.Widest()
+	speed := guessFlopsPerSec[level]
 	p := &platform.Platform{
-		Name:      machineName() + " " + CPULevel(),
+		Name:      machineName() + " " + level.String(),
 		HostPower: platform.Quantity{Value: guessHostWatts, Source: platform.Guess},
 		Memories:  []platform.Memory{{Name: "ram", CapacityBytes: memoryBytes(), BandwidthBytesPerSec: guessBandwidth}},
 		Devices: []platform.Device{{

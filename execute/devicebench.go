@@ -120,30 +120,31 @@ func (s *station) newCall(v *kernels.Variant, spec *kernels.Spec, contents func(
 	return c, nil
 }
 
-// operandContents is the bytes of sets of operands. Operands with a sign differ from set to set,
-// as in [newBench]; the others are alike.
+// operandContents is the bytes of sets of operands. A branch predictor would learn signs that
+// repeat from set to set, so operands with a sign differ; the others are alike. After drawnSets
+// sets all repeat.
 type operandContents struct {
 	spec  *kernels.Spec
 	rng   *rand.Rand
-	first [][]byte // by operand: bytes of the first set
+	drawn map[[2]int][]byte // by set and operand
 }
 
 func newContents(spec *kernels.Spec) *operandContents {
-	return &operandContents{spec: spec, rng: rand.New(rand.NewPCG(seedOfBench, 0)), first: make([][]byte, len(spec.Operands))}
+	return &operandContents{spec: spec, rng: rand.New(rand.NewPCG(seedOfBench, 0)), drawn: map[[2]int][]byte{}}
 }
 
 func (c *operandContents) of(set, operand int) []byte {
 	sign := signed(c.spec.Op, operand)
-	if c.first[operand] != nil && !sign {
-		return c.first[operand]
+	if set %= drawnSets; !sign {
+		set = 0
 	}
-	o := &c.spec.Operands[operand]
-	buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
-	data := alignedBytes(buf.Bytes())
-	arg := kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode)
-	fill(&arg, o.Type, c.rng, sign)
-	if set == 0 {
-		c.first[operand] = data
+	at := [2]int{set, operand}
+	if c.drawn[at] == nil {
+		o := &c.spec.Operands[operand]
+		buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
+		c.drawn[at] = alignedBytes(buf.Bytes())
+		arg := kernels.Bind(unsafe.Pointer(unsafe.SliceData(c.drawn[at])), &buf, nil, o.Mode)
+		fill(&arg, o.Type, c.rng, sign)
 	}
-	return data
+	return c.drawn[at]
 }

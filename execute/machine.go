@@ -132,10 +132,25 @@ func (c *calibrator) measureDispatch() error {
 	return err
 }
 
-// replayGap runs a chain of tasks, each on the next worker. It returns the median time from an
-// end to the next start within a step, and how long a worker spins before it sleeps.
+// replayGap runs a chain of tasks on some cores, and returns the median time from an end to
+// the next start, and how long a worker spins before it sleeps.
 func (c *calibrator) replayGap(workers int, body func(*kernels.Call), tasks, steps int) (gap, spin time.Duration, err error) {
-	b := dag.NewBuilder("dispatch")
+	d := *c.cpu
+	d.Count, d.Memory, d.PlacedOnly = workers, 0, false
+	p := &platform.Platform{Name: c.platform.Name, Memories: []platform.Memory{c.platform.Memories[c.cpu.Memory]}, Devices: []platform.Device{d}}
+	if err := p.Complete(); err != nil {
+		return 0, 0, err
+	}
+	gaps, spin, err := c.chainGaps(p, body, tasks, steps)
+	return median(slices.Concat(gaps...)), spin, err
+}
+
+// chainGaps runs a chain of tasks, the next one always on the next worker, through the
+// executor. It returns the times from an end to the next start within a step, by the worker
+// that waited, and how long a worker spins before it sleeps.
+func (c *calibrator) chainGaps(p *platform.Platform, body func(*kernels.Call), tasks, steps int) (gaps [][]time.Duration, spin time.Duration, err error) {
+	b := dag.NewBuilder("chain")
+	workers := len(p.Workers)
 	plan := &schedule.Plan{Order: make([][]dag.TaskID, workers)}
 	for i := range tasks {
 		task := dag.Task{Name: strconv.Itoa(i)}
@@ -146,33 +161,30 @@ func (c *calibrator) replayGap(workers int, body func(*kernels.Call), tasks, ste
 	}
 	g, err := b.Build()
 	if err != nil {
-		return 0, 0, err
-	}
-	d := *c.cpu
-	d.Count, d.Memory, d.PlacedOnly = workers, 0, false
-	p := &platform.Platform{Name: c.platform.Name, Memories: []platform.Memory{c.platform.Memories[c.cpu.Memory]}, Devices: []platform.Device{d}}
-	if err := p.Complete(); err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
 	r, err := runPlan(g, p, plan)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
 	defer r.Close()
 	for i := range r.graphs[0].tasks {
-		r.graphs[0].tasks[i].run = []func(*kernels.Call){body}
+		if run := r.graphs[0].tasks[i].run; len(run) > 0 {
+			run[0] = body // the first device is the cores
+		}
 	}
 	s, err := r.Run(c.ctx, 0, steps, true)
 	if err != nil {
-		return 0, 0, err
+		return nil, 0, err
 	}
-	gaps := make([]time.Duration, 0, len(s.Spans))
+	gaps = make([][]time.Duration, workers)
 	for i := 1; i < len(s.Spans); i++ {
 		if s.Spans[i].Step == s.Spans[i-1].Step {
-			gaps = append(gaps, s.Spans[i].Start-s.Spans[i-1].End)
+			w := s.Spans[i].Worker
+			gaps[w] = append(gaps[w], max(0, s.Spans[i].Start-s.Spans[i-1].End))
 		}
 	}
-	return median(gaps), r.spin, nil
+	return gaps, r.spin, nil
 }
 
 // runPlan makes the runner of a graph that follows a plan.

@@ -106,38 +106,19 @@ const (
 // Small calls get as many sets as are allowed.
 func newBench(v *kernels.Variant, s *kernels.Spec, params []float64, nearBytes, farBytes int64) *bench {
 	b := &bench{run: v.Run(s.Type)}
-	rng := rand.New(rand.NewPCG(seedOfBench, 0))
+	contents := newContents(s)
 	var work []byte
-	var first [][][]byte // contents of the sets that others repeat
 	if v.WorkspaceBytes != nil {
 		work = alignedBytes(v.WorkspaceBytes(s))
 	}
 	for held := int64(0); len(b.calls) == 0 || held < max(nearBytes, farBytes) && len(b.calls) < maxSets; {
 		call := kernels.Call{Params: params, Work: work}
-		set := len(b.calls)
-		if set < drawnSets {
-			first = append(first, nil)
-		}
 		for i, o := range s.Operands {
 			buf := dag.Buffer{Shape: o.Shape, Type: o.Type}
 			data := alignedBytes(buf.Bytes())
 			held += buf.Bytes()
-			arg := kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode)
-			// The branch predictor would learn signs that repeat from set to set. Other operands
-			// are copied, which is faster than drawing them.
-			sign := signed(s.Op, i)
-			switch {
-			case set == 0 || sign && set < drawnSets:
-				fill(&arg, o.Type, rng, sign)
-			case sign:
-				copy(data, first[set%drawnSets][i])
-			default:
-				copy(data, first[0][i])
-			}
-			if set < drawnSets {
-				first[set] = append(first[set], data)
-			}
-			call.Args = append(call.Args, arg)
+			copy(data, contents.of(len(b.calls), i))
+			call.Args = append(call.Args, kernels.Bind(unsafe.Pointer(unsafe.SliceData(data)), &buf, nil, o.Mode))
 		}
 		b.calls = append(b.calls, call)
 		if b.near == 0 && (held >= nearBytes || len(b.calls) == drawnSets) {

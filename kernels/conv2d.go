@@ -27,20 +27,12 @@ var conv2d = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x"}, 2)
+		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[2]})
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := convFlops(s, 0, 2)
-		if len(s.Operands) > 3 {
-			flops += s.volume(0)
-		}
-		return flops, s.Bytes()
-	},
-	Variants: append(withVectors([]Variant{
-		{Name: "ref", Doc: "the sum as written", Run32: conv2dRef[float32], Run64: conv2dRef[float64]},
-		{Name: "go", Doc: "filters times a panel of gathered inputs per block of pixels", Run32: conv2dGo[float32], Run64: conv2dGo[float64],
-			WorkspaceBytes: conv2dGoWorkspace},
-	}, "conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
+	Work: func(s *Spec) (float64, int64) { return convFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
+	Variants: append(withRef(
+		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dRef[float32], Run64: conv2dRef[float64]},
+		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false))),
 		slices.Concat(convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride"),
 			convolutionFirst.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride"))...),
 }
@@ -54,14 +46,12 @@ var conv2dDx = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, 2)
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[2]})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
-	Variants: append(withVectors([]Variant{
-		{Name: "ref", Doc: "the sum as written", Run32: conv2dDxRef[float32], Run64: conv2dDxRef[float64]},
-		{Name: "go", Doc: "as conv2d, one convolution of dy per phase of the stride", Run32: conv2dDxGo[float32], Run64: conv2dDxGo[float64],
-			WorkspaceBytes: conv2dDxGoWorkspace},
-	}, "conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
+	Variants: append(withRef(
+		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dDxRef[float32], Run64: conv2dDxRef[float64]},
+		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true))),
 		slices.Concat(convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride"),
 			convolutionFirst.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride"))...),
 }
@@ -76,26 +66,19 @@ var conv2dDw = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x"}, 0)
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[2]})
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := convFlops(s, 1, 0)
-		if len(s.Operands) > 3 {
-			flops += s.volume(1)
-		}
-		return flops, s.Bytes()
-	},
-	Variants: append(withVectors([]Variant{
-		{Name: "ref", Doc: "the sum as written", Run32: conv2dDwRef[float32], Run64: conv2dDwRef[float64]},
-		{Name: "go", Doc: "dy times a panel of gathered inputs per block of pixels", Run32: conv2dDwGo[float32], Run64: conv2dDwGo[float64],
-			WorkspaceBytes: conv2dDwGoWorkspace},
-	}, "conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
+	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	Variants: append(withRef(
+		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dDwRef[float32], Run64: conv2dDwRef[float64]},
+		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false))),
 		slices.Concat(convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride"),
 			convolutionFirst.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride"))...),
 }
 
-// checkConv checks the maps of a convolution with the filters in operand w.
-func checkConv(s *Spec, g sliding, w int) error {
+// checkConv checks the maps of a convolution, of which g has the names and the extent of the
+// window.
+func checkConv(s *Spec, g sliding) error {
 	var err error
 	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
 		return err
@@ -103,7 +86,6 @@ func checkConv(s *Spec, g sliding, w int) error {
 	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
 		return err
 	}
-	g.size = s.Operands[w].Shape[2]
 	return g.check(s)
 }
 

@@ -6,9 +6,9 @@ import (
 	"dahl/kernels/cuda"
 )
 
-// Convolution over channels-last images: the equations of conv2d with images N×H×W×C
-// and filters K×K×C×F, so that the channels under a row of the window follow each
-// other in memory, and the filters of one channel do:
+// Convolution over channels-last images: the equations of conv2d with images N×H×W×C and filters
+// K×K×C×F. The channels under a row of the window follow each other in memory, and so do the
+// filters of one channel:
 //
 //	y[n,u,v,f]   = b[f] + Σ_{i,j,c} w[i,j,c,f] · x[n,u·s+i-p,v·s+j-p,c]
 //	dx[n,a,b,c]  = Σ_{i,j,f: u·s+i-p=a, v·s+j-p=b} wt[k-1-i,k-1-j,f,c] · dy[n,u,v,f]
@@ -31,14 +31,10 @@ var conv2dNHWC = Kernel{
 		if _, err := intParam(s, "relu", 0, 1); err != nil {
 			return err
 		}
-		return checkConvNHWC(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[0]})
+		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[0], channelsLast: true})
 	},
 	Work: func(s *Spec) (float64, int64) {
-		flops := convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0)
-		if len(s.Operands) > 3 {
-			flops += s.volume(0)
-		}
-		return flops, s.Bytes()
+		return convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
 	},
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCRef[float32], Run64: conv2dNHWCRef[float64]},
@@ -57,7 +53,7 @@ var conv2dNHWCDx = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[0]})
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[0], channelsLast: true})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
 	Variants: append(withRef(
@@ -77,34 +73,14 @@ var conv2dNHWCDw = Kernel{
 	},
 	Params: []string{"pad", "stride"},
 	Check: func(s *Spec) error {
-		return checkConvNHWC(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[0]})
+		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[0], channelsLast: true})
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := convFlopsNHWC(s, 1, 0)
-		if len(s.Operands) > 3 {
-			flops += s.volume(1)
-		}
-		return flops, s.Bytes()
-	},
+	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
 		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace)),
 		slices.Concat(convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),
 			convolutionLast.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride"))...),
-}
-
-// checkConvNHWC checks the maps of a channels-last convolution, of which g has the names
-// and the extent of the window.
-func checkConvNHWC(s *Spec, g sliding) error {
-	var err error
-	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
-		return err
-	}
-	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
-		return err
-	}
-	g.channelsLast = true
-	return g.check(s)
 }
 
 // convFlopsNHWC counts all taps, those on the padding included. y is the operand with
@@ -182,8 +158,8 @@ func conv2dNHWCDxRef[T Float](call *Call) {
 	}
 }
 
-// spreadNHWC is the sum of what channel c of the pixel at row, column of the padded
-// image gets from all windows that hold it.
+// spreadNHWC adds up, over all windows that hold the pixel at row, column of the padded image,
+// the gradient of its channel c.
 func spreadNHWC[T Float](dy, wt *map4[T], n, row, column, c, stride int) T {
 	var sum T
 	k := wt.extent[0]

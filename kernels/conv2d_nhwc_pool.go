@@ -7,9 +7,9 @@ import (
 	"dahl/kernels/cuda"
 )
 
-// A convolution with ReLU and max-pooling in one operation, and its weight gradient
-// straight from the pooled gradient. The map between convolution and pooling is never
-// in memory as a whole:
+// A convolution with ReLU and max-pooling in one operation, and its weight gradient computed
+// directly from the pooled gradient. The map between convolution and pooling is never in memory
+// as a whole:
 //
 //	z[n,u,v,f]     = b[f] + (x ⋆ w)[n,u,v,f]
 //	y[n,p,q,f]     = max(0, max_{i,j<size} z[n,p·step+i,q·step+j,f])
@@ -32,11 +32,7 @@ var conv2dNHWCPool = Kernel{
 	Check:  func(s *Spec) error { return checkConvPool(s, 0, "y", 2, s.Operands[3].Shape[0]) },
 	Work: func(s *Spec) (float64, int64) {
 		size := s.Param("size")
-		flops := convPoolFlops(s, 0, 3) + s.volume(0)*size*size
-		if len(s.Operands) > 4 {
-			flops += s.volume(0)
-		}
-		return flops, s.Bytes()
+		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0), s.Bytes()
 	},
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "a scan of each window of sums", Run32: conv2dNHWCPoolRef[float32], Run64: conv2dNHWCPoolRef[float64]},
@@ -55,13 +51,7 @@ var conv2dNHWCPoolDw = Kernel{
 	},
 	Params: []string{"pad", "stride", "size", "step"},
 	Check:  func(s *Spec) error { return checkConvPool(s, 1, "dy", 3, s.Operands[0].Shape[0]) },
-	Work: func(s *Spec) (float64, int64) {
-		flops := convPoolFlops(s, 1, 0)
-		if len(s.Operands) > 4 {
-			flops += s.volume(1)
-		}
-		return flops, s.Bytes()
-	},
+	Work:   func(s *Spec) (float64, int64) { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1), s.Bytes() },
 	Variants: append(withRef(
 		Variant{Name: "ref", Doc: "one product per window and tap", Run32: conv2dNHWCPoolDwRef[float32], Run64: conv2dNHWCPoolDwRef[float64]},
 		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0))),
@@ -69,8 +59,8 @@ var conv2dNHWCPoolDw = Kernel{
 			convolutionLast.libraryPooled(cuda.WeightGradient, "pad", "stride", "size", "step"))...),
 }
 
-// checkConvPool checks the maps of a convolution with windows of k and with pooling: y and
-// x are the operands with the pooled map and the image.
+// checkConvPool checks the maps of a convolution with windows of k and with pooling. y and x are
+// the operands with the pooled map and the image.
 func checkConvPool(s *Spec, y int, yName string, x, k int) error {
 	var value [4]int
 	for i, p := range []struct {
@@ -94,15 +84,15 @@ func checkConvPool(s *Spec, y int, yName string, x, k int) error {
 	return nil
 }
 
-// convPoolFlops counts the taps of the convolution at all pixels from the first to the
-// last that a window holds.
+// convPoolFlops counts the taps of the convolution at all pixels from the first to the last that
+// lie in a window.
 func convPoolFlops(s *Spec, y, w int) float64 {
 	size, step, shape := int(s.Param("size")), int(s.Param("step")), s.Operands[y].Shape
 	pixels := float64(shape[0]) * float64(covered(shape[1], size, step)) * float64(covered(shape[2], size, step))
 	return 2 * pixels * s.volume(w)
 }
 
-// covered is the pixels from the first to the last of count windows.
+// covered is the number of pixels from the first to the last of count windows.
 func covered(count, size, step int) int { return (count-1)*step + size }
 
 // conv2dNHWCPoolRef computes each sum as conv2dNHWCRef does.
@@ -158,20 +148,20 @@ func conv2dNHWCPoolDwRef[T Float](call *Call) {
 	}
 }
 
-// maxima is a gradient by the maxima of its windows, of which size and step are the
-// geometry.
+// maxima is a gradient at the maxima of its windows. size and step are the geometry of the
+// windows.
 type maxima[T Float] struct {
 	dy         map4[T]
 	index      map4[uint8]
 	size, step int
 }
 
-// maximaOf takes them from a call, whose operands dy and index are the ones given.
+// maximaOf takes the maxima from operands dy and index of a call.
 func maximaOf[T Float](call *Call, dy, index int) maxima[T] {
 	return maxima[T]{map4Of[T](&call.Args[dy]), map4Of[uint8](&call.Args[index]), int(call.Params[2]), int(call.Params[3])}
 }
 
-// each visits the elements of channel f that have a maximum, with the pixel of it.
+// each visits the elements of channel f that have a maximum, with the pixel of the maximum.
 func (m *maxima[T]) each(f int, visit func(n, u, v int, g T)) {
 	for n := range m.dy.extent[0] {
 		for p := range m.dy.extent[1] {

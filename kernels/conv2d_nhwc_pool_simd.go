@@ -6,24 +6,24 @@ import (
 	"dahl/kernels/simd"
 )
 
-// The vector variants pool a few rows of the convolution at a time in the workspace,
-// and scatter a few rows of the pooled gradient there before they multiply them with
-// the image, so that these rows stay in the nearest caches.
+// The vector variants pool a few rows of the convolution at a time in the workspace. They scatter
+// a few rows of the pooled gradient there before they multiply them with the image. So these rows
+// stay in the nearest caches.
 
 const (
-	// poolRowsBytes is what the rows in the workspace take at most, beyond those of one
+	// poolRowsBytes is the most that the rows in the workspace take, if they are more than one
 	// row of windows.
 	poolRowsBytes = 48 << 10
-	// overlapRowsBytes is that for windows that overlap: the rows between two blocks
-	// are computed twice.
+	// overlapRowsBytes is the same for overlapping windows, since rows between two blocks are
+	// computed twice.
 	overlapRowsBytes = 256 << 10
 )
 
-// poolBlock is what is pooled at a time: rows of windows of one sample, or whole
-// samples if several fit.
+// poolBlock is the part that is pooled at a time: rows of windows of one sample, or whole samples
+// if several fit.
 type poolBlock[T Float] struct {
 	samples, windows int
-	rows             map4[T] // of the convolution, without columns that no window holds
+	rows             map4[T] // of the convolution, without columns outside all windows
 	wide             []byte  // for the filters of pixels that share vectors
 }
 
@@ -44,8 +44,8 @@ func poolExtents(pooled []int, size, step, elementBytes int) (samples, windows i
 	return samples, windows, [4]int{samples, rows, width, pooled[3]}
 }
 
-// poolWorkspace is the block and the filters of pixels that share vectors, from the
-// operands with the pooled map and the filters.
+// poolWorkspace is the bytes of the block and of the filters of pixels that share vectors. y and
+// w are the operands with the pooled map and the filters.
 func poolWorkspace(y, w int) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
 		filters := s.Operands[w].Shape
@@ -82,7 +82,7 @@ func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 		c.bias = Data[T](&call.Args[4])
 	}
 	parts := c.split(l, block.wide)
-	p := simd.MaxPool[T]{
+	p := simd.Pooling[T]{
 		Windows: y.extent[2], Channels: y.extent[3], Size: size, Step: step, ReLU: true,
 		YRow: y.stride[1], YPixel: y.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
 		XRow: block.rows.stride[1], XPixel: block.rows.stride[2],
@@ -100,7 +100,7 @@ func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 			for i := range samples {
 				p.X = block.rows.elems[i*block.rows.stride[0]:]
 				p.Y, p.Index = y.elems[y.at(n+i, u, 0, 0):], index.elems[index.at(n+i, u, 0, 0):]
-				p.Run(l)
+				p.Max(l)
 			}
 		}
 	}
@@ -117,8 +117,8 @@ func conv2dNHWCPoolDwAt[T Float](l simd.Level, call *Call) {
 	g.all(l, int(call.Params[0]), int(call.Params[1]), call.Work)
 }
 
-// convPoolDw adds to dw the gradient of a convolution of x with respect to its filters, and
-// sets db, if not nil, to that with respect to its bias, or adds it.
+// convPoolDw adds the gradient of a convolution of x for its filters to dw. It also sets the
+// gradient for its bias in db, or adds it, if db is not nil.
 type convPoolDw[T Float] struct {
 	maxima[T]
 	dw, x map4[T]
@@ -131,7 +131,7 @@ func (g *convPoolDw[T]) all(l simd.Level, pad, stride int, work []byte) {
 	block := poolBlockOf(work, dy, size, step)
 	rows := &block.rows
 	c := convDwOf(g.dw, *rows, *x, covered(dy.extent[1], size, step), pad, stride)
-	p := simd.Unpool[T]{
+	p := simd.Pooling[T]{
 		Windows: dy.extent[2], Channels: dy.extent[3], Size: size, Step: step, Accumulate: step != size,
 		YRow: dy.stride[1], YPixel: dy.stride[2], IndexRow: index.stride[1], IndexPixel: index.stride[2],
 		XRow: rows.stride[1], XPixel: rows.stride[2],
@@ -148,7 +148,7 @@ func (g *convPoolDw[T]) all(l simd.Level, pad, stride int, work []byte) {
 			for i := range samples {
 				p.X = rows.elems[i*rows.stride[0]:]
 				p.Y, p.Index = dy.elems[dy.at(n+i, u, 0, 0):], index.elems[index.at(n+i, u, 0, 0):]
-				p.Run(l)
+				p.Spread(l)
 			}
 			height := covered(p.Rows, size, step)
 			for i := range parts {

@@ -6,19 +6,13 @@ import (
 	"dahl/kernels/simd"
 )
 
-// The vector convolutions of N×C×H×W images turn the filters and a few samples at a
-// time into channels-last ones in the workspace, and the result back. What was there
-// before is turned, too, and the sums start from it.
+// Convolutions of N×C×H×W images turn the filters and a few samples at a time into
+// channels-last ones in the workspace, and the result back. What was there before is turned,
+// too, and the sums start from it.
 
-// turnedBytes is what the images and maps in the workspace take at most, beyond those
-// of one sample.
+// turnedBytes is the most that the images and maps in the workspace take, if they hold more than
+// one sample.
 const turnedBytes = 256 << 10
-
-// withVectors adds the variants at levels with vectors: plain Go does better without
-// turning anything.
-func withVectors(variants []Variant, doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
-	return append(variants, atLevels(doc, run32, run64, workspace)[1:]...)
-}
 
 // turnedExtents returns how many samples are turned at a time, and the extents of their
 // map (n f oh ow) and image (n c h w) with channels last.
@@ -28,8 +22,8 @@ func turnedExtents(y, x []int, elementBytes int) (samples int, yTurned, xTurned 
 	return samples, [4]int{samples, y[2], y[3], y[1]}, [4]int{samples, x[2], x[3], x[1]}
 }
 
-// turnedWorkspace is the workspace of a convolution whose map, image and filters are
-// operands y, x and w. Filters that are read are turned round for dx.
+// turnedWorkspace is the workspace of a convolution with map, image and filters in operands y, x
+// and w. For dx the filters are turned round.
 func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
 		filters, stride, bytes := s.Operands[w].Shape, int(s.Param("stride")), s.Type.SizeBytes()

@@ -17,13 +17,7 @@ var dense = Kernel{
 		reads("w", Real, "o i"),
 		optional(reads("b", Real, "o")),
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := denseFlops(s, 0, 2)
-		if len(s.Operands) > 3 {
-			flops += s.volume(0)
-		}
-		return flops, s.Bytes()
-	},
+	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
 	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
 		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil)),
 		slices.Concat(denseTiles.variants(denseForward), denseTiles.libraryVariants(denseFactors, denseForward))...),
@@ -50,13 +44,7 @@ var denseDw = Kernel{
 		reads("x", Real, "n i"),
 		optional(sums("db", "o")),
 	},
-	Work: func(s *Spec) (float64, int64) {
-		flops := denseFlops(s, 1, 0)
-		if len(s.Operands) > 3 {
-			flops += s.volume(1)
-		}
-		return flops, s.Bytes()
-	},
+	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
 		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil)),
 		slices.Concat(denseDwTiles.variants(denseDwProducts), denseDwTiles.libraryVariants(denseDwFactors, denseDwProducts))...),

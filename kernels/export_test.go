@@ -3,7 +3,4 @@ package kernels
 // For the tests in package kernels_test.
 var Windows = windows
 
-const (
-	PanelPixels = panelPixels
-	NoMaximum   = noMaximum
-)
+const NoMaximum = noMaximum

@@ -2,9 +2,9 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Max-pooling without padding over size×size windows, at most 15×15, so that a
-// position in the window fits a byte. The first of equal maxima in row-major order
-// is taken, and NaN wins, as in PyTorch.
+// Max-pooling without padding over size×size windows, at most 15×15, so that a position in the
+// window fits a byte. The first of equal maxima in row-major order counts, and NaN wins, as in
+// PyTorch.
 
 var maxpool = Kernel{
 	Op: "maxpool", Doc: "y = maximum of each window, index = its row-major position in the window",
@@ -116,40 +116,15 @@ func (m *map4[T]) clear(n, c int) {
 	}
 }
 
-// maxpoolAt takes a map for one of pixels with one channel. Windows side by side of 2×2
-// are gathered in vectors; others are as fast in Go.
+// maxpoolAt treats a map as one of pixels with one channel. It gathers 2×2 windows side by side
+// in vectors; other windows are as fast in Go.
 func maxpoolAt[T Float](level simd.Level, call *Call) {
 	if level == simd.Go || call.Params[0] != 2 || call.Params[1] != 2 {
 		maxpoolGo[T](call)
 		return
 	}
-	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
-	p := simd.MaxPool[T]{
-		Rows: y.extent[2], Windows: y.extent[3], Channels: 1, Size: 2, Step: 2,
-		YRow: y.stride[2], YPixel: 1, IndexRow: index.stride[2], IndexPixel: 1, XRow: x.stride[2], XPixel: 1,
-	}
-	samples, channels := y.extent[0], y.extent[1]
-	if follows(p.Rows, [2]int{y.stride[1], p.YRow}, [2]int{index.stride[1], p.IndexRow}, [2]int{x.stride[1], 2 * p.XRow}) {
-		p.Rows, channels = p.Rows*channels, 1
-	}
-	for n := range samples {
-		for c := range channels {
-			p.Y, p.Index, p.X = y.elems[y.at(n, c, 0, 0):], index.elems[index.at(n, c, 0, 0):], x.elems[x.at(n, c, 0, 0):]
-			p.Run(level)
-		}
-	}
-}
-
-// follows reports whether maps of so many rows of windows follow each other as the rows
-// do, in all operands, of which the distances of maps and of rows are given: then the
-// rows of all maps are rows of one.
-func follows(rows int, distances ...[2]int) bool {
-	for _, d := range distances {
-		if d[0] != rows*d[1] {
-			return false
-		}
-	}
-	return true
+	p := poolsOf[T](call, 0, 1, 2, false)
+	p.each(level, false)
 }
 
 // maxpoolDxAt writes the pixels of all windows, and zeros beyond them.
@@ -158,32 +133,66 @@ func maxpoolDxAt[T Float](level simd.Level, call *Call) {
 		maxpoolDxGo[T](call)
 		return
 	}
-	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
-	p := simd.Unpool[T]{
-		Rows: dy.extent[2], Windows: dy.extent[3], Channels: 1, Size: 2, Step: 2,
-		YRow: dy.stride[2], YPixel: 1, IndexRow: index.stride[2], IndexPixel: 1, XRow: dx.stride[2], XPixel: 1,
-	}
-	rows, columns := 2*dy.extent[2], 2*dy.extent[3]
-	samples, channels := dy.extent[0], dy.extent[1]
+	p := poolsOf[T](call, 1, 2, 0, false)
+	dx, rows, columns := &p.x, 2*p.y.extent[2], 2*p.y.extent[3]
 	if rows < dx.extent[2] || columns < dx.extent[3] {
-		for n := range samples {
-			for c := range channels {
+		for n := range dx.extent[0] {
+			for c := range dx.extent[1] {
 				dx.clearBeyond(n, c, rows, columns)
 			}
 		}
 	}
-	if follows(p.Rows, [2]int{dy.stride[1], p.YRow}, [2]int{index.stride[1], p.IndexRow}, [2]int{dx.stride[1], 2 * p.XRow}) {
-		p.Rows, channels = p.Rows*channels, 1
+	p.each(level, true)
+}
+
+// pools are the poolings of a call, map by map: a map is a sample where channels are last,
+// else a channel of one, as a map of pixels with one channel. Maps whose windows follow each
+// other as rows of windows do are one.
+type pools[T Float] struct {
+	simd.Pooling[T]
+	y             map4[T]
+	index         map4[uint8]
+	x             map4[T]
+	samples, maps int
+}
+
+// poolsOf are those of operands y, index and x.
+func poolsOf[T Float](call *Call, y, index, x int, channelsLast bool) pools[T] {
+	p := pools[T]{y: map4Of[T](&call.Args[y]), index: map4Of[uint8](&call.Args[index]), x: map4Of[T](&call.Args[x])}
+	rows := 2
+	p.samples, p.maps, p.Channels = p.y.extent[0], p.y.extent[1], 1
+	if channelsLast {
+		rows, p.maps, p.Channels = 1, 1, p.y.extent[3]
 	}
-	for n := range samples {
-		for c := range channels {
-			p.X, p.Y, p.Index = dx.elems[dx.at(n, c, 0, 0):], dy.elems[dy.at(n, c, 0, 0):], index.elems[index.at(n, c, 0, 0):]
-			p.Run(level)
+	p.Rows, p.Windows, p.Size, p.Step = p.y.extent[rows], p.y.extent[rows+1], int(call.Params[0]), int(call.Params[1])
+	p.YRow, p.YPixel = p.y.stride[rows], p.y.stride[rows+1]
+	p.IndexRow, p.IndexPixel = p.index.stride[rows], p.index.stride[rows+1]
+	p.XRow, p.XPixel = p.x.stride[rows], p.x.stride[rows+1]
+	if p.y.stride[rows-1] == p.Rows*p.YRow && p.index.stride[rows-1] == p.Rows*p.IndexRow && p.x.stride[rows-1] == p.Rows*p.Step*p.XRow {
+		together := &p.maps
+		if channelsLast {
+			together = &p.samples
+		}
+		p.Rows, *together = p.Rows**together, 1
+	}
+	return p
+}
+
+// each takes the maxima of each map, or spreads them.
+func (p *pools[T]) each(level simd.Level, spread bool) {
+	for n := range p.samples {
+		for c := range p.maps {
+			p.Y, p.Index, p.X = p.y.elems[p.y.at(n, c, 0, 0):], p.index.elems[p.index.at(n, c, 0, 0):], p.x.elems[p.x.at(n, c, 0, 0):]
+			if spread {
+				p.Spread(level)
+			} else {
+				p.Max(level)
+			}
 		}
 	}
 }
 
-// clearBeyond sets what of map (n, c) lies beyond rows and columns to zero.
+// clearBeyond sets the part of map (n, c) beyond rows and columns to zero.
 func (m *map4[T]) clearBeyond(n, c, rows, columns int) {
 	for a := range m.extent[2] {
 		at := m.at(n, c, a, 0)

@@ -2,10 +2,9 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Max-pooling over channels-last images, otherwise as maxpool: without padding, the
-// first of equal maxima in row-major order, NaN wins. The pixels of a window lie
-// apart, their channels together, so a vector holds the channels of a pixel and the
-// windows need no shuffling.
+// Max-pooling over channels-last images, otherwise as maxpool: without padding, the first of
+// equal maxima in row-major order, NaN wins. The pixels of a window lie apart and their channels
+// together. So a vector holds the channels of a pixel, and the windows need no shuffling.
 
 var maxpoolNHWC = Kernel{
 	Op: "maxpool.nhwc", Doc: "y = maximum of each window, index = its row-major position in the window; channels last",
@@ -103,54 +102,26 @@ func (m *map4[T]) clearPixels(n, h, lo, hi int) {
 
 // maxpoolNHWCAt pools one map after the other.
 func maxpoolNHWCAt[T Float](level simd.Level, call *Call) {
-	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
-	p := simd.MaxPool[T]{
-		Rows: y.extent[1], Windows: y.extent[2], Channels: y.extent[3],
-		Size: int(call.Params[0]), Step: int(call.Params[1]),
-		YRow: y.stride[1], YPixel: y.stride[2],
-		IndexRow: index.stride[1], IndexPixel: index.stride[2],
-		XRow: x.stride[1], XPixel: x.stride[2],
-	}
-	samples := y.extent[0]
-	if follows(p.Rows, [2]int{y.stride[0], p.YRow}, [2]int{index.stride[0], p.IndexRow}, [2]int{x.stride[0], p.Step * p.XRow}) {
-		p.Rows, samples = p.Rows*samples, 1
-	}
-	for n := range samples {
-		p.Y, p.Index, p.X = y.elems[y.at(n, 0, 0, 0):], index.elems[index.at(n, 0, 0, 0):], x.elems[x.at(n, 0, 0, 0):]
-		p.Run(level)
-	}
+	p := poolsOf[T](call, 0, 1, 2, true)
+	p.each(level, false)
 }
 
 // maxpoolNHWCDxAt writes the pixels of all windows, and zeros beyond them; windows
 // that overlap or leave pixels between them are added to zeros.
 func maxpoolNHWCDxAt[T Float](level simd.Level, call *Call) {
-	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
-	p := simd.Unpool[T]{
-		Rows: dy.extent[1], Windows: dy.extent[2], Channels: dy.extent[3],
-		Size: int(call.Params[0]), Step: int(call.Params[1]),
-		YRow: dy.stride[1], YPixel: dy.stride[2],
-		IndexRow: index.stride[1], IndexPixel: index.stride[2],
-		XRow: dx.stride[1], XPixel: dx.stride[2],
-	}
+	p := poolsOf[T](call, 1, 2, 0, true)
 	p.Accumulate = p.Size != p.Step
-	rows, columns := p.Step*dy.extent[1], p.Step*dy.extent[2] // that are written
+	dx, rows, columns := &p.x, p.Step*p.y.extent[1], p.Step*p.y.extent[2] // that are written
 	if p.Accumulate {
 		rows, columns = 0, 0
 	}
-	samples := dx.extent[0]
 	if rows < dx.extent[1] || columns < dx.extent[2] {
-		for n := range samples {
+		for n := range dx.extent[0] {
 			for h := range rows {
 				dx.clearPixels(n, h, columns, dx.extent[2])
 			}
 			dx.clearRows(n, rows, dx.extent[1])
 		}
 	}
-	if follows(p.Rows, [2]int{dy.stride[0], p.YRow}, [2]int{index.stride[0], p.IndexRow}, [2]int{dx.stride[0], p.Step * p.XRow}) {
-		p.Rows, samples = p.Rows*samples, 1
-	}
-	for n := range samples {
-		p.X, p.Y, p.Index = dx.elems[dx.at(n, 0, 0, 0):], dy.elems[dy.at(n, 0, 0, 0):], index.elems[index.at(n, 0, 0, 0):]
-		p.Run(level)
-	}
+	p.each(level, true)
 }

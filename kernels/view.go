@@ -1,5 +1,7 @@
 package kernels
 
+import "unsafe"
+
 // map4 is a strided operand of four dimensions, usually samples, channels, rows
 // and columns. The last stride is 1.
 type map4[T Element] struct {
@@ -23,12 +25,12 @@ func (m *map4[T]) at(i, j, k, l int) int {
 	return i*m.stride[0] + j*m.stride[1] + k*m.stride[2] + l
 }
 
-// runs splits operands of equal shape into rows that are contiguous in all of
-// them: rows runs of length run each, over the first outer dimensions.
+// runs splits operands of equal shape into rows that are contiguous in all of them. There are
+// rows runs of length run each, over the first outer dimensions.
 func runs(args ...*Arg) (outer, rows, run int) { return runsFrom(0, args...) }
 
-// runsFrom is runs over the dimensions from first, which may differ in the extents
-// of those before; rows are those of one element of the dimensions before first.
+// runsFrom is runs over the dimensions from first. The extents before may differ. rows counts
+// those of one element of the dimensions before first.
 func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 	rank := len(args[0].Shape)
 	run, rows = 1, 1
@@ -49,7 +51,7 @@ func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 	return outer, rows, run
 }
 
-// offset is the position of run r of those that runs found.
+// offset is the position of run r, as runs counts them.
 func (a *Arg) offset(outer, r int) int { return a.offsetFrom(0, outer, r) }
 
 // offsetFrom is offset for runsFrom.
@@ -63,10 +65,18 @@ func (a *Arg) offsetFrom(first, outer, r int) int {
 	return at
 }
 
-// put stores a result, or adds it to what is there.
+// put stores a result, or adds it to the old value.
 func put[T Float](dst *T, v T, add bool) {
 	if add {
 		v += *dst
 	}
 	*dst = v
+}
+
+// scratch takes n elements off the front of a workspace.
+func scratch[T Float](work []byte, n int) (taken []T, rest []byte) {
+	var zero T
+	size := n * int(unsafe.Sizeof(zero))
+	front := work[:size]
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(front))), n), work[size:]
 }

@@ -1,7 +1,9 @@
 // Package plan turns decisions into answers: what a program on a machine will take, which
 // of several ways to run it is best, and where a prediction was off.
 //
-// Read first: [Decide] and [Simulate]; they are the way from a program to a schedule.
+// Read first: [Decide] and [Simulate]; they are the way from a program to a schedule. [Predict]
+// adds a whole run up, [Compare] lays it beside a measured one, [Tilings.Search] and
+// [CompareSets] look for better ways, and [Sample] says how sure the answer is.
 //
 // # Invariants
 //

@@ -170,7 +170,7 @@ func placePlans(d *Decision, _ *Choice) (err error) {
 		decided, pg := &d.Graphs[i], d.Placed.Graphs[i]
 		decided.Placed = pg
 		if pg.moves == nil {
-			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.ReuseNext
+			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.RoomNext
 		}
 	}
 	return nil

@@ -215,8 +215,8 @@ func (e *Engine) Err() error { return e.err }
 // value holds until the instance's task ends.
 func (e *Engine) ReadyAt(i Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
 
-// settle shows the policy what became ready, gives tasks to idle workers, and starts the copies
-// that these tasks need.
+// settle shows the policy the instances that became ready, gives tasks to idle workers, and
+// starts the copies that these tasks need.
 func (e *Engine) settle(cmds []Command) []Command {
 	e.released = e.steps.takeReleased(e.released)
 	for _, i := range e.released {

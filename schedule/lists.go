@@ -52,10 +52,12 @@ type ListItem struct {
 func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	pg := d.Placed.Graphs[graph]
 	lanes := len(pg.Order)
-	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse, reuseNext: pg.ReuseNext,
+	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse,
 		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]Instance, lanes), busy: make([]bool, lanes)}
 	if pg.moves == nil {
 		l.reuse, l.reuseNext = l.p.Reuse, l.p.ReuseNext
+	} else if steps > 1 {
+		l.reuseNext = pg.ReuseNext()
 	}
 	l.steps = newReadiness(pg.Links, steps, l.reuse, l.reuseNext)
 	l.readyAt = make([]time.Duration, len(l.steps.pending))

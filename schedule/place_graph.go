@@ -53,8 +53,8 @@ func (t *traffic) build(items []placedItem, streamed map[string]bool) *PlacedGra
 		pg.Enter, pg.Leave = t.enter, t.leave
 		pg.instances = t.newInstances()
 		pg.Links, pg.carries, pg.writes = pg.body().Link()
-		pg.ReuseNext = append(pg.lostOrders(), pg.RoomNext...)
 	}
+	pg.ReuseNext = sync.OnceValue(func() []Edge { return tidy(append(pg.lostOrders(), pg.RoomNext...)) })
 	pg.buffers = sync.OnceValue(pg.writeBuffers)
 	pg.Graph = sync.OnceValues(pg.writeGraph)
 	return pg
@@ -165,8 +165,10 @@ func (pg *PlacedGraph) streams(instance dag.BufferID) bool {
 }
 
 // lostOrders are those of the origin from step to step that the placed graph lacks.
-func (pg *PlacedGraph) lostOrders() []Edge {
-	var lost []Edge
+func (pg *PlacedGraph) lostOrders() (lost []Edge) {
+	if pg.moves == nil {
+		return nil
+	}
 	for id := range dag.TaskID(len(pg.Origin.Tasks)) {
 		to := pg.PlacedAs(id)
 		for _, before := range [2][]int32{pg.Origin.CarriedPreds(id), pg.Origin.ReusePreds(id)} {

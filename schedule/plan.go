@@ -9,9 +9,9 @@ import (
 	"dahl/platform"
 )
 
-// PlanFrom writes down what a run decided: for each worker the tasks of one step
-// in the order in which they started. It takes the step in the middle, which
-// neither the start nor the end of the run disturbs.
+// PlanFrom writes down the decisions of a run: for each worker the tasks of one step in the order
+// in which they started. It takes the step in the middle, which neither the start nor the end of
+// the run disturbs.
 func PlanFrom(s *Schedule, policy string, g *dag.Graph) *Plan {
 	step := int32((s.Steps - 1) / 2)
 	plan := &Plan{Policy: policy, GraphHash: g.Hash()}

@@ -20,6 +20,8 @@ func newListRun(s *simulation, d *schedule.Decision, graph int) *listRun {
 	r := &listRun{simulation: s, lists: d.NewLists(graph, s.p.Steps, s.opt.Timed), placed: d.Graphs[graph].Placed,
 		runs: make([]schedule.ListItem, len(s.p.Platform.Workers))}
 	s.pace = r.lists.Pace()
+	copies := len(r.placed.Enter) + s.p.Steps*(r.placed.NumTasks()-len(s.p.Graph.Tasks))
+	r.copies, s.transferOf, s.out.Transfers = make([]schedule.ListItem, 0, copies), make([]int32, 0, copies), make([]schedule.Transfer, 0, copies)
 	return r
 }
 

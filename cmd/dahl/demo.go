@@ -13,12 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
-	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/plan"
-	"dahl/platform"
-	"dahl/schedule"
 	"dahl/train"
 )
 
@@ -143,7 +140,7 @@ func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 // printDemo prints the measurement beside the prediction. It fails when the run
 // did not follow its plan.
 func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *outcome) error {
-	if err := followsPlan(t.w.Decision.Graphs[0].Plan, t.measured.Main, t.w.Platform, t.w.Program.Graphs[0]); err != nil {
+	if err := t.measured.Main.Follows(t.w.mainProblem(t.measured.Main.Steps), t.w.Decision.Graphs[0].Plan); err != nil {
 		return err
 	}
 	c, err := plan.Compare(ctx, t.w.Decision, predicted.Main, t.measured.Main)
@@ -158,21 +155,6 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *ou
 		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.measured.Main, t.load)), used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.measured))
-	return nil
-}
-
-// followsPlan reports the first task that a run did not execute on the planned
-// worker in the planned order.
-func followsPlan(plan *schedule.Plan, s *schedule.Schedule, p *platform.Platform, g *dag.Graph) error {
-	next := make([]int, len(plan.Order))
-	for _, span := range s.Spans {
-		list := plan.Order[span.Worker]
-		want := list[next[span.Worker]%len(list)]
-		if want != span.Task {
-			return fmt.Errorf("worker %s ran task %q where the plan has %q", p.Workers[span.Worker].Name, g.Tasks[span.Task].Name, g.Tasks[want].Name)
-		}
-		next[span.Worker]++
-	}
 	return nil
 }
 

@@ -5,11 +5,11 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
+	"dahl/plan"
 	"dahl/schedule"
 )
 
@@ -60,29 +60,25 @@ func checkObjective(objective string) error {
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.
-func (w *workload) printAssignment(out io.Writer, plan *schedule.Plan, o *outcome) {
-	busy := make([]time.Duration, len(w.Platform.Workers))
-	for _, s := range o.Main.Spans {
-		busy[s.Worker] += s.End - s.Start
-	}
-	unused := 0
+func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *outcome) {
+	busy, unused := plan.BusyPerStep(o.Main, len(w.Platform.Workers)), 0
 	fmt.Fprintf(out, "\n%-12s %7s %12s %7s  %s\n", "worker", "tasks", "busy/step", "share", "operations")
 	for i := range w.Platform.Workers {
-		if i >= len(plan.Order) || len(plan.Order[i]) == 0 {
+		if i >= len(decided.Order) || len(decided.Order[i]) == 0 {
 			unused++
 			continue
 		}
 		count := map[string]int{}
-		for _, t := range plan.Order[i] {
+		for _, t := range decided.Order[i] {
 			count[w.Program.Graphs[0].Tasks[t].Op]++
 		}
-		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(plan.Order[i]),
-			cli.ShortTime(busy[i]/time.Duration(o.Main.Steps)), 100*cli.Ratio(float64(busy[i]), float64(o.Main.Makespan)), mostFrequent(count, 4))
+		fmt.Fprintf(out, "%-12s %7d %12s %6.1f%%  %s\n", w.Platform.Workers[i].Name, len(decided.Order[i]),
+			cli.ShowTime(busy[i]), 100*cli.Ratio(busy[i]*float64(o.Main.Steps), o.Main.Makespan.Seconds()), mostFrequent(count, 4))
 	}
 	if unused > 0 {
 		fmt.Fprintf(out, "%d workers get no task\n", unused)
 	}
-	printEngines(out, plan)
+	printEngines(out, decided)
 	fmt.Fprintln(out)
 }
 

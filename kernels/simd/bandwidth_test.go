@@ -66,15 +66,15 @@ func bandwidthCases(a [4][]float32, bytes []uint8, n int) []bandwidthCase {
 		rows := n / (side * side * channels) * side / 2
 		row := side / 2 * channels
 		cases = append(cases, bandwidthCase{fmt.Sprintf("maxpool/%d", channels), rows * row * 21, func(l Level) {
-			(&MaxPool[float32]{
+			(&Pooling[float32]{
 				Rows: rows, Windows: side / 2, Channels: channels, Size: 2, Step: 2, Y: a[0], Index: bytes, X: a[1], ReLU: true,
 				YRow: row, YPixel: channels, IndexRow: row, IndexPixel: channels, XRow: 2 * row, XPixel: channels,
-			}).Run(l)
+			}).Max(l)
 		}}, bandwidthCase{fmt.Sprintf("unpool/%d", channels), rows * row * 21, func(l Level) {
-			(&Unpool[float32]{
+			(&Pooling[float32]{
 				Rows: rows, Windows: side / 2, Channels: channels, Size: 2, Step: 2, Y: a[0], Index: bytes, X: a[1],
 				YRow: row, YPixel: channels, IndexRow: row, IndexPixel: channels, XRow: 2 * row, XPixel: channels,
-			}).Run(l)
+			}).Spread(l)
 		}})
 	}
 	for _, m := range [][2]int{{32, 64}, {32, 1024}, {1024, 32}, {6, 196}, {196, 6}} {

@@ -3,8 +3,8 @@ package simd
 // Level is a set of vector instructions.
 type Level uint8
 
-// The levels, each wider than the one before. A loop that has no assembly at a
-// level runs the widest one below.
+// The levels, each wider than the one before. A loop without assembly at a level runs the widest
+// one below.
 const (
 	Go Level = iota // no vector instructions
 	AVX2
@@ -22,6 +22,9 @@ func Widest() Level { return widest }
 
 // Supported reports whether this machine can run the level.
 func (l Level) Supported() bool { return l <= widest }
+
+// Widest is the widest level that this machine can run.
+func Widest() Level { return widest }
 
 // Float is the arithmetic types.
 type Float interface{ float32 | float64 }

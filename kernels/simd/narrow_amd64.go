@@ -2,8 +2,8 @@ package simd
 
 import "unsafe"
 
-// narrowArgs is what one call of the assembly for windows of 2×2 over few channels
-// computes. Distances are in bytes. The order of the fields is known to gen/narrow.go.
+// narrowArgs is the argument of one call of the assembly for windows of 2×2 over few channels.
+// Distances are in bytes. gen/narrow.go knows the order of the fields.
 type narrowArgs struct {
 	y, index, x             unsafe.Pointer
 	_                       [3]int // yAt, indexAt, xAt: the assembly notes where the present row begins
@@ -21,13 +21,13 @@ type narrowArgs struct {
 	tables                  *narrowTable
 }
 
-// narrowTable says which element goes where for one number of channels. A vector is
-// words or, with AVX-512, elements.
+// narrowTable says where each element goes, for one number of channels. A vector is words or,
+// with AVX-512, elements.
 type narrowTable struct {
 	tap    [2][16]uint32 // the left and the right pixel of each window, in two vectors
-	high   [2][16]uint32 // -1 where that is in the second vector
+	high   [2][16]uint32 // -1 where that pixel is in the second vector
 	expand [2][16]uint32 // the window of each element of two vectors of pixels
-	column [2][16]uint32 // 0 where that is of a left pixel, 1 of a right one
+	column [2][16]uint32 // 0 where that element is of a left pixel, 1 of a right one
 }
 
 // mostNarrow is the largest number of channels of which a vector holds two windows.
@@ -66,8 +66,8 @@ func (t *narrowTable) fill(l Level, words, channels int) {
 	}
 }
 
-// second is what an index into two vectors adds for the second, where one instruction
-// looks into both.
+// second is the offset of the second of two vectors in an index, where one instruction looks into
+// both.
 func (l Level) second(lanes int) int {
 	if l == AVX512 {
 		return lanes
@@ -89,14 +89,14 @@ func (t *narrowTable) put(table *[16]uint32, l Level, words, i, from int) {
 // narrow is the level at which windows of 2×2 side by side, without gaps between pixels,
 // are computed two or more in a vector, or Go if they are not such: the narrower one if
 // a row of windows has no more.
-func (s *poolShape) narrow(l Level, size int) Level {
-	c := s.channels
-	if s.size != 2 || s.step != 2 || s.xPixel != c || s.yPixel != c || s.indexPixel != c {
+func (p *Pooling[T]) narrow(l Level, size int) Level {
+	c := p.Channels
+	if p.Size != 2 || p.Step != 2 || p.XPixel != c || p.YPixel != c || p.IndexPixel != c {
 		return Go
 	}
 	fits := func(l Level) bool { return 2*c <= l.bytes()/size && (l == AVX512 || l.bytes()/size%c == 0) }
 	switch {
-	case fits(AVX2) && (l == AVX2 || s.windows*c <= AVX2.bytes()/size):
+	case fits(AVX2) && (l == AVX2 || p.Windows*c <= AVX2.bytes()/size):
 		return AVX2
 	case fits(l):
 		return l
@@ -104,25 +104,26 @@ func (s *poolShape) narrow(l Level, size int) Level {
 	return Go
 }
 
-func (s *poolShape) narrowArgs(l Level, size int) narrowArgs {
+func (p *Pooling[T]) narrowArgs(l Level, size int) narrowArgs {
 	lanes := l.bytes() / size
-	windows := lanes / s.channels
-	whole, tail := windows*s.channels, s.windows%windows*s.channels
+	windows := lanes / p.Channels
+	whole, tail := windows*p.Channels, p.Windows%windows*p.Channels
 	pixels := func(elements int) [2]uintptr {
 		return [2]uintptr{l.mask(min(2*elements, lanes), size), l.mask(max(2*elements-lanes, 0), size)}
 	}
-	vectors, parts := s.windows/windows, 0
+	vectors, parts := p.Windows/windows, 0
 	if whole < lanes && vectors > 0 {
 		vectors, parts = vectors-1, 1
 	}
 	return narrowArgs{
-		rows: s.rows, vectors: vectors, parts: parts, tail: tail,
+		y: pointer(p.Y), index: pointer(p.Index), x: pointer(p.X), limit: p.limit(),
+		rows: p.rows(), vectors: vectors, parts: parts, tail: tail,
 		mask: l.mask(whole, size), pixels: pixels(whole),
 		tailMask: l.mask(tail, size), tailPixels: pixels(tail),
-		yRow: s.yRow * size, indexRow: s.indexRow, xRows: 2 * s.xRow * size, xRow: s.xRow * size,
+		yRow: p.YRow * size, indexRow: p.IndexRow, xRows: 2 * p.XRow * size, xRow: p.XRow * size,
 		yStep: whole * size, indexStep: whole, xStep: 2 * whole * size,
 		one: 1, none: NoMaximum,
-		tables: &narrowTables[l][size/4][s.channels],
+		tables: &narrowTables[l][size/4][p.Channels],
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// poolArgs is what one call of the assembly computes. Distances are in bytes. The
-// order of the fields is known to gen/pool.go.
+// poolArgs is the argument of one call of the assembly. Distances are in bytes. gen/pool.go knows
+// the order of the fields.
 type poolArgs struct {
 	y, index, x        unsafe.Pointer
 	_                  [3]int // yAt, indexAt, xAt: the assembly notes where the present row begins
@@ -24,63 +24,56 @@ type poolArgs struct {
 	one, none          int
 }
 
-// args are those of the pooling but for the operands.
-func (s *poolShape) args(l Level, size int) poolArgs {
+// args are those of the pooling.
+func (p *Pooling[T]) args(l Level, size int) poolArgs {
 	lanes := l.bytes() / size
-	last := s.channels % lanes
+	last := p.Channels % lanes
 	return poolArgs{
-		rows: s.rows, windows: s.windows, vectors: s.channels / lanes, tail: last, mask: l.mask(last, size),
-		yRow: s.yRow * size, indexRow: s.indexRow, xRows: s.step * s.xRow * size,
-		yPixel: s.yPixel * size, indexPixel: s.indexPixel, xStep: s.step * s.xPixel * size,
-		xRow: s.xRow * size, xPixel: s.xPixel * size,
-		size: s.size, one: 1, none: NoMaximum,
+		y: pointer(p.Y), index: pointer(p.Index), x: pointer(p.X), limit: p.limit(),
+		rows: p.rows(), windows: p.Windows, vectors: p.Channels / lanes, tail: last, mask: l.mask(last, size),
+		yRow: p.YRow * size, indexRow: p.IndexRow, xRows: p.Step * p.XRow * size,
+		yPixel: p.YPixel * size, indexPixel: p.IndexPixel, xStep: p.Step * p.XPixel * size,
+		xRow: p.XRow * size, xPixel: p.XPixel * size,
+		size: p.Size, one: 1, none: NoMaximum,
 	}
 }
 
-func runMaxPool[T Float](l Level, s *poolShape, p *MaxPool[T]) bool {
+func (p *Pooling[T]) maxVectors(l Level) {
 	size := size(p.X)
-	if narrow := s.narrow(l, size); narrow != Go {
-		a := s.narrowArgs(narrow, size)
-		a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
-		a.limit = limit[T](p.ReLU)
+	if narrow := p.narrow(l, size); narrow != Go {
+		a := p.narrowArgs(narrow, size)
 		a.max(narrow, size)
-		return true
+		return
 	}
-	a := s.args(l, size)
-	a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
-	a.limit = limit[T](p.ReLU)
+	a := p.args(l, size)
 	if size == 8 {
 		a.max64(l)
 	} else {
 		a.max32(l)
 	}
-	return true
 }
 
 // limit is the value up to which maxima are cut off: none is less than or equal to NaN.
-func limit[T Float](relu bool) uint64 {
-	if relu {
+func (p *Pooling[T]) limit() uint64 {
+	if p.ReLU {
 		return 0
 	}
 	return bits(T(math.NaN()))
 }
 
-func runUnpool[T Float](l Level, s *poolShape, p *Unpool[T]) bool {
+func (p *Pooling[T]) spreadVectors(l Level) {
 	size := size(p.X)
-	if narrow := s.narrow(l, size); narrow != Go && !p.Accumulate {
-		a := s.narrowArgs(narrow, size)
-		a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
+	if narrow := p.narrow(l, size); narrow != Go && !p.Accumulate {
+		a := p.narrowArgs(narrow, size)
 		a.spread(narrow, size)
-		return true
+		return
 	}
-	a := s.args(l, size)
-	a.y, a.index, a.x = pointer(p.Y), pointer(p.Index), pointer(p.X)
+	a := p.args(l, size)
 	if size == 8 {
 		a.spread64(l, p.Accumulate)
 	} else {
 		a.spread32(l, p.Accumulate)
 	}
-	return true
 }
 
 // A call through a table would move the arguments to the heap.

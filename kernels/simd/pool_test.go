@@ -22,7 +22,7 @@ func TestPool(t *testing.T) {
 func testPool[T Float](t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	for range 400 {
-		p := MaxPool[T]{
+		p := Pooling[T]{
 			Rows: rng.IntN(4), Windows: 1 + rng.IntN(5), Channels: 1 + rng.IntN(40),
 			Size: 1 + rng.IntN(4), Step: 1 + rng.IntN(4), ReLU: rng.IntN(2) == 0,
 		}
@@ -55,18 +55,18 @@ func testPool[T Float](t *testing.T) {
 			}
 			got := p
 			got.Y, got.Index = slices.Clone(p.Y), slices.Clone(p.Index)
-			got.Run(l)
+			got.Max(l)
 			if !slices.Equal(got.Index, want.Index) || !slices.EqualFunc(got.Y, want.Y, sameBits) {
 				t.Fatalf("%v, %d windows of %d at step %d, %d channels, ReLU %v: differs from a scan",
 					l, p.Windows, p.Size, p.Step, p.Channels, p.ReLU)
 			}
 		}
-		testUnpool(t, rng, &want)
+		testSpread(t, rng, &want)
 	}
 }
 
-// scan is MaxPool element by element.
-func (p *MaxPool[T]) scan() {
+// scan is Max element by element.
+func (p *Pooling[T]) scan() {
 	p.each(func(y, index, x int) {
 		most, position := p.X[x], uint8(0)
 		for n := range p.Size * p.Size {
@@ -83,7 +83,7 @@ func (p *MaxPool[T]) scan() {
 }
 
 // each visits the elements of the output, and the first pixels of their windows.
-func (p *MaxPool[T]) each(visit func(y, index, x int)) {
+func (p *Pooling[T]) each(visit func(y, index, x int)) {
 	for u := range max(p.Rows, 1) {
 		for v := range p.Windows {
 			for c := range p.Channels {
@@ -93,15 +93,11 @@ func (p *MaxPool[T]) each(visit func(y, index, x int)) {
 	}
 }
 
-// testUnpool spreads the maxima that p has found.
-func testUnpool[T Float](t *testing.T, rng *rand.Rand, p *MaxPool[T]) {
+// testSpread spreads the maxima that p has found.
+func testSpread[T Float](t *testing.T, rng *rand.Rand, p *Pooling[T]) {
 	t.Helper()
-	q := Unpool[T]{
-		Rows: p.Rows, Windows: p.Windows, Channels: p.Channels, Size: p.Size, Step: p.Step,
-		X: p.X, Y: p.Y, Index: p.Index, YRow: p.YRow, YPixel: p.YPixel,
-		IndexRow: p.IndexRow, IndexPixel: p.IndexPixel, XRow: p.XRow, XPixel: p.XPixel,
-		Accumulate: p.Step < p.Size || rng.IntN(3) == 0,
-	}
+	q := *p
+	q.Accumulate = p.Step < p.Size || rng.IntN(3) == 0
 	want := slices.Clone(p.X)
 	if !q.Accumulate {
 		p.each(func(y, index, x int) {
@@ -121,7 +117,7 @@ func testUnpool[T Float](t *testing.T, rng *rand.Rand, p *MaxPool[T]) {
 		}
 		got := q
 		got.X = slices.Clone(p.X)
-		got.Run(l)
+		got.Spread(l)
 		if !slices.EqualFunc(got.X, want, sameBits) {
 			t.Fatalf("%v, gradient of %d windows of %d at step %d, %d channels, accumulate %v: differs from a sum",
 				l, p.Windows, p.Size, p.Step, p.Channels, q.Accumulate)

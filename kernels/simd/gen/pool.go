@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The loops of simd.MaxPool and simd.Unpool walk rows of windows, the windows of a
+// The loops of simd.Pooling walk rows of windows, the windows of a
 // row, and vectors of channels; for each vector they visit the pixels of the window.
 
 func poolAVX2(c *build.Context)   { pool(c, false) }

@@ -3,9 +3,22 @@
 package execute
 
 import (
+	"runtime"
 	"sync"
 	"time"
 )
+
+// allowedCPUs counts the CPUs: this system has no affinity mask to read.
+func allowedCPUs() []int { return countedCPUs(runtime.NumCPU()) }
+
+// pinThread does nothing: this system does not bind threads to CPUs.
+func pinThread(int) error { return nil }
+
+// adviseHugePages does nothing: the system decides.
+func adviseHugePages([]byte) {}
+
+// cpuTimes is nothing: this system's counts are not read.
+func cpuTimes([]int) (busy, self time.Duration) { return 0, 0 }
 
 // parker lets one thread sleep until another wakes it. A wake-up that comes first
 // is kept.

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package execute
-
-// adviseHugePages does nothing: the system decides.
-func adviseHugePages([]byte) {}

@@ -1,5 +1,0 @@
-//go:build !amd64
-
-package simd
-
-func (t *Transpose[T]) runVectors(Level) bool { return false }
