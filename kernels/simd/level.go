@@ -17,9 +17,6 @@ func Levels() []Level { return []Level{Go, AVX2, AVX512} }
 // String is the name that kernels' variants have.
 func (l Level) String() string { return [...]string{"go", "avx2", "avx512"}[l] }
 
-// Widest is the highest level that this machine can run.
-func Widest() Level { return widest }
-
 // Supported reports whether this machine can run the level.
 func (l Level) Supported() bool { return l <= widest }
 
