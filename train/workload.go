@@ -120,13 +120,6 @@ func (w *Workload) Predict(ctx context.Context) (*plan.Totals, error) {
 	return plan.Predict(ctx, w.Decision, w.pieces(), !w.Options.Elsewhere, nn.BatchOf)
 }
 
-// Account is the energy of a schedule of one graph.
-func (w *Workload) Account(graph int, s *schedule.Schedule) (plan.Accounted, error) {
-	p := w.Decision.Problem(graph, s.Steps, false)
-	report, err := plan.EnergyOf(s, p, nn.BatchOf(p.Graph))
-	return plan.Accounted{Schedule: s, Report: report}, err
-}
-
 // RecordedByDefault is how many steps of every graph are recorded in an epoch where some
 // device is no processor: enough for a steady step, few beside an epoch.
 const RecordedByDefault = 10

@@ -162,7 +162,7 @@ func (p *peersOptions) check() error {
 	if p.repetition <= 0 || p.energy < 0 {
 		return cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
-	err := cli.FirstError(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
+	err := cmp.Or(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
 		cli.CheckModels(p.models...), cli.CheckWritable(p.out))
 	if err != nil {
 		return err

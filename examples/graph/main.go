@@ -32,24 +32,19 @@ func main() {
 		b.Task(dag.Task{Name: fmt.Sprint("part ", i), Costs: ms(3), Accesses: []dag.Access{{Region: part, Mode: dag.Write}}})
 	}
 	b.Task(dag.Task{Name: "sum", Costs: ms(2), Accesses: []dag.Access{{Region: dag.Region{Buffer: x}, Mode: dag.Read}}}) // reads all
-	g, err := b.Build()
-	if err != nil {
-		log.Fatal(err)
-	}
-	machine, err := platform.Parse([]byte(twoCores), "two cores")
-	if err != nil {
-		log.Fatal(err)
-	}
+	g := must(b.Build())
+	machine := must(platform.Parse([]byte(twoCores), "two cores"))
 	prog := &dag.Program{Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}
-	d, err := plan.Decide(prog, machine, schedule.Unbound, schedule.Choice{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	s, err := plan.Simulate(context.Background(), d, 0, 1, simulate.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	d := must(plan.Decide(prog, machine, schedule.Unbound, schedule.Choice{}))
+	s := must(plan.Simulate(context.Background(), d, 0, 1, simulate.Options{}))
 	for _, span := range s.Spans {
 		fmt.Printf("%-6s %4v to %4v on %s\n", g.Tasks[span.Task].Name, span.Start, span.End, machine.Workers[span.Worker].Name)
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
 }

@@ -40,18 +40,9 @@ func (f *fewest) Next(_ *schedule.View, w platform.WorkerID) (next schedule.Inst
 }
 
 func main() {
-	model, err := nn.ModelByName("digits-cnn")
-	if err != nil {
-		log.Fatal(err)
-	}
-	data, err := train.OpenData("digits", 0, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	machine, err := platforms.Load("laptop")
-	if err != nil {
-		log.Fatal(err)
-	}
+	model := must(nn.ModelByName("digits-cnn"))
+	data := must(train.OpenData("digits", 0, 0))
+	machine := must(platforms.Load("laptop"))
 	own := schedule.PolicyInfo{Name: "fewest", Dynamic: func(p *schedule.Problem) schedule.Policy {
 		n := len(p.Platform.Workers)
 		return &fewest{make([][]schedule.Instance, n), make([]int, n)}
@@ -60,14 +51,15 @@ func main() {
 		if policy.Static == nil && policy.Dynamic == nil {
 			continue // replay, which needs a plan
 		}
-		w, err := train.New(model, data, machine, train.Options{Policy: policy, Elsewhere: true})
-		if err != nil {
-			log.Fatal(err)
-		}
-		predicted, err := w.Predict(context.Background())
-		if err != nil {
-			log.Fatal(err)
-		}
+		w := must(train.New(model, data, machine, train.Options{Policy: policy, Elsewhere: true}))
+		predicted := must(w.Predict(context.Background()))
 		fmt.Printf("%-7s a step takes %v\n", policy.Name, predicted.StepTime())
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
 }

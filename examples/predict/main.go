@@ -12,27 +12,19 @@ import (
 )
 
 func main() {
-	model, err := nn.ModelByName("lenet5")
-	if err != nil {
-		log.Fatal(err)
-	}
-	data, err := train.OpenData("synthetic:1x28x28:1024", 0, 0) // nobody looks at the images
-	if err != nil {
-		log.Fatal(err)
-	}
+	model := must(nn.ModelByName("lenet5"))
+	data := must(train.OpenData("synthetic:1x28x28:1024", 0, 0)) // nobody looks at the images
 	for _, name := range []string{"laptop", "server"} {
-		machine, err := platforms.Load(name)
-		if err != nil {
-			log.Fatal(err)
-		}
-		w, err := train.New(model, data, machine, train.Options{Batch: 64, Elsewhere: true})
-		if err != nil {
-			log.Fatal(err)
-		}
-		predicted, err := w.Predict(context.Background())
-		if err != nil {
-			log.Fatal(err)
-		}
+		machine := must(platforms.Load(name))
+		w := must(train.New(model, data, machine, train.Options{Batch: 64, Elsewhere: true}))
+		predicted := must(w.Predict(context.Background()))
 		fmt.Printf("%s: an epoch takes %v, a step %v and %.3g J\n", name, predicted.Run, predicted.StepTime(), predicted.JoulesPerStep())
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
 }

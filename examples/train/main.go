@@ -12,30 +12,22 @@ import (
 )
 
 func main() {
-	model, err := nn.ModelByName("digits-cnn")
-	if err != nil {
-		log.Fatal(err)
-	}
-	data, err := train.OpenData("digits", 0, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	machine, err := execute.Detect()
-	if err != nil {
-		log.Fatal(err)
-	}
-	w, err := train.New(model, data, machine, train.Options{Epochs: 2, Shuffle: true, Seed: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	run, err := w.Train(context.Background())
-	if err != nil {
-		log.Fatal(err)
-	}
+	model := must(nn.ModelByName("digits-cnn"))
+	data := must(train.OpenData("digits", 0, 0))
+	machine := must(execute.Detect())
+	w := must(train.New(model, data, machine, train.Options{Epochs: 2, Shuffle: true, Seed: 1}))
+	run := must(w.Train(context.Background()))
 	for _, e := range run.Epochs {
 		fmt.Printf("epoch %d: loss %.3f, test accuracy %.1f %%, %.0f images/s\n", e.Epoch, e.Loss, 100*e.TestAccuracy, e.ImagesPerSec)
 	}
 	for _, a := range run.Weights() { // as PyTorch names and orders them, for nn.WriteNPZ
 		fmt.Println(a.Name, a.Shape)
 	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
 }
