@@ -100,7 +100,7 @@ type Move struct {
 // RegionPair is where a part of a move comes from and goes to; the shapes are equal.
 type RegionPair struct{ From, To dag.Region }
 
-// The reasons of [Place] beside those of the Engine: contents that are there before the
+// The reasons of placing beside those of the Engine: contents that are there before the
 // first step are needed elsewhere, what the last step left has to be at home, and what
 // was evicted is needed again.
 const (
