@@ -116,6 +116,7 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	}
 	if len(p.Platform.Memories) > 1 || p.mayOverflow() {
 		e.resident = resident
+		resident.wanted, resident.arriving = make([]uint64, p.Graph.NumAtoms()), make([]uint64, p.Graph.NumAtoms())
 	}
 	if len(p.Platform.Memories) > 1 {
 		e.prepareCopies()

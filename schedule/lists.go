@@ -43,7 +43,7 @@ type entry struct {
 // ListItem is something that starts on a lane, or on none where Lane is negative: a task, a
 // copy, or a move before the first step.
 type ListItem struct {
-	Lane  int
+	Lane  int32
 	Task  Instance // of the placed graph
 	Enter int32    // index into PlacedGraph.Enter; -1: a task or a copy
 }
@@ -109,7 +109,7 @@ func (l *Lists) Start(items []ListItem) []ListItem {
 func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListItem {
 	if was.Lane != noLane {
 		l.busy[was.Lane] = false
-		l.touched = append(l.touched, was.Lane)
+		l.touched = append(l.touched, int(was.Lane))
 	}
 	if was.Enter < 0 {
 		l.steps.end(was.Task)
@@ -167,7 +167,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 			return items
 		}
 		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
-		return append(items, ListItem{lane, Instance{}, moves[0]})
+		return append(items, ListItem{int32(lane), Instance{}, moves[0]})
 	}
 	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
 	if len(list) == 0 || int(at.Step) == l.p.Steps {
@@ -181,7 +181,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 		*at = Instance{Step: at.Step + 1}
 	}
 	l.busy[lane] = true
-	return append(items, ListItem{lane, i, -1})
+	return append(items, ListItem{int32(lane), i, -1})
 }
 
 // unlanedNames is scratch to order copies by their names.

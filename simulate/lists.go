@@ -59,7 +59,9 @@ func (r *listRun) move(item schedule.ListItem, m *schedule.Move, step int32) {
 	r.transfer(int32(len(r.copies)-1), m.Transfer(step, schedule.Interval{Start: r.now}))
 }
 
-// complete makes a schedule of the origin.
+// complete makes the schedule of the origin. That takes room itself, so it first leaves what
+// the run no longer needs to the garbage collector.
 func (r *listRun) complete() (*schedule.Schedule, error) {
+	r.lists, r.pace, r.events, r.transferOf = nil, nil, nil, nil
 	return r.out, r.placed.Complete(r.p, r.out, r.copies)
 }
