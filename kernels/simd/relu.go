@@ -1,9 +1,6 @@
 package simd
 
-import (
-	"math"
-	"unsafe"
-)
+import "unsafe"
 
 // ReLU computes y = max(x, 0) and mask = 1 where x > 0, else 0. NaN stays, with mask 0;
 // the zero is positive. y and mask are at least as long as x.
@@ -14,9 +11,9 @@ func ReLU[T Float](l Level, y []T, mask []uint8, x []T) {
 	switch {
 	case a.run(reluLoop, l, len(x), size(x)):
 	case size(x) == 8:
-		relu64(as64(y), mask, as64(x))
+		reluGo(bitsOf[uint64](y), mask, bitsOf[uint64](x), 0x7ff0000000000000)
 	default:
-		relu32(as32(y), mask, as32(x))
+		reluGo(bitsOf[uint32](y), mask, bitsOf[uint32](x), 0x7f800000)
 	}
 }
 
@@ -28,72 +25,39 @@ func ReLUGradient[T Float](l Level, dx, dy []T, mask []uint8) {
 	switch {
 	case a.run(reluGradientLoop, l, len(dy), size(dy)):
 	case size(dy) == 8:
-		reluGradient64(as64(dx), as64(dy), mask)
+		reluGradientGo(bitsOf[uint64](dx), bitsOf[uint64](dy), mask)
 	default:
-		reluGradient32(as32(dx), as32(dy), mask)
+		reluGradientGo(bitsOf[uint32](dx), bitsOf[uint32](dy), mask)
 	}
 }
 
-// as32 and as64 name the type that T has been found to be.
-func as32[T Float](s []T) []float32 { return unsafe.Slice((*float32)(pointer(s)), len(s)) }
-func as64[T Float](s []T) []float64 { return unsafe.Slice((*float64)(pointer(s)), len(s)) }
+// bitsOf is the bits of numbers of that size.
+func bitsOf[U uint32 | uint64, T Float](s []T) []U {
+	return unsafe.Slice((*U)(pointer(s)), len(s))
+}
 
-// The bits of +Inf and of the sign. Positive numbers are those with bits from 1 to
-// infinity; NaN is beyond infinity in either sign.
-const (
-	infinity32 uint32 = 0x7f800000
-	infinity64 uint64 = 0x7ff0000000000000
-	sign32     uint32 = 1 << 31
-	sign64     uint64 = 1 << 63
-)
-
-// relu32 has no branch on the data, which a processor mispredicts half the time:
-// y is the bits of x or none of them.
-func relu32(y []float32, mask []uint8, x []float32) {
+// reluGo has no branch on the data, which a processor mispredicts half the time: y is the bits
+// of x or none of them. Positive numbers are those with bits from 1 to those of infinity; NaN is
+// beyond infinity in either sign.
+func reluGo[U uint32 | uint64](y []U, mask []uint8, x []U, infinity U) {
 	y, mask = y[:len(x)], mask[:len(x)]
-	for i, v := range x {
-		bits := math.Float32bits(v)
+	for i, bits := range x {
 		var positive, nan uint8
-		if bits-1 < infinity32 {
+		if bits-1 < infinity {
 			positive = 1
 		}
-		if bits&^sign32 > infinity32 {
+		if bits<<1 > infinity<<1 {
 			nan = 1
 		}
 		mask[i] = positive
-		y[i] = math.Float32frombits(bits & -uint32(positive|nan))
+		y[i] = bits & -U(positive|nan)
 	}
 }
 
-// relu64 is relu32 in float64.
-func relu64(y []float64, mask []uint8, x []float64) {
-	y, mask = y[:len(x)], mask[:len(x)]
-	for i, v := range x {
-		bits := math.Float64bits(v)
-		var positive, nan uint8
-		if bits-1 < infinity64 {
-			positive = 1
-		}
-		if bits&^sign64 > infinity64 {
-			nan = 1
-		}
-		mask[i] = positive
-		y[i] = math.Float64frombits(bits & -uint64(positive|nan))
-	}
-}
-
-// reluGradient32 keeps the bits of dy or none of them, so that 0 hides an infinite dy.
-func reluGradient32(dx, dy []float32, mask []uint8) {
+// reluGradientGo keeps the bits of dy or none of them, so that 0 hides an infinite dy.
+func reluGradientGo[U uint32 | uint64](dx, dy []U, mask []uint8) {
 	dx, mask = dx[:len(dy)], mask[:len(dy)]
-	for i, v := range dy {
-		dx[i] = math.Float32frombits(math.Float32bits(v) & -uint32(mask[i]))
-	}
-}
-
-// reluGradient64 is reluGradient32 in float64.
-func reluGradient64(dx, dy []float64, mask []uint8) {
-	dx, mask = dx[:len(dy)], mask[:len(dy)]
-	for i, v := range dy {
-		dx[i] = math.Float64frombits(math.Float64bits(v) & -uint64(mask[i]))
+	for i, bits := range dy {
+		dx[i] = bits & -U(mask[i])
 	}
 }
