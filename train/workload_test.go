@@ -103,6 +103,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 	for want, refused := range map[string]func() error{
 		"batch 17: there are 13 training images": func() error { return newError(m, d, core, Options{Batch: 17}) },
+		`precision "fp8": want one of`:           func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
 		`variant "fast": no kernel has it`:       func() error { return newError(m, d, core, Options{Variant: "fast"}) },
 		"cores of one memory are executed":       func() error { return newError(m, d, server, Options{}) },
 		"needs a plan":                           func() error { return newError(m, d, core, Options{Policy: schedule.PolicyInfo{Name: "replay"}}) },
