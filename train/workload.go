@@ -233,13 +233,17 @@ func grainOf(p *platform.Platform) grain {
 // more than a precision of package kernels allows ("": the finest), so that none is chosen
 // for being fast. A variant that is asked for by name stays.
 func Within(p *platform.Platform, precision, variant string) (*platform.Platform, error) {
+	precision = cmp.Or(precision, kernels.FullPrecision)
+	if !slices.Contains(kernels.Precisions(), precision) {
+		return nil, inputErrorf("precision %q: want one of %v", precision, kernels.Precisions())
+	}
 	allowed := slices.DeleteFunc(slices.Clone(p.Models), func(m platform.Model) bool {
 		k, err := kernels.KernelByName(m.Op)
 		if err != nil || m.Variant == variant {
 			return false
 		}
 		v, ok := k.Variant(m.Variant)
-		return ok && !v.Within(cmp.Or(precision, kernels.FullPrecision))
+		return ok && !v.Within(precision)
 	})
 	if len(allowed) == len(p.Models) {
 		return p, nil
