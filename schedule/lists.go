@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -27,7 +26,6 @@ type Lists struct {
 	touched []int           // lanes that may have something to start
 	readyAt []time.Duration // by slot and task
 	entry   entry
-	names   unlanedNames
 
 	reuse, reuseNext []Edge // orders beyond the graph's
 }
@@ -155,7 +153,9 @@ func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 	for _, key := range l.steps.released[:unlaned] {
 		items = append(items, ListItem{noLane, l.steps.instanceAt(key), -1})
 	}
-	l.names.sort(l.pg, items[first:])
+	slices.SortFunc(items[first:], func(a, b ListItem) int {
+		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), l.pg.compareCopies(a.Task.Task, b.Task.Task))
+	})
 	l.touched, l.steps.released = l.touched[:0], l.steps.released[:0]
 	return items
 }
@@ -182,37 +182,6 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 	}
 	l.busy[lane] = true
 	return append(items, ListItem{int32(lane), i, -1})
-}
-
-// unlanedNames is scratch to order copies by their names.
-type unlanedNames struct {
-	text   []byte
-	copies []namedCopy
-}
-
-// namedCopy is a copy and where its name is.
-type namedCopy struct {
-	ListItem
-	first, end int
-}
-
-// sort orders copies by step, then by name.
-func (n *unlanedNames) sort(pg *PlacedGraph, items []ListItem) {
-	if len(items) < 2 {
-		return
-	}
-	n.text, n.copies = n.text[:0], n.copies[:0]
-	for _, item := range items {
-		first := len(n.text)
-		n.text = pg.appendName(n.text, item.Task.Task)
-		n.copies = append(n.copies, namedCopy{item, first, len(n.text)})
-	}
-	slices.SortFunc(n.copies, func(a, b namedCopy) int {
-		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), bytes.Compare(n.text[a.first:a.end], n.text[b.first:b.end]))
-	})
-	for i := range items {
-		items[i] = n.copies[i].ListItem
-	}
 }
 
 func (l *Lists) unlaned(m *Move) bool {

@@ -40,7 +40,13 @@ func (s *Schedule) before(a, b moment) int {
 // eachMoment visits the events of a schedule in order. Spans, transfers and evictions are sorted
 // by start already, so only the few that overlap have to be sorted by their ends.
 func (s *Schedule) eachMoment(visit func(moment)) {
-	open := openSpans{s: s}
+	var open Heap[openSpan]
+	endUntil := func(at time.Duration) {
+		for len(open) > 0 && open[0].end <= at {
+			span := open.Pop()
+			visit(moment{span.end, spanEnds, span.index})
+		}
+	}
 	var now []moment // of one time, without ends
 	span, transfer, eviction := 0, 0, 0
 	for span < len(s.Spans) || transfer < len(s.Transfers) || eviction < len(s.Evictions) {
@@ -54,7 +60,7 @@ func (s *Schedule) eachMoment(visit func(moment)) {
 		if eviction < len(s.Evictions) {
 			at = min(at, s.Evictions[eviction].At)
 		}
-		open.endUntil(at, visit)
+		endUntil(at)
 		now = now[:0]
 		for ; eviction < len(s.Evictions) && s.Evictions[eviction].At == at; eviction++ {
 			now = append(now, moment{at, evicts, int32(eviction)})
@@ -68,56 +74,25 @@ func (s *Schedule) eachMoment(visit func(moment)) {
 				continue
 			}
 			now = append(now, moment{at, spanStarts, int32(span)})
-			open.add(int32(span))
+			open.Push(openSpan{s.Spans[span].End, int32(span)})
 		}
 		slices.SortFunc(now, s.before)
 		for _, m := range now {
 			visit(m)
 		}
 	}
-	open.endUntil(math.MaxInt64, visit)
+	endUntil(math.MaxInt64)
 }
 
-// openSpans is the spans in progress, a binary heap by end, then index.
-type openSpans struct {
-	s    *Schedule
-	heap []int32
+// openSpan is a span in progress.
+type openSpan struct {
+	end   time.Duration
+	index int32
 }
 
-func (o *openSpans) less(i, j int32) bool {
-	a, b := o.s.Spans[i].End, o.s.Spans[j].End
-	return a < b || a == b && i < j
-}
-
-func (o *openSpans) add(span int32) {
-	h := append(o.heap, span)
-	for i := len(h) - 1; i > 0 && o.less(h[i], h[(i-1)/2]); i = (i - 1) / 2 {
-		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
-	}
-	o.heap = h
-}
-
-// endUntil removes the spans that have ended at a time and visits their ends.
-func (o *openSpans) endUntil(at time.Duration, visit func(moment)) {
-	for len(o.heap) > 0 && o.s.Spans[o.heap[0]].End <= at {
-		h := o.heap
-		visit(moment{o.s.Spans[h[0]].End, spanEnds, h[0]})
-		last := len(h) - 1
-		h[0] = h[last]
-		h = h[:last]
-		for i := 0; ; {
-			child := 2*i + 1
-			if child+1 < last && o.less(h[child+1], h[child]) {
-				child++
-			}
-			if child >= last || !o.less(h[child], h[i]) {
-				break
-			}
-			h[i], h[child] = h[child], h[i]
-			i = child
-		}
-		o.heap = h
-	}
+// Before orders spans by their ends.
+func (a openSpan) Before(b openSpan) bool {
+	return a.end < b.end || a.end == b.end && a.index < b.index
 }
 
 // setMemory derives the bytes live in each memory after all events of a time. An atom becomes

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // Max-min fair sharing of links.
@@ -51,7 +52,7 @@ type class struct {
 	cap     float64 // bytes per second that a flow can have on fatpipes
 	rate    float64 // of each flow
 	served  float64 // bytes per flow since the class was last empty
-	flows   heap[flowEnd]
+	flows   schedule.Heap[flowEnd]
 }
 
 // crossing is how many times the route of a class crosses a resource.
@@ -97,7 +98,7 @@ func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64
 	if len(c.flows) == 0 {
 		c.served = 0
 	}
-	c.flows.push(flowEnd{c.served + float64(bytes), order, id})
+	c.flows.Push(flowEnd{c.served + float64(bytes), order, id})
 	n.stale = true
 }
 
@@ -123,7 +124,7 @@ func (n *network) ended(at time.Duration, done func(id int32)) {
 	n.serve(at)
 	for _, c := range n.busy {
 		for len(c.flows) > 0 && c.flows[0].at <= c.served+float64(c.served*endTolerance) {
-			done(c.flows.pop().id)
+			done(c.flows.Pop().id)
 			n.stale = true
 		}
 	}
