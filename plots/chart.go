@@ -3,6 +3,7 @@ package plots
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -67,6 +68,7 @@ type chartBuilder struct {
 	chart       *chart
 	rowOfWorker []int
 	firstLane   []int // by worker: its first lane within its row
+	lane        []int // by span, from the first lane of its worker
 	rowOfRoute  map[route]int
 }
 
@@ -80,22 +82,17 @@ const anyMemory platform.MemoryID = -1
 func (b *chartBuilder) addWorkerRows() {
 	p, s := b.run.Problem.Platform, b.run.Schedule
 	b.rowOfWorker, b.firstLane = make([]int, len(p.Workers)), make([]int, len(p.Workers))
-	laneCount := make([]int, len(p.Workers))
-	for w, spans := range spansByWorker(s, len(p.Workers)) {
-		_, laneCount[w] = lanes(len(spans), func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End })
-	}
-	used := 0
-	for _, n := range laneCount {
-		used += min(n, 1)
-	}
-	group := (used + maxWorkerRows - 1) / maxWorkerRows
+	var laneCount map[platform.WorkerID]int
+	b.lane, laneCount = spanLanes(s)
+	group := (len(laneCount) + maxWorkerRows - 1) / maxWorkerRows
 	inRow, device, unused := 0, platform.DeviceID(-1), false
 	rows := &b.chart.rows
 	for w := range p.Workers {
-		share := p.Workers[w].Device == device && unused == (laneCount[w] == 0) && (unused || inRow < group)
+		count := laneCount[platform.WorkerID(w)]
+		share := p.Workers[w].Device == device && unused == (count == 0) && (unused || inRow < group)
 		if !share {
 			*rows = append(*rows, row{label: p.Workers[w].Name})
-			inRow, device, unused = 0, p.Workers[w].Device, laneCount[w] == 0
+			inRow, device, unused = 0, p.Workers[w].Device, count == 0
 		}
 		r := &(*rows)[len(*rows)-1]
 		if inRow > 0 {
@@ -104,31 +101,16 @@ func (b *chartBuilder) addWorkerRows() {
 		}
 		inRow++
 		b.rowOfWorker[w], b.firstLane[w] = len(*rows)-1, len(r.lanes)
-		r.lanes = append(r.lanes, make([][]piece, max(1, laneCount[w]))...)
+		r.lanes = append(r.lanes, make([][]piece, max(1, count))...)
 	}
-}
-
-// spansByWorker lists the indices of each worker's spans in the order of the schedule.
-func spansByWorker(s *schedule.Schedule, workers int) [][]int {
-	by := make([][]int, workers)
-	for i := range s.Spans {
-		w := s.Spans[i].Worker
-		by[w] = append(by[w], i)
-	}
-	return by
 }
 
 func (b *chartBuilder) addSpans() {
 	g, s := b.run.Problem.Graph, b.run.Schedule
-	for w, spans := range spansByWorker(s, len(b.rowOfWorker)) {
-		at := func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End }
-		lane, _ := lanes(len(spans), at)
-		r := &b.chart.rows[b.rowOfWorker[w]]
-		for i, k := range spans {
-			span := &s.Spans[k]
-			l := &r.lanes[b.firstLane[w]+lane[i]]
-			*l = append(*l, piece{span.Start, span.End, b.chart.colours.ofTask[span.Task], g.Tasks[span.Task].Name})
-		}
+	for i := range s.Spans {
+		span := &s.Spans[i]
+		l := &b.chart.rows[b.rowOfWorker[span.Worker]].lanes[b.firstLane[span.Worker]+b.lane[i]]
+		*l = append(*l, piece{span.Start, span.End, b.chart.colours.ofTask[span.Task], g.Tasks[span.Task].Name})
 	}
 }
 
@@ -142,28 +124,26 @@ func (b *chartBuilder) addIdles() {
 // addTransfers makes one row, below the workers, for each pair of memories that exchange data.
 func (b *chartBuilder) addTransfers() {
 	s, memories := b.run.Schedule, b.run.Problem.Platform.Memories
-	by, order := transfersByRoute(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
-	if len(order) > maxRouteRows {
-		by, order = transfersByRoute(s, func(t *schedule.Transfer) route { return route{anyMemory, t.To} })
+	byRoute := func(t *schedule.Transfer) route { return route{t.From, t.To} }
+	order, lane, count := transferLanes(s, byRoute)
+	if len(count) > maxRouteRows {
+		byRoute = func(t *schedule.Transfer) route { return route{anyMemory, t.To} }
+		order, lane, count = transferLanes(s, byRoute)
 	}
 	b.rowOfRoute = map[route]int{}
-	for _, key := range order {
+	for _, key := range slices.SortedFunc(maps.Keys(count), compareRoutes) {
 		label := "to " + memories[key.to].Name
 		if key.from != anyMemory {
 			label = memories[key.from].Name + " to " + memories[key.to].Name
 		}
-		transfers := by[key]
-		lane, count := lanes(len(transfers), func(i int) (from, to time.Duration) {
-			return s.Transfers[transfers[i]].Start, s.Transfers[transfers[i]].End
-		})
-		r := row{label: label, lanes: make([][]piece, count)}
-		for i, k := range transfers {
-			t := &s.Transfers[k]
-			r.lanes[lane[i]] = append(r.lanes[lane[i]], piece{t.Start, t.End, b.chart.colours.ofTransfer(t), transferLabel(t)})
-			b.chart.end = max(b.chart.end, t.End)
-		}
 		b.rowOfRoute[key] = len(b.chart.rows)
-		b.chart.rows = append(b.chart.rows, r)
+		b.chart.rows = append(b.chart.rows, row{label: label, lanes: make([][]piece, count[key])})
+	}
+	for i, k := range order {
+		t := &s.Transfers[k]
+		l := &b.chart.rows[b.rowOfRoute[byRoute(t)]].lanes[lane[i]]
+		*l = append(*l, piece{t.Start, t.End, b.chart.colours.ofTransfer(t), transferLabel(t)})
+		b.chart.end = max(b.chart.end, t.End)
 	}
 }
 
@@ -175,21 +155,24 @@ func transferLabel(t *schedule.Transfer) string {
 	return formatBytes(t.Bytes)
 }
 
-// transfersByRoute groups transfers by start, and lists the keys in order.
-func transfersByRoute(s *schedule.Schedule, key func(t *schedule.Transfer) route) (by map[route][]int, order []route) {
-	by = map[route][]int{}
+// transferLanes lists the transfers by route and start, their lanes, and the number of lanes of each route.
+func transferLanes(s *schedule.Schedule, key func(t *schedule.Transfer) route) (order, lane []int, count map[route]int) {
 	for i := range s.Transfers {
-		k := key(&s.Transfers[i])
-		if by[k] == nil {
-			order = append(order, k)
-		}
-		by[k] = append(by[k], i)
+		order = append(order, i)
 	}
-	slices.SortFunc(order, func(a, b route) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
-	for _, list := range by {
-		slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(s.Transfers[a].Start, s.Transfers[b].Start) })
-	}
-	return by, order
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := &s.Transfers[a], &s.Transfers[b]
+		return cmp.Or(compareRoutes(key(x), key(y)), cmp.Compare(x.Start, y.Start))
+	})
+	lane, count = lanes(len(order), func(i int) (route, time.Duration, time.Duration) {
+		t := &s.Transfers[order[i]]
+		return key(t), t.Start, t.End
+	})
+	return order, lane, count
+}
+
+func compareRoutes(a, b route) int {
+	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 }
 
 func (b *chartBuilder) addPath() {

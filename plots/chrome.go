@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -32,17 +34,16 @@ func Chrome(w io.Writer, r *Run) error {
 	t.text(`{"displayTimeUnit":"ns","otherData":{"title":`)
 	t.value(r.title())
 	t.text("},\"traceEvents\":[\n")
-	t.writeNames()
+	for _, e := range t.names {
+		t.event(e)
+	}
 	t.writeSpans()
 	t.writeTransfers()
 	t.writeFlows()
 	t.writeCounters()
 	t.text("\n]}\n")
-	if t.err == nil {
-		t.err = t.out.Flush()
-	}
-	if t.err != nil {
-		return fmt.Errorf("chrome trace: %w", t.err)
+	if err := errors.Join(t.err, t.out.Flush()); err != nil { // Flush has the first error of all writes
+		return fmt.Errorf("chrome trace: %w", err)
 	}
 	return nil
 }
@@ -91,18 +92,17 @@ type transferArgs struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-type nameArgs struct {
-	Name string `json:"name"`
-}
+// named is the argument of an event that names a process or thread.
+func named(name string) map[string]string { return map[string]string{"name": name} }
 
 // place is the process and thread of a slice.
 type place struct{ process, thread int }
 
-// chromeTrace is the state of one writing. The first error sticks.
+// chromeTrace is the state of one writing.
 type chromeTrace struct {
 	run    *Run
 	out    *bufio.Writer
-	err    error
+	err    error // of a value, such as an infinite power
 	events int
 	flows  int
 
@@ -113,18 +113,12 @@ type chromeTrace struct {
 	transferFor map[schedule.Instance][]int
 }
 
-func (t *chromeTrace) text(s string) {
-	if t.err == nil {
-		_, t.err = t.out.WriteString(s)
-	}
-}
+func (t *chromeTrace) text(s string) { t.out.WriteString(s) }
 
 func (t *chromeTrace) value(v any) {
 	b, err := json.Marshal(v)
-	if t.err == nil {
-		t.err = err
-	}
-	t.text(string(b))
+	t.err = cmp.Or(t.err, err)
+	t.out.Write(b)
 }
 
 func (t *chromeTrace) event(e chromeEvent) {
@@ -141,52 +135,48 @@ func (t *chromeTrace) placeSlices() {
 	t.ofSpan, t.ofTransfer = make([]place, len(s.Spans)), make([]place, len(s.Transfers))
 	t.spanOf, t.transferFor = map[schedule.Instance]int{}, map[schedule.Instance][]int{}
 	for d := range p.Devices {
-		t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: nameArgs{p.Devices[d].Name}})
+		t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
 	}
 	thread := 1
-	name := func(process, count int, label string) {
+	name := func(process, count int, label string) (first int) {
+		first = thread
 		for l := range max(1, count) {
 			full := label
 			if l > 0 {
 				full = fmt.Sprintf("%s (%d)", label, l+1)
 			}
-			t.names = append(t.names, chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: thread + l, Args: nameArgs{full}})
+			t.names = append(t.names, chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: thread, Args: named(full)})
+			thread++
 		}
-		thread += max(1, count)
+		return first
 	}
-	for w, spans := range spansByWorker(s, len(p.Workers)) {
-		lane, count := lanes(len(spans), func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End })
-		process := int(p.Workers[w].Device) + 1
-		for i, k := range spans {
-			t.ofSpan[k] = place{process, thread + lane[i]}
-			t.spanOf[schedule.Instance{Task: s.Spans[k].Task, Step: s.Spans[k].Step}] = k
-		}
-		name(process, count, p.Workers[w].Name)
+	lane, count := spanLanes(s)
+	first := make([]int, len(p.Workers))
+	for w := range p.Workers {
+		first[w] = name(int(p.Workers[w].Device)+1, count[platform.WorkerID(w)], p.Workers[w].Name)
 	}
-	t.placeTransfers(thread, name)
+	for i := range s.Spans {
+		span := &s.Spans[i]
+		t.ofSpan[i] = place{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
+		t.spanOf[schedule.Instance{Task: span.Task, Step: span.Step}] = i
+	}
+	t.placeTransfers(name)
 }
 
-func (t *chromeTrace) placeTransfers(thread int, name func(process, count int, label string)) {
+func (t *chromeTrace) placeTransfers(name func(process, count int, label string) (first int)) {
 	p, s := t.run.Problem.Platform, t.run.Schedule
 	process := len(p.Devices) + 1
-	t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: nameArgs{"transfers and counters"}})
-	by, order := transfersByRoute(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
-	for _, key := range order {
-		list := by[key]
-		lane, count := lanes(len(list), func(i int) (from, to time.Duration) { return s.Transfers[list[i]].Start, s.Transfers[list[i]].End })
-		for i, k := range list {
-			t.ofTransfer[k] = place{process, thread + lane[i]}
-			of := schedule.Instance{Task: s.Transfers[k].For, Step: s.Transfers[k].Step}
-			t.transferFor[of] = append(t.transferFor[of], k)
-		}
-		name(process, count, p.Memories[key.from].Name+" to "+p.Memories[key.to].Name)
-		thread += count
+	t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: named("transfers and counters")})
+	order, lane, count := transferLanes(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
+	first := map[route]int{}
+	for _, r := range slices.SortedFunc(maps.Keys(count), compareRoutes) {
+		first[r] = name(process, count[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)
 	}
-}
-
-func (t *chromeTrace) writeNames() {
-	for _, e := range t.names {
-		t.event(e)
+	for i, k := range order {
+		x := &s.Transfers[k]
+		t.ofTransfer[k] = place{process, first[route{x.From, x.To}] + lane[i]}
+		of := schedule.Instance{Task: x.For, Step: x.Step}
+		t.transferFor[of] = append(t.transferFor[of], k)
 	}
 }
 
@@ -296,15 +286,6 @@ func (t *chromeTrace) flow(category string, from place, start, end time.Duration
 	t.event(chromeEvent{Phase: "f", Name: category, Category: category, Process: to.process, Thread: to.thread, At: micros(at), Flow: t.flows, Bind: "e"})
 }
 
-// bytesArgs and wattsArgs are the values of the counters.
-type bytesArgs struct {
-	Bytes int64 `json:"bytes"`
-}
-
-type wattsArgs struct {
-	Watts float64 `json:"watts"`
-}
-
 func (t *chromeTrace) writeCounters() {
 	p := t.run.Problem.Platform
 	process := len(p.Devices) + 1
@@ -313,11 +294,11 @@ func (t *chromeTrace) writeCounters() {
 		named[m] = "memory " + p.Memories[platform.MemoryID(m)].Name
 	}
 	for _, o := range t.run.Schedule.Memory {
-		t.event(chromeEvent{Phase: "C", Name: named[o.Memory], Process: process, At: micros(o.At), Args: bytesArgs{o.Bytes}})
+		t.event(chromeEvent{Phase: "C", Name: named[o.Memory], Process: process, At: micros(o.At), Args: map[string]int64{"bytes": o.Bytes}})
 	}
 	for _, trace := range t.run.Power {
 		for _, s := range trace.Samples {
-			t.event(chromeEvent{Phase: "C", Name: "power " + trace.Name, Process: process, At: micros(s.At), Args: wattsArgs{s.Watts}})
+			t.event(chromeEvent{Phase: "C", Name: "power " + trace.Name, Process: process, At: micros(s.At), Args: map[string]float64{"watts": s.Watts}})
 		}
 	}
 }

@@ -85,7 +85,10 @@ func TestColumnEdges(t *testing.T) {
 func TestLanesSeparateOverlaps(t *testing.T) {
 	// 0-10 and 5-20 overlap; 10-12 fits behind the first, 11-15 overlaps two.
 	intervals := [][2]time.Duration{{0, 10}, {5, 20}, {10, 12}, {11, 15}}
-	lane, count := lanes(len(intervals), func(i int) (from, to time.Duration) { return intervals[i][0], intervals[i][1] })
+	lane, counts := lanes(len(intervals), func(i int) (group struct{}, from, to time.Duration) {
+		return group, intervals[i][0], intervals[i][1]
+	})
+	count := counts[struct{}{}]
 	if want := []int{0, 1, 0, 2}; !slices.Equal(lane, want) || count != 3 {
 		t.Errorf("lanes %v of %d, want %v of 3", lane, count, want)
 	}

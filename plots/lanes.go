@@ -1,23 +1,38 @@
 package plots
 
-import "time"
+import (
+	"time"
 
-// lanes assigns intervals, ordered by start, to the first free lane, so that those of one lane do
-// not overlap. It returns the lane of each interval and the number of lanes. This is the greedy
-// colouring of an interval graph. It uses only as many lanes as intervals ever overlap.
-func lanes(n int, interval func(i int) (from, to time.Duration)) (lane []int, count int) {
-	lane = make([]int, n)
-	var freeAt []time.Duration
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// lanes assigns intervals, ordered by start, to the first free lane of their group, so that those
+// of one lane do not overlap. It returns the lane of each interval and the number of lanes of each
+// group. This is the greedy colouring of interval graphs. It uses only as many lanes as intervals
+// of the group ever overlap.
+func lanes[G comparable](n int, interval func(i int) (group G, from, to time.Duration)) (lane []int, count map[G]int) {
+	lane, count = make([]int, n), map[G]int{}
+	freeAt := map[G][]time.Duration{}
 	for i := range n {
-		from, to := interval(i)
-		k := 0
-		for k < len(freeAt) && freeAt[k] > from {
+		group, from, to := interval(i)
+		free, k := freeAt[group], 0
+		for k < len(free) && free[k] > from {
 			k++
 		}
-		if k == len(freeAt) {
-			freeAt = append(freeAt, 0)
+		if k == len(free) {
+			free = append(free, 0)
+			freeAt[group] = free
 		}
-		freeAt[k], lane[i] = to, k
+		free[k], lane[i], count[group] = to, k, len(free)
 	}
-	return lane, len(freeAt)
+	return lane, count
+}
+
+// spanLanes are the lanes of the spans and their numbers by worker.
+func spanLanes(s *schedule.Schedule) (lane []int, count map[platform.WorkerID]int) {
+	return lanes(len(s.Spans), func(i int) (platform.WorkerID, time.Duration, time.Duration) {
+		v := &s.Spans[i]
+		return v.Worker, v.Start, v.End
+	})
 }

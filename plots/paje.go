@@ -29,7 +29,7 @@ func Paje(w io.Writer, r *Run) error {
 		return err
 	}
 	t := pajeTrace{run: r, out: bufio.NewWriter(w), colours: newColouring(r)}
-	t.printf("%s", pajeHeader)
+	t.writeHeader()
 	t.writeTypes()
 	t.writeContainers()
 	t.collect()
@@ -38,11 +38,8 @@ func Paje(w io.Writer, r *Run) error {
 		t.printf("%s", t.line(e))
 	}
 	t.destroyContainers()
-	if t.err == nil {
-		t.err = t.out.Flush()
-	}
-	if t.err != nil {
-		return fmt.Errorf("Paje trace: %w", t.err)
+	if err := t.out.Flush(); err != nil { // the first error of all writes
+		return fmt.Errorf("Paje trace: %w", err)
 	}
 	return nil
 }
@@ -62,78 +59,32 @@ const (
 	pajeEndLink
 )
 
-const pajeHeader = `%EventDef PajeDefineContainerType 0
-% Alias string
-% Type string
-% Name string
-%EndEventDef
-%EventDef PajeDefineStateType 1
-% Alias string
-% Type string
-% Name string
-%EndEventDef
-%EventDef PajeDefineVariableType 2
-% Alias string
-% Type string
-% Name string
-% Color color
-%EndEventDef
-%EventDef PajeDefineLinkType 3
-% Alias string
-% Type string
-% StartContainerType string
-% EndContainerType string
-% Name string
-%EndEventDef
-%EventDef PajeDefineEntityValue 4
-% Alias string
-% Type string
-% Name string
-% Color color
-%EndEventDef
-%EventDef PajeCreateContainer 5
-% Time date
-% Alias string
-% Type string
-% Container string
-% Name string
-%EndEventDef
-%EventDef PajeDestroyContainer 6
-% Time date
-% Type string
-% Name string
-%EndEventDef
-%EventDef PajeSetState 7
-% Time date
-% Type string
-% Container string
-% Value string
-% Task string
-% Step int
-%EndEventDef
-%EventDef PajeSetVariable 8
-% Time date
-% Type string
-% Container string
-% Value double
-%EndEventDef
-%EventDef PajeStartLink 9
-% Time date
-% Type string
-% Container string
-% StartContainer string
-% Value string
-% Key string
-%EndEventDef
-%EventDef PajeEndLink 10
-% Time date
-% Type string
-% Container string
-% EndContainer string
-% Value string
-% Key string
-%EndEventDef
-`
+// pajeFields are the fields of each kind, all of them strings unless a type follows.
+var pajeFields = [...]string{
+	pajeDefineContainerType: "DefineContainerType Alias Type Name",
+	pajeDefineStateType:     "DefineStateType Alias Type Name",
+	pajeDefineVariableType:  "DefineVariableType Alias Type Name Color:color",
+	pajeDefineLinkType:      "DefineLinkType Alias Type StartContainerType EndContainerType Name",
+	pajeDefineEntityValue:   "DefineEntityValue Alias Type Name Color:color",
+	pajeCreateContainer:     "CreateContainer Time:date Alias Type Container Name",
+	pajeDestroyContainer:    "DestroyContainer Time:date Type Name",
+	pajeSetState:            "SetState Time:date Type Container Value Task Step:int",
+	pajeSetVariable:         "SetVariable Time:date Type Container Value:double",
+	pajeStartLink:           "StartLink Time:date Type Container StartContainer Value Key",
+	pajeEndLink:             "EndLink Time:date Type Container EndContainer Value Key",
+}
+
+func (t *pajeTrace) writeHeader() {
+	for kind, fields := range pajeFields {
+		words := strings.Fields(fields)
+		t.printf("%%EventDef Paje%s %d\n", words[0], kind)
+		for _, field := range words[1:] {
+			name, fieldType, _ := strings.Cut(field, ":")
+			t.printf("%% %s %s\n", name, cmp.Or(fieldType, "string"))
+		}
+		t.printf("%%EndEventDef\n")
+	}
+}
 
 // pajeEvent is one line below the header. It keeps indices rather than text, so
 // that a million of them fit in memory while they are sorted.
@@ -146,11 +97,10 @@ type pajeEvent struct {
 	value float64
 }
 
-// pajeTrace is the state of one writing. The first error sticks.
+// pajeTrace is the state of one writing.
 type pajeTrace struct {
 	run     *Run
 	out     *bufio.Writer
-	err     error
 	colours *colouring
 
 	events    []pajeEvent
@@ -161,11 +111,7 @@ type pajeTrace struct {
 	lanes     []string
 }
 
-func (t *pajeTrace) printf(format string, args ...any) {
-	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.out, format, args...)
-	}
-}
+func (t *pajeTrace) printf(format string, args ...any) { fmt.Fprintf(t.out, format, args...) }
 
 // quoted writes a string field. The format has no escapes, so quotes and line
 // ends become others.
@@ -214,13 +160,10 @@ func (t *pajeTrace) writeContainers() {
 		create(fmt.Sprintf("d%d", d), "CD", "machine", p.Devices[d].Name)
 	}
 	t.laneOf, t.firstLane, t.streams = make([]int32, len(s.Spans)), make([]int32, len(p.Workers)), make([]int, len(p.Workers))
-	for w, spans := range spansByWorker(s, len(p.Workers)) {
-		lane, count := lanes(len(spans), func(i int) (from, to time.Duration) { return s.Spans[spans[i]].Start, s.Spans[spans[i]].End })
-		t.firstLane[w], t.streams[w] = int32(len(t.lanes)), count
-		for i, k := range spans {
-			t.laneOf[k] = t.firstLane[w] + int32(lane[i])
-		}
-		for l := range max(1, count) {
+	lane, count := spanLanes(s)
+	for w := range p.Workers {
+		t.firstLane[w], t.streams[w] = int32(len(t.lanes)), count[platform.WorkerID(w)]
+		for l := range max(1, t.streams[w]) {
 			name := p.Workers[w].Name
 			if l > 0 {
 				name = fmt.Sprintf("%s (%d)", name, l+1)
@@ -229,6 +172,9 @@ func (t *pajeTrace) writeContainers() {
 			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), name)
 			t.lanes = append(t.lanes, alias)
 		}
+	}
+	for i := range s.Spans {
+		t.laneOf[i] = t.firstLane[s.Spans[i].Worker] + int32(lane[i])
 	}
 	for m := range p.Memories {
 		create(fmt.Sprintf("m%d", m), "CR", "machine", p.Memories[m].Name)
