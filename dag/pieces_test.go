@@ -9,7 +9,8 @@ import (
 
 // TestAtomBoxes: over random boxes of a storage and its views, the boxes of the atoms
 // of an access cover exactly the elements of its region, each once; those of a region
-// that is a box of the returned shape are that one box.
+// that is a box of the returned shape are that one box. Where all views have the same rows,
+// those of the atoms are those of the elements.
 func TestAtomBoxes(t *testing.T) {
 	shapes := [][][]int{{{2, 3, 5}, {2, 15}}, {{6, 7}, {2, 3, 7}, {42}}, {{4, 1, 3}, {12}}, {{1, 5, 1}, {5}}, {{1}, {}}, {{5, 1, 7, 3}}}
 	for seed := range uint64(200) {
@@ -48,6 +49,14 @@ func TestAtomBoxes(t *testing.T) {
 			}
 			if slices.Equal(shape, g.Buffers[a.Buffer].Shape) && len(boxes) > 1 {
 				t.Fatalf("seed %d: box %v became %v", seed, a.Box, boxes)
+			}
+			if slices.ContainsFunc(views, func(v []int) bool { return len(v) == 0 || v[0] == 1 || v[0] != views[0][0] }) {
+				continue // some view has other rows
+			}
+			size := int(g.Buffers[a.Buffer].Elems()) / views[0][0]
+			first, last := slices.Min(slices.Collect(maps.Keys(want)))/size, slices.Max(slices.Collect(maps.Keys(want)))/size
+			if rows := g.AtomRows(g.Atoms(TaskID(task), 0)); rows != (Range{first, last + 1}) {
+				t.Fatalf("seed %d: %v of shape %v is rows %v", seed, a.Box, g.Buffers[a.Buffer].Shape, rows)
 			}
 		}
 	}

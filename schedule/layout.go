@@ -57,6 +57,19 @@ func tenantsOf(g *dag.Graph) *tenants {
 		taskName: func(t dag.TaskID) string { return g.Tasks[t].Name }}
 }
 
+// users are the tasks that use each storage, in program order.
+func (t *tenants) users() [][]dag.TaskID {
+	users := make([][]dag.TaskID, len(t.buffers))
+	for task := range dag.TaskID(t.links.NumTasks()) {
+		t.each(task, func(storage dag.BufferID, _ dag.Mode, _ []int32, _ int32) {
+			if u := users[storage]; len(u) == 0 || u[len(u)-1] != task {
+				users[storage] = append(u, task)
+			}
+		})
+	}
+	return users
+}
+
 // storage is the buffer that owns the storage of another.
 func (t *tenants) storage(b dag.BufferID) dag.BufferID {
 	if of := t.buffers[b].ViewOf; of != dag.None {

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -62,9 +61,10 @@ func newRelation(rows, tasks int) relation {
 type orders struct {
 	*tenants
 	plan    *Plan
-	inGraph relation // by the graph alone, within a step
-	across  relation // by the graph alone, into the next step
-	planned relation // within a step, by the plan too if there is one
+	users   [][]dag.TaskID // by storage, in program order
+	inGraph relation       // by the graph alone, within a step
+	across  relation       // by the graph alone, into the next step
+	planned relation       // within a step, by the plan too if there is one
 }
 
 // newOrders returns nil for a graph that is too large.
@@ -72,7 +72,7 @@ func newOrders(g *tenants, plan *Plan) (*orders, error) {
 	if g.links.NumTasks() > maxLayoutTasks {
 		return nil, nil
 	}
-	o := &orders{tenants: g, plan: plan, inGraph: reachable(g.links, nil, nil)}
+	o := &orders{tenants: g, plan: plan, users: g.users(), inGraph: reachable(g.links, nil, nil)}
 	o.across = o.reachableNext()
 	o.planned = o.inGraph
 	if plan != nil {
@@ -92,24 +92,11 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 		return nil
 	}
 	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages))}
-	index := make([]int32, len(o.buffers)) // 1 + the place among the storages
-	for k, id := range storages {
-		index[id] = int32(k) + 1
-	}
-	tasks := o.links.NumTasks()
-	for t := range dag.TaskID(tasks) {
-		o.each(t, func(storage dag.BufferID, _ dag.Mode, _ []int32, _ int32) {
-			if k := index[storage] - 1; k >= 0 {
-				if u := l.users[k]; len(u) == 0 || u[len(u)-1] != t {
-					l.users[k] = append(u, t)
-				}
-			}
-		})
-	}
 	for k, id := range storages { // a storage without users may lie anywhere
+		l.users[k] = o.users[id]
 		l.pinned[k] = (o.carried[id] || !o.written[id]) && len(l.users[k]) > 0 || keeps(id)
 	}
-	l.common = newRelation(len(storages), tasks)
+	l.common = newRelation(len(storages), o.links.NumTasks())
 	for k, users := range l.users {
 		for i := range l.common[k] {
 			l.common[k][i] = ^uint64(0)
@@ -194,20 +181,20 @@ func (l *lifetimes) before(x, y int) bool {
 // the storages that share bytes with one, only its neighbours in the order of
 // lifetimes matter: the others follow through them.
 func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []Edge) {
-	l.findEnds()
+	l.first, l.last = make([][]dag.TaskID, len(l.users)), make([][]dag.TaskID, len(l.users))
 	for x := range l.users {
 		if l.pinned[x] || len(l.users[x]) == 0 {
 			continue
 		}
 		var after []int // storages that share with x and come after it
 		for y := range l.users {
-			if y != x && len(l.users[y]) > 0 && l.before(x, y) && overlap(x, y) {
+			if y != x && overlap(x, y) && len(l.users[y]) > 0 && l.before(x, y) {
 				after = append(after, y)
 			}
 		}
 		for _, y := range after {
-			between := func(z int) bool { return l.before(z, y) && overlap(z, y) }
-			beyond := func(z int) bool { return l.before(y, z) && overlap(y, z) }
+			between := func(z int) bool { return overlap(z, y) && l.before(z, y) }
+			beyond := func(z int) bool { return overlap(y, z) && l.before(y, z) }
 			if l.plan != nil && !slices.ContainsFunc(after, between) {
 				reuse = l.connect(reuse, x, y, l.inGraph)
 			}
@@ -222,6 +209,8 @@ func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []Edge) {
 // connect puts the last users of one storage before the first users of another,
 // where a relation does not do so already.
 func (l *lifetimes) connect(edges []Edge, x, y int, known relation) []Edge {
+	l.findEnds(x)
+	l.findEnds(y)
 	for _, from := range l.last[x] {
 		for _, to := range l.first[y] {
 			if !known[from].has(to) {
@@ -232,23 +221,32 @@ func (l *lifetimes) connect(edges []Edge, x, y int, known relation) []Edge {
 	return edges
 }
 
-// findEnds finds the users of each storage that no other user of it comes before, and
-// those that none comes after.
-func (l *lifetimes) findEnds() {
-	l.first, l.last = make([][]dag.TaskID, len(l.users)), make([][]dag.TaskID, len(l.users))
-	for x, users := range l.users {
-		for _, t := range users {
-			if !slices.ContainsFunc(users, l.inGraph[t].has) {
-				l.last[x] = append(l.last[x], t)
-			}
-			if !slices.ContainsFunc(users, func(earlier dag.TaskID) bool { return l.inGraph[earlier].has(t) }) {
-				l.first[x] = append(l.first[x], t)
-			}
+// findEnds finds the users of a storage that no other user of it comes before, and those that
+// none comes after.
+func (l *lifetimes) findEnds(x int) {
+	if l.first[x] != nil {
+		return
+	}
+	users := l.users[x]
+	for i, t := range users { // the graph puts none before an earlier one
+		if !slices.ContainsFunc(users[i+1:], l.inGraph[t].has) {
+			l.last[x] = append(l.last[x], t)
+		}
+		if !slices.ContainsFunc(users[:i], func(earlier dag.TaskID) bool { return l.inGraph[earlier].has(t) }) {
+			l.first[x] = append(l.first[x], t)
 		}
 	}
 }
 
 func tidy(edges []Edge) []Edge {
-	slices.SortFunc(edges, func(a, b Edge) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	order := func(a, b Edge) int {
+		if a.From != b.From {
+			return int(a.From - b.From)
+		}
+		return int(a.To - b.To)
+	}
+	if !slices.IsSortedFunc(edges, order) {
+		slices.SortFunc(edges, order)
+	}
 	return slices.Compact(edges)
 }

@@ -83,18 +83,18 @@ type PlacedGraph struct {
 // Move is one movement from one memory to another.
 type Move struct {
 	Buffer   dag.BufferID // storage of the origin
-	Atoms    []int32      // of the origin, ascending
-	Bytes    int64
 	From, To platform.MemoryID
 	// For is the task of the origin that reads it first, -1 if none does; of the next
 	// step if NextStep.
 	For      dag.TaskID
-	NextStep bool
 	Writer   dag.TaskID // of the origin: what it moves it has written; -1: what was there before, or came back
-	Reason   Reason
+	NextStep bool
 	// Anywhere: an input that no task writes and that has no home. Where it is before
 	// the run is not a matter of the schedule, and its upload is no transfer of it.
 	Anywhere bool
+	Atoms    []int32 // of the origin, ascending
+	Bytes    int64
+	Reason   Reason
 }
 
 // RegionPair is where a part of a move comes from and goes to; the shapes are equal.

@@ -32,6 +32,7 @@ type itemRoom struct {
 	// and afterLast those of the step before.
 	uses             map[location]int32
 	after, afterLast []int32
+	again            int32 // of a copy: how many before it are of the same contents, for another residence
 }
 
 // items lists the tasks in program order, what moves after each right behind it.
@@ -111,6 +112,14 @@ func (pg *PlacedGraph) uses(t dag.TaskID, at location) int32 {
 		return 0
 	}
 	return pg.rooms[t].uses[at]
+}
+
+// again tells copies of the same contents from each other.
+func (pg *PlacedGraph) again(t dag.TaskID) int32 {
+	if pg.rooms == nil {
+		return 0
+	}
+	return pg.rooms[t].again
 }
 
 // body is what the tasks and copies do with the atoms of instances. A task of the origin
@@ -208,7 +217,7 @@ func (pg *PlacedGraph) name(t dag.TaskID) string {
 	if m.NextStep {
 		name += " of the next step"
 	}
-	if n := pg.uses(t, location{m.Buffer, m.To}); m.Reason == ReasonReload && n > 0 {
+	if n := pg.again(t); n > 0 {
 		name += fmt.Sprintf(" #%d", n+1)
 	}
 	return name
@@ -246,8 +255,7 @@ func (pg *PlacedGraph) compareCopies(a, b dag.TaskID) int {
 		}
 	}
 	if c == 0 {
-		at := location{x.Buffer, x.To}
-		c = cmp.Compare(pg.uses(a, at), pg.uses(b, at))
+		c = cmp.Compare(pg.again(a), pg.again(b))
 	}
 	return c
 }

@@ -27,6 +27,8 @@ type traffic struct {
 	at     []int32      // by task: where it is
 	rooms  []itemRoom   // nil: nothing leaves a memory and comes back
 
+	evicted map[evicted]int32 // copies to the host memory, for lack of room
+
 	enter, leave []*Move
 
 	host    platform.MemoryID
@@ -38,7 +40,7 @@ type traffic struct {
 // newTraffic derives the movements of a plan that fits its problem.
 func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 	n, memories := len(p.Graph.Tasks), len(p.Platform.Memories)
-	t := &traffic{p: p, host: p.Platform.HostMemory(), at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
+	t := &traffic{p: p, host: p.Platform.HostMemory(), evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
 	var position []int32
 	t.worker, position = plan.placement(n)
 	if err := t.findHomes(); err != nil {

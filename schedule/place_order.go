@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"dahl/dag"
@@ -28,8 +29,9 @@ type estimate struct {
 
 	lists   [][]dag.TaskID // by lane of a worker
 	at      []Instance     // by lane of a worker: position in its list, and step
-	groups  []engineGroup
-	waiting map[engineGroup]*Heap[readyCopy]
+	touched []int          // lanes of workers that may have something to start
+	queues  []engineQueue
+	queueOf map[engineGroup]int
 	busy    []bool // by lane
 
 	pending  [estimatedSteps][]int32 // predecessors that have not ended
@@ -115,9 +117,7 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 		e.now = e.ends[0].at
 		for len(e.ends) > 0 && e.ends[0].at == e.now {
 			end := e.ends.Pop()
-			if end.lane != noLane {
-				e.busy[end.lane] = false
-			}
+			e.free(end.lane)
 			e.end(end.instance)
 		}
 	}
@@ -130,16 +130,22 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 }
 
 func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
-	e := &estimate{p: p, pg: pg, lanes: lanes, waiting: map[engineGroup]*Heap[readyCopy]{},
+	e := &estimate{p: p, pg: pg, lanes: lanes, queueOf: map[engineGroup]int{},
 		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]Instance, len(p.Platform.Workers))}
 	_, e.position = plan.placement(len(p.Graph.Tasks))
 	e.lists = pg.listsOf(plan, len(p.Platform.Workers))
-	for _, l := range lanes[len(p.Platform.Workers):] {
-		group := engineGroup{l.Memory, l.In}
-		if e.waiting[group] == nil {
-			e.groups = append(e.groups, group)
-			e.waiting[group] = &Heap[readyCopy]{}
+	for l := range lanes {
+		group := engineGroup{lanes[l].Memory, lanes[l].In}
+		if lanes[l].Worker >= 0 {
+			e.touched = append(e.touched, l)
+			continue
 		}
+		if _, known := e.queueOf[group]; !known {
+			e.queueOf[group] = len(e.queues)
+			e.queues = append(e.queues, engineQueue{})
+		}
+		q := &e.queues[e.queueOf[group]]
+		q.lanes = append(q.lanes, l)
 	}
 	for step := range e.pending {
 		e.pending[step] = make([]int32, pg.NumTasks())
@@ -175,6 +181,17 @@ func (e *estimate) end(i Instance) {
 	}
 }
 
+// free notes that a lane has ended what it ran.
+func (e *estimate) free(lane int) {
+	if lane == noLane {
+		return
+	}
+	e.busy[lane] = false
+	if lane < len(e.lists) {
+		e.touched = append(e.touched, lane)
+	}
+}
+
 // countDown queues a copy that waits for nothing any more.
 func (e *estimate) countDown(i Instance) {
 	left := &e.pending[i.Step][i.Task]
@@ -183,6 +200,7 @@ func (e *estimate) countDown(i Instance) {
 	}
 	m := e.pg.Move(i.Task)
 	if m == nil {
+		e.touched = append(e.touched, int(e.pg.worker[e.pg.TaskOf(i.Task)]))
 		return
 	}
 	if group, ok := groupOf(e.p.Platform, m); ok {
@@ -190,7 +208,7 @@ func (e *estimate) countDown(i Instance) {
 		if m.NextStep {
 			is.readerStep++
 		}
-		e.waiting[group].Push(is)
+		e.queues[e.queueOf[group]].copies.Push(is)
 	} else {
 		e.start(noLane, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
 	}
@@ -198,8 +216,9 @@ func (e *estimate) countDown(i Instance) {
 
 // dispatch starts what can start on lanes that are free.
 func (e *estimate) dispatch() {
-	for w, list := range e.lists {
-		at := &e.at[w] // Task counts positions here
+	slices.Sort(e.touched)
+	for _, w := range e.touched {
+		list, at := e.lists[w], &e.at[w] // Task counts positions here
 		if e.busy[w] || len(list) == 0 || at.Step == estimatedSteps || e.pending[at.Step][list[at.Task]] > 0 {
 			continue
 		}
@@ -209,13 +228,14 @@ func (e *estimate) dispatch() {
 		}
 		e.start(w, i, e.p.occupies(e.pg.TaskOf(i.Task), platform.WorkerID(w)))
 	}
-	for _, group := range e.groups {
-		for queue := e.waiting[group]; len(*queue) > 0; {
-			l, ok := e.freeEngine(group)
-			if !ok {
+	e.touched = e.touched[:0]
+	for k := range e.queues {
+		for q := &e.queues[k]; len(q.copies) > 0; {
+			l := e.freeEngine(q)
+			if l == noLane {
 				break
 			}
-			i := queue.Pop().Instance
+			i := q.copies.Pop().Instance
 			if i.Step == steadyStep {
 				e.order[l] = append(e.order[l], i.Task)
 			}
@@ -225,14 +245,21 @@ func (e *estimate) dispatch() {
 	}
 }
 
-// freeEngine is the free engine of a group that has the fewest copies in its list.
-func (e *estimate) freeEngine(group engineGroup) (lane int, ok bool) {
-	for l := len(e.lists); l < len(e.lanes); l++ {
-		if (engineGroup{e.lanes[l].Memory, e.lanes[l].In}) == group && !e.busy[l] && (!ok || len(e.order[l]) < len(e.order[lane])) {
-			lane, ok = l, true
+// engineQueue is the copies that wait for the same engines.
+type engineQueue struct {
+	lanes  []int
+	copies Heap[readyCopy]
+}
+
+// freeEngine is the free engine of a queue that has the fewest copies in its list.
+func (e *estimate) freeEngine(q *engineQueue) int {
+	best := noLane
+	for _, l := range q.lanes {
+		if !e.busy[l] && (best == noLane || len(e.order[l]) < len(e.order[best])) {
+			best = l
 		}
 	}
-	return lane, ok
+	return best
 }
 
 func (e *estimate) start(lane int, i Instance, takes time.Duration) {

@@ -74,7 +74,7 @@ func (r *rewriting) copyItem(i int32) {
 		if m.From == r.memory {
 			from = []location{{m.Buffer, m.From}}
 		}
-		r.emit(placedItem{task: -1, move: m, itemRoom: itemRoom{uses: item.uses}}, from)
+		r.emit(placedItem{task: -1, move: m, itemRoom: itemRoom{uses: item.uses, again: r.evictedBefore(m)}}, from)
 	}
 	r.leaveRoom(here)
 }
@@ -135,7 +135,21 @@ func (r *rewriting) bringBack(at location) {
 	if len(moves) == 0 {
 		return
 	}
-	r.emit(placedItem{task: -1, move: moves[0]}, []location{at})
+	r.emit(placedItem{task: -1, move: moves[0], itemRoom: itemRoom{again: r.instance[at]}}, []location{at})
+}
+
+// evictedBefore counts what has been sent home of a storage after the same writer, for other
+// memories.
+func (t *traffic) evictedBefore(m *Move) int32 {
+	n := t.evicted[evicted{m.Buffer, m.Writer}]
+	t.evicted[evicted{m.Buffer, m.Writer}]++
+	return n
+}
+
+// evicted is a storage and a task that wrote of it what leaves a memory.
+type evicted struct {
+	storage dag.BufferID
+	writer  dag.TaskID
 }
 
 // reader is the task for which an item reads.
