@@ -31,7 +31,7 @@ func TestKernelsKnowTheKindsOfDevices(t *testing.T) {
 
 // In these packages nothing but the table of kinds spells a kind out.
 func TestKindsAreSpelledOnce(t *testing.T) {
-	for _, dir := range []string{"energy", "execute", "nn", "plan", "platform", "platforms", "plots", "schedule", "simulate"} {
+	for _, dir := range []string{"cmd/cli", "cmd/dahl", "energy", "execute", "nn", "plan", "platform", "platforms", "plots", "schedule", "simulate", "train"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %v", dir, files, err)

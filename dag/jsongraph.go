@@ -65,7 +65,7 @@ func (f *graphFile) header() (tasksAt int64) {
 	return tasksAt
 }
 
-// check notes a mistake that the builder found in what began at an offset.
+// check notes a mistake that the builder found in the element that began at an offset.
 func (f *graphFile) check(offset int64) {
 	if err := f.builder.Err(); err != nil {
 		f.failAt(offset, "%w", err)

@@ -4,13 +4,14 @@ import "slices"
 
 // Links are the edges of a loop body: which tasks wait for which.
 type Links struct {
+	tasks                 int
 	preds, succs          edges // within a step
 	carried, carriedSuccs edges // predecessors in the previous step, through carried storages
 	reuse, reuseSuccs     edges // predecessors in the step that used the same instance of a storage before
 }
 
 // NumTasks is the number of tasks of one step.
-func (l *Links) NumTasks() int { return len(l.preds.start) - 1 }
+func (l *Links) NumTasks() int { return l.tasks }
 
 // Preds are the tasks of the same step that must end before t starts, ascending.
 func (l *Links) Preds(t TaskID) []int32 { return l.preds.row(int32(t)) }
@@ -33,16 +34,33 @@ func (l *Links) ReusePreds(t TaskID) []int32 { return l.reuse.row(int32(t)) }
 // ReuseSuccs are the reverse of ReusePreds.
 func (l *Links) ReuseSuccs(t TaskID) []int32 { return l.reuseSuccs.row(int32(t)) }
 
-// edges are rows of small lists in compressed form: row i is to[start[i]:start[i+1]].
+// edges are rows of small lists in compressed form: row i is to[start[i]:start[i+1]]. Without
+// any there are no starts.
 type edges struct {
 	start []int32
 	to    []int32
 }
 
-func (e edges) row(i int32) []int32 { return e.to[e.start[i]:e.start[i+1]] }
+func (e edges) row(i int32) []int32 {
+	if len(e.to) == 0 {
+		return nil
+	}
+	return e.to[e.start[i]:e.start[i+1]]
+}
+
+// fit returns the edges without what growing left over.
+func (e edges) fit() edges {
+	if len(e.to) == 0 {
+		return edges{}
+	}
+	return edges{e.start, fit(e.to)}
+}
 
 // transpose returns the edges turned round, for rows rows.
 func (e edges) transpose(rows int) edges {
+	if len(e.to) == 0 {
+		return edges{}
+	}
 	t := edges{start: make([]int32, rows+1), to: make([]int32, len(e.to))}
 	for _, v := range e.to {
 		t.start[v]++
@@ -91,7 +109,7 @@ type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
 // step are the body's; edges from the first into the second are carried, or, for storages
 // that are rewritten in every step, order the reuse of one instance.
 func (b *Body) Link() (l *Links, carried, written []bool) {
-	k := &linker{Links: &Links{}, hazards: newHazards(b.Atoms), carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
+	k := &linker{Links: &Links{tasks: b.Tasks}, hazards: newHazards(b.Atoms), carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
 	for _, e := range []*edges{&k.preds, &k.carried, &k.reuse} {
 		e.start = append(make([]int32, 0, b.Tasks+1), 0)
 	}
@@ -113,9 +131,7 @@ func (b *Body) Link() (l *Links, carried, written []bool) {
 		k.reuse.closeRow()
 	}
 	k.pool = nil
-	for _, e := range []*edges{&k.preds, &k.carried, &k.reuse} {
-		e.to = fit(e.to)
-	}
+	k.preds, k.carried, k.reuse = k.preds.fit(), k.carried.fit(), k.reuse.fit()
 	k.succs, k.carriedSuccs, k.reuseSuccs = k.preds.transpose(b.Tasks), k.carried.transpose(b.Tasks), k.reuse.transpose(b.Tasks)
 	return k.Links, k.carries, k.written
 }

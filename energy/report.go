@@ -8,7 +8,7 @@ import (
 	"dahl/schedule"
 )
 
-// Basis says what a number of joules rests on.
+// Basis says how a number of joules was found.
 type Basis string
 
 // The bases. Unavailable means that some part of the number has no known power.

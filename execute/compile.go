@@ -149,7 +149,7 @@ func (r *Runner) compile(c *compiledGraph) error {
 		}
 		return nil
 	}
-	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.ReuseNext, len(r.lanes)); err != nil {
+	if c.replay, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.ReuseNext(), len(r.lanes)); err != nil {
 		return err
 	}
 	if err := r.checkRunnable(c); err != nil || !r.spread {

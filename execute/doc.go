@@ -5,8 +5,8 @@
 // machine ([Runnable]); [Target] says which kernels the decision may use. New reserves all
 // memory, binds every task to its bytes and compiles every plan into lists. Run then decides
 // nothing: with a plan each worker replays its list; without one [schedule.Engine] asks the
-// policy, under one lock. Both give a measured [schedule.Schedule]. [Detect] describes this machine.
-// [Calibrate] and [CalibrateInSitu] measure it.
+// policy, under one lock. Both give a measured [schedule.Schedule]. [Detect] describes this
+// machine; [Calibrate] and [CalibrateInSitu] measure it.
 //
 // # Workers
 //
@@ -80,7 +80,7 @@
 //
 // # Why the waits are enough
 //
-// What holds for workers here holds for all lanes. Worker u counts the tasks it has ended since
+// All lanes wait in the way of the workers below. Worker u counts the tasks it has ended since
 // the run began and publishes the count with one atomic store after each. In step s, the task at
 // position p of its list of n has ended exactly when the count is at least s·n + p + 1. A task
 // that follows it by d steps (0: same step, 1: carried or reused storage) therefore waits for the

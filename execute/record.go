@@ -55,7 +55,7 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	s.Steps = int(begun)
 	var err error
 	if c := j.graph; c.graph != c.origin {
-		noteReady(s, &schedule.Problem{Graph: c.graph, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext})
+		noteReady(s, &schedule.Problem{Graph: c.graph, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext()})
 		s, err = c.placed.ToOrigin(p, s, j.entered)
 	} else {
 		noteReady(s, p)

@@ -57,7 +57,7 @@ func ordered(c *compiledGraph) bool {
 			at[it.task] = position{int32(lane), int32(i)}
 		}
 	}
-	same, next := edgesInto(len(c.graph.Tasks), c.placed.Reuse), edgesInto(len(c.graph.Tasks), c.placed.ReuseNext)
+	same, next := edgesInto(len(c.graph.Tasks), c.placed.Reuse), edgesInto(len(c.graph.Tasks), c.placed.ReuseNext())
 	for t := range c.graph.Tasks {
 		here := at[int32(t)]
 		clock := clocks[here.worker][(steps-1)*len(lists[here.worker])+int(here.index)]

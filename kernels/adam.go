@@ -15,8 +15,8 @@ import (
 //	v ← beta2·v + (1-beta2)·g²
 //	w ← w - lr/(1-beta1^t) · m / (sqrt(v)/sqrt(1-beta2^t) + eps)
 //
-// hyper is {lr, t}. What depends on t only is computed in float64. Every product is
-// rounded before it is added, so that all variants give equal bits in any build.
+// hyper is {lr, t}. Terms that depend on t only are computed in float64. Every product is rounded
+// before it is added, so that all variants give equal bits in any build.
 
 var adam = Kernel{
 	Op: "adam", Doc: "m, v = moments of g; w -= lr·m̂/(√v̂ + eps)",

@@ -33,8 +33,8 @@ func Kernels() []Kernel {
 	return all
 }
 
-// KernelByName copies a line of the table of operations. Whoever looks up many keeps what
-// [Kernels] gives.
+// KernelByName copies a line of the table of operations. For many lookups, keep the result of
+// [Kernels].
 func KernelByName(op string) (*Kernel, error) {
 	k, ok := lookup(op)
 	if !ok {

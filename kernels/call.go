@@ -6,10 +6,10 @@ import (
 	"dahl/dag"
 )
 
-// Float is the arithmetic types.
+// Float is the set of arithmetic types.
 type Float interface{ float32 | float64 }
 
-// Element is the element types of operands.
+// Element is the set of element types of operands.
 type Element interface {
 	uint8 | int32 | int64 | float32 | float64
 }
@@ -28,7 +28,7 @@ type Arg struct {
 	Shape  []int // extents of the region
 	Stride []int // distance in elements between neighbours, per dimension
 	first  unsafe.Pointer
-	elems  int // from the first element to the last, inclusive
+	elems  int // number of elements from the first to the last, inclusive
 }
 
 // Bind returns the view of a box of a buffer whose storage begins at base; a nil
@@ -77,5 +77,5 @@ func (a *Arg) Contiguous() bool {
 	return n == a.elems
 }
 
-// Accumulates reports whether the result is added to what the operand holds.
+// Accumulates reports whether the result is added to the operand's old contents.
 func (a *Arg) Accumulates() bool { return a.Mode == dag.ReadWrite }

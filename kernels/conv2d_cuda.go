@@ -1,11 +1,11 @@
 package kernels
 
-// Convolutions on CUDA devices, in both layouts: products of windows of the image with
-// filters. In n×h×w×c rows of a product are pixels and columns channels; in n×c×h×w,
-// where pixels follow each other in memory, the reverse. The gradient of the bias is one
+// Convolutions on CUDA devices, in both layouts, are products of windows of the image with
+// filters. In n×h×w×c the rows of a product are pixels and its columns channels. In n×c×h×w,
+// where pixels follow each other in memory, it is the reverse. The gradient of the bias is one
 // more tap of the window, a row or column of ones.
 
-// convolution is what the layouts differ in.
+// convolution holds the differences between the layouts.
 type convolution struct {
 	layout          image
 	filters, turned filterLayout // of the convolution, and of the gradient of its input
@@ -50,8 +50,8 @@ var unpooledWeights = &productFamily{
 	tensor: []productTile{tensor64x64, tensor32x32},
 }
 
-// filterLayout is where rows and columns of the window, channels and filters are among the
-// dimensions of the operand. reversed: the window's rows and columns run backwards.
+// filterLayout says which dimensions of the operand are rows and columns of the window, channels
+// and filters. reversed: the window's rows and columns run backwards.
 type filterLayout struct {
 	i, j, c, f int
 	reversed   bool
@@ -65,7 +65,7 @@ func (l filterLayout) tap(w *DeviceArg, size int64, i, j int) uint64 {
 	return w.Addr + uint64(int64(i*w.Stride[l.i]+j*w.Stride[l.j])*size)
 }
 
-// every is the distance of every n-th row and column of the window.
+// every is the distance between every n-th row and column of the window.
 func (l filterLayout) every(w *DeviceArg, n int) (i, j int) {
 	if l.reversed {
 		n = -n
@@ -73,8 +73,8 @@ func (l filterLayout) every(w *DeviceArg, n int) (i, j int) {
 	return n * w.Stride[l.i], n * w.Stride[l.j]
 }
 
-// taps are extents or strides of a window's rows, columns and channels in the order in which
-// its taps are counted.
+// taps are extents or strides of a window's rows, columns and channels, in the order in which its
+// taps are counted.
 func (c *convolution) taps(i, j, channels int) triple {
 	if c.layout == channelsLast {
 		return triple{i, j, channels}
@@ -82,7 +82,7 @@ func (c *convolution) taps(i, j, channels int) triple {
 	return triple{channels, i, j}
 }
 
-// product is that of a window and filters, or of a window transposed and a map.
+// product is the product of a window and filters, or of a transposed window and a map.
 func (c *convolution) product(window, other productOperand, m, k int32) productParams {
 	if c.layout == channelsLast {
 		return productParams{a: window, b: other, m: m, n: other.taps, k: k}
@@ -90,7 +90,7 @@ func (c *convolution) product(window, other productOperand, m, k int32) productP
 	return productParams{a: other, b: window, m: other.taps, n: m, k: k}
 }
 
-// forward is a convolution of x with filters w for a result of pixels.
+// forward is a convolution of x with filters w. The result has the given pixels.
 func (c *convolution) forward(call *DeviceCall, x, w int, pixels triple) productParams {
 	xs, ws := &call.Args[x], &call.Args[w]
 	pad, stride, k := int(call.Params[0]), int(call.Params[1]), ws.Shape[c.filters.i]
@@ -101,7 +101,7 @@ func (c *convolution) forward(call *DeviceCall, x, w int, pixels triple) product
 	return c.product(window, other, window.pixels, window.taps)
 }
 
-// forwardSweep is that of a convolution's window over its input.
+// forwardSweep moves a convolution's window over its input.
 func forwardSweep(pixels triple, k, pad, stride int) sweep {
 	return sweep{pixels: pixels, rows: k, columns: k, step: stride, direction: 1, originRow: -pad, originColumn: -pad}
 }
@@ -115,13 +115,13 @@ func (c *convolution) forwardProducts(call *DeviceCall) []productParams {
 	return []productParams{p}
 }
 
-// phase is one of the phases of the gradient of an image's rows (or columns) under a
-// stride: pixels first, first+stride, … meet only the taps tap, tap+stride, … of the
-// window, and pixel a of them meets pixel a + origin - t of dy at tap t of these. So each
-// phase is a convolution without a stride.
+// phase is one of the phases of the gradient of an image's rows (or columns) under a stride.
+// Pixels first, first+stride, … meet only the taps tap, tap+stride, … of the window. Pixel a of
+// them meets pixel a + origin - t of dy at tap t of these. So each phase is a convolution without
+// a stride.
 type phase struct{ first, pixels, tap, taps, origin int }
 
-// phases are those of an extent; a window shorter than the stride leaves some no taps.
+// phases are the phases of an extent. A window shorter than the stride leaves some without taps.
 func phases(extent, k, pad, stride int) []phase {
 	var all []phase
 	for first := range min(stride, extent) {
@@ -188,12 +188,12 @@ func (c *convolution) gradient(call *DeviceCall, dy productOperand, x, db int, p
 	return p
 }
 
-// gradientSweep is that of a window of k whose padding and stride the call has.
+// gradientSweep moves a window of k with the call's padding and stride.
 func gradientSweep(call *DeviceCall, k int, pixels triple) sweep {
 	return forwardSweep(pixels, k, int(call.Params[0]), int(call.Params[1]))
 }
 
-// gradientFor is that product for operand 0, which lies as given.
+// gradientFor is the same product for operand 0 in a given layout.
 func (c *convolution) gradientFor(call *DeviceCall, at filterLayout, dy productOperand, x int, s sweep) productParams {
 	w := &call.Args[0]
 	channels := w.Shape[at.c]

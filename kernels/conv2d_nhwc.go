@@ -6,9 +6,9 @@ import (
 	"dahl/kernels/cuda"
 )
 
-// Convolution over channels-last images: the equations of conv2d with images N×H×W×C
-// and filters K×K×C×F, so that the channels under a row of the window follow each
-// other in memory, and the filters of one channel do:
+// Convolution over channels-last images: the equations of conv2d with images N×H×W×C and filters
+// K×K×C×F. The channels under a row of the window follow each other in memory, and so do the
+// filters of one channel:
 //
 //	y[n,u,v,f]   = b[f] + Σ_{i,j,c} w[i,j,c,f] · x[n,u·s+i-p,v·s+j-p,c]
 //	dx[n,a,b,c]  = Σ_{i,j,f: u·s+i-p=a, v·s+j-p=b} wt[k-1-i,k-1-j,f,c] · dy[n,u,v,f]
@@ -158,8 +158,8 @@ func conv2dNHWCDxRef[T Float](call *Call) {
 	}
 }
 
-// spreadNHWC is the sum of what channel c of the pixel at row, column of the padded
-// image gets from all windows that hold it.
+// spreadNHWC adds up, over all windows that hold the pixel at row, column of the padded image,
+// the gradient of its channel c.
 func spreadNHWC[T Float](dy, wt *map4[T], n, row, column, c, stride int) T {
 	var sum T
 	k := wt.extent[0]

@@ -2,10 +2,10 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// The weight gradient is a product with the image transposed: its rows are the columns
-// of the window and the channels, which follow each other under a pixel of dy, its
-// groups the rows of the window, and its sums run over pixels. Pixels whose windows
-// miss the same rows and columns are summed together, as in the other convolutions.
+// The weight gradient is a product with the transposed image. Its rows are the columns of the
+// window and the channels, which follow each other under a pixel of dy. Its groups are the rows
+// of the window, and its sums run over pixels. Pixels whose windows miss the same rows and
+// columns are summed together, as in the other convolutions.
 
 // convDwNHWC adds to dw the gradient of a convolution of x with respect to its filters,
 // and to db, if not nil, that with respect to its bias.
@@ -30,7 +30,7 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 	c.all(l, call.Work)
 }
 
-// convDwOf is the gradient of a convolution that has so many rows of pixels, without that of
+// convDwOf is the gradient of a convolution with so many rows of pixels, without the gradient of
 // the bias.
 func convDwOf[T Float](dw, dy, x map4[T], rows, pad, stride int) convDwNHWC[T] {
 	k := dw.extent[0]
@@ -46,12 +46,12 @@ func conv2dNHWCDwWorkspace(s *Spec) int64 {
 	return wideWorkspace(s.Type.SizeBytes(), dy[2], dw[0], dw[2], dw[3], int(s.Param("stride")))
 }
 
-// all adds what the whole of dy gives, some samples at a time.
+// all adds the gradient over the whole of dy, some samples at a time.
 func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 	parts, g := c.split(l, work)
 	step := cachedSamples(&c.x, &c.dy, &c.dw)
 	for n := 0; n < c.dy.extent[0]; n += step {
-		if c.db != nil { // first: read from end to end, dy comes to the cache fastest
+		if c.db != nil { // first, since reading dy from end to end brings it to the cache fastest
 			dy := c.dy.samples(n, min(step, c.dy.extent[0]-n))
 			addPixels(l, c.db, &dy, true)
 		}
@@ -64,7 +64,7 @@ func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 	c.fold(&parts[0], g)
 }
 
-// run adds what rows u to end of dy give, of all samples.
+// run adds the gradient over rows u to end of dy, of all samples.
 func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
 	for u < end {
 		next, top, bottom := c.rows.zone(u)
@@ -80,7 +80,7 @@ func (c *convDwNHWC[T]) run(l simd.Level, u, end int) {
 	}
 }
 
-// part adds what the pixels give whose windows lie in x with rows taps[0] to taps[1] and
+// part adds the gradient from the pixels whose windows lie in x with rows taps[0] to taps[1] and
 // columns taps[2] to taps[3].
 func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 	dy := c.dy.at(0, c.rows.first+u, c.columns.first+v, 0)

@@ -7,9 +7,9 @@ import (
 	"dahl/kernels/cuda"
 )
 
-// A convolution with ReLU and max-pooling in one operation, and its weight gradient
-// straight from the pooled gradient. The map between convolution and pooling is never
-// in memory as a whole:
+// A convolution with ReLU and max-pooling in one operation, and its weight gradient computed
+// directly from the pooled gradient. The map between convolution and pooling is never in memory
+// as a whole:
 //
 //	z[n,u,v,f]     = b[f] + (x ⋆ w)[n,u,v,f]
 //	y[n,p,q,f]     = max(0, max_{i,j<size} z[n,p·step+i,q·step+j,f])
@@ -59,8 +59,8 @@ var conv2dNHWCPoolDw = Kernel{
 			convolutionLast.libraryPooled(cuda.WeightGradient, "pad", "stride", "size", "step"))...),
 }
 
-// checkConvPool checks the maps of a convolution with windows of k and with pooling: y and
-// x are the operands with the pooled map and the image.
+// checkConvPool checks the maps of a convolution with windows of k and with pooling. y and x are
+// the operands with the pooled map and the image.
 func checkConvPool(s *Spec, y int, yName string, x, k int) error {
 	var value [4]int
 	for i, p := range []struct {
@@ -84,15 +84,15 @@ func checkConvPool(s *Spec, y int, yName string, x, k int) error {
 	return nil
 }
 
-// convPoolFlops counts the taps of the convolution at all pixels from the first to the
-// last that a window holds.
+// convPoolFlops counts the taps of the convolution at all pixels from the first to the last that
+// lie in a window.
 func convPoolFlops(s *Spec, y, w int) float64 {
 	size, step, shape := int(s.Param("size")), int(s.Param("step")), s.Operands[y].Shape
 	pixels := float64(shape[0]) * float64(covered(shape[1], size, step)) * float64(covered(shape[2], size, step))
 	return 2 * pixels * s.volume(w)
 }
 
-// covered is the pixels from the first to the last of count windows.
+// covered is the number of pixels from the first to the last of count windows.
 func covered(count, size, step int) int { return (count-1)*step + size }
 
 // conv2dNHWCPoolRef computes each sum as conv2dNHWCRef does.
@@ -148,20 +148,20 @@ func conv2dNHWCPoolDwRef[T Float](call *Call) {
 	}
 }
 
-// maxima is a gradient by the maxima of its windows, of which size and step are the
-// geometry.
+// maxima is a gradient at the maxima of its windows. size and step are the geometry of the
+// windows.
 type maxima[T Float] struct {
 	dy         map4[T]
 	index      map4[uint8]
 	size, step int
 }
 
-// maximaOf takes them from a call, whose operands dy and index are the ones given.
+// maximaOf takes the maxima from operands dy and index of a call.
 func maximaOf[T Float](call *Call, dy, index int) maxima[T] {
 	return maxima[T]{map4Of[T](&call.Args[dy]), map4Of[uint8](&call.Args[index]), int(call.Params[2]), int(call.Params[3])}
 }
 
-// each visits the elements of channel f that have a maximum, with the pixel of it.
+// each visits the elements of channel f that have a maximum, with the pixel of the maximum.
 func (m *maxima[T]) each(f int, visit func(n, u, v int, g T)) {
 	for n := range m.dy.extent[0] {
 		for p := range m.dy.extent[1] {

@@ -2,12 +2,11 @@ package kernels
 
 import "dahl/kernels/cuda"
 
-// conv2d.nhwc.pool on CUDA devices. Where windows are 2×2, the product's rows are counted
-// by windows, four positions each, so that a thread block has whole windows and the map
-// between convolution and pooling is never in memory. (Windows that overlap are computed
-// as often as they lie in one.) Other windows are scanned in a second launch, over a map
-// in the workspace. The gradient of the weights takes what it needs of that map from dy
-// and index as it fills its tiles.
+// conv2d.nhwc.pool on CUDA devices. For 2×2 windows the product's rows are counted by windows,
+// four positions each. So a thread block has whole windows, and the map between convolution and
+// pooling is never in memory. (Overlapping windows compute a pixel once for each window.) A
+// second launch scans other windows, over a map in the workspace. The gradient of the weights
+// takes the parts of that map that it needs from dy and index as it fills its tiles.
 
 // fusedWindow is the size of windows that are pooled with the product.
 const fusedWindow = 2
@@ -22,20 +21,20 @@ type pooledScan struct {
 	elements, size, step int32
 }
 
-// poolVariants are those of conv2d.nhwc.pool.
+// poolVariants are the variants of conv2d.nhwc.pool.
 func poolVariants() []Variant {
 	var all []Variant
 	for _, math := range []productMath{mathSIMT, mathTF32, mathBF16} {
 		v := math.variant(
 			func(call *DeviceCall) []cuda.Launch { return poolLaunches(math, call) },
 			func(s *Spec) int64 { return poolWorkspaceCUDA(math, s) })
-		v.MostElements /= fusedWindow * fusedWindow // of whose positions there are as many
+		v.MostElements /= fusedWindow * fusedWindow // since each window has as many positions
 		all = append(all, v)
 	}
 	return all
 }
 
-// pooledGeometry is what pooling adds to a convolution.
+// pooledGeometry is the geometry of the pooling.
 func pooledGeometry(call *DeviceCall) (size, step int) {
 	return int(call.Params[2]), int(call.Params[3])
 }
@@ -74,19 +73,19 @@ func pooledProduct(call *DeviceCall) productParams {
 	return p
 }
 
-// coveredPixels are the pixels of the convolution up to the last that a window holds.
+// coveredPixels are the pixels of the convolution up to the last one in a window.
 func coveredPixels(call *DeviceCall, y *DeviceArg) triple {
 	size, step := pooledGeometry(call)
 	return triple{y.Shape[0], covered(y.Shape[1], size, step), covered(y.Shape[2], size, step)}
 }
 
-// packedStrides are those of pixels without gaps.
+// packedStrides are the strides of pixels without gaps.
 func packedStrides(pixels triple, channels int) triple {
 	return triple{pixels[1] * pixels[2] * channels, pixels[2] * channels, channels}
 }
 
-// unpooledProduct is the convolution with its result in the workspace, of which it takes
-// that many bytes, a multiple of 256.
+// unpooledProduct is the convolution with its result in the workspace. It also returns the bytes
+// of that result, a multiple of 256.
 func unpooledProduct(call *DeviceCall) (productParams, int64) {
 	y := &call.Args[0]
 	pixels, filters := coveredPixels(call, y), y.Shape[3]
@@ -97,7 +96,7 @@ func unpooledProduct(call *DeviceCall) (productParams, int64) {
 	return p, (bytes + 255) &^ 255
 }
 
-// scanLaunch pools the convolution of so many pixels in the workspace.
+// scanLaunch pools the pixels of the convolution in the workspace.
 func scanLaunch(call *DeviceCall, pixels triple) cuda.Launch {
 	y, index := &call.Args[0], &call.Args[1]
 	size, step := pooledGeometry(call)
@@ -117,7 +116,7 @@ func scanLaunch(call *DeviceCall, pixels triple) cuda.Launch {
 	}
 }
 
-// unpooledGradient is the weights' gradient, whose map dy is known by its pooled form.
+// unpooledGradient is the weights' gradient for a map dy in its pooled form.
 func unpooledGradient(call *DeviceCall) []productParams {
 	dy, pool := unpooled(call, 1, 2)
 	p := convolutionLast.gradient(call, dy, 3, 4, coveredPixels(call, &call.Args[1]))
@@ -125,7 +124,7 @@ func unpooledGradient(call *DeviceCall) []productParams {
 	return []productParams{p}
 }
 
-// unpooled is the map that is known by its pooled form, operands dy and index.
+// unpooled is a map in its pooled form, which operands dy and index are.
 func unpooled(call *DeviceCall, dy, index int) (productOperand, productPooling) {
 	g, marks := &call.Args[dy], &call.Args[index]
 	size, step := pooledGeometry(call)
@@ -140,8 +139,8 @@ func unpooled(call *DeviceCall, dy, index int) (productOperand, productPooling) 
 	}
 }
 
-// marksAligned reports whether the bytes of index for a group of channels lie at a multiple of
-// their number, and so can be loaded at once.
+// marksAligned reports whether the bytes of index for a group of channels are aligned to their
+// number, and so can be loaded at once.
 func marksAligned(index *DeviceArg, group int) bool {
 	fits := index.Addr%uint64(group) == 0
 	for _, s := range channelsLast.strides(index) {

@@ -6,24 +6,24 @@ import (
 	"dahl/kernels/simd"
 )
 
-// The vector variants pool a few rows of the convolution at a time in the workspace,
-// and scatter a few rows of the pooled gradient there before they multiply them with
-// the image, so that these rows stay in the nearest caches.
+// The vector variants pool a few rows of the convolution at a time in the workspace. They scatter
+// a few rows of the pooled gradient there before they multiply them with the image. So these rows
+// stay in the nearest caches.
 
 const (
-	// poolRowsBytes is what the rows in the workspace take at most, beyond those of one
+	// poolRowsBytes is the most that the rows in the workspace take, if they are more than one
 	// row of windows.
 	poolRowsBytes = 48 << 10
-	// overlapRowsBytes is that for windows that overlap: the rows between two blocks
-	// are computed twice.
+	// overlapRowsBytes is the same for overlapping windows, since rows between two blocks are
+	// computed twice.
 	overlapRowsBytes = 256 << 10
 )
 
-// poolBlock is what is pooled at a time: rows of windows of one sample, or whole
-// samples if several fit.
+// poolBlock is the part that is pooled at a time: rows of windows of one sample, or whole samples
+// if several fit.
 type poolBlock[T Float] struct {
 	samples, windows int
-	rows             map4[T] // of the convolution, without columns that no window holds
+	rows             map4[T] // of the convolution, without columns outside all windows
 	wide             []byte  // for the filters of pixels that share vectors
 }
 
@@ -44,8 +44,8 @@ func poolExtents(pooled []int, size, step, elementBytes int) (samples, windows i
 	return samples, windows, [4]int{samples, rows, width, pooled[3]}
 }
 
-// poolWorkspace is the block and the filters of pixels that share vectors, from the
-// operands with the pooled map and the filters.
+// poolWorkspace is the bytes of the block and of the filters of pixels that share vectors. y and
+// w are the operands with the pooled map and the filters.
 func poolWorkspace(y, w int) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
 		filters := s.Operands[w].Shape
@@ -117,8 +117,8 @@ func conv2dNHWCPoolDwAt[T Float](l simd.Level, call *Call) {
 	g.all(l, int(call.Params[0]), int(call.Params[1]), call.Work)
 }
 
-// convPoolDw adds to dw the gradient of a convolution of x with respect to its filters, and
-// sets db, if not nil, to that with respect to its bias, or adds it.
+// convPoolDw adds the gradient of a convolution of x for its filters to dw. It also sets the
+// gradient for its bias in db, or adds it, if db is not nil.
 type convPoolDw[T Float] struct {
 	maxima[T]
 	dw, x map4[T]

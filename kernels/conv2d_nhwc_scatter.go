@@ -6,15 +6,14 @@ import (
 	"dahl/kernels/simd"
 )
 
-// The gradient of an image of few channels can also be taken from the other side: pixel
-// v of a row of dy adds to the pixels v-pad to v-pad+k of a row of dx, whose channels
-// follow each other and fill vectors better than those of one pixel do. Rows are summed
-// as in conv2d.nhwc, so that what is added up in memory is one number per column of the
-// window. Pixels of dy that are k apart meet different pixels of dx and are computed
-// together.
+// The gradient of an image of few channels can also be computed from the other side. Pixel v of a
+// row of dy adds to the pixels v-pad to v-pad+k of a row of dx. The channels of those follow each
+// other and fill vectors better than the channels of one pixel. Rows are summed as in
+// conv2d.nhwc, so only one number per column of the window is added up in memory. Pixels of dy
+// that are k apart meet different pixels of dx and are computed together.
 
-// scatterPays compares the multiplications of vectors for a row of dx (in pixels, from
-// out) either way. One in five is granted to the additions in memory.
+// scatterPays compares the multiplications of vectors for a row of dx (in pixels, from out)
+// either way. It allows scatter one in five for its additions in memory.
 func scatterPays(lanes, in, out, filters, channels, k int) bool {
 	if lanes == 0 || filters < 8 {
 		return false
@@ -25,7 +24,7 @@ func scatterPays(lanes, in, out, filters, channels, k int) bool {
 	return 5*out*vectors(k*channels) < 4*gather
 }
 
-// scatterWorkspace is the bytes of the filters for scatter, if it pays at any level.
+// scatterWorkspace is the bytes of the filters for scatter, or 0 if it pays at no level.
 func scatterWorkspace(elementBytes int64, in, out, filters, channels, k int) int64 {
 	for _, l := range simd.Levels() {
 		if scatterPays(vectorBytes(l)/int(elementBytes), in, out, filters, channels, k) {
@@ -35,7 +34,7 @@ func scatterWorkspace(elementBytes int64, in, out, filters, channels, k int) int
 	return 0
 }
 
-// scatters reports whether the gradient is to be taken by scatter.
+// scatters reports whether the gradient is computed by scatter.
 func (c *convNHWC[T]) scatters(l simd.Level, wt *map4[T]) bool {
 	var zero T
 	channels := c.dst.extent[3]
@@ -43,8 +42,8 @@ func (c *convNHWC[T]) scatters(l simd.Level, wt *map4[T]) bool {
 		scatterPays(vectorBytes(l)/int(unsafe.Sizeof(zero)), c.dst.extent[2], c.src.extent[2], wt.extent[2], channels, wt.extent[0])
 }
 
-// scatter computes or adds to the gradient dst of a convolution of stride 1 whose
-// filters, turned, are wt.
+// scatter computes the gradient dst of a convolution of stride 1 with turned filters wt, or adds
+// to it.
 func (c *convNHWC[T]) scatter(l simd.Level, wt *map4[T], pad int, work []byte) {
 	k := wt.extent[0]
 	c.w = packScatter(work, wt)
@@ -76,8 +75,8 @@ func (c *convNHWC[T]) scatterAll(l simd.Level) {
 	}
 }
 
-// scatterPart adds to rows u to end what every k-th column of src from v gives, for rows
-// taps[0] to taps[1] and columns taps[2] to taps[3] of the window.
+// scatterPart adds to rows u to end the contributions of every k-th column of src from v, for
+// rows taps[0] to taps[1] and columns taps[2] to taps[3] of the window.
 func (c *convNHWC[T]) scatterPart(l simd.Level, u, end, v, after int, taps [4]int) {
 	k, channels := c.w.extent[2], c.dst.extent[3]
 	from := c.src.at(0, c.rows.from+u+taps[0], v, 0)
@@ -99,8 +98,8 @@ func (c *convNHWC[T]) scatterPart(l simd.Level, u, end, v, after int, taps [4]in
 	}
 }
 
-// packScatter returns the filters as K×F×K×C: the rows of the window turned round, as in
-// wt, its columns not.
+// packScatter returns the filters as K×F×K×C. The rows of the window are turned round, as in wt;
+// its columns are not.
 func packScatter[T Float](work []byte, wt *map4[T]) map4[T] {
 	k, filters, channels := wt.extent[0], wt.extent[2], wt.extent[3]
 	elems, _ := scratch[T](work, k*k*filters*channels)

@@ -6,15 +6,15 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Weight gradients of channels-last convolutions and the step of gradient descent that they
-// are for, without a gradient in memory. The weights are PyTorch's, F×C×K×K:
+// Weight gradients of channels-last convolutions with their step of gradient descent, without a
+// gradient in memory. The weights are PyTorch's, F×C×K×K:
 //
 //	w[f,c,i,j], vw ← as sgd does with g = dw[i,j,c,f] of conv2d.nhwc.dw
 //	b[f], vb       ← as sgd does with g = db[f]
 //
-// and alike for conv2d.nhwc.pool.dw. A variant gives the bits of its gradient, oihw and sgd
-// one after the other. The variants at levels leave the gradient in the workspace, and turn
-// a few filters of it to PyTorch's order at a time.
+// The same holds for conv2d.nhwc.pool.dw. A variant gives the bits of its gradient, oihw and sgd
+// one after the other. The variants at levels leave the gradient in the workspace, and turn a few
+// filters of it to PyTorch's order at a time.
 
 var conv2dNHWCDwSGD = Kernel{
 	Op: "conv2d.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of conv2d.nhwc.dw",
@@ -69,8 +69,8 @@ var conv2dNHWCPoolDwSGD = Kernel{
 			convolutionLast.libraryPooledDescent(withSGD("pad", "stride", "size", "step")...))...),
 }
 
-// turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill
-// a line of the cache where they follow each other in the gradient.
+// turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill a
+// cache line where they follow each other in the gradient.
 const turnedFilters = 16
 
 // convDescent is the step of filters, with their gradient in the workspace.
@@ -81,8 +81,8 @@ type convDescent[T Float] struct {
 	turned []T // room for turnedFilters filters
 }
 
-// convDescentOf takes the gradients, zero, from the workspace. Sums need what is left of it, and
-// then run does.
+// convDescentOf takes the gradients, as zeros, from the workspace. The sums and later run need
+// the rest.
 func convDescentOf[T Float](call *Call, hyper int) (d convDescent[T], rest []byte) {
 	d.descent = descentOf[T](call, hyper)
 	e := [4]int(d.w.Shape)
@@ -96,8 +96,8 @@ func convDescentOf[T Float](call *Call, hyper int) (d convDescent[T], rest []byt
 	return d, rest
 }
 
-// convDescentWorkspace is the gradients of w and b, and what their sums or, later, the filters
-// that are turned need.
+// convDescentWorkspace is the bytes of the gradients of w and b, and of the sums or, later, of
+// the turned filters.
 func convDescentWorkspace(s *Spec, sums int64) int64 {
 	w, size := s.Operands[0].Shape, s.Type.SizeBytes()
 	filter := w[1] * w[2] * w[3]

@@ -6,12 +6,12 @@ import (
 	"dahl/kernels/simd"
 )
 
-// The vector convolutions take their sums from simd.Product. At a pixel of the result
-// the channels under one row of the window follow each other, so all columns of the
-// window and all channels are one long step of the product, and the rows of the window
-// its batch. No input is gathered or padded: where a part of the window lies outside
-// the image, the product takes the other rows and columns only. Pixels that miss the
-// same rows and columns are computed together: the inner ones, each side, each corner.
+// The vector convolutions take their sums from simd.Product. At a pixel of the result the
+// channels under one row of the window follow each other. So all columns of the window and all
+// channels are one long step of the product, and the rows of the window are its batch. No input
+// is gathered or padded: where a part of the window lies outside the image, the product takes
+// only the other rows and columns. Pixels that miss the same rows and columns are computed
+// together: the inner ones, each side, each corner.
 
 func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
@@ -32,9 +32,9 @@ func conv2dNHWCWorkspace(s *Spec) int64 {
 	return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[2], w[3], int(s.Param("stride")))
 }
 
-// conv2dNHWCDxAt is the convolution of dy with the turned filters. At stride s the
-// pixels of dx fall into s×s phases, each a convolution with every s-th row and column
-// of them (Dumoulin and Visin, arXiv:1603.07285, section 4), packed in the workspace.
+// conv2dNHWCDxAt is the convolution of dy with the turned filters. At stride s the pixels of dx
+// fall into s×s phases, each a convolution with every s-th row and column of the filters
+// (Dumoulin and Visin, arXiv:1603.07285, section 4). These are packed in the workspace.
 func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
 	dx, dy, wt := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	c := convNHWC[T]{dst: dx, src: dy}
@@ -44,7 +44,7 @@ func conv2dNHWCDxAt[T Float](l simd.Level, call *Call) {
 	c.phases(l, &wt, int(call.Params[0]), int(call.Params[1]), call.Work)
 }
 
-// phases computes the gradient dst of a convolution whose filters, turned, are wt.
+// phases computes the gradient dst of a convolution with turned filters wt.
 func (c *convNHWC[T]) phases(l simd.Level, wt *map4[T], pad, stride int, work []byte) {
 	if stride == 1 && c.scatters(l, wt) {
 		c.scatter(l, wt, pad, work)
@@ -70,8 +70,8 @@ func conv2dNHWCDxWorkspace(s *Spec) int64 {
 	return dxWorkspace(s.Type.SizeBytes(), dx[2], dy[2], wt[0], wt[2], wt[3], int(s.Param("stride")))
 }
 
-// dxWorkspace is the bytes of the turned filters of the largest phase, of the wider ones
-// of pixels that share vectors, or of those for scatter.
+// dxWorkspace is the bytes of the turned filters of the largest phase, of the wider filters of
+// pixels that share vectors, or of the filters for scatter.
 func dxWorkspace(elementBytes int64, in, out, taps, filters, channels, stride int) int64 {
 	if stride == 1 {
 		return max(wideWorkspace(elementBytes, in, taps, filters, channels, 1),
@@ -96,22 +96,22 @@ func packPhaseNHWC[T Float](work []byte, w *map4[T], row, column, rows, columns,
 	return packed
 }
 
-// lattice relates, along rows or along columns, pixels of the result with the pixels
-// under their windows: pixel u is at first + u·step of the result and its window begins
-// at from + u·stride of the source, which has extent pixels.
+// lattice relates, along rows or along columns, pixels of the result with the pixels under their
+// windows. Pixel u is at first + u·step of the result, and its window begins at from + u·stride
+// of the source, which has extent pixels.
 type lattice struct {
 	pixels, first, step  int
 	taps                 int
 	from, stride, extent int
 }
 
-// forwardLattice is that of conv2d.nhwc.
+// forwardLattice is the lattice of conv2d.nhwc.
 func forwardLattice(out, in, k, pad, stride int) lattice {
 	return lattice{pixels: out, step: 1, taps: k, from: -pad, stride: stride, extent: in}
 }
 
-// backwardLattice is that of the pixels of dx at phase, phase+stride, …, and the first
-// of the taps of the turned filters, stride apart, that they meet.
+// backwardLattice is the lattice of the pixels of dx at phase, phase+stride, …. tap is the first
+// tap of the turned filters that they meet; the taps are stride apart.
 func backwardLattice(in, out, k, pad, stride, phase int) (l lattice, tap int) {
 	last := (phase + pad) % stride // of the taps before turning, the first
 	taps := max(0, (k-last+stride-1)/stride)
@@ -121,8 +121,8 @@ func backwardLattice(in, out, k, pad, stride, phase int) (l lattice, tap int) {
 	}, k - 1 - last - (taps-1)*stride
 }
 
-// zone returns the end of the pixels from u whose windows have the same part, taps lo
-// to hi, within the source. It is empty, with lo = hi, beside the source.
+// zone returns the end of the pixels from u whose windows have the same taps, lo to hi, within
+// the source. Beside the source it is empty, with lo = hi.
 func (l *lattice) zone(u int) (end, lo, hi int) {
 	at := l.from + u*l.stride
 	lo, hi = max(0, -at), min(l.taps, l.extent-at)
@@ -135,11 +135,11 @@ func (l *lattice) zone(u int) (end, lo, hi int) {
 	return u + 1, lo, hi
 }
 
-// walk is pixels at equal distances in the source, the result and what cuts it off.
+// walk is pixels at equal distances in the source, the result and the map where.
 type walk struct{ count, source, result, where int }
 
-// join makes one walk of an outer and an inner one, if the outer's steps are as long as
-// all of the inner's.
+// join merges an inner walk with an outer one if the outer's steps are as long as the whole inner
+// walk.
 func (w *walk) join(outer walk) bool {
 	switch {
 	case outer.count == 1:
@@ -163,8 +163,8 @@ type convNHWC[T Float] struct {
 	rows, columns lattice
 }
 
-// all computes the whole map, some samples at a time. Phases of a stride have no use for
-// the workspace.
+// all computes the whole map, some samples at a time. Phases of a stride do not need the
+// workspace.
 func (c *convNHWC[T]) all(l simd.Level, work []byte) {
 	parts := c.split(l, work)
 	step := cachedSamples(&c.src, &c.dst, &c.w)
@@ -180,12 +180,12 @@ func (c *convNHWC[T]) all(l simd.Level, work []byte) {
 	}
 }
 
-// cachedBytes is about what the parts of a convolution share in the cache: the sides of
-// all samples are computed after the inner pixels of all.
+// cachedBytes is about how much the parts of a convolution share in the cache. The sides of all
+// samples are computed after the inner pixels of all.
 const cachedBytes = 256 << 10
 
-// cachedSamples is how many samples of two maps, at least one, take at most cachedBytes
-// or as much as the filters, which are read again for the next ones.
+// cachedSamples is how many samples of two maps, at least one, take at most cachedBytes or as
+// much as the filters. The filters are read again for the next samples.
 func cachedSamples[T Float](a, b, filters *map4[T]) int {
 	var zero T
 	elems := func(m *map4[T]) int { return m.extent[1] * m.extent[2] * m.extent[3] }
@@ -262,9 +262,9 @@ func (c *convNHWC[T]) position(m *map4[T], u, v int) int {
 	return m.at(0, c.rows.first+u*c.rows.step, c.columns.first+v*c.columns.step, 0)
 }
 
-// arrange joins walks over columns, rows and samples and chooses what is the rows of a
-// product, what its groups and what is left: rows of the product are the columns if
-// there are enough of them for a block, else the most there are.
+// arrange joins walks over columns, rows and samples. It chooses the rows of a product, its
+// groups and the rest. The rows are the columns if there are enough of them for a block, else the
+// longest walk.
 func arrange(columns, rows, samples walk) (inner, outer, rest walk) {
 	const enough = 6
 	inner, outer, rest = columns, rows, samples
@@ -289,9 +289,8 @@ func arrange(columns, rows, samples walk) (inner, outer, rest walk) {
 	return inner, outer, rest
 }
 
-// sum runs a product over the taps given. The columns of the window are one step if
-// neither the source nor the filters are cut between channels; else each is a product
-// of its own.
+// sum runs a product over the given taps. The columns of the window are one step if neither the
+// source nor the filters are cut between channels. Otherwise each column is a product of its own.
 func (c *convNHWC[T]) sum(l simd.Level, p *simd.Product[T], from int, taps [4]int) {
 	channels, columns := c.w.extent[2], taps[3]-taps[2]
 	if columns == 1 || c.src.stride[2] == channels && c.w.stride[1] == channels*c.w.stride[2] {

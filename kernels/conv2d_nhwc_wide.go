@@ -6,11 +6,11 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Few filters leave most of a vector empty. Then several neighbouring pixels of a row
-// share vectors: g pixels of f filters are one pixel of g·f filters, whose window is
-// wider by the strides between them. Filter f of pixel d is w[i,j-d·stride,c,f] at
-// column j of the wider window and zero at the columns of the other pixels only. Six
-// filters of 5×5 fill 12 of 16 lanes so, with 6 steps for two pixels instead of 10.
+// Few filters leave most of a vector empty. Then several neighbouring pixels of a row share
+// vectors: g pixels of f filters become one pixel of g·f filters. Its window is wider by the
+// strides between the pixels. Filter f of pixel d is w[i,j-d·stride,c,f] at column j of the wider
+// window, and zero at the columns of the other pixels only. So six filters of 5×5 fill 12 of 16
+// lanes, with 6 steps for two pixels instead of 10.
 //
 // The added zeros change no sum of finite numbers. An infinite or NaN input may make
 // NaN of neighbours of the pixels it reaches.
@@ -20,9 +20,9 @@ func vectorBytes(l simd.Level) int {
 	return [...]int{simd.Go: 0, simd.AVX2: 32, simd.AVX512: 64}[l]
 }
 
-// sharedPixels is how many neighbouring pixels share vectors of lanes elements: the
-// number that takes the fewest multiplications of vectors for a row of pixels, those
-// left at its end by themselves, if that saves a tenth.
+// sharedPixels is how many neighbouring pixels share vectors of lanes elements. It is the number
+// with the fewest multiplications of vectors for a row of pixels, the rest at its end by
+// themselves, if that saves a tenth.
 func sharedPixels(lanes, pixels, filters, taps, stride int) int {
 	if lanes == 0 {
 		return 1
@@ -60,7 +60,7 @@ func shared[T Float](l simd.Level, result, where *map4[T], columns *lattice) int
 	return sharedPixels(vectorBytes(l)/int(unsafe.Sizeof(zero)), columns.pixels, filters, columns.taps, columns.stride)
 }
 
-// share returns a lattice of g pixels each, and that of the pixels left.
+// share returns a lattice of g pixels each, and the lattice of the remaining pixels.
 func (l *lattice) share(g int) (wide, left lattice) {
 	wide, left = *l, *l
 	wide.pixels = l.pixels / g
@@ -81,8 +81,8 @@ func (m *map4[T]) share(g int) map4[T] {
 	return wide
 }
 
-// split returns the convolution of the pixels that share vectors, with filters in the
-// workspace, and that of the pixels left. Either may have none.
+// split returns the convolution of the pixels that share vectors, with filters in the workspace,
+// and the convolution of the remaining pixels. Either may have none.
 func (c *convNHWC[T]) split(l simd.Level, work []byte) (parts [2]convNHWC[T]) {
 	parts[0] = *c
 	g := shared(l, &c.dst, &c.where, &c.columns)
@@ -124,8 +124,8 @@ func eachShared[T Float](w, wide *map4[T], g, stride int, visit func(one, many [
 	}
 }
 
-// split returns the gradient of the pixels that share vectors, into filters in the
-// workspace that fold adds up, and that of the pixels left. Either may have none.
+// split returns the gradient of the pixels that share vectors, into filters in the workspace that
+// fold adds up, and the gradient of the remaining pixels. Either may have none.
 func (c *convDwNHWC[T]) split(l simd.Level, work []byte) (parts [2]convDwNHWC[T], g int) {
 	parts[0] = *c
 	g = shared(l, &c.dy, &map4[T]{}, &c.columns)

@@ -10,8 +10,8 @@ import (
 // channels-last ones in the workspace, and the result back. What was there before is turned,
 // too, and the sums start from it.
 
-// turnedBytes is what the images and maps in the workspace take at most, beyond those
-// of one sample.
+// turnedBytes is the most that the images and maps in the workspace take, if they hold more than
+// one sample.
 const turnedBytes = 256 << 10
 
 // turnedExtents returns how many samples are turned at a time, and the extents of their
@@ -22,8 +22,8 @@ func turnedExtents(y, x []int, elementBytes int) (samples int, yTurned, xTurned 
 	return samples, [4]int{samples, y[2], y[3], y[1]}, [4]int{samples, x[2], x[3], x[1]}
 }
 
-// turnedWorkspace is the workspace of a convolution whose map, image and filters are
-// operands y, x and w. Filters that are read are turned round for dx.
+// turnedWorkspace is the workspace of a convolution with map, image and filters in operands y, x
+// and w. For dx the filters are turned round.
 func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
 	return func(s *Spec) int64 {
 		filters, stride, bytes := s.Operands[w].Shape, int(s.Param("stride")), s.Type.SizeBytes()

@@ -5,25 +5,24 @@ import (
 	"dahl/kernels/cuda"
 )
 
-// Convolutions by a library, cuDNN, as variants beside our own kernels: "cudnn" in the
-// arithmetic of the type, "cudnn-tf32" on tensor cores. cuDNN takes filters as f×c×k×k, or
-// with channels last as f×k×k×c, and no operand of which parts are left out. So filters of
-// other layouts, and regions of larger buffers, are copied to the workspace before it, and
-// results from there after it. It adds bias and results and takes the positive part itself;
-// the mask of a ReLU and the gradient of the bias are kernels of ours. With channels last
-// cuDNN has no float64.
+// Convolutions by a library, cuDNN, are variants beside our own kernels: "cudnn" in the
+// arithmetic of the type, "cudnn-tf32" on tensor cores. cuDNN takes filters as f×c×k×k, or with
+// channels last as f×k×k×c, and only whole operands. So filters of other layouts, and regions of
+// larger buffers, are copied to the workspace before it, and results from there after it. cuDNN
+// adds bias and results and takes the positive part itself. The mask of a ReLU and the gradient
+// of the bias are kernels of ours. With channels last cuDNN has no float64.
 
 // CuDNN is the library's name in Variant.Library.
 const CuDNN = "cudnn"
 
-// convolutionWorkBytes is the least of cuDNN's own workspace. It also has the room of those
-// operands that need no copy, since what it does not compute in their layout it turns round
-// first. Which algorithms fit, and with it the bits, follows from the call alone.
+// convolutionWorkBytes is the least of cuDNN's own workspace. It also gets the room of operands
+// that need no copy, since it turns operands round for what it does not compute in their layout.
+// The call alone decides which algorithms fit, and with it the bits.
 const convolutionWorkBytes = 8 << 20
 
-// libraryConvolution is an operation that cuDNN does: its kind, and which operands are the
-// image, the convolved image and the filters. Where hyper is not 0, it is the operand with the
-// rate at which the filters, PyTorch's, descend on the gradient, which stays in the workspace.
+// libraryConvolution is an operation that cuDNN does: its kind, and which operands are the image,
+// the convolved image and the filters. If hyper is not 0, it is the operand with the rate at
+// which PyTorch's filters descend on the gradient; the gradient stays in the workspace.
 type libraryConvolution struct {
 	*convolution
 	kind           cuda.ConvolutionKind
@@ -31,13 +30,13 @@ type libraryConvolution struct {
 	params         []string
 }
 
-// libraryVariants are "cudnn" and "cudnn-tf32" of an operation whose parameters are named,
-// given which of its operands are the image, the convolved image and the filters.
+// libraryVariants are "cudnn" and "cudnn-tf32" of an operation with named parameters. x, y and w
+// are its image, convolved image and filters.
 func (c *convolution) libraryVariants(kind cuda.ConvolutionKind, x, y, w int, params ...string) []Variant {
 	return (&libraryConvolution{c, kind, x, y, w, 0, params}).variants()
 }
 
-// libraryDescent is libraryVariants of the gradient of the filters and their descent.
+// libraryDescent is libraryVariants for the gradient of the filters and their descent.
 func (c *convolution) libraryDescent(x, y, hyper int, params ...string) []Variant {
 	return (&libraryConvolution{c, cuda.WeightGradient, x, y, 0, hyper, params}).variants()
 }
@@ -46,8 +45,8 @@ func (l *libraryConvolution) variants() []Variant {
 	return l.variantsOf(l.of, l.workBytes, l.params)
 }
 
-// variantsOf are the variants of an operation, given how a call of it is shared out and the
-// workspace of one.
+// variantsOf are the variants of an operation. of shares a call out, and workBytes is the
+// workspace.
 func (l *libraryConvolution) variantsOf(of shareOut, workBytes func(*DeviceCall) int64, params []string) []Variant {
 	workspace := func(s *Spec) int64 { return workBytes(unplaced(s, params)) }
 	return []Variant{
@@ -70,17 +69,17 @@ func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, w
 	return v
 }
 
-// convolutionCall is a call shared out: launches before cuDNN's part, its part, launches
-// after it.
+// convolutionCall is a call that was shared out: launches before cuDNN's part, its part, and
+// launches after it.
 type convolutionCall struct {
 	before, after []cuda.Launch
 	part          cuda.Convolution
 
-	work uint64 // where the workspace is free
+	work uint64 // where the free part of the workspace begins
 	real dag.DType
 }
 
-// shareOut shares a call out.
+// shareOut shares a call out between cuDNN and our kernels.
 type shareOut func(c *DeviceCall, tf32 bool) *convolutionCall
 
 // of is a [shareOut].
@@ -108,7 +107,7 @@ func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 	return to
 }
 
-// workBytes is the workspace of a call: copies and cuDNN's, or the sums of the bias, which
+// workBytes is the workspace of a call: copies and cuDNN's own, or the sums of the bias, which
 // come later.
 func (l *libraryConvolution) workBytes(c *DeviceCall) int64 {
 	if l.kind == cuda.WeightGradient {
@@ -117,8 +116,8 @@ func (l *libraryConvolution) workBytes(c *DeviceCall) int64 {
 	return l.bytes(c)
 }
 
-// bytes is room for a copy of each operand, or of the gradient twice where filters descend,
-// and the least for cuDNN.
+// bytes is room for a copy of each operand, for the gradient twice where filters descend, and for
+// cuDNN at least.
 func (l *libraryConvolution) bytes(c *DeviceCall) int64 {
 	bytes := int64(convolutionWorkBytes)
 	for _, i := range []int{l.x, l.y, l.w} {
@@ -139,7 +138,7 @@ func (a *DeviceArg) packedBytes() int64 {
 	return (bytes + workAlignment - 1) &^ (workAlignment - 1)
 }
 
-// packed reports whether the dimensions from one on lie as in a buffer of their extents.
+// packed reports whether the dimensions from one on have no gaps.
 func (a *DeviceArg) packed(from int) bool {
 	step := 1
 	for d := len(a.Shape) - 1; d >= from; d-- {
@@ -151,7 +150,7 @@ func (a *DeviceArg) packed(from int) bool {
 	return true
 }
 
-// move is launches that give the first argument of a call the elements of the second.
+// move is launches that copy the second argument of a call to the first.
 type move func(c *DeviceCall) []cuda.Launch
 
 // room takes room for an operand from the workspace.
@@ -161,8 +160,8 @@ func (to *convolutionCall) room(mode dag.Mode, shape []int) DeviceArg {
 	return a
 }
 
-// laidOut is an operand where cuDNN takes it: in a copy in the workspace, of the given
-// extents, which in fills if its values are needed and out empties if it is a result.
+// laidOut is an operand in the form that cuDNN takes: a copy in the workspace with the given
+// extents. in fills the copy if its values are needed; out empties it if it is a result.
 func (to *convolutionCall) laidOut(a *DeviceArg, shape []int, in, out move) *DeviceArg {
 	own := to.room(a.Mode, shape)
 	if a.Mode == dag.Read || a.Accumulates() {
@@ -174,7 +173,7 @@ func (to *convolutionCall) laidOut(a *DeviceArg, shape []int, in, out move) *Dev
 	return &own
 }
 
-// image is where cuDNN finds images: where they are, or a copy.
+// image is an image for cuDNN: the operand itself, or a copy.
 func (l *libraryConvolution) image(to *convolutionCall, a *DeviceArg) cuda.Image {
 	first := 1 // samples may lie apart
 	if l.layout == channelsLast {
@@ -183,8 +182,8 @@ func (l *libraryConvolution) image(to *convolutionCall, a *DeviceArg) cuda.Image
 	if !a.packed(first) {
 		a = to.laidOut(a, a.Shape, copyElements, copyElements)
 	}
-	// A stride between neighbours of which there is one is any number in an operand, and in
-	// packed ones that of the extents.
+	// The stride of an extent of 1 may be any number in an operand; in packed ones it is that of
+	// the extents.
 	strides := BindDevice(0, &dag.Buffer{Shape: a.Shape}, nil, a.Mode).Stride
 	if first == 1 && a.Shape[0] > 1 {
 		strides[0] = a.Stride[0]
@@ -216,8 +215,7 @@ func (l *libraryConvolution) filtersOf(to *convolutionCall, w *DeviceArg) uint64
 	return w.Addr
 }
 
-// descent is the address of the gradient of filters that descend on it: after it lies as they
-// do.
+// descent is the address of the gradient of filters that descend on it. after is its layout.
 func (l *libraryConvolution) descent(to *convolutionCall, c *DeviceCall) uint64 {
 	w, momentum := &c.Args[l.w], len(c.Params)-len(sgdParamNames)
 	g := to.room(dag.Write, w.Shape)
@@ -230,8 +228,8 @@ func (l *libraryConvolution) descent(to *convolutionCall, c *DeviceCall) uint64 
 	return last.Addr
 }
 
-// turnedBack is filters wt[k-1-i,k-1-j,f,c], which the gradient of the input takes, as
-// f×k×k×c: its rows and columns run backwards.
+// turnedBack is filters wt[k-1-i,k-1-j,f,c], which the gradient of the input takes, as f×k×k×c.
+// Their rows and columns run backwards.
 func turnedBack(wt *DeviceArg) *DeviceArg {
 	last := int64((wt.Shape[0]-1)*wt.Stride[0]+(wt.Shape[1]-1)*wt.Stride[1]) * wt.Type.SizeBytes()
 	return &DeviceArg{
@@ -260,8 +258,8 @@ func (c *DeviceCall) twoOperands(symbol string, y, x *DeviceArg) []cuda.Launch {
 	})
 }
 
-// biasSums is the gradient of the bias: of the weights' product the row or column of ones
-// alone. There is none without a bias.
+// biasSums is the gradient of the bias: the row or column of ones of the weights' product, alone.
+// any is false without a bias.
 func (l *libraryConvolution) biasSums(c *DeviceCall) (p productParams, any bool) {
 	if len(c.Args) < 4 {
 		return p, false

@@ -7,11 +7,11 @@ import (
 	"dahl/kernels/cuda"
 )
 
-// Convolutions with pooling by cuDNN: those without, of a map that is in the workspace as a
-// whole. Our kernels pool it, or spread its gradient over it.
+// Convolutions with pooling by cuDNN are convolutions without pooling that leave the whole map in
+// the workspace. Our kernels pool the map, or spread its gradient over it.
 
-// pooledLibrary is such an operation: that without pooling, and which operand of either is the
-// map, whose marks follow it where it is pooled.
+// pooledLibrary is such an operation: the one without pooling, and which operand of either is the
+// map. In the pooled operation the marks follow the map.
 type pooledLibrary struct {
 	libraryConvolution
 	pooled int

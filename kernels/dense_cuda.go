@@ -1,7 +1,7 @@
 package kernels
 
-// Dense layers on CUDA devices. The gradient of the bias is one more column of dw: x is
-// given a column of ones.
+// Dense layers on CUDA devices. The gradient of the bias is one more column of dw, as x gets a
+// column of ones.
 
 // The families of products of dense layers.
 var (
@@ -102,9 +102,9 @@ func denseDwSGDProducts(call *DeviceCall) []productParams {
 	return []productParams{p}
 }
 
-// descends makes the gradient a step of descent of operands 0 and 1, of which hyper is the
-// operand with the rate, and reports whether there are velocities, which follow it. The last
-// parameters of the call are those of sgd.
+// descends makes the gradient a step of descent of operands 0 and 1. hyper is the operand with
+// the rate. It reports whether there are velocities, which follow hyper. The last parameters of
+// the call are those of sgd.
 func (p *productParams) descends(call *DeviceCall, hyper int) bool {
 	params := call.Params[len(call.Params)-len(sgdParamNames):]
 	p.after, p.bias, p.hyper = afterDescend, call.Args[1].Addr, call.Args[hyper].Addr

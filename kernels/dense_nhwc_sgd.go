@@ -6,16 +6,16 @@ import (
 	"dahl/kernels/simd"
 )
 
-// The weight gradient of a fully connected layer that reads a map with channels last, and the
-// step of gradient descent that it is for. The weights are PyTorch's, whose inputs are those of
-// a map with channels first:
+// The weight gradient of a fully connected layer that reads a map with channels last, with its
+// step of gradient descent. The weights are PyTorch's, and their inputs are those of a map with
+// channels first:
 //
 //	w[o,c,i,j], vw ← as sgd does with g = Σ_n dy[n,o]·x[n,i,j,c]
 //	b[o], vb       ← as sgd does with g = Σ_n dy[n,o]
 //
-// Where the map has no gaps, a variant for CPUs gives the bits of its dense.dw, nchw and sgd one
-// after the other. On a GPU it is the gradient of a convolution whose window is the map; to a
-// library, a product of matrices with a row for each sample.
+// If the map has no gaps, a variant for CPUs gives the bits of its dense.dw, nchw and sgd one
+// after the other. On a GPU it is the gradient of a convolution whose window is the map. For a
+// library it is a product of matrices with a row for each sample.
 
 var denseNHWCDwSGD = Kernel{
 	Op: "dense.nhwc.dw.sgd", Doc: "w (as PyTorch has it) and b as sgd changes them by the dw and db of dense.dw; x is a map with channels last",

@@ -7,15 +7,15 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Weight gradient of a fully connected layer and the step of gradient descent that it
-// is for, without a gradient in memory:
+// Weight gradient of a fully connected layer with its step of gradient descent, without a
+// gradient in memory:
 //
 //	dw[o,i] = Σ_n dy[n,o]·x[n,i]     w, vw ← as sgd does with g = dw
 //	db[o]   = Σ_n dy[n,o]            b, vb ← as sgd does with g = db
 //
-// A variant gives the bits of its dense.dw followed by sgd. The variants at levels
-// compute some columns of dw at a time in the workspace, which are still in a cache when
-// they are used.
+// A variant gives the bits of its dense.dw followed by sgd. The variants at levels compute some
+// columns of dw at a time in the workspace, so that these are still in a cache when they are
+// used.
 
 var denseDwSGD = Kernel{
 	Op: "dense.dw.sgd", Doc: "w and b as sgd changes them by dw = dyᵀ·x and db = column sums of dy",
@@ -39,8 +39,8 @@ var denseDwSGD = Kernel{
 			denseDwTiles.libraryVariants(denseDwFactors, denseDwSGDProducts, sgd.Params...))...),
 }
 
-// velocities are the operands vw and vb; w and b stand in where momentum is 0 and
-// they are not looked at.
+// velocities are the operands vw and vb. Without momentum nobody looks at them, and w and b stand
+// in.
 func velocities[T Float](call *Call, step *simd.SGD[T]) (vw map2[T], vb []T) {
 	if step.Momentum == 0 {
 		return map2Of[T](&call.Args[0]), Data[T](&call.Args[1])
@@ -61,16 +61,16 @@ func denseDwSGDRef[T Float](call *Call) {
 }
 
 // gradientBytes bounds the part of dw that is computed before it is used: a quarter of a
-// second-level cache. Smaller parts are no faster, and have shorter runs.
+// second-level cache. Smaller parts are no faster, and their runs are shorter.
 const gradientBytes = 256 << 10
 
-// wholePanels is a number of columns that fill panels of a product of any height, so that
-// a part of the columns is computed in the same panels as in the product of all of them,
-// and hence with the same order of additions.
+// wholePanels is a number of columns that fill panels of a product of any height. So a part of
+// the columns is computed in the same panels as in the whole product, and with the same order of
+// additions.
 const wholePanels = 64
 
-// gradientColumns is how many columns of dw of that many rows are computed at a time;
-// the last part has up to one column less than twice as many.
+// gradientColumns is how many columns of dw of so many rows are computed at a time. The last part
+// has at most twice as many less one.
 func gradientColumns(rows, columns, size int) int {
 	part := max(wholePanels, gradientBytes/(rows*size)/wholePanels*wholePanels)
 	if columns < 2*part {

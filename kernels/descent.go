@@ -2,16 +2,15 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// descent is the step of weights of four dimensions, as PyTorch has them, and of the biases
-// that the gradient of a call is for.
+// descent is the step of four-dimensional weights, as PyTorch has them, and of the biases.
 type descent[T Float] struct {
 	step  simd.SGD[T]
-	w, vw *Arg // vw is w where momentum is 0 and it is not looked at
+	w, vw *Arg // vw is w without momentum, when nobody looks at it
 	b, vb []T
 }
 
-// descentOf takes them from a call, whose operands 0 and 1 they are. Operand hyper has the rate,
-// and velocities follow it.
+// descentOf takes the step from a call. Operands 0 and 1 are weights and biases. Operand hyper
+// has the rate, and the velocities follow it.
 func descentOf[T Float](call *Call, hyper int) descent[T] {
 	d := descent[T]{step: sgdOf[T](call, hyper), w: &call.Args[0], vw: &call.Args[0], b: Data[T](&call.Args[1])}
 	d.vb = d.b
@@ -21,7 +20,7 @@ func descentOf[T Float](call *Call, hyper int) descent[T] {
 	return d
 }
 
-// ref is the step of the reference by sums that are given: of a weight by its indices, and of
+// ref is the step of the reference. The given sums are those of a weight by its indices, and of
 // an output over all samples.
 func (d *descent[T]) ref(weight func(f, c, i, j int) T, bias func(f int) T) {
 	w, vw := map4Of[T](d.w), map4Of[T](d.vw)
@@ -37,7 +36,7 @@ func (d *descent[T]) ref(weight func(f, c, i, j int) T, bias func(f int) T) {
 	}
 }
 
-// outputs is the step of the weights of n outputs from f on by their gradient, without gaps.
+// outputs is the step of the weights of n outputs from f on. Their gradient has no gaps.
 func (d *descent[T]) outputs(l simd.Level, f, n int, g []T) {
 	outer, rows, run := runsFrom(1, d.w, d.vw)
 	w, vw := Data[T](d.w), Data[T](d.vw)
@@ -56,5 +55,5 @@ func (d *descent[T]) outputs(l simd.Level, f, n int, g []T) {
 // biases is the step of the biases by their gradient.
 func (d *descent[T]) biases(l simd.Level, g []T) { d.step.Step(l, d.b, g, d.vb) }
 
-// wholeLines is a number of elements that fill lines of the cache.
+// wholeLines rounds a number of elements up to whole cache lines.
 func wholeLines(n int) int { return (n + 15) &^ 15 }

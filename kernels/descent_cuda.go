@@ -1,11 +1,11 @@
 package kernels
 
-// Descent on CUDA devices of weights that read images with channels last: the product of the
-// gradient over a result that lies as PyTorch has the weights. What a block stores then lies
-// filters apart, which costs a sector for each element; weights are few beside maps, and stay
-// in the second-level cache.
+// Descent on CUDA devices of weights that read images with channels last is the product of the
+// gradient over a result in PyTorch's layout of the weights. A block's stores then lie filters
+// apart, which costs a sector for each element. Weights are few beside maps and stay in the
+// second-level cache.
 
-// asPyTorch is where PyTorch's filters have what a window counts.
+// asPyTorch is PyTorch's layout of filters.
 var asPyTorch = filterLayout{i: 2, j: 3, c: 1, f: 0}
 
 // descent is the step by the gradient with respect to dy; hyper is the operand with the rate.
@@ -26,7 +26,7 @@ func (c *convolution) descentProducts(call *DeviceCall) []productParams {
 	return []productParams{c.descent(call, other, 3, 4, gradientSweep(call, k, c.layout.pixels(dy)))}
 }
 
-// unpooledDescent is that of a convolution with pooling.
+// unpooledDescent is the descent of a convolution with pooling.
 func unpooledDescent(call *DeviceCall) []productParams {
 	dy, pool := unpooled(call, 2, 3)
 	k := call.Args[0].Shape[asPyTorch.i]
@@ -35,8 +35,8 @@ func unpooledDescent(call *DeviceCall) []productParams {
 	return []productParams{p}
 }
 
-// denseNHWCDescent is that of a dense layer: of a convolution with one pixel per sample, whose
-// window is the map.
+// denseNHWCDescent is the descent of a dense layer. It is that of a convolution with one pixel
+// per sample whose window is the map.
 func denseNHWCDescent(call *DeviceCall) []productParams {
 	w, dy := &call.Args[0], &call.Args[2]
 	pixels := triple{dy.Shape[0], 1, 1}

@@ -15,8 +15,8 @@ const (
 	CUDA = "cuda"
 )
 
-// The kinds of devices that run variants for CPUs, as package platform calls them. Devices
-// that run those for CUDA are called like these.
+// The kinds of devices that run variants for CPUs, as package platform calls them. A device that
+// runs variants for CUDA is of the kind CUDA.
 const (
 	DeviceCPU      = "cpu"
 	DeviceEmulated = "emulated"
@@ -49,10 +49,10 @@ const (
 	TF32Bits, BF16Bits = 11, 8 // significant bits of a factor
 )
 
-// Precisions are their names, the finest first.
+// Precisions lists the names, the finest first.
 func Precisions() []string { return []string{FullPrecision, TF32Precision, BF16Precision} }
 
-// Within reports whether the variant rounds the factors of products to no less than one of
+// Within reports whether the variant rounds the factors of products no more coarsely than one of
 // the Precisions does.
 func (v *Variant) Within(precision string) bool {
 	switch precision {
@@ -66,8 +66,7 @@ func (v *Variant) Within(precision string) bool {
 	panic("kernels: there is no precision " + precision)
 }
 
-// Fits reports an error where an operand of a call has more elements than the variant can
-// count.
+// Fits fails if an operand of a call has more elements than the variant can count.
 func (v *Variant) Fits(s *Spec) error {
 	for i, o := range s.Operands {
 		elements := int64(1)
@@ -81,10 +80,9 @@ func (v *Variant) Fits(s *Spec) error {
 	return nil
 }
 
-// DefaultFor returns the variant that a device of a platform's kind runs where nothing
-// says which is fastest: [Kernel.Default] on CPUs, else the first of the table that any
-// device of the kind has for both types without a library. It is nil where the operation
-// cannot run there.
+// DefaultFor returns the variant that a device of a platform's kind runs if nothing says which is
+// the fastest. That is [Kernel.Default] on CPUs, else the first of the table that any device of
+// the kind has for both types without a library. It is nil where the operation cannot run.
 func (k *Kernel) DefaultFor(device string) *Variant {
 	if kindOf(device) == CPU {
 		return k.Default()
@@ -114,8 +112,8 @@ type DeviceCall struct {
 	Work   uint64    // address of the workspace, at least Variant.WorkspaceBytes, 256-byte aligned
 }
 
-// DeviceArg is a strided view of an operand in a device's memory, as [Arg] is in that
-// of the process.
+// DeviceArg is a strided view of an operand in a device's memory, as [Arg] is in the memory of
+// the process.
 type DeviceArg struct {
 	Mode   dag.Mode
 	Type   dag.DType
@@ -134,10 +132,10 @@ func BindDevice(base uint64, buf *dag.Buffer, box dag.Box, mode dag.Mode) Device
 	return a
 }
 
-// Accumulates reports whether the result is added to what the operand holds.
+// Accumulates reports whether the result is added to the operand's old contents.
 func (a *DeviceArg) Accumulates() bool { return a.Mode == dag.ReadWrite }
 
-// param is a parameter by its place, as an integer for the device.
+// param is a parameter by its index, as an integer for the device.
 func (c *DeviceCall) param(i int) int32 { return int32(c.Params[i]) }
 
 // symbol is the name of a kernel's function for the call's type: dots become underscores.

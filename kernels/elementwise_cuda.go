@@ -4,7 +4,7 @@ import "dahl/kernels/cuda"
 
 // Operations on single elements on a CUDA device, see cuda/elementwise.cu.
 
-// The parameters of kernels that have nothing but operands, by their number.
+// The parameters of kernels that have only operands, by the number of these.
 type (
 	twoOperands struct {
 		Rows     rowsParams
@@ -16,8 +16,7 @@ type (
 	}
 )
 
-// elementsOnCUDA is the variant of an operation whose operands are all alike, two or three
-// of them.
+// elementsOnCUDA is the variant of an operation on two or three operands of one type and shape.
 func elementsOnCUDA(symbol string) Variant {
 	return onCUDA("four elements per thread", func(c *DeviceCall) []cuda.Launch {
 		return elementwise(allOperands(c), 0, func(r rowsParams, o []stridedParams) cuda.Launch {

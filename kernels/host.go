@@ -1,6 +1,6 @@
 package kernels
 
-// Host operations: the caller of execute does them through a callback.
+// Host operations are done by the caller of execute, through a callback.
 
 var feed = Kernel{
 	Op: "feed", Doc: "the caller writes the batch's indices and {learning rate, step from 1}",

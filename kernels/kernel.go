@@ -10,7 +10,7 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Kernel is what an operation means: its operands, work and variants.
+// Kernel defines an operation: its operands, work and variants.
 type Kernel struct {
 	Op  string
 	Doc string // one line: the equation, in terms of the operand names
@@ -18,18 +18,18 @@ type Kernel struct {
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params
 
-	// Check reports what else is wrong with shapes and parameters; counts, types,
-	// modes and the extents that Operands name have been compared before. May be nil.
+	// Check reports further mistakes in shapes and parameters. Counts, types, modes and the
+	// extents that Operands name have been compared before. May be nil.
 	Check func(s *Spec) error
 	// Work returns floating-point operations and bytes moved (each operand once).
 	Work func(s *Spec) (flops float64, bytes int64)
 
-	// Variants are first those for CPUs, of which the first is "ref", then those for
-	// other kinds of devices; a Host operation has none.
+	// Variants are first those for CPUs, beginning with "ref", then those for other kinds of
+	// devices. A Host operation has none.
 	Variants []Variant
 
-	// Host marks an operation that the caller of execute performs through a
-	// callback: handing over a batch's indices, fetching its loss.
+	// Host marks an operation that the caller of execute performs through a callback: handing
+	// over a batch's indices, or fetching its loss.
 	Host bool
 }
 
@@ -37,11 +37,11 @@ type Kernel struct {
 type Operand struct {
 	Name  string
 	Kind  ElemKind
-	Modes []dag.Mode // the modes it may have
+	Modes []dag.Mode // allowed modes
 
-	// Dims names the extents, outermost first, as in "n f oh ow": extents of equal
-	// name are equal in a call, a number is that extent, and a last "..." stands
-	// for any further dimensions, the same for all operands that have it.
+	// Dims names the extents, outermost first, as in "n f oh ow". Extents of equal name are equal
+	// in a call. A number is that extent. A last "..." stands for any further dimensions, the
+	// same for all operands that have it.
 	Dims string
 
 	// Optional operands come last; a call has them all or none.
@@ -61,8 +61,7 @@ const (
 	Scalar          // float64 whatever the task's type: learning rate, step number
 )
 
-// Variant is one implementation of a kernel, for both float types unless it says
-// otherwise.
+// Variant is one implementation of a kernel, for both float types unless it says otherwise.
 type Variant struct {
 	Name string // "ref", "go", "avx2", "avx512", "cuda"; unique in its kernel
 	Doc  string
@@ -73,30 +72,30 @@ type Variant struct {
 	Level        simd.Level // the instructions that a variant for CPUs needs
 	Run32, Run64 func(c *Call)
 
-	// Launches are what a call of a CUDA variant consists of, one after the other on
-	// one stream. They depend on nothing but the call, so they are made once and used
-	// in every step. Types are those it is for; nil: both float types. Capability is
-	// the least compute capability of the device, 80 for 8.0; 0: any.
+	// Launches are the launches of a call of a CUDA variant, one after the other on one stream.
+	// They depend on the call alone, so they are made once and used in every step. Types lists
+	// its types; nil: both float types. Capability is the least compute capability of the device,
+	// 80 for 8.0; 0: any.
 	Launches   func(c *DeviceCall) []cuda.Launch
 	Types      []dag.DType
 	Capability int
 
-	// FactorBits is to how many significant bits the factors of products are rounded,
-	// TF32Bits or BF16Bits; 0: they are not.
+	// FactorBits is the number of significant bits to which the factors of products are rounded,
+	// TF32Bits or BF16Bits; 0: they are not rounded.
 	FactorBits int
 
-	// Library names the library that does the LibraryCall of a call of a CUDA variant, before
-	// its Launches; "" and nil: none. Before are launches that come first, to lay operands out
-	// as the library takes them; nil: none. A machine may lack the library, so such a variant
-	// is no default: it runs where it is asked for, or where its measured time is the best.
+	// Library names the library that does the LibraryCall of a CUDA variant, before its Launches;
+	// "" and nil: none. Before are launches that come first, to lay operands out for the library;
+	// nil: none. A machine may lack the library, so such a variant is no default. It runs on
+	// request, or where its measured time is the best.
 	Library     string
 	LibraryCall func(c *DeviceCall) cuda.LibraryCall
 	Before      func(c *DeviceCall) []cuda.Launch
 
-	// MostElements is how many elements an operand may have at most, see Fits; 0: any number.
+	// MostElements is the most elements that an operand may have, see Fits; 0: any number.
 	MostElements int64
 
-	// WorkspaceBytes is the scratch one call needs, which Fits; nil: none.
+	// WorkspaceBytes is the scratch of one call that Fits; nil: none.
 	WorkspaceBytes func(s *Spec) int64
 }
 
@@ -108,7 +107,7 @@ func (v *Variant) Run(t dag.DType) func(c *Call) {
 	return v.Run32
 }
 
-// Spec is a call without data: what shape checks, work and workspace depend on.
+// Spec is a call without data. Shape checks, work and workspace depend on it.
 type Spec struct {
 	Op       string
 	Type     dag.DType // arithmetic type: Float32 or Float64
@@ -123,7 +122,7 @@ type OperandSpec struct {
 	Shape []int
 }
 
-// SpecOf returns the spec of a task whose buffers are given by a lookup.
+// SpecOf returns the spec of a task; buffer looks its buffers up.
 func SpecOf(t *dag.Task, buffer func(dag.BufferID) dag.Buffer) *Spec {
 	s := &Spec{Op: t.Op, Type: t.Type, Params: t.Params}
 	for _, a := range t.Accesses {
@@ -140,7 +139,7 @@ func SpecOf(t *dag.Task, buffer func(dag.BufferID) dag.Buffer) *Spec {
 	return s
 }
 
-// Param returns a parameter that Check has verified to be present.
+// Param returns a parameter. Check has verified that it is present.
 func (s *Spec) Param(name string) float64 {
 	v, ok := s.Params.Get(name)
 	if !ok {
@@ -149,7 +148,7 @@ func (s *Spec) Param(name string) float64 {
 	return v
 }
 
-// Bytes is the size of all operands, each once, ReadWrite twice.
+// Bytes is the size of all operands. A ReadWrite operand counts twice.
 func (s *Spec) Bytes() int64 {
 	var total int64
 	for _, o := range s.Operands {
@@ -199,9 +198,8 @@ func (k *Kernel) Variant(name string) (*Variant, bool) {
 	return nil, false
 }
 
-// Default returns the variant that runs on a CPU where nothing says which is fastest:
-// the last of the table for CPUs that this machine supports. There is none for a Host
-// operation.
+// Default returns the variant that runs on a CPU if nothing says which is the fastest: the last
+// one for CPUs in the table that this machine supports. A Host operation has none.
 func (k *Kernel) Default() *Variant {
 	for i := len(k.Variants) - 1; i >= 0; i-- {
 		if k.Variants[i].RunsHere() {
@@ -225,8 +223,8 @@ func atLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*
 	return all
 }
 
-// withRef puts the reference before the variants at levels, and after these the ones for
-// other kinds of devices.
+// withRef puts the reference before the variants at levels, and the variants for other kinds of
+// devices after them.
 func withRef(ref Variant, atLevels []Variant, devices ...Variant) []Variant {
 	return slices.Concat([]Variant{ref}, atLevels, devices)
 }
@@ -289,7 +287,7 @@ func (o *Operand) allows(m dag.Mode) bool {
 	return false
 }
 
-// DType is the element type of the kind when the task's type is real.
+// DType is the element type of the kind in a task of type real.
 func (k ElemKind) DType(real dag.DType) dag.DType {
 	switch k {
 	case Mask, Pixel:
@@ -326,8 +324,8 @@ func (k *Kernel) signature() string {
 	return strings.Join(names, ", ")
 }
 
-// Add appends a task to a builder after validating it, with shape key and work
-// filled in. The caller sets everything else of the task.
+// Add validates a task, fills in its shape key and work, and appends it to a builder. The caller
+// sets all other fields.
 func Add(b *dag.Builder, t dag.Task) dag.TaskID {
 	if b.Err() != nil {
 		return 0

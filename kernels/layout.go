@@ -99,8 +99,8 @@ func nhwcAt[T Float](level simd.Level, call *Call) {
 	moveNHWC(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
 }
 
-// moveNHWC transposes the C×HW matrix of each sample, or one per row of pixels where the
-// rows lie apart.
+// moveNHWC transposes the C×HW matrix of each sample, or one per row of pixels if the rows lie
+// apart.
 func moveNHWC[T Float](level simd.Level, y, x map4[T]) {
 	rows, pixels := y.extent[1], y.extent[2]
 	if x.stride[2] == pixels && y.stride[1] == pixels*y.stride[2] {
@@ -134,9 +134,9 @@ func moveNCHW[T Float](level simd.Level, y, x map4[T]) {
 	}
 }
 
-// Weights are moved one channel at a time: the windows of all its filters, or of one
-// filter, are the rows of a matrix whose columns, the positions in the window, become
-// rows. A window that lies in a larger one is taken row by row.
+// Weights are moved one channel at a time. The windows of all its filters, or of one filter, are
+// the rows of a matrix. The columns, which are the positions in the window, become rows. A window
+// in a larger one is taken row by row.
 
 func hwioAt[T Float](level simd.Level, call *Call) {
 	moveHWIO(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
@@ -186,8 +186,8 @@ func moveOIHW[T Float](level simd.Level, y, w map4[T]) {
 	}
 }
 
-// windowParts splits a window of PyTorch's layout and of a channels-last one into parts
-// whose positions follow each other at one distance: the window, or its rows.
+// windowParts splits a window of PyTorch's layout and of a channels-last one into parts with
+// positions at one distance: the window, or its rows.
 func windowParts[T Float](pytorch, last *map4[T]) (parts, positions int) {
 	k := pytorch.extent[2]
 	if pytorch.stride[2] == k && last.stride[0] == k*last.stride[1] {

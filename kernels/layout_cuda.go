@@ -29,11 +29,10 @@ type layoutPair struct {
 // layoutTile is the rows and columns of a tile, and layoutRows the threads of a column.
 const layoutTile, layoutRows = 32, 8
 
-// layoutTiles is a conversion, in which dimension d of the output is dimension from[d] of
-// the input; flipped reverses the first two dimensions of the output. The dimensions of the
-// output named by rows are together the contiguous ones of the output, those named by
-// columns the contiguous ones of the input, each outermost first; outer is the one that is
-// left, or -1.
+// layoutTiles is a conversion. Dimension d of the output is dimension from[d] of the input;
+// flipped reverses the first two dimensions of the output. The dimensions of the output named by
+// rows are together its contiguous ones, those named by columns the contiguous ones of the input,
+// each outermost first. outer is the remaining dimension, or -1.
 type layoutTiles struct {
 	from          [4]int
 	flipped       bool
@@ -54,8 +53,8 @@ func layoutOnCUDA(l layoutTiles) Variant {
 	}, nil)
 }
 
-// bothOnCUDA is layoutOnCUDA of the first conversion and, where there is an operand 2, of the
-// second one to that, with one launch.
+// bothOnCUDA is layoutOnCUDA for the first conversion and, if there is an operand 2, for the
+// second one to that operand, in one launch.
 func bothOnCUDA(first, second layoutTiles) Variant {
 	alone := layoutOnCUDA(first)
 	return onCUDA(layoutDoc, func(c *DeviceCall) []cuda.Launch {
@@ -72,8 +71,8 @@ func bothOnCUDA(first, second layoutTiles) Variant {
 	}, nil)
 }
 
-// params are those of the move of x to y, which is cut into tiles, and its outer dimension
-// into so many layers.
+// params are the parameters of the move of x to y. y is cut into tiles, and its outer dimension
+// into layers.
 func (l *layoutTiles) params(y, x *DeviceArg) (p layoutParams, tiles, layers uint32) {
 	p = layoutParams{Y: y.Addr, X: x.Addr, Outer: 1}
 	in := [4]int64{}
@@ -93,7 +92,7 @@ func (l *layoutTiles) params(y, x *DeviceArg) (p layoutParams, tiles, layers uin
 	return p, tiles, min(uint32(p.Outer), layersOf(tiles))
 }
 
-// layoutAxis is some dimensions of y as one, with their distances in x.
+// layoutAxis combines some dimensions of y into one, with their distances in x.
 func layoutAxis(y *DeviceArg, in [4]int64, dims []int) axisParams {
 	a := axisParams{Count: 1}
 	extent := [3]int{1, 1, 1}

@@ -2,8 +2,8 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Building a batch: the rows of a data set that an index list names. Indices must
-// lie in [0, N); whoever fills the list checks that.
+// Building a batch: the rows of a data set that an index list names. Indices must lie in [0, N);
+// the code that fills the list checks that.
 
 var load = Kernel{
 	Op: "load", Doc: "x[i] = images[index[i]] / divisor",
@@ -14,7 +14,7 @@ var load = Kernel{
 	},
 	Params: []string{"divisor"},
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
-	// The data set is not moved, only the rows named.
+	// The data set is not moved, only the named rows.
 	Work: func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
 	Variants: withRef(
 		Variant{Name: "ref", Doc: "one division per element", Run32: loadRef[float32], Run64: loadRef[float64]},
@@ -52,7 +52,7 @@ var loadLabels = Kernel{
 	},
 }
 
-// gatherBytes is what a gather moves: the output, as much of the source, the index.
+// gatherBytes is the bytes that a gather moves: the output, as much of the source, and the index.
 func gatherBytes(s *Spec, out, from, index int) int64 {
 	n := int64(s.volume(out))
 	return n*(s.Operands[out].Type.SizeBytes()+s.Operands[from].Type.SizeBytes()) +
@@ -151,8 +151,8 @@ func loadPixels[T Float](level simd.Level, x *map4[T], images *map4[uint8], bloc
 			To: x.elems[x.at(i, h, 0, first)+w*x.stride[2]:], From: block,
 		}
 		if channels == 3 && t.ToRow == 3 && columns > 4 {
-			// Vectors hold four: each pixel is written with one element more, which the
-			// next one overwrites, and the last by itself.
+			// Vectors hold four. Each pixel is written with one element more, which the next
+			// pixel overwrites. The last pixel is written by itself.
 			t.Rows, t.Columns = 4, columns-1
 			t.Run(level)
 			for c := range channels {

@@ -16,7 +16,7 @@ type loadParams struct {
 	Divisor   float64
 }
 
-// loadOnCUDA takes as many samples at a time as have no more than cudaMost elements.
+// loadOnCUDA takes so many samples at a time that they have no more than cudaMost elements.
 func loadOnCUDA(c *DeviceCall) []cuda.Launch {
 	x, images := c.Args[0], c.Args[1]
 	each := 1

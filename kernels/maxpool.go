@@ -2,9 +2,9 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Max-pooling without padding over size×size windows, at most 15×15, so that a
-// position in the window fits a byte. The first of equal maxima in row-major order
-// is taken, and NaN wins, as in PyTorch.
+// Max-pooling without padding over size×size windows, at most 15×15, so that a position in the
+// window fits a byte. The first of equal maxima in row-major order counts, and NaN wins, as in
+// PyTorch.
 
 var maxpool = Kernel{
 	Op: "maxpool", Doc: "y = maximum of each window, index = its row-major position in the window",
@@ -116,8 +116,8 @@ func (m *map4[T]) clear(n, c int) {
 	}
 }
 
-// maxpoolAt takes a map for one of pixels with one channel. Windows side by side of 2×2
-// are gathered in vectors; others are as fast in Go.
+// maxpoolAt treats a map as one of pixels with one channel. It gathers 2×2 windows side by side
+// in vectors; other windows are as fast in Go.
 func maxpoolAt[T Float](level simd.Level, call *Call) {
 	if level == simd.Go || call.Params[0] != 2 || call.Params[1] != 2 {
 		maxpoolGo[T](call)
@@ -192,7 +192,7 @@ func (p *pools[T]) each(level simd.Level, spread bool) {
 	}
 }
 
-// clearBeyond sets what of map (n, c) lies beyond rows and columns to zero.
+// clearBeyond sets the part of map (n, c) beyond rows and columns to zero.
 func (m *map4[T]) clearBeyond(n, c, rows, columns int) {
 	for a := range m.extent[2] {
 		at := m.at(n, c, a, 0)

@@ -2,10 +2,9 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Max-pooling over channels-last images, otherwise as maxpool: without padding, the
-// first of equal maxima in row-major order, NaN wins. The pixels of a window lie
-// apart, their channels together, so a vector holds the channels of a pixel and the
-// windows need no shuffling.
+// Max-pooling over channels-last images, otherwise as maxpool: without padding, the first of
+// equal maxima in row-major order, NaN wins. The pixels of a window lie apart and their channels
+// together. So a vector holds the channels of a pixel, and the windows need no shuffling.
 
 var maxpoolNHWC = Kernel{
 	Op: "maxpool.nhwc", Doc: "y = maximum of each window, index = its row-major position in the window; channels last",

@@ -2,8 +2,8 @@ package kernels
 
 import "dahl/kernels/cuda"
 
-// Pooling on a CUDA device, see cuda/pool.cu. Calls of more elements than one launch takes
-// are cut between samples.
+// Pooling on a CUDA device, see cuda/pool.cu. A call with more elements than one launch takes is
+// cut between samples.
 
 // extentsParams mirrors Extents of cuda/pool.cu.
 type extentsParams struct{ Extent1, Extent2, Extent3 cudaDivision }
@@ -17,7 +17,7 @@ type stridesParams struct {
 // rowMajor is the order of the dimensions within a sample.
 var rowMajor = [3]int{1, 2, 3}
 
-// stridesOf is the distances of a map, of the dimensions within a sample in some order.
+// stridesOf is the distances of a map, with the dimensions within a sample in some order.
 func stridesOf(a *DeviceArg, order [3]int) stridesParams {
 	s := stridesParams{Sample: int64(a.Stride[0])}
 	for i, d := range order {
@@ -36,8 +36,8 @@ type windowParams struct {
 	Total, Size          int32
 }
 
-// poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is
-// the dimension of rows, which columns follow: 2, or 1 where channels are last.
+// poolOnCUDA launches a kernel over the elements of y, with or without an index. rows is the
+// dimension of rows, followed by columns: 2, or 1 where channels are last.
 func poolOnCUDA(symbol string, index bool, rows int) func(*DeviceCall) []cuda.Launch {
 	return func(c *DeviceCall) []cuda.Launch {
 		y, x := &c.Args[0], &c.Args[len(c.Args)-1]
@@ -111,8 +111,8 @@ func (a *DeviceArg) sample(n int) uint64 {
 	return a.Addr + uint64(int64(n*a.Stride[0])*a.Type.SizeBytes())
 }
 
-// bySamples launches one thread for each element of a map, for as many samples at a time
-// as have no more than cudaMost elements. params are those of the samples from n on.
+// bySamples launches one thread for each element of a map. A launch takes so many samples that
+// they have no more than cudaMost elements. params are the parameters of the samples from n on.
 func bySamples(a *DeviceArg, symbol string, params func(n int, total int32) []byte) []cuda.Launch {
 	each := a.Shape[1] * a.Shape[2] * a.Shape[3]
 	var all []cuda.Launch

@@ -9,17 +9,16 @@ import (
 )
 
 // Dense layers and convolutions on CUDA devices are one kernel, the product of
-// kernels/cuda/product.h, over operands that say how their elements lie. This file fills
-// in its parameter; product_cuda_cut.go cuts its work into tiles and splits, and what the
-// operands of each operation are is in dense_cuda.go, conv2d_cuda.go and
-// conv2d_nhwc_pool_cuda.go.
+// kernels/cuda/product.h. Its operands say how their elements lie. This file fills in its
+// parameter. product_cuda_cut.go cuts its work into tiles and splits. dense_cuda.go,
+// conv2d_cuda.go and conv2d_nhwc_pool_cuda.go make the operands of each operation.
 
 // cudaDivision mirrors Division: x/divisor = x·multiplier >> shift for 0 ≤ x < 2^31.
 type cudaDivision struct{ divisor, multiplier, shift uint32 }
 
-// divideBy: with 2^l ≥ d the multiplier ⌈2^(31+l)/d⌉ is 2^(31+l)/d + e/d, 0 ≤ e < d ≤ 2^l, so
-// that x·multiplier/2^(31+l) exceeds x/d by less than x/2^31·1/d < 1/d: not by enough to
-// reach the next integer.
+// divideBy: with 2^l ≥ d the multiplier ⌈2^(31+l)/d⌉ is 2^(31+l)/d + e/d, 0 ≤ e < d ≤ 2^l. So
+// x·multiplier/2^(31+l) exceeds x/d by less than x/2^31·1/d < 1/d, which is not enough to reach
+// the next integer.
 func divideBy(d int) cudaDivision {
 	l := bits.Len(uint(d - 1))
 	return cudaDivision{uint32(d), uint32((uint64(1)<<(31+l) + uint64(d) - 1) / uint64(d)), uint32(31 + l)}
@@ -73,7 +72,7 @@ type productParams struct {
 	partial                               uint64
 }
 
-// What follows the sum, as After of product.h, and where the ones are, as Ones.
+// The operation after the sum, as After of product.h, and the place of the ones, as Ones.
 const (
 	afterStore = iota
 	afterDescend
@@ -95,8 +94,8 @@ func (f *productFamily) partialBytes(t dag.DType, math productMath, p *productPa
 	return int64(c.splits) * int64(p.m) * int64((p.n+3)&^3) * t.SizeBytes()
 }
 
-// launches are the product p, whose operands and result are filled in, and the sum of its
-// splits, which lie at work.
+// launches are the product p, with operands and result filled in, and the sum of its splits,
+// which lie at work.
 func (f *productFamily) launches(t dag.DType, math productMath, p productParams, work uint64) []cuda.Launch {
 	c := f.cut(t, math, &p)
 	p.tilesN, p.steps, p.splits, p.partial = int32(c.tilesN), int32(c.steps), int32(c.splits), work
@@ -121,8 +120,8 @@ func (f *productFamily) launches(t dag.DType, math productMath, p productParams,
 	})
 }
 
-// moduleOf is the module with the kernels of a math: modules are compiled when they are
-// loaded, so those for tensor cores are apart.
+// moduleOf is the module with the kernels of a math. Modules are compiled when they are loaded,
+// so those for tensor cores are separate.
 func (f *productFamily) moduleOf(math productMath) string {
 	if math.tensor {
 		return f.module + "_tensor"
@@ -146,12 +145,11 @@ func typeSuffix(t dag.DType) string {
 // productThreads is the threads of every block.
 const productThreads = 256
 
-// products are the products that an operation consists of, one after the other; each has
-// the whole workspace.
+// products are the products of an operation, one after the other. Each has the whole workspace.
 type products func(*DeviceCall) []productParams
 
-// variants are those of an operation, whose parameters are named: "cuda", and if the family
-// has such tiles "tf32" and "bf16" on tensor cores.
+// variants are the variants of an operation with named parameters: "cuda", and if the family has
+// such tiles "tf32" and "bf16" on tensor cores.
 func (f *productFamily) variants(of products, params ...string) []Variant {
 	var all []Variant
 	for _, math := range []productMath{mathSIMT, mathTF32, mathBF16} {
@@ -177,11 +175,11 @@ func (f *productFamily) variants(of products, params ...string) []Variant {
 	return all
 }
 
-// mostCounted bounds the extents and inner strides of products, which are counted in 32
-// bits: with one more tap of ones, and columns rounded up to 4.
+// mostCounted bounds the extents and inner strides of products, which are counted in 32 bits,
+// with one more tap of ones and columns rounded up to 4.
 const mostCounted = math.MaxInt32 - 8
 
-// variant is a variant of a math.
+// variant is the variant for a math.
 func (m productMath) variant(launches func(*DeviceCall) []cuda.Launch, workspace func(*Spec) int64) Variant {
 	v := onCUDA(m.doc, launches, workspace)
 	v.Name, v.MostElements = m.name, mostCounted
@@ -191,8 +189,8 @@ func (m productMath) variant(launches func(*DeviceCall) []cuda.Launch, workspace
 	return v
 }
 
-// unplaced is a call of whole buffers at some address, to learn the extents of products and
-// which operands they have: there is none at 0.
+// unplaced is a call of whole buffers at some address, for finding the extents of products and
+// their operands. An operand at 0 does not exist.
 func unplaced(s *Spec, params []string) *DeviceCall {
 	call := &DeviceCall{Type: s.Type}
 	for _, o := range s.Operands {

@@ -6,12 +6,12 @@ import (
 	"dahl/dag"
 )
 
-// productTile is a tile that a product is compiled with, as product_entries.h lists them:
-// rows and columns of the result, and steps of the sum at a time.
+// productTile is a tile for which a product is compiled, as product_entries.h lists them: rows
+// and columns of the result, and steps of the sum at a time.
 type productTile struct{ rows, columns, depth int }
 
-// resident is how many blocks a multiprocessor has at a time, as product_entries.h bounds
-// their registers.
+// resident is how many blocks a multiprocessor has at a time, by the bounds of product_entries.h
+// on their registers.
 func (t productTile) resident() int {
 	if t == tensor128x128 {
 		return 1
@@ -19,7 +19,7 @@ func (t productTile) resident() int {
 	return 2
 }
 
-// String is the tile as symbols name it.
+// String is the tile's name in symbols.
 func (t productTile) String() string { return strconv.Itoa(t.rows) + "x" + strconv.Itoa(t.columns) }
 
 var (
@@ -39,19 +39,19 @@ var (
 	tensor32x32   = productTile{32, 32, 64}
 )
 
-// productFamily is the kernels of one kind of product: their module, and what symbols
-// begin with.
+// productFamily is the kernels of one kind of product: their module, and the beginning of their
+// symbols.
 type productFamily struct {
 	module, name         string
 	columns              bool          // columns of the result are pixels, not rows
 	simt, simt64, tensor []productTile // of float32, of float64, and of tensor cores
 }
 
-// productMath is how a product multiplies; its name is the variant's, also in symbols.
+// productMath is a way to multiply in a product. Its name is the variant's, also in symbols.
 type productMath struct {
 	name, doc string
 	tensor    bool
-	bits      int     // of a factor, where it is rounded
+	bits      int     // of a rounded factor
 	pack      int     // steps of the sum in a word: the depth of some tiles is a multiple
 	rate      float64 // multiplications per cycle and multiprocessor
 }
@@ -81,16 +81,16 @@ func (m productMath) depth(t productTile) int {
 	return t.depth
 }
 
-// productCut is how a product is cut: which tile, how many lie in each direction, how many
-// splits the sum has, and how many tiles each takes of it.
+// productCut is a cut of a product: its tile, how many tiles lie in each direction, into how many
+// splits the sum falls, and how many tiles of the sum each split takes.
 type productCut struct {
 	tile           productTile
 	tilesM, tilesN int
 	splits, steps  int
 }
 
-// What a cut costs is estimated in cycles of an H100. The machine is the same wherever
-// the product runs, so that the order of sums, and with it the bits, are.
+// The cost of a cut is estimated in cycles of an H100. The machine is the same wherever the
+// product runs, so the order of sums, and with it the bits, is the same too.
 const (
 	multiprocessors = 132
 	loadLatency     = 600  // from a load of global memory to its value
@@ -100,7 +100,7 @@ const (
 	sumsPerCycle    = 300  // float sums of splits written and read back, by the whole device
 )
 
-// maxBlocks bounds splits: so many blocks leave none of the machine idle for long.
+// maxBlocks bounds splits: with so many blocks no part of the machine is idle for long.
 const maxBlocks = 4 * multiprocessors
 
 // cut chooses the tile and the number of splits with the least cost. Products that pool
@@ -127,8 +127,8 @@ func (f *productFamily) cut(t dag.DType, math productMath, p *productParams) pro
 	return best
 }
 
-// cycles estimates a cut. The blocks of a multiprocessor share its arithmetic and its way to
-// the cache; what one waits for its loads, the other multiplies.
+// cycles estimates a cut. The blocks of a multiprocessor share its arithmetic and its way to the
+// cache. While one block waits for its loads, another multiplies.
 func (c *productCut) cycles(math productMath, depth int) float64 {
 	rows, columns := float64(c.tile.rows), float64(c.tile.columns)
 	rounds := ceilDiv(c.tilesM*c.tilesN*c.splits, multiprocessors)

@@ -6,9 +6,9 @@ import (
 	"dahl/dag"
 )
 
-// Operands of products, for the kinds that product_operand.h explains.
+// Operands of products. product_operand.h explains their kinds.
 
-// index32 is an extent or a stride as kernels have it.
+// index32 is an extent or a stride in the type of kernels.
 func index32(v int) int32 {
 	if v < math.MinInt32 || v > math.MaxInt32 {
 		panic("kernels: a product counts more than 2^31 rows, columns or steps")
@@ -24,13 +24,13 @@ func matrixOperand(a *DeviceArg) productOperand {
 	}
 }
 
-// strides and extents of three dimensions.
+// triple is strides or extents of three dimensions.
 type triple [3]int
 
 func (t triple) volume() int { return t[0] * t[1] * t[2] }
 
-// mapOperand is an operand whose pixels are counted over three dimensions with the given
-// extents and strides, and whose taps are channels.
+// mapOperand is an operand whose pixels are counted over three dimensions with the given extents
+// and strides. Its taps are channels.
 func mapOperand(address uint64, extents, strides triple, channels, channel int) productOperand {
 	return productOperand{
 		address: address, outer: uint64(strides[0]), middle: index32(strides[1]), inner: index32(strides[2]),
@@ -39,8 +39,7 @@ func mapOperand(address uint64, extents, strides triple, channels, channel int) 
 	}
 }
 
-// image is where samples, rows, columns and channels of a map are among the dimensions of
-// its operand.
+// image says which dimensions of a map's operand are samples, rows, columns and channels.
 type image [4]int
 
 var (
@@ -57,13 +56,13 @@ func (i image) strides(a *DeviceArg) triple {
 func (i image) channels(a *DeviceArg) int { return a.Shape[i[3]] }
 func (i image) channel(a *DeviceArg) int  { return a.Stride[i[3]] }
 
-// mapOf is an image by its pixels and channels.
+// mapOf is an image as pixels and channels.
 func (i image) mapOf(a *DeviceArg) productOperand {
 	return mapOperand(a.Addr, i.pixels(a), i.strides(a), i.channels(a), i.channel(a))
 }
 
-// sweep is how a window goes over an image: row u·step + t·direction + origin for pixel u
-// and tap t of the window, and columns alike.
+// sweep is the way of a window over an image: row u·step + t·direction + origin for pixel u and
+// tap t of the window, and columns alike.
 type sweep struct {
 	pixels          triple // samples, rows, columns of the result
 	rows, columns   int    // of the window
@@ -72,7 +71,7 @@ type sweep struct {
 	originColumn    int
 }
 
-// window is an image under a window.
+// window is an image as the pixels under a window.
 func (i image) window(a *DeviceArg, s sweep) productOperand {
 	extents, strides, channels, channel := i.pixels(a), i.strides(a), i.channels(a), i.channel(a)
 	o := mapOperand(a.Addr, s.pixels, strides, s.rows*s.columns*channels, 0)
@@ -90,9 +89,9 @@ func (i image) window(a *DeviceArg, s sweep) productOperand {
 	return o
 }
 
-// vectorised says so in an operand whose taps can be loaded 16 bytes at a time: they follow
-// each other in runs that are multiples of that, and begin at multiples of it. run is the
-// extent of the contiguous taps.
+// vectorised marks an operand whose taps can be loaded 16 bytes at a time: the runs of contiguous
+// taps are multiples of 16 bytes and begin at such multiples. run is the number of contiguous
+// taps.
 func (o productOperand) vectorised(t dag.DType, run int) productOperand {
 	size := int(t.SizeBytes())
 	group := 16 / size
@@ -116,8 +115,7 @@ func (o productOperand) withOnes() productOperand {
 	return o
 }
 
-// onesAlone is the product of which only the row or column of ones is left: the gradient of the
-// bias.
+// onesAlone is the product reduced to its row or column of ones: the gradient of the bias.
 func (p productParams) onesAlone() productParams {
 	if p.ones == rowOfOnes {
 		p.m, p.a = 1, p.a.onlyOnes()
@@ -127,13 +125,13 @@ func (p productParams) onesAlone() productParams {
 	return p
 }
 
-// onlyOnes is an operand whose one tap is that of ones.
+// onlyOnes is an operand with a single tap, the ones.
 func (o productOperand) onlyOnes() productOperand {
 	o.taps, o.ones, o.vector = 0, 0, 0
 	return o
 }
 
-// result fills in where the result lies: its pixels and its channels.
+// result fills in the place of the result: its pixels and its channels.
 func (p *productParams) result(address uint64, extents, strides triple, channel int) {
 	p.c, p.cOuter, p.cMiddle, p.cInner = address, uint64(strides[0]), index32(strides[1]), index32(strides[2])
 	p.cChannel = index32(channel)
@@ -151,8 +149,8 @@ func (p *productParams) matrixResult(a *DeviceArg) {
 	p.result(a.Addr, triple{a.Shape[0], 1, 1}, triple{a.Stride[0], 0, 0}, 1)
 }
 
-// storesFours says so in the parameter if four neighbouring channels of the result can be
-// stored at once.
+// storesFours marks the parameter if four neighbouring channels of the result can be stored at
+// once.
 func (p *productParams) storesFours(t dag.DType) {
 	size := uint64(t.SizeBytes())
 	aligned := func(stride int64) bool { return stride%4 == 0 }

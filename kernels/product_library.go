@@ -7,11 +7,11 @@ import (
 	"dahl/kernels/cuda"
 )
 
-// Products of matrices by a library, as variants beside our own kernels, each in the arithmetic
+// Products of matrices by a library are variants beside our own kernels, each in the arithmetic
 // of the type and on tensor cores: "cublas" and "cublas-tf32" by cuBLAS, "cublaslt" and
-// "cublaslt-tf32" by cuBLASLt, which does some of what follows, too (product_fused.go). The
-// library leaves the product in the result where nothing follows it, else in the workspace, where
-// product_follow takes it on to what our kernels end with.
+// "cublaslt-tf32" by cuBLASLt, which also does some of the following operations
+// (product_fused.go). If nothing follows, the library leaves the product in the result. Otherwise
+// it leaves the product in the workspace, and product_follow completes it as our kernels do.
 
 // The libraries' names in Variant.Library, and their variants'.
 const (
@@ -19,15 +19,15 @@ const (
 	CuBLASLt = "cublaslt"
 )
 
-// libraryWorkBytes is the library's own workspace: what cuBLAS takes for itself from Hopper on,
-// whose kernels want it, and eight times what it takes before. It is the same on all devices,
-// since the plan knows none, and the choice of a kernel, and with it the bits, may depend on it.
+// libraryWorkBytes is the library's own workspace. cuBLAS itself takes that much from Hopper on,
+// whose kernels want it, and an eighth before. It is the same on all devices, since the plan
+// knows no device, and since the choice of a kernel, and with it the bits, may depend on it.
 const libraryWorkBytes = 32 << 20
 
-// workAlignment is that of any call's workspace, and of the library's in it.
+// workAlignment is the alignment of any call's workspace, and of the library's part in it.
 const workAlignment = 256
 
-// matrixFactors says which factors of a family's products are transposed, where they lie.
+// matrixFactors says which factors of a family's products are transposed in memory.
 type matrixFactors struct{ a, b bool }
 
 var (
@@ -36,24 +36,24 @@ var (
 	denseDwFactors = matrixFactors{a: true}
 )
 
-// libraryProduct is one product of matrices that a library does with kernels of ours.
+// libraryProduct is one product of matrices that a library does together with kernels of ours.
 type libraryProduct struct {
 	family  *productFamily
 	factors matrixFactors
 	of      products
 	params  []string
-	maps    int  // the operand that is a factor by its samples, if they have no gaps; 0: none
-	fuses   bool // whether the library does some of what follows
+	maps    int  // the operand that is a factor with a row for each sample, if it has no gaps; 0: none
+	fuses   bool // whether the library does some of the following operations
 }
 
-// libraryVariants are those by libraries of an operation that is one product of the family,
-// whose parameters are named.
+// libraryVariants are the variants by libraries of an operation that is one product of the
+// family, with named parameters.
 func (f *productFamily) libraryVariants(factors matrixFactors, of products, params ...string) []Variant {
 	return libraryProduct{family: f, factors: factors, of: of, params: params}.byLibraries()
 }
 
-// libraryVariantsOfMap are those of an operation of which an operand, a map, is a factor with a
-// row for each sample.
+// libraryVariantsOfMap are the same for an operation with an operand, a map, that is a factor
+// with a row for each sample.
 func (f *productFamily) libraryVariantsOfMap(operand int, factors matrixFactors, of products, params ...string) []Variant {
 	return libraryProduct{family: f, factors: factors, of: of, params: params, maps: operand}.byLibraries()
 }
@@ -64,7 +64,7 @@ func (l libraryProduct) byLibraries() []Variant {
 	return slices.Concat(l.variants(CuBLAS, "cuBLAS"), lt.variants(CuBLASLt, "cuBLASLt with bias, ReLU (of NaN perhaps 0) and gradients of biases"))
 }
 
-// variants are that in the type's own arithmetic and that on tensor cores.
+// variants are one in the type's own arithmetic and one on tensor cores.
 func (l libraryProduct) variants(library, doc string) []Variant {
 	exact := onCUDA(doc+", in the type's own arithmetic", l.launches, l.workspace)
 	exact.Name, exact.Library, exact.MostElements = library, library, mostCounted
@@ -79,8 +79,9 @@ func (l libraryProduct) variants(library, doc string) []Variant {
 	return []Variant{exact, tf32}
 }
 
-// gapless is the call with its map as the library takes it, where that has gaps in a copy at
-// the beginning of the workspace, whose room is left in any case, so that the rest is used alike.
+// gapless is the call with its map in the form that the library takes. A map with gaps is copied
+// to the beginning of the workspace. Its room is kept in any case, so that the rest is used
+// alike.
 func (l *libraryProduct) gapless(call *DeviceCall) *DeviceCall {
 	if l.maps == 0 {
 		return call
@@ -103,14 +104,14 @@ func (l *libraryProduct) before(call *DeviceCall) []cuda.Launch {
 	return copyElements(&DeviceCall{Type: call.Type, Args: []DeviceArg{*to, *from}})
 }
 
-// productParts are a call's product as it is shared out: by whom what is done.
+// productParts says who does which part of a call's product.
 type productParts struct {
-	main   productParams  // without a column of ones: its sums are the library's, what else it says follows them
-	fused  fusedParts     // what the library does besides
-	column *productParams // the column or row of ones, a product of ours: gradients of biases; nil: none
+	main   productParams  // without a column of ones; the library computes its sums, and the rest of it follows them
+	fused  fusedParts     // operations that the library also does
+	column *productParams // our own product for the column or row of ones, the gradient of biases; nil: none
 }
 
-// parts shares a gapless call's product out.
+// parts divides a gapless call's product among library and kernels.
 func (l *libraryProduct) parts(call *DeviceCall) productParts {
 	s := productParts{main: l.of(call)[0]}
 	if s.main.ones != noOnes {
@@ -129,12 +130,13 @@ func (l *libraryProduct) parts(call *DeviceCall) productParts {
 	return s
 }
 
-// direct reports whether the library's product is the result, so that nothing follows it.
+// direct reports whether the library's product is the final result.
 func direct(p *productParams) bool {
 	return p.after == afterStore && p.bias == 0 && p.relu == 0 && p.other == 0
 }
 
-// indirectBytes is the product in the workspace: m rows of n elements rounded up to 4.
+// indirectBytes is the size of the product in the workspace: m rows of n elements rounded up to
+// 4.
 func indirectBytes(t dag.DType, p *productParams) int64 {
 	if direct(p) {
 		return 0
@@ -142,12 +144,12 @@ func indirectBytes(t dag.DType, p *productParams) int64 {
 	return workBytes(t, int64(p.m)*int64((p.n+3)&^3))
 }
 
-// workBytes is some elements in the workspace, where more may follow.
+// workBytes is the size of some elements in the workspace, rounded up so that more may follow.
 func workBytes(t dag.DType, elements int64) int64 {
 	return (elements*t.SizeBytes() + workAlignment - 1) &^ (workAlignment - 1)
 }
 
-// call is what the library does of a call.
+// call is the library's part of a call.
 func (l *libraryProduct) call(call *DeviceCall, tf32 bool) cuda.LibraryCall {
 	call = l.gapless(call)
 	s := l.parts(call)
@@ -169,7 +171,7 @@ func (l *libraryProduct) call(call *DeviceCall, tf32 bool) cuda.LibraryCall {
 	return cuda.FusedProduct{Product: product, Bias: s.fused.bias, ReLU: s.fused.relu, RowSums: s.fused.rowSums}
 }
 
-// launches are what follows the library's call: our own kernels.
+// launches are our kernels after the library's call.
 func (l *libraryProduct) launches(call *DeviceCall) []cuda.Launch {
 	var all []cuda.Launch
 	call = l.gapless(call)
@@ -186,7 +188,7 @@ func (l *libraryProduct) launches(call *DeviceCall) []cuda.Launch {
 	return all
 }
 
-// follow is the kernel that takes a library's sums on, which lie at an address of the workspace.
+// follow is the kernel that completes a library's sums at an address of the workspace.
 func follow(t dag.DType, p productParams, from uint64) cuda.Launch {
 	p.partial, p.splits, p.tilesN = from, 1, int32(ceilDiv(int(p.n), 4*32))
 	p.storesFours(t)
@@ -197,7 +199,7 @@ func follow(t dag.DType, p productParams, from uint64) cuda.Launch {
 	}
 }
 
-// bytes is what the library leaves in the workspace.
+// bytes is the size of the library's results in the workspace.
 func (s *productParts) bytes(t dag.DType) int64 {
 	bytes := indirectBytes(t, &s.main)
 	if s.fused.sums != nil {
@@ -206,8 +208,8 @@ func (s *productParts) bytes(t dag.DType) int64 {
 	return bytes
 }
 
-// workspace holds a map's copy, and what the library leaves there and the library's own, or the
-// sums of the ones, which come later.
+// workspace holds a map's copy, the library's results and the library's own workspace. Later it
+// holds the sums of the ones instead.
 func (l *libraryProduct) workspace(spec *Spec) int64 {
 	call := unplaced(spec, l.params)
 	own := l.gapless(call)

@@ -2,8 +2,8 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// Rectifier, any shape. NaN passes through y, as in PyTorch; the mask is 1 where
-// x > 0, so the gradient is 0 at exactly 0 and at NaN.
+// Rectifier, any shape. NaN passes through y, as in PyTorch. The mask is 1 where x > 0, so the
+// gradient is 0 at exactly 0 and at NaN.
 
 var relu = Kernel{
 	Op: "relu", Doc: "y = max(x, 0), mask = x > 0",

@@ -2,13 +2,12 @@ package kernels
 
 import "dahl/kernels/cuda"
 
-// Elementwise kernels on a CUDA device: boxes as rows of contiguous elements, see
-// cuda/rows.h.
+// Elementwise kernels on a CUDA device see boxes as rows of contiguous elements, see cuda/rows.h.
 
 const (
 	cudaGroup   = 4       // elements that a thread takes at a time
 	cudaThreads = 256     // of a block
-	cudaBlocks  = 1024    // beyond these, which fill an H100, threads take several groups
+	cudaBlocks  = 1024    // beyond these, which fill an H100, each thread takes several groups
 	cudaMost    = 1 << 30 // threads of one launch, so that indices fit 32 bits
 )
 
@@ -24,15 +23,15 @@ type stridedParams struct {
 	Stride [3]int64
 }
 
-// axes is the dimensions of some operands as one sees them together.
+// axes is the common dimensions of some operands.
 type axes struct {
 	extent []int
 	stride [][]int // by operand
 }
 
-// together returns the dimensions of operands of equal extents but for those before keep.
-// From keep on, extents of 1 are left out, and dimensions that follow each other without
-// a gap in all operands are one, of at most cudaMost elements. The last has stride 1.
+// together returns the dimensions of operands with equal extents except before keep. From keep
+// on, extents of 1 are left out. Dimensions that follow each other without a gap in all operands
+// become one, of at most cudaMost elements. The last has stride 1.
 func together(args []*DeviceArg, keep int) axes {
 	a := axes{stride: make([][]int, len(args))}
 	last := func() int { return len(a.extent) - 1 }
@@ -69,8 +68,8 @@ func together(args []*DeviceArg, keep int) axes {
 	return a
 }
 
-// elementwise returns the launches of a kernel over operands of equal extents but for those
-// of the dimensions before keep, which are 0 or 1: one launch, or one for each index of
+// elementwise returns the launches of a kernel over operands with equal extents except in the
+// dimensions before keep, which are 0 or 1. That is one launch, or one for each index of
 // dimensions that are too many or too long for one.
 func elementwise(args []*DeviceArg, keep int, launch func(rowsParams, []stridedParams) cuda.Launch) []cuda.Launch {
 	first := make([]uint64, len(args))
@@ -109,7 +108,7 @@ func rowLaunches(args []*DeviceArg, a axes, keep int, first []uint64, launch fun
 	}
 	for i, arg := range args {
 		operands[i].First = first[i]
-		// 16 bytes at a time, or what four elements take
+		// Load 16 bytes at a time, or four elements if they are fewer bytes.
 		if unit := min(16, cudaGroup*arg.Type.SizeBytes()); first[i]%uint64(unit) != 0 {
 			r.Aligned = 0
 		}

@@ -15,14 +15,14 @@ import (
 //	g ← g + momentum·v  (nesterov)  or  v
 //	w ← w - lr·g
 //
-// hyper is {lr, step}; the step is not used. The operand g is not changed. Every product
-// is rounded before it is added, so that all variants give equal bits in any build.
+// hyper is {lr, step}; the step is not used. The operand g does not change. Every product is
+// rounded before it is added, so that all variants give equal bits in any build.
 
-// sgdParamNames are the parameters of sgd, and the last ones of operations that compute the
-// gradient, too.
+// sgdParamNames are the parameters of sgd. They are also the last ones of operations that compute
+// the gradient and its step.
 var sgdParamNames = []string{"momentum", "nesterov", "weight_decay"}
 
-// withSGD are the parameters of an operation whose gradient's are given.
+// withSGD appends the parameters of sgd to those of the gradient.
 func withSGD(names ...string) []string { return append(names, sgdParamNames...) }
 
 var sgd = Kernel{
@@ -45,7 +45,7 @@ var sgd = Kernel{
 		onCUDA("four elements per thread", sgdOnCUDA, nil)),
 }
 
-// checkSGD reports parameters that make no sense.
+// checkSGD refuses senseless parameters.
 func checkSGD(s *Spec) error {
 	nesterov := s.Param("nesterov")
 	switch {
@@ -59,7 +59,7 @@ func checkSGD(s *Spec) error {
 		realParam(s, "weight_decay", 0, math.MaxFloat32))
 }
 
-// sgdFlops is the operations per element.
+// sgdFlops is the number of operations per element.
 func sgdFlops(s *Spec) float64 {
 	flops := 2.0
 	for _, name := range []string{"momentum", "nesterov", "weight_decay"} {
@@ -70,8 +70,8 @@ func sgdFlops(s *Spec) float64 {
 	return flops
 }
 
-// checkVelocities checks the parameters of the step in an operation that computes the
-// gradient, of which a call with velocities has so many operands.
+// checkVelocities checks the parameters of the step in an operation that computes the gradient.
+// operands is the number of operands of a call with velocities.
 func checkVelocities(s *Spec, operands int) error {
 	if s.Param("momentum") != 0 && len(s.Operands) < operands {
 		return errors.New("momentum needs the operands vw and vb")
@@ -79,14 +79,14 @@ func checkVelocities(s *Spec, operands int) error {
 	return checkSGD(s)
 }
 
-// descentFlops is what follows the gradient of w: that of b, the sums over operand dy, and
-// the steps of both.
+// descentFlops is the work after the gradient of w: the gradient of b, which are sums over
+// operand dy, and the steps of both.
 func descentFlops(s *Spec, dy int) float64 {
 	return s.volume(dy) + sgdFlops(s)*(s.volume(0)+s.volume(1))
 }
 
-// sgdOf is the step of a call whose operand hyper is the one given. Its last parameters
-// are those of sgd.
+// sgdOf is the step of a call with the given operand hyper. The call's last parameters are those
+// of sgd.
 func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {
 	params := call.Params[len(call.Params)-len(sgdParamNames):]
 	return simd.SGD[T]{
@@ -98,7 +98,7 @@ func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {
 func sgdRef[T Float](call *Call) {
 	w, g := &call.Args[0], &call.Args[1]
 	step := sgdOf[T](call, 2)
-	v := w // stands in where momentum is 0 and v is not looked at
+	v := w // stands in; without momentum nobody looks at v
 	if step.Momentum != 0 {
 		v = &call.Args[3]
 	}
@@ -112,7 +112,7 @@ func sgdRef[T Float](call *Call) {
 	}
 }
 
-// sgdElement is the step of one element; v is not looked at without a momentum.
+// sgdElement is the step of one element. Without momentum it does not look at v.
 func sgdElement[T Float](s *simd.SGD[T], w, v *T, g T) {
 	if s.Decay != 0 {
 		g += T(s.Decay * *w)

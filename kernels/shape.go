@@ -16,9 +16,9 @@ const maxWindow = 15
 // them cannot overflow.
 const maxGeometry = 1 << 20
 
-// Constructors of Operand lines. dims names the extents, outermost first; equal
-// names are equal extents throughout the call, a number is that extent, and "..."
-// at the end stands for any further dimensions, the same for all operands.
+// Constructors of Operand lines. dims names the extents, outermost first. Equal names are equal
+// extents throughout the call, and a number is that extent. "..." at the end stands for any
+// further dimensions, the same for all operands.
 
 func reads(name string, kind ElemKind, dims string) Operand {
 	return Operand{Name: name, Kind: kind, Dims: dims, Modes: []dag.Mode{dag.Read}}
@@ -28,7 +28,7 @@ func writes(name string, kind ElemKind, dims string) Operand {
 	return Operand{Name: name, Kind: kind, Dims: dims, Modes: []dag.Mode{dag.Write}}
 }
 
-// sums is a result that is written, or added to what the operand holds.
+// sums is a result that is written, or added to the operand's old contents.
 func sums(name string, dims string) Operand {
 	return Operand{Name: name, Kind: Real, Dims: dims, Modes: []dag.Mode{dag.Write, dag.ReadWrite}}
 }
@@ -42,7 +42,7 @@ func optional(o Operand) Operand {
 	return o
 }
 
-// extent is the value that a name of Dims took in a call, and where it did first.
+// extent is the value of a name of Dims in a call, and the operand where it was first seen.
 type extent struct {
 	name    string
 	value   int
@@ -83,7 +83,7 @@ func (k *Kernel) checkExtents(s *Spec) error {
 	return nil
 }
 
-// bind compares an extent with what its name is bound to, or binds it.
+// bind compares an extent with the one bound to its name, or binds it.
 func bind(bound *[]extent, e extent) error {
 	if fixed, err := strconv.Atoi(e.name); err == nil && fixed != e.value {
 		return fmt.Errorf("%s[%d] is %d, want %d", e.operand, e.dim, e.value, fixed)
@@ -128,9 +128,9 @@ func windows(extent, k, pad, stride int) int {
 	return (extent+2*pad-k)/stride + 1
 }
 
-// sliding is the geometry of a window that slides over a map: the operands that
-// are its output and its input, with their names for messages. Dimensions 2 and 3
-// are rows and columns, or 1 and 2 where channels are last.
+// sliding is the geometry of a window that slides over a map: its output and input operands, with
+// their names for errors. Rows and columns are dimensions 2 and 3, or 1 and 2 where channels are
+// last.
 type sliding struct {
 	out, in         int
 	outName, inName string
@@ -164,8 +164,8 @@ func (s *Spec) volume(i int) float64 {
 	return n
 }
 
-// perElement is the Work of operations that do a fixed number of flops for each
-// element of operand i.
+// perElement is the Work of operations that do a fixed number of flops for each element of
+// operand i.
 func perElement(flops float64, i int) func(*Spec) (float64, int64) {
 	return func(s *Spec) (float64, int64) { return flops * s.volume(i), s.Bytes() }
 }

@@ -8,15 +8,15 @@ import (
 	"dahl/kernels/simd"
 )
 
-// Softmax cross-entropy of logits z[n,c] with classes y[n], for a batch of B samples
-// of which the call sees n. With m the maximum of a row and s = Σ_c exp(z_c - m):
+// Softmax cross-entropy of logits z[n,c] with classes y[n], for a batch of B samples. The call
+// sees n of them. With m the maximum of a row and s = Σ_c exp(z_c - m):
 //
 //	loss = log s - (z_y - m)          per sample, not divided by B
 //	dz_c = (exp(z_c - m)/s - [c = y]) / B
 //
-// Subtracting the row's true maximum keeps every exponent at most 0, so nothing
-// overflows, and s is at least 1. correct is 1 where the first maximum of the row
-// is at y. Classes must lie in [0, c); whoever loads them checks that.
+// Subtracting the row's true maximum keeps every exponent at most 0, so nothing overflows, and s
+// is at least 1. correct is 1 where the first maximum of the row is at y. Classes must lie in [0,
+// c); the code that loads them checks that.
 //
 // softmax_xent does it in one pass; rowmax, exp_sub, rowsum, xent, softmax_xent.dx
 // are the same as a chain of small operations. exp and log are computed in float64.
@@ -108,7 +108,7 @@ var softmaxXentDx = Kernel{
 	},
 }
 
-// checkBatch checks that the whole batch is at least the samples of this call.
+// checkBatch refuses a batch smaller than the samples of this call.
 func checkBatch(s *Spec) error {
 	batch, err := intParam(s, "batch", 1, math.MaxInt32)
 	if n := s.Operands[0].Shape[0]; err == nil && batch < n {
@@ -117,7 +117,7 @@ func checkBatch(s *Spec) error {
 	return err
 }
 
-// rowMaximum returns the first maximum of a row and where it is; NaN wins.
+// rowMaximum returns the first maximum of a row and its index; NaN wins.
 func rowMaximum[T Float](row []T) (most T, at int) {
 	most = row[0]
 	for i, v := range row {
@@ -233,12 +233,12 @@ func softmaxXentDxRef[T Float](call *Call) {
 	}
 }
 
-// vectorLevels is atLevels without Go, whose loop would be the reference's.
+// vectorLevels is atLevels without Go, since that loop would be the reference's.
 func vectorLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*Spec) int64) []Variant {
 	return atLevels(doc, run32, run64, workspace)[1:]
 }
 
-// softmaxWorkspace is the bytes that the columns of operand z need.
+// softmaxWorkspace is the workspace for the columns of operand z.
 func softmaxWorkspace(s *Spec, z int) int64 {
 	classes := s.Operands[z].Shape[1]
 	if s.Type == dag.Float64 {

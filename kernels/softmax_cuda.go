@@ -4,8 +4,7 @@ import "dahl/kernels/cuda"
 
 // Softmax and small reductions on a CUDA device, see cuda/softmax.cu and cuda/reduce.cu.
 
-// softmaxParams mirrors SoftmaxParams of cuda/softmax.cu. Operands that an operation does
-// not have are 0.
+// softmaxParams mirrors SoftmaxParams of cuda/softmax.cu. Operands that an operation lacks are 0.
 type softmaxParams struct {
 	Z, Dz, E          uint64
 	ZRow, DzRow, ERow int64
@@ -15,11 +14,11 @@ type softmaxParams struct {
 	Rows, Classes     int32
 }
 
-// wideClasses is the number of classes beyond which a block computes a row, not a warp.
+// wideClasses is the number of classes above which a block computes a row, not a warp.
 const wideClasses = 1024
 
-// softmaxOnCUDA is the variant of an operation on rows of classes, whose operands are those
-// of a line of the table, by name.
+// softmaxOnCUDA is the variant of an operation on rows of classes. operands are the names of its
+// operands in its line of the table.
 func softmaxOnCUDA(symbol string, operands ...string) Variant {
 	return onCUDA("a warp per row; a block where there are more than 1024 classes", func(c *DeviceCall) []cuda.Launch {
 		var p softmaxParams
@@ -68,7 +67,7 @@ type reduceParams struct {
 	Count          int32
 }
 
-// reduceOnCUDA is the variant of an operation that makes one number of many.
+// reduceOnCUDA is the variant of an operation that reduces many numbers to one.
 func reduceOnCUDA(symbol string) Variant {
 	return onCUDA("one block, then a tree", func(c *DeviceCall) []cuda.Launch {
 		return []cuda.Launch{{

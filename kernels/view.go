@@ -25,12 +25,12 @@ func (m *map4[T]) at(i, j, k, l int) int {
 	return i*m.stride[0] + j*m.stride[1] + k*m.stride[2] + l
 }
 
-// runs splits operands of equal shape into rows that are contiguous in all of
-// them: rows runs of length run each, over the first outer dimensions.
+// runs splits operands of equal shape into rows that are contiguous in all of them. There are
+// rows runs of length run each, over the first outer dimensions.
 func runs(args ...*Arg) (outer, rows, run int) { return runsFrom(0, args...) }
 
-// runsFrom is runs over the dimensions from first, which may differ in the extents
-// of those before; rows are those of one element of the dimensions before first.
+// runsFrom is runs over the dimensions from first. The extents before may differ. rows counts
+// those of one element of the dimensions before first.
 func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 	rank := len(args[0].Shape)
 	run, rows = 1, 1
@@ -51,7 +51,7 @@ func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 	return outer, rows, run
 }
 
-// offset is the position of run r of those that runs found.
+// offset is the position of run r, as runs counts them.
 func (a *Arg) offset(outer, r int) int { return a.offsetFrom(0, outer, r) }
 
 // offsetFrom is offset for runsFrom.
@@ -65,7 +65,7 @@ func (a *Arg) offsetFrom(first, outer, r int) int {
 	return at
 }
 
-// put stores a result, or adds it to what is there.
+// put stores a result, or adds it to the old value.
 func put[T Float](dst *T, v T, add bool) {
 	if add {
 		v += *dst

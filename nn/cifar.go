@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// CIFAR-10's binary version (A. Krizhevsky, "Learning multiple layers of features
-// from tiny images", 2009) is records of a label and 3×32×32 pixels, without a
-// header: the file's size is all there is to check.
+// CIFAR-10's binary version (A. Krizhevsky, "Learning multiple layers of features from tiny
+// images", 2009) is records of a label and 3×32×32 pixels, without a header. Only the file's size
+// can be checked.
 const (
 	cifarPixels  = 3 * 32 * 32
 	cifarRecord  = 1 + cifarPixels
@@ -72,8 +72,8 @@ func openCIFAR(dir string, opt DataOptions) (*Dataset, error) {
 	return d, nil
 }
 
-// findCIFAR returns the files of a split in order. A gap in the numbers is a file
-// that was lost.
+// findCIFAR returns the files of a split in order. A gap in the numbers means that a file was
+// lost.
 func findCIFAR(dir, split string) ([]string, error) {
 	if split == Test {
 		path := filepath.Join(dir, cifarTestName)

@@ -92,7 +92,7 @@ func (c Conv2D) forward(l *lowerer, n *node) {
 	l.weightedForward(n, "conv2d.nhwc", append(n.params[:2:2], dag.Param{Name: "relu", Value: rectify}))
 }
 
-// withPool is the parameters of operations that pool what the convolution gives.
+// withPool is the parameters of operations that also pool the convolution's output.
 func (n *node) withPool() dag.Params {
 	p := n.pool.Layer.(MaxPool)
 	return append(n.params[:2:2], dag.Param{Name: "size", Value: float64(p.Size)}, dag.Param{Name: "step", Value: float64(p.stride())})
@@ -131,7 +131,7 @@ func (c Conv2D) backward(l *lowerer, n *node) {
 	}
 }
 
-// unpool adds the gradient of what a fused max-pooling read.
+// unpool adds the gradient of the input of a fused max-pooling.
 func (l *lowerer) unpool(n *node) tensor {
 	dy := l.tensor(n.Out, n.out.layout)
 	dy.grad = l.image("grad."+n.Name+".out", dag.Gradient, &dy)
@@ -143,14 +143,14 @@ func (l *lowerer) unpool(n *node) tensor {
 	return dy
 }
 
-// turnsAtOnce reports whether the task that packs the weight turns it, too: in a fused step of
-// layers that are not split, where the fewer tasks the better.
+// turnsAtOnce reports whether the task that packs the weight also turns it. It does in a fused
+// step of layers that are not split, where fewer tasks are better.
 func (l *lowerer) turnsAtOnce(n *node) bool {
 	whole := n.tiles.SampleTile >= l.opt.Batch && n.tiles.OutputTile >= n.out.channels()
 	return l.opt.Train && l.opt.Lowering.Fused && whole && n.in.grad != none
 }
 
-// turned is the weight as input gradients over channels-last images read it.
+// turned is the weight for input gradients over channels-last images.
 func (l *lowerer) turned(n *node) *weight {
 	from := n.Params[0].Shape
 	w := &weight{shape: []int{from[2], from[3], from[0], from[1]}, outputs: 2, inputs: 3}

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Dataset is labelled images as they are stored: bytes, scaled when a batch is
-// built.
+// Dataset is labelled images as stored bytes. They are scaled when a batch is built.
 type Dataset struct {
 	Name    string
 	Images  []byte  // N×C×H×W, row-major; a pixel's value is byte/Divisor, 0 to 1
@@ -17,7 +16,7 @@ type Dataset struct {
 	Shape   [3]int  // C, H, W
 	Classes int
 	Divisor float64
-	Source  string // where the bytes come from, for the manifest
+	Source  string // origin of the bytes, for the manifest
 }
 
 // Len is the number of samples.
@@ -25,9 +24,9 @@ func (d *Dataset) Len() int { return len(d.Labels) }
 
 // DataOptions selects a part of a data set.
 type DataOptions struct {
-	Split  string // "train" (also if empty) or "test"
+	Split  string // "train" or "test"; "" means "train"
 	Limit  int    // at most so many samples; 0: all
-	Offset int    // leave out so many samples first
+	Offset int    // number of samples to skip
 }
 
 // The splits.
@@ -40,7 +39,7 @@ const (
 // hostile header is refused rather than allocated.
 const MaxDataBytes = 16 << 30
 
-// OpenData loads a data set. The name is one of
+// OpenData loads a data set. The name has one of these forms:
 //
 //	digits                        optical digits 1×8×8, embedded in the program
 //	synthetic[:CxHxW[:N[:K]]]     N random images of K classes that can be learned
@@ -49,8 +48,8 @@ const MaxDataBytes = 16 << 30
 //	DIR                           train/CLASS/*.png and test/CLASS/*.png (or JPEG),
 //	                              or CLASS/*.png, of which every fifth is for the test
 //
-// What a directory holds is told by the names in it; a directory that fits none
-// or several of the formats is an error.
+// The names in a directory tell its format. A directory that fits none or several of the formats
+// is an error.
 func OpenData(name string, opt DataOptions) (*Dataset, error) {
 	d, err := openData(name, opt)
 	if err != nil {
@@ -123,10 +122,10 @@ func openDir(dir string, opt DataOptions) (*Dataset, error) {
 	return found.open(dir, opt)
 }
 
-// ErrNoSplit says that the data are there, but not the split asked for.
+// ErrNoSplit says that the data exist, but not the requested split.
 var ErrNoSplit = errors.New("the split is missing")
 
-// check fills in the split.
+// check fills in the default split and refuses others.
 func (opt DataOptions) check() (DataOptions, error) {
 	switch opt.Split {
 	case "":
@@ -153,7 +152,7 @@ func (opt DataOptions) window(n int) (lo, hi int, err error) {
 	return lo, hi, nil
 }
 
-// imageBytes is the size of n images of a shape, refused where it is absurd.
+// imageBytes is the size of n images of a shape. It refuses absurd sizes.
 func imageBytes(n int, shape [3]int) (int64, error) {
 	bytes := int64(n)
 	for _, e := range shape {
@@ -169,8 +168,8 @@ func imageBytes(n int, shape [3]int) (int64, error) {
 	return bytes, nil
 }
 
-// readBytes reads exactly n bytes. A header that promises more than the file
-// holds costs no more memory than the file.
+// readBytes reads exactly n bytes. A header that promises more than the file holds costs no more
+// memory than the file.
 func readBytes(r io.Reader, n int64) ([]byte, error) {
 	buf, err := io.ReadAll(io.LimitReader(r, n))
 	if int64(len(buf)) < n && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {

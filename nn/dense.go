@@ -55,8 +55,8 @@ func (d Dense) forward(l *lowerer, n *node) {
 	l.weightedForward(n, op, nil)
 }
 
-// backward adds an update of the weight behind the gradient of the input, which reads
-// the weight as it was.
+// backward adds an update of the weight behind the gradient of the input, which reads the old
+// weight.
 func (d Dense) backward(l *lowerer, n *node) {
 	atOnce := l.updatesAtOnce(n)
 	if !atOnce {

@@ -7,9 +7,9 @@ import (
 	"dahl/kernels"
 )
 
-// describe gives every task of an expanded graph its shape key and work: the
-// expansion of reductions has added tasks and changed modes. Equal keys and equal
-// labels share one string each, so that a big graph stays small.
+// describe gives every task of an expanded graph its shape key and work, since the expansion of
+// reductions has added tasks and changed modes. Equal keys and equal labels share one string
+// each, so that a big graph stays small.
 func describe(g *dag.Graph) {
 	buffer := func(id dag.BufferID) dag.Buffer { return g.Buffers[id] }
 	for i := range g.Tasks {

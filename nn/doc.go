@@ -1,87 +1,84 @@
 // Package nn describes networks and lowers their training to task graphs.
 //
-// Read first: [Model], then [Model.Lower]. A model is a list of layers with the
-// shapes between them. Lower turns one whole training step into one graph:
+// Read first: [Model], then [Model.Lower]. A model is a list of layers with the shapes between
+// them. Lower turns one whole training step into one graph:
 //
 //	feed → load tiles → forward → loss → backward → reductions → updates
 //	                                  └→ mean, count → fetch (sinks: nothing waits for them)
 //
-// [NewProgram] puts the graphs of a training run together: the step, the short last
-// batch of an epoch, evaluation on a test set and its short last batch.
+// [NewProgram] puts the graphs of a training run together: the step, the short last batch of an
+// epoch, evaluation on a test set and its short last batch.
 //
 // # Partition
 //
-// A partition is nothing but regions. Each layer computes its output in tiles of
-// samples × output channels (or features), as [dag.LayerLowering] says, and each
-// task reads exactly the box it needs of its producer's buffer: a convolution
-// all channels of its samples, a pooling or ReLU its own channels, a dense layer
-// all features of its samples. There is no task that gathers or scatters, and a
-// flatten is another view of the same storage. So a task waits for the tiles that
-// it reads, and for nothing else.
+// A partition consists of regions only. Each layer computes its output in tiles of samples ×
+// output channels (or features), as [dag.LayerLowering] says. Each task reads exactly the box that
+// it needs of its producer's buffer: a convolution all channels of its samples, a pooling or ReLU
+// its own channels, a dense layer all features of its samples. No task gathers or scatters, and a
+// flatten is another view of the same storage. So a task waits for the tiles that it reads, and
+// for nothing else.
 //
-// Weight gradients are split by filters or features (GradTile) and summed over
-// tiles of samples (GradSampleTile) in accumulators, as dag.Reduce accesses that
-// [dag.Expand] turns into chains and a merge tree. The update of a weight is
-// split as its gradient is, so an update waits only for its own part; a bias is
-// updated at once.
+// Weight gradients are split by filters or features (GradTile) and summed over tiles of samples
+// (GradSampleTile) in accumulators. They are dag.Reduce accesses, which [dag.Expand] turns into
+// chains and a merge tree. The update of a weight is split like its gradient, so an update waits
+// only for its own part. A bias is updated at once.
 //
 // # Layout
 //
-// Images are n×c×h×w, or n×h×w×c with [dag.NHWC]: the layout is an attribute of a
-// buffer, and a change of layout is a task like any other. Channels-last
-// convolutions read their weight in the layout (k k c f), copied once per step
-// ("conv1.forward.hwio"), and for the input gradient turned, (k k f c)
-// ("conv1.backward.hwoi", or along with the first copy in a fused step of layers that
-// are not split); the gradient is summed as (k k c f) and copied back once
-// ("conv1.backward.oihw"). Averages and dense layers keep PyTorch's order: their
-// input is copied, and its gradient back ("pool1.forward.nchw",
-// "pool1.backward.nhwc"), or, after a flatten, the dense layer's weight where that
-// has fewer elements, and its gradient back ("fc1.forward.nhwc", "fc1.backward.nchw").
-// A weight that is updated at once has no gradient to copy back. Parameters, their
-// gradients and the optimiser's state never change their layout.
+// Images are n×c×h×w, or n×h×w×c with [dag.NHWC]. The layout is an attribute of a buffer, and a
+// change of layout is a task like any other.
+//
+// Channels-last convolutions read their weight as (k k c f), copied once per step
+// ("conv1.forward.hwio"). For the input gradient they read it turned, as (k k f c)
+// ("conv1.backward.hwoi"); a fused step of layers that are not split makes both copies in one
+// task. The gradient is summed as (k k c f) and copied back once ("conv1.backward.oihw").
+//
+// Averages and dense layers keep PyTorch's order. Their input is copied, and its gradient copied
+// back ("pool1.forward.nchw", "pool1.backward.nhwc"). After a flatten the dense layer's weight is
+// copied instead where it has fewer elements, and its gradient copied back ("fc1.forward.nhwc",
+// "fc1.backward.nchw"). A weight that is updated at once has no gradient to copy back.
+//
+// Parameters, their gradients and the optimiser's state never change their layout.
 //
 // # Fusion
 //
 // With [dag.Lowering.Fused] one task computes a group of layers:
 //
-//	conv2d + relu + maxpool   channels last: what the convolution gives is never in memory,
-//	                          nor its gradient, where the input needs none
+//	conv2d + relu + maxpool   channels last: the convolution's output is never in memory, nor its
+//	                          gradient where the input needs none
 //	conv2d + relu             channels last, before a convolution or a dense layer
 //	dense + relu              in both layouts, before a dense layer
 //	softmax + cross-entropy   the loss
 //	weight gradient + update  of dense layers in both layouts, and of convolutions channels
 //	                          last, by stochastic gradient descent
 //
-// Convolutions in n×c×h×w are not fused. A fused ReLU keeps no mask: the layer that
-// reads its output writes 0 in the gradient where the output is 0, so that
-// "grad.conv1.out" is there and "grad.relu1.out" is not. A group has the name, the
-// labels and the granularity of its first layer; the entries of the others in a
-// lowering are for when they are layers of their own. Its output has the name of its
-// last one, "pool1.out".
+// Convolutions in n×c×h×w are not fused. A fused ReLU keeps no mask: the layer that reads its
+// output writes 0 in the gradient where the output is 0. So "grad.conv1.out" exists and
+// "grad.relu1.out" does not. A group has the name, the labels and the granularity of its first
+// layer. The entries of its other layers in a lowering apply when these are layers of their own.
+// Its output has the name of its last layer, "pool1.out".
 //
-// Weight and bias are updated by the tasks of the gradient
-// ("fc1.backward.weight[0:64,0:128]", phase "backward", where most of the work is) if the
-// layer has a bias and GradSampleTile is the batch, so that no other task adds to the
-// sums. There is no "grad.fc1.weight", and the result is that of gradient and update apart,
-// bit for bit (but on a GPU for a dense layer whose weight is packed). These tasks come behind
-// the gradient of the input, which reads the weight before.
+// The tasks of the gradient also update weight and bias if the layer has a bias and GradSampleTile
+// is the batch, so that no other task adds to the sums. Such a task is
+// "fc1.backward.weight[0:64,0:128]" in phase "backward", where most of its work is. There is no
+// "grad.fc1.weight" then. The result is the same bit for bit as that of gradient and update apart,
+// except on a GPU for a dense layer with a packed weight. These tasks come behind the gradient of
+// the input, which reads the weight before.
 //
 // # Names
 //
-// Parameters are named by the key of the PyTorch twin's state_dict
-// ("conv1.weight"), gradients "grad.conv1.weight", optimiser state
-// "state.conv1.weight.v", a layer's output "conv1.out", the data set
-// "data.train.images" and "data.train.labels" (or "data.test…"), a step's inputs
-// "step.index" and "step.hyper", its results "loss" and "correct". A task's name
-// is a function of layer, phase and tile: "conv1.forward[0:8,0:4]". A change of
-// layout has one range, of samples or of outputs, and the operation in its name:
-// "conv1.forward.hwio[0:4]". In "[0:8,0:4]"
-// the first range is of samples and the second of output channels or features;
-// for input gradients the second is of input channels; updates have one range,
-// of rows of the parameter.
+// Parameters are named by the key of the PyTorch twin's state_dict ("conv1.weight"), gradients
+// "grad.conv1.weight", optimiser state "state.conv1.weight.v", a layer's output "conv1.out". The
+// data set is "data.train.images" and "data.train.labels" (or "data.test…"). A step's inputs are
+// "step.index" and "step.hyper", its results "loss" and "correct".
+//
+// A task's name is a function of layer, phase and tile: "conv1.forward[0:8,0:4]". The first range
+// is of samples, and the second of output channels or features; for input gradients the second is
+// of input channels. Updates have one range, of rows of the parameter. A change of layout has one
+// range, of samples or of outputs, and the operation in its name: "conv1.forward.hwio[0:4]".
 //
 // # Units
 //
-// Shapes are C×H×W or a number of features, per sample; buffers have the batch in
-// front. Work is in floating-point operations, working sets in bytes.
+// Shapes are C×H×W or a number of features, per sample; buffers have the batch in front. Work is
+// in floating-point operations, working sets in bytes.
 package nn

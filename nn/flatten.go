@@ -2,11 +2,11 @@ package nn
 
 import "dahl/dag"
 
-// Flatten turns C×H×W into a vector. It is a view of its input, and the gradient
-// of its output is a view of the gradient of its input: no task, no copy. Channels
-// that come last are brought into PyTorch's order of features, by whichever is
-// less to copy: the activations and their gradients, or, where a dense layer
-// follows that has fewer outputs than the batch has samples, its weights and theirs.
+// Flatten turns C×H×W into a vector. It is a view of its input, and the gradient of its output is
+// a view of the gradient of its input: no task, no copy. Channels that come last are brought into
+// PyTorch's order of features. The cheaper copy does that: of the activations and their
+// gradients, or, if a dense layer follows that has fewer outputs than the batch has samples, of
+// its weights and theirs.
 type Flatten struct{}
 
 // Kind implements [Layer].
@@ -34,14 +34,14 @@ func (Flatten) forward(l *lowerer, n *node) {
 	n.out.value = l.b.View(n.Name+".out", n.in.value, n.out.shape...)
 	if n.in.grad != none {
 		name := "grad." + n.Name + ".out"
-		if n.in.rectified { // the gradient of what was before the ReLU
+		if n.in.rectified { // the gradient before the ReLU
 			name = l.b.BufferAt(n.in.grad).Name + ".flat"
 		}
 		n.out.grad = l.b.View(name, n.in.grad, n.out.shape...)
 	}
 }
 
-// isDenseBelow reports whether the stage is a dense layer of less than some outputs.
+// isDenseBelow reports whether the stage is a dense layer with fewer outputs.
 func (s *Stage) isDenseBelow(outputs int) bool {
 	d, ok := s.Layer.(Dense)
 	return ok && d.Outputs < outputs

@@ -2,24 +2,24 @@ package nn
 
 import "dahl/dag"
 
-// group is the layers whose work one kind of task does: a layer alone or, in a
-// fused lowering, a layer with weights and what follows it. The first one names
-// the tasks and gives them its granularity.
+// group is the layers that one kind of task computes: a single layer or, in a fused lowering, a
+// layer with weights and the layers fused after it. The first one names the tasks and gives them
+// its granularity.
 //
 //	conv2d + relu             where the next layer with weights takes the mask; channels last only
 //	conv2d + relu + maxpool   channels last only
 //	dense + relu              where a dense layer takes the mask
 //
-// The ReLU of a group keeps no mask: its output is 0 exactly where no gradient
-// passes, so the layer that reads it stops its own input gradient there. Hence a
-// ReLU whose reader cannot do that (the loss, an average) stays a task of its own.
+// The ReLU of a group keeps no mask. Its output is 0 exactly where no gradient passes, so the
+// layer that reads it stops its own input gradient there. If the reader cannot do that (the loss,
+// an average), the ReLU stays a task of its own.
 type group struct {
 	*Stage
-	relu, pool *Stage // fused after it, nil: not
+	relu, pool *Stage // fused after it; nil: not fused
 	isFirst    bool   // of the groups with weights
 }
 
-// last is the layer whose output the group computes.
+// last is the layer with the group's output.
 func (g *group) last() *Stage {
 	switch {
 	case g.pool != nil:
@@ -30,9 +30,9 @@ func (g *group) last() *Stage {
 	return g.Stage
 }
 
-// written is the layer whose output is in memory as a whole, or the gradient of it:
-// pooling saves what the convolution gives in the first group only, further
-// ones pass on a gradient of the input.
+// written is the layer whose whole output, or whose output's gradient, is in memory. In the first
+// group with weights, that is the pooling: the convolution's output is never in memory. Later
+// groups also need the gradient of the convolution's output, for the gradient of their input.
 func (g *group) written() *Stage {
 	if g.pool != nil && g.isFirst {
 		return g.pool
@@ -84,15 +84,15 @@ func (s *Stage) isConv() bool {
 	return ok
 }
 
-// takesMask reports whether the stage's operations know a ReLU: that of its own
-// output, and in its input gradient that of the layer before it.
+// takesMask reports whether the stage's operations know a ReLU: the one of its own output and, in
+// its input gradient, the one of the layer before it.
 func (s *Stage) takesMask(l *dag.Lowering) bool {
 	_, ok := s.Layer.(Dense)
 	return ok || s.isConv() && l.Layout == dag.NHWC
 }
 
-// masks reports whether the layer that reads the output of layer i-1, through
-// any views, takes the mask of a ReLU.
+// masks reports whether the layer that reads the output of layer i-1, perhaps through views,
+// takes the mask of a ReLU.
 func (m *Model) masks(i int, l *dag.Lowering) bool {
 	for ; i < len(m.Stages); i++ {
 		if _, ok := m.Stages[i].Layer.(Flatten); !ok {

@@ -18,7 +18,7 @@ import (
 // two zero bytes, the element type (8: unsigned byte), the rank, the extents as
 // big-endian 32-bit numbers, then the elements in row-major order.
 
-// idxPrefixes are the first words of the file names of a split.
+// idxPrefixes are the beginnings of the file names of a split.
 func idxPrefixes(split string) []string {
 	if split == Test {
 		return []string{"t10k", "test"}
@@ -26,7 +26,7 @@ func idxPrefixes(split string) []string {
 	return []string{"train", "train10k"}
 }
 
-// idxNames lists the names a file of a kind may have, most usual first.
+// idxNames lists the possible names of a file, most usual first.
 func idxNames(prefix, kind string) []string {
 	ranks := []int{3, 4}
 	if kind == "labels" {
@@ -133,7 +133,7 @@ func readIDXFile(path string, read func(io.Reader) error) error {
 	return nil
 }
 
-// gunzip tells gzip from plain bytes by the first two, not by the file's name.
+// gunzip tells gzip from plain bytes by the first two bytes, not by the file's name.
 func gunzip(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	magic, err := buffered.Peek(2)
@@ -146,7 +146,7 @@ func gunzip(r io.Reader) (io.Reader, error) {
 	return gzip.NewReader(buffered)
 }
 
-// readIDXHeader returns the extents, of which there must be one of the ranks.
+// readIDXHeader returns the extents. Their number must be one of the ranks.
 func readIDXHeader(r io.Reader, what string, ranks ...int) ([]int, error) {
 	magic, err := readBytes(r, 4)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// testStride: without directories train and test, every fifth image of a class
-// in the order of the file names is for the test.
+// testStride: without directories train and test, every fifth image of a class, in the order of
+// file names, belongs to the test.
 const testStride = 5
 
-// maxImageExtent refuses pictures whose header promises absurd sizes before any
-// pixel is decoded.
+// maxImageExtent refuses pictures whose header promises absurd sizes, before any pixel is
+// decoded.
 const maxImageExtent = 1 << 14
 
 func isImage(name string) bool {
@@ -29,8 +29,8 @@ func isImage(name string) bool {
 	return false
 }
 
-// isClassDir reports whether the entry is a directory that may hold a class: a
-// symbolic link is followed, a hidden one is not a class.
+// isClassDir reports whether the entry is a directory that may hold a class. A symbolic link is
+// followed. A hidden directory is not a class.
 func isClassDir(dir string, e os.DirEntry) bool {
 	if strings.HasPrefix(e.Name(), ".") {
 		return false
@@ -39,8 +39,8 @@ func isClassDir(dir string, e os.DirEntry) bool {
 	return err == nil && info.IsDir()
 }
 
-// fitsImages looks for a picture one directory down, or two below train and test;
-// any other directory beside the data is nobody's business.
+// fitsImages looks for a picture one directory down, or two below train and test. It ignores all
+// other directories beside the data.
 func fitsImages(dir string, entries []os.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		path := filepath.Join(dir, e.Name())
@@ -62,9 +62,9 @@ func holdsImage(dir string) bool {
 	return err == nil && len(files) > 0
 }
 
-// openImages loads a directory of one directory per class. The classes are
-// numbered in the order of their names. The samples go round the classes, the
-// first image of each, then the second, so that a limit keeps all classes.
+// openImages loads a directory that has one directory per class. The classes are numbered in the
+// order of their names. The samples alternate between the classes, the first image of each, then
+// the second, so that a limit keeps all classes.
 func openImages(dir string, opt DataOptions) (*Dataset, error) {
 	classes, source, err := findImages(dir, opt.Split)
 	if err != nil {
@@ -186,8 +186,8 @@ func roundRobin(classes [][]string) (paths []string, labels []int32) {
 	return paths, labels
 }
 
-// imageShape reads the extents of a picture without decoding it: one channel if
-// it is grey, else three.
+// imageShape reads the extents of a picture without decoding it. It has one channel if it is
+// grey, else three.
 func imageShape(path string) (shape [3]int, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -209,8 +209,8 @@ func imageShape(path string) (shape [3]int, err error) {
 	return [3]int{channels, cfg.Height, cfg.Width}, nil
 }
 
-// appendImage adds the pixels of a picture that must have that shape, which is
-// that of the file named first. A transparent picture is laid over black.
+// appendImage adds the pixels of a picture. It must have the given shape, which is that of the
+// file first. A transparent picture is laid over black.
 func appendImage(dst []byte, path string, shape [3]int, first string) ([]byte, error) {
 	got, err := imageShape(path)
 	if err != nil {

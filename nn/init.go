@@ -1,7 +1,7 @@
 package nn
 
-// InitUniform fills dst with numbers uniform between -bound and bound. They
-// depend on the seed and the parameter's name only, not on other parameters.
+// InitUniform fills dst with numbers uniform between -bound and bound. They depend on the seed
+// and the parameter's name only, not on other parameters.
 func InitUniform(dst []float64, seed uint64, name string, bound float64) {
 	InitBetween(dst, seed, name, -bound, bound)
 }

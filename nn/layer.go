@@ -2,25 +2,24 @@ package nn
 
 import "dahl/dag"
 
-// Layer is one kind of computation with its numbers. A new layer is one file
-// with this interface and a line in [Layers]; gradient, parity and lowering tests
-// loop over the table.
+// Layer is one kind of computation with its numbers. A new layer is one file with this interface
+// and a line in [Layers]. Gradient, parity and lowering tests loop over the table.
 type Layer interface {
 	// Kind is the layer's name in Layers and in model files.
 	Kind() string
-	// Output is the shape of one sample after the layer, or what does not fit.
+	// Output is the shape of one sample after the layer, or an error if the input does not fit.
 	Output(in []int) ([]int, error)
 	// Params are the layer's parameters, weight before bias, without the layer's name.
 	Params(in []int) []Parameter
 	// flops is the work of the forward computation of one sample.
 	flops(in, out []int) float64
-	// layout is the layout that the layer computes in ("" or dag.NHWC), given that
-	// of the lowering and that of its input; an input in another one is converted.
+	// layout is the layout in which the layer computes ("" or dag.NHWC), given those of the
+	// lowering and of its input. An input in another layout is converted.
 	layout(chosen, in string) string
 	// forward adds the layer's output buffer and the tasks that fill it.
 	forward(l *lowerer, n *node)
-	// backward adds the tasks that fill the gradients of the parameters and, if
-	// n.in has a gradient, of the input.
+	// backward adds the tasks that fill the gradients of the parameters. If n.in has a gradient,
+	// it also fills that of the input.
 	backward(l *lowerer, n *node)
 }
 
@@ -29,14 +28,15 @@ type LayerKind struct {
 	Kind   string
 	Prefix string // of automatic names
 	Doc    string
-	// Keys are the numbers and flags that a model file may give, and New reads.
+	// Keys are the numbers and flags that a model file may give and that New reads.
 	Keys []Key
 	New  func(s Settings) Layer
-	// Curve is of a layer that applies one function to every element; zero: any other.
+	// Curve describes a layer that applies one function to every element; zero for any other
+	// layer.
 	Curve Curve
 }
 
-// Curve bounds a function f, kinks aside. Tests derive from it how errors grow.
+// Curve bounds a function f, except at kinks. Tests derive from it how errors grow.
 type Curve struct {
 	Slope  float64 // |f(a) - f(b)| ≤ Slope·|a - b|
 	Bend   float64 // |f'(a) - f'(b)| ≤ Bend·|a - b|
@@ -130,9 +130,9 @@ type node struct {
 	tiles   dag.LayerLowering // no tile is 0 or larger than its extent
 	weights []dag.BufferID    // as Stage.Params
 	grads   []dag.BufferID    // as Stage.Params
-	weight  weight            // as forward reads it and the gradient is summed
+	weight  weight            // form in which forward reads the weight and the gradient is summed
 	packing *packing          // of weight, nil: the parameter itself
-	turned  *weight           // of a convolution, as its input gradient reads it; nil until there is one
-	saved   dag.BufferID      // what backward needs beyond in: a mask or an index
+	turned  *weight           // form in which a convolution's input gradient reads the weight; nil until it exists
+	saved   dag.BufferID      // data that backward needs beside in: a mask or an index
 	params  dag.Params        // shared by the layer's tasks
 }

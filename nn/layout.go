@@ -19,7 +19,7 @@ func batchShape(batch int, sample []int, layout string) []int {
 // sameInBothLayouts reports whether C×H×W and H×W×C are the same order of elements.
 func sameInBothLayouts(sample []int) bool { return sample[0] == 1 || sample[1]*sample[2] == 1 }
 
-// order is the layout by name, which is also the operation that copies to it.
+// order is the name of the layout, and of the operation that copies to it.
 func (x *tensor) order() string {
 	if x.layout == "" {
 		return dag.NCHW
@@ -32,8 +32,8 @@ func (l *lowerer) image(name string, role dag.Role, x *tensor) dag.BufferID {
 	return l.b.Buffer(dag.Buffer{Name: name, Shape: x.shape, Type: l.opt.Type, Role: role, Layout: x.layout})
 }
 
-// convert gives a layer its input in another layout: a copy, filled by tasks of
-// the layer, in its tiles of samples. Its gradient is copied back by convertBack.
+// convert gives a layer its input in another layout. Tasks of the layer fill this copy in its
+// tiles of samples. convertBack copies the gradient back.
 func (l *lowerer) convert(n *node, layout string) {
 	from := n.in
 	n.before = &from
@@ -47,7 +47,7 @@ func (l *lowerer) convert(n *node, layout string) {
 	l.copies(n, phaseForward, n.in.value, from.value, &n.in, &from)
 }
 
-// convertBack fills the gradient before a conversion from the one after it.
+// convertBack fills the gradient before a conversion from the gradient after it.
 func (l *lowerer) convertBack(n *node) {
 	if n.before != nil && n.before.grad != none {
 		l.copies(n, phaseBackward, n.before.grad, n.in.grad, n.before, &n.in)

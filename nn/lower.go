@@ -22,20 +22,20 @@ const (
 	phaseMetrics  = "metrics"
 )
 
-// LowerOptions say which step of a model becomes a graph.
+// LowerOptions say how a step of a model becomes a graph.
 type LowerOptions struct {
 	Name     string // of the graph
 	Batch    int
 	Type     dag.DType // Float32 or Float64
 	Lowering dag.Lowering
 
-	// Train selects a training step; false lowers an evaluation, which has no
-	// backward pass and changes no parameter.
+	// Train selects a training step. False lowers an evaluation, which has no backward pass and
+	// changes no parameter.
 	Train     bool
 	Optimizer Optimizer // nil: the model's default
 
-	// Samples is the size of the data set that a step draws its batch from, named
-	// "train" or "test" by Split ("" is by Train). Pixels are divided by Divisor; 0 is 255.
+	// Samples is the size of the data set from which a step draws its batch. Split names the set
+	// "train" or "test"; "" follows Train. Pixels are divided by Divisor; 0 is 255.
 	Samples int
 	Split   string
 	Divisor float64
@@ -49,13 +49,13 @@ type lowerer struct {
 	index dag.BufferID // step.index
 	hyper dag.BufferID // step.hyper, none in an evaluation
 
-	layout string // of images where a layer has the choice: "" or dag.NHWC
+	layout string // of images, for layers with a choice: "" or dag.NHWC
 	groups []group
 	nodes  []*node
 }
 
-// Lower turns one step of the model into a graph. It fails on options that make no
-// sense and on lowerings that name a layer the model does not have.
+// Lower turns one step of the model into a graph. It fails on senseless options and on lowerings
+// that name a layer the model does not have.
 func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err := opt.complete(m); err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
@@ -148,8 +148,8 @@ func (l *lowerer) load() tensor {
 	return x
 }
 
-// forward adds the layers in order. A tensor has a gradient if a layer at or
-// before its producer has parameters: nothing else would use it.
+// forward adds the layers in order. A tensor has a gradient if its producer or a layer before
+// that has parameters. Otherwise nothing would use the gradient.
 func (l *lowerer) forward(x tensor) {
 	learns := false
 	for i := range l.groups {
@@ -182,8 +182,8 @@ func (l *lowerer) forward(x tensor) {
 	}
 }
 
-// gradientOf is the layer of the group whose output's gradient is kept: the one
-// before a ReLU that its reader takes back.
+// gradientOf is the layer of the group whose output's gradient is kept: the one before a ReLU
+// whose reader stops the gradient.
 func (n *node) gradientOf() *Stage {
 	if n.out.rectified {
 		return n.Stage
@@ -229,7 +229,7 @@ func (l *lowerer) task(n *node, step, op string, params dag.Params, t tile, acce
 	})
 }
 
-// rangeTask adds a task of a layer that is split in one dimension: a change of layout.
+// rangeTask adds a task that changes a layout. It is split in one dimension.
 func (l *lowerer) rangeTask(n *node, phase, op string, r dag.Range, accesses ...dag.Access) {
 	l.add(dag.Task{
 		Name: n.Name + "." + phase + "." + op + "[" + rangeText(r) + "]", Op: op,
@@ -250,7 +250,7 @@ func (l *lowerer) input(name string, t dag.DType, shape []int, home string) dag.
 	return l.b.Buffer(dag.Buffer{Name: name, Shape: shape, Type: t, Role: dag.Input, Home: home})
 }
 
-// onHost keeps a task that the program itself performs on a processor.
+// onHost keeps a task on a processor, since the program itself performs it.
 func onHost() *dag.Placement { return &dag.Placement{Device: kernels.DeviceCPU} }
 
 func labelsOf(layer, phase string) dag.Labels { return dag.Labels{Layer: layer, Phase: phase} }

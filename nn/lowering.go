@@ -9,43 +9,42 @@ import (
 	"dahl/dag"
 )
 
-// Limits of the default lowering. They are about a core that does about 200 GFLOP/s
-// in float32, the cost of a task (about 0.3 µs to dispatch) and the cache, never
-// about the number of workers, so that a model's results do not depend on where it
-// runs.
+// Limits of the default lowering. They follow from a core that does about 200 GFLOP/s in float32,
+// the cost of a task (about 0.3 µs to dispatch) and the cache. They never depend on the number of
+// workers, so a model's results do not depend on where it runs.
 const (
 	flopBytesPerNs  = 800     // 200 flop/ns on 4-byte elements, 100 on 8-byte ones
 	bytesPerNs      = 40      // of activations, in second-level caches
-	vectorBytes     = 64      // fewer outputs than fill a vector take the time of a full one
-	minTiles        = 8       // per layer, while a tile is worth it: work for two to eight workers
-	maxTiles        = 64      // of parts of a weight for the cache's sake: each reads the activations again
-	taskNs          = 20_000  // a task of less is not split for more tiles
-	smallTaskNs     = 1_500   // nor one of less than five dispatches to follow the tiles before it
-	mergeShare      = 10      // accumulators are merged in at most 1/10 of what their sums take
+	vectorBytes     = 64      // outputs that do not fill a vector take the time of a full one
+	minTiles        = 8       // per layer, while splitting pays: work for two to eight workers
+	maxTiles        = 64      // parts of a weight that is split to fit the cache: each part reads the activations again
+	taskNs          = 20_000  // a task shorter than this is not split for more tiles
+	smallTaskNs     = 1_500   // a task shorter than this, five dispatches, is not split to follow the tiles before it
+	mergeShare      = 10      // merging accumulators takes at most 1/10 of the time of summing them
 	mergeBytesPerNs = 16      // of an accumulator; a merge reads two and writes one
-	maxAccumulators = 4       // each more is one more merge of weight and of bias
+	maxAccumulators = 4       // each further one is one more merge of weight and of bias
 	minTileElems    = 1 << 13 // below this an elementwise task is mostly dispatch
 	defaultL2       = 1 << 20 // where the platform does not say
 )
 
-// DefaultLowering chooses channels-last, fused layers and a granularity for every
-// layer from the shapes, the batch and the size of the second-level cache (0: 1 MiB).
-// It estimates a task by its operations and the activations that it reads and writes:
+// DefaultLowering chooses channels-last, fused layers and a granularity for every layer. It uses
+// the shapes, the batch and the size of the second-level cache (0: 1 MiB). It estimates a task by
+// its operations and the activations that it reads and writes:
 //
-//   - a tile is some samples of all outputs where activations are larger than
-//     weights, and reads and writes at most half of the cache while it has more than
-//     one sample; where weights are larger it is all samples of some outputs, whose
-//     weights take at most a quarter of it, in up to 64 parts, and are read once
-//   - at least 8 tiles per layer while a task takes more than 20 µs
-//   - a small layer follows the tiles of the one before it, so that a chain of
-//     tasks stays with its samples, down to 1.5 µs per task
-//   - layers without weights take the tiles of the last layer with weights, or several
-//     at once where those are tiny, or fewer channels where a sample is large
-//   - weight gradients are summed by tiles in up to 4 private accumulators where
-//     merging takes less than a tenth of summing; others are split by outputs
+//   - Where activations are larger than weights, a tile is some samples of all outputs. If it has
+//     more than one sample, it reads and writes at most half of the cache.
+//   - Where weights are larger, a tile is all samples of some outputs. Their weights take at most
+//     a quarter of the cache, in up to 64 parts, and are read once.
+//   - A layer has at least 8 tiles while a task takes more than 20 µs.
+//   - A small layer follows the tiles of the one before it, down to 1.5 µs per task, so that a
+//     chain of tasks stays with its samples.
+//   - Layers without weights take the tiles of the last layer with weights. They take several at
+//     once where those are tiny, and fewer channels where a sample is large.
+//   - Tiles sum weight gradients in up to 4 private accumulators where merging takes less than a
+//     tenth of summing. Other weight gradients are split by outputs.
 //
-// Layers that a fused lowering leaves out have an entry too, so that the same
-// numbers serve when Fused or Layout are changed.
+// Layers that a fused lowering leaves out have an entry too, so that the same numbers serve when
+// Fused or Layout change.
 func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	if l2Bytes <= 0 {
 		l2Bytes = defaultL2
@@ -54,10 +53,10 @@ func DefaultLowering(m *Model, batch, l2Bytes int, t dag.DType) dag.Lowering {
 	return d.lowering(m)
 }
 
-// WholeLowering chooses channels-last, fused layers that are not split, for one device
-// that spreads each task over all of itself, as a GPU does: the fewer tasks the
-// better. Only a task whose operands would take more than half of the device's memory
-// (0: not limited) is split, as [DefaultLowering] does for a cache.
+// WholeLowering chooses channels-last, fused layers that are not split. It is for one device that
+// spreads each task over all of itself, as a GPU does, so fewer tasks are better. It splits a
+// task only if its operands would take more than half of the device's memory (0: not limited), as
+// [DefaultLowering] does for a cache.
 func WholeLowering(m *Model, batch int, memoryBytes int64, t dag.DType) dag.Lowering {
 	if memoryBytes <= 0 {
 		memoryBytes = math.MaxInt64
@@ -69,8 +68,8 @@ func WholeLowering(m *Model, batch int, memoryBytes int64, t dag.DType) dag.Lowe
 // chooser chooses the granularity of layers.
 type chooser struct {
 	batch, elemBytes int
-	half             int // of the bytes that a task's operands should stay in
-	tiles            int // per layer at least, while a tile is worth it
+	half             int // number of bytes in which a task's operands should stay
+	tiles            int // per layer at least, while splitting pays
 }
 
 func (d *chooser) lowering(m *Model) dag.Lowering {
@@ -101,8 +100,8 @@ func (d *chooser) lowering(m *Model) dag.Lowering {
 // lanes is the number of outputs that fill a vector.
 func (d *chooser) lanes() int { return vectorBytes / d.elemBytes }
 
-// workNs estimates the forward pass of a layer with weights over a tile: operations,
-// with outputs that fill whole vectors, and activations once. In nanoseconds.
+// workNs estimates, in nanoseconds, the forward pass of a layer with weights over a tile: its
+// operations, with outputs that fill whole vectors, and its activations once.
 func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
 	filled := float64(parts(outputs, d.lanes()) * d.lanes())
 	flops := s.Layer.flops(s.In, s.Out) / float64(s.Out[0]) * filled * float64(samples)
@@ -110,7 +109,8 @@ func (d *chooser) workNs(s *Stage, samples, outputs int) float64 {
 	return flops*float64(d.elemBytes)/flopBytesPerNs + float64(bytes)/bytesPerNs
 }
 
-// weighted is the granularity of a layer with weights, after tiles of some samples.
+// weighted is the granularity of a layer with weights. The layer before it has tiles of before
+// samples.
 func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 	s := g.Stage
 	in, out := elems(s.In)*d.elemBytes, elems(g.written().Out)*d.elemBytes/s.Out[0]
@@ -142,8 +142,8 @@ func (d *chooser) weighted(g *group, before int) dag.LayerLowering {
 	return d.gradient(s, ll, false)
 }
 
-// gradient chooses how the weight gradient is split and summed; big weights are
-// never copied into private accumulators.
+// gradient chooses how the weight gradient is split and summed. Big weights are never copied into
+// private accumulators.
 func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLowering {
 	outputs := s.Out[0]
 	ll.GradTile, ll.GradSampleTile, ll.Accumulators = outputs, d.batch, 1
@@ -167,8 +167,8 @@ func (d *chooser) gradient(s *Stage, ll dag.LayerLowering, big bool) dag.LayerLo
 	return ll
 }
 
-// elementwise is the granularity of a layer without weights, after one with tiles
-// of some samples.
+// elementwise is the granularity of a layer without weights. The layer before it has tiles of
+// before samples.
 func (d *chooser) elementwise(s *Stage, before int) dag.LayerLowering {
 	ll := dag.LayerLowering{SampleTile: d.grow(before, elems(s.In)), OutputTile: s.Out[0]}
 	channel := (elems(s.In) + elems(s.Out)) * d.elemBytes / s.Out[0]
@@ -192,7 +192,7 @@ func (d *chooser) grow(samples, sampleElems int) int {
 
 func halve(n int) int { return (n + 1) / 2 }
 
-// checkLowering refuses names and numbers that cannot be meant.
+// checkLowering refuses names and numbers that make no sense.
 func (m *Model) checkLowering(l *dag.Lowering) error {
 	names := []string{"input", "loss"}
 	for i := range m.Stages {

@@ -6,14 +6,14 @@ import (
 	"dahl/dag"
 )
 
-// MaxPool is the maximum of square windows. A byte per output remembers which
-// element of the window it was, the first among equals. A Stride of 0 means Size.
+// MaxPool is the maximum of square windows. A byte per output remembers the position of the
+// maximum in the window, the first among equals. A Stride of 0 means Size.
 type MaxPool struct{ Size, Stride int }
 
 // Kind implements [Layer].
 func (MaxPool) Kind() string { return "maxpool" }
 
-// maxPoolSize is the largest window whose positions fit a byte, beside 255 for no gradient.
+// maxPoolSize is the largest window whose positions fit a byte; 255 stands for no gradient.
 const maxPoolSize = 15
 
 // Output implements [Layer].

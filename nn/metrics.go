@@ -67,7 +67,7 @@ func (m *MetricsWriter) Step(s StepMetrics) error {
 	return m.endRow()
 }
 
-// Epoch writes one row and flushes, so that a run that is stopped keeps it.
+// Epoch writes one row and flushes it, so that an interrupted run keeps it.
 func (m *MetricsWriter) Epoch(e EpochMetrics) error {
 	m.row = m.row[:0]
 	m.int(e.Epoch)
@@ -82,7 +82,7 @@ func (m *MetricsWriter) Epoch(e EpochMetrics) error {
 	return errors.Join(m.endRow(), m.Flush())
 }
 
-// Flush writes what is buffered.
+// Flush writes the buffered rows.
 func (m *MetricsWriter) Flush() error { return m.w.Flush() }
 
 func (m *MetricsWriter) int(v int) {
@@ -107,7 +107,7 @@ func (m *MetricsWriter) endRow() error {
 	return err
 }
 
-// ReadSteps reads per-step metrics: what Step wrote, or the twin in PyTorch.
+// ReadSteps reads per-step metrics, written by Step or by the PyTorch twin.
 func ReadSteps(r io.Reader) ([]StepMetrics, error) {
 	rows := csv.NewReader(r)
 	rows.ReuseRecord = true

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Model is a network: layers in order, and the shapes between them. The loss is
-// softmax cross-entropy, the mean over the batch. Build it with [New], [ByName]
-// or [ParseModel]; it is not changed afterwards.
+// Model is a network: layers in order, and the shapes between them. The loss is softmax
+// cross-entropy, the mean over the batch. [New], [ModelByName] and [ParseModel] build it. It does
+// not change afterwards.
 type Model struct {
 	Name     string
 	Input    []int // shape of one sample, C×H×W or a number of features
@@ -31,26 +31,26 @@ type Stage struct {
 type Parameter struct {
 	Name  string // the key in PyTorch's state_dict: "conv1.weight"
 	Shape []int  // weights (f,c,k,k) or (out,in), biases (f) or (out)
-	FanIn int    // inputs of one output, which PyTorch's initialisation depends on
+	FanIn int    // number of inputs of one output, for PyTorch's initialisation
 }
 
 // Elems is the number of elements of the parameter.
 func (p *Parameter) Elems() int { return elems(p.Shape) }
 
-// Init fills dst, which holds the parameter, with PyTorch's default distribution:
-// U(-b, b) with b = 1/√fan_in, for weights and biases. It depends on the seed and
-// the parameter's name only.
+// Init fills dst, which holds the parameter, with PyTorch's default distribution: U(-b, b) with b
+// = 1/√fan_in, for weights and biases. The numbers depend on the seed and the parameter's name
+// only.
 func (p *Parameter) Init(dst []float64, seed uint64) {
 	InitUniform(dst, seed, p.Name, 1/math.Sqrt(float64(p.FanIn)))
 }
 
-// Defaults is how a model is trained where the user says nothing.
+// Defaults is the way a model is trained if the user says nothing.
 type Defaults struct {
 	Batch     int
 	Optimizer Optimizer
 }
 
-// reserved are the first parts of buffer and task names that no layer may take.
+// reserved are the first parts of names that buffers and tasks use, so that no layer may.
 var reserved = []string{"correct", "data", "feed", "fetch", "grad", "input", "labels", "loss", "metrics", "state", "step"}
 
 // New checks that the layers fit together and names those that are not [Named]:
@@ -63,9 +63,9 @@ func New(name string, input []int, layers ...Layer) (*Model, error) {
 	return m, nil
 }
 
-// For returns the same layers for images of another shape or another number of
-// classes, as in mlp on 8×8 digits: the last layer, if it is dense, gets as many
-// outputs. A shape that the layers cannot take is an error that names the layer.
+// For returns the same layers for images of another shape or another number of classes, as in mlp
+// on 8×8 digits. The last layer, if it is dense, gets as many outputs. If the layers cannot take
+// the shape, the error names the layer.
 func (m *Model) For(input []int, classes int) (*Model, error) {
 	layers := make([]Layer, len(m.Stages))
 	for i, s := range m.Stages {
@@ -181,8 +181,7 @@ func checkName(name string) error {
 // Classes is the number of outputs.
 func (m *Model) Classes() int { return m.Stages[len(m.Stages)-1].Out[0] }
 
-// Parameters lists all parameters in the order of the layers, as PyTorch's
-// state_dict does.
+// Parameters lists all parameters in the order of the layers, like PyTorch's state_dict.
 func (m *Model) Parameters() []Parameter {
 	var all []Parameter
 	for i := range m.Stages {

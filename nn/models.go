@@ -6,8 +6,8 @@ type ModelInfo struct {
 	New       func() *Model
 }
 
-// Models is the table of built-in models, the networks that benchmarks speak of.
-// Weights sit in conv1, fc1, …, so that a PyTorch twin has the same state_dict.
+// Models is the table of built-in models, the networks of common benchmarks. Weights are in
+// conv1, fc1, …, so that a PyTorch twin has the same state_dict.
 func Models() []ModelInfo {
 	return []ModelInfo{
 		{"digits-cnn", "two convolutions and two dense layers on 8×8 digits", digitsCNN},

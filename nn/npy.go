@@ -20,10 +20,10 @@ import (
 // of 64 bytes.
 const npyMagic = "\x93NUMPY"
 
-// maxNPYHeader is far above what a shape needs.
+// maxNPYHeader is far more than a shape needs.
 const maxNPYHeader = 1 << 16
 
-// maxNPYRank is numpy's.
+// maxNPYRank is numpy's limit.
 const maxNPYRank = 32
 
 var npyTypes = [...]struct {

@@ -24,8 +24,8 @@ type Array struct {
 	Data  []byte // little-endian, row-major
 }
 
-// NewArray makes an array of float64 numbers; they are stored in that type or,
-// rounded, as float32.
+// NewArray makes an array of float64 numbers. It stores them in that type or, rounded, as
+// float32.
 func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 	a := Array{Name: name, Type: t, Shape: slices.Clone(shape)}
 	if n, err := arrayBytes(t, shape); err != nil || n != int64(len(values))*t.SizeBytes() {
@@ -47,7 +47,7 @@ func NewArray(name string, t dag.DType, shape []int, values []float64) Array {
 // Len is the number of elements.
 func (a *Array) Len() int { return len(a.Data) / int(a.Type.SizeBytes()) }
 
-// Float64s returns the elements; an int64 beyond 2^53 is rounded.
+// Float64s returns the elements. An int64 beyond 2^53 is rounded.
 func (a *Array) Float64s() []float64 {
 	values := make([]float64, a.Len())
 	for i := range values {
@@ -67,7 +67,7 @@ func (a *Array) Float64s() []float64 {
 	return values
 }
 
-// arrayBytes is the size of an array, refused where it is absurd.
+// arrayBytes is the size of an array. It refuses absurd sizes.
 func arrayBytes(t dag.DType, shape []int) (int64, error) {
 	n := t.SizeBytes()
 	for _, e := range shape {
@@ -154,8 +154,8 @@ func decodeNPY(r io.Reader) (Array, error) {
 	return a, atEnd(r)
 }
 
-// WriteNPZ writes the arrays, uncompressed and in their order, so that the bytes
-// depend on nothing else. An existing file is replaced.
+// WriteNPZ writes the arrays, uncompressed and in their order. So the bytes depend on nothing
+// else. It replaces an existing file.
 func WriteNPZ(path string, arrays []Array) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -192,8 +192,7 @@ func EncodeNPZ(w io.Writer, arrays []Array) error {
 	return z.Close()
 }
 
-// encodeEntry writes the sizes and checksum before the data, as numpy does, and
-// no time.
+// encodeEntry writes the sizes and checksum before the data, as numpy does, but no time.
 func encodeEntry(z *zip.Writer, a *Array) error {
 	header := encodeNPYHeader(a)
 	sum := crc32.Update(crc32.ChecksumIEEE(header), crc32.IEEETable, a.Data)

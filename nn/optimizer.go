@@ -7,9 +7,9 @@ import (
 	"dahl/dag"
 )
 
-// Optimizer changes the parameters by their gradients, as PyTorch's optimiser of
-// the same name does. The learning rate and the step number are read from
-// "step.hyper" in every step; the other numbers are fixed in the graph.
+// Optimizer changes the parameters by their gradients, like PyTorch's optimiser of the same name.
+// Every step reads the learning rate and the step number from "step.hyper". The graph fixes the
+// other numbers.
 type Optimizer interface {
 	Name() string
 	// Rate is the learning rate.
@@ -25,7 +25,7 @@ type Optimizer interface {
 // OptimizerInfo is a line of the table of optimisers.
 type OptimizerInfo struct {
 	Name, Doc string
-	New       func() Optimizer // with the numbers that hold where nothing is said
+	New       func() Optimizer // with default numbers
 }
 
 // Optimizers is the table of optimisers.

@@ -27,9 +27,9 @@ type ProgramOptions struct {
 	Divisor      float64   // of pixels; 0: 255
 }
 
-// NewProgram lowers the graphs of a training run and orders them: in each epoch the
-// training steps, the short last batch, and the evaluation. Every sample is used
-// once per epoch. Batches larger than the data set are cut to it.
+// NewProgram lowers the graphs of a training run and orders them: in each epoch the training
+// steps, the short last batch, and the evaluation. An epoch uses every sample once. Batches
+// larger than the data set are cut to it.
 func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 	if opt.Batch == 0 {
 		opt.Batch = m.Defaults.Batch

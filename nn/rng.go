@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// Stream is a sequence of random numbers that can be read at any index: number i
-// is a pure function of the seed, the stream's name and i. Who draws first, how
-// many workers draw, and what other streams exist change nothing.
+// Stream is a sequence of random numbers that can be read at any index. Number i is a pure
+// function of the seed, the stream's name and i. The order of draws, the number of workers that
+// draw, and other streams change nothing.
 //
 // It is Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as
 // easy as 1, 2, 3", SC 2011): the seed is the key; the counter holds the block's

@@ -1,20 +1,19 @@
 package nn
 
-// InOrder fills order with 0, 1, 2, …: every epoch as the data lie.
+// InOrder fills order with 0, 1, 2, …, the order of the data.
 func InOrder(order []int32) {
 	for i := range order {
 		order[i] = int32(i)
 	}
 }
 
-// Shuffle fills order with the permutation of 0 … len(order)-1 that belongs to
-// the seed and the epoch. It is the Fisher–Yates shuffle (Durstenfeld, CACM 7,
-// 1964) with draws from a counter-based stream per epoch, so that any epoch can
-// be had without those before it.
+// Shuffle fills order with the permutation of 0 … len(order)-1 that belongs to the seed and the
+// epoch. It is the Fisher–Yates shuffle (Durstenfeld, CACM 7, 1964) with draws from a
+// counter-based stream per epoch. So any epoch can be computed without those before it.
 func Shuffle(order []int32, seed uint64, epoch int) {
 	InOrder(order)
-	// The epoch is mixed into the key's upper half by its own stream: the streams
-	// of seed s, epoch e+1 and of seed s+1, epoch e differ.
+	// The epoch is mixed into the key's upper half by its own stream. So the streams of seed s,
+	// epoch e+1 and of seed s+1, epoch e differ.
 	s := NewStream(NewStream(seed, "epoch").Uint64(uint64(epoch)), "shuffle")
 	for i := len(order) - 1; i > 0; i-- {
 		j := s.Below(uint64(i), uint64(i)+1)

@@ -2,11 +2,10 @@ package nn
 
 import "dahl/dag"
 
-// loss adds the softmax cross-entropy of the logits, per sample, and what reports
-// read of it. The mean loss and the number of correct samples are sinks: no other
-// task waits for them.
+// loss adds the softmax cross-entropy of the logits, per sample, and the results for reports. The
+// mean loss and the number of correct samples are sinks: no other task waits for them.
 //
-// The fused form is one kernel per tile. The chain is what it consists of:
+// The fused form is one kernel per tile. The chain has these parts:
 //
 //	m = rowmax(z), e = exp(z - m), s = rowsum(e), loss = log s - (z_y - m), dz = (e/s - onehot(y))/batch
 func (l *lowerer) loss(z tensor) {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Synthetic describes random images. Each class has its own pattern; an image is
-// the mean of its class's pattern and noise, so that a network can learn it. An
-// image depends on the seed, the split and its index only.
+// Synthetic describes random images. Each class has its own pattern. An image is the mean of its
+// class's pattern and noise, so that a network can learn it. An image depends on the seed, the
+// split and its index only.
 type Synthetic struct {
 	Shape   [3]int // C, H, W
 	Samples int    // of each split
@@ -16,11 +16,11 @@ type Synthetic struct {
 	Seed    uint64
 }
 
-// defaultSynthetic is what "synthetic" alone stands for.
+// defaultSynthetic is the data set called "synthetic".
 var defaultSynthetic = Synthetic{Shape: [3]int{1, 28, 28}, Samples: 1000, Classes: 10}
 
-// ParseSynthetic reads what may follow "synthetic:", CxHxW[:samples[:classes]];
-// what is left out is 1x28x28:1000:10.
+// ParseSynthetic reads the text after "synthetic:", CxHxW[:samples[:classes]]. Missing parts are
+// those of 1x28x28:1000:10.
 func ParseSynthetic(spec string) (Synthetic, error) {
 	s := defaultSynthetic
 	if spec == "" {

@@ -15,18 +15,18 @@ func (t tile) String() string {
 	return fmt.Sprintf("%d:%d,%d:%d", t.samples.Lo, t.samples.Hi, t.channels.Lo, t.channels.Hi)
 }
 
-// tensor is the values between two layers, with the batch in front, and their
-// gradient, dag.None where nothing needs it.
+// tensor is the values between two layers, with the batch in front, and their gradient. The
+// gradient is dag.None if nothing needs it.
 type tensor struct {
 	sample      []int  // shape of one sample: C×H×W, or a number of features
 	layout      string // of an image: "" for C×H×W, or dag.NHWC
 	shape       []int  // of the buffers
 	value, grad dag.BufferID
 
-	// rectified: the values are those of a fused ReLU, and grad is the gradient
-	// before it: whoever writes grad puts 0 where the value is 0.
+	// rectified: the values come out of a fused ReLU, and grad is the gradient before the ReLU. A
+	// task that writes grad puts 0 where the value is 0.
 	rectified bool
-	// turned: features that lie as H×W×C of this C×H×W; nil: as usual.
+	// turned: the features lie as H×W×C of this C×H×W; nil: as usual.
 	turned []int
 }
 
@@ -38,7 +38,7 @@ func (l *lowerer) tensor(sample []int, layout string) tensor {
 // channels is the number of channels or features.
 func (x *tensor) channels() int { return x.sample[0] }
 
-// box is a tile of the tensor; nil if it is the whole.
+// box is a tile of the tensor; nil for the whole tensor.
 func (x *tensor) box(t tile) dag.Box {
 	if x.layout == dag.NHWC {
 		return boxOf(x.shape, t.samples, dag.Range{Lo: 0, Hi: x.shape[1]}, dag.Range{Lo: 0, Hi: x.shape[2]}, t.channels)
@@ -46,10 +46,10 @@ func (x *tensor) box(t tile) dag.Box {
 	return boxOf(x.shape, t.samples, t.channels)
 }
 
-// samples is the box of some samples; nil if it is the whole.
+// samples is the box of some samples; nil for the whole tensor.
 func (x *tensor) samples(r dag.Range) dag.Box { return boxOf(x.shape, r) }
 
-// gradient is what a task reads of the tensor's gradient.
+// gradient is the access of a task that reads the tensor's gradient.
 func (x *tensor) gradient(t tile) []dag.Access { return []dag.Access{reads(x.grad, x.box(t))} }
 
 // boxOf restricts the first dimensions of a shape; nil if nothing is restricted.
@@ -79,7 +79,7 @@ func boxAt(shape []int, dimension int, r dag.Range) dag.Box {
 	return boxOf(shape, first...)
 }
 
-// eachRange visits [0, extent) in pieces of a size, the last one shorter if need be.
+// eachRange visits [0, extent) in ranges of a size; the last one may be shorter.
 func eachRange(extent, size int, visit func(dag.Range)) {
 	for lo := 0; lo < extent; lo += size {
 		visit(dag.Range{Lo: lo, Hi: min(lo+size, extent)})

@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 
 // LoadModel reads a model file; see [ParseModel].
 func LoadModel(path string) (*Model, error) {
-	src, err := os.ReadFile(path)
+	src, err := tomlfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read model: %w", err)
 	}
@@ -24,7 +23,7 @@ func LoadModel(path string) (*Model, error) {
 
 // LoadLowering reads a lowering file; see [ParseLowering].
 func LoadLowering(path string) (dag.Lowering, error) {
-	src, err := os.ReadFile(path)
+	src, err := tomlfile.Read(path)
 	if err != nil {
 		return dag.Lowering{}, fmt.Errorf("read lowering: %w", err)
 	}
@@ -112,7 +111,7 @@ func layerOf(t *tomlfile.Table) Layer {
 	return info.New(s)
 }
 
-// training reads [train]. What it leaves out is as New has it.
+// training reads the table [train], or gives the defaults of New.
 func training(t *tomlfile.Table) *Defaults {
 	d := &Defaults{Batch: t.Count("batch", 1, maxExtent, 32)}
 	name := "sgd"

@@ -6,11 +6,11 @@ import (
 	"dahl/dag"
 )
 
-// weight is a weight as the tasks of a step see it.
+// weight is the form in which the tasks of a step see a weight.
 type weight struct {
 	id              dag.BufferID
 	shape           []int
-	outputs, inputs int // which dimensions these are
+	outputs, inputs int // indices of these dimensions
 }
 
 // outputsBox is the part of the weight that some outputs need; nil for the whole.
@@ -19,29 +19,27 @@ func (w *weight) outputsBox(r dag.Range) dag.Box { return boxAt(w.shape, w.outpu
 // inputsBox is the part of the weight that some inputs need; nil for the whole.
 func (w *weight) inputsBox(r dag.Range) dag.Box { return boxAt(w.shape, w.inputs, r) }
 
-// packing is a copy of a weight in another layout, made once per step; the
-// gradient is summed in that layout and copied back once. Parameters and their
-// gradients themselves stay as PyTorch has them.
+// packing is a copy of a weight in another layout, made once per step. The gradient is summed in
+// that layout and copied back once. Parameters and their gradients stay as PyTorch has them.
 type packing struct {
 	layout   string // of the copy
-	op, back string // the operations that fill the copy, and the gradient from its copy
-	from, to []int  // shapes of both, of four dimensions
-	outputs  int    // the dimension of to that dimension 0 of from becomes
+	op, back string // op fills the copy; back fills the gradient from its copy
+	from, to []int  // shapes of weight and copy, both of four dimensions
+	outputs  int    // the dimension of to that is dimension 0 of from
 	seen     weight // the copy as the kernels see it, without its id
 
 	parameter dag.BufferID // the weight in the shape from, once pack has it
 
-	// beside is what op writes besides, where one task fills the copy.
+	// beside lists what op also writes, if one task fills the copy.
 	beside []dag.Access
 }
 
-// parameter is the weight of a layer as it is.
+// parameter is a layer's weight without packing.
 func (n *node) parameter() weight {
 	return weight{id: n.weights[0], shape: n.Params[0].Shape, outputs: 0, inputs: 1}
 }
 
-// pack makes the packed copy of the weight, in parts of as many outputs as a
-// forward task reads.
+// pack makes the packed copy of the weight, in parts of as many outputs as a forward task reads.
 func (l *lowerer) pack(n *node, p packing) {
 	name := n.Params[0].Name
 	copied := l.b.Buffer(dag.Buffer{Name: name + "." + p.layout, Shape: p.to, Type: l.opt.Type, Layout: p.layout})
@@ -56,7 +54,7 @@ func (l *lowerer) pack(n *node, p packing) {
 	n.weight.id = l.viewed(copied, name+"."+p.layout+".flat", p.to, p.seen.shape)
 }
 
-// viewed is a buffer with another shape: itself if it has it.
+// viewed is a buffer in the wanted shape: itself, or a view of it.
 func (l *lowerer) viewed(id dag.BufferID, name string, shape, want []int) dag.BufferID {
 	if slices.Equal(shape, want) {
 		return id
@@ -80,9 +78,9 @@ func (l *lowerer) weightedForward(n *node, op string, params dag.Params) {
 	})
 }
 
-// weightGradients adds the gradients of weight and bias, in parts of GradTile
-// outputs, each summed over tiles of samples; dy is what a task reads of the
-// gradient of the layer's output.
+// weightGradients adds the gradients of weight and bias, in parts of GradTile outputs, each
+// summed over tiles of samples. dy returns a task's accesses to the gradient of the layer's
+// output.
 func (l *lowerer) weightGradients(n *node, op string, params dag.Params, dy func(tile) []dag.Access) {
 	sums := l.gradients(n)
 	n.out.eachTile(n.tiles.GradSampleTile, n.tiles.GradTile, func(t tile) {
@@ -103,8 +101,8 @@ func (l *lowerer) weightGradients(n *node, op string, params dag.Params, dy func
 	}
 }
 
-// gradients adds the buffers of the gradients and returns the one that weight
-// gradients are summed in: the gradient itself, or its packed copy.
+// gradients adds the buffers of the gradients. It returns the buffer in which weight gradients
+// are summed: the gradient itself, or its packed copy.
 func (l *lowerer) gradients(n *node) dag.BufferID {
 	for i, p := range n.Params {
 		buf := dag.Buffer{Name: "grad." + p.Name, Shape: p.Shape, Type: l.opt.Type, Role: dag.Gradient, Accumulators: n.tiles.Accumulators}
@@ -124,10 +122,10 @@ func (l *lowerer) gradients(n *node) dag.BufferID {
 	return l.viewed(sums, name+".flat", p.to, n.weight.shape)
 }
 
-// inputGradient adds the gradient of a weighted layer's input, from the gradient
-// of its output and a weight. It sums over all outputs, so it is split by samples
-// and, into as many parts as the forward pass has parts of outputs, by inputs.
-// Where the input is that of a fused ReLU, it is read to stop the gradient at zeros.
+// inputGradient adds the gradient of a weighted layer's input, from the gradient of its output
+// and a weight. It sums over all outputs, so it is split by samples and inputs. It has as many
+// parts of inputs as the forward pass has parts of outputs. If the input comes out of a fused
+// ReLU, the task reads it to stop the gradient at zeros.
 func (l *lowerer) inputGradient(n *node, op string, dy *tensor, w *weight) {
 	n.in.eachTile(n.tiles.SampleTile, n.inputTile(), func(t tile) {
 		accesses := []dag.Access{writes(n.in.grad, n.in.box(t)), reads(dy.grad, dy.samples(t.samples)), reads(w.id, w.inputsBox(t.channels))}
@@ -154,8 +152,8 @@ func (l *lowerer) states(p *Parameter) []dag.BufferID {
 	return states
 }
 
-// updates adds the optimiser's tasks for a layer's parameters that have a gradient in
-// memory: a weight split as its gradient is, a bias, which is small, at once.
+// updates adds the optimiser's tasks for a layer's parameters whose gradient is in memory. A
+// weight is split like its gradient. A bias is small and updated at once.
 func (l *lowerer) updates(n *node) {
 	o := l.opt.Optimizer
 	params := o.params()
@@ -181,17 +179,17 @@ func (l *lowerer) updates(n *node) {
 	}
 }
 
-// updatesAtOnce reports whether a layer's weight and bias are updated by the tasks that
-// compute their gradients, for which it has an operation: those of stochastic gradient
-// descent where no gradient is summed over several tasks.
+// updatesAtOnce reports whether the tasks that compute the gradients of a layer's weight and bias
+// also update them. The layer has an operation for that under stochastic gradient descent, if no
+// gradient is summed over several tasks.
 func (l *lowerer) updatesAtOnce(n *node) bool {
 	_, isSGD := l.opt.Optimizer.(SGD)
 	return l.opt.Lowering.Fused && isSGD && len(n.weights) == 2 && n.tiles.GradSampleTile >= l.opt.Batch
 }
 
-// gradientUpdates adds these tasks, in parts of GradTile outputs; params and dy are those of
-// the gradient by itself. Packed weights are seen in the dimensions that are packed, and
-// features that were flattened channels last as the map that they are.
+// gradientUpdates adds these tasks, in parts of GradTile outputs. params and dy are those of the
+// gradient by itself. The tasks see packed weights in the packed dimensions, and features that
+// were flattened channels last as the map that they are.
 func (l *lowerer) gradientUpdates(n *node, op string, params dag.Params, dy func(tile) []dag.Access) {
 	params = slices.Concat(params, l.opt.Optimizer.params())
 	var states [2][]dag.BufferID

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,7 +16,7 @@ import (
 // Load reads a platform file and the model files that it names. An error says
 // file, line, key, value and what to write instead.
 func Load(path string) (*Platform, error) {
-	src, err := os.ReadFile(path)
+	src, err := tomlfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the platform: %w", err)
 	}
@@ -25,7 +24,7 @@ func Load(path string) (*Platform, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(path), name)
 		}
-		src, err := os.ReadFile(name)
+		src, err := tomlfile.Read(name)
 		return src, name, err
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Quantity is what the y axis of curves shows.
+// Quantity is the quantity on the y axis of curves.
 type Quantity string
 
 // The quantities: a time in seconds, where less is better, and a rate in images per second, where

@@ -2,17 +2,17 @@ package schedule
 
 import "dahl/platform"
 
-// CommandKind is what the Engine asks the world to do.
+// CommandKind is a kind of request from the Engine to the world.
 type CommandKind uint8
 
 // The kinds of command.
 const (
 	RunTask     CommandKind = iota // run Instance on Worker now
 	CopyRegion                     // start Copy now; report it with Engine.Copied
-	EvictRegion                    // the contents of Eviction are valid there no longer
+	EvictRegion                    // the contents of Eviction are no longer valid there
 )
 
-// Command is one thing to be done by whoever drives the Engine.
+// Command is one request to the driver of the Engine.
 type Command struct {
 	Kind     CommandKind
 	Instance Instance          // the task to run, or the one that needs the copy

@@ -113,7 +113,7 @@ func checkProblems(d *Decision, choice *Choice) error {
 		if plan := choice.plan(i); plan != nil && plan.GraphHash != "" && plan.GraphHash != g.Hash() {
 			return fmt.Errorf("the plan is for a graph with hash %.12s…, this one has %.12s…", plan.GraphHash, g.Hash())
 		}
-		return d.Priced.Problem(i, 1).check()
+		return d.Priced.graphs[i].checked()
 	})
 }
 
@@ -135,7 +135,11 @@ func planGraphs(d *Decision, choice *Choice) error {
 	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
 		decided := &d.Graphs[i]
 		if decided.Plan = choice.plan(i); decided.Plan != nil {
-			return decided.Plan.Check(&decided.Problem)
+			eligible, err := d.Priced.graphs[i].eligible()
+			if err != nil {
+				return err
+			}
+			return decided.Plan.check(&decided.Problem, eligible.unbound())
 		}
 		if choice.Policy.Static != nil {
 			if decided.Plan, err = choice.Policy.Static(&decided.Problem); err != nil {
@@ -170,7 +174,7 @@ func placePlans(d *Decision, _ *Choice) (err error) {
 		decided, pg := &d.Graphs[i], d.Placed.Graphs[i]
 		decided.Placed = pg
 		if pg.moves == nil {
-			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.ReuseNext
+			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.RoomNext
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"slices"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -74,6 +75,19 @@ func newEligibility(p *Problem) (*eligibility, error) {
 	return e, nil
 }
 
+// unbound is the same for another use, in which tasks will be given to workers.
+func (e *eligibility) unbound() *eligibility {
+	if !slices.Contains(e.group, true) {
+		return e // nothing changes it
+	}
+	free := *e
+	free.allowed, free.workers = slices.Clone(e.allowed), slices.Clone(e.workers)
+	for c := range free.allowed {
+		free.allowed[c], free.workers[c] = slices.Clone(e.allowed[c]), slices.Clone(e.workers[c])
+	}
+	return &free
+}
+
 // nowhere says why no worker can run a task.
 func (e *eligibility) nowhere(p *Problem, t dag.TaskID) error {
 	task := &p.Graph.Tasks[t]
@@ -104,7 +118,13 @@ func allowedWorkers(p *Problem, t dag.TaskID, placed string, tooSmall uint64) []
 }
 
 func (e *eligibility) classOf(byWorkers map[string]int32, allowed []bool) int32 {
-	key := fmt.Sprint(allowed)
+	bits := make([]byte, len(allowed))
+	for w, ok := range allowed {
+		if ok {
+			bits[w] = 1
+		}
+	}
+	key := string(bits)
 	class, ok := byWorkers[key]
 	if !ok {
 		class = e.add(allowed, false)

@@ -116,6 +116,7 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	}
 	if len(p.Platform.Memories) > 1 || p.mayOverflow() {
 		e.resident = resident
+		resident.wanted, resident.arriving = make([]uint64, p.Graph.NumAtoms()), make([]uint64, p.Graph.NumAtoms())
 	}
 	if len(p.Platform.Memories) > 1 {
 		e.prepareCopies()
@@ -215,8 +216,8 @@ func (e *Engine) Err() error { return e.err }
 // value holds until the instance's task ends.
 func (e *Engine) ReadyAt(i Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
 
-// settle shows the policy what became ready, gives tasks to idle workers, and starts the copies
-// that these tasks need.
+// settle shows the policy the instances that became ready, gives tasks to idle workers, and
+// starts the copies that these tasks need.
 func (e *Engine) settle(cmds []Command) []Command {
 	e.released = e.steps.takeReleased(e.released)
 	for _, i := range e.released {

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"time"
@@ -27,7 +26,6 @@ type Lists struct {
 	touched []int           // lanes that may have something to start
 	readyAt []time.Duration // by slot and task
 	entry   entry
-	names   unlanedNames
 
 	reuse, reuseNext []Edge // orders beyond the graph's
 }
@@ -43,7 +41,7 @@ type entry struct {
 // ListItem is something that starts on a lane, or on none where Lane is negative: a task, a
 // copy, or a move before the first step.
 type ListItem struct {
-	Lane  int
+	Lane  int32
 	Task  Instance // of the placed graph
 	Enter int32    // index into PlacedGraph.Enter; -1: a task or a copy
 }
@@ -52,10 +50,12 @@ type ListItem struct {
 func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	pg := d.Placed.Graphs[graph]
 	lanes := len(pg.Order)
-	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse, reuseNext: pg.ReuseNext,
+	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse,
 		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]Instance, lanes), busy: make([]bool, lanes)}
 	if pg.moves == nil {
 		l.reuse, l.reuseNext = l.p.Reuse, l.p.ReuseNext
+	} else if steps > 1 {
+		l.reuseNext = pg.ReuseNext()
 	}
 	l.steps = newReadiness(pg.Links, steps, l.reuse, l.reuseNext)
 	l.readyAt = make([]time.Duration, len(l.steps.pending))
@@ -107,7 +107,7 @@ func (l *Lists) Start(items []ListItem) []ListItem {
 func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListItem {
 	if was.Lane != noLane {
 		l.busy[was.Lane] = false
-		l.touched = append(l.touched, was.Lane)
+		l.touched = append(l.touched, int(was.Lane))
 	}
 	if was.Enter < 0 {
 		l.steps.end(was.Task)
@@ -153,7 +153,9 @@ func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 	for _, key := range l.steps.released[:unlaned] {
 		items = append(items, ListItem{noLane, l.steps.instanceAt(key), -1})
 	}
-	l.names.sort(l.pg, items[first:])
+	slices.SortFunc(items[first:], func(a, b ListItem) int {
+		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), l.pg.compareCopies(a.Task.Task, b.Task.Task))
+	})
 	l.touched, l.steps.released = l.touched[:0], l.steps.released[:0]
 	return items
 }
@@ -165,7 +167,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 			return items
 		}
 		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
-		return append(items, ListItem{lane, Instance{}, moves[0]})
+		return append(items, ListItem{int32(lane), Instance{}, moves[0]})
 	}
 	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
 	if len(list) == 0 || int(at.Step) == l.p.Steps {
@@ -179,38 +181,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 		*at = Instance{Step: at.Step + 1}
 	}
 	l.busy[lane] = true
-	return append(items, ListItem{lane, i, -1})
-}
-
-// unlanedNames is scratch to order copies by their names.
-type unlanedNames struct {
-	text   []byte
-	copies []namedCopy
-}
-
-// namedCopy is a copy and where its name is.
-type namedCopy struct {
-	ListItem
-	first, end int
-}
-
-// sort orders copies by step, then by name.
-func (n *unlanedNames) sort(pg *PlacedGraph, items []ListItem) {
-	if len(items) < 2 {
-		return
-	}
-	n.text, n.copies = n.text[:0], n.copies[:0]
-	for _, item := range items {
-		first := len(n.text)
-		n.text = pg.appendName(n.text, item.Task.Task)
-		n.copies = append(n.copies, namedCopy{item, first, len(n.text)})
-	}
-	slices.SortFunc(n.copies, func(a, b namedCopy) int {
-		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), bytes.Compare(n.text[a.first:a.end], n.text[b.first:b.end]))
-	})
-	for i := range items {
-		items[i] = n.copies[i].ListItem
-	}
+	return append(items, ListItem{int32(lane), i, -1})
 }
 
 func (l *Lists) unlaned(m *Move) bool {

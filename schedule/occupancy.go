@@ -37,11 +37,17 @@ func (s *Schedule) before(a, b moment) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.kind, b.kind), cmp.Compare(a.index, b.index))
 }
 
-// moments lists the events of a schedule in order. Spans, transfers and evictions are sorted by
-// start already, so only the few that overlap have to be sorted by their ends.
-func (s *Schedule) moments() []moment {
-	ms := make([]moment, 0, 2*len(s.Spans)+len(s.Transfers)+len(s.Evictions))
-	open := openSpans{s: s}
+// eachMoment visits the events of a schedule in order. Spans, transfers and evictions are sorted
+// by start already, so only the few that overlap have to be sorted by their ends.
+func (s *Schedule) eachMoment(visit func(moment)) {
+	var open Heap[openSpan]
+	endUntil := func(at time.Duration) {
+		for len(open) > 0 && open[0].end <= at {
+			span := open.Pop()
+			visit(moment{span.end, spanEnds, span.index})
+		}
+	}
+	var now []moment // of one time, without ends
 	span, transfer, eviction := 0, 0, 0
 	for span < len(s.Spans) || transfer < len(s.Transfers) || eviction < len(s.Evictions) {
 		at := time.Duration(math.MaxInt64)
@@ -54,68 +60,39 @@ func (s *Schedule) moments() []moment {
 		if eviction < len(s.Evictions) {
 			at = min(at, s.Evictions[eviction].At)
 		}
-		ms = open.endUntil(at, ms)
-		first := len(ms)
+		endUntil(at)
+		now = now[:0]
 		for ; eviction < len(s.Evictions) && s.Evictions[eviction].At == at; eviction++ {
-			ms = append(ms, moment{at, evicts, int32(eviction)})
+			now = append(now, moment{at, evicts, int32(eviction)})
 		}
 		for ; transfer < len(s.Transfers) && s.Transfers[transfer].Start == at; transfer++ {
-			ms = append(ms, moment{at, transferStarts, int32(transfer)})
+			now = append(now, moment{at, transferStarts, int32(transfer)})
 		}
 		for ; span < len(s.Spans) && s.Spans[span].Start == at; span++ {
 			if s.Spans[span].End == at {
-				ms = append(ms, moment{at, spanPasses, int32(span)})
+				now = append(now, moment{at, spanPasses, int32(span)})
 				continue
 			}
-			ms = append(ms, moment{at, spanStarts, int32(span)})
-			open.add(int32(span))
+			now = append(now, moment{at, spanStarts, int32(span)})
+			open.Push(openSpan{s.Spans[span].End, int32(span)})
 		}
-		slices.SortFunc(ms[first:], s.before)
-	}
-	return open.endUntil(math.MaxInt64, ms)
-}
-
-// openSpans is the spans in progress, a binary heap by end, then index.
-type openSpans struct {
-	s    *Schedule
-	heap []int32
-}
-
-func (o *openSpans) less(i, j int32) bool {
-	a, b := o.s.Spans[i].End, o.s.Spans[j].End
-	return a < b || a == b && i < j
-}
-
-func (o *openSpans) add(span int32) {
-	h := append(o.heap, span)
-	for i := len(h) - 1; i > 0 && o.less(h[i], h[(i-1)/2]); i = (i - 1) / 2 {
-		h[i], h[(i-1)/2] = h[(i-1)/2], h[i]
-	}
-	o.heap = h
-}
-
-// endUntil removes the spans that have ended at a time and appends their ends.
-func (o *openSpans) endUntil(at time.Duration, ms []moment) []moment {
-	for len(o.heap) > 0 && o.s.Spans[o.heap[0]].End <= at {
-		h := o.heap
-		ms = append(ms, moment{o.s.Spans[h[0]].End, spanEnds, h[0]})
-		last := len(h) - 1
-		h[0] = h[last]
-		h = h[:last]
-		for i := 0; ; {
-			child := 2*i + 1
-			if child+1 < last && o.less(h[child+1], h[child]) {
-				child++
-			}
-			if child >= last || !o.less(h[child], h[i]) {
-				break
-			}
-			h[i], h[child] = h[child], h[i]
-			i = child
+		slices.SortFunc(now, s.before)
+		for _, m := range now {
+			visit(m)
 		}
-		o.heap = h
 	}
-	return ms
+	endUntil(math.MaxInt64)
+}
+
+// openSpan is a span in progress.
+type openSpan struct {
+	end   time.Duration
+	index int32
+}
+
+// Before orders spans by their ends.
+func (a openSpan) Before(b openSpan) bool {
+	return a.end < b.end || a.end == b.end && a.index < b.index
 }
 
 // setMemory derives the bytes live in each memory after all events of a time. An atom becomes
@@ -139,16 +116,15 @@ func (s *Schedule) setMemory(p *Problem) error {
 			}
 		}
 	}
-	ms := s.moments()
-	if len(ms) == 0 || ms[0].at > 0 {
-		record(-1)
-	}
-	for i, m := range ms {
-		s.pass(p, r, m)
-		if i+1 == len(ms) || ms[i+1].at > m.at {
-			record(m.at)
+	at := time.Duration(-1) // of the moments that are not recorded; negative: before the first
+	s.eachMoment(func(m moment) {
+		if m.at > max(at, 0) {
+			record(at)
 		}
-	}
+		at = m.at
+		s.pass(p, r, m)
+	})
+	record(at)
 	return nil
 }
 

@@ -38,7 +38,8 @@ func TestMomentsAreInOrder(t *testing.T) {
 			want = append(want, moment{s.Transfers[i].Start, transferStarts, int32(i)})
 		}
 		slices.SortFunc(want, s.before)
-		got := s.moments()
+		var got []moment
+		s.eachMoment(func(m moment) { got = append(got, m) })
 		if len(got) != len(want) {
 			t.Fatalf("seed %d: %d moments, not %d", seed, len(got), len(want))
 		}

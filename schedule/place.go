@@ -63,14 +63,14 @@ type PlacedGraph struct {
 	// of every storage that keeps its contents to hold them.
 	Enter, Leave []*Move
 
-	// Reuse and ReuseNext are the orders that all layouts together rely on, beyond those
-	// of Links.
-	Reuse, ReuseNext []Edge
-	// RoomNext is ReuseNext without the orders from step to step that only make a schedule
-	// of this graph one of the origin, whose buffers exist once. Whoever keeps to Links,
-	// Reuse and RoomNext finds everything where and as it should be; a step may then begin in
-	// one memory while another still works on the contents of the step before.
-	RoomNext []Edge
+	// Reuse and RoomNext are the orders that all layouts together rely on, beyond those of
+	// Links: within a step, and from step to step. A runner that keeps them finds everything
+	// where and as it should be. A step may then begin in one memory while another still works
+	// on the contents of the step before.
+	Reuse, RoomNext []Edge
+	// ReuseNext is RoomNext with further orders from step to step that only make a schedule of
+	// this graph one of the origin, whose buffers exist once.
+	ReuseNext func() []Edge
 
 	*traffic
 	instances       *instances      // nil: nothing moves
@@ -100,7 +100,7 @@ type Move struct {
 // RegionPair is where a part of a move comes from and goes to; the shapes are equal.
 type RegionPair struct{ From, To dag.Region }
 
-// The reasons of [Place] beside those of the Engine: contents that are there before the
+// The reasons of placing beside those of the Engine: contents that are there before the
 // first step are needed elsewhere, what the last step left has to be at home, and what
 // was evicted is needed again.
 const (

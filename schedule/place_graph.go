@@ -1,8 +1,10 @@
 package schedule
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"dahl/dag"
@@ -53,8 +55,8 @@ func (t *traffic) build(items []placedItem, streamed map[string]bool) *PlacedGra
 		pg.Enter, pg.Leave = t.enter, t.leave
 		pg.instances = t.newInstances()
 		pg.Links, pg.carries, pg.writes = pg.body().Link()
-		pg.ReuseNext = append(pg.lostOrders(), pg.RoomNext...)
 	}
+	pg.ReuseNext = sync.OnceValue(func() []Edge { return tidy(append(pg.lostOrders(), pg.RoomNext...)) })
 	pg.buffers = sync.OnceValue(pg.writeBuffers)
 	pg.Graph = sync.OnceValues(pg.writeGraph)
 	return pg
@@ -165,8 +167,10 @@ func (pg *PlacedGraph) streams(instance dag.BufferID) bool {
 }
 
 // lostOrders are those of the origin from step to step that the placed graph lacks.
-func (pg *PlacedGraph) lostOrders() []Edge {
-	var lost []Edge
+func (pg *PlacedGraph) lostOrders() (lost []Edge) {
+	if pg.moves == nil {
+		return nil
+	}
 	for id := range dag.TaskID(len(pg.Origin.Tasks)) {
 		to := pg.PlacedAs(id)
 		for _, before := range [2][]int32{pg.Origin.CarriedPreds(id), pg.Origin.ReusePreds(id)} {
@@ -183,31 +187,67 @@ func (pg *PlacedGraph) lostOrders() []Edge {
 
 // name is that of a task or a copy.
 func (pg *PlacedGraph) name(t dag.TaskID) string {
-	if m := pg.Move(t); m != nil {
-		return string(pg.appendName(nil, t))
+	m := pg.Move(t)
+	if m == nil {
+		return pg.Origin.Tasks[pg.TaskOf(t)].Name
 	}
-	return pg.Origin.Tasks[pg.TaskOf(t)].Name
+	g, memories := pg.Origin, pg.p.Platform.Memories
+	name := m.verb() + " " + g.Buffers[m.Buffer].Name
+	if m.Reason != ReasonReload {
+		name += " from " + memories[m.From].Name
+	}
+	if m.Reason != ReasonEvict {
+		name += " to " + memories[m.To].Name
+	}
+	if m.Reason != ReasonReload {
+		name += " after " + g.Tasks[m.Writer].Name
+	}
+	if m.Reason != ReasonEvict {
+		name += " for " + g.Tasks[m.For].Name
+	}
+	if m.NextStep {
+		name += " of the next step"
+	}
+	if n := pg.uses(t, location{m.Buffer, m.To}); m.Reason == ReasonReload && n > 0 {
+		name += fmt.Sprintf(" #%d", n+1)
+	}
+	return name
 }
 
-// appendName writes the name of a copy.
-func (pg *PlacedGraph) appendName(to []byte, t dag.TaskID) []byte {
-	g, memories, m := pg.Origin, pg.p.Platform.Memories, pg.moves[t]
-	buffer := g.Buffers[m.Buffer].Name
-	switch m.Reason {
-	case ReasonReload:
-		to = fmt.Appendf(to, "reload %s to %s for %s", buffer, memories[m.To].Name, g.Tasks[m.For].Name)
-		if n := pg.uses(t, location{m.Buffer, m.To}); n > 0 {
-			to = fmt.Appendf(to, " #%d", n+1)
-		}
-	case ReasonEvict:
-		to = fmt.Appendf(to, "evict %s from %s after %s", buffer, memories[m.From].Name, g.Tasks[m.Writer].Name)
-	default:
-		for _, part := range [...]string{"copy ", buffer, " from ", memories[m.From].Name, " to ", memories[m.To].Name, " after ", g.Tasks[m.Writer].Name, " for ", g.Tasks[m.For].Name} {
-			to = append(to, part...)
-		}
-		if m.NextStep {
-			to = append(to, " of the next step"...)
+// verb is what the name of a copy begins with.
+func (m *Move) verb() string {
+	if m.Reason == ReasonReload || m.Reason == ReasonEvict {
+		return string(m.Reason)
+	}
+	return CopyOp
+}
+
+// compareCopies orders copies by the names of what they move from where to where, after and
+// for which task.
+func (pg *PlacedGraph) compareCopies(a, b dag.TaskID) int {
+	g, memories, x, y := pg.Origin, pg.p.Platform.Memories, pg.moves[a], pg.moves[b]
+	c := strings.Compare(x.verb(), y.verb())
+	if c == 0 && x.Buffer != y.Buffer {
+		c = strings.Compare(g.Buffers[x.Buffer].Name, g.Buffers[y.Buffer].Name)
+	}
+	if c == 0 {
+		c = cmp.Or(strings.Compare(memories[x.From].Name, memories[y.From].Name), strings.Compare(memories[x.To].Name, memories[y.To].Name))
+	}
+	if c == 0 && x.Writer != y.Writer { // else both are of contents that came back
+		c = cmp.Compare(g.Rank(x.Writer), g.Rank(y.Writer))
+	}
+	if c == 0 {
+		c = cmp.Compare(g.Rank(x.For), g.Rank(y.For))
+	}
+	if c == 0 && x.NextStep != y.NextStep {
+		c = -1
+		if x.NextStep {
+			c = 1
 		}
 	}
-	return to
+	if c == 0 {
+		at := location{x.Buffer, x.To}
+		c = cmp.Compare(pg.uses(a, at), pg.uses(b, at))
+	}
+	return c
 }

@@ -60,9 +60,9 @@ func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (layouts [][]*Lay
 // keepOrders adds those on which layouts rest.
 func (pg *PlacedGraph) keepOrders(layouts []*Layout) {
 	for _, l := range layouts {
-		pg.Reuse, pg.ReuseNext, pg.RoomNext = append(pg.Reuse, l.Reuse...), append(pg.ReuseNext, l.ReuseNext...), append(pg.RoomNext, l.ReuseNext...)
+		pg.Reuse, pg.RoomNext = append(pg.Reuse, l.Reuse...), append(pg.RoomNext, l.ReuseNext...)
 	}
-	pg.Reuse, pg.ReuseNext, pg.RoomNext = tidy(pg.Reuse), tidy(pg.ReuseNext), tidy(pg.RoomNext)
+	pg.Reuse, pg.RoomNext = tidy(pg.Reuse), tidy(pg.RoomNext)
 }
 
 // layOutLater reports whether a layout would neither give orders, since the graph is too

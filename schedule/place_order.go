@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"time"
 
@@ -30,12 +29,12 @@ type estimate struct {
 	lists   [][]dag.TaskID // by lane of a worker
 	at      []Instance     // by lane of a worker: position in its list, and step
 	groups  []engineGroup
-	waiting map[engineGroup]*estimateQueue
+	waiting map[engineGroup]*Heap[readyCopy]
 	busy    []bool // by lane
 
 	pending  [estimatedSteps][]int32 // predecessors that have not ended
 	now      time.Duration
-	ends     endHeap
+	ends     Heap[laneEnd]
 	order    [][]dag.TaskID // by lane of an engine: copies of the steady step, as started
 	started  []dag.TaskID   // all of the steady step
 	position []int32        // by task of the origin
@@ -115,7 +114,7 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 		}
 		e.now = e.ends[0].at
 		for len(e.ends) > 0 && e.ends[0].at == e.now {
-			end := heap.Pop(&e.ends).(laneEnd)
+			end := e.ends.Pop()
 			if end.lane != noLane {
 				e.busy[end.lane] = false
 			}
@@ -131,7 +130,7 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 }
 
 func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
-	e := &estimate{p: p, pg: pg, lanes: lanes, waiting: map[engineGroup]*estimateQueue{},
+	e := &estimate{p: p, pg: pg, lanes: lanes, waiting: map[engineGroup]*Heap[readyCopy]{},
 		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]Instance, len(p.Platform.Workers))}
 	_, e.position = plan.placement(len(p.Graph.Tasks))
 	e.lists = pg.listsOf(plan, len(p.Platform.Workers))
@@ -139,7 +138,7 @@ func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimat
 		group := engineGroup{l.Memory, l.In}
 		if e.waiting[group] == nil {
 			e.groups = append(e.groups, group)
-			e.waiting[group] = &estimateQueue{estimate: e}
+			e.waiting[group] = &Heap[readyCopy]{}
 		}
 	}
 	for step := range e.pending {
@@ -187,7 +186,11 @@ func (e *estimate) countDown(i Instance) {
 		return
 	}
 	if group, ok := groupOf(e.p.Platform, m); ok {
-		heap.Push(e.waiting[group], readyCopy{i, e.now})
+		is := readyCopy{estimate: e, Instance: i, since: e.now, readerStep: i.Step, readerAt: e.position[m.For]}
+		if m.NextStep {
+			is.readerStep++
+		}
+		e.waiting[group].Push(is)
 	} else {
 		e.start(noLane, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
 	}
@@ -207,12 +210,12 @@ func (e *estimate) dispatch() {
 		e.start(w, i, e.p.occupies(e.pg.TaskOf(i.Task), platform.WorkerID(w)))
 	}
 	for _, group := range e.groups {
-		for queue := e.waiting[group]; queue.Len() > 0; {
+		for queue := e.waiting[group]; len(*queue) > 0; {
 			l, ok := e.freeEngine(group)
 			if !ok {
 				break
 			}
-			i := heap.Pop(queue).(readyCopy).Instance
+			i := queue.Pop().Instance
 			if i.Step == steadyStep {
 				e.order[l] = append(e.order[l], i.Task)
 			}
@@ -239,7 +242,7 @@ func (e *estimate) start(lane int, i Instance, takes time.Duration) {
 	if lane != noLane {
 		e.busy[lane] = true
 	}
-	heap.Push(&e.ends, laneEnd{e.now + takes, lane, i})
+	e.ends.Push(laneEnd{e.now + takes, lane, i})
 }
 
 // noLane is where a copy runs that waits for no engine.
@@ -252,51 +255,28 @@ type laneEnd struct {
 	instance Instance
 }
 
-type endHeap []laneEnd
-
-func (h endHeap) Len() int      { return len(h) }
-func (h endHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *endHeap) Push(x any)   { *h = append(*h, x.(laneEnd)) }
-func (h *endHeap) Pop() any     { return popLast((*[]laneEnd)(h)) }
-func (h endHeap) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(h[i].at, h[j].at), cmp.Compare(h[i].lane, h[j].lane),
-		cmp.Compare(h[i].instance.Step, h[j].instance.Step), cmp.Compare(h[i].instance.Task, h[j].instance.Task)) < 0
+// Before orders ends by time, then lane.
+func (a laneEnd) Before(b laneEnd) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.instance.Step, b.instance.Step), cmp.Compare(a.instance.Task, b.instance.Task)) < 0
 }
 
 // readyCopy is a copy that waits for an engine since some time.
 type readyCopy struct {
-	Instance
-	since time.Duration
-}
-
-// estimateQueue is the copies that wait for the engines of a group.
-type estimateQueue struct {
 	*estimate
-	copies []readyCopy
+	Instance
+	since      time.Duration
+	readerStep int32
+	readerAt   int32 // position in its worker's list
 }
 
-func (q *estimateQueue) Len() int      { return len(q.copies) }
-func (q *estimateQueue) Swap(i, j int) { q.copies[i], q.copies[j] = q.copies[j], q.copies[i] }
-func (q *estimateQueue) Push(x any)    { q.copies = append(q.copies, x.(readyCopy)) }
-func (q *estimateQueue) Pop() any      { return popLast(&q.copies) }
-func (q *estimateQueue) Less(i, j int) bool {
-	a, b := &q.copies[i], &q.copies[j]
-	c := cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(q.readerStep(a), q.readerStep(b)), cmp.Compare(q.readerAt(a), q.readerAt(b)))
-	return c < 0 || c == 0 && q.pg.name(a.Task) < q.pg.name(b.Task)
-}
-
-func (q *estimateQueue) readerStep(c *readyCopy) int32 {
-	if q.pg.moves[c.Task].NextStep {
-		return c.Step + 1
+// Before is the order in which an engine takes copies.
+func (a readyCopy) Before(b readyCopy) bool {
+	if a.since != b.since {
+		return a.since < b.since
 	}
-	return c.Step
-}
-
-func (q *estimateQueue) readerAt(c *readyCopy) int32 { return q.position[q.pg.moves[c.Task].For] }
-
-func popLast[T any](list *[]T) T {
-	last := len(*list) - 1
-	x := (*list)[last]
-	*list = (*list)[:last]
-	return x
+	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(a.readerAt, b.readerAt))
+	return c < 0 || c == 0 && a.pg.compareCopies(a.Task, b.Task) < 0
 }

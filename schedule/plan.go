@@ -9,9 +9,9 @@ import (
 	"dahl/platform"
 )
 
-// PlanFrom writes down what a run decided: for each worker the tasks of one step
-// in the order in which they started. It takes the step in the middle, which
-// neither the start nor the end of the run disturbs.
+// PlanFrom writes down the decisions of a run: for each worker the tasks of one step in the order
+// in which they started. It takes the step in the middle, which neither the start nor the end of
+// the run disturbs.
 func PlanFrom(s *Schedule, policy string, g *dag.Graph) *Plan {
 	step := int32((s.Steps - 1) / 2)
 	plan := &Plan{Policy: policy, GraphHash: g.Hash()}
@@ -39,13 +39,17 @@ func (plan *Plan) Check(p *Problem) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	g, pl := p.Graph, p.Platform
-	if len(plan.Order) > len(pl.Workers) {
-		return fmt.Errorf("the plan is for %d workers, platform %q has %d", len(plan.Order), pl.Name, len(pl.Workers))
-	}
 	eligible, err := newEligibility(p)
 	if err != nil {
 		return err
+	}
+	return plan.check(p, eligible)
+}
+
+func (plan *Plan) check(p *Problem, eligible *eligibility) error {
+	g, pl := p.Graph, p.Platform
+	if len(plan.Order) > len(pl.Workers) {
+		return fmt.Errorf("the plan is for %d workers, platform %q has %d", len(plan.Order), pl.Name, len(pl.Workers))
 	}
 	seen := make([]bool, len(g.Tasks))
 	for w, list := range plan.Order {
@@ -78,20 +82,19 @@ func (plan *Plan) Check(p *Problem) error {
 // order of each worker. If they contradict each
 // other it returns a task that can never start, else -1.
 func topological(g *dag.Links, reuse []Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
-	extra := reuse[:len(reuse):len(reuse)]
+	n := g.NumTasks()
+	after, next, waits := newRows(n, reuse), make([]int32, n), make([]int32, n)
+	for t := range n {
+		waits[t], next[t] = int32(len(g.Preds(dag.TaskID(t)))), -1
+	}
+	for _, e := range reuse {
+		waits[e.To]++
+	}
 	for _, list := range order {
 		for k := 1; k < len(list); k++ {
-			extra = append(extra, Edge{list[k-1], list[k]})
+			next[list[k-1]] = int32(list[k])
+			waits[list[k]]++
 		}
-	}
-	n := g.NumTasks()
-	after := newRows(n, extra)
-	waits := make([]int32, n)
-	for t := range n {
-		waits[t] = int32(len(g.Preds(dag.TaskID(t))))
-	}
-	for _, e := range extra {
-		waits[e.To]++
 	}
 	sorted = make([]dag.TaskID, 0, n)
 	for t := range waits {
@@ -100,8 +103,12 @@ func topological(g *dag.Links, reuse []Edge, order [][]dag.TaskID) (sorted []dag
 		}
 	}
 	for k := 0; k < len(sorted); k++ {
-		for _, next := range [2][]int32{g.Succs(sorted[k]), after.of(sorted[k])} {
-			for _, t := range next {
+		id := sorted[k]
+		for _, list := range [3][]int32{g.Succs(id), after.of(id), next[id : id+1]} {
+			for _, t := range list {
+				if t < 0 {
+					continue // the last one of its worker
+				}
 				if waits[t]--; waits[t] == 0 {
 					sorted = append(sorted, dag.TaskID(t))
 				}

@@ -201,7 +201,7 @@ func TestPlanPlacesMustNotMeet(t *testing.T) {
 		memory := r.placed.Platform.Memories[r.placed.Platform.HostMemory()].Name
 		g := graphOf(t, r.placed.Graphs[0])
 		l.Offset = slices.Clone(l.Offset)
-		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].ReuseNext
+		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].ReuseNext()
 		for i := range r.plan.Places {
 			if p := &r.plan.Places[i]; p.Arena == StepArena.String() && p.Memory == memory {
 				p.Offset = 0

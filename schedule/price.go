@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -45,7 +46,10 @@ type Priced struct {
 
 // pricedGraph is one graph of a priced program.
 type pricedGraph struct {
-	untimed, timed *Costs // one and the same where being timed takes no time
+	untimed, timed *Costs  // one and the same where being timed takes no time
+	scratchBytes   []int64 // by memory: for each worker that computes there the greatest workspace of a call
+	checked        func() error
+	eligible       func() (*eligibility, error) // where no task is given to a worker yet
 }
 
 // Price finds the cost of every task of a program on every device of a platform.
@@ -81,7 +85,30 @@ func (c *Priced) price(g *dag.Graph, variants Variants) (priced pricedGraph, err
 	if err != nil {
 		return priced, fmt.Errorf("graph %q on platform %q: %w", g.Name, c.Platform.Name, err)
 	}
+	problem := &Problem{Graph: g, Platform: c.Platform, Costs: priced.untimed, Steps: 1}
+	priced.checked = sync.OnceValue(problem.check)
+	priced.eligible = sync.OnceValues(func() (*eligibility, error) { return newEligibility(problem) })
+	priced.scratchBytes = scratchOf(c.Platform, slices.Compact([]*Costs{priced.untimed, priced.timed}))
 	return priced, nil
+}
+
+// scratchOf is what the calls of some costs need in each memory.
+func scratchOf(p *platform.Platform, costs []*Costs) []int64 {
+	most, all := make([]int64, len(p.Memories)), make([]int64, len(p.Memories))
+	for _, c := range costs {
+		for _, row := range c.ByClass {
+			for d := range row {
+				if m := p.Devices[d].Memory; row[d].Duration >= 0 {
+					most[m] = max(most[m], row[d].WorkspaceBytes)
+				}
+			}
+		}
+	}
+	for _, w := range p.Workers {
+		m := p.Devices[w.Device].Memory
+		all[m] += most[m]
+	}
+	return all
 }
 
 // On is the same program on some devices of the machine, which [platform.Platform.Select]
@@ -137,26 +164,11 @@ func (c *Priced) Problem(graph, steps int) *Problem {
 	return &Problem{Graph: c.Program.Graphs[graph], Platform: c.Platform, Costs: c.graphs[graph].untimed, Steps: steps}
 }
 
-// scratchBytes is the scratch arena of each memory, by graph: for each worker that computes
-// there the greatest workspace of a call.
+// scratchBytes is the scratch arena of each memory, by graph.
 func (c *Priced) scratchBytes() [][]int64 {
 	all := make([][]int64, len(c.graphs))
 	for i := range c.graphs {
-		all[i] = make([]int64, len(c.Platform.Memories))
-		most := make([]int64, len(c.Platform.Memories))
-		for _, costs := range [2]*Costs{c.graphs[i].untimed, c.graphs[i].timed} {
-			for _, row := range costs.ByClass {
-				for d := range row {
-					if m := c.Platform.Devices[d].Memory; row[d].Duration >= 0 {
-						most[m] = max(most[m], row[d].WorkspaceBytes)
-					}
-				}
-			}
-		}
-		for _, w := range c.Platform.Workers {
-			m := c.Platform.Devices[w.Device].Memory
-			all[i][m] += most[m]
-		}
+		all[i] = c.graphs[i].scratchBytes
 	}
 	return all
 }

@@ -25,22 +25,29 @@ type readiness struct {
 	base  int32 // the first step with tasks left
 	n     int32
 
-	reuse, reuseNext    rows    // successors by orders beyond those of links
-	inStep, acrossSteps []int32 // by task: predecessors in the same step and the one before
-	pending             []int32 // by slot and task
-	left                []int32 // by slot: tasks that have not ended
-	keyOf               []int32 // by task: its place in the order of tasks; nil: by their numbers
-	taskOf              []dag.TaskID
-	released            []int64 // instances that became ready: step and key
+	reuse, reuseNext rows    // successors by orders beyond those of links
+	pending          []int32 // by slot and task
+	left             []int32 // by slot: tasks that have not ended
+	keyOf            []int32 // by task: its place in the order of tasks; nil: by their numbers
+	taskOf           []dag.TaskID
+	released         []int64 // instances that became ready: step and key
 }
 
 // rows are lists of tasks in compressed form.
 type rows struct{ start, to []int32 }
 
-func (r rows) of(t dag.TaskID) []int32 { return r.to[r.start[t]:r.start[t+1]] }
+func (r rows) of(t dag.TaskID) []int32 {
+	if len(r.to) == 0 {
+		return nil
+	}
+	return r.to[r.start[t]:r.start[t+1]]
+}
 
 // newRows lists the To of every From.
 func newRows(n int, edges []Edge) rows {
+	if len(edges) == 0 {
+		return rows{}
+	}
 	r := rows{start: make([]int32, n+1), to: make([]int32, len(edges))}
 	for _, e := range edges {
 		r.start[e.From+1]++
@@ -79,21 +86,9 @@ func taskOrder(g *dag.Graph) []dag.TaskID {
 // newReadiness prepares a number of steps; reuse and reuseNext are orders beside the links.
 func newReadiness(links *dag.Links, steps int, reuse, reuseNext []Edge) *readiness {
 	n := links.NumTasks()
-	r := &readiness{links: links, steps: steps, n: int32(n), slots: ringSlots(steps), reuse: newRows(n, reuse), inStep: make([]int32, n)}
-	for t := range r.inStep {
-		r.inStep[t] = int32(len(links.Preds(dag.TaskID(t))))
-	}
-	for _, e := range reuse {
-		r.inStep[e.To]++
-	}
+	r := &readiness{links: links, steps: steps, n: int32(n), slots: ringSlots(steps), reuse: newRows(n, reuse)}
 	if steps > 1 {
-		r.reuseNext, r.acrossSteps = newRows(n, reuseNext), make([]int32, n)
-		for t := range r.acrossSteps {
-			r.acrossSteps[t] = int32(len(links.CarriedPreds(dag.TaskID(t))) + len(links.ReusePreds(dag.TaskID(t))))
-		}
-		for _, e := range reuseNext {
-			r.acrossSteps[e.To]++
-		}
+		r.reuseNext = newRows(n, reuseNext)
 	}
 	r.pending, r.left = make([]int32, int(r.slots)*n), make([]int32, r.slots)
 	return r
@@ -117,13 +112,22 @@ func (r *readiness) begin() {
 	}
 }
 
-// prepare sets the counters of a step, and adds one that open takes away.
+// prepare sets the counters of a step to the predecessors in it and in the one before; one is
+// added that open takes away.
 func (r *readiness) prepare(step int32) {
 	pending := r.pending[(step%r.slots)*r.n:][:r.n]
 	for t := range pending {
-		pending[t] = 1 + r.inStep[t]
+		pending[t] = 1 + int32(len(r.links.Preds(dag.TaskID(t))))
 		if step > 0 {
-			pending[t] += r.acrossSteps[t]
+			pending[t] += int32(len(r.links.CarriedPreds(dag.TaskID(t))) + len(r.links.ReusePreds(dag.TaskID(t))))
+		}
+	}
+	for _, t := range r.reuse.to {
+		pending[t]++
+	}
+	if step > 0 {
+		for _, t := range r.reuseNext.to {
+			pending[t]++
 		}
 	}
 	r.left[step%r.slots] = r.n

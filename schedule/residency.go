@@ -18,8 +18,8 @@ import (
 type residency struct {
 	p        *Problem
 	valid    []uint64   // by atom: memories that have it
-	wanted   []uint64   // by atom: memories that have asked for a copy which has not started
-	arriving []uint64   // by atom: memories to which a copy is moving it
+	wanted   []uint64   // by atom: memories that have asked for a copy which has not started; nil outside the Engine
+	arriving []uint64   // by atom: memories to which a copy is moving it; nil outside the Engine
 	uses     []int32    // by atom: number of accesses in a step after which it is freed; 0: never freed
 	left     []int32    // by atom: number of those accesses still to come
 	live     []int64    // bytes by memory
@@ -32,7 +32,7 @@ const everywhere = ^uint64(0)
 func newResidency(p *Problem) (*residency, error) {
 	g := p.Graph
 	memories := len(p.Platform.Memories)
-	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()), wanted: make([]uint64, g.NumAtoms()), arriving: make([]uint64, g.NumAtoms()),
+	r := &residency{p: p, valid: make([]uint64, g.NumAtoms()),
 		uses: make([]int32, g.NumAtoms()), live: make([]int64, memories), evictors: make([]*evictor, memories)}
 	written := g.WrittenStorages()
 	for b := range g.Buffers {
@@ -103,7 +103,7 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 			continue
 		}
 		for _, atom := range g.Atoms(t, i) {
-			all := r.valid[atom] | r.arriving[atom]
+			all := r.valid[atom] | r.coming(atom)
 			r.drop(atom, all&^here)
 			for others := all &^ here; others != 0; others &= others - 1 {
 				if evictor := r.evictors[bits.TrailingZeros64(others)]; evictor != nil {
@@ -113,7 +113,7 @@ func (r *residency) occupy(t dag.TaskID, m platform.MemoryID) {
 			if all&here == 0 {
 				r.take(atom, m)
 			}
-			r.valid[atom], r.arriving[atom], r.wanted[atom] = here, 0, 0
+			r.set(atom, here)
 		}
 	}
 }
@@ -133,10 +133,26 @@ func (r *residency) end(t dag.TaskID) {
 			}
 			if r.left[atom]--; r.left[atom] == 0 {
 				r.left[atom] = r.uses[atom]
-				r.drop(atom, r.valid[atom]|r.arriving[atom])
-				r.valid[atom], r.arriving[atom], r.wanted[atom] = 0, 0, 0
+				r.drop(atom, r.valid[atom]|r.coming(atom))
+				r.set(atom, 0)
 			}
 		}
+	}
+}
+
+// coming is where a copy of an atom is on its way to.
+func (r *residency) coming(atom int32) uint64 {
+	if r.arriving == nil {
+		return 0
+	}
+	return r.arriving[atom]
+}
+
+// set makes an atom valid in a set of memories, and lets no copy of it come elsewhere.
+func (r *residency) set(atom int32, valid uint64) {
+	r.valid[atom] = valid
+	if r.arriving != nil {
+		r.arriving[atom], r.wanted[atom] = 0, 0
 	}
 }
 

@@ -23,7 +23,7 @@ func (v Variants) of(device string, t *dag.Task) string {
 	return v[device][callName(t)]
 }
 
-// Variants lists what the costs fix for a graph.
+// Variants lists the variants that the costs fix for a graph.
 func (c *Costs) Variants(g *dag.Graph, p *platform.Platform) Variants {
 	all := Variants{}
 	for t := range g.Tasks {

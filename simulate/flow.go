@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // Max-min fair sharing of links.
@@ -38,9 +39,11 @@ type network struct {
 
 	room  []float64 // by resource, while filling: capacity that no stopped flow uses
 	users []float64 // by resource, while filling: crossings by flows that still rise
+	share []float64 // by resource, while filling: the rate at which it is full
 	stale bool      // the set of flows changed since the rates were found
 
-	filled []*class // scratch of solve
+	busy []*class // those that had flows when the rates were found
+	open []*class // scratch of solve
 }
 
 // class is the flows from one memory to another.
@@ -49,8 +52,7 @@ type class struct {
 	cap     float64 // bytes per second that a flow can have on fatpipes
 	rate    float64 // of each flow
 	served  float64 // bytes per flow since the class was last empty
-	flows   heap[flowEnd]
-	fixed   bool
+	flows   schedule.Heap[flowEnd]
 }
 
 // crossing is how many times the route of a class crosses a resource.
@@ -69,7 +71,7 @@ type flowEnd struct {
 func newNetwork(p *platform.Platform) *network {
 	m := len(p.Memories)
 	n := &network{p: p, byRoute: make([]int32, m*m),
-		capacity: make([]float64, 2*len(p.Links)), room: make([]float64, 2*len(p.Links)), users: make([]float64, 2*len(p.Links))}
+		capacity: make([]float64, 2*len(p.Links)), room: make([]float64, 2*len(p.Links)), users: make([]float64, 2*len(p.Links)), share: make([]float64, 2*len(p.Links))}
 	for i := range n.byRoute {
 		n.byRoute[i] = -1
 	}
@@ -96,7 +98,7 @@ func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64
 	if len(c.flows) == 0 {
 		c.served = 0
 	}
-	c.flows.push(flowEnd{c.served + float64(bytes), order, id})
+	c.flows.Push(flowEnd{c.served + float64(bytes), order, id})
 	n.stale = true
 }
 
@@ -120,9 +122,9 @@ const endTolerance = 1e-12
 // done.
 func (n *network) ended(at time.Duration, done func(id int32)) {
 	n.serve(at)
-	for _, c := range n.classes {
+	for _, c := range n.busy {
 		for len(c.flows) > 0 && c.flows[0].at <= c.served+float64(c.served*endTolerance) {
-			done(c.flows.pop().id)
+			done(c.flows.Pop().id)
 			n.stale = true
 		}
 	}
@@ -133,16 +135,16 @@ func (n *network) next() (at time.Duration, ok bool) {
 	if n.stale {
 		n.solve()
 	}
-	for _, c := range n.classes {
-		if len(c.flows) == 0 {
-			continue
-		}
-		end := n.at + max(1, roundUp((c.flows[0].at-c.served)/c.rate))
-		if !ok || end < at {
-			at, ok = end, true
+	first := math.Inf(1) // seconds from now
+	for _, c := range n.busy {
+		if len(c.flows) > 0 {
+			first = min(first, (c.flows[0].at-c.served)/c.rate)
 		}
 	}
-	return at, ok
+	if math.IsInf(first, 1) {
+		return 0, false
+	}
+	return n.at + max(1, roundUp(first)), true
 }
 
 // serve advances the classes to a time.
@@ -154,7 +156,7 @@ func (n *network) serve(at time.Duration) {
 		n.solve()
 	}
 	seconds := float64(at-n.at) / 1e9
-	for _, c := range n.classes {
+	for _, c := range n.busy {
 		if len(c.flows) > 0 {
 			c.served += float64(c.rate * seconds)
 		}
@@ -167,41 +169,39 @@ func (n *network) solve() {
 	n.stale = false
 	copy(n.room, n.capacity)
 	clear(n.users)
-	open := 0
+	n.busy = n.busy[:0]
 	for _, c := range n.classes {
-		c.fixed = len(c.flows) == 0
-		if c.fixed {
+		if len(c.flows) == 0 {
 			continue
 		}
-		open++
+		n.busy = append(n.busy, c)
 		for _, x := range c.crosses {
 			n.users[x.resource] += float64(x.times * float64(len(c.flows)))
 		}
 	}
+	n.open = append(n.open[:0], n.busy...)
 	level := 0.0
-	for open > 0 {
-		lowest := math.Inf(1)
-		for _, c := range n.classes {
-			if !c.fixed {
-				lowest = min(lowest, n.limit(c))
+	for len(n.open) > 0 {
+		for r, users := range n.users {
+			if users > 0 {
+				n.share[r] = n.room[r] / users
 			}
+		}
+		lowest := math.Inf(1)
+		for _, c := range n.open {
+			c.rate = n.limit(c)
+			lowest = min(lowest, c.rate)
 		}
 		level = max(level, lowest) // rounding must not let the level sink
-		n.filled = n.filled[:0]
-		for _, c := range n.classes {
-			if !c.fixed && n.limit(c) <= level {
-				n.filled = append(n.filled, c)
+		rise := n.open[:0]
+		for _, c := range n.open {
+			if c.rate > level {
+				rise = append(rise, c)
+			} else {
+				n.stop(c, level)
 			}
 		}
-		for _, c := range n.filled {
-			c.fixed, c.rate = true, level
-			open--
-			for _, x := range c.crosses {
-				users := float64(x.times * float64(len(c.flows)))
-				n.room[x.resource] -= float64(level * users)
-				n.users[x.resource] -= users
-			}
-		}
+		n.open = rise
 	}
 }
 
@@ -209,9 +209,19 @@ func (n *network) solve() {
 func (n *network) limit(c *class) float64 {
 	rate := c.cap
 	for _, x := range c.crosses {
-		rate = min(rate, n.room[x.resource]/n.users[x.resource])
+		rate = min(rate, n.share[x.resource])
 	}
 	return rate
+}
+
+// stop lets a class keep a rate.
+func (n *network) stop(c *class, rate float64) {
+	c.rate = rate
+	for _, x := range c.crosses {
+		users := float64(x.times * float64(len(c.flows)))
+		n.room[x.resource] -= float64(rate * users)
+		n.users[x.resource] -= users
+	}
 }
 
 // roundUp turns seconds into a Duration, rounded up to the next nanosecond. The rounding error of

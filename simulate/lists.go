@@ -20,6 +20,8 @@ func newListRun(s *simulation, d *schedule.Decision, graph int) *listRun {
 	r := &listRun{simulation: s, lists: d.NewLists(graph, s.p.Steps, s.opt.Timed), placed: d.Graphs[graph].Placed,
 		runs: make([]schedule.ListItem, len(s.p.Platform.Workers))}
 	s.pace = r.lists.Pace()
+	copies := len(r.placed.Enter) + s.p.Steps*(r.placed.NumTasks()-len(s.p.Graph.Tasks))
+	r.copies, s.transferOf, s.out.Transfers = make([]schedule.ListItem, 0, copies), make([]int32, 0, copies), make([]schedule.Transfer, 0, copies)
 	return r
 }
 
@@ -57,7 +59,9 @@ func (r *listRun) move(item schedule.ListItem, m *schedule.Move, step int32) {
 	r.transfer(int32(len(r.copies)-1), m.Transfer(step, schedule.Interval{Start: r.now}))
 }
 
-// complete makes a schedule of the origin.
+// complete makes the schedule of the origin. That takes room itself, so it first leaves what
+// the run no longer needs to the garbage collector.
 func (r *listRun) complete() (*schedule.Schedule, error) {
+	r.lists, r.pace, r.events, r.transferOf = nil, nil, nil, nil
 	return r.out, r.placed.Complete(r.p, r.out, r.copies)
 }

@@ -67,7 +67,7 @@ type simulation struct {
 	busy    []time.Duration // by worker: until when
 	network *network
 	now     time.Duration
-	events  heap[event]
+	events  schedule.Heap[event]
 	out     *schedule.Schedule
 
 	transferOf []int32 // by copy: index into out.Transfers
@@ -136,7 +136,7 @@ func (s *simulation) loop(ctx context.Context) error {
 			return errors.New("the run takes longer than a time.Duration can hold")
 		}
 		for len(s.events) > 0 && s.events[0].at == s.now && s.driver.err() == nil {
-			s.handle(s.events.pop())
+			s.handle(s.events.Pop())
 		}
 	}
 	if err := s.driver.err(); err != nil {
@@ -162,7 +162,7 @@ func (s *simulation) advance() bool {
 	if flowing {
 		s.network.ended(s.now, func(copy int32) {
 			t := &s.out.Transfers[s.transferOf[copy]]
-			s.events.push(event{s.now, copyEnds, t.Step, s.p.Graph.Rank(t.For), copy})
+			s.events.Push(event{s.now, copyEnds, t.Step, s.p.Graph.Rank(t.For), copy})
 		})
 	}
 	return true
@@ -197,7 +197,7 @@ func (s *simulation) task(i, begun schedule.Instance, w platform.WorkerID, ready
 	s.busy[w] = start + takes
 	s.out.Spans = append(s.out.Spans, schedule.Span{Task: i.Task, Step: i.Step, Worker: w,
 		Ready: ready, Start: start, End: start + takes})
-	s.events.push(event{start + takes, taskEnds, i.Step, s.p.Graph.Rank(i.Task), int32(w)})
+	s.events.Push(event{start + takes, taskEnds, i.Step, s.p.Graph.Rank(i.Task), int32(w)})
 }
 
 // transfer starts a movement.
@@ -209,11 +209,11 @@ func (s *simulation) transfer(id int32, t schedule.Transfer) {
 	s.out.Transfers = append(s.out.Transfers, t)
 	if s.opt.Moving != nil {
 		if d, ok := s.opt.Moving(&t); ok {
-			s.events.push(event{s.now + d, copyEnds, t.Step, s.p.Graph.Rank(t.For), id})
+			s.events.Push(event{s.now + d, copyEnds, t.Step, s.p.Graph.Rank(t.For), id})
 			return
 		}
 	}
-	s.events.push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
+	s.events.Push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
 }
 
 // leftBehind names a task that never ran.

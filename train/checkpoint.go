@@ -11,9 +11,8 @@ import (
 // checkpoint is a copy of what a training carries from step to step, in memory of its own:
 // a run that fails leaves that of the runner half done.
 type checkpoint struct {
-	names   []string // of the storages
-	current [][]byte // in the runner's memory
-	kept    [][]byte
+	names []string // of the storages
+	kept  [][]byte
 }
 
 // newCheckpoint keeps the state that the training is in.
@@ -26,35 +25,30 @@ func newCheckpoint(t *Trainer) *checkpoint {
 			}
 		}
 	}
-	c.find(t.Runner)
-	for _, b := range c.current {
-		c.kept = append(c.kept, slices.Clone(b))
-	}
+	c.kept = make([][]byte, len(c.names))
+	c.keep(t.Runner)
 	return c
 }
 
-// find notes where a runner has the state.
-func (c *checkpoint) find(r *execute.Runner) {
-	c.current = c.current[:0]
-	for _, name := range c.names {
-		b := r.Bytes(name)
-		if b == nil {
-			panic(fmt.Sprintf("train: %q is carried from step to step and has no place in the host's memory", name))
-		}
-		c.current = append(c.current, b)
-	}
-}
-
 // keep copies the state after a completed step.
-func (c *checkpoint) keep() {
-	for i, b := range c.current {
-		copy(c.kept[i], b)
+func (c *checkpoint) keep(r *execute.Runner) {
+	for i, name := range c.names {
+		c.kept[i] = append(c.kept[i][:0], c.current(r, name)...)
 	}
 }
 
-// restore puts the state back that was kept last.
-func (c *checkpoint) restore() {
-	for i, b := range c.current {
-		copy(b, c.kept[i])
+// restore gives a runner the state that was kept last.
+func (c *checkpoint) restore(r *execute.Runner) {
+	for i, name := range c.names {
+		copy(c.current(r, name), c.kept[i])
 	}
+}
+
+// current is where a runner has a part of the state.
+func (c *checkpoint) current(r *execute.Runner, name string) []byte {
+	b := r.Bytes(name)
+	if b == nil {
+		panic(fmt.Sprintf("train: %q is carried from step to step and has no place in the host's memory", name))
+	}
+	return b
 }

@@ -55,7 +55,7 @@ func (f *feeder) fetch(step int, args []kernels.Arg) error {
 		r.Loss = float64(kernels.Data[float32](&args[0])[0])
 	}
 	r.Correct = int(kernels.Data[int32](&args[1])[0])
-	if f.stop && !isFinite(r.Loss) {
+	if f.stop && notFinite(r.Loss) {
 		return &lossNotFinite{step, r.Loss}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"dahl/dag"
@@ -12,7 +13,7 @@ import (
 	"dahl/plan"
 )
 
-func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+func notFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // lossNotFinite is what ends the run of a piece whose loss is NaN or infinite.
 type lossNotFinite struct {
@@ -74,7 +75,7 @@ func (d *Divergence) Error() string {
 
 // note remembers the first loss that is not finite of a training that goes on.
 func (t *Trainer) note(epoch, step int, test bool, loss float64) {
-	if t.Diverged == nil && !isFinite(loss) {
+	if t.Diverged == nil && notFinite(loss) {
 		t.Diverged = &Divergence{Epoch: epoch, Step: step, Test: test, Loss: fmt.Sprint(loss), KeptStep: step}
 		if t.OnDivergence != nil {
 			t.OnDivergence(t.Diverged)
@@ -97,9 +98,8 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 		return fmt.Errorf("%w; and repeating the steps before it: %w", d, err)
 	}
 	d.KeptStep = t.feed.stepsDone
-	t.kept.find(t.Runner)
-	t.kept.keep()
-	defer t.kept.restore()
+	t.kept.keep(t.Runner)
+	defer t.kept.restore(t.Runner)
 	if !d.devices && len(d.Weights) == 0 {
 		t.feed.begin(source[count.images:], nn.BatchOf(g), 1)
 		task, found, err := t.Runner.FindNotFinite(ctx, p.Graph)
@@ -127,7 +127,7 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 // not finite before are told in the divergence.
 func (t *Trainer) repeatFinite(ctx context.Context, p *plan.Piece, count *tally, source []int32, steps int) error {
 	for p.Steps = steps; ; p.Steps-- {
-		t.kept.restore()
+		t.kept.restore(t.Runner)
 		if p.Steps == 0 {
 			t.Diverged.Weights = t.weightsNotFinite()
 			return nil
@@ -159,19 +159,9 @@ func (d *Divergence) found(task *dag.Task, stepsDone int) {
 func (t *Trainer) weightsNotFinite() []string {
 	var names []string
 	for _, a := range t.Weights() {
-		if firstNotFinite(&a) >= 0 {
+		if slices.ContainsFunc(a.Float64s(), notFinite) {
 			names = append(names, a.Name)
 		}
 	}
 	return names
-}
-
-// firstNotFinite is the index of the first element that is NaN or infinite, -1 if none is.
-func firstNotFinite(a *nn.Array) int {
-	for i, v := range a.Float64s() {
-		if !isFinite(v) {
-			return i
-		}
-	}
-	return -1
 }

@@ -36,7 +36,7 @@ func FromNPZ(path string, t dag.DType) (Initialiser, error) {
 			return inputErrorf("%s: no array %q with %d elements (shape %v)", path, p.Name, p.Elems(), p.Shape)
 		}
 		copy(values, a.Float64s())
-		bad := func(v float64) bool { return !isFinite(v) || t == dag.Float32 && math.Abs(v) > math.MaxFloat32 }
+		bad := func(v float64) bool { return notFinite(v) || t == dag.Float32 && math.Abs(v) > math.MaxFloat32 }
 		if i := slices.IndexFunc(values, bad); i >= 0 {
 			return inputErrorf("%s: array %q has %v at %v; want a finite number of type %s", path, p.Name, values[i], indexOf(i, a.Shape), t)
 		}

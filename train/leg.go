@@ -43,7 +43,7 @@ type DeviceLoss struct {
 // state.
 func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cause error) error {
 	t.Close()
-	t.kept.restore()
+	t.kept.restore(t.Runner)
 	for w := t.Workload; ; {
 		rest, err := w.without(device)
 		if err != nil {
@@ -63,8 +63,7 @@ func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cau
 			continue
 		}
 		t.lose(loss)
-		t.kept.find(t.Runner)
-		t.kept.restore()
+		t.kept.restore(t.Runner)
 		t.past = append(t.past, ended)
 		t.After = len(t.Losses)
 		return nil

@@ -258,8 +258,7 @@ func (t *Trainer) nextPiece(left dag.Segment) plan.Piece {
 // the state before.
 func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32) (int, error) {
 	if t.kept != nil {
-		t.kept.find(t.Runner)
-		t.kept.keep()
+		t.kept.keep(t.Runner)
 	}
 	s, err := t.runSteps(ctx, p, count, source, !t.Workload.Options.ContinueOnNaN)
 	if device, failed := execute.FailedDevice(err); failed && t.Workload.Options.KeepEvery > 0 && ctx.Err() == nil {
@@ -317,12 +316,11 @@ func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule) (joules
 		return 0, nil
 	}
 	t.recorded[p.Graph] += p.Steps
-	a, err := t.Workload.Account(p.Graph, s)
+	report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false), nn.BatchOf(g))
 	if err != nil {
 		return 0, err
 	}
-	a.Epoch, a.First = epoch, t.feed.stepsDone+1
-	return t.Measured.Add(a, g, p.Segment), nil
+	return t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: epoch, First: t.feed.stepsDone + 1}, g, p.Segment), nil
 }
 
 // tally counts the images of one split in one epoch.

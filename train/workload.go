@@ -120,13 +120,6 @@ func (w *Workload) Predict(ctx context.Context) (*plan.Totals, error) {
 	return plan.Predict(ctx, w.Decision, w.pieces(), !w.Options.Elsewhere, nn.BatchOf)
 }
 
-// Account is the energy of a schedule of one graph.
-func (w *Workload) Account(graph int, s *schedule.Schedule) (plan.Accounted, error) {
-	p := w.Decision.Problem(graph, s.Steps, false)
-	report, err := plan.EnergyOf(s, p, nn.BatchOf(p.Graph))
-	return plan.Accounted{Schedule: s, Report: report}, err
-}
-
 // RecordedByDefault is how many steps of every graph are recorded in an epoch where some
 // device is no processor: enough for a steady step, few beside an epoch.
 const RecordedByDefault = 10
@@ -240,13 +233,17 @@ func grainOf(p *platform.Platform) grain {
 // more than a precision of package kernels allows ("": the finest), so that none is chosen
 // for being fast. A variant that is asked for by name stays.
 func Within(p *platform.Platform, precision, variant string) (*platform.Platform, error) {
+	precision = cmp.Or(precision, kernels.FullPrecision)
+	if !slices.Contains(kernels.Precisions(), precision) {
+		return nil, inputErrorf("precision %q: want one of %v", precision, kernels.Precisions())
+	}
 	allowed := slices.DeleteFunc(slices.Clone(p.Models), func(m platform.Model) bool {
 		k, err := kernels.KernelByName(m.Op)
 		if err != nil || m.Variant == variant {
 			return false
 		}
 		v, ok := k.Variant(m.Variant)
-		return ok && !v.Within(cmp.Or(precision, kernels.FullPrecision))
+		return ok && !v.Within(precision)
 	})
 	if len(allowed) == len(p.Models) {
 		return p, nil

@@ -1,12 +1,17 @@
 package train
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"dahl/dag"
+	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // node is a core and a GPU, to which dispatching takes no time.
@@ -81,6 +86,75 @@ func TestPredictTimedSteps(t *testing.T) {
 		if o.Run != c.run || plan.StepTime(o.Main) != c.main || o.StepTime() != c.one || o.Unrecorded.Steps != c.unrecorded {
 			t.Errorf("%s recorded: run %v, step of the schedule %v, step %v, %d unrecorded; want %v, %v, %v, %d", c.words,
 				o.Run, plan.StepTime(o.Main), o.StepTime(), o.Unrecorded.Steps, c.run, c.main, c.one, c.unrecorded)
+		}
+	}
+}
+
+// TestNewRefuses: what cannot be trained is the caller's error, before anything runs.
+func TestNewRefuses(t *testing.T) {
+	core, server := load(t, "emulated"), load(t, "server")
+	m, err := nn.ModelByName("digits-cnn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := OpenData("synthetic:1x8x8:13:10", 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, refused := range map[string]func() error{
+		"batch 17: there are 13 training images": func() error { return newError(m, d, core, Options{Batch: 17}) },
+		`precision "fp8": want one of`:           func() error { return newError(m, d, core, Options{Precision: "fp8"}) },
+		`variant "fast": no kernel has it`:       func() error { return newError(m, d, core, Options{Variant: "fast"}) },
+		"cores of one memory are executed":       func() error { return newError(m, d, server, Options{}) },
+		"needs a plan":                           func() error { return newError(m, d, core, Options{Policy: schedule.PolicyInfo{Name: "replay"}}) },
+		"is not this machine": func() error {
+			w, err := New(m, d, server, Options{Elsewhere: true})
+			if err != nil {
+				t.Error(err)
+				return nil
+			}
+			_, err = w.Train(t.Context())
+			return err
+		},
+	} {
+		if err := refused(); !errors.As(err, new(InputError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an InputError with %q", err, want)
+		}
+	}
+}
+
+func newError(m *nn.Model, d Data, p *platform.Platform, o Options) error {
+	_, err := New(m, d, p, o)
+	return err
+}
+
+// load reads a machine that ships with dahl.
+func load(t *testing.T, name string) *platform.Platform {
+	t.Helper()
+	p, err := platform.Load("../platforms/" + name + ".toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestNewDefaults: a batch is the model's, or all images where these are fewer.
+func TestNewDefaults(t *testing.T) {
+	m, err := nn.ModelByName("digits-cnn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ images, batch, want int }{{13, 0, 13}, {997, 0, m.Defaults.Batch}, {13, 5, 5}} {
+		d, err := OpenData(fmt.Sprintf("synthetic:1x8x8:%d:10", c.images), 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := New(m, d, load(t, "emulated"), Options{Batch: c.batch, Elsewhere: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := &w.Options; o.Batch != c.want || nn.BatchOf(w.Program.Graphs[0]) != c.want || o.Epochs != 1 || o.Type != dag.Float32 {
+			t.Errorf("%d images: batch %d, %d epochs, %v; want %d", c.images, o.Batch, o.Epochs, o.Type, c.want)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (a *accuracyOptions) cases() ([]accuracyCase, error) {
 	}
 	elem, err := cli.RealType(a.dtype)
 	a.elem = elem
-	err = cli.FirstError(err, cli.CheckModels(a.models...), cli.CheckNumbers("batches", a.batches...), cli.CheckNumbers("workers", a.workers...))
+	err = cmp.Or(err, cli.CheckModels(a.models...), cli.CheckNumbers("batches", a.batches...), cli.CheckNumbers("workers", a.workers...))
 	if err != nil {
 		return nil, err
 	}

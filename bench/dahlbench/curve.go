@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (c *curveBench) prepare() (err error) {
 	if c.perPoint <= 0 {
 		return cli.InputErrorf("--time %v: want a positive time", c.perPoint)
 	}
-	err = cli.FirstError(cli.CheckNumbers("repeats", c.repeats), cli.CheckNotNegative("batch", c.options.Batch), cli.CheckNotNegative("workers", c.workers))
+	err = cmp.Or(cli.CheckNumbers("repeats", c.repeats), cli.CheckNotNegative("batch", c.options.Batch), cli.CheckNotNegative("workers", c.workers))
 	if err != nil {
 		return err
 	}

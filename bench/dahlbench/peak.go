@@ -13,19 +13,8 @@ func fmaPeak() float64 {
 	best := 0.0
 	for range 20 {
 		start := time.Now()
-		flops := simd.PeakFMA[float32](widestLevel(), rounds)
+		flops := simd.PeakFMA[float32](simd.Widest(), rounds)
 		best = max(best, flops/time.Since(start).Seconds())
 	}
 	return best
-}
-
-// widestLevel is the widest set of instructions that this machine has.
-func widestLevel() simd.Level {
-	widest := simd.Go
-	for _, l := range simd.Levels() {
-		if l.Supported() {
-			widest = l
-		}
-	}
-	return widest
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"dahl/bench/peers"
 	"dahl/cmd/cli"
 	"dahl/execute"
 )
@@ -142,7 +141,7 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	}
 	defer os.RemoveAll(dir)
 	b := &peerBench{opts: p, dir: dir, script: filepath.Join(dir, "torch_worker.py"), stderr: stderr}
-	if err := os.WriteFile(b.script, peers.TorchWorker, 0o666); err != nil {
+	if err := os.WriteFile(b.script, workerProgram, 0o666); err != nil {
 		return err
 	}
 	b.report.Build = cli.ThisBuild()
@@ -162,7 +161,7 @@ func (p *peersOptions) check() error {
 	if p.repetition <= 0 || p.energy < 0 {
 		return cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
-	err := cli.FirstError(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
+	err := cmp.Or(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
 		cli.CheckModels(p.models...), cli.CheckWritable(p.out))
 	if err != nil {
 		return err

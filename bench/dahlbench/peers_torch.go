@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -65,7 +66,13 @@ func settingsFor(u peerUnit) []torchSetting {
 	return slices.DeleteFunc(slices.Clone(torchSettings), func(s torchSetting) bool { return s.oneBLAS })
 }
 
-// torchWorker is a running bench/peers/torch_worker.py.
+// workerProgram trains and evaluates a network in PyTorch at the requests on its standard
+// input; its first lines say which.
+//
+//go:embed torch_worker.py
+var workerProgram []byte
+
+// torchWorker runs it.
 type torchWorker struct {
 	setting torchSetting
 	cmd     *exec.Cmd

@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +78,7 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	if o.steps < soakPiece {
 		return cli.InputErrorf("--steps %d: want at least %d", o.steps, soakPiece)
 	}
-	err := cli.FirstError(cli.CheckNumbers("batch", o.batch), checkPolicies(o.policies))
+	err := cli.CheckNumbers("batch", o.batch)
 	if err == nil && o.devices == "" {
 		err = cli.CheckNumbers("workers", o.workers)
 	}
@@ -94,21 +93,25 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%s, batch %d, %d workers of %s\n\n", o.model, o.batch, len(p.Workers), p.Name)
-	fmt.Fprintln(stdout, "| policy | steps | recorded | quantity | after warm-up | at the end | growth over the run | allowed | |")
-	fmt.Fprintln(stdout, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | --- |")
-	flat := true
+	var each []*train.Workload // by policy
 	for _, policy := range o.policies {
 		info, err := schedule.PolicyByName(policy)
 		if err != nil {
-			return cli.AsInput(err)
+			return cli.InputErrorf("--policies: %w", err)
 		}
 		w, err := train.New(m, d, p, train.Options{Batch: o.batch, Seed: 1, Policy: info, Devices: o.devices})
 		if err != nil {
 			return err
 		}
+		each = append(each, w)
+	}
+	fmt.Fprintf(stdout, "%s, batch %d, %d workers of %s\n\n", o.model, o.batch, len(p.Workers), p.Name)
+	fmt.Fprintln(stdout, "| policy | steps | recorded | quantity | after warm-up | at the end | growth over the run | allowed | |")
+	fmt.Fprintln(stdout, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | --- |")
+	flat := true
+	for i, policy := range o.policies {
 		for _, piece := range []int{o.steps, soakPiece} {
-			samples, err := o.train(ctx, w, piece)
+			samples, err := o.train(ctx, each[i], piece)
 			if err != nil {
 				return fmt.Errorf("policy %s: %w", policy, err)
 			}
@@ -143,16 +146,6 @@ func (o *soakOptions) machine() (*platform.Platform, error) {
 		return p, cli.AsInput(err)
 	}
 	return cli.WithWorkers(p, o.workers)
-}
-
-// checkPolicies refuses names that no policy has.
-func checkPolicies(names []string) error {
-	for _, name := range names {
-		if !slices.Contains(cli.PolicyNames(), name) {
-			return cli.InputErrorf("--policies %q: want %s", name, cli.OneOf(cli.PolicyNames()))
-		}
-	}
-	return nil
 }
 
 // train runs all steps, piece by piece, and returns what was sampled meanwhile.

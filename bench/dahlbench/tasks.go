@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,7 +185,7 @@ func (o *tasksOptions) run(ctx context.Context, stdout io.Writer) error {
 
 // check refuses options that nothing can be measured with, and finds the graphs.
 func (o *tasksOptions) check() ([]*taskShape, error) {
-	err := cli.FirstError(cli.CheckNumbers("tasks", o.tasks), cli.CheckNumbers("repeats", o.repeats), cli.CheckNumbers("steps", o.steps), cli.CheckNumbers("workers", o.workers))
+	err := cmp.Or(cli.CheckNumbers("tasks", o.tasks), cli.CheckNumbers("repeats", o.repeats), cli.CheckNumbers("steps", o.steps), cli.CheckNumbers("workers", o.workers))
 	if err != nil {
 		return nil, err
 	}

@@ -45,13 +45,3 @@ func RealType(name string) (dag.DType, error) {
 	}
 	return t, nil
 }
-
-// FirstError is the first that is not nil.
-func FirstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

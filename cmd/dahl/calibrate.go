@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,13 +161,13 @@ func (f *calibrateFlags) check(o *options) error {
 		}
 	}
 	_, realType := cli.RealType(o.DType)
-	return cli.FirstError(cli.CheckModels(f.models...), realType, checkVariant(o.Variant), checkPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckWritable(f.out))
+	return cmp.Or(cli.CheckModels(f.models...), realType, checkVariant(o.Variant), checkPrecision(o.Precision), cli.AsInput(execute.CheckVariant(o.Variant)), cli.CheckWritable(f.out))
 }
 
 // startingPoint is the platform in the file, if it is of this machine, so that what it
 // holds need not be measured again; otherwise the detected one.
 func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
-	here, err := wholeMachine(o)
+	here, err := o.withWorkers(cli.Machine(o.Platform, o.Devices, true)) // with all devices, whichever are asked for
 	if err != nil || f.force {
 		return here, err
 	}

@@ -37,7 +37,7 @@ func checkCores(p *platform.Platform, units map[string]int) error {
 	}
 	wanted, most := 0, here.Devices[0].Count
 	for i := range p.Devices {
-		if d := &p.Devices[i]; d.Kind == "cpu" {
+		if d := &p.Devices[i]; d.IsProcessor() {
 			wanted += units[d.Name]
 		}
 	}
@@ -72,7 +72,7 @@ func printDevice(out io.Writer, p *platform.Platform, d *execute.DeviceCalibrati
 		fmt.Fprintf(out, ", %s %sF/s", elem, cli.ShortCount(d.FlopsPerSec[elem]))
 	}
 	fmt.Fprintln(out, " (largest product)")
-	if p.Devices[id].Kind == "emulated" {
+	if p.Devices[id].IsEmulated() {
 		fmt.Fprintln(out, "  kept       speed, memory and links of the file: they say what an emulated device is")
 	} else if d.LinksKept {
 		fmt.Fprintln(out, "  kept       the links of the file: several in a row cannot be told apart from their ends")

@@ -192,7 +192,7 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if o.ContinueOnLoss < 0 {
 		return nil, d, cli.InputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
-	err = cli.FirstError(cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), cli.CheckNotNegative("limit", o.Limit),
+	err = cmp.Or(cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), cli.CheckNotNegative("limit", o.Limit),
 		cli.CheckNotNegative("offset", o.Offset), cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("workers", o.Workers))
 	if err != nil {
 		return nil, d, err

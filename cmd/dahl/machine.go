@@ -11,11 +11,6 @@ func thisMachine(o *options) (*platform.Platform, error) {
 	return o.withWorkers(o.selected(cli.Machine(o.Platform, o.Devices, false)))
 }
 
-// wholeMachine is thisMachine with all its devices, whichever are asked for.
-func wholeMachine(o *options) (*platform.Platform, error) {
-	return o.withWorkers(cli.Machine(o.Platform, o.Devices, true))
-}
-
 // withWorkers is a platform with as many workers as asked for.
 func (o *options) withWorkers(p *platform.Platform, err error) (*platform.Platform, error) {
 	if err := cli.CheckNotNegative("workers", o.Workers); err != nil {

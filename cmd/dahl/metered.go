@@ -17,7 +17,7 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 	watts := map[string]float64{}
 	for i, e := range r.ByDevice {
 		of := e.Name
-		if w.Platform.Devices[i].Kind == "cpu" {
+		if w.Platform.Devices[i].IsProcessor() {
 			of = train.ProcessorsMeter
 		}
 		if e.Basis != energy.Unavailable && (of != train.ProcessorsMeter || w.opts.Devices == "" && w.opts.Workers == 0) {

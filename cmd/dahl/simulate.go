@@ -167,7 +167,7 @@ func checkGiven(w *workload, p *platform.Platform) error {
 
 // mainGraph builds the program of the first graph alone, for one step.
 func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload, error) {
-	err := cli.FirstError(cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
+	err := cmp.Or(cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
 	if err != nil {
 		return nil, err
 	}

@@ -184,7 +184,7 @@ func (v *verification) checkLayout() {
 	}
 	for m, l := range v.decision.Layouts(0) {
 		all := *l
-		all.Reuse, all.ReuseNext = pg.Reuse, pg.ReuseNext
+		all.Reuse, all.ReuseNext = pg.Reuse, pg.ReuseNext()
 		what := "layout"
 		if v.platform.Spread() {
 			what += " of " + v.platform.Memories[m].Name

@@ -1,8 +1,8 @@
 package cuda
 
 // Convolution is a convolution (a cross-correlation) of images with filters, or one of its
-// gradients, of float32 or float64. Its operands are packed, but that the samples of images
-// whose channels come first may lie apart.
+// gradients, of float32 or float64. Its operands are packed, except that the samples of images
+// with channels first may lie apart.
 type Convolution struct {
 	Kind    ConvolutionKind
 	Float64 bool
@@ -10,16 +10,16 @@ type Convolution struct {
 
 	// ChannelsLast: images lie n×h×w×c and filters f×k×k×c; else n×c×h×w and f×c×k×k.
 	ChannelsLast bool
-	X, Y         Image  // the images and what they are convolved to, or their gradients
+	X, Y         Image  // the images and their convolution, or the gradients of both
 	W            uint64 // the address of the filters, or of their gradient
 	Window       int32  // k
 	Pad, Stride  int32
 
-	Bias uint64 // Forward: is added to Y; 0: nothing is
-	ReLU bool   // Forward: of the result the positive part
-	Add  bool   // a gradient: to what the result holds
+	Bias uint64 // Forward: address of biases to add to Y; 0: none
+	ReLU bool   // Forward: take the positive part of the result
+	Add  bool   // of a gradient: add to the old contents of the result
 
-	// Work is the library's workspace: WorkBytes of device memory, from a multiple of 256 on.
+	// Work is the library's workspace: WorkBytes of device memory, aligned to 256.
 	Work      uint64
 	WorkBytes int64
 }
@@ -34,8 +34,8 @@ const (
 	WeightGradient
 )
 
-// Image is where images lie: samples, channels, rows and columns, and the distance in
-// elements between neighbours of each.
+// Image is the layout of images: samples, channels, rows and columns, and for each the distance
+// in elements between neighbours.
 type Image struct {
 	Addr           uint64
 	Extent, Stride [4]int32

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// Launch is one kernel launch, complete but for the stream: a list of them is what a
-// call of an operation is on a CUDA device, in order.
+// Launch is one kernel launch, complete except for the stream. A call of an operation on a CUDA
+// device is a list of them, in order.
 type Launch struct {
 	Module string // names the PTX, as in PTX
 	Symbol string // the kernel in it
@@ -20,10 +20,10 @@ type Launch struct {
 	Params []byte
 }
 
-// Params returns the bytes of a struct that mirrors a kernel's parameter. Its fields are
-// uint64 (addresses), int64, int32, uint32, float32, float64, and arrays and structs of these,
-// which Go on 64-bit machines lays out as CUDA does: each at a multiple of its own size.
-// It panics on other fields.
+// Params returns the bytes of a struct that mirrors a kernel's parameter. Its fields are uint64
+// (addresses), int64, int32, uint32, float32, float64, and arrays and structs of these. Go on
+// 64-bit machines lays them out as CUDA does: each at a multiple of its own size. Params panics
+// on other fields.
 func Params[T any](p T) []byte {
 	if err := plain(reflect.TypeFor[T]()); err != nil {
 		panic("cuda: parameter of a kernel: " + err.Error())

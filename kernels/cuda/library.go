@@ -2,14 +2,14 @@ package cuda
 
 import "errors"
 
-// ErrRefused is wrapped by the error of a call that its library does not do on the device:
-// there another variant has to.
+// ErrRefused is wrapped by the error of a call that its library does not do on the device.
+// Another variant has to do it there.
 var ErrRefused = errors.New("the library does not do this")
 
-// LibraryCall is what a library does instead of a kernel, complete but for the stream: a
+// LibraryCall is a call of a library in place of a kernel, complete except for the stream: a
 // [Product], a [FusedProduct] or a [Convolution].
 type LibraryCall interface {
-	// Workspace is the library's own: bytes of device memory, from a multiple of 256 on.
+	// Workspace is the library's own: bytes of device memory, aligned to 256.
 	Workspace() (address uint64, bytes int64)
 }
 
@@ -19,7 +19,7 @@ type Product struct {
 	TF32                 bool // factors may be rounded to 11 bits; else every operation is in the type
 	Rows, Columns, Depth int32
 	A, B, C              Matrix
-	Add                  bool // to what c holds
+	Add                  bool // to the old contents of c
 
 	Work      uint64
 	WorkBytes int64
@@ -27,9 +27,9 @@ type Product struct {
 
 func (p Product) Workspace() (address uint64, bytes int64) { return p.Work, p.WorkBytes }
 
-// FusedProduct is a product with what its library does besides, before it is stored: a bias is
-// added to each row, and the positive part taken. RowSums are of the first factor, one for each row
-// of the product. A product has a bias or row sums, or neither.
+// FusedProduct is a product with further operations before it is stored: the library adds a bias
+// to each row, and takes the positive part. RowSums are the sums of the first factor's rows, one
+// for each row of the product. A product has a bias or row sums, or neither.
 type FusedProduct struct {
 	Product
 	Bias    uint64 // address, as many elements as the product has columns; 0: none
@@ -37,8 +37,8 @@ type FusedProduct struct {
 	RowSums uint64 // address, as many elements as the product has rows; 0: none
 }
 
-// Matrix is where a factor or the result of a product lies: rows that are Stride elements
-// apart. Of one that is transposed, these are the columns of the factor.
+// Matrix is the layout of a factor or the result of a product: rows that are Stride elements
+// apart. In a transposed factor these rows are its columns.
 type Matrix struct {
 	Addr       uint64
 	Stride     int32

@@ -15,20 +15,20 @@ import (
 //go:embed *.ptx.gz
 var compressed embed.FS
 
-// texts are the texts that a device has asked for, by file.
+// texts caches the requested texts, by file.
 var texts = struct {
 	sync.Mutex
 	byFile map[string]string
 }{byFile: map[string]string{}}
 
-// PTX returns the text of a module for devices of a compute capability, 75 for 7.5: the
-// one compiled for the highest capability that the device has. It is decompressed when it
-// is first asked for.
+// PTX returns the text of a module for devices of a compute capability, 75 for 7.5: the one
+// compiled for the highest capability that the device has. It is decompressed at the first
+// request.
 func PTX(module string, capability int) (string, error) {
 	if capability < 75 {
 		return "", fmt.Errorf("CUDA kernels need compute capability 7.5, the device has %d.%d", capability/10, capability%10)
 	}
-	// make ptx leaves sm_80 out where it is the same.
+	// make ptx leaves sm_80 out where it would be the same.
 	var text string
 	err := fs.ErrNotExist
 	if capability >= 80 {

@@ -9,9 +9,9 @@ import (
 	"dahl/kernels"
 )
 
-// Case is a kernel call with its data. Every operand is the middle of a larger buffer
-// when there is a margin, so that regions have strides and the elements around them can
-// be checked to be untouched.
+// Case is a kernel call with its data. With a margin, every operand is the middle of a larger
+// buffer. Then regions have strides, and a test can check that the elements around them are
+// untouched.
 type Case struct {
 	Spec    kernels.Spec
 	Kernel  *kernels.Kernel
@@ -20,8 +20,8 @@ type Case struct {
 	Data    [][]byte // of the buffers, at multiples of 64
 }
 
-// New builds a case of an operation. shapes and modes are by operand; margin is the
-// number of foreign elements before and after each dimension. Data are zero.
+// New builds a case of an operation. shapes and modes are by operand. margin is the number of
+// foreign elements before and after each dimension. Data are zero.
 func New(k *kernels.Kernel, real dag.DType, shapes [][]int, modes []dag.Mode, params dag.Params, margin int) *Case {
 	c := &Case{Kernel: k, Spec: kernels.Spec{Op: k.Op, Type: real, Params: params}}
 	for i, shape := range shapes {
@@ -46,8 +46,8 @@ func aligned(n int64) []byte {
 	return raw[skip:][:n:n]
 }
 
-// Call binds the data for a variant for CPUs, which decides the size of the workspace.
-// That is full of NaN.
+// Call binds the data for a variant for CPUs, which decides the size of the workspace. The
+// workspace is full of NaN.
 func (c *Case) Call(v *kernels.Variant) *kernels.Call {
 	call := &kernels.Call{Params: c.Params()}
 	for i := range c.Buffers {
@@ -76,7 +76,7 @@ func (c *Case) DeviceCall(bases []uint64, work uint64) *kernels.DeviceCall {
 	return call
 }
 
-// Params are the parameters as a call has them.
+// Params are the parameters in the order of a call.
 func (c *Case) Params() []float64 {
 	var params []float64
 	for _, name := range c.Kernel.Params {
@@ -85,7 +85,7 @@ func (c *Case) Params() []float64 {
 	return params
 }
 
-// Clone copies the data, so that another variant starts from the same.
+// Clone copies the data, so that another variant starts from equal data.
 func (c *Case) Clone() *Case {
 	d := *c
 	d.Data = nil
@@ -97,7 +97,7 @@ func (c *Case) Clone() *Case {
 	return &d
 }
 
-// Operand is the index of the operand of a name, or -1.
+// Operand is the index of the named operand, or -1.
 func (c *Case) Operand(name string) int {
 	return slices.IndexFunc(c.Kernel.Operands, func(o kernels.Operand) bool { return o.Name == name })
 }
@@ -194,8 +194,8 @@ func (c *Case) SameOutside(d *Case, i int) bool {
 	return a.SameBytes(b, i)
 }
 
-// Fill gives every element of every buffer a value, foreign ones included: reals
-// from -1 to 1, and for the other kinds what the operation allows.
+// Fill gives every element of every buffer a value, foreign ones included: reals from -1 to 1,
+// and for the other kinds the values that the operation allows.
 func (c *Case) Fill(rng *rand.Rand) {
 	for i := range c.Buffers {
 		value := c.filler(i, rng)

@@ -1,6 +1,6 @@
-// Package kerneltest holds what every implementation of the operations in package
-// kernels is tested with: calls of all operations with their data ([Each], [Case]), and
-// what their results must be ([Expect]): those of the reference, bit for bit or within
-// bounds derived for each operation. The tests of package kernels use it for the variants
-// that run on a processor, those of package execute for those of a device.
+// Package kerneltest holds the tests that every implementation of the operations in package
+// kernels has to pass. [Each] and [Case] are calls of all operations with their data. [Expect]
+// gives their results: those of the reference, bit for bit or within bounds derived for each
+// operation. The tests of package kernels use it for the variants that run on a processor, those
+// of package execute for the variants of a device.
 package kerneltest

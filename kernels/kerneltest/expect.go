@@ -8,27 +8,25 @@ import (
 	"dahl/kernels"
 )
 
-// Expected is what a call must give: the results of "ref", and how far those of another
-// variant may lie from them.
+// Expected is the result that a call must give: the results of "ref", and the allowed differences
+// of another variant.
 //
-// A result is a sum of N products of inputs, added in another order. Both variants
-// err from the exact sum by at most γ·Σ|a||b|, γ = N·u/(1-N·u), u half the distance
-// of 1 and the next number (Higham, Accuracy and Stability of Numerical Algorithms,
-// section 3.1), so they differ by at most 2γ·Σ|a||b|. What is there before (mode
-// ReadWrite) and the bias are two more terms. Σ|a||b| of each element is computed
-// by the reference itself in float64 on the absolute values of the inputs,
-// itself with a relative error below 1e-12, covered by the 1.01.
+// A result is a sum of N products of inputs, added in another order. Both variants err from the
+// exact sum by at most γ·Σ|a||b|, γ = N·u/(1-N·u), u half the distance of 1 and the next number
+// (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). So they differ by at
+// most 2γ·Σ|a||b|. The old contents (mode ReadWrite) and the bias are two more terms. The
+// reference itself computes Σ|a||b| of each element in float64 on the absolute values of the
+// inputs. Its relative error is below 1e-12, which the factor 1.01 covers.
 //
-// Variants of tensor cores round the factors of products to fewer bits, by u' each, which
-// adds (2u'+u'²)·Σ|a||b|, and their sums may cut off instead of rounding, so that their
-// u is twice as large.
+// Variants of tensor cores round the factors of products to fewer bits, by u' each. That adds
+// (2u'+u'²)·Σ|a||b|. Their sums may cut off instead of rounding, so their u is twice as large.
 //
-// Operations that move or compare values, or do the same few operations per element
-// in all variants, each rounded, must be equal bit for bit. Exponentials and logarithms
-// have bounds of their own, see absolute.
+// Some operations must be equal bit for bit: those that move or compare values, and those that do
+// the same few rounded operations per element in all variants. Exponentials and logarithms have
+// bounds of their own, see absolute.
 type Expected struct {
 	ref      *Case
-	terms    int         // N; 0 where there is no such sum
+	terms    int         // N; 0 where there is no sum
 	sums     *Case       // its values are Σ|a||b|
 	absolute [][]float64 // bounds by operand that do not depend on the variant; nil: none
 }
@@ -46,9 +44,9 @@ func Expect(c *Case) *Expected {
 	return e
 }
 
-// Compare compares all operands of a case that a variant has run with what is expected,
-// and says where they differ most plainly. Bits must be equal in what is only read and
-// around the regions.
+// Compare compares all operands of a case that a variant has run with the expected results, and
+// describes the clearest difference. Bits must be equal in read-only operands and around the
+// regions.
 func (e *Expected) Compare(got *Case, v *kernels.Variant) error {
 	for i := range got.Buffers {
 		if err := e.compare(got, v, i); err != nil {
@@ -109,8 +107,8 @@ func (e *Expected) bound(v *kernels.Variant, i int) func(j int) float64 {
 	return func(j int) float64 { return relative * sums[j] }
 }
 
-// inputRoundoff is the relative error with which a variant takes the factors of products:
-// half the distance of two numbers with its bits.
+// inputRoundoff is the relative error of the factors of products in a variant: half the distance
+// of two numbers with its bits.
 func inputRoundoff(v *kernels.Variant) float64 {
 	if v.FactorBits == 0 {
 		return 0
@@ -126,8 +124,7 @@ func UnitRoundoff(t dag.DType) float64 {
 	return 0x1p-53
 }
 
-// Terms is the number of products and terms added into one element, 0 where there is no
-// such sum.
+// Terms is the number of products and terms added into one element, 0 where there is no such sum.
 func Terms(c *Case) int {
 	shape := func(i int) []int { return c.Spec.Operands[i].Shape }
 	switch c.Kernel.Op {
@@ -163,8 +160,8 @@ func Terms(c *Case) int {
 	return 0
 }
 
-// Magnitudes returns the case in float64 with the absolute values of all reals, and of
-// a learning rate what makes the step add to the weight.
+// Magnitudes returns the case in float64 with the absolute values of all reals. The sign of a
+// learning rate makes the step add to the weight.
 func (c *Case) Magnitudes() *Case {
 	var shapes [][]int
 	var modes []dag.Mode

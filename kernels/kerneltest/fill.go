@@ -42,8 +42,8 @@ func (c *Case) filler(i int, rng *rand.Rand) func() float64 {
 // noMaximum is the position in a pooling window that passes no gradient.
 const noMaximum = 255
 
-// passesNothing are the operands that hold positions in pooling windows, of which
-// [noMaximum] stands for none.
+// passesNothing are the operands that hold positions in pooling windows. [noMaximum] stands for
+// none there.
 var passesNothing = map[string]bool{
 	"maxpool.nhwc.dx index": true, "conv2d.nhwc.pool.dw index": true, "conv2d.nhwc.pool.dw.sgd index": true,
 }
@@ -51,20 +51,20 @@ var passesNothing = map[string]bool{
 // nonNegative are the operands that hold sums of exponentials or of squares.
 var nonNegative = map[string]bool{"xent s": true, "softmax_xent.dx s": true, "softmax_xent.dx e": true, "adam v": true}
 
-// compared are the operands of whose elements a variant seeks the greatest or the sign. Half
-// of them are one of a few values, so that many are equal, or zero of either sign.
+// compared are the operands in which a variant seeks the greatest element or the sign. Half of
+// their elements are one of a few values, so that many are equal, or zero of either sign.
 var compared = map[string][]float64{
 	"maxpool x": ties, "maxpool.nhwc x": ties, "rowmax z": ties,
 	"softmax_xent z": ties, "softmax_xent.eval z": ties, "xent z": ties,
 	"relu x": {0, math.Copysign(0, -1)},
 }
 
-// ties has no negative zero, as which of two zeros is the greatest is not defined.
+// ties has no negative zero, since it is not defined which of two zeros is the greatest.
 var ties = []float64{-1, -0.5, 0, 0.5, 1}
 
-// exactSums are the operations that compare sums, or take what was compared. Their inputs are small integers, so
-// that the sums are exact in any order, all variants find the same maxima, and many
-// of these are equal or zero.
+// exactSums are the operations that compare sums, or take the result of such a comparison. Their
+// inputs are small integers. So the sums are exact in any order, all variants find the same
+// maxima, and many of these are equal or zero.
 var exactSums = map[string]bool{"conv2d.nhwc.pool": true, "conv2d.nhwc.pool.dw": true, "conv2d.nhwc.pool.dw.sgd": true}
 
 // indexLimit is one more than the largest value of an integer operand.

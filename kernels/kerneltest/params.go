@@ -19,12 +19,12 @@ func ConvParams(pad, stride float64) dag.Params {
 	return dag.Params{{Name: "pad", Value: pad}, {Name: "stride", Value: stride}}
 }
 
-// ConvReLUParams are those of a channels-last convolution.
+// ConvReLUParams are the parameters of a channels-last convolution.
 func ConvReLUParams(pad, stride, relu float64) dag.Params {
 	return append(ConvParams(pad, stride), dag.Param{Name: "relu", Value: relu})
 }
 
-// ConvPoolParams are those of a convolution with pooling.
+// ConvPoolParams are the parameters of a convolution with pooling.
 func ConvPoolParams(pad, stride, size, step float64) dag.Params {
 	return append(ConvParams(pad, stride), dag.Param{Name: "size", Value: size}, dag.Param{Name: "step", Value: step})
 }
@@ -34,8 +34,8 @@ func PoolParams(size, stride float64) dag.Params {
 	return dag.Params{{Name: "size", Value: size}, {Name: "stride", Value: stride}}
 }
 
-// SGDParams are the parameters of sgd and dense.dw.sgd, and the last ones of other gradients
-// with their step.
+// SGDParams are the parameters of sgd and dense.dw.sgd, and the last parameters of other
+// gradients with their step.
 func SGDParams(momentum, nesterov, decay float64) dag.Params {
 	return dag.Params{{Name: "momentum", Value: momentum}, {Name: "nesterov", Value: nesterov}, {Name: "weight_decay", Value: decay}}
 }

@@ -82,9 +82,8 @@ func Random(k *kernels.Kernel, rng *rand.Rand, real dag.DType) *Case {
 	return New(k, real, shapes, modes, params, margin)
 }
 
-// drawing is one call while it is drawn. A name of an extent or a parameter means the same
-// in all operations. What it stands for is drawn when it is first asked for, since some
-// follow from others.
+// drawing is one call while it is drawn. A name of an extent or a parameter means the same in all
+// operations. Its value is drawn when it is first needed, since some values follow from others.
 type drawing struct {
 	kernel  *kernels.Kernel
 	rng     *rand.Rand
@@ -110,7 +109,7 @@ func newDrawing(k *kernels.Kernel, rng *rand.Rand) *drawing {
 	return d
 }
 
-// derived are the extents that follow from others, see drawExtent, and what is no name.
+// derived are the extents that follow from others, see drawExtent, and "...", which is no name.
 var derived = []string{"k", "oh", "ow", "ph", "pw", "..."}
 
 // rowNames are the names of extents that are rows of an operand and may be of any length.
@@ -125,14 +124,14 @@ func rowNames(k *kernels.Kernel) []string {
 	return names
 }
 
-// next is an extent that no name has yet.
+// next is an extent that no name has taken.
 func (d *drawing) next() int {
 	e := d.free[0]
 	d.free = d.free[1:]
 	return e
 }
 
-// shape is that of an operand by its [kernels.Operand] Dims.
+// shape is the shape of an operand by its [kernels.Operand] Dims.
 func (d *drawing) shape(dims string) []int {
 	var shape []int
 	for _, name := range strings.Fields(dims) {
@@ -161,9 +160,9 @@ func (d *drawing) extent(name string) int {
 	return e
 }
 
-// drawExtent draws an extent that is free, or derives it: a window of k×k slides over an image
-// of h×w and gives oh×ow, over which a window of size×size slides at distance step and gives
-// ph×pw. Where there is no step, size is the window over the image.
+// drawExtent draws a free extent, or derives one. A window of k×k slides over an image of h×w and
+// gives oh×ow. Over that a window of size×size slides at distance step and gives ph×pw. Without
+// step, size is the window over the image.
 func (d *drawing) drawExtent(name string) int {
 	switch name {
 	case "k":
@@ -192,7 +191,7 @@ func (d *drawing) slide(over string) int {
 
 func (d *drawing) has(param string) bool { return slices.Contains(d.kernel.Params, param) }
 
-// integer is a parameter that is one, 0 where the operation does not have it.
+// integer is an integer parameter, 0 if the operation does not have it.
 func (d *drawing) integer(param string) int {
 	if !d.has(param) {
 		return 0
@@ -209,7 +208,7 @@ func (d *drawing) param(name string) float64 {
 	return v
 }
 
-// drawParam draws a parameter. Every name in a kernel's Params is here.
+// drawParam draws a parameter. It knows every name in a kernel's Params.
 func (d *drawing) drawParam(name string) float64 {
 	switch name {
 	case "pad":

@@ -1,9 +1,8 @@
 package simd
 
-// ColumnSums computes sums[j] = Σ_{i<rows} x[i·row + j], j < len(sums), or adds that to
-// sums. If the matrix is without gaps and narrow, several of its rows are added as one
-// and their columns at the end; otherwise a column is added from its first row to its
-// last, from zero or from sums.
+// ColumnSums computes sums[j] = Σ_{i<rows} x[i·row + j], j < len(sums), or adds that to sums. In
+// a narrow matrix without gaps several rows are added as one, and their columns at the end.
+// Otherwise a column is added from its first row to its last, starting from zero or from sums.
 func ColumnSums[T Float](l Level, sums, x []T, rows, row int, accumulate bool) {
 	n := len(sums)
 	if n < 1 || rows < 1 || row < 0 || (rows-1)*row+n > len(x) {
@@ -25,8 +24,8 @@ func ColumnSums[T Float](l Level, sums, x []T, rows, row int, accumulate bool) {
 	addRows(l, sums, parts[:merged*n], merged, n)
 }
 
-// mergedColumns is how many columns are added side by side: eight vectors of float32
-// with AVX-512, enough to hide the latency of an addition.
+// mergedColumns is how many columns are added side by side: eight vectors of float32 with
+// AVX-512, enough to hide the latency of an addition.
 const mergedColumns = 128
 
 // addRows adds the rows of a matrix to sums.

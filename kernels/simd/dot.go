@@ -7,11 +7,10 @@ package simd
 // with A[i,p] = A[i·ARow + p], B[j,p] = B[j·BRow + p] and C[i,j] = C[i·CRow + j]: a
 // dense layer with weights of (outputs, inputs), however few the outputs.
 //
-// Element p of a sum is added to lane p mod L of L lanes in the order of p, the lanes
-// are added in a tree, and bias or C last, whatever M, N and the position of the
-// element. L is 16 for float32 with AVX-512, half of that for float64, half with AVX2,
-// and 1 in plain Go. A sum longer than dotDepth is cut into parts of equal length, of
-// which each is added to those before it.
+// Element p of a sum is added to lane p mod L of L lanes in the order of p. The lanes are added
+// in a tree, and bias or C last, whatever M, N and the position of the element. L is 16 for
+// float32 with AVX-512, half of that for float64, half with AVX2, and 1 in plain Go. A sum longer
+// than dotDepth is cut into parts of equal length, and each part is added to those before it.
 type Dot[T Float] struct {
 	M, N, K int
 
@@ -37,9 +36,9 @@ func (d *Dot[T]) check() {
 	}
 }
 
-// dotDepth bounds the part of the sums that is computed for all elements before the
-// next: ten rows of it, of four columns and six rows of C (40 or 80 KB), are about
-// what fits the first-level cache, and a hundred rows of A the second.
+// dotDepth bounds the part of the sums that is computed for all elements before the next. Ten
+// such rows, four columns and six rows of C (40 or 80 KB), are about what fits the first-level
+// cache, and a hundred rows of A the second.
 const dotDepth = 1024
 
 // Run computes the product at a level.

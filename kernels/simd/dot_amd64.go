@@ -5,12 +5,11 @@ import (
 	"unsafe"
 )
 
-// dotArgs is what one call of the assembly computes: blocks blocks of rows rows, and
-// one, two or four columns. Distances are in bytes. The order of the fields is known
-// to gen/dot.go.
+// dotArgs is the argument of one call of the assembly: blocks blocks of rows rows, and one, two
+// or four columns. Distances are in bytes. gen/dot.go knows the order of the fields.
 type dotArgs struct {
-	a, b, c, start       unsafe.Pointer // start: what is added to the sums
-	aAt, cAt, startAt    int            // where the present block begins
+	a, b, c, start       unsafe.Pointer // start: initial values of the sums
+	aAt, cAt, startAt    int            // start of the present block
 	vectors              int            // whole vectors of a row
 	blocks, rows         int
 	aRow, aBlock         int
@@ -18,14 +17,14 @@ type dotArgs struct {
 	cRow, cBlock         int
 	startRow, startBlock int
 	floor                uint64  // the least result: zero or minus infinity
-	mask                 uintptr // of what follows the whole vectors: see Level.mask
-	rest                 int     // 0 if nothing follows
+	mask                 uintptr // of the elements after the whole vectors: see Level.mask
+	rest                 int     // 0 if no elements follow
 }
 
 // dotRows is the largest number of rows of a block, see gen/dot.go.
 var dotRows = [...]int{AVX2: 3, AVX512: 6}
 
-// zeros is what sums start from that start from nothing.
+// zeros are the initial values of sums that start from nothing.
 var zeros [4]float64
 
 // runVectors computes four columns at a time, then two, then one.

@@ -38,7 +38,7 @@ func dot4[T Float](a, b0, b1, b2, b3 []T) (s0, s1, s2, s3 T) {
 	return s0, s1, s2, s3
 }
 
-// put adds what the sum of C[i,j] starts from, and stores it.
+// put adds the initial value of the sum of C[i,j], and stores it.
 func (d *Dot[T]) put(i, j int, sum T) {
 	c := &d.C[i*d.CRow+j]
 	switch {

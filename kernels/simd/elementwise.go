@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// runArgs is what one call of the assembly over runs of elements computes. The order
-// of the fields is known to gen/elementwise.go.
+// runArgs is the argument of one call of the assembly over runs of elements. gen/elementwise.go
+// knows the order of the fields.
 type runArgs struct {
 	operands      [4]unsafe.Pointer
 	vectors, tail int // whole vectors, and elements beyond them
@@ -27,7 +27,7 @@ const (
 	adamLoop
 )
 
-// bits is a scalar as the assembly reads it.
+// bits is a scalar in the form that the assembly reads.
 func bits[T Float](v T) uint64 {
 	if unsafe.Sizeof(v) == 8 {
 		return math.Float64bits(float64(v))
@@ -35,12 +35,12 @@ func bits[T Float](v T) uint64 {
 	return uint64(math.Float32bits(float32(v)))
 }
 
-// pointer is that of the first element.
+// pointer is the address of the first element.
 func pointer[E uint8 | float32 | float64](s []E) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(s))
 }
 
-// size is that of an element in bytes.
+// size is the size of an element in bytes.
 func size[T Float](s []T) int {
 	var zero T
 	return int(unsafe.Sizeof(zero))

@@ -3,8 +3,8 @@ package simd
 // Level is a set of vector instructions.
 type Level uint8
 
-// The levels, each wider than the one before. A loop that has no assembly at a
-// level runs the widest one below.
+// The levels, each wider than the one before. A loop without assembly at a level runs the widest
+// one below.
 const (
 	Go Level = iota // no vector instructions
 	AVX2

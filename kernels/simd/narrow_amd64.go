@@ -2,8 +2,8 @@ package simd
 
 import "unsafe"
 
-// narrowArgs is what one call of the assembly for windows of 2×2 over few channels
-// computes. Distances are in bytes. The order of the fields is known to gen/narrow.go.
+// narrowArgs is the argument of one call of the assembly for windows of 2×2 over few channels.
+// Distances are in bytes. gen/narrow.go knows the order of the fields.
 type narrowArgs struct {
 	y, index, x             unsafe.Pointer
 	_                       [3]int // yAt, indexAt, xAt: the assembly notes where the present row begins
@@ -21,13 +21,13 @@ type narrowArgs struct {
 	tables                  *narrowTable
 }
 
-// narrowTable says which element goes where for one number of channels. A vector is
-// words or, with AVX-512, elements.
+// narrowTable says where each element goes, for one number of channels. A vector is words or,
+// with AVX-512, elements.
 type narrowTable struct {
 	tap    [2][16]uint32 // the left and the right pixel of each window, in two vectors
-	high   [2][16]uint32 // -1 where that is in the second vector
+	high   [2][16]uint32 // -1 where that pixel is in the second vector
 	expand [2][16]uint32 // the window of each element of two vectors of pixels
-	column [2][16]uint32 // 0 where that is of a left pixel, 1 of a right one
+	column [2][16]uint32 // 0 where that element is of a left pixel, 1 of a right one
 }
 
 // mostNarrow is the largest number of channels of which a vector holds two windows.
@@ -66,8 +66,8 @@ func (t *narrowTable) fill(l Level, words, channels int) {
 	}
 }
 
-// second is what an index into two vectors adds for the second, where one instruction
-// looks into both.
+// second is the offset of the second of two vectors in an index, where one instruction looks into
+// both.
 func (l Level) second(lanes int) int {
 	if l == AVX512 {
 		return lanes

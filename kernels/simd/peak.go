@@ -2,10 +2,9 @@ package simd
 
 import "unsafe"
 
-// PeakFMA does nothing but fused multiply-adds in registers, rounds times a few
-// vectors, and returns how many floating-point operations (two each) that was: what a
-// core does in that time is its peak at the level. Level Go multiplies and adds one
-// number at a time.
+// PeakFMA does only fused multiply-adds in registers, rounds times a few vectors. It returns the
+// number of floating-point operations, two each. A core's speed at this is its peak at the level.
+// Level Go multiplies and adds one number at a time.
 func PeakFMA[T Float](l Level, rounds int) (flops float64) {
 	if rounds < 1 {
 		return 0
@@ -18,7 +17,7 @@ func PeakFMA[T Float](l Level, rounds int) (flops float64) {
 	return peakVectors(l, size, rounds)
 }
 
-// peakGo starts from zeros that the compiler does not know.
+// peakGo starts from zeros of which the compiler does not know.
 func peakGo[T Float](rounds int) float64 {
 	x := T(rounds >> 62)
 	a, b, c, d, e, f, g, h := x, x, x, x, x, x, x, x

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// poolArgs is what one call of the assembly computes. Distances are in bytes. The
-// order of the fields is known to gen/pool.go.
+// poolArgs is the argument of one call of the assembly. Distances are in bytes. gen/pool.go knows
+// the order of the fields.
 type poolArgs struct {
 	y, index, x        unsafe.Pointer
 	_                  [3]int // yAt, indexAt, xAt: the assembly notes where the present row begins

@@ -1,8 +1,7 @@
 package simd
 
-// Product is a batch-reduced matrix product, the one building block of dense layers
-// and convolutions (Georganas et al., "Harnessing Deep Learning via a Single
-// Building Block", IPDPS 2020):
+// Product is a batch-reduced matrix product, the building block of dense layers and convolutions
+// (Georganas et al., "Harnessing Deep Learning via a Single Building Block", IPDPS 2020):
 //
 //	C[i,j] = Bias[j] + Σ_{b<Batch} Σ_{p<K} A_b[i,p]·B_b[p,j]     i < M, j < N
 //
@@ -11,13 +10,13 @@ package simd
 // ARow = 1 reads it transposed. A convolution over channels-last images is one
 // product per run of output pixels, with the rows of the window as the batch.
 //
-// With Groups above 1 the same is done for groups g of M rows, with g·AGroup added to
-// the positions in A and g·CGroup to those in C: the rows of an output map, say.
+// Groups above 1 do the same for groups g of M rows. They add g·AGroup to the positions in A and
+// g·CGroup to those in C. The rows of an output map are such groups.
 //
-// The sum of one element starts from zero, from the bias or from C, and takes the
-// products in the order of b, then p. Vectors of a few rows and columns would wait for
-// each other: there every second or fourth step of each b is summed apart, and those sums
-// are added at the end. Which elements, depends on M, N and the level.
+// The sum of one element starts from zero, from the bias or from C, and takes the products in the
+// order of b, then p. Vectors of a few rows and columns would wait for each other. For these,
+// every second or fourth step of each b is summed separately, and the partial sums are added at
+// the end. M, N and the level decide for which elements.
 type Product[T Float] struct {
 	M, N, K, Batch int
 	Groups         int // 0 is 1
@@ -31,8 +30,8 @@ type Product[T Float] struct {
 	Accumulate bool // start from C; Bias is not used
 	ReLU       bool // replace a negative result by zero; NaN stays
 
-	// Where, if not nil, has an element for each of C, at i·WhereRow + j of its group;
-	// a result is replaced by zero where it is not positive.
+	// Where, if not nil, has an element for each element of C, at i·WhereRow + j of its group. A
+	// result is set to zero where that element is not positive.
 	Where                []T
 	WhereRow, WhereGroup int
 }

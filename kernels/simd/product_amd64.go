@@ -2,13 +2,13 @@ package simd
 
 import "unsafe"
 
-// productArgs is what one call of the assembly computes: blocks blocks of rows rows
-// of each of the groups, each across panels panels of up to four vectors. Distances
-// are in bytes. The order of the fields is known to gen/product.go.
+// productArgs is the argument of one call of the assembly: blocks blocks of rows rows of each of
+// the groups, each across panels panels of up to four vectors. Distances are in bytes.
+// gen/product.go knows the order of the fields.
 type productArgs struct {
-	a, b, c, start      unsafe.Pointer // start: what the sums start from, nil for zero
+	a, b, c, start      unsafe.Pointer // start: initial values of the sums, nil for zero
 	where               unsafe.Pointer // nil: keep all
-	aAt, bAt, cAt       int            // where the present block and panel begin
+	aAt, bAt, cAt       int            // start of the present block and panel
 	startAt, whereAt    int
 	k, batch            int
 	blocks, groups      int
@@ -16,7 +16,7 @@ type productArgs struct {
 	panels, panelsLeft  int
 	rows                int
 	aRow, aStep, aBatch int
-	aBlock, aGroup      int // to the next block, and what is missing to the next group
+	aBlock, aGroup      int // to the next block, and from there to the next group
 	bRow, bBatch        int
 	cRow, cBlock        int
 	cGroup              int
@@ -37,8 +37,8 @@ type productArgs struct {
 // productRows is the largest number of rows of a block by vectors, see gen/product.go.
 var productRows = [...][5]int{AVX2: {1: 12, 2: 6}, AVX512: {1: 14, 2: 14, 3: 9, 4: 6}}
 
-// acrossBytes bounds a B, of which every block of rows passes over all panels before
-// the next: C is then written along its rows.
+// acrossBytes bounds a B over which every block of rows passes completely before the next block.
+// C is then written along its rows.
 const acrossBytes = 128 << 10
 
 // runVectors computes panels of columns, each of whole vectors but the last.
@@ -62,8 +62,8 @@ func (p *Product[T]) runVectors(l Level) {
 	}
 }
 
-// panelVectors is how many vectors of columns are computed together at most: more of
-// them where there are too few rows to keep the multipliers busy.
+// panelVectors is the most vectors of columns computed together. It is larger where there are too
+// few rows to keep the multipliers busy.
 func (p *Product[T]) panelVectors(l Level) int {
 	if l == AVX512 && p.M < 8 {
 		return 4
@@ -71,9 +71,8 @@ func (p *Product[T]) panelVectors(l Level) int {
 	return 2
 }
 
-// panels computes count panels of nv vectors of columns from j, the last of which has
-// last elements: blocks of equal height, and before them blocks of one row more if M
-// does not divide.
+// panels computes count panels of nv vectors of columns from j. The last one has last elements.
+// The blocks have equal height; if M does not divide, the first ones have one row more.
 func (p *Product[T]) panels(l Level, j, count, nv, last int) {
 	size := int(unsafe.Sizeof(p.A[0]))
 	blocks := (p.M + productRows[l][nv] - 1) / productRows[l][nv]
@@ -101,8 +100,8 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int)
 	back := (args.panels - 1) * args.panel // from the last panel to the first
 	args.aRow, args.aStep, args.aBatch = p.ARow*size, p.AStep*size, p.ABatch*size
 	args.aBlock, args.aGroup = rows*p.ARow*size, (p.AGroup-count*rows*p.ARow)*size
-	// Lines of the last batch, for those of the others are likely there. A line per step
-	// has to do: rows far from each other are not fetched, nor those of a transposed A.
+	// Fetch lines of the last batch, as those of the others are likely there. One line per step
+	// has to do: rows far from each other are not fetched, nor rows of a transposed A.
 	args.aheadAt, args.aheadStep = 0, 0
 	if step := args.aBlock/(p.K*p.Batch) + 1; p.AStep == 1 && step <= 64 {
 		args.aheadAt, args.aheadStep = args.aBlock+(p.Batch-1)*args.aBatch, step

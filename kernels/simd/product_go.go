@@ -1,10 +1,9 @@
 package simd
 
-// Plain Go computes a product as rank-4 updates of two rows of C at a time: per
-// element of C eight multiplications and additions for six loads and two stores, with
-// the eight scalars of A in registers. A 4×4 tile of C in registers, the usual
-// choice, spills on amd64, where Go has 15 scalar float registers, and runs at half
-// speed.
+// Plain Go computes a product as rank-4 updates of two rows of C at a time. Per element of C that
+// is eight multiplications and additions for six loads and two stores, with the eight scalars of
+// A in registers. The usual choice, a 4×4 tile of C in registers, spills on amd64, where Go has
+// 15 scalar float registers, and runs at half speed.
 
 // Blocks of B of goRows×goColumns elements (64 or 128 KB) stay in the L2 cache while
 // all rows of C pass over them; two rows of C stay in L1.
@@ -13,7 +12,7 @@ const (
 	goColumns = 256
 )
 
-// steps are consecutive steps of the sum, across the batch: where they begin in A and in B.
+// steps are consecutive steps of the sum, across the batch, with their positions in A and in B.
 type steps struct {
 	a, b  [goRows]int
 	count int
@@ -49,7 +48,7 @@ func (p *Product[T]) take(s *steps, first int) {
 	}
 }
 
-// startGo sets the rows of c to what the sums start from.
+// startGo sets the rows of c to the initial values of the sums.
 func (p *Product[T]) startGo(c []T) {
 	if p.Accumulate {
 		return
@@ -64,7 +63,7 @@ func (p *Product[T]) startGo(c []T) {
 	}
 }
 
-// endGo replaces sums of group g by zero as asked.
+// endGo sets the required sums of group g to zero.
 func (p *Product[T]) endGo(c []T, g int) {
 	for i := range p.M {
 		row := c[i*p.CRow:][:p.N]

@@ -2,9 +2,9 @@ package simd
 
 import "unsafe"
 
-// Softmax computes softmax of rows of logits, as kernels.softmaxXent defines it, some
-// rows at a time, one in each element of a vector: the first maximum m and its class,
-// the sum s of exp(z - m), and if asked the gradient (exp(z - m)/s - [class = label])/Batch.
+// Softmax computes softmax of rows of logits, as kernels.softmaxXent defines it. It takes some
+// rows at a time, one in each element of a vector. It gives the first maximum m and its class,
+// the sum s of exp(z - m), and on request the gradient (exp(z - m)/s - [class = label])/Batch.
 //
 // Exponentials are computed in float64, with a relative error below 3 units of 2⁻⁵³
 // before they are rounded to T: the argument is reduced by n·ln 2 in two parts, the
@@ -28,9 +28,9 @@ func SoftmaxWork[T Float](classes int) int {
 // classes, sums and labels.
 const softmaxRest = 4
 
-// Block computes as many rows as there are labels, at most [SoftmaxRows], and returns
-// maxima, their classes and sums, which lie in the workspace. dz is nil where no
-// gradient is asked for. The level must have assembly.
+// Block computes as many rows as there are labels, at most [SoftmaxRows]. It returns maxima,
+// their classes and sums, which lie in the workspace. dz is nil where no gradient is wanted. The
+// level must have assembly.
 func (s *Softmax[T]) Block(l Level, dz, z []T, labels []int32) (most, class, sum []T) {
 	rows, lanes := len(labels), SoftmaxRows[T](l)
 	if rows < 1 || rows > lanes || s.Classes < 1 || len(s.Work) < SoftmaxWork[T](s.Classes) {

@@ -41,9 +41,9 @@ func (s *Softmax[T]) run(l Level, block, rest []T, gradient bool) {
 	}
 }
 
-// expConstants are those of the exponential in gen/softmax.go: below the first argument
-// it is 0; adding and subtracting the third rounds to an integer; the seventh also adds
-// the bias of the exponent. ln 2 is split as in math.Exp, its first part so short that n
+// expConstants are the constants of the exponential in gen/softmax.go. Below the first argument
+// the exponential is 0. Adding and subtracting the third rounds to an integer. The seventh also
+// adds the bias of the exponent. ln 2 is split as in math.Exp: its first part is so short that n
 // times it is exact.
 var expConstants = repeated([21]float64{
 	-1000, 1.44269504088896338700e+00, 0x1.8p52, 6.93147180369123816490e-01, 1.90821492927058770002e-10,

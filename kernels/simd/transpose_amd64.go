@@ -13,9 +13,9 @@ type transposeArgs struct {
 	fromBlock, toBlock int // from a block of rows to the next
 }
 
-// runVectors moves blocks of as many rows as a vector holds elements, and of all
-// columns that make 16 bytes. The last blocks of rows and columns overlap those before,
-// which moves some elements twice; a matrix too small for that is left to Go.
+// runVectors moves blocks with as many rows as a vector holds elements, and all columns that make
+// 16 bytes. The last blocks of rows and columns overlap those before and move some elements
+// twice. A matrix too small for that is left to Go.
 func (t *Transpose[T]) runVectors(l Level) bool {
 	size := size(t.From)
 	side := 16 / size

@@ -73,8 +73,8 @@ func (s *SGD[T]) stepAny(w, g, v []T) {
 	}
 }
 
-// Adam is a step of Adam, as kernels.adam defines it, for factors that depend on the
-// step computed before:
+// Adam is a step of Adam, as kernels.adam defines it, with precomputed factors for what depends
+// on the step:
 //
 //	m = Beta1·m + Gain1·g
 //	v = Beta2·v + Gain2·g·g

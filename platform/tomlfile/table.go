@@ -4,7 +4,9 @@ package tomlfile
 
 import (
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,16 @@ const (
 	maxSourceBytes = 64 << 20
 	maxNesting     = 64
 )
+
+// Read reads a file for Parse, which refuses what is too long, such as a device without end.
+func Read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxSourceBytes+1))
+}
 
 // File is a TOML file that is read. Its methods and those of its tables keep the first
 // error; what they return after it is meaningless.

@@ -31,11 +31,10 @@ type Idle struct {
 	Worker     platform.WorkerID
 	Start, End time.Duration
 	Cause      IdleCause
-	// Next is the span that ended the gap, as an index into Schedule.Spans, and -1
-	// for NoWork.
+	// Next is the index in Schedule.Spans of the span that ended the gap; -1 for NoWork.
 	Next int32
-	// Pred is the span that Next waited for (WaitPredecessor), else -1. Transfer
-	// is the index into Schedule.Transfers of what it waited for (WaitTransfer), else -1.
+	// Pred is the span for which Next waited (WaitPredecessor), else -1. Transfer is the index in
+	// Schedule.Transfers of the transfer for which it waited (WaitTransfer), else -1.
 	Pred, Transfer int32
 }
 
@@ -99,8 +98,8 @@ type history struct {
 	reuse  map[dag.TaskID][]dag.TaskID // predecessors by Problem.Reuse
 	across map[dag.TaskID][]dag.TaskID // and by Problem.ReuseNext
 
-	// Transfers in the order of their ends: by the atoms they carry and by the
-	// instance they were started for.
+	// Transfers in the order of their ends: by their atoms, and by the instance for which they
+	// started.
 	byAtom     map[int32][]int32
 	byInstance map[schedule.Instance][]int32
 }
@@ -206,8 +205,8 @@ func (h *history) laterEnd(a, b int32) bool {
 		cmp.Compare(h.p.Graph.Rank(y.Task), h.p.Graph.Rank(x.Task))) > 0
 }
 
-// lastArrival returns the transfer into span i's memory that ended last before
-// it started and brought something it accesses; -1 if there is none.
+// lastArrival returns the transfer into span i's memory that ended last before i started and
+// brought one of its operands; -1 if there is none.
 func (h *history) lastArrival(i int32) int32 {
 	if len(h.s.Transfers) == 0 {
 		return -1

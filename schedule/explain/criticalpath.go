@@ -8,7 +8,7 @@ import (
 	"dahl/schedule"
 )
 
-// Bound says what kept a span or a transfer from starting earlier.
+// Bound says why a span or a transfer did not start earlier.
 type Bound uint8
 
 // The bounds of a start.
@@ -27,16 +27,15 @@ func (b Bound) String() string {
 // one of the indices is not -1.
 type PathStep struct {
 	Span, Transfer int32 // indices into Schedule.Spans and Schedule.Transfers
-	Bound          Bound // what bound its start
-	// Wait is the time between the end of what bound it and its start: dispatch,
-	// or time that no constraint explains.
+	Bound          Bound // bound of its start
+	// Wait is the time between the end of that bound and its start: dispatch, or time that no
+	// constraint explains.
 	Wait time.Duration
 }
 
-// CriticalPath returns the chain of spans and transfers that explains the
-// makespan, in the order of time: from the span that ended last, walk back
-// through whatever ended last among what it had to wait for, its predecessors,
-// the operands that moved, and the previous task of its worker. Durations and
+// CriticalPath returns the chain of spans and transfers that explains the makespan, in the order
+// of time. It walks back from the span that ended last. Each step goes to the latest end among
+// the predecessors, the operands that moved, and the previous task of the worker. Durations and
 // waits along the path, with the first start, add up to the end of the last span.
 //
 // This is the path of one schedule, not of the graph: it goes through resources
@@ -80,7 +79,7 @@ type pathWalk struct {
 	h         *history
 	onWorker  []int32         // by span: the previous span of the worker, -1 for the first
 	onWay     map[way][]int32 // transfers, by end
-	waysOf    map[way][]way   // by route: what a transfer may have had to wait for
+	waysOf    map[way][]way   // by route: the ways for which a transfer may have had to wait
 	spanSeen  []bool
 	transSeen []bool
 }
@@ -105,8 +104,8 @@ func newPathWalk(p *schedule.Problem, s *schedule.Schedule) *pathWalk {
 	return w
 }
 
-// way is a route between two memories, or the copy engines of one of them: those out of
-// it where to is noMemory, those into it where from is.
+// way is a route between two memories, or the copy engines of one of them: those out of from if
+// to is noMemory, those into to if from is noMemory.
 type way struct{ from, to platform.MemoryID }
 
 const noMemory platform.MemoryID = -1

@@ -1,6 +1,6 @@
 // Package explain says why a schedule is as long as it is: the cause of every idle gap, the
-// critical path through tasks, transfers and resources, and how far the durations that a
-// prediction rests on are known.
+// critical path through tasks, transfers and resources, and how well the durations of a
+// prediction are known.
 //
 // Read first: [Idles], then [CriticalPath].
 //
@@ -11,6 +11,6 @@
 //
 // # Limits
 //
-// The causes are those of one schedule: without the wait that it names, a task might have
+// The causes are those of one schedule. Without the wait that a cause names, the task might have
 // waited for something else.
 package explain

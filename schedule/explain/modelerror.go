@@ -8,20 +8,20 @@ import (
 	"dahl/schedule"
 )
 
-// ModelError is how far the durations of a problem's step are known, as the standard
-// deviation of their sum relative to it, and where they come from, by number of tasks.
+// ModelError says how well the durations of a problem's step are known: the standard deviation of
+// their sum relative to it, and their sources, by number of tasks.
 type ModelError struct {
 	Measured int     `json:"measured"`
 	Fitted   int     `json:"fitted"`
 	Roofline int     `json:"roofline"`
 	Given    int     `json:"given"`         // by the graph
-	RelError float64 `json:"rel_error"`     // of the sum over one step; what has no error bar counts as exact
-	Unknown  float64 `json:"unknown_share"` // part of the sum without an error bar: rooflines
+	RelError float64 `json:"rel_error"`     // of the sum over one step; durations without an error bar count as exact
+	Unknown  float64 `json:"unknown_share"` // the part of the sum without an error bar: rooflines
 }
 
-// ModelErrorOf adds up the error bars. All calls of one operation and variant that a
-// fit answers for are off together, different operations independently of each other;
-// what was measured is off from run to run, all of a device together.
+// ModelErrorOf adds up the error bars. All calls of one operation and variant that a fit answers
+// for have the same relative error; different operations have independent ones. Measured calls
+// vary from run to run, all calls of a device together.
 func ModelErrorOf(p *schedule.Problem) *ModelError {
 	type fitted struct {
 		op, variant string

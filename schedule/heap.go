@@ -1,9 +1,11 @@
-package simulate
+package schedule
 
-// heap is a binary heap with the first element on top.
-type heap[T interface{ Before(T) bool }] []T
+// Heap is a binary heap with the first element on top. No two elements are equal, so that
+// what comes out does not depend on how they came in.
+type Heap[T interface{ Before(T) bool }] []T
 
-func (h *heap[T]) push(x T) {
+// Push adds an element.
+func (h *Heap[T]) Push(x T) {
 	*h = append(*h, x)
 	a := *h
 	for i := len(a) - 1; i > 0; {
@@ -16,7 +18,8 @@ func (h *heap[T]) push(x T) {
 	}
 }
 
-func (h *heap[T]) pop() T {
+// Pop removes the first element.
+func (h *Heap[T]) Pop() T {
 	a := *h
 	top, last := a[0], len(a)-1
 	a[0] = a[last]

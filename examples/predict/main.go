@@ -1,0 +1,30 @@
+// Predict says what training lenet5 takes on machines that are not here.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"dahl/nn"
+	"dahl/platforms"
+	"dahl/train"
+)
+
+func main() {
+	model := must(nn.ModelByName("lenet5"))
+	data := must(train.OpenData("synthetic:1x28x28:1024", 0, 0)) // nobody looks at the images
+	for _, name := range []string{"laptop", "server"} {
+		machine := must(platforms.Load(name))
+		w := must(train.New(model, data, machine, train.Options{Batch: 64, Elsewhere: true}))
+		predicted := must(w.Predict(context.Background()))
+		fmt.Printf("%s: an epoch takes %v, a step %v and %.3g J\n", name, predicted.Run, predicted.StepTime(), predicted.JoulesPerStep())
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,33 @@
+// Train trains a network on handwritten digits, on the cores of this machine.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/train"
+)
+
+func main() {
+	model := must(nn.ModelByName("digits-cnn"))
+	data := must(train.OpenData("digits", 0, 0))
+	machine := must(execute.Detect())
+	w := must(train.New(model, data, machine, train.Options{Epochs: 2, Shuffle: true, Seed: 1}))
+	run := must(w.Train(context.Background()))
+	for _, e := range run.Epochs {
+		fmt.Printf("epoch %d: loss %.3f, test accuracy %.1f %%, %.0f images/s\n", e.Epoch, e.Loss, 100*e.TestAccuracy, e.ImagesPerSec)
+	}
+	for _, a := range run.Weights() { // as PyTorch names and orders them, for nn.WriteNPZ
+		fmt.Println(a.Name, a.Shape)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
