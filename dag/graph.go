@@ -122,7 +122,11 @@ func (g *Graph) BufferByName(name string) (BufferID, bool) {
 }
 
 func (g *Graph) rankNames() {
-	g.byName = orderByName(g.Tasks)
+	g.byName = make([]TaskID, len(g.Tasks))
+	for t := range g.byName {
+		g.byName[t] = TaskID(t)
+	}
+	slices.SortFunc(g.byName, func(a, b TaskID) int { return strings.Compare(g.Tasks[a].Name, g.Tasks[b].Name) })
 	g.rank = make([]int32, len(g.Tasks))
 	for r, t := range g.byName {
 		g.rank[t] = int32(r)

@@ -171,24 +171,11 @@ func imageBytes(n int, shape [3]int) (int64, error) {
 // readBytes reads exactly n bytes. A header that promises more than the file holds costs no more
 // memory than the file.
 func readBytes(r io.Reader, n int64) ([]byte, error) {
-	const chunk = 1 << 20
-	buf := make([]byte, 0, min(n, chunk))
-	for int64(len(buf)) < n {
-		if len(buf) == cap(buf) {
-			grown := make([]byte, len(buf), min(n, 2*int64(cap(buf))))
-			copy(grown, buf)
-			buf = grown
-		}
-		got, err := io.ReadFull(r, buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+got]
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, fmt.Errorf("truncated: %d bytes where %d should be; fetch the file again", len(buf), n)
-		}
-		if err != nil {
-			return nil, err
-		}
+	buf, err := io.ReadAll(io.LimitReader(r, n))
+	if int64(len(buf)) < n && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
+		return nil, fmt.Errorf("truncated: %d bytes where %d should be; fetch the file again", len(buf), n)
 	}
-	return buf, nil
+	return buf, err
 }
 
 // atEnd reports an error if the reader holds more bytes.

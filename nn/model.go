@@ -207,13 +207,7 @@ func elems(shape []int) int {
 	return n
 }
 
-func shapeText(shape []int) string {
-	parts := make([]string, len(shape))
-	for i, e := range shape {
-		parts[i] = fmt.Sprint(e)
-	}
-	return strings.Join(parts, "×")
-}
+func shapeText(shape []int) string { return joinInts(shape, "×") }
 
 // BusiestLayer is the layer with the most weights times positions, which is the most work;
 // empty where no layer has weights.

@@ -117,7 +117,7 @@ func (p *comparison) draw(c draw.Canvas) {
 	}
 	f.drawX(true)
 	top = f.box.Min.Y - axisBottom
-	drawLegend(c, p.face, p.legend, vg.Rectangle{Min: vg.Point{X: pageMargin, Y: top - p.legendTall}, Max: vg.Point{X: pageWidth - pageMargin, Y: top}})
+	drawLegend(c, p.face, p.legend, pageMargin, pageWidth-pageMargin, top)
 	top -= p.legendTall + scatterTop
 	box := vg.Rectangle{Min: vg.Point{X: 80, Y: top - scatterSize}, Max: vg.Point{X: 80 + scatterSize, Y: top}}
 	drawScatter(&frame{c: below, face: p.face, box: box}, p.kernels, p.table)

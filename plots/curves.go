@@ -110,8 +110,7 @@ func (c *Curves) draw(page draw.Canvas) {
 	bottom := below.Min.Y + pageMargin + legendLine/2
 	below.FillText(face.style(8.5, faintInk, text.XRight, text.YCenter), vg.Point{X: f.box.Max.X, Y: bottom},
 		"ring: the best point; bar: from the least to the greatest repetition")
-	drawLegend(below, face, []legendGroup{{entries: entries}}, vg.Rectangle{
-		Min: vg.Point{X: f.box.Min.X, Y: below.Min.Y}, Max: vg.Point{X: f.box.Max.X, Y: below.Min.Y + pageMargin + legendLine}})
+	drawLegend(below, face, []legendGroup{{entries: entries}}, f.box.Min.X, f.box.Max.X, below.Min.Y+pageMargin+legendLine)
 }
 
 // axes cover all points: the lower one in steps of two, with a label at each value of a point,

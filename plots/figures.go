@@ -164,20 +164,12 @@ func (r *Run) summary() string {
 	return text
 }
 
-// part names the shown part of the run, for the end of a sentence.
-func (r *Run) part() string {
-	if r.Part == "" {
+// inBrackets is a remark for the end of a sentence or title.
+func inBrackets(remark string) string {
+	if remark == "" {
 		return ""
 	}
-	return " (" + r.Part + ")"
-}
-
-// grounds says how the joules were found, for the end of a title.
-func (r *Run) grounds() string {
-	if r.Grounds == "" {
-		return ""
-	}
-	return " (" + r.Grounds + ")"
+	return " (" + remark + ")"
 }
 
 // label returns the label that gives a task its colour.

@@ -3,6 +3,7 @@ package plots
 import (
 	"fmt"
 	"math"
+	"sort"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -177,17 +178,10 @@ func clip(style draw.TextStyle, s string, width vg.Length) string {
 		return s
 	}
 	runes := []rune(s)
-	lo, hi := 0, len(runes) // the longest prefix that fits with the dots
-	for lo < hi {
-		mid := (lo + hi + 1) / 2
-		if style.Width(string(runes[:mid])+"...") <= width {
-			lo = mid
-		} else {
-			hi = mid - 1
-		}
-	}
-	if lo < 3 {
+	// The longest prefix that fits with the dots is one shorter than the first that does not.
+	n := sort.Search(len(runes), func(n int) bool { return style.Width(string(runes[:n+1])+"...") > width })
+	if n < 3 {
 		return ""
 	}
-	return string(runes[:lo]) + "..."
+	return string(runes[:n]) + "..."
 }

@@ -31,10 +31,7 @@ func Gantt(path string, r *Run) error {
 		f.box.Min.Y = f.box.Max.Y - chartTall
 		ch.draw(f)
 		f.drawX(true)
-		drawLegend(c, face, legend, vg.Rectangle{
-			Min: vg.Point{X: pageMargin, Y: pageMargin / 2},
-			Max: vg.Point{X: pageWidth - pageMargin, Y: pageMargin/2 + legendTall},
-		})
+		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
 	})
 }
 

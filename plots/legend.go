@@ -37,13 +37,13 @@ func legendHeight(face typeface, groups []legendGroup, width vg.Length) vg.Lengt
 	return vg.Length(lines * legendLine)
 }
 
-// drawLegend paints the groups from the top of a rectangle down.
-func drawLegend(c draw.Canvas, face typeface, groups []legendGroup, box vg.Rectangle) {
+// drawLegend paints the groups between two edges from a height down.
+func drawLegend(c draw.Canvas, face typeface, groups []legendGroup, from, to, top vg.Length) {
 	style := face.style(8.5, ink, text.XLeft, text.YCenter)
 	caption := face.style(8.5, faintInk, text.XLeft, text.YCenter)
-	layoutLegend(face, groups, box.Max.X-box.Min.X, func(row int, x vg.Length, e legendEntry, name string) {
-		y := box.Max.Y - vg.Length(row*legendLine) - legendLine/2
-		left := box.Min.X + x
+	layoutLegend(face, groups, to-from, func(row int, x vg.Length, e legendEntry, name string) {
+		y := top - vg.Length(row*legendLine) - legendLine/2
+		left := from + x
 		if e == (legendEntry{}) {
 			c.FillText(caption, vg.Point{X: left, Y: y}, name)
 			return

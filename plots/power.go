@@ -33,17 +33,16 @@ func Power(path string, r *Run) error {
 	const upper, lower, between = 230, 170, 26
 	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
 	summary := fmt.Sprintf("%s in %s%s, %s on average", siUnit("J", s.total()).format(s.total()),
-		formatDuration(r.Schedule.Makespan), r.part(), siUnit("W", s.meanWatts()).format(s.meanWatts()))
+		formatDuration(r.Schedule.Makespan), inBrackets(r.Part), siUnit("W", s.meanWatts()).format(s.meanWatts()))
 	return render(path, pageWidth, height, func(c draw.Canvas) {
-		below := drawHeader(c, face, r.title()+": power and energy"+r.grounds(), summary)
+		below := drawHeader(c, face, r.title()+": power and energy"+inBrackets(r.Grounds), summary)
 		f := &frame{c: below, face: face, x: linearAxis(float64(s.end), 0, timeUnit(s.end), "time", 12)}
 		f.box = vg.Rectangle{Min: vg.Point{X: 66, Y: below.Max.Y - upper}, Max: vg.Point{X: pageWidth - pageMargin - 6, Y: below.Max.Y}}
 		s.drawPower(f)
 		f.box.Max.Y = f.box.Min.Y - between
 		f.box.Min.Y = f.box.Max.Y - lower
 		s.drawEnergy(f)
-		drawLegend(c, face, legend, vg.Rectangle{Min: vg.Point{X: pageMargin, Y: pageMargin / 2},
-			Max: vg.Point{X: pageWidth - pageMargin, Y: pageMargin/2 + legendTall}})
+		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
 	})
 }
 

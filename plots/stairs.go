@@ -2,6 +2,7 @@ package plots
 
 import (
 	"image/color"
+	"slices"
 	"time"
 
 	"gonum.org/v1/plot/vg"
@@ -16,27 +17,19 @@ const maxStairs = 2400
 // once each, from 0 to end inclusive. If there are more than a picture can show, it returns a
 // grid of equal columns instead.
 func mergedTimes(traces []energy.PowerTrace, end time.Duration) []time.Duration {
-	next := make([]int, len(traces))
-	times := []time.Duration{0}
-	for {
-		at := end
-		for i := range traces {
-			for next[i] < len(traces[i].Samples) && traces[i].Samples[next[i]].At <= times[len(times)-1] {
-				next[i]++
+	times := []time.Duration{0, end}
+	for _, t := range traces {
+		for _, step := range t.Samples {
+			if step.At > 0 && step.At < end {
+				times = append(times, step.At)
 			}
-			if next[i] < len(traces[i].Samples) {
-				at = min(at, traces[i].Samples[next[i]].At)
-			}
-		}
-		if at >= end {
-			break
-		}
-		times = append(times, at)
-		if len(times) > maxStairs {
-			return grid(end, maxStairs)
 		}
 	}
-	return append(times, end)
+	slices.Sort(times)
+	if times = slices.Compact(times); len(times) > maxStairs+1 {
+		return grid(end, maxStairs)
+	}
+	return times
 }
 
 func grid(end time.Duration, columns int) []time.Duration {

@@ -98,42 +98,31 @@ type unit struct {
 	size float64 // in base units
 }
 
+// unitOf is the largest of the units that a value reaches, or the last one.
+func unitOf(v float64, units ...unit) unit {
+	for _, u := range units {
+		if v >= u.size {
+			return u
+		}
+	}
+	return units[len(units)-1]
+}
+
 // timeUnit is the unit, in nanoseconds, in which a span of time is easiest to read.
 func timeUnit(d time.Duration) unit {
-	switch {
-	case d >= time.Second:
-		return unit{"s", 1e9}
-	case d >= time.Millisecond:
-		return unit{"ms", 1e6}
-	case d >= time.Microsecond:
-		return unit{"us", 1e3}
-	}
-	return unit{"ns", 1}
+	return unitOf(float64(d), unit{"s", 1e9}, unit{"ms", 1e6}, unit{"us", 1e3}, unit{"ns", 1})
 }
 
 func byteUnit(bytes float64) unit {
-	switch {
-	case bytes >= 1e9:
-		return unit{"GB", 1e9}
-	case bytes >= 1e6:
-		return unit{"MB", 1e6}
-	case bytes >= 1e3:
-		return unit{"kB", 1e3}
-	}
-	return unit{"B", 1}
+	return unitOf(bytes, unit{"GB", 1e9}, unit{"MB", 1e6}, unit{"kB", 1e3}, unit{"B", 1})
 }
 
 // siUnit is the multiple of a watt or joule in which a value is easiest to read.
 func siUnit(name string, v float64) unit {
-	switch {
-	case v >= 1e3:
-		return unit{"k" + name, 1e3}
-	case v >= 1 || v == 0:
+	if v == 0 {
 		return unit{name, 1}
-	case v >= 1e-3:
-		return unit{"m" + name, 1e-3}
 	}
-	return unit{"u" + name, 1e-6}
+	return unitOf(v, unit{"k" + name, 1e3}, unit{name, 1}, unit{"m" + name, 1e-3}, unit{"u" + name, 1e-6})
 }
 
 // format writes a quantity with three significant digits and its unit.
