@@ -129,6 +129,9 @@ func reachable(g *dag.Links, lists [][]dag.TaskID, sorted []dag.TaskID) relation
 	}
 	r := newRelation(n, n)
 	follow := func(t, s dag.TaskID) {
+		if r[t].has(s) { // and so all that comes after it
+			return
+		}
 		r[t].add(s)
 		r[t].or(r[s])
 	}
