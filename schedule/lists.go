@@ -174,7 +174,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 		return items
 	}
 	i := Instance{list[at.Task], at.Step}
-	if at.Step >= l.steps.base+l.steps.slots || l.steps.pending[l.steps.slot(i)] > 0 {
+	if at.Step >= l.steps.base+l.steps.slots || !l.steps.ready(i) {
 		return items
 	}
 	if at.Task++; int(at.Task) == len(list) {

@@ -34,7 +34,7 @@ type estimate struct {
 	queueOf map[engineGroup]int
 	busy    []bool // by lane
 
-	pending  [estimatedSteps][]int32 // predecessors that have not ended
+	steps    *readiness
 	now      time.Duration
 	ends     Heap[laneEnd]
 	order    [][]dag.TaskID // by lane of an engine: copies of the steady step, as started
@@ -118,7 +118,9 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 		for len(e.ends) > 0 && e.ends[0].at == e.now {
 			end := e.ends.Pop()
 			e.free(end.lane)
-			e.end(end.instance)
+			e.done++
+			e.steps.end(end.instance)
+			e.takeReleased()
 		}
 	}
 	if want := estimatedSteps * pg.NumTasks(); e.done != want {
@@ -130,16 +132,12 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 }
 
 func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
-	e := &estimate{p: p, pg: pg, lanes: lanes, queueOf: map[engineGroup]int{},
+	e := &estimate{p: p, pg: pg, lanes: lanes, queueOf: map[engineGroup]int{}, steps: newReadiness(pg.Links, estimatedSteps, nil, nil),
 		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]Instance, len(p.Platform.Workers))}
 	_, e.position = plan.placement(len(p.Graph.Tasks))
 	e.lists = pg.listsOf(plan, len(p.Platform.Workers))
-	for l := range lanes {
+	for l := len(e.lists); l < len(lanes); l++ {
 		group := engineGroup{lanes[l].Memory, lanes[l].In}
-		if lanes[l].Worker >= 0 {
-			e.touched = append(e.touched, l)
-			continue
-		}
 		if _, known := e.queueOf[group]; !known {
 			e.queueOf[group] = len(e.queues)
 			e.queues = append(e.queues, engineQueue{})
@@ -147,38 +145,9 @@ func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimat
 		q := &e.queues[e.queueOf[group]]
 		q.lanes = append(q.lanes, l)
 	}
-	for step := range e.pending {
-		e.pending[step] = make([]int32, pg.NumTasks())
-		for t := range e.pending[step] {
-			id := dag.TaskID(t)
-			e.pending[step][t] = 1 + int32(len(pg.Preds(id)))
-			if step > 0 {
-				e.pending[step][t] += int32(len(pg.CarriedPreds(id)) + len(pg.ReusePreds(id)))
-			}
-		}
-	}
-	for step := range e.pending {
-		for t := range e.pending[step] {
-			e.countDown(Instance{dag.TaskID(t), int32(step)})
-		}
-	}
+	e.steps.begin()
+	e.takeReleased()
 	return e
-}
-
-// end counts down the successors of what has ended.
-func (e *estimate) end(i Instance) {
-	e.done++
-	for _, t := range e.pg.Succs(i.Task) {
-		e.countDown(Instance{dag.TaskID(t), i.Step})
-	}
-	if i.Step+1 == estimatedSteps {
-		return
-	}
-	for _, next := range [2][]int32{e.pg.CarriedSuccs(i.Task), e.pg.ReuseSuccs(i.Task)} {
-		for _, t := range next {
-			e.countDown(Instance{dag.TaskID(t), i.Step + 1})
-		}
-	}
 }
 
 // free notes that a lane has ended what it ran.
@@ -192,26 +161,28 @@ func (e *estimate) free(lane int) {
 	}
 }
 
-// countDown queues a copy that waits for nothing any more.
-func (e *estimate) countDown(i Instance) {
-	left := &e.pending[i.Step][i.Task]
-	if *left--; *left > 0 {
-		return
-	}
-	m := e.pg.Move(i.Task)
-	if m == nil {
-		e.touched = append(e.touched, int(e.pg.worker[e.pg.TaskOf(i.Task)]))
-		return
-	}
-	if group, ok := groupOf(e.p.Platform, m); ok {
+// takeReleased queues the copies that wait for nothing any more. Those that no engine makes
+// start.
+func (e *estimate) takeReleased() {
+	for _, key := range e.steps.released {
+		i := e.steps.instanceAt(key)
+		m := e.pg.Move(i.Task)
+		if m == nil {
+			e.touched = append(e.touched, int(e.pg.worker[e.pg.TaskOf(i.Task)]))
+			continue
+		}
+		group, ok := groupOf(e.p.Platform, m)
+		if !ok {
+			e.start(noLane, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
+			continue
+		}
 		is := readyCopy{estimate: e, Instance: i, since: e.now, readerStep: i.Step, readerAt: e.position[m.For]}
 		if m.NextStep {
 			is.readerStep++
 		}
 		e.queues[e.queueOf[group]].copies.Push(is)
-	} else {
-		e.start(noLane, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
 	}
+	e.steps.released = e.steps.released[:0]
 }
 
 // dispatch starts what can start on lanes that are free.
@@ -219,10 +190,13 @@ func (e *estimate) dispatch() {
 	slices.Sort(e.touched)
 	for _, w := range e.touched {
 		list, at := e.lists[w], &e.at[w] // Task counts positions here
-		if e.busy[w] || len(list) == 0 || at.Step == estimatedSteps || e.pending[at.Step][list[at.Task]] > 0 {
+		if e.busy[w] || len(list) == 0 || at.Step == estimatedSteps {
 			continue
 		}
 		i := Instance{list[at.Task], at.Step}
+		if !e.steps.ready(i) {
+			continue
+		}
 		if at.Task++; int(at.Task) == len(list) {
 			*at = Instance{Step: at.Step + 1}
 		}

@@ -209,5 +209,8 @@ func (r *readiness) takeReleased(buf []Instance) []Instance {
 	return buf
 }
 
+// ready reports whether an instance of a step that is prepared waits for nothing any more.
+func (r *readiness) ready(i Instance) bool { return r.pending[r.slot(i)] == 0 }
+
 // slot is the index of an instance in tables by slot and task.
 func (r *readiness) slot(i Instance) int32 { return i.Step%r.slots*r.n + int32(i.Task) }
