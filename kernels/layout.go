@@ -80,19 +80,13 @@ func convertRef[T Float](y, x map4[T], layout *layoutTiles) {
 	for d, f := range layout.from {
 		step[d] = x.stride[f]
 	}
-	for i := range y.extent[0] {
-		for j := range y.extent[1] {
-			for k := range y.extent[2] {
-				for l := range y.extent[3] {
-					p, q := i, j
-					if layout.flipped {
-						p, q = y.extent[0]-1-i, y.extent[1]-1-j
-					}
-					y.elems[y.at(i, j, k, l)] = x.elems[p*step[0]+q*step[1]+k*step[2]+l*step[3]]
-				}
-			}
+	y.each(func(i, j, k, l int) {
+		p, q := i, j
+		if layout.flipped {
+			p, q = y.extent[0]-1-i, y.extent[1]-1-j
 		}
-	}
+		y.elems[y.at(i, j, k, l)] = x.elems[p*step[0]+q*step[1]+k*step[2]+l*step[3]]
+	})
 }
 
 func nhwcAt[T Float](level simd.Level, call *Call) {

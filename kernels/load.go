@@ -78,15 +78,10 @@ func loadRef[T Float](call *Call) {
 func loadNHWCRef[T Float](call *Call) {
 	x, images := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
 	divisor := T(call.Params[0])
-	for i, source := range Data[int32](&call.Args[2]) {
-		for h := range x.extent[1] {
-			for w := range x.extent[2] {
-				for c := range x.extent[3] {
-					x.elems[x.at(i, h, w, c)] = T(images.elems[images.at(int(source), c, h, w)]) / divisor
-				}
-			}
-		}
-	}
+	index := Data[int32](&call.Args[2])
+	x.each(func(i, h, w, c int) {
+		x.elems[x.at(i, h, w, c)] = T(images.elems[images.at(int(index[i]), c, h, w)]) / divisor
+	})
 }
 
 func loadLabelsRef(call *Call) {

@@ -65,17 +65,11 @@ func poolWork(y int) func(*Spec) (float64, int64) {
 func maxpoolRef[T Float](call *Call) {
 	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range y.extent[0] {
-		for c := range y.extent[1] {
-			for u := range y.extent[2] {
-				for v := range y.extent[3] {
-					most, position := firstMaximum(x.elems[x.at(n, c, u*stride, v*stride):], x.stride[2], size)
-					y.elems[y.at(n, c, u, v)] = most
-					index.elems[index.at(n, c, u, v)] = position
-				}
-			}
-		}
-	}
+	y.each(func(n, c, u, v int) {
+		most, position := firstMaximum(x.elems[x.at(n, c, u*stride, v*stride):], x.stride[2], size)
+		y.elems[y.at(n, c, u, v)] = most
+		index.elems[index.at(n, c, u, v)] = position
+	})
 }
 
 // firstMaximum scans the size×size window at the start of x, whose rows are stride
@@ -95,25 +89,11 @@ func firstMaximum[T Float](x []T, stride, size int) (most T, position uint8) {
 func maxpoolDxRef[T Float](call *Call) {
 	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range dx.extent[0] {
-		for c := range dx.extent[1] {
-			dx.clear(n, c)
-			for u := range dy.extent[2] {
-				for v := range dy.extent[3] {
-					p := int(index.elems[index.at(n, c, u, v)])
-					dx.elems[dx.at(n, c, u*stride+p/size, v*stride+p%size)] += dy.elems[dy.at(n, c, u, v)]
-				}
-			}
-		}
-	}
-}
-
-// clear sets map (n, c) to zero.
-func (m *map4[T]) clear(n, c int) {
-	for a := range m.extent[2] {
-		at := m.at(n, c, a, 0)
-		clear(m.elems[at : at+m.extent[3]])
-	}
+	dx.clear()
+	dy.each(func(n, c, u, v int) {
+		p := int(index.elems[index.at(n, c, u, v)])
+		dx.elems[dx.at(n, c, u*stride+p/size, v*stride+p%size)] += dy.elems[dy.at(n, c, u, v)]
+	})
 }
 
 // maxpoolAt treats a map as one of pixels with one channel. It gathers 2×2 windows side by side

@@ -49,40 +49,28 @@ const noMaximum = simd.NoMaximum
 func maxpoolNHWCRef[T Float](call *Call) {
 	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range y.extent[0] {
-		for u := range y.extent[1] {
-			for v := range y.extent[2] {
-				for c := range y.extent[3] {
-					most, position := x.elems[x.at(n, u*stride, v*stride, c)], 0
-					for p := 1; p < size*size; p++ {
-						e := x.elems[x.at(n, u*stride+p/size, v*stride+p%size, c)]
-						if e > most || e != e && most == most {
-							most, position = e, p
-						}
-					}
-					y.elems[y.at(n, u, v, c)] = most
-					index.elems[index.at(n, u, v, c)] = uint8(position)
-				}
+	y.each(func(n, u, v, c int) {
+		most, position := x.elems[x.at(n, u*stride, v*stride, c)], 0
+		for p := 1; p < size*size; p++ {
+			e := x.elems[x.at(n, u*stride+p/size, v*stride+p%size, c)]
+			if e > most || e != e && most == most {
+				most, position = e, p
 			}
 		}
-	}
+		y.elems[y.at(n, u, v, c)] = most
+		index.elems[index.at(n, u, v, c)] = uint8(position)
+	})
 }
 
 func maxpoolNHWCDxRef[T Float](call *Call) {
 	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range dx.extent[0] {
-		dx.clearRows(n, 0, dx.extent[1])
-		for u := range dy.extent[1] {
-			for v := range dy.extent[2] {
-				for c := range dy.extent[3] {
-					if p := int(index.elems[index.at(n, u, v, c)]); p != noMaximum {
-						dx.elems[dx.at(n, u*stride+p/size, v*stride+p%size, c)] += dy.elems[dy.at(n, u, v, c)]
-					}
-				}
-			}
+	dx.clear()
+	dy.each(func(n, u, v, c int) {
+		if p := int(index.elems[index.at(n, u, v, c)]); p != noMaximum {
+			dx.elems[dx.at(n, u*stride+p/size, v*stride+p%size, c)] += dy.elems[dy.at(n, u, v, c)]
 		}
-	}
+	})
 }
 
 // clearRows sets rows lo to hi of map n to zero, channels last.
