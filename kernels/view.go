@@ -38,6 +38,13 @@ func (m *map4[T]) each(visit func(i, j, k, l int)) {
 	}
 }
 
+// from is the part of a map from an index of a dimension on.
+func (m map4[T]) from(dim, index int) map4[T] {
+	m.extent[dim] -= index
+	m.elems = m.elems[min(index*m.stride[dim], len(m.elems)):]
+	return m
+}
+
 // clear sets all elements to zero.
 func (m *map4[T]) clear() {
 	for i := range m.extent[0] {
