@@ -83,6 +83,14 @@ func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 	return outer, rows, run
 }
 
+// eachRun visits the runs of three operands.
+func eachRun[A, B, C Element](a, b, c *Arg, visit func([]A, []B, []C)) {
+	outer, rows, run := runs(a, b, c)
+	for r := range rows {
+		visit(Data[A](a)[a.offset(outer, r):][:run], Data[B](b)[b.offset(outer, r):][:run], Data[C](c)[c.offset(outer, r):][:run])
+	}
+}
+
 // offset is the position of run r, as runs counts them.
 func (a *Arg) offset(outer, r int) int { return a.offsetFrom(0, outer, r) }
 
