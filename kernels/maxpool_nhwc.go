@@ -73,43 +73,11 @@ func maxpoolNHWCDxRef[T Float](call *Call) {
 	})
 }
 
-// clearRows sets rows lo to hi of map n to zero, channels last.
-func (m *map4[T]) clearRows(n, lo, hi int) {
-	for h := lo; h < hi; h++ {
-		m.clearPixels(n, h, 0, m.extent[2])
-	}
-}
-
-// clearPixels sets pixels lo to hi of row h of map n to zero, channels last.
-func (m *map4[T]) clearPixels(n, h, lo, hi int) {
-	for w := lo; w < hi; w++ {
-		at := m.at(n, h, w, 0)
-		clear(m.elems[at : at+m.extent[3]])
-	}
-}
-
-// maxpoolNHWCAt pools one map after the other.
 func maxpoolNHWCAt[T Float](level simd.Level, call *Call) {
-	p := poolsOf[T](call, 0, 1, 2, true)
-	p.each(level, false)
+	p := poolsOf[T](call, 0, 1, 2, 1)
+	p.each(func() { p.Max(level) })
 }
 
-// maxpoolNHWCDxAt writes the pixels of all windows, and zeros beyond them; windows
-// that overlap or leave pixels between them are added to zeros.
 func maxpoolNHWCDxAt[T Float](level simd.Level, call *Call) {
-	p := poolsOf[T](call, 1, 2, 0, true)
-	p.Accumulate = p.Size != p.Step
-	dx, rows, columns := &p.x, p.Step*p.y.extent[1], p.Step*p.y.extent[2] // that are written
-	if p.Accumulate {
-		rows, columns = 0, 0
-	}
-	if rows < dx.extent[1] || columns < dx.extent[2] {
-		for n := range dx.extent[0] {
-			for h := range rows {
-				dx.clearPixels(n, h, columns, dx.extent[2])
-			}
-			dx.clearRows(n, rows, dx.extent[1])
-		}
-	}
-	p.each(level, true)
+	spreadAt[T](level, call, 1)
 }

@@ -38,6 +38,13 @@ func (m *map4[T]) each(visit func(i, j, k, l int)) {
 	}
 }
 
+// from is the part of a map from an index of a dimension on.
+func (m map4[T]) from(dim, index int) map4[T] {
+	m.extent[dim] -= index
+	m.elems = m.elems[min(index*m.stride[dim], len(m.elems)):]
+	return m
+}
+
 // clear sets all elements to zero.
 func (m *map4[T]) clear() {
 	for i := range m.extent[0] {
@@ -74,6 +81,14 @@ func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 		rows *= e
 	}
 	return outer, rows, run
+}
+
+// eachRun visits the runs of three operands.
+func eachRun[A, B, C Element](a, b, c *Arg, visit func([]A, []B, []C)) {
+	outer, rows, run := runs(a, b, c)
+	for r := range rows {
+		visit(Data[A](a)[a.offset(outer, r):][:run], Data[B](b)[b.offset(outer, r):][:run], Data[C](c)[c.offset(outer, r):][:run])
+	}
 }
 
 // offset is the position of run r, as runs counts them.
