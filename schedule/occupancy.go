@@ -105,14 +105,20 @@ func (s *Schedule) setMemory(p *Problem) error {
 		return err
 	}
 	memories := len(p.Platform.Memories)
-	s.PeakBytes, s.Memory = make([]int64, memories), nil
+	s.PeakBytes = make([]int64, memories)
 	last := make([]int64, memories)
+	const most = 1 << 13 // in one list: it is not copied again when there are more
+	lists := make([][]Occupancy, 1)
 	record := func(at time.Duration) {
 		for m, bytes := range r.live {
 			if bytes != last[m] || at < 0 {
 				last[m] = bytes
 				s.PeakBytes[m] = max(s.PeakBytes[m], bytes)
-				s.Memory = append(s.Memory, Occupancy{platform.MemoryID(m), max(at, 0), bytes})
+				if len(lists[len(lists)-1]) == most {
+					lists = append(lists, make([]Occupancy, 0, most))
+				}
+				now := &lists[len(lists)-1]
+				*now = append(*now, Occupancy{platform.MemoryID(m), max(at, 0), bytes})
 			}
 		}
 	}
@@ -125,6 +131,7 @@ func (s *Schedule) setMemory(p *Problem) error {
 		s.pass(p, r, m)
 	})
 	record(at)
+	s.Memory = slices.Concat(lists...)
 	return nil
 }
 

@@ -51,7 +51,8 @@ func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 	}
 	pushes := t.findPushes(position)
 	t.reached = make([]uint64, p.Graph.NumAtoms())
-	t.taskOf, t.moves = make([]dag.TaskID, 0, n), make([]*Move, 0, n)
+	expected := n + len(pushes.all) // mostly no more: what several readers need is moved once
+	t.taskOf, t.moves = make([]dag.TaskID, 0, expected), make([]*Move, 0, expected)
 	var err error
 	for writer := range n {
 		t.at[writer] = int32(len(t.moves))
