@@ -39,41 +39,29 @@ var avgpoolDx = Kernel{
 func avgpoolRef[T Float](call *Call) {
 	y, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range y.extent[0] {
-		for c := range y.extent[1] {
-			for u := range y.extent[2] {
-				for v := range y.extent[3] {
-					var sum T
-					for i := range size {
-						at := x.at(n, c, u*stride+i, v*stride)
-						for _, e := range x.elems[at : at+size] {
-							sum += e
-						}
-					}
-					y.elems[y.at(n, c, u, v)] = sum / T(size*size)
-				}
+	y.each(func(n, c, u, v int) {
+		var sum T
+		for i := range size {
+			at := x.at(n, c, u*stride+i, v*stride)
+			for _, e := range x.elems[at : at+size] {
+				sum += e
 			}
 		}
-	}
+		y.elems[y.at(n, c, u, v)] = sum / T(size*size)
+	})
 }
 
 func avgpoolDxRef[T Float](call *Call) {
 	dx, dy := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range dx.extent[0] {
-		for c := range dx.extent[1] {
-			dx.clear(n, c)
-			for u := range dy.extent[2] {
-				for v := range dy.extent[3] {
-					share := dy.elems[dy.at(n, c, u, v)] / T(size*size)
-					for i := range size {
-						at := dx.at(n, c, u*stride+i, v*stride)
-						for j := range size {
-							dx.elems[at+j] += share
-						}
-					}
-				}
+	dx.clear()
+	dy.each(func(n, c, u, v int) {
+		share := dy.elems[dy.at(n, c, u, v)] / T(size*size)
+		for i := range size {
+			at := dx.at(n, c, u*stride+i, v*stride)
+			for j := range size {
+				dx.elems[at+j] += share
 			}
 		}
-	}
+	})
 }

@@ -99,19 +99,13 @@ func convFlops(s *Spec, y, w int) float64 {
 func conv2dRef[T Float](call *Call) {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	pad, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range y.extent[0] {
-		for f := range y.extent[1] {
-			for u := range y.extent[2] {
-				for v := range y.extent[3] {
-					sum := window(&x, &w, n, f, u*stride-pad, v*stride-pad)
-					if len(call.Args) > 3 {
-						sum += Data[T](&call.Args[3])[f]
-					}
-					y.elems[y.at(n, f, u, v)] = sum
-				}
-			}
+	y.each(func(n, f, u, v int) {
+		sum := window(&x, &w, n, f, u*stride-pad, v*stride-pad)
+		if len(call.Args) > 3 {
+			sum += Data[T](&call.Args[3])[f]
 		}
-	}
+		y.elems[y.at(n, f, u, v)] = sum
+	})
 }
 
 // window is the product of filter f with the window of sample n whose first
@@ -136,30 +130,24 @@ func conv2dDxRef[T Float](call *Call) {
 	dx, dy, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	pad, stride := int(call.Params[0]), int(call.Params[1])
 	add := call.Args[0].Accumulates()
-	for n := range dx.extent[0] {
-		for c := range dx.extent[1] {
-			for a := range dx.extent[2] {
-				for b := range dx.extent[3] {
-					var sum T
-					for f := range w.extent[0] {
-						for i := range w.extent[2] {
-							for j := range w.extent[3] {
-								u, v := a+pad-i, b+pad-j
-								if u < 0 || v < 0 || u%stride != 0 || v%stride != 0 {
-									continue
-								}
-								u, v = u/stride, v/stride
-								if u < dy.extent[2] && v < dy.extent[3] {
-									sum += w.elems[w.at(f, c, i, j)] * dy.elems[dy.at(n, f, u, v)]
-								}
-							}
-						}
+	dx.each(func(n, c, a, b int) {
+		var sum T
+		for f := range w.extent[0] {
+			for i := range w.extent[2] {
+				for j := range w.extent[3] {
+					u, v := a+pad-i, b+pad-j
+					if u < 0 || v < 0 || u%stride != 0 || v%stride != 0 {
+						continue
 					}
-					put(&dx.elems[dx.at(n, c, a, b)], sum, add)
+					u, v = u/stride, v/stride
+					if u < dy.extent[2] && v < dy.extent[3] {
+						sum += w.elems[w.at(f, c, i, j)] * dy.elems[dy.at(n, f, u, v)]
+					}
 				}
 			}
 		}
-	}
+		put(&dx.elems[dx.at(n, c, a, b)], sum, add)
+	})
 }
 
 // conv2dDwRef computes the sums over n, u, v in this order, then stores or adds them.
@@ -167,26 +155,20 @@ func conv2dDwRef[T Float](call *Call) {
 	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	pad, stride := int(call.Params[0]), int(call.Params[1])
 	add := call.Args[0].Accumulates()
-	for f := range dw.extent[0] {
-		for c := range dw.extent[1] {
-			for i := range dw.extent[2] {
-				for j := range dw.extent[3] {
-					var sum T
-					for n := range dy.extent[0] {
-						for u := range dy.extent[2] {
-							for v := range dy.extent[3] {
-								a, b := u*stride+i-pad, v*stride+j-pad
-								if a >= 0 && a < x.extent[2] && b >= 0 && b < x.extent[3] {
-									sum += dy.elems[dy.at(n, f, u, v)] * x.elems[x.at(n, c, a, b)]
-								}
-							}
-						}
+	dw.each(func(f, c, i, j int) {
+		var sum T
+		for n := range dy.extent[0] {
+			for u := range dy.extent[2] {
+				for v := range dy.extent[3] {
+					a, b := u*stride+i-pad, v*stride+j-pad
+					if a >= 0 && a < x.extent[2] && b >= 0 && b < x.extent[3] {
+						sum += dy.elems[dy.at(n, f, u, v)] * x.elems[x.at(n, c, a, b)]
 					}
-					put(&dw.elems[dw.at(f, c, i, j)], sum, add)
 				}
 			}
 		}
-	}
+		put(&dw.elems[dw.at(f, c, i, j)], sum, add)
+	})
 	if len(call.Args) > 3 {
 		sumMaps(&call.Args[3], &dy)
 	}

@@ -93,22 +93,16 @@ func convFlopsNHWC(s *Spec, y, w int) float64 {
 func conv2dNHWCRef[T Float](call *Call) {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	pad, stride, relu := int(call.Params[0]), int(call.Params[1]), call.Params[2] != 0
-	for n := range y.extent[0] {
-		for u := range y.extent[1] {
-			for v := range y.extent[2] {
-				for f := range y.extent[3] {
-					sum := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad)
-					if len(call.Args) > 3 {
-						sum += Data[T](&call.Args[3])[f]
-					}
-					if relu && sum < 0 {
-						sum = 0
-					}
-					y.elems[y.at(n, u, v, f)] = sum
-				}
-			}
+	y.each(func(n, u, v, f int) {
+		sum := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad)
+		if len(call.Args) > 3 {
+			sum += Data[T](&call.Args[3])[f]
 		}
-	}
+		if relu && sum < 0 {
+			sum = 0
+		}
+		y.elems[y.at(n, u, v, f)] = sum
+	})
 }
 
 // windowNHWC is the product of filter f with the window of sample n whose first
@@ -132,30 +126,18 @@ func windowNHWC[T Float](x, w *map4[T], n, f, row, column int) T {
 func conv2dNHWCDxRef[T Float](call *Call) {
 	dx, dy, wt := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	pad, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range dx.extent[0] {
-		for a := range dx.extent[1] {
-			for b := range dx.extent[2] {
-				for c := range dx.extent[3] {
-					dx.elems[dx.at(n, a, b, c)] = spreadNHWC(&dy, &wt, n, a+pad, b+pad, c, stride)
-				}
-			}
-		}
-	}
+	dx.each(func(n, a, b, c int) {
+		dx.elems[dx.at(n, a, b, c)] = spreadNHWC(&dy, &wt, n, a+pad, b+pad, c, stride)
+	})
 	if len(call.Args) < 4 {
 		return
 	}
 	x := map4Of[T](&call.Args[3])
-	for n := range dx.extent[0] {
-		for a := range dx.extent[1] {
-			for b := range dx.extent[2] {
-				for c := range dx.extent[3] {
-					if !(x.elems[x.at(n, a, b, c)] > 0) {
-						dx.elems[dx.at(n, a, b, c)] = 0
-					}
-				}
-			}
+	dx.each(func(n, a, b, c int) {
+		if !(x.elems[x.at(n, a, b, c)] > 0) {
+			dx.elems[dx.at(n, a, b, c)] = 0
 		}
-	}
+	})
 }
 
 // spreadNHWC adds up, over all windows that hold the pixel at row, column of the padded image,
@@ -184,15 +166,9 @@ func spreadNHWC[T Float](dy, wt *map4[T], n, row, column, c, stride int) T {
 func conv2dNHWCDwRef[T Float](call *Call) {
 	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	pad, stride := int(call.Params[0]), int(call.Params[1])
-	for i := range dw.extent[0] {
-		for j := range dw.extent[1] {
-			for c := range dw.extent[2] {
-				for f := range dw.extent[3] {
-					put(&dw.elems[dw.at(i, j, c, f)], tapNHWC(&dy, &x, f, c, i-pad, j-pad, stride), call.Args[0].Accumulates())
-				}
-			}
-		}
-	}
+	dw.each(func(i, j, c, f int) {
+		put(&dw.elems[dw.at(i, j, c, f)], tapNHWC(&dy, &x, f, c, i-pad, j-pad, stride), call.Args[0].Accumulates())
+	})
 	if len(call.Args) > 3 {
 		db := Data[T](&call.Args[3])
 		for f := range db {

@@ -19,7 +19,7 @@ func conv2dNHWCDwAt[T Float](l simd.Level, call *Call) {
 	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	c := convDwOf(dw, dy, x, dy.extent[1], int(call.Params[0]), int(call.Params[1]))
 	if !call.Args[0].Accumulates() {
-		c.dw.clear4()
+		c.dw.clear()
 	}
 	if len(call.Args) > 3 {
 		c.db = Data[T](&call.Args[3])
@@ -110,13 +110,6 @@ func (c *convDwNHWC[T]) part(l simd.Level, u, end, v, after int, taps [4]int) {
 			p.Run(l)
 		}
 		from, dy = from+rest.source, dy+rest.result
-	}
-}
-
-// clear4 sets all elements to zero.
-func (m *map4[T]) clear4() {
-	for i := range m.extent[0] {
-		m.clearRows(i, 0, m.extent[1])
 	}
 }
 

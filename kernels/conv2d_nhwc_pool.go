@@ -100,28 +100,22 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 	y, index := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
 	x, w := map4Of[T](&call.Args[2]), map4Of[T](&call.Args[3])
 	pad, stride, size, step := int(call.Params[0]), int(call.Params[1]), int(call.Params[2]), int(call.Params[3])
-	for n := range y.extent[0] {
-		for p := range y.extent[1] {
-			for q := range y.extent[2] {
-				for f := range y.extent[3] {
-					var bias, most T
-					if len(call.Args) > 4 {
-						bias = Data[T](&call.Args[4])[f]
-					}
-					position := noMaximum
-					for at := range size * size {
-						u, v := p*step+at/size, q*step+at%size
-						z := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad) + bias
-						if z > most || z != z && most == most {
-							most, position = z, at
-						}
-					}
-					y.elems[y.at(n, p, q, f)] = most
-					index.elems[index.at(n, p, q, f)] = uint8(position)
-				}
+	y.each(func(n, p, q, f int) {
+		var bias, most T
+		if len(call.Args) > 4 {
+			bias = Data[T](&call.Args[4])[f]
+		}
+		position := noMaximum
+		for at := range size * size {
+			u, v := p*step+at/size, q*step+at%size
+			z := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad) + bias
+			if z > most || z != z && most == most {
+				most, position = z, at
 			}
 		}
-	}
+		y.elems[y.at(n, p, q, f)] = most
+		index.elems[index.at(n, p, q, f)] = uint8(position)
+	})
 }
 
 // conv2dNHWCPoolDwRef computes the sums over n, p, q in this order, then stores or
@@ -129,16 +123,10 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 func conv2dNHWCPoolDwRef[T Float](call *Call) {
 	dw, x, m := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[3]), maximaOf[T](call, 1, 2)
 	pad, stride := int(call.Params[0]), int(call.Params[1])
-	for i := range dw.extent[0] {
-		for j := range dw.extent[1] {
-			for c := range dw.extent[2] {
-				for f := range dw.extent[3] {
-					sum := m.tap(&x, f, c, i-pad, j-pad, stride)
-					put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
-				}
-			}
-		}
-	}
+	dw.each(func(i, j, c, f int) {
+		sum := m.tap(&x, f, c, i-pad, j-pad, stride)
+		put(&dw.elems[dw.at(i, j, c, f)], sum, call.Args[0].Accumulates())
+	})
 	if len(call.Args) < 5 {
 		return
 	}

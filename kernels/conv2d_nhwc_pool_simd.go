@@ -109,7 +109,7 @@ func conv2dNHWCPoolAt[T Float](l simd.Level, call *Call) {
 func conv2dNHWCPoolDwAt[T Float](l simd.Level, call *Call) {
 	g := convPoolDw[T]{dw: map4Of[T](&call.Args[0]), x: map4Of[T](&call.Args[3]), maxima: maximaOf[T](call, 1, 2)}
 	if !call.Args[0].Accumulates() {
-		g.dw.clear4()
+		g.dw.clear()
 	}
 	if len(call.Args) > 4 {
 		g.db, g.add = Data[T](&call.Args[4]), call.Args[4].Accumulates()

@@ -50,7 +50,7 @@ func (c *convNHWC[T]) scatter(l simd.Level, wt *map4[T], pad int, work []byte) {
 	c.rows, _ = backwardLattice(c.dst.extent[1], c.src.extent[1], k, pad, 1, 0)
 	c.columns = forwardLattice(c.src.extent[2], c.dst.extent[2], k, pad, 1)
 	if !c.add {
-		c.dst.clear4()
+		c.dst.clear()
 	}
 	step := cachedSamples(&c.src, &c.dst, &c.w)
 	for n := 0; n < c.dst.extent[0]; n += step {

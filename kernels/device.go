@@ -68,12 +68,8 @@ func (v *Variant) Within(precision string) bool {
 
 // Fits fails if an operand of a call has more elements than the variant can count.
 func (v *Variant) Fits(s *Spec) error {
-	for i, o := range s.Operands {
-		elements := int64(1)
-		for _, extent := range o.Shape {
-			elements *= int64(extent)
-		}
-		if v.MostElements > 0 && elements > v.MostElements {
+	for i := range s.Operands {
+		if elements := int64(s.volume(i)); v.MostElements > 0 && elements > v.MostElements {
 			return fmt.Errorf("operand %d of %s has %d elements, variant %s takes at most %d", i, s.Op, elements, v.Name, v.MostElements)
 		}
 	}

@@ -151,11 +151,8 @@ func (s *Spec) Param(name string) float64 {
 // Bytes is the size of all operands. A ReadWrite operand counts twice.
 func (s *Spec) Bytes() int64 {
 	var total int64
-	for _, o := range s.Operands {
-		n := o.Type.SizeBytes()
-		for _, e := range o.Shape {
-			n *= int64(e)
-		}
+	for i, o := range s.Operands {
+		n := int64(s.volume(i)) * o.Type.SizeBytes()
 		if o.Mode == dag.ReadWrite || o.Mode == dag.Reduce {
 			n *= 2
 		}

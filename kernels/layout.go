@@ -12,7 +12,7 @@ var toNHWC = Kernel{
 	Operands: []Operand{writes("y", Real, "n h w c"), reads("x", Real, "n c h w")},
 	Work:     perElement(0, 0),
 	Variants: conversion(layoutTiles{from: [4]int{0, 2, 3, 1}, rows: []int{3}, columns: []int{1, 2}, outer: 0},
-		nhwcAt[float32], nhwcAt[float64]),
+		moveNHWC[float32], moveNHWC[float64]),
 }
 
 var toNCHW = Kernel{
@@ -20,7 +20,7 @@ var toNCHW = Kernel{
 	Operands: []Operand{writes("y", Real, "n c h w"), reads("x", Real, "n h w c")},
 	Work:     perElement(0, 0),
 	Variants: conversion(layoutTiles{from: [4]int{0, 3, 1, 2}, rows: []int{2, 3}, columns: []int{1}, outer: 0},
-		nchwAt[float32], nchwAt[float64]),
+		moveNCHW[float32], moveNCHW[float64]),
 }
 
 var toHWIO = Kernel{
@@ -40,7 +40,7 @@ var toHWOI = Kernel{
 	Op: "hwoi", Doc: "y[i,j,f,c] = w[f,c,k-1-i,k-1-j]",
 	Operands: []Operand{writes("y", Real, "k k f c"), reads("w", Real, "f c k k")},
 	Work:     perElement(0, 0),
-	Variants: conversion(hwoiTiles, hwoiAt[float32], hwoiAt[float64]),
+	Variants: conversion(hwoiTiles, moveHWOI[float32], moveHWOI[float64]),
 }
 
 var (
@@ -53,18 +53,25 @@ var toOIHW = Kernel{
 	Operands: []Operand{writes("y", Real, "f c k k"), reads("w", Real, "k k c f")},
 	Work:     perElement(0, 0),
 	Variants: conversion(layoutTiles{from: [4]int{3, 2, 0, 1}, rows: []int{1, 2, 3}, columns: []int{0}, outer: -1},
-		oihwAt[float32], oihwAt[float64]),
+		moveOIHW[float32], moveOIHW[float64]),
+}
+
+// mover moves a map x to y, of another layout.
+type mover[T Float] func(level simd.Level, y, x map4[T])
+
+func (m mover[T]) at(level simd.Level, call *Call) {
+	m(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
 }
 
 // conversion is the variants of a layout change.
-func conversion(l layoutTiles, run32, run64 func(simd.Level, *Call)) []Variant {
+func conversion(l layoutTiles, move32 mover[float32], move64 mover[float64]) []Variant {
 	return withRef(
 		Variant{
 			Name: "ref", Doc: "element by element",
 			Run32: func(c *Call) { convertRef(map4Of[float32](&c.Args[0]), map4Of[float32](&c.Args[1]), &l) },
 			Run64: func(c *Call) { convertRef(map4Of[float64](&c.Args[0]), map4Of[float64](&c.Args[1]), &l) },
 		},
-		atLevels("matrices transposed in blocks", run32, run64, nil),
+		atLevels("matrices transposed in blocks", move32.at, move64.at, nil),
 		layoutOnCUDA(l))
 }
 
@@ -80,23 +87,13 @@ func convertRef[T Float](y, x map4[T], layout *layoutTiles) {
 	for d, f := range layout.from {
 		step[d] = x.stride[f]
 	}
-	for i := range y.extent[0] {
-		for j := range y.extent[1] {
-			for k := range y.extent[2] {
-				for l := range y.extent[3] {
-					p, q := i, j
-					if layout.flipped {
-						p, q = y.extent[0]-1-i, y.extent[1]-1-j
-					}
-					y.elems[y.at(i, j, k, l)] = x.elems[p*step[0]+q*step[1]+k*step[2]+l*step[3]]
-				}
-			}
+	y.each(func(i, j, k, l int) {
+		p, q := i, j
+		if layout.flipped {
+			p, q = y.extent[0]-1-i, y.extent[1]-1-j
 		}
-	}
-}
-
-func nhwcAt[T Float](level simd.Level, call *Call) {
-	moveNHWC(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
+		y.elems[y.at(i, j, k, l)] = x.elems[p*step[0]+q*step[1]+k*step[2]+l*step[3]]
+	})
 }
 
 // moveNHWC transposes the C×HW matrix of each sample, or one per row of pixels if the rows lie
@@ -113,10 +110,6 @@ func moveNHWC[T Float](level simd.Level, y, x map4[T]) {
 			t.Run(level)
 		}
 	}
-}
-
-func nchwAt[T Float](level simd.Level, call *Call) {
-	moveNCHW(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
 }
 
 // moveNCHW is moveNHWC backwards.
@@ -156,10 +149,6 @@ func moveHWIO[T Float](level simd.Level, y, w map4[T]) {
 	}
 }
 
-func hwoiAt[T Float](level simd.Level, call *Call) {
-	moveHWOI(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
-}
-
 func moveHWOI[T Float](level simd.Level, y, w map4[T]) {
 	parts, columns := windowParts(&w, &y)
 	t := simd.Transpose[T]{Rows: w.extent[1], Columns: columns, ToRow: y.stride[1], FromRow: w.stride[1], Flip: true}
@@ -169,10 +158,6 @@ func moveHWOI[T Float](level simd.Level, y, w map4[T]) {
 			t.Run(level)
 		}
 	}
-}
-
-func oihwAt[T Float](level simd.Level, call *Call) {
-	moveOIHW(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
 }
 
 func moveOIHW[T Float](level simd.Level, y, w map4[T]) {

@@ -59,34 +59,35 @@ func gatherBytes(s *Spec, out, from, index int) int64 {
 		int64(s.volume(index))*s.Operands[index].Type.SizeBytes()
 }
 
-func loadRef[T Float](call *Call) {
+// gather visits contiguous elements of x and those of the images that they come from.
+func gather[T Float](call *Call, visit func(x []T, images []uint8)) {
 	x, images := &call.Args[0], &call.Args[1]
-	divisor := T(call.Params[0])
 	outer, rows, run := runsFrom(1, x, images)
 	for i, source := range Data[int32](&call.Args[2]) {
 		to := Data[T](x)[i*x.Stride[0]:]
 		from := Data[uint8](images)[int(source)*images.Stride[0]:]
 		for r := range rows {
-			out := to[x.offsetFrom(1, outer, r):][:run]
-			for j, v := range from[images.offsetFrom(1, outer, r):][:run] {
-				out[j] = T(v) / divisor
-			}
+			visit(to[x.offsetFrom(1, outer, r):][:run], from[images.offsetFrom(1, outer, r):][:run])
 		}
 	}
+}
+
+func loadRef[T Float](call *Call) {
+	divisor := T(call.Params[0])
+	gather(call, func(x []T, images []uint8) {
+		for j, v := range images {
+			x[j] = T(v) / divisor
+		}
+	})
 }
 
 func loadNHWCRef[T Float](call *Call) {
 	x, images := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1])
 	divisor := T(call.Params[0])
-	for i, source := range Data[int32](&call.Args[2]) {
-		for h := range x.extent[1] {
-			for w := range x.extent[2] {
-				for c := range x.extent[3] {
-					x.elems[x.at(i, h, w, c)] = T(images.elems[images.at(int(source), c, h, w)]) / divisor
-				}
-			}
-		}
-	}
+	index := Data[int32](&call.Args[2])
+	x.each(func(i, h, w, c int) {
+		x.elems[x.at(i, h, w, c)] = T(images.elems[images.at(int(index[i]), c, h, w)]) / divisor
+	})
 }
 
 func loadLabelsRef(call *Call) {
@@ -97,20 +98,20 @@ func loadLabelsRef(call *Call) {
 }
 
 func loadAt[T Float](level simd.Level, call *Call) {
-	if level == simd.Go {
-		loadGo[T](call)
+	divisor := T(call.Params[0])
+	if level != simd.Go {
+		gather(call, func(x []T, images []uint8) { simd.DivideBytes(level, x, images, divisor) })
 		return
 	}
-	x, images := &call.Args[0], &call.Args[1]
-	outer, rows, run := runsFrom(1, x, images)
-	for i, source := range Data[int32](&call.Args[2]) {
-		to := Data[T](x)[i*x.Stride[0]:]
-		from := Data[uint8](images)[int(source)*images.Stride[0]:]
-		for r := range rows {
-			simd.DivideBytes(level, to[x.offsetFrom(1, outer, r):][:run],
-				from[images.offsetFrom(1, outer, r):][:run], T(call.Params[0]))
-		}
+	var quotient [256]T
+	for v := range quotient {
+		quotient[v] = T(v) / divisor
 	}
+	gather(call, func(x []T, images []uint8) {
+		for j, v := range images {
+			x[j] = quotient[v]
+		}
+	})
 }
 
 // loadNHWCAt divides channel by channel into a block, and moves that to its pixels.

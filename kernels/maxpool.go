@@ -65,17 +65,11 @@ func poolWork(y int) func(*Spec) (float64, int64) {
 func maxpoolRef[T Float](call *Call) {
 	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range y.extent[0] {
-		for c := range y.extent[1] {
-			for u := range y.extent[2] {
-				for v := range y.extent[3] {
-					most, position := firstMaximum(x.elems[x.at(n, c, u*stride, v*stride):], x.stride[2], size)
-					y.elems[y.at(n, c, u, v)] = most
-					index.elems[index.at(n, c, u, v)] = position
-				}
-			}
-		}
-	}
+	y.each(func(n, c, u, v int) {
+		most, position := firstMaximum(x.elems[x.at(n, c, u*stride, v*stride):], x.stride[2], size)
+		y.elems[y.at(n, c, u, v)] = most
+		index.elems[index.at(n, c, u, v)] = position
+	})
 }
 
 // firstMaximum scans the size×size window at the start of x, whose rows are stride
@@ -95,25 +89,11 @@ func firstMaximum[T Float](x []T, stride, size int) (most T, position uint8) {
 func maxpoolDxRef[T Float](call *Call) {
 	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range dx.extent[0] {
-		for c := range dx.extent[1] {
-			dx.clear(n, c)
-			for u := range dy.extent[2] {
-				for v := range dy.extent[3] {
-					p := int(index.elems[index.at(n, c, u, v)])
-					dx.elems[dx.at(n, c, u*stride+p/size, v*stride+p%size)] += dy.elems[dy.at(n, c, u, v)]
-				}
-			}
-		}
-	}
-}
-
-// clear sets map (n, c) to zero.
-func (m *map4[T]) clear(n, c int) {
-	for a := range m.extent[2] {
-		at := m.at(n, c, a, 0)
-		clear(m.elems[at : at+m.extent[3]])
-	}
+	dx.clear()
+	dy.each(func(n, c, u, v int) {
+		p := int(index.elems[index.at(n, c, u, v)])
+		dx.elems[dx.at(n, c, u*stride+p/size, v*stride+p%size)] += dy.elems[dy.at(n, c, u, v)]
+	})
 }
 
 // maxpoolAt treats a map as one of pixels with one channel. It gathers 2×2 windows side by side
@@ -123,26 +103,33 @@ func maxpoolAt[T Float](level simd.Level, call *Call) {
 		maxpoolGo[T](call)
 		return
 	}
-	p := poolsOf[T](call, 0, 1, 2, false)
-	p.each(level, false)
+	p := poolsOf[T](call, 0, 1, 2, 2)
+	p.each(func() { p.Max(level) })
 }
 
-// maxpoolDxAt writes the pixels of all windows, and zeros beyond them.
 func maxpoolDxAt[T Float](level simd.Level, call *Call) {
 	if level == simd.Go || call.Params[0] != 2 || call.Params[1] != 2 {
 		maxpoolDxGo[T](call)
 		return
 	}
-	p := poolsOf[T](call, 1, 2, 0, false)
-	dx, rows, columns := &p.x, 2*p.y.extent[2], 2*p.y.extent[3]
-	if rows < dx.extent[2] || columns < dx.extent[3] {
-		for n := range dx.extent[0] {
-			for c := range dx.extent[1] {
-				dx.clearBeyond(n, c, rows, columns)
-			}
-		}
+	spreadAt[T](level, call, 2)
+}
+
+// spreadAt writes the pixels of all windows, and zeros beyond them; windows that overlap or
+// leave pixels between them are added to zeros.
+func spreadAt[T Float](level simd.Level, call *Call, rows int) {
+	p := poolsOf[T](call, 1, 2, 0, rows)
+	height, width := p.Step*p.y.extent[rows], p.Step*p.y.extent[rows+1] // that are written
+	if p.Accumulate = p.Size != p.Step; p.Accumulate {
+		height, width = 0, 0
 	}
-	p.each(level, true)
+	if height < p.x.extent[rows] || width < p.x.extent[rows+1] {
+		below, beside := p.x.from(rows, height), p.x.from(rows+1, width)
+		beside.extent[rows] = height
+		below.clear()
+		beside.clear()
+	}
+	p.each(func() { p.Spread(level) })
 }
 
 // pools are the poolings of a call, map by map: a map is a sample where channels are last,
@@ -156,50 +143,31 @@ type pools[T Float] struct {
 	samples, maps int
 }
 
-// poolsOf are those of operands y, index and x.
-func poolsOf[T Float](call *Call, y, index, x int, channelsLast bool) pools[T] {
+// poolsOf are those of operands y, index and x. rows is the dimension of rows, followed by
+// columns: 2, or 1 where channels are last.
+func poolsOf[T Float](call *Call, y, index, x, rows int) pools[T] {
 	p := pools[T]{y: map4Of[T](&call.Args[y]), index: map4Of[uint8](&call.Args[index]), x: map4Of[T](&call.Args[x])}
-	rows := 2
 	p.samples, p.maps, p.Channels = p.y.extent[0], p.y.extent[1], 1
-	if channelsLast {
-		rows, p.maps, p.Channels = 1, 1, p.y.extent[3]
+	together := &p.maps
+	if rows == 1 {
+		p.maps, p.Channels, together = 1, p.y.extent[3], &p.samples
 	}
 	p.Rows, p.Windows, p.Size, p.Step = p.y.extent[rows], p.y.extent[rows+1], int(call.Params[0]), int(call.Params[1])
 	p.YRow, p.YPixel = p.y.stride[rows], p.y.stride[rows+1]
 	p.IndexRow, p.IndexPixel = p.index.stride[rows], p.index.stride[rows+1]
 	p.XRow, p.XPixel = p.x.stride[rows], p.x.stride[rows+1]
 	if p.y.stride[rows-1] == p.Rows*p.YRow && p.index.stride[rows-1] == p.Rows*p.IndexRow && p.x.stride[rows-1] == p.Rows*p.Step*p.XRow {
-		together := &p.maps
-		if channelsLast {
-			together = &p.samples
-		}
 		p.Rows, *together = p.Rows**together, 1
 	}
 	return p
 }
 
-// each takes the maxima of each map, or spreads them.
-func (p *pools[T]) each(level simd.Level, spread bool) {
+// each does the pooling of each map.
+func (p *pools[T]) each(pool func()) {
 	for n := range p.samples {
 		for c := range p.maps {
 			p.Y, p.Index, p.X = p.y.elems[p.y.at(n, c, 0, 0):], p.index.elems[p.index.at(n, c, 0, 0):], p.x.elems[p.x.at(n, c, 0, 0):]
-			if spread {
-				p.Spread(level)
-			} else {
-				p.Max(level)
-			}
-		}
-	}
-}
-
-// clearBeyond sets the part of map (n, c) beyond rows and columns to zero.
-func (m *map4[T]) clearBeyond(n, c, rows, columns int) {
-	for a := range m.extent[2] {
-		at := m.at(n, c, a, 0)
-		if a < rows {
-			clear(m.elems[at+columns : at+m.extent[3]])
-		} else {
-			clear(m.elems[at : at+m.extent[3]])
+			pool()
 		}
 	}
 }

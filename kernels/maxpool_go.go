@@ -65,9 +65,9 @@ func maxpoolDxGo[T Float](call *Call) {
 	}
 	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
 	stride := int(call.Params[1])
+	dx.clear()
 	for n := range dx.extent[0] {
 		for c := range dx.extent[1] {
-			dx.clear(n, c)
 			for u := range dy.extent[2] {
 				at := dx.at(n, c, u*stride, 0)
 				positions := index.elems[index.at(n, c, u, 0):][:dy.extent[3]]

@@ -49,79 +49,35 @@ const noMaximum = simd.NoMaximum
 func maxpoolNHWCRef[T Float](call *Call) {
 	y, index, x := map4Of[T](&call.Args[0]), map4Of[uint8](&call.Args[1]), map4Of[T](&call.Args[2])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range y.extent[0] {
-		for u := range y.extent[1] {
-			for v := range y.extent[2] {
-				for c := range y.extent[3] {
-					most, position := x.elems[x.at(n, u*stride, v*stride, c)], 0
-					for p := 1; p < size*size; p++ {
-						e := x.elems[x.at(n, u*stride+p/size, v*stride+p%size, c)]
-						if e > most || e != e && most == most {
-							most, position = e, p
-						}
-					}
-					y.elems[y.at(n, u, v, c)] = most
-					index.elems[index.at(n, u, v, c)] = uint8(position)
-				}
+	y.each(func(n, u, v, c int) {
+		most, position := x.elems[x.at(n, u*stride, v*stride, c)], 0
+		for p := 1; p < size*size; p++ {
+			e := x.elems[x.at(n, u*stride+p/size, v*stride+p%size, c)]
+			if e > most || e != e && most == most {
+				most, position = e, p
 			}
 		}
-	}
+		y.elems[y.at(n, u, v, c)] = most
+		index.elems[index.at(n, u, v, c)] = uint8(position)
+	})
 }
 
 func maxpoolNHWCDxRef[T Float](call *Call) {
 	dx, dy, index := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[uint8](&call.Args[2])
 	size, stride := int(call.Params[0]), int(call.Params[1])
-	for n := range dx.extent[0] {
-		dx.clearRows(n, 0, dx.extent[1])
-		for u := range dy.extent[1] {
-			for v := range dy.extent[2] {
-				for c := range dy.extent[3] {
-					if p := int(index.elems[index.at(n, u, v, c)]); p != noMaximum {
-						dx.elems[dx.at(n, u*stride+p/size, v*stride+p%size, c)] += dy.elems[dy.at(n, u, v, c)]
-					}
-				}
-			}
+	dx.clear()
+	dy.each(func(n, u, v, c int) {
+		if p := int(index.elems[index.at(n, u, v, c)]); p != noMaximum {
+			dx.elems[dx.at(n, u*stride+p/size, v*stride+p%size, c)] += dy.elems[dy.at(n, u, v, c)]
 		}
-	}
+	})
 }
 
-// clearRows sets rows lo to hi of map n to zero, channels last.
-func (m *map4[T]) clearRows(n, lo, hi int) {
-	for h := lo; h < hi; h++ {
-		m.clearPixels(n, h, 0, m.extent[2])
-	}
-}
-
-// clearPixels sets pixels lo to hi of row h of map n to zero, channels last.
-func (m *map4[T]) clearPixels(n, h, lo, hi int) {
-	for w := lo; w < hi; w++ {
-		at := m.at(n, h, w, 0)
-		clear(m.elems[at : at+m.extent[3]])
-	}
-}
-
-// maxpoolNHWCAt pools one map after the other.
 func maxpoolNHWCAt[T Float](level simd.Level, call *Call) {
-	p := poolsOf[T](call, 0, 1, 2, true)
-	p.each(level, false)
+	p := poolsOf[T](call, 0, 1, 2, 1)
+	p.each(func() { p.Max(level) })
 }
 
-// maxpoolNHWCDxAt writes the pixels of all windows, and zeros beyond them; windows
-// that overlap or leave pixels between them are added to zeros.
 func maxpoolNHWCDxAt[T Float](level simd.Level, call *Call) {
-	p := poolsOf[T](call, 1, 2, 0, true)
-	p.Accumulate = p.Size != p.Step
-	dx, rows, columns := &p.x, p.Step*p.y.extent[1], p.Step*p.y.extent[2] // that are written
-	if p.Accumulate {
-		rows, columns = 0, 0
-	}
-	if rows < dx.extent[1] || columns < dx.extent[2] {
-		for n := range dx.extent[0] {
-			for h := range rows {
-				dx.clearPixels(n, h, columns, dx.extent[2])
-			}
-			dx.clearRows(n, rows, dx.extent[1])
-		}
-	}
-	p.each(level, true)
+	spreadAt[T](level, call, 1)
 }

@@ -34,54 +34,38 @@ var reluDx = Kernel{
 }
 
 func reluRef[T Float](call *Call) {
-	y, mask, x := &call.Args[0], &call.Args[1], &call.Args[2]
-	outer, rows, run := runs(y, mask, x)
-	for r := range rows {
-		ys := Data[T](y)[y.offset(outer, r):][:run]
-		ms := Data[uint8](mask)[mask.offset(outer, r):][:run]
-		for i, v := range Data[T](x)[x.offset(outer, r):][:run] {
-			ys[i], ms[i] = 0, 0
+	eachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
+		for i, v := range x {
+			y[i], mask[i] = 0, 0
 			if v > 0 {
-				ms[i] = 1
+				mask[i] = 1
 			}
 			if !(v <= 0) { // positive or NaN
-				ys[i] = v
+				y[i] = v
 			}
 		}
-	}
+	})
 }
 
 func reluDxRef[T Float](call *Call) {
-	dx, dy, mask := &call.Args[0], &call.Args[1], &call.Args[2]
-	outer, rows, run := runs(dx, dy, mask)
-	for r := range rows {
-		dxs := Data[T](dx)[dx.offset(outer, r):][:run]
-		dys := Data[T](dy)[dy.offset(outer, r):][:run]
-		for i, m := range Data[uint8](mask)[mask.offset(outer, r):][:run] {
-			dxs[i] = 0
+	eachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
+		for i, m := range mask {
+			dx[i] = 0
 			if m != 0 {
-				dxs[i] = dys[i]
+				dx[i] = dy[i]
 			}
 		}
-	}
+	})
 }
 
 func reluAt[T Float](level simd.Level, call *Call) {
-	y, mask, x := &call.Args[0], &call.Args[1], &call.Args[2]
-	outer, rows, run := runs(y, mask, x)
-	for r := range rows {
-		simd.ReLU(level, Data[T](y)[y.offset(outer, r):][:run],
-			Data[uint8](mask)[mask.offset(outer, r):][:run],
-			Data[T](x)[x.offset(outer, r):][:run])
-	}
+	eachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(y []T, mask []uint8, x []T) {
+		simd.ReLU(level, y, mask, x)
+	})
 }
 
 func reluDxAt[T Float](level simd.Level, call *Call) {
-	dx, dy, mask := &call.Args[0], &call.Args[1], &call.Args[2]
-	outer, rows, run := runs(dx, dy, mask)
-	for r := range rows {
-		simd.ReLUGradient(level, Data[T](dx)[dx.offset(outer, r):][:run],
-			Data[T](dy)[dy.offset(outer, r):][:run],
-			Data[uint8](mask)[mask.offset(outer, r):][:run])
-	}
+	eachRun(&call.Args[0], &call.Args[1], &call.Args[2], func(dx, dy []T, mask []uint8) {
+		simd.ReLUGradient(level, dx, dy, mask)
+	})
 }

@@ -96,20 +96,20 @@ func sgdOf[T Float](call *Call, hyper int) simd.SGD[T] {
 }
 
 func sgdRef[T Float](call *Call) {
-	w, g := &call.Args[0], &call.Args[1]
 	step := sgdOf[T](call, 2)
-	v := w // stands in; without momentum nobody looks at v
-	if step.Momentum != 0 {
-		v = &call.Args[3]
-	}
-	outer, rows, run := runs(w, g, v)
-	for r := range rows {
-		ws := Data[T](w)[w.offset(outer, r):][:run]
-		vs := Data[T](v)[v.offset(outer, r):][:run]
-		for i, grad := range Data[T](g)[g.offset(outer, r):][:run] {
-			sgdElement(&step, &ws[i], &vs[i], grad)
+	eachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) {
+		for i, grad := range g {
+			sgdElement(&step, &w[i], &v[i], grad)
 		}
+	})
+}
+
+// velocity is the operand v, or w without momentum, when nobody looks at it.
+func velocity(call *Call) *Arg {
+	if call.Params[0] == 0 {
+		return &call.Args[0]
 	}
+	return &call.Args[3]
 }
 
 // sgdElement is the step of one element. Without momentum it does not look at v.
@@ -129,16 +129,6 @@ func sgdElement[T Float](s *simd.SGD[T], w, v *T, g T) {
 }
 
 func sgdAt[T Float](level simd.Level, call *Call) {
-	w, g := &call.Args[0], &call.Args[1]
 	step := sgdOf[T](call, 2)
-	v := w // as in sgdRef
-	if step.Momentum != 0 {
-		v = &call.Args[3]
-	}
-	outer, rows, run := runs(w, g, v)
-	for r := range rows {
-		step.Step(level, Data[T](w)[w.offset(outer, r):][:run],
-			Data[T](g)[g.offset(outer, r):][:run],
-			Data[T](v)[v.offset(outer, r):][:run])
-	}
+	eachRun(&call.Args[0], &call.Args[1], velocity(call), func(w, g, v []T) { step.Step(level, w, g, v) })
 }

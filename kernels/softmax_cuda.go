@@ -22,28 +22,15 @@ const wideClasses = 1024
 func softmaxOnCUDA(symbol string, operands ...string) Variant {
 	return onCUDA("a warp per row; a block where there are more than 1024 classes", func(c *DeviceCall) []cuda.Launch {
 		var p softmaxParams
+		address := map[string]*uint64{
+			"z": &p.Z, "dz": &p.Dz, "e": &p.E, "y": &p.Y, "loss": &p.Loss, "correct": &p.Correct, "m": &p.M, "s": &p.S,
+		}
+		row := map[string]*int64{"z": &p.ZRow, "dz": &p.DzRow, "e": &p.ERow}
 		for i, name := range operands {
 			a := &c.Args[i]
-			switch name {
-			case "z":
-				p.Z, p.ZRow = a.Addr, int64(a.Stride[0])
-			case "dz":
-				p.Dz, p.DzRow = a.Addr, int64(a.Stride[0])
-			case "e":
-				p.E, p.ERow = a.Addr, int64(a.Stride[0])
-			case "y":
-				p.Y = a.Addr
-			case "loss":
-				p.Loss = a.Addr
-			case "correct":
-				p.Correct = a.Addr
-			case "m":
-				p.M = a.Addr
-			case "s":
-				p.S = a.Addr
-			}
+			*address[name] = a.Addr
 			if len(a.Shape) == 2 {
-				p.Rows, p.Classes = int32(a.Shape[0]), int32(a.Shape[1])
+				*row[name], p.Rows, p.Classes = int64(a.Stride[0]), int32(a.Shape[0]), int32(a.Shape[1])
 			}
 		}
 		if len(c.Params) > 0 {

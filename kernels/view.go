@@ -25,6 +25,38 @@ func (m *map4[T]) at(i, j, k, l int) int {
 	return i*m.stride[0] + j*m.stride[1] + k*m.stride[2] + l
 }
 
+// each visits the indices of all elements in row-major order.
+func (m *map4[T]) each(visit func(i, j, k, l int)) {
+	for i := range m.extent[0] {
+		for j := range m.extent[1] {
+			for k := range m.extent[2] {
+				for l := range m.extent[3] {
+					visit(i, j, k, l)
+				}
+			}
+		}
+	}
+}
+
+// from is the part of a map from an index of a dimension on.
+func (m map4[T]) from(dim, index int) map4[T] {
+	m.extent[dim] -= index
+	m.elems = m.elems[min(index*m.stride[dim], len(m.elems)):]
+	return m
+}
+
+// clear sets all elements to zero.
+func (m *map4[T]) clear() {
+	for i := range m.extent[0] {
+		for j := range m.extent[1] {
+			for k := range m.extent[2] {
+				at := m.at(i, j, k, 0)
+				clear(m.elems[at : at+m.extent[3]])
+			}
+		}
+	}
+}
+
 // runs splits operands of equal shape into rows that are contiguous in all of them. There are
 // rows runs of length run each, over the first outer dimensions.
 func runs(args ...*Arg) (outer, rows, run int) { return runsFrom(0, args...) }
@@ -49,6 +81,14 @@ func runsFrom(first int, args ...*Arg) (outer, rows, run int) {
 		rows *= e
 	}
 	return outer, rows, run
+}
+
+// eachRun visits the runs of three operands.
+func eachRun[A, B, C Element](a, b, c *Arg, visit func([]A, []B, []C)) {
+	outer, rows, run := runs(a, b, c)
+	for r := range rows {
+		visit(Data[A](a)[a.offset(outer, r):][:run], Data[B](b)[b.offset(outer, r):][:run], Data[C](c)[c.offset(outer, r):][:run])
+	}
 }
 
 // offset is the position of run r, as runs counts them.

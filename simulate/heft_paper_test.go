@@ -3,9 +3,11 @@ package simulate
 import (
 	"bufio"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -96,5 +98,38 @@ func complete(t *testing.T, p *platform.Platform) {
 	t.Helper()
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestHEFTPaper repeats figure 3(a) of the paper: makespan 80 and, to the second,
+// the placement given there (and in the last lines of the data file).
+func TestHEFTPaper(t *testing.T) {
+	p := paperProblem(t)
+	plan, err := schedule.HEFT(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := run(p, how{plan: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Makespan != 80*time.Second {
+		t.Errorf("makespan %v, the paper has 80", s.Makespan)
+	}
+	want := map[string][3]int{ // processor, start, end
+		"n2": {1, 27, 40}, "n8": {1, 57, 62},
+		"n4": {2, 18, 26}, "n6": {2, 26, 42}, "n9": {2, 56, 68}, "n10": {2, 73, 80},
+		"n1": {3, 0, 9}, "n3": {3, 9, 28}, "n5": {3, 28, 38}, "n7": {3, 38, 49},
+	}
+	for _, span := range s.Spans {
+		name := p.Graph.Tasks[span.Task].Name
+		got := [3]int{int(span.Worker) + 1, int(span.Start / time.Second), int(span.End / time.Second)}
+		if got != want[name] {
+			t.Errorf("%s: processor, start, end = %v, the paper has %v", name, got, want[name])
+		}
+	}
+	ordered := slices.IsSortedFunc(s.Spans, func(a, b schedule.Span) int { return int(a.Start - b.Start) })
+	if len(s.Spans) != len(want) || !ordered {
+		t.Errorf("%d spans, ordered: %v", len(s.Spans), ordered)
 	}
 }

@@ -80,7 +80,7 @@ type kernelLine struct {
 }
 
 // kindsOfVariants are the kinds of devices that have variants of their own.
-var kindsOfVariants = []string{kernels.CPU, kernels.CUDA}
+var kindsOfVariants = []string{kernels.DeviceCPU, kernels.CUDA}
 
 func listKernels(out io.Writer, asJSON bool) error {
 	var lines []kernelLine
