@@ -31,10 +31,9 @@ var adam = Kernel{
 			realParam(s, "eps", 0, math.MaxFloat32), realParam(s, "weight_decay", 0, math.MaxFloat32))
 	},
 	Work: perElement(14, 0),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "element by element", Run32: adamRef[float32], Run64: adamRef[float64]},
+	Variants: withRef("element by element", adamRef[float32], adamRef[float64],
 		atLevels("run by run", adamAt[float32], adamAt[float64], nil),
-		onCUDA("four elements per thread", adamOnCUDA, nil)),
+		onCUDA("four elements per thread", adamOnCUDA)),
 }
 
 func adamRef[T Float](call *Call) {

@@ -13,10 +13,8 @@ var avgpool = Kernel{
 		return checkPool(s, sliding{out: 0, outName: "y", in: 1, inName: "x"}, maxGeometry)
 	},
 	Work: poolWork(0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "the sum of each window in row-major order, divided", Run32: avgpoolRef[float32], Run64: avgpoolRef[float64]},
-		onCUDA("a window per thread", poolOnCUDA("avgpool", false, 2), nil),
-	},
+	Variants: withRef("the sum of each window in row-major order, divided", avgpoolRef[float32], avgpoolRef[float64],
+		onCUDA("a window per thread", poolOnCUDA("avgpool", false, 2))),
 }
 
 var avgpoolDx = Kernel{
@@ -30,10 +28,8 @@ var avgpoolDx = Kernel{
 		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, maxGeometry)
 	},
 	Work: poolWork(1),
-	Variants: []Variant{
-		{Name: "ref", Doc: "zero, then add in the order of dy", Run32: avgpoolDxRef[float32], Run64: avgpoolDxRef[float64]},
-		onCUDA("an element of dx per thread", spreadOnCUDA("avgpool.dx", false, 2), nil),
-	},
+	Variants: withRef("zero, then add in the order of dy", avgpoolDxRef[float32], avgpoolDxRef[float64],
+		onCUDA("an element of dx per thread", spreadOnCUDA("avgpool.dx", false, 2))),
 }
 
 func avgpoolRef[T Float](call *Call) {

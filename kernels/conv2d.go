@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"slices"
-
-	"dahl/kernels/cuda"
-)
+import "dahl/kernels/cuda"
 
 // Convolution of images of c channels with f filters of k×k elements, as in
 // PyTorch's conv2d (a cross-correlation). With s the stride, p the padding and i, j
@@ -30,11 +26,10 @@ var conv2d = Kernel{
 		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[2]})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dRef[float32], Run64: conv2dRef[float64]},
-		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false))),
-		slices.Concat(convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride"),
-			convolutionFirst.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride"))...),
+	Variants: withRef("the sum as written", conv2dRef[float32], conv2dRef[float64],
+		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
+		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride"),
+		convolutionFirst.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride")),
 }
 
 var conv2dDx = Kernel{
@@ -49,11 +44,10 @@ var conv2dDx = Kernel{
 		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[2]})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dDxRef[float32], Run64: conv2dDxRef[float64]},
-		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true))),
-		slices.Concat(convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride"),
-			convolutionFirst.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride"))...),
+	Variants: withRef("the sum as written", conv2dDxRef[float32], conv2dDxRef[float64],
+		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
+		convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride"),
+		convolutionFirst.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride")),
 }
 
 var conv2dDw = Kernel{
@@ -69,11 +63,10 @@ var conv2dDw = Kernel{
 		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[2]})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dDwRef[float32], Run64: conv2dDwRef[float64]},
-		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false))),
-		slices.Concat(convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride"),
-			convolutionFirst.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride"))...),
+	Variants: withRef("the sum as written", conv2dDwRef[float32], conv2dDwRef[float64],
+		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
+		convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride"),
+		convolutionFirst.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride")),
 }
 
 // checkConv checks the maps of a convolution, of which g has the names and the extent of the

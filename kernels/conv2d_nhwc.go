@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"slices"
-
-	"dahl/kernels/cuda"
-)
+import "dahl/kernels/cuda"
 
 // Convolution over channels-last images: the equations of conv2d with images N×H×W×C and filters
 // K×K×C×F. The channels under a row of the window follow each other in memory, and so do the
@@ -36,11 +32,10 @@ var conv2dNHWC = Kernel{
 	Work: func(s *Spec) (float64, int64) {
 		return convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
 	},
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCRef[float32], Run64: conv2dNHWCRef[float64]},
-		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace)),
-		slices.Concat(convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu"),
-			convolutionLast.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride", "relu"))...),
+	Variants: withRef("the sum as written", conv2dNHWCRef[float32], conv2dNHWCRef[float64],
+		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace),
+		convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu"),
+		convolutionLast.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride", "relu")),
 }
 
 var conv2dNHWCDx = Kernel{
@@ -56,11 +51,10 @@ var conv2dNHWCDx = Kernel{
 		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[0], channelsLast: true})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDxRef[float32], Run64: conv2dNHWCDxRef[float64]},
-		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace)),
-		slices.Concat(convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride"),
-			convolutionLast.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride"))...),
+	Variants: withRef("the sum as written", conv2dNHWCDxRef[float32], conv2dNHWCDxRef[float64],
+		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
+		convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride"),
+		convolutionLast.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride")),
 }
 
 var conv2dNHWCDw = Kernel{
@@ -76,11 +70,10 @@ var conv2dNHWCDw = Kernel{
 		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[0], channelsLast: true})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "the sum as written", Run32: conv2dNHWCDwRef[float32], Run64: conv2dNHWCDwRef[float64]},
-		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace)),
-		slices.Concat(convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),
-			convolutionLast.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride"))...),
+	Variants: withRef("the sum as written", conv2dNHWCDwRef[float32], conv2dNHWCDwRef[float64],
+		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace),
+		convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),
+		convolutionLast.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride")),
 }
 
 // convFlopsNHWC counts all taps, those on the padding included. y is the operand with

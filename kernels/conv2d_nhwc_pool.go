@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"slices"
 
 	"dahl/kernels/cuda"
 )
@@ -34,10 +33,9 @@ var conv2dNHWCPool = Kernel{
 		size := s.Param("size")
 		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0), s.Bytes()
 	},
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "a scan of each window of sums", Run32: conv2dNHWCPoolRef[float32], Run64: conv2dNHWCPoolRef[float64]},
-		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3))),
-		slices.Concat(poolVariants(), convolutionLast.libraryPooled(cuda.Forward, "pad", "stride", "size", "step"))...),
+	Variants: withRef("a scan of each window of sums", conv2dNHWCPoolRef[float32], conv2dNHWCPoolRef[float64],
+		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3)),
+		poolVariants(), convolutionLast.libraryPooled(cuda.Forward, "pad", "stride", "size", "step")),
 }
 
 var conv2dNHWCPoolDw = Kernel{
@@ -52,11 +50,10 @@ var conv2dNHWCPoolDw = Kernel{
 	Params: []string{"pad", "stride", "size", "step"},
 	Check:  func(s *Spec) error { return checkConvPool(s, 1, "dy", 3, s.Operands[0].Shape[0]) },
 	Work:   func(s *Spec) (float64, int64) { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1), s.Bytes() },
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "one product per window and tap", Run32: conv2dNHWCPoolDwRef[float32], Run64: conv2dNHWCPoolDwRef[float64]},
-		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0))),
-		slices.Concat(unpooledWeights.variants(unpooledGradient, "pad", "stride", "size", "step"),
-			convolutionLast.libraryPooled(cuda.WeightGradient, "pad", "stride", "size", "step"))...),
+	Variants: withRef("one product per window and tap", conv2dNHWCPoolDwRef[float32], conv2dNHWCPoolDwRef[float64],
+		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
+		unpooledWeights.variants(unpooledGradient, "pad", "stride", "size", "step"),
+		convolutionLast.libraryPooled(cuda.WeightGradient, "pad", "stride", "size", "step")),
 }
 
 // checkConvPool checks the maps of a convolution with windows of k and with pooling. y and x are

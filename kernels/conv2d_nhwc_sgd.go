@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"slices"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // Weight gradients of channels-last convolutions with their step of gradient descent, without a
 // gradient in memory. The weights are PyTorch's, F×C×K×K:
@@ -35,11 +31,10 @@ var conv2dNHWCDwSGD = Kernel{
 		return checkConv(s, sliding{out: 2, outName: "dy", in: 3, inName: "x", size: s.Operands[0].Shape[2], channelsLast: true})
 	},
 	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: conv2dNHWCDwSGDRef[float32], Run64: conv2dNHWCDwSGDRef[float64]},
-		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace)),
-		slices.Concat(convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD("pad", "stride")...),
-			convolutionLast.libraryDescent(3, 2, 4, withSGD("pad", "stride")...))...),
+	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCDwSGDRef[float32], conv2dNHWCDwSGDRef[float64],
+		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
+		convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD("pad", "stride")...),
+		convolutionLast.libraryDescent(3, 2, 4, withSGD("pad", "stride")...)),
 }
 
 var conv2dNHWCPoolDwSGD = Kernel{
@@ -62,11 +57,10 @@ var conv2dNHWCPoolDwSGD = Kernel{
 		return checkConvPool(s, 2, "dy", 4, s.Operands[0].Shape[2])
 	},
 	Work: func(s *Spec) (float64, int64) { return convPoolFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: conv2dNHWCPoolDwSGDRef[float32], Run64: conv2dNHWCPoolDwSGDRef[float64]},
-		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace)),
-		slices.Concat(unpooledWeights.variants(unpooledDescent, withSGD("pad", "stride", "size", "step")...),
-			convolutionLast.libraryPooledDescent(withSGD("pad", "stride", "size", "step")...))...),
+	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCPoolDwSGDRef[float32], conv2dNHWCPoolDwSGDRef[float64],
+		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
+		unpooledWeights.variants(unpooledDescent, withSGD("pad", "stride", "size", "step")...),
+		convolutionLast.libraryPooledDescent(withSGD("pad", "stride", "size", "step")...)),
 }
 
 // turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill a

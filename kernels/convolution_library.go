@@ -56,10 +56,12 @@ func (l *libraryConvolution) variantsOf(of shareOut, workBytes func(*DeviceCall)
 }
 
 func (l *libraryConvolution) variant(name, doc string, tf32 bool, of shareOut, workspace func(*Spec) int64) Variant {
-	v := onCUDA(doc, func(c *DeviceCall) []cuda.Launch { return of(c, tf32).after }, workspace)
-	v.Name, v.Library, v.MostElements = name, CuDNN, mostCounted
-	v.Before = func(c *DeviceCall) []cuda.Launch { return of(c, tf32).before }
-	v.LibraryCall = func(c *DeviceCall) cuda.LibraryCall { return of(c, tf32).part }
+	v := Variant{
+		Name: name, Kind: CUDA, Doc: doc, Library: CuDNN, MostElements: mostCounted, WorkspaceBytes: workspace,
+		Before:      func(c *DeviceCall) []cuda.Launch { return of(c, tf32).before },
+		LibraryCall: func(c *DeviceCall) cuda.LibraryCall { return of(c, tf32).part },
+		Launches:    func(c *DeviceCall) []cuda.Launch { return of(c, tf32).after },
+	}
 	if tf32 || l.layout == channelsLast {
 		v.Types = []dag.DType{dag.Float32}
 	}
@@ -197,9 +199,9 @@ func (l *libraryConvolution) image(to *convolutionCall, a *DeviceArg) cuda.Image
 
 // Filters k×k×c×f are turned to f×k×k×c and back, and these to f×c×k×k, as layouts are.
 var (
-	filtersToLibrary   = layoutOnCUDA(layoutTiles{[4]int{3, 0, 1, 2}, false, []int{1, 2, 3}, []int{0}, -1}).Launches
-	filtersFromLibrary = layoutOnCUDA(layoutTiles{[4]int{1, 2, 3, 0}, false, []int{3}, []int{0, 1, 2}, -1}).Launches
-	filtersToPyTorch   = layoutOnCUDA(layoutTiles{[4]int{0, 3, 1, 2}, false, []int{2, 3}, []int{1}, 0}).Launches
+	filtersToLibrary   = layoutTiles{[4]int{3, 0, 1, 2}, false, []int{1, 2, 3}, []int{0}, -1}.launches
+	filtersFromLibrary = layoutTiles{[4]int{1, 2, 3, 0}, false, []int{3}, []int{0, 1, 2}, -1}.launches
+	filtersToPyTorch   = layoutTiles{[4]int{0, 3, 1, 2}, false, []int{2, 3}, []int{1}, 0}.launches
 )
 
 // filtersOf is the address of packed filters.

@@ -1,7 +1,5 @@
 package kernels
 
-import "slices"
-
 // Fully connected layer of i inputs and o outputs, weights as PyTorch stores them:
 //
 //	y[n,o]  = b[o] + Σ_i x[n,i]·w[o,i]
@@ -18,9 +16,9 @@ var dense = Kernel{
 		optional(reads("b", Real, "o")),
 	},
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
-	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseRef[float32], Run64: denseRef[float64]},
-		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil)),
-		slices.Concat(denseTiles.variants(denseForward), denseTiles.libraryVariants(denseFactors, denseForward))...),
+	Variants: withRef("the sum as written", denseRef[float32], denseRef[float64],
+		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil),
+		denseTiles.variants(denseForward), denseTiles.libraryVariants(denseFactors, denseForward)),
 }
 
 var denseDx = Kernel{
@@ -31,9 +29,9 @@ var denseDx = Kernel{
 		reads("w", Real, "o i"),
 	},
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 2), s.Bytes() },
-	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDxRef[float32], Run64: denseDxRef[float64]},
-		atLevels("rank-1 updates of several rows, added in place", denseDxAt[float32], denseDxAt[float64], nil)),
-		slices.Concat(denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(denseDxFactors, denseDxProducts))...),
+	Variants: withRef("the sum as written", denseDxRef[float32], denseDxRef[float64],
+		atLevels("rank-1 updates of several rows, added in place", denseDxAt[float32], denseDxAt[float64], nil),
+		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(denseDxFactors, denseDxProducts)),
 }
 
 var denseDw = Kernel{
@@ -45,9 +43,9 @@ var denseDw = Kernel{
 		optional(sums("db", "o")),
 	},
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
-	Variants: append(withRef(Variant{Name: "ref", Doc: "the sum as written", Run32: denseDwRef[float32], Run64: denseDwRef[float64]},
-		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil)),
-		slices.Concat(denseDwTiles.variants(denseDwProducts), denseDwTiles.libraryVariants(denseDwFactors, denseDwProducts))...),
+	Variants: withRef("the sum as written", denseDwRef[float32], denseDwRef[float64],
+		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil),
+		denseDwTiles.variants(denseDwProducts), denseDwTiles.libraryVariants(denseDwFactors, denseDwProducts)),
 }
 
 // denseFlops is 2·n·o·i; y is an operand of n×o elements, w one of o×i.

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"slices"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // The weight gradient of a fully connected layer that reads a map with channels last, with its
 // step of gradient descent. The weights are PyTorch's, and their inputs are those of a map with
@@ -33,11 +29,10 @@ var denseNHWCDwSGD = Kernel{
 	Work: func(s *Spec) (float64, int64) {
 		return 2*s.volume(2)*s.volume(3)/float64(s.Operands[3].Shape[0]) + descentFlops(s, 2), s.Bytes()
 	},
-	Variants: append(withRef(
-		Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: denseNHWCDwSGDRef[float32], Run64: denseNHWCDwSGDRef[float64]},
-		atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace)),
-		slices.Concat(convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),
-			convolutionLast.weights.libraryVariantsOfMap(3, denseDwFactors, denseNHWCDescent, sgdParamNames...))...),
+	Variants: withRef("a sum as written and its step, element by element", denseNHWCDwSGDRef[float32], denseNHWCDwSGDRef[float64],
+		atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace),
+		convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),
+		convolutionLast.weights.libraryVariantsOfMap(3, denseDwFactors, denseNHWCDescent, sgdParamNames...)),
 }
 
 func denseNHWCDwSGDRef[T Float](call *Call) {

@@ -1,7 +1,5 @@
 package kernels
 
-import "slices"
-
 // Fully connected layer followed by a rectifier, and the gradient of one whose input
 // x came out of a rectifier:
 //
@@ -17,9 +15,9 @@ var denseReLU = Kernel{
 		flops, bytes := dense.Work(s)
 		return flops + s.volume(0), bytes
 	},
-	Variants: append(withRef(Variant{Name: "ref", Doc: "dense, then one comparison per element", Run32: denseReLURef[float32], Run64: denseReLURef[float64]},
-		atLevels("as dense, compared before it is stored", denseReLUAt[float32], denseReLUAt[float64], nil)),
-		slices.Concat(denseTiles.variants(denseReLUForward), denseTiles.libraryVariants(denseFactors, denseReLUForward))...),
+	Variants: withRef("dense, then one comparison per element", denseReLURef[float32], denseReLURef[float64],
+		atLevels("as dense, compared before it is stored", denseReLUAt[float32], denseReLUAt[float64], nil),
+		denseTiles.variants(denseReLUForward), denseTiles.libraryVariants(denseFactors, denseReLUForward)),
 }
 
 var denseDxReLU = Kernel{
@@ -34,9 +32,9 @@ var denseDxReLU = Kernel{
 		flops, bytes := denseDx.Work(s)
 		return flops + s.volume(0), bytes
 	},
-	Variants: append(withRef(Variant{Name: "ref", Doc: "dense.dx, then one comparison per element", Run32: denseDxReLURef[float32], Run64: denseDxReLURef[float64]},
-		atLevels("as dense.dx, masked before it is stored", denseDxReLUAt[float32], denseDxReLUAt[float64], nil)),
-		slices.Concat(denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(denseDxFactors, denseDxProducts))...),
+	Variants: withRef("dense.dx, then one comparison per element", denseDxReLURef[float32], denseDxReLURef[float64],
+		atLevels("as dense.dx, masked before it is stored", denseDxReLUAt[float32], denseDxReLUAt[float64], nil),
+		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(denseDxFactors, denseDxProducts)),
 }
 
 func denseReLURef[T Float](call *Call) {

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"slices"
 	"unsafe"
 
 	"dahl/kernels/simd"
@@ -33,10 +32,10 @@ var denseDwSGD = Kernel{
 	Work: func(s *Spec) (float64, int64) {
 		return denseFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes()
 	},
-	Variants: append(withRef(Variant{Name: "ref", Doc: "a sum as written and its step, element by element", Run32: denseDwSGDRef[float32], Run64: denseDwSGDRef[float64]},
-		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace)),
-		slices.Concat(denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),
-			denseDwTiles.libraryVariants(denseDwFactors, denseDwSGDProducts, sgd.Params...))...),
+	Variants: withRef("a sum as written and its step, element by element", denseDwSGDRef[float32], denseDwSGDRef[float64],
+		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace),
+		denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),
+		denseDwTiles.libraryVariants(denseDwFactors, denseDwSGDProducts, sgd.Params...)),
 }
 
 // velocities are the operands vw and vb. Without momentum nobody looks at them, and w and b stand

@@ -143,7 +143,7 @@ func (c *DeviceCall) symbol(name string) string {
 	return strings.ReplaceAll(name, ".", "_") + suffix
 }
 
-// onCUDA is the variant "cuda" of an operation.
-func onCUDA(doc string, launches func(*DeviceCall) []cuda.Launch, workspace func(*Spec) int64) Variant {
-	return Variant{Name: "cuda", Kind: CUDA, Doc: doc, Launches: launches, WorkspaceBytes: workspace}
+// onCUDA is the variant "cuda" of an operation without a workspace.
+func onCUDA(doc string, launches func(*DeviceCall) []cuda.Launch) []Variant {
+	return []Variant{{Name: "cuda", Kind: CUDA, Doc: doc, Launches: launches}}
 }

@@ -17,7 +17,7 @@ type (
 )
 
 // elementsOnCUDA is the variant of an operation on two or three operands of one type and shape.
-func elementsOnCUDA(symbol string) Variant {
+func elementsOnCUDA(symbol string) []Variant {
 	return onCUDA("four elements per thread", func(c *DeviceCall) []cuda.Launch {
 		return elementwise(allOperands(c), 0, func(r rowsParams, o []stridedParams) cuda.Launch {
 			l := cuda.Launch{Module: "elementwise", Symbol: c.symbol(symbol)}
@@ -28,7 +28,7 @@ func elementsOnCUDA(symbol string) Variant {
 			}
 			return l
 		})
-	}, nil)
+	})
 }
 
 func allOperands(c *DeviceCall) []*DeviceArg {

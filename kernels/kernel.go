@@ -222,8 +222,9 @@ func atLevels(doc string, run32, run64 func(simd.Level, *Call), workspace func(*
 
 // withRef puts the reference before the variants at levels, and the variants for other kinds of
 // devices after them.
-func withRef(ref Variant, atLevels []Variant, devices ...Variant) []Variant {
-	return slices.Concat([]Variant{ref}, atLevels, devices)
+func withRef(doc string, run32, run64 func(*Call), others ...[]Variant) []Variant {
+	ref := Variant{Name: "ref", Doc: doc, Run32: run32, Run64: run64}
+	return append([]Variant{ref}, slices.Concat(others...)...)
 }
 
 // Validate checks a spec completely: known operation, operand count, element

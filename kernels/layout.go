@@ -30,8 +30,7 @@ var toHWIO = Kernel{
 		optional(writes("turned", Real, "k k f c")),
 	},
 	Work: perElement(0, 0),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "element by element", Run32: hwioRef[float32], Run64: hwioRef[float64]},
+	Variants: withRef("element by element", hwioRef[float32], hwioRef[float64],
 		atLevels("matrices transposed in blocks", hwioAt[float32], hwioAt[float64], nil),
 		bothOnCUDA(hwioTiles, hwoiTiles)),
 }
@@ -65,14 +64,11 @@ func (m mover[T]) at(level simd.Level, call *Call) {
 
 // conversion is the variants of a layout change.
 func conversion(l layoutTiles, move32 mover[float32], move64 mover[float64]) []Variant {
-	return withRef(
-		Variant{
-			Name: "ref", Doc: "element by element",
-			Run32: func(c *Call) { convertRef(map4Of[float32](&c.Args[0]), map4Of[float32](&c.Args[1]), &l) },
-			Run64: func(c *Call) { convertRef(map4Of[float64](&c.Args[0]), map4Of[float64](&c.Args[1]), &l) },
-		},
+	return withRef("element by element",
+		func(c *Call) { convertRef(map4Of[float32](&c.Args[0]), map4Of[float32](&c.Args[1]), &l) },
+		func(c *Call) { convertRef(map4Of[float64](&c.Args[0]), map4Of[float64](&c.Args[1]), &l) },
 		atLevels("matrices transposed in blocks", move32.at, move64.at, nil),
-		layoutOnCUDA(l))
+		onCUDA(layoutDoc, l.launches))
 }
 
 func hwioRef[T Float](call *Call) {

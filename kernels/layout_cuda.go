@@ -42,24 +42,21 @@ type layoutTiles struct {
 
 const layoutDoc = "tiles of 32×32 through shared memory"
 
-// layoutOnCUDA moves operand 1 of a call to operand 0.
-func layoutOnCUDA(l layoutTiles) Variant {
-	return onCUDA(layoutDoc, func(c *DeviceCall) []cuda.Launch {
-		p, tiles, layers := l.params(&c.Args[0], &c.Args[1])
-		return []cuda.Launch{{
-			Module: "layout", Symbol: c.symbol("layout"), Params: cuda.Params(p),
-			Block: [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles, layers, 1},
-		}}
-	}, nil)
+// launches move operand 1 of a call to operand 0.
+func (l layoutTiles) launches(c *DeviceCall) []cuda.Launch {
+	p, tiles, layers := l.params(&c.Args[0], &c.Args[1])
+	return []cuda.Launch{{
+		Module: "layout", Symbol: c.symbol("layout"), Params: cuda.Params(p),
+		Block: [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles, layers, 1},
+	}}
 }
 
-// bothOnCUDA is layoutOnCUDA for the first conversion and, if there is an operand 2, for the
-// second one to that operand, in one launch.
-func bothOnCUDA(first, second layoutTiles) Variant {
-	alone := layoutOnCUDA(first)
+// bothOnCUDA is the first conversion and, if there is an operand 2, the second one to that
+// operand, in one launch.
+func bothOnCUDA(first, second layoutTiles) []Variant {
 	return onCUDA(layoutDoc, func(c *DeviceCall) []cuda.Launch {
 		if len(c.Args) < 3 {
-			return alone.Launches(c)
+			return first.launches(c)
 		}
 		p, tiles, layers := first.params(&c.Args[0], &c.Args[1])
 		q, otherTiles, otherLayers := second.params(&c.Args[2], &c.Args[1])
@@ -68,7 +65,7 @@ func bothOnCUDA(first, second layoutTiles) Variant {
 			Params: cuda.Params(layoutPair{p, q, int32(tiles), int32(otherTiles), int32(layers), int32(otherLayers)}),
 			Block:  [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles*layers + otherTiles*otherLayers, 1, 1},
 		}}
-	}, nil)
+	})
 }
 
 // params are the parameters of the move of x to y. y is cut into tiles, and its outer dimension

@@ -16,10 +16,9 @@ var load = Kernel{
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
 	// The data set is not moved, only the named rows.
 	Work: func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "one division per element", Run32: loadRef[float32], Run64: loadRef[float64]},
+	Variants: withRef("one division per element", loadRef[float32], loadRef[float64],
 		atLevels("a vector of quotients at a time; in Go a table of all 256", loadAt[float32], loadAt[float64], nil),
-		onCUDA("four elements per thread", loadOnCUDA, nil)),
+		onCUDA("four elements per thread", loadOnCUDA)),
 }
 
 var loadNHWC = Kernel{
@@ -32,10 +31,9 @@ var loadNHWC = Kernel{
 	Params: []string{"divisor"},
 	Check:  func(s *Spec) error { return realParam(s, "divisor", 1, 1<<32) },
 	Work:   func(s *Spec) (float64, int64) { return s.volume(0), gatherBytes(s, 0, 1, 2) },
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "one division per element", Run32: loadNHWCRef[float32], Run64: loadNHWCRef[float64]},
+	Variants: withRef("one division per element", loadNHWCRef[float32], loadNHWCRef[float64],
 		atLevels("quotients of some pixels of all channels, then transposed", loadNHWCAt[float32], loadNHWCAt[float64], nil),
-		onCUDA("an element per thread, for some samples", loadNHWCOnCUDA, nil)),
+		onCUDA("an element per thread, for some samples", loadNHWCOnCUDA)),
 }
 
 var loadLabels = Kernel{
@@ -46,10 +44,8 @@ var loadLabels = Kernel{
 		reads("index", Index, "n"),
 	},
 	Work: func(s *Spec) (float64, int64) { return 0, gatherBytes(s, 0, 1, 2) },
-	Variants: []Variant{
-		{Name: "ref", Doc: "a copy", Run32: loadLabelsRef, Run64: loadLabelsRef},
-		onCUDA("a label per thread", loadLabelsOnCUDA, nil),
-	},
+	Variants: withRef("a copy", loadLabelsRef, loadLabelsRef,
+		onCUDA("a label per thread", loadLabelsOnCUDA)),
 }
 
 // gatherBytes is the bytes that a gather moves: the output, as much of the source, and the index.

@@ -18,10 +18,9 @@ var maxpool = Kernel{
 		return checkPool(s, sliding{out: 0, outName: "y", in: 2, inName: "x"}, maxWindow)
 	},
 	Work: poolWork(0),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "a scan of each window", Run32: maxpoolRef[float32], Run64: maxpoolRef[float64]},
+	Variants: withRef("a scan of each window", maxpoolRef[float32], maxpoolRef[float64],
 		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil),
-		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 2), nil)),
+		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 2))),
 }
 
 var maxpoolDx = Kernel{
@@ -36,10 +35,9 @@ var maxpoolDx = Kernel{
 		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, maxWindow)
 	},
 	Work: perElement(1, 1),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "zero, then add in the order of dy", Run32: maxpoolDxRef[float32], Run64: maxpoolDxRef[float64]},
+	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32], maxpoolDxRef[float64],
 		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
-		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2), nil)),
+		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2))),
 }
 
 // checkPool checks the maps of a pooling with windows of at most largest.

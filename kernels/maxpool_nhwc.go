@@ -18,10 +18,9 @@ var maxpoolNHWC = Kernel{
 		return checkPool(s, sliding{out: 0, outName: "y", in: 2, inName: "x", channelsLast: true}, maxWindow)
 	},
 	Work: poolWork(0),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "a scan of each window", Run32: maxpoolNHWCRef[float32], Run64: maxpoolNHWCRef[float64]},
+	Variants: withRef("a scan of each window", maxpoolNHWCRef[float32], maxpoolNHWCRef[float64],
 		atLevels("rows of pixels, a vector of channels at a time", maxpoolNHWCAt[float32], maxpoolNHWCAt[float64], nil),
-		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 1), nil)),
+		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 1))),
 }
 
 var maxpoolNHWCDx = Kernel{
@@ -36,10 +35,9 @@ var maxpoolNHWCDx = Kernel{
 		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", channelsLast: true}, maxWindow)
 	},
 	Work: perElement(1, 1),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "zero, then add in the order of dy", Run32: maxpoolNHWCDxRef[float32], Run64: maxpoolNHWCDxRef[float64]},
+	Variants: withRef("zero, then add in the order of dy", maxpoolNHWCDxRef[float32], maxpoolNHWCDxRef[float64],
 		atLevels("each element written once where windows do not overlap", maxpoolNHWCDxAt[float32], maxpoolNHWCDxAt[float64], nil),
-		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 1), nil)),
+		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 1))),
 }
 
 // noMaximum is the index of a window through which no gradient passes, because a

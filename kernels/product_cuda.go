@@ -181,8 +181,7 @@ const mostCounted = math.MaxInt32 - 8
 
 // variant is the variant for a math.
 func (m productMath) variant(launches func(*DeviceCall) []cuda.Launch, workspace func(*Spec) int64) Variant {
-	v := onCUDA(m.doc, launches, workspace)
-	v.Name, v.MostElements = m.name, mostCounted
+	v := Variant{Name: m.name, Kind: CUDA, Doc: m.doc, Launches: launches, WorkspaceBytes: workspace, MostElements: mostCounted}
 	if m.tensor {
 		v.Types, v.Capability, v.FactorBits = []dag.DType{dag.Float32}, 80, m.bits
 	}

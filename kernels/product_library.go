@@ -66,16 +66,18 @@ func (l libraryProduct) byLibraries() []Variant {
 
 // variants are one in the type's own arithmetic and one on tensor cores.
 func (l libraryProduct) variants(library, doc string) []Variant {
-	exact := onCUDA(doc+", in the type's own arithmetic", l.launches, l.workspace)
-	exact.Name, exact.Library, exact.MostElements = library, library, mostCounted
-	exact.LibraryCall = func(call *DeviceCall) cuda.LibraryCall { return l.call(call, false) }
-	tf32 := onCUDA(doc+", on tensor cores: factors rounded to 11 bits, sums in float32", l.launches, l.workspace)
-	tf32.Name, tf32.Library, tf32.Types, tf32.Capability = library+"-tf32", library, []dag.DType{dag.Float32}, 80
-	tf32.FactorBits, tf32.MostElements = TF32Bits, mostCounted
-	tf32.LibraryCall = func(call *DeviceCall) cuda.LibraryCall { return l.call(call, true) }
-	if l.maps != 0 {
-		exact.Before, tf32.Before = l.before, l.before
+	exact := Variant{
+		Name: library, Kind: CUDA, Doc: doc + ", in the type's own arithmetic", Library: library,
+		Launches: l.launches, WorkspaceBytes: l.workspace, MostElements: mostCounted,
+		LibraryCall: func(call *DeviceCall) cuda.LibraryCall { return l.call(call, false) },
 	}
+	if l.maps != 0 {
+		exact.Before = l.before
+	}
+	tf32 := exact
+	tf32.Name, tf32.Doc = library+"-tf32", doc+", on tensor cores: factors rounded to 11 bits, sums in float32"
+	tf32.Types, tf32.Capability, tf32.FactorBits = []dag.DType{dag.Float32}, 80, TF32Bits
+	tf32.LibraryCall = func(call *DeviceCall) cuda.LibraryCall { return l.call(call, true) }
 	return []Variant{exact, tf32}
 }
 

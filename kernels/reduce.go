@@ -8,28 +8,23 @@ var mean = Kernel{
 	Op: "mean", Doc: "m = (Σ v)/n, added in index order",
 	Operands: []Operand{writes("m", Real, "1"), reads("v", Real, "n")},
 	Work:     perElement(1, 1),
-	Variants: []Variant{
-		{Name: "ref", Doc: "in index order", Run32: meanRef[float32], Run64: meanRef[float64]},
-		reduceOnCUDA("mean"),
-	},
+	Variants: withRef("in index order", meanRef[float32], meanRef[float64],
+		reduceOnCUDA("mean")),
 }
 
 var count = Kernel{
 	Op: "count", Doc: "c = number of flags that are not 0",
 	Operands: []Operand{writes("c", Index, "1"), reads("flags", Mask, "n")},
 	Work:     perElement(1, 1),
-	Variants: []Variant{
-		{Name: "ref", Doc: "in index order", Run32: countRef, Run64: countRef},
-		reduceOnCUDA("count"),
-	},
+	Variants: withRef("in index order", countRef, countRef,
+		reduceOnCUDA("count")),
 }
 
 var add = Kernel{
 	Op: "add", Doc: "dst += src",
 	Operands: []Operand{updates("dst", "..."), reads("src", Real, "...")},
 	Work:     perElement(1, 0),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "element by element", Run32: addRef[float32], Run64: addRef[float64]},
+	Variants: withRef("element by element", addRef[float32], addRef[float64],
 		atLevels("run by run", addAt[float32], addAt[float64], nil),
 		elementsOnCUDA("add")),
 }

@@ -13,8 +13,7 @@ var relu = Kernel{
 		reads("x", Real, "..."),
 	},
 	Work: perElement(1, 0),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "one comparison per element", Run32: reluRef[float32], Run64: reluRef[float64]},
+	Variants: withRef("one comparison per element", reluRef[float32], reluRef[float64],
 		atLevels("no branches", reluAt[float32], reluAt[float64], nil),
 		elementsOnCUDA("relu")),
 }
@@ -27,8 +26,7 @@ var reluDx = Kernel{
 		reads("mask", Mask, "..."),
 	},
 	Work: perElement(1, 0),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "one comparison per element", Run32: reluDxRef[float32], Run64: reluDxRef[float64]},
+	Variants: withRef("one comparison per element", reluDxRef[float32], reluDxRef[float64],
 		atLevels("no branches: the bits of dy and the mask", reluDxAt[float32], reluDxAt[float64], nil),
 		elementsOnCUDA("relu.dx")),
 }

@@ -39,10 +39,9 @@ var sgd = Kernel{
 		return checkSGD(s)
 	},
 	Work: func(s *Spec) (float64, int64) { return sgdFlops(s) * s.volume(0), s.Bytes() },
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "element by element", Run32: sgdRef[float32], Run64: sgdRef[float64]},
+	Variants: withRef("element by element", sgdRef[float32], sgdRef[float64],
 		atLevels("run by run", sgdAt[float32], sgdAt[float64], nil),
-		onCUDA("four elements per thread", sgdOnCUDA, nil)),
+		onCUDA("four elements per thread", sgdOnCUDA)),
 }
 
 // checkSGD refuses senseless parameters.

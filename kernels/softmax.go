@@ -30,8 +30,7 @@ var softmaxXent = Kernel{
 	Params: []string{"batch"},
 	Check:  checkBatch,
 	Work:   perElement(6, 0),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "row by row", Run32: softmaxXentRef[float32], Run64: softmaxXentRef[float64]},
+	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64],
 			func(s *Spec) int64 { return softmaxWorkspace(s, 3) }),
 		softmaxOnCUDA("softmax_xent", "dz", "loss", "correct", "z", "y")),
@@ -44,8 +43,7 @@ var softmaxXentEval = Kernel{
 		reads("z", Real, "n c"), reads("y", Index, "n"),
 	},
 	Work: perElement(4, 2),
-	Variants: withRef(
-		Variant{Name: "ref", Doc: "row by row", Run32: softmaxEvalRef[float32], Run64: softmaxEvalRef[float64]},
+	Variants: withRef("row by row", softmaxEvalRef[float32], softmaxEvalRef[float64],
 		vectorLevels("a row in each element of a vector", softmaxEvalAt[float32], softmaxEvalAt[float64],
 			func(s *Spec) int64 { return softmaxWorkspace(s, 2) }),
 		softmaxOnCUDA("softmax_xent", "loss", "correct", "z", "y")),
@@ -55,30 +53,24 @@ var rowmax = Kernel{
 	Op: "rowmax", Doc: "m = maximum of each row of z; NaN wins",
 	Operands: []Operand{writes("m", Real, "n"), reads("z", Real, "n c")},
 	Work:     perElement(1, 1),
-	Variants: []Variant{
-		{Name: "ref", Doc: "a scan", Run32: rowmaxRef[float32], Run64: rowmaxRef[float64]},
-		softmaxOnCUDA("rowmax", "m", "z"),
-	},
+	Variants: withRef("a scan", rowmaxRef[float32], rowmaxRef[float64],
+		softmaxOnCUDA("rowmax", "m", "z")),
 }
 
 var expSub = Kernel{
 	Op: "exp_sub", Doc: "e = exp(z - m)",
 	Operands: []Operand{writes("e", Real, "n c"), reads("z", Real, "n c"), reads("m", Real, "n")},
 	Work:     perElement(2, 0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "exp in float64", Run32: expSubRef[float32], Run64: expSubRef[float64]},
-		softmaxOnCUDA("exp_sub", "e", "z", "m"),
-	},
+	Variants: withRef("exp in float64", expSubRef[float32], expSubRef[float64],
+		softmaxOnCUDA("exp_sub", "e", "z", "m")),
 }
 
 var rowsum = Kernel{
 	Op: "rowsum", Doc: "s = sum of each row of e",
 	Operands: []Operand{writes("s", Real, "n"), reads("e", Real, "n c")},
 	Work:     perElement(1, 1),
-	Variants: []Variant{
-		{Name: "ref", Doc: "in the order of the row", Run32: rowsumRef[float32], Run64: rowsumRef[float64]},
-		softmaxOnCUDA("rowsum", "s", "e"),
-	},
+	Variants: withRef("in the order of the row", rowsumRef[float32], rowsumRef[float64],
+		softmaxOnCUDA("rowsum", "s", "e")),
 }
 
 var xent = Kernel{
@@ -88,10 +80,8 @@ var xent = Kernel{
 		reads("z", Real, "n c"), reads("m", Real, "n"), reads("s", Real, "n"), reads("y", Index, "n"),
 	},
 	Work: perElement(1, 2),
-	Variants: []Variant{
-		{Name: "ref", Doc: "row by row", Run32: xentRef[float32], Run64: xentRef[float64]},
-		softmaxOnCUDA("xent", "loss", "correct", "z", "m", "s", "y"),
-	},
+	Variants: withRef("row by row", xentRef[float32], xentRef[float64],
+		softmaxOnCUDA("xent", "loss", "correct", "z", "m", "s", "y")),
 }
 
 var softmaxXentDx = Kernel{
@@ -102,10 +92,8 @@ var softmaxXentDx = Kernel{
 	Params: []string{"batch"},
 	Check:  checkBatch,
 	Work:   perElement(2, 0),
-	Variants: []Variant{
-		{Name: "ref", Doc: "row by row", Run32: softmaxXentDxRef[float32], Run64: softmaxXentDxRef[float64]},
-		softmaxOnCUDA("softmax_xent.dx", "dz", "e", "s", "y"),
-	},
+	Variants: withRef("row by row", softmaxXentDxRef[float32], softmaxXentDxRef[float64],
+		softmaxOnCUDA("softmax_xent.dx", "dz", "e", "s", "y")),
 }
 
 // checkBatch refuses a batch smaller than the samples of this call.

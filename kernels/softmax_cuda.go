@@ -19,7 +19,7 @@ const wideClasses = 1024
 
 // softmaxOnCUDA is the variant of an operation on rows of classes. operands are the names of its
 // operands in its line of the table.
-func softmaxOnCUDA(symbol string, operands ...string) Variant {
+func softmaxOnCUDA(symbol string, operands ...string) []Variant {
 	return onCUDA("a warp per row; a block where there are more than 1024 classes", func(c *DeviceCall) []cuda.Launch {
 		var p softmaxParams
 		address := map[string]*uint64{
@@ -45,7 +45,7 @@ func softmaxOnCUDA(symbol string, operands ...string) Variant {
 			l.Block, l.Grid = [3]uint32{256, 1, 1}, [3]uint32{uint32(p.Rows), 1, 1}
 		}
 		return []cuda.Launch{l}
-	}, nil)
+	})
 }
 
 // reduceParams mirrors ReduceParams of cuda/reduce.cu.
@@ -55,12 +55,12 @@ type reduceParams struct {
 }
 
 // reduceOnCUDA is the variant of an operation that reduces many numbers to one.
-func reduceOnCUDA(symbol string) Variant {
+func reduceOnCUDA(symbol string) []Variant {
 	return onCUDA("one block, then a tree", func(c *DeviceCall) []cuda.Launch {
 		return []cuda.Launch{{
 			Module: "reduce", Symbol: c.symbol(symbol),
 			Params: cuda.Params(reduceParams{c.Args[0].Addr, c.Args[1].Addr, int32(c.Args[1].Shape[0])}),
 			Block:  [3]uint32{1024, 1, 1}, Grid: [3]uint32{1, 1, 1},
 		}}
-	}, nil)
+	})
 }

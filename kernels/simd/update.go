@@ -44,32 +44,20 @@ func (s *SGD[T]) Step(l Level, w, g, v []T) {
 }
 
 func (s *SGD[T]) stepGo(w, g, v []T) {
-	if s.Momentum == 0 || s.Nesterov {
-		s.stepAny(w, g, v)
-		return
-	}
 	rate, momentum, decay := s.Rate, s.Momentum, s.Decay
 	for i, step := range g {
 		if decay != 0 {
 			step += T(decay * w[i])
 		}
-		step += T(momentum * v[i])
-		v[i] = step
+		if momentum != 0 {
+			v[i] = T(momentum*v[i]) + step
+			if s.Nesterov {
+				step += T(momentum * v[i])
+			} else {
+				step = v[i]
+			}
+		}
 		w[i] -= T(rate * step)
-	}
-}
-
-// stepAny is stepGo without momentum, or with Nesterov's.
-func (s *SGD[T]) stepAny(w, g, v []T) {
-	for i, step := range g {
-		if s.Decay != 0 {
-			step += T(s.Decay * w[i])
-		}
-		if s.Momentum != 0 {
-			v[i] = T(s.Momentum*v[i]) + step
-			step += T(s.Momentum * v[i])
-		}
-		w[i] -= T(s.Rate * step)
 	}
 }
 
