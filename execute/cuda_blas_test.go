@@ -117,15 +117,19 @@ func TestCUDALibraryRefuses(t *testing.T) {
 // TestLibraryWorkspace: where the variant is open nothing is reserved for a library's, which
 // is chosen by name only; where it is asked for, what it needs is.
 func TestLibraryWorkspace(t *testing.T) {
-	prog := testProgram(t)
+	const library = 32 << 20 // what the library asks for; the products of the program are smaller
+	prog, machine := testProgram(t), cudaNode(t, 1, 1)
+	machine.Memories[1].CapacityBytes = 3 * library
+	if err := machine.Complete(); err != nil {
+		t.Fatal(err)
+	}
 	scratch := func(asked string) int64 {
-		d, err := priced(t, prog, cudaNode(t, 1, 1), Target{Variant: asked}).Decide(schedule.Choice{Plans: spreadPlans(prog, 2, bySamples(2))})
+		d, err := priced(t, prog, machine, Target{Variant: asked}).Decide(schedule.Choice{Plans: spreadPlans(prog, 2, bySamples(2))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return d.Layouts(0)[1].ArenaBytes[schedule.ScratchArena]
 	}
-	const library = 32 << 20 // what the library asks for; the products of the program are smaller
 	if open, asked := scratch(""), scratch("cublas"); open >= library || asked < library {
 		t.Errorf("%d bytes of scratch with the variant open, %d with the library's asked for; want less than and at least %d", open, asked, library)
 	}
