@@ -30,8 +30,8 @@ func (f *fault) Error() string {
 // Check reports the first mistake in the platform.
 func (p *Platform) Check() error {
 	f := p.checkParts()
-	if f == nil {
-		f = p.checkWorkers()
+	if f == nil && !slices.Equal(p.Workers, workersOf(p.Devices)) {
+		f = &fault{"", "", "the workers are not the units of the devices in their order; call Complete"}
 	}
 	if f != nil {
 		return fmt.Errorf("platform %q: %w", p.Name, f)
@@ -301,14 +301,6 @@ func (m *Model) checkNumbers(i int, who string) *fault {
 		if !d.value.valid() {
 			return &fault{at("model", i, d.key), who, d.key + ": want positive times from short to long"}
 		}
-	}
-	return nil
-}
-
-// checkWorkers compares the workers with those that the devices imply.
-func (p *Platform) checkWorkers() *fault {
-	if !slices.Equal(p.Workers, workersOf(p.Devices)) {
-		return &fault{"", "", "the workers are not the units of the devices in their order; call Complete"}
 	}
 	return nil
 }

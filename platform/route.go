@@ -22,6 +22,7 @@ type LinkUse struct {
 type path struct {
 	links       []LinkID // in order; nil: there is no way
 	uses        []LinkUse
+	via         []MemoryID // the memories between the two, the last one first
 	latency     time.Duration
 	bytesPerSec float64 // of one flow with nothing else on the way
 
@@ -93,29 +94,35 @@ func (p *Platform) allPaths() []path {
 }
 
 // pathAlong follows the hops from a memory.
-func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o *orientation) path {
+func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o orientation) path {
 	if from == to || hops[to].route < 0 {
 		return path{}
 	}
-	var back []MemoryID
-	for at := to; at != from; at = hops[at].from {
-		back = append(back, at)
-	}
 	way := path{bytesPerSec: math.Inf(1)}
-	for _, at := range slices.Backward(back) {
+	for at := hops[to].from; at != from; at = hops[at].from {
+		way.via = append(way.via, at)
+	}
+	times := map[LinkUse]int32{}
+	for _, at := range slices.Backward(append([]MemoryID{to}, way.via...)) {
 		links, directions := o.along(&p.Routes[hops[at].route], hops[at].from)
 		way.links = append(way.links, links...)
 		for i, l := range links {
-			use := LinkUse{Link: l, Times: 1}
+			use := LinkUse{Link: l}
 			if p.Links[l].Sharing == Duplex {
 				use.Direction = directions[i]
 			}
-			way.uses = append(way.uses, use)
+			times[use]++
 			way.latency = min(way.latency+p.Links[l].Latency, Unreachable)
 		}
 	}
-	way.engineIn, way.engineOut = p.enginesTaken(from, to, slices.Contains(back[1:], p.HostMemory()))
-	way.uses = addUp(way.uses)
+	way.engineIn, way.engineOut = p.enginesTaken(from, to, slices.Contains(way.via, p.HostMemory()))
+	for use, n := range times {
+		use.Times = n
+		way.uses = append(way.uses, use)
+	}
+	slices.SortFunc(way.uses, func(a, b LinkUse) int {
+		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Direction, b.Direction))
+	})
 	for _, use := range way.uses {
 		l := &p.Links[use.Link]
 		share := l.BandwidthBytesPerSec
@@ -125,22 +132,6 @@ func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o *orientation) path
 		way.bytesPerSec = min(way.bytesPerSec, share)
 	}
 	return way
-}
-
-// addUp sorts the uses and merges those of the same link and direction.
-func addUp(uses []LinkUse) []LinkUse {
-	slices.SortFunc(uses, func(a, b LinkUse) int {
-		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Direction, b.Direction))
-	})
-	sum := uses[:0]
-	for _, u := range uses {
-		if n := len(sum); n > 0 && sum[n-1].Link == u.Link && sum[n-1].Direction == u.Direction {
-			sum[n-1].Times += u.Times
-			continue
-		}
-		sum = append(sum, u)
-	}
-	return sum
 }
 
 // hop is the last step to a memory: from which one and by which route; -1: it is not reached.
@@ -183,14 +174,5 @@ func (r *Route) step(at MemoryID) (next MemoryID, ok bool) {
 
 // Passes reports whether the route from one memory to another goes through a third one.
 func (p *Platform) Passes(from, to, through MemoryID) bool {
-	hops := p.walk(from)
-	if from == to || hops[to].route < 0 {
-		return false
-	}
-	for at := hops[to].from; at != from; at = hops[at].from {
-		if at == through {
-			return true
-		}
-	}
-	return false
+	return from != to && slices.Contains(p.path(from, to).via, through)
 }
