@@ -30,13 +30,10 @@ func Chrome(w io.Writer, r *Run) error {
 		return err
 	}
 	t := chromeTrace{run: r, out: bufio.NewWriter(w)}
-	t.placeSlices()
 	t.text(`{"displayTimeUnit":"ns","otherData":{"title":`)
 	t.value(r.title())
 	t.text("},\"traceEvents\":[\n")
-	for _, e := range t.names {
-		t.event(e)
-	}
+	t.placeSlices()
 	t.writeSpans()
 	t.writeTransfers()
 	t.writeFlows()
@@ -106,7 +103,6 @@ type chromeTrace struct {
 	events int
 	flows  int
 
-	names       []chromeEvent
 	ofSpan      []place
 	ofTransfer  []place
 	spanOf      map[schedule.Instance]int
@@ -129,23 +125,19 @@ func (t *chromeTrace) event(e chromeEvent) {
 	t.value(e)
 }
 
-// placeSlices gives every span and transfer a thread and notes the names.
+// placeSlices gives every span and transfer a thread and writes the names.
 func (t *chromeTrace) placeSlices() {
 	p, s := t.run.Problem.Platform, t.run.Schedule
 	t.ofSpan, t.ofTransfer = make([]place, len(s.Spans)), make([]place, len(s.Transfers))
 	t.spanOf, t.transferFor = map[schedule.Instance]int{}, map[schedule.Instance][]int{}
 	for d := range p.Devices {
-		t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
+		t.event(chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
 	}
 	thread := 1
 	name := func(process, count int, label string) (first int) {
 		first = thread
 		for l := range max(1, count) {
-			full := label
-			if l > 0 {
-				full = fmt.Sprintf("%s (%d)", label, l+1)
-			}
-			t.names = append(t.names, chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: thread, Args: named(full)})
+			t.event(chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: thread, Args: named(laneName(label, l))})
 			thread++
 		}
 		return first
@@ -166,7 +158,7 @@ func (t *chromeTrace) placeSlices() {
 func (t *chromeTrace) placeTransfers(name func(process, count int, label string) (first int)) {
 	p, s := t.run.Problem.Platform, t.run.Schedule
 	process := len(p.Devices) + 1
-	t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: named("transfers and counters")})
+	t.event(chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: named("transfers and counters")})
 	order, lane, count := transferLanes(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
 	first := map[route]int{}
 	for _, r := range slices.SortedFunc(maps.Keys(count), compareRoutes) {

@@ -109,6 +109,7 @@ type pajeTrace struct {
 	streams   []int   // by worker: how many lanes it has
 	laneOf    []int32 // by span
 	lanes     []string
+	created   [][2]string // containers: kind, alias
 }
 
 func (t *pajeTrace) printf(format string, args ...any) { fmt.Fprintf(t.out, format, args...) }
@@ -154,6 +155,7 @@ func (t *pajeTrace) writeContainers() {
 	p, s := t.run.Problem.Platform, t.run.Schedule
 	create := func(alias, kind, parent, name string) {
 		t.printf("%d %s %s %s %s %s\n", pajeCreateContainer, seconds(0), alias, kind, parent, quoted(name))
+		t.created = append(t.created, [2]string{kind, alias})
 	}
 	create("machine", "CM", "0", cmp.Or(p.Name, "machine"))
 	for d := range p.Devices {
@@ -164,12 +166,8 @@ func (t *pajeTrace) writeContainers() {
 	for w := range p.Workers {
 		t.firstLane[w], t.streams[w] = int32(len(t.lanes)), count[platform.WorkerID(w)]
 		for l := range max(1, t.streams[w]) {
-			name := p.Workers[w].Name
-			if l > 0 {
-				name = fmt.Sprintf("%s (%d)", name, l+1)
-			}
 			alias := fmt.Sprintf("w%d", len(t.lanes))
-			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), name)
+			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), laneName(p.Workers[w].Name, l))
 			t.lanes = append(t.lanes, alias)
 		}
 	}
@@ -260,20 +258,7 @@ func (t *pajeTrace) destroyContainers() {
 	for _, e := range t.events {
 		end = max(end, e.at)
 	}
-	destroy := func(kind, alias string) {
-		t.printf("%d %s %s %s\n", pajeDestroyContainer, seconds(end), kind, alias)
+	for _, c := range slices.Backward(t.created) {
+		t.printf("%d %s %s %s\n", pajeDestroyContainer, seconds(end), c[0], c[1])
 	}
-	for i := range t.run.Power {
-		destroy("CP", fmt.Sprintf("p%d", i))
-	}
-	for m := range platform.MemoryID(len(t.run.Problem.Platform.Memories)) {
-		destroy("CR", fmt.Sprintf("m%d", m))
-	}
-	for _, alias := range t.lanes {
-		destroy("CW", alias)
-	}
-	for d := range t.run.Problem.Platform.Devices {
-		destroy("CD", fmt.Sprintf("d%d", d))
-	}
-	destroy("CM", "machine")
 }
