@@ -34,7 +34,7 @@ type Report struct {
 	Sources []PowerSource `json:"sources"` // where each power comes from
 	Missing []string      `json:"missing"` // devices, links and host whose power is not known
 
-	// Readings are joules that meters counted over the run; AddReading adds one.
+	// Readings are joules that meters counted over the run.
 	Readings []Reading `json:"readings"`
 
 	Images         int64   `json:"images,omitempty"`
@@ -207,9 +207,6 @@ func (r *Report) addLabels(a *account) {
 		}
 	}
 }
-
-// AddReading adds the reading of a meter over the run.
-func (r *Report) AddReading(m Reading) { r.Readings = append(r.Readings, m) }
 
 // Best is the number to show first, and its basis: the sum of the meters if there are any, else
 // the total of the model. Meters may cover less than the model, such as the processors alone.
