@@ -1,6 +1,7 @@
 package energy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -165,9 +166,7 @@ type groups struct {
 }
 
 func (g *groups) entry(name string) *Entry {
-	if name == "" {
-		name = "(none)"
-	}
+	name = cmp.Or(name, "(none)")
 	i, ok := g.at[name]
 	if !ok {
 		i = len(g.list)
