@@ -59,11 +59,8 @@ func parse(src []byte, name string, isFile bool) (*Platform, error) {
 			return nil, more.Err
 		}
 	}
-	if fault := p.checkParts(); fault != nil {
+	if fault := p.complete(); fault != nil {
 		return nil, fault.in(file, models)
-	}
-	if err := p.Complete(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, nil
 }

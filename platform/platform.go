@@ -10,15 +10,19 @@ import (
 // devices, checks everything and tabulates the routes. Load and Parse have done so already. Call
 // it again after a change.
 func (p *Platform) Complete() error {
-	p.paths = nil
-	if f := p.checkParts(); f != nil {
+	if f := p.complete(); f != nil {
 		return fmt.Errorf("platform %q: %w", p.Name, f)
 	}
+	return nil
+}
+
+func (p *Platform) complete() *fault {
+	p.paths = nil
 	p.numberDevices()
-	p.Workers = workersOf(p.Devices)
-	if err := p.Check(); err != nil {
-		return err
+	if f := p.checkParts(); f != nil {
+		return f
 	}
+	p.Workers = workersOf(p.Devices)
 	p.host = p.HostMemory()
 	p.paths = p.allPaths()
 	return nil

@@ -15,17 +15,14 @@ import (
 
 // chart is the contents of a Gantt chart: rows of pieces on a time axis.
 type chart struct {
+	run      *Run
 	colours  *colouring
 	rows     []row
-	makespan time.Duration
 	end      time.Duration   // of the shown time; transfers may go on after the last task
 	stepEnds []time.Duration // the end of the last task of each step
-
-	firstStep int // its number
-	hops      []hop
+	hops     []hop
 
 	// Where the spans and transfers of the run are.
-	run         *Run
 	rowOfWorker []int
 	firstLane   []int // by worker: its first lane within its row
 	lane        []int // by span, from the first lane of its worker
@@ -54,7 +51,7 @@ const (
 
 // newChart arranges a run. Colours may come from another run of the same graph.
 func newChart(r *Run, colours *colouring) *chart {
-	c := &chart{run: r, colours: colours, makespan: r.Schedule.Makespan, end: r.Schedule.Makespan, firstStep: max(1, r.FirstStep)}
+	c := &chart{run: r, colours: colours, end: r.Schedule.Makespan}
 	c.addWorkerRows()
 	c.addSpans()
 	c.addIdles()

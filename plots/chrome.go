@@ -152,21 +152,16 @@ func (t *chromeTrace) placeSlices() {
 		t.ofSpan[i] = place{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
 		t.spanOf[schedule.Instance{Task: span.Task, Step: span.Step}] = i
 	}
-	t.placeTransfers(name)
-}
-
-func (t *chromeTrace) placeTransfers(name func(process, count int, label string) (first int)) {
-	p, s := t.run.Problem.Platform, t.run.Schedule
 	process := len(p.Devices) + 1
 	t.event(chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: named("transfers and counters")})
-	order, lane, count := transferLanes(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
-	first := map[route]int{}
-	for _, r := range slices.SortedFunc(maps.Keys(count), compareRoutes) {
-		first[r] = name(process, count[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)
+	order, lanes, counts := transferLanes(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
+	firstOf := map[route]int{}
+	for _, r := range slices.SortedFunc(maps.Keys(counts), compareRoutes) {
+		firstOf[r] = name(process, counts[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)
 	}
 	for i, k := range order {
 		x := &s.Transfers[k]
-		t.ofTransfer[k] = place{process, first[route{x.From, x.To}] + lane[i]}
+		t.ofTransfer[k] = place{process, firstOf[route{x.From, x.To}] + lanes[i]}
 		of := schedule.Instance{Task: x.For, Step: x.Step}
 		t.transferFor[of] = append(t.transferFor[of], k)
 	}

@@ -99,11 +99,11 @@ func drawHalves(c draw.Canvas, face typeface, halves [2]half) (top vg.Length) {
 	var f *frame
 	for _, h := range halves {
 		f = h.chart.frame(c, face, labels, end)
-		f.c.FillText(face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, h.name+": "+formatDuration(h.chart.makespan))
+		f.c.FillText(face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, h.name+": "+formatDuration(h.chart.run.Schedule.Makespan))
 		f.box.Max.Y = top - chartCaption - stepStrip
 		f.box.Min.Y = f.box.Max.Y - h.tall
 		h.chart.draw(f)
-		if own := h.chart.makespan; own < end { // the axis goes on beyond the shorter run
+		if own := h.chart.run.Schedule.Makespan; own < end { // the axis goes on beyond the shorter run
 			x := f.X(float64(own))
 			line(f.c, faintInk, 0.8, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y})
 		}

@@ -238,7 +238,7 @@ func (c *chart) drawSteps(f *frame) {
 			line(f.c, faintInk, 0.6, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y + 3}, 2, 2)
 			lastLine = x
 		}
-		name := fmt.Sprintf("step %d", c.firstStep+k)
+		name := fmt.Sprintf("step %d", max(1, c.run.FirstStep)+k)
 		if w := style.Width(name); x-w >= free {
 			f.c.FillText(style, vg.Point{X: x, Y: f.box.Max.Y + 3}, name)
 			free = x + 8

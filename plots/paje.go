@@ -105,9 +105,9 @@ type pajeTrace struct {
 
 	events    []pajeEvent
 	idles     []explain.Idle
-	firstLane []int32 // by worker: its first lane container
-	streams   []int   // by worker: how many lanes it has
-	laneOf    []int32 // by span
+	firstLane []int32                   // by worker: its first lane container
+	streams   map[platform.WorkerID]int // how many lanes it has
+	laneOf    []int32                   // by span
 	lanes     []string
 	created   [][2]string // containers: kind, alias
 }
@@ -161,11 +161,12 @@ func (t *pajeTrace) writeContainers() {
 	for d := range p.Devices {
 		create(fmt.Sprintf("d%d", d), "CD", "machine", p.Devices[d].Name)
 	}
-	t.laneOf, t.firstLane, t.streams = make([]int32, len(s.Spans)), make([]int32, len(p.Workers)), make([]int, len(p.Workers))
+	t.laneOf, t.firstLane = make([]int32, len(s.Spans)), make([]int32, len(p.Workers))
 	lane, count := spanLanes(s)
+	t.streams = count
 	for w := range p.Workers {
-		t.firstLane[w], t.streams[w] = int32(len(t.lanes)), count[platform.WorkerID(w)]
-		for l := range max(1, t.streams[w]) {
+		t.firstLane[w] = int32(len(t.lanes))
+		for l := range max(1, count[platform.WorkerID(w)]) {
 			alias := fmt.Sprintf("w%d", len(t.lanes))
 			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), laneName(p.Workers[w].Name, l))
 			t.lanes = append(t.lanes, alias)
