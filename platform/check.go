@@ -88,17 +88,12 @@ func (p *Platform) checkNames() *fault {
 				fmt.Sprintf("count = %d: want 1 to %d", d.Count, maxUnits)}
 		}
 	}
-	for i := range p.Devices {
-		if p.Devices[i].Count == 1 {
-			continue
+	for _, w := range workersOf(p.Devices) {
+		d := &p.Devices[w.Device]
+		if d.Count > 1 && units[w.Name] {
+			return &fault{at("device", int(w.Device), "name"), owner("device", d.Name), fmt.Sprintf("its unit %q has the name of another device or unit", w.Name)}
 		}
-		for _, w := range workersOf(p.Devices[i : i+1]) {
-			if units[w.Name] {
-				return &fault{at("device", i, "name"), owner("device", p.Devices[i].Name),
-					fmt.Sprintf("its unit %q has the name of another device or unit", w.Name)}
-			}
-			units[w.Name] = true
-		}
+		units[w.Name] = true
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dahl/platform/tomlfile"
 )
 
 // keys are the keys of a platform file. It returns the model files that are named; models are
@@ -183,11 +185,8 @@ func (p *Platform) routeKeys(r *Route, f *form) {
 	p.memoryKey(f.need("the name of a memory"), "to", &r.To)
 	f.need(`["…"]`).key("links", false, func() {
 		for _, name := range f.in.Texts("links") {
-			id, ok := p.linkByName(name)
-			if !ok {
-				f.in.Fail("links", name, "no link has this name; "+listNames("links are", p.Links, func(l Link) string { return l.Name }))
-			}
-			r.Links = append(r.Links, id)
+			link := named(f.in, "links", name, "no link has this name; links are ", p.Links, func(l Link) string { return l.Name })
+			r.Links = append(r.Links, LinkID(link))
 		}
 	}, func() string {
 		names := make([]string, len(r.Links))
@@ -202,27 +201,26 @@ func (p *Platform) routeKeys(r *Route, f *form) {
 // memoryKey is the name of a memory of the platform.
 func (p *Platform) memoryKey(f *form, key string, m *MemoryID) {
 	f.key(key, false, func() {
-		name, ok := f.in.Text(key), false
-		if *m, ok = p.MemoryByName(name); !ok {
-			f.in.Fail(key, name, "no memory has this name; "+listNames("memories are", p.Memories, func(m Memory) string { return m.Name }))
-		}
+		*m = MemoryID(named(f.in, key, f.in.Text(key), "no memory has this name; memories are ", p.Memories, func(m Memory) string { return m.Name }))
 	}, func() string { return quote(p.Memories[*m].Name) })
 }
 
-// listNames says which names there are, up to a few.
-func listNames[T any](what string, all []T, name func(T) string) string {
+// named finds an element of a list by the name that a key gives. If there is none, the error says
+// which names there are, up to a few.
+func named[T any](t *tomlfile.Table, key, name, wrong string, all []T, nameOf func(T) string) int {
+	if at := slices.IndexFunc(all, func(x T) bool { return nameOf(x) == name }); at >= 0 {
+		return at
+	}
+	const most = 8
 	var names []string
-	for i, x := range all {
-		if i == 8 {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, clip(name(x)))
+	for _, x := range all[:min(most, len(all))] {
+		names = append(names, clip(nameOf(x)))
 	}
-	if len(names) == 0 {
-		return what + " none"
+	if len(all) > most {
+		names = append(names, "…")
 	}
-	return what + " " + strings.Join(names, ", ")
+	t.Fail(key, name, wrong+cmp.Or(strings.Join(names, ", "), "none"))
+	return 0
 }
 
 func (m *Model) keys(f *form) {

@@ -78,12 +78,6 @@ func (p *Platform) WorkerByName(name string) (WorkerID, bool) {
 	return WorkerID(i), i >= 0
 }
 
-// linkByName finds a link.
-func (p *Platform) linkByName(name string) (LinkID, bool) {
-	i := slices.IndexFunc(p.Links, func(l Link) bool { return l.Name == name })
-	return LinkID(i), i >= 0
-}
-
 // HostMemory is the memory where data and parameters start: the one marked as the host's, else
 // that of the first processor, else the first one.
 func (p *Platform) HostMemory() MemoryID {
@@ -116,9 +110,6 @@ func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
 // one out of its source. The host's memory has no engines. A copy between two devices whose route
 // does not pass the host's memory takes only the engine of its destination, if that is limited.
 func (p *Platform) EnginesTaken(from, to MemoryID) (in, out bool) {
-	if from == to {
-		return false, false
-	}
 	way := p.path(from, to)
 	return way.engineIn, way.engineOut
 }

@@ -44,12 +44,7 @@ func (p *Platform) Route(from, to MemoryID) (links []LinkID, ok bool) {
 // LinkUses returns the links of a route, each once, sorted by link and direction. A duplex link
 // appears once for each direction that is crossed. The result is empty where Route's is. The
 // caller must not change it.
-func (p *Platform) LinkUses(from, to MemoryID) []LinkUse {
-	if from == to {
-		return nil
-	}
-	return p.path(from, to).uses
-}
+func (p *Platform) LinkUses(from, to MemoryID) []LinkUse { return p.path(from, to).uses }
 
 // RouteTime is how long bytes take on an otherwise idle route. The latencies of the links add,
 // and the slowest link sets the pace. A link crossed several times in one direction is as many
@@ -72,7 +67,7 @@ func (p *Platform) LinkTime(l LinkID, bytes int64) time.Duration {
 	return min(roundUpNs(float64(bytes)/p.Links[l].BandwidthBytesPerSec*1e9), Unreachable)
 }
 
-// path is the way between two different memories.
+// path is the way between two memories; within one there is nothing on it.
 func (p *Platform) path(from, to MemoryID) path {
 	if p.paths != nil {
 		return p.paths[int(from)*len(p.Memories)+int(to)]
@@ -149,10 +144,19 @@ func (p *Platform) walk(from MemoryID) []hop {
 	}
 	queue := []MemoryID{from}
 	for ; len(queue) > 0; queue = queue[1:] {
-		for i := range p.Routes {
-			next, ok := p.Routes[i].step(queue[0])
-			if ok && next != from && hops[next].route < 0 {
-				hops[next] = hop{queue[0], int32(i)}
+		at := queue[0]
+		for i, r := range p.Routes {
+			var next MemoryID
+			switch {
+			case r.From == at:
+				next = r.To
+			case r.To == at && !r.OneWay:
+				next = r.From
+			default:
+				continue
+			}
+			if next != from && hops[next].route < 0 {
+				hops[next] = hop{at, int32(i)}
 				queue = append(queue, next)
 			}
 		}
@@ -160,19 +164,7 @@ func (p *Platform) walk(from MemoryID) []hop {
 	return hops
 }
 
-// step returns the other end of a route that starts at a memory; not ok if it does not start
-// there.
-func (r *Route) step(at MemoryID) (next MemoryID, ok bool) {
-	switch {
-	case r.From == at:
-		return r.To, true
-	case r.To == at && !r.OneWay:
-		return r.From, true
-	}
-	return 0, false
-}
-
 // Passes reports whether the route from one memory to another goes through a third one.
 func (p *Platform) Passes(from, to, through MemoryID) bool {
-	return from != to && slices.Contains(p.path(from, to).via, through)
+	return slices.Contains(p.path(from, to).via, through)
 }

@@ -3,6 +3,7 @@
 package tomlfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -58,19 +59,15 @@ func Parse(src []byte, name string) (*File, *Table, error) {
 	}
 	top := map[string]any{}
 	if _, err := toml.Decode(text, &top); err != nil {
-		return nil, nil, syntaxError(name, err)
+		line, text := 1, err.Error()
+		if pe, ok := errors.AsType[toml.ParseError](err); ok {
+			line, text = pe.Position.Line, pe.Message
+		}
+		text, _, _ = strings.Cut(text, "\n")
+		return nil, nil, fmt.Errorf("%s:%d: not TOML: %s", name, line, text)
 	}
 	f.lines = indexLines(text)
 	return f, &Table{File: f, Keys: top}, nil
-}
-
-func syntaxError(name string, err error) error {
-	line, text := 1, err.Error()
-	if pe, ok := err.(toml.ParseError); ok {
-		line, text = pe.Position.Line, pe.Message
-	}
-	text, _, _ = strings.Cut(text, "\n")
-	return fmt.Errorf("%s:%d: not TOML: %s", name, line, text)
 }
 
 // tooDeep returns the first line on which more brackets are open than any file
