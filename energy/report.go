@@ -128,25 +128,19 @@ func (a *account) device(span int) platform.DeviceID {
 	return a.p.Platform.Workers[a.s.Spans[span].Worker].Device
 }
 
-func basisOf(known bool) Basis {
-	if known {
-		return Modelled
+// newEntry is the energy of a consumer whose power has a source, or none.
+func newEntry(name string, power platform.Source) Entry {
+	if power == "" {
+		return Entry{Name: name, Basis: Unavailable}
 	}
-	return Unavailable
+	return Entry{Name: name, Basis: Modelled}
 }
 
 // addConsumers sums by device and link, and so by cause.
 func (r *Report) addConsumers(a *account) {
-	pl := a.p.Platform
-	r.ByDevice, r.ByLink = make([]Entry, len(pl.Devices)), make([]Entry, len(pl.Links))
-	for i := range pl.Devices {
-		r.ByDevice[i] = Entry{Name: pl.Devices[i].Name, IdleJoules: a.deviceIdle[i], Basis: basisOf(pl.Devices[i].PowerSource != "")}
-	}
+	r.ByDevice, r.ByLink = a.devices, a.links
 	for i, joules := range a.spanJ {
 		r.ByDevice[a.device(i)].BusyJoules += joules
-	}
-	for i := range pl.Links {
-		r.ByLink[i] = Entry{Name: pl.Links[i].Name, IdleJoules: a.linkIdle[i], TransferJoules: a.linkBusy[i], Basis: basisOf(pl.Links[i].PowerSource != "")}
 	}
 	for _, list := range [][]Entry{r.ByDevice, r.ByLink} {
 		for i := range list {

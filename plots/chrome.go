@@ -276,12 +276,8 @@ func (t *chromeTrace) flow(category string, from place, start, end time.Duration
 func (t *chromeTrace) writeCounters() {
 	p := t.run.Problem.Platform
 	process := len(p.Devices) + 1
-	named := make([]string, len(p.Memories))
-	for m := range named {
-		named[m] = "memory " + p.Memories[platform.MemoryID(m)].Name
-	}
 	for _, o := range t.run.Schedule.Memory {
-		t.event(chromeEvent{Phase: "C", Name: named[o.Memory], Process: process, At: micros(o.At), Args: map[string]int64{"bytes": o.Bytes}})
+		t.event(chromeEvent{Phase: "C", Name: "memory " + p.Memories[o.Memory].Name, Process: process, At: micros(o.At), Args: map[string]int64{"bytes": o.Bytes}})
 	}
 	for _, trace := range t.run.Power {
 		for _, s := range trace.Samples {

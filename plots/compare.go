@@ -94,14 +94,11 @@ func steadyStep(r *Run) time.Duration {
 // drawHalves paints the charts over each other and returns the height below their axis.
 func drawHalves(c draw.Canvas, face typeface, halves [2]half) (top vg.Length) {
 	end := max(halves[0].chart.end, halves[1].chart.end)
-	labels := max(halves[0].chart.labelWidth(face), halves[1].chart.labelWidth(face))
+	f := timeFrame(c, face, pageMargin+max(halves[0].chart.labelWidth(face), halves[1].chart.labelWidth(face)), end)
 	top = c.Max.Y
-	var f *frame
 	for _, h := range halves {
-		f = h.chart.frame(c, face, labels, end)
 		f.c.FillText(face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, h.name+": "+formatDuration(h.chart.run.Schedule.Makespan))
-		f.box.Max.Y = top - chartCaption - stepStrip
-		f.box.Min.Y = f.box.Max.Y - h.tall
+		f.place(top-chartCaption-stepStrip, h.tall)
 		h.chart.draw(f)
 		if own := h.chart.run.Schedule.Makespan; own < end { // the axis goes on beyond the shorter run
 			x := f.X(float64(own))

@@ -182,19 +182,15 @@ func (t *Table) Flag(key string, otherwise bool) bool {
 
 // Texts reads an array of strings.
 func (t *Table) Texts(key string) []string {
-	v, ok := t.Take(key)
-	if !ok {
-		return nil
-	}
-	list, isList := v.([]any)
+	const want = `want an array of texts, ["…"]`
+	list := value[[]any](t, key, want, nil)
 	var out []string
 	for _, e := range list {
 		s, isText := e.(string)
-		isList = isList && isText
+		if !isText {
+			t.Fail(key, list, want)
+		}
 		out = append(out, s)
-	}
-	if !isList {
-		t.Fail(key, v, `want an array of texts, ["…"]`)
 	}
 	return out
 }
