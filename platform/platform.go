@@ -30,10 +30,8 @@ func (p *Platform) complete() *fault {
 
 // numberDevices gives ordinals to the devices that a driver numbers, if none of them has one.
 func (p *Platform) numberDevices() {
-	for i := range p.Devices {
-		if p.Devices[i].Ordinal != 0 {
-			return
-		}
+	if slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Ordinal != 0 }) {
+		return
 	}
 	next := map[string]int{} // by kind
 	for i := range p.Devices {
@@ -87,10 +85,8 @@ func (p *Platform) HostMemory() MemoryID {
 	if m := slices.IndexFunc(p.Memories, func(m Memory) bool { return m.Host }); m >= 0 {
 		return MemoryID(m)
 	}
-	for i := range p.Devices {
-		if p.Devices[i].IsProcessor() {
-			return p.Devices[i].Memory
-		}
+	if d := slices.IndexFunc(p.Devices, func(d Device) bool { return d.IsProcessor() }); d >= 0 {
+		return p.Devices[d].Memory
 	}
 	return 0
 }

@@ -107,7 +107,7 @@ type pajeTrace struct {
 	idles     []explain.Idle
 	firstLane []int32                   // by worker: its first lane container
 	streams   map[platform.WorkerID]int // how many lanes it has
-	laneOf    []int32                   // by span
+	lane      []int                     // by span, from the first of its worker
 	lanes     []string
 	created   [][2]string // containers: kind, alias
 }
@@ -152,7 +152,7 @@ func (t *pajeTrace) writeTypes() {
 }
 
 func (t *pajeTrace) writeContainers() {
-	p, s := t.run.Problem.Platform, t.run.Schedule
+	p := t.run.Problem.Platform
 	create := func(alias, kind, parent, name string) {
 		t.printf("%d %s %s %s %s %s\n", pajeCreateContainer, seconds(0), alias, kind, parent, quoted(name))
 		t.created = append(t.created, [2]string{kind, alias})
@@ -161,19 +161,15 @@ func (t *pajeTrace) writeContainers() {
 	for d := range p.Devices {
 		create(fmt.Sprintf("d%d", d), "CD", "machine", p.Devices[d].Name)
 	}
-	t.laneOf, t.firstLane = make([]int32, len(s.Spans)), make([]int32, len(p.Workers))
-	lane, count := spanLanes(s)
-	t.streams = count
+	t.lane, t.streams = spanLanes(t.run.Schedule)
+	t.firstLane = make([]int32, len(p.Workers))
 	for w := range p.Workers {
 		t.firstLane[w] = int32(len(t.lanes))
-		for l := range max(1, count[platform.WorkerID(w)]) {
+		for l := range max(1, t.streams[platform.WorkerID(w)]) {
 			alias := fmt.Sprintf("w%d", len(t.lanes))
 			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), laneName(p.Workers[w].Name, l))
 			t.lanes = append(t.lanes, alias)
 		}
-	}
-	for i := range s.Spans {
-		t.laneOf[i] = t.firstLane[s.Spans[i].Worker] + int32(lane[i])
 	}
 	for m := range p.Memories {
 		create(fmt.Sprintf("m%d", m), "CR", "machine", p.Memories[m].Name)
@@ -205,7 +201,7 @@ func (t *pajeTrace) collect() {
 		t.events = append(t.events, pajeEvent{at: idle.Start, order: orderState, kind: pajeSetState, where: t.firstLane[idle.Worker], index: -1 - int32(i)})
 	}
 	for i := range s.Spans {
-		lane := t.laneOf[i]
+		lane := t.firstLane[s.Spans[i].Worker] + int32(t.lane[i])
 		if t.streams[s.Spans[i].Worker] > 1 {
 			t.events = append(t.events, pajeEvent{at: s.Spans[i].End, order: orderEnd, kind: pajeSetState, where: lane, index: emptyStream})
 		}
