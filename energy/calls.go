@@ -11,7 +11,7 @@ import (
 type Repeat struct {
 	Busy  time.Duration // of calls, at least
 	Idle  time.Duration // without calls, before and after together
-	Every time.Duration // between samples; 0: SampleInterval
+	Every time.Duration // between samples; 0: 100 ms
 }
 
 // CallEnergy is the energy of one call above idle.
@@ -25,31 +25,6 @@ type CallEnergy struct {
 	Watts       float64 `json:"watts"`      // mean while calls ran, idle power included
 	IdleWatts   float64 `json:"idle_watts"` // mean without calls
 	Meter       string  `json:"meter"`
-}
-
-// stopwatch is the clock that MeasureCalls uses.
-type stopwatch struct {
-	now   func() time.Duration
-	sleep func(context.Context, time.Duration) error
-	start func(Meter, time.Duration) *Sampler
-}
-
-func wallClock() stopwatch {
-	begin := time.Now()
-	return stopwatch{
-		now: func() time.Duration { return time.Since(begin) },
-		sleep: func(ctx context.Context, d time.Duration) error {
-			t := time.NewTimer(d)
-			defer t.Stop()
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-t.C:
-				return nil
-			}
-		},
-		start: StartSampler,
-	}
 }
 
 // MeasureCalls finds the joules of one call of a kernel or a step by repeating it, since
@@ -69,32 +44,27 @@ func wallClock() stopwatch {
 // has ended, and says how often it ran. A call that takes longer than Repeat.Busy is measured
 // once.
 func MeasureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, error)) (CallEnergy, error) {
-	return measureCalls(ctx, m, r, calls, wallClock())
-}
-
-func measureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, error), clock stopwatch) (CallEnergy, error) {
 	if r.Busy <= 0 || r.Idle <= 0 {
 		return CallEnergy{}, errors.New("energy of calls: the times to measure are not positive")
 	}
 	settle := 2 * m.Update()
 	idle := func() (float64, time.Duration, error) {
-		if err := clock.sleep(ctx, settle); err != nil {
+		if err := sleep(ctx, settle); err != nil {
 			return 0, 0, err
 		}
-		s := clock.start(m, r.Every)
-		err := clock.sleep(ctx, r.Idle/2)
-		return stopWatts(s, err)
+		s := startSampler(m, r.Every)
+		return s.meanWatts(sleep(ctx, r.Idle/2))
 	}
 	before, idleTime, err := idle()
 	if err != nil {
 		return CallEnergy{}, fmt.Errorf("energy of calls: idle: %w", err)
 	}
-	if _, err := repeatCalls(ctx, settle, calls, clock); err != nil {
+	if _, err := repeatCalls(ctx, settle, calls); err != nil {
 		return CallEnergy{}, fmt.Errorf("energy of calls: %w", err)
 	}
-	s := clock.start(m, r.Every)
-	n, err := repeatCalls(ctx, r.Busy, calls, clock)
-	busy, busyTime, err := stopWatts(s, err)
+	s := startSampler(m, r.Every)
+	n, err := repeatCalls(ctx, r.Busy, calls)
+	busy, busyTime, err := s.meanWatts(err)
 	if err != nil {
 		return CallEnergy{}, fmt.Errorf("energy of calls: %w", err)
 	}
@@ -115,10 +85,19 @@ func measureCalls(ctx context.Context, m Meter, r Repeat, calls func() (int, err
 	}, nil
 }
 
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
 // repeatCalls calls for at least a time and returns the number of calls.
-func repeatCalls(ctx context.Context, least time.Duration, calls func() (int, error), clock stopwatch) (int, error) {
+func repeatCalls(ctx context.Context, least time.Duration, calls func() (int, error)) (int, error) {
 	n := 0
-	for begin := clock.now(); clock.now()-begin < least; {
+	for begin := time.Now(); time.Since(begin) < least; {
 		if err := ctx.Err(); err != nil {
 			return n, err
 		}
@@ -131,18 +110,11 @@ func repeatCalls(ctx context.Context, least time.Duration, calls func() (int, er
 	return n, nil
 }
 
-// stopWatts is the mean power of a window that has ended, with or without an error.
-func stopWatts(s *Sampler, err error) (float64, time.Duration, error) {
-	samples, stopErr := s.Stop()
-	if err = errors.Join(err, stopErr); err != nil {
-		return 0, 0, err
-	}
-	joules, over, err := Total(samples)
-	if err == nil && over <= 0 {
+// meanWatts is the mean power of a window that has ended, with or without an error.
+func (s *sampler) meanWatts(err error) (watts float64, over time.Duration, _ error) {
+	joules, over, endErr := s.end()
+	if err = errors.Join(err, endErr); err == nil && over <= 0 {
 		err = errors.New("the window of the meter is empty")
 	}
-	if err != nil {
-		return 0, 0, err
-	}
-	return joules / over.Seconds(), over, nil
+	return joules / over.Seconds(), over, err
 }

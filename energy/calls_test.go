@@ -4,34 +4,42 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-// testBench is a machine in virtual time, in steps of a millisecond: it draws idle watts
-// that drift, more while calls run, and a counter that shows what was drawn only at
-// its updates.
+// testBench is a machine in the virtual time of a synctest bubble, in steps of a millisecond: it
+// draws idle watts that drift, more while calls run, and a counter that shows what was drawn only
+// at its updates.
 type testBench struct {
-	at           time.Duration
-	drawn, shown float64
-	update       time.Duration
-	idleWatts    float64
-	driftPerSec  float64 // of the idle power
-	callWatts    float64 // above idle
-	calling      bool
+	begin       time.Time
+	update      time.Duration
+	idleWatts   float64
+	driftPerSec float64 // of the idle power
+	callWatts   float64 // above idle
 
-	ticks chan time.Time // of the sampler that runs; nil: none
-	every time.Duration
-	read  chan struct{}
+	sync.Mutex
+	at           time.Duration // to which the machine has drawn
+	drawn, shown float64
+	calling      bool
 }
 
-func (b *testBench) Name() string             { return "virtual" }
-func (b *testBench) Joules() (float64, error) { return b.shown, nil }
-func (b *testBench) Update() time.Duration    { return b.update }
-func (b *testBench) Close() error             { return nil }
+func (b *testBench) Name() string          { return "virtual" }
+func (b *testBench) Update() time.Duration { return b.update }
+func (b *testBench) Close() error          { return nil }
 
-func (b *testBench) advance(d time.Duration) {
-	for range d / time.Millisecond {
+func (b *testBench) Joules() (float64, error) {
+	b.Lock()
+	defer b.Unlock()
+	b.draw()
+	return b.shown, nil
+}
+
+// draw goes on to the present.
+func (b *testBench) draw() {
+	for now := time.Since(b.begin); b.at < now; {
 		watts := b.idleWatts + b.driftPerSec*(b.at+time.Millisecond/2).Seconds()
 		if b.calling {
 			watts += b.callWatts
@@ -40,28 +48,19 @@ func (b *testBench) advance(d time.Duration) {
 		if b.drawn += watts * 1e-3; b.at%b.update == 0 {
 			b.shown = b.drawn
 		}
-		if b.ticks != nil && b.at%b.every == 0 {
-			b.ticks <- time.Time{}
-			<-b.read
-		}
 	}
 }
 
-func (b *testBench) stopwatch() stopwatch {
-	return stopwatch{
-		now:   func() time.Duration { return b.at },
-		sleep: func(_ context.Context, d time.Duration) error { b.advance(d); return nil },
-		start: func(m Meter, every time.Duration) *Sampler {
-			ticks, read := make(chan time.Time), make(chan struct{}, 2)
-			s := startSampler(m, ticks, func() { b.ticks = nil }, func() time.Duration {
-				at := b.at
-				read <- struct{}{}
-				return at
-			})
-			<-read
-			b.ticks, b.read, b.every = ticks, read, every
-			return s
-		},
+// call runs calls for a time.
+func (b *testBench) call(d time.Duration) {
+	for _, calling := range []bool{true, false} {
+		b.Lock()
+		b.draw()
+		b.calling = calling
+		b.Unlock()
+		if calling {
+			time.Sleep(d)
+		}
 	}
 }
 
@@ -86,16 +85,18 @@ func TestMeasureCalls(t *testing.T) {
 		// of which half is stated: 0.0224 J more; idle itself is up to 33 W.
 		{"drift", 100 * time.Millisecond, 1, 0.036 + 0.03, false},
 	} {
-		b := &testBench{update: c.update, idleWatts: 20, driftPerSec: c.drift, callWatts: 130}
-		got, err := measureCalls(t.Context(), b, Repeat{Busy: 5 * time.Second, Idle: 2 * time.Second, Every: 20 * time.Millisecond}, func() (int, error) {
-			b.calling = true
-			b.advance(3 * 7 * time.Millisecond)
-			b.calling = false
-			return 3, nil
-		}, b.stopwatch())
-		if err != nil {
-			t.Fatal(err)
-		}
+		var got CallEnergy
+		synctest.Test(t, func(t *testing.T) {
+			b := &testBench{begin: time.Now(), update: c.update, idleWatts: 20, driftPerSec: c.drift, callWatts: 130}
+			var err error
+			got, err = MeasureCalls(t.Context(), b, Repeat{Busy: 5 * time.Second, Idle: 2 * time.Second, Every: 20 * time.Millisecond}, func() (int, error) {
+				b.call(3 * 7 * time.Millisecond)
+				return 3, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
 		off := math.Abs(got.Joules - want)
 		if off > got.ErrorJoules+1e-12 || got.ErrorJoules > c.atMostJ {
 			t.Errorf("%s: %g J is %g off, stated %g, at most %g", c.name, got.Joules, off, got.ErrorJoules, c.atMostJ)
@@ -110,17 +111,19 @@ func TestMeasureCalls(t *testing.T) {
 	}
 }
 
-func TestMeasureCallsErrors(t *testing.T) {
-	b := &testBench{update: time.Millisecond, idleWatts: 1}
+func TestMeasureCallsErrors(t *testing.T) { synctest.Test(t, measureCallsErrors) }
+
+func measureCallsErrors(t *testing.T) {
+	b := &testBench{begin: time.Now(), update: time.Millisecond, idleWatts: 1}
 	r := Repeat{Busy: 10 * time.Millisecond, Idle: 10 * time.Millisecond, Every: time.Millisecond}
 	broken := errors.New("broken")
-	if _, err := measureCalls(t.Context(), b, r, func() (int, error) { return 0, broken }, b.stopwatch()); !errors.Is(err, broken) {
+	if _, err := MeasureCalls(t.Context(), b, r, func() (int, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("a call that fails: %v", err)
 	}
-	if _, err := measureCalls(t.Context(), b, r, func() (int, error) { b.advance(time.Millisecond); return 0, nil }, b.stopwatch()); err == nil {
+	if _, err := MeasureCalls(t.Context(), b, r, func() (int, error) { b.call(time.Millisecond); return 0, nil }); err == nil {
 		t.Error("calls that are none have joules")
 	}
-	if _, err := measureCalls(t.Context(), b, Repeat{Busy: 1}, nil, b.stopwatch()); err == nil {
+	if _, err := MeasureCalls(t.Context(), b, Repeat{Busy: 1}, nil); err == nil {
 		t.Error("no time to idle is accepted")
 	}
 	ctx, cancel := context.WithCancel(t.Context())

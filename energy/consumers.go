@@ -41,14 +41,13 @@ type account struct {
 	s *schedule.Schedule
 	p *schedule.Problem
 
-	traces     []PowerTrace // host, devices, links
-	spanJ      []float64    // by span: joules of running it
-	spanCallJ  []float64    // by span: joules given for the call; 0: none
-	transferJ  []float64    // by transfer: joules of its links above idle
-	deviceIdle []float64    // by device: joules of waiting units
-	linkIdle   []float64    // by link: its idle joules
-	linkBusy   []float64    // by link: joules of its transfers above idle
-	hostJ      float64
+	traces    []PowerTrace // host, devices, links
+	spanJ     []float64    // by span: joules of running it
+	spanCallJ []float64    // by span: joules given for the call; 0: none
+	transferJ []float64    // by transfer: joules of its links above idle
+	devices   []Entry      // with the joules of waiting units
+	links     []Entry
+	hostJ     float64
 }
 
 // newAccount checks the parts of the schedule that it needs and integrates all consumers.
@@ -59,10 +58,7 @@ func newAccount(s *schedule.Schedule, p *schedule.Problem) (*account, error) {
 	pl := p.Platform
 	a := &account{s: s, p: p,
 		spanJ: make([]float64, len(s.Spans)), spanCallJ: make([]float64, len(s.Spans)),
-		transferJ:  make([]float64, len(s.Transfers)),
-		deviceIdle: make([]float64, len(pl.Devices)),
-		linkIdle:   make([]float64, len(pl.Links)), linkBusy: make([]float64, len(pl.Links)),
-	}
+		transferJ: make([]float64, len(s.Transfers)), devices: []Entry{}, links: []Entry{}}
 	a.hostJ = float64(pl.HostPower.Value * s.Makespan.Seconds())
 	host := PowerTrace{Name: "host"}
 	if s.Makespan > 0 {
@@ -139,6 +135,7 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 		in[k] = interval{a.s.Spans[i].Start, a.s.Spans[i].End}
 	}
 	unit := func(k int32) int { return a.p.Platform.Workers[a.s.Spans[spans[k]].Worker].Index }
+	a.devices = append(a.devices, newEntry(d.Name, d.PowerSource))
 	trace := PowerTrace{Name: d.Name}
 	running := make([]int, d.Count)  // calls on each unit
 	modelled := make([]int, d.Count) // those of them without joules of their own
@@ -160,7 +157,7 @@ func (a *account) integrateDevice(id platform.DeviceID, spans []int32) {
 		}
 		secs := (to - from).Seconds()
 		total := a.p.Platform.BusyTotal(id, modelledBusy)
-		a.deviceIdle[id] += float64(float64(float64(d.Count-busy)*d.IdleWatts) * secs)
+		a.devices[id].IdleJoules += float64(float64(float64(d.Count-busy)*d.IdleWatts) * secs)
 		aboveIdle := 0.0 // of one unit
 		if modelledBusy > 0 {
 			aboveIdle = (total - a.p.Platform.BusyTotal(id, 0)) / float64(modelledBusy)

@@ -9,10 +9,8 @@ type powerMeter struct {
 	name   string
 	update time.Duration
 	watts  func() (float64, error)
-	now    func() time.Duration
 
-	begun     bool
-	last      time.Duration
+	last      time.Time // of the readings; zero: none yet
 	lastWatts float64
 	sumJoules float64
 }
@@ -27,10 +25,10 @@ func (m *powerMeter) Joules() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	now := m.now()
-	if m.begun {
-		m.sumJoules += (m.lastWatts + watts) / 2 * (now - m.last).Seconds()
+	now := time.Now()
+	if !m.last.IsZero() {
+		m.sumJoules += (m.lastWatts + watts) / 2 * now.Sub(m.last).Seconds()
 	}
-	m.begun, m.last, m.lastWatts = true, now, watts
+	m.last, m.lastWatts = now, watts
 	return m.sumJoules, nil
 }

@@ -4,21 +4,23 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // integrate reads a power every h from 0 to end and returns the joules.
-func integrate(t *testing.T, power func(time.Duration) float64, h, end time.Duration) float64 {
+func integrate(t *testing.T, power func(time.Duration) float64, h, end time.Duration) (joules float64) {
 	t.Helper()
-	var at time.Duration
-	m := &powerMeter{watts: func() (float64, error) { return power(at), nil }, now: func() time.Duration { return at }}
-	var joules float64
-	for ; at <= end; at += h {
-		var err error
-		if joules, err = m.Joules(); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		m := &powerMeter{watts: func() (float64, error) { return power(time.Since(begin)), nil }}
+		for ; time.Since(begin) <= end; time.Sleep(h) {
+			var err error
+			if joules, err = m.Joules(); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
+	})
 	return joules
 }
 

@@ -72,6 +72,7 @@ func (a *account) integrateLinks() error {
 // is too coarse, draws nothing.
 func (a *account) integrateLink(id platform.LinkID, on []carried) {
 	l := &a.p.Platform.Links[id]
+	e := newEntry(l.Name, l.PowerSource)
 	in, watts := make([]interval, len(on)), make([]float64, len(on))
 	for k, c := range on {
 		in[k] = moving(a.p.Platform, &a.s.Transfers[c.transfer])
@@ -84,10 +85,11 @@ func (a *account) integrateLink(id platform.LinkID, on []carried) {
 		if within < whole {
 			joules = float64(watts[k] * within.Seconds())
 		}
-		a.linkBusy[id] += joules
+		e.TransferJoules += joules
 		a.transferJ[c.transfer] += joules
 	}
-	a.linkIdle[id] = float64(l.IdleWatts * a.s.Makespan.Seconds())
+	e.IdleJoules = float64(l.IdleWatts * a.s.Makespan.Seconds())
+	a.links = append(a.links, e)
 	trace := PowerTrace{Name: l.Name}
 	sweep(in, a.s.Makespan, func(from, _ time.Duration, active []int32) {
 		sum := l.IdleWatts

@@ -2,22 +2,18 @@ package energy
 
 import (
 	"errors"
-	"reflect"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // scripted is a meter that reads what it is told; it fails after the last value.
-type scripted struct {
-	values []float64
-	read   chan struct{} // one message after each read
-}
+type scripted struct{ values []float64 }
 
 func (m *scripted) Name() string          { return "scripted" }
 func (m *scripted) Update() time.Duration { return 0 }
 func (m *scripted) Close() error          { return nil }
 func (m *scripted) Joules() (float64, error) {
-	defer func() { m.read <- struct{}{} }()
 	if len(m.values) == 0 {
 		return 0, errors.New("gone")
 	}
@@ -26,56 +22,37 @@ func (m *scripted) Joules() (float64, error) {
 	return v, nil
 }
 
-// sampling starts a sampler on ticks that the test gives and a clock that counts reads.
-func sampling(values ...float64) (s *Sampler, tick func(), released *bool) {
-	m := &scripted{values, make(chan struct{}, 16)}
-	ticks := make(chan time.Time)
-	released = new(bool)
-	n := time.Duration(-1)
-	s = startSampler(m, ticks, func() { *released = true }, func() time.Duration { n++; return n })
-	<-m.read
-	return s, func() { ticks <- time.Time{}; <-m.read }, released
+// sampled runs a sampler that reads every second for a time.
+func sampled(t *testing.T, d time.Duration, values ...float64) (m *scripted, joules float64, over time.Duration, err error) {
+	m = &scripted{values}
+	synctest.Test(t, func(*testing.T) {
+		s := startSampler(m, time.Second)
+		time.Sleep(d)
+		joules, over, err = s.end()
+	})
+	return m, joules, over, err
 }
 
+// Reads at 0, 1 and 2 s, and one more at the end: from 5 J to 12 J.
 func TestSampler(t *testing.T) {
-	s, tick, released := sampling(5, 7, 8, 12)
-	tick()
-	tick()
-	samples, err := s.Stop()
-	if want := []MeterSample{{0, 5}, {1, 7}, {2, 8}, {3, 12}}; err != nil || !reflect.DeepEqual(samples, want) {
-		t.Errorf("got %v, %v; want %v", samples, err, want)
-	}
-	if !*released {
-		t.Error("the ticker was not stopped")
-	}
-	if again, err := s.Stop(); err != nil || len(again) != 4 {
-		t.Errorf("stopped twice: %v, %v", again, err)
-	}
-	if joules, over, err := Total(samples); joules != 7 || over != 3 || err != nil {
-		t.Errorf("the total is %g J over %v, %v; want 7 over 3 ns", joules, over, err)
-	}
-	if _, _, err := Total(samples[:1]); err == nil {
-		t.Error("one sample has a total")
+	m, joules, over, err := sampled(t, 2500*time.Millisecond, 5, 7, 8, 12)
+	if joules != 7 || over != 2500*time.Millisecond || err != nil || len(m.values) != 0 {
+		t.Errorf("%g J over %v, %v, %d values left; want 7 J over 2.5 s and none left", joules, over, err, len(m.values))
 	}
 }
 
 func TestSamplerEndsWhereTheMeterFails(t *testing.T) {
-	s, tick, _ := sampling(5, 7)
-	tick()
-	tick() // fails
-	samples, err := s.Stop()
-	if err == nil || len(samples) != 2 {
-		t.Errorf("got %v, %v; want two samples and the error", samples, err)
+	if _, _, over, err := sampled(t, 2500*time.Millisecond, 5, 7); err == nil || over != time.Second {
+		t.Errorf("over %v, %v; want the error and 1 s", over, err)
 	}
-	s, _, _ = sampling()
-	if samples, err := s.Stop(); err == nil || len(samples) != 0 {
-		t.Errorf("a meter that never answered: %v, %v", samples, err)
+	if _, _, _, err := sampled(t, 0); err == nil {
+		t.Error("a meter that never answered has joules")
 	}
 }
 
+// Without ticks there are the first read and the last.
 func TestStartSampler(t *testing.T) {
-	s := StartSampler(&scripted{[]float64{1, 2}, make(chan struct{}, 16)}, time.Hour)
-	if samples, err := s.Stop(); err != nil || len(samples) != 2 || samples[1].At < samples[0].At {
-		t.Errorf("got %v, %v; want the first sample and the last", samples, err)
+	if m, joules, over, err := sampled(t, 10*time.Millisecond, 1, 2); err != nil || joules != 1 || over != 10*time.Millisecond || len(m.values) != 0 {
+		t.Errorf("%g J over %v, %v; want 1 J of the first read and the last", joules, over, err)
 	}
 }

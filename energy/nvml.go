@@ -18,8 +18,7 @@ func OpenGPUs() ([]GPUMeters, error) {
 	if ret := nvml.Init(); ret != nvml.SUCCESS {
 		return nil, fmt.Errorf("meters of GPUs are unavailable: %s", initFailure(ret))
 	}
-	begin := time.Now()
-	gpus, err := openGPUs(func() time.Duration { return time.Since(begin) })
+	gpus, err := openGPUs()
 	if err != nil {
 		nvml.Shutdown() // the first error is the one to tell
 		return nil, fmt.Errorf("meters of GPUs are unavailable: %w", err)
@@ -66,8 +65,8 @@ var needed = []string{
 	"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetTemperature",
 }
 
-// openGPUs opens all meters. now is the clock over which powers are integrated.
-func openGPUs(now func() time.Duration) ([]GPUMeters, error) {
+// openGPUs opens all meters.
+func openGPUs() ([]GPUMeters, error) {
 	for _, symbol := range needed {
 		if err := nvml.Extensions().LookupSymbol(symbol); err != nil {
 			return nil, fmt.Errorf("the driver is too old: its libnvidia-ml.so.1 has no %s", symbol)
@@ -87,14 +86,14 @@ func openGPUs(now func() time.Duration) ([]GPUMeters, error) {
 			return nil, failed(fmt.Sprintf("open GPU %d", i), ret)
 		}
 		var err error
-		if gpus[i], err = openGPU(d, now); err != nil {
+		if gpus[i], err = openGPU(d); err != nil {
 			return nil, fmt.Errorf("GPU %d: %w", i, err)
 		}
 	}
 	return gpus, nil
 }
 
-func openGPU(d nvml.Device, now func() time.Duration) (GPUMeters, error) {
+func openGPU(d nvml.Device) (GPUMeters, error) {
 	g := GPUMeters{}
 	var err error
 	if g.GPU, err = describe(d); err != nil {
@@ -104,11 +103,9 @@ func openGPU(d nvml.Device, now func() time.Duration) (GPUMeters, error) {
 		g.Counter = &nvmlCounter{device: d, firstMJ: first}
 	}
 	if _, err := instantWatts(d); err == nil {
-		g.Power = &powerMeter{name: "NVML instant power, integrated", update: instantWindow, now: now,
-			watts: func() (float64, error) { return instantWatts(d) }}
+		g.Power = &powerMeter{name: "NVML instant power, integrated", update: instantWindow, watts: func() (float64, error) { return instantWatts(d) }}
 	} else if _, err := averageWatts(d); err == nil {
-		g.Power = &powerMeter{name: "NVML average power, integrated", update: averageWindow, now: now,
-			watts: func() (float64, error) { return averageWatts(d) }}
+		g.Power = &powerMeter{name: "NVML average power, integrated", update: averageWindow, watts: func() (float64, error) { return averageWatts(d) }}
 	}
 	if g.Counter == nil && g.Power == nil {
 		return g, fmt.Errorf("%s tells neither energy nor power", g.GPU.Name)

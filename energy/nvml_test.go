@@ -4,25 +4,22 @@ package energy
 
 import (
 	"math"
+	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// scriptedGPUs opens the boards of testnvml with a script. The returned function
-// sets their time, which is also that of the integrated power.
-func scriptedGPUs(t *testing.T, script string) ([]GPUMeters, func(time.Duration), error) {
+// scriptedGPUs opens the boards of testnvml with a script.
+func scriptedGPUs(t *testing.T, script string) ([]GPUMeters, error) {
 	t.Helper()
-	var at time.Duration
-	set := func(now time.Duration) {
-		at = now
-		t.Setenv("TESTNVML_NOW", strconv.FormatInt(now.Microseconds(), 10))
-	}
+	t.Setenv("TESTNVML_NOW", "0")
 	t.Setenv("TESTNVML", script)
-	set(0)
 	if ret := nvml.Init(); ret == nvml.ERROR_LIBRARY_NOT_FOUND {
 		t.Skip("needs the test build of libnvidia-ml.so.1 (energy/testnvml)")
 	} else if ret != nvml.SUCCESS {
@@ -36,44 +33,49 @@ func scriptedGPUs(t *testing.T, script string) ([]GPUMeters, func(time.Duration)
 	if driver, _ := nvml.SystemGetDriverVersion(); !strings.HasPrefix(driver, "testnvml") {
 		t.Skip("needs the test build of libnvidia-ml.so.1 (energy/testnvml) in the place of the driver's")
 	}
-	gpus, err := openGPUs(func() time.Duration { return at })
-	return gpus, set, err
+	return openGPUs()
 }
 
-// recordGPUs records both meters of all boards from a time to a time, reading every
+// scriptTime is the time that testnvml is told, one reader at a time.
+type scriptTime struct {
+	sync.Mutex
+	zero time.Time
+}
+
+// timed is a meter whose reads tell testnvml the time.
+type timed struct {
+	Meter
+	*scriptTime
+}
+
+func (m timed) Joules() (float64, error) {
+	m.Lock()
+	defer m.Unlock()
+	os.Setenv("TESTNVML_NOW", strconv.FormatInt(time.Since(m.zero).Microseconds(), 10))
+	return m.Meter.Joules()
+}
+
+// recordGPUs records both meters of all boards from a time to a time of the script, reading every
 // 20 ms, and returns the readings.
-func recordGPUs(t *testing.T, gpus []GPUMeters, set func(time.Duration), begin, end time.Duration) []Reading {
+func recordGPUs(t *testing.T, gpus []GPUMeters, begin, end time.Duration) (readings []Reading) {
 	t.Helper()
-	at := begin
-	var tick []func()
-	start := func(m Meter, _ time.Duration) *Sampler {
-		ticks, read := make(chan time.Time), make(chan struct{}, 2)
-		s := startSampler(m, ticks, func() {}, func() time.Duration {
-			now := at
-			read <- struct{}{}
-			return now
-		})
-		<-read
-		tick = append(tick, func() { ticks <- time.Time{}; <-read })
-		return s
-	}
-	set(begin)
-	var metered []Metered
-	for i := range gpus {
-		metered = append(metered, gpus[i].Metered("gpu"+strconv.Itoa(i)))
-	}
-	r := record(metered, start)
-	for at < end {
-		at += GPUSampleInterval
-		set(at)
-		for _, f := range tick {
-			f()
+	synctest.Test(t, func(t *testing.T) {
+		now := &scriptTime{zero: time.Now().Add(-begin)}
+		var metered []Metered
+		for i := range gpus {
+			m := gpus[i].Metered("gpu" + strconv.Itoa(i))
+			if m.Meter = (timed{m.Meter, now}); m.Second != nil {
+				m.Second = timed{m.Second, now}
+			}
+			metered = append(metered, m)
 		}
-	}
-	readings, err := r.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+		r := Record(metered)
+		time.Sleep(end - begin)
+		var err error
+		if readings, err = r.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
 	return readings
 }
 
@@ -100,11 +102,11 @@ func TestScriptedPower(t *testing.T) {
 		// the 1 s average in place of the instant power
 		{"average power", "watts=100,instant=0", 0, 2 * time.Second, 200, 200, 0},
 	} {
-		gpus, set, err := scriptedGPUs(t, c.script)
+		gpus, err := scriptedGPUs(t, c.script)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := recordGPUs(t, gpus, set, c.begin, c.end)[0]
+		r := recordGPUs(t, gpus, c.begin, c.end)[0]
 		if math.Abs(r.Joules-c.counter) > 2e-3 || math.Abs(c.counter-c.drawn) > r.ErrorJoules && c.percent == 0 {
 			t.Errorf("%s: the counter says %g J ± %g, want %g of %g drawn", c.name, r.Joules, r.ErrorJoules, c.counter, c.drawn)
 		}
@@ -116,32 +118,32 @@ func TestScriptedPower(t *testing.T) {
 
 // Boards that lack a sensor; the second draws 10 W more than the first.
 func TestSensorsThatAreNotThere(t *testing.T) {
-	gpus, set, err := scriptedGPUs(t, "devices=2,watts=30,energy=0")
+	gpus, err := scriptedGPUs(t, "devices=2,watts=30,energy=0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	readings := recordGPUs(t, gpus, set, 0, 2*time.Second)
+	readings := recordGPUs(t, gpus, 0, 2*time.Second)
 	for i, want := range []float64{60, 80} {
 		if r := readings[i]; r.Meter != "NVML instant power, integrated" || math.Abs(r.Joules-want) > 1e-3 || r.Second != nil {
 			t.Errorf("without a counter GPU %d has %+v, want %g J", i, r, want)
 		}
 	}
-	if gpus, _, err = scriptedGPUs(t, "instant=0"); err != nil || gpus[0].Power.Update() != averageWindow || !strings.Contains(gpus[0].Power.Name(), "average") {
+	if gpus, err = scriptedGPUs(t, "instant=0"); err != nil || gpus[0].Power.Update() != averageWindow || !strings.Contains(gpus[0].Power.Name(), "average") {
 		t.Errorf("without the instant power: %+v, %v", gpus, err)
 	}
-	if gpus, _, err = scriptedGPUs(t, "power=0"); err != nil || gpus[0].Power != nil || gpus[0].Metered("gpu0").Second != nil {
+	if gpus, err = scriptedGPUs(t, "power=0"); err != nil || gpus[0].Power != nil || gpus[0].Metered("gpu0").Second != nil {
 		t.Errorf("without power: %+v, %v", gpus, err)
 	}
-	if _, _, err = scriptedGPUs(t, "power=0,energy=0"); err == nil || !strings.Contains(err.Error(), "neither energy nor power") {
+	if _, err = scriptedGPUs(t, "power=0,energy=0"); err == nil || !strings.Contains(err.Error(), "neither energy nor power") {
 		t.Errorf("without any sensor: %v", err)
 	}
-	if _, _, err = scriptedGPUs(t, "devices=0"); err == nil || !strings.Contains(err.Error(), "no GPU") {
+	if _, err = scriptedGPUs(t, "devices=0"); err == nil || !strings.Contains(err.Error(), "no GPU") {
 		t.Errorf("without a board: %v", err)
 	}
 }
 
 func TestDescriptionOfGPUs(t *testing.T) {
-	gpus, _, err := scriptedGPUs(t, "devices=2,watts=50")
+	gpus, err := scriptedGPUs(t, "devices=2,watts=50")
 	if err != nil {
 		t.Fatal(err)
 	}

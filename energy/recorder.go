@@ -38,22 +38,18 @@ type SecondReading struct {
 // Recorder samples the meters of several consumers beside a run.
 type Recorder struct {
 	metered  []Metered
-	samplers []*Sampler // two for each consumer; the second may be nil
+	samplers []*sampler // two for each consumer; the second may be nil
 }
 
 // Record begins to sample. Nobody else may use the meters until Stop.
 func Record(metered []Metered) *Recorder {
-	return record(metered, StartSampler)
-}
-
-func record(metered []Metered, start func(Meter, time.Duration) *Sampler) *Recorder {
 	r := &Recorder{metered: metered}
 	for _, m := range metered {
-		var second *Sampler
+		var second *sampler
 		if m.Second != nil {
-			second = start(m.Second, m.Every)
+			second = startSampler(m.Second, m.Every)
 		}
-		r.samplers = append(r.samplers, start(m.Meter, m.Every), second)
+		r.samplers = append(r.samplers, startSampler(m.Meter, m.Every), second)
 	}
 	return r
 }
@@ -65,9 +61,9 @@ func (r *Recorder) Stop() ([]Reading, error) {
 	var readings []Reading
 	var failed []error
 	for i, m := range r.metered {
-		second, err := stopReading(m.Of, m.Second, r.samplers[2*i+1])
+		second, err := r.samplers[2*i+1].reading(m.Of)
 		failed = append(failed, err)
-		first, err := stopReading(m.Of, m.Meter, r.samplers[2*i])
+		first, err := r.samplers[2*i].reading(m.Of)
 		if failed = append(failed, err); first == nil {
 			continue
 		}
@@ -83,22 +79,18 @@ func (r *Recorder) Stop() ([]Reading, error) {
 	return readings, errors.Join(failed...)
 }
 
-// stopReading is the result of one sampler; nil without a sampler or with an error.
-func stopReading(of string, m Meter, s *Sampler) (*Reading, error) {
+// reading ends a sampler, which may be nil. It returns its result; nil with an error.
+func (s *sampler) reading(of string) (*Reading, error) {
 	if s == nil {
 		return nil, nil
 	}
-	samples, err := s.Stop()
+	joules, over, err := s.end()
 	if err != nil {
 		return nil, err
 	}
-	joules, over, err := Total(samples)
-	if err != nil {
-		return nil, err
-	}
-	r := &Reading{Of: of, Meter: m.Name(), Joules: joules, Seconds: over.Seconds()}
+	r := &Reading{Of: of, Meter: s.meter.Name(), Joules: joules, Seconds: over.Seconds()}
 	if over > 0 {
-		r.ErrorJoules = joules / over.Seconds() * m.Update().Seconds()
+		r.ErrorJoules = joules / over.Seconds() * s.meter.Update().Seconds()
 	}
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -27,21 +28,26 @@ func (m *fixed) Joules() (float64, error) {
 	return 0, nil
 }
 
-// readAtEnds starts a sampler that reads at 0 and at 2 s only.
-func readAtEnds(m Meter, _ time.Duration) *Sampler {
-	n := time.Duration(-1)
-	return startSampler(m, nil, func() {}, func() time.Duration { n++; return 2 * n * time.Second })
+// recorded is what meters say that are read at 0 and at 2 s only.
+func recorded(t *testing.T, metered ...Metered) (got []Reading, err error) {
+	for i := range metered {
+		metered[i].Every = time.Hour
+	}
+	synctest.Test(t, func(*testing.T) {
+		r := Record(metered)
+		time.Sleep(2 * time.Second)
+		got, err = r.Stop()
+	})
+	return got, err
 }
 
 // 448 J by a counter and 400 J by integrated power over 2 s: 12 % apart. The
 // counter lags by up to 0.1 s at 224 W: 22.4 J; the power by 0.025 s at 200 W: 5 J.
 func TestRecorder(t *testing.T) {
-	r := record([]Metered{
-		{Of: "gpu0", Meter: &fixed{name: "counter", joules: 448, update: 100 * time.Millisecond},
+	got, err := recorded(t,
+		Metered{Of: "gpu0", Meter: &fixed{name: "counter", joules: 448, update: 100 * time.Millisecond},
 			Second: &fixed{name: "power", joules: 400, update: 25 * time.Millisecond}},
-		{Of: "cpu", Meter: &fixed{name: "RAPL", joules: 60, update: time.Millisecond}},
-	}, readAtEnds)
-	got, err := r.Stop()
+		Metered{Of: "cpu", Meter: &fixed{name: "RAPL", joules: 60, update: time.Millisecond}})
 	if err != nil || len(got) != 2 {
 		t.Fatalf("got %v, %v", got, err)
 	}
@@ -60,8 +66,7 @@ func TestRecorder(t *testing.T) {
 // A counter of one update each 3 s shows nothing of a run of 2 s, in which 400 J were drawn at
 // 200 W: what it shows may lack 3 s · 200 W = 600 J, and not 0 ± 0.
 func TestRecorderBetweenUpdates(t *testing.T) {
-	r := record([]Metered{{Of: "gpu0", Meter: &fixed{name: "counter", update: 3 * time.Second}, Second: &fixed{name: "power", joules: 400}}}, readAtEnds)
-	got, err := r.Stop()
+	got, err := recorded(t, Metered{Of: "gpu0", Meter: &fixed{name: "counter", update: 3 * time.Second}, Second: &fixed{name: "power", joules: 400}})
 	if err != nil || len(got) != 1 || got[0].Joules != 0 || math.Abs(got[0].ErrorJoules-600) > 1e-9 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -70,12 +75,10 @@ func TestRecorderBetweenUpdates(t *testing.T) {
 // A method that fails is told of and the rest is kept.
 func TestRecorderKeepsWhatWorks(t *testing.T) {
 	gone := errors.New("fell off the bus")
-	r := record([]Metered{
-		{Of: "gpu0", Meter: &fixed{joules: 10}, Second: &fixed{name: "power", fail: gone}},
-		{Of: "gpu1", Meter: &fixed{name: "counter", fail: gone}, Second: &fixed{joules: 10}},
-		{Of: "cpu", Meter: &fixed{joules: 30}},
-	}, readAtEnds)
-	got, err := r.Stop()
+	got, err := recorded(t,
+		Metered{Of: "gpu0", Meter: &fixed{joules: 10}, Second: &fixed{name: "power", fail: gone}},
+		Metered{Of: "gpu1", Meter: &fixed{name: "counter", fail: gone}, Second: &fixed{joules: 10}},
+		Metered{Of: "cpu", Meter: &fixed{joules: 30}})
 	if !errors.Is(err, gone) || !strings.Contains(err.Error(), "power") || !strings.Contains(err.Error(), "counter") {
 		t.Errorf("error %v", err)
 	}

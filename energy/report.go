@@ -1,6 +1,7 @@
 package energy
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -34,7 +35,7 @@ type Report struct {
 	Sources []PowerSource `json:"sources"` // where each power comes from
 	Missing []string      `json:"missing"` // devices, links and host whose power is not known
 
-	// Readings are joules that meters counted over the run; AddReading adds one.
+	// Readings are joules that meters counted over the run.
 	Readings []Reading `json:"readings"`
 
 	Images         int64   `json:"images,omitempty"`
@@ -127,25 +128,19 @@ func (a *account) device(span int) platform.DeviceID {
 	return a.p.Platform.Workers[a.s.Spans[span].Worker].Device
 }
 
-func basisOf(known bool) Basis {
-	if known {
-		return Modelled
+// newEntry is the energy of a consumer whose power has a source, or none.
+func newEntry(name string, power platform.Source) Entry {
+	if power == "" {
+		return Entry{Name: name, Basis: Unavailable}
 	}
-	return Unavailable
+	return Entry{Name: name, Basis: Modelled}
 }
 
 // addConsumers sums by device and link, and so by cause.
 func (r *Report) addConsumers(a *account) {
-	pl := a.p.Platform
-	r.ByDevice, r.ByLink = make([]Entry, len(pl.Devices)), make([]Entry, len(pl.Links))
-	for i := range pl.Devices {
-		r.ByDevice[i] = Entry{Name: pl.Devices[i].Name, IdleJoules: a.deviceIdle[i], Basis: basisOf(pl.Devices[i].PowerSource != "")}
-	}
+	r.ByDevice, r.ByLink = a.devices, a.links
 	for i, joules := range a.spanJ {
 		r.ByDevice[a.device(i)].BusyJoules += joules
-	}
-	for i := range pl.Links {
-		r.ByLink[i] = Entry{Name: pl.Links[i].Name, IdleJoules: a.linkIdle[i], TransferJoules: a.linkBusy[i], Basis: basisOf(pl.Links[i].PowerSource != "")}
 	}
 	for _, list := range [][]Entry{r.ByDevice, r.ByLink} {
 		for i := range list {
@@ -165,9 +160,7 @@ type groups struct {
 }
 
 func (g *groups) entry(name string) *Entry {
-	if name == "" {
-		name = "(none)"
-	}
+	name = cmp.Or(name, "(none)")
 	i, ok := g.at[name]
 	if !ok {
 		i = len(g.list)
@@ -207,9 +200,6 @@ func (r *Report) addLabels(a *account) {
 		}
 	}
 }
-
-// AddReading adds the reading of a meter over the run.
-func (r *Report) AddReading(m Reading) { r.Readings = append(r.Readings, m) }
 
 // Best is the number to show first, and its basis: the sum of the meters if there are any, else
 // the total of the model. Meters may cover less than the model, such as the processors alone.

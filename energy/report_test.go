@@ -328,8 +328,7 @@ func TestReadingsAreShownAsMeasured(t *testing.T) {
 	if joules, basis := r.Best(); joules != r.TotalJoules || basis != Modelled {
 		t.Errorf("without a meter: %g J %s", joules, basis)
 	}
-	r.AddReading(Reading{Of: "cpu", Meter: "RAPL", Joules: 100, Seconds: 10})
-	r.AddReading(Reading{Of: "gpu0", Meter: "NVML", Joules: 50, Seconds: 10})
+	r.Readings = append(r.Readings, Reading{Of: "cpu", Meter: "RAPL", Joules: 100, Seconds: 10}, Reading{Of: "gpu0", Meter: "NVML", Joules: 50, Seconds: 10})
 	r.CountImages(10)
 	if joules, basis := r.Best(); joules != 150 || basis != Measured || r.JoulesPerImage != 15 || r.TotalJoules != 1369 {
 		t.Errorf("with two meters: %g J %s, %g per image", joules, basis, r.JoulesPerImage)

@@ -30,8 +30,8 @@ func (f *fault) Error() string {
 // Check reports the first mistake in the platform.
 func (p *Platform) Check() error {
 	f := p.checkParts()
-	if f == nil {
-		f = p.checkWorkers()
+	if f == nil && !slices.Equal(p.Workers, workersOf(p.Devices)) {
+		f = &fault{"", "", "the workers are not the units of the devices in their order; call Complete"}
 	}
 	if f != nil {
 		return fmt.Errorf("platform %q: %w", p.Name, f)
@@ -88,17 +88,12 @@ func (p *Platform) checkNames() *fault {
 				fmt.Sprintf("count = %d: want 1 to %d", d.Count, maxUnits)}
 		}
 	}
-	for i := range p.Devices {
-		if p.Devices[i].Count == 1 {
-			continue
+	for _, w := range workersOf(p.Devices) {
+		d := &p.Devices[w.Device]
+		if d.Count > 1 && units[w.Name] {
+			return &fault{at("device", int(w.Device), "name"), owner("device", d.Name), fmt.Sprintf("its unit %q has the name of another device or unit", w.Name)}
 		}
-		for _, w := range workersOf(p.Devices[i : i+1]) {
-			if units[w.Name] {
-				return &fault{at("device", i, "name"), owner("device", p.Devices[i].Name),
-					fmt.Sprintf("its unit %q has the name of another device or unit", w.Name)}
-			}
-			units[w.Name] = true
-		}
+		units[w.Name] = true
 	}
 	return nil
 }
@@ -301,14 +296,6 @@ func (m *Model) checkNumbers(i int, who string) *fault {
 		if !d.value.valid() {
 			return &fault{at("model", i, d.key), who, d.key + ": want positive times from short to long"}
 		}
-	}
-	return nil
-}
-
-// checkWorkers compares the workers with those that the devices imply.
-func (p *Platform) checkWorkers() *fault {
-	if !slices.Equal(p.Workers, workersOf(p.Devices)) {
-		return &fault{"", "", "the workers are not the units of the devices in their order; call Complete"}
 	}
 	return nil
 }

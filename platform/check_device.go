@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 )
 
 // maxRunSpread is the standard deviation above which runs do not count as equal.
@@ -66,23 +65,20 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 			return bad("speed", "speed of %q is %g F/s; want a positive one for %v", clip(t), v, elementTypes)
 		}
 	}
+	const ns, bare = " ns", ""
 	for _, n := range []struct {
 		key   string
 		value int64
+		unit  string
 	}{
-		{"cache", d.L2Bytes}, {"cache", d.L3Bytes}, {"dispatch", int64(d.Dispatch)},
-		{"copy_engines", int64(d.CopyEnginesIn)}, {"copy_engines", int64(d.CopyEnginesOut)}, {"streams", int64(d.Streams)},
+		{"cache", d.L2Bytes, bare}, {"cache", d.L3Bytes, bare}, {"dispatch", int64(d.Dispatch), ns},
+		{"copy_engines", int64(d.CopyEnginesIn), bare}, {"copy_engines", int64(d.CopyEnginesOut), bare}, {"streams", int64(d.Streams), bare},
+		{"handoff", int64(d.Handoff), ns}, {"handoff_to_cpu", int64(d.HandoffToCPU), ns}, {"timing", int64(d.Timing), ns},
+		{"wake", int64(d.WakeAfter), ns}, {"wake", int64(d.Wake), ns},
+		{"first_use", int64(d.FirstUse.Context), ns}, {"first_use", int64(d.FirstUse.Kernels), ns},
 	} {
 		if n.value < 0 || n.value > maxWhole {
-			return bad(n.key, "%s: %d is out of range", n.key, n.value)
-		}
-	}
-	for _, n := range []struct {
-		key   string
-		value time.Duration
-	}{{"handoff", d.Handoff}, {"handoff_to_cpu", d.HandoffToCPU}, {"timing", d.Timing}, {"wake", d.WakeAfter}, {"wake", d.Wake}, {"first_use", d.FirstUse.Context}, {"first_use", d.FirstUse.Kernels}} {
-		if n.value < 0 || n.value > maxWhole {
-			return bad(n.key, "%s: %d ns is out of range", n.key, n.value)
+			return bad(n.key, "%s: %d%s is out of range", n.key, n.value, n.unit)
 		}
 	}
 	if v := d.FirstUse.MemoryBytesPerSec; !amount(v) {

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -65,7 +66,7 @@ func (d *Distribution) valid() bool {
 func (d *Distribution) format() string {
 	parts := make([]string, len(d))
 	for i, v := range d {
-		parts[i] = strings.TrimSuffix((&scale{units: nsScale.units[len(nsScale.units)-1:]}).format(v), " ns")
+		parts[i] = strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return strings.Join(parts, " ") + " ns"
 }

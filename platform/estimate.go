@@ -139,12 +139,7 @@ func (p *Platform) aloneOf(m *Model) *Model {
 }
 
 // expectedNs is the time of a call in a training step, as far as it is known.
-func (m *Model) expectedNs() float64 {
-	if m.StepNs > 0 {
-		return m.StepNs
-	}
-	return m.MedianNs
-}
+func (m *Model) expectedNs() float64 { return cmp.Or(m.StepNs, m.MedianNs) }
 
 // fitted answers from a line through the models of one variant.
 func fitted(q *Query, models []*Model) (e Estimate, rankNs float64, ok bool) {

@@ -10,27 +10,34 @@ import "slices"
 // from the memory at its end backwards. If neither walk reaches a link, routes to a memory of
 // higher index cross it forwards. If such a route names the link again, it is crossed the other
 // way each time, as on the way up to a switch and down again.
-type orientation struct {
-	ends [][2]MemoryID // by link; -1: not known
-}
+type orientation [][2]MemoryID // by link: its ends; -1: not known
 
 // newOrientation finds the ends of the links from the routes.
-func newOrientation(p *Platform) *orientation {
-	o := &orientation{ends: make([][2]MemoryID, len(p.Links))}
-	for l := range o.ends {
-		o.ends[l] = [2]MemoryID{-1, -1}
-	}
+func newOrientation(p *Platform) orientation {
+	ends := slices.Repeat(orientation{{-1, -1}}, len(p.Links))
 	for _, r := range p.Routes {
-		if len(r.Links) == 1 && o.ends[r.Links[0]][0] < 0 {
-			o.ends[r.Links[0]] = [2]MemoryID{min(r.From, r.To), max(r.From, r.To)}
+		if len(r.Links) == 1 && ends[r.Links[0]][0] < 0 {
+			ends[r.Links[0]] = [2]MemoryID{min(r.From, r.To), max(r.From, r.To)}
 		}
 	}
-	return o
+	return ends
+}
+
+// cross walks through a link from a memory, forwards (0) or backwards (1); ok is false where the
+// memory is not known to be at its end.
+func (o orientation) cross(l LinkID, at MemoryID) (next MemoryID, direction int32, ok bool) {
+	switch e := o[l]; at {
+	case e[0]:
+		return e[1], 0, true
+	case e[1]:
+		return e[0], 1, true
+	}
+	return at, 0, false
 }
 
 // along returns the links of a route from one of its ends, in order, with the direction of each
 // crossing, 0 or 1.
-func (o *orientation) along(r *Route, from MemoryID) (links []LinkID, directions []int32) {
+func (o orientation) along(r *Route, from MemoryID) (links []LinkID, directions []int32) {
 	links, to := r.Links, r.To
 	if from != r.From {
 		links, to = slices.Clone(r.Links), r.From
@@ -45,29 +52,20 @@ func (o *orientation) along(r *Route, from MemoryID) (links []LinkID, directions
 		directions[i] ^= turned[l]
 		turned[l] ^= 1
 	}
-	known := len(links)
-	for i, at := 0, from; i < len(links); i++ {
-		e := o.ends[links[i]]
-		if at != e[0] && at != e[1] || e[0] < 0 {
-			known = i
+	known := 0
+	for at := from; known < len(links); known++ {
+		next, direction, ok := o.cross(links[known], at)
+		if !ok {
 			break
 		}
-		directions[i] = 0
-		if at == e[1] {
-			directions[i] = 1
-		}
-		at = e[0] + e[1] - at
+		directions[known], at = direction, next
 	}
 	for i, at := len(links)-1, to; i > known; i-- {
-		e := o.ends[links[i]]
-		if at != e[0] && at != e[1] || e[0] < 0 {
+		next, direction, ok := o.cross(links[i], at)
+		if !ok {
 			break
 		}
-		directions[i] = 1
-		if at == e[1] {
-			directions[i] = 0
-		}
-		at = e[0] + e[1] - at
+		directions[i], at = 1-direction, next
 	}
 	return links, directions
 }

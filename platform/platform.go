@@ -10,15 +10,19 @@ import (
 // devices, checks everything and tabulates the routes. Load and Parse have done so already. Call
 // it again after a change.
 func (p *Platform) Complete() error {
-	p.paths = nil
-	if f := p.checkParts(); f != nil {
+	if f := p.complete(); f != nil {
 		return fmt.Errorf("platform %q: %w", p.Name, f)
 	}
+	return nil
+}
+
+func (p *Platform) complete() *fault {
+	p.paths = nil
 	p.numberDevices()
-	p.Workers = workersOf(p.Devices)
-	if err := p.Check(); err != nil {
-		return err
+	if f := p.checkParts(); f != nil {
+		return f
 	}
+	p.Workers = workersOf(p.Devices)
 	p.host = p.HostMemory()
 	p.paths = p.allPaths()
 	return nil
@@ -26,10 +30,8 @@ func (p *Platform) Complete() error {
 
 // numberDevices gives ordinals to the devices that a driver numbers, if none of them has one.
 func (p *Platform) numberDevices() {
-	for i := range p.Devices {
-		if p.Devices[i].Ordinal != 0 {
-			return
-		}
+	if slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Ordinal != 0 }) {
+		return
 	}
 	next := map[string]int{} // by kind
 	for i := range p.Devices {
@@ -74,12 +76,6 @@ func (p *Platform) WorkerByName(name string) (WorkerID, bool) {
 	return WorkerID(i), i >= 0
 }
 
-// linkByName finds a link.
-func (p *Platform) linkByName(name string) (LinkID, bool) {
-	i := slices.IndexFunc(p.Links, func(l Link) bool { return l.Name == name })
-	return LinkID(i), i >= 0
-}
-
 // HostMemory is the memory where data and parameters start: the one marked as the host's, else
 // that of the first processor, else the first one.
 func (p *Platform) HostMemory() MemoryID {
@@ -89,10 +85,8 @@ func (p *Platform) HostMemory() MemoryID {
 	if m := slices.IndexFunc(p.Memories, func(m Memory) bool { return m.Host }); m >= 0 {
 		return MemoryID(m)
 	}
-	for i := range p.Devices {
-		if p.Devices[i].IsProcessor() {
-			return p.Devices[i].Memory
-		}
+	if d := slices.IndexFunc(p.Devices, func(d Device) bool { return d.IsProcessor() }); d >= 0 {
+		return p.Devices[d].Memory
 	}
 	return 0
 }
@@ -112,9 +106,6 @@ func (p *Platform) CopyEngines(m MemoryID) (in, out int) {
 // one out of its source. The host's memory has no engines. A copy between two devices whose route
 // does not pass the host's memory takes only the engine of its destination, if that is limited.
 func (p *Platform) EnginesTaken(from, to MemoryID) (in, out bool) {
-	if from == to {
-		return false, false
-	}
 	way := p.path(from, to)
 	return way.engineIn, way.engineOut
 }

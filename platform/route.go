@@ -22,6 +22,7 @@ type LinkUse struct {
 type path struct {
 	links       []LinkID // in order; nil: there is no way
 	uses        []LinkUse
+	via         []MemoryID // the memories between the two, the last one first
 	latency     time.Duration
 	bytesPerSec float64 // of one flow with nothing else on the way
 
@@ -43,12 +44,7 @@ func (p *Platform) Route(from, to MemoryID) (links []LinkID, ok bool) {
 // LinkUses returns the links of a route, each once, sorted by link and direction. A duplex link
 // appears once for each direction that is crossed. The result is empty where Route's is. The
 // caller must not change it.
-func (p *Platform) LinkUses(from, to MemoryID) []LinkUse {
-	if from == to {
-		return nil
-	}
-	return p.path(from, to).uses
-}
+func (p *Platform) LinkUses(from, to MemoryID) []LinkUse { return p.path(from, to).uses }
 
 // RouteTime is how long bytes take on an otherwise idle route. The latencies of the links add,
 // and the slowest link sets the pace. A link crossed several times in one direction is as many
@@ -71,7 +67,7 @@ func (p *Platform) LinkTime(l LinkID, bytes int64) time.Duration {
 	return min(roundUpNs(float64(bytes)/p.Links[l].BandwidthBytesPerSec*1e9), Unreachable)
 }
 
-// path is the way between two different memories.
+// path is the way between two memories; within one there is nothing on it.
 func (p *Platform) path(from, to MemoryID) path {
 	if p.paths != nil {
 		return p.paths[int(from)*len(p.Memories)+int(to)]
@@ -93,29 +89,35 @@ func (p *Platform) allPaths() []path {
 }
 
 // pathAlong follows the hops from a memory.
-func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o *orientation) path {
+func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o orientation) path {
 	if from == to || hops[to].route < 0 {
 		return path{}
 	}
-	var back []MemoryID
-	for at := to; at != from; at = hops[at].from {
-		back = append(back, at)
-	}
 	way := path{bytesPerSec: math.Inf(1)}
-	for _, at := range slices.Backward(back) {
+	for at := hops[to].from; at != from; at = hops[at].from {
+		way.via = append(way.via, at)
+	}
+	times := map[LinkUse]int32{}
+	for _, at := range slices.Backward(append([]MemoryID{to}, way.via...)) {
 		links, directions := o.along(&p.Routes[hops[at].route], hops[at].from)
 		way.links = append(way.links, links...)
 		for i, l := range links {
-			use := LinkUse{Link: l, Times: 1}
+			use := LinkUse{Link: l}
 			if p.Links[l].Sharing == Duplex {
 				use.Direction = directions[i]
 			}
-			way.uses = append(way.uses, use)
+			times[use]++
 			way.latency = min(way.latency+p.Links[l].Latency, Unreachable)
 		}
 	}
-	way.engineIn, way.engineOut = p.enginesTaken(from, to, slices.Contains(back[1:], p.HostMemory()))
-	way.uses = addUp(way.uses)
+	way.engineIn, way.engineOut = p.enginesTaken(from, to, slices.Contains(way.via, p.HostMemory()))
+	for use, n := range times {
+		use.Times = n
+		way.uses = append(way.uses, use)
+	}
+	slices.SortFunc(way.uses, func(a, b LinkUse) int {
+		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Direction, b.Direction))
+	})
 	for _, use := range way.uses {
 		l := &p.Links[use.Link]
 		share := l.BandwidthBytesPerSec
@@ -125,22 +127,6 @@ func (p *Platform) pathAlong(hops []hop, from, to MemoryID, o *orientation) path
 		way.bytesPerSec = min(way.bytesPerSec, share)
 	}
 	return way
-}
-
-// addUp sorts the uses and merges those of the same link and direction.
-func addUp(uses []LinkUse) []LinkUse {
-	slices.SortFunc(uses, func(a, b LinkUse) int {
-		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.Direction, b.Direction))
-	})
-	sum := uses[:0]
-	for _, u := range uses {
-		if n := len(sum); n > 0 && sum[n-1].Link == u.Link && sum[n-1].Direction == u.Direction {
-			sum[n-1].Times += u.Times
-			continue
-		}
-		sum = append(sum, u)
-	}
-	return sum
 }
 
 // hop is the last step to a memory: from which one and by which route; -1: it is not reached.
@@ -158,10 +144,19 @@ func (p *Platform) walk(from MemoryID) []hop {
 	}
 	queue := []MemoryID{from}
 	for ; len(queue) > 0; queue = queue[1:] {
-		for i := range p.Routes {
-			next, ok := p.Routes[i].step(queue[0])
-			if ok && next != from && hops[next].route < 0 {
-				hops[next] = hop{queue[0], int32(i)}
+		at := queue[0]
+		for i, r := range p.Routes {
+			var next MemoryID
+			switch {
+			case r.From == at:
+				next = r.To
+			case r.To == at && !r.OneWay:
+				next = r.From
+			default:
+				continue
+			}
+			if next != from && hops[next].route < 0 {
+				hops[next] = hop{at, int32(i)}
 				queue = append(queue, next)
 			}
 		}
@@ -169,28 +164,7 @@ func (p *Platform) walk(from MemoryID) []hop {
 	return hops
 }
 
-// step returns the other end of a route that starts at a memory; not ok if it does not start
-// there.
-func (r *Route) step(at MemoryID) (next MemoryID, ok bool) {
-	switch {
-	case r.From == at:
-		return r.To, true
-	case r.To == at && !r.OneWay:
-		return r.From, true
-	}
-	return 0, false
-}
-
 // Passes reports whether the route from one memory to another goes through a third one.
 func (p *Platform) Passes(from, to, through MemoryID) bool {
-	hops := p.walk(from)
-	if from == to || hops[to].route < 0 {
-		return false
-	}
-	for at := hops[to].from; at != from; at = hops[at].from {
-		if at == through {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.path(from, to).via, through)
 }

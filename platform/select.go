@@ -41,26 +41,23 @@ func (p *Platform) Select(list string) (*Platform, error) {
 // WithCores is the platform with another number of units of its processor. Fewer are as if
 // Select chose them: the others idle. More are made up.
 func (p *Platform) WithCores(n int) (*Platform, error) {
-	q := *p
-	q.Devices, q.Models = slices.Clone(p.Devices), slices.Clone(p.Models)
-	var cpus []*Device
-	var list []string
-	for i := range q.Devices {
-		d := &q.Devices[i]
-		if d.IsProcessor() {
-			cpus = append(cpus, d)
-			list = append(list, fmt.Sprintf("%s:%d", d.Name, n))
-		} else {
-			list = append(list, d.Name)
+	var cpus []int
+	list := make([]string, len(p.Devices))
+	for i := range p.Devices {
+		d := &p.Devices[i]
+		if list[i] = d.Name; d.IsProcessor() {
+			cpus, list[i] = append(cpus, i), fmt.Sprintf("%s:%d", d.Name, n)
 		}
 	}
 	if len(cpus) != 1 {
 		return nil, fmt.Errorf("platform %q has %d processors", p.Name, len(cpus))
 	}
-	if n <= cpus[0].Count {
+	if n <= p.Devices[cpus[0]].Count {
 		return p.Select(strings.Join(list, ","))
 	}
-	cpus[0].Count = n
+	q := *p
+	q.Devices, q.Models = slices.Clone(p.Devices), slices.Clone(p.Models)
+	q.Devices[cpus[0]].Count = n
 	return &q, q.Complete()
 }
 

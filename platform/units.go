@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -136,7 +137,10 @@ func (s *scale) format(v float64) string {
 			best = u
 		}
 	}
-	text := movePoint(strings.Replace(digits, ".", "", 1), exp-best.exp10) + " " + best.suffix
+	shift := exp - best.exp10
+	moved, _ := new(big.Rat).SetString(fmt.Sprintf("%se%d", digits, shift))
+	decimals := max(0, len(digits)-len("1.")) - shift
+	text := moved.FloatString(max(0, decimals)) + " " + best.suffix
 	for _, u := range s.units {
 		if w := math.Ldexp(v, -u.exp2); u.exp2 > 0 && w >= 1 && w == math.Trunc(w) {
 			if b := strconv.FormatFloat(w, 'f', -1, 64) + " " + u.suffix; len(b) < len(text) {
@@ -145,17 +149,4 @@ func (s *scale) format(v float64) string {
 		}
 	}
 	return text
-}
-
-// movePoint writes d.ddd × 10^exp without an exponent.
-func movePoint(digits string, exp int) string {
-	switch {
-	case exp < 0 && strings.Trim(digits, "0") != "":
-		return "0." + strings.Repeat("0", -exp-1) + digits
-	case exp < 0:
-		return "0"
-	case exp+1 >= len(digits):
-		return digits + strings.Repeat("0", exp+1-len(digits))
-	}
-	return digits[:exp+1] + "." + digits[exp+1:]
 }

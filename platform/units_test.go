@@ -10,9 +10,9 @@ import (
 	"dahl/platform/tomlfile"
 )
 
-// quoted is a table with one key, x, and what reads it.
-func quoted(text string) *tomlfile.Table {
-	return &tomlfile.Table{File: &tomlfile.File{}, Keys: map[string]any{"x": text}}
+// quoted reads a table with one key, x.
+func quoted(text string) *form {
+	return &form{in: &tomlfile.Table{File: &tomlfile.File{}, Keys: map[string]any{"x": text}}}
 }
 
 func TestParseBytes(t *testing.T) {
@@ -20,8 +20,9 @@ func TestParseBytes(t *testing.T) {
 		"0 B": 0, "24 GB": 24_000_000_000, "1.5kB": 1500, " 32 MiB ": 32 << 20, "0.5 KiB": 512,
 		"1e3 B": 1000, "1e-3 MB": 1000, "9007199254740992 B": 1 << 53, "2.5E1 kB": 25_000,
 	} {
-		if x := quoted(text); size(x, "x") != want || x.File.Err != nil {
-			t.Errorf("%q = %d, %v; want %d", text, size(quoted(text), "x"), x.File.Err, want)
+		f, got := quoted(text), int64(0)
+		if f.size("x", &got); got != want || f.in.File.Err != nil {
+			t.Errorf("%q = %d, %v; want %d", text, got, f.in.File.Err, want)
 		}
 	}
 }
@@ -33,8 +34,9 @@ func TestParseAddsExponents(t *testing.T) {
 		t.Errorf("12.3 us = %v ns, %v", got, err)
 	}
 	for text, want := range map[string]time.Duration{"1.5 µs": 1500, "0.3 us": 300, "0.4 ns": 0, "0.5 ns": 1, "2 s": 2e9} {
-		if x := quoted(text); duration(x, "x") != want || x.File.Err != nil {
-			t.Errorf("%q = %d ns, %v; want %d", text, duration(quoted(text), "x"), x.File.Err, want)
+		f, got := quoted(text), time.Duration(0)
+		if f.duration("x", &got); got != want || f.in.File.Err != nil {
+			t.Errorf("%q = %d ns, %v; want %d", text, got, f.in.File.Err, want)
 		}
 	}
 	if got, err := flopsPerSecScale.parse("60.8 GF/s"); err != nil || got != 60.8e9 {
@@ -65,7 +67,8 @@ func TestParseQuantityErrors(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"1.5 B", "0.1 KiB", "1e-9 kB", "9.1 PB"} {
-		if x := quoted(text); size(x, "x") >= 0 && x.File.Err == nil {
+		f, got := quoted(text), int64(0)
+		if f.size("x", &got); f.in.File.Err == nil {
 			t.Errorf("%q is a number of bytes; want an error", text)
 		}
 	}

@@ -92,13 +92,12 @@ var svgText = regexp.MustCompile(`<text( [^>]*font-size:([0-9.]+)px[^>]*>([^<]*)
 // writeFile writes under a temporary name beside path and renames it.
 func writeFile(path string, content []byte) error {
 	temporary := path + ".tmp"
-	if err := os.WriteFile(temporary, content, 0o666); err != nil {
-		os.Remove(temporary)
-		return err
+	err := os.WriteFile(temporary, content, 0o666)
+	if err == nil {
+		err = os.Rename(temporary, path)
 	}
-	if err := os.Rename(temporary, path); err != nil {
+	if err != nil {
 		os.Remove(temporary)
-		return err
 	}
-	return nil
+	return err
 }

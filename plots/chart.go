@@ -15,14 +15,18 @@ import (
 
 // chart is the contents of a Gantt chart: rows of pieces on a time axis.
 type chart struct {
+	run      *Run
 	colours  *colouring
 	rows     []row
-	makespan time.Duration
 	end      time.Duration   // of the shown time; transfers may go on after the last task
 	stepEnds []time.Duration // the end of the last task of each step
+	hops     []hop
 
-	firstStep int // its number
-	hops      []hop
+	// Where the spans and transfers of the run are.
+	rowOfWorker []int
+	firstLane   []int // by worker: its first lane within its row
+	lane        []int // by span, from the first lane of its worker
+	rowOfRoute  map[route]int
 }
 
 // row is one worker, a group of like workers, or the transfers between two memories.
@@ -47,29 +51,19 @@ const (
 
 // newChart arranges a run. Colours may come from another run of the same graph.
 func newChart(r *Run, colours *colouring) *chart {
-	b := chartBuilder{run: r, chart: &chart{colours: colours, makespan: r.Schedule.Makespan, end: r.Schedule.Makespan, firstStep: max(1, r.FirstStep)}}
-	b.addWorkerRows()
-	b.addSpans()
-	b.addIdles()
-	b.addTransfers()
-	b.addPath()
-	b.addSteps()
-	for i := range b.chart.rows {
-		for _, lane := range b.chart.rows[i].lanes {
+	c := &chart{run: r, colours: colours, end: r.Schedule.Makespan}
+	c.addWorkerRows()
+	c.addSpans()
+	c.addIdles()
+	c.addTransfers()
+	c.addPath()
+	c.addSteps()
+	for i := range c.rows {
+		for _, lane := range c.rows[i].lanes {
 			slices.SortStableFunc(lane, func(x, y piece) int { return cmp.Compare(x.from, y.from) })
 		}
 	}
-	return b.chart
-}
-
-// chartBuilder remembers the places of spans and transfers.
-type chartBuilder struct {
-	run         *Run
-	chart       *chart
-	rowOfWorker []int
-	firstLane   []int // by worker: its first lane within its row
-	lane        []int // by span, from the first lane of its worker
-	rowOfRoute  map[route]int
+	return c
 }
 
 // route is a pair of memories. from is anyMemory where rows are by destination.
@@ -79,14 +73,14 @@ const anyMemory platform.MemoryID = -1
 
 // addWorkerRows makes the rows in the order of the workers. A worker has as many
 // lanes as its tasks overlap (streams). Neighbours that ran nothing share a row.
-func (b *chartBuilder) addWorkerRows() {
-	p, s := b.run.Problem.Platform, b.run.Schedule
-	b.rowOfWorker, b.firstLane = make([]int, len(p.Workers)), make([]int, len(p.Workers))
+func (c *chart) addWorkerRows() {
+	p, s := c.run.Problem.Platform, c.run.Schedule
+	c.rowOfWorker, c.firstLane = make([]int, len(p.Workers)), make([]int, len(p.Workers))
 	var laneCount map[platform.WorkerID]int
-	b.lane, laneCount = spanLanes(s)
+	c.lane, laneCount = spanLanes(s)
 	group := (len(laneCount) + maxWorkerRows - 1) / maxWorkerRows
 	inRow, device, unused := 0, platform.DeviceID(-1), false
-	rows := &b.chart.rows
+	rows := &c.rows
 	for w := range p.Workers {
 		count := laneCount[platform.WorkerID(w)]
 		share := p.Workers[w].Device == device && unused == (count == 0) && (unused || inRow < group)
@@ -100,50 +94,50 @@ func (b *chartBuilder) addWorkerRows() {
 			r.label = fmt.Sprintf("%s..%d", first, p.Workers[w].Index)
 		}
 		inRow++
-		b.rowOfWorker[w], b.firstLane[w] = len(*rows)-1, len(r.lanes)
+		c.rowOfWorker[w], c.firstLane[w] = len(*rows)-1, len(r.lanes)
 		r.lanes = append(r.lanes, make([][]piece, max(1, count))...)
 	}
 }
 
-func (b *chartBuilder) addSpans() {
-	g, s := b.run.Problem.Graph, b.run.Schedule
+func (c *chart) addSpans() {
+	g, s := c.run.Problem.Graph, c.run.Schedule
 	for i := range s.Spans {
 		span := &s.Spans[i]
-		l := &b.chart.rows[b.rowOfWorker[span.Worker]].lanes[b.firstLane[span.Worker]+b.lane[i]]
-		*l = append(*l, piece{span.Start, span.End, b.chart.colours.ofTask[span.Task], g.Tasks[span.Task].Name})
+		l := &c.rows[c.rowOfWorker[span.Worker]].lanes[c.firstLane[span.Worker]+c.lane[i]]
+		*l = append(*l, piece{span.Start, span.End, c.colours.ofTask[span.Task], g.Tasks[span.Task].Name})
 	}
 }
 
-func (b *chartBuilder) addIdles() {
-	for _, idle := range explain.Idles(b.run.Problem, b.run.Schedule) {
-		l := &b.chart.rows[b.rowOfWorker[idle.Worker]].lanes[b.firstLane[idle.Worker]]
-		*l = append(*l, piece{idle.Start, idle.End, b.chart.colours.idle(idle.Cause), ""})
+func (c *chart) addIdles() {
+	for _, idle := range explain.Idles(c.run.Problem, c.run.Schedule) {
+		l := &c.rows[c.rowOfWorker[idle.Worker]].lanes[c.firstLane[idle.Worker]]
+		*l = append(*l, piece{idle.Start, idle.End, c.colours.idle(idle.Cause), ""})
 	}
 }
 
 // addTransfers makes one row, below the workers, for each pair of memories that exchange data.
-func (b *chartBuilder) addTransfers() {
-	s, memories := b.run.Schedule, b.run.Problem.Platform.Memories
+func (c *chart) addTransfers() {
+	s, memories := c.run.Schedule, c.run.Problem.Platform.Memories
 	byRoute := func(t *schedule.Transfer) route { return route{t.From, t.To} }
 	order, lane, count := transferLanes(s, byRoute)
 	if len(count) > maxRouteRows {
 		byRoute = func(t *schedule.Transfer) route { return route{anyMemory, t.To} }
 		order, lane, count = transferLanes(s, byRoute)
 	}
-	b.rowOfRoute = map[route]int{}
+	c.rowOfRoute = map[route]int{}
 	for _, key := range slices.SortedFunc(maps.Keys(count), compareRoutes) {
 		label := "to " + memories[key.to].Name
 		if key.from != anyMemory {
 			label = memories[key.from].Name + " to " + memories[key.to].Name
 		}
-		b.rowOfRoute[key] = len(b.chart.rows)
-		b.chart.rows = append(b.chart.rows, row{label: label, lanes: make([][]piece, count[key])})
+		c.rowOfRoute[key] = len(c.rows)
+		c.rows = append(c.rows, row{label: label, lanes: make([][]piece, count[key])})
 	}
 	for i, k := range order {
 		t := &s.Transfers[k]
-		l := &b.chart.rows[b.rowOfRoute[byRoute(t)]].lanes[lane[i]]
-		*l = append(*l, piece{t.Start, t.End, b.chart.colours.ofTransfer(t), transferLabel(t)})
-		b.chart.end = max(b.chart.end, t.End)
+		l := &c.rows[c.rowOfRoute[byRoute(t)]].lanes[lane[i]]
+		*l = append(*l, piece{t.Start, t.End, c.colours.ofTransfer(t), transferLabel(t)})
+		c.end = max(c.end, t.End)
 	}
 }
 
@@ -175,39 +169,39 @@ func compareRoutes(a, b route) int {
 	return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 }
 
-func (b *chartBuilder) addPath() {
-	s := b.run.Schedule
+func (c *chart) addPath() {
+	s := c.run.Schedule
 	lastRow, lastEnd := -1, time.Duration(0)
-	for _, step := range explain.CriticalPath(b.run.Problem, s) {
+	for _, step := range explain.CriticalPath(c.run.Problem, s) {
 		var at int
 		var from, to time.Duration
 		if step.Span >= 0 {
 			span := &s.Spans[step.Span]
-			at, from, to = b.rowOfWorker[span.Worker], span.Start, span.End
+			at, from, to = c.rowOfWorker[span.Worker], span.Start, span.End
 		} else {
 			t := &s.Transfers[step.Transfer]
 			key := route{t.From, t.To}
-			if _, ok := b.rowOfRoute[key]; !ok {
+			if _, ok := c.rowOfRoute[key]; !ok {
 				key.from = anyMemory
 			}
-			at, from, to = b.rowOfRoute[key], t.Start, t.End
+			at, from, to = c.rowOfRoute[key], t.Start, t.End
 		}
-		r := &b.chart.rows[at]
-		r.path = append(r.path, piece{from, to, b.chart.colours.path(), ""})
+		r := &c.rows[at]
+		r.path = append(r.path, piece{from, to, c.colours.path(), ""})
 		if lastRow >= 0 && lastRow != at {
-			b.chart.hops = append(b.chart.hops, hop{lastRow, at, lastEnd, from})
+			c.hops = append(c.hops, hop{lastRow, at, lastEnd, from})
 		}
 		lastRow, lastEnd = at, to
 	}
 }
 
-func (b *chartBuilder) addSteps() {
-	for i := range b.run.Schedule.Spans {
-		s := &b.run.Schedule.Spans[i]
-		for int(s.Step) >= len(b.chart.stepEnds) {
-			b.chart.stepEnds = append(b.chart.stepEnds, 0)
+func (c *chart) addSteps() {
+	for i := range c.run.Schedule.Spans {
+		s := &c.run.Schedule.Spans[i]
+		for int(s.Step) >= len(c.stepEnds) {
+			c.stepEnds = append(c.stepEnds, 0)
 		}
-		b.chart.stepEnds[s.Step] = max(b.chart.stepEnds[s.Step], s.End)
+		c.stepEnds[s.Step] = max(c.stepEnds[s.Step], s.End)
 	}
 }
 

@@ -30,13 +30,10 @@ func Chrome(w io.Writer, r *Run) error {
 		return err
 	}
 	t := chromeTrace{run: r, out: bufio.NewWriter(w)}
-	t.placeSlices()
 	t.text(`{"displayTimeUnit":"ns","otherData":{"title":`)
 	t.value(r.title())
 	t.text("},\"traceEvents\":[\n")
-	for _, e := range t.names {
-		t.event(e)
-	}
+	t.placeSlices()
 	t.writeSpans()
 	t.writeTransfers()
 	t.writeFlows()
@@ -106,7 +103,6 @@ type chromeTrace struct {
 	events int
 	flows  int
 
-	names       []chromeEvent
 	ofSpan      []place
 	ofTransfer  []place
 	spanOf      map[schedule.Instance]int
@@ -129,23 +125,19 @@ func (t *chromeTrace) event(e chromeEvent) {
 	t.value(e)
 }
 
-// placeSlices gives every span and transfer a thread and notes the names.
+// placeSlices gives every span and transfer a thread and writes the names.
 func (t *chromeTrace) placeSlices() {
 	p, s := t.run.Problem.Platform, t.run.Schedule
 	t.ofSpan, t.ofTransfer = make([]place, len(s.Spans)), make([]place, len(s.Transfers))
 	t.spanOf, t.transferFor = map[schedule.Instance]int{}, map[schedule.Instance][]int{}
 	for d := range p.Devices {
-		t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
+		t.event(chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
 	}
 	thread := 1
 	name := func(process, count int, label string) (first int) {
 		first = thread
 		for l := range max(1, count) {
-			full := label
-			if l > 0 {
-				full = fmt.Sprintf("%s (%d)", label, l+1)
-			}
-			t.names = append(t.names, chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: thread, Args: named(full)})
+			t.event(chromeEvent{Phase: "M", Name: "thread_name", Process: process, Thread: thread, Args: named(laneName(label, l))})
 			thread++
 		}
 		return first
@@ -160,21 +152,16 @@ func (t *chromeTrace) placeSlices() {
 		t.ofSpan[i] = place{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
 		t.spanOf[schedule.Instance{Task: span.Task, Step: span.Step}] = i
 	}
-	t.placeTransfers(name)
-}
-
-func (t *chromeTrace) placeTransfers(name func(process, count int, label string) (first int)) {
-	p, s := t.run.Problem.Platform, t.run.Schedule
 	process := len(p.Devices) + 1
-	t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: named("transfers and counters")})
-	order, lane, count := transferLanes(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
-	first := map[route]int{}
-	for _, r := range slices.SortedFunc(maps.Keys(count), compareRoutes) {
-		first[r] = name(process, count[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)
+	t.event(chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: named("transfers and counters")})
+	order, lanes, counts := transferLanes(s, func(t *schedule.Transfer) route { return route{t.From, t.To} })
+	firstOf := map[route]int{}
+	for _, r := range slices.SortedFunc(maps.Keys(counts), compareRoutes) {
+		firstOf[r] = name(process, counts[r], p.Memories[r.from].Name+" to "+p.Memories[r.to].Name)
 	}
 	for i, k := range order {
 		x := &s.Transfers[k]
-		t.ofTransfer[k] = place{process, first[route{x.From, x.To}] + lane[i]}
+		t.ofTransfer[k] = place{process, firstOf[route{x.From, x.To}] + lanes[i]}
 		of := schedule.Instance{Task: x.For, Step: x.Step}
 		t.transferFor[of] = append(t.transferFor[of], k)
 	}
@@ -289,12 +276,8 @@ func (t *chromeTrace) flow(category string, from place, start, end time.Duration
 func (t *chromeTrace) writeCounters() {
 	p := t.run.Problem.Platform
 	process := len(p.Devices) + 1
-	named := make([]string, len(p.Memories))
-	for m := range named {
-		named[m] = "memory " + p.Memories[platform.MemoryID(m)].Name
-	}
 	for _, o := range t.run.Schedule.Memory {
-		t.event(chromeEvent{Phase: "C", Name: named[o.Memory], Process: process, At: micros(o.At), Args: map[string]int64{"bytes": o.Bytes}})
+		t.event(chromeEvent{Phase: "C", Name: "memory " + p.Memories[o.Memory].Name, Process: process, At: micros(o.At), Args: map[string]int64{"bytes": o.Bytes}})
 	}
 	for _, trace := range t.run.Power {
 		for _, s := range trace.Samples {

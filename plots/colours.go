@@ -53,60 +53,45 @@ func newColouring(r *Run) *colouring {
 	g := r.Problem.Graph
 	c := &colouring{by: r.colourBy(), ofTask: make([]int, len(g.Tasks))}
 	var labels []string
-	index := map[string]int{}
+	busy := map[string]time.Duration{}
 	for t := range g.Tasks {
 		name := c.by.label(&g.Tasks[t])
-		if _, ok := index[name]; !ok {
-			index[name] = len(labels)
+		if _, known := busy[name]; !known {
 			labels = append(labels, name)
+			busy[name] = 0
 		}
 	}
-	kept := keptLabels(r, c.by, labels, index)
-	category := make([]int, len(labels))
-	for i, name := range labels {
-		if kept[i] {
-			category[i] = len(c.names)
+	for i := range r.Schedule.Spans {
+		s := &r.Schedule.Spans[i]
+		busy[c.by.label(&g.Tasks[s.Task])] += s.End - s.Start
+	}
+	var others []string
+	if len(labels) > len(palette) {
+		others = slices.Clone(labels)
+		slices.SortStableFunc(others, func(a, b string) int { return cmp.Compare(busy[b], busy[a]) })
+		others = others[len(palette)-1:]
+	}
+	category := map[string]int{}
+	for _, name := range labels {
+		if !slices.Contains(others, name) {
+			category[name] = len(c.names)
 			c.fills = append(c.fills, palette[len(c.names)])
 			c.names = append(c.names, cmp.Or(name, "no "+string(c.by)))
 		}
 	}
-	if len(c.names) < len(labels) {
-		for i := range labels {
-			if !kept[i] {
-				category[i] = len(c.names)
-			}
+	if len(others) > 0 {
+		for _, name := range others {
+			category[name] = len(c.names)
 		}
-		c.names = append(c.names, plural(len(labels)-len(palette)+1, "other "+string(c.by)))
+		c.names = append(c.names, plural(len(others), "other "+string(c.by)))
 		c.fills = append(c.fills, otherGrey)
 	}
 	for t := range g.Tasks {
-		c.ofTask[t] = category[index[c.by.label(&g.Tasks[t])]]
+		c.ofTask[t] = category[c.by.label(&g.Tasks[t])]
 	}
 	c.fills = append(c.fills, moveGrey, roomBrown, pathBlack)
 	c.fills = append(c.fills, idleTints[:]...)
 	return c
-}
-
-// keptLabels says which labels get a colour of their own.
-func keptLabels(r *Run, by ColourBy, labels []string, index map[string]int) []bool {
-	kept := make([]bool, len(labels))
-	order := make([]int, len(labels))
-	for i := range order {
-		order[i] = i
-	}
-	if len(labels) > len(palette) {
-		busy := make([]time.Duration, len(labels))
-		for i := range r.Schedule.Spans {
-			s := &r.Schedule.Spans[i]
-			busy[index[by.label(&r.Problem.Graph.Tasks[s.Task])]] += s.End - s.Start
-		}
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(busy[b], busy[a]) })
-		order = order[:len(palette)-1]
-	}
-	for _, i := range order {
-		kept[i] = true
-	}
-	return kept
 }
 
 // colourBy is the requested label, or the first that tells tasks apart.
@@ -132,14 +117,17 @@ func (c *colouring) legend(used []bool) []legendGroup {
 		}
 	}
 	marks := legendGroup{caption: "other"}
-	if used[c.transfer()] {
-		marks.entries = append(marks.entries, legendEntry{name: "transfer", colour: moveGrey})
-	}
-	if used[c.room()] {
-		marks.entries = append(marks.entries, legendEntry{name: "transfer for lack of memory", colour: roomBrown})
-	}
-	if used[c.path()] {
-		marks.entries = append(marks.entries, legendEntry{name: "critical path", colour: pathBlack, stroke: true})
+	for _, m := range []struct {
+		category int
+		legendEntry
+	}{
+		{c.transfer(), legendEntry{name: "transfer", colour: moveGrey}},
+		{c.room(), legendEntry{name: "transfer for lack of memory", colour: roomBrown}},
+		{c.path(), legendEntry{name: "critical path", colour: pathBlack, stroke: true}},
+	} {
+		if used[m.category] {
+			marks.entries = append(marks.entries, m.legendEntry)
+		}
 	}
 	idle := legendGroup{caption: "idle, waiting for"}
 	for cause := range explain.NumIdleCauses {

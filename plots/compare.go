@@ -24,21 +24,27 @@ func Compare(path string, predicted, measured *Run) error {
 	if predicted.Problem.Graph != measured.Problem.Graph && len(predicted.Problem.Graph.Tasks) != len(measured.Problem.Graph.Tasks) {
 		return fmt.Errorf("compare: the runs are of different graphs (%d and %d tasks)", len(predicted.Problem.Graph.Tasks), len(measured.Problem.Graph.Tasks))
 	}
-	p := newComparison(predicted, measured)
-	return render(path, pageWidth, p.height(), p.draw)
-}
-
-// comparison is the contents of one page.
-type comparison struct {
-	face                typeface
-	title, summary      string
-	predicted, measured *chart
-	legend              []legendGroup
-	kernels             []kernelPair
-	table               *opTable
-	legendTall          vg.Length
-	predictedTall       vg.Length
-	measuredTall        vg.Length
+	face := newTypeface()
+	colours := newColouring(measured) // one, so that a layer looks the same above and below
+	halves := [2]half{newHalf("predicted", predicted, colours), newHalf("measured", measured, colours)}
+	used := halves[0].chart.used()
+	for i, u := range halves[1].chart.used() {
+		used[i] = used[i] || u
+	}
+	legend := colours.legend(used)
+	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
+	kernels := pairKernels(predicted, measured)
+	table := &opTable{opTotals(predicted, measured), predicted.Schedule.Steps, measured.Schedule.Steps}
+	charts := 2*(chartCaption+stepStrip) + halves[0].tall + halves[1].tall + 8
+	height := headerHeight + charts + axisBottom + legendTall + scatterTop + scatterSize + axisBottom + pageMargin
+	return render(path, pageWidth, height, func(c draw.Canvas) {
+		below := drawHeader(c, face, measured.name()+": predicted and measured", comparedTimes(predicted, measured))
+		top := drawHalves(below, face, halves)
+		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, top)
+		top -= legendTall + scatterTop
+		box := vg.Rectangle{Min: vg.Point{X: 80, Y: top - scatterSize}, Max: vg.Point{X: 80 + scatterSize, Y: top}}
+		drawScatter(&frame{c: below, face: face, box: box}, kernels, table)
+	})
 }
 
 // Sizes of the page, in points.
@@ -48,22 +54,16 @@ const (
 	scatterTop   = 40
 )
 
-func newComparison(predicted, measured *Run) *comparison {
-	face := newTypeface()
-	// One colouring, so that a layer looks the same above and below.
-	colours := newColouring(measured)
-	c := &comparison{face: face, title: measured.name() + ": predicted and measured",
-		predicted: newChart(predicted, colours), measured: newChart(measured, colours),
-		kernels: pairKernels(predicted, measured), table: &opTable{opTotals(predicted, measured), predicted.Schedule.Steps, measured.Schedule.Steps}}
-	c.summary = comparedTimes(predicted, measured)
-	used := c.predicted.used()
-	for i, u := range c.measured.used() {
-		used[i] = used[i] || u
-	}
-	c.legend = colours.legend(used)
-	c.legendTall = legendHeight(face, c.legend, pageWidth-2*pageMargin)
-	c.predictedTall, c.measuredTall = c.predicted.height(260), c.measured.height(260)
-	return c
+// half is the chart of one of the two runs.
+type half struct {
+	name  string
+	chart *chart
+	tall  vg.Length
+}
+
+func newHalf(name string, r *Run, colours *colouring) half {
+	ch := newChart(r, colours)
+	return half{name, ch, ch.height(260)}
 }
 
 // comparedTimes is the line under the title: the time of the steps if both runs have as many of
@@ -91,42 +91,21 @@ func steadyStep(r *Run) time.Duration {
 	return r.Schedule.Makespan / time.Duration(max(1, r.Schedule.Steps))
 }
 
-func (p *comparison) height() vg.Length {
-	charts := 2*(chartCaption+stepStrip) + p.predictedTall + p.measuredTall + 8
-	return headerHeight + charts + axisBottom + p.legendTall + scatterTop + scatterSize + axisBottom + pageMargin
-}
-
-func (p *comparison) draw(c draw.Canvas) {
-	below := drawHeader(c, p.face, p.title, p.summary)
-	end := max(p.predicted.end, p.measured.end)
-	labels := max(p.predicted.labelWidth(p.face), p.measured.labelWidth(p.face))
-	top := below.Max.Y
-	var f *frame
-	for _, half := range []struct {
-		name  string
-		chart *chart
-		tall  vg.Length
-	}{{"predicted", p.predicted, p.predictedTall}, {"measured", p.measured, p.measuredTall}} {
-		f = half.chart.frame(below, p.face, labels, end)
-		f.c.FillText(p.face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, half.name+": "+formatDuration(half.chart.makespan))
-		f.box.Max.Y = top - chartCaption - stepStrip
-		f.box.Min.Y = f.box.Max.Y - half.tall
-		half.chart.draw(f)
-		p.drawEnd(f, half.chart.makespan, end)
+// drawHalves paints the charts over each other and returns the height below their axis.
+func drawHalves(c draw.Canvas, face typeface, halves [2]half) (top vg.Length) {
+	end := max(halves[0].chart.end, halves[1].chart.end)
+	f := timeFrame(c, face, pageMargin+max(halves[0].chart.labelWidth(face), halves[1].chart.labelWidth(face)), end)
+	top = c.Max.Y
+	for _, h := range halves {
+		f.c.FillText(face.style(10.5, ink, text.XLeft, text.YTop), vg.Point{X: f.box.Min.X, Y: top}, h.name+": "+formatDuration(h.chart.run.Schedule.Makespan))
+		f.place(top-chartCaption-stepStrip, h.tall)
+		h.chart.draw(f)
+		if own := h.chart.run.Schedule.Makespan; own < end { // the axis goes on beyond the shorter run
+			x := f.X(float64(own))
+			line(f.c, faintInk, 0.8, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y})
+		}
 		top = f.box.Min.Y - 8
 	}
 	f.drawX(true)
-	top = f.box.Min.Y - axisBottom
-	drawLegend(c, p.face, p.legend, pageMargin, pageWidth-pageMargin, top)
-	top -= p.legendTall + scatterTop
-	box := vg.Rectangle{Min: vg.Point{X: 80, Y: top - scatterSize}, Max: vg.Point{X: 80 + scatterSize, Y: top}}
-	drawScatter(&frame{c: below, face: p.face, box: box}, p.kernels, p.table)
-}
-
-// drawEnd marks the end of the shorter chart, since its axis goes on.
-func (p *comparison) drawEnd(f *frame, own, end time.Duration) {
-	if own < end {
-		x := f.X(float64(own))
-		line(f.c, faintInk, 0.8, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y})
-	}
+	return f.box.Min.Y - axisBottom
 }

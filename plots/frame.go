@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -90,6 +91,17 @@ type frame struct {
 	box  vg.Rectangle // where the data is drawn
 	x, y axis
 }
+
+// timeFrame is a frame whose lower axis is the time from 0 to end, from a distance to the left edge
+// of a page up to its right margin.
+func timeFrame(c draw.Canvas, face typeface, left vg.Length, end time.Duration) *frame {
+	f := &frame{c: c, face: face, x: linearAxis(float64(end), 0, timeUnit(end), "time", 12)}
+	f.box.Min.X, f.box.Max.X = c.Min.X+left, c.Max.X-pageMargin-6
+	return f
+}
+
+// place moves the frame to a height and below it.
+func (f *frame) place(top, tall vg.Length) { f.box.Max.Y, f.box.Min.Y = top, top-tall }
 
 func (f *frame) X(v float64) vg.Length {
 	return f.box.Min.X + vg.Length(vg.Length(f.x.at(v))*(f.box.Max.X-f.box.Min.X))

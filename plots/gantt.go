@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"slices"
-	"time"
 
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -26,9 +25,8 @@ func Gantt(path string, r *Run) error {
 	height := headerHeight + stepStrip + chartTall + axisBottom + legendTall + pageMargin
 	return render(path, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title(), r.summary())
-		f := ch.frame(below, face, ch.labelWidth(face), ch.end)
-		f.box.Max.Y = below.Max.Y - stepStrip
-		f.box.Min.Y = f.box.Max.Y - chartTall
+		f := timeFrame(below, face, pageMargin+ch.labelWidth(face), ch.end)
+		f.place(below.Max.Y-stepStrip, chartTall)
 		ch.draw(f)
 		f.drawX(true)
 		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
@@ -63,15 +61,6 @@ func (c *chart) labelWidth(face typeface) vg.Length {
 		widest = max(widest, style.Width(clip(style, c.rows[i].label, 140)))
 	}
 	return vg.Length(widest*1.05) + 8 // SVG viewers without the font draw wider ones
-}
-
-// frame places the time axis between the row labels and the right margin.
-func (c *chart) frame(on draw.Canvas, face typeface, labels vg.Length, end time.Duration) *frame {
-	f := &frame{c: on, face: face}
-	f.box.Min.X = on.Min.X + pageMargin + labels
-	f.box.Max.X = on.Max.X - pageMargin - 6
-	f.x = linearAxis(float64(end), 0, timeUnit(end), "time", 12)
-	return f
 }
 
 // draw paints the rows into the frame's box, the first on top.
@@ -238,7 +227,7 @@ func (c *chart) drawSteps(f *frame) {
 			line(f.c, faintInk, 0.6, vg.Point{X: x, Y: f.box.Min.Y}, vg.Point{X: x, Y: f.box.Max.Y + 3}, 2, 2)
 			lastLine = x
 		}
-		name := fmt.Sprintf("step %d", c.firstStep+k)
+		name := fmt.Sprintf("step %d", max(1, c.run.FirstStep)+k)
 		if w := style.Width(name); x-w >= free {
 			f.c.FillText(style, vg.Point{X: x, Y: f.box.Max.Y + 3}, name)
 			free = x + 8

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"fmt"
 	"time"
 
 	"dahl/platform"
@@ -27,6 +28,14 @@ func lanes[G comparable](n int, interval func(i int) (group G, from, to time.Dur
 		free[k], lane[i], count[group] = to, k, len(free)
 	}
 	return lane, count
+}
+
+// laneName names a lane of a group in a trace.
+func laneName(group string, lane int) string {
+	if lane == 0 {
+		return group
+	}
+	return fmt.Sprintf("%s (%d)", group, lane+1)
 }
 
 // spanLanes are the lanes of the spans and their numbers by worker.

@@ -32,10 +32,10 @@ func Memory(path string, r *Run) error {
 	return render(path, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": live bytes by memory", r.summary())
 		end := max(r.Schedule.Makespan, 1)
-		f := &frame{c: below, face: face, x: linearAxis(float64(end), 0, timeUnit(end), "time", 12)}
+		f := timeFrame(below, face, 66, end)
 		top := below.Max.Y + 8
 		for i, p := range panels {
-			f.box = vg.Rectangle{Min: vg.Point{X: 66, Y: top - caption - tall}, Max: vg.Point{X: pageWidth - pageMargin - 6, Y: top - caption}}
+			f.place(top-caption, tall)
 			p.draw(f, end, traceColour(i))
 			f.drawX(i == len(panels)-1)
 			top = f.box.Min.Y - axisBottomBar

@@ -105,10 +105,11 @@ type pajeTrace struct {
 
 	events    []pajeEvent
 	idles     []explain.Idle
-	firstLane []int32 // by worker: its first lane container
-	streams   []int   // by worker: how many lanes it has
-	laneOf    []int32 // by span
+	firstLane []int32                   // by worker: its first lane container
+	streams   map[platform.WorkerID]int // how many lanes it has
+	lane      []int                     // by span, from the first of its worker
 	lanes     []string
+	created   [][2]string // containers: kind, alias
 }
 
 func (t *pajeTrace) printf(format string, args ...any) { fmt.Fprintf(t.out, format, args...) }
@@ -151,30 +152,24 @@ func (t *pajeTrace) writeTypes() {
 }
 
 func (t *pajeTrace) writeContainers() {
-	p, s := t.run.Problem.Platform, t.run.Schedule
+	p := t.run.Problem.Platform
 	create := func(alias, kind, parent, name string) {
 		t.printf("%d %s %s %s %s %s\n", pajeCreateContainer, seconds(0), alias, kind, parent, quoted(name))
+		t.created = append(t.created, [2]string{kind, alias})
 	}
 	create("machine", "CM", "0", cmp.Or(p.Name, "machine"))
 	for d := range p.Devices {
 		create(fmt.Sprintf("d%d", d), "CD", "machine", p.Devices[d].Name)
 	}
-	t.laneOf, t.firstLane, t.streams = make([]int32, len(s.Spans)), make([]int32, len(p.Workers)), make([]int, len(p.Workers))
-	lane, count := spanLanes(s)
+	t.lane, t.streams = spanLanes(t.run.Schedule)
+	t.firstLane = make([]int32, len(p.Workers))
 	for w := range p.Workers {
-		t.firstLane[w], t.streams[w] = int32(len(t.lanes)), count[platform.WorkerID(w)]
-		for l := range max(1, t.streams[w]) {
-			name := p.Workers[w].Name
-			if l > 0 {
-				name = fmt.Sprintf("%s (%d)", name, l+1)
-			}
+		t.firstLane[w] = int32(len(t.lanes))
+		for l := range max(1, t.streams[platform.WorkerID(w)]) {
 			alias := fmt.Sprintf("w%d", len(t.lanes))
-			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), name)
+			create(alias, "CW", fmt.Sprintf("d%d", p.Workers[w].Device), laneName(p.Workers[w].Name, l))
 			t.lanes = append(t.lanes, alias)
 		}
-	}
-	for i := range s.Spans {
-		t.laneOf[i] = t.firstLane[s.Spans[i].Worker] + int32(lane[i])
 	}
 	for m := range p.Memories {
 		create(fmt.Sprintf("m%d", m), "CR", "machine", p.Memories[m].Name)
@@ -206,7 +201,7 @@ func (t *pajeTrace) collect() {
 		t.events = append(t.events, pajeEvent{at: idle.Start, order: orderState, kind: pajeSetState, where: t.firstLane[idle.Worker], index: -1 - int32(i)})
 	}
 	for i := range s.Spans {
-		lane := t.laneOf[i]
+		lane := t.firstLane[s.Spans[i].Worker] + int32(t.lane[i])
 		if t.streams[s.Spans[i].Worker] > 1 {
 			t.events = append(t.events, pajeEvent{at: s.Spans[i].End, order: orderEnd, kind: pajeSetState, where: lane, index: emptyStream})
 		}
@@ -260,20 +255,7 @@ func (t *pajeTrace) destroyContainers() {
 	for _, e := range t.events {
 		end = max(end, e.at)
 	}
-	destroy := func(kind, alias string) {
-		t.printf("%d %s %s %s\n", pajeDestroyContainer, seconds(end), kind, alias)
+	for _, c := range slices.Backward(t.created) {
+		t.printf("%d %s %s %s\n", pajeDestroyContainer, seconds(end), c[0], c[1])
 	}
-	for i := range t.run.Power {
-		destroy("CP", fmt.Sprintf("p%d", i))
-	}
-	for m := range platform.MemoryID(len(t.run.Problem.Platform.Memories)) {
-		destroy("CR", fmt.Sprintf("m%d", m))
-	}
-	for _, alias := range t.lanes {
-		destroy("CW", alias)
-	}
-	for d := range t.run.Problem.Platform.Devices {
-		destroy("CD", fmt.Sprintf("d%d", d))
-	}
-	destroy("CM", "machine")
 }

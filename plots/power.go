@@ -36,11 +36,10 @@ func Power(path string, r *Run) error {
 		formatDuration(r.Schedule.Makespan), inBrackets(r.Part), siUnit("W", s.meanWatts()).format(s.meanWatts()))
 	return render(path, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": power and energy"+inBrackets(r.Grounds), summary)
-		f := &frame{c: below, face: face, x: linearAxis(float64(s.end), 0, timeUnit(s.end), "time", 12)}
-		f.box = vg.Rectangle{Min: vg.Point{X: 66, Y: below.Max.Y - upper}, Max: vg.Point{X: pageWidth - pageMargin - 6, Y: below.Max.Y}}
+		f := timeFrame(below, face, 66, s.end)
+		f.place(below.Max.Y, upper)
 		s.drawPower(f)
-		f.box.Max.Y = f.box.Min.Y - between
-		f.box.Min.Y = f.box.Max.Y - lower
+		f.place(f.box.Min.Y-between, lower)
 		s.drawEnergy(f)
 		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, pageMargin/2+legendTall)
 	})

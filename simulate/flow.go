@@ -34,7 +34,7 @@ type network struct {
 	p        *platform.Platform
 	at       time.Duration // to which the classes have been served
 	classes  []*class
-	byRoute  []int32 // by pair of memories: class, -1: none yet
+	byRoute  []*class // by pair of memories; nil: none yet
 	capacity []float64
 
 	room  []float64 // by resource, while filling: capacity that no stopped flow uses
@@ -70,31 +70,23 @@ type flowEnd struct {
 
 func newNetwork(p *platform.Platform) *network {
 	m := len(p.Memories)
-	n := &network{p: p, byRoute: make([]int32, m*m),
+	n := &network{p: p, byRoute: make([]*class, m*m),
 		capacity: make([]float64, 2*len(p.Links)), room: make([]float64, 2*len(p.Links)), users: make([]float64, 2*len(p.Links)), share: make([]float64, 2*len(p.Links))}
-	for i := range n.byRoute {
-		n.byRoute[i] = -1
-	}
 	for l := range p.Links {
 		n.capacity[2*l], n.capacity[2*l+1] = p.Links[l].BandwidthBytesPerSec, p.Links[l].BandwidthBytesPerSec
 	}
 	return n
 }
 
-// latency is what every flow of a route waits before its first byte moves.
-func (n *network) latency(from, to platform.MemoryID) time.Duration {
-	return n.p.RouteTime(from, to, 0)
-}
-
 // join adds a flow at a time that is not before the previous one.
 func (n *network) join(at time.Duration, from, to platform.MemoryID, bytes int64, id int32, order int64) {
 	n.serve(at)
-	k := int(from)*len(n.p.Memories) + int(to)
-	if n.byRoute[k] < 0 {
-		n.byRoute[k] = int32(len(n.classes))
-		n.classes = append(n.classes, n.newClass(from, to))
+	route := &n.byRoute[int(from)*len(n.p.Memories)+int(to)]
+	if *route == nil {
+		*route = n.newClass(from, to)
+		n.classes = append(n.classes, *route)
 	}
-	c := n.classes[n.byRoute[k]]
+	c := *route
 	if len(c.flows) == 0 {
 		c.served = 0
 	}
@@ -189,7 +181,10 @@ func (n *network) solve() {
 		}
 		lowest := math.Inf(1)
 		for _, c := range n.open {
-			c.rate = n.limit(c)
+			c.rate = c.cap
+			for _, x := range c.crosses {
+				c.rate = min(c.rate, n.share[x.resource])
+			}
 			lowest = min(lowest, c.rate)
 		}
 		level = max(level, lowest) // rounding must not let the level sink
@@ -197,30 +192,16 @@ func (n *network) solve() {
 		for _, c := range n.open {
 			if c.rate > level {
 				rise = append(rise, c)
-			} else {
-				n.stop(c, level)
+				continue
+			}
+			c.rate = level // it stops here and keeps this rate
+			for _, x := range c.crosses {
+				users := float64(x.times * float64(len(c.flows)))
+				n.room[x.resource] -= float64(level * users)
+				n.users[x.resource] -= users
 			}
 		}
 		n.open = rise
-	}
-}
-
-// limit is the rate at which a class stops rising with the others.
-func (n *network) limit(c *class) float64 {
-	rate := c.cap
-	for _, x := range c.crosses {
-		rate = min(rate, n.share[x.resource])
-	}
-	return rate
-}
-
-// stop lets a class keep a rate.
-func (n *network) stop(c *class, rate float64) {
-	c.rate = rate
-	for _, x := range c.crosses {
-		users := float64(x.times * float64(len(c.flows)))
-		n.room[x.resource] -= float64(rate * users)
-		n.users[x.resource] -= users
 	}
 }
 

@@ -39,20 +39,15 @@ func (r *policyRun) obey(cmds []schedule.Command) {
 		case schedule.RunTask:
 			r.task(c.Instance, c.Instance, c.Worker, r.engine.ReadyAt(c.Instance))
 		case schedule.CopyRegion:
-			r.startCopy(c.Copy)
+			t := *r.engine.CopyAt(c.Copy)
+			from := len(r.atoms)
+			r.atoms = append(r.atoms, t.Atoms...)
+			t.Atoms, t.Start = r.atoms[from:len(r.atoms):len(r.atoms)], r.now
+			r.transfer(int32(c.Copy), t)
 		case schedule.EvictRegion:
 			e := *r.engine.EvictionAt(c.Eviction)
 			e.At = r.now
 			r.out.Evictions = append(r.out.Evictions, e)
 		}
 	}
-}
-
-func (r *policyRun) startCopy(id schedule.CopyID) {
-	t := *r.engine.CopyAt(id)
-	from := len(r.atoms)
-	r.atoms = append(r.atoms, t.Atoms...)
-	t.Atoms = r.atoms[from:len(r.atoms):len(r.atoms)]
-	t.Start = r.now
-	r.transfer(int32(id), t)
 }

@@ -34,9 +34,16 @@ func Run(ctx context.Context, d *schedule.Decision, graph, steps int, opt Option
 	s := &simulation{p: p, opt: opt, network: newNetwork(p.Platform), busy: make([]time.Duration, len(p.Platform.Workers))}
 	s.out = &schedule.Schedule{World: schedule.Simulated, GraphHash: p.Graph.Hash(), Policy: d.PolicyName(graph), Steps: steps,
 		Spans: make([]schedule.Span, 0, steps*len(p.Graph.Tasks))}
-	err := s.prepare(d, graph)
+	var err error
+	if d.Graphs[graph].Placed != nil {
+		s.driver = newListRun(s, d, graph)
+	} else {
+		s.driver, err = newPolicyRun(s, d.Policy.Dynamic(p))
+	}
 	if err == nil {
-		err = s.run(ctx)
+		if err = s.run(ctx); err != nil {
+			err = fmt.Errorf("at %v: %w", s.now, err)
+		}
 	}
 	if err == nil {
 		s.out, err = s.driver.complete()
@@ -45,16 +52,6 @@ func Run(ctx context.Context, d *schedule.Decision, graph, steps int, opt Option
 		return nil, fmt.Errorf("simulate %q on %q: %w", p.Graph.Name, p.Platform.Name, err)
 	}
 	return s.out, nil
-}
-
-// prepare makes the driver: lists for a graph with a plan, else the Engine.
-func (s *simulation) prepare(d *schedule.Decision, graph int) (err error) {
-	if d.Graphs[graph].Placed != nil {
-		s.driver = newListRun(s, d, graph)
-		return nil
-	}
-	s.driver, err = newPolicyRun(s, d.Policy.Dynamic(s.p))
-	return err
 }
 
 // simulation is the state that both kinds of run have in common: the clock, the coming events,
@@ -120,13 +117,6 @@ func (a event) Before(b event) bool {
 const eventsPerLook = 4096
 
 func (s *simulation) run(ctx context.Context) error {
-	if err := s.loop(ctx); err != nil {
-		return fmt.Errorf("at %v: %w", s.now, err)
-	}
-	return nil
-}
-
-func (s *simulation) loop(ctx context.Context) error {
 	s.driver.start()
 	for n := 1; s.driver.err() == nil && s.advance(); n++ {
 		if n%eventsPerLook == 0 && ctx.Err() != nil {
@@ -213,7 +203,7 @@ func (s *simulation) transfer(id int32, t schedule.Transfer) {
 			return
 		}
 	}
-	s.events.Push(event{s.now + s.network.latency(t.From, t.To), copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
+	s.events.Push(event{s.now + s.p.Platform.RouteTime(t.From, t.To, 0), copyJoins, t.Step, s.p.Graph.Rank(t.For), id})
 }
 
 // leftBehind names a task that never ran.

@@ -3,6 +3,7 @@
 package tomlfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -58,19 +59,15 @@ func Parse(src []byte, name string) (*File, *Table, error) {
 	}
 	top := map[string]any{}
 	if _, err := toml.Decode(text, &top); err != nil {
-		return nil, nil, syntaxError(name, err)
+		line, text := 1, err.Error()
+		if pe, ok := errors.AsType[toml.ParseError](err); ok {
+			line, text = pe.Position.Line, pe.Message
+		}
+		text, _, _ = strings.Cut(text, "\n")
+		return nil, nil, fmt.Errorf("%s:%d: not TOML: %s", name, line, text)
 	}
 	f.lines = indexLines(text)
 	return f, &Table{File: f, Keys: top}, nil
-}
-
-func syntaxError(name string, err error) error {
-	line, text := 1, err.Error()
-	if pe, ok := err.(toml.ParseError); ok {
-		line, text = pe.Position.Line, pe.Message
-	}
-	text, _, _ = strings.Cut(text, "\n")
-	return fmt.Errorf("%s:%d: not TOML: %s", name, line, text)
 }
 
 // tooDeep returns the first line on which more brackets are open than any file
@@ -134,15 +131,21 @@ func (t *Table) Done(known string) {
 	}
 }
 
-// Text reads a string; empty if absent.
-func (t *Table) Text(key string) string {
+// value takes the value of a key, of one type; otherwise if absent. want says what to write.
+func value[T any](t *Table, key, want string, otherwise T) T {
 	v, ok := t.Take(key)
-	s, isText := v.(string)
-	if ok && !isText {
-		t.Fail(key, v, "want a text in quotes")
+	if !ok {
+		return otherwise
 	}
-	return s
+	x, isT := v.(T)
+	if !isT {
+		t.Fail(key, v, want)
+	}
+	return x
 }
+
+// Text reads a string; empty if absent.
+func (t *Table) Text(key string) string { return value(t, key, "want a text in quotes", "") }
 
 // Count reads a whole number between least and most; otherwise if absent.
 func (t *Table) Count(key string, least, most, otherwise int) int {
@@ -174,45 +177,29 @@ func (t *Table) Number(key string, otherwise float64) float64 {
 
 // Flag reads true or false; otherwise if absent.
 func (t *Table) Flag(key string, otherwise bool) bool {
-	v, ok := t.Take(key)
-	if !ok {
-		return otherwise
-	}
-	b, isFlag := v.(bool)
-	if !isFlag {
-		t.Fail(key, v, "write true or false")
-	}
-	return b
+	return value(t, key, "write true or false", otherwise)
 }
 
 // Texts reads an array of strings.
 func (t *Table) Texts(key string) []string {
-	v, ok := t.Take(key)
-	if !ok {
-		return nil
-	}
-	list, isList := v.([]any)
+	const want = `want an array of texts, ["…"]`
+	list := value[[]any](t, key, want, nil)
 	var out []string
 	for _, e := range list {
 		s, isText := e.(string)
-		isList = isList && isText
+		if !isText {
+			t.Fail(key, list, want)
+		}
 		out = append(out, s)
-	}
-	if !isList {
-		t.Fail(key, v, `want an array of texts, ["…"]`)
 	}
 	return out
 }
 
 // Table reads an inline table; nil if absent.
 func (t *Table) Table(key string) *Table {
-	v, ok := t.Take(key)
-	if !ok {
+	keys := value[map[string]any](t, key, "want a table, { … }", nil)
+	if keys == nil {
 		return nil
-	}
-	keys, isTable := v.(map[string]any)
-	if !isTable {
-		t.Fail(key, v, "want a table, { … }")
 	}
 	owner := key
 	if t.Owner != "" {
@@ -224,11 +211,7 @@ func (t *Table) Table(key string) *Table {
 // Tables reads an array of tables, [[key]]. Errors call each by its name, or by
 // its number where it has none.
 func (t *Table) Tables(key string) []*Table {
-	v, ok := t.Take(key)
-	list, isList := v.([]map[string]any)
-	if ok && !isList {
-		t.Fail(key, v, "want tables; write [["+key+"]] above each")
-	}
+	list := value[[]map[string]any](t, key, "want tables; write [["+key+"]] above each", nil)
 	out := make([]*Table, len(list))
 	for i, keys := range list {
 		path := t.Join(fmt.Sprintf("%s[%d]", key, i))

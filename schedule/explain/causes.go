@@ -31,11 +31,9 @@ type Idle struct {
 	Worker     platform.WorkerID
 	Start, End time.Duration
 	Cause      IdleCause
-	// Next is the index in Schedule.Spans of the span that ended the gap; -1 for NoWork.
-	Next int32
-	// Pred is the span for which Next waited (WaitPredecessor), else -1. Transfer is the index in
-	// Schedule.Transfers of the transfer for which it waited (WaitTransfer), else -1.
-	Pred, Transfer int32
+	// Transfer is the index in Schedule.Transfers of the transfer for which the next task waited
+	// (WaitTransfer), else -1.
+	Transfer int32
 }
 
 // Idles explains every gap of every worker between time 0 and the makespan, in
@@ -59,7 +57,7 @@ func Idles(p *schedule.Problem, s *schedule.Schedule) []Idle {
 	}
 	for w, from := range busyUntil {
 		if from < s.Makespan {
-			idles = append(idles, Idle{Worker: platform.WorkerID(w), Start: from, End: s.Makespan, Cause: NoWork, Next: -1, Pred: -1, Transfer: -1})
+			idles = append(idles, Idle{Worker: platform.WorkerID(w), Start: from, End: s.Makespan, Cause: NoWork, Transfer: -1})
 		}
 	}
 	return idles
@@ -68,23 +66,22 @@ func Idles(p *schedule.Problem, s *schedule.Schedule) []Idle {
 // explain appends the parts of the gap that begins at from and ends with span i.
 func (h *history) explain(idles []Idle, i int32, from time.Duration) []Idle {
 	span := &h.s.Spans[i]
-	part := func(cause IdleCause, until time.Duration, pred, transfer int32) {
-		until = min(until, span.Start)
-		if until > from {
-			idles = append(idles, Idle{Worker: span.Worker, Start: from, End: until, Cause: cause, Next: i, Pred: pred, Transfer: transfer})
+	part := func(cause IdleCause, until time.Duration, transfer int32) {
+		if until = min(until, span.Start); until > from {
+			idles = append(idles, Idle{span.Worker, from, until, cause, transfer})
 			from = until
 		}
 	}
 	if from >= span.Start {
 		return idles
 	}
-	if pred := h.lastPred(i); pred >= 0 {
-		part(WaitPredecessor, h.s.Spans[pred].End, pred, -1)
+	if pred := h.lastPred(i, span.Start); pred >= 0 {
+		part(WaitPredecessor, h.s.Spans[pred].End, -1)
 	}
 	if transfer := h.lastArrival(i); transfer >= 0 {
-		part(WaitTransfer, h.s.Transfers[transfer].End, -1, transfer)
+		part(WaitTransfer, h.s.Transfers[transfer].End, transfer)
 	}
-	part(WaitDispatch, span.Start, -1, -1)
+	part(WaitDispatch, span.Start, -1)
 	return idles
 }
 
@@ -94,36 +91,38 @@ type history struct {
 	s *schedule.Schedule
 
 	steps  int32
-	spanOf []int32                     // by step and task; -1: did not run
-	reuse  map[dag.TaskID][]dag.TaskID // predecessors by Problem.Reuse
-	across map[dag.TaskID][]dag.TaskID // and by Problem.ReuseNext
+	spanOf []int32                // by step and task; -1: did not run
+	reuse  map[dag.TaskID][]int32 // predecessors by Problem.Reuse
+	across map[dag.TaskID][]int32 // and by Problem.ReuseNext
 
-	// Transfers in the order of their ends: by their atoms, and by the instance for which they
-	// started.
+	// Transfers in the order of their ends: all, by their atoms, and by the instance for which
+	// they started.
+	byEnd      []int32
 	byAtom     map[int32][]int32
 	byInstance map[schedule.Instance][]int32
 }
 
 func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
-	h := &history{p: p, s: s, reuse: map[dag.TaskID][]dag.TaskID{}, across: map[dag.TaskID][]dag.TaskID{},
+	h := &history{p: p, s: s, reuse: map[dag.TaskID][]int32{}, across: map[dag.TaskID][]int32{},
 		byAtom: map[int32][]int32{}, byInstance: map[schedule.Instance][]int32{}}
 	for i := range s.Spans {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
 	}
-	h.spanOf = make([]int32, int(h.steps)*len(p.Graph.Tasks))
-	for i := range h.spanOf {
-		h.spanOf[i] = -1
-	}
+	h.spanOf = slices.Repeat([]int32{-1}, int(h.steps)*len(p.Graph.Tasks))
 	for i := range s.Spans {
 		h.spanOf[int(s.Spans[i].Step)*len(p.Graph.Tasks)+int(s.Spans[i].Task)] = int32(i)
 	}
 	for _, e := range p.Reuse {
-		h.reuse[e.To] = append(h.reuse[e.To], e.From)
+		h.reuse[e.To] = append(h.reuse[e.To], int32(e.From))
 	}
 	for _, e := range p.ReuseNext {
-		h.across[e.To] = append(h.across[e.To], e.From)
+		h.across[e.To] = append(h.across[e.To], int32(e.From))
 	}
-	for _, i := range transfersByEnd(s) {
+	for i := range s.Transfers {
+		h.byEnd = append(h.byEnd, int32(i))
+	}
+	slices.SortStableFunc(h.byEnd, func(a, b int32) int { return cmp.Compare(s.Transfers[a].End, s.Transfers[b].End) })
+	for _, i := range h.byEnd {
 		t := &s.Transfers[i]
 		for _, a := range t.Atoms {
 			h.byAtom[a] = append(h.byAtom[a], i)
@@ -132,16 +131,6 @@ func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 		h.byInstance[of] = append(h.byInstance[of], i)
 	}
 	return h
-}
-
-// transfersByEnd lists the transfers in the order of their ends.
-func transfersByEnd(s *schedule.Schedule) []int32 {
-	order := make([]int32, len(s.Transfers))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(s.Transfers[a].End, s.Transfers[b].End) })
-	return order
 }
 
 // endedBy returns the part of a list of transfers, ordered by end, that had ended.
@@ -160,41 +149,24 @@ func (h *history) span(t dag.TaskID, step int32) int32 {
 	return h.spanOf[int(step)*len(h.p.Graph.Tasks)+int(t)]
 }
 
-// eachPred visits the spans that span i had to wait for and that ended before it started.
-func (h *history) eachPred(i int32, visit func(pred int32)) {
-	span := &h.s.Spans[i]
-	g := h.p.Graph
-	one := func(t dag.TaskID, step int32) {
-		if k := h.span(t, step); k >= 0 && k != i && h.s.Spans[k].End <= span.Start {
-			visit(k)
-		}
-	}
-	for _, t := range g.Preds(span.Task) {
-		one(dag.TaskID(t), span.Step)
-	}
-	for _, t := range h.reuse[span.Task] {
-		one(t, span.Step)
-	}
-	for _, t := range g.CarriedPreds(span.Task) {
-		one(dag.TaskID(t), span.Step-1)
-	}
-	for _, t := range g.ReusePreds(span.Task) {
-		one(dag.TaskID(t), span.Step-1)
-	}
-	for _, t := range h.across[span.Task] {
-		one(t, span.Step-1)
-	}
-}
-
-// lastPred returns the span that ended last among those span i had to wait for,
-// -1 if there is none. Ties go to the later step, then to the lower rank.
-func (h *history) lastPred(i int32) int32 {
+// lastPred returns the span that ended last among those that span i had to wait for and that had
+// ended by a time; -1 if there is none. Ties go to the later step, then to the lower rank.
+func (h *history) lastPred(i int32, by time.Duration) int32 {
+	span, g := &h.s.Spans[i], h.p.Graph
 	last := int32(-1)
-	h.eachPred(i, func(k int32) {
-		if last < 0 || h.laterEnd(k, last) {
-			last = k
+	for back, lists := range [...][3][]int32{
+		{g.Preds(span.Task), h.reuse[span.Task]},
+		{g.CarriedPreds(span.Task), g.ReusePreds(span.Task), h.across[span.Task]},
+	} {
+		for _, tasks := range lists {
+			for _, t := range tasks {
+				k := h.span(dag.TaskID(t), span.Step-int32(back))
+				if k >= 0 && k != i && h.s.Spans[k].End <= by && (last < 0 || h.laterEnd(k, last)) {
+					last = k
+				}
+			}
 		}
-	})
+	}
 	return last
 }
 

@@ -81,13 +81,13 @@ func TestIdlesNameTheCauseOfEveryGap(t *testing.T) {
 	p := gapProblem(t)
 	got := Idles(p, gapSchedule(p))
 	want := []Idle{
-		{Worker: gpu, Start: 0, End: 20, Cause: WaitPredecessor, Next: 3, Pred: 1, Transfer: -1}, // b, which ended after a
-		{Worker: gpu, Start: 20, End: 34, Cause: WaitTransfer, Next: 3, Pred: -1, Transfer: 1},   // y, which arrived after x
-		{Worker: gpu, Start: 34, End: 37, Cause: WaitDispatch, Next: 3, Pred: -1, Transfer: -1},
-		{Worker: cpu0, Start: 10, End: 50, Cause: WaitPredecessor, Next: 4, Pred: 2, Transfer: -1}, // d of step 0, through w
-		{Worker: cpu0, Start: 50, End: 60, Cause: WaitDispatch, Next: 4, Pred: -1, Transfer: -1},
-		{Worker: cpu1, Start: 50, End: 70, Cause: NoWork, Next: -1, Pred: -1, Transfer: -1},
-		{Worker: gpu, Start: 57, End: 70, Cause: NoWork, Next: -1, Pred: -1, Transfer: -1},
+		{Worker: gpu, Start: 0, End: 20, Cause: WaitPredecessor, Transfer: -1}, // b, which ended after a
+		{Worker: gpu, Start: 20, End: 34, Cause: WaitTransfer, Transfer: 1},    // y, which arrived after x
+		{Worker: gpu, Start: 34, End: 37, Cause: WaitDispatch, Transfer: -1},
+		{Worker: cpu0, Start: 10, End: 50, Cause: WaitPredecessor, Transfer: -1}, // d of step 0, through w
+		{Worker: cpu0, Start: 50, End: 60, Cause: WaitDispatch, Transfer: -1},
+		{Worker: cpu1, Start: 50, End: 70, Cause: NoWork, Transfer: -1},
+		{Worker: gpu, Start: 57, End: 70, Cause: NoWork, Transfer: -1},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%d gaps, want %d: %+v", len(got), len(want), got)
@@ -130,7 +130,7 @@ func TestIdlesKnowReuseEdges(t *testing.T) {
 	p.Reuse = []schedule.Edge{{From: taskC, To: taskD}}
 	s := &schedule.Schedule{Steps: 1, Makespan: 30, Spans: []schedule.Span{span(taskC, 0, gpu, 0, 18), span(taskD, 0, cpu0, 18, 30)}}
 	got := Idles(p, s)
-	want := Idle{Worker: cpu0, Start: 0, End: 18, Cause: WaitPredecessor, Next: 1, Pred: 0, Transfer: -1}
+	want := Idle{Worker: cpu0, Start: 0, End: 18, Cause: WaitPredecessor, Transfer: -1}
 	if got[0] != want {
 		t.Errorf("first gap is %+v, want %+v", got[0], want)
 	}

@@ -19,10 +19,6 @@ const (
 	BoundBusy                     // the previous occupant of the worker, the route or the copy engine
 )
 
-func (b Bound) String() string {
-	return [...]string{"nothing", "predecessor", "transfer", "busy"}[b]
-}
-
 // PathStep is a span or a transfer on the critical path of a schedule; exactly
 // one of the indices is not -1.
 type PathStep struct {
@@ -57,13 +53,7 @@ func CriticalPath(p *schedule.Problem, s *schedule.Schedule) []PathStep {
 	var path []PathStep
 	step := PathStep{Span: last, Transfer: -1}
 	for {
-		w.visit(step)
-		var before PathStep
-		if step.Span >= 0 {
-			before, step.Bound, step.Wait = w.beforeSpan(step.Span)
-		} else {
-			before, step.Bound, step.Wait = w.beforeTransfer(step.Transfer)
-		}
+		before := w.before(&step)
 		path = append(path, step)
 		if step.Bound == BoundNothing {
 			slices.Reverse(path)
@@ -79,25 +69,20 @@ type pathWalk struct {
 	h         *history
 	onWorker  []int32         // by span: the previous span of the worker, -1 for the first
 	onWay     map[way][]int32 // transfers, by end
-	waysOf    map[way][]way   // by route: the ways for which a transfer may have had to wait
 	spanSeen  []bool
 	transSeen []bool
 }
 
 func newPathWalk(p *schedule.Problem, s *schedule.Schedule) *pathWalk {
-	w := &pathWalk{h: newHistory(p, s), onWorker: make([]int32, len(s.Spans)),
-		onWay: map[way][]int32{}, waysOf: map[way][]way{},
+	w := &pathWalk{h: newHistory(p, s), onWorker: make([]int32, len(s.Spans)), onWay: map[way][]int32{},
 		spanSeen: make([]bool, len(s.Spans)), transSeen: make([]bool, len(s.Transfers))}
-	latest := make([]int32, len(p.Platform.Workers))
-	for i := range latest {
-		latest[i] = -1
-	}
+	latest := slices.Repeat([]int32{-1}, len(p.Platform.Workers))
 	for i := range s.Spans {
 		on := s.Spans[i].Worker
 		w.onWorker[i], latest[on] = latest[on], int32(i)
 	}
-	for _, i := range transfersByEnd(s) {
-		for _, on := range w.waysOfTransfer(&s.Transfers[i]) {
+	for _, i := range w.h.byEnd {
+		for _, on := range w.ways(&s.Transfers[i]) {
 			w.onWay[on] = append(w.onWay[on], i)
 		}
 	}
@@ -110,13 +95,9 @@ type way struct{ from, to platform.MemoryID }
 
 const noMemory platform.MemoryID = -1
 
-// waysOfTransfer lists the route of a transfer and the engines that it took.
-func (w *pathWalk) waysOfTransfer(t *schedule.Transfer) []way {
-	route := way{t.From, t.To}
-	if ways, known := w.waysOf[route]; known {
-		return ways
-	}
-	ways := []way{route}
+// ways lists the route of a transfer and the engines that it took.
+func (w *pathWalk) ways(t *schedule.Transfer) []way {
+	ways := []way{{t.From, t.To}}
 	in, out := w.h.p.Platform.EnginesTaken(t.From, t.To)
 	if in {
 		ways = append(ways, way{noMemory, t.To})
@@ -124,81 +105,48 @@ func (w *pathWalk) waysOfTransfer(t *schedule.Transfer) []way {
 	if out {
 		ways = append(ways, way{t.From, noMemory})
 	}
-	w.waysOf[route] = ways
 	return ways
 }
 
-func (w *pathWalk) visit(s PathStep) {
-	if s.Span >= 0 {
-		w.spanSeen[s.Span] = true
-	} else {
-		w.transSeen[s.Transfer] = true
-	}
-}
-
-// latestBound collects candidates; an earlier one wins a tie.
-type latestBound struct {
-	step  PathStep
-	bound Bound
-	end   time.Duration
-}
-
-func (l *latestBound) consider(s PathStep, b Bound, end time.Duration) {
-	if l.bound == BoundNothing || end > l.end {
-		*l = latestBound{s, b, end}
-	}
-}
-
-func (l *latestBound) result(start time.Duration) (PathStep, Bound, time.Duration) {
-	return l.step, l.bound, start - l.end // end is 0 where nothing bound it
-}
-
-func (w *pathWalk) beforeSpan(i int32) (PathStep, Bound, time.Duration) {
-	spans, start := w.h.s.Spans, w.h.s.Spans[i].Start
-	var l latestBound
-	if k := w.h.lastPred(i); k >= 0 && !w.spanSeen[k] {
-		l.consider(PathStep{Span: k, Transfer: -1}, BoundPredecessor, spans[k].End)
-	}
-	if k := w.h.lastArrival(i); k >= 0 && !w.transSeen[k] {
-		l.consider(PathStep{Span: -1, Transfer: k}, BoundTransfer, w.h.s.Transfers[k].End)
-	}
-	if k := w.onWorker[i]; k >= 0 && !w.spanSeen[k] && spans[k].End <= start {
-		l.consider(PathStep{Span: k, Transfer: -1}, BoundBusy, spans[k].End)
-	}
-	return l.result(start)
-}
-
-func (w *pathWalk) beforeTransfer(i int32) (PathStep, Bound, time.Duration) {
+// before sets the bound of a step and the wait after it, and returns the step that bound it: the
+// one that ended last, of equal ones the first considered.
+func (w *pathWalk) before(step *PathStep) (before PathStep) {
 	s := w.h.s
-	t := &s.Transfers[i]
-	var l latestBound
-	if k := w.enabler(t); k >= 0 && !w.spanSeen[k] {
-		l.consider(PathStep{Span: k, Transfer: -1}, BoundPredecessor, s.Spans[k].End)
+	var start, end time.Duration // end stays 0 where nothing bound the start
+	consider := func(from PathStep, b Bound, ended time.Duration) {
+		if ended <= start && (step.Bound == BoundNothing || ended > end) {
+			before, step.Bound, end = from, b, ended
+		}
 	}
-	for _, on := range w.waysOfTransfer(t) {
-		for _, k := range slices.Backward(w.h.endedBy(w.onWay[on], t.Start)) {
-			if k != i && !w.transSeen[k] {
-				l.consider(PathStep{Span: -1, Transfer: k}, BoundBusy, s.Transfers[k].End)
-				break
+	span := func(k int32, b Bound) {
+		if k >= 0 && !w.spanSeen[k] {
+			consider(PathStep{Span: k, Transfer: -1}, b, s.Spans[k].End)
+		}
+	}
+	if i := step.Span; i >= 0 {
+		w.spanSeen[i], start = true, s.Spans[i].Start
+		span(w.h.lastPred(i, start), BoundPredecessor)
+		if k := w.h.lastArrival(i); k >= 0 && !w.transSeen[k] {
+			consider(PathStep{Span: -1, Transfer: k}, BoundTransfer, s.Transfers[k].End)
+		}
+		span(w.onWorker[i], BoundBusy)
+	} else {
+		t := &s.Transfers[step.Transfer]
+		w.transSeen[step.Transfer], start = true, t.Start
+		// A predecessor of the task that needed the transfer wrote what moves, or was the last to
+		// make the task ready.
+		if need := w.h.span(t.For, t.Step); need >= 0 {
+			span(w.h.lastPred(need, min(start, s.Spans[need].Start)), BoundPredecessor)
+		}
+		for _, on := range w.ways(t) {
+			for _, k := range slices.Backward(w.h.endedBy(w.onWay[on], start)) {
+				if !w.transSeen[k] {
+					consider(PathStep{Span: -1, Transfer: k}, BoundBusy, s.Transfers[k].End)
+					break
+				}
 			}
 		}
 	}
-	return l.result(t.Start)
-}
-
-// enabler returns the predecessor of the task that needed a transfer that ended
-// last before the transfer started: it wrote what moves, or it was the last to
-// make the task ready; -1 if there is none.
-func (w *pathWalk) enabler(t *schedule.Transfer) int32 {
-	need := w.h.span(t.For, t.Step)
-	if need < 0 {
-		return -1
-	}
-	last := int32(-1)
-	w.h.eachPred(need, func(k int32) {
-		if w.h.s.Spans[k].End <= t.Start && (last < 0 || w.h.laterEnd(k, last)) {
-			last = k
-		}
-	})
-	return last
+	step.Wait = start - end
+	return before
 }

@@ -1,0 +1,249 @@
+package platform
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"dahl/platform/tomlfile"
+)
+
+// keys are the keys of a platform file. It returns the model files that are named; models are
+// written into the platform's file.
+func (p *Platform) keys(f *form) (modelFiles []string) {
+	f.text("name", &p.Name)
+	plain := false // host_power is watts without a source
+	if f.in != nil {
+		v := f.in.Keys["host_power"]
+		_, isTable := v.(map[string]any)
+		plain = v != nil && !isTable
+	}
+	if plain {
+		p.HostPower.Source = Guess
+		f.quantity("host_power", &wattsScale, &p.HostPower.Value)
+	} else {
+		f.inline("host_power", p.HostPower.Source != "", func(f *form) {
+			f.need(`"35 W"`).quantity("watts", &wattsScale, &p.HostPower.Value)
+			f.source(&p.HostPower.Source)
+		})
+	}
+	f.key("models", true, func() { modelFiles = f.in.Texts("models") }, nil)
+	tables(f, "memory", &p.Memories, (*Memory).keys)
+	tables(f, "device", &p.Devices, p.deviceKeys)
+	tables(f, "link", &p.Links, (*Link).keys)
+	tables(f, "route", &p.Routes, p.routeKeys)
+	return modelFiles
+}
+
+func (m *Memory) keys(f *form) {
+	f.need(`"ram"`).text("name", &m.Name)
+	f.above0().size("capacity", &m.CapacityBytes)
+	f.above0().quantity("bandwidth", &bytesPerSecScale, &m.BandwidthBytesPerSec)
+	f.flag("host", &m.Host)
+}
+
+func (p *Platform) deviceKeys(d *Device, f *form) {
+	f.need(`"cpu"`).text("name", &d.Name)
+	f.need(strconv.Quote(CPU)).text("kind", &d.Kind)
+	f.count("count", 1, maxUnits, 1, &d.Count)
+	p.memoryKey(f.need(`the name of a memory, such as "ram"`), "memory", &d.Memory)
+	f.inline("speed", len(d.FlopsPerSec) > 0, func(f *form) {
+		for _, elem := range elementTypes {
+			v := d.FlopsPerSec[elem]
+			if f.above0().quantity(elem, &flopsPerSecScale, &v); f.in != nil && v != 0 {
+				if d.FlopsPerSec == nil {
+					d.FlopsPerSec = map[string]float64{}
+				}
+				d.FlopsPerSec[elem] = v
+			}
+		}
+	})
+	f.inline("cache", d.L2Bytes+d.L3Bytes != 0, func(f *form) {
+		f.above0().size("l2", &d.L2Bytes)
+		f.above0().size("l3", &d.L3Bytes)
+	})
+	f.duration("dispatch", &d.Dispatch)
+	f.duration("handoff", &d.Handoff)
+	f.duration("handoff_to_cpu", &d.HandoffToCPU)
+	f.duration("timing", &d.Timing)
+	f.inline("wake", d.WakeAfter+d.Wake != 0, func(f *form) {
+		f.need(`"50 us"`).duration("after", &d.WakeAfter)
+		f.need(`"10 us"`).duration("cost", &d.Wake)
+	})
+	f.number("run_spread", &d.RunSpread)
+	f.inline("first_use", d.FirstUse != FirstUse{}, func(f *form) {
+		f.duration("context", &d.FirstUse.Context)
+		f.duration("kernels", &d.FirstUse.Kernels)
+		f.above0().quantity("memory", &bytesPerSecScale, &d.FirstUse.MemoryBytesPerSec)
+	})
+	f.inline("copy_engines", d.CopyEnginesIn+d.CopyEnginesOut != 0, func(f *form) {
+		f.count("in", 1, maxUnits, 0, &d.CopyEnginesIn)
+		f.count("out", 1, maxUnits, 0, &d.CopyEnginesOut)
+	})
+	f.count("streams", 1, maxUnits, 0, &d.Streams)
+	f.count("ordinal", 0, maxUnits, 0, &d.Ordinal)
+	f.flag("placed_only", &d.PlacedOnly)
+	f.flag("unreachable", &d.Unreachable)
+	f.inline("fault", d.Fault.Kind != "", func(f *form) {
+		f.need("100").count("after", 0, math.MaxInt32, 0, &d.Fault.After)
+		f.need(`"lost"`).text("kind", &d.Fault.Kind)
+	})
+	f.inline("power", d.PowerSource != "", func(f *form) {
+		f.powers(d.Count, &d.IdleWatts, &d.Busy)
+		f.source(&d.PowerSource)
+	})
+	d.clockKeys(f)
+}
+
+// defaultClock names a device's own setting where further clocks are listed.
+const defaultClock = "nominal"
+
+func (d *Device) clockKeys(f *form) {
+	own, further := d.clockName(), d.Clocks[min(1, len(d.Clocks)):]
+	f.text("clock_name", &own)
+	tables(f, "device.clock", &further, func(c *Clock, f *form) {
+		f.need(`"slow"`).text("name", &c.Name)
+		f.need("0.5").number("scale", &c.Scale)
+		if f.in != nil {
+			c.Idle, c.Busy = d.IdleWatts, d.Busy
+		}
+		f.inline("power", d.PowerSource != "", func(of *form) {
+			of.powers(d.Count, &c.Idle, &c.Busy)
+			if d.PowerSource == "" {
+				f.in.File.FailAt(f.in.Path, f.in.Owner, "a power for a clock, and none for the device; add power = { … } to the device")
+			}
+		})
+	})
+	if f.in != nil && len(further) > 0 {
+		d.Clocks = slices.Insert(further, 0, Clock{Name: cmp.Or(own, defaultClock), Scale: 1, Idle: d.IdleWatts, Busy: d.Busy})
+	}
+}
+
+// powers are idle and busy watts: busy of one unit, or of the whole device with one unit busy and
+// with all.
+func (f *form) powers(count int, idle *float64, busy *BusyPower) {
+	f.need(`"2 W"`).quantity("idle", &wattsScale, idle)
+	f.need(`"9 W"`).key("busy", false, func() {
+		list, isList := f.in.Keys["busy"].([]any)
+		if !isList {
+			*busy = BusyPower{UnitWatts: f.read("busy", &wattsScale)}
+			return
+		}
+		f.in.Take("busy")
+		if len(list) != 2 {
+			f.in.Fail("busy", list, `want two powers of the whole device, ["one unit busy", "all busy"]`)
+			return
+		}
+		*busy = BusyPower{FirstWatts: f.measure("busy", list[0], &wattsScale), AllWatts: f.measure("busy", list[1], &wattsScale), WholeDevice: true}
+		if count == 1 && busy.FirstWatts != busy.AllWatts {
+			f.in.Fail("busy", list, "with one unit, one busy is all busy; write one power")
+		}
+	}, func() string {
+		if busy.WholeDevice {
+			return fmt.Sprintf("[%q, %q]", wattsScale.format(busy.FirstWatts), wattsScale.format(busy.AllWatts))
+		}
+		return quote(wattsScale.format(busy.UnitWatts))
+	})
+}
+
+func (l *Link) keys(f *form) {
+	f.need(`"pcie0"`).text("name", &l.Name)
+	f.need(`"12 GB/s"`).above0().quantity("bandwidth", &bytesPerSecScale, &l.BandwidthBytesPerSec)
+	f.duration("latency", &l.Latency)
+	f.key("sharing", false, func() {
+		if _, ok := f.in.Keys["sharing"]; !ok {
+			return
+		}
+		text := f.in.Text("sharing")
+		i := slices.Index(sharingNames[:], text)
+		if i < 0 {
+			f.in.Fail("sharing", text, `write "shared" (one capacity for both directions), "duplex" or "fatpipe" (no sharing)`)
+		}
+		l.Sharing = Sharing(max(i, 0))
+	}, func() string { return quote(l.Sharing.String()) })
+	f.inline("power", l.PowerSource != "", func(f *form) {
+		f.need(`"1 W"`).quantity("idle", &wattsScale, &l.IdleWatts)
+		f.need(`"3 W"`).quantity("busy", &wattsScale, &l.BusyWatts)
+		f.source(&l.PowerSource)
+	})
+}
+
+var sharingNames = [...]string{"shared", "duplex", "fatpipe"}
+
+func (s Sharing) String() string {
+	if int(s) < len(sharingNames) {
+		return sharingNames[s]
+	}
+	return fmt.Sprintf("invalid(%d)", s)
+}
+
+func (p *Platform) routeKeys(r *Route, f *form) {
+	p.memoryKey(f.need("the name of a memory"), "from", &r.From)
+	p.memoryKey(f.need("the name of a memory"), "to", &r.To)
+	f.need(`["…"]`).key("links", false, func() {
+		for _, name := range f.in.Texts("links") {
+			link := named(f.in, "links", name, "no link has this name; links are ", p.Links, func(l Link) string { return l.Name })
+			r.Links = append(r.Links, LinkID(link))
+		}
+	}, func() string {
+		names := make([]string, len(r.Links))
+		for i, l := range r.Links {
+			names[i] = quote(p.Links[l].Name)
+		}
+		return "[" + strings.Join(names, ", ") + "]"
+	})
+	f.flag("oneway", &r.OneWay)
+}
+
+// memoryKey is the name of a memory of the platform.
+func (p *Platform) memoryKey(f *form, key string, m *MemoryID) {
+	f.key(key, false, func() {
+		*m = MemoryID(named(f.in, key, f.in.Text(key), "no memory has this name; memories are ", p.Memories, func(m Memory) string { return m.Name }))
+	}, func() string { return quote(p.Memories[*m].Name) })
+}
+
+// named finds an element of a list by the name that a key gives. If there is none, the error says
+// which names there are, up to a few.
+func named[T any](t *tomlfile.Table, key, name, wrong string, all []T, nameOf func(T) string) int {
+	if at := slices.IndexFunc(all, func(x T) bool { return nameOf(x) == name }); at >= 0 {
+		return at
+	}
+	const most = 8
+	var names []string
+	for _, x := range all[:min(most, len(all))] {
+		names = append(names, clip(nameOf(x)))
+	}
+	if len(all) > most {
+		names = append(names, "…")
+	}
+	t.Fail(key, name, wrong+cmp.Or(strings.Join(names, ", "), "none"))
+	return 0
+}
+
+func (m *Model) keys(f *form) {
+	const some = `"…"`
+	f.need(some).text("op", &m.Op)
+	f.text("variant", &m.Variant)
+	f.need(some).text("type", &m.Type)
+	f.need(some).text("device", &m.Device)
+	f.text("clock", &m.Clock)
+	f.need(some).text("shape", &m.Shape)
+	f.count("active", 1, maxUnits, 1, &m.Active)
+	f.need(`"12.3 us"`).above0().quantity("median", &nsScale, &m.MedianNs)
+	f.quantity("p95", &nsScale, &m.P95Ns)
+	f.quantity("warm", &nsScale, &m.WarmNs)
+	f.quantity("far", &nsScale, &m.FarNs)
+	f.count("count", 1, math.MaxInt32, 0, &m.Count)
+	f.distribution("distribution", &m.Distribution)
+	f.flag("unsteady", &m.Unsteady)
+	f.quantity("in_step", &nsScale, &m.StepNs)
+	f.quantity("first_step", &nsScale, &m.FirstNs)
+	f.distribution("in_step_distribution", &m.StepDistribution)
+	f.quantity("joules", &joulesScale, &m.Joules)
+	f.quantity("flops", &flopsScale, &m.Flops)
+	f.size("bytes", &m.MovedBytes)
+	f.size("workspace", &m.WorkspaceBytes)
+}
