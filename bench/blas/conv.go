@@ -87,22 +87,8 @@ func convLine(w io.Writer, t *timer, s *convShape, pass convPass) error {
 		return err
 	}
 	defer theirs.close()
-	ours, err := openOurs(pass, s)
-	if err != nil {
-		return err
-	}
-	runs, variant := []func(){theirs.run, nil}, "–"
-	if ours != nil {
-		runs[1], variant = ours.run, ours.variant
-	}
-	loop, loopFlops := peakLoop[float32]()
-	m := t.medians(append(runs, loop))
-	peak := loopFlops / m[2].Seconds()
-	ratio := "–"
-	if m[1] > 0 {
-		ratio = fmt.Sprintf("%.2f", float64(m[0])/float64(m[1]))
-	}
-	fmt.Fprintf(w, "| %v | %v | %s | %s | %s | %s | %.0f | %s |\n", s, pass,
-		cell(s.flops(), m[0], peak), theirs.implementation(), cell(s.flops(), m[1], peak), variant, peak/1e9, ratio)
+	ours := ourConv(pass, s)
+	cells, end := compare[float32](t, s.flops(), theirs.run, ours.run)
+	fmt.Fprintf(w, "| %v | %v | %s | %s | %s | %s | %s |\n", s, pass, cells[0], theirs.implementation(), cells[1], ours.variant, end)
 	return nil
 }

@@ -27,12 +27,11 @@ func oneDNNVersion() string {
 
 // oneDNNSgemm computes C = op(A)·op(B) over row-major matrices.
 func oneDNNSgemm(s *gemmShape, a, b, c []float32) {
-	letter := map[bool]C.char{false: 'N', true: 'T'}
-	status := C.dnnl_sgemm(letter[s.transA], letter[s.transB], C.dnnl_dim_t(s.m), C.dnnl_dim_t(s.n), C.dnnl_dim_t(s.k),
+	status := C.dnnl_sgemm(C.char(transpose(s.transA)), C.char(transpose(s.transB)), C.dnnl_dim_t(s.m), C.dnnl_dim_t(s.n), C.dnnl_dim_t(s.k),
 		1, (*C.float)(unsafe.Pointer(&a[0])), C.dnnl_dim_t(s.lda()), (*C.float)(unsafe.Pointer(&b[0])), C.dnnl_dim_t(s.ldb()),
 		0, (*C.float)(unsafe.Pointer(&c[0])), C.dnnl_dim_t(s.n))
 	if status != C.dnnl_success {
-		panic(fmt.Sprintf("dnnl_sgemm returns %d", status))
+		panic(fmt.Sprintf("blas: dnnl_sgemm returns %d", status))
 	}
 }
 
@@ -50,7 +49,7 @@ func openOneDNN(pass convPass, s *convShape) (*oneDNNConv, error) {
 
 func (c *oneDNNConv) run() {
 	if failed := C.conv_run(c.p); failed != 0 {
-		panic(fmt.Sprintf("oneDNN: call %d fails", failed))
+		panic(fmt.Sprintf("blas: oneDNN: call %d fails", failed))
 	}
 }
 
