@@ -255,13 +255,7 @@ func (t *Trainer) Prepare(ctx context.Context, graph int, budget time.Duration) 
 		return 0, err
 	}
 	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
-	g := w.Program.Graphs[graph]
-	images := nn.BatchOf(g) * steps
-	if nn.IsTraining(g) {
-		t.feed.begin(Shuffled(w.Data.Train.Len(), images, w.Options.Seed), nn.BatchOf(g), steps)
-	} else {
-		t.feed.begin(InTurn(w.Data.Test.Len(), images), nn.BatchOf(g), steps)
-	}
+	t.feed.begin(t.Images(graph, steps), nn.BatchOf(w.Program.Graphs[graph]), steps)
 	return steps, nil
 }
 

@@ -44,6 +44,8 @@ type accuracyLowering struct {
 	adapt     func(l *dag.Lowering, batch int)
 }
 
+func (l accuracyLowering) String() string { return l.name }
+
 var accuracyLowerings = []accuracyLowering{
 	{"default", "as the caches suggest", nil},
 	{"fine", "half the samples per task", func(l *dag.Lowering, batch int) { *l = plan.ScaleTiles(l, 1, 2, batch) }},
@@ -95,35 +97,30 @@ Lowerings: ` + strings.Join(names, ", ") + ".",
 type accuracyCase struct {
 	model          string
 	batch, workers int
-	lowering       *accuracyLowering
+	lowering       accuracyLowering
 }
 
 // cases are all combinations.
-func (a *accuracyOptions) cases() ([]accuracyCase, error) {
+func (a *accuracyOptions) cases() (cases []accuracyCase, err error) {
 	if a.repeats < 1 || a.perRow <= 0 {
 		return nil, cli.InputErrorf("--repeats %d --time %v: want at least 1, and a positive time", a.repeats, a.perRow)
 	}
-	elem, err := cli.RealType(a.dtype)
-	a.elem = elem
+	a.elem, err = cli.RealType(a.dtype)
 	err = cmp.Or(err, cli.CheckModels(a.models...), cli.CheckNumbers("batches", a.batches...), cli.CheckNumbers("workers", a.workers...))
 	if err != nil {
 		return nil, err
 	}
-	var cases []accuracyCase
-	for _, name := range a.lowerings {
-		i := slices.IndexFunc(accuracyLowerings, func(l accuracyLowering) bool { return l.name == name })
-		if i < 0 {
-			return nil, cli.InputErrorf("--lowerings %q: there is none of this name; see dahl-bench accuracy --help", name)
-		}
+	lowerings, err := chosen("lowerings", a.lowerings, accuracyLowerings)
+	for _, l := range lowerings {
 		for _, model := range a.models {
 			for _, batch := range a.batches {
 				for _, workers := range a.workers {
-					cases = append(cases, accuracyCase{model, batch, workers, &accuracyLowerings[i]})
+					cases = append(cases, accuracyCase{model, batch, workers, l})
 				}
 			}
 		}
 	}
-	return cases, nil
+	return cases, err
 }
 
 func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -140,15 +137,14 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 	}
 	bar := cli.NewProgressBar(stderr, "accuracy")
 	defer bar.Done()
-	known := knownKernels{}
-	headed := false
+	known, head := knownKernels{}, accuracyHead
 	for i, c := range cases {
-		bar.Set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering.name))
+		bar.Set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering))
 		row, ok := table.row(&c)
 		if !ok {
 			r, err := a.measureRow(ctx, &c, known)
 			if err != nil {
-				return fmt.Errorf("%s, batch %d, %d workers, lowering %s: %w", c.model, c.batch, c.workers, c.lowering.name, err)
+				return fmt.Errorf("%s, batch %d, %d workers, lowering %s: %w", c.model, c.batch, c.workers, c.lowering, err)
 			}
 			row = r.format()
 			if err := table.add(r); err != nil {
@@ -156,26 +152,22 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 			}
 		}
 		bar.Done()
-		if !headed {
-			fmt.Fprint(stdout, accuracyHead)
-			headed = true
-		}
-		fmt.Fprintln(stdout, row)
+		fmt.Fprintln(stdout, head+row)
+		head = ""
 	}
 	fmt.Fprint(stdout, table.summary())
 	return nil
 }
 
-// knownKernels are platforms with the calls measured by themselves so far, by the
-// number of workers, so that rows share them.
+// knownKernels are platforms with the calls measured so far, by the number of workers, so
+// that rows share them.
 type knownKernels map[int]*platform.Platform
 
-// pairOfRuns is a calibration run and a measured run right after it.
+// pairOfRuns is a calibration run and a measured run beside it.
 type pairOfRuns struct {
 	times    execute.StepTimes
 	measured *schedule.Schedule
-	load     float64 // cores that others kept busy meanwhile
-	quiet    bool
+	load     execute.Load // of others meanwhile
 }
 
 // measureRow calibrates, measures and predicts one case.
@@ -184,25 +176,23 @@ func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known
 	if err != nil {
 		return nil, err
 	}
-	var pairs []pairOfRuns
-	quiet := 0
-	for len(pairs) < 2*a.repeats && quiet < a.repeats {
-		p, err := a.runPair(ctx, w, len(pairs)%2 == 1)
-		if err != nil {
-			return nil, err
+	var pairs []*pairOfRuns
+	for quiet := 0; len(pairs) < 2*a.repeats && quiet < a.repeats; {
+		p, load := &pairOfRuns{}, execute.StartLoad()
+		calibrateFirst := len(pairs)%2 == 0
+		for _, calibrate := range []bool{calibrateFirst, !calibrateFirst} {
+			if err := p.run(ctx, w, a.perRow/4, calibrate); err != nil {
+				return nil, err
+			}
 		}
-		if p.quiet {
+		if p.load = load.Load(); !p.load.Disturbed(0) {
 			quiet++
 		}
-		pairs = append(pairs, *p)
+		pairs = append(pairs, p)
 	}
-	slices.SortStableFunc(pairs, func(x, y pairOfRuns) int { return cmp.Compare(x.load, y.load) })
+	slices.SortStableFunc(pairs, func(x, y *pairOfRuns) int { return cmp.Compare(x.load.Cores(), y.load.Cores()) })
 	pairs = pairs[:a.repeats]
-	var times execute.StepTimes
-	for i := range pairs {
-		times.Merge(&pairs[i].times)
-	}
-	if err := learn(w, &times); err != nil {
+	if err := learn(w, pairs); err != nil {
 		return nil, err
 	}
 	return newAccuracyRow(ctx, c, w, pairs)
@@ -220,9 +210,8 @@ func fullBatches(d *nn.Dataset, batch int) train.Data {
 	return train.Data{Train: &whole}
 }
 
-// plannedWorkload measures the kernels by themselves, trains a little with the plan
-// that follows from that, and plans again with what the steps showed. Its program is
-// the training step alone.
+// plannedWorkload calibrates this machine as dahl calibrate does, and plans with that. Its
+// program is the training step alone.
 func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase, known knownKernels) (*train.Workload, error) {
 	m, data, err := network(c.model, 0)
 	if err != nil {
@@ -231,60 +220,23 @@ func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase, 
 	data = fullBatches(data.Train, c.batch)
 	p := known[c.workers]
 	if p == nil {
-		if p, err = cores(c.workers); err != nil {
+		if p, err = machine("", "", c.workers); err != nil {
 			return nil, err
 		}
 	}
-	w, err := train.New(m, data, p, train.Options{Batch: c.batch, Type: a.elem, Seed: 1, Adapt: c.lowering.adapt})
+	o := train.Options{Batch: c.batch, Type: a.elem, Seed: 1, Adapt: c.lowering.adapt}
+	calibrated, err := train.Calibrate(ctx, m, data, o, train.Calibration{
+		CalibrateOptions: execute.CalibrateOptions{Platform: p, MaxTime: a.perRow, Resume: true}, AllUnits: true})
 	if err != nil {
 		return nil, err
 	}
-	alone, err := execute.Calibrate(ctx, w.Program.Graphs, execute.CalibrateOptions{Platform: p, MaxTime: a.perRow / 2, Resume: true})
-	if err != nil {
-		return nil, err
-	}
-	known[c.workers] = alone.Platform
-	s, err := train.NewStepCalibration(m, data, alone.Platform, w.Options, "cpu", fmt.Sprintf("cpu:%d", c.workers))
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Run(ctx, a.perRow/4); err != nil {
-		return nil, err
-	}
-	return train.New(m, data, s.Platform, w.Options)
+	known[c.workers] = calibrated.Platform
+	return train.New(m, data, calibrated.Platform, o)
 }
 
-// runPair runs the training step twice, each time compiled and allocated anew: to
-// learn from and to measure, or the other way round.
-func (a *accuracyOptions) runPair(ctx context.Context, w *train.Workload, measureFirst bool) (*pairOfRuns, error) {
-	p := &pairOfRuns{}
-	learn := func(t *train.Trainer, steps int) error {
-		return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: min(steps, train.WarmupSteps), Steps: steps}, &p.times)
-	}
-	measure := func(t *train.Trainer, steps int) error {
-		_, err := t.Runner.Run(ctx, 0, min(steps, train.WarmupSteps), true)
-		if err == nil {
-			p.measured, err = t.Runner.Run(ctx, 0, steps, true)
-		}
-		return err
-	}
-	runs := []func(*train.Trainer, int) error{learn, measure}
-	if measureFirst {
-		slices.Reverse(runs)
-	}
-	load := execute.StartLoad()
-	for _, run := range runs {
-		if err := timed(ctx, w, a.perRow/4, run); err != nil {
-			return nil, err
-		}
-	}
-	seen := load.Load()
-	p.load, p.quiet = seen.Cores(), !seen.Disturbed(0)
-	return p, nil
-}
-
-// timed compiles the workload and runs its training step for about some time.
-func timed(ctx context.Context, w *train.Workload, budget time.Duration, run func(t *train.Trainer, steps int) error) error {
+// run compiles and allocates the training step anew and runs it for about some time, to learn
+// from it or to measure it.
+func (p *pairOfRuns) run(ctx context.Context, w *train.Workload, budget time.Duration, calibrate bool) error {
 	t, err := w.Start()
 	if err != nil {
 		return err
@@ -295,28 +247,33 @@ func timed(ctx context.Context, w *train.Workload, budget time.Duration, run fun
 		return err
 	}
 	runtime.GC() // not while the workers have the cores
-	return run(t, steps)
+	warmup := min(steps, train.WarmupSteps)
+	if calibrate {
+		return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: warmup, Steps: steps}, &p.times)
+	}
+	if _, err = t.Runner.Run(ctx, 0, warmup, true); err == nil {
+		p.measured, err = t.Runner.Run(ctx, 0, steps, true)
+	}
+	return err
 }
 
-// learn puts the times of steps into the platform and prices the main graph anew. Its
+// learn puts the times of steps into the platform and prices the training step anew. Its
 // plan stays.
-func learn(w *train.Workload, times *execute.StepTimes) error {
+func learn(w *train.Workload, pairs []*pairOfRuns) error {
 	p, err := w.Platform.WithCores(len(w.Platform.Workers))
 	if err != nil {
 		return err
+	}
+	var times execute.StepTimes
+	for _, pair := range pairs {
+		times.Merge(&pair.times)
 	}
 	for _, m := range times.Models() {
 		p.Models = execute.PutModel(p.Models, m)
 	}
 	times.PutInto(&p.Devices[0])
-	choice := schedule.Choice{Policy: w.Decision.Policy}
-	if w.Decision.Placed != nil {
-		for i := range w.Decision.Graphs {
-			choice.Plans = append(choice.Plans, w.Decision.PlanOf(i, nil))
-		}
-	}
 	w.Platform = p
-	w.Decision, err = plan.Decide(w.Program, p, w.Target(), choice)
+	w.Decision, err = plan.Decide(w.Program, p, w.Target(), schedule.Choice{Plans: []*schedule.Plan{w.Decision.PlanOf(0, nil)}})
 	return err
 }
 
@@ -334,12 +291,12 @@ type accuracyRow struct {
 // newAccuracyRow compares the prediction with the measured runs: step and busy times
 // with the mean over those in the middle, without the shortest and the longest third,
 // as calibration takes them; kernels with the median run.
-func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pairs []pairOfRuns) (*accuracyRow, error) {
+func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pairs []*pairOfRuns) (*accuracyRow, error) {
 	r := &accuracyRow{accuracyCase: *c}
 	var runs []*schedule.Schedule
-	for i := range pairs {
-		runs = append(runs, pairs[i].measured)
-		r.load = max(r.load, pairs[i].load)
+	for _, p := range pairs {
+		runs = append(runs, p.measured)
+		r.load = max(r.load, p.load.Cores())
 	}
 	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(plan.StepTime(x), plan.StepTime(y)) })
 	measured := runs[len(runs)/2]

@@ -26,7 +26,7 @@ const minKernelShare = 0.02
 
 // key begins the line of a case.
 func (c *accuracyCase) key() string {
-	return fmt.Sprintf("| %s | %d | %d | %s |", c.model, c.batch, c.workers, c.lowering.name)
+	return fmt.Sprintf("| %s | %d | %d | %s |", c.model, c.batch, c.workers, c.lowering)
 }
 
 // format is the row as a line of the table.
@@ -42,7 +42,7 @@ func (r *accuracyRow) formatKernels() []string {
 	for _, k := range r.kernelRows {
 		if k.Share >= minKernelShare {
 			lines = append(lines, fmt.Sprintf("%s %s | %s | %s | %s | %s | %s | %+.1f %% | %.0f %% |", r.key(), k.Op, k.Shape, k.Variant,
-				cli.ShortTime(cli.Seconds(k.Median.Predicted)), cli.ShortTime(cli.Seconds(k.Median.Measured)), cli.ShortTime(cli.Seconds(k.P95S)), k.Median.ErrorPercent, 100*k.Share))
+				cli.ShowTime(k.Median.Predicted), cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S), k.Median.ErrorPercent, 100*k.Share))
 		}
 	}
 	return lines
@@ -78,25 +78,20 @@ func (a *accuracyOptions) openTable() (*accuracyTable, error) {
 	if !strings.Contains(string(text), t.header+"\n") {
 		return nil, cli.InputErrorf("%s is not a table of this machine, build and options; choose another file, or --force to write it anew", a.out)
 	}
-	t.parse(string(text))
+	t.rows, t.kernels = linesOf(string(text), accuracyHead), linesOf(string(text), kernelsHead)
 	return t, nil
 }
 
-// parse takes the lines of both tables.
-func (t *accuracyTable) parse(text string) {
-	kernels := false
+// linesOf are the lines of the table with a head.
+func linesOf(text, head string) (lines []string) {
+	_, text, _ = strings.Cut(text, head)
+	text, _, _ = strings.Cut(text, "\n## ")
 	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		switch {
-		case strings.HasPrefix(line, "## "):
-			kernels = true
-		case !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || strings.HasPrefix(line, "| network |"):
-		case kernels:
-			t.kernels = append(t.kernels, line)
-		default:
-			t.rows = append(t.rows, line)
+		if strings.HasPrefix(line, "| ") {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
+	return lines
 }
 
 // row finds the line of a case.
@@ -120,19 +115,8 @@ func (t *accuracyTable) add(r *accuracyRow) error {
 }
 
 func (t *accuracyTable) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Predicted against measured step time\n\n%s\n\n", t.header)
-	b.WriteString(accuracyHead)
-	for _, r := range t.rows {
-		b.WriteString(r + "\n")
-	}
-	b.WriteString(t.summary())
-	fmt.Fprintf(&b, "\n## Kernels with at least %.0f %% of the busy time\n\n", 100*minKernelShare)
-	b.WriteString(kernelsHead)
-	for _, k := range t.kernels {
-		b.WriteString(k + "\n")
-	}
-	return b.String()
+	return fmt.Sprintf("# Predicted against measured step time\n\n%s\n\n%s%s\n%s\n## Kernels with at least %.0f %% of the busy time\n\n%s%s\n",
+		t.header, accuracyHead, strings.Join(t.rows, "\n"), t.summary(), 100*minKernelShare, kernelsHead, strings.Join(t.kernels, "\n"))
 }
 
 // accuracyCells are the numbers of a line that the summary needs.
@@ -143,18 +127,12 @@ type accuracyCells struct {
 }
 
 func parseAccuracyRow(line string) (c accuracyCells, ok bool) {
-	cells := strings.Split(strings.Trim(line, "| "), " | ")
-	if len(cells) != 12 {
-		return c, false
-	}
-	number := func(s string) float64 {
-		v, err := strconv.ParseFloat(strings.TrimSuffix(s, " %"), 64)
-		ok = ok && err == nil
-		return v
-	}
-	ok = true
-	c = accuracyCells{cells[0], number(cells[4]), number(cells[5]), number(cells[7]), number(cells[8])}
-	return c, ok && c.measured > 0
+	var batch, workers int
+	var lowering string
+	var off float64
+	c.network, line, _ = strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+	_, err := fmt.Sscanf(line, "%d | %d | %s | %f | %f | %f %% | %f %% | %f %% |", &batch, &workers, &lowering, &c.predicted, &c.measured, &off, &c.spread, &c.busy)
+	return c, err == nil && c.measured > 0
 }
 
 // orderingMargin is by how much two measured times of a network must differ for their

@@ -14,7 +14,7 @@ import (
 )
 
 func testRow(network string, batch int, predicted, measured time.Duration) *accuracyRow {
-	return &accuracyRow{accuracyCase: accuracyCase{network, batch, 2, &accuracyLowerings[0]}, predicted: predicted, measured: measured, spread: 0.04, busy: 0.01}
+	return &accuracyRow{accuracyCase: accuracyCase{network, batch, 2, accuracyLowerings[0]}, predicted: predicted, measured: measured, spread: 0.04, busy: 0.01}
 }
 
 // TestAccuracySummary: four rows with errors of 10 %, 0, 2 % and 50 %. Sorted 0, 2, 10,

@@ -126,7 +126,6 @@ func (p *peersOptions) units() []peerUnit {
 type peerBench struct {
 	opts   *peersOptions
 	dir    string // of the worker's program, weights and data
-	script string
 	stderr io.Writer
 	report peerReport
 }
@@ -140,11 +139,10 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &peerBench{opts: p, dir: dir, script: filepath.Join(dir, "torch_worker.py"), stderr: stderr}
-	if err := os.WriteFile(b.script, workerProgram, 0o666); err != nil {
+	b := &peerBench{opts: p, dir: dir, stderr: stderr, report: peerReport{Build: cli.ThisBuild()}}
+	if err := os.WriteFile(b.script(), workerProgram, 0o666); err != nil {
 		return err
 	}
-	b.report.Build = cli.ThisBuild()
 	var failed error
 	for _, u := range p.units() {
 		cells, err := b.on(ctx, u)
@@ -156,25 +154,23 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	return errors.Join(b.report.finish(p.json, stdout), failed)
 }
 
+func (b *peerBench) script() string { return filepath.Join(b.dir, "torch_worker.py") }
+
 // check refuses options that no cell of the tables could have, before anything runs.
 func (p *peersOptions) check() error {
 	if p.repetition <= 0 || p.energy < 0 {
 		return cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
+	_, device := chosen("device", []string{p.device}, []string{deviceCPU, deviceCUDA})
+	_, precision := chosen("precisions", p.precisions, []string{precisionFloat32, precisionTF32})
+	_, mode := chosen("modes", p.modes, []string{modeTrain, modeInfer})
+	_, setting := chosen("settings", p.settings, settingsOn(p.device))
+	if setting != nil {
+		setting = fmt.Errorf("%w with --device %s", setting, p.device)
+	}
 	err := cmp.Or(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
-		cli.CheckModels(p.models...), cli.CheckWritable(p.out))
+		cli.CheckModels(p.models...), cli.CheckWritable(p.out), device, precision, mode, setting)
 	if err != nil {
-		return err
-	}
-	if p.device != deviceCPU && p.device != deviceCUDA {
-		return cli.InputErrorf("--device %q: want cpu or cuda", p.device)
-	}
-	for _, precision := range p.precisions {
-		if precision != precisionFloat32 && precision != precisionTF32 {
-			return cli.InputErrorf("--precisions %q: want float32 or tf32", precision)
-		}
-	}
-	if err := p.checkChoices(); err != nil {
 		return err
 	}
 	if n := slices.Max(p.threads); n > runtime.NumCPU() {
@@ -187,25 +183,6 @@ func (p *peersOptions) check() error {
 		_, err = cli.LoadPlatform(p.platform)
 	}
 	return err
-}
-
-// checkChoices refuses modes and settings that there are none of.
-func (p *peersOptions) checkChoices() error {
-	for _, mode := range p.modes {
-		if mode != modeTrain && mode != modeInfer {
-			return cli.InputErrorf("--modes %q: want train or infer", mode)
-		}
-	}
-	all := torchSettings
-	if p.device == deviceCUDA {
-		all = torchGPUSettings
-	}
-	for _, name := range p.settings {
-		if !slices.ContainsFunc(all, func(s torchSetting) bool { return s.name == name }) {
-			return cli.InputErrorf("--settings %q: there is no such setting with --device %s", name, p.device)
-		}
-	}
-	return nil
 }
 
 // describe asks a worker what it is.
@@ -233,11 +210,8 @@ func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
 			w.close()
 		}
 	}()
-	for _, s := range settingsFor(u) {
-		if len(b.opts.settings) > 0 && !slices.Contains(b.opts.settings, s.name) {
-			continue
-		}
-		w, err := startTorch(ctx, b.opts.python, b.script, s, u.Threads)
+	for _, s := range settingsFor(u, b.opts.settings) {
+		w, err := startTorch(ctx, b.opts.python, b.script(), s, u.Threads)
 		if err != nil {
 			return nil, err
 		}
@@ -280,7 +254,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	if err != nil {
 		return err
 	}
-	defer ours.close()
+	defer ours.Close()
 	open, err := ours.export(b.dir)
 	if err != nil {
 		return err
@@ -292,7 +266,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	load := func() func() execute.Load { return execute.StartLoad(pids...).Load }
 	var theirs []*contestant
 	for _, w := range workers {
-		c, err := w.contestants(ours.w.Model, open)
+		c, err := w.contestants(ours.Workload.Model, open)
 		if err != nil {
 			_ = b.leaveOut(model, batch, u, err) // the other settings go on
 			continue
@@ -307,7 +281,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 			return err
 		}
 		if mode == modeTrain && b.opts.energy > 0 {
-			row.Energy, err = measureEnergy(ours.w.Platform, batch, b.opts.energy, best)
+			row.Energy, err = measureEnergy(ours.Workload.Platform, batch, b.opts.energy, best)
 		}
 		b.report.Rows = append(b.report.Rows, row) // its rates also without joules
 		if err != nil {
@@ -318,7 +292,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	if !b.opts.layers || u.Device != deviceCPU {
 		return nil
 	}
-	layers, err := ours.layers(ctx, u.Threads)
+	layers, err := ours.layers()
 	b.report.Layers = append(b.report.Layers, layers...)
 	return err
 }
@@ -333,10 +307,14 @@ func finalistsOf(u peerUnit, theirs []*contestant) []*contestant {
 	if u.Device == deviceCPU {
 		return theirs[:min(finalists, len(theirs))]
 	}
-	var best []*contestant
-	for _, c := range theirs {
-		if !slices.ContainsFunc(best, func(o *contestant) bool { return o.kind == c.kind }) {
-			best = append(best, c)
+	return bestOfKinds(theirs)
+}
+
+// bestOfKinds is the first contestant of each kind.
+func bestOfKinds(sorted []*contestant) (best []*contestant) {
+	for _, kind := range []string{kindEager, kindCompiled} {
+		if i := slices.IndexFunc(sorted, func(c *contestant) bool { return c.kind == kind }); i >= 0 {
+			best = append(best, sorted[i])
 		}
 	}
 	return best
@@ -345,10 +323,9 @@ func finalistsOf(u peerUnit, theirs []*contestant) []*contestant {
 // row compares the losses, finds PyTorch's best settings and alternates them with
 // dahl. It returns dahl and the best of the others, of each kind.
 func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) (best []*contestant, err error) {
-	theirs, failed, err := sameNetwork(row, ours, theirs)
-	for _, f := range failed {
-		_ = b.leaveOut(row.Model, row.Batch, row.peerUnit, f) // the other settings go on
-	}
+	theirs, err = sameNetwork(row, ours, theirs, func(err error) {
+		_ = b.leaveOut(row.Model, row.Batch, row.peerUnit, err) // the other settings go on
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -360,26 +337,15 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 	}
 	theirs = finalistsOf(row.peerUnit, theirs)
 	all := append([]*contestant{ours}, theirs...)
-	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts); err != nil {
+	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts.repeats, b.opts.repetition); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(theirs, func(x, y *contestant) int { return cmp.Compare(y.rate(row.Batch), x.rate(row.Batch)) })
-	row.take(ours, theirs)
-	best = []*contestant{ours}
-	for _, kind := range []string{kindEager, kindCompiled} {
-		if i := slices.IndexFunc(theirs, func(c *contestant) bool { return c.kind == kind }); i >= 0 {
-			best = append(best, theirs[i])
-		}
-	}
-	return best, nil
-}
-
-// take writes the rates of dahl and of the finalists, the fastest first, into the row.
-func (row *peerRow) take(ours *contestant, theirs []*contestant) {
-	row.Ours, row.OursSpread = ours.rate(row.Batch), ours.spread(row.Batch)
+	row.Ours, row.OursSpread = ours.rate(row.Batch), spread(ours.took)
 	for _, c := range theirs {
-		row.Finalists = append(row.Finalists, finalist{Kind: c.kind, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: c.spread(row.Batch)})
+		row.Finalists = append(row.Finalists, finalist{Kind: c.kind, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: spread(c.took)})
 	}
 	first := row.Finalists[0]
 	row.Torch, row.TorchSpread, row.Setting, row.Ratio = first.ImagesPerS, first.Spread, first.Setting, row.Ours/first.ImagesPerS
+	return append([]*contestant{ours}, bestOfKinds(theirs)...), nil
 }

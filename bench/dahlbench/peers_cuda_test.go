@@ -20,7 +20,7 @@ func TestOurSideOnCUDA(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
+		defer s.Close()
 		losses, err := s.contestant(modeTrain).losses(2)
 		if err != nil || len(losses) != 2 {
 			t.Fatalf("losses %v, %v", losses, err)

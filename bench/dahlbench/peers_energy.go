@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -42,13 +43,10 @@ func readWindow(p *platform.Platform, run func() error) (w window, err error) {
 	meters := train.StartMeters(p)
 	err = run()
 	readings, stopErr := meters.Stop()
-	if err == nil {
-		err = stopErr
-	}
 	for _, r := range readings {
 		w.add(r)
 	}
-	return w, err
+	return w, cmp.Or(err, stopErr)
 }
 
 func (w *window) add(r energy.Reading) {
@@ -83,30 +81,22 @@ func measureEnergy(p *platform.Platform, batch int, target time.Duration, contes
 	}
 	e := &peerEnergy{Meters: idle.meters}
 	for i, c := range contestants {
-		j := peerJoules{Of: c.label, PerImage: medianOf(perImage[i]), AboveIdle: medianOf(above[i]), ErrorPerImage: medianOf(unsure[i])}
-		j.Spread = cli.Ratio(slices.Max(perImage[i])-slices.Min(perImage[i]), j.PerImage)
-		e.Contestants = append(e.Contestants, j)
+		e.Contestants = append(e.Contestants, peerJoules{Of: c.label, PerImage: median(perImage[i]), Spread: spread(perImage[i]),
+			AboveIdle: median(above[i]), ErrorPerImage: median(unsure[i])})
 	}
 	return e, nil
 }
 
-// medianOf is the middle of an odd number of values.
-func medianOf(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
-
 // printEnergy writes the table of joules, if any row has them.
 func printEnergy(out io.Writer, rows []peerRow) {
-	first := true
-	for i := range rows {
-		r := &rows[i]
-		if r.Energy == nil {
-			continue
-		}
-		if first {
-			fmt.Fprintf(out, "\n## Joules per image, training\n\nMedians of %d windows of each in turn, read from %v.\n\n", energyTrials, r.Energy.Meters)
-			fmt.Fprintln(out, "| network | batch | on | of | joules | above idle | spread | meter's error | over dahl's |")
-			fmt.Fprintln(out, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
-			first = false
-		}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r peerRow) bool { return r.Energy == nil })
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n## Joules per image, training\n\nMedians of %d windows of each in turn, read from %v.\n\n", energyTrials, rows[0].Energy.Meters)
+	fmt.Fprintln(out, "| network | batch | on | of | joules | above idle | spread | meter's error | over dahl's |")
+	fmt.Fprintln(out, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
+	for _, r := range rows {
 		for _, j := range r.Energy.Contestants {
 			fmt.Fprintf(out, "| %s | %d | %v | %s | %.3g | %.3g | %.0f %% | %.0f %% | %.2f |\n", r.Model, r.Batch, r.peerUnit, j.Of,
 				j.PerImage, j.AboveIdle, 100*j.Spread, 100*cli.Ratio(j.ErrorPerImage, j.PerImage), cli.Ratio(j.PerImage, r.Energy.Contestants[0].PerImage))

@@ -15,7 +15,7 @@ func TestWindow(t *testing.T) {
 	if w.joules != 100 || w.errorJoules != 3 || w.seconds != 5 || len(w.meters) != 2 {
 		t.Errorf("%+v; want 100 ± 3 J over 5 s by two meters", w)
 	}
-	if got := medianOf([]float64{7, 2, 5, 3, 11}); got != 5 {
+	if got := median([]float64{7, 2, 5, 3, 11}); got != 5 {
 		t.Errorf("median %v; want 5", got)
 	}
 }

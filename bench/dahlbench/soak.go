@@ -10,12 +10,13 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
 
 	"dahl/cmd/cli"
-	"dahl/platform"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -89,7 +90,7 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p, err := o.machine()
+	p, err := machine(o.platform, o.devices, o.workers)
 	if err != nil {
 		return err
 	}
@@ -136,18 +137,6 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	return nil
 }
 
-// machine is the one to train on.
-func (o *soakOptions) machine() (*platform.Platform, error) {
-	p, err := cli.Machine(o.platform, o.devices, false)
-	if err == nil && o.devices != "" {
-		p, err = p.Select(o.devices)
-	}
-	if err != nil || o.workers == 0 {
-		return p, cli.AsInput(err)
-	}
-	return cli.WithWorkers(p, o.workers)
-}
-
 // train runs all steps, piece by piece, and returns what was sampled meanwhile.
 func (o *soakOptions) train(ctx context.Context, w *train.Workload, piece int) ([]soakSample, error) {
 	t, err := w.Start()
@@ -155,7 +144,7 @@ func (o *soakOptions) train(ctx context.Context, w *train.Workload, piece int) (
 		return nil, err
 	}
 	defer t.Close()
-	order := train.Shuffled(w.Data.Train.Len(), o.batch*piece, w.Options.Seed)
+	order := t.Images(0, piece)
 	s, err := newSampler()
 	if err != nil {
 		return nil, err
@@ -212,18 +201,16 @@ func newSampler() (*sampler, error) {
 
 // start takes samples at intervals until stop is called.
 func (s *sampler) start() (stop func() error) {
-	end, ended := make(chan struct{}), make(chan error)
+	end, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		tick := time.NewTicker(soakInterval)
-		defer tick.Stop()
+		tick := time.Tick(soakInterval)
 		for {
 			select {
 			case <-end:
 				ended <- nil
 				return
-			case <-tick.C:
+			case <-tick:
 				if err := s.take(); err != nil {
-					<-end
 					ended <- err
 					return
 				}
@@ -255,16 +242,11 @@ func (s *sampler) take() error {
 
 // statusField is the number behind a key of /proc/PID/status, -1 for none.
 func statusField(text []byte, key string) int {
-	at := bytes.Index(text, []byte(key))
-	if at < 0 {
+	_, text, _ = bytes.Cut(text, []byte(key))
+	text, _, _ = bytes.Cut(bytes.TrimLeft(text, " \t"), []byte("\n"))
+	n, err := strconv.Atoi(string(bytes.TrimSuffix(text, []byte(" kB"))))
+	if err != nil {
 		return -1
-	}
-	n := 0
-	for _, c := range bytes.TrimLeft(text[at+len(key):], " \t") {
-		if c < '0' || c > '9' {
-			break
-		}
-		n = 10*n + int(c-'0')
 	}
 	return n
 }
@@ -276,14 +258,11 @@ func trend(samples []soakSample, quantity int) (first, last, growth float64) {
 	if len(rest) < 2 {
 		return math.NaN(), math.NaN(), math.Inf(1)
 	}
-	n := float64(len(rest))
-	var sumX, sumY, sumXX, sumXY float64
+	x, y := make([]float64, len(rest)), make([]float64, len(rest))
 	for i, s := range rest {
-		x, y := float64(i), s[quantity]
-		sumX, sumY, sumXX, sumXY = sumX+x, sumY+y, sumXX+x*x, sumXY+x*y
+		x[i], y[i] = float64(i), s[quantity]
 	}
-	slope := (n*sumXY - sumX*sumY) / (n*sumXX - sumX*sumX)
-	first = (sumY - slope*sumX) / n
-	growth = slope * (n - 1)
+	first, slope := stat.LinearRegression(x, y, nil, false)
+	growth = slope * x[len(x)-1]
 	return first, first + growth, growth
 }

@@ -22,7 +22,7 @@ func TestBenchTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	o := tasksOptions{tasks: 100, workers: 2, repeats: 1, steps: 2, starpu: script, shapes: shapeNames()}
+	o := tasksOptions{tasks: 100, workers: 2, repeats: 1, steps: 2, starpu: script, shapes: names(taskShapes)}
 	if err := o.run(context.Background(), &out); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestBenchTasks(t *testing.T) {
 // BenchmarkTasks builds, compiles and runs each graph of `dahl-bench tasks` once; it
 // is there to be profiled.
 func BenchmarkTasks(b *testing.B) {
-	p, err := cores(2)
+	p, err := machine("", "", 2)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func BenchmarkTasks(b *testing.B) {
 			b.Run(taskShapes[i].name+"/"+policy, func(b *testing.B) {
 				o := tasksOptions{tasks: 100_000, steps: 1}
 				for b.Loop() {
-					if _, _, _, err := o.measure(context.Background(), p, &taskShapes[i], policy); err != nil {
+					if _, err := o.measure(context.Background(), p, &taskShapes[i], policy); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -61,7 +61,7 @@ func BenchmarkTasks(b *testing.B) {
 
 // BenchmarkSteadyTasks runs steps of each compiled graph, under every policy.
 func BenchmarkSteadyTasks(b *testing.B) {
-	p, err := cores(2)
+	p, err := machine("", "", 2)
 	if err != nil {
 		b.Fatal(err)
 	}
