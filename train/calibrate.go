@@ -71,7 +71,12 @@ func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibratio
 // measureSteps adds what calls take in the steps of a set of devices. A device on which the
 // steps cannot run, because it is too small, keeps what was measured by itself.
 func (c *Calibration) measureSteps(ctx context.Context, all *Workload, p *platform.Platform, set *stepSet, budget time.Duration) error {
-	s, err := NewStepCalibration(all.Model, all.Data, p, set.options(all), set.device, set.list)
+	selected, err := p.Select(set.list)
+	if err != nil {
+		return asInput(err)
+	}
+	s := &stepCalibration{Workload: Workload{Model: all.Model, Data: all.Data, Options: set.options(all)}, device: set.device}
+	s.Platform, err = Within(selected, s.Options.Precision, s.Options.Variant)
 	if err != nil || c.Resume && knowsSteps(set.program, p, s.Platform) {
 		return err
 	}
@@ -79,7 +84,7 @@ func (c *Calibration) measureSteps(ctx context.Context, all *Workload, p *platfo
 		if c.Progress != nil {
 			c.Progress(run, inSituRuns, "steps on "+set.list)
 		}
-		err := s.Run(ctx, budget/inSituRuns)
+		err := s.run(ctx, budget/inSituRuns)
 		if refused := (InputError{}); errors.As(err, &refused) && s.Platform.Spread() {
 			warn("no steps on "+set.device+" are measured", err)
 			return nil
@@ -182,32 +187,17 @@ func (s *stepSet) lower(all *Workload) (err error) {
 	return err
 }
 
-// StepCalibration takes each call's times from the steps of real trainings on one
-// set of devices.
-type StepCalibration struct {
-	Platform *platform.Platform // of the set, with all that is known so far
-
-	options Options
-	model   *nn.Model
-	data    Data
-	device  string              // that is measured
-	times   []execute.StepTimes // by graph of the program
+// stepCalibration takes each call's times from the steps of real trainings on one
+// set of devices, of which the platform has all that is known so far.
+type stepCalibration struct {
+	Workload
+	device string              // that is measured
+	times  []execute.StepTimes // by graph of the program
 }
 
-// NewStepCalibration prepares to measure a device in steps on some devices of a platform.
-func NewStepCalibration(m *nn.Model, d Data, p *platform.Platform, o Options, device, devices string) (*StepCalibration, error) {
-	selected, err := p.Select(devices)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	s := &StepCalibration{options: o, model: m, data: d, device: device}
-	s.Platform, err = Within(selected, o.Precision, o.Variant)
-	return s, err
-}
-
-// Run plans with what is known, trains for about some time and learns from it.
-func (s *StepCalibration) Run(ctx context.Context, maxTime time.Duration) error {
-	w, err := New(s.model, s.data, s.Platform, s.options)
+// run plans with what is known, trains for about some time and learns from it.
+func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error {
+	w, err := New(s.Model, s.Data, s.Platform, s.Options)
 	if err != nil {
 		return err
 	}
@@ -263,7 +253,7 @@ func (t *Trainer) Prepare(ctx context.Context, graph int, budget time.Duration) 
 // the time of the first: the training step; so has what lies between calls. What other
 // devices did for this one, such as handing over its batches, is kept where it was
 // measured before.
-func (s *StepCalibration) putInto(p *platform.Platform) {
+func (s *stepCalibration) putInto(p *platform.Platform) {
 	before := slices.Clone(p.Models)
 	for g := range slices.Backward(s.times) {
 		for _, m := range s.times[g].Models() {
