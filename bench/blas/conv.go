@@ -82,13 +82,13 @@ func convTable(w io.Writer, t *timer) error {
 }
 
 func convLine(w io.Writer, t *timer, s *convShape, pass convPass) error {
-	theirs, err := openOneDNN(pass, s)
+	theirs, kernel, closeTheirs, err := openOneDNN(pass, s)
 	if err != nil {
 		return err
 	}
-	defer theirs.close()
+	defer closeTheirs()
 	ours := ourConv(pass, s)
-	cells, end := compare[float32](t, s.flops(), theirs.run, ours.run)
-	fmt.Fprintf(w, "| %v | %v | %s | %s | %s | %s | %s |\n", s, pass, cells[0], theirs.implementation(), cells[1], ours.variant, end)
+	cells, end := compare[float32](t, s.flops(), theirs, ours.run)
+	fmt.Fprintf(w, "| %v | %v | %s | %s | %s | %s | %s |\n", s, pass, cells[0], kernel, cells[1], ours.variant, end)
 	return nil
 }

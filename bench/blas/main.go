@@ -63,7 +63,7 @@ func run(out, tables string, t *timer) error {
 		return err
 	}
 	if t.repeats < 1 || t.repetition <= 0 {
-		return fmt.Errorf("-repeats and -repetition are at least 1 and above 0")
+		return fmt.Errorf("-repeats %d -repetition %v: want at least 1, and a positive time", t.repeats, t.repetition)
 	}
 	runtime.LockOSThread()
 	if err := startOneDNN(); err != nil {

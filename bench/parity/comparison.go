@@ -121,7 +121,7 @@ func epochMeans(steps []nn.StepMetrics) ([]float64, error) {
 		if s.Epoch != len(means)+1 || s.Images < 1 {
 			return nil, fmt.Errorf("step %d: epoch %d with %d images does not follow", s.Step, s.Epoch, s.Images)
 		}
-		sum += s.Loss * float64(s.Images)
+		sum += float64(s.Loss * float64(s.Images))
 		images += s.Images
 		if i == len(steps)-1 || steps[i+1].Epoch != s.Epoch {
 			means = append(means, sum/float64(images))
