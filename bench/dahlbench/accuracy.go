@@ -36,6 +36,10 @@ type accuracyOptions struct {
 	repeats   int
 	out       string
 	force     bool
+
+	// known are platforms with the calls measured so far, by the number of workers, so that
+	// rows share them.
+	known map[int]*platform.Platform
 }
 
 // accuracyLowering is a way to lower every network.
@@ -54,7 +58,7 @@ var accuracyLowerings = []accuracyLowering{
 }
 
 func newAccuracy() *cobra.Command {
-	var a accuracyOptions
+	a := accuracyOptions{known: map[int]*platform.Platform{}}
 	var names []string
 	for _, l := range accuracyLowerings {
 		names = append(names, l.name+" ("+l.doc+")")
@@ -137,12 +141,12 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 	}
 	bar := cli.NewProgressBar(stderr, "accuracy")
 	defer bar.Done()
-	known, head := knownKernels{}, accuracyHead
+	head := accuracyHead
 	for i, c := range cases {
 		bar.Set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering))
-		row, ok := table.row(&c)
-		if !ok {
-			r, err := a.measureRow(ctx, &c, known)
+		row := table.row(&c)
+		if row == "" {
+			r, err := a.measureRow(ctx, &c)
 			if err != nil {
 				return fmt.Errorf("%s, batch %d, %d workers, lowering %s: %w", c.model, c.batch, c.workers, c.lowering, err)
 			}
@@ -159,10 +163,6 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 	return nil
 }
 
-// knownKernels are platforms with the calls measured so far, by the number of workers, so
-// that rows share them.
-type knownKernels map[int]*platform.Platform
-
 // pairOfRuns is a calibration run and a measured run beside it.
 type pairOfRuns struct {
 	times    execute.StepTimes
@@ -171,17 +171,23 @@ type pairOfRuns struct {
 }
 
 // measureRow calibrates, measures and predicts one case.
-func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known knownKernels) (*accuracyRow, error) {
-	w, err := a.plannedWorkload(ctx, c, known)
+func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase) (*accuracyRow, error) {
+	w, err := a.plannedWorkload(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	var pairs []*pairOfRuns
 	for quiet := 0; len(pairs) < 2*a.repeats && quiet < a.repeats; {
 		p, load := &pairOfRuns{}, execute.StartLoad()
-		calibrateFirst := len(pairs)%2 == 0
-		for _, calibrate := range []bool{calibrateFirst, !calibrateFirst} {
-			if err := p.run(ctx, w, a.perRow/4, calibrate); err != nil {
+		for run := range 2 {
+			if run == len(pairs)%2 {
+				err = timed(ctx, w, a.perRow/4, func(t *train.Trainer, warmup, steps int) error {
+					return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: warmup, Steps: steps}, &p.times)
+				})
+			} else {
+				p.measured, err = measured(ctx, w, a.perRow/4)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -212,13 +218,13 @@ func fullBatches(d *nn.Dataset, batch int) train.Data {
 
 // plannedWorkload calibrates this machine as dahl calibrate does, and plans with that. Its
 // program is the training step alone.
-func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase, known knownKernels) (*train.Workload, error) {
+func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase) (*train.Workload, error) {
 	m, data, err := network(c.model, 0)
 	if err != nil {
 		return nil, err
 	}
 	data = fullBatches(data.Train, c.batch)
-	p := known[c.workers]
+	p := a.known[c.workers]
 	if p == nil {
 		if p, err = machine("", "", c.workers); err != nil {
 			return nil, err
@@ -230,13 +236,13 @@ func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase, 
 	if err != nil {
 		return nil, err
 	}
-	known[c.workers] = calibrated.Platform
+	a.known[c.workers] = calibrated.Platform
 	return train.New(m, data, calibrated.Platform, o)
 }
 
-// run compiles and allocates the training step anew and runs it for about some time, to learn
-// from it or to measure it.
-func (p *pairOfRuns) run(ctx context.Context, w *train.Workload, budget time.Duration, calibrate bool) error {
+// timed compiles and allocates a training step anew and runs it for about some time, after a
+// warm-up.
+func timed(ctx context.Context, w *train.Workload, budget time.Duration, run func(t *train.Trainer, warmup, steps int) error) error {
 	t, err := w.Start()
 	if err != nil {
 		return err
@@ -247,14 +253,18 @@ func (p *pairOfRuns) run(ctx context.Context, w *train.Workload, budget time.Dur
 		return err
 	}
 	runtime.GC() // not while the workers have the cores
-	warmup := min(steps, train.WarmupSteps)
-	if calibrate {
-		return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: warmup, Steps: steps}, &p.times)
-	}
-	if _, err = t.Runner.Run(ctx, 0, warmup, true); err == nil {
-		p.measured, err = t.Runner.Run(ctx, 0, steps, true)
-	}
-	return err
+	return run(t, min(steps, train.WarmupSteps), steps)
+}
+
+// measured is what came of that.
+func measured(ctx context.Context, w *train.Workload, budget time.Duration) (s *schedule.Schedule, err error) {
+	err = timed(ctx, w, budget, func(t *train.Trainer, warmup, steps int) (err error) {
+		if _, err = t.Runner.Run(ctx, 0, warmup, true); err == nil {
+			s, err = t.Runner.Run(ctx, 0, steps, true)
+		}
+		return err
+	})
+	return s, err
 }
 
 // learn puts the times of steps into the platform and prices the training step anew. Its
@@ -272,9 +282,8 @@ func learn(w *train.Workload, pairs []*pairOfRuns) error {
 		p.Models = execute.PutModel(p.Models, m)
 	}
 	times.PutInto(&p.Devices[0])
-	w.Platform = p
-	w.Decision, err = plan.Decide(w.Program, p, w.Target(), schedule.Choice{Plans: []*schedule.Plan{w.Decision.PlanOf(0, nil)}})
-	return err
+	w.Platform, w.Options.Plan = p, w.Decision.PlanOf(0, nil)
+	return w.Choose()
 }
 
 // accuracyRow is one line of the table. Errors and the spread are fractions.
@@ -288,15 +297,14 @@ type accuracyRow struct {
 	kernelRows          []plan.KernelComparison
 }
 
-// newAccuracyRow compares the prediction with the measured runs: step and busy times
+// newAccuracyRow compares the prediction with the measured runs, of pairs by their load: step and busy times
 // with the mean over those in the middle, without the shortest and the longest third,
 // as calibration takes them; kernels with the median run.
 func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pairs []*pairOfRuns) (*accuracyRow, error) {
-	r := &accuracyRow{accuracyCase: *c}
+	r := &accuracyRow{accuracyCase: *c, load: pairs[len(pairs)-1].load.Cores()}
 	var runs []*schedule.Schedule
 	for _, p := range pairs {
 		runs = append(runs, p.measured)
-		r.load = max(r.load, p.load.Cores())
 	}
 	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(plan.StepTime(x), plan.StepTime(y)) })
 	measured := runs[len(runs)/2]

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dahl/cmd/cli"
@@ -31,9 +30,8 @@ func (c *accuracyCase) key() string {
 
 // format is the row as a line of the table.
 func (r *accuracyRow) format() string {
-	micros := func(ns float64) string { return strconv.FormatFloat(ns/1e3, 'f', 1, 64) }
-	return fmt.Sprintf("%s %s | %s | %+.1f %% | %.1f %% | %.1f %% | %+.1f %% | %+.1f %% | %.2f |", r.key(), micros(float64(r.predicted)), micros(float64(r.measured)),
-		100*(float64(r.predicted)/float64(r.measured)-1), 100*r.spread, 100*r.busy, 100*r.kernels, 100*r.scheduling, r.load)
+	return fmt.Sprintf("%s %.1f | %.1f | %+.1f %% | %.1f %% | %.1f %% | %+.1f %% | %+.1f %% | %.2f |", r.key(), float64(r.predicted)/1e3, float64(r.measured)/1e3,
+		plan.ErrorPercent(float64(r.predicted), float64(r.measured)), 100*r.spread, 100*r.busy, 100*r.kernels, 100*r.scheduling, r.load)
 }
 
 // formatKernels are the lines of the kernels that matter in a row.
@@ -94,13 +92,12 @@ func linesOf(text, head string) (lines []string) {
 	return lines
 }
 
-// row finds the line of a case.
-func (t *accuracyTable) row(c *accuracyCase) (string, bool) {
-	i := slices.IndexFunc(t.rows, func(r string) bool { return strings.HasPrefix(r, c.key()) })
-	if i < 0 {
-		return "", false
+// row finds the line of a case; "": there is none.
+func (t *accuracyTable) row(c *accuracyCase) string {
+	if i := slices.IndexFunc(t.rows, func(r string) bool { return strings.HasPrefix(r, c.key()) }); i >= 0 {
+		return t.rows[i]
 	}
-	return t.rows[i], true
+	return ""
 }
 
 // add appends a row and writes the file. Kernels of an earlier row of the same case,

@@ -19,6 +19,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
+	"dahl/schedule"
 	"dahl/simulate"
 	"dahl/train"
 )
@@ -108,11 +109,11 @@ func (c *curveBench) run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	for turn := range c.repeats + 1 {
 		for i := range c.points {
-			p := &c.points[i]
+			p, took := &c.points[i], (*schedule.Schedule)(nil)
 			if turn == 0 {
 				err = c.predict(ctx, p)
-			} else {
-				err = p.measure(ctx)
+			} else if took, err = measured(ctx, p.w, 500*time.Millisecond); err == nil {
+				p.measured = append(p.measured, plan.StepTime(took))
 			}
 			if err != nil {
 				return fmt.Errorf("%s %d: %w", c.xLabel, p.x, err)
@@ -199,22 +200,6 @@ func (c *curveBench) predict(ctx context.Context, p *curvePoint) error {
 	s, err := plan.Simulate(ctx, p.w.Decision, 0, steps, simulate.Options{})
 	if err == nil {
 		p.predicted = plan.StepTime(s)
-	}
-	return err
-}
-
-// measure adds the step time of one run of about half a second, of at least 20 and
-// at most 1000 steps.
-func (p *curvePoint) measure(ctx context.Context) (err error) {
-	t, err := p.w.Start()
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	steps := int(max(20, min(1000, 500*time.Millisecond/max(1, p.predicted))))
-	s, err := t.RunSteps(ctx, 0, steps, t.Images(0, steps), true)
-	if err == nil {
-		p.measured = append(p.measured, plan.StepTime(s))
 	}
 	return err
 }

@@ -151,7 +151,12 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		}
 		failed = errors.Join(failed, cells)
 	}
-	return errors.Join(b.report.finish(p.json, stdout), failed)
+	if p.json {
+		err = cli.PrintJSON(stdout, &b.report)
+	} else {
+		err = b.report.print(stdout)
+	}
+	return errors.Join(err, failed)
 }
 
 func (b *peerBench) script() string { return filepath.Join(b.dir, "torch_worker.py") }

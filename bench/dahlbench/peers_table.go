@@ -68,14 +68,6 @@ func (r *peerReport) save(path string) error {
 	return cli.WriteTo(path, r.print)
 }
 
-// finish prints the whole report.
-func (r *peerReport) finish(asJSON bool, stdout io.Writer) error {
-	if asJSON {
-		return cli.PrintJSON(stdout, r)
-	}
-	return r.print(stdout)
-}
-
 func (r *peerReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "dahl %s (commit %s) beside PyTorch %s with oneDNN %s.\n", r.Build.Version, r.Build.Commit, r.Torch, r.OneDNN)
 	if r.GPU != "" {
