@@ -201,52 +201,49 @@ func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error 
 	if err != nil {
 		return err
 	}
+	if s.times == nil {
+		s.times = make([]execute.StepTimes, len(w.Program.Graphs))
+	}
+	err = w.Time(ctx, maxTime, func(t *Trainer, g, warmup, steps int) error {
+		opt := execute.InSituOptions{Graph: g, Warmup: warmup, Steps: steps}
+		err := execute.CalibrateInSitu(ctx, t.Runner, opt, &s.times[g])
+		if err == nil && g == 0 && w.Platform.Spread() {
+			err = execute.CalibrateTiming(ctx, t.Runner, opt, &s.times[g])
+		}
+		return err
+	})
+	if err == nil {
+		s.putInto(s.Platform)
+	}
+	return err
+}
+
+// Bounds of the steps that are measured in one run, and those that warm it up.
+const minMeasuredSteps, maxMeasuredSteps, warmupSteps = 8, 400, 10
+
+// Time compiles and allocates the program anew, and hands each of its graphs over with the
+// number of steps that take about some time, whose images are ready, and of steps before them
+// to warm up. The rarer graphs get less time than the first.
+func (w *Workload) Time(ctx context.Context, maxTime time.Duration, run func(t *Trainer, graph, warmup, steps int) error) error {
 	t, err := w.Start()
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if s.times == nil {
-		s.times = make([]execute.StepTimes, len(w.Program.Graphs))
-	}
 	runtime.GC() // not while the workers have the cores
-	for g := range w.Program.Graphs {
-		// The rarer graphs of the program get less time.
-		steps, err := t.Prepare(ctx, g, maxTime/time.Duration(1+min(g, 1)*5))
+	for i, g := range w.Program.Graphs {
+		predicted, err := plan.Simulate(ctx, w.Decision, i, 2, simulate.Options{})
 		if err != nil {
 			return err
 		}
-		opt := execute.InSituOptions{Graph: g, Warmup: min(steps, WarmupSteps), Steps: steps}
-		if err := execute.CalibrateInSitu(ctx, t.Runner, opt, &s.times[g]); err != nil {
+		budget := maxTime / time.Duration(1+min(i, 1)*5)
+		steps := int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
+		t.feed.begin(t.Images(i, steps), nn.BatchOf(g), steps)
+		if err := run(t, i, min(steps, warmupSteps), steps); err != nil {
 			return err
 		}
-		if g == 0 && w.Platform.Spread() {
-			if err := execute.CalibrateTiming(ctx, t.Runner, opt, &s.times[g]); err != nil {
-				return err
-			}
-		}
 	}
-	s.putInto(s.Platform)
 	return nil
-}
-
-// Bounds of the steps that are measured in one run.
-const minMeasuredSteps, maxMeasuredSteps = 8, 400
-
-// WarmupSteps are those that warm up a run whose steps are measured.
-const WarmupSteps = 10
-
-// Prepare chooses how many steps of a graph run for about some time and gets their samples
-// ready.
-func (t *Trainer) Prepare(ctx context.Context, graph int, budget time.Duration) (steps int, err error) {
-	w := t.Workload
-	predicted, err := plan.Simulate(ctx, w.Decision, graph, 2, simulate.Options{})
-	if err != nil {
-		return 0, err
-	}
-	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
-	t.feed.begin(t.Images(graph, steps), nn.BatchOf(w.Program.Graphs[graph]), steps)
-	return steps, nil
 }
 
 // putInto writes what was learnt into a platform. A call that several graphs make has

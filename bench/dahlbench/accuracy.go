@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -181,7 +180,7 @@ func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase) (*acc
 		p, load := &pairOfRuns{}, execute.StartLoad()
 		for run := range 2 {
 			if run == len(pairs)%2 {
-				err = timed(ctx, w, a.perRow/4, func(t *train.Trainer, warmup, steps int) error {
+				err = w.Time(ctx, a.perRow/4, func(t *train.Trainer, _, warmup, steps int) error {
 					return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: warmup, Steps: steps}, &p.times)
 				})
 			} else {
@@ -240,25 +239,12 @@ func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase) 
 	return train.New(m, data, calibrated.Platform, o)
 }
 
-// timed compiles and allocates a training step anew and runs it for about some time, after a
-// warm-up.
-func timed(ctx context.Context, w *train.Workload, budget time.Duration, run func(t *train.Trainer, warmup, steps int) error) error {
-	t, err := w.Start()
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	steps, err := t.Prepare(ctx, 0, budget)
-	if err != nil {
-		return err
-	}
-	runtime.GC() // not while the workers have the cores
-	return run(t, min(steps, train.WarmupSteps), steps)
-}
-
-// measured is what came of that.
+// measured is a run of the training step of about some time, compiled and allocated anew.
 func measured(ctx context.Context, w *train.Workload, budget time.Duration) (s *schedule.Schedule, err error) {
-	err = timed(ctx, w, budget, func(t *train.Trainer, warmup, steps int) (err error) {
+	err = w.Time(ctx, budget, func(t *train.Trainer, graph, warmup, steps int) (err error) {
+		if graph > 0 {
+			return nil
+		}
 		if _, err = t.Runner.Run(ctx, 0, warmup, true); err == nil {
 			s, err = t.Runner.Run(ctx, 0, steps, true)
 		}
@@ -297,9 +283,9 @@ type accuracyRow struct {
 	kernelRows          []plan.KernelComparison
 }
 
-// newAccuracyRow compares the prediction with the measured runs, of pairs by their load: step and busy times
-// with the mean over those in the middle, without the shortest and the longest third,
-// as calibration takes them; kernels with the median run.
+// newAccuracyRow compares the prediction with the measured runs, of pairs by ascending load:
+// step and busy times with the mean over those in the middle, without the shortest and the
+// longest third, as calibration takes them; kernels with the median run.
 func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pairs []*pairOfRuns) (*accuracyRow, error) {
 	r := &accuracyRow{accuracyCase: *c, load: pairs[len(pairs)-1].load.Cores()}
 	var runs []*schedule.Schedule
