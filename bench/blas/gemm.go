@@ -42,13 +42,8 @@ func (s *gemmShape) ldb() int { return s.b()[1] }
 func (s *gemmShape) flops() float64 { return 2 * float64(s.m) * float64(s.n) * float64(s.k) }
 
 func (s *gemmShape) String() string {
-	op := func(name string, t bool) string {
-		if t {
-			return name + "ᵀ"
-		}
-		return name
-	}
-	return fmt.Sprintf("%d×%d×%d %s·%s", s.m, s.n, s.k, op("A", s.transA), op("B", s.transB))
+	mark := map[bool]string{true: "ᵀ"}
+	return fmt.Sprintf("%d×%d×%d A%s·B%s", s.m, s.n, s.k, mark[s.transA], mark[s.transB])
 }
 
 var gemmShapes = []gemmShape{

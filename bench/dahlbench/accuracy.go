@@ -278,14 +278,13 @@ type accuracyRow struct {
 	predicted, measured time.Duration
 	spread              float64 // of the measured runs: (slowest − fastest)/median
 	busy                float64 // the worst worker's error of its busy time per step
-	kernels, scheduling float64
 	load                float64 // cores, in the pair with most
-	kernelRows          []plan.KernelComparison
+	*plan.Comparison            // with the median run
 }
 
 // newAccuracyRow compares the prediction with the measured runs, of pairs by ascending load:
 // step and busy times with the mean over those in the middle, without the shortest and the
-// longest third, as calibration takes them; kernels with the median run.
+// longest third, as calibration takes them.
 func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pairs []*pairOfRuns) (*accuracyRow, error) {
 	r := &accuracyRow{accuracyCase: *c, load: pairs[len(pairs)-1].load.Cores()}
 	var runs []*schedule.Schedule
@@ -298,8 +297,7 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pai
 	if err != nil {
 		return nil, err
 	}
-	compared, err := plan.Compare(ctx, w.Decision, predicted, measured)
-	if err != nil {
+	if r.Comparison, err = plan.Compare(ctx, w.Decision, predicted, measured); err != nil {
 		return nil, err
 	}
 	middle := runs[len(runs)/3 : len(runs)-len(runs)/3]
@@ -308,8 +306,6 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pai
 		r.measured += plan.StepTime(s) / time.Duration(len(middle))
 	}
 	r.spread = float64(plan.StepTime(runs[len(runs)-1])-plan.StepTime(runs[0])) / float64(r.measured)
-	r.kernels, r.scheduling = compared.KernelErrorPercent/100, compared.SchedulingErrorPercent/100
-	r.kernelRows = compared.Kernels
 	return r, nil
 }
 

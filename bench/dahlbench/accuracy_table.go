@@ -31,13 +31,13 @@ func (c *accuracyCase) key() string {
 // format is the row as a line of the table.
 func (r *accuracyRow) format() string {
 	return fmt.Sprintf("%s %.1f | %.1f | %+.1f %% | %.1f %% | %.1f %% | %+.1f %% | %+.1f %% | %.2f |", r.key(), float64(r.predicted)/1e3, float64(r.measured)/1e3,
-		plan.ErrorPercent(float64(r.predicted), float64(r.measured)), 100*r.spread, 100*r.busy, 100*r.kernels, 100*r.scheduling, r.load)
+		plan.ErrorPercent(float64(r.predicted), float64(r.measured)), 100*r.spread, 100*r.busy, r.KernelErrorPercent, r.SchedulingErrorPercent, r.load)
 }
 
 // formatKernels are the lines of the kernels that matter in a row.
 func (r *accuracyRow) formatKernels() []string {
 	var lines []string
-	for _, k := range r.kernelRows {
+	for _, k := range r.Kernels {
 		if k.Share >= minKernelShare {
 			lines = append(lines, fmt.Sprintf("%s %s | %s | %s | %s | %s | %s | %+.1f %% | %.0f %% |", r.key(), k.Op, k.Shape, k.Variant,
 				cli.ShowTime(k.Median.Predicted), cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S), k.Median.ErrorPercent, 100*k.Share))
@@ -116,41 +116,34 @@ func (t *accuracyTable) text() string {
 		t.header, accuracyHead, strings.Join(t.rows, "\n"), t.summary(), 100*minKernelShare, kernelsHead, strings.Join(t.kernels, "\n"))
 }
 
-// accuracyCells are the numbers of a line that the summary needs.
-type accuracyCells struct {
-	network             string
-	predicted, measured float64
-	spread, busy        float64 // percent
-}
-
-func parseAccuracyRow(line string) (c accuracyCells, ok bool) {
-	var batch, workers int
-	var lowering string
-	var off float64
-	c.network, line, _ = strings.Cut(strings.TrimPrefix(line, "| "), " | ")
-	_, err := fmt.Sscanf(line, "%d | %d | %s | %f | %f | %f %% | %f %% | %f %% |", &batch, &workers, &lowering, &c.predicted, &c.measured, &off, &c.spread, &c.busy)
-	return c, err == nil && c.measured > 0
-}
-
 // orderingMargin is by how much two measured times of a network must differ for their
 // order to count.
 const orderingMargin = 1.1
 
 // summary says how far the predictions are off, from the printed rows.
 func (t *accuracyTable) summary() string {
-	var rows []accuracyCells
+	type row struct {
+		network             string
+		predicted, measured float64
+	}
+	var rows []row
 	var errs, spreads []float64
 	worstBusy, within := 0.0, 0
 	for _, line := range t.rows {
-		c, ok := parseAccuracyRow(line)
-		if !ok {
+		var c row
+		var batch, workers int
+		var lowering string
+		var e, spread, busy float64
+		c.network, line, _ = strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		_, err := fmt.Sscanf(line, "%d | %d | %s | %f | %f | %f %% | %f %% | %f %% |", &batch, &workers, &lowering, &c.predicted, &c.measured, &e, &spread, &busy)
+		if err != nil || c.measured <= 0 {
 			continue
 		}
 		rows = append(rows, c)
-		e := 100 * math.Abs(c.predicted/c.measured-1)
-		errs, spreads = append(errs, e), append(spreads, c.spread)
-		worstBusy = max(worstBusy, c.busy)
-		if e <= max(3, c.spread) {
+		e = 100 * math.Abs(c.predicted/c.measured-1) // less rounded
+		errs, spreads = append(errs, e), append(spreads, spread)
+		worstBusy = max(worstBusy, busy)
+		if e <= max(3, spread) {
 			within++
 		}
 	}

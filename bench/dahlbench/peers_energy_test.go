@@ -9,11 +9,10 @@ import (
 
 // Two meters over the same 5 s: 30 J and 70 J are 100 J, their errors 1 J and 2 J add up.
 func TestWindow(t *testing.T) {
-	var w window
-	w.add(energy.Reading{Of: "processors", Meter: "RAPL", Joules: 30, ErrorJoules: 1, Seconds: 5})
-	w.add(energy.Reading{Of: "gpu0", Meter: "NVML energy counter", Joules: 70, ErrorJoules: 2, Seconds: 4.9})
-	if w.joules != 100 || w.errorJoules != 3 || w.seconds != 5 || len(w.meters) != 2 {
-		t.Errorf("%+v; want 100 ± 3 J over 5 s by two meters", w)
+	w := together([]energy.Reading{{Of: "processors", Meter: "RAPL", Joules: 30, ErrorJoules: 1, Seconds: 5},
+		{Of: "gpu0", Meter: "NVML energy counter", Joules: 70, ErrorJoules: 2, Seconds: 4.9}})
+	if w.Joules != 100 || w.ErrorJoules != 3 || w.Seconds != 5 {
+		t.Errorf("%+v; want 100 ± 3 J over 5 s", w)
 	}
 	if got := median([]float64{7, 2, 5, 3, 11}); got != 5 {
 		t.Errorf("median %v; want 5", got)

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -140,24 +139,23 @@ type torchVersion struct {
 // back to another processor are not passed on.
 func startTorch(ctx context.Context, python, script string, s torchSetting, threads int) (*torchWorker, error) {
 	w := &torchWorker{setting: s, cmd: exec.CommandContext(ctx, python, script)}
-	n, blas := strconv.Itoa(threads), strconv.Itoa(threads)
+	blas := threads
 	if s.oneBLAS {
-		blas = "1"
+		blas = 1
 	}
 	inherited := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_") || strings.HasPrefix(v, "MALLOC_")
 	})
-	w.cmd.Env = slices.Concat(inherited, []string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + blas}, s.env)
+	w.cmd.Env = slices.Concat(inherited, []string{fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", blas)}, s.env)
 	w.cmd.Stderr = &w.stderr
-	var err error
-	if w.in, err = w.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
 	w.out = bufio.NewReader(out)
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
 	if err := w.cmd.Start(); err != nil {
 		return nil, cli.InputErrorf("starting PyTorch: %w; name an interpreter that has it with --python", err)
 	}

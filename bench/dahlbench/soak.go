@@ -203,19 +203,17 @@ func newSampler() (*sampler, error) {
 func (s *sampler) start() (stop func() error) {
 	end, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
+		var err error
 		tick := time.Tick(soakInterval)
-		for {
+		for running := true; running && err == nil; {
 			select {
 			case <-end:
-				ended <- nil
-				return
+				running = false
 			case <-tick:
-				if err := s.take(); err != nil {
-					ended <- err
-					return
-				}
+				err = s.take()
 			}
 		}
+		ended <- err
 	}()
 	return func() error {
 		close(end)
