@@ -36,11 +36,11 @@ func oneDNNSgemm(s *gemmShape, a, b, c []float32) {
 }
 
 // openOneDNN makes one pass of a convolution in C's memory, until it is closed.
-func openOneDNN(pass convPass, s *convShape) (run func(), implementation string, closed func(), err error) {
+func openOneDNN(pass int, s *convShape) (run func(), implementation string, closed func(), err error) {
 	c := (*C.conv)(C.calloc(1, C.sizeof_conv))
 	shape := C.conv_shape{n: C.int(s.n), c: C.int(s.c), h: C.int(s.h), f: C.int(s.f), k: C.int(s.k), stride: C.int(s.stride), pad: C.int(s.pad), o: C.int(s.out())}
 	if failed := C.conv_open(c, C.int(pass), &shape); failed != 0 {
-		return nil, "", nil, fmt.Errorf("oneDNN, %s of %s: call %d fails", pass, s, failed)
+		return nil, "", nil, fmt.Errorf("oneDNN, %s of %s: call %d fails", convPasses[pass], s, failed)
 	}
 	run = func() {
 		if failed := C.conv_run(c); failed != 0 {

@@ -54,16 +54,16 @@ func ourGemm(s *gemmShape, t dag.DType) *ourCall {
 }
 
 // ourConv is a channels-last pass of a convolution on the whole batch.
-func ourConv(pass convPass, s *convShape) *ourCall {
+func ourConv(pass int, s *convShape) *ourCall {
 	o := s.out()
 	x, y, w, bias := []int{s.n, s.h, s.h, s.c}, []int{s.n, o, o, s.f}, []int{s.k, s.k, s.c, s.f}, []int{s.f}
 	call := [...]struct {
 		op     string
 		shapes [][]int
 	}{
-		forward:        {"conv2d.nhwc", [][]int{y, x, w, bias}},
-		inputGradient:  {"conv2d.nhwc.dx", [][]int{x, y, {s.k, s.k, s.f, s.c}}},
-		weightGradient: {"conv2d.nhwc.dw", [][]int{w, y, x, bias}},
+		{"conv2d.nhwc", [][]int{y, x, w, bias}},
+		{"conv2d.nhwc.dx", [][]int{x, y, {s.k, s.k, s.f, s.c}}},
+		{"conv2d.nhwc.dw", [][]int{w, y, x, bias}},
 	}[pass]
 	c := bind(call.op, dag.Float32, call.shapes, kerneltest.ConvReLUParams(float64(s.pad), float64(s.stride), 0))
 	if c.variant == "ref" {

@@ -15,7 +15,6 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
@@ -203,26 +202,17 @@ func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase) (*acc
 	return newAccuracyRow(ctx, c, w, pairs)
 }
 
-// fullBatches is as much of a data set as fills whole batches, so that there is no
-// shorter last step.
-func fullBatches(d *nn.Dataset, batch int) train.Data {
-	if d.Len() < batch {
-		return train.Data{Train: d} // too few, which is said where it is used
-	}
-	n := d.Len() - d.Len()%batch
-	whole := *d
-	whole.Images, whole.Labels = d.Images[:n*len(d.Images)/d.Len()], d.Labels[:n]
-	return train.Data{Train: &whole}
-}
-
 // plannedWorkload calibrates this machine as dahl calibrate does, and plans with that. Its
 // program is the training step alone.
 func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase) (*train.Workload, error) {
 	m, data, err := network(c.model, 0)
+	if err == nil && data.Train.Len() > c.batch { // as many as make no shorter last step
+		m, data, err = network(c.model, data.Train.Len()/c.batch*c.batch)
+	}
 	if err != nil {
 		return nil, err
 	}
-	data = fullBatches(data.Train, c.batch)
+	data.Test = nil
 	p := a.known[c.workers]
 	if p == nil {
 		if p, err = machine("", "", c.workers); err != nil {
@@ -310,17 +300,15 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pai
 }
 
 // busyError is the largest error of a worker's busy time per step.
-func busyError(predicted *schedule.Schedule, measured []*schedule.Schedule, workers int) float64 {
-	want := make([]float64, workers)
+func busyError(predicted *schedule.Schedule, measured []*schedule.Schedule, workers int) (worst float64) {
+	var all schedule.Schedule
 	for _, s := range measured {
-		for w, busy := range plan.BusyPerStep(s, workers) {
-			want[w] += busy / float64(len(measured))
-		}
+		all.Steps, all.Spans = all.Steps+s.Steps, append(all.Spans, s.Spans...)
 	}
-	worst := 0.0
+	took := plan.BusyPerStep(&all, workers)
 	for w, busy := range plan.BusyPerStep(predicted, workers) {
-		if want[w] > 0 {
-			worst = max(worst, math.Abs(busy/want[w]-1))
+		if took[w] > 0 {
+			worst = max(worst, math.Abs(busy/took[w]-1))
 		}
 	}
 	return worst

@@ -212,37 +212,34 @@ func twinRequest(m *nn.Model) (torchRequest, error) {
 // contestants opens the network in a worker, in every memory format that can matter, and
 // returns one contestant for each of these and each mode.
 func (w *torchWorker) contestants(m *nn.Model, open torchRequest) (all []*contestant, err error) {
-	formats := []bool{false}
-	if slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.In) == 3 && len(s.Params) > 0 }) {
-		formats = append(formats, true)
+	formats := []string{"contiguous", "channels_last"}
+	if !slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.In) == 3 && len(s.Params) > 0 }) {
+		formats = formats[:1]
 	}
 	open.Compile = w.setting.compile
 	modes := []string{modeTrain, modeEager, modeFrozen}
 	if open.Device == deviceCUDA {
 		modes = modes[:2]
 	}
-	for i, last := range formats {
-		open.ChannelsLast, open.First = last, i == 0
+	for i, format := range formats {
+		open.ChannelsLast, open.First = i > 0, i == 0
 		if _, err := w.ask(open); err != nil {
 			return nil, err
 		}
 		for _, mode := range modes {
-			all = append(all, w.contestant(mode, last))
+			all = append(all, w.contestant(w.setting.name+": "+format, mode, i > 0))
 		}
 	}
 	return all, nil
 }
 
-func (w *torchWorker) contestant(mode string, channelsLast bool) *contestant {
-	label, kind := w.setting.name+": contiguous", kindEager
-	if channelsLast {
-		label = w.setting.name + ": channels_last"
+func (w *torchWorker) contestant(label, mode string, channelsLast bool) *contestant {
+	kind := kindEager
+	if w.setting.compile != "" {
+		kind = kindCompiled
 	}
 	if mode != modeTrain {
 		label += " " + mode
-	}
-	if w.setting.compile != "" {
-		kind = kindCompiled
 	}
 	return &contestant{
 		label: label, mode: mode, kind: kind,
