@@ -38,16 +38,13 @@ func main() {
 	}
 }
 
-// oneThread keeps every library to one thread.
-var oneThread = []string{"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"}
-
 // withCleanEnvironment starts the program again in an environment that names no
 // processor for OpenBLAS and one thread for all; libraries read it when they are
 // loaded, which is before main.
 func withCleanEnvironment() error {
 	env := append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_")
-	}), oneThread...)
+	}), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
 	if slices.Equal(env, os.Environ()) {
 		return nil
 	}

@@ -61,7 +61,7 @@ func newAccuracy() *cobra.Command {
 	for _, l := range accuracyLowerings {
 		names = append(names, l.name+" ("+l.doc+")")
 	}
-	cmd := &cobra.Command{
+	cmd := measurement(&cobra.Command{
 		Use:   "accuracy",
 		Short: "predicted against measured step time, model by model",
 		Long: `accuracy calibrates this machine for each network, batch size, number of workers and
@@ -77,11 +77,7 @@ row to have it measured anew, such as one with much load.
 
 Lowerings: ` + strings.Join(names, ", ") + ".",
 		Example: "  dahl-bench accuracy --models lenet5,mlp --batches 64 --out accuracy.md",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
+	}, a.run)
 	f := cmd.Flags()
 	f.StringSliceVar(&a.models, "models", []string{"digits-cnn", "dahl-cnn", "dahl32", "lenet5", "mlp", "cifar-cnn"}, "networks")
 	f.IntSliceVar(&a.batches, "batches", []int{32, 64, 128}, "batch sizes")

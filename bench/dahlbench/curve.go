@@ -87,8 +87,6 @@ of training, measures them in runs that go round all sizes, and draws both curve
 
 // command completes the command of a curve.
 func (c *curveBench) command(cmd *cobra.Command) *cobra.Command {
-	cmd.Args = cobra.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context(), cmd.OutOrStdout()) }
 	f := cmd.Flags()
 	c.options.Seed = 1
 	f.StringVar(&c.network, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
@@ -98,12 +96,12 @@ func (c *curveBench) command(cmd *cobra.Command) *cobra.Command {
 	f.IntVar(&c.repeats, "repeats", 5, "measured runs of each point")
 	f.StringVar(&c.out, "out", "", "`folder` for the table and the figure")
 	cli.Must(cmd.MarkFlagRequired("model"))
-	return cmd
+	return measurement(cmd, c.run)
 }
 
 // run calibrates and predicts every point before it measures them in turn, each time compiled
 // and allocated anew.
-func (c *curveBench) run(ctx context.Context, stdout io.Writer) (err error) {
+func (c *curveBench) run(ctx context.Context, stdout, _ io.Writer) (err error) {
 	if err := c.prepare(); err != nil {
 		return err
 	}

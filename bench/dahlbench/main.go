@@ -4,7 +4,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -27,6 +29,15 @@ predictions come. Leave the machine alone meanwhile.`,
 	}
 	root.AddCommand(newAccuracy(), newTasks(), newSoak(), newPeers(), newGranularity(), newBatch())
 	return root
+}
+
+// measurement completes a command that measures something and takes no arguments.
+func measurement(cmd *cobra.Command, run func(ctx context.Context, stdout, stderr io.Writer) error) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
+	return cmd
 }
 
 // network loads a network and at most so many images that it trains on; 0: all.

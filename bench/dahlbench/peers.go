@@ -39,7 +39,7 @@ type peersOptions struct {
 
 func newPeers() *cobra.Command {
 	var p peersOptions
-	cmd := &cobra.Command{
+	cmd := measurement(&cobra.Command{
 		Use:   "peers",
 		Short: "training and inference beside PyTorch, in images per second",
 		Long: `peers runs dahl and PyTorch alternately in one run: float32, the same network,
@@ -60,11 +60,7 @@ dahl gathers its images in the shuffled order of training, converts them from by
 and fetches its loss in every step; PyTorch gets ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
+	}, p.run)
 	f := cmd.Flags()
 	f.StringVar(&p.python, "python", "python3", "Python `interpreter` that has PyTorch and NumPy")
 	f.StringVar(&p.platform, "platform", "", "this machine: a platform `file` that calibrate wrote (default: detected)")

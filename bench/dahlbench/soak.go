@@ -49,21 +49,19 @@ var errSoak = errors.New("something grows while training runs: see the table")
 
 func newSoak() *cobra.Command {
 	var o soakOptions
-	cmd := &cobra.Command{
+	cmd := measurement(&cobra.Command{
 		Use:   "soak",
 		Short: "a long training, in which memory, goroutines and threads must not grow",
 		Long: fmt.Sprintf(`soak trains for --steps steps under each policy: in one run, and in runs of %d
 recorded steps. It samples the heap, the resident memory, goroutines and threads,
 drops the first %.0f %%, and puts a line through the rest. Memory may rise by %d bytes
 along that line over the run, threads by %.0f, goroutines not at all.`, soakPiece, 100*soakWarmup, soakMemoryAllowance, soakAllowed[3]),
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRun: func(cmd *cobra.Command, _ []string) {
 			if o.devices != "" && !cmd.Flags().Changed("workers") {
 				o.workers = 0 // the list says how many
 			}
-			return o.run(cmd.Context(), cmd.OutOrStdout())
 		},
-	}
+	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.model, "model", "dahl-cnn", "network")
 	f.IntVar(&o.batch, "batch", 32, "samples per step")
@@ -75,7 +73,7 @@ along that line over the run, threads by %.0f, goroutines not at all.`, soakPiec
 	return cmd
 }
 
-func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
+func (o *soakOptions) run(ctx context.Context, stdout, _ io.Writer) error {
 	if o.steps < soakPiece {
 		return cli.InputErrorf("--steps %d: want at least %d", o.steps, soakPiece)
 	}
@@ -145,11 +143,13 @@ func (o *soakOptions) train(ctx context.Context, w *train.Workload, piece int) (
 	}
 	defer t.Close()
 	order := t.Images(0, piece)
-	s, err := newSampler()
+	status, err := os.Open("/proc/self/status")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("soak reads memory and threads from the system's /proc: %w", err)
 	}
-	defer s.status.Close()
+	defer status.Close()
+	s := &sampler{status: status, text: make([]byte, 1<<14), samples: make([]soakSample, 0, maxSoakSamples),
+		metrics: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}}
 	if piece == o.steps {
 		stop := s.start()
 		_, err = t.RunSteps(ctx, 0, piece, order, false)
@@ -189,15 +189,6 @@ type sampler struct {
 
 // maxSoakSamples bounds a run to some hours.
 const maxSoakSamples = 1 << 20
-
-func newSampler() (*sampler, error) {
-	status, err := os.Open("/proc/self/status")
-	if err != nil {
-		return nil, fmt.Errorf("soak reads memory and threads from the system's /proc: %w", err)
-	}
-	return &sampler{status: status, text: make([]byte, 1<<14), samples: make([]soakSample, 0, maxSoakSamples),
-		metrics: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}}, nil
-}
 
 // start takes samples at intervals until stop is called.
 func (s *sampler) start() (stop func() error) {

@@ -36,7 +36,7 @@ type tasksOptions struct {
 
 func newTasks() *cobra.Command {
 	var o tasksOptions
-	cmd := &cobra.Command{
+	cmd := measurement(&cobra.Command{
 		Use:   "tasks",
 		Short: "what a task costs beside its kernel, in four graphs of empty tasks",
 		Long: `tasks measures graphs of tasks that do nothing:
@@ -48,11 +48,7 @@ func newTasks() *cobra.Command {
 per task, the median of the repeats. With --starpu (bench/starpu/main.c, which
 "make bench-tasks" builds) the same graphs go through StarPU in the same run, in turn
 with dahl's: from the first submission until all tasks have run.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout())
-		},
-	}
+	}, o.run)
 	f := cmd.Flags()
 	f.IntVar(&o.tasks, "tasks", 100_000, "tasks in a graph")
 	f.IntVar(&o.workers, "workers", 2, "number of CPU cores")
@@ -158,7 +154,7 @@ type taskRuntime struct {
 	times   [len(taskTimes{})][]time.Duration // by repeat
 }
 
-func (o *tasksOptions) run(ctx context.Context, stdout io.Writer) error {
+func (o *tasksOptions) run(ctx context.Context, stdout, _ io.Writer) error {
 	shapes, err := o.check()
 	if err != nil {
 		return err
