@@ -7,13 +7,13 @@ import (
 	"io"
 	"math"
 	"strings"
-	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 	"dahl/kernels/simd"
 )
 
@@ -112,7 +112,7 @@ func gemmLine[T simd.Float](w io.Writer, t *timer, s *gemmShape, typ dag.DType, 
 	for _, run := range runs {
 		if run != nil {
 			run()
-			compareProducts(s, c, want)
+			compareProducts(s, typ, c, want)
 		}
 	}
 	cells, end := compare[T](t, s.flops(), runs...)
@@ -123,11 +123,8 @@ func gemmLine[T simd.Float](w io.Writer, t *timer, s *gemmShape, typ dag.DType, 
 // k terms of at most 1/4, each rounded at most k times by u: two results differ by
 // at most 2·k·u·k/4 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
 // (3.5), without the terms in u²).
-func compareProducts[T simd.Float](s *gemmShape, got, want []T) {
-	u := 0x1p-24
-	if unsafe.Sizeof(got[0]) == 8 {
-		u = 0x1p-53
-	}
+func compareProducts[T simd.Float](s *gemmShape, typ dag.DType, got, want []T) {
+	u := kerneltest.UnitRoundoff(typ)
 	bound := 2 * float64(s.k) * u * float64(s.k) / 4
 	for i := range got {
 		if !(math.Abs(float64(got[i])-float64(want[i])) <= bound) {

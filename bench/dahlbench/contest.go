@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/kernels"
 )
 
 // The modes of a contestant; inference has two in PyTorch.
@@ -122,7 +123,7 @@ const lossSteps = 6
 // lossBounds is how far the losses of the first steps may differ, as a fraction, by the
 // precision of products: by rounding alone, which training magnifies from step to step.
 // TF32 has 13 bits less than float32.
-var lossBounds = map[string]float64{precisionFloat32: 1e-3, precisionTF32: 3e-2}
+var lossBounds = map[string]float64{precisionFloat32: 1e-3, kernels.TF32Precision: 3e-2}
 
 // sameNetwork compares the losses of the first steps. It returns the settings that ran, and
 // tells what kept others from it; losses that differ by more than rounding explains are an

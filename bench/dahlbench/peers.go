@@ -16,6 +16,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute"
+	"dahl/kernels"
 )
 
 // peersOptions say what is measured beside PyTorch.
@@ -67,8 +68,8 @@ done again, within limits; each row says how many cores others kept busy.`,
 	f.StringSliceVar(&p.models, "models", []string{"dahl32", "dahl-cnn", "lenet5", "mlp", "cifar-cnn", "digits-cnn"}, "networks")
 	f.IntSliceVar(&p.batches, "batches", []int{32, 64, 128}, "batch sizes")
 	f.IntSliceVar(&p.threads, "threads", []int{1, 2}, "numbers of CPU cores")
-	f.StringVar(&p.device, "device", deviceCPU, "cpu, or cuda for the first GPU, where --threads says nothing")
-	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, precisionTF32}, "of the products on a GPU")
+	f.StringVar(&p.device, "device", kernels.DeviceCPU, "cpu, or cuda for the first GPU, where --threads says nothing")
+	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, kernels.TF32Precision}, "of the products on a GPU")
 	f.StringSliceVar(&p.modes, "modes", []string{modeTrain, modeInfer}, "train, infer or both")
 	f.StringSliceVar(&p.settings, "settings", nil, "PyTorch's settings to try, by their names in the report (default: all)")
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
@@ -80,13 +81,8 @@ done again, within limits; each row says how many cores others kept busy.`,
 	return cmd
 }
 
-// Where the contestants run, and the precision of products there.
-const (
-	deviceCPU        = "cpu"
-	deviceCUDA       = "cuda"
-	precisionFloat32 = "float32"
-	precisionTF32    = "tf32"
-)
+// precisionFloat32 is that of products where none rounds their factors.
+const precisionFloat32 = "float32"
 
 // peerUnit is what the contestants of a cell run on: a number of CPU cores, or a GPU
 // with a precision.
@@ -97,7 +93,7 @@ type peerUnit struct {
 }
 
 func (u peerUnit) String() string {
-	if u.Device == deviceCUDA {
+	if u.Device == kernels.CUDA {
 		return "GPU, " + u.Precision
 	}
 	return fmt.Sprintf("%d cores", u.Threads)
@@ -106,14 +102,14 @@ func (u peerUnit) String() string {
 // units are those that the options name.
 func (p *peersOptions) units() []peerUnit {
 	var all []peerUnit
-	if p.device == deviceCUDA {
+	if p.device == kernels.CUDA {
 		for _, precision := range p.precisions {
-			all = append(all, peerUnit{Device: deviceCUDA, Threads: 1, Precision: precision})
+			all = append(all, peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precision})
 		}
 		return all
 	}
 	for _, n := range p.threads {
-		all = append(all, peerUnit{Device: deviceCPU, Threads: n, Precision: precisionFloat32})
+		all = append(all, peerUnit{Device: kernels.DeviceCPU, Threads: n, Precision: precisionFloat32})
 	}
 	return all
 }
@@ -162,8 +158,8 @@ func (p *peersOptions) check() error {
 	if p.repetition <= 0 || p.energy < 0 {
 		return cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
-	_, device := chosen("device", []string{p.device}, []string{deviceCPU, deviceCUDA})
-	_, precision := chosen("precisions", p.precisions, []string{precisionFloat32, precisionTF32})
+	_, device := chosen("device", []string{p.device}, []string{kernels.DeviceCPU, kernels.CUDA})
+	_, precision := chosen("precisions", p.precisions, []string{precisionFloat32, kernels.TF32Precision})
 	_, mode := chosen("modes", p.modes, []string{modeTrain, modeInfer})
 	_, setting := chosen("settings", p.settings, settingsOn(p.device))
 	if setting != nil {
@@ -290,7 +286,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 		}
 		fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: %.0f and %.0f images/s, ratio %.2f\n", model, batch, u, mode, row.Ours, row.Torch, row.Ratio)
 	}
-	if !b.opts.layers || u.Device != deviceCPU {
+	if !b.opts.layers || u.Device != kernels.DeviceCPU {
 		return nil
 	}
 	layers, err := ours.layers()
@@ -305,7 +301,7 @@ const finalists = 3
 // finalistsOf are those that alternate with dahl, of settings the fastest of which comes
 // first: on cores some, on a GPU the best of each kind.
 func finalistsOf(u peerUnit, theirs []*contestant) []*contestant {
-	if u.Device == deviceCPU {
+	if u.Device == kernels.DeviceCPU {
 		return theirs[:min(finalists, len(theirs))]
 	}
 	return bestOfKinds(theirs)

@@ -31,14 +31,14 @@ func newOurSide(ctx context.Context, p *peersOptions, model string, batch int, u
 		return nil, err
 	}
 	devices, workers := "", u.Threads
-	if u.Device == deviceCUDA {
+	if u.Device == kernels.CUDA {
 		devices, workers = "gpu0", 0
 	}
 	on, err := machine(p.platform, devices, workers)
 	if err != nil {
 		return nil, err
 	}
-	if u.Precision == precisionTF32 {
+	if u.Precision == kernels.TF32Precision {
 		o.Precision = kernels.TF32Precision
 		if len(on.Models) == 0 {
 			o.Variant = kernels.TF32Precision // where no times choose, our own kernels
@@ -61,7 +61,7 @@ func (s *ourSide) export(dir string) (torchRequest, error) {
 	}
 	data := w.Data.Train
 	r.Threads, r.Batch, r.Divisor = s.unit.Threads, w.Options.Batch, data.Divisor
-	r.Device, r.TF32 = s.unit.Device, s.unit.Precision == precisionTF32
+	r.Device, r.TF32 = s.unit.Device, s.unit.Precision == kernels.TF32Precision
 	r.Weights, r.Data = filepath.Join(dir, "weights.npz"), filepath.Join(dir, "data.npz")
 	if err := nn.WriteNPZ(r.Weights, s.Weights()); err != nil {
 		return r, err
@@ -122,6 +122,6 @@ func (s *ourSide) graph(mode string) int {
 func (s *ourSide) steps(graph, steps int, images []int32) (time.Duration, error) {
 	start := time.Now()
 	// Timing every task on a GPU would put two events around each.
-	_, err := s.RunSteps(s.ctx, graph, steps, images, s.unit.Device != deviceCUDA)
+	_, err := s.RunSteps(s.ctx, graph, steps, images, s.unit.Device != kernels.CUDA)
 	return time.Since(start), err
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/kernels"
 )
 
 // Two meters over the same 5 s: 30 J and 70 J are 100 J, their errors 1 J and 2 J add up.
@@ -28,7 +29,7 @@ func TestPrintEnergy(t *testing.T) {
 	if printEnergy(&b, rows); b.Len() > 0 {
 		t.Errorf("a table without a meter:\n%s", b.String())
 	}
-	gpu := peerUnit{Device: deviceCUDA, Threads: 1, Precision: precisionFloat32}
+	gpu := peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precisionFloat32}
 	rows = append(rows, peerRow{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: modeTrain, Energy: &peerEnergy{
 		Contestants: []peerJoules{{Of: "dahl", PerImage: 0.002, AboveIdle: 0.001}, {Of: "eager: contiguous", PerImage: 0.005, AboveIdle: 0.003, ErrorPerImage: 0.001}},
 		Meters:      []string{"gpu0 by NVML"}}})

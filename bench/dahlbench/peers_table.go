@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dahl/cmd/cli"
+	"dahl/kernels"
 )
 
 // peerReport is everything that `dahl-bench peers` says.
@@ -95,9 +96,9 @@ var ratesTables = []struct {
 	device, head string
 	kinds        []string
 }{
-	{deviceCPU, "| network | batch | on | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |\n" +
+	{kernels.DeviceCPU, "| network | batch | on | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |\n" +
 		"| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n", []string{kindEager}},
-	{deviceCUDA, "| network | batch | on | dahl | spread | PyTorch eager | spread | setting | ratio | PyTorch compiled | spread | setting | ratio | loss differs by | load of others |\n" +
+	{kernels.CUDA, "| network | batch | on | dahl | spread | PyTorch eager | spread | setting | ratio | PyTorch compiled | spread | setting | ratio | loss differs by | load of others |\n" +
 		"| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n", []string{kindEager, kindCompiled}},
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/kernels"
 	"dahl/nn"
 )
 
@@ -131,7 +132,7 @@ func TestSameNetwork(t *testing.T) {
 
 // dahl's side trains and evaluates without a warm-up, as the windows of joules want it.
 func TestOurSideWithoutWarmup(t *testing.T) {
-	s, err := newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: deviceCPU, Threads: 1, Precision: precisionFloat32})
+	s, err := newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: kernels.DeviceCPU, Threads: 1, Precision: precisionFloat32})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestFinalists(t *testing.T) {
 	for _, kind := range []string{kindCompiled, kindCompiled, kindEager, kindCompiled, kindEager} {
 		sorted = append(sorted, &contestant{kind: kind, label: strconv.Itoa(len(sorted))})
 	}
-	for device, want := range map[string]string{deviceCUDA: "20", deviceCPU: "012"} {
+	for device, want := range map[string]string{kernels.CUDA: "20", kernels.DeviceCPU: "012"} {
 		got := ""
 		for _, c := range finalistsOf(peerUnit{Device: device}, sorted) {
 			got += c.label
@@ -187,7 +188,7 @@ func TestTwinRequest(t *testing.T) {
 }
 
 func TestPeerReport(t *testing.T) {
-	cores, gpu := peerUnit{Device: deviceCPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: deviceCUDA, Threads: 1, Precision: precisionTF32}
+	cores, gpu := peerUnit{Device: kernels.DeviceCPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: kernels.CUDA, Threads: 1, Precision: kernels.TF32Precision}
 	r := peerReport{LeftOut: []string{"lenet5: compiled"}, Rows: []peerRow{
 		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeTrain, Ours: 75000, Finalists: []finalist{{Kind: kindEager, Setting: "tuned contiguous", ImagesPerS: 50000}}},
 		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 960000, Finalists: []finalist{

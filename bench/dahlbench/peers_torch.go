@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/kernels"
 	"dahl/nn"
 )
 
@@ -59,7 +60,7 @@ func (s torchSetting) String() string { return s.name }
 
 // settingsOn are all on a device.
 func settingsOn(device string) []torchSetting {
-	if device == deviceCUDA {
+	if device == kernels.CUDA {
 		return torchGPUSettings
 	}
 	return torchSettings
@@ -218,7 +219,7 @@ func (w *torchWorker) contestants(m *nn.Model, open torchRequest) (all []*contes
 	}
 	open.Compile = w.setting.compile
 	modes := []string{modeTrain, modeEager, modeFrozen}
-	if open.Device == deviceCUDA {
+	if open.Device == kernels.CUDA {
 		modes = modes[:2]
 	}
 	for i, format := range formats {

@@ -65,14 +65,11 @@ type taskShape struct {
 	add  func(b *dag.Builder, tasks int)
 }
 
-// roundRobinBuffers is the number of buffers of the shape "buffers".
-const roundRobinBuffers = 1000
-
 // taskShapes is the table of graphs; bench/starpu/main.c has the same.
 var taskShapes = []taskShape{
 	{"independent", func(b *dag.Builder, tasks int) { addRoundRobin(b, tasks, 0) }},
 	{"chain", func(b *dag.Builder, tasks int) { addRoundRobin(b, tasks, 1) }},
-	{"buffers", func(b *dag.Builder, tasks int) { addRoundRobin(b, tasks, roundRobinBuffers) }},
+	{"buffers", func(b *dag.Builder, tasks int) { addRoundRobin(b, tasks, 1000) }},
 	{"cholesky", addCholesky},
 }
 
