@@ -118,6 +118,7 @@ func (p *peersOptions) units() []peerUnit {
 type peerBench struct {
 	opts   *peersOptions
 	dir    string // of the worker's program, weights and data
+	script string
 	stderr io.Writer
 	report peerReport
 }
@@ -131,8 +132,8 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &peerBench{opts: p, dir: dir, stderr: stderr, report: peerReport{Build: cli.ThisBuild()}}
-	if err := os.WriteFile(b.script(), workerProgram, 0o666); err != nil {
+	b := &peerBench{opts: p, dir: dir, script: filepath.Join(dir, "torch_worker.py"), stderr: stderr, report: peerReport{Build: cli.ThisBuild()}}
+	if err := os.WriteFile(b.script, workerProgram, 0o666); err != nil {
 		return err
 	}
 	var failed error
@@ -150,8 +151,6 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 	}
 	return errors.Join(err, failed)
 }
-
-func (b *peerBench) script() string { return filepath.Join(b.dir, "torch_worker.py") }
 
 // check refuses options that no cell of the tables could have, before anything runs.
 func (p *peersOptions) check() error {
@@ -182,22 +181,6 @@ func (p *peersOptions) check() error {
 	return err
 }
 
-// describe asks a worker what it is.
-func (b *peerBench) describe(w *torchWorker) error {
-	r, err := w.ask(torchRequest{Do: "describe"})
-	if err != nil {
-		return cli.InputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
-	}
-	if w.setting.compile == "" {
-		b.report.torchVersion = r.torchVersion
-	}
-	setting := settingReport{Name: w.setting.name, Doc: w.setting.doc, Capability: r.Capability}
-	if !slices.Contains(b.report.Settings, setting) {
-		b.report.Settings = append(b.report.Settings, setting)
-	}
-	return nil
-}
-
 // on measures all networks and batches on a unit, with one PyTorch process per setting.
 // What goes wrong in a cell does not end the others.
 func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
@@ -208,16 +191,24 @@ func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
 		}
 	}()
 	for _, s := range settingsFor(u, b.opts.settings) {
-		w, err := startTorch(ctx, b.opts.python, b.script(), s, u.Threads)
+		w, err := startTorch(ctx, b.opts.python, b.script, s, u.Threads)
 		if err != nil {
 			return nil, err
 		}
 		workers = append(workers, w)
-		if err := b.describe(w); err != nil {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx) // which ends the worker, too
-			}
-			return nil, err
+		said, err := w.ask(torchRequest{Do: "describe"})
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx) // which ends the worker, too
+		}
+		if err != nil {
+			return nil, cli.InputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
+		}
+		if s.compile == "" {
+			b.report.torchVersion = said.torchVersion
+		}
+		setting := settingReport{Name: s.name, Doc: s.doc, Capability: said.Capability}
+		if !slices.Contains(b.report.Settings, setting) {
+			b.report.Settings = append(b.report.Settings, setting)
 		}
 	}
 	for _, model := range b.opts.models {
