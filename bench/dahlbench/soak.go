@@ -107,7 +107,7 @@ func (o *soakOptions) run(ctx context.Context, stdout, _ io.Writer) error {
 	fmt.Fprintf(stdout, "%s, batch %d, %d workers of %s\n\n", o.model, o.batch, len(p.Workers), p.Name)
 	fmt.Fprintln(stdout, "| policy | steps | recorded | quantity | after warm-up | at the end | growth over the run | allowed | |")
 	fmt.Fprintln(stdout, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | --- |")
-	flat := true
+	var grown error
 	for i, policy := range o.policies {
 		for _, piece := range []int{o.steps, soakPiece} {
 			samples, err := o.train(ctx, each[i], piece)
@@ -122,17 +122,14 @@ func (o *soakOptions) run(ctx context.Context, stdout, _ io.Writer) error {
 				first, last, growth := trend(samples, q)
 				verdict := "flat"
 				if growth > soakAllowed[q]+rounding {
-					verdict, flat = "**grows**", false
+					verdict, grown = "**grows**", errSoak
 				}
 				fmt.Fprintf(stdout, "| %s | %d | %s | %s | %.0f | %.0f | %+.0f | %.0f | %s |\n",
 					policy, o.steps, recorded, name, first, last, growth, soakAllowed[q], verdict)
 			}
 		}
 	}
-	if !flat {
-		return errSoak
-	}
-	return nil
+	return grown
 }
 
 // train runs all steps, piece by piece, and returns what was sampled meanwhile.
