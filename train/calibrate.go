@@ -71,7 +71,12 @@ func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibratio
 // measureSteps adds what calls take in the steps of a set of devices. A device on which the
 // steps cannot run, because it is too small, keeps what was measured by itself.
 func (c *Calibration) measureSteps(ctx context.Context, all *Workload, p *platform.Platform, set *stepSet, budget time.Duration) error {
-	s, err := NewStepCalibration(all.Model, all.Data, p, set.options(all), set.device, set.list)
+	selected, err := p.Select(set.list)
+	if err != nil {
+		return asInput(err)
+	}
+	s := &stepCalibration{Workload: Workload{Model: all.Model, Data: all.Data, Options: set.options(all)}, device: set.device}
+	s.Platform, err = Within(selected, s.Options.Precision, s.Options.Variant)
 	if err != nil || c.Resume && knowsSteps(set.program, p, s.Platform) {
 		return err
 	}
@@ -79,7 +84,7 @@ func (c *Calibration) measureSteps(ctx context.Context, all *Workload, p *platfo
 		if c.Progress != nil {
 			c.Progress(run, inSituRuns, "steps on "+set.list)
 		}
-		err := s.Run(ctx, budget/inSituRuns)
+		err := s.run(ctx, budget/inSituRuns)
 		if refused := (InputError{}); errors.As(err, &refused) && s.Platform.Spread() {
 			warn("no steps on "+set.device+" are measured", err)
 			return nil
@@ -182,94 +187,70 @@ func (s *stepSet) lower(all *Workload) (err error) {
 	return err
 }
 
-// StepCalibration takes each call's times from the steps of real trainings on one
-// set of devices.
-type StepCalibration struct {
-	Platform *platform.Platform // of the set, with all that is known so far
-
-	options Options
-	model   *nn.Model
-	data    Data
-	device  string              // that is measured
-	times   []execute.StepTimes // by graph of the program
+// stepCalibration takes each call's times from the steps of real trainings on one
+// set of devices, of which the platform has all that is known so far.
+type stepCalibration struct {
+	Workload
+	device string              // that is measured
+	times  []execute.StepTimes // by graph of the program
 }
 
-// NewStepCalibration prepares to measure a device in steps on some devices of a platform.
-func NewStepCalibration(m *nn.Model, d Data, p *platform.Platform, o Options, device, devices string) (*StepCalibration, error) {
-	selected, err := p.Select(devices)
-	if err != nil {
-		return nil, asInput(err)
-	}
-	s := &StepCalibration{options: o, model: m, data: d, device: device}
-	s.Platform, err = Within(selected, o.Precision, o.Variant)
-	return s, err
-}
-
-// Run plans with what is known, trains for about some time and learns from it.
-func (s *StepCalibration) Run(ctx context.Context, maxTime time.Duration) error {
-	w, err := New(s.model, s.data, s.Platform, s.options)
+// run plans with what is known, trains for about some time and learns from it.
+func (s *stepCalibration) run(ctx context.Context, maxTime time.Duration) error {
+	w, err := New(s.Model, s.Data, s.Platform, s.Options)
 	if err != nil {
 		return err
 	}
+	if s.times == nil {
+		s.times = make([]execute.StepTimes, len(w.Program.Graphs))
+	}
+	err = w.Time(ctx, maxTime, func(t *Trainer, g, warmup, steps int) error {
+		opt := execute.InSituOptions{Graph: g, Warmup: warmup, Steps: steps}
+		err := execute.CalibrateInSitu(ctx, t.Runner, opt, &s.times[g])
+		if err == nil && g == 0 && w.Platform.Spread() {
+			err = execute.CalibrateTiming(ctx, t.Runner, opt, &s.times[g])
+		}
+		return err
+	})
+	if err == nil {
+		s.putInto(s.Platform)
+	}
+	return err
+}
+
+// Bounds of the steps that are measured in one run, and those that warm it up.
+const minMeasuredSteps, maxMeasuredSteps, warmupSteps = 8, 400, 10
+
+// Time compiles and allocates the program anew, and hands each of its graphs over with the
+// number of steps that take about some time, whose images are ready, and of steps before them
+// to warm up. The rarer graphs get less time than the first.
+func (w *Workload) Time(ctx context.Context, maxTime time.Duration, run func(t *Trainer, graph, warmup, steps int) error) error {
 	t, err := w.Start()
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if s.times == nil {
-		s.times = make([]execute.StepTimes, len(w.Program.Graphs))
-	}
 	runtime.GC() // not while the workers have the cores
-	for g := range w.Program.Graphs {
-		// The rarer graphs of the program get less time.
-		steps, err := t.Prepare(ctx, g, maxTime/time.Duration(1+min(g, 1)*5))
+	for i, g := range w.Program.Graphs {
+		predicted, err := plan.Simulate(ctx, w.Decision, i, 2, simulate.Options{})
 		if err != nil {
 			return err
 		}
-		opt := execute.InSituOptions{Graph: g, Warmup: min(steps, WarmupSteps), Steps: steps}
-		if err := execute.CalibrateInSitu(ctx, t.Runner, opt, &s.times[g]); err != nil {
+		budget := maxTime / time.Duration(1+min(i, 1)*5)
+		steps := int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
+		t.feed.begin(t.Images(i, steps), nn.BatchOf(g), steps)
+		if err := run(t, i, min(steps, warmupSteps), steps); err != nil {
 			return err
 		}
-		if g == 0 && w.Platform.Spread() {
-			if err := execute.CalibrateTiming(ctx, t.Runner, opt, &s.times[g]); err != nil {
-				return err
-			}
-		}
 	}
-	s.putInto(s.Platform)
 	return nil
-}
-
-// Bounds of the steps that are measured in one run.
-const minMeasuredSteps, maxMeasuredSteps = 8, 400
-
-// WarmupSteps are those that warm up a run whose steps are measured.
-const WarmupSteps = 10
-
-// Prepare chooses how many steps of a graph run for about some time and gets their samples
-// ready.
-func (t *Trainer) Prepare(ctx context.Context, graph int, budget time.Duration) (steps int, err error) {
-	w := t.Workload
-	predicted, err := plan.Simulate(ctx, w.Decision, graph, 2, simulate.Options{})
-	if err != nil {
-		return 0, err
-	}
-	steps = int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
-	g := w.Program.Graphs[graph]
-	images := nn.BatchOf(g) * steps
-	if nn.IsTraining(g) {
-		t.feed.begin(Shuffled(w.Data.Train.Len(), images, w.Options.Seed), nn.BatchOf(g), steps)
-	} else {
-		t.feed.begin(InTurn(w.Data.Test.Len(), images), nn.BatchOf(g), steps)
-	}
-	return steps, nil
 }
 
 // putInto writes what was learnt into a platform. A call that several graphs make has
 // the time of the first: the training step; so has what lies between calls. What other
 // devices did for this one, such as handing over its batches, is kept where it was
 // measured before.
-func (s *StepCalibration) putInto(p *platform.Platform) {
+func (s *stepCalibration) putInto(p *platform.Platform) {
 	before := slices.Clone(p.Models)
 	for g := range slices.Backward(s.times) {
 		for _, m := range s.times[g].Models() {

@@ -67,9 +67,9 @@ func Fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
 	return fitted, nil
 }
 
-// Shuffled is n indices that go round a data set, each time in a new order, as training does:
+// shuffled is n indices that go round a data set, each time in a new order, as training does:
 // loading gathers them from all over it.
-func Shuffled(size, n int, seed uint64) []int32 {
+func shuffled(size, n int, seed uint64) []int32 {
 	order := make([]int32, 0, n+size)
 	pass := make([]int32, size)
 	for epoch := 0; len(order) < n; epoch++ {

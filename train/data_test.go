@@ -7,7 +7,7 @@ import (
 
 // TestShuffledGoesRound: 7 indices of 3 hold every one twice before any a third time.
 func TestShuffledGoesRound(t *testing.T) {
-	got := Shuffled(3, 7, 1)
+	got := shuffled(3, 7, 1)
 	if len(got) != 7 {
 		t.Fatalf("%d indices", len(got))
 	}

@@ -186,6 +186,17 @@ func (t *Trainer) RunSteps(ctx context.Context, graph, steps int, order []int32,
 	return t.Runner.Run(ctx, graph, steps, recorded)
 }
 
+// Images are those that so many steps of a graph go through: of the training set shuffled, of
+// the test set in turn.
+func (t *Trainer) Images(graph, steps int) []int32 {
+	w, g := t.Workload, t.Workload.Program.Graphs[graph]
+	n := nn.BatchOf(g) * steps
+	if nn.IsTraining(g) {
+		return shuffled(w.Data.Train.Len(), n, w.Options.Seed)
+	}
+	return InTurn(w.Data.Test.Len(), n)
+}
+
 // Results are what the steps of the last piece reported.
 func (t *Trainer) Results() []StepResult { return t.feed.results }
 

@@ -36,18 +36,8 @@ func (s *convShape) flops() float64 {
 	return 2 * float64(s.n*s.f*s.c) * float64(taps*taps)
 }
 
-// convPass is numbered as in onednn.h.
-type convPass int
-
-const (
-	forward convPass = iota
-	inputGradient
-	weightGradient
-)
-
-func (p convPass) String() string {
-	return [...]string{"forward", "input gradient", "weight gradient"}[p]
-}
+// convPasses are numbered as in onednn.h.
+var convPasses = []string{"forward", "input gradient", "weight gradient"}
 
 // convShapes are layers of the networks that dahl is measured with, of VGG and of
 // ResNet, at batch 64.
@@ -72,7 +62,7 @@ func convTable(w io.Writer, t *timer) error {
 	fmt.Fprintln(w, "| convolution | pass | oneDNN | its kernel | dahl | variant | peak | dahl / oneDNN |")
 	fmt.Fprintln(w, "| --- | --- | ---: | --- | ---: | --- | ---: | ---: |")
 	for i := range convShapes {
-		for _, pass := range []convPass{forward, inputGradient, weightGradient} {
+		for pass := range convPasses {
 			if err := convLine(w, t, &convShapes[i], pass); err != nil {
 				return err
 			}
@@ -81,28 +71,14 @@ func convTable(w io.Writer, t *timer) error {
 	return nil
 }
 
-func convLine(w io.Writer, t *timer, s *convShape, pass convPass) error {
-	theirs, err := openOneDNN(pass, s)
+func convLine(w io.Writer, t *timer, s *convShape, pass int) error {
+	theirs, kernel, closeTheirs, err := openOneDNN(pass, s)
 	if err != nil {
 		return err
 	}
-	defer theirs.close()
-	ours, err := openOurs(pass, s)
-	if err != nil {
-		return err
-	}
-	runs, variant := []func(){theirs.run, nil}, "–"
-	if ours != nil {
-		runs[1], variant = ours.run, ours.variant
-	}
-	loop, loopFlops := peakLoop[float32]()
-	m := t.medians(append(runs, loop))
-	peak := loopFlops / m[2].Seconds()
-	ratio := "–"
-	if m[1] > 0 {
-		ratio = fmt.Sprintf("%.2f", float64(m[0])/float64(m[1]))
-	}
-	fmt.Fprintf(w, "| %v | %v | %s | %s | %s | %s | %.0f | %s |\n", s, pass,
-		cell(s.flops(), m[0], peak), theirs.implementation(), cell(s.flops(), m[1], peak), variant, peak/1e9, ratio)
+	defer closeTheirs()
+	ours := ourConv(pass, s)
+	cells, end := compare[float32](t, s.flops(), theirs, ours.run)
+	fmt.Fprintf(w, "| %v | %s | %s | %s | %s | %s | %s |\n", s, convPasses[pass], cells[0], kernel, cells[1], ours.variant, end)
 	return nil
 }

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"unsafe"
+	"strings"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
+	"dahl/dag"
+	"dahl/kernels"
+	"dahl/kernels/kerneltest"
 	"dahl/kernels/simd"
 )
 
@@ -21,30 +24,26 @@ type gemmShape struct {
 	transA, transB bool
 }
 
-func (s *gemmShape) lda() int {
-	if s.transA {
-		return s.m
+// a and b are the shapes of the operands as they are stored.
+func (s *gemmShape) a() []int { return stored(s.m, s.k, s.transA) }
+func (s *gemmShape) b() []int { return stored(s.k, s.n, s.transB) }
+
+func stored(rows, columns int, transposed bool) []int {
+	if transposed {
+		return []int{columns, rows}
 	}
-	return s.k
+	return []int{rows, columns}
 }
 
-func (s *gemmShape) ldb() int {
-	if s.transB {
-		return s.k
-	}
-	return s.n
-}
+// lda and ldb are the columns of these.
+func (s *gemmShape) lda() int { return s.a()[1] }
+func (s *gemmShape) ldb() int { return s.b()[1] }
 
 func (s *gemmShape) flops() float64 { return 2 * float64(s.m) * float64(s.n) * float64(s.k) }
 
 func (s *gemmShape) String() string {
-	op := func(name string, t bool) string {
-		if t {
-			return name + "ᵀ"
-		}
-		return name
-	}
-	return fmt.Sprintf("%d×%d×%d %s·%s", s.m, s.n, s.k, op("A", s.transA), op("B", s.transB))
+	mark := map[bool]string{true: "ᵀ"}
+	return fmt.Sprintf("%d×%d×%d A%s·B%s", s.m, s.n, s.k, mark[s.transA], mark[s.transB])
 }
 
 var gemmShapes = []gemmShape{
@@ -71,15 +70,16 @@ func gemmTable(w io.Writer, t *timer) {
 // gemmRows writes the lines of a shape, one for each type.
 func gemmRows(w io.Writer, t *timer, s *gemmShape) {
 	g := gonum.Implementation{}
-	gemmLine(w, t, s, "float32", openBLASSgemm, oneDNNSgemm, func(s *gemmShape, a, b, c []float32) {
-		g.Sgemm(gonumTrans(s.transA), gonumTrans(s.transB), s.m, s.n, s.k, 1, a, s.lda(), b, s.ldb(), 0, c, s.n)
+	gemmLine(w, t, s, dag.Float32, openBLASSgemm, oneDNNSgemm, func(s *gemmShape, a, b, c []float32) {
+		g.Sgemm(transpose(s.transA), transpose(s.transB), s.m, s.n, s.k, 1, a, s.lda(), b, s.ldb(), 0, c, s.n)
 	})
-	gemmLine(w, t, s, "float64", openBLASDgemm, nil, func(s *gemmShape, a, b, c []float64) {
-		g.Dgemm(gonumTrans(s.transA), gonumTrans(s.transB), s.m, s.n, s.k, 1, a, s.lda(), b, s.ldb(), 0, c, s.n)
+	gemmLine(w, t, s, dag.Float64, openBLASDgemm, nil, func(s *gemmShape, a, b, c []float64) {
+		g.Dgemm(transpose(s.transA), transpose(s.transB), s.m, s.n, s.k, 1, a, s.lda(), b, s.ldb(), 0, c, s.n)
 	})
 }
 
-func gonumTrans(t bool) blas.Transpose {
+// transpose is the letter of the operation on an operand.
+func transpose(t bool) blas.Transpose {
 	if t {
 		return blas.Trans
 	}
@@ -89,49 +89,37 @@ func gonumTrans(t bool) blas.Transpose {
 type gemmFunc[T simd.Float] func(s *gemmShape, a, b, c []T)
 
 // gemmLine checks the contestants against each other and measures them.
-func gemmLine[T simd.Float](w io.Writer, t *timer, s *gemmShape, typeName string, openBLAS, oneDNN, gonum gemmFunc[T]) {
-	a, b, c, want := aligned[T](s.m*s.k), aligned[T](s.k*s.n), aligned[T](s.m*s.n), aligned[T](s.m*s.n)
+func gemmLine[T simd.Float](w io.Writer, t *timer, s *gemmShape, typ dag.DType, openBLAS, oneDNN, gonum gemmFunc[T]) {
+	ours := ourGemm(s, typ)
+	c, a, b := kernels.Data[T](&ours.args[0]), kernels.Data[T](&ours.args[1]), kernels.Data[T](&ours.args[2])
 	for i := range a {
 		a[i] = T(i%17)/16 - 0.5
 	}
 	for i := range b {
 		b[i] = T(i%19)/16 - 0.5
 	}
+	runs := []func(){func() { openBLAS(s, a, b, c) }, nil, func() { gonum(s, a, b, c) }, ours.run}
+	if oneDNN != nil {
+		runs[1] = func() { oneDNN(s, a, b, c) }
+	}
+	want := make([]T, len(c))
 	gonum(s, a, b, want)
-	var runs []func()
-	for _, f := range []gemmFunc[T]{openBLAS, oneDNN, gonum, ourGemm(s, a, b, c)} {
-		if f == nil {
-			runs = append(runs, nil)
-			continue
+	for _, run := range runs {
+		if run != nil {
+			run()
+			compareProducts(s, typ, c, want)
 		}
-		f(s, a, b, c)
-		compareProducts(s, c, want)
-		runs = append(runs, func() { f(s, a, b, c) })
 	}
-	loop, loopFlops := peakLoop[T]()
-	m := t.medians(append(runs, loop))
-	peak := loopFlops / m[len(runs)].Seconds()
-	fmt.Fprintf(w, "| %v | %s |", s, typeName)
-	for _, took := range m[:len(runs)] {
-		fmt.Fprintf(w, " %s |", cell(s.flops(), took, peak))
-	}
-	fmt.Fprintf(w, " %.0f |", peak/1e9)
-	ratio := "–"
-	if m[3] > 0 {
-		ratio = fmt.Sprintf("%.2f", float64(m[0])/float64(m[3]))
-	}
-	fmt.Fprintf(w, " %s |\n", ratio)
+	cells, end := compare[T](t, s.flops(), runs...)
+	fmt.Fprintf(w, "| %v | %v | %s | %s |\n", s, typ, strings.Join(cells, " | "), end)
 }
 
 // compareProducts panics where a contestant computes something else. The sums have
 // k terms of at most 1/4, each rounded at most k times by u: two results differ by
 // at most 2·k·u·k/4 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
 // (3.5), without the terms in u²).
-func compareProducts[T simd.Float](s *gemmShape, got, want []T) {
-	u := 0x1p-24
-	if unsafe.Sizeof(got[0]) == 8 {
-		u = 0x1p-53
-	}
+func compareProducts[T simd.Float](s *gemmShape, typ dag.DType, got, want []T) {
+	u := kerneltest.UnitRoundoff(typ)
 	bound := 2 * float64(s.k) * u * float64(s.k) / 4
 	for i := range got {
 		if !(math.Abs(float64(got[i])-float64(want[i])) <= bound) {

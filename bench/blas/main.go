@@ -22,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"dahl/kernels/simd"
 )
 
 func main() {
@@ -36,21 +38,14 @@ func main() {
 	}
 }
 
-// oneThread keeps every library to one thread.
-var oneThread = []string{"OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"}
-
 // withCleanEnvironment starts the program again in an environment that names no
 // processor for OpenBLAS and one thread for all; libraries read it when they are
 // loaded, which is before main.
 func withCleanEnvironment() error {
-	var env []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "OPENBLAS_") && !strings.HasPrefix(v, "OMP_") {
-			env = append(env, v)
-		}
-	}
-	env = append(env, oneThread...)
-	if len(env) == len(os.Environ()) && !slices.ContainsFunc(os.Environ(), func(v string) bool { return !slices.Contains(env, v) }) {
+	env := append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_")
+	}), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
+	if slices.Equal(env, os.Environ()) {
 		return nil
 	}
 	self, err := os.Executable()
@@ -65,7 +60,7 @@ func run(out, tables string, t *timer) error {
 		return err
 	}
 	if t.repeats < 1 || t.repetition <= 0 {
-		return fmt.Errorf("-repeats and -repetition are at least 1 and above 0")
+		return fmt.Errorf("-repeats %d -repetition %v: want at least 1, and a positive time", t.repeats, t.repetition)
 	}
 	runtime.LockOSThread()
 	if err := startOneDNN(); err != nil {
@@ -134,11 +129,26 @@ func (t *timer) medians(contestants []func()) []time.Duration {
 	return result
 }
 
-// cell shows a speed and its share of the peak.
-func cell(flops float64, took time.Duration, peak float64) string {
-	if took == 0 {
-		return "–"
+// compare measures contestants beside a loop that does nothing but multiply and add in
+// registers, since the clock of a processor is not the same all the time. It returns a cell
+// for each, its speed and share of the loop's, and the last two of a line: the loop's speed,
+// and how much faster the last contestant is than the first.
+func compare[T simd.Float](t *timer, flops float64, contestants ...func()) (cells []string, end string) {
+	const rounds = 10_000
+	loopFlops := simd.PeakFMA[T](simd.Widest(), rounds)
+	times := t.medians(append(contestants, func() { simd.PeakFMA[T](simd.Widest(), rounds) }))
+	last := len(contestants) - 1
+	peak, ratio := loopFlops/times[last+1].Seconds(), "–"
+	for _, took := range times[:last+1] {
+		cell := "–"
+		if took > 0 {
+			rate := flops / took.Seconds()
+			cell = fmt.Sprintf("%.0f (%.0f %%)", rate/1e9, 100*rate/peak)
+		}
+		cells = append(cells, cell)
 	}
-	rate := flops / took.Seconds()
-	return fmt.Sprintf("%.0f (%.0f %%)", rate/1e9, 100*rate/peak)
+	if times[last] > 0 {
+		ratio = fmt.Sprintf("%.2f", float64(times[0])/float64(times[last]))
+	}
+	return cells, fmt.Sprintf("%.0f | %s", peak/1e9, ratio)
 }

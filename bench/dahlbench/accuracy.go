@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
-	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
@@ -36,6 +34,10 @@ type accuracyOptions struct {
 	repeats   int
 	out       string
 	force     bool
+
+	// known are platforms with the calls measured so far, by the number of workers, so that
+	// rows share them.
+	known map[int]*platform.Platform
 }
 
 // accuracyLowering is a way to lower every network.
@@ -43,6 +45,8 @@ type accuracyLowering struct {
 	name, doc string
 	adapt     func(l *dag.Lowering, batch int)
 }
+
+func (l accuracyLowering) String() string { return l.name }
 
 var accuracyLowerings = []accuracyLowering{
 	{"default", "as the caches suggest", nil},
@@ -52,12 +56,12 @@ var accuracyLowerings = []accuracyLowering{
 }
 
 func newAccuracy() *cobra.Command {
-	var a accuracyOptions
+	a := accuracyOptions{known: map[int]*platform.Platform{}}
 	var names []string
 	for _, l := range accuracyLowerings {
 		names = append(names, l.name+" ("+l.doc+")")
 	}
-	cmd := &cobra.Command{
+	cmd := measurement(&cobra.Command{
 		Use:   "accuracy",
 		Short: "predicted against measured step time, model by model",
 		Long: `accuracy calibrates this machine for each network, batch size, number of workers and
@@ -73,11 +77,7 @@ row to have it measured anew, such as one with much load.
 
 Lowerings: ` + strings.Join(names, ", ") + ".",
 		Example: "  dahl-bench accuracy --models lenet5,mlp --batches 64 --out accuracy.md",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
+	}, a.run)
 	f := cmd.Flags()
 	f.StringSliceVar(&a.models, "models", []string{"digits-cnn", "dahl-cnn", "dahl32", "lenet5", "mlp", "cifar-cnn"}, "networks")
 	f.IntSliceVar(&a.batches, "batches", []int{32, 64, 128}, "batch sizes")
@@ -95,35 +95,30 @@ Lowerings: ` + strings.Join(names, ", ") + ".",
 type accuracyCase struct {
 	model          string
 	batch, workers int
-	lowering       *accuracyLowering
+	lowering       accuracyLowering
 }
 
 // cases are all combinations.
-func (a *accuracyOptions) cases() ([]accuracyCase, error) {
+func (a *accuracyOptions) cases() (cases []accuracyCase, err error) {
 	if a.repeats < 1 || a.perRow <= 0 {
 		return nil, cli.InputErrorf("--repeats %d --time %v: want at least 1, and a positive time", a.repeats, a.perRow)
 	}
-	elem, err := cli.RealType(a.dtype)
-	a.elem = elem
+	a.elem, err = cli.RealType(a.dtype)
 	err = cmp.Or(err, cli.CheckModels(a.models...), cli.CheckNumbers("batches", a.batches...), cli.CheckNumbers("workers", a.workers...))
 	if err != nil {
 		return nil, err
 	}
-	var cases []accuracyCase
-	for _, name := range a.lowerings {
-		i := slices.IndexFunc(accuracyLowerings, func(l accuracyLowering) bool { return l.name == name })
-		if i < 0 {
-			return nil, cli.InputErrorf("--lowerings %q: there is none of this name; see dahl-bench accuracy --help", name)
-		}
+	lowerings, err := chosen("lowerings", a.lowerings, accuracyLowerings)
+	for _, l := range lowerings {
 		for _, model := range a.models {
 			for _, batch := range a.batches {
 				for _, workers := range a.workers {
-					cases = append(cases, accuracyCase{model, batch, workers, &accuracyLowerings[i]})
+					cases = append(cases, accuracyCase{model, batch, workers, l})
 				}
 			}
 		}
 	}
-	return cases, nil
+	return cases, err
 }
 
 func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -140,15 +135,14 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 	}
 	bar := cli.NewProgressBar(stderr, "accuracy")
 	defer bar.Done()
-	known := knownKernels{}
-	headed := false
+	head := accuracyHead
 	for i, c := range cases {
-		bar.Set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering.name))
-		row, ok := table.row(&c)
-		if !ok {
-			r, err := a.measureRow(ctx, &c, known)
+		bar.Set(i, len(cases), fmt.Sprintf("%s batch %d, %d workers, %s", c.model, c.batch, c.workers, c.lowering))
+		row := table.row(&c)
+		if row == "" {
+			r, err := a.measureRow(ctx, &c)
 			if err != nil {
-				return fmt.Errorf("%s, batch %d, %d workers, lowering %s: %w", c.model, c.batch, c.workers, c.lowering.name, err)
+				return fmt.Errorf("%s, batch %d, %d workers, lowering %s: %w", c.model, c.batch, c.workers, c.lowering, err)
 			}
 			row = r.format()
 			if err := table.add(r); err != nil {
@@ -156,168 +150,112 @@ func (a *accuracyOptions) run(ctx context.Context, stdout, stderr io.Writer) err
 			}
 		}
 		bar.Done()
-		if !headed {
-			fmt.Fprint(stdout, accuracyHead)
-			headed = true
-		}
-		fmt.Fprintln(stdout, row)
+		fmt.Fprintln(stdout, head+row)
+		head = ""
 	}
 	fmt.Fprint(stdout, table.summary())
 	return nil
 }
 
-// knownKernels are platforms with the calls measured by themselves so far, by the
-// number of workers, so that rows share them.
-type knownKernels map[int]*platform.Platform
-
-// pairOfRuns is a calibration run and a measured run right after it.
+// pairOfRuns is a calibration run and a measured run beside it.
 type pairOfRuns struct {
 	times    execute.StepTimes
 	measured *schedule.Schedule
-	load     float64 // cores that others kept busy meanwhile
-	quiet    bool
+	load     execute.Load // of others meanwhile
 }
 
 // measureRow calibrates, measures and predicts one case.
-func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase, known knownKernels) (*accuracyRow, error) {
-	w, err := a.plannedWorkload(ctx, c, known)
+func (a *accuracyOptions) measureRow(ctx context.Context, c *accuracyCase) (*accuracyRow, error) {
+	w, err := a.plannedWorkload(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	var pairs []pairOfRuns
-	quiet := 0
-	for len(pairs) < 2*a.repeats && quiet < a.repeats {
-		p, err := a.runPair(ctx, w, len(pairs)%2 == 1)
-		if err != nil {
-			return nil, err
+	var pairs []*pairOfRuns
+	for quiet := 0; len(pairs) < 2*a.repeats && quiet < a.repeats; {
+		p, load := &pairOfRuns{}, execute.StartLoad()
+		for run := range 2 {
+			if run == len(pairs)%2 {
+				err = w.Time(ctx, a.perRow/4, func(t *train.Trainer, _, warmup, steps int) error {
+					return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: warmup, Steps: steps}, &p.times)
+				})
+			} else {
+				p.measured, err = measured(ctx, w, a.perRow/4)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
-		if p.quiet {
+		if p.load = load.Load(); !p.load.Disturbed(0) {
 			quiet++
 		}
-		pairs = append(pairs, *p)
+		pairs = append(pairs, p)
 	}
-	slices.SortStableFunc(pairs, func(x, y pairOfRuns) int { return cmp.Compare(x.load, y.load) })
+	slices.SortStableFunc(pairs, func(x, y *pairOfRuns) int { return cmp.Compare(x.load.Cores(), y.load.Cores()) })
 	pairs = pairs[:a.repeats]
-	var times execute.StepTimes
-	for i := range pairs {
-		times.Merge(&pairs[i].times)
-	}
-	if err := learn(w, &times); err != nil {
+	if err := learn(w, pairs); err != nil {
 		return nil, err
 	}
 	return newAccuracyRow(ctx, c, w, pairs)
 }
 
-// fullBatches is as much of a data set as fills whole batches, so that there is no
-// shorter last step.
-func fullBatches(d *nn.Dataset, batch int) train.Data {
-	if d.Len() < batch {
-		return train.Data{Train: d} // too few, which is said where it is used
-	}
-	n := d.Len() - d.Len()%batch
-	whole := *d
-	whole.Images, whole.Labels = d.Images[:n*len(d.Images)/d.Len()], d.Labels[:n]
-	return train.Data{Train: &whole}
-}
-
-// plannedWorkload measures the kernels by themselves, trains a little with the plan
-// that follows from that, and plans again with what the steps showed. Its program is
-// the training step alone.
-func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase, known knownKernels) (*train.Workload, error) {
+// plannedWorkload calibrates this machine as dahl calibrate does, and plans with that. Its
+// program is the training step alone.
+func (a *accuracyOptions) plannedWorkload(ctx context.Context, c *accuracyCase) (*train.Workload, error) {
 	m, data, err := network(c.model, 0)
+	if err == nil && data.Train.Len() > c.batch { // as many as make no shorter last step
+		m, data, err = network(c.model, data.Train.Len()/c.batch*c.batch)
+	}
 	if err != nil {
 		return nil, err
 	}
-	data = fullBatches(data.Train, c.batch)
-	p := known[c.workers]
+	data.Test = nil
+	p := a.known[c.workers]
 	if p == nil {
-		if p, err = cores(c.workers); err != nil {
+		if p, err = machine("", "", c.workers); err != nil {
 			return nil, err
 		}
 	}
-	w, err := train.New(m, data, p, train.Options{Batch: c.batch, Type: a.elem, Seed: 1, Adapt: c.lowering.adapt})
+	o := train.Options{Batch: c.batch, Type: a.elem, Seed: 1, Adapt: c.lowering.adapt}
+	calibrated, err := train.Calibrate(ctx, m, data, o, train.Calibration{
+		CalibrateOptions: execute.CalibrateOptions{Platform: p, MaxTime: a.perRow, Resume: true}, AllUnits: true})
 	if err != nil {
 		return nil, err
 	}
-	alone, err := execute.Calibrate(ctx, w.Program.Graphs, execute.CalibrateOptions{Platform: p, MaxTime: a.perRow / 2, Resume: true})
-	if err != nil {
-		return nil, err
-	}
-	known[c.workers] = alone.Platform
-	s, err := train.NewStepCalibration(m, data, alone.Platform, w.Options, "cpu", fmt.Sprintf("cpu:%d", c.workers))
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Run(ctx, a.perRow/4); err != nil {
-		return nil, err
-	}
-	return train.New(m, data, s.Platform, w.Options)
+	a.known[c.workers] = calibrated.Platform
+	return train.New(m, data, calibrated.Platform, o)
 }
 
-// runPair runs the training step twice, each time compiled and allocated anew: to
-// learn from and to measure, or the other way round.
-func (a *accuracyOptions) runPair(ctx context.Context, w *train.Workload, measureFirst bool) (*pairOfRuns, error) {
-	p := &pairOfRuns{}
-	learn := func(t *train.Trainer, steps int) error {
-		return execute.CalibrateInSitu(ctx, t.Runner, execute.InSituOptions{Warmup: min(steps, train.WarmupSteps), Steps: steps}, &p.times)
-	}
-	measure := func(t *train.Trainer, steps int) error {
-		_, err := t.Runner.Run(ctx, 0, min(steps, train.WarmupSteps), true)
-		if err == nil {
-			p.measured, err = t.Runner.Run(ctx, 0, steps, true)
+// measured is a run of the training step of about some time, compiled and allocated anew.
+func measured(ctx context.Context, w *train.Workload, budget time.Duration) (s *schedule.Schedule, err error) {
+	err = w.Time(ctx, budget, func(t *train.Trainer, graph, warmup, steps int) (err error) {
+		if graph > 0 {
+			return nil
+		}
+		if _, err = t.Runner.Run(ctx, 0, warmup, true); err == nil {
+			s, err = t.Runner.Run(ctx, 0, steps, true)
 		}
 		return err
-	}
-	runs := []func(*train.Trainer, int) error{learn, measure}
-	if measureFirst {
-		slices.Reverse(runs)
-	}
-	load := execute.StartLoad()
-	for _, run := range runs {
-		if err := timed(ctx, w, a.perRow/4, run); err != nil {
-			return nil, err
-		}
-	}
-	seen := load.Load()
-	p.load, p.quiet = seen.Cores(), !seen.Disturbed(0)
-	return p, nil
+	})
+	return s, err
 }
 
-// timed compiles the workload and runs its training step for about some time.
-func timed(ctx context.Context, w *train.Workload, budget time.Duration, run func(t *train.Trainer, steps int) error) error {
-	t, err := w.Start()
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	steps, err := t.Prepare(ctx, 0, budget)
-	if err != nil {
-		return err
-	}
-	runtime.GC() // not while the workers have the cores
-	return run(t, steps)
-}
-
-// learn puts the times of steps into the platform and prices the main graph anew. Its
+// learn puts the times of steps into the platform and prices the training step anew. Its
 // plan stays.
-func learn(w *train.Workload, times *execute.StepTimes) error {
+func learn(w *train.Workload, pairs []*pairOfRuns) error {
 	p, err := w.Platform.WithCores(len(w.Platform.Workers))
 	if err != nil {
 		return err
+	}
+	var times execute.StepTimes
+	for _, pair := range pairs {
+		times.Merge(&pair.times)
 	}
 	for _, m := range times.Models() {
 		p.Models = execute.PutModel(p.Models, m)
 	}
 	times.PutInto(&p.Devices[0])
-	choice := schedule.Choice{Policy: w.Decision.Policy}
-	if w.Decision.Placed != nil {
-		for i := range w.Decision.Graphs {
-			choice.Plans = append(choice.Plans, w.Decision.PlanOf(i, nil))
-		}
-	}
-	w.Platform = p
-	w.Decision, err = plan.Decide(w.Program, p, w.Target(), choice)
-	return err
+	w.Platform, w.Options.Plan = p, w.Decision.PlanOf(0, nil)
+	return w.Choose()
 }
 
 // accuracyRow is one line of the table. Errors and the spread are fractions.
@@ -326,20 +264,18 @@ type accuracyRow struct {
 	predicted, measured time.Duration
 	spread              float64 // of the measured runs: (slowest − fastest)/median
 	busy                float64 // the worst worker's error of its busy time per step
-	kernels, scheduling float64
 	load                float64 // cores, in the pair with most
-	kernelRows          []plan.KernelComparison
+	*plan.Comparison            // with the median run
 }
 
-// newAccuracyRow compares the prediction with the measured runs: step and busy times
-// with the mean over those in the middle, without the shortest and the longest third,
-// as calibration takes them; kernels with the median run.
-func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pairs []pairOfRuns) (*accuracyRow, error) {
-	r := &accuracyRow{accuracyCase: *c}
+// newAccuracyRow compares the prediction with the measured runs, of pairs by ascending load:
+// step and busy times with the mean over those in the middle, without the shortest and the
+// longest third, as calibration takes them.
+func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pairs []*pairOfRuns) (*accuracyRow, error) {
+	r := &accuracyRow{accuracyCase: *c, load: pairs[len(pairs)-1].load.Cores()}
 	var runs []*schedule.Schedule
-	for i := range pairs {
-		runs = append(runs, pairs[i].measured)
-		r.load = max(r.load, pairs[i].load)
+	for _, p := range pairs {
+		runs = append(runs, p.measured)
 	}
 	slices.SortFunc(runs, func(x, y *schedule.Schedule) int { return cmp.Compare(plan.StepTime(x), plan.StepTime(y)) })
 	measured := runs[len(runs)/2]
@@ -347,8 +283,7 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pai
 	if err != nil {
 		return nil, err
 	}
-	compared, err := plan.Compare(ctx, w.Decision, predicted, measured)
-	if err != nil {
+	if r.Comparison, err = plan.Compare(ctx, w.Decision, predicted, measured); err != nil {
 		return nil, err
 	}
 	middle := runs[len(runs)/3 : len(runs)-len(runs)/3]
@@ -357,23 +292,19 @@ func newAccuracyRow(ctx context.Context, c *accuracyCase, w *train.Workload, pai
 		r.measured += plan.StepTime(s) / time.Duration(len(middle))
 	}
 	r.spread = float64(plan.StepTime(runs[len(runs)-1])-plan.StepTime(runs[0])) / float64(r.measured)
-	r.kernels, r.scheduling = compared.KernelErrorPercent/100, compared.SchedulingErrorPercent/100
-	r.kernelRows = compared.Kernels
 	return r, nil
 }
 
 // busyError is the largest error of a worker's busy time per step.
-func busyError(predicted *schedule.Schedule, measured []*schedule.Schedule, workers int) float64 {
-	want := make([]float64, workers)
+func busyError(predicted *schedule.Schedule, measured []*schedule.Schedule, workers int) (worst float64) {
+	var all schedule.Schedule
 	for _, s := range measured {
-		for w, busy := range plan.BusyPerStep(s, workers) {
-			want[w] += busy / float64(len(measured))
-		}
+		all.Steps, all.Spans = all.Steps+s.Steps, append(all.Spans, s.Spans...)
 	}
-	worst := 0.0
+	took := plan.BusyPerStep(&all, workers)
 	for w, busy := range plan.BusyPerStep(predicted, workers) {
-		if want[w] > 0 {
-			worst = max(worst, math.Abs(busy/want[w]-1))
+		if took[w] > 0 {
+			worst = max(worst, math.Abs(busy/took[w]-1))
 		}
 	}
 	return worst

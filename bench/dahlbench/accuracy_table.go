@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dahl/cmd/cli"
@@ -26,23 +25,22 @@ const minKernelShare = 0.02
 
 // key begins the line of a case.
 func (c *accuracyCase) key() string {
-	return fmt.Sprintf("| %s | %d | %d | %s |", c.model, c.batch, c.workers, c.lowering.name)
+	return fmt.Sprintf("| %s | %d | %d | %s |", c.model, c.batch, c.workers, c.lowering)
 }
 
 // format is the row as a line of the table.
 func (r *accuracyRow) format() string {
-	micros := func(ns float64) string { return strconv.FormatFloat(ns/1e3, 'f', 1, 64) }
-	return fmt.Sprintf("%s %s | %s | %+.1f %% | %.1f %% | %.1f %% | %+.1f %% | %+.1f %% | %.2f |", r.key(), micros(float64(r.predicted)), micros(float64(r.measured)),
-		100*(float64(r.predicted)/float64(r.measured)-1), 100*r.spread, 100*r.busy, 100*r.kernels, 100*r.scheduling, r.load)
+	return fmt.Sprintf("%s %.1f | %.1f | %+.1f %% | %.1f %% | %.1f %% | %+.1f %% | %+.1f %% | %.2f |", r.key(), float64(r.predicted)/1e3, float64(r.measured)/1e3,
+		plan.ErrorPercent(float64(r.predicted), float64(r.measured)), 100*r.spread, 100*r.busy, r.KernelErrorPercent, r.SchedulingErrorPercent, r.load)
 }
 
 // formatKernels are the lines of the kernels that matter in a row.
 func (r *accuracyRow) formatKernels() []string {
 	var lines []string
-	for _, k := range r.kernelRows {
+	for _, k := range r.Kernels {
 		if k.Share >= minKernelShare {
 			lines = append(lines, fmt.Sprintf("%s %s | %s | %s | %s | %s | %s | %+.1f %% | %.0f %% |", r.key(), k.Op, k.Shape, k.Variant,
-				cli.ShortTime(cli.Seconds(k.Median.Predicted)), cli.ShortTime(cli.Seconds(k.Median.Measured)), cli.ShortTime(cli.Seconds(k.P95S)), k.Median.ErrorPercent, 100*k.Share))
+				cli.ShowTime(k.Median.Predicted), cli.ShowTime(k.Median.Measured), cli.ShowTime(k.P95S), k.Median.ErrorPercent, 100*k.Share))
 		}
 	}
 	return lines
@@ -78,34 +76,28 @@ func (a *accuracyOptions) openTable() (*accuracyTable, error) {
 	if !strings.Contains(string(text), t.header+"\n") {
 		return nil, cli.InputErrorf("%s is not a table of this machine, build and options; choose another file, or --force to write it anew", a.out)
 	}
-	t.parse(string(text))
+	t.rows, t.kernels = linesOf(string(text), accuracyHead), linesOf(string(text), kernelsHead)
 	return t, nil
 }
 
-// parse takes the lines of both tables.
-func (t *accuracyTable) parse(text string) {
-	kernels := false
+// linesOf are the lines of the table with a head.
+func linesOf(text, head string) (lines []string) {
+	_, text, _ = strings.Cut(text, head)
+	text, _, _ = strings.Cut(text, "\n## ")
 	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
-		switch {
-		case strings.HasPrefix(line, "## "):
-			kernels = true
-		case !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || strings.HasPrefix(line, "| network |"):
-		case kernels:
-			t.kernels = append(t.kernels, line)
-		default:
-			t.rows = append(t.rows, line)
+		if strings.HasPrefix(line, "| ") {
+			lines = append(lines, strings.TrimSuffix(line, "\n"))
 		}
 	}
+	return lines
 }
 
-// row finds the line of a case.
-func (t *accuracyTable) row(c *accuracyCase) (string, bool) {
-	i := slices.IndexFunc(t.rows, func(r string) bool { return strings.HasPrefix(r, c.key()) })
-	if i < 0 {
-		return "", false
+// row finds the line of a case; "": there is none.
+func (t *accuracyTable) row(c *accuracyCase) string {
+	if i := slices.IndexFunc(t.rows, func(r string) bool { return strings.HasPrefix(r, c.key()) }); i >= 0 {
+		return t.rows[i]
 	}
-	return t.rows[i], true
+	return ""
 }
 
 // add appends a row and writes the file. Kernels of an earlier row of the same case,
@@ -120,41 +112,8 @@ func (t *accuracyTable) add(r *accuracyRow) error {
 }
 
 func (t *accuracyTable) text() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Predicted against measured step time\n\n%s\n\n", t.header)
-	b.WriteString(accuracyHead)
-	for _, r := range t.rows {
-		b.WriteString(r + "\n")
-	}
-	b.WriteString(t.summary())
-	fmt.Fprintf(&b, "\n## Kernels with at least %.0f %% of the busy time\n\n", 100*minKernelShare)
-	b.WriteString(kernelsHead)
-	for _, k := range t.kernels {
-		b.WriteString(k + "\n")
-	}
-	return b.String()
-}
-
-// accuracyCells are the numbers of a line that the summary needs.
-type accuracyCells struct {
-	network             string
-	predicted, measured float64
-	spread, busy        float64 // percent
-}
-
-func parseAccuracyRow(line string) (c accuracyCells, ok bool) {
-	cells := strings.Split(strings.Trim(line, "| "), " | ")
-	if len(cells) != 12 {
-		return c, false
-	}
-	number := func(s string) float64 {
-		v, err := strconv.ParseFloat(strings.TrimSuffix(s, " %"), 64)
-		ok = ok && err == nil
-		return v
-	}
-	ok = true
-	c = accuracyCells{cells[0], number(cells[4]), number(cells[5]), number(cells[7]), number(cells[8])}
-	return c, ok && c.measured > 0
+	return fmt.Sprintf("# Predicted against measured step time\n\n%s\n\n%s%s\n%s\n## Kernels with at least %.0f %% of the busy time\n\n%s%s\n",
+		t.header, accuracyHead, strings.Join(t.rows, "\n"), t.summary(), 100*minKernelShare, kernelsHead, strings.Join(t.kernels, "\n"))
 }
 
 // orderingMargin is by how much two measured times of a network must differ for their
@@ -163,19 +122,28 @@ const orderingMargin = 1.1
 
 // summary says how far the predictions are off, from the printed rows.
 func (t *accuracyTable) summary() string {
-	var rows []accuracyCells
+	type row struct {
+		network             string
+		predicted, measured float64
+	}
+	var rows []row
 	var errs, spreads []float64
 	worstBusy, within := 0.0, 0
 	for _, line := range t.rows {
-		c, ok := parseAccuracyRow(line)
-		if !ok {
+		var c row
+		var batch, workers int
+		var lowering string
+		var e, spread, busy float64
+		c.network, line, _ = strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		_, err := fmt.Sscanf(line, "%d | %d | %s | %f | %f | %f %% | %f %% | %f %% |", &batch, &workers, &lowering, &c.predicted, &c.measured, &e, &spread, &busy)
+		if err != nil || c.measured <= 0 {
 			continue
 		}
 		rows = append(rows, c)
-		e := 100 * math.Abs(c.predicted/c.measured-1)
-		errs, spreads = append(errs, e), append(spreads, c.spread)
-		worstBusy = max(worstBusy, c.busy)
-		if e <= max(3, c.spread) {
+		e = 100 * math.Abs(c.predicted/c.measured-1) // less rounded
+		errs, spreads = append(errs, e), append(spreads, spread)
+		worstBusy = max(worstBusy, busy)
+		if e <= max(3, spread) {
 			within++
 		}
 	}

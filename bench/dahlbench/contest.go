@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/kernels"
 )
 
 // The modes of a contestant; inference has two in PyTorch.
@@ -59,20 +60,7 @@ func (c *contestant) measure(warmup, steps int) error {
 }
 
 // rate is the median number of images per second.
-func (c *contestant) rate(batch int) float64 {
-	sorted := slices.Sorted(slices.Values(c.took))
-	if len(sorted) == 0 {
-		return 0
-	}
-	middle := (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-	return float64(batch) / middle.Seconds()
-}
-
-// spread is how far the repetitions lie apart, as a fraction of the median.
-func (c *contestant) spread(batch int) float64 {
-	fastest, slowest := slices.Min(c.took), slices.Max(c.took)
-	return (slowest - fastest).Seconds() * c.rate(batch) / float64(batch)
-}
+func (c *contestant) rate(batch int) float64 { return float64(batch) / median(c.took).Seconds() }
 
 // watch throws away repetitions that other processes disturbed, as long as spare
 // ones are left.
@@ -103,34 +91,26 @@ func (w *watch) repeat(c *contestant, target time.Duration) (others execute.Load
 // search runs all contestants for a short time, twice, and orders them by the
 // better of the two, the fastest first.
 func (w *watch) search(contestants []*contestant, target time.Duration) error {
-	best := map[*contestant]time.Duration{}
-	for range 2 {
-		for _, c := range contestants {
-			if _, err := w.repeat(c, target); err != nil {
-				return err
-			}
-			if before, ok := best[c]; !ok || c.step < before {
-				best[c] = c.step
-			}
-		}
+	if _, err := w.alternate(contestants, 2, target); err != nil {
+		return err
 	}
-	slices.SortStableFunc(contestants, func(x, y *contestant) int { return cmp.Compare(best[x], best[y]) })
 	for _, c := range contestants {
-		c.step = best[c]
+		c.step, c.took = slices.Min(c.took), nil
 	}
+	slices.SortStableFunc(contestants, func(x, y *contestant) int { return cmp.Compare(x.step, y.step) })
 	return nil
 }
 
 // alternate repeats the contestants in turn and returns how many cores others kept
 // busy on average.
-func (w *watch) alternate(contestants []*contestant, p *peersOptions) (cores float64, err error) {
-	for range p.repeats {
+func (w *watch) alternate(contestants []*contestant, repeats int, target time.Duration) (cores float64, err error) {
+	for range repeats {
 		for _, c := range contestants {
-			load, err := w.repeat(c, p.repetition)
+			load, err := w.repeat(c, target)
 			if err != nil {
 				return 0, err
 			}
-			cores += load.Cores() / float64(p.repeats*len(contestants))
+			cores += load.Cores() / float64(repeats*len(contestants))
 			c.took = append(c.took, c.step)
 		}
 	}
@@ -143,33 +123,33 @@ const lossSteps = 6
 // lossBounds is how far the losses of the first steps may differ, as a fraction, by the
 // precision of products: by rounding alone, which training magnifies from step to step.
 // TF32 has 13 bits less than float32.
-var lossBounds = map[string]float64{precisionFloat32: 1e-3, precisionTF32: 3e-2}
+var lossBounds = map[string]float64{precisionFloat32: 1e-3, kernels.TF32Precision: 3e-2}
 
 // sameNetwork compares the losses of the first steps. It returns the settings that ran, and
-// what kept others from it; losses that differ by more than rounding explains are an
+// tells what kept others from it; losses that differ by more than rounding explains are an
 // error, and so is no setting that ran.
-func sameNetwork(row *peerRow, ours *contestant, theirs []*contestant) (ran []*contestant, failed []error, err error) {
+func sameNetwork(row *peerRow, ours *contestant, theirs []*contestant, failed func(error)) (ran []*contestant, err error) {
 	want, err := ours.losses(lossSteps)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, c := range theirs {
 		got, err := c.losses(lossSteps)
 		if err != nil {
-			failed = append(failed, err)
+			failed(err)
 			continue
 		}
 		off, err := lossError(c.label, want, got, lossBounds[row.Precision])
 		if err != nil {
-			return nil, failed, err
+			return nil, err
 		}
 		row.LossError = max(row.LossError, off)
 		ran = append(ran, c)
 	}
 	if len(ran) == 0 {
-		return nil, failed, errors.New("no setting of PyTorch runs it")
+		return nil, errors.New("no setting of PyTorch runs it")
 	}
-	return ran, failed, nil
+	return ran, nil
 }
 
 // lossError is the largest difference between dahl's losses and those of a setting, as a

@@ -19,6 +19,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
+	"dahl/schedule"
 	"dahl/simulate"
 	"dahl/train"
 )
@@ -38,19 +39,54 @@ type curveBench struct {
 	name   string // of its files
 	xLabel string
 	y      plots.Quantity
-	points []*curvePoint
+	values func() ([]curvePoint, error) // by ascending x, before anything is measured
+	points []curvePoint
 }
 
 // curvePoint is one value: its decisions, the predicted time of a step and the
-// measured ones, sorted at the end.
+// measured ones.
 type curvePoint struct {
 	x         int
+	options   train.Options
 	w         *train.Workload
 	predicted time.Duration
 	measured  []time.Duration
 }
 
-func (c *curveBench) addFlags(cmd *cobra.Command) {
+func newGranularity() *cobra.Command {
+	c := curveBench{name: "granularity", y: plots.StepTime}
+	c.values = c.overTiles
+	cmd := c.command(&cobra.Command{
+		Use:   "granularity --model NAME",
+		Short: "step time over tile sizes, predicted and measured",
+		Long: `granularity takes the default lowering and multiplies the samples per task of all
+layers by powers of two, as --lowering best of dahl does. For each tile size it calibrates this machine, predicts
+the time of a training step, and measures it in runs that go round all sizes. The
+table says what tile the prediction finds best and what it costs to believe it;
+--out also keeps the lowering of every point, for --lowering of dahl.`,
+		Example: "  dahl-bench granularity --model lenet5 --batch 64 --out granularity-lenet5",
+	})
+	cmd.Flags().IntVar(&c.options.Batch, "batch", 0, "images per training step (default: the model's)")
+	return cmd
+}
+
+func newBatch() *cobra.Command {
+	c := curveBench{name: "batch", xLabel: "images per batch", y: plots.Rate}
+	var batches []int
+	c.values = func() ([]curvePoint, error) { return c.overBatches(batches) }
+	cmd := c.command(&cobra.Command{
+		Use:   "batch --model NAME",
+		Short: "training speed over batch sizes, predicted and measured",
+		Long: `batch calibrates this machine for every batch size, predicts the images per second
+of training, measures them in runs that go round all sizes, and draws both curves.`,
+		Example: "  dahl-bench batch --model lenet5 --out batch-lenet5",
+	})
+	cmd.Flags().IntSliceVar(&batches, "batches", []int{8, 16, 32, 64, 128, 256}, "batch sizes")
+	return cmd
+}
+
+// command completes the command of a curve.
+func (c *curveBench) command(cmd *cobra.Command) *cobra.Command {
 	f := cmd.Flags()
 	c.options.Seed = 1
 	f.StringVar(&c.network, "model", "", "network: a `name` (see dahl graph --list) or a TOML model file")
@@ -60,6 +96,29 @@ func (c *curveBench) addFlags(cmd *cobra.Command) {
 	f.IntVar(&c.repeats, "repeats", 5, "measured runs of each point")
 	f.StringVar(&c.out, "out", "", "`folder` for the table and the figure")
 	cli.Must(cmd.MarkFlagRequired("model"))
+	return measurement(cmd, c.run)
+}
+
+// run calibrates and predicts every point before it measures them in turn, each time compiled
+// and allocated anew.
+func (c *curveBench) run(ctx context.Context, stdout, _ io.Writer) (err error) {
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	for turn := range c.repeats + 1 {
+		for i := range c.points {
+			p, took := &c.points[i], (*schedule.Schedule)(nil)
+			if turn == 0 {
+				err = c.predict(ctx, p)
+			} else if took, err = measured(ctx, p.w, 500*time.Millisecond); err == nil {
+				p.measured = append(p.measured, plan.StepTime(took))
+			}
+			if err != nil {
+				return fmt.Errorf("%s %d: %w", c.xLabel, p.x, err)
+			}
+		}
+	}
+	return c.finish(stdout)
 }
 
 // prepare checks the flags, loads the network and its images, and makes the folder.
@@ -74,109 +133,84 @@ func (c *curveBench) prepare() (err error) {
 	if c.options.Type, err = cli.RealType(c.dtype); err != nil {
 		return err
 	}
-	if c.model, c.data, err = network(c.network, 0); err != nil || c.out == "" {
+	if c.model, c.data, err = network(c.network, 0); err != nil {
+		return err
+	}
+	if c.points, err = c.values(); err != nil || c.out == "" {
 		return err
 	}
 	return cli.AsInput(os.MkdirAll(c.out, 0o777))
 }
 
-// add calibrates this machine for one point, by kernels alone and in steps of its
-// own, and predicts its step before any run of measure.
-func (c *curveBench) add(ctx context.Context, x int, o train.Options) error {
-	machine, err := cores(c.workers)
+func (c *curveBench) overBatches(batches []int) (points []curvePoint, err error) {
+	slices.Sort(batches)
+	for _, batch := range slices.Compact(batches) {
+		o := c.options
+		o.Batch = batch
+		points = append(points, curvePoint{x: batch, options: o})
+	}
+	return points, cli.CheckNumbers("batches", batches...)
+}
+
+func (c *curveBench) overTiles() (points []curvePoint, err error) {
+	c.options.Batch = cmp.Or(c.options.Batch, c.model.Defaults.Batch)
+	here, err := machine("", "", 0)
+	if err != nil {
+		return nil, err
+	}
+	t, err := train.Tilings(c.model, here, c.options.Batch, c.options.Type)
+	if err != nil {
+		return nil, err
+	}
+	c.xLabel = "samples per task of " + t.Layer
+	for _, tiling := range t.All() {
+		if !tiling.WholeSums {
+			o, l := c.options, t.Lowering(tiling)
+			o.Lowering = &l
+			points = append(points, curvePoint{x: tiling.Samples, options: o})
+		}
+	}
+	return points, nil
+}
+
+// predict calibrates this machine for one point, by kernels alone and in steps of its
+// own, and predicts its step.
+func (c *curveBench) predict(ctx context.Context, p *curvePoint) error {
+	if l := p.options.Lowering; l != nil && c.out != "" {
+		path := filepath.Join(c.out, fmt.Sprintf("lowering-%d.toml", p.x))
+		if err := cli.WriteTo(path, func(w io.Writer) error { return nn.WriteLowering(w, *l) }); err != nil {
+			return err
+		}
+	}
+	here, err := machine("", "", c.workers)
 	if err != nil {
 		return err
 	}
-	calibrated, err := train.Calibrate(ctx, c.model, c.data, o, train.Calibration{
-		CalibrateOptions: execute.CalibrateOptions{Platform: machine, MaxTime: c.perPoint}, AllUnits: c.workers > 0})
+	calibrated, err := train.Calibrate(ctx, c.model, c.data, p.options, train.Calibration{
+		CalibrateOptions: execute.CalibrateOptions{Platform: here, MaxTime: c.perPoint}, AllUnits: c.workers > 0})
 	if err != nil {
 		return err
 	}
-	p := &curvePoint{x: x}
-	if p.w, err = train.New(c.model, c.data, calibrated.Platform, o); err != nil {
+	if p.w, err = train.New(c.model, c.data, calibrated.Platform, p.options); err != nil {
 		return err
 	}
 	const steps = 20
 	s, err := plan.Simulate(ctx, p.w.Decision, 0, steps, simulate.Options{})
-	if err != nil {
-		return err
+	if err == nil {
+		p.predicted = plan.StepTime(s)
 	}
-	p.predicted = plan.StepTime(s)
-	c.points = append(c.points, p)
-	return nil
-}
-
-// measure runs all points in turn, each time compiled and allocated anew.
-func (c *curveBench) measure(ctx context.Context) error {
-	for range c.repeats {
-		for _, p := range c.points {
-			if err := p.measure(ctx); err != nil {
-				return fmt.Errorf("%s %d: %w", c.xLabel, p.x, err)
-			}
-		}
-	}
-	for _, p := range c.points {
-		slices.Sort(p.measured)
-	}
-	return nil
-}
-
-// measure adds the step time of one run of about half a second, of at least 20 and
-// at most 1000 steps.
-func (p *curvePoint) measure(ctx context.Context) (err error) {
-	t, err := p.w.Start()
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	steps := int(max(20, min(1000, 500*time.Millisecond/max(1, p.predicted))))
-	batch := p.w.Options.Batch
-	s, err := t.RunSteps(ctx, 0, steps, train.Shuffled(p.w.Data.Train.Len(), batch*steps, p.w.Options.Seed), true)
-	if err != nil {
-		return err
-	}
-	p.measured = append(p.measured, plan.StepTime(s))
-	return nil
-}
-
-func (p *curvePoint) median() time.Duration { return p.measured[len(p.measured)/2] }
-
-// best is the point with the least value; by rate, with the most images per second.
-func (c *curveBench) best(of func(*curvePoint) time.Duration) *curvePoint {
-	return slices.MinFunc(c.points, func(a, b *curvePoint) int {
-		x, y := c.value(a, of(a)), c.value(b, of(b))
-		if c.y == plots.Rate {
-			x, y = y, x
-		}
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
-}
-
-// value is a step time in what the figure shows: seconds, or images per second.
-func (c *curveBench) value(p *curvePoint, step time.Duration) float64 {
-	if c.y == plots.Rate {
-		return float64(p.w.Options.Batch) / step.Seconds()
-	}
-	return step.Seconds()
+	return err
 }
 
 // finish prints the table, and writes it and the figure to the folder.
 func (c *curveBench) finish(stdout io.Writer) error {
-	var table strings.Builder
-	c.print(&table)
-	if _, err := io.WriteString(stdout, table.String()); err != nil || c.out == "" {
+	figure := c.figure()
+	table := c.table(figure)
+	if _, err := io.WriteString(stdout, table); err != nil || c.out == "" {
 		return err
 	}
-	err := errors.Join(
-		cli.WriteFile(filepath.Join(c.out, c.name+".md"), []byte(table.String())),
-		plots.DrawCurves(filepath.Join(c.out, c.name+".svg"), c.figure()),
-		plots.DrawCurves(filepath.Join(c.out, c.name+".png"), c.figure()))
+	path := filepath.Join(c.out, c.name)
+	err := errors.Join(cli.WriteFile(path+".md", []byte(table)), plots.DrawCurves(path+".svg", figure), plots.DrawCurves(path+".png", figure))
 	if err != nil {
 		return err
 	}
@@ -184,50 +218,58 @@ func (c *curveBench) finish(stdout io.Writer) error {
 	return nil
 }
 
-func (c *curveBench) print(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n| %s | tasks per step | predicted step | measured step | error | repeat spread | measured images/s |\n", c.summary(), c.xLabel)
-	fmt.Fprintln(w, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+func (c *curveBench) table(figure *plots.Curves) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n| %s | tasks per step | predicted step | measured step | error | repeat spread | measured images/s |\n", figure.Summary, c.xLabel)
+	fmt.Fprintln(&b, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
 	for _, p := range c.points {
-		median := p.median()
-		spread := float64(p.measured[len(p.measured)-1]-p.measured[0]) / float64(median)
-		fmt.Fprintf(w, "| %d | %d | %s | %s | %+.1f %% | %.1f %% | %.0f |\n", p.x, p.w.Program.Graphs[0].NumTasks(),
-			cli.ShortTime(p.predicted), cli.ShortTime(median), plan.ErrorPercent(float64(p.predicted), float64(median)), 100*spread, float64(p.w.Options.Batch)/median.Seconds())
+		step := median(p.measured)
+		fmt.Fprintf(&b, "| %d | %d | %s | %s | %+.1f %% | %.1f %% | %.0f |\n", p.x, p.w.Program.Graphs[0].NumTasks(), cli.ShortTime(p.predicted), cli.ShortTime(step),
+			plan.ErrorPercent(float64(p.predicted), float64(step)), 100*spread(p.measured), float64(p.w.Options.Batch)/step.Seconds())
 	}
-	predicted := c.best(func(p *curvePoint) time.Duration { return p.predicted })
-	measured := c.best((*curvePoint).median)
-	fmt.Fprintf(w, "\nBest by prediction: %d, measured there %s per step; best by measurement: %d, %s. Going by the prediction costs %.1f %%.\n",
-		predicted.x, cli.ShortTime(predicted.median()), measured.x, cli.ShortTime(measured.median()), 100*c.cost(predicted, measured))
+	chosen, best, cost := c.choice(figure)
+	fmt.Fprintf(&b, "\nBest by prediction: %d, measured there %s per step; best by measurement: %d, %s. Going by the prediction costs %.1f %%.\n",
+		chosen.x, cli.ShortTime(median(chosen.measured)), best.x, cli.ShortTime(median(best.measured)), 100*cost)
+	return b.String()
 }
 
-// cost is by how much the measured best is better than what the prediction chose,
-// as a fraction.
-func (c *curveBench) cost(chosen, best *curvePoint) float64 {
-	ratio := c.value(chosen, chosen.median()) / c.value(best, best.median())
+// choice is the point that is best by prediction, the one that is by measurement, and by how
+// much that is better, as a fraction.
+func (c *curveBench) choice(figure *plots.Curves) (chosen, best *curvePoint, cost float64) {
+	predicted, measured := &figure.Series[0], &figure.Series[1]
+	i, j := predicted.Best(c.y), measured.Best(c.y)
+	worse, better := measured.Points[i].Y, measured.Points[j].Y
 	if c.y == plots.Rate {
-		ratio = 1 / ratio
+		worse, better = better, worse
 	}
-	return ratio - 1
+	return &c.points[i], &c.points[j], worse/better - 1
 }
 
-// summary says what all points have in common.
-func (c *curveBench) summary() string {
-	o := &c.points[0].w.Options
-	text := fmt.Sprintf("%s, %s, %d workers", c.network, o.Type, len(c.points[0].w.Platform.Workers))
-	if c.y == plots.StepTime {
-		text += fmt.Sprintf(", batch %d", o.Batch)
-	}
-	return fmt.Sprintf("%s; median of %d runs", text, c.repeats)
-}
-
+// figure has a prediction and a measurement of every point.
 func (c *curveBench) figure() *plots.Curves {
-	predicted := plots.Series{Name: "predicted", Dashed: true}
-	measured := plots.Series{Name: "measured"}
-	for _, p := range c.points {
-		x, y := float64(p.x), c.value(p, p.predicted)
-		predicted.Points = append(predicted.Points, plots.CurvePoint{X: x, Y: y, Low: y, High: y})
-		first, last := c.value(p, p.measured[0]), c.value(p, p.measured[len(p.measured)-1])
-		measured.Points = append(measured.Points, plots.CurvePoint{X: x, Y: c.value(p, p.median()), Low: min(first, last), High: max(first, last)})
+	first := c.points[0].w
+	summary := fmt.Sprintf("%s, %s, %d workers", c.network, first.Options.Type, len(first.Platform.Workers))
+	if c.y == plots.StepTime {
+		summary += fmt.Sprintf(", batch %d", first.Options.Batch)
 	}
-	return &plots.Curves{Title: fmt.Sprintf("%s: %s over %s", c.network, c.y, c.xLabel), Summary: c.summary(), XLabel: c.xLabel, Y: c.y,
-		Series: []plots.Series{predicted, measured}}
+	predicted, measured := plots.Series{Name: "predicted", Dashed: true}, plots.Series{Name: "measured"}
+	for i := range c.points {
+		p := &c.points[i]
+		predicted.Points = append(predicted.Points, c.plotted(p, p.predicted))
+		measured.Points = append(measured.Points, c.plotted(p, p.measured...))
+	}
+	return &plots.Curves{Title: fmt.Sprintf("%s: %s over %s", c.network, c.y, c.xLabel), Summary: fmt.Sprintf("%s; median of %d runs", summary, c.repeats),
+		XLabel: c.xLabel, Y: c.y, Series: []plots.Series{predicted, measured}}
+}
+
+// plotted shows step times of a point in what the figure is of: seconds, or images per second.
+func (c *curveBench) plotted(p *curvePoint, steps ...time.Duration) plots.CurvePoint {
+	value := func(step time.Duration) float64 {
+		if c.y == plots.Rate {
+			return float64(p.w.Options.Batch) / step.Seconds()
+		}
+		return step.Seconds()
+	}
+	first, last := value(slices.Min(steps)), value(slices.Max(steps))
+	return plots.CurvePoint{X: float64(p.x), Y: value(median(steps)), Low: min(first, last), High: max(first, last)}
 }

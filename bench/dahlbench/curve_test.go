@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/platform"
 	"dahl/plots"
 	"dahl/train"
 )
@@ -19,16 +20,15 @@ func TestCurveTable(t *testing.T) {
 	for _, y := range []plots.Quantity{plots.StepTime, plots.Rate} {
 		c := curveBench{y: y, repeats: 1}
 		for i, times := range [][2]time.Duration{{3 * ms, 5 * ms}, {2 * ms, 4 * ms}, {4 * ms, 3 * ms}} {
-			p := &curvePoint{x: i + 1, w: &train.Workload{Options: train.Options{Batch: 64}}, predicted: times[0], measured: []time.Duration{times[1]}}
-			c.points = append(c.points, p)
+			w := &train.Workload{Options: train.Options{Batch: 64}, Platform: &platform.Platform{}}
+			c.points = append(c.points, curvePoint{x: i + 1, w: w, predicted: times[0], measured: []time.Duration{times[1]}})
 		}
-		predicted := c.best(func(p *curvePoint) time.Duration { return p.predicted })
-		measured := c.best((*curvePoint).median)
+		predicted, measured, cost := c.choice(c.figure())
 		if predicted.x != 2 || measured.x != 3 {
 			t.Errorf("%s: best by prediction %d, by measurement %d; want 2 and 3", y, predicted.x, measured.x)
 		}
-		if got := c.cost(predicted, measured); !(got > 0.333 && got < 0.334) {
-			t.Errorf("%s: the prediction costs %v, want 1/3", y, got)
+		if !(cost > 0.333 && cost < 0.334) {
+			t.Errorf("%s: the prediction costs %v, want 1/3", y, cost)
 		}
 	}
 }

@@ -4,10 +4,15 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
-	"dahl/execute"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/train"
@@ -26,6 +31,15 @@ predictions come. Leave the machine alone meanwhile.`,
 	return root
 }
 
+// measurement completes a command that measures something and takes no arguments.
+func measurement(cmd *cobra.Command, run func(ctx context.Context, stdout, stderr io.Writer) error) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
+	return cmd
+}
+
 // network loads a network and at most so many images that it trains on; 0: all.
 func network(name string, limit int) (*nn.Model, train.Data, error) {
 	m, err := cli.LoadModel(name)
@@ -40,11 +54,51 @@ func network(name string, limit int) (*nn.Model, train.Data, error) {
 	return m, d, err
 }
 
-// cores is this machine with so many of them; 0: all.
-func cores(n int) (*platform.Platform, error) {
-	p, err := execute.Detect()
-	if err != nil || n == 0 {
+// machine is a platform file, or without one this machine, with the devices of a list or so
+// many cores; "" and 0: all of its processors.
+func machine(file, devices string, workers int) (*platform.Platform, error) {
+	p, err := cli.Machine(file, devices, false)
+	if err == nil && devices != "" {
+		p, err = p.Select(devices)
+		err = cli.AsInput(err)
+	}
+	if err != nil || workers == 0 {
 		return p, err
 	}
-	return cli.WithWorkers(p, n)
+	return cli.WithWorkers(p, workers)
+}
+
+// names are those of the entries of a table, as they print themselves.
+func names[T any](table []T) (all []string) {
+	for _, entry := range table {
+		all = append(all, fmt.Sprint(entry))
+	}
+	return all
+}
+
+// chosen are the entries of a table that a flag names.
+func chosen[T any](flag string, wanted []string, table []T) (entries []T, err error) {
+	known := names(table)
+	for _, name := range wanted {
+		i := slices.Index(known, name)
+		if i < 0 {
+			return nil, cli.InputErrorf("--%s %q: want %s", flag, name, cli.OneOf(known))
+		}
+		entries = append(entries, table[i])
+	}
+	return entries, nil
+}
+
+// median is the middle one of some values, or the mean of the two there; 0 of none.
+func median[T time.Duration | float64](values []T) T {
+	sorted, n := slices.Sorted(slices.Values(values)), len(values)
+	if n == 0 {
+		return 0
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// spread is how far values lie apart, as a fraction of their median.
+func spread[T time.Duration | float64](values []T) float64 {
+	return cli.Ratio(float64(slices.Max(values)-slices.Min(values)), float64(median(values)))
 }

@@ -16,6 +16,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/execute"
+	"dahl/kernels"
 )
 
 // peersOptions say what is measured beside PyTorch.
@@ -39,7 +40,7 @@ type peersOptions struct {
 
 func newPeers() *cobra.Command {
 	var p peersOptions
-	cmd := &cobra.Command{
+	cmd := measurement(&cobra.Command{
 		Use:   "peers",
 		Short: "training and inference beside PyTorch, in images per second",
 		Long: `peers runs dahl and PyTorch alternately in one run: float32, the same network,
@@ -60,19 +61,15 @@ dahl gathers its images in the shuffled order of training, converts them from by
 and fetches its loss in every step; PyTorch gets ready float32 tensors. A repetition in which other processes needed the cores is
 done again, within limits; each row says how many cores others kept busy.`,
 		Example: "  dahl-bench peers --python /usr/bin/python3 --models lenet5 --batches 64 --threads 2",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
+	}, p.run)
 	f := cmd.Flags()
 	f.StringVar(&p.python, "python", "python3", "Python `interpreter` that has PyTorch and NumPy")
 	f.StringVar(&p.platform, "platform", "", "this machine: a platform `file` that calibrate wrote (default: detected)")
 	f.StringSliceVar(&p.models, "models", []string{"dahl32", "dahl-cnn", "lenet5", "mlp", "cifar-cnn", "digits-cnn"}, "networks")
 	f.IntSliceVar(&p.batches, "batches", []int{32, 64, 128}, "batch sizes")
 	f.IntSliceVar(&p.threads, "threads", []int{1, 2}, "numbers of CPU cores")
-	f.StringVar(&p.device, "device", deviceCPU, "cpu, or cuda for the first GPU, where --threads says nothing")
-	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, precisionTF32}, "of the products on a GPU")
+	f.StringVar(&p.device, "device", kernels.DeviceCPU, "cpu, or cuda for the first GPU, where --threads says nothing")
+	f.StringSliceVar(&p.precisions, "precisions", []string{precisionFloat32, kernels.TF32Precision}, "of the products on a GPU")
 	f.StringSliceVar(&p.modes, "modes", []string{modeTrain, modeInfer}, "train, infer or both")
 	f.StringSliceVar(&p.settings, "settings", nil, "PyTorch's settings to try, by their names in the report (default: all)")
 	f.IntVar(&p.repeats, "repeats", 5, "repetitions of each contestant")
@@ -84,13 +81,8 @@ done again, within limits; each row says how many cores others kept busy.`,
 	return cmd
 }
 
-// Where the contestants run, and the precision of products there.
-const (
-	deviceCPU        = "cpu"
-	deviceCUDA       = "cuda"
-	precisionFloat32 = "float32"
-	precisionTF32    = "tf32"
-)
+// precisionFloat32 is that of products where none rounds their factors.
+const precisionFloat32 = "float32"
 
 // peerUnit is what the contestants of a cell run on: a number of CPU cores, or a GPU
 // with a precision.
@@ -101,7 +93,7 @@ type peerUnit struct {
 }
 
 func (u peerUnit) String() string {
-	if u.Device == deviceCUDA {
+	if u.Device == kernels.CUDA {
 		return "GPU, " + u.Precision
 	}
 	return fmt.Sprintf("%d cores", u.Threads)
@@ -110,14 +102,14 @@ func (u peerUnit) String() string {
 // units are those that the options name.
 func (p *peersOptions) units() []peerUnit {
 	var all []peerUnit
-	if p.device == deviceCUDA {
+	if p.device == kernels.CUDA {
 		for _, precision := range p.precisions {
-			all = append(all, peerUnit{Device: deviceCUDA, Threads: 1, Precision: precision})
+			all = append(all, peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precision})
 		}
 		return all
 	}
 	for _, n := range p.threads {
-		all = append(all, peerUnit{Device: deviceCPU, Threads: n, Precision: precisionFloat32})
+		all = append(all, peerUnit{Device: kernels.DeviceCPU, Threads: n, Precision: precisionFloat32})
 	}
 	return all
 }
@@ -140,11 +132,10 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &peerBench{opts: p, dir: dir, script: filepath.Join(dir, "torch_worker.py"), stderr: stderr}
+	b := &peerBench{opts: p, dir: dir, script: filepath.Join(dir, "torch_worker.py"), stderr: stderr, report: peerReport{Build: cli.ThisBuild()}}
 	if err := os.WriteFile(b.script, workerProgram, 0o666); err != nil {
 		return err
 	}
-	b.report.Build = cli.ThisBuild()
 	var failed error
 	for _, u := range p.units() {
 		cells, err := b.on(ctx, u)
@@ -153,7 +144,12 @@ func (p *peersOptions) run(ctx context.Context, stdout, stderr io.Writer) error 
 		}
 		failed = errors.Join(failed, cells)
 	}
-	return errors.Join(b.report.finish(p.json, stdout), failed)
+	if p.json {
+		err = cli.PrintJSON(stdout, &b.report)
+	} else {
+		err = b.report.print(stdout)
+	}
+	return errors.Join(err, failed)
 }
 
 // check refuses options that no cell of the tables could have, before anything runs.
@@ -161,20 +157,16 @@ func (p *peersOptions) check() error {
 	if p.repetition <= 0 || p.energy < 0 {
 		return cli.InputErrorf("--repetition %v, --energy %v: want a positive time, and one that is not negative", p.repetition, p.energy)
 	}
+	_, device := chosen("device", []string{p.device}, []string{kernels.DeviceCPU, kernels.CUDA})
+	_, precision := chosen("precisions", p.precisions, []string{precisionFloat32, kernels.TF32Precision})
+	_, mode := chosen("modes", p.modes, []string{modeTrain, modeInfer})
+	_, setting := chosen("settings", p.settings, settingsOn(p.device))
+	if setting != nil {
+		setting = fmt.Errorf("%w with --device %s", setting, p.device)
+	}
 	err := cmp.Or(cli.CheckNumbers("repeats", p.repeats), cli.CheckNumbers("batches", p.batches...), cli.CheckNumbers("threads", p.threads...),
-		cli.CheckModels(p.models...), cli.CheckWritable(p.out))
+		cli.CheckModels(p.models...), cli.CheckWritable(p.out), device, precision, mode, setting)
 	if err != nil {
-		return err
-	}
-	if p.device != deviceCPU && p.device != deviceCUDA {
-		return cli.InputErrorf("--device %q: want cpu or cuda", p.device)
-	}
-	for _, precision := range p.precisions {
-		if precision != precisionFloat32 && precision != precisionTF32 {
-			return cli.InputErrorf("--precisions %q: want float32 or tf32", precision)
-		}
-	}
-	if err := p.checkChoices(); err != nil {
 		return err
 	}
 	if n := slices.Max(p.threads); n > runtime.NumCPU() {
@@ -189,41 +181,6 @@ func (p *peersOptions) check() error {
 	return err
 }
 
-// checkChoices refuses modes and settings that there are none of.
-func (p *peersOptions) checkChoices() error {
-	for _, mode := range p.modes {
-		if mode != modeTrain && mode != modeInfer {
-			return cli.InputErrorf("--modes %q: want train or infer", mode)
-		}
-	}
-	all := torchSettings
-	if p.device == deviceCUDA {
-		all = torchGPUSettings
-	}
-	for _, name := range p.settings {
-		if !slices.ContainsFunc(all, func(s torchSetting) bool { return s.name == name }) {
-			return cli.InputErrorf("--settings %q: there is no such setting with --device %s", name, p.device)
-		}
-	}
-	return nil
-}
-
-// describe asks a worker what it is.
-func (b *peerBench) describe(w *torchWorker) error {
-	r, err := w.ask(torchRequest{Do: "describe"})
-	if err != nil {
-		return cli.InputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
-	}
-	if w.setting.compile == "" {
-		b.report.torchVersion = r.torchVersion
-	}
-	setting := settingReport{Name: w.setting.name, Doc: w.setting.doc, Capability: r.Capability}
-	if !slices.Contains(b.report.Settings, setting) {
-		b.report.Settings = append(b.report.Settings, setting)
-	}
-	return nil
-}
-
 // on measures all networks and batches on a unit, with one PyTorch process per setting.
 // What goes wrong in a cell does not end the others.
 func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
@@ -233,20 +190,25 @@ func (b *peerBench) on(ctx context.Context, u peerUnit) (failed, err error) {
 			w.close()
 		}
 	}()
-	for _, s := range settingsFor(u) {
-		if len(b.opts.settings) > 0 && !slices.Contains(b.opts.settings, s.name) {
-			continue
-		}
+	for _, s := range settingsFor(u, b.opts.settings) {
 		w, err := startTorch(ctx, b.opts.python, b.script, s, u.Threads)
 		if err != nil {
 			return nil, err
 		}
 		workers = append(workers, w)
-		if err := b.describe(w); err != nil {
-			if ctx.Err() != nil {
-				err = context.Cause(ctx) // which ends the worker, too
-			}
-			return nil, err
+		said, err := w.ask(torchRequest{Do: "describe"})
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx) // which ends the worker, too
+		}
+		if err != nil {
+			return nil, cli.InputErrorf("%w; name an interpreter that has PyTorch and NumPy with --python", err)
+		}
+		if s.compile == "" {
+			b.report.torchVersion = said.torchVersion
+		}
+		setting := settingReport{Name: s.name, Doc: s.doc, Capability: said.Capability}
+		if !slices.Contains(b.report.Settings, setting) {
+			b.report.Settings = append(b.report.Settings, setting)
 		}
 	}
 	for _, model := range b.opts.models {
@@ -280,7 +242,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	if err != nil {
 		return err
 	}
-	defer ours.close()
+	defer ours.Close()
 	open, err := ours.export(b.dir)
 	if err != nil {
 		return err
@@ -292,7 +254,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 	load := func() func() execute.Load { return execute.StartLoad(pids...).Load }
 	var theirs []*contestant
 	for _, w := range workers {
-		c, err := w.contestants(ours.w.Model, open)
+		c, err := w.contestants(ours.Workload.Model, open)
 		if err != nil {
 			_ = b.leaveOut(model, batch, u, err) // the other settings go on
 			continue
@@ -307,7 +269,7 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 			return err
 		}
 		if mode == modeTrain && b.opts.energy > 0 {
-			row.Energy, err = measureEnergy(ours.w.Platform, batch, b.opts.energy, best)
+			row.Energy, err = measureEnergy(ours.Workload.Platform, batch, b.opts.energy, best)
 		}
 		b.report.Rows = append(b.report.Rows, row) // its rates also without joules
 		if err != nil {
@@ -315,10 +277,10 @@ func (b *peerBench) cell(ctx context.Context, model string, batch int, u peerUni
 		}
 		fmt.Fprintf(b.stderr, "%s, batch %d, %v, %s: %.0f and %.0f images/s, ratio %.2f\n", model, batch, u, mode, row.Ours, row.Torch, row.Ratio)
 	}
-	if !b.opts.layers || u.Device != deviceCPU {
+	if !b.opts.layers || u.Device != kernels.DeviceCPU {
 		return nil
 	}
-	layers, err := ours.layers(ctx, u.Threads)
+	layers, err := ours.layers()
 	b.report.Layers = append(b.report.Layers, layers...)
 	return err
 }
@@ -330,13 +292,17 @@ const finalists = 3
 // finalistsOf are those that alternate with dahl, of settings the fastest of which comes
 // first: on cores some, on a GPU the best of each kind.
 func finalistsOf(u peerUnit, theirs []*contestant) []*contestant {
-	if u.Device == deviceCPU {
+	if u.Device == kernels.DeviceCPU {
 		return theirs[:min(finalists, len(theirs))]
 	}
-	var best []*contestant
-	for _, c := range theirs {
-		if !slices.ContainsFunc(best, func(o *contestant) bool { return o.kind == c.kind }) {
-			best = append(best, c)
+	return bestOfKinds(theirs)
+}
+
+// bestOfKinds is the first contestant of each kind.
+func bestOfKinds(sorted []*contestant) (best []*contestant) {
+	for _, kind := range []string{kindEager, kindCompiled} {
+		if i := slices.IndexFunc(sorted, func(c *contestant) bool { return c.kind == kind }); i >= 0 {
+			best = append(best, sorted[i])
 		}
 	}
 	return best
@@ -345,10 +311,9 @@ func finalistsOf(u peerUnit, theirs []*contestant) []*contestant {
 // row compares the losses, finds PyTorch's best settings and alternates them with
 // dahl. It returns dahl and the best of the others, of each kind.
 func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, load func() func() execute.Load) (best []*contestant, err error) {
-	theirs, failed, err := sameNetwork(row, ours, theirs)
-	for _, f := range failed {
-		_ = b.leaveOut(row.Model, row.Batch, row.peerUnit, f) // the other settings go on
-	}
+	theirs, err = sameNetwork(row, ours, theirs, func(err error) {
+		_ = b.leaveOut(row.Model, row.Batch, row.peerUnit, err) // the other settings go on
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -360,26 +325,15 @@ func (b *peerBench) row(row *peerRow, ours *contestant, theirs []*contestant, lo
 	}
 	theirs = finalistsOf(row.peerUnit, theirs)
 	all := append([]*contestant{ours}, theirs...)
-	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts); err != nil {
+	if row.OtherLoad, err = newWatch(load, row.Threads, b.opts.repeats*len(all)).alternate(all, b.opts.repeats, b.opts.repetition); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(theirs, func(x, y *contestant) int { return cmp.Compare(y.rate(row.Batch), x.rate(row.Batch)) })
-	row.take(ours, theirs)
-	best = []*contestant{ours}
-	for _, kind := range []string{kindEager, kindCompiled} {
-		if i := slices.IndexFunc(theirs, func(c *contestant) bool { return c.kind == kind }); i >= 0 {
-			best = append(best, theirs[i])
-		}
-	}
-	return best, nil
-}
-
-// take writes the rates of dahl and of the finalists, the fastest first, into the row.
-func (row *peerRow) take(ours *contestant, theirs []*contestant) {
-	row.Ours, row.OursSpread = ours.rate(row.Batch), ours.spread(row.Batch)
+	row.Ours, row.OursSpread = ours.rate(row.Batch), spread(ours.took)
 	for _, c := range theirs {
-		row.Finalists = append(row.Finalists, finalist{Kind: c.kind, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: c.spread(row.Batch)})
+		row.Finalists = append(row.Finalists, finalist{Kind: c.kind, Setting: c.label, ImagesPerS: c.rate(row.Batch), Spread: spread(c.took)})
 	}
 	first := row.Finalists[0]
 	row.Torch, row.TorchSpread, row.Setting, row.Ratio = first.ImagesPerS, first.Spread, first.Setting, row.Ours/first.ImagesPerS
+	return append([]*contestant{ours}, bestOfKinds(theirs)...), nil
 }

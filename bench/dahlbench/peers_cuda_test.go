@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dahl/execute"
+	"dahl/kernels"
 )
 
 // dahl's side of `bench peers --device cuda`: the losses of the first step on the GPU, in
@@ -20,16 +21,16 @@ func TestOurSideOnCUDA(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.close()
+		defer s.Close()
 		losses, err := s.contestant(modeTrain).losses(2)
 		if err != nil || len(losses) != 2 {
 			t.Fatalf("losses %v, %v", losses, err)
 		}
 		return losses[1]
 	}
-	want := loss(peerUnit{Device: deviceCPU, Threads: 1, Precision: precisionFloat32})
+	want := loss(peerUnit{Device: kernels.DeviceCPU, Threads: 1, Precision: precisionFloat32})
 	for precision, bound := range lossBounds {
-		got := loss(peerUnit{Device: deviceCUDA, Threads: 1, Precision: precision})
+		got := loss(peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precision})
 		if !(math.Abs(got-want) <= bound*want) {
 			t.Errorf("%s: loss %v, one core has %v", precision, got, want)
 		}

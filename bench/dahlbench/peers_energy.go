@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -31,82 +32,69 @@ type peerEnergy struct {
 	Meters      []string     `json:"meters"`
 }
 
-// window is what the meters counted in a time.
-type window struct {
-	joules, errorJoules, seconds float64
-	meters                       []string
-}
-
 // readWindow reads all meters of a platform while something runs.
-func readWindow(p *platform.Platform, run func() error) (w window, err error) {
+func readWindow(p *platform.Platform, run func() error) ([]energy.Reading, error) {
 	meters := train.StartMeters(p)
-	err = run()
+	err := run()
 	readings, stopErr := meters.Stop()
-	if err == nil {
-		err = stopErr
-	}
-	for _, r := range readings {
-		w.add(r)
-	}
-	return w, err
+	return readings, cmp.Or(err, stopErr)
 }
 
-func (w *window) add(r energy.Reading) {
-	w.joules += r.Joules
-	w.errorJoules += r.ErrorJoules
-	w.seconds = max(w.seconds, r.Seconds)
-	w.meters = append(w.meters, r.Of+" by "+r.Meter)
+// together is what several meters counted over the same time.
+func together(readings []energy.Reading) (sum energy.Reading) {
+	for _, r := range readings {
+		sum.Joules += r.Joules
+		sum.ErrorJoules += r.ErrorJoules
+		sum.Seconds = max(sum.Seconds, r.Seconds)
+	}
+	return sum
 }
 
 // measureEnergy counts the joules of contestants in turn, each in windows of about the
 // given time, after one in which nothing runs; nil where the machine has no meter.
 func measureEnergy(p *platform.Platform, batch int, target time.Duration, contestants []*contestant) (*peerEnergy, error) {
-	idle, err := readWindow(p, func() error { time.Sleep(target); return nil })
-	if err != nil || len(idle.meters) == 0 {
+	meters, err := readWindow(p, func() error { time.Sleep(target); return nil })
+	if err != nil || len(meters) == 0 {
 		return nil, err
 	}
-	idleWatts := idle.joules / idle.seconds
+	idle := together(meters)
+	idleWatts := idle.Joules / idle.Seconds
 	n := len(contestants)
 	perImage, above, unsure := make([][]float64, n), make([][]float64, n), make([][]float64, n)
 	for range energyTrials {
 		for i, c := range contestants {
 			steps := int(max(1, target/c.step))
-			w, err := readWindow(p, func() error { _, err := c.run(0, steps); return err })
+			readings, err := readWindow(p, func() error { _, err := c.run(0, steps); return err })
 			if err != nil {
 				return nil, fmt.Errorf("joules of %s: %w", c.label, err)
 			}
-			images := float64(steps * batch)
-			perImage[i] = append(perImage[i], w.joules/images)
-			above[i] = append(above[i], (w.joules-idleWatts*w.seconds)/images)
-			unsure[i] = append(unsure[i], w.errorJoules/images)
+			w, images := together(readings), float64(steps*batch)
+			perImage[i] = append(perImage[i], w.Joules/images)
+			above[i] = append(above[i], (w.Joules-float64(idleWatts*w.Seconds))/images)
+			unsure[i] = append(unsure[i], w.ErrorJoules/images)
 		}
 	}
-	e := &peerEnergy{Meters: idle.meters}
+	e := &peerEnergy{}
+	for _, m := range meters {
+		e.Meters = append(e.Meters, m.Of+" by "+m.Meter)
+	}
 	for i, c := range contestants {
-		j := peerJoules{Of: c.label, PerImage: medianOf(perImage[i]), AboveIdle: medianOf(above[i]), ErrorPerImage: medianOf(unsure[i])}
-		j.Spread = cli.Ratio(slices.Max(perImage[i])-slices.Min(perImage[i]), j.PerImage)
-		e.Contestants = append(e.Contestants, j)
+		e.Contestants = append(e.Contestants, peerJoules{Of: c.label, PerImage: median(perImage[i]), Spread: spread(perImage[i]),
+			AboveIdle: median(above[i]), ErrorPerImage: median(unsure[i])})
 	}
 	return e, nil
 }
 
-// medianOf is the middle of an odd number of values.
-func medianOf(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
-
 // printEnergy writes the table of joules, if any row has them.
 func printEnergy(out io.Writer, rows []peerRow) {
-	first := true
-	for i := range rows {
-		r := &rows[i]
-		if r.Energy == nil {
-			continue
-		}
-		if first {
-			fmt.Fprintf(out, "\n## Joules per image, training\n\nMedians of %d windows of each in turn, read from %v.\n\n", energyTrials, r.Energy.Meters)
-			fmt.Fprintln(out, "| network | batch | on | of | joules | above idle | spread | meter's error | over dahl's |")
-			fmt.Fprintln(out, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
-			first = false
-		}
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r peerRow) bool { return r.Energy == nil })
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n## Joules per image, training\n\nMedians of %d windows of each in turn, read from %v.\n\n", energyTrials, rows[0].Energy.Meters)
+	fmt.Fprintln(out, "| network | batch | on | of | joules | above idle | spread | meter's error | over dahl's |")
+	fmt.Fprintln(out, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |")
+	for _, r := range rows {
 		for _, j := range r.Energy.Contestants {
 			fmt.Fprintf(out, "| %s | %d | %v | %s | %.3g | %.3g | %.0f %% | %.0f %% | %.2f |\n", r.Model, r.Batch, r.peerUnit, j.Of,
 				j.PerImage, j.AboveIdle, 100*j.Spread, 100*cli.Ratio(j.ErrorPerImage, j.PerImage), cli.Ratio(j.PerImage, r.Energy.Contestants[0].PerImage))

@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"dahl/energy"
+	"dahl/kernels"
 )
 
 // Two meters over the same 5 s: 30 J and 70 J are 100 J, their errors 1 J and 2 J add up.
 func TestWindow(t *testing.T) {
-	var w window
-	w.add(energy.Reading{Of: "processors", Meter: "RAPL", Joules: 30, ErrorJoules: 1, Seconds: 5})
-	w.add(energy.Reading{Of: "gpu0", Meter: "NVML energy counter", Joules: 70, ErrorJoules: 2, Seconds: 4.9})
-	if w.joules != 100 || w.errorJoules != 3 || w.seconds != 5 || len(w.meters) != 2 {
-		t.Errorf("%+v; want 100 ± 3 J over 5 s by two meters", w)
+	w := together([]energy.Reading{{Of: "processors", Meter: "RAPL", Joules: 30, ErrorJoules: 1, Seconds: 5},
+		{Of: "gpu0", Meter: "NVML energy counter", Joules: 70, ErrorJoules: 2, Seconds: 4.9}})
+	if w.Joules != 100 || w.ErrorJoules != 3 || w.Seconds != 5 {
+		t.Errorf("%+v; want 100 ± 3 J over 5 s", w)
 	}
-	if got := medianOf([]float64{7, 2, 5, 3, 11}); got != 5 {
+	if got := median([]float64{7, 2, 5, 3, 11}); got != 5 {
 		t.Errorf("median %v; want 5", got)
 	}
 }
@@ -29,7 +29,7 @@ func TestPrintEnergy(t *testing.T) {
 	if printEnergy(&b, rows); b.Len() > 0 {
 		t.Errorf("a table without a meter:\n%s", b.String())
 	}
-	gpu := peerUnit{Device: deviceCUDA, Threads: 1, Precision: precisionFloat32}
+	gpu := peerUnit{Device: kernels.CUDA, Threads: 1, Precision: precisionFloat32}
 	rows = append(rows, peerRow{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: modeTrain, Energy: &peerEnergy{
 		Contestants: []peerJoules{{Of: "dahl", PerImage: 0.002, AboveIdle: 0.001}, {Of: "eager: contiguous", PerImage: 0.005, AboveIdle: 0.003, ErrorPerImage: 0.001}},
 		Meters:      []string{"gpu0 by NVML"}}})

@@ -2,16 +2,15 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/kernels/simd"
 	"dahl/nn"
 	"dahl/schedule"
-	"dahl/train"
 )
 
 // layerRow is one operation of one layer in the training step, summed over its
@@ -33,14 +32,13 @@ type layerRow struct {
 
 // layers accounts for every operation of the training step in the fastest of some
 // short runs; the last row is the time in which cores had no task.
-func (s *ourSide) layers(ctx context.Context, threads int) ([]layerRow, error) {
+func (s *ourSide) layers() ([]layerRow, error) {
 	graph := s.graph(modeTrain)
-	g := s.w.Program.Graphs[graph]
+	g := s.Workload.Program.Graphs[graph]
 	const steps, runs = 50, 7
-	batch := nn.BatchOf(g)
 	var sched *schedule.Schedule
 	for range runs {
-		run, err := s.t.RunSteps(ctx, graph, steps, train.Shuffled(s.data.Len(), batch*steps, s.w.Options.Seed), true)
+		run, err := s.RunSteps(s.ctx, graph, steps, s.Images(graph, steps), true)
 		if err != nil {
 			return nil, err
 		}
@@ -48,57 +46,69 @@ func (s *ourSide) layers(ctx context.Context, threads int) ([]layerRow, error) {
 			sched = run
 		}
 	}
-	peak, copyRate := fmaPeak(), copyBandwidth()
 	type key struct{ layer, op string }
 	rows := map[key]*layerRow{}
-	flops, moved := map[key]float64{}, map[key]float64{}
-	var busy time.Duration
-	for i := range sched.Spans {
-		span := &sched.Spans[i]
+	base := layerRow{Model: s.Workload.Model.Name, Batch: nn.BatchOf(g), Threads: s.unit.Threads}
+	capacity := sched.Makespan.Seconds() * float64(base.Threads)
+	idle := capacity
+	for _, span := range sched.Spans {
 		task := &g.Tasks[span.Task]
 		k := key{task.Labels.Layer, task.Op}
-		if rows[k] == nil {
-			rows[k] = &layerRow{Model: s.w.Model.Name, Batch: batch, Threads: threads, Layer: k.layer, Op: k.op}
+		r := rows[k]
+		if r == nil {
+			of := base
+			of.Layer, of.Op = k.layer, k.op
+			r, rows[k] = &of, &of
 		}
-		rows[k].Tasks++
-		rows[k].BusyS += (span.End - span.Start).Seconds()
-		busy += span.End - span.Start
-		flops[k] += task.Flops
-		moved[k] += float64(task.MovedBytes)
+		took := (span.End - span.Start).Seconds()
+		idle -= took
+		r.Tasks++
+		r.BusyS += took
+		r.FlopsPerS += task.Flops // over all spans, until the times of these are known
+		r.BytesPerS += float64(task.MovedBytes)
 	}
-	capacity := sched.Makespan.Seconds() * float64(threads)
+	peak, copyRate := fmaPeak(), copyBandwidth()
 	var all []layerRow
-	for k, r := range rows {
-		r.FlopsPerS, r.BytesPerS = flops[k]/r.BusyS, moved[k]/r.BusyS
+	for _, r := range rows {
+		r.FlopsPerS, r.BytesPerS = r.FlopsPerS/r.BusyS, r.BytesPerS/r.BusyS
 		r.OfPeak, r.OfCopyRate = r.FlopsPerS/peak, r.BytesPerS/copyRate
-		r.Share = r.BusyS / capacity
-		r.Tasks /= steps
-		r.BusyS /= steps
+		r.Share, r.Tasks, r.BusyS = r.BusyS/capacity, r.Tasks/steps, r.BusyS/steps
 		all = append(all, *r)
 	}
 	slices.SortFunc(all, func(a, b layerRow) int {
 		return cmp.Or(cmp.Compare(b.BusyS, a.BusyS), cmp.Compare(a.Layer, b.Layer), cmp.Compare(a.Op, b.Op))
 	})
-	idle := capacity - busy.Seconds()
-	return append(all, layerRow{Model: s.w.Model.Name, Batch: batch, Threads: threads, Layer: "(no task)", BusyS: idle / steps, Share: idle / capacity}), nil
+	base.Layer, base.BusyS, base.Share = "(no task)", idle/steps, idle/capacity
+	return append(all, base), nil
+}
+
+// fmaPeak is the float32 operations per second of one core in a loop of fused
+// multiply-adds.
+func fmaPeak() float64 {
+	return bestRate(func() float64 { return simd.PeakFMA[float32](simd.Widest(), 50_000) })
 }
 
 // copyBandwidth is the bytes read and written per second by one core that copies
-// within its second-level cache: the best of several.
+// within its second-level cache.
 func copyBandwidth() float64 {
 	const bytes, passes = 128 << 10, 200
 	src, dst := make([]byte, bytes), make([]byte, bytes)
-	best := time.Duration(0)
-	for range 20 {
-		start := time.Now()
+	return bestRate(func() float64 {
 		for range passes {
 			copy(dst, src)
 		}
-		if took := time.Since(start); best == 0 || took < best {
-			best = took
-		}
+		return 2 * bytes * passes
+	})
+}
+
+// bestRate is how much something does per second in the best of several runs.
+func bestRate(run func() (amount float64)) (perSecond float64) {
+	for range 20 {
+		start := time.Now()
+		amount := run()
+		perSecond = max(perSecond, amount/time.Since(start).Seconds())
 	}
-	return 2 * bytes * passes / best.Seconds()
+	return perSecond
 }
 
 func printLayers(w io.Writer, rows []layerRow) {
@@ -111,10 +121,10 @@ func printLayers(w io.Writer, rows []layerRow) {
 	for i := range rows {
 		r := &rows[i]
 		if r.Op == "" {
-			fmt.Fprintf(w, "| %s | %d | %d | %s | | | %s | %.1f %% | | | | |\n", r.Model, r.Batch, r.Threads, r.Layer, cli.ShortTime(cli.Seconds(r.BusyS)), 100*r.Share)
+			fmt.Fprintf(w, "| %s | %d | %d | %s | | | %s | %.1f %% | | | | |\n", r.Model, r.Batch, r.Threads, r.Layer, cli.ShowTime(r.BusyS), 100*r.Share)
 			continue
 		}
 		fmt.Fprintf(w, "| %s | %d | %d | %s | %s | %d | %s | %.1f %% | %.1f | %.0f %% | %.1f | %.0f %% |\n", r.Model, r.Batch, r.Threads,
-			r.Layer, r.Op, r.Tasks, cli.ShortTime(cli.Seconds(r.BusyS)), 100*r.Share, r.FlopsPerS/1e9, 100*r.OfPeak, r.BytesPerS/1e9, 100*r.OfCopyRate)
+			r.Layer, r.Op, r.Tasks, cli.ShowTime(r.BusyS), 100*r.Share, r.FlopsPerS/1e9, 100*r.OfPeak, r.BytesPerS/1e9, 100*r.OfCopyRate)
 	}
 }

@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"dahl/cmd/cli"
+	"dahl/kernels"
 )
 
-// peerReport is everything that `bench peers` says.
+// peerReport is everything that `dahl-bench peers` says.
 type peerReport struct {
 	Build cli.Build `json:"build"`
 	torchVersion
@@ -64,23 +66,10 @@ func (r *peerReport) save(path string) error {
 	if path == "" {
 		return nil
 	}
-	var b strings.Builder
-	r.print(&b)
-	return cli.WriteFile(path, []byte(b.String()))
+	return cli.WriteTo(path, r.print)
 }
 
-// finish prints the whole report.
-func (r *peerReport) finish(asJSON bool, stdout io.Writer) error {
-	if asJSON {
-		return cli.PrintJSON(stdout, r)
-	}
-	var b strings.Builder
-	r.print(&b)
-	_, err := io.WriteString(stdout, b.String())
-	return err
-}
-
-func (r *peerReport) print(w io.Writer) {
+func (r *peerReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "dahl %s (commit %s) beside PyTorch %s with oneDNN %s.\n", r.Build.Version, r.Build.Commit, r.Torch, r.OneDNN)
 	if r.GPU != "" {
 		fmt.Fprintf(w, "GPU: %s; PyTorch's CUDA %s, cuDNN %s.\n", r.GPU, r.CUDA, r.CuDNN)
@@ -97,49 +86,47 @@ func (r *peerReport) print(w io.Writer) {
 	if len(r.LeftOut) > 0 {
 		fmt.Fprintf(w, "\n## Left out\n\n- %s\n", strings.Join(r.LeftOut, "\n- "))
 	}
-	fmt.Fprintf(w, "\n## PyTorch's build\n\n```\n%s\n```\n", strings.TrimSpace(r.Config))
+	_, err := fmt.Fprintf(w, "\n## PyTorch's build\n\n```\n%s\n```\n", strings.TrimSpace(r.Config))
+	return err
 }
 
-// printRates writes the table of a mode: of cells on cores PyTorch's best setting, of those
-// on a GPU the best of each kind.
+// ratesTables are those of a mode: of cells on cores with PyTorch's best setting, of those on a
+// GPU with the best of each kind.
+var ratesTables = []struct {
+	device, head string
+	kinds        []string
+}{
+	{kernels.DeviceCPU, "| network | batch | on | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |\n" +
+		"| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n", []string{kindEager}},
+	{kernels.CUDA, "| network | batch | on | dahl | spread | PyTorch eager | spread | setting | ratio | PyTorch compiled | spread | setting | ratio | loss differs by | load of others |\n" +
+		"| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n", []string{kindEager, kindCompiled}},
+}
+
+// printRates writes the tables of a mode.
 func (r *peerReport) printRates(w io.Writer, mode, title string) {
-	var cores, gpus []*peerRow
-	for i := range r.Rows {
-		switch c := &r.Rows[i]; {
-		case c.Mode != mode:
-		case c.Device == deviceCUDA:
-			gpus = append(gpus, c)
-		default:
-			cores = append(cores, c)
+	title = fmt.Sprintf("\n## %s, images per second\n\n", title)
+	for _, table := range ratesTables {
+		head := table.head
+		for _, c := range r.Rows {
+			if c.Mode != mode || c.Device != table.device {
+				continue
+			}
+			fmt.Fprintf(w, "%s%s| %s | %d | %v | %.0f | %.0f %% |", title, head, c.Model, c.Batch, c.peerUnit, c.Ours, 100*c.OursSpread)
+			title, head = "", ""
+			for _, kind := range table.kinds {
+				fmt.Fprint(w, c.cellsOf(kind))
+			}
+			fmt.Fprintf(w, " %.1g | %.2f cores |\n", c.LossError, c.OtherLoad)
 		}
-	}
-	if len(cores)+len(gpus) > 0 {
-		fmt.Fprintf(w, "\n## %s, images per second\n\n", title)
-	}
-	if len(cores) > 0 {
-		fmt.Fprintln(w, "| network | batch | on | dahl | spread | PyTorch | spread | PyTorch's best setting | ratio | loss differs by | load of others |")
-		fmt.Fprintln(w, "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
-	}
-	for _, c := range cores {
-		fmt.Fprintf(w, "| %s | %d | %v | %.0f | %.0f %% | %.0f | %.0f %% | %s | %.2f | %.1g | %.2f cores |\n", c.Model, c.Batch, c.peerUnit,
-			c.Ours, 100*c.OursSpread, c.Torch, 100*c.TorchSpread, c.Setting, c.Ratio, c.LossError, c.OtherLoad)
-	}
-	if len(gpus) > 0 {
-		fmt.Fprintln(w, "| network | batch | on | dahl | spread | PyTorch eager | spread | setting | ratio | PyTorch compiled | spread | setting | ratio | loss differs by | load of others |")
-		fmt.Fprintln(w, "| --- | ---: | --- | ---: | ---: | ---: | ---: | --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |")
-	}
-	for _, c := range gpus {
-		fmt.Fprintf(w, "| %s | %d | %v | %.0f | %.0f %% |%s%s %.1g | %.2f cores |\n", c.Model, c.Batch, c.peerUnit,
-			c.Ours, 100*c.OursSpread, c.cellsOf(kindEager), c.cellsOf(kindCompiled), c.LossError, c.OtherLoad)
 	}
 }
 
-// cellsOf are the columns of the finalist of a kind.
+// cellsOf are the columns of the best finalist of a kind.
 func (c *peerRow) cellsOf(kind string) string {
-	for _, f := range c.Finalists {
-		if f.Kind == kind {
-			return fmt.Sprintf(" %.0f | %.0f %% | %s | %.2f |", f.ImagesPerS, 100*f.Spread, f.Setting, c.Ours/f.ImagesPerS)
-		}
+	i := slices.IndexFunc(c.Finalists, func(f finalist) bool { return f.Kind == kind })
+	if i < 0 {
+		return " – | – | – | – |"
 	}
-	return " – | – | – | – |"
+	f := c.Finalists[i]
+	return fmt.Sprintf(" %.0f | %.0f %% | %s | %.2f |", f.ImagesPerS, 100*f.Spread, f.Setting, c.Ours/f.ImagesPerS)
 }

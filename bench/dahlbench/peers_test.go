@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"dahl/execute"
+	"dahl/kernels"
 	"dahl/nn"
 )
 
@@ -25,7 +26,7 @@ func TestContestantRate(t *testing.T) {
 	if got := c.rate(64); math.Abs(got-64/0.03) > 1e-6 {
 		t.Errorf("rate %v images/s, want %v", got, 64/0.03)
 	}
-	if got := c.spread(64); math.Abs(got-4.0/3) > 1e-9 {
+	if got := spread(c.took); math.Abs(got-4.0/3) > 1e-9 {
 		t.Errorf("spread %v, want 4/3", got)
 	}
 }
@@ -50,7 +51,6 @@ func TestContestantRepeat(t *testing.T) {
 // 0.03, 0.05 and 0.03, 0.03 on average. With the machine always busy, the four
 // spare repetitions are used up and the last of each counts.
 func TestAlternate(t *testing.T) {
-	p := &peersOptions{repeats: 2, repetition: time.Nanosecond} // 3 steps each
 	threads := runtime.NumCPU()
 	next := 0
 	run := func(int, int) (time.Duration, error) {
@@ -61,6 +61,7 @@ func TestAlternate(t *testing.T) {
 		next = 0
 		return []*contestant{{run: run, step: 1}, {run: run, step: 1}}
 	}
+	// A repetition of a nanosecond is 3 steps.
 	loads := []float64{0.01, 0.5, 0.03, 0.05, 0.03}
 	interval := 0
 	of := func(cores float64) func() execute.Load {
@@ -73,7 +74,7 @@ func TestAlternate(t *testing.T) {
 		return of(loads[interval-1])
 	}
 	two := contestants()
-	others, err := newWatch(load, threads, 4).alternate(two, p)
+	others, err := newWatch(load, threads, 4).alternate(two, 2, time.Nanosecond)
 	if err != nil || math.Abs(others-0.03) > 1e-9 {
 		t.Errorf("load of others %v, %v; want 0.03", others, err)
 	}
@@ -82,7 +83,7 @@ func TestAlternate(t *testing.T) {
 		t.Errorf("repetitions %v and %v; want 6, 9 and 8, 10 ms", a, b)
 	}
 	two = contestants()
-	if _, err := newWatch(func() func() execute.Load { return of(1) }, threads, 4).alternate(two, p); err != nil || next != 8 {
+	if _, err := newWatch(func() func() execute.Load { return of(1) }, threads, 4).alternate(two, 2, time.Nanosecond); err != nil || next != 8 {
 		t.Errorf("%d repetitions on a busy machine, %v; want 4 and 4 spare ones", next, err)
 	}
 }
@@ -115,25 +116,27 @@ func TestSameNetwork(t *testing.T) {
 	ours, broken := twin("dahl", 2, 1), twin("compiled")
 	row := peerRow{peerUnit: peerUnit{Precision: precisionFloat32}}
 	// Off by 1e-4 of 2, and by 2e-4 of 1.
-	ran, failed, err := sameNetwork(&row, ours, []*contestant{twin("eager", 2.0002, 1), broken, twin("tuned", 2, 1.0002)})
+	var failed []error
+	note := func(err error) { failed = append(failed, err) }
+	ran, err := sameNetwork(&row, ours, []*contestant{twin("eager", 2.0002, 1), broken, twin("tuned", 2, 1.0002)}, note)
 	if err != nil || len(ran) != 2 || ran[1].label != "tuned" || len(failed) != 1 || math.Abs(row.LossError-2e-4) > 1e-9 {
 		t.Errorf("%d settings ran, failed: %v, loss error %v, %v", len(ran), failed, row.LossError, err)
 	}
-	if _, _, err := sameNetwork(&row, ours, []*contestant{broken, twin("eager", 2.1, 1)}); err == nil {
+	if _, err := sameNetwork(&row, ours, []*contestant{broken, twin("eager", 2.1, 1)}, note); err == nil {
 		t.Error("losses of 2 and 2.1 pass as the same network")
 	}
-	if _, failed, err := sameNetwork(&row, ours, []*contestant{broken}); err == nil || len(failed) != 1 {
+	if _, err := sameNetwork(&row, ours, []*contestant{broken}, note); err == nil || len(failed) != 3 {
 		t.Errorf("a row without a setting: failed %v, %v", failed, err)
 	}
 }
 
 // dahl's side trains and evaluates without a warm-up, as the windows of joules want it.
 func TestOurSideWithoutWarmup(t *testing.T) {
-	s, err := newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: deviceCPU, Threads: 1, Precision: precisionFloat32})
+	s, err := newOurSide(t.Context(), &peersOptions{}, "digits-cnn", 7, peerUnit{Device: kernels.DeviceCPU, Threads: 1, Precision: precisionFloat32})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
+	defer s.Close()
 	for _, mode := range []string{modeTrain, modeInfer} {
 		if took, err := s.contestant(mode).run(0, 2); err != nil || took <= 0 {
 			t.Errorf("%s: two steps took %v, %v", mode, took, err)
@@ -147,7 +150,7 @@ func TestFinalists(t *testing.T) {
 	for _, kind := range []string{kindCompiled, kindCompiled, kindEager, kindCompiled, kindEager} {
 		sorted = append(sorted, &contestant{kind: kind, label: strconv.Itoa(len(sorted))})
 	}
-	for device, want := range map[string]string{deviceCUDA: "02", deviceCPU: "012"} {
+	for device, want := range map[string]string{kernels.CUDA: "20", kernels.DeviceCPU: "012"} {
 		got := ""
 		for _, c := range finalistsOf(peerUnit{Device: device}, sorted) {
 			got += c.label
@@ -185,16 +188,16 @@ func TestTwinRequest(t *testing.T) {
 }
 
 func TestPeerReport(t *testing.T) {
-	cores, gpu := peerUnit{Device: deviceCPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: deviceCUDA, Threads: 1, Precision: precisionTF32}
+	cores, gpu := peerUnit{Device: kernels.DeviceCPU, Threads: 2, Precision: precisionFloat32}, peerUnit{Device: kernels.CUDA, Threads: 1, Precision: kernels.TF32Precision}
 	r := peerReport{LeftOut: []string{"lenet5: compiled"}, Rows: []peerRow{
-		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeTrain, Ours: 75000, Torch: 50000, Ratio: 1.5, Setting: "tuned contiguous"},
+		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeTrain, Ours: 75000, Finalists: []finalist{{Kind: kindEager, Setting: "tuned contiguous", ImagesPerS: 50000}}},
 		{Model: "mlp", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 960000, Finalists: []finalist{
 			{Kind: kindCompiled, Setting: "compiled: contiguous", ImagesPerS: 640000}, {Kind: kindEager, Setting: "eager: contiguous", ImagesPerS: 320000}}},
 		{Model: "lenet5", Batch: 64, peerUnit: gpu, Mode: modeTrain, Ours: 500000, Finalists: []finalist{{Kind: kindEager, Setting: "eager: contiguous", ImagesPerS: 400000}}},
-		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeInfer, Ours: 90000, Torch: 90000, Ratio: 1, Setting: "tuned contiguous frozen"},
+		{Model: "mlp", Batch: 64, peerUnit: cores, Mode: modeInfer, Ours: 90000, Finalists: []finalist{{Kind: kindEager, Setting: "tuned contiguous frozen", ImagesPerS: 90000}}},
 	}}
 	var b strings.Builder
-	r.print(&b)
+	_ = r.print(&b)
 	training, inference, ok := strings.Cut(b.String(), "## Inference")
 	if !ok || !strings.Contains(inference, "frozen") {
 		t.Errorf("the report:\n%s", b.String())
@@ -210,7 +213,7 @@ func TestPeerReport(t *testing.T) {
 		}
 	}
 	b.Reset()
-	(&peerReport{Rows: r.Rows[:1]}).print(&b)
+	_ = (&peerReport{Rows: r.Rows[:1]}).print(&b)
 	if strings.Contains(b.String(), "GPU") || strings.Contains(b.String(), "## Inference") || strings.Contains(b.String(), "Left out") {
 		t.Errorf("tables of what was not measured:\n%s", b.String())
 	}

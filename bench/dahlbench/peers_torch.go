@@ -6,16 +6,17 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/kernels"
 	"dahl/nn"
 )
 
@@ -55,15 +56,21 @@ var torchGPUSettings = []torchSetting{
 	{name: "compiled with graphs", doc: `the same by torch.compile(mode="reduce-overhead"), which replays CUDA graphs`, compile: "reduce-overhead"},
 }
 
-// settingsFor are those that differ on a unit.
-func settingsFor(u peerUnit) []torchSetting {
-	switch {
-	case u.Device == deviceCUDA:
+func (s torchSetting) String() string { return s.name }
+
+// settingsOn are all on a device.
+func settingsOn(device string) []torchSetting {
+	if device == kernels.CUDA {
 		return torchGPUSettings
-	case u.Threads > 1:
-		return torchSettings
 	}
-	return slices.DeleteFunc(slices.Clone(torchSettings), func(s torchSetting) bool { return s.oneBLAS })
+	return torchSettings
+}
+
+// settingsFor are those of some names that differ on a unit; without names all.
+func settingsFor(u peerUnit, wanted []string) []torchSetting {
+	return slices.DeleteFunc(slices.Clone(settingsOn(u.Device)), func(s torchSetting) bool {
+		return s.oneBLAS && u.Threads == 1 || len(wanted) > 0 && !slices.Contains(wanted, s.name)
+	})
 }
 
 // workerProgram trains and evaluates a network in PyTorch at the requests on its standard
@@ -133,26 +140,23 @@ type torchVersion struct {
 // back to another processor are not passed on.
 func startTorch(ctx context.Context, python, script string, s torchSetting, threads int) (*torchWorker, error) {
 	w := &torchWorker{setting: s, cmd: exec.CommandContext(ctx, python, script)}
-	n, blas := strconv.Itoa(threads), strconv.Itoa(threads)
+	blas := threads
 	if s.oneBLAS {
-		blas = "1"
+		blas = 1
 	}
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "OPENBLAS_") && !strings.HasPrefix(v, "OMP_") && !strings.HasPrefix(v, "MALLOC_") {
-			w.cmd.Env = append(w.cmd.Env, v)
-		}
-	}
-	w.cmd.Env = append(w.cmd.Env, append([]string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + blas}, s.env...)...)
+	inherited := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "OPENBLAS_") || strings.HasPrefix(v, "OMP_") || strings.HasPrefix(v, "MALLOC_")
+	})
+	w.cmd.Env = slices.Concat(inherited, []string{fmt.Sprint("OMP_NUM_THREADS=", threads), fmt.Sprint("OPENBLAS_NUM_THREADS=", blas)}, s.env)
 	w.cmd.Stderr = &w.stderr
-	var err error
-	if w.in, err = w.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
 	out, err := w.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
 	w.out = bufio.NewReader(out)
+	if w.in, err = w.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
 	if err := w.cmd.Start(); err != nil {
 		return nil, cli.InputErrorf("starting PyTorch: %w; name an interpreter that has it with --python", err)
 	}
@@ -160,10 +164,10 @@ func startTorch(ctx context.Context, python, script string, s torchSetting, thre
 }
 
 // ask sends a request and waits for its answer.
-func (w *torchWorker) ask(r torchRequest) (*torchReply, error) {
+func (w *torchWorker) ask(r torchRequest) (reply torchReply, err error) {
 	line, err := json.Marshal(r)
 	if err != nil {
-		return nil, err
+		return reply, err
 	}
 	var answer []byte
 	if _, err = w.in.Write(append(line, '\n')); err == nil {
@@ -171,16 +175,17 @@ func (w *torchWorker) ask(r torchRequest) (*torchReply, error) {
 	}
 	if err != nil {
 		w.close()
-		return nil, fmt.Errorf("PyTorch (%s), %s: the worker ended: %s", w.setting.name, r.Do, lastLine(w.stderr.String()))
+		said := strings.TrimSpace(w.stderr.String())
+		err = fmt.Errorf("the worker ended: %s", said[strings.LastIndex(said, "\n")+1:])
+	} else if err = json.Unmarshal(answer, &reply); err != nil {
+		err = fmt.Errorf("answer %.80q: %w", answer, err)
+	} else if reply.Error != "" {
+		err = errors.New(reply.Error)
 	}
-	var reply torchReply
-	if err := json.Unmarshal(answer, &reply); err != nil {
-		return nil, fmt.Errorf("PyTorch (%s), %s: answer %.80q: %w", w.setting.name, r.Do, answer, err)
+	if err != nil {
+		err = fmt.Errorf("PyTorch (%s), %s: %w", w.setting, r.Do, err)
 	}
-	if reply.Error != "" {
-		return nil, fmt.Errorf("PyTorch (%s), %s: %s", w.setting.name, r.Do, reply.Error)
-	}
-	return &reply, nil
+	return reply, err
 }
 
 // close ends the worker: it stops where its input ends.
@@ -188,11 +193,6 @@ func (w *torchWorker) close() {
 	w.in.Close()
 	// How the worker ended says nothing after its last answer.
 	_ = w.cmd.Wait()
-}
-
-func lastLine(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return lines[len(lines)-1]
 }
 
 // twinRequest describes a model to the worker.
@@ -210,63 +210,47 @@ func twinRequest(m *nn.Model) (torchRequest, error) {
 	return r, nil
 }
 
-// hasConvolution reports whether the memory format can matter.
-func hasConvolution(m *nn.Model) bool {
-	return slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.In) == 3 && len(s.Params) > 0 })
-}
-
-// contestants opens the network in a worker, in every memory format, and returns
-// one contestant for each of these and each mode.
-func (w *torchWorker) contestants(m *nn.Model, open torchRequest) ([]*contestant, error) {
-	formats := []bool{false}
-	if hasConvolution(m) {
-		formats = append(formats, true)
+// contestants opens the network in a worker, in every memory format that can matter, and
+// returns one contestant for each of these and each mode.
+func (w *torchWorker) contestants(m *nn.Model, open torchRequest) (all []*contestant, err error) {
+	formats := []string{"contiguous", "channels_last"}
+	if !slices.ContainsFunc(m.Stages, func(s nn.Stage) bool { return len(s.In) == 3 && len(s.Params) > 0 }) {
+		formats = formats[:1]
 	}
-	var all []*contestant
 	open.Compile = w.setting.compile
 	modes := []string{modeTrain, modeEager, modeFrozen}
-	if open.Device == deviceCUDA {
+	if open.Device == kernels.CUDA {
 		modes = modes[:2]
 	}
-	for i, last := range formats {
-		open.ChannelsLast, open.First = last, i == 0
+	for i, format := range formats {
+		open.ChannelsLast, open.First = i > 0, i == 0
 		if _, err := w.ask(open); err != nil {
 			return nil, err
 		}
 		for _, mode := range modes {
-			all = append(all, w.contestant(mode, last))
+			all = append(all, w.contestant(w.setting.name+": "+format, mode, i > 0))
 		}
 	}
 	return all, nil
 }
 
-func (w *torchWorker) contestant(mode string, channelsLast bool) *contestant {
-	label := w.setting.name + ": contiguous"
-	if channelsLast {
-		label = w.setting.name + ": channels_last"
-	}
-	if mode != modeTrain {
-		label += " " + mode
-	}
+func (w *torchWorker) contestant(label, mode string, channelsLast bool) *contestant {
 	kind := kindEager
 	if w.setting.compile != "" {
 		kind = kindCompiled
+	}
+	if mode != modeTrain {
+		label += " " + mode
 	}
 	return &contestant{
 		label: label, mode: mode, kind: kind,
 		losses: func(steps int) ([]float64, error) {
 			r, err := w.ask(torchRequest{Do: "losses", Mode: mode, ChannelsLast: channelsLast, Steps: steps})
-			if err != nil {
-				return nil, err
-			}
-			return r.Values, nil
+			return r.Values, err
 		},
 		run: func(warmup, steps int) (time.Duration, error) {
 			r, err := w.ask(torchRequest{Do: "time", Mode: mode, ChannelsLast: channelsLast, Warmup: warmup, Steps: steps})
-			if err != nil {
-				return 0, err
-			}
-			return cli.Seconds(r.Seconds), nil
+			return cli.Seconds(r.Seconds), err
 		},
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"os"
 	"runtime"
 	"runtime/metrics"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
 
 	"dahl/cmd/cli"
-	"dahl/platform"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -48,21 +49,19 @@ var errSoak = errors.New("something grows while training runs: see the table")
 
 func newSoak() *cobra.Command {
 	var o soakOptions
-	cmd := &cobra.Command{
+	cmd := measurement(&cobra.Command{
 		Use:   "soak",
 		Short: "a long training, in which memory, goroutines and threads must not grow",
 		Long: fmt.Sprintf(`soak trains for --steps steps under each policy: in one run, and in runs of %d
 recorded steps. It samples the heap, the resident memory, goroutines and threads,
 drops the first %.0f %%, and puts a line through the rest. Memory may rise by %d bytes
 along that line over the run, threads by %.0f, goroutines not at all.`, soakPiece, 100*soakWarmup, soakMemoryAllowance, soakAllowed[3]),
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRun: func(cmd *cobra.Command, _ []string) {
 			if o.devices != "" && !cmd.Flags().Changed("workers") {
 				o.workers = 0 // the list says how many
 			}
-			return o.run(cmd.Context(), cmd.OutOrStdout())
 		},
-	}
+	}, o.run)
 	f := cmd.Flags()
 	f.StringVar(&o.model, "model", "dahl-cnn", "network")
 	f.IntVar(&o.batch, "batch", 32, "samples per step")
@@ -74,7 +73,7 @@ along that line over the run, threads by %.0f, goroutines not at all.`, soakPiec
 	return cmd
 }
 
-func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
+func (o *soakOptions) run(ctx context.Context, stdout, _ io.Writer) error {
 	if o.steps < soakPiece {
 		return cli.InputErrorf("--steps %d: want at least %d", o.steps, soakPiece)
 	}
@@ -89,7 +88,7 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p, err := o.machine()
+	p, err := machine(o.platform, o.devices, o.workers)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,7 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "%s, batch %d, %d workers of %s\n\n", o.model, o.batch, len(p.Workers), p.Name)
 	fmt.Fprintln(stdout, "| policy | steps | recorded | quantity | after warm-up | at the end | growth over the run | allowed | |")
 	fmt.Fprintln(stdout, "| --- | ---: | --- | --- | ---: | ---: | ---: | ---: | --- |")
-	flat := true
+	var grown error
 	for i, policy := range o.policies {
 		for _, piece := range []int{o.steps, soakPiece} {
 			samples, err := o.train(ctx, each[i], piece)
@@ -123,29 +122,14 @@ func (o *soakOptions) run(ctx context.Context, stdout io.Writer) error {
 				first, last, growth := trend(samples, q)
 				verdict := "flat"
 				if growth > soakAllowed[q]+rounding {
-					verdict, flat = "**grows**", false
+					verdict, grown = "**grows**", errSoak
 				}
 				fmt.Fprintf(stdout, "| %s | %d | %s | %s | %.0f | %.0f | %+.0f | %.0f | %s |\n",
 					policy, o.steps, recorded, name, first, last, growth, soakAllowed[q], verdict)
 			}
 		}
 	}
-	if !flat {
-		return errSoak
-	}
-	return nil
-}
-
-// machine is the one to train on.
-func (o *soakOptions) machine() (*platform.Platform, error) {
-	p, err := cli.Machine(o.platform, o.devices, false)
-	if err == nil && o.devices != "" {
-		p, err = p.Select(o.devices)
-	}
-	if err != nil || o.workers == 0 {
-		return p, cli.AsInput(err)
-	}
-	return cli.WithWorkers(p, o.workers)
+	return grown
 }
 
 // train runs all steps, piece by piece, and returns what was sampled meanwhile.
@@ -155,12 +139,14 @@ func (o *soakOptions) train(ctx context.Context, w *train.Workload, piece int) (
 		return nil, err
 	}
 	defer t.Close()
-	order := train.Shuffled(w.Data.Train.Len(), o.batch*piece, w.Options.Seed)
-	s, err := newSampler()
+	order := t.Images(0, piece)
+	status, err := os.Open("/proc/self/status")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("soak reads memory and threads from the system's /proc: %w", err)
 	}
-	defer s.status.Close()
+	defer status.Close()
+	s := &sampler{status: status, text: make([]byte, 1<<14), samples: make([]soakSample, 0, maxSoakSamples),
+		metrics: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}}
 	if piece == o.steps {
 		stop := s.start()
 		_, err = t.RunSteps(ctx, 0, piece, order, false)
@@ -201,34 +187,21 @@ type sampler struct {
 // maxSoakSamples bounds a run to some hours.
 const maxSoakSamples = 1 << 20
 
-func newSampler() (*sampler, error) {
-	status, err := os.Open("/proc/self/status")
-	if err != nil {
-		return nil, fmt.Errorf("soak reads memory and threads from the system's /proc: %w", err)
-	}
-	return &sampler{status: status, text: make([]byte, 1<<14), samples: make([]soakSample, 0, maxSoakSamples),
-		metrics: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}}, nil
-}
-
 // start takes samples at intervals until stop is called.
 func (s *sampler) start() (stop func() error) {
-	end, ended := make(chan struct{}), make(chan error)
+	end, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		tick := time.NewTicker(soakInterval)
-		defer tick.Stop()
-		for {
+		var err error
+		tick := time.Tick(soakInterval)
+		for running := true; running && err == nil; {
 			select {
 			case <-end:
-				ended <- nil
-				return
-			case <-tick.C:
-				if err := s.take(); err != nil {
-					<-end
-					ended <- err
-					return
-				}
+				running = false
+			case <-tick:
+				err = s.take()
 			}
 		}
+		ended <- err
 	}()
 	return func() error {
 		close(end)
@@ -255,16 +228,11 @@ func (s *sampler) take() error {
 
 // statusField is the number behind a key of /proc/PID/status, -1 for none.
 func statusField(text []byte, key string) int {
-	at := bytes.Index(text, []byte(key))
-	if at < 0 {
+	_, text, _ = bytes.Cut(text, []byte(key))
+	text, _, _ = bytes.Cut(bytes.TrimLeft(text, " \t"), []byte("\n"))
+	n, err := strconv.Atoi(string(bytes.TrimSuffix(text, []byte(" kB"))))
+	if err != nil {
 		return -1
-	}
-	n := 0
-	for _, c := range bytes.TrimLeft(text[at+len(key):], " \t") {
-		if c < '0' || c > '9' {
-			break
-		}
-		n = 10*n + int(c-'0')
 	}
 	return n
 }
@@ -276,14 +244,11 @@ func trend(samples []soakSample, quantity int) (first, last, growth float64) {
 	if len(rest) < 2 {
 		return math.NaN(), math.NaN(), math.Inf(1)
 	}
-	n := float64(len(rest))
-	var sumX, sumY, sumXX, sumXY float64
+	x, y := make([]float64, len(rest)), make([]float64, len(rest))
 	for i, s := range rest {
-		x, y := float64(i), s[quantity]
-		sumX, sumY, sumXX, sumXY = sumX+x, sumY+y, sumXX+x*x, sumXY+x*y
+		x[i], y[i] = float64(i), s[quantity]
 	}
-	slope := (n*sumXY - sumX*sumY) / (n*sumXX - sumX*sumX)
-	first = (sumY - slope*sumX) / n
-	growth = slope * (n - 1)
+	first, slope := stat.LinearRegression(x, y, nil, false)
+	growth = slope * x[len(x)-1]
 	return first, first + growth, growth
 }

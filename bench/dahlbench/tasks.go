@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +36,7 @@ type tasksOptions struct {
 
 func newTasks() *cobra.Command {
 	var o tasksOptions
-	cmd := &cobra.Command{
+	cmd := measurement(&cobra.Command{
 		Use:   "tasks",
 		Short: "what a task costs beside its kernel, in four graphs of empty tasks",
 		Long: `tasks measures graphs of tasks that do nothing:
@@ -50,18 +48,14 @@ func newTasks() *cobra.Command {
 per task, the median of the repeats. With --starpu (bench/starpu/main.c, which
 "make bench-tasks" builds) the same graphs go through StarPU in the same run, in turn
 with dahl's: from the first submission until all tasks have run.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout())
-		},
-	}
+	}, o.run)
 	f := cmd.Flags()
 	f.IntVar(&o.tasks, "tasks", 100_000, "tasks in a graph")
 	f.IntVar(&o.workers, "workers", 2, "number of CPU cores")
 	f.IntVar(&o.repeats, "repeats", 5, "measured repeats, after one that is not")
 	f.IntVar(&o.steps, "steps", 20, "steps of a steady run")
 	f.StringVar(&o.starpu, "starpu", "", "the `program` built from bench/starpu")
-	f.StringSliceVar(&o.shapes, "shapes", shapeNames(), "graphs")
+	f.StringSliceVar(&o.shapes, "shapes", names(taskShapes), "graphs")
 	return cmd
 }
 
@@ -71,24 +65,15 @@ type taskShape struct {
 	add  func(b *dag.Builder, tasks int)
 }
 
-// roundRobinBuffers is the number of buffers of the shape "buffers".
-const roundRobinBuffers = 1000
-
 // taskShapes is the table of graphs; bench/starpu/main.c has the same.
 var taskShapes = []taskShape{
 	{"independent", func(b *dag.Builder, tasks int) { addRoundRobin(b, tasks, 0) }},
 	{"chain", func(b *dag.Builder, tasks int) { addRoundRobin(b, tasks, 1) }},
-	{"buffers", func(b *dag.Builder, tasks int) { addRoundRobin(b, tasks, roundRobinBuffers) }},
+	{"buffers", func(b *dag.Builder, tasks int) { addRoundRobin(b, tasks, 1000) }},
 	{"cholesky", addCholesky},
 }
 
-func shapeNames() []string {
-	var names []string
-	for _, s := range taskShapes {
-		names = append(names, s.name)
-	}
-	return names
-}
+func (s taskShape) String() string { return s.name }
 
 // addScalars adds buffers of one element.
 func addScalars(b *dag.Builder, n int) []dag.BufferID {
@@ -155,15 +140,23 @@ var starpuSchedulers = []string{"eager", "lws", "dmda"}
 // run time, one plans first.
 var tasksPolicies = []string{"eager", "heft"}
 
-// onceTimes are the parts of building, compiling and running a graph once.
-type onceTimes struct{ build, compile, run, total time.Duration }
+// taskTimes is what a graph took: everything once, of which building, compiling and running
+// it are parts, and a steady step. StarPU compiles nothing and has no steady replay: 0.
+type taskTimes [5]time.Duration
 
-func (o *tasksOptions) run(ctx context.Context, stdout io.Writer) error {
+// taskRuntime executes a graph.
+type taskRuntime struct {
+	name    string
+	measure func() (taskTimes, error)
+	times   [len(taskTimes{})][]time.Duration // by repeat
+}
+
+func (o *tasksOptions) run(ctx context.Context, stdout, _ io.Writer) error {
 	shapes, err := o.check()
 	if err != nil {
 		return err
 	}
-	p, err := cores(o.workers)
+	p, err := machine("", "", o.workers)
 	if err != nil {
 		return err
 	}
@@ -175,16 +168,16 @@ func (o *tasksOptions) run(ctx context.Context, stdout io.Writer) error {
 	fmt.Fprintln(stdout)
 	fmt.Fprintln(stdout, "| graph | tasks | runtime | once | build | compile | run | steady |")
 	fmt.Fprintln(stdout, "| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
-	for _, s := range shapes {
-		if err := o.shape(ctx, stdout, p, s); err != nil {
-			return fmt.Errorf("graph %s: %w", s.name, err)
+	for i := range shapes {
+		if err := o.shape(ctx, stdout, p, &shapes[i]); err != nil {
+			return fmt.Errorf("graph %s: %w", shapes[i], err)
 		}
 	}
 	return nil
 }
 
 // check refuses options that nothing can be measured with, and finds the graphs.
-func (o *tasksOptions) check() ([]*taskShape, error) {
+func (o *tasksOptions) check() ([]taskShape, error) {
 	err := cmp.Or(cli.CheckNumbers("tasks", o.tasks), cli.CheckNumbers("repeats", o.repeats), cli.CheckNumbers("steps", o.steps), cli.CheckNumbers("workers", o.workers))
 	if err != nil {
 		return nil, err
@@ -194,52 +187,55 @@ func (o *tasksOptions) check() ([]*taskShape, error) {
 			return nil, cli.InputErrorf("--starpu: %w", err)
 		}
 	}
-	var shapes []*taskShape
-	for _, name := range o.shapes {
-		i := slices.IndexFunc(taskShapes, func(s taskShape) bool { return s.name == name })
-		if i < 0 {
-			return nil, cli.InputErrorf("--shapes %q: it is not one of %s", name, strings.Join(shapeNames(), ", "))
-		}
-		shapes = append(shapes, &taskShapes[i])
-	}
-	return shapes, nil
+	return chosen("shapes", o.shapes, taskShapes)
 }
 
-// shape measures one graph with every contestant in turn and prints their lines.
-func (o *tasksOptions) shape(ctx context.Context, stdout io.Writer, p *platform.Platform, s *taskShape) error {
-	ours, steady := make([][]onceTimes, len(tasksPolicies)), make([][]time.Duration, len(tasksPolicies))
-	theirs := make([][]onceTimes, len(starpuSchedulers))
-	tasks := 0
-	for repeat := range o.repeats + 1 {
-		for k, policy := range tasksPolicies {
-			runtime.GC()
-			once, step, n, err := o.measure(ctx, p, s, policy)
-			if err != nil {
-				return err
-			}
-			tasks = n
-			if repeat > 0 {
-				ours[k], steady[k] = append(ours[k], once), append(steady[k], step)
-			}
-		}
-		for k, scheduler := range starpuSchedulers {
-			if o.starpu == "" || repeat == 0 { // its program has a warm-up of its own
-				continue
-			}
-			once, err := o.measureStarPU(ctx, s.name, scheduler)
-			if err != nil {
-				return err
-			}
-			theirs[k] = append(theirs[k], once)
-		}
+// runtimes are those that execute a graph.
+func (o *tasksOptions) runtimes(ctx context.Context, p *platform.Platform, s *taskShape) []*taskRuntime {
+	var all []*taskRuntime
+	for _, policy := range tasksPolicies {
+		all = append(all, &taskRuntime{name: "dahl " + policy, measure: func() (taskTimes, error) { return o.measure(ctx, p, s, policy) }})
 	}
-	for k, policy := range tasksPolicies {
-		printTimes(stdout, s.name, tasks, "dahl "+policy, ours[k], steady[k])
-	}
-	for k, scheduler := range starpuSchedulers {
+	for _, scheduler := range starpuSchedulers {
 		if o.starpu != "" {
-			printTimes(stdout, s.name, tasks, "StarPU "+scheduler, theirs[k], nil)
+			all = append(all, &taskRuntime{name: "StarPU " + scheduler, measure: func() (taskTimes, error) { return o.measureStarPU(ctx, s.name, scheduler) }})
 		}
+	}
+	return all
+}
+
+// shape measures one graph with every runtime in turn and prints their lines: medians per
+// task, whose parts need not add up.
+func (o *tasksOptions) shape(ctx context.Context, stdout io.Writer, p *platform.Platform, s *taskShape) error {
+	prog, err := buildTasks(s, o.tasks)
+	if err != nil {
+		return err
+	}
+	tasks, runtimes := prog.Graphs[0].NumTasks(), o.runtimes(ctx, p, s)
+	for repeat := range o.repeats + 1 {
+		for _, r := range runtimes {
+			runtime.GC()
+			times, err := r.measure()
+			if err != nil {
+				return err
+			}
+			for part, took := range times {
+				if repeat > 0 {
+					r.times[part] = append(r.times[part], took)
+				}
+			}
+		}
+	}
+	for _, r := range runtimes {
+		fmt.Fprintf(stdout, "| %s | %d | %s |", s, tasks, r.name)
+		for _, times := range r.times {
+			per := ""
+			if took := median(times); took > 0 {
+				per = strconv.Itoa(int(took.Nanoseconds()) / tasks)
+			}
+			fmt.Fprintf(stdout, " %s |", per)
+		}
+		fmt.Fprintln(stdout)
 	}
 	return nil
 }
@@ -255,31 +251,29 @@ func buildTasks(s *taskShape, tasks int) (*dag.Program, error) {
 	return &dag.Program{Name: s.name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Steps: 1}}}, nil
 }
 
-// measure builds, compiles and runs the graph once, then runs it for some steps and
-// returns the time of one.
-func (o *tasksOptions) measure(ctx context.Context, p *platform.Platform, s *taskShape, policy string) (once onceTimes, step time.Duration, tasks int, err error) {
+// measure builds, compiles and runs the graph once, then runs it for some steps.
+func (o *tasksOptions) measure(ctx context.Context, p *platform.Platform, s *taskShape, policy string) (took taskTimes, err error) {
 	begin := time.Now()
 	prog, err := buildTasks(s, o.tasks)
 	if err != nil {
-		return once, 0, 0, err
+		return took, err
 	}
-	once.build = time.Since(begin)
+	built := time.Since(begin)
 	r, err := runnerOf(prog, p, policy)
 	if err != nil {
-		return once, 0, 0, err
+		return took, err
 	}
 	defer r.Close()
-	once.compile = time.Since(begin) - once.build
+	compiled := time.Since(begin)
 	if _, err := r.Run(ctx, 0, 1, true); err != nil {
-		return once, 0, 0, err
+		return took, err
 	}
-	once.total = time.Since(begin)
-	once.run = once.total - once.build - once.compile
+	total := time.Since(begin)
 	steady, err := r.Run(ctx, 0, o.steps, false)
 	if err != nil {
-		return once, 0, 0, err
+		return took, err
 	}
-	return once, steady.Makespan / time.Duration(o.steps), prog.Graphs[0].NumTasks(), nil
+	return taskTimes{total, built, compiled - built, total - compiled, steady.Makespan / time.Duration(o.steps)}, nil
 }
 
 // runnerOf compiles a program of empty tasks for some cores.
@@ -296,20 +290,20 @@ func runnerOf(prog *dag.Program, p *platform.Platform, policy string) (*execute.
 }
 
 // measureStarPU runs the graph once on StarPU, after a warm-up in the same process.
-func (o *tasksOptions) measureStarPU(ctx context.Context, shape, scheduler string) (onceTimes, error) {
+func (o *tasksOptions) measureStarPU(ctx context.Context, shape, scheduler string) (took taskTimes, err error) {
 	cmd := exec.CommandContext(ctx, o.starpu, shape, strconv.Itoa(o.tasks), "1")
 	cmd.Env = append(os.Environ(), "STARPU_SCHED="+scheduler, "STARPU_NCPU="+strconv.Itoa(o.workers), "STARPU_SILENT=1")
 	var errout bytes.Buffer
 	cmd.Stderr = &errout
 	out, err := cmd.Output()
 	if err != nil {
-		return onceTimes{}, fmt.Errorf("StarPU with scheduler %s: %w: %s", scheduler, err, cli.OneLine(errors.New(errout.String())))
+		return took, fmt.Errorf("StarPU with scheduler %s: %w: %s", scheduler, err, cli.OneLine(errors.New(errout.String())))
 	}
-	var submit, total int64
-	if _, err := fmt.Fscan(bufio.NewReader(bytes.NewReader(out)), &submit, &total); err != nil {
-		return onceTimes{}, fmt.Errorf("StarPU with scheduler %s printed %q, not two numbers: %w", scheduler, out, err)
+	var submit, total time.Duration
+	if _, err := fmt.Sscan(string(out), &submit, &total); err != nil {
+		return took, fmt.Errorf("StarPU with scheduler %s printed %q, not two numbers: %w", scheduler, out, err)
 	}
-	return onceTimes{build: time.Duration(submit), run: time.Duration(total - submit), total: time.Duration(total)}, nil
+	return taskTimes{total, submit, 0, total - submit}, nil
 }
 
 // starpuVersion asks pkg-config.
@@ -319,32 +313,4 @@ func starpuVersion() string {
 		return "of unknown version"
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// printTimes prints a line of medians per task; the parts need not add up.
-func printTimes(w io.Writer, shape string, tasks int, name string, once []onceTimes, steady []time.Duration) {
-	per := func(part func(t onceTimes) time.Duration) string {
-		var all []time.Duration
-		for _, t := range once {
-			all = append(all, part(t))
-		}
-		return perTask(all, tasks)
-	}
-	compile := ""
-	if steady != nil { // StarPU compiles nothing, and has no steady replay
-		compile = per(func(t onceTimes) time.Duration { return t.compile })
-	}
-	fmt.Fprintf(w, "| %s | %d | %s | %s | %s | %s | %s | %s |\n", shape, tasks, name,
-		per(func(t onceTimes) time.Duration { return t.total }), per(func(t onceTimes) time.Duration { return t.build }),
-		compile, per(func(t onceTimes) time.Duration { return t.run }),
-		perTask(steady, tasks))
-}
-
-// perTask is the median in nanoseconds per task, empty for no times.
-func perTask(times []time.Duration, tasks int) string {
-	if len(times) == 0 {
-		return ""
-	}
-	slices.Sort(times)
-	return strconv.Itoa(int(times[len(times)/2].Nanoseconds()) / tasks)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,8 +23,8 @@ func TestBenchTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	o := tasksOptions{tasks: 100, workers: 2, repeats: 1, steps: 2, starpu: script, shapes: shapeNames()}
-	if err := o.run(context.Background(), &out); err != nil {
+	o := tasksOptions{tasks: 100, workers: 2, repeats: 1, steps: 2, starpu: script, shapes: names(taskShapes)}
+	if err := o.run(context.Background(), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| independent | 100 | dahl eager |", "| chain | 100 | dahl heft |", "| cholesky | 120 | dahl eager |",
@@ -33,7 +34,7 @@ func TestBenchTasks(t *testing.T) {
 		}
 	}
 	o.shapes = []string{"torus"}
-	if err := o.run(context.Background(), &out); err == nil || !strings.Contains(err.Error(), "torus") {
+	if err := o.run(context.Background(), &out, io.Discard); err == nil || !strings.Contains(err.Error(), "torus") {
 		t.Errorf("error %v, want one about the shape", err)
 	}
 }
@@ -41,7 +42,7 @@ func TestBenchTasks(t *testing.T) {
 // BenchmarkTasks builds, compiles and runs each graph of `dahl-bench tasks` once; it
 // is there to be profiled.
 func BenchmarkTasks(b *testing.B) {
-	p, err := cores(2)
+	p, err := machine("", "", 2)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func BenchmarkTasks(b *testing.B) {
 			b.Run(taskShapes[i].name+"/"+policy, func(b *testing.B) {
 				o := tasksOptions{tasks: 100_000, steps: 1}
 				for b.Loop() {
-					if _, _, _, err := o.measure(context.Background(), p, &taskShapes[i], policy); err != nil {
+					if _, err := o.measure(context.Background(), p, &taskShapes[i], policy); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -61,7 +62,7 @@ func BenchmarkTasks(b *testing.B) {
 
 // BenchmarkSteadyTasks runs steps of each compiled graph, under every policy.
 func BenchmarkSteadyTasks(b *testing.B) {
-	p, err := cores(2)
+	p, err := machine("", "", 2)
 	if err != nil {
 		b.Fatal(err)
 	}

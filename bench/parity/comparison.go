@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"dahl/nn"
 )
 
@@ -25,8 +27,8 @@ type curve struct {
 // comparison is one network in one type, trained by dahl and by PyTorch.
 type comparison struct {
 	network, dtype string
-	dahl, torch    *curve
-	reordered      []*curve // PyTorch with another order of summation
+	dahl           *curve
+	torch          []*curve // the first in the given order of summation, the others in other ones
 }
 
 // readComparison reads the run directories whose path begins with the prefix
@@ -36,27 +38,21 @@ func readComparison(prefix string) (*comparison, error) {
 	if !ok || dtype != float64Type && dtype != float32Type {
 		return nil, fmt.Errorf("%s.%s: not named NETWORK.float64 or NETWORK.float32", prefix, dahlRun)
 	}
-	c := &comparison{network: network, dtype: dtype}
-	var err error
-	if c.dahl, err = readCurve(prefix + "." + dahlRun); err != nil {
-		return nil, err
-	}
-	if c.torch, err = readCurve(prefix + "." + torchRun); err != nil {
-		return nil, err
-	}
 	others, err := filepath.Glob(prefix + "." + reorderedRun)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range others {
+	var runs []*curve
+	for _, path := range append([]string{prefix + "." + dahlRun, prefix + "." + torchRun}, others...) {
 		r, err := readCurve(path)
 		if err != nil {
 			return nil, err
 		}
-		c.reordered = append(c.reordered, r)
+		runs = append(runs, r)
 	}
-	for _, r := range append([]*curve{c.dahl}, c.reordered...) {
-		if err := sameImages(r, c.torch); err != nil {
+	c := &comparison{network, dtype, runs[0], runs[1:]}
+	for _, r := range runs {
+		if err := sameImages(r, c.torch[0]); err != nil {
 			return nil, fmt.Errorf("%s: %w", prefix, err)
 		}
 	}
@@ -64,41 +60,34 @@ func readComparison(prefix string) (*comparison, error) {
 }
 
 func readCurve(dir string) (*curve, error) {
-	c := &curve{}
-	err := readFile(filepath.Join(dir, "steps.csv"), func(r io.Reader) (err error) {
-		c.steps, err = nn.ReadSteps(r)
-		return err
-	})
+	steps, err := readFile(filepath.Join(dir, "steps.csv"), nn.ReadSteps)
 	if err != nil {
 		return nil, err
 	}
-	err = readFile(filepath.Join(dir, "epochs.csv"), func(r io.Reader) (err error) {
-		c.accuracies, err = readAccuracies(r)
-		return err
-	})
+	accuracies, err := readFile(filepath.Join(dir, "epochs.csv"), readAccuracies)
 	if err != nil {
 		return nil, err
 	}
-	c.losses, err = epochMeans(c.steps)
-	if err == nil && len(c.losses) != len(c.accuracies) {
-		err = fmt.Errorf("steps of %d epochs, but %d rows of epochs", len(c.losses), len(c.accuracies))
+	losses, err := epochMeans(steps)
+	if err == nil && len(losses) != len(accuracies) {
+		err = fmt.Errorf("steps of %d epochs, but %d rows of epochs", len(losses), len(accuracies))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return c, nil
+	return &curve{steps, losses, accuracies}, nil
 }
 
-func readFile(path string, read func(io.Reader) error) error {
+func readFile[T any](path string, read func(io.Reader) (T, error)) (content T, err error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return content, err
 	}
 	defer f.Close()
-	if err := read(f); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if content, err = read(f); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	return content, err
 }
 
 // readAccuracies reads the column test_accuracy of an epochs table.
@@ -132,7 +121,7 @@ func epochMeans(steps []nn.StepMetrics) ([]float64, error) {
 		if s.Epoch != len(means)+1 || s.Images < 1 {
 			return nil, fmt.Errorf("step %d: epoch %d with %d images does not follow", s.Step, s.Epoch, s.Images)
 		}
-		sum += s.Loss * float64(s.Images)
+		sum += float64(s.Loss * float64(s.Images))
 		images += s.Images
 		if i == len(steps)-1 || steps[i+1].Epoch != s.Epoch {
 			means = append(means, sum/float64(images))
@@ -168,7 +157,7 @@ func relative(a, b float64) float64 {
 // how many steps count another number of correct images.
 func (c *comparison) stepDifferences(r *curve) (early, whole float64, counts int) {
 	for i, s := range r.steps {
-		t := c.torch.steps[i]
+		t := c.torch[0].steps[i]
 		whole = max(whole, relative(s.Loss, t.Loss))
 		if i < earlySteps {
 			early = whole
@@ -183,56 +172,48 @@ func (c *comparison) stepDifferences(r *curve) (early, whole float64, counts int
 // spread is the mean and the sample standard deviation of PyTorch's mean losses
 // of an epoch over its runs; the deviation is 0 when there are too few.
 func (c *comparison) spread(epoch int) (mean, deviation float64) {
-	runs := append([]*curve{c.torch}, c.reordered...)
-	for _, r := range runs {
-		mean += r.losses[epoch] / float64(len(runs))
+	var losses []float64
+	for _, r := range c.torch {
+		losses = append(losses, r.losses[epoch])
 	}
-	if len(runs) < minimumRuns {
-		return mean, 0
+	mean, deviation = stat.MeanStdDev(losses, nil)
+	if len(losses) < minimumRuns {
+		deviation = 0
 	}
-	for _, r := range runs {
-		d := r.losses[epoch] - mean
-		deviation += d * d / float64(len(runs)-1)
-	}
-	return mean, math.Sqrt(deviation)
+	return mean, deviation
 }
 
 // accuracies is the range of PyTorch's test accuracies after an epoch.
 func (c *comparison) accuracies(epoch int) (low, high float64) {
-	low, high = c.torch.accuracies[epoch], c.torch.accuracies[epoch]
-	for _, r := range c.reordered {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, r := range c.torch {
 		low, high = min(low, r.accuracies[epoch]), max(high, r.accuracies[epoch])
 	}
 	return low, high
 }
 
 // broken says in words which bounds of its type the comparison breaks.
-func (c *comparison) broken() []string {
-	var found []string
+func (c *comparison) broken() (found []string) {
+	hold := func(holds bool, format string, args ...any) {
+		if !holds {
+			found = append(found, fmt.Sprintf(format, args...))
+		}
+	}
 	early, whole, counts := c.stepDifferences(c.dahl)
 	if c.dtype == float32Type {
-		if !(early <= float32Loss) {
-			found = append(found, fmt.Sprintf("a loss of the first %d steps is %.2g off; the bound is %g", earlySteps, early, float32Loss))
-		}
+		hold(early <= float32Loss, "a loss of the first %d steps is %.2g off; the bound is %g", earlySteps, early, float32Loss)
 		for e, loss := range c.dahl.losses {
 			mean, deviation := c.spread(e)
 			off, bound := relative(loss, mean), max(epochLoss, deviations*deviation/mean)
-			if !(off <= bound) {
-				found = append(found, fmt.Sprintf("the mean loss of epoch %d is %.2g off; the bound is %.2g", e+1, off, bound))
-			}
+			hold(off <= bound, "the mean loss of epoch %d is %.2g off; the bound is %.2g", e+1, off, bound)
 		}
 		return found
 	}
-	if !(whole <= float64Loss) {
-		found = append(found, fmt.Sprintf("a step's loss is %.2g off; the bound is %g", whole, float64Loss))
-	}
-	if counts > 0 {
-		found = append(found, fmt.Sprintf("%d steps count another number of correct images", counts))
-	}
+	hold(whole <= float64Loss, "a step's loss is %.2g off; the bound is %g", whole, float64Loss)
+	hold(counts == 0, "%d steps count another number of correct images", counts)
 	for e, a := range c.dahl.accuracies {
-		if b := c.torch.accuracies[e]; a != b {
-			found = append(found, fmt.Sprintf("test accuracy %g after epoch %d; PyTorch's is %g", a, e+1, b))
-		}
+		b := c.torch[0].accuracies[e]
+		hold(a == b, "test accuracy %g after epoch %d; PyTorch's is %g", a, e+1, b)
 	}
 	return found
 }

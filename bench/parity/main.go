@@ -89,24 +89,24 @@ func writeTables(out io.Writer, all []*comparison) {
 		early, whole, counts := c.stepDifferences(c.dahl)
 		var ownEarly, ownWhole float64
 		ownCounts := 0
-		for _, r := range c.reordered {
+		for _, r := range c.torch[1:] {
 			e, w, n := c.stepDifferences(r)
 			ownEarly, ownWhole, ownCounts = max(ownEarly, e), max(ownWhole, w), max(ownCounts, n)
 		}
 		fmt.Fprintf(out, "| %s | %s | %d | %.1e (%.1e) | %.1e (%.1e) | %d (%d) |\n",
-			c.network, c.dtype, len(c.torch.steps), early, ownEarly, whole, ownWhole, counts, ownCounts)
+			c.network, c.dtype, len(c.torch[0].steps), early, ownEarly, whole, ownWhole, counts, ownCounts)
 	}
 	fmt.Fprintf(out, "\nEpochs: mean loss over the images, and accuracy on the test images. The deviation is the\n"+
 		"standard deviation of PyTorch's runs, the given order among them; the last two columns are relative to their mean.\n\n")
 	fmt.Fprintln(out, "| network | type | epoch | loss | PyTorch | difference | test accuracy | PyTorch | PyTorch's runs | loss from their mean | their deviation |")
 	fmt.Fprintln(out, "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, c := range all {
-		for e := range c.torch.losses {
-			a, b := c.dahl.losses[e], c.torch.losses[e]
+		for e := range c.torch[0].losses {
+			a, b := c.dahl.losses[e], c.torch[0].losses[e]
 			mean, deviation := c.spread(e)
 			low, high := c.accuracies(e)
 			fmt.Fprintf(out, "| %s | %s | %d | %.6f | %.6f | %.1e | %.4f | %.4f | %.4f to %.4f | %.1e | %.1e |\n",
-				c.network, c.dtype, e+1, a, b, relative(a, b), c.dahl.accuracies[e], c.torch.accuracies[e],
+				c.network, c.dtype, e+1, a, b, relative(a, b), c.dahl.accuracies[e], c.torch[0].accuracies[e],
 				low, high, relative(a, mean), deviation/mean)
 		}
 	}
