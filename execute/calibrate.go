@@ -98,7 +98,7 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 	if e := c.platform.Complete(); err == nil {
 		err = e
 	}
-	c.result.Platform, c.result.RepeatSpread = c.platform, medianOf(c.spreads)
+	c.result.Platform, c.result.RepeatSpread = c.platform, median(c.spreads)
 	if err != nil {
 		return &c.result, fmt.Errorf("calibrate: %w", err)
 	}
@@ -159,14 +159,6 @@ func (c *calibrator) knows(d *platform.Device) bool {
 	return c.opt.Resume && slices.ContainsFunc(c.platform.Models, func(m platform.Model) bool { return m.Count > 0 && m.Device == d.Name })
 }
 
-func medianOf(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	x = slices.Sorted(slices.Values(x))
-	return x[len(x)/2]
-}
-
 // point is one thing to measure.
 type point struct {
 	kernel  *kernels.Kernel
@@ -218,10 +210,7 @@ func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability 
 			}
 		}
 	}
-	slices.SortFunc(points, func(a, b point) int {
-		return cmp.Or(cmp.Compare(a.model.Op, b.model.Op), cmp.Compare(a.model.Variant, b.model.Variant),
-			cmp.Compare(a.model.Type, b.model.Type), cmp.Compare(a.model.Shape, b.model.Shape))
-	})
+	slices.SortFunc(points, func(a, b point) int { return compareCalls(&a.model, &b.model) })
 	return points
 }
 
@@ -303,9 +292,7 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 	// operands and for measuring unsteady calls again.
 	budget := c.perDevice / time.Duration(2*len(calls))
 	for i, call := range calls {
-		if c.opt.Progress != nil {
-			c.opt.Progress(i, len(calls), d.Name+" "+call.model.Op+" "+call.model.Variant+" "+call.model.Shape)
-		}
+		c.progress(i, len(calls), d.Name+" "+call.model.Op+" "+call.model.Variant+" "+call.model.Shape)
 		m, err := measure(call.point, call.active, budget)
 		if errors.Is(err, errTooLarge) {
 			c.result.TooLarge++
@@ -327,9 +314,7 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 			return err
 		}
 	}
-	if c.opt.Progress != nil {
-		c.opt.Progress(len(calls), len(calls), "")
-	}
+	c.progress(len(calls), len(calls), "")
 	return nil
 }
 
@@ -418,12 +403,14 @@ func (c *calibrator) farBytes(s *kernels.Spec, active int) int64 {
 // put adds a model, or replaces the one of the same call.
 func (c *calibrator) put(m platform.Model) { c.platform.Models = PutModel(c.platform.Models, m) }
 
-// sameCall reports whether two models are of the same call on the same device, clock
-// and number of busy units.
-func sameCall(a, b *platform.Model) bool {
-	return a.Op == b.Op && a.Variant == b.Variant && a.Type == b.Type && a.Device == b.Device &&
-		a.Clock == b.Clock && a.Shape == b.Shape && a.Active == b.Active
+// compareCalls orders models by their calls, devices, numbers of busy units and clocks.
+func compareCalls(a, b *platform.Model) int {
+	return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Shape, b.Shape),
+		cmp.Compare(a.Device, b.Device), cmp.Compare(a.Active, b.Active), cmp.Compare(a.Clock, b.Clock))
 }
+
+// sameCall reports whether two models are equal in all of these.
+func sameCall(a, b *platform.Model) bool { return compareCalls(a, b) == 0 }
 
 // KnowsSteps reports whether models have a time in steps for the call of model m.
 func KnowsSteps(models []platform.Model, m platform.Model) bool {

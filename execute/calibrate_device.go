@@ -136,7 +136,7 @@ func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, acti
 // measureStation measures everything that belongs to no kernel of a network.
 func (c *calibrator) measureStation(s *station, dev *platform.Device) error {
 	d := DeviceCalibration{Device: dev.Name, Name: s.properties.Name, CapacityBytes: s.properties.CapacityBytes, FreeBytes: s.properties.FreeBytes}
-	c.progress(dev.Name + " launches, copies and memory")
+	c.progress(0, 1, dev.Name+" launches, copies and memory")
 	err := s.do(func() (err error) {
 		if d.Launches, err = s.measureLaunches(); err != nil {
 			return err
@@ -163,9 +163,9 @@ func (c *calibrator) measureStation(s *station, dev *platform.Device) error {
 	return nil
 }
 
-func (c *calibrator) progress(what string) {
+func (c *calibrator) progress(done, total int, what string) {
 	if c.opt.Progress != nil {
-		c.opt.Progress(0, 1, what)
+		c.opt.Progress(done, total, what)
 	}
 }
 

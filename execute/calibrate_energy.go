@@ -88,9 +88,7 @@ func (c *calibrator) measureEnergy(s *station, dev *platform.Device, points []po
 		if at < 0 || class.longest.Joules > 0 {
 			continue
 		}
-		if c.opt.Progress != nil {
-			c.opt.Progress(i, len(classes), fmt.Sprintf("%s joules of %s %s", dev.Name, class.op, class.variant))
-		}
+		c.progress(i, len(classes), fmt.Sprintf("%s joules of %s %s", dev.Name, class.op, class.variant))
 		e, ok, err := c.energyOf(s, dev, &points[at], class.longest)
 		if err != nil || !ok {
 			return err

@@ -74,9 +74,6 @@ func coreCount(cpus []int) int {
 // physical core, then their siblings.
 func workerCPUs() []int {
 	allowed := allowedCPUs()
-	if len(allowed) == 0 {
-		allowed = countedCPUs(runtime.NumCPU())
-	}
 	var first, rest []int
 	for _, c := range allowed {
 		if firstSibling(sysCPU, c, allowed) == c {
@@ -88,9 +85,9 @@ func workerCPUs() []int {
 	return append(first, rest...)
 }
 
-// countedCPUs lists 0 … n-1.
-func countedCPUs(n int) []int {
-	cpus := make([]int, n)
+// countedCPUs lists as many CPUs as Go counts.
+func countedCPUs() []int {
+	cpus := make([]int, runtime.NumCPU())
 	for i := range cpus {
 		cpus[i] = i
 	}

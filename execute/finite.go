@@ -35,14 +35,12 @@ func (r *Runner) FindNotFinite(ctx context.Context, graph int) (task dag.TaskID,
 
 // look notes a task that has ended.
 func (f *finder) look(g *dag.Graph, task int32, args []kernels.Arg) {
-	if task >= f.first.Load() || allFinite(g, dag.TaskID(task), args) {
+	first := f.first.Load()
+	if task >= first || allFinite(g, dag.TaskID(task), args) {
 		return
 	}
-	for {
-		first := f.first.Load()
-		if task >= first || f.first.CompareAndSwap(first, task) {
-			return
-		}
+	for task < first && !f.first.CompareAndSwap(first, task) {
+		first = f.first.Load()
 	}
 }
 

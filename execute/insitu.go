@@ -245,10 +245,7 @@ func (st *StepTimes) Models() []platform.Model {
 		m.WorkspaceBytes, m.Flops, m.MovedBytes = t.workspaceBytes, t.flops, t.movedBytes
 		models = append(models, m)
 	}
-	slices.SortFunc(models, func(a, b platform.Model) int {
-		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Type, b.Type),
-			cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Active, b.Active))
-	})
+	slices.SortFunc(models, func(a, b platform.Model) int { return compareCalls(&a, &b) })
 	return models
 }
 

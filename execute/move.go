@@ -119,11 +119,8 @@ func appendBox(copies []deviceCopy, at deviceCopy, from *dag.Buffer, fromBox dag
 }
 
 func wholeOr(box dag.Box, b *dag.Buffer) dag.Box {
-	if box != nil {
-		return box
-	}
-	for _, e := range b.Shape {
-		box = append(box, dag.Range{Lo: 0, Hi: e})
+	if box == nil {
+		return dag.Whole(b.Shape)
 	}
 	return box
 }

@@ -1,10 +1,6 @@
 package execute
 
-import (
-	"runtime"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // maxCPUs is the number of CPUs a unix.CPUSet can name.
 const maxCPUs = 1024
@@ -13,7 +9,7 @@ const maxCPUs = 1024
 func allowedCPUs() []int {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return countedCPUs(runtime.NumCPU())
+		return countedCPUs()
 	}
 	var cpus []int
 	for c := range maxCPUs {

@@ -220,20 +220,18 @@ func (r *Runner) work(j *job) {
 // reserveSpans gives every worker room to note all its tasks, so that noting allocates nothing.
 // Room that is never touched costs no memory.
 func (r *Runner) reserveSpans(j *job) {
-	for _, w := range r.workers {
-		n := len(j.graph.tasks) * j.steps
+	tasks := func(lane int) int {
 		if j.dynamic == nil {
-			n = len(j.replay.lists[w.id]) * j.steps
+			return len(j.replay.lists[lane]) * j.steps
 		}
-		w.spans, w.progress = roomFor(w.spans, n, j.record), progress{}
+		return len(j.graph.tasks) * j.steps
+	}
+	for _, w := range r.workers {
+		w.spans, w.progress = roomFor(w.spans, tasks(w.id), j.record), progress{}
 	}
 	for d := range r.eachDevice {
 		for _, l := range d.lanes {
-			n := len(j.graph.tasks) * j.steps
-			if j.dynamic == nil {
-				n = len(j.replay.lists[l.id]) * j.steps
-			}
-			l.spans, l.progress = roomFor(l.spans, n, j.record), progress{}
+			l.spans, l.progress = roomFor(l.spans, tasks(l.id), j.record), progress{}
 		}
 	}
 }
