@@ -136,8 +136,6 @@ func (a *arenas) storage(l *schedule.Layout, g *dag.Graph, b dag.BufferID) []byt
 	return a[l.Arena[b]][first:end:end]
 }
 
-func roundUp(n int64) int64 { return roundUpTo(n, alignBytes) }
-
 // roundUpTo rounds n up to a multiple of align, which is a power of two.
 func roundUpTo(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
 

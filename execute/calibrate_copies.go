@@ -73,13 +73,13 @@ func (s *station) measureCopies() (c CopyCalibration, err error) {
 // copyIn is a track of copies from the host, copyOut a track of copies to it. Their places
 // differ.
 func (s *station) copyIn(bytes int64) *track {
-	c := s.copyOf(s.toDevice(s.arena), s.inHost(0), bytes)
+	c := copyOfBytes(s.toDevice(s.arena), s.inHost(0), bytes)
 	return &track{stream: s.in, issue: func(int) error { return s.driver.copy(s.in, c) }}
 }
 
 func (s *station) copyOut(bytes int64) *track {
 	half := s.copyBytes()
-	c := s.copyOf(s.inHost(half), s.toDevice(s.arena+deviceAddr(half)), bytes)
+	c := copyOfBytes(s.inHost(half), s.toDevice(s.arena+deviceAddr(half)), bytes)
 	return &track{stream: s.out, issue: func(int) error { return s.driver.copy(s.out, c) }}
 }
 
@@ -106,7 +106,7 @@ func (s *station) measureStrided(c *CopyCalibration) error {
 	if rows == 0 {
 		return nil
 	}
-	strided := s.copyOf(s.toDevice(s.arena), s.inHost(0), rows*stridedRowBytes)
+	strided := copyOfBytes(s.toDevice(s.arena), s.inHost(0), rows*stridedRowBytes)
 	strided.rows, strided.rowBytes, strided.to.pitch, strided.from.pitch = rows, stridedRowBytes, 2*stridedRowBytes, 2*stridedRowBytes
 	took, err := s.medianOf(&track{stream: s.in, issue: func(int) error { return s.driver.copy(s.in, strided) }})
 	if err != nil {

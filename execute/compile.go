@@ -27,7 +27,7 @@ type compiledGraph struct {
 	replay *replay // of a plan
 	ahead  *replay // of a plan for several memories, in a run that is not recorded
 
-	enter, leave []boundMove
+	enter, leave []*boundMove
 
 	// Of a policy on several memories:
 	launches [][]launchID // by lane and task
@@ -74,20 +74,16 @@ func (r *Runner) take() error {
 		}
 		r.graphs, prog.Graphs = append(r.graphs, c), append(prog.Graphs, c.graph)
 	}
-	r.lanes = schedule.Lanes(r.platform)
-	if err := r.allocate(prog, r.layoutsOf(host)); err != nil || !r.spread {
-		return err
-	}
-	return r.openDevices()
-}
-
-// allocate makes the arenas of the host's memory for the graphs of a program.
-func (r *Runner) allocate(prog *dag.Program, layouts []*schedule.Layout) (err error) {
+	r.lanes, r.devices = schedule.Lanes(r.platform), make([]*device, len(r.platform.Memories))
+	layouts := r.layoutsOf(host)
 	if err := checkShared(prog, layouts); err != nil {
 		return err
 	}
-	r.arenas, err = newArenas(layouts, &r.platform.Memories[r.platform.HostMemory()])
-	return err
+	var err error
+	if r.arenas, err = newArenas(layouts, &r.platform.Memories[host]); err != nil || !r.spread {
+		return err
+	}
+	return r.openDevices()
 }
 
 // checkWorkers refuses a platform unless its workers are cores of one memory and devices of other
@@ -132,15 +128,15 @@ func cpuAt(p *platform.Platform, m platform.MemoryID) string {
 
 // compile binds the tasks of a graph and compiles its plan.
 func (r *Runner) compile(c *compiledGraph) error {
-	b := binder{platform: r.platform, hooks: r.opt.Hooks, compiledGraph: c, arenas: r.arenas}
+	var laneOf []int32
 	if c.placed != nil {
-		b.laneOf = lanesOfTasks(len(c.graph.Tasks), c.placed.Order)
+		laneOf = lanesOfTasks(len(c.graph.Tasks), c.placed.Order)
 	}
-	var err error
-	if c.tasks, err = b.bindAll(); err != nil {
+	scratchBytes, err := r.bindTasks(c, laneOf)
+	if err != nil {
 		return err
 	}
-	if need, have := roundUp(b.scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[schedule.ScratchArena]; need > have {
+	if need, have := schedule.Align(scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[schedule.ScratchArena]; need > have {
 		return fmt.Errorf("%d workers need %d bytes of workspace, the layout has %d", r.cores(), need, have)
 	}
 	if c.placed == nil {
@@ -158,14 +154,13 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.RoomNext, len(r.lanes)); err != nil {
 		return err
 	}
-	return r.bindDevices(c, b.laneOf)
+	return r.bindDevices(c, laneOf)
 }
 
 // checkRunnable verifies that every task of a plan has a kernel or a hook on its core.
 func (r *Runner) checkRunnable(c *compiledGraph) error {
-	p := r.platform
-	for w, worker := range p.Workers {
-		if !p.Devices[worker.Device].IsProcessor() {
+	for w, worker := range r.platform.Workers {
+		if !r.isCore(w) {
 			continue
 		}
 		for _, it := range c.replay.lists[w] {
@@ -179,8 +174,8 @@ func (r *Runner) checkRunnable(c *compiledGraph) error {
 
 // cores is the number of cpu workers.
 func (r *Runner) cores() (n int) {
-	for _, w := range r.platform.Workers {
-		if r.platform.Devices[w.Device].IsProcessor() {
+	for w := range r.platform.Workers {
+		if r.isCore(w) {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -95,15 +96,17 @@ func (d *device) addLane(id int, lane schedule.Lane) error {
 	if l.stream, err = d.driver.newStream(streamUse{copies: lane.Worker < 0, worker: lane.Worker}); err != nil {
 		return err
 	}
-	for _, events := range []*[inFlight]eventID{&l.starts, &l.ends} {
-		for i := range events {
-			if events[i], err = d.driver.newEvent(); err != nil {
-				return err
-			}
-		}
-	}
 	d.local[id] = int32(len(d.lanes))
 	d.lanes = append(d.lanes, l)
+	return cmp.Or(d.newEvents(l.starts[:]), d.newEvents(l.ends[:]))
+}
+
+func (d *device) newEvents(events []eventID) (err error) {
+	for i := range events {
+		if events[i], err = d.driver.newEvent(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

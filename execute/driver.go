@@ -124,6 +124,12 @@ type deviceCopy struct {
 	first          bool  // first copy of its transfer; it pays the latency of the route
 }
 
+// copyOfBytes is a copy of bytes without a gap.
+func copyOfBytes(to, from plane, bytes int64) *deviceCopy {
+	to.pitch, from.pitch = bytes, bytes
+	return &deviceCopy{to: to, from: from, rows: 1, rowBytes: bytes, bytes: bytes, first: true}
+}
+
 // plane is where the rows lie in one memory.
 type plane struct {
 	memory platform.MemoryID

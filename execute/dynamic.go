@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,14 +51,6 @@ func newDispatcher(p *schedule.Problem, policy schedule.Policy, devices []*devic
 	var err error
 	d.engine, err = schedule.NewEngine(p, policy, func() time.Duration { return d.at })
 	return d, err
-}
-
-// deviceAt is the device of a memory; nil if its workers are cores.
-func (d *dispatcher) deviceAt(m platform.MemoryID) *device {
-	if d.devices == nil {
-		return nil
-	}
-	return d.devices[m]
 }
 
 // start hands out the first tasks.
@@ -131,7 +124,7 @@ func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error 
 	switch c.Kind {
 	case schedule.RunTask:
 		d.running++
-		if to := d.deviceAt(d.platform.Devices[d.platform.Workers[c.Worker].Device].Memory); to != nil {
+		if to := d.devices[d.platform.Devices[d.platform.Workers[c.Worker].Device].Memory]; to != nil {
 			to.hand(order{instance: c.Instance, worker: c.Worker})
 			return nil
 		}
@@ -142,10 +135,7 @@ func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error 
 	case schedule.CopyRegion:
 		d.running++
 		t := d.engine.CopyAt(c.Copy)
-		to := d.deviceAt(t.To)
-		if to == nil {
-			to = d.deviceAt(t.From)
-		}
+		to := cmp.Or(d.devices[t.To], d.devices[t.From])
 		if to == nil {
 			return errCopy
 		}

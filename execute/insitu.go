@@ -155,9 +155,8 @@ func (st *StepTimes) callOf(c *compiledGraph, p *platform.Platform, t dag.TaskID
 		Shape: task.Shape, Active: p.Devices[device].Count}
 	var workspace int64
 	if k, ok := operation(task.Op); ok && !k.Host {
-		b := binder{platform: p, compiledGraph: &compiledGraph{graph: c.origin, problem: c.problem}}
 		// The variant was found once already, when the task was bound.
-		if v, err := b.variant(k, t, device); err == nil && v != nil {
+		if v, err := variantOf(c.problem, t, device); err == nil && v != nil {
 			m.Variant = v.Name
 			if v.WorkspaceBytes != nil {
 				workspace = v.WorkspaceBytes(specOf(c.origin, t))

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"fmt"
 	"unsafe"
 
 	"dahl/kernels"
@@ -16,7 +15,7 @@ import (
 func (r *Runner) Bytes(name string) []byte {
 	for i, c := range r.graphs {
 		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
-			r.asked.note(name)
+			r.forgetMoves(name)
 			return r.StepBytes(i, name)
 		}
 	}
@@ -58,22 +57,16 @@ func (r *Runner) HighWater() [schedule.NumArenas]int64 { return r.arenas.highWat
 
 // poisonDevices fills the arenas of all devices with the pattern.
 func (r *Runner) poisonDevices() error {
-	for d := range r.eachDevice {
-		err := d.do(func() error {
-			stream := d.lanes[0].stream
-			for _, a := range d.arenas {
-				if a.bytes == 0 {
-					continue // drivers refuse an empty fill
-				}
-				if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
-					return err
-				}
+	return r.onDevices(func(d *device) error {
+		stream := d.lanes[0].stream
+		for _, a := range d.arenas {
+			if a.bytes == 0 {
+				continue // drivers refuse an empty fill
 			}
-			return d.finish(stream)
-		})
-		if err != nil {
-			return fmt.Errorf("device %q: %w", d.name, err)
+			if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return d.finish(stream)
+	})
 }

@@ -3,7 +3,7 @@ package execute
 import (
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -16,31 +16,20 @@ type boundMove struct {
 	*schedule.Move
 	device *device
 	copies []deviceCopy
-	// current is 1 + how often the caller had asked for the source at the last move. An input
-	// that no task writes moves again only if the caller has asked for it since.
-	current int
+	// made says that the caller has not asked for the source since the last move. An input that
+	// no task writes moves again only if the caller has. Hooks may ask at the same time.
+	made atomic.Bool
 }
 
-// requests counts how often the caller has asked for the bytes of buffers, by name.
-// Hooks may ask at the same time.
-type requests struct {
-	mu    sync.Mutex
-	count map[string]int
-}
-
-func (r *requests) note(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.count == nil {
-		r.count = map[string]int{}
+// forgetMoves makes the next run move a buffer for which the caller asks.
+func (r *Runner) forgetMoves(name string) {
+	for _, c := range r.graphs {
+		for _, m := range c.enter {
+			if c.origin.Buffers[m.Buffer].Name == name {
+				m.made.Store(false)
+			}
+		}
 	}
-	r.count[name]++
-}
-
-func (r *requests) of(name string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.count[name]
 }
 
 // copiesOf splits a move into copies of rows at equal distances. A task makes the move, or none
@@ -166,17 +155,15 @@ func (m *boundMove) through(s streamID) error {
 // the caller has asked for their bytes since.
 func (r *Runner) enter(j *job) error {
 	j.entered = make([]schedule.Interval, len(j.graph.enter))
-	for i := range j.graph.enter {
-		m := &j.graph.enter[i]
-		asked := 1 + r.asked.of(j.graph.origin.Buffers[m.Buffer].Name)
-		if m.Anywhere && m.current == asked {
+	for i, m := range j.graph.enter {
+		if m.Anywhere && m.made.Load() {
 			continue
 		}
 		var err error
 		if j.entered[i], err = m.do(j.now); err != nil {
 			return &deviceError{m.device.name, fmt.Errorf("move buffer %q there: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}
 		}
-		m.current = asked
+		m.made.Store(true)
 	}
 	return nil
 }
@@ -190,8 +177,7 @@ func (r *Runner) leave(j *job) error {
 	if j.dynamic != nil && r.spread {
 		return r.leaveOnDemand(j)
 	}
-	for i := range j.graph.leave {
-		m := &j.graph.leave[i]
+	for _, m := range j.graph.leave {
 		if _, err := m.do(j.now); err != nil {
 			return &deviceError{m.device.name, fmt.Errorf("move buffer %q home: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}
 		}

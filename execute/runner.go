@@ -55,7 +55,6 @@ type Runner struct {
 	spread  bool
 	lanes   []schedule.Lane
 	devices []*device // by memory; nil: it has no lanes of its own
-	asked   requests
 
 	mu     sync.Mutex // admits one run at a time, and none after Close
 	closed bool
@@ -113,7 +112,7 @@ func (r *Runner) startWorkers() {
 		touch = r.arenas.poison
 	}
 	for id, unit := range r.platform.Workers {
-		if !r.platform.Devices[unit.Device].IsProcessor() {
+		if !r.isCore(id) {
 			continue
 		}
 		i := len(r.workers)

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -157,7 +158,7 @@ func (s *station) take(bytes int64) (at deviceAddr, ok bool) {
 func (s *station) upload(at deviceAddr, data []byte) error {
 	for len(data) > 0 {
 		n := copy(s.staging, data)
-		if err := s.driver.copy(s.in, s.copyOf(s.toDevice(at), s.inHost(0), int64(n))); err != nil {
+		if err := s.driver.copy(s.in, copyOfBytes(s.toDevice(at), s.inHost(0), int64(n))); err != nil {
 			return err
 		}
 		if err := s.finish(s.in); err != nil {
@@ -166,12 +167,6 @@ func (s *station) upload(at deviceAddr, data []byte) error {
 		at, data = at+deviceAddr(n), data[n:]
 	}
 	return nil
-}
-
-// copyOf is a copy of bytes without a gap.
-func (s *station) copyOf(to, from plane, bytes int64) *deviceCopy {
-	to.pitch, from.pitch = bytes, bytes
-	return &deviceCopy{to: to, from: from, rows: 1, rowBytes: bytes, bytes: bytes, first: true}
 }
 
 func (s *station) toDevice(at deviceAddr) plane { return plane{memory: s.memory, device: at} }
@@ -188,13 +183,8 @@ type trackMarks struct{ starts, ends [trackDepth]eventID }
 func (s *station) marksOf(track int) (*trackMarks, error) {
 	for len(s.marks) <= track {
 		m := &trackMarks{}
-		for _, events := range []*[trackDepth]eventID{&m.starts, &m.ends} {
-			for i := range events {
-				var err error
-				if events[i], err = s.driver.newEvent(); err != nil {
-					return nil, err
-				}
-			}
+		if err := cmp.Or(s.newEvents(m.starts[:]), s.newEvents(m.ends[:])); err != nil {
+			return nil, err
 		}
 		s.marks = append(s.marks, m)
 	}
