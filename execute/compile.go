@@ -2,7 +2,6 @@ package execute
 
 import (
 	"fmt"
-	"hash/maphash"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -50,9 +49,6 @@ func (r *Runner) prepare() error {
 		if err := r.compile(c); err != nil {
 			return fmt.Errorf("graph %q: %w", c.graph.Name, err)
 		}
-	}
-	if r.opt.Verify {
-		r.verify = &verifier{seed: maphash.MakeSeed()}
 	}
 	return nil
 }

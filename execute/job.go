@@ -17,8 +17,7 @@ type job struct {
 	team    *team
 	steps   int
 	record  bool
-	verify  *verifier // nil: do not check
-	find    *finder   // nil: do not look
+	find    *finder // nil: do not look
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
 	middle  int32               // the period counts from the end of this step

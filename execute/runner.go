@@ -27,9 +27,6 @@ type Options struct {
 	// Poison fills all memory except optimiser state with a pattern that reads as NaN or -1, so
 	// that HighWater can tell what was written.
 	Poison bool
-	// Verify checks after every task of a cpu worker that its read-only operands have not
-	// changed. It costs a pass over them and is meant for tests.
-	Verify bool
 
 	// Emulation says, by name, how emulated devices misbehave.
 	Emulation map[string]Emulation
@@ -48,7 +45,6 @@ type Runner struct {
 	ended    sync.WaitGroup // goroutines of workers and devices
 	warnings []string
 	spin     time.Duration
-	verify   *verifier
 	find     *finder // of a run that looks for numbers that are not finite
 
 	// With devices besides the cpu workers:
@@ -152,7 +148,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify, find: r.find, replay: r.graphs[graph].replay, middle: int32(middleOf(steps))}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, find: r.find, replay: r.graphs[graph].replay, middle: int32(middleOf(steps))}
 	if !record && j.graph.ahead != nil {
 		j.replay = j.graph.ahead
 	}

@@ -34,8 +34,9 @@ func TestBitsAreEqual(t *testing.T) {
 	prog := testProgram(t)
 	train := func(opt how) (string, []float32) {
 		var losses []float32
-		opt.Hooks, opt.Verify = testHooks(&losses), true
+		opt.Hooks = testHooks(&losses)
 		r := newRunner(t, prog, opt)
+		verifyReads(r)
 		s, err := r.Run(context.Background(), 0, steps, true)
 		if err != nil {
 			t.Fatal(err)
@@ -268,7 +269,8 @@ func TestVerifySeesWritesToReadOperands(t *testing.T) {
 		}
 		return nil
 	}
-	r := newRunner(t, prog, how{Platform: machine(t, 2), Options: Options{Hooks: hooks, Verify: true}})
+	r := newRunner(t, prog, how{Platform: machine(t, 2), Options: Options{Hooks: hooks}})
+	verifyReads(r)
 	_, err := r.Run(context.Background(), 0, 5, false)
 	var failed *TaskError
 	if !errors.As(err, &failed) || failed.Task != "fetch" || failed.Step != 2 || !errors.Is(err, errReadChanged) {
