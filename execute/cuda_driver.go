@@ -5,6 +5,7 @@ package execute
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"dahl/execute/cuda"
@@ -19,13 +20,14 @@ type cudaDriver struct {
 	about  deviceProperties
 
 	modules   map[string]cuda.Module
-	libraries []string // by name: libraries to which calls are bound
-	arenas    []cuda.Address
-	pinned    [][]byte
+	libraries []string // by index: libraries to which calls are bound
 	streams   []cudaStream
 	events    []cuda.Event
 	calls     []cudaCall
 	graphs    []cuda.Graph
+
+	// undo gives back, last first, what the driver made.
+	undo []func() error
 }
 
 type cudaStream struct {
@@ -57,7 +59,7 @@ func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, err
 		return nil, fmt.Errorf("CUDA device %d: %w", index, err)
 	}
 	d := &cudaDriver{device: device, modules: map[string]cuda.Module{}}
-	if err := errors.Join(d.describe(&p.Memories[m]), d.reachPeers(p, m)); err != nil {
+	if err := errors.Join(d.describe(index, &p.Memories[m]), d.reachPeers(p, m)); err != nil {
 		return nil, errors.Join(fmt.Errorf("CUDA device %d: %w", index, err), device.Close())
 	}
 	return d, nil
@@ -83,12 +85,8 @@ func (d *cudaDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error
 
 // describe asks the device for its properties. If the platform makes its memory smaller, that
 // size counts.
-func (d *cudaDriver) describe(m *platform.Memory) error {
-	name, err := d.device.Name()
-	if err != nil {
-		return err
-	}
-	capability, err := d.device.Capability()
+func (d *cudaDriver) describe(index int, m *platform.Memory) error {
+	p, err := cuda.PropertiesOf(index)
 	if err != nil {
 		return err
 	}
@@ -99,7 +97,7 @@ func (d *cudaDriver) describe(m *platform.Memory) error {
 	if m.CapacityBytes > 0 && m.CapacityBytes < total {
 		free, total = min(free, m.CapacityBytes), m.CapacityBytes
 	}
-	d.about = deviceProperties{Name: name, CapacityBytes: total, FreeBytes: free, Capability: capability}
+	d.about = deviceProperties{Name: p.Name, CapacityBytes: total, FreeBytes: free, Capability: p.Capability}
 	return nil
 }
 
@@ -133,7 +131,7 @@ func (d *cudaDriver) reserve(bytes int64) (deviceAddr, error) {
 	if err != nil {
 		return 0, d.fail(fmt.Errorf("reserve %d bytes: %w", bytes, err))
 	}
-	d.arenas = append(d.arenas, a)
+	d.undo = append(d.undo, func() error { return d.device.Release(a) })
 	d.about.FreeBytes -= bytes
 	if a%deviceAlign != 0 {
 		panic("execute: cuMemAlloc does not align as documented")
@@ -147,7 +145,7 @@ func (d *cudaDriver) pin(host []byte) error {
 	}
 	own, err := cuda.Pin(host)
 	if own {
-		d.pinned = append(d.pinned, host)
+		d.undo = append(d.undo, func() error { return cuda.Unpin(host) })
 	}
 	return d.fail(err)
 }
@@ -157,7 +155,7 @@ func (d *cudaDriver) newStream(use streamUse) (streamID, error) {
 	if err != nil {
 		return 0, d.fail(err)
 	}
-	d.streams = append(d.streams, cudaStream{Stream: s, copies: use.copies})
+	d.streams, d.undo = append(d.streams, cudaStream{Stream: s, copies: use.copies}), append(d.undo, s.Destroy)
 	return streamID(len(d.streams) - 1), nil
 }
 
@@ -166,7 +164,7 @@ func (d *cudaDriver) newEvent() (eventID, error) {
 	if err != nil {
 		return 0, d.fail(err)
 	}
-	d.events = append(d.events, e)
+	d.events, d.undo = append(d.events, e), append(d.undo, e.Destroy)
 	return eventID(len(d.events) - 1), nil
 }
 
@@ -187,7 +185,7 @@ func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
 		ready.free()
 		return 0, d.fail(fmt.Errorf("variant %s of %s: %w", c.variant.Name, c.spec.Op, err))
 	}
-	d.calls = append(d.calls, ready)
+	d.calls, d.undo = append(d.calls, ready), append(d.undo, func() error { ready.free(); return nil })
 	return launchID(len(d.calls) - 1), nil
 }
 
@@ -241,7 +239,7 @@ func (d *cudaDriver) function(l *kernelcode.Launch) (cuda.Function, error) {
 		if m, err = d.device.Load(ptx); err != nil {
 			return cuda.Function{}, fmt.Errorf("module %s: %w", l.Module, err)
 		}
-		d.modules[l.Module] = m
+		d.modules[l.Module], d.undo = m, append(d.undo, m.Unload)
 	}
 	f, err := m.Function(l.Symbol)
 	if err == nil && l.SharedBytes > sharedOfAll {
@@ -280,7 +278,7 @@ func (d *cudaDriver) capture(s streamID, issue func() error) (captureID, error) 
 	if err != nil {
 		return -1, d.fail(err)
 	}
-	d.graphs = append(d.graphs, g)
+	d.graphs, d.undo = append(d.graphs, g), append(d.undo, g.Free)
 	return captureID(len(d.graphs) - 1), nil
 }
 
@@ -316,26 +314,8 @@ func (d *cudaDriver) elapsed(from, to eventID) (time.Duration, error) {
 // Objects that a lost device refuses to give back go with it.
 func (d *cudaDriver) close() error {
 	err := d.device.Synchronize()
-	for _, g := range d.graphs {
-		err = errors.Join(err, g.Free())
-	}
-	for _, c := range d.calls {
-		c.free()
-	}
-	for _, e := range d.events {
-		err = errors.Join(err, e.Destroy())
-	}
-	for _, s := range d.streams {
-		err = errors.Join(err, s.destroy())
-	}
-	for _, m := range d.modules {
-		err = errors.Join(err, m.Unload())
-	}
-	for _, host := range d.pinned {
-		err = errors.Join(err, cuda.Unpin(host))
-	}
-	for _, a := range d.arenas {
-		err = errors.Join(err, d.device.Release(a))
+	for _, giveBack := range slices.Backward(d.undo) {
+		err = errors.Join(err, giveBack())
 	}
 	var e *cuda.Error
 	if errors.As(err, &e) && e.Lost() {

@@ -50,12 +50,6 @@ static CUresult copy_bytes(uintptr_t to_host, CUdeviceptr to, uintptr_t from_hos
 	if (from_host) return cuMemcpyHtoDAsync(to, (const void *)from_host, bytes, stream);
 	return cuMemcpyAsync(to, from, bytes, stream);
 }
-
-static CUresult register_host(uintptr_t p, size_t bytes) {
-	return cuMemHostRegister((void *)p, bytes, CU_MEMHOSTREGISTER_PORTABLE);
-}
-
-static CUresult unregister_host(uintptr_t p) { return cuMemHostUnregister((void *)p); }
 */
 import "C"
 
@@ -212,7 +206,7 @@ func (e Event) Milliseconds(to Event) (float32, error) {
 // Pin makes host memory ready for asynchronous copies by any device. It is no error if the memory
 // is pinned already; own is false then.
 func Pin(host []byte) (own bool, err error) {
-	r := C.register_host(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(host)))), C.size_t(len(host)))
+	r := C.cuMemHostRegister(unsafe.Pointer(unsafe.SliceData(host)), C.size_t(len(host)), C.CU_MEMHOSTREGISTER_PORTABLE)
 	if r == codeAlreadyRegistered {
 		return false, nil
 	}
@@ -221,7 +215,7 @@ func Pin(host []byte) (own bool, err error) {
 
 // Unpin undoes Pin.
 func Unpin(host []byte) error {
-	return check("cuMemHostUnregister", C.unregister_host(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(host))))))
+	return check("cuMemHostUnregister", C.cuMemHostUnregister(unsafe.Pointer(unsafe.SliceData(host))))
 }
 
 // AllowShared lets launches of the function ask for so many bytes of dynamic shared memory. All

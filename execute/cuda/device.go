@@ -66,28 +66,11 @@ func Open(ordinal int) (*Device, error) {
 }
 
 // Close releases the context. Its last user also releases everything made in it.
-func (d *Device) Close() error {
-	var failed []error
+func (d *Device) Close() (failed error) {
 	for _, held := range append(d.peers, d.device) {
-		failed = append(failed, wrap("cuDevicePrimaryCtxRelease", held.ReleasePrimaryCtx()))
+		failed = errors.Join(failed, wrap("cuDevicePrimaryCtxRelease", held.ReleasePrimaryCtx()))
 	}
-	return errors.Join(failed...)
-}
-
-// Name is the product's name.
-func (d *Device) Name() (string, error) {
-	name, err := d.device.Name()
-	return name, wrap("cuDeviceGetName", err)
-}
-
-// Capability is 10·major + minor of the compute capability.
-func (d *Device) Capability() (int, error) {
-	major, err := d.device.Attribute(cu.ComputeCapabilityMajor)
-	if err != nil {
-		return 0, wrap("cuDeviceGetAttribute", err)
-	}
-	minor, err := d.device.Attribute(cu.ComputeCapabilityMinor)
-	return 10*major + minor, wrap("cuDeviceGetAttribute", err)
+	return failed
 }
 
 // Memory returns how many bytes are free, and how many there are.

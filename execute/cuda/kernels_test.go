@@ -146,7 +146,7 @@ func newKernelBench(t *testing.T) *kernelBench {
 		t.Fatal(err)
 	}
 	b.host = pinned(t, 16<<20)
-	for name := range testLibraries {
+	for name := range sources {
 		if l := loadedLibrary(t, b.device, name); l != nil {
 			b.libraries[name], err = l.NewHandle(b.stream)
 			must(t, err)

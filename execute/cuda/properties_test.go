@@ -5,7 +5,25 @@ package cuda
 import (
 	"errors"
 	"testing"
+
+	"gorgonia.org/cu"
 )
+
+// Name is the product's name.
+func (d *Device) Name() (string, error) {
+	name, err := d.device.Name()
+	return name, wrap("cuDeviceGetName", err)
+}
+
+// Capability is 10·major + minor of the compute capability.
+func (d *Device) Capability() (int, error) {
+	major, err := d.device.Attribute(cu.ComputeCapabilityMajor)
+	if err != nil {
+		return 0, wrap("cuDeviceGetAttribute", err)
+	}
+	minor, err := d.device.Attribute(cu.ComputeCapabilityMinor)
+	return 10*major + minor, wrap("cuDeviceGetAttribute", err)
+}
 
 // What the driver tells without opening a device is what it tells of an opened one; the
 // test driver's numbers are those of its source.
