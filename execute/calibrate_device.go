@@ -192,25 +192,3 @@ func putDevice(p *platform.Platform, id platform.DeviceID, d *DeviceCalibration)
 	l.Latency, l.BandwidthBytesPerSec, l.Sharing = d.Copies.Fit.Latency, d.Copies.Fit.BytesPerSec, d.Copies.Sharing()
 	return true
 }
-
-// measureBeside compares copies into all devices at once with those into one.
-func (c *calibrator) measureBeside(stations []*station) error {
-	var measured []*station
-	var copies []*CopyCalibration
-	var results []*DeviceCalibration
-	for _, s := range stations {
-		for i := range c.result.Devices {
-			if d := &c.result.Devices[i]; d.Device == s.name {
-				measured, copies, results = append(measured, s), append(copies, &d.Copies), append(results, d)
-			}
-		}
-	}
-	if len(measured) < 2 {
-		return nil
-	}
-	beside, err := besideOthers(measured, copies)
-	for i := range beside {
-		results[i].Beside = beside[i]
-	}
-	return err
-}

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -43,7 +44,7 @@ func (s *station) measureLaunches() (c LaunchCalibration, err error) {
 	stream := s.compute[0]
 	run := func(int) error { return s.driver.launch(stream, launch) }
 	t := &track{stream: stream, issue: run, noteGaps: true}
-	if err := s.repeat(s.rounds(chainLaunches), t); err != nil {
+	if err := s.repeat(s.within(time.Hour, chainLaunches, chainLaunches), t); err != nil {
 		return c, err
 	}
 	c.Tiny, c.Gap = median(t.times), max(0, summarise(t.gaps).mean)
@@ -64,11 +65,6 @@ func (s *station) measureLaunches() (c LaunchCalibration, err error) {
 	}
 	c.RoundTrip, err = s.measureRoundTrip(run)
 	return c, err
-}
-
-// rounds returns a condition that repeats n times.
-func (s *station) rounds(n int) func(int) bool {
-	return func(round int) bool { return round < n && s.ctx.Err() == nil }
 }
 
 // tiny binds the smallest kernel, the sum of two single elements.
@@ -106,16 +102,7 @@ func (s *station) span(issue func() error) (time.Duration, error) {
 		return 0, err
 	}
 	from, to := m.starts[0], m.ends[0]
-	if err := s.driver.record(s.compute[0], from); err != nil {
-		return 0, err
-	}
-	if err := issue(); err != nil {
-		return 0, err
-	}
-	if err := s.driver.record(s.compute[0], to); err != nil {
-		return 0, err
-	}
-	if err := s.await(to); err != nil {
+	if err := cmp.Or(s.driver.record(s.compute[0], from), issue(), s.driver.record(s.compute[0], to), s.await(to)); err != nil {
 		return 0, err
 	}
 	return s.driver.elapsed(from, to)
@@ -139,7 +126,7 @@ func (s *station) measureHop(run func(int) error, tiny time.Duration) (time.Dura
 	took, err := s.span(func() error {
 		for i := range hops {
 			slot := i % trackDepth
-			err := errors.Join(
+			err := cmp.Or(
 				run(i), s.driver.record(s.compute[0], m.ends[slot]), s.driver.wait(s.in, m.ends[slot]),
 				c.issue(i), s.driver.record(s.in, m.starts[slot]), s.driver.wait(s.compute[0], m.starts[slot]))
 			if err != nil {
@@ -156,10 +143,7 @@ func (s *station) measureRoundTrip(run func(int) error) (time.Duration, error) {
 	var times []time.Duration
 	for i := range roundTrips {
 		begin := s.now()
-		if err := run(i); err != nil {
-			return 0, err
-		}
-		if err := s.finish(s.compute[0]); err != nil {
+		if err := cmp.Or(run(i), s.finish(s.compute[0])); err != nil {
 			return 0, err
 		}
 		times = append(times, s.now()-begin)
@@ -192,12 +176,12 @@ func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, err
 	return q, q.Complete()
 }
 
-// coresOf is the first processor at the host's memory. A platform that is executed has one.
+// coresOf is the first processor at the host's memory; nil: there is none, and nothing is executed.
 func coresOf(p *platform.Platform) *platform.Device {
 	for i := range p.Devices {
-		if p.Devices[i].IsProcessor() {
-			return &p.Devices[i]
+		if d := &p.Devices[i]; d.IsProcessor() && d.Memory == p.HostMemory() {
+			return d
 		}
 	}
-	panic("execute: a platform without a processor")
+	return nil
 }

@@ -95,8 +95,12 @@ func checkWorkers(p *platform.Platform) error {
 		here := &kinds[d.Memory]
 		switch {
 		case d.IsProcessor() && d.Memory != host:
+			such := p.Memories[host].Name
+			if cores := coresOf(p); cores != nil {
+				such = cores.Name
+			}
 			return fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; cores of one memory are executed so far: select the devices at one, such as %q",
-				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name, cpuAt(p, host))
+				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name, such)
 		case *here != "" && *here != d.Kind:
 			return fmt.Errorf("platform %q: worker %q of kind %q is at memory %q, where there are %s workers; write a memory of its own",
 				p.Name, w.Name, d.Kind, p.Memories[d.Memory].Name, *here)
@@ -110,16 +114,6 @@ func checkWorkers(p *platform.Platform) error {
 		return fmt.Errorf("platform %q: worker %q is of kind %q, and there is no cpu worker, which hands over batches and fetches results", p.Name, p.Workers[0].Name, p.Devices[p.Workers[0].Device].Kind)
 	}
 	return nil
-}
-
-// cpuAt is the first device of cores at a memory; the host's memory always has one.
-func cpuAt(p *platform.Platform, m platform.MemoryID) string {
-	for i := range p.Devices {
-		if d := &p.Devices[i]; d.IsProcessor() && d.Memory == m {
-			return d.Name
-		}
-	}
-	return p.Memories[m].Name
 }
 
 // compile binds the tasks of a graph and compiles its plan.
