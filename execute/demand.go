@@ -2,7 +2,6 @@ package execute
 
 import (
 	"fmt"
-	"unsafe"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -61,14 +60,13 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 	planes := make([][]plane, len(c.layouts))
 	for m, l := range c.layouts {
 		planes[m] = make([]plane, len(c.graph.Buffers))
+		id := platform.MemoryID(m)
+		if l == nil || id != r.platform.HostMemory() && r.devices[m] == nil {
+			continue
+		}
 		for b := range planes[m] {
-			id := dag.BufferID(b)
-			switch {
-			case l == nil || l.Offset[b] == schedule.Elsewhere:
-			case platform.MemoryID(m) == r.platform.HostMemory():
-				planes[m][b] = plane{memory: platform.MemoryID(m), host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(l, c.graph, id)))}
-			case r.devices[m] != nil:
-				planes[m][b] = plane{memory: platform.MemoryID(m), device: r.devices[m].address(c, id)}
+			if l.Offset[b] != schedule.Elsewhere {
+				planes[m][b] = r.planeOf(c, id, dag.BufferID(b))
 			}
 		}
 	}

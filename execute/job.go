@@ -20,7 +20,7 @@ type job struct {
 	find    *finder // nil: do not look
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
-	middle  int32               // the period counts from the end of this step
+	middle  int32               // the period counts from the end of this step, as in schedule.Schedule
 	entered []schedule.Interval // by move: when it ran before the first step
 
 	dynamic *dispatcher // nil: a plan is replayed
@@ -41,9 +41,6 @@ func (p *progress) note(j *job, step int32, end time.Duration) {
 		p.middle = end
 	}
 }
-
-// middleOf is the step from whose end on schedule.Schedule counts the period.
-func middleOf(steps int) int { return (steps - 1) / 2 }
 
 // period is the mean distance of step ends over the last half of a run's steps, as
 // schedule.Schedule has it; 0 with a single step.

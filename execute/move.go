@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -37,7 +39,8 @@ func (r *Runner) forgetMoves(name string) {
 func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move, t dag.TaskID) []deviceCopy {
 	var copies []deviceCopy
 	for _, pair := range c.placed.Pairs(m, t) {
-		first := deviceCopy{from: r.planeOf(c, pair.From.Buffer), to: r.planeOf(c, pair.To.Buffer), bytes: m.Bytes}
+		first := deviceCopy{from: r.planeOf(c, c.placed.MemoryOf(pair.From.Buffer), pair.From.Buffer),
+			to: r.planeOf(c, c.placed.MemoryOf(pair.To.Buffer), pair.To.Buffer), bytes: m.Bytes}
 		copies = appendBox(copies, first, &c.graph.Buffers[pair.From.Buffer], pair.From.Box, &c.graph.Buffers[pair.To.Buffer], pair.To.Box)
 	}
 	for i := range copies {
@@ -46,9 +49,8 @@ func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move, t dag.TaskID) []de
 	return copies
 }
 
-// planeOf is where a buffer begins in its memory.
-func (r *Runner) planeOf(c *compiledGraph, b dag.BufferID) plane {
-	m := c.placed.MemoryOf(b)
+// planeOf is where a buffer begins in a memory.
+func (r *Runner) planeOf(c *compiledGraph, m platform.MemoryID, b dag.BufferID) plane {
 	if m == r.platform.HostMemory() {
 		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b)))}
 	}
@@ -132,23 +134,9 @@ func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	start := now()
 	err := d.do(func() error {
 		stream := d.copyStream(m.To == d.memory)
-		err := m.through(stream)
-		if err != nil { // if the device fails again, there is nothing left to wait for
-			_ = d.finish(stream)
-		}
-		return err
+		return cmp.Or(d.start(stream, &deviceTask{launch: -1, copies: m.copies}), d.finish(stream))
 	})
 	return schedule.Interval{Start: start, End: now()}, err
-}
-
-// through makes the move on a stream.
-func (m *boundMove) through(s streamID) error {
-	for i := range m.copies {
-		if err := m.device.driver.copy(s, &m.copies[i]); err != nil {
-			return err
-		}
-	}
-	return m.device.finish(s)
 }
 
 // enter makes the moves before the first step. Inputs stay where they are from run to run, unless

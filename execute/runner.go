@@ -148,7 +148,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, find: r.find, replay: r.graphs[graph].replay, middle: int32(middleOf(steps))}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, find: r.find, replay: r.graphs[graph].replay, middle: int32((steps - 1) / 2)}
 	if !record && j.graph.ahead != nil {
 		j.replay = j.graph.ahead
 	}
