@@ -305,7 +305,7 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 		if err != nil {
 			return err
 		}
-		c.put(m)
+		c.platform.Models = PutModel(c.platform.Models, m)
 		c.result.Measured++
 		if m.Unsteady {
 			c.result.Unsteady++
@@ -399,9 +399,6 @@ func (c *calibrator) farBytes(s *kernels.Spec, active int) int64 {
 	}
 	return 3 * d.L3Bytes / 2 / int64(active)
 }
-
-// put adds a model, or replaces the one of the same call.
-func (c *calibrator) put(m platform.Model) { c.platform.Models = PutModel(c.platform.Models, m) }
 
 // compareCalls orders models by their calls, devices, numbers of busy units and clocks.
 func compareCalls(a, b *platform.Model) int {

@@ -110,7 +110,7 @@ func loadedBefore(models []platform.Model, device string, kept bool) map[kernelN
 	loaded := map[kernelName]bool{}
 	for i := range models {
 		if m := &models[i]; kept && m.Device == device && m.Count > 0 {
-			loaded[kernelName{m.Op, m.Variant, m.Type}] = true
+			loaded[nameOf(m)] = true
 		}
 	}
 	return loaded

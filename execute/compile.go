@@ -118,9 +118,14 @@ func checkWorkers(p *platform.Platform) error {
 
 // compile binds the tasks of a graph and compiles its plan.
 func (r *Runner) compile(c *compiledGraph) error {
-	var laneOf []int32
+	var laneOf []int32 // by task, of a plan
 	if c.placed != nil {
-		laneOf = lanesOfTasks(len(c.graph.Tasks), c.placed.Order)
+		laneOf = make([]int32, len(c.graph.Tasks))
+		for l, list := range c.placed.Order {
+			for _, t := range list {
+				laneOf[t] = int32(l)
+			}
+		}
 	}
 	scratchBytes, err := r.bindTasks(c, laneOf)
 	if err != nil {

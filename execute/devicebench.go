@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -22,6 +23,8 @@ type deviceBench struct {
 // kernelName names the kernel that a device loads: a variant of an operation for a type.
 type kernelName struct{ op, variant, elem string }
 
+func nameOf(m *platform.Model) kernelName { return kernelName{m.Op, m.Variant, m.Type} }
+
 // newBench binds sets of operands that together exceed twice the device's second-level cache, or
 // as many as the arena holds, at most drawnSets. It returns errTooLarge if the arena does not
 // hold one set for each unit. First use is the time of binding a kernel for the first time, and
@@ -31,7 +34,7 @@ func (s *station) newBench(pt *point, units int) (*deviceBench, error) {
 	contents := newContents(pt.spec)
 	s.used = 0
 	least := 2 * s.platform.Devices[s.id].L2Bytes
-	name := kernelName{pt.model.Op, pt.model.Variant, pt.model.Type}
+	name := nameOf(&pt.model)
 	for set := 0; set == 0 || set < drawnSets && int64(set)*pt.spec.Bytes() < least; set++ {
 		for u := range b.sets {
 			call, err := s.newCall(pt.variant, pt.spec, func(operand int) []byte { return contents.of(set, operand) })

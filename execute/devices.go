@@ -16,19 +16,6 @@ type deviceArenas [schedule.NumArenas]struct {
 	bytes int64
 }
 
-// coreList is the CPUs that no worker has taken.
-type coreList struct{ free []int }
-
-// take returns a CPU, or -1 if none is left.
-func (c *coreList) take() int {
-	if len(c.free) == 0 {
-		return -1
-	}
-	cpu := c.free[0]
-	c.free = c.free[1:]
-	return cpu
-}
-
 // layoutsOf returns the layouts of one memory, by graph.
 func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	layouts := make([]*schedule.Layout, len(r.graphs))
@@ -38,24 +25,24 @@ func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	return layouts
 }
 
-// opener opens the drivers of a platform's devices.
+// opener opens the drivers of a platform's devices, and has what emulated devices share.
 type opener struct {
 	platform  *platform.Platform
 	emulation map[string]Emulation
-	space     *emulatedSpace
-	cores     *coreList // CPUs that no worker has
+	space     emulatedSpace
+	cores     []int // CPUs that no worker and no stream has
 }
 
 func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int) *opener {
 	free := workerCPUs()
-	return &opener{platform: p, emulation: emulation, space: &emulatedSpace{}, cores: &coreList{free: free[min(workers, len(free)):]}}
+	return &opener{platform: p, emulation: emulation, cores: free[min(workers, len(free)):]}
 }
 
 // open opens the driver of a device. A driver that reports finished work calls notify.
 func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 	p, m := o.platform, dev.Memory
 	if !dev.IsNumbered() {
-		return openEmulated(p, dev, o.space, o.emulation[dev.Name], o.cores, notify), nil
+		return openEmulated(o, dev, notify), nil
 	}
 	if dev.Count > 1 {
 		return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, p.Memories[m].Name)
@@ -155,17 +142,6 @@ func (r *Runner) closeDevices() (failed error) {
 	}
 	r.devices = nil
 	return failed
-}
-
-// lanesOfTasks finds the lane of every task.
-func lanesOfTasks(tasks int, order [][]dag.TaskID) []int32 {
-	lanes := make([]int32, tasks)
-	for l, list := range order {
-		for _, t := range list {
-			lanes[t] = int32(l)
-		}
-	}
-	return lanes
 }
 
 // deviceTask is a task on the lane of a device: a launch, or the parts of a copy. A point in the

@@ -332,7 +332,7 @@ func emulatedPlatform(t testing.TB) *platform.Platform {
 func openTestEmulated(t testing.TB, traits Emulation) *driverUnderTest {
 	t.Helper()
 	p := emulatedPlatform(t)
-	d := openEmulated(p, &p.Devices[1], &emulatedSpace{}, traits, &coreList{}, func() {})
+	d := openEmulated(&opener{platform: p, emulation: map[string]Emulation{p.Devices[1].Name: traits}}, &p.Devices[1], func() {})
 	t.Cleanup(func() {
 		if err := d.close(); err != nil {
 			t.Error(err)

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dahl/dag"
 	"dahl/schedule"
 )
 
@@ -77,11 +76,6 @@ func (j *job) fail(err error) {
 // fault ends the run with a failure at a task.
 func (j *job) fault(t int32, step int32, cause error) {
 	j.fail(j.taskError(t, step, cause))
-}
-
-// taskError makes an error that names a task of the running graph.
-func (j *job) taskError(t, step int32, cause error) *TaskError {
-	return taskError(j.graph.graph, dag.TaskID(t), int(step), cause)
 }
 
 // recovered turns the value of a panic into a cause.

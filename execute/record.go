@@ -121,11 +121,7 @@ func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
 		memory platform.MemoryID
 	}
 	arrived := map[place]time.Duration{}
-	byEnd := make([]*schedule.Transfer, len(s.Transfers))
-	for i := range byEnd {
-		byEnd[i] = &s.Transfers[i]
-	}
-	slices.SortFunc(byEnd, func(a, b *schedule.Transfer) int { return cmp.Compare(a.End, b.End) })
+	byEnd := slices.SortedFunc(slices.Values(s.Transfers), func(a, b schedule.Transfer) int { return cmp.Compare(a.End, b.End) })
 	next := 0
 	for i := range s.Spans {
 		sp := &s.Spans[i]

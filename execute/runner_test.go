@@ -322,13 +322,14 @@ func TestHighWaterSeesOverruns(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.poison(0, 1)
-	if got, want := a.highWater(), ([schedule.NumArenas]int64{}); got != want {
+	r := &Runner{arenas: a}
+	if got, want := r.HighWater(), ([schedule.NumArenas]int64{}); got != want {
 		t.Errorf("untouched: %v", got)
 	}
 	a[1][7] = 1
 	step := a[2][:129]
 	step[128] = 0
-	if got, want := a.highWater(), ([schedule.NumArenas]int64{0, 8, 129, 0}); got != want {
+	if got, want := r.HighWater(), ([schedule.NumArenas]int64{0, 8, 129, 0}); got != want {
 		t.Errorf("high water %v, want %v", got, want)
 	}
 }

@@ -35,10 +35,9 @@ func (w *worker) main(first func(), pinned chan<- error) {
 	err := pinThread(w.cpu)
 	first()
 	if err != nil {
-		pinned <- fmt.Errorf("worker %d is not pinned to cpu %d: %w", w.id, w.cpu, err)
-	} else {
-		pinned <- nil
+		err = fmt.Errorf("worker %d is not pinned to cpu %d: %w", w.id, w.cpu, err)
 	}
+	pinned <- err
 	for j := range w.jobs {
 		w.do(j)
 	}
