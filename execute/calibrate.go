@@ -246,25 +246,17 @@ type calibrator struct {
 	result    Calibration
 }
 
-// activeCounts lists the numbers of busy units with which a kernel is measured.
-func (c *calibrator) activeCounts(d *platform.Device) []int {
-	if n := c.units(d); n > 1 {
-		return []int{1, n}
-	}
-	return []int{1}
-}
-
 // call is a point with a number of busy units.
 type call struct {
 	*point
 	active int
 }
 
-// missing lists the calls of a device to be measured.
+// missing lists the calls of a device to be measured, with one busy unit and with all.
 func (c *calibrator) missing(d *platform.Device, points []point) []call {
 	var calls []call
 	for i := range points {
-		for _, active := range c.activeCounts(d) {
+		for _, active := range slices.Compact([]int{1, c.units(d)}) {
 			m := points[i].model
 			m.Device, m.Active = d.Name, active
 			k := slices.IndexFunc(c.platform.Models, func(o platform.Model) bool { return sameCall(&o, &m) && o.Distribution.Known() })

@@ -176,7 +176,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 			}
 		}
 		for _, l := range d.lanes {
-			c.batches[l.id], c.singles[l.id] = c.ahead.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
+			c.batches[l.id], c.singles[l.id] = c.ahead.cut(l.id, false), c.replay.cut(l.id, true)
 		}
 		return d.captureBatches(c)
 	})

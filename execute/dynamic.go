@@ -74,23 +74,17 @@ func (d *dispatcher) lock(j *job) {
 	d.mu.Lock()
 }
 
-// done reports the end of a worker's task and hands out the next tasks.
-func (d *dispatcher) done(j *job, w platform.WorkerID, at time.Duration) {
+// done reports the end of a worker's task, or of a copy where w is -1, and hands out the next tasks.
+func (d *dispatcher) done(j *job, w platform.WorkerID, c schedule.CopyID, at time.Duration) {
 	d.lock(j)
 	defer d.mu.Unlock()
 	d.running--
 	d.at = max(d.at, at) // another worker may have ended later and reported earlier
-	d.cmds = d.engine.Done(w, d.cmds[:0])
-	d.deliver(j)
-}
-
-// copied does the same for a copy that arrived.
-func (d *dispatcher) copied(j *job, c schedule.CopyID, at time.Duration) {
-	d.lock(j)
-	defer d.mu.Unlock()
-	d.running--
-	d.at = max(d.at, at)
-	d.cmds = d.engine.Copied(c, d.cmds[:0])
+	if w >= 0 {
+		d.cmds = d.engine.Done(w, d.cmds[:0])
+	} else {
+		d.cmds = d.engine.Copied(c, d.cmds[:0])
+	}
 	d.deliver(j)
 }
 
@@ -161,6 +155,6 @@ func (w *worker) serve(j *job) {
 		if !w.run(j, int32(i.Task), i.Step) {
 			return
 		}
-		d.done(j, platform.WorkerID(w.id), w.ended)
+		d.done(j, platform.WorkerID(w.id), 0, w.ended)
 	}
 }

@@ -52,8 +52,7 @@ type emulated struct {
 
 // emulatedSpace is the address space of all emulated devices of a runner. An address consists of
 // 1 + the memory, the arena in it, and the offset. None is an address of this process, so using
-// one as such fails at once.
-// One thread at a time opens and closes devices.
+// one as such fails at once. Devices reserve and close one after the other.
 type emulatedSpace [platform.MaxMemories][][]byte
 
 const (
@@ -168,7 +167,7 @@ func (d *emulated) span(p *plane, c *deviceCopy) []byte {
 }
 
 func (d *emulated) fill(s streamID, at deviceAddr, bytes int64, value byte) error {
-	return d.issue(s, emulatedOp{kind: fillOp, bytes: d.space.at(at)[:bytes], value: value})
+	return d.issue(s, emulatedOp{kind: fillOp, to: d.space.at(at)[:bytes], value: value})
 }
 
 func (d *emulated) record(s streamID, e eventID) error {

@@ -13,25 +13,13 @@ import (
 // needs it, and again after each call of Bytes for it. So call Bytes again before writing to it
 // again.
 func (r *Runner) Bytes(name string) []byte {
-	for i, c := range r.graphs {
+	for _, c := range r.graphs {
 		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
 			r.forgetMoves(name)
-			return r.StepBytes(i, name)
+			return r.arenas.storage(c.layout, c.graph, b)
 		}
 	}
 	return nil
-}
-
-// StepBytes is the memory of any buffer of one graph; nil if there is no such buffer. Bytes of
-// the step arena keep their contents until a task or the next run of another graph reuses them.
-// With several memories it is the host's memory, and nil for a buffer that is not used there.
-func (r *Runner) StepBytes(graph int, name string) []byte {
-	c := r.graphs[graph]
-	b, ok := c.graph.BufferByName(name)
-	if !ok || c.layout.Offset[b] < 0 {
-		return nil
-	}
-	return r.arenas.storage(c.layout, c.graph, b)
 }
 
 // Float32s is Bytes as elements.

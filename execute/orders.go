@@ -104,16 +104,12 @@ func (u *issueLoop) startOrder(l *deviceLane) error {
 func (u *issueLoop) report(l *deviceLane, from int64) {
 	for n := from; n < l.ended; n++ {
 		o := &l.queue.issued[n%inFlight]
-		if o.transfer == nil {
-			u.job.dynamic.done(u.job, o.worker, u.job.now())
-			continue
-		}
-		if u.job.record {
+		if o.transfer != nil && u.job.record {
 			t := *o.transfer
 			t.Atoms = slices.Clone(t.Atoms)
 			l.queue.moved = append(l.queue.moved, t)
 		}
-		u.job.dynamic.copied(u.job, o.copy, u.job.now())
+		u.job.dynamic.done(u.job, o.worker, o.copy, u.job.now())
 	}
 }
 
