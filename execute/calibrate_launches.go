@@ -37,7 +37,11 @@ var errNoClock = errors.New("a copy took no time: the device's clock stands stil
 
 // measureLaunches measures chains of tiny kernels.
 func (s *station) measureLaunches() (c LaunchCalibration, err error) {
-	launch, err := s.tiny()
+	call, err := s.elementwise(1) // the smallest kernel
+	if err != nil {
+		return c, err
+	}
+	launch, err := s.driver.bind(call)
 	if err != nil {
 		return c, err
 	}
@@ -65,15 +69,6 @@ func (s *station) measureLaunches() (c LaunchCalibration, err error) {
 	}
 	c.RoundTrip, err = s.measureRoundTrip(run)
 	return c, err
-}
-
-// tiny binds the smallest kernel, the sum of two single elements.
-func (s *station) tiny() (launchID, error) {
-	call, err := s.elementwise(1)
-	if err != nil {
-		return 0, err
-	}
-	return s.driver.bind(call)
 }
 
 // elementwise is the call "dst += src" of n elements at the start of the arena.

@@ -150,12 +150,12 @@ func (d *cudaDriver) pin(host []byte) error {
 	return d.fail(err)
 }
 
-func (d *cudaDriver) newStream(use streamUse) (streamID, error) {
+func (d *cudaDriver) newStream(copies bool) (streamID, error) {
 	s, err := d.device.NewStream()
 	if err != nil {
 		return 0, d.fail(err)
 	}
-	d.streams, d.undo = append(d.streams, cudaStream{Stream: s, copies: use.copies}), append(d.undo, s.Destroy)
+	d.streams, d.undo = append(d.streams, cudaStream{Stream: s, copies: copies}), append(d.undo, s.Destroy)
 	return streamID(len(d.streams) - 1), nil
 }
 

@@ -93,7 +93,7 @@ func (d *device) do(f func() error) (err error) {
 func (d *device) addLane(id int, lane schedule.Lane) error {
 	l := &deviceLane{id: id, Lane: lane}
 	var err error
-	if l.stream, err = d.driver.newStream(streamUse{copies: lane.Worker < 0, worker: lane.Worker}); err != nil {
+	if l.stream, err = d.driver.newStream(lane.Worker < 0); err != nil {
 		return err
 	}
 	d.local[id] = int32(len(d.lanes))

@@ -39,7 +39,8 @@ type driver interface {
 	// page, fills its pages, and lives until close. It is no error if another driver has pinned
 	// it.
 	pin(host []byte) error
-	newStream(use streamUse) (streamID, error)
+	// newStream makes a stream of copies only, or one of launches. A driver may give it a core.
+	newStream(copies bool) (streamID, error)
 	newEvent() (eventID, error)
 	// bind prepares a kernel call and pays for it: it loads modules and lays out parameters. It
 	// may make the call once, since operands and workspace hold nothing of worth yet and no
@@ -87,13 +88,6 @@ type deviceProperties struct {
 	FreeBytes     int64 // before anything was reserved
 	Capability    int   // of CUDA: 10·major + minor; 0: none
 	Reports       bool  // it wakes the waiting goroutine when an event is done; others have to be asked
-}
-
-// streamUse says what a stream is for, so that a driver can give it the right
-// priority, engine or core.
-type streamUse struct {
-	copies bool              // only copies, else launches
-	worker platform.WorkerID // whose tasks are launched
 }
 
 // deviceCall is a kernel call for bind. The driver keeps the parts that it needs.

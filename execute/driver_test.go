@@ -92,7 +92,7 @@ func newDriverUnderTest(t testing.TB, kind string, d driver) *driverUnderTest {
 	u := &driverUnderTest{driver: d, t: t, kind: kind}
 	for i, s := range []*streamID{&u.compute, &u.in, &u.out} {
 		var err error
-		*s, err = d.newStream(streamUse{copies: i > 0, worker: 1})
+		*s, err = d.newStream(i > 0)
 		u.must(err)
 	}
 	return u

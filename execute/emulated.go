@@ -109,9 +109,9 @@ func (d *emulated) reserve(bytes int64) (deviceAddr, error) {
 // pin has nothing to do: the streams are goroutines of this process.
 func (d *emulated) pin([]byte) error { return nil }
 
-func (d *emulated) newStream(use streamUse) (streamID, error) {
+func (d *emulated) newStream(copies bool) (streamID, error) {
 	cpu := -1
-	if !use.copies && len(d.cores) > 0 {
+	if !copies && len(d.cores) > 0 {
 		cpu, d.cores = d.cores[0], d.cores[1:]
 	}
 	s := &emulatedStream{device: d, cpu: cpu, ops: make([]emulatedOp, emulatedQueue)}

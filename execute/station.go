@@ -81,12 +81,12 @@ func (s *station) close() (err error) {
 func (s *station) prepare(units int) (err error) {
 	s.compute = make([]streamID, units)
 	for i := range s.compute {
-		if s.compute[i], err = s.driver.newStream(streamUse{}); err != nil {
+		if s.compute[i], err = s.driver.newStream(false); err != nil {
 			return err
 		}
 	}
 	for _, stream := range []*streamID{&s.in, &s.out} {
-		if *stream, err = s.driver.newStream(streamUse{copies: true, worker: -1}); err != nil {
+		if *stream, err = s.driver.newStream(true); err != nil {
 			return err
 		}
 	}
