@@ -10,7 +10,6 @@ import (
 
 	"dahl/execute/cuda"
 	"dahl/kernels"
-	kernelcode "dahl/kernels/cuda"
 	"dahl/platform"
 )
 
@@ -19,7 +18,6 @@ type cudaDriver struct {
 	device *cuda.Device
 	about  deviceProperties
 
-	modules   map[string]cuda.Module
 	libraries []string // by index: libraries to which calls are bound
 	streams   []cudaStream
 	events    []cuda.Event
@@ -58,8 +56,8 @@ func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, err
 	if err != nil {
 		return nil, fmt.Errorf("CUDA device %d: %w", index, err)
 	}
-	d := &cudaDriver{device: device, modules: map[string]cuda.Module{}}
-	if err := errors.Join(d.describe(index, &p.Memories[m]), d.reachPeers(p, m)); err != nil {
+	d := &cudaDriver{device: device}
+	if err := errors.Join(d.describe(&p.Memories[m]), d.reachPeers(p, m)); err != nil {
 		return nil, errors.Join(fmt.Errorf("CUDA device %d: %w", index, err), device.Close())
 	}
 	return d, nil
@@ -85,11 +83,7 @@ func (d *cudaDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error
 
 // describe asks the device for its properties. If the platform makes its memory smaller, that
 // size counts.
-func (d *cudaDriver) describe(index int, m *platform.Memory) error {
-	p, err := cuda.PropertiesOf(index)
-	if err != nil {
-		return err
-	}
+func (d *cudaDriver) describe(m *platform.Memory) error {
 	free, total, err := d.device.Memory()
 	if err != nil {
 		return err
@@ -97,7 +91,7 @@ func (d *cudaDriver) describe(index int, m *platform.Memory) error {
 	if m.CapacityBytes > 0 && m.CapacityBytes < total {
 		free, total = min(free, m.CapacityBytes), m.CapacityBytes
 	}
-	d.about = deviceProperties{Name: p.Name, CapacityBytes: total, FreeBytes: free, Capability: p.Capability}
+	d.about = deviceProperties{Name: d.device.Name, CapacityBytes: total, FreeBytes: free, Capability: d.device.Capability}
 	return nil
 }
 
@@ -191,29 +185,16 @@ func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
 
 // prepare prepares a call. If it fails, the call holds whatever was made before.
 func (d *cudaDriver) prepare(v *kernels.Variant, call *kernels.DeviceCall) (ready cudaCall, err error) {
-	if ready.after, err = d.launches(v.Launches(call)); err != nil || v.Library == "" {
+	if ready.after, err = d.device.Prepare(v.Launches(call)); err != nil || v.Library == "" {
 		return ready, err
 	}
 	if v.Before != nil {
-		if ready.before, err = d.launches(v.Before(call)); err != nil {
+		if ready.before, err = d.device.Prepare(v.Before(call)); err != nil {
 			return ready, err
 		}
 	}
 	ready.of, ready.library, err = d.bindLibrary(v.Library, v.LibraryCall(call))
 	return ready, err
-}
-
-// launches prepares launches.
-func (d *cudaDriver) launches(list []kernelcode.Launch) (cuda.Launches, error) {
-	var ready []cuda.Launch
-	for _, l := range list {
-		f, err := d.function(&l)
-		if err != nil {
-			return cuda.Launches{}, err
-		}
-		ready = append(ready, cuda.Launch{Function: f, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Params: l.Params})
-	}
-	return cuda.Prepare(ready), nil
 }
 
 // free gives the memory of a call back.
@@ -223,29 +204,6 @@ func (c *cudaCall) free() {
 	}
 	c.before.Free()
 	c.after.Free()
-}
-
-// sharedOfAll is the dynamic shared memory that every launch gets without asking.
-const sharedOfAll = 48 << 10
-
-// function is the kernel of a launch. Its module is loaded at the first one.
-func (d *cudaDriver) function(l *kernelcode.Launch) (cuda.Function, error) {
-	m, ok := d.modules[l.Module]
-	if !ok {
-		ptx, err := kernelcode.PTX(l.Module, d.about.Capability)
-		if err != nil {
-			return cuda.Function{}, err
-		}
-		if m, err = d.device.Load(ptx); err != nil {
-			return cuda.Function{}, fmt.Errorf("module %s: %w", l.Module, err)
-		}
-		d.modules[l.Module], d.undo = m, append(d.undo, m.Unload)
-	}
-	f, err := m.Function(l.Symbol)
-	if err == nil && l.SharedBytes > sharedOfAll {
-		err = f.AllowShared(l.SharedBytes)
-	}
-	return f, err
 }
 
 func (d *cudaDriver) launch(s streamID, l launchID) error {
@@ -317,9 +275,10 @@ func (d *cudaDriver) close() error {
 	for _, giveBack := range slices.Backward(d.undo) {
 		err = errors.Join(err, giveBack())
 	}
+	err = errors.Join(err, d.device.Close())
 	var e *cuda.Error
 	if errors.As(err, &e) && e.Lost() {
-		err = nil // reported when it happened
+		return nil // reported when it happened
 	}
-	return d.fail(errors.Join(err, d.device.Close()))
+	return d.fail(err)
 }

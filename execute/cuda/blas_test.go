@@ -19,7 +19,7 @@ func loadedLibrary(t *testing.T, d *Device, name string) *Library {
 	if err == nil {
 		return l
 	}
-	if name, _ := d.Name(); strings.HasPrefix(name, "Test device") || !errors.Is(err, ErrNoLibrary) {
+	if strings.HasPrefix(d.Name, "Test device") || !errors.Is(err, ErrNoLibrary) {
 		t.Fatal(err)
 	}
 	return nil
@@ -29,7 +29,7 @@ func loadedLibrary(t *testing.T, d *Device, name string) *Library {
 // of the tests does all that is asked for.
 func refused(t *testing.T, d *Device, err error) bool {
 	t.Helper()
-	if name, _ := d.Name(); strings.HasPrefix(name, "Test device") || !errors.Is(err, launches.ErrRefused) {
+	if strings.HasPrefix(d.Name, "Test device") || !errors.Is(err, launches.ErrRefused) {
 		return false
 	}
 	t.Log(err)

@@ -58,6 +58,8 @@ import (
 	"unsafe"
 
 	"gorgonia.org/cu"
+
+	kernelcode "dahl/kernels/cuda"
 )
 
 // check makes an Error of a result.
@@ -99,14 +101,6 @@ func load() error {
 	}
 }
 
-// Launch is one kernel launch without its stream.
-type Launch struct {
-	Function    Function
-	Grid, Block [3]uint32
-	SharedBytes uint32
-	Params      []byte // the kernel's one parameter
-}
-
 // Launches are prepared kernel launches, in memory of C.
 type Launches struct {
 	first *C.struct_launch
@@ -114,23 +108,27 @@ type Launches struct {
 }
 
 // Prepare prepares launches; Free gives their memory back.
-func Prepare(launches []Launch) Launches {
+func (d *Device) Prepare(launches []kernelcode.Launch) (Launches, error) {
 	if len(launches) == 0 {
-		return Launches{}
+		return Launches{}, nil
 	}
-	first := (*C.struct_launch)(C.calloc(C.size_t(len(launches)), C.sizeof_struct_launch))
-	for i, l := range unsafe.Slice(first, len(launches)) {
-		from := launches[i]
-		l.function = functionHandle(from.Function.f)
+	ready := Launches{(*C.struct_launch)(C.calloc(C.size_t(len(launches)), C.sizeof_struct_launch)), C.int(len(launches))}
+	for i := range launches {
+		from, l := &launches[i], &unsafe.Slice(ready.first, len(launches))[i]
+		f, err := d.function(from)
+		if err != nil {
+			ready.Free()
+			return Launches{}, err
+		}
+		l.function = functionHandle(f.f)
 		for k := range 3 {
 			l.grid[k], l.block[k] = C.uint(from.Grid[k]), C.uint(from.Block[k])
 		}
 		l.shared = C.uint(from.SharedBytes)
 		l.bytes = C.size_t(len(from.Params))
 		l.params = C.CBytes(from.Params)
-		unsafe.Slice(first, len(launches))[i] = l
 	}
-	return Launches{first, C.int(len(launches))}
+	return ready, nil
 }
 
 // Free gives the memory back. No other thread may be issuing the launches.
@@ -218,8 +216,10 @@ func Unpin(host []byte) error {
 	return check("cuMemHostUnregister", C.cuMemHostUnregister(unsafe.Pointer(unsafe.SliceData(host))))
 }
 
-// AllowShared lets launches of the function ask for so many bytes of dynamic shared memory. All
-// devices give 48 KiB without it.
+// sharedOfAll is the dynamic shared memory that every launch gets without asking.
+const sharedOfAll = 48 << 10
+
+// AllowShared lets launches of the function ask for so many bytes of dynamic shared memory.
 func (f Function) AllowShared(bytes uint32) error {
 	return check("cuFuncSetAttribute", C.cuFuncSetAttribute(functionHandle(f.f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
 }

@@ -4,10 +4,13 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 
 	"gorgonia.org/cu"
+
+	kernelcode "dahl/kernels/cuda"
 )
 
 // Address is an address in the memory of a device.
@@ -15,9 +18,11 @@ type Address uint64
 
 // Device is an opened GPU: its primary context, current in the thread that opened it.
 type Device struct {
+	Properties
 	device  cu.Device
 	context cu.CUContext
-	peers   []cu.Device // whose contexts are held
+	peers   []cu.Device       // whose contexts are held
+	modules map[string]Module // of prepared launches, by name
 }
 
 // Stream, Event, Module and Function are the driver's.
@@ -47,7 +52,8 @@ func DriverVersion() int { return cu.Version() }
 // Open opens a device by its number and makes its context current in the calling thread,
 // to which the goroutine must be locked.
 func Open(ordinal int) (*Device, error) {
-	if err := Start(); err != nil {
+	p, err := PropertiesOf(ordinal)
+	if err != nil {
 		return nil, err
 	}
 	d, err := cu.GetDevice(ordinal)
@@ -62,11 +68,15 @@ func Open(ordinal int) (*Device, error) {
 		d.ReleasePrimaryCtx()
 		return nil, wrap("cuCtxSetCurrent", err)
 	}
-	return &Device{device: d, context: context}, nil
+	return &Device{Properties: p, device: d, context: context, modules: map[string]Module{}}, nil
 }
 
-// Close releases the context. Its last user also releases everything made in it.
+// Close unloads the modules and releases the context. Its last user also releases everything made
+// in it.
 func (d *Device) Close() (failed error) {
+	for _, m := range d.modules {
+		failed = errors.Join(failed, m.Unload())
+	}
 	for _, held := range append(d.peers, d.device) {
 		failed = errors.Join(failed, wrap("cuDevicePrimaryCtxRelease", held.ReleasePrimaryCtx()))
 	}
@@ -134,6 +144,26 @@ func (d *Device) Load(ptx string) (Module, error) {
 func (m Module) Function(name string) (Function, error) {
 	f, err := m.m.Function(name)
 	return Function{f}, wrap("cuModuleGetFunction "+name, err)
+}
+
+// function is the kernel of a launch. Its module is loaded at the first one.
+func (d *Device) function(l *kernelcode.Launch) (Function, error) {
+	m, ok := d.modules[l.Module]
+	if !ok {
+		ptx, err := kernelcode.PTX(l.Module, d.Capability)
+		if err != nil {
+			return Function{}, err
+		}
+		if m, err = d.Load(ptx); err != nil {
+			return Function{}, fmt.Errorf("module %s: %w", l.Module, err)
+		}
+		d.modules[l.Module] = m
+	}
+	f, err := m.Function(l.Symbol)
+	if err == nil && l.SharedBytes > sharedOfAll {
+		err = f.AllowShared(l.SharedBytes)
+	}
+	return f, err
 }
 
 // Unload unloads the module.

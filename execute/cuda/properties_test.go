@@ -5,25 +5,7 @@ package cuda
 import (
 	"errors"
 	"testing"
-
-	"gorgonia.org/cu"
 )
-
-// Name is the product's name.
-func (d *Device) Name() (string, error) {
-	name, err := d.device.Name()
-	return name, wrap("cuDeviceGetName", err)
-}
-
-// Capability is 10·major + minor of the compute capability.
-func (d *Device) Capability() (int, error) {
-	major, err := d.device.Attribute(cu.ComputeCapabilityMajor)
-	if err != nil {
-		return 0, wrap("cuDeviceGetAttribute", err)
-	}
-	minor, err := d.device.Attribute(cu.ComputeCapabilityMinor)
-	return 10*major + minor, wrap("cuDeviceGetAttribute", err)
-}
 
 // What the driver tells without opening a device is what it tells of an opened one; the
 // test driver's numbers are those of its source.
@@ -33,11 +15,7 @@ func TestProperties(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := d.Name()
-	if err != nil {
-		t.Fatal(err)
-	}
-	capability, err := d.Capability()
+	name, err := d.device.Name()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +23,8 @@ func TestProperties(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Name != name || got.Capability != capability || got.MemoryBytes != total {
-		t.Errorf("got %+v; opened it is %q, %d, %d bytes", got, name, capability, total)
+	if got.Name != name || got != d.Properties || got.MemoryBytes != total {
+		t.Errorf("got %+v; opened it is %+v, %q, %d bytes", got, d.Properties, name, total)
 	}
 	n, err := Count()
 	if err != nil {
