@@ -118,15 +118,15 @@ func loadedBefore(models []platform.Model, device string, kept bool) map[kernelN
 
 // measureOn measures one call while so many units are busy with it.
 func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, active int, budget time.Duration) (platform.Model, error) {
-	b, err := s.newBench(pt, active)
+	calls, err := s.newBench(pt, active)
 	if err != nil {
 		return platform.Model{}, err
 	}
-	m, err := c.settle(pt, dev, active, func() ([][]time.Duration, error) { return b.measure(budget, drawnSets) })
+	m, err := c.settle(pt, dev, active, func() ([][]time.Duration, error) { return s.measureCalls(calls, budget, drawnSets) })
 	if err != nil || pt.spec.Bytes() > dev.L2Bytes {
 		return m, err
 	}
-	warm, err := b.measure(time.Duration(asideShare*float64(budget)), 1)
+	warm, err := s.measureCalls(calls, time.Duration(asideShare*float64(budget)), 1)
 	if err == nil {
 		m.WarmNs = float64(max(1, median(warm[0])))
 	}

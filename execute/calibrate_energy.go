@@ -105,15 +105,15 @@ func putJoules(models []platform.Model, one *platform.Model, watts float64) {
 
 // energyOf measures a call whose duration a model gives.
 func (c *calibrator) energyOf(s *station, dev *platform.Device, pt *point, m *platform.Model) (e CallEnergy, ok bool, err error) {
-	var b *deviceBench
+	var calls [][]launchID
 	err = s.do(func() (err error) {
-		b, err = s.newBench(pt, 1)
+		calls, err = s.newBench(pt, 1)
 		return err
 	})
 	if err != nil {
 		return e, false, err
 	}
-	return c.opt.Energy(c.ctx, dev.Name, s.calls(b.sets[0], time.Duration(m.MedianNs)))
+	return c.opt.Energy(c.ctx, dev.Name, s.calls(calls[0], time.Duration(m.MedianNs)))
 }
 
 // energyOfProduct measures the largest product that gave the device's speed; ok is false without

@@ -103,13 +103,11 @@ func (d *cudaDriver) fail(err error) error {
 		return nil
 	}
 	var e *cuda.Error
-	if errors.As(err, &e) {
-		switch {
-		case e.Lost():
-			return fmt.Errorf("%s: %w: %w", d.about.Name, err, errDeviceLost)
-		case e.OutOfMemory():
-			return fmt.Errorf("%s: %w: %w", d.about.Name, err, errDeviceMemory)
-		}
+	switch is := errors.As(err, &e); {
+	case is && e.Lost():
+		err = fmt.Errorf("%w: %w", err, errDeviceLost)
+	case is && e.OutOfMemory():
+		err = fmt.Errorf("%w: %w", err, errDeviceMemory)
 	}
 	return fmt.Errorf("%s: %w", d.about.Name, err)
 }

@@ -190,12 +190,11 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 
 // newTeam makes a team of all lanes.
 func (r *Runner) newTeam() *team {
-	lanes := max(len(r.platform.Workers), len(r.lanes))
 	var pollers []*poller
 	for d := range r.eachDevice {
 		pollers = append(pollers, &d.poller)
 	}
-	return newTeam(lanes, r.spin, pollers...)
+	return newTeam(len(r.lanes), r.spin, pollers...)
 }
 
 // work hands a job to all workers and devices and waits until they rest.
