@@ -133,8 +133,8 @@ func paramsOf(k *kernels.Kernel, spec *kernels.Spec) []float64 {
 
 func doNothing(*kernels.Call) {}
 
-// variantOf is the variant that runs a task on a device: the one named by its cost, else the
-// default of the operation, which there is. It is nil where the task cannot run.
+// variantOf is the variant that runs a task of a known operation on a device: the one named by its
+// cost, else the operation's default. It is nil where the task cannot run.
 func variantOf(p *schedule.Problem, t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
 	c, ok := p.Costs.Of(t, d)
 	if !ok {

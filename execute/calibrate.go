@@ -88,16 +88,10 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 	}
 	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(p)}
 	specs, err := specsOf(graphs)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("calibrate: %w", err)
-	}
-	err = c.measureAll(specs)
-	if e := c.platform.Complete(); err == nil {
-		err = e
-	}
+	err = cmp.Or(c.measureAll(specs), c.platform.Complete())
 	c.result.Platform, c.result.RepeatSpread = c.platform, median(c.spreads)
 	if err != nil {
 		return &c.result, fmt.Errorf("calibrate: %w", err)

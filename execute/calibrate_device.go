@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -48,9 +49,7 @@ func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Sp
 	var stations []*station
 	defer func() {
 		for _, s := range stations {
-			if e := s.close(); err == nil {
-				err = e
-			}
+			err = cmp.Or(err, s.close())
 		}
 	}()
 	for _, id := range ids {

@@ -69,10 +69,7 @@ func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []schedu
 			}
 		}
 	}
-	if err := r.checkProgress(g); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.checkProgress(g)
 }
 
 // positions finds every task in the plan exactly once.
