@@ -82,10 +82,6 @@ func newError(call string, code int) *Error {
 // The handles of cu are structs of the one C handle; it gives out only the stream's.
 func handle(s cu.Stream) C.CUstream { return C.CUstream(unsafe.Pointer(s.C())) }
 
-func functionHandle(f cu.Function) C.CUfunction {
-	return *(*C.CUfunction)(unsafe.Pointer(&f))
-}
-
 func eventHandle(e cu.Event) C.CUevent { return *(*C.CUevent)(unsafe.Pointer(&e)) }
 
 // load loads the driver library and initialises it; gorgonia.org/cu's own call
@@ -120,7 +116,7 @@ func (d *Device) Prepare(launches []kernelcode.Launch) (Launches, error) {
 			ready.Free()
 			return Launches{}, err
 		}
-		l.function = functionHandle(f.f)
+		l.function = f
 		for k := range 3 {
 			l.grid[k], l.block[k] = C.uint(from.Grid[k]), C.uint(from.Block[k])
 		}
@@ -219,9 +215,29 @@ func Unpin(host []byte) error {
 // sharedOfAll is the dynamic shared memory that every launch gets without asking.
 const sharedOfAll = 48 << 10
 
-// AllowShared lets launches of the function ask for so many bytes of dynamic shared memory.
-func (f Function) AllowShared(bytes uint32) error {
-	return check("cuFuncSetAttribute", C.cuFuncSetAttribute(functionHandle(f.f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
+// function finds the kernel of a launch and lets it have its shared memory. Its module is compiled
+// for the device at the first one.
+func (d *Device) function(l *kernelcode.Launch) (f C.CUfunction, err error) {
+	m, ok := d.modules[l.Module]
+	if !ok {
+		ptx, err := kernelcode.PTX(l.Module, d.Capability)
+		if err != nil {
+			return f, err
+		}
+		if m, err = cu.LoadData(ptx); err != nil {
+			return f, fmt.Errorf("module %s: %w", l.Module, wrap("cuModuleLoadData", err))
+		}
+		d.modules[l.Module] = m
+	}
+	found, err := m.Function(l.Symbol)
+	if err != nil {
+		return f, wrap("cuModuleGetFunction "+l.Symbol, err)
+	}
+	f = *(*C.CUfunction)(unsafe.Pointer(&found))
+	if l.SharedBytes > sharedOfAll {
+		err = check("cuFuncSetAttribute", C.cuFuncSetAttribute(f, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(l.SharedBytes)))
+	}
+	return f, err
 }
 
 // Graph is a captured sequence of calls on streams, to be issued as a whole.

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"gorgonia.org/cu"
+
 	launches "dahl/kernels/cuda"
 )
 
@@ -86,7 +88,6 @@ func must(t *testing.T, errs ...error) {
 type bench struct {
 	*testing.T
 	device   *Device
-	module   Module
 	stream   Stream
 	host     []byte // of all operands
 	operands []Address
@@ -100,9 +101,8 @@ func newBench(t *testing.T) *bench {
 	b := &bench{T: t, device: open(t)}
 	ptx, err := os.ReadFile(fmt.Sprintf("testdata/probe.sm_%d.ptx", min(b.device.Capability/5*5, 80)))
 	must(t, err)
-	b.module, err = b.device.Load(string(ptx))
+	b.device.modules["probe"], err = cu.LoadData(string(ptx))
 	must(t, err)
-	b.device.modules["probe"] = b.module
 	b.stream, err = b.device.NewStream()
 	must(t, err)
 	b.host = pinned(t, 3*operandBytes)
@@ -278,12 +278,10 @@ func TestErrors(t *testing.T) {
 	if !errors.As(err, &e) || !e.OutOfMemory() || e.Lost() || e.Error() != "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY" {
 		t.Errorf("more than there is: %v", err)
 	}
-	if _, err = b.module.Function("nothing"); !errors.As(err, &e) || e.Name != "CUDA_ERROR_NOT_FOUND" {
+	if _, err = b.device.Prepare([]launches.Launch{{Module: "probe", Symbol: "nothing"}}); !errors.As(err, &e) || e.Name != "CUDA_ERROR_NOT_FOUND" {
 		t.Errorf("no such kernel: %v", err)
 	}
-	f, err := b.module.Function("probe_add")
-	must(t, err)
-	if err := f.AllowShared(1 << 20); err == nil {
+	if _, err := b.device.Prepare([]launches.Launch{{Module: "probe", Symbol: "probe_add", SharedBytes: 1 << 20}}); err == nil {
 		t.Error("1 MiB of shared memory was allowed")
 	}
 	if own, err := Pin(b.host[:os.Getpagesize()]); own || err != nil {

@@ -4,13 +4,10 @@ package cuda
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"sync"
 
 	"gorgonia.org/cu"
-
-	kernelcode "dahl/kernels/cuda"
 )
 
 // Address is an address in the memory of a device.
@@ -21,16 +18,14 @@ type Device struct {
 	Properties
 	device  cu.Device
 	context cu.CUContext
-	peers   []cu.Device       // whose contexts are held
-	modules map[string]Module // of prepared launches, by name
+	peers   []cu.Device          // whose contexts are held
+	modules map[string]cu.Module // of prepared launches, by name
 }
 
-// Stream, Event, Module and Function are the driver's.
+// Stream and Event are the driver's.
 type (
-	Stream   struct{ s cu.Stream }
-	Event    struct{ e cu.Event }
-	Module   struct{ m cu.Module }
-	Function struct{ f cu.Function }
+	Stream struct{ s cu.Stream }
+	Event  struct{ e cu.Event }
 )
 
 // Start loads the driver library and initialises it, at the first call; later calls repeat the
@@ -68,14 +63,14 @@ func Open(ordinal int) (*Device, error) {
 		d.ReleasePrimaryCtx()
 		return nil, wrap("cuCtxSetCurrent", err)
 	}
-	return &Device{Properties: p, device: d, context: context, modules: map[string]Module{}}, nil
+	return &Device{Properties: p, device: d, context: context, modules: map[string]cu.Module{}}, nil
 }
 
 // Close unloads the modules and releases the context. Its last user also releases everything made
 // in it.
 func (d *Device) Close() (failed error) {
 	for _, m := range d.modules {
-		failed = errors.Join(failed, m.Unload())
+		failed = errors.Join(failed, wrap("cuModuleUnload", m.Unload()))
 	}
 	for _, held := range append(d.peers, d.device) {
 		failed = errors.Join(failed, wrap("cuDevicePrimaryCtxRelease", held.ReleasePrimaryCtx()))
@@ -133,41 +128,6 @@ func (d *Device) ReachPeer(ordinal int) (bool, error) {
 
 // Synchronize waits until the device has done everything. It is for before and after a run.
 func (d *Device) Synchronize() error { return wrap("cuCtxSynchronize", cu.Synchronize()) }
-
-// Load compiles the PTX of a module for the device.
-func (d *Device) Load(ptx string) (Module, error) {
-	m, err := cu.LoadData(ptx)
-	return Module{m}, wrap("cuModuleLoadData", err)
-}
-
-// Function finds a kernel of the module.
-func (m Module) Function(name string) (Function, error) {
-	f, err := m.m.Function(name)
-	return Function{f}, wrap("cuModuleGetFunction "+name, err)
-}
-
-// function is the kernel of a launch. Its module is loaded at the first one.
-func (d *Device) function(l *kernelcode.Launch) (Function, error) {
-	m, ok := d.modules[l.Module]
-	if !ok {
-		ptx, err := kernelcode.PTX(l.Module, d.Capability)
-		if err != nil {
-			return Function{}, err
-		}
-		if m, err = d.Load(ptx); err != nil {
-			return Function{}, fmt.Errorf("module %s: %w", l.Module, err)
-		}
-		d.modules[l.Module] = m
-	}
-	f, err := m.Function(l.Symbol)
-	if err == nil && l.SharedBytes > sharedOfAll {
-		err = f.AllowShared(l.SharedBytes)
-	}
-	return f, err
-}
-
-// Unload unloads the module.
-func (m Module) Unload() error { return wrap("cuModuleUnload", m.m.Unload()) }
 
 // NewStream makes a stream that only events order with others.
 func (d *Device) NewStream() (Stream, error) {
