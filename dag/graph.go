@@ -83,7 +83,7 @@ func (g *Graph) Box(t TaskID, i int) Box {
 	if a.Box != nil {
 		return a.Box
 	}
-	return whole(g.Buffers[a.Buffer].Shape)
+	return Whole(g.Buffers[a.Buffer].Shape)
 }
 
 // RegionBytes is the size of access i of task t.

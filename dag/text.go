@@ -187,7 +187,7 @@ func (g *Graph) regionName(t TaskID, i int) string {
 
 // boxText prints a box with ":" for whole extents; nothing for a whole buffer.
 func boxText(shape []int, box Box) string {
-	if box == nil || slices.Equal(box, whole(shape)) {
+	if box == nil || slices.Equal(box, Whole(shape)) {
 		return ""
 	}
 	text := []byte{'['}

@@ -101,7 +101,7 @@ func splitRange(dims []int, r Range) []Box {
 		first++
 	}
 	if first < last {
-		boxes = append(boxes, slices.Insert(whole(dims[1:]), 0, Range{first, last}))
+		boxes = append(boxes, slices.Insert(Whole(dims[1:]), 0, Range{first, last}))
 	}
 	if tail > 0 {
 		boxes = append(boxes, row(last, Range{0, tail})...)
@@ -109,10 +109,11 @@ func splitRange(dims []int, r Range) []Box {
 	return boxes
 }
 
-func whole(dims []int) Box {
-	b := make(Box, len(dims))
-	for i, d := range dims {
-		b[i] = Range{0, d}
+// Whole is the box of everything of a shape.
+func Whole(shape []int) Box {
+	b := make(Box, len(shape))
+	for i, e := range shape {
+		b[i] = Range{0, e}
 	}
 	return b
 }

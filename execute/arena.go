@@ -111,15 +111,6 @@ func pagesOf(b []byte, part, parts int) (first, end int) {
 	return pages * part / parts * pageBytes, pages * (part + 1) / parts * pageBytes
 }
 
-// highWater returns for each arena, guard included, one past the highest byte that no longer
-// holds the pattern.
-func (a *arenas) highWater() (high [schedule.NumArenas]int64) {
-	for i := range a {
-		high[i] = written(a[i][:cap(a[i])])
-	}
-	return high
-}
-
 // written is one past the last byte that does not hold the pattern.
 func written(b []byte) int64 {
 	n := len(b)
@@ -135,8 +126,6 @@ func (a *arenas) storage(l *schedule.Layout, g *dag.Graph, b dag.BufferID) []byt
 	end := first + g.Buffers[b].Bytes()
 	return a[l.Arena[b]][first:end:end]
 }
-
-func roundUp(n int64) int64 { return roundUpTo(n, alignBytes) }
 
 // roundUpTo rounds n up to a multiple of align, which is a power of two.
 func roundUpTo(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }

@@ -14,33 +14,23 @@ type batch struct {
 
 // batches are the batches of a lane's list, in order.
 type batches struct {
-	tasks int64 // number of tasks in the list
-	list  []batch
-	of    []int32 // by position in the list: its batch
+	list []batch
+	of   []int32 // by position in the lane's list: its batch
 }
 
-// cutSingly makes every task a batch, for a run that is recorded.
-func cutSingly(tasks int) *batches {
-	s := &batches{tasks: int64(tasks)}
-	for i := range int32(tasks) {
-		s.list, s.of = append(s.list, batch{i, i + 1, -1}), append(s.of, i)
-	}
-	return s
-}
-
-// cut finds the longest batches of a lane's list.
-func (r *replay) cut(lane int) *batches {
+// cut finds the longest batches of a lane's list. For a run that is recorded, every task is one.
+func (r *replay) cut(lane int, singly bool) *batches {
 	list := r.lists[lane]
 	starts := make([]bool, len(list)+1)
 	for i := range list {
-		starts[i] = i == 0 || list[i].firstWait < list[i].endWait
+		starts[i] = singly || i == 0 || list[i].firstWait < list[i].endWait
 	}
 	for i := range r.waits {
 		if w := &r.waits[i]; int(w.worker) == lane {
 			starts[mod(w.need-1, w.length)+1] = true
 		}
 	}
-	s := &batches{tasks: int64(len(list))}
+	s := &batches{}
 	for i := range list {
 		if starts[i] {
 			s.list = append(s.list, batch{int32(i), int32(i), -1})
@@ -70,7 +60,7 @@ func (s *batches) ended(n int64) int64 {
 		return 0
 	}
 	last, step := s.at(n - 1)
-	return step*s.tasks + int64(last.end)
+	return step*int64(len(s.of)) + int64(last.end)
 }
 
 // needed is how many batches have to end for so many tasks to have ended. It is at most 0 where
@@ -79,7 +69,8 @@ func (s *batches) needed(tasks int64) int64 {
 	if tasks <= 0 {
 		return 0
 	}
-	step, i := (tasks-1)/s.tasks, (tasks-1)%s.tasks
+	size := int64(len(s.of))
+	step, i := (tasks-1)/size, (tasks-1)%size
 	return step*int64(len(s.list)) + int64(s.of[i]) + 1
 }
 
@@ -119,7 +110,11 @@ func (d *device) captureBatches(c *compiledGraph) error {
 			tasks := list[s.first:s.end]
 			calls := 0
 			for _, it := range tasks {
-				calls += c.issues[it.task].calls()
+				t := &c.issues[it.task]
+				calls += len(t.copies)
+				if t.launch >= 0 {
+					calls++
+				}
 			}
 			if calls < captureLeast {
 				continue
@@ -141,15 +136,6 @@ func (d *device) captureBatches(c *compiledGraph) error {
 	return nil
 }
 
-// calls is how many driver calls a task takes.
-func (t *deviceTask) calls() int {
-	n := len(t.copies)
-	if t.launch >= 0 {
-		n++
-	}
-	return n
-}
-
 // Issue counts how devices issue a step of a run that is not recorded.
 type Issue struct {
 	Tasks    int `json:"tasks"`    // kernel calls and copies
@@ -165,7 +151,7 @@ func (r *Runner) Issue(graph int) (n Issue) {
 		if parts == nil {
 			continue
 		}
-		n.Tasks, n.Segments = n.Tasks+int(parts.tasks), n.Segments+len(parts.list)
+		n.Tasks, n.Segments = n.Tasks+len(parts.of), n.Segments+len(parts.list)
 		for _, s := range parts.list {
 			if s.captured >= 0 {
 				n.Captured, n.Graphs = n.Captured+int(s.end-s.first), n.Graphs+1

@@ -20,7 +20,7 @@ func TestCut(t *testing.T) {
 			{{task: 7, firstWait: 2, endWait: 4}, {task: 8, firstWait: 4, endWait: 4}}},
 		waits: []wait{{1, 1, 2}, {1, 2, 2}, {0, 4, 7}, {0, -1, 7}},
 	}
-	s := r.cut(0)
+	s := r.cut(0, false)
 	want := []batch{{0, 2, -1}, {2, 4, -1}, {4, 5, -1}, {5, 6, -1}, {6, 7, -1}}
 	if !slices.Equal(s.list, want) {
 		t.Errorf("batches %v, want %v", s.list, want)

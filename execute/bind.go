@@ -19,87 +19,87 @@ type boundTask struct {
 	call kernels.Call // without workspace, which belongs to the worker
 }
 
-// binder binds the tasks of one graph.
-type binder struct {
-	*compiledGraph
-	platform *platform.Platform
-	hooks    map[string]Hook
-	arenas   *arenas
-	laneOf   []int32 // by task; nil: workers run all tasks
-
-	scratchBytes int64 // the greatest workspace of one call so far
-}
-
-func (b *binder) bindAll() ([]boundTask, error) {
-	tasks := make([]boundTask, len(b.graph.Tasks))
-	for t := range tasks {
-		if b.onDevice(dag.TaskID(t)) {
+// bindTasks binds the tasks that cpu workers run, and returns the greatest workspace of a call.
+// bindDevices binds the tasks on other lanes; laneOf is nil where no task has a lane.
+func (r *Runner) bindTasks(c *compiledGraph, laneOf []int32) (scratchBytes int64, err error) {
+	c.tasks = make([]boundTask, len(c.graph.Tasks))
+	for t := range c.tasks {
+		if laneOf != nil && !r.isCore(int(laneOf[t])) {
 			continue
 		}
-		if err := b.bind(dag.TaskID(t), &tasks[t]); err != nil {
-			return nil, fmt.Errorf("task %q: %w", b.graph.Tasks[t].Name, err)
+		bytes, err := r.bind(c, dag.TaskID(t))
+		if err != nil {
+			return 0, fmt.Errorf("task %q: %w", c.graph.Tasks[t].Name, err)
 		}
+		scratchBytes = max(scratchBytes, bytes)
 	}
-	return tasks, nil
+	return scratchBytes, nil
 }
 
-// onDevice reports whether a task runs on the lane of a device. bindDevices binds such tasks.
-func (b *binder) onDevice(t dag.TaskID) bool {
-	if b.laneOf == nil {
-		return false
+// isCore reports whether a lane is that of a cpu worker.
+func (r *Runner) isCore(lane int) bool {
+	p := r.platform
+	return lane < len(p.Workers) && p.Devices[p.Workers[lane].Device].IsProcessor()
+}
+
+// originOf is the task of the program's graph that a task of the running graph does.
+func (c *compiledGraph) originOf(t dag.TaskID) dag.TaskID {
+	if c.placed != nil {
+		return c.placed.TaskOf(t)
 	}
-	p, l := b.platform, int(b.laneOf[t])
-	return l >= len(p.Workers) || !p.Devices[p.Workers[l].Device].IsProcessor()
+	return t
 }
 
 // costOf is the cost on a device of a task's origin.
 func (c *compiledGraph) costOf(t dag.TaskID, d platform.DeviceID) (schedule.Cost, bool) {
-	if c.placed != nil {
-		t = c.placed.TaskOf(t)
-	}
-	return c.problem.Costs.Of(t, d)
+	return c.problem.Costs.Of(c.originOf(t), d)
 }
 
-func (b *binder) bind(t dag.TaskID, to *boundTask) error {
-	task := &b.graph.Tasks[t]
+// bind binds a task on all devices of cores that may run it. A task without an operation is a
+// point in the order of others and does nothing.
+func (r *Runner) bind(c *compiledGraph, t dag.TaskID) (scratchBytes int64, err error) {
+	task, to := &c.graph.Tasks[t], &c.tasks[t]
+	to.run = make([]func(*kernels.Call), len(r.platform.Devices))
 	if task.Op == "" {
-		return b.bindPoint(t, to)
+		for d := range to.run {
+			if _, ok := c.costOf(t, platform.DeviceID(d)); ok {
+				to.run[d] = doNothing
+			}
+		}
+		return 0, nil
 	}
-	k, spec, err := callOf(b.graph, t)
+	k, spec, err := callOf(c.graph, t)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	to.call.Params = paramsOf(k, spec)
-	to.call.Args = make([]kernels.Arg, len(task.Accesses))
-	for i, a := range task.Accesses {
-		base := unsafe.Pointer(unsafe.SliceData(b.arenas.storage(b.layout, b.graph, a.Buffer)))
-		to.call.Args[i] = kernels.Bind(base, &b.graph.Buffers[a.Buffer], a.Box, a.Mode)
+	for _, a := range task.Accesses {
+		base := unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, a.Buffer)))
+		to.call.Args = append(to.call.Args, kernels.Bind(base, &c.graph.Buffers[a.Buffer], a.Box, a.Mode))
 	}
 	if k.Host {
-		to.hook = b.hooks[task.Op]
-		if to.hook == nil {
-			return fmt.Errorf("%s is done by the caller, and there is no hook for it", task.Op)
+		if to.hook = r.opt.Hooks[task.Op]; to.hook == nil {
+			err = fmt.Errorf("%s is done by the caller, and there is no hook for it", task.Op)
 		}
-		return nil
+		return 0, err
 	}
-	to.run = make([]func(*kernels.Call), len(b.platform.Devices))
 	for d := range to.run {
-		if !b.platform.Devices[d].IsProcessor() {
+		if !r.platform.Devices[d].IsProcessor() {
 			continue
 		}
-		v, err := b.variant(k, t, platform.DeviceID(d))
+		v, err := variantOf(c.problem, c.originOf(t), platform.DeviceID(d))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if v == nil {
 			continue
 		}
 		to.run[d] = v.Run(task.Type)
 		if v.WorkspaceBytes != nil {
-			b.scratchBytes = max(b.scratchBytes, v.WorkspaceBytes(spec))
+			scratchBytes = max(scratchBytes, v.WorkspaceBytes(spec))
 		}
 	}
-	return nil
+	return scratchBytes, nil
 }
 
 // callOf is the kernel call of a task with an operation.
@@ -131,32 +131,21 @@ func paramsOf(k *kernels.Kernel, spec *kernels.Spec) []float64 {
 	return params
 }
 
-// bindPoint binds a task without an operation. It is a point in the order of others and does
-// nothing.
-func (b *binder) bindPoint(t dag.TaskID, to *boundTask) error {
-	to.run = make([]func(*kernels.Call), len(b.platform.Devices))
-	for d := range to.run {
-		if _, ok := b.costOf(t, platform.DeviceID(d)); ok {
-			to.run[d] = doNothing
-		}
-	}
-	return nil
-}
-
 func doNothing(*kernels.Call) {}
 
-// variant is the variant that runs a task on a device: the one named by its cost, else the
-// kernel's default. It is nil where the task cannot run.
-func (b *binder) variant(k *kernels.Kernel, t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
-	c, ok := b.costOf(t, d)
+// variantOf is the variant that runs a task of a known operation on a device: the one named by its
+// cost, else the operation's default. It is nil where the task cannot run.
+func variantOf(p *schedule.Problem, t dag.TaskID, d platform.DeviceID) (*kernels.Variant, error) {
+	c, ok := p.Costs.Of(t, d)
 	if !ok {
 		return nil, nil
 	}
-	device := &b.platform.Devices[d]
+	task, device := &p.Graph.Tasks[t], &p.Platform.Devices[d]
+	k, _ := operation(task.Op)
 	if c.Variant == "" {
 		return k.DefaultFor(device.Kind), nil
 	}
-	v, ok := k.VariantFor(device.Kind, b.graph.Tasks[t].Type, c.Variant)
+	v, ok := k.VariantFor(device.Kind, task.Type, c.Variant)
 	if !ok || v.Kind == kernels.CPU && !v.RunsHere() {
 		return nil, fmt.Errorf("%s has no variant %q on this machine, which the plan, its model for device %q or the options name",
 			k.Op, c.Variant, device.Name)

@@ -88,17 +88,11 @@ func Calibrate(ctx context.Context, graphs []*dag.Graph, opt CalibrateOptions) (
 	}
 	c := &calibrator{ctx: ctx, opt: opt, platform: copyOf(p)}
 	specs, err := specsOf(graphs)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, fmt.Errorf("calibrate: %w", err)
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("calibrate: %w", err)
-	}
-	err = c.measureAll(specs)
-	if e := c.platform.Complete(); err == nil {
-		err = e
-	}
-	c.result.Platform, c.result.RepeatSpread = c.platform, medianOf(c.spreads)
+	err = cmp.Or(c.measureAll(specs), c.platform.Complete())
+	c.result.Platform, c.result.RepeatSpread = c.platform, median(c.spreads)
 	if err != nil {
 		return &c.result, fmt.Errorf("calibrate: %w", err)
 	}
@@ -159,14 +153,6 @@ func (c *calibrator) knows(d *platform.Device) bool {
 	return c.opt.Resume && slices.ContainsFunc(c.platform.Models, func(m platform.Model) bool { return m.Count > 0 && m.Device == d.Name })
 }
 
-func medianOf(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	x = slices.Sorted(slices.Values(x))
-	return x[len(x)/2]
-}
-
 // point is one thing to measure.
 type point struct {
 	kernel  *kernels.Kernel
@@ -218,10 +204,7 @@ func pointsOf(specs []*kernels.Spec, variants []string, kind string, capability 
 			}
 		}
 	}
-	slices.SortFunc(points, func(a, b point) int {
-		return cmp.Or(cmp.Compare(a.model.Op, b.model.Op), cmp.Compare(a.model.Variant, b.model.Variant),
-			cmp.Compare(a.model.Type, b.model.Type), cmp.Compare(a.model.Shape, b.model.Shape))
-	})
+	slices.SortFunc(points, func(a, b point) int { return compareCalls(&a.model, &b.model) })
 	return points
 }
 
@@ -257,25 +240,17 @@ type calibrator struct {
 	result    Calibration
 }
 
-// activeCounts lists the numbers of busy units with which a kernel is measured.
-func (c *calibrator) activeCounts(d *platform.Device) []int {
-	if n := c.units(d); n > 1 {
-		return []int{1, n}
-	}
-	return []int{1}
-}
-
 // call is a point with a number of busy units.
 type call struct {
 	*point
 	active int
 }
 
-// missing lists the calls of a device to be measured.
+// missing lists the calls of a device to be measured, with one busy unit and with all.
 func (c *calibrator) missing(d *platform.Device, points []point) []call {
 	var calls []call
 	for i := range points {
-		for _, active := range c.activeCounts(d) {
+		for _, active := range slices.Compact([]int{1, c.units(d)}) {
 			m := points[i].model
 			m.Device, m.Active = d.Name, active
 			k := slices.IndexFunc(c.platform.Models, func(o platform.Model) bool { return sameCall(&o, &m) && o.Distribution.Known() })
@@ -303,9 +278,7 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 	// operands and for measuring unsteady calls again.
 	budget := c.perDevice / time.Duration(2*len(calls))
 	for i, call := range calls {
-		if c.opt.Progress != nil {
-			c.opt.Progress(i, len(calls), d.Name+" "+call.model.Op+" "+call.model.Variant+" "+call.model.Shape)
-		}
+		c.progress(i, len(calls), d.Name+" "+call.model.Op+" "+call.model.Variant+" "+call.model.Shape)
 		m, err := measure(call.point, call.active, budget)
 		if errors.Is(err, errTooLarge) {
 			c.result.TooLarge++
@@ -318,7 +291,7 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 		if err != nil {
 			return err
 		}
-		c.put(m)
+		c.platform.Models = PutModel(c.platform.Models, m)
 		c.result.Measured++
 		if m.Unsteady {
 			c.result.Unsteady++
@@ -327,9 +300,7 @@ func (c *calibrator) measurePoints(d *platform.Device, points []point, measure f
 			return err
 		}
 	}
-	if c.opt.Progress != nil {
-		c.opt.Progress(len(calls), len(calls), "")
-	}
+	c.progress(len(calls), len(calls), "")
 	return nil
 }
 
@@ -415,15 +386,14 @@ func (c *calibrator) farBytes(s *kernels.Spec, active int) int64 {
 	return 3 * d.L3Bytes / 2 / int64(active)
 }
 
-// put adds a model, or replaces the one of the same call.
-func (c *calibrator) put(m platform.Model) { c.platform.Models = PutModel(c.platform.Models, m) }
-
-// sameCall reports whether two models are of the same call on the same device, clock
-// and number of busy units.
-func sameCall(a, b *platform.Model) bool {
-	return a.Op == b.Op && a.Variant == b.Variant && a.Type == b.Type && a.Device == b.Device &&
-		a.Clock == b.Clock && a.Shape == b.Shape && a.Active == b.Active
+// compareCalls orders models by their calls, devices, numbers of busy units and clocks.
+func compareCalls(a, b *platform.Model) int {
+	return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Shape, b.Shape),
+		cmp.Compare(a.Device, b.Device), cmp.Compare(a.Active, b.Active), cmp.Compare(a.Clock, b.Clock))
 }
+
+// sameCall reports whether two models are equal in all of these.
+func sameCall(a, b *platform.Model) bool { return compareCalls(a, b) == 0 }
 
 // KnowsSteps reports whether models have a time in steps for the call of model m.
 func KnowsSteps(models []platform.Model, m platform.Model) bool {

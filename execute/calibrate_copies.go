@@ -1,7 +1,9 @@
 package execute
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,12 +57,10 @@ func (s *station) measureCopies() (c CopyCalibration, err error) {
 		}
 		c.Sizes, c.In, c.Out = append(c.Sizes, n), append(c.In, in), append(c.Out, out)
 	}
-	both := append(append([]int64{}, c.Sizes...), c.Sizes...)
-	times := append(append([]time.Duration{}, c.In...), c.Out...)
 	var ok [3]bool
 	c.InFit, ok[0] = platform.FitCopies(c.Sizes, c.In)
 	c.OutFit, ok[1] = platform.FitCopies(c.Sizes, c.Out)
-	c.Fit, ok[2] = platform.FitCopies(both, times)
+	c.Fit, ok[2] = platform.FitCopies(slices.Concat(c.Sizes, c.Sizes), slices.Concat(c.In, c.Out))
 	if ok != [3]bool{true, true, true} {
 		return c, errNoClock
 	}
@@ -73,13 +73,13 @@ func (s *station) measureCopies() (c CopyCalibration, err error) {
 // copyIn is a track of copies from the host, copyOut a track of copies to it. Their places
 // differ.
 func (s *station) copyIn(bytes int64) *track {
-	c := s.copyOf(s.toDevice(s.arena), s.inHost(0), bytes)
+	c := copyOfBytes(s.toDevice(s.arena), s.inHost(0), bytes)
 	return &track{stream: s.in, issue: func(int) error { return s.driver.copy(s.in, c) }}
 }
 
 func (s *station) copyOut(bytes int64) *track {
 	half := s.copyBytes()
-	c := s.copyOf(s.inHost(half), s.toDevice(s.arena+deviceAddr(half)), bytes)
+	c := copyOfBytes(s.inHost(half), s.toDevice(s.arena+deviceAddr(half)), bytes)
 	return &track{stream: s.out, issue: func(int) error { return s.driver.copy(s.out, c) }}
 }
 
@@ -106,7 +106,7 @@ func (s *station) measureStrided(c *CopyCalibration) error {
 	if rows == 0 {
 		return nil
 	}
-	strided := s.copyOf(s.toDevice(s.arena), s.inHost(0), rows*stridedRowBytes)
+	strided := copyOfBytes(s.toDevice(s.arena), s.inHost(0), rows*stridedRowBytes)
 	strided.rows, strided.rowBytes, strided.to.pitch, strided.from.pitch = rows, stridedRowBytes, 2*stridedRowBytes, 2*stridedRowBytes
 	took, err := s.medianOf(&track{stream: s.in, issue: func(int) error { return s.driver.copy(s.in, strided) }})
 	if err != nil {
@@ -119,28 +119,32 @@ func (s *station) measureStrided(c *CopyCalibration) error {
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
 
-// besideOthers is how much longer the greatest copy into each device takes while all devices
-// copy, relative to alone.
-func besideOthers(stations []*station, alone []*CopyCalibration) ([]float64, error) {
-	relative, errs := make([]float64, len(stations)), make([]error, len(stations))
+// measureBeside notes how much longer the greatest copy into each measured device takes while all
+// of them copy, relative to alone.
+func (c *calibrator) measureBeside(stations []*station) error {
+	resultOf := func(s *station) int {
+		return slices.IndexFunc(c.result.Devices, func(d DeviceCalibration) bool { return d.Device == s.name })
+	}
+	stations = slices.DeleteFunc(slices.Clone(stations), func(s *station) bool { return resultOf(s) < 0 })
+	if len(stations) < 2 {
+		return nil
+	}
+	errs := make([]error, len(stations))
 	var all sync.WaitGroup
 	for i, s := range stations {
 		all.Go(func() {
 			errs[i] = s.do(func() error {
-				t := s.copyIn(alone[i].Sizes[len(alone[i].Sizes)-1])
+				d := &c.result.Devices[resultOf(s)]
+				last := len(d.Copies.Sizes) - 1
+				t := s.copyIn(d.Copies.Sizes[last])
 				// This runs longer than alone, so that most of each run overlaps most of the
 				// others.
 				err := s.repeat(s.within(4*copyTime, minCopies, math.MaxInt), t)
-				relative[i] = ratio(median(t.times), alone[i].In[len(alone[i].In)-1])
+				d.Beside = ratio(median(t.times), d.Copies.In[last])
 				return err
 			})
 		})
 	}
 	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return relative, nil
+	return cmp.Or(errs...)
 }

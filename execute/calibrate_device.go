@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -48,9 +49,7 @@ func (c *calibrator) measureDevices(ids []platform.DeviceID, specs []*kernels.Sp
 	var stations []*station
 	defer func() {
 		for _, s := range stations {
-			if e := s.close(); err == nil {
-				err = e
-			}
+			err = cmp.Or(err, s.close())
 		}
 	}()
 	for _, id := range ids {
@@ -110,7 +109,7 @@ func loadedBefore(models []platform.Model, device string, kept bool) map[kernelN
 	loaded := map[kernelName]bool{}
 	for i := range models {
 		if m := &models[i]; kept && m.Device == device && m.Count > 0 {
-			loaded[kernelName{m.Op, m.Variant, m.Type}] = true
+			loaded[nameOf(m)] = true
 		}
 	}
 	return loaded
@@ -118,15 +117,15 @@ func loadedBefore(models []platform.Model, device string, kept bool) map[kernelN
 
 // measureOn measures one call while so many units are busy with it.
 func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, active int, budget time.Duration) (platform.Model, error) {
-	b, err := s.newBench(pt, active)
+	calls, err := s.newBench(pt, active)
 	if err != nil {
 		return platform.Model{}, err
 	}
-	m, err := c.settle(pt, dev, active, func() ([][]time.Duration, error) { return b.measure(budget, drawnSets) })
+	m, err := c.settle(pt, dev, active, func() ([][]time.Duration, error) { return s.measureCalls(calls, budget, drawnSets) })
 	if err != nil || pt.spec.Bytes() > dev.L2Bytes {
 		return m, err
 	}
-	warm, err := b.measure(time.Duration(asideShare*float64(budget)), 1)
+	warm, err := s.measureCalls(calls, time.Duration(asideShare*float64(budget)), 1)
 	if err == nil {
 		m.WarmNs = float64(max(1, median(warm[0])))
 	}
@@ -136,7 +135,7 @@ func (c *calibrator) measureOn(s *station, dev *platform.Device, pt *point, acti
 // measureStation measures everything that belongs to no kernel of a network.
 func (c *calibrator) measureStation(s *station, dev *platform.Device) error {
 	d := DeviceCalibration{Device: dev.Name, Name: s.properties.Name, CapacityBytes: s.properties.CapacityBytes, FreeBytes: s.properties.FreeBytes}
-	c.progress(dev.Name + " launches, copies and memory")
+	c.progress(0, 1, dev.Name+" launches, copies and memory")
 	err := s.do(func() (err error) {
 		if d.Launches, err = s.measureLaunches(); err != nil {
 			return err
@@ -163,9 +162,9 @@ func (c *calibrator) measureStation(s *station, dev *platform.Device) error {
 	return nil
 }
 
-func (c *calibrator) progress(what string) {
+func (c *calibrator) progress(done, total int, what string) {
 	if c.opt.Progress != nil {
-		c.opt.Progress(0, 1, what)
+		c.opt.Progress(done, total, what)
 	}
 }
 
@@ -191,26 +190,4 @@ func putDevice(p *platform.Platform, id platform.DeviceID, d *DeviceCalibration)
 	l := &p.Links[route[0]]
 	l.Latency, l.BandwidthBytesPerSec, l.Sharing = d.Copies.Fit.Latency, d.Copies.Fit.BytesPerSec, d.Copies.Sharing()
 	return true
-}
-
-// measureBeside compares copies into all devices at once with those into one.
-func (c *calibrator) measureBeside(stations []*station) error {
-	var measured []*station
-	var copies []*CopyCalibration
-	var results []*DeviceCalibration
-	for _, s := range stations {
-		for i := range c.result.Devices {
-			if d := &c.result.Devices[i]; d.Device == s.name {
-				measured, copies, results = append(measured, s), append(copies, &d.Copies), append(results, d)
-			}
-		}
-	}
-	if len(measured) < 2 {
-		return nil
-	}
-	beside, err := besideOthers(measured, copies)
-	for i := range beside {
-		results[i].Beside = beside[i]
-	}
-	return err
 }

@@ -1,8 +1,8 @@
 package execute
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,15 +29,9 @@ type CallEnergy struct {
 // to go on.
 const energyBatch = 50 * time.Millisecond
 
-// kernelClass is a set of calls that count as drawing the same power.
-type kernelClass struct {
-	kernelName
-	longest *platform.Model
-}
-
-// classesOf lists the classes of a device in which some variant is the fastest at some shape,
-// each with its longest call, sorted.
-func classesOf(models []platform.Model, device string) []kernelClass {
+// classesOf lists the longest call of each class of a device in which some variant is the fastest
+// at some shape, sorted.
+func classesOf(models []platform.Model, device string) []*platform.Model {
 	fastest := map[platform.Model]*platform.Model{} // the key is a model with operation, type and shape only
 	for i := range models {
 		m := &models[i]
@@ -51,19 +45,11 @@ func classesOf(models []platform.Model, device string) []kernelClass {
 	}
 	longest := map[kernelName]*platform.Model{}
 	for _, m := range fastest {
-		name := kernelName{m.Op, m.Variant, m.Type}
-		if l := longest[name]; l == nil || m.MedianNs > l.MedianNs || m.MedianNs == l.MedianNs && m.Shape < l.Shape {
-			longest[name] = m
+		if l := longest[nameOf(m)]; l == nil || m.MedianNs > l.MedianNs || m.MedianNs == l.MedianNs && m.Shape < l.Shape {
+			longest[nameOf(m)] = m
 		}
 	}
-	var classes []kernelClass
-	for name, m := range longest {
-		classes = append(classes, kernelClass{name, m})
-	}
-	slices.SortFunc(classes, func(a, b kernelClass) int {
-		return cmp.Or(cmp.Compare(a.op, b.op), cmp.Compare(a.variant, b.variant), cmp.Compare(a.elem, b.elem))
-	})
-	return classes
+	return slices.SortedFunc(maps.Values(longest), compareCalls)
 }
 
 // measureEnergy measures the power of a device when idle, at a large product, and at each class
@@ -81,21 +67,17 @@ func (c *calibrator) measureEnergy(s *station, dev *platform.Device, points []po
 		putPower(dev, &product)
 	}
 	classes := classesOf(c.platform.Models, dev.Name)
-	for i, class := range classes {
-		at := slices.IndexFunc(points, func(p point) bool {
-			return p.model.Op == class.op && p.model.Variant == class.variant && p.model.Type == class.elem && p.model.Shape == class.longest.Shape
-		})
-		if at < 0 || class.longest.Joules > 0 {
+	for i, m := range classes {
+		at := slices.IndexFunc(points, func(p point) bool { return nameOf(&p.model) == nameOf(m) && p.model.Shape == m.Shape })
+		if at < 0 || m.Joules > 0 {
 			continue
 		}
-		if c.opt.Progress != nil {
-			c.opt.Progress(i, len(classes), fmt.Sprintf("%s joules of %s %s", dev.Name, class.op, class.variant))
-		}
-		e, ok, err := c.energyOf(s, dev, &points[at], class.longest)
+		c.progress(i, len(classes), fmt.Sprintf("%s joules of %s %s", dev.Name, m.Op, m.Variant))
+		e, ok, err := c.energyOf(s, dev, &points[at], m)
 		if err != nil || !ok {
 			return err
 		}
-		putJoules(c.platform.Models, dev.Name, &class, e.Joules/max(e.Seconds, 1e-9))
+		putJoules(c.platform.Models, m, e.Joules/max(e.Seconds, 1e-9))
 	}
 	return nil
 }
@@ -112,11 +94,10 @@ func putPower(dev *platform.Device, e *CallEnergy) {
 	}
 }
 
-// putJoules gives all calls of a class the same power above idle.
-func putJoules(models []platform.Model, device string, class *kernelClass, watts float64) {
+// putJoules gives all calls of the class of one the same power above idle.
+func putJoules(models []platform.Model, one *platform.Model, watts float64) {
 	for i := range models {
-		m := &models[i]
-		if m.Device == device && m.Op == class.op && m.Variant == class.variant && m.Type == class.elem {
+		if m := &models[i]; m.Device == one.Device && nameOf(m) == nameOf(one) {
 			m.Joules = max(0, watts) * m.MedianNs / 1e9
 		}
 	}
@@ -124,15 +105,15 @@ func putJoules(models []platform.Model, device string, class *kernelClass, watts
 
 // energyOf measures a call whose duration a model gives.
 func (c *calibrator) energyOf(s *station, dev *platform.Device, pt *point, m *platform.Model) (e CallEnergy, ok bool, err error) {
-	var b *deviceBench
+	var calls [][]launchID
 	err = s.do(func() (err error) {
-		b, err = s.newBench(pt, 1)
+		calls, err = s.newBench(pt, 1)
 		return err
 	})
 	if err != nil {
 		return e, false, err
 	}
-	return c.opt.Energy(c.ctx, dev.Name, s.calls(b.sets[0], time.Duration(m.MedianNs)))
+	return c.opt.Energy(c.ctx, dev.Name, s.calls(calls[0], time.Duration(m.MedianNs)))
 }
 
 // energyOfProduct measures the largest product that gave the device's speed; ok is false without

@@ -24,20 +24,20 @@ func TestClassesOf(t *testing.T) {
 	}
 	var got []string
 	for _, c := range classesOf(models, "gpu") {
-		got = append(got, c.variant+c.longest.Shape)
+		got = append(got, c.Variant+c.Shape)
 	}
 	if !slices.Equal(got, []string{"a3", "b5"}) {
 		t.Errorf("%v", got)
 	}
 	// 20 W over 10, 30 and 90 ns; below idle is nothing.
 	class := classesOf(models, "gpu")[0]
-	putJoules(models, "gpu", &class, 20)
+	putJoules(models, class, 20)
 	for i, want := range []float64{200e-9, 600e-9, 1800e-9, 0} {
 		if !nearly(models[i].Joules+1, want+1, 1e-15) {
 			t.Errorf("model %d: %g J, want %g", i, models[i].Joules, want)
 		}
 	}
-	if putJoules(models, "gpu", &class, -3); models[0].Joules != 0 {
+	if putJoules(models, class, -3); models[0].Joules != 0 {
 		t.Errorf("%g J of a device that draws less than idle", models[0].Joules)
 	}
 }

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -36,14 +37,18 @@ var errNoClock = errors.New("a copy took no time: the device's clock stands stil
 
 // measureLaunches measures chains of tiny kernels.
 func (s *station) measureLaunches() (c LaunchCalibration, err error) {
-	launch, err := s.tiny()
+	call, err := s.elementwise(1) // the smallest kernel
+	if err != nil {
+		return c, err
+	}
+	launch, err := s.driver.bind(call)
 	if err != nil {
 		return c, err
 	}
 	stream := s.compute[0]
 	run := func(int) error { return s.driver.launch(stream, launch) }
 	t := &track{stream: stream, issue: run, noteGaps: true}
-	if err := s.repeat(s.rounds(chainLaunches), t); err != nil {
+	if err := s.repeat(s.within(time.Hour, chainLaunches, chainLaunches), t); err != nil {
 		return c, err
 	}
 	c.Tiny, c.Gap = median(t.times), max(0, summarise(t.gaps).mean)
@@ -64,20 +69,6 @@ func (s *station) measureLaunches() (c LaunchCalibration, err error) {
 	}
 	c.RoundTrip, err = s.measureRoundTrip(run)
 	return c, err
-}
-
-// rounds returns a condition that repeats n times.
-func (s *station) rounds(n int) func(int) bool {
-	return func(round int) bool { return round < n && s.ctx.Err() == nil }
-}
-
-// tiny binds the smallest kernel, the sum of two single elements.
-func (s *station) tiny() (launchID, error) {
-	call, err := s.elementwise(1)
-	if err != nil {
-		return 0, err
-	}
-	return s.driver.bind(call)
 }
 
 // elementwise is the call "dst += src" of n elements at the start of the arena.
@@ -106,16 +97,7 @@ func (s *station) span(issue func() error) (time.Duration, error) {
 		return 0, err
 	}
 	from, to := m.starts[0], m.ends[0]
-	if err := s.driver.record(s.compute[0], from); err != nil {
-		return 0, err
-	}
-	if err := issue(); err != nil {
-		return 0, err
-	}
-	if err := s.driver.record(s.compute[0], to); err != nil {
-		return 0, err
-	}
-	if err := s.await(to); err != nil {
+	if err := cmp.Or(s.driver.record(s.compute[0], from), issue(), s.driver.record(s.compute[0], to), s.await(to)); err != nil {
 		return 0, err
 	}
 	return s.driver.elapsed(from, to)
@@ -139,7 +121,7 @@ func (s *station) measureHop(run func(int) error, tiny time.Duration) (time.Dura
 	took, err := s.span(func() error {
 		for i := range hops {
 			slot := i % trackDepth
-			err := errors.Join(
+			err := cmp.Or(
 				run(i), s.driver.record(s.compute[0], m.ends[slot]), s.driver.wait(s.in, m.ends[slot]),
 				c.issue(i), s.driver.record(s.in, m.starts[slot]), s.driver.wait(s.compute[0], m.starts[slot]))
 			if err != nil {
@@ -156,10 +138,7 @@ func (s *station) measureRoundTrip(run func(int) error) (time.Duration, error) {
 	var times []time.Duration
 	for i := range roundTrips {
 		begin := s.now()
-		if err := run(i); err != nil {
-			return 0, err
-		}
-		if err := s.finish(s.compute[0]); err != nil {
+		if err := cmp.Or(run(i), s.finish(s.compute[0])); err != nil {
 			return 0, err
 		}
 		times = append(times, s.now()-begin)
@@ -192,12 +171,12 @@ func pairOf(p *platform.Platform, id platform.DeviceID) (*platform.Platform, err
 	return q, q.Complete()
 }
 
-// coresOf is the first processor at the host's memory. A platform that is executed has one.
+// coresOf is the first processor at the host's memory; nil: there is none, and nothing is executed.
 func coresOf(p *platform.Platform) *platform.Device {
 	for i := range p.Devices {
-		if p.Devices[i].IsProcessor() {
-			return &p.Devices[i]
+		if d := &p.Devices[i]; d.IsProcessor() && d.Memory == p.HostMemory() {
+			return d
 		}
 	}
-	panic("execute: a platform without a processor")
+	return nil
 }

@@ -331,16 +331,15 @@ func TestPutGaps(t *testing.T) {
 // shortest and the longest are left out: (10 + 12 + 14)/3 = 12. A call that ran in the
 // longest run alone has what it took there.
 func TestStepTimesMerge(t *testing.T) {
-	name := platform.Model{Op: "f"}
 	run := func(ns time.Duration) *StepTimes {
-		return &StepTimes{calls: map[platform.Model]*callTimes{name: {steady: []time.Duration{ns, ns}, runs: []runMean{{0, ns}}, first: []time.Duration{2 * ns}}},
+		return &StepTimes{calls: []*callTimes{{model: platform.Model{Op: "f"}, steady: []time.Duration{ns, ns}, runs: []runMean{{0, ns}}, first: []time.Duration{2 * ns}}},
 			runs: []time.Duration{ns}, gaps: map[string]*gaps{"cpu": {dispatch: []time.Duration{1}}}}
 	}
 	var st StepTimes
 	for i, ns := range []time.Duration{10, 1000, 12, 14, 9} {
 		one := run(ns)
 		if ns == 1000 {
-			one.calls[platform.Model{Op: "rare"}] = &callTimes{steady: []time.Duration{77}, runs: []runMean{{0, 77}}}
+			one.calls = append(one.calls, &callTimes{model: platform.Model{Op: "rare"}, steady: []time.Duration{77}, runs: []runMean{{0, 77}}})
 		}
 		st.Merge(one)
 		models := st.Models()

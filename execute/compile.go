@@ -2,7 +2,6 @@ package execute
 
 import (
 	"fmt"
-	"hash/maphash"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -27,7 +26,7 @@ type compiledGraph struct {
 	replay *replay // of a plan
 	ahead  *replay // of a plan for several memories, in a run that is not recorded
 
-	enter, leave []boundMove
+	enter, leave []*boundMove
 
 	// Of a policy on several memories:
 	launches [][]launchID // by lane and task
@@ -51,9 +50,6 @@ func (r *Runner) prepare() error {
 			return fmt.Errorf("graph %q: %w", c.graph.Name, err)
 		}
 	}
-	if r.opt.Verify {
-		r.verify = &verifier{seed: maphash.MakeSeed()}
-	}
 	return nil
 }
 
@@ -74,20 +70,16 @@ func (r *Runner) take() error {
 		}
 		r.graphs, prog.Graphs = append(r.graphs, c), append(prog.Graphs, c.graph)
 	}
-	r.lanes = schedule.Lanes(r.platform)
-	if err := r.allocate(prog, r.layoutsOf(host)); err != nil || !r.spread {
-		return err
-	}
-	return r.openDevices()
-}
-
-// allocate makes the arenas of the host's memory for the graphs of a program.
-func (r *Runner) allocate(prog *dag.Program, layouts []*schedule.Layout) (err error) {
+	r.lanes, r.devices = schedule.Lanes(r.platform), make([]*device, len(r.platform.Memories))
+	layouts := r.layoutsOf(host)
 	if err := checkShared(prog, layouts); err != nil {
 		return err
 	}
-	r.arenas, err = newArenas(layouts, &r.platform.Memories[r.platform.HostMemory()])
-	return err
+	var err error
+	if r.arenas, err = newArenas(layouts, &r.platform.Memories[host]); err != nil || !r.spread {
+		return err
+	}
+	return r.openDevices()
 }
 
 // checkWorkers refuses a platform unless its workers are cores of one memory and devices of other
@@ -103,8 +95,12 @@ func checkWorkers(p *platform.Platform) error {
 		here := &kinds[d.Memory]
 		switch {
 		case d.IsProcessor() && d.Memory != host:
+			such := p.Memories[host].Name
+			if cores := coresOf(p); cores != nil {
+				such = cores.Name
+			}
 			return fmt.Errorf("platform %q: worker %q is at memory %q, other cpu workers at %q; cores of one memory are executed so far: select the devices at one, such as %q",
-				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name, cpuAt(p, host))
+				p.Name, w.Name, p.Memories[d.Memory].Name, p.Memories[host].Name, such)
 		case *here != "" && *here != d.Kind:
 			return fmt.Errorf("platform %q: worker %q of kind %q is at memory %q, where there are %s workers; write a memory of its own",
 				p.Name, w.Name, d.Kind, p.Memories[d.Memory].Name, *here)
@@ -120,27 +116,22 @@ func checkWorkers(p *platform.Platform) error {
 	return nil
 }
 
-// cpuAt is the first device of cores at a memory; the host's memory always has one.
-func cpuAt(p *platform.Platform, m platform.MemoryID) string {
-	for i := range p.Devices {
-		if d := &p.Devices[i]; d.IsProcessor() && d.Memory == m {
-			return d.Name
-		}
-	}
-	return p.Memories[m].Name
-}
-
 // compile binds the tasks of a graph and compiles its plan.
 func (r *Runner) compile(c *compiledGraph) error {
-	b := binder{platform: r.platform, hooks: r.opt.Hooks, compiledGraph: c, arenas: r.arenas}
+	var laneOf []int32 // by task, of a plan
 	if c.placed != nil {
-		b.laneOf = lanesOfTasks(len(c.graph.Tasks), c.placed.Order)
+		laneOf = make([]int32, len(c.graph.Tasks))
+		for l, list := range c.placed.Order {
+			for _, t := range list {
+				laneOf[t] = int32(l)
+			}
+		}
 	}
-	var err error
-	if c.tasks, err = b.bindAll(); err != nil {
+	scratchBytes, err := r.bindTasks(c, laneOf)
+	if err != nil {
 		return err
 	}
-	if need, have := roundUp(b.scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[schedule.ScratchArena]; need > have {
+	if need, have := schedule.Align(scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[schedule.ScratchArena]; need > have {
 		return fmt.Errorf("%d workers need %d bytes of workspace, the layout has %d", r.cores(), need, have)
 	}
 	if c.placed == nil {
@@ -158,14 +149,13 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.RoomNext, len(r.lanes)); err != nil {
 		return err
 	}
-	return r.bindDevices(c, b.laneOf)
+	return r.bindDevices(c, laneOf)
 }
 
 // checkRunnable verifies that every task of a plan has a kernel or a hook on its core.
 func (r *Runner) checkRunnable(c *compiledGraph) error {
-	p := r.platform
-	for w, worker := range p.Workers {
-		if !p.Devices[worker.Device].IsProcessor() {
+	for w, worker := range r.platform.Workers {
+		if !r.isCore(w) {
 			continue
 		}
 		for _, it := range c.replay.lists[w] {
@@ -179,8 +169,8 @@ func (r *Runner) checkRunnable(c *compiledGraph) error {
 
 // cores is the number of cpu workers.
 func (r *Runner) cores() (n int) {
-	for _, w := range r.platform.Workers {
-		if r.platform.Devices[w.Device].IsProcessor() {
+	for w := range r.platform.Workers {
+		if r.isCore(w) {
 			n++
 		}
 	}

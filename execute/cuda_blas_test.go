@@ -95,7 +95,7 @@ func TestCUDALibraryRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.newStream(streamUse{}); err != nil {
+	if _, err := d.newStream(false); err != nil {
 		t.Fatal(err)
 	}
 	k, _ := kernels.KernelByName("dense.dx")

@@ -5,11 +5,11 @@ package execute
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"dahl/execute/cuda"
 	"dahl/kernels"
-	kernelcode "dahl/kernels/cuda"
 	"dahl/platform"
 )
 
@@ -18,14 +18,14 @@ type cudaDriver struct {
 	device *cuda.Device
 	about  deviceProperties
 
-	modules   map[string]cuda.Module
-	libraries []string // by name: libraries to which calls are bound
-	arenas    []cuda.Address
-	pinned    [][]byte
+	libraries []string // by index: libraries to which calls are bound
 	streams   []cudaStream
 	events    []cuda.Event
 	calls     []cudaCall
 	graphs    []cuda.Graph
+
+	// undo gives back, last first, what the driver made.
+	undo []func() error
 }
 
 type cudaStream struct {
@@ -56,7 +56,7 @@ func openCUDA(index int, p *platform.Platform, m platform.MemoryID) (driver, err
 	if err != nil {
 		return nil, fmt.Errorf("CUDA device %d: %w", index, err)
 	}
-	d := &cudaDriver{device: device, modules: map[string]cuda.Module{}}
+	d := &cudaDriver{device: device}
 	if err := errors.Join(d.describe(&p.Memories[m]), d.reachPeers(p, m)); err != nil {
 		return nil, errors.Join(fmt.Errorf("CUDA device %d: %w", index, err), device.Close())
 	}
@@ -84,14 +84,6 @@ func (d *cudaDriver) reachPeers(p *platform.Platform, m platform.MemoryID) error
 // describe asks the device for its properties. If the platform makes its memory smaller, that
 // size counts.
 func (d *cudaDriver) describe(m *platform.Memory) error {
-	name, err := d.device.Name()
-	if err != nil {
-		return err
-	}
-	capability, err := d.device.Capability()
-	if err != nil {
-		return err
-	}
 	free, total, err := d.device.Memory()
 	if err != nil {
 		return err
@@ -99,7 +91,7 @@ func (d *cudaDriver) describe(m *platform.Memory) error {
 	if m.CapacityBytes > 0 && m.CapacityBytes < total {
 		free, total = min(free, m.CapacityBytes), m.CapacityBytes
 	}
-	d.about = deviceProperties{Name: name, CapacityBytes: total, FreeBytes: free, Capability: capability}
+	d.about = deviceProperties{Name: d.device.Name, CapacityBytes: total, FreeBytes: free, Capability: d.device.Capability}
 	return nil
 }
 
@@ -111,13 +103,11 @@ func (d *cudaDriver) fail(err error) error {
 		return nil
 	}
 	var e *cuda.Error
-	if errors.As(err, &e) {
-		switch {
-		case e.Lost():
-			return fmt.Errorf("%s: %w: %w", d.about.Name, err, errDeviceLost)
-		case e.OutOfMemory():
-			return fmt.Errorf("%s: %w: %w", d.about.Name, err, errDeviceMemory)
-		}
+	switch is := errors.As(err, &e); {
+	case is && e.Lost():
+		err = fmt.Errorf("%w: %w", err, errDeviceLost)
+	case is && e.OutOfMemory():
+		err = fmt.Errorf("%w: %w", err, errDeviceMemory)
 	}
 	return fmt.Errorf("%s: %w", d.about.Name, err)
 }
@@ -133,7 +123,7 @@ func (d *cudaDriver) reserve(bytes int64) (deviceAddr, error) {
 	if err != nil {
 		return 0, d.fail(fmt.Errorf("reserve %d bytes: %w", bytes, err))
 	}
-	d.arenas = append(d.arenas, a)
+	d.undo = append(d.undo, func() error { return d.device.Release(a) })
 	d.about.FreeBytes -= bytes
 	if a%deviceAlign != 0 {
 		panic("execute: cuMemAlloc does not align as documented")
@@ -147,17 +137,17 @@ func (d *cudaDriver) pin(host []byte) error {
 	}
 	own, err := cuda.Pin(host)
 	if own {
-		d.pinned = append(d.pinned, host)
+		d.undo = append(d.undo, func() error { return cuda.Unpin(host) })
 	}
 	return d.fail(err)
 }
 
-func (d *cudaDriver) newStream(use streamUse) (streamID, error) {
+func (d *cudaDriver) newStream(copies bool) (streamID, error) {
 	s, err := d.device.NewStream()
 	if err != nil {
 		return 0, d.fail(err)
 	}
-	d.streams = append(d.streams, cudaStream{Stream: s, copies: use.copies})
+	d.streams, d.undo = append(d.streams, cudaStream{Stream: s, copies: copies}), append(d.undo, s.Destroy)
 	return streamID(len(d.streams) - 1), nil
 }
 
@@ -166,7 +156,7 @@ func (d *cudaDriver) newEvent() (eventID, error) {
 	if err != nil {
 		return 0, d.fail(err)
 	}
-	d.events = append(d.events, e)
+	d.events, d.undo = append(d.events, e), append(d.undo, e.Destroy)
 	return eventID(len(d.events) - 1), nil
 }
 
@@ -187,35 +177,22 @@ func (d *cudaDriver) bind(c *deviceCall) (launchID, error) {
 		ready.free()
 		return 0, d.fail(fmt.Errorf("variant %s of %s: %w", c.variant.Name, c.spec.Op, err))
 	}
-	d.calls = append(d.calls, ready)
+	d.calls, d.undo = append(d.calls, ready), append(d.undo, func() error { ready.free(); return nil })
 	return launchID(len(d.calls) - 1), nil
 }
 
 // prepare prepares a call. If it fails, the call holds whatever was made before.
 func (d *cudaDriver) prepare(v *kernels.Variant, call *kernels.DeviceCall) (ready cudaCall, err error) {
-	if ready.after, err = d.launches(v.Launches(call)); err != nil || v.Library == "" {
+	if ready.after, err = d.device.Prepare(v.Launches(call)); err != nil || v.Library == "" {
 		return ready, err
 	}
 	if v.Before != nil {
-		if ready.before, err = d.launches(v.Before(call)); err != nil {
+		if ready.before, err = d.device.Prepare(v.Before(call)); err != nil {
 			return ready, err
 		}
 	}
 	ready.of, ready.library, err = d.bindLibrary(v.Library, v.LibraryCall(call))
 	return ready, err
-}
-
-// launches prepares launches.
-func (d *cudaDriver) launches(list []kernelcode.Launch) (cuda.Launches, error) {
-	var ready []cuda.Launch
-	for _, l := range list {
-		f, err := d.function(&l)
-		if err != nil {
-			return cuda.Launches{}, err
-		}
-		ready = append(ready, cuda.Launch{Function: f, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Params: l.Params})
-	}
-	return cuda.Prepare(ready), nil
 }
 
 // free gives the memory of a call back.
@@ -225,29 +202,6 @@ func (c *cudaCall) free() {
 	}
 	c.before.Free()
 	c.after.Free()
-}
-
-// sharedOfAll is the dynamic shared memory that every launch gets without asking.
-const sharedOfAll = 48 << 10
-
-// function is the kernel of a launch. Its module is loaded at the first one.
-func (d *cudaDriver) function(l *kernelcode.Launch) (cuda.Function, error) {
-	m, ok := d.modules[l.Module]
-	if !ok {
-		ptx, err := kernelcode.PTX(l.Module, d.about.Capability)
-		if err != nil {
-			return cuda.Function{}, err
-		}
-		if m, err = d.device.Load(ptx); err != nil {
-			return cuda.Function{}, fmt.Errorf("module %s: %w", l.Module, err)
-		}
-		d.modules[l.Module] = m
-	}
-	f, err := m.Function(l.Symbol)
-	if err == nil && l.SharedBytes > sharedOfAll {
-		err = f.AllowShared(l.SharedBytes)
-	}
-	return f, err
 }
 
 func (d *cudaDriver) launch(s streamID, l launchID) error {
@@ -280,7 +234,7 @@ func (d *cudaDriver) capture(s streamID, issue func() error) (captureID, error) 
 	if err != nil {
 		return -1, d.fail(err)
 	}
-	d.graphs = append(d.graphs, g)
+	d.graphs, d.undo = append(d.graphs, g), append(d.undo, g.Free)
 	return captureID(len(d.graphs) - 1), nil
 }
 
@@ -316,30 +270,13 @@ func (d *cudaDriver) elapsed(from, to eventID) (time.Duration, error) {
 // Objects that a lost device refuses to give back go with it.
 func (d *cudaDriver) close() error {
 	err := d.device.Synchronize()
-	for _, g := range d.graphs {
-		err = errors.Join(err, g.Free())
+	for _, giveBack := range slices.Backward(d.undo) {
+		err = errors.Join(err, giveBack())
 	}
-	for _, c := range d.calls {
-		c.free()
-	}
-	for _, e := range d.events {
-		err = errors.Join(err, e.Destroy())
-	}
-	for _, s := range d.streams {
-		err = errors.Join(err, s.destroy())
-	}
-	for _, m := range d.modules {
-		err = errors.Join(err, m.Unload())
-	}
-	for _, host := range d.pinned {
-		err = errors.Join(err, cuda.Unpin(host))
-	}
-	for _, a := range d.arenas {
-		err = errors.Join(err, d.device.Release(a))
-	}
+	err = errors.Join(err, d.device.Close())
 	var e *cuda.Error
 	if errors.As(err, &e) && e.Lost() {
-		err = nil // reported when it happened
+		return nil // reported when it happened
 	}
-	return d.fail(errors.Join(err, d.device.Close()))
+	return d.fail(err)
 }

@@ -4,30 +4,15 @@ package execute
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"dahl/execute/cuda"
-	"dahl/kernels"
 	kernelcode "dahl/kernels/cuda"
 )
 
-// openLibrary loads the library of a variant for CUDA devices.
-func openLibrary(name string) (cuda.Library, error) {
-	switch name {
-	case kernels.CuBLAS:
-		return cuda.LoadBlas()
-	case kernels.CuBLASLt:
-		return cuda.LoadBlasLt()
-	case kernels.CuDNN:
-		return cuda.LoadDnn()
-	}
-	return nil, fmt.Errorf("there is no library %q", name)
-}
-
 // loadLibrary reports why a library cannot be loaded.
 func loadLibrary(name string) error {
-	_, err := openLibrary(name)
+	_, err := cuda.Load(name)
 	return err
 }
 
@@ -35,7 +20,7 @@ func loadLibrary(name string) error {
 // call, since handles allocate. It returns the library's index in the driver. With an error it
 // returns what was prepared before.
 func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of int, ready cuda.LibraryCall, err error) {
-	library, err := openLibrary(name)
+	library, err := cuda.Load(name)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -54,6 +39,7 @@ func (d *cudaDriver) bindLibrary(name string, from kernelcode.LibraryCall) (of i
 			if s.handles[of], err = library.NewHandle(s.Stream); err != nil {
 				return of, ready, err
 			}
+			d.undo = append(d.undo, s.handles[of].Destroy)
 		}
 		if ready == nil {
 			if ready, err = s.handles[of].Prepare(from); err != nil {
@@ -76,14 +62,4 @@ func (d *cudaDriver) firstUse(call *cudaCall) error {
 		}
 	}
 	return nil
-}
-
-// destroy destroys the stream's handles and then the stream.
-func (s *cudaStream) destroy() (err error) {
-	for _, h := range s.handles {
-		if h != nil {
-			err = errors.Join(err, h.Destroy())
-		}
-	}
-	return errors.Join(err, s.Destroy())
 }

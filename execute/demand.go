@@ -2,7 +2,6 @@ package execute
 
 import (
 	"fmt"
-	"unsafe"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -14,44 +13,34 @@ import (
 func (r *Runner) bindOnDemand(c *compiledGraph) error {
 	c.planes, c.rows = r.planesOf(c), rowsOf(c.graph)
 	c.launches = make([][]launchID, len(r.lanes))
-	for d := range r.eachDevice {
-		err := d.do(func() error {
-			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
-			for _, l := range d.lanes {
-				if l.queue == nil {
-					l.queue = &orderQueue{}
-				}
-				if l.Worker < 0 {
-					continue
-				}
-				var err error
-				if c.launches[l.id], err = b.bindAll(l); err != nil {
-					return err
-				}
+	return r.onDevices(func(d *device) (err error) {
+		b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
+		for _, l := range d.lanes {
+			if l.queue == nil {
+				l.queue = &orderQueue{}
 			}
-			return nil
-		})
-		if err != nil {
-			return &deviceError{d.name, err}
+			if l.Worker < 0 {
+				continue
+			}
+			if c.launches[l.id], err = b.bindAll(l); err != nil {
+				return err
+			}
 		}
 		c.enter = append(c.enter, r.constants(c, d)...)
-	}
-	return nil
+		return nil
+	})
 }
 
 // bindAll binds the tasks that may run on a lane; -1 for tasks that do nothing or run elsewhere.
-func (b *deviceBinder) bindAll(l *deviceLane) ([]launchID, error) {
-	launches := make([]launchID, len(b.graph.Tasks))
+func (b *deviceBinder) bindAll(l *deviceLane) (launches []launchID, err error) {
+	launches = make([]launchID, len(b.graph.Tasks))
 	for t := range launches {
 		launches[t] = -1
-		task := &b.graph.Tasks[t]
-		k, _ := operation(task.Op)
-		if !b.runsHere(dag.TaskID(t), l) || k == nil || k.Host {
+		if k, _ := operation(b.graph.Tasks[t].Op); k == nil || k.Host || !b.runsHere(dag.TaskID(t), l) {
 			continue
 		}
-		var err error
-		if launches[t], err = b.bindCall(dag.TaskID(t), int32(l.id)); err != nil {
-			return nil, fmt.Errorf("task %q: %w", task.Name, err)
+		if launches[t], err = b.bindTask(dag.TaskID(t), int32(l.id)); err != nil {
+			return nil, err
 		}
 	}
 	return launches, nil
@@ -71,14 +60,13 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 	planes := make([][]plane, len(c.layouts))
 	for m, l := range c.layouts {
 		planes[m] = make([]plane, len(c.graph.Buffers))
+		id := platform.MemoryID(m)
+		if l == nil || id != r.platform.HostMemory() && r.devices[m] == nil {
+			continue
+		}
 		for b := range planes[m] {
-			id := dag.BufferID(b)
-			switch {
-			case l == nil || l.Offset[b] == schedule.Elsewhere:
-			case platform.MemoryID(m) == r.platform.HostMemory():
-				planes[m][b] = plane{memory: platform.MemoryID(m), host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(l, c.graph, id)))}
-			case r.devices[m] != nil:
-				planes[m][b] = plane{memory: platform.MemoryID(m), device: r.devices[m].address(c, id)}
+			if l.Offset[b] != schedule.Elsewhere {
+				planes[m][b] = r.planeOf(c, id, dag.BufferID(b))
 			}
 		}
 	}
@@ -88,7 +76,7 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 // constants are the contents that a device's memory needs before a run and the Engine does not
 // bring there: storages that no task of the graph writes, and storages at home there. Between
 // runs the host's memory has everything.
-func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
+func (r *Runner) constants(c *compiledGraph, d *device) (moves []*boundMove) {
 	g, p := c.graph, r.platform
 	written := g.WrittenStorages()
 	for i := range g.Buffers {
@@ -97,9 +85,8 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 		if b.ViewOf != dag.None || c.layouts[d.memory].Offset[i] == schedule.Elsewhere || !constant && b.Home != p.Memories[d.memory].Name {
 			continue
 		}
-		whole := deviceCopy{from: c.planes[p.HostMemory()][i], to: c.planes[d.memory][i], rows: 1, rowBytes: b.Bytes(), bytes: b.Bytes(), first: true}
-		whole.from.pitch, whole.to.pitch = whole.rowBytes, whole.rowBytes
-		moves = append(moves, boundMove{device: d, copies: []deviceCopy{whole}, Move: &schedule.Move{Buffer: dag.BufferID(i), Bytes: b.Bytes(),
+		whole := copyOfBytes(c.planes[d.memory][i], c.planes[p.HostMemory()][i], b.Bytes())
+		moves = append(moves, &boundMove{device: d, copies: []deviceCopy{*whole}, Move: &schedule.Move{Buffer: dag.BufferID(i), Bytes: b.Bytes(),
 			From: p.HostMemory(), To: d.memory, Anywhere: c.layouts[d.memory].Arena[i] == schedule.DataArena}})
 	}
 	return moves

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func Detect() (*platform.Platform, error) {
 	level := simd.Widest()
 	speed := guessFlopsPerSec[level]
 	p := &platform.Platform{
-		Name:      machineName() + " " + level.String(),
+		Name:      cmp.Or(fieldOf(procCPU, "model name"), runtime.GOARCH) + " " + level.String(),
 		HostPower: platform.Quantity{Value: guessHostWatts, Source: platform.Guess},
 		Memories:  []platform.Memory{{Name: "ram", CapacityBytes: memoryBytes(), BandwidthBytesPerSec: guessBandwidth}},
 		Devices: []platform.Device{{
@@ -74,9 +75,6 @@ func coreCount(cpus []int) int {
 // physical core, then their siblings.
 func workerCPUs() []int {
 	allowed := allowedCPUs()
-	if len(allowed) == 0 {
-		allowed = countedCPUs(runtime.NumCPU())
-	}
 	var first, rest []int
 	for _, c := range allowed {
 		if firstSibling(sysCPU, c, allowed) == c {
@@ -88,9 +86,9 @@ func workerCPUs() []int {
 	return append(first, rest...)
 }
 
-// countedCPUs lists 0 … n-1.
-func countedCPUs(n int) []int {
-	cpus := make([]int, n)
+// countedCPUs lists as many CPUs as Go counts.
+func countedCPUs() []int {
+	cpus := make([]int, runtime.NumCPU())
 	for i := range cpus {
 		cpus[i] = i
 	}
@@ -100,11 +98,7 @@ func countedCPUs(n int) []int {
 // firstSibling is the first allowed CPU on the same core as cpu, or cpu itself where the system
 // does not say.
 func firstSibling(root string, cpu int, allowed []int) int {
-	text, err := os.ReadFile(filepath.Join(root, fmt.Sprintf("cpu%d", cpu), "topology", "thread_siblings_list"))
-	if err != nil {
-		return cpu
-	}
-	for _, s := range parseCPUList(string(text)) {
+	for _, s := range parseCPUList(readWord(filepath.Join(root, fmt.Sprintf("cpu%d", cpu), "topology", "thread_siblings_list"))) {
 		if slices.Contains(allowed, s) {
 			return s
 		}
@@ -136,10 +130,7 @@ func parseCPUList(text string) []int {
 func caches(root string, cpu int) (l2, l3 int64) {
 	l2, l3 = fallbackL2Bytes, fallbackL3Bytes
 	dir := filepath.Join(root, fmt.Sprintf("cpu%d", cpu), "cache")
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return l2, l3
-	}
+	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		size, ok := parseCacheSize(readWord(filepath.Join(dir, e.Name(), "size")))
 		if !ok {
@@ -167,34 +158,21 @@ func parseCacheSize(text string) (int64, bool) {
 	return n * unit, err == nil && n > 0
 }
 
+// readWord reads a file of one word; "" where the system has none.
 func readWord(path string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
+	text, _ := os.ReadFile(path)
 	return strings.TrimSpace(string(text))
 }
 
-// fieldOf finds the value of the first line "key : value" of a file.
+// fieldOf finds the value of the first line "key : value" of a file; "" where there is none.
 func fieldOf(path, key string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
+	text, _ := os.ReadFile(path)
 	for line := range strings.Lines(string(text)) {
 		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == key {
 			return strings.TrimSpace(v)
 		}
 	}
 	return ""
-}
-
-// machineName is the processor's name, or the architecture where it has none.
-func machineName() string {
-	if name := fieldOf(procCPU, "model name"); name != "" {
-		return name
-	}
-	return runtime.GOARCH
 }
 
 // memoryBytes is the size of the memory; 0 (not limited) where it is not known.

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -92,18 +93,20 @@ func (d *device) do(f func() error) (err error) {
 func (d *device) addLane(id int, lane schedule.Lane) error {
 	l := &deviceLane{id: id, Lane: lane}
 	var err error
-	if l.stream, err = d.driver.newStream(streamUse{copies: lane.Worker < 0, worker: lane.Worker}); err != nil {
+	if l.stream, err = d.driver.newStream(lane.Worker < 0); err != nil {
 		return err
-	}
-	for _, events := range []*[inFlight]eventID{&l.starts, &l.ends} {
-		for i := range events {
-			if events[i], err = d.driver.newEvent(); err != nil {
-				return err
-			}
-		}
 	}
 	d.local[id] = int32(len(d.lanes))
 	d.lanes = append(d.lanes, l)
+	return cmp.Or(d.newEvents(l.starts[:]), d.newEvents(l.ends[:]))
+}
+
+func (d *device) newEvents(events []eventID) (err error) {
+	for i := range events {
+		if events[i], err = d.driver.newEvent(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -134,10 +137,7 @@ func (d *device) await(e eventID) error {
 
 // finish waits until all work on a stream is done.
 func (d *device) finish(s streamID) error {
-	if err := d.driver.record(s, d.mark); err != nil {
-		return err
-	}
-	return d.await(d.mark)
+	return cmp.Or(d.driver.record(s, d.mark), d.await(d.mark))
 }
 
 // run does the device's part of a job.

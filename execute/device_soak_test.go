@@ -22,9 +22,9 @@ func (d *countingDriver) pin(host []byte) error {
 	return d.driver.pin(host)
 }
 
-func (d *countingDriver) newStream(use streamUse) (streamID, error) {
+func (d *countingDriver) newStream(copies bool) (streamID, error) {
 	d.allocations++
-	return d.driver.newStream(use)
+	return d.driver.newStream(copies)
 }
 
 func (d *countingDriver) newEvent() (eventID, error) {

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -8,34 +9,31 @@ import (
 
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/platform"
 	"dahl/schedule"
 )
-
-// deviceBench is one kernel variant on a device, with sets of operands for each busy unit. Calls
-// take the sets in turn, as in [bench].
-type deviceBench struct {
-	station *station
-	sets    [][]launchID // by unit
-}
 
 // kernelName names the kernel that a device loads: a variant of an operation for a type.
 type kernelName struct{ op, variant, elem string }
 
-// newBench binds sets of operands that together exceed twice the device's second-level cache, or
-// as many as the arena holds, at most drawnSets. It returns errTooLarge if the arena does not
-// hold one set for each unit. First use is the time of binding a kernel for the first time, and
-// the excess of its first call over the second.
-func (s *station) newBench(pt *point, units int) (*deviceBench, error) {
-	b := &deviceBench{station: s, sets: make([][]launchID, units)}
+func nameOf(m *platform.Model) kernelName { return kernelName{m.Op, m.Variant, m.Type} }
+
+// newBench binds one kernel variant to sets of operands for each busy unit, and returns the calls by
+// unit. They are to take turns, as in [bench]. The sets together exceed twice the device's
+// second-level cache, or are as many as the arena holds, at most drawnSets. It returns errTooLarge
+// if the arena does not hold one set for each unit. First use is the time of binding a kernel for
+// the first time, and the excess of its first call over the second.
+func (s *station) newBench(pt *point, units int) ([][]launchID, error) {
+	sets := make([][]launchID, units)
 	contents := newContents(pt.spec)
 	s.used = 0
 	least := 2 * s.platform.Devices[s.id].L2Bytes
-	name := kernelName{pt.model.Op, pt.model.Variant, pt.model.Type}
+	name := nameOf(&pt.model)
 	for set := 0; set == 0 || set < drawnSets && int64(set)*pt.spec.Bytes() < least; set++ {
-		for u := range b.sets {
+		for u := range sets {
 			call, err := s.newCall(pt.variant, pt.spec, func(operand int) []byte { return contents.of(set, operand) })
 			if errors.Is(err, errTooLarge) && set > 0 {
-				return b, s.firstCall(b, name)
+				return sets, s.firstCall(sets[0][0], name)
 			}
 			if err != nil {
 				return nil, err
@@ -48,22 +46,19 @@ func (s *station) newBench(pt *point, units int) (*deviceBench, error) {
 			if set == 0 && u == 0 && !s.loaded[name] {
 				s.firstUse.Kernels += s.now() - begin
 			}
-			b.sets[u] = append(b.sets[u], l)
+			sets[u] = append(sets[u], l)
 		}
 	}
-	return b, s.firstCall(b, name)
+	return sets, s.firstCall(sets[0][0], name)
 }
 
-// firstCall makes the first calls of a bench. If the kernel was never called before, the excess
+// firstCall makes a call for the first time, and again. If the kernel was never called before, the excess
 // of the first call over the second counts as first use.
-func (s *station) firstCall(b *deviceBench, name kernelName) error {
+func (s *station) firstCall(l launchID, name kernelName) error {
 	var took [2]time.Duration
 	for i := range took {
 		begin := s.now()
-		if err := s.driver.launch(s.compute[0], b.sets[0][0]); err != nil {
-			return err
-		}
-		if err := s.finish(s.compute[0]); err != nil {
+		if err := cmp.Or(s.driver.launch(s.compute[0], l), s.finish(s.compute[0])); err != nil {
 			return err
 		}
 		took[i] = s.now() - begin
@@ -75,13 +70,12 @@ func (s *station) firstCall(b *deviceBench, name kernelName) error {
 	return nil
 }
 
-// measure repeats the call on all units at once for about a duration, with the first sets of
-// operands in turn. With one set the operands are warm. It returns the times by unit.
-func (b *deviceBench) measure(budget time.Duration, sets int) ([][]time.Duration, error) {
-	s := b.station
-	tracks := make([]*track, len(b.sets))
-	for u, launches := range b.sets {
-		n := min(sets, len(launches))
+// measureCalls repeats calls on all units at once for about a duration, the first few of each unit
+// in turn. With one the operands are warm. It returns the times by unit.
+func (s *station) measureCalls(calls [][]launchID, budget time.Duration, first int) ([][]time.Duration, error) {
+	tracks := make([]*track, len(calls))
+	for u, launches := range calls {
+		n := min(first, len(launches))
 		tracks[u] = &track{stream: s.compute[u], issue: func(i int) error { return s.driver.launch(s.compute[u], launches[i%n]) }}
 	}
 	err := s.repeat(s.within(budget, minRepeats, maxRepeats), tracks...)

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -66,7 +67,7 @@ func alignClock(marks []clockMark, lanes ...[]deviceSpan) *alignedClock {
 	if len(c.lower) == 0 {
 		return c
 	}
-	byDevice := func(a, b clockBound) int { return int(min(max(a.device-b.device, -1), 1)) }
+	byDevice := func(a, b clockBound) int { return cmp.Compare(a.device, b.device) }
 	slices.SortFunc(c.lower, byDevice)
 	slices.SortFunc(c.upper, byDevice)
 	for i := 1; i < len(c.lower); i++ {
@@ -76,17 +77,13 @@ func alignClock(marks []clockMark, lanes ...[]deviceSpan) *alignedClock {
 		c.upper[i].host = min(c.upper[i].host, c.upper[i+1].host)
 	}
 	c.origin = c.lower[0].device
-	c.fit()
-	return c
-}
-
-// fit finds the line.
-func (c *alignedClock) fit() {
-	if least, most := c.room(1); most < least {
+	least, most := c.room(1)
+	if most < least {
 		c.slope = c.widest(1-maxDrift, 1+maxDrift)
+		least, most = c.room(c.slope)
 	}
-	least, most := c.room(c.slope)
 	c.offset = (least + most) / 2
+	return c
 }
 
 // room is the least and the greatest offset of a line with a slope. The least exceeds the

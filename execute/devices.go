@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -15,19 +16,6 @@ type deviceArenas [schedule.NumArenas]struct {
 	bytes int64
 }
 
-// coreList is the CPUs that no worker has taken.
-type coreList struct{ free []int }
-
-// take returns a CPU, or -1 if none is left.
-func (c *coreList) take() int {
-	if len(c.free) == 0 {
-		return -1
-	}
-	cpu := c.free[0]
-	c.free = c.free[1:]
-	return cpu
-}
-
 // layoutsOf returns the layouts of one memory, by graph.
 func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	layouts := make([]*schedule.Layout, len(r.graphs))
@@ -37,24 +25,24 @@ func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
 	return layouts
 }
 
-// opener opens the drivers of a platform's devices.
+// opener opens the drivers of a platform's devices, and has what emulated devices share.
 type opener struct {
 	platform  *platform.Platform
 	emulation map[string]Emulation
-	space     *emulatedSpace
-	cores     *coreList // CPUs that no worker has
+	space     emulatedSpace
+	cores     []int // CPUs that no worker and no stream has
 }
 
 func newOpener(p *platform.Platform, emulation map[string]Emulation, workers int) *opener {
 	free := workerCPUs()
-	return &opener{platform: p, emulation: emulation, space: &emulatedSpace{}, cores: &coreList{free: free[min(workers, len(free)):]}}
+	return &opener{platform: p, emulation: emulation, cores: free[min(workers, len(free)):]}
 }
 
 // open opens the driver of a device. A driver that reports finished work calls notify.
 func (o *opener) open(dev *platform.Device, notify func()) (driver, error) {
 	p, m := o.platform, dev.Memory
 	if !dev.IsNumbered() {
-		return openEmulated(p, dev, o.space, o.emulation[dev.Name], o.cores, notify), nil
+		return openEmulated(o, dev, notify), nil
 	}
 	if dev.Count > 1 {
 		return nil, fmt.Errorf("it has %d units at memory %q; each GPU has a memory of its own, write one device for each", dev.Count, p.Memories[m].Name)
@@ -70,7 +58,6 @@ func (r *Runner) openDevices() error {
 			return fmt.Errorf("there are emulation options for %q, which is no emulated device of platform %q", name, p.Name)
 		}
 	}
-	r.devices = make([]*device, len(p.Memories))
 	o := newOpener(p, r.opt.Emulation, r.cores())
 	for _, w := range p.Workers {
 		dev := &p.Devices[w.Device]
@@ -120,12 +107,10 @@ func (r *Runner) prepareDevice(d *device) (err error) {
 			return err
 		}
 	}
-	for _, e := range []*eventID{&d.mark, &d.bases[0], &d.bases[1]} {
-		if *e, err = d.driver.newEvent(); err != nil {
-			return err
-		}
+	if d.mark, err = d.driver.newEvent(); err != nil {
+		return err
 	}
-	return nil
+	return d.newEvents(d.bases[:])
 }
 
 // eachDevice yields the devices in the order of their memories.
@@ -135,6 +120,16 @@ func (r *Runner) eachDevice(yield func(*device) bool) {
 			return
 		}
 	}
+}
+
+// onDevices calls f for each device on its thread, up to the first error.
+func (r *Runner) onDevices(f func(*device) error) error {
+	for d := range r.eachDevice {
+		if err := d.do(func() error { return f(d) }); err != nil {
+			return &deviceError{d.name, err}
+		}
+	}
+	return nil
 }
 
 // closeDevices ends the work of the devices, gives them back and ends their goroutines.
@@ -149,17 +144,6 @@ func (r *Runner) closeDevices() (failed error) {
 	return failed
 }
 
-// lanesOfTasks finds the lane of every task.
-func lanesOfTasks(tasks int, order [][]dag.TaskID) []int32 {
-	lanes := make([]int32, tasks)
-	for l, list := range order {
-		for _, t := range list {
-			lanes[t] = int32(l)
-		}
-	}
-	return lanes
-}
-
 // deviceTask is a task on the lane of a device: a launch, or the parts of a copy. A point in the
 // order of others has neither.
 type deviceTask struct {
@@ -171,39 +155,31 @@ type deviceTask struct {
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.issues = make([]deviceTask, len(c.graph.Tasks))
 	c.batches, c.singles = make([]*batches, len(r.lanes)), make([]*batches, len(r.lanes))
-	for d := range r.eachDevice {
-		err := d.do(func() error {
-			b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
-			for t, lane := range laneOf {
-				if d.local[lane] < 0 {
-					continue
-				}
-				if err := b.bind(dag.TaskID(t), lane); err != nil {
-					return fmt.Errorf("task %q: %w", c.graph.Tasks[t].Name, err)
-				}
-			}
-			for _, l := range d.lanes {
-				c.batches[l.id], c.singles[l.id] = c.ahead.cut(l.id), cutSingly(len(c.replay.lists[l.id]))
-			}
-			return d.captureBatches(c)
-		})
-		if err != nil {
-			return &deviceError{d.name, err}
+	bound := func(moves []*schedule.Move) (list []*boundMove) {
+		for _, m := range moves {
+			list = append(list, &boundMove{Move: m, device: cmp.Or(r.devices[m.To], r.devices[m.From]), copies: r.copiesOf(c, m, -1)})
 		}
+		return list
 	}
-	for _, list := range []struct {
-		moves []*schedule.Move
-		bound *[]boundMove
-	}{{c.placed.Enter, &c.enter}, {c.placed.Leave, &c.leave}} {
-		for _, m := range list.moves {
-			to := m.To
-			if r.devices[to] == nil {
-				to = m.From
+	c.enter, c.leave = bound(c.placed.Enter), bound(c.placed.Leave)
+	return r.onDevices(func(d *device) (err error) {
+		b := deviceBinder{Runner: r, compiledGraph: c, device: d, pace: paceOf(r.platform)}
+		for t, lane := range laneOf {
+			if d.local[lane] < 0 {
+				continue
 			}
-			*list.bound = append(*list.bound, boundMove{Move: m, device: r.devices[to], copies: r.copiesOf(c, m, -1)})
+			to := &c.issues[t]
+			if m := c.placed.Move(dag.TaskID(t)); m != nil {
+				to.launch, to.copies = -1, r.copiesOf(c, m, dag.TaskID(t))
+			} else if to.launch, err = b.bindTask(dag.TaskID(t), lane); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		for _, l := range d.lanes {
+			c.batches[l.id], c.singles[l.id] = c.ahead.cut(l.id, false), c.replay.cut(l.id, true)
+		}
+		return d.captureBatches(c)
+	})
 }
 
 // deviceBinder binds tasks of one graph on the thread of their device.
@@ -214,19 +190,15 @@ type deviceBinder struct {
 	pace   *platform.Platform // the platform that defines how fast an emulated device is
 }
 
-func (b *deviceBinder) bind(t dag.TaskID, lane int32) error {
-	task, to := &b.graph.Tasks[t], &b.issues[t]
-	to.launch = -1
-	if m := b.compiledGraph.placed.Move(t); m != nil {
-		to.copies = b.copiesOf(b.compiledGraph, m, t)
-		return nil
+// bindTask binds a task on a worker's lane; -1 for a point in the order of others.
+func (b *deviceBinder) bindTask(t dag.TaskID, lane int32) (l launchID, err error) {
+	if b.graph.Tasks[t].Op == "" {
+		return -1, nil
 	}
-	if task.Op == "" {
-		return nil // a point in the order of others
+	if l, err = b.bindCall(t, lane); err != nil {
+		err = fmt.Errorf("task %q: %w", b.graph.Tasks[t].Name, err)
 	}
-	var err error
-	to.launch, err = b.bindCall(t, lane)
-	return err
+	return l, err
 }
 
 // bindCall binds the kernel call of a task on a worker's lane.
@@ -239,8 +211,7 @@ func (b *deviceBinder) bindCall(t dag.TaskID, lane int32) (launchID, error) {
 	if k.Host {
 		return 0, fmt.Errorf("%s is done by the caller on a cpu worker, and the plan puts it on %q", k.Op, worker.Name)
 	}
-	choose := binder{compiledGraph: b.compiledGraph, platform: b.platform}
-	v, err := choose.variant(k, t, worker.Device)
+	v, err := variantOf(b.problem, b.originOf(t), worker.Device)
 	if err != nil {
 		return 0, err
 	}

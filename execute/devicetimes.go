@@ -1,6 +1,9 @@
 package execute
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 const (
 	// rebasePeriod is how long times count from one event. A device may count milliseconds in a
@@ -33,10 +36,7 @@ type deviceTimes struct {
 // begin takes the first base and the first marks. The device's streams are idle.
 func (c *deviceTimes) begin(d *device, j *job) error {
 	*c = deviceTimes{device: d, job: j, base: d.bases[0], next: d.bases[1], marks: make([]clockMark, 0, 2*marksAtOnce)}
-	if err := d.driver.record(d.lanes[0].stream, c.base); err != nil {
-		return err
-	}
-	if err := d.await(c.base); err != nil {
+	if err := cmp.Or(d.driver.record(d.lanes[0].stream, c.base), d.await(c.base)); err != nil {
 		return err
 	}
 	c.based = j.now()

@@ -39,7 +39,8 @@ type driver interface {
 	// page, fills its pages, and lives until close. It is no error if another driver has pinned
 	// it.
 	pin(host []byte) error
-	newStream(use streamUse) (streamID, error)
+	// newStream makes a stream of copies only, or one of launches. A driver may give it a core.
+	newStream(copies bool) (streamID, error)
 	newEvent() (eventID, error)
 	// bind prepares a kernel call and pays for it: it loads modules and lays out parameters. It
 	// may make the call once, since operands and workspace hold nothing of worth yet and no
@@ -89,13 +90,6 @@ type deviceProperties struct {
 	Reports       bool  // it wakes the waiting goroutine when an event is done; others have to be asked
 }
 
-// streamUse says what a stream is for, so that a driver can give it the right
-// priority, engine or core.
-type streamUse struct {
-	copies bool              // only copies, else launches
-	worker platform.WorkerID // whose tasks are launched
-}
-
 // deviceCall is a kernel call for bind. The driver keeps the parts that it needs.
 type deviceCall struct {
 	spec    *kernels.Spec
@@ -122,6 +116,12 @@ type deviceCopy struct {
 	rows, rowBytes int64
 	bytes          int64 // of the whole transfer
 	first          bool  // first copy of its transfer; it pays the latency of the route
+}
+
+// copyOfBytes is a copy of bytes without a gap.
+func copyOfBytes(to, from plane, bytes int64) *deviceCopy {
+	to.pitch, from.pitch = bytes, bytes
+	return &deviceCopy{to: to, from: from, rows: 1, rowBytes: bytes, bytes: bytes, first: true}
 }
 
 // plane is where the rows lie in one memory.

@@ -92,7 +92,7 @@ func newDriverUnderTest(t testing.TB, kind string, d driver) *driverUnderTest {
 	u := &driverUnderTest{driver: d, t: t, kind: kind}
 	for i, s := range []*streamID{&u.compute, &u.in, &u.out} {
 		var err error
-		*s, err = d.newStream(streamUse{copies: i > 0, worker: 1})
+		*s, err = d.newStream(i > 0)
 		u.must(err)
 	}
 	return u
@@ -332,7 +332,7 @@ func emulatedPlatform(t testing.TB) *platform.Platform {
 func openTestEmulated(t testing.TB, traits Emulation) *driverUnderTest {
 	t.Helper()
 	p := emulatedPlatform(t)
-	d := openEmulated(p, &p.Devices[1], &emulatedSpace{}, traits, &coreList{}, func() {})
+	d := openEmulated(&opener{platform: p, emulation: map[string]Emulation{p.Devices[1].Name: traits}}, &p.Devices[1], func() {})
 	t.Cleanup(func() {
 		if err := d.close(); err != nil {
 			t.Error(err)

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,14 +53,6 @@ func newDispatcher(p *schedule.Problem, policy schedule.Policy, devices []*devic
 	return d, err
 }
 
-// deviceAt is the device of a memory; nil if its workers are cores.
-func (d *dispatcher) deviceAt(m platform.MemoryID) *device {
-	if d.devices == nil {
-		return nil
-	}
-	return d.devices[m]
-}
-
 // start hands out the first tasks.
 func (d *dispatcher) start(j *job) {
 	d.mu.Lock()
@@ -81,23 +74,17 @@ func (d *dispatcher) lock(j *job) {
 	d.mu.Lock()
 }
 
-// done reports the end of a worker's task and hands out the next tasks.
-func (d *dispatcher) done(j *job, w platform.WorkerID, at time.Duration) {
+// done reports the end of a worker's task, or of a copy where w is -1, and hands out the next tasks.
+func (d *dispatcher) done(j *job, w platform.WorkerID, c schedule.CopyID, at time.Duration) {
 	d.lock(j)
 	defer d.mu.Unlock()
 	d.running--
 	d.at = max(d.at, at) // another worker may have ended later and reported earlier
-	d.cmds = d.engine.Done(w, d.cmds[:0])
-	d.deliver(j)
-}
-
-// copied does the same for a copy that arrived.
-func (d *dispatcher) copied(j *job, c schedule.CopyID, at time.Duration) {
-	d.lock(j)
-	defer d.mu.Unlock()
-	d.running--
-	d.at = max(d.at, at)
-	d.cmds = d.engine.Copied(c, d.cmds[:0])
+	if w >= 0 {
+		d.cmds = d.engine.Done(w, d.cmds[:0])
+	} else {
+		d.cmds = d.engine.Copied(c, d.cmds[:0])
+	}
 	d.deliver(j)
 }
 
@@ -131,7 +118,7 @@ func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error 
 	switch c.Kind {
 	case schedule.RunTask:
 		d.running++
-		if to := d.deviceAt(d.platform.Devices[d.platform.Workers[c.Worker].Device].Memory); to != nil {
+		if to := d.devices[d.platform.Devices[d.platform.Workers[c.Worker].Device].Memory]; to != nil {
 			to.hand(order{instance: c.Instance, worker: c.Worker})
 			return nil
 		}
@@ -142,10 +129,7 @@ func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error 
 	case schedule.CopyRegion:
 		d.running++
 		t := d.engine.CopyAt(c.Copy)
-		to := d.deviceAt(t.To)
-		if to == nil {
-			to = d.deviceAt(t.From)
-		}
+		to := cmp.Or(d.devices[t.To], d.devices[t.From])
 		if to == nil {
 			return errCopy
 		}
@@ -171,6 +155,6 @@ func (w *worker) serve(j *job) {
 		if !w.run(j, int32(i.Task), i.Step) {
 			return
 		}
-		d.done(j, platform.WorkerID(w.id), w.ended)
+		d.done(j, platform.WorkerID(w.id), 0, w.ended)
 	}
 }

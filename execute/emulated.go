@@ -29,12 +29,11 @@ type Emulation struct {
 // machine without a GPU runs the same paths, and the race detector finds missing orders between
 // streams.
 type emulated struct {
-	platform *platform.Platform
-	memory   platform.MemoryID
-	space    *emulatedSpace
-	traits   Emulation
-	fault    platform.DeviceFault
-	notify   func() // called when an event is done, or the device has failed
+	*opener
+	memory platform.MemoryID
+	traits Emulation
+	fault  platform.DeviceFault
+	notify func() // called when an event is done, or the device has failed
 
 	captures  [][]emulatedOp
 	capturing bool // into the last of them
@@ -46,7 +45,6 @@ type emulated struct {
 	launched int64
 	epoch    time.Time
 
-	cores  *coreList
 	failed atomic.Pointer[error]
 	closed atomic.Bool
 	ended  sync.WaitGroup // the streams' goroutines
@@ -54,11 +52,8 @@ type emulated struct {
 
 // emulatedSpace is the address space of all emulated devices of a runner. An address consists of
 // 1 + the memory, the arena in it, and the offset. None is an address of this process, so using
-// one as such fails at once.
-type emulatedSpace struct {
-	mu     sync.Mutex
-	arenas [platform.MaxMemories][][]byte
-}
+// one as such fails at once. Devices reserve and close one after the other.
+type emulatedSpace [platform.MaxMemories][][]byte
 
 const (
 	arenaBits  = 40
@@ -69,7 +64,7 @@ const (
 // at is the memory from address a to the end of its arena.
 func (s *emulatedSpace) at(a deviceAddr) []byte {
 	memory, arena := int(a>>memoryBits)-1, int(a>>arenaBits)%maxArenas
-	return s.arenas[memory][arena][a&(1<<arenaBits-1):]
+	return s[memory][arena][a&(1<<arenaBits-1):]
 }
 
 // emulatedEvent is a mark on a stream. Records are numbered, so that a wait means the record
@@ -88,8 +83,8 @@ type emulatedCall struct {
 }
 
 // openEmulated opens an emulated device. notify is called from other goroutines.
-func openEmulated(p *platform.Platform, dev *platform.Device, space *emulatedSpace, traits Emulation, cores *coreList, notify func()) *emulated {
-	return &emulated{platform: p, memory: dev.Memory, space: space, traits: traits, fault: dev.Fault, notify: notify, epoch: time.Now(), cores: cores}
+func openEmulated(o *opener, dev *platform.Device, notify func()) *emulated {
+	return &emulated{opener: o, memory: dev.Memory, traits: o.emulation[dev.Name], fault: dev.Fault, notify: notify, epoch: time.Now()}
 }
 
 func (d *emulated) properties() deviceProperties {
@@ -102,9 +97,7 @@ func (d *emulated) reserve(bytes int64) (deviceAddr, error) {
 	if free := m.CapacityBytes - d.traits.TakenBytes - d.used; m.CapacityBytes > 0 && bytes > free || bytes >= 1<<arenaBits {
 		return 0, fmt.Errorf("reserve %d bytes of memory %q, which has %d left: %w", bytes, m.Name, free, errDeviceMemory)
 	}
-	d.space.mu.Lock()
-	defer d.space.mu.Unlock()
-	arenas := &d.space.arenas[d.memory]
+	arenas := &d.space[d.memory]
 	if len(*arenas) == maxArenas {
 		panic("execute: an emulated device has no more arenas")
 	}
@@ -116,10 +109,10 @@ func (d *emulated) reserve(bytes int64) (deviceAddr, error) {
 // pin has nothing to do: the streams are goroutines of this process.
 func (d *emulated) pin([]byte) error { return nil }
 
-func (d *emulated) newStream(use streamUse) (streamID, error) {
+func (d *emulated) newStream(copies bool) (streamID, error) {
 	cpu := -1
-	if !use.copies {
-		cpu = d.cores.take()
+	if !copies && len(d.cores) > 0 {
+		cpu, d.cores = d.cores[0], d.cores[1:]
 	}
 	s := &emulatedStream{device: d, cpu: cpu, ops: make([]emulatedOp, emulatedQueue)}
 	d.streams = append(d.streams, s)
@@ -174,7 +167,7 @@ func (d *emulated) span(p *plane, c *deviceCopy) []byte {
 }
 
 func (d *emulated) fill(s streamID, at deviceAddr, bytes int64, value byte) error {
-	return d.issue(s, emulatedOp{kind: fillOp, bytes: d.space.at(at)[:bytes], value: value})
+	return d.issue(s, emulatedOp{kind: fillOp, to: d.space.at(at)[:bytes], value: value})
 }
 
 func (d *emulated) record(s streamID, e eventID) error {
@@ -203,9 +196,7 @@ func (d *emulated) close() error {
 		s.parker.wake()
 	}
 	d.ended.Wait()
-	d.space.mu.Lock()
-	defer d.space.mu.Unlock()
-	d.space.arenas[d.memory] = nil
+	d.space[d.memory] = nil
 	return nil
 }
 

@@ -27,9 +27,8 @@ type emulatedOp struct {
 	call   *emulatedCall
 	lost   bool // the device is lost at this launch
 	copy   *deviceCopy
-	to     []byte // of the copy
+	to     []byte // of the copy or the fill
 	from   []byte
-	bytes  []byte // to fill
 	value  byte
 	event  *emulatedEvent
 	number int64 // of the record
@@ -104,8 +103,8 @@ func (s *emulatedStream) do(op *emulatedOp) bool {
 	case copyOp:
 		s.move(op)
 	case fillOp:
-		for i := range op.bytes {
-			op.bytes[i] = op.value
+		for i := range op.to {
+			op.to[i] = op.value
 		}
 	case recordOp:
 		op.event.at.Store(s.device.now())

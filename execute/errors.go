@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"dahl/dag"
 )
 
 // TaskError says which task ended a run, and why.
@@ -59,14 +57,12 @@ func FailedDevice(err error) (device string, failed bool) {
 // errGoexit is the cause when a hook leaves its goroutine, as testing.T.FailNow does.
 var errGoexit = errors.New("the hook ended its goroutine")
 
-// taskError names a task.
-func taskError(g *dag.Graph, t dag.TaskID, step int, cause error) *TaskError {
+// taskError makes an error that names a task of the running graph.
+func (j *job) taskError(t, step int32, cause error) *TaskError {
+	g := j.graph.graph
 	task := &g.Tasks[t]
-	var b strings.Builder
-	for i, a := range task.Accesses {
-		if i > 0 {
-			b.WriteString(", ")
-		}
+	var operands []string
+	for _, a := range task.Accesses {
 		buf := &g.Buffers[a.Buffer]
 		shape := buf.Shape
 		if a.Box != nil {
@@ -75,7 +71,7 @@ func taskError(g *dag.Graph, t dag.TaskID, step int, cause error) *TaskError {
 				shape = append(shape, r.Len())
 			}
 		}
-		fmt.Fprintf(&b, "%s %s %v", buf.Name, a.Mode, shape)
+		operands = append(operands, fmt.Sprintf("%s %s %v", buf.Name, a.Mode, shape))
 	}
-	return &TaskError{Graph: g.Name, Task: task.Name, Op: task.Op, Step: step, Operands: b.String(), Err: cause}
+	return &TaskError{Graph: g.Name, Task: task.Name, Op: task.Op, Step: int(step), Operands: strings.Join(operands, ", "), Err: cause}
 }

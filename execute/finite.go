@@ -35,14 +35,12 @@ func (r *Runner) FindNotFinite(ctx context.Context, graph int) (task dag.TaskID,
 
 // look notes a task that has ended.
 func (f *finder) look(g *dag.Graph, task int32, args []kernels.Arg) {
-	if task >= f.first.Load() || allFinite(g, dag.TaskID(task), args) {
+	first := f.first.Load()
+	if task >= first || allFinite(g, dag.TaskID(task), args) {
 		return
 	}
-	for {
-		first := f.first.Load()
-		if task >= first || f.first.CompareAndSwap(first, task) {
-			return
-		}
+	for task < first && !f.first.CompareAndSwap(first, task) {
+		first = f.first.Load()
 	}
 }
 
@@ -73,4 +71,27 @@ func finiteRow[T float32 | float64](row []T) bool {
 		}
 	}
 	return true
+}
+
+// eachRow visits the bytes of an operand, innermost row by innermost row; size is the size of an
+// element.
+func eachRow(a *kernels.Arg, size int, visit func(row []byte)) {
+	rank := len(a.Shape)
+	// The argument's first element is the start of its data, whatever the type.
+	first := unsafe.Pointer(unsafe.SliceData(kernels.Data[uint8](a)))
+	width := size
+	if rank > 0 {
+		width *= a.Shape[rank-1]
+	}
+	var walk func(d, offset int)
+	walk = func(d, offset int) {
+		if d >= rank-1 {
+			visit(unsafe.Slice((*byte)(unsafe.Add(first, offset*size)), width))
+			return
+		}
+		for i := range a.Shape[d] {
+			walk(d+1, offset+i*a.Stride[d])
+		}
+	}
+	walk(0, 0)
 }

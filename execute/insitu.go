@@ -27,10 +27,10 @@ const (
 // StepTimes collects the times of calls inside real steps, over several runs. The zero value is
 // empty.
 type StepTimes struct {
-	calls map[platform.Model]*callTimes // the key is a model that names the call and has no time
-	runs  []time.Duration               // steady step time of each run
-	gaps  map[string]*gaps              // by device
-	spin  time.Duration                 // a worker that waits longer than this sleeps; 0: never
+	calls []*callTimes
+	runs  []time.Duration  // steady step time of each run
+	gaps  map[string]*gaps // by device
+	spin  time.Duration    // a worker that waits longer than this sleeps; 0: never
 	// timing is the time that the record adds to a step per task of a device, once for each turn.
 	timing []time.Duration
 }
@@ -41,11 +41,9 @@ type gaps struct{ dispatch, handoff, wake []time.Duration }
 
 // callTimes are the times of one call: in the first step of a run, and in its steady ones.
 type callTimes struct {
-	workspaceBytes int64
-	flops          float64
-	movedBytes     int64
-	first, steady  []time.Duration
-	runs           []runMean // means of the steady steps
+	model         platform.Model // without times
+	first, steady []time.Duration
+	runs          []runMean // means of the steady steps
 }
 
 // runMean is the mean of a call in one run.
@@ -77,16 +75,13 @@ func CalibrateInSitu(ctx context.Context, r *Runner, opt InSituOptions, into *St
 
 // add adds the first step of one run and all steps of another.
 func (st *StepTimes) add(r *Runner, graph int, first, steady *schedule.Schedule) {
-	if st.calls == nil {
-		st.calls = map[platform.Model]*callTimes{}
-	}
 	c := r.graphs[graph]
 	byTask := make([]*callTimes, len(c.tasks)*len(r.platform.Devices))
 	times := func(sp *schedule.Span) *callTimes {
 		device := r.platform.Workers[sp.Worker].Device
 		at := &byTask[int(sp.Task)*len(r.platform.Devices)+int(device)]
 		if *at == nil {
-			*at = st.callOf(c, r.platform, sp.Task, device)
+			*at = st.timesOf(modelOf(c, sp.Task, device))
 		}
 		return *at
 	}
@@ -148,38 +143,36 @@ func addGaps(s *schedule.Schedule, spin time.Duration, of func(platform.WorkerID
 	}
 }
 
-// callOf finds the times of a task's call on a device.
-func (st *StepTimes) callOf(c *compiledGraph, p *platform.Platform, t dag.TaskID, device platform.DeviceID) *callTimes {
-	task := &c.origin.Tasks[t]
-	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: p.Devices[device].Name,
-		Shape: task.Shape, Active: p.Devices[device].Count}
-	var workspace int64
+// modelOf names a task's call on a device. It has no times.
+func modelOf(c *compiledGraph, t dag.TaskID, id platform.DeviceID) platform.Model {
+	task, device := &c.origin.Tasks[t], &c.problem.Platform.Devices[id]
+	m := platform.Model{Op: task.Op, Type: task.Type.String(), Device: device.Name, Shape: task.Shape, Active: device.Count,
+		Flops: task.Flops, MovedBytes: task.MovedBytes}
 	if k, ok := operation(task.Op); ok && !k.Host {
-		b := binder{platform: p, compiledGraph: &compiledGraph{graph: c.origin, problem: c.problem}}
 		// The variant was found once already, when the task was bound.
-		if v, err := b.variant(k, t, device); err == nil && v != nil {
+		if v, err := variantOf(c.problem, t, id); err == nil && v != nil {
 			m.Variant = v.Name
 			if v.WorkspaceBytes != nil {
-				workspace = v.WorkspaceBytes(specOf(c.origin, t))
+				m.WorkspaceBytes = v.WorkspaceBytes(specOf(c.origin, t))
 			}
 		}
 	}
-	if st.calls[m] == nil {
-		st.calls[m] = &callTimes{workspaceBytes: workspace, flops: task.Flops, movedBytes: task.MovedBytes}
+	return m
+}
+
+// timesOf finds the times of a model's call.
+func (st *StepTimes) timesOf(m platform.Model) *callTimes {
+	i := slices.IndexFunc(st.calls, func(t *callTimes) bool { return sameCall(&t.model, &m) })
+	if i < 0 {
+		i, st.calls = len(st.calls), append(st.calls, &callTimes{model: m})
 	}
-	return st.calls[m]
+	return st.calls[i]
 }
 
 // Merge adds the contents of another collection.
 func (st *StepTimes) Merge(other *StepTimes) {
-	if st.calls == nil {
-		st.calls = map[platform.Model]*callTimes{}
-	}
-	for m, t := range other.calls {
-		if st.calls[m] == nil {
-			st.calls[m] = &callTimes{workspaceBytes: t.workspaceBytes, flops: t.flops, movedBytes: t.movedBytes}
-		}
-		to := st.calls[m]
+	for _, t := range other.calls {
+		to := st.timesOf(t.model)
 		to.first, to.steady = append(to.first, t.first...), append(to.steady, t.steady...)
 		for _, r := range t.runs {
 			to.runs = append(to.runs, runMean{len(st.runs) + r.run, r.mean})
@@ -234,21 +227,17 @@ func (t *callTimes) stepNs(middle []bool) float64 {
 func (st *StepTimes) Models() []platform.Model {
 	models := make([]platform.Model, 0, len(st.calls))
 	middle := st.middle()
-	for m, t := range st.calls {
+	for _, t := range st.calls {
 		if len(t.steady) == 0 {
 			continue
 		}
-		sum := summarise(t.steady)
+		m, sum := t.model, summarise(t.steady)
 		m.MedianNs, m.P95Ns, m.Count = float64(max(sum.median, 1)), float64(sum.p95), sum.count
 		m.StepNs, m.StepDistribution = t.stepNs(middle), sum.distribution
 		m.FirstNs = float64(meanOf(t.first))
-		m.WorkspaceBytes, m.Flops, m.MovedBytes = t.workspaceBytes, t.flops, t.movedBytes
 		models = append(models, m)
 	}
-	slices.SortFunc(models, func(a, b platform.Model) int {
-		return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Type, b.Type),
-			cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Active, b.Active))
-	})
+	slices.SortFunc(models, func(a, b platform.Model) int { return compareCalls(&a, &b) })
 	return models
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dahl/dag"
 	"dahl/schedule"
 )
 
@@ -17,11 +16,10 @@ type job struct {
 	team    *team
 	steps   int
 	record  bool
-	verify  *verifier // nil: do not check
-	find    *finder   // nil: do not look
+	find    *finder // nil: do not look
 	base    time.Time
 	ended   time.Duration       // when the last task had ended
-	middle  int32               // the period counts from the end of this step
+	middle  int32               // the period counts from the end of this step, as in schedule.Schedule
 	entered []schedule.Interval // by move: when it ran before the first step
 
 	dynamic *dispatcher // nil: a plan is replayed
@@ -42,9 +40,6 @@ func (p *progress) note(j *job, step int32, end time.Duration) {
 		p.middle = end
 	}
 }
-
-// middleOf is the step from whose end on schedule.Schedule counts the period.
-func middleOf(steps int) int { return (steps - 1) / 2 }
 
 // period is the mean distance of step ends over the last half of a run's steps, as
 // schedule.Schedule has it; 0 with a single step.
@@ -81,11 +76,6 @@ func (j *job) fail(err error) {
 // fault ends the run with a failure at a task.
 func (j *job) fault(t int32, step int32, cause error) {
 	j.fail(j.taskError(t, step, cause))
-}
-
-// taskError makes an error that names a task of the running graph.
-func (j *job) taskError(t, step int32, cause error) *TaskError {
-	return taskError(j.graph.graph, dag.TaskID(t), int(step), cause)
 }
 
 // recovered turns the value of a panic into a cause.

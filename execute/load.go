@@ -65,20 +65,21 @@ func processTime(stat string) time.Duration {
 	if len(fields) < 13 {
 		return 0
 	}
-	ticks := int64(0)
-	for _, f := range fields[11:13] {
-		n, err := strconv.ParseInt(f, 10, 48)
-		if err == nil {
-			ticks += n
-		}
+	return ticks(fields[11]) + ticks(fields[12])
+}
+
+// ticks reads a count of CPU time.
+func ticks(field string) time.Duration {
+	n, err := strconv.ParseInt(field, 10, 48)
+	if err != nil {
+		return 0
 	}
-	return time.Duration(ticks) * loadTick
+	return time.Duration(n) * loadTick
 }
 
 // busyTime adds up, from /proc/stat, the time during which some CPUs were not idle: user, nice,
 // system, interrupts and stolen.
-func busyTime(stat string, cpus []int) time.Duration {
-	ticks := int64(0)
+func busyTime(stat string, cpus []int) (busy time.Duration) {
 	for line := range strings.Lines(stat) {
 		fields := strings.Fields(line)
 		if len(fields) < 9 || !strings.HasPrefix(fields[0], "cpu") {
@@ -89,11 +90,8 @@ func busyTime(stat string, cpus []int) time.Duration {
 			continue // the line of all CPUs has no number
 		}
 		for _, k := range []int{1, 2, 3, 6, 7, 8} {
-			n, err := strconv.ParseInt(fields[k], 10, 48)
-			if err == nil {
-				ticks += n
-			}
+			busy += ticks(fields[k])
 		}
 	}
-	return time.Duration(ticks) * loadTick
+	return busy
 }

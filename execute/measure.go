@@ -3,6 +3,7 @@ package execute
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -56,13 +57,9 @@ func summarise(times []time.Duration) sample {
 	first, second := median(times[:half]), median(times[half:])
 	s := sample{count: len(times)}
 	if first > 0 && second > 0 {
-		s.spread = float64(first)/float64(second) - 1
-		if s.spread < 0 {
-			s.spread = -s.spread
-		}
+		s.spread = math.Abs(float64(first)/float64(second) - 1)
 	}
-	sorted := slices.Clone(times)
-	slices.Sort(sorted)
+	sorted := slices.Sorted(slices.Values(times))
 	s.median = sorted[len(sorted)/2]
 	s.p95 = sorted[min(len(sorted)-1, len(sorted)*95/100)]
 	p99 := sorted[min(len(sorted)-1, len(sorted)*99/100)]
@@ -76,13 +73,11 @@ func summarise(times []time.Duration) sample {
 	return s
 }
 
-func median(times []time.Duration) time.Duration {
-	if len(times) == 0 {
+func median[T time.Duration | float64](values []T) T {
+	if len(values) == 0 {
 		return 0
 	}
-	sorted := slices.Clone(times)
-	slices.Sort(sorted)
-	return sorted[len(sorted)/2]
+	return slices.Sorted(slices.Values(values))[len(values)/2]
 }
 
 // bench is one kernel variant with several sets of operands. Calls take the sets in turn, so they

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"fmt"
 	"unsafe"
 
 	"dahl/kernels"
@@ -14,25 +13,13 @@ import (
 // needs it, and again after each call of Bytes for it. So call Bytes again before writing to it
 // again.
 func (r *Runner) Bytes(name string) []byte {
-	for i, c := range r.graphs {
+	for _, c := range r.graphs {
 		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
-			r.asked.note(name)
-			return r.StepBytes(i, name)
+			r.forgetMoves(name)
+			return r.arenas.storage(c.layout, c.graph, b)
 		}
 	}
 	return nil
-}
-
-// StepBytes is the memory of any buffer of one graph; nil if there is no such buffer. Bytes of
-// the step arena keep their contents until a task or the next run of another graph reuses them.
-// With several memories it is the host's memory, and nil for a buffer that is not used there.
-func (r *Runner) StepBytes(graph int, name string) []byte {
-	c := r.graphs[graph]
-	b, ok := c.graph.BufferByName(name)
-	if !ok || c.layout.Offset[b] < 0 {
-		return nil
-	}
-	return r.arenas.storage(c.layout, c.graph, b)
 }
 
 // Float32s is Bytes as elements.
@@ -54,26 +41,25 @@ func elements[T kernels.Element](b []byte) []T {
 // arena. If every byte of the last storage was written, it is the end of the last storage of any
 // graph; the rest up to the arena's size, less than 64 bytes, is padding. A last byte of 0xFF (a
 // NaN, -1) cannot be told from the pattern.
-func (r *Runner) HighWater() [schedule.NumArenas]int64 { return r.arenas.highWater() }
+func (r *Runner) HighWater() (high [schedule.NumArenas]int64) {
+	for i, b := range r.arenas {
+		high[i] = written(b[:cap(b)])
+	}
+	return high
+}
 
 // poisonDevices fills the arenas of all devices with the pattern.
 func (r *Runner) poisonDevices() error {
-	for d := range r.eachDevice {
-		err := d.do(func() error {
-			stream := d.lanes[0].stream
-			for _, a := range d.arenas {
-				if a.bytes == 0 {
-					continue // drivers refuse an empty fill
-				}
-				if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
-					return err
-				}
+	return r.onDevices(func(d *device) error {
+		stream := d.lanes[0].stream
+		for _, a := range d.arenas {
+			if a.bytes == 0 {
+				continue // drivers refuse an empty fill
 			}
-			return d.finish(stream)
-		})
-		if err != nil {
-			return fmt.Errorf("device %q: %w", d.name, err)
+			if err := d.driver.fill(stream, a.at, a.bytes, poison); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return d.finish(stream)
+	})
 }

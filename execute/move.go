@@ -1,13 +1,15 @@
 package execute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"dahl/dag"
+	"dahl/platform"
 	"dahl/schedule"
 )
 
@@ -16,31 +18,20 @@ type boundMove struct {
 	*schedule.Move
 	device *device
 	copies []deviceCopy
-	// current is 1 + how often the caller had asked for the source at the last move. An input
-	// that no task writes moves again only if the caller has asked for it since.
-	current int
+	// made says that the caller has not asked for the source since the last move. An input that
+	// no task writes moves again only if the caller has. Hooks may ask at the same time.
+	made atomic.Bool
 }
 
-// requests counts how often the caller has asked for the bytes of buffers, by name.
-// Hooks may ask at the same time.
-type requests struct {
-	mu    sync.Mutex
-	count map[string]int
-}
-
-func (r *requests) note(name string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.count == nil {
-		r.count = map[string]int{}
+// forgetMoves makes the next run move a buffer for which the caller asks.
+func (r *Runner) forgetMoves(name string) {
+	for _, c := range r.graphs {
+		for _, m := range c.enter {
+			if c.origin.Buffers[m.Buffer].Name == name {
+				m.made.Store(false)
+			}
+		}
 	}
-	r.count[name]++
-}
-
-func (r *requests) of(name string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.count[name]
 }
 
 // copiesOf splits a move into copies of rows at equal distances. A task makes the move, or none
@@ -48,7 +39,8 @@ func (r *requests) of(name string) int {
 func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move, t dag.TaskID) []deviceCopy {
 	var copies []deviceCopy
 	for _, pair := range c.placed.Pairs(m, t) {
-		first := deviceCopy{from: r.planeOf(c, pair.From.Buffer), to: r.planeOf(c, pair.To.Buffer), bytes: m.Bytes}
+		first := deviceCopy{from: r.planeOf(c, c.placed.MemoryOf(pair.From.Buffer), pair.From.Buffer),
+			to: r.planeOf(c, c.placed.MemoryOf(pair.To.Buffer), pair.To.Buffer), bytes: m.Bytes}
 		copies = appendBox(copies, first, &c.graph.Buffers[pair.From.Buffer], pair.From.Box, &c.graph.Buffers[pair.To.Buffer], pair.To.Box)
 	}
 	for i := range copies {
@@ -57,9 +49,8 @@ func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move, t dag.TaskID) []de
 	return copies
 }
 
-// planeOf is where a buffer begins in its memory.
-func (r *Runner) planeOf(c *compiledGraph, b dag.BufferID) plane {
-	m := c.placed.MemoryOf(b)
+// planeOf is where a buffer begins in a memory.
+func (r *Runner) planeOf(c *compiledGraph, m platform.MemoryID, b dag.BufferID) plane {
 	if m == r.platform.HostMemory() {
 		return plane{memory: m, host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(c.layout, c.graph, b)))}
 	}
@@ -119,11 +110,8 @@ func appendBox(copies []deviceCopy, at deviceCopy, from *dag.Buffer, fromBox dag
 }
 
 func wholeOr(box dag.Box, b *dag.Buffer) dag.Box {
-	if box != nil {
-		return box
-	}
-	for _, e := range b.Shape {
-		box = append(box, dag.Range{Lo: 0, Hi: e})
+	if box == nil {
+		return dag.Whole(b.Shape)
 	}
 	return box
 }
@@ -146,40 +134,24 @@ func (m *boundMove) do(now func() time.Duration) (schedule.Interval, error) {
 	start := now()
 	err := d.do(func() error {
 		stream := d.copyStream(m.To == d.memory)
-		err := m.through(stream)
-		if err != nil { // if the device fails again, there is nothing left to wait for
-			_ = d.finish(stream)
-		}
-		return err
+		return cmp.Or(d.start(stream, &deviceTask{launch: -1, copies: m.copies}), d.finish(stream))
 	})
 	return schedule.Interval{Start: start, End: now()}, err
-}
-
-// through makes the move on a stream.
-func (m *boundMove) through(s streamID) error {
-	for i := range m.copies {
-		if err := m.device.driver.copy(s, &m.copies[i]); err != nil {
-			return err
-		}
-	}
-	return m.device.finish(s)
 }
 
 // enter makes the moves before the first step. Inputs stay where they are from run to run, unless
 // the caller has asked for their bytes since.
 func (r *Runner) enter(j *job) error {
 	j.entered = make([]schedule.Interval, len(j.graph.enter))
-	for i := range j.graph.enter {
-		m := &j.graph.enter[i]
-		asked := 1 + r.asked.of(j.graph.origin.Buffers[m.Buffer].Name)
-		if m.Anywhere && m.current == asked {
+	for i, m := range j.graph.enter {
+		if m.Anywhere && m.made.Load() {
 			continue
 		}
 		var err error
 		if j.entered[i], err = m.do(j.now); err != nil {
 			return &deviceError{m.device.name, fmt.Errorf("move buffer %q there: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}
 		}
-		m.current = asked
+		m.made.Store(true)
 	}
 	return nil
 }
@@ -193,8 +165,7 @@ func (r *Runner) leave(j *job) error {
 	if j.dynamic != nil && r.spread {
 		return r.leaveOnDemand(j)
 	}
-	for i := range j.graph.leave {
-		m := &j.graph.leave[i]
+	for _, m := range j.graph.leave {
 		if _, err := m.do(j.now); err != nil {
 			return &deviceError{m.device.name, fmt.Errorf("move buffer %q home: %w", j.graph.origin.Buffers[m.Buffer].Name, err)}
 		}

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"fmt"
 	"sync"
 
 	"dahl/kernels"
@@ -19,4 +20,19 @@ var operations = sync.OnceValue(func() map[string]*kernels.Kernel {
 func operation(op string) (*kernels.Kernel, bool) {
 	k, ok := operations()[op]
 	return k, ok
+}
+
+// CheckVariant reports why no operation can run a variant on this machine: the variant needs a
+// library that is not installed. bind finds out whether a device has everything that a variant
+// needs.
+func CheckVariant(name string) error {
+	for _, k := range kernels.Kernels() {
+		if v, ok := k.Variant(name); ok && v.Library != "" {
+			if err := loadLibrary(v.Library); err != nil {
+				return fmt.Errorf("variant %s: %w", name, err)
+			}
+			break
+		}
+	}
+	return nil
 }

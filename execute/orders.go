@@ -90,36 +90,26 @@ func (q *orderQueue) take(slot int64) {
 // startOrder issues the order taken last.
 func (u *issueLoop) startOrder(l *deviceLane) error {
 	q, slot := l.queue, l.issued%inFlight
-	o := &q.issued[slot]
+	o, t := &q.issued[slot], deviceTask{launch: -1}
 	if o.transfer == nil {
-		if id := u.job.graph.launches[l.id][o.instance.Task]; id >= 0 {
-			return u.driver.launch(l.stream, id)
-		}
-		return nil
+		t.launch = u.job.graph.launches[l.id][o.instance.Task]
+	} else {
+		q.copies[slot] = u.job.graph.appendTransfer(q.copies[slot][:0], o.transfer)
+		t.copies = q.copies[slot]
 	}
-	q.copies[slot] = u.job.graph.appendTransfer(q.copies[slot][:0], o.transfer)
-	for i := range q.copies[slot] {
-		if err := u.driver.copy(l.stream, &q.copies[slot][i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return u.start(l.stream, &t)
 }
 
 // report tells the Engine of finished orders, from a count on.
 func (u *issueLoop) report(l *deviceLane, from int64) {
 	for n := from; n < l.ended; n++ {
 		o := &l.queue.issued[n%inFlight]
-		if o.transfer == nil {
-			u.job.dynamic.done(u.job, o.worker, u.job.now())
-			continue
-		}
-		if u.job.record {
+		if o.transfer != nil && u.job.record {
 			t := *o.transfer
 			t.Atoms = slices.Clone(t.Atoms)
 			l.queue.moved = append(l.queue.moved, t)
 		}
-		u.job.dynamic.copied(u.job, o.copy, u.job.now())
+		u.job.dynamic.done(u.job, o.worker, o.copy, u.job.now())
 	}
 }
 

@@ -3,13 +3,12 @@
 package execute
 
 import (
-	"runtime"
 	"sync"
 	"time"
 )
 
 // allowedCPUs counts the CPUs: this system has no affinity mask to read.
-func allowedCPUs() []int { return countedCPUs(runtime.NumCPU()) }
+func allowedCPUs() []int { return countedCPUs() }
 
 // pinThread does nothing: this system does not bind threads to CPUs.
 func pinThread(int) error { return nil }

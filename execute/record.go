@@ -14,32 +14,30 @@ import (
 // maxRecords bounds the tasks recorded in one run, and with them its memory.
 const maxRecords = 1 << 27
 
-// laneLog is the spans of one lane, in order.
-type laneLog struct {
-	lane  int
-	spans []span
-}
-
-// logs collects the spans of all lanes. Those of devices are put on the clock of the run.
-func (r *Runner) logs() []laneLog {
-	var logs []laneLog
+// logs collects the spans of all lanes, and the transfers that a policy has made. Those of devices
+// are put on the clock of the run.
+func (r *Runner) logs() (lanes [][]schedule.Span, transfers []schedule.Transfer) {
 	for _, w := range r.workers {
-		logs = append(logs, laneLog{w.id, w.spans})
+		lanes = append(lanes, w.spans)
 	}
 	for d := range r.eachDevice {
 		clock := d.times.align(d)
 		for _, l := range d.lanes {
-			if l.queue != nil && l.Worker < 0 {
-				continue // lanes of transfers have no tasks
-			}
-			spans := make([]span, len(l.spans))
+			spans := make([]schedule.Span, len(l.spans))
 			for i, s := range l.spans {
-				spans[i] = span{s.task, s.step, clock.at(s.start), clock.at(s.end)}
+				spans[i] = schedule.Span{Task: dag.TaskID(s.task), Step: s.step, Worker: platform.WorkerID(l.id), Start: clock.at(s.start), End: clock.at(s.end)}
 			}
-			logs = append(logs, laneLog{l.id, spans})
+			if l.queue == nil || l.Worker >= 0 {
+				lanes = append(lanes, spans)
+				continue
+			}
+			for i, t := range l.queue.moved { // this lane has no tasks
+				t.Start, t.End = spans[i].Start, spans[i].End
+				transfers = append(transfers, t)
+			}
 		}
 	}
-	return logs
+	return lanes, transfers
 }
 
 // collect turns the notes of the lanes into a schedule. The schedule of a run cut short has as
@@ -50,9 +48,11 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 		s.Makespan, s.Period = j.ended, r.period(j)
 		return s, nil
 	}
-	var begun int32
-	s.Spans, begun = mergeSpans(r.logs())
-	s.Steps = int(begun)
+	lanes, transfers := r.logs()
+	s.Spans, s.Steps = mergeSpans(lanes), 1
+	for i := range s.Spans {
+		s.Steps = max(s.Steps, int(s.Spans[i].Step)+1)
+	}
 	var err error
 	if c := j.graph; c.graph != c.origin {
 		noteReady(s, &schedule.Problem{Graph: c.graph, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext()})
@@ -60,7 +60,7 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	} else {
 		noteReady(s, p)
 		if j.dynamic != nil && r.spread {
-			s.Transfers, s.Evictions = r.transfers(), inTime(s, p.Graph, j.dynamic.evictions)
+			s.Transfers, s.Evictions = transfers, inTime(s, p.Graph, j.dynamic.evictions)
 			noteArrivals(s, p)
 		}
 		err = s.Complete(p)
@@ -71,29 +71,20 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	return s, nil
 }
 
-// mergeSpans merges the logs, each sorted by start, into one list by start, then lane. begun is
-// one more than the greatest step, at least 1.
-func mergeSpans(logs []laneLog) (spans []schedule.Span, begun int32) {
-	total := 0
-	for i := range logs {
-		total += len(logs[i].spans)
-	}
-	spans, begun = make([]schedule.Span, 0, total), 1
-	next := make([]int, len(logs))
-	for range total {
+// mergeSpans merges the spans of lanes, each sorted by start, into one list by start, then lane. It
+// uses the lists up.
+func mergeSpans(lanes [][]schedule.Span) []schedule.Span {
+	merged := slices.Concat(lanes...)
+	for i := range merged {
 		first := -1
-		for i := range logs {
-			if next[i] < len(logs[i].spans) && (first < 0 || logs[i].spans[next[i]].start < logs[first].spans[next[first]].start) {
-				first = i
+		for l, spans := range lanes {
+			if len(spans) > 0 && (first < 0 || spans[0].Start < lanes[first][0].Start) {
+				first = l
 			}
 		}
-		r := &logs[first].spans[next[first]]
-		next[first]++
-		spans = append(spans, schedule.Span{Task: dag.TaskID(r.task), Step: r.step,
-			Worker: platform.WorkerID(logs[first].lane), Start: r.start, End: r.end})
-		begun = max(begun, r.step+1)
+		merged[i], lanes[first] = lanes[first][0], lanes[first][1:]
 	}
-	return spans, begun
+	return merged
 }
 
 // noteReady sets, for every span, when its last predecessor had ended.
@@ -123,21 +114,6 @@ func noteReady(s *schedule.Schedule, p *schedule.Problem) {
 	}
 }
 
-// transfers collects the notes of the lanes of copies, on the clock of the run.
-func (r *Runner) transfers() (all []schedule.Transfer) {
-	for d := range r.eachDevice {
-		clock := d.times.align(d)
-		for _, l := range d.lanes {
-			for i := range l.queue.moved {
-				t, s := l.queue.moved[i], &l.spans[i]
-				t.Start, t.End = clock.at(s.start), clock.at(s.end)
-				all = append(all, t)
-			}
-		}
-	}
-	return all
-}
-
 // noteArrivals moves the ready time of spans to the arrival of their last operand.
 func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
 	type place struct {
@@ -145,11 +121,7 @@ func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
 		memory platform.MemoryID
 	}
 	arrived := map[place]time.Duration{}
-	byEnd := make([]*schedule.Transfer, len(s.Transfers))
-	for i := range byEnd {
-		byEnd[i] = &s.Transfers[i]
-	}
-	slices.SortFunc(byEnd, func(a, b *schedule.Transfer) int { return cmp.Compare(a.End, b.End) })
+	byEnd := slices.SortedFunc(slices.Values(s.Transfers), func(a, b schedule.Transfer) int { return cmp.Compare(a.End, b.End) })
 	next := 0
 	for i := range s.Spans {
 		sp := &s.Spans[i]

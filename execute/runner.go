@@ -27,9 +27,6 @@ type Options struct {
 	// Poison fills all memory except optimiser state with a pattern that reads as NaN or -1, so
 	// that HighWater can tell what was written.
 	Poison bool
-	// Verify checks after every task of a cpu worker that its read-only operands have not
-	// changed. It costs a pass over them and is meant for tests.
-	Verify bool
 
 	// Emulation says, by name, how emulated devices misbehave.
 	Emulation map[string]Emulation
@@ -48,14 +45,12 @@ type Runner struct {
 	ended    sync.WaitGroup // goroutines of workers and devices
 	warnings []string
 	spin     time.Duration
-	verify   *verifier
 	find     *finder // of a run that looks for numbers that are not finite
 
 	// With devices besides the cpu workers:
 	spread  bool
 	lanes   []schedule.Lane
 	devices []*device // by memory; nil: it has no lanes of its own
-	asked   requests
 
 	mu     sync.Mutex // admits one run at a time, and none after Close
 	closed bool
@@ -113,7 +108,7 @@ func (r *Runner) startWorkers() {
 		touch = r.arenas.poison
 	}
 	for id, unit := range r.platform.Workers {
-		if !r.platform.Devices[unit.Device].IsProcessor() {
+		if !r.isCore(id) {
 			continue
 		}
 		i := len(r.workers)
@@ -153,7 +148,7 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if n := len(r.graphs[graph].tasks); steps > math.MaxInt32 || record && n*steps > maxRecords {
 		return nil, fmt.Errorf("execute graph %q: %d steps of %d tasks are too many for one run; at most %d tasks can be recorded", r.graphs[graph].graph.Name, steps, n, maxRecords)
 	}
-	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, verify: r.verify, find: r.find, replay: r.graphs[graph].replay, middle: int32(middleOf(steps))}
+	j := &job{graph: r.graphs[graph], team: r.newTeam(), steps: steps, record: record, find: r.find, replay: r.graphs[graph].replay, middle: int32((steps - 1) / 2)}
 	if !record && j.graph.ahead != nil {
 		j.replay = j.graph.ahead
 	}
@@ -195,12 +190,11 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 
 // newTeam makes a team of all lanes.
 func (r *Runner) newTeam() *team {
-	lanes := max(len(r.platform.Workers), len(r.lanes))
 	var pollers []*poller
 	for d := range r.eachDevice {
 		pollers = append(pollers, &d.poller)
 	}
-	return newTeam(lanes, r.spin, pollers...)
+	return newTeam(len(r.lanes), r.spin, pollers...)
 }
 
 // work hands a job to all workers and devices and waits until they rest.
@@ -220,20 +214,18 @@ func (r *Runner) work(j *job) {
 // reserveSpans gives every worker room to note all its tasks, so that noting allocates nothing.
 // Room that is never touched costs no memory.
 func (r *Runner) reserveSpans(j *job) {
-	for _, w := range r.workers {
-		n := len(j.graph.tasks) * j.steps
+	tasks := func(lane int) int {
 		if j.dynamic == nil {
-			n = len(j.replay.lists[w.id]) * j.steps
+			return len(j.replay.lists[lane]) * j.steps
 		}
-		w.spans, w.progress = roomFor(w.spans, n, j.record), progress{}
+		return len(j.graph.tasks) * j.steps
+	}
+	for _, w := range r.workers {
+		w.spans, w.progress = roomFor(w.spans, tasks(w.id), j.record), progress{}
 	}
 	for d := range r.eachDevice {
 		for _, l := range d.lanes {
-			n := len(j.graph.tasks) * j.steps
-			if j.dynamic == nil {
-				n = len(j.replay.lists[l.id]) * j.steps
-			}
-			l.spans, l.progress = roomFor(l.spans, n, j.record), progress{}
+			l.spans, l.progress = roomFor(l.spans, tasks(l.id), j.record), progress{}
 		}
 	}
 }

@@ -34,8 +34,9 @@ func TestBitsAreEqual(t *testing.T) {
 	prog := testProgram(t)
 	train := func(opt how) (string, []float32) {
 		var losses []float32
-		opt.Hooks, opt.Verify = testHooks(&losses), true
+		opt.Hooks = testHooks(&losses)
 		r := newRunner(t, prog, opt)
+		verifyReads(r)
 		s, err := r.Run(context.Background(), 0, steps, true)
 		if err != nil {
 			t.Fatal(err)
@@ -268,7 +269,8 @@ func TestVerifySeesWritesToReadOperands(t *testing.T) {
 		}
 		return nil
 	}
-	r := newRunner(t, prog, how{Platform: machine(t, 2), Options: Options{Hooks: hooks, Verify: true}})
+	r := newRunner(t, prog, how{Platform: machine(t, 2), Options: Options{Hooks: hooks}})
+	verifyReads(r)
 	_, err := r.Run(context.Background(), 0, 5, false)
 	var failed *TaskError
 	if !errors.As(err, &failed) || failed.Task != "fetch" || failed.Step != 2 || !errors.Is(err, errReadChanged) {
@@ -320,13 +322,14 @@ func TestHighWaterSeesOverruns(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.poison(0, 1)
-	if got, want := a.highWater(), ([schedule.NumArenas]int64{}); got != want {
+	r := &Runner{arenas: a}
+	if got, want := r.HighWater(), ([schedule.NumArenas]int64{}); got != want {
 		t.Errorf("untouched: %v", got)
 	}
 	a[1][7] = 1
 	step := a[2][:129]
 	step[128] = 0
-	if got, want := a.highWater(), ([schedule.NumArenas]int64{0, 8, 129, 0}); got != want {
+	if got, want := r.HighWater(), ([schedule.NumArenas]int64{0, 8, 129, 0}); got != want {
 		t.Errorf("high water %v, want %v", got, want)
 	}
 }

@@ -68,7 +68,7 @@ func (d *scripted) pin([]byte) error {
 	return nil
 }
 
-func (d *scripted) newStream(streamUse) (streamID, error) {
+func (d *scripted) newStream(bool) (streamID, error) {
 	d.streams = append(d.streams, 0)
 	return streamID(len(d.streams) - 1), nil
 }

@@ -69,10 +69,7 @@ func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []schedu
 			}
 		}
 	}
-	if err := r.checkProgress(g); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.checkProgress(g)
 }
 
 // positions finds every task in the plan exactly once.
@@ -171,7 +168,7 @@ func (r *replay) checkProgress(g *dag.Graph) error {
 	for {
 		moved, finished := false, true
 		for w, list := range r.lists {
-			for done[w] < int64(len(list)) && r.met(&list[done[w]], done) {
+			for done[w] < int64(len(list)) && r.unmet(&list[done[w]], done) == nil {
 				done[w]++
 				moved = true
 			}
@@ -186,28 +183,25 @@ func (r *replay) checkProgress(g *dag.Graph) error {
 	}
 }
 
-func (r *replay) met(it *item, done []int64) bool {
-	for _, wt := range r.waits[it.firstWait:it.endWait] {
-		if done[wt.worker] < wt.need {
-			return false
+// unmet is a wait before an item that holds its worker; nil: there is none.
+func (r *replay) unmet(it *item, done []int64) *wait {
+	for i := it.firstWait; i < it.endWait; i++ {
+		if wt := &r.waits[i]; done[wt.worker] < wt.need {
+			return wt
 		}
 	}
-	return true
+	return nil
 }
 
 // stuck names a task that cannot start and the place it waits for.
 func (r *replay) stuck(g *dag.Graph, done []int64) error {
 	for w, list := range r.lists {
-		if done[w] == int64(len(list)) {
-			continue
-		}
-		it := list[done[w]]
-		for _, wt := range r.waits[it.firstWait:it.endWait] {
-			if done[wt.worker] < wt.need {
-				return fmt.Errorf("the plan cannot run: on worker %d task %q waits for task %q of worker %d, which waits in turn",
-					w, g.Tasks[it.task].Name, g.Tasks[r.lists[wt.worker][wt.need-1].task].Name, wt.worker)
-			}
+		if done[w] < int64(len(list)) {
+			it := &list[done[w]]
+			wt := r.unmet(it, done)
+			return fmt.Errorf("the plan cannot run: on worker %d task %q waits for task %q of worker %d, which waits in turn",
+				w, g.Tasks[it.task].Name, g.Tasks[r.lists[wt.worker][wt.need-1].task].Name, wt.worker)
 		}
 	}
-	return fmt.Errorf("the plan cannot run")
+	panic("execute: a plan that runs is stuck")
 }

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -80,12 +81,12 @@ func (s *station) close() (err error) {
 func (s *station) prepare(units int) (err error) {
 	s.compute = make([]streamID, units)
 	for i := range s.compute {
-		if s.compute[i], err = s.driver.newStream(streamUse{}); err != nil {
+		if s.compute[i], err = s.driver.newStream(false); err != nil {
 			return err
 		}
 	}
 	for _, stream := range []*streamID{&s.in, &s.out} {
-		if *stream, err = s.driver.newStream(streamUse{copies: true, worker: -1}); err != nil {
+		if *stream, err = s.driver.newStream(true); err != nil {
 			return err
 		}
 	}
@@ -111,10 +112,7 @@ func (s *station) reserve() (err error) {
 	if s.arena, err = s.driver.reserve(s.arenaBytes); err != nil {
 		return err
 	}
-	if err := s.driver.pin(wholePages(s.staging)); err != nil {
-		return err
-	}
-	if err := s.writeAll(); err != nil {
+	if err := cmp.Or(s.driver.pin(wholePages(s.staging)), s.writeAll()); err != nil {
 		return err
 	}
 	first, again := s.now()-begin, time.Duration(math.MaxInt64)
@@ -134,10 +132,7 @@ func (s *station) reserve() (err error) {
 // writeAll writes the arena and the pinned memory.
 func (s *station) writeAll() error {
 	clear(s.staging)
-	if err := s.driver.fill(s.compute[0], s.arena, s.arenaBytes, 0); err != nil {
-		return err
-	}
-	return s.finish(s.compute[0])
+	return cmp.Or(s.driver.fill(s.compute[0], s.arena, s.arenaBytes, 0), s.finish(s.compute[0]))
 }
 
 // copyBytes is the greatest measured copy: two of them fit the arena.
@@ -157,21 +152,12 @@ func (s *station) take(bytes int64) (at deviceAddr, ok bool) {
 func (s *station) upload(at deviceAddr, data []byte) error {
 	for len(data) > 0 {
 		n := copy(s.staging, data)
-		if err := s.driver.copy(s.in, s.copyOf(s.toDevice(at), s.inHost(0), int64(n))); err != nil {
-			return err
-		}
-		if err := s.finish(s.in); err != nil {
+		if err := cmp.Or(s.driver.copy(s.in, copyOfBytes(s.toDevice(at), s.inHost(0), int64(n))), s.finish(s.in)); err != nil {
 			return err
 		}
 		at, data = at+deviceAddr(n), data[n:]
 	}
 	return nil
-}
-
-// copyOf is a copy of bytes without a gap.
-func (s *station) copyOf(to, from plane, bytes int64) *deviceCopy {
-	to.pitch, from.pitch = bytes, bytes
-	return &deviceCopy{to: to, from: from, rows: 1, rowBytes: bytes, bytes: bytes, first: true}
 }
 
 func (s *station) toDevice(at deviceAddr) plane { return plane{memory: s.memory, device: at} }
@@ -188,13 +174,8 @@ type trackMarks struct{ starts, ends [trackDepth]eventID }
 func (s *station) marksOf(track int) (*trackMarks, error) {
 	for len(s.marks) <= track {
 		m := &trackMarks{}
-		for _, events := range []*[trackDepth]eventID{&m.starts, &m.ends} {
-			for i := range events {
-				var err error
-				if events[i], err = s.driver.newEvent(); err != nil {
-					return nil, err
-				}
-			}
+		if err := cmp.Or(s.newEvents(m.starts[:]), s.newEvents(m.ends[:])); err != nil {
+			return nil, err
 		}
 		s.marks = append(s.marks, m)
 	}
@@ -242,7 +223,8 @@ func (s *station) repeat(more func(round int) bool, tracks ...*track) error {
 			}
 		}
 		for _, t := range tracks {
-			if err := s.issueTrack(t, issued); err != nil {
+			start, end := t.marks.starts[issued%trackDepth], t.marks.ends[issued%trackDepth]
+			if err := cmp.Or(s.driver.record(t.stream, start), t.issue(issued), s.driver.record(t.stream, end)); err != nil {
 				return err
 			}
 		}
@@ -253,16 +235,6 @@ func (s *station) repeat(more func(round int) bool, tracks ...*track) error {
 		}
 	}
 	return s.ctx.Err()
-}
-
-func (s *station) issueTrack(t *track, round int) error {
-	if err := s.driver.record(t.stream, t.marks.starts[round%trackDepth]); err != nil {
-		return err
-	}
-	if err := t.issue(round); err != nil {
-		return err
-	}
-	return s.driver.record(t.stream, t.marks.ends[round%trackDepth])
 }
 
 func (s *station) collectTrack(t *track, round int) error {

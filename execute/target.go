@@ -34,26 +34,34 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 	if standard == nil {
 		return nil
 	}
-	w := workspace{spec: specOf(g, id), align: alignBytes}
+	spec, align := specOf(g, id), int64(alignBytes)
 	if !isProcessor(kind) {
-		w.align = deviceAlign
+		align = deviceAlign
 	}
-	w.valid = kernels.Validate(w.spec) == nil // otherwise New says what is wrong
+	valid := kernels.Validate(spec) == nil // otherwise New says what is wrong
+	offer := func(v *kernels.Variant) schedule.Offer {
+		o := schedule.Offer{Variant: v.Name}
+		if valid && v.WorkspaceBytes != nil && v.Fits(spec) == nil {
+			o.WorkspaceBytes = roundUpTo(v.WorkspaceBytes(spec), align)
+		}
+		return o
+	}
 	if asked, ok := k.VariantFor(kind, task.Type, t.Variant); ok {
-		return []schedule.Offer{{Variant: asked.Name, WorkspaceBytes: w.of(asked)}}
+		return []schedule.Offer{offer(asked)}
 	}
 	offers := []schedule.Offer{{}}
 	if t.Here {
-		offers[0] = schedule.Offer{Variant: standard.Name, WorkspaceBytes: w.of(standard)}
+		offers[0] = offer(standard)
 	}
 	for i := range k.Variants {
 		v := &k.Variants[i]
 		if !v.RunsOn(kind) || t.Here && v == standard {
 			continue
 		}
-		offers = append(offers, schedule.Offer{Variant: v.Name, WorkspaceBytes: w.of(v)})
+		o := offer(v)
+		offers = append(offers, o)
 		if !t.Here && v.Library == "" { // any of these may be the default
-			offers[0].WorkspaceBytes = max(offers[0].WorkspaceBytes, w.of(v))
+			offers[0].WorkspaceBytes = max(offers[0].WorkspaceBytes, o.WorkspaceBytes)
 		}
 	}
 	return offers
@@ -63,20 +71,6 @@ func (t Target) Offers(g *dag.Graph, id dag.TaskID, kind string) []schedule.Offe
 func isProcessor(kind string) bool {
 	k, err := platform.KindByName(kind)
 	return err == nil && k.Processor
-}
-
-// workspace is the scratch of one call by different variants.
-type workspace struct {
-	spec  *kernels.Spec
-	valid bool
-	align int64
-}
-
-func (w *workspace) of(v *kernels.Variant) int64 {
-	if !w.valid || v.WorkspaceBytes == nil || v.Fits(w.spec) != nil {
-		return 0
-	}
-	return roundUpTo(v.WorkspaceBytes(w.spec), w.align)
 }
 
 // Runnable is a platform as this program executes it. A device with a memory of its own gets one

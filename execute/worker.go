@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // worker is one goroutine on its own thread. It lives from New to Close.
@@ -22,14 +23,8 @@ type worker struct {
 
 	task, step int32         // in progress; task -1: none
 	ended      time.Duration // of the last task
-	spans      []span
+	spans      []schedule.Span
 	progress   progress
-}
-
-// span is one execution as a worker notes it.
-type span struct {
-	task, step int32
-	start, end time.Duration
 }
 
 // main calls first and then runs jobs until the channel is closed. It sends the result of pinning
@@ -40,10 +35,9 @@ func (w *worker) main(first func(), pinned chan<- error) {
 	err := pinThread(w.cpu)
 	first()
 	if err != nil {
-		pinned <- fmt.Errorf("worker %d is not pinned to cpu %d: %w", w.id, w.cpu, err)
-	} else {
-		pinned <- nil
+		err = fmt.Errorf("worker %d is not pinned to cpu %d: %w", w.id, w.cpu, err)
 	}
+	pinned <- err
 	for j := range w.jobs {
 		w.do(j)
 	}
@@ -98,10 +92,6 @@ func (w *worker) replay(j *job) {
 func (w *worker) run(j *job, task, step int32) bool {
 	w.task, w.step = task, step
 	t := &j.graph.tasks[task]
-	var before uint64
-	if j.verify != nil {
-		before = j.verify.sum(j.graph.graph, dag.TaskID(task), t.call.Args)
-	}
 	start := j.now()
 	if t.hook != nil {
 		if err := t.hook(int(step), t.call.Args); err != nil {
@@ -114,15 +104,11 @@ func (w *worker) run(j *job, task, step int32) bool {
 		t.run[w.device](&w.call)
 	}
 	end := j.now()
-	if j.verify != nil && j.verify.sum(j.graph.graph, dag.TaskID(task), t.call.Args) != before {
-		j.fault(task, step, errReadChanged)
-		return false
-	}
 	if j.find != nil {
 		j.find.look(j.graph.graph, task, t.call.Args)
 	}
 	if j.record {
-		w.spans = append(w.spans, span{task, step, start, end})
+		w.spans = append(w.spans, schedule.Span{Task: dag.TaskID(task), Step: step, Worker: platform.WorkerID(w.id), Start: start, End: end})
 	}
 	w.progress.note(j, step, end)
 	w.task, w.ended = -1, end

@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 
 	"dahl/dag"
 )
@@ -54,16 +55,9 @@ func (x *tensor) gradient(t tile) []dag.Access { return []dag.Access{reads(x.gra
 
 // boxOf restricts the first dimensions of a shape; nil if nothing is restricted.
 func boxOf(shape []int, first ...dag.Range) dag.Box {
-	box := make(dag.Box, len(shape))
-	isWhole := true
-	for d, e := range shape {
-		box[d] = dag.Range{Lo: 0, Hi: e}
-		if d < len(first) {
-			isWhole = isWhole && first[d] == box[d]
-			box[d] = first[d]
-		}
-	}
-	if isWhole {
+	box := dag.Whole(shape)
+	copy(box, first)
+	if slices.Equal(box, dag.Whole(shape)) {
 		return nil
 	}
 	return box
@@ -71,12 +65,9 @@ func boxOf(shape []int, first ...dag.Range) dag.Box {
 
 // boxAt restricts one dimension of a shape; nil if that restricts nothing.
 func boxAt(shape []int, dimension int, r dag.Range) dag.Box {
-	first := make([]dag.Range, dimension+1)
-	for d := range dimension {
-		first[d] = dag.Range{Lo: 0, Hi: shape[d]}
-	}
-	first[dimension] = r
-	return boxOf(shape, first...)
+	box := dag.Whole(shape)
+	box[dimension] = r
+	return boxOf(shape, box...)
 }
 
 // eachRange visits [0, extent) in ranges of a size; the last one may be shorter.

@@ -23,16 +23,12 @@ struct product {
 // multiply sets what of the handle belongs to the product, which the host alone sees, and
 // issues it. The result is 0, or 4 times the status plus the number of the call that failed.
 static int multiply(const struct product *p, uintptr_t h) {
-	static const float one = 1, zero = 0;
-	static const double one64 = 1, zero64 = 0;
 	void *handle = (void *)h;
 	int r;
 	if ((r = ((blas_set_workspace)p->set_workspace)(handle, (void *)(uintptr_t)p->work, p->work_bytes))) return 4 * r;
 	if ((r = ((blas_set_math)p->set_math)(handle, p->math))) return 4 * r + 1;
-	const void *alpha = p->double_precision ? (const void *)&one64 : &one;
-	const void *beta = p->double_precision ? (const void *)(p->add ? &one64 : &zero64) : p->add ? &one : &zero;
-	r = ((blas_gemm)p->gemm)(handle, p->ta, p->tb, p->m, p->n, p->k, alpha, (const void *)(uintptr_t)p->a, p->lda,
-	                         (const void *)(uintptr_t)p->b, p->ldb, beta, (void *)(uintptr_t)p->c, p->ldc);
+	r = ((blas_gemm)p->gemm)(handle, p->ta, p->tb, p->m, p->n, p->k, scalar(p->double_precision, 1), (const void *)(uintptr_t)p->a, p->lda,
+	                         (const void *)(uintptr_t)p->b, p->ldb, scalar(p->double_precision, p->add), (void *)(uintptr_t)p->c, p->ldc);
 	return r ? 4 * r + 2 : 0;
 }
 */
@@ -41,32 +37,10 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"unsafe"
 
 	kernelcode "dahl/kernels/cuda"
 )
-
-// blasMajors are the CUDA versions whose cuBLAS is looked for, best first.
-var blasMajors = []int{13, 12, 11}
-
-// Blas is cuBLAS (NVIDIA, cuBLAS library user guide), loaded at run time. Its products have the
-// same bits in every run of one version on one kind of device. For that, one handle serves one
-// stream with the workspace that the call names, and sums by atomic operations stay off, as they
-// are by default. A product under capture becomes part of the graph.
-type Blas struct {
-	Name      string // of the file
-	functions functions
-}
-
-// LoadBlas loads the newest cuBLAS that the driver serves, at the first call; later calls repeat
-// the result. Where there is none, the error wraps [ErrNoLibrary].
-var LoadBlas = sync.OnceValues(func() (*Blas, error) {
-	if err := Start(); err != nil {
-		return nil, err
-	}
-	return loadBlas(libraryFiles("cublas", blasMajors, DriverVersion()))
-})
 
 // blasFunctions are the names of the library's functions in use.
 var blasFunctions = []string{
@@ -74,35 +48,29 @@ var blasFunctions = []string{
 	"cublasSgemm_v2", "cublasDgemm_v2",
 }
 
-func loadBlas(files []string) (*Blas, error) {
-	name, found, err := loadFunctions("cuBLAS", files, blasFunctions)
-	if err != nil {
-		return nil, err
-	}
-	return &Blas{name, found}, nil
-}
-
-// blasHandle is cuBLAS on one stream.
+// blasHandle is cuBLAS (NVIDIA, cuBLAS library user guide) on one stream. Its products have the
+// same bits in every run of one version on one kind of device. For that, one handle serves one
+// stream with the workspace that the call names, and sums by atomic operations stay off, as they
+// are by default. A product under capture becomes part of the graph.
 type blasHandle struct {
-	blas   *Blas
-	handle C.uintptr_t
+	functions functions
+	handle    C.uintptr_t
 }
 
-// NewHandle makes a handle for a stream of the current device. It allocates device memory.
-func (b *Blas) NewHandle(s Stream) (LibraryHandle, error) {
-	h := &blasHandle{blas: b}
-	if err := blasError("cublasCreate", C.create(b.functions["cublasCreate_v2"], &h.handle)); err != nil {
+// newBlasHandle allocates device memory.
+func newBlasHandle(l *Library, s Stream) (LibraryHandle, error) {
+	h := &blasHandle{functions: l.functions}
+	if err := blasError("cublasCreate", C.create(h.functions["cublasCreate_v2"], &h.handle)); err != nil {
 		return nil, err
 	}
-	err := blasError("cublasSetStream", C.set_stream(b.functions["cublasSetStream_v2"], h.handle, handle(s.s)))
-	if err != nil {
+	if err := blasError("cublasSetStream", C.set_stream(h.functions["cublasSetStream_v2"], h.handle, handle(s.s))); err != nil {
 		return nil, errors.Join(err, h.Destroy())
 	}
 	return h, nil
 }
 
 func (h *blasHandle) Destroy() error {
-	return blasError("cublasDestroy", C.destroy(h.blas.functions["cublasDestroy_v2"], h.handle))
+	return blasError("cublasDestroy", C.destroy(h.functions["cublasDestroy_v2"], h.handle))
 }
 
 // blasProduct is a prepared product, in memory of C.
@@ -112,12 +80,12 @@ type blasProduct struct{ p *C.struct_product }
 // matrix as the transposed one, and c = a·b as cᵀ = bᵀ·aᵀ. The factors therefore change places,
 // and a factor that is transposed in rows is transposed for the library too.
 func (h *blasHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
-	from, b := c.(kernelcode.Product), h.blas
+	from, f := c.(kernelcode.Product), h.functions
 	p := (*C.struct_product)(C.calloc(1, C.sizeof_struct_product))
-	p.set_workspace, p.set_math = b.functions["cublasSetWorkspace_v2"], b.functions["cublasSetMathMode"]
-	p.gemm, p.math = b.functions["cublasSgemm_v2"], C.kBlasPedantic
+	p.set_workspace, p.set_math = f["cublasSetWorkspace_v2"], f["cublasSetMathMode"]
+	p.gemm, p.math = f["cublasSgemm_v2"], C.kBlasPedantic
 	if from.Float64 {
-		p.gemm, p.double_precision = b.functions["cublasDgemm_v2"], 1
+		p.gemm, p.double_precision = f["cublasDgemm_v2"], 1
 	}
 	if from.TF32 {
 		p.math = C.kBlasTF32

@@ -15,6 +15,13 @@ typedef int (*blas_set_math)(void *handle, int mode);
 typedef int (*blas_gemm)(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int lda,
                          const void *b, int ldb, const void *beta, void *c, int ldc);
 
+// scalar is 1 or 0 as a factor of a product.
+static inline const void *scalar(int double_precision, int one) {
+	static const float f[] = {0, 1};
+	static const double d[] = {0, 1};
+	return double_precision ? (const void *)&d[one] : &f[one];
+}
+
 enum { kBlasAllocFailed = 3, kBlasNotSupported = 15 };  // cublasStatus_t
 enum { kBlasNormal = 0, kBlasTransposed = 1 };          // cublasOperation_t
 enum { kBlasPedantic = 2, kBlasTF32 = 3 };              // cublasMath_t

@@ -12,21 +12,14 @@ import (
 	launches "dahl/kernels/cuda"
 )
 
-// testLibraries load the libraries of variants, by name.
-var testLibraries = map[string]func() (Library, error){
-	kernels.CuBLAS:   func() (Library, error) { return LoadBlas() },
-	kernels.CuBLASLt: func() (Library, error) { return LoadBlasLt() },
-	kernels.CuDNN:    func() (Library, error) { return LoadDnn() },
-}
-
 // loadedLibrary is a library, or nil where a machine with a GPU has none; the test driver has all.
-func loadedLibrary(t *testing.T, d *Device, name string) Library {
+func loadedLibrary(t *testing.T, d *Device, name string) *Library {
 	t.Helper()
-	l, err := testLibraries[name]()
+	l, err := Load(name)
 	if err == nil {
 		return l
 	}
-	if name, _ := d.Name(); strings.HasPrefix(name, "Test device") || !errors.Is(err, ErrNoLibrary) {
+	if strings.HasPrefix(d.Name, "Test device") || !errors.Is(err, ErrNoLibrary) {
 		t.Fatal(err)
 	}
 	return nil
@@ -36,7 +29,7 @@ func loadedLibrary(t *testing.T, d *Device, name string) Library {
 // of the tests does all that is asked for.
 func refused(t *testing.T, d *Device, err error) bool {
 	t.Helper()
-	if name, _ := d.Name(); strings.HasPrefix(name, "Test device") || !errors.Is(err, launches.ErrRefused) {
+	if strings.HasPrefix(d.Name, "Test device") || !errors.Is(err, launches.ErrRefused) {
 		return false
 	}
 	t.Log(err)
@@ -50,7 +43,7 @@ func TestLibraryFiles(t *testing.T) {
 		12000: {"libcublas.so.12", "libcublas.so.11"},
 		10020: nil,
 	} {
-		if got := libraryFiles("cublas", blasMajors, version); !slices.Equal(got, want) {
+		if got := sources[kernels.CuBLAS].files(version); !slices.Equal(got, want) {
 			t.Errorf("driver %d: %v, want %v", version, got, want)
 		}
 	}
@@ -60,8 +53,8 @@ func TestLibraryFiles(t *testing.T) {
 // for it: it has no products), are errors of one line that name the file.
 func TestBlasAbsent(t *testing.T) {
 	for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}, nil} {
-		blas, err := loadBlas(names)
-		lt, ltErr := loadBlasLt(names)
+		blas, err := sources[kernels.CuBLAS].load(names)
+		lt, ltErr := sources[kernels.CuBLASLt].load(names)
 		if blas != nil || lt != nil {
 			t.Fatalf("%v: %v, %v", names, blas, lt)
 		}

@@ -41,10 +41,7 @@ static int lt_choose(void *f, void *handle, struct lt_product *p, void *preferen
 
 // lt_multiply issues a product. Result and addend are one matrix, with one descriptor.
 static int lt_multiply(const struct lt_product *p, void *handle, CUstream stream) {
-	static const float one = 1, zero = 0;
-	static const double one64 = 1, zero64 = 0;
-	const void *alpha = p->double_precision ? (const void *)&one64 : &one;
-	const void *beta = p->double_precision ? (const void *)(p->add ? &one64 : &zero64) : p->add ? &one : &zero;
+	const void *alpha = scalar(p->double_precision, 1), *beta = scalar(p->double_precision, p->add);
 	return ((lt_matmul)p->matmul)(handle, p->operation, alpha, (const void *)(uintptr_t)p->a, p->a_layout,
 	                              (const void *)(uintptr_t)p->b, p->b_layout, beta, (const void *)(uintptr_t)p->c, p->c_layout,
 	                              (void *)(uintptr_t)p->c, p->c_layout, p->algorithm, (void *)(uintptr_t)p->work, p->work_bytes,
@@ -56,38 +53,10 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"unsafe"
 
 	kernelcode "dahl/kernels/cuda"
 )
-
-// ltMajors are the CUDA versions whose cuBLASLt is looked for, best first. By its release notes,
-// older versions could leave the bias out where a product has one row or column, and get the
-// gradient of a bias wrong where they split a sum.
-var ltMajors = []int{13, 12}
-
-// BlasLt is cuBLASLt (NVIDIA, cuBLAS library user guide, "Using the cuBLASLt API"), loaded at run
-// time. It chooses an algorithm when a product is prepared, and not again.
-//
-// Its products have the same bits in every run of one version on one kind of device. NVIDIA says
-// so of calls with a workspace of the user's. The choice follows from extents, strides, the size
-// of the workspace, the alignment of matrices, which is the same in every plan, and the address
-// of a bias. Split sums are added up apart, in a workspace. The other scheme adds parts into the
-// result, and NVIDIA says of their order only that counters keep it.
-type BlasLt struct {
-	Name      string // of the file
-	functions functions
-}
-
-// LoadBlasLt loads the newest cuBLASLt that the driver serves, at the first call; later calls
-// repeat the result. Where there is none, the error wraps [ErrNoLibrary].
-var LoadBlasLt = sync.OnceValues(func() (*BlasLt, error) {
-	if err := Start(); err != nil {
-		return nil, err
-	}
-	return loadBlasLt(libraryFiles("cublasLt", ltMajors, DriverVersion()))
-})
 
 // ltFunctions are the names of the library's functions in use.
 var ltFunctions = []string{
@@ -96,24 +65,22 @@ var ltFunctions = []string{
 	"cublasLtMatmulPreferenceDestroy", "cublasLtMatmulPreferenceSetAttribute", "cublasLtMatmulAlgoGetHeuristic", "cublasLtMatmul",
 }
 
-func loadBlasLt(files []string) (*BlasLt, error) {
-	name, found, err := loadFunctions("cuBLASLt", files, ltFunctions)
-	if err != nil {
-		return nil, err
-	}
-	return &BlasLt{name, found}, nil
-}
-
-// ltHandle is cuBLASLt for one stream.
+// ltHandle is cuBLASLt (NVIDIA, cuBLAS library user guide, "Using the cuBLASLt API") for one
+// stream. It chooses an algorithm when a product is prepared, and not again.
+//
+// Its products have the same bits in every run of one version on one kind of device. NVIDIA says
+// so of calls with a workspace of the user's. The choice follows from extents, strides, the size
+// of the workspace, the alignment of matrices, which is the same in every plan, and the address
+// of a bias. Split sums are added up apart, in a workspace. The other scheme adds parts into the
+// result, and NVIDIA says of their order only that counters keep it.
 type ltHandle struct {
 	functions functions
 	handle    unsafe.Pointer
 	stream    C.CUstream
 }
 
-// NewHandle makes a handle for a stream of the current device.
-func (b *BlasLt) NewHandle(s Stream) (LibraryHandle, error) {
-	h := &ltHandle{functions: b.functions, stream: handle(s.s)}
+func newLtHandle(l *Library, s Stream) (LibraryHandle, error) {
+	h := &ltHandle{functions: l.functions, stream: handle(s.s)}
 	if err := blasError("cublasLtCreate", C.lt_make(h.functions["cublasLtCreate"], &h.handle)); err != nil {
 		return nil, err
 	}
@@ -136,7 +103,7 @@ type ltProduct struct {
 }
 
 // Prepare prepares a product. Matrices lie column by column, so the factors change places, as for
-// [Blas]. A bias of the result's rows becomes one of the library's columns, along which it adds
+// cuBLAS. A bias of the result's rows becomes one of the library's columns, along which it adds
 // biases. The rows of the first factor become columns of the library's second.
 func (h *ltHandle) Prepare(c kernelcode.LibraryCall) (LibraryCall, error) {
 	from := c.(kernelcode.FusedProduct)

@@ -18,7 +18,7 @@ func TestBlasLtFiles(t *testing.T) {
 	for version, want := range map[int][]string{
 		13010: {"libcublasLt.so.13", "libcublasLt.so.12"}, 12000: {"libcublasLt.so.12"}, 11080: nil,
 	} {
-		if got := libraryFiles("cublasLt", ltMajors, version); !slices.Equal(got, want) {
+		if got := sources[kernels.CuBLASLt].files(version); !slices.Equal(got, want) {
 			t.Errorf("driver %d: %v, want %v", version, got, want)
 		}
 	}

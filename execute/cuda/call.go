@@ -50,12 +50,6 @@ static CUresult copy_bytes(uintptr_t to_host, CUdeviceptr to, uintptr_t from_hos
 	if (from_host) return cuMemcpyHtoDAsync(to, (const void *)from_host, bytes, stream);
 	return cuMemcpyAsync(to, from, bytes, stream);
 }
-
-static CUresult register_host(uintptr_t p, size_t bytes) {
-	return cuMemHostRegister((void *)p, bytes, CU_MEMHOSTREGISTER_PORTABLE);
-}
-
-static CUresult unregister_host(uintptr_t p) { return cuMemHostUnregister((void *)p); }
 */
 import "C"
 
@@ -64,6 +58,8 @@ import (
 	"unsafe"
 
 	"gorgonia.org/cu"
+
+	kernelcode "dahl/kernels/cuda"
 )
 
 // check makes an Error of a result.
@@ -86,10 +82,6 @@ func newError(call string, code int) *Error {
 // The handles of cu are structs of the one C handle; it gives out only the stream's.
 func handle(s cu.Stream) C.CUstream { return C.CUstream(unsafe.Pointer(s.C())) }
 
-func functionHandle(f cu.Function) C.CUfunction {
-	return *(*C.CUfunction)(unsafe.Pointer(&f))
-}
-
 func eventHandle(e cu.Event) C.CUevent { return *(*C.CUevent)(unsafe.Pointer(&e)) }
 
 // load loads the driver library and initialises it; gorgonia.org/cu's own call
@@ -105,14 +97,6 @@ func load() error {
 	}
 }
 
-// Launch is one kernel launch without its stream.
-type Launch struct {
-	Function    Function
-	Grid, Block [3]uint32
-	SharedBytes uint32
-	Params      []byte // the kernel's one parameter
-}
-
 // Launches are prepared kernel launches, in memory of C.
 type Launches struct {
 	first *C.struct_launch
@@ -120,23 +104,27 @@ type Launches struct {
 }
 
 // Prepare prepares launches; Free gives their memory back.
-func Prepare(launches []Launch) Launches {
+func (d *Device) Prepare(launches []kernelcode.Launch) (Launches, error) {
 	if len(launches) == 0 {
-		return Launches{}
+		return Launches{}, nil
 	}
-	first := (*C.struct_launch)(C.calloc(C.size_t(len(launches)), C.sizeof_struct_launch))
-	for i, l := range unsafe.Slice(first, len(launches)) {
-		from := launches[i]
-		l.function = functionHandle(from.Function.f)
+	ready := Launches{(*C.struct_launch)(C.calloc(C.size_t(len(launches)), C.sizeof_struct_launch)), C.int(len(launches))}
+	for i := range launches {
+		from, l := &launches[i], &unsafe.Slice(ready.first, len(launches))[i]
+		f, err := d.function(from)
+		if err != nil {
+			ready.Free()
+			return Launches{}, err
+		}
+		l.function = f
 		for k := range 3 {
 			l.grid[k], l.block[k] = C.uint(from.Grid[k]), C.uint(from.Block[k])
 		}
 		l.shared = C.uint(from.SharedBytes)
 		l.bytes = C.size_t(len(from.Params))
 		l.params = C.CBytes(from.Params)
-		unsafe.Slice(first, len(launches))[i] = l
 	}
-	return Launches{first, C.int(len(launches))}
+	return ready, nil
 }
 
 // Free gives the memory back. No other thread may be issuing the launches.
@@ -212,7 +200,7 @@ func (e Event) Milliseconds(to Event) (float32, error) {
 // Pin makes host memory ready for asynchronous copies by any device. It is no error if the memory
 // is pinned already; own is false then.
 func Pin(host []byte) (own bool, err error) {
-	r := C.register_host(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(host)))), C.size_t(len(host)))
+	r := C.cuMemHostRegister(unsafe.Pointer(unsafe.SliceData(host)), C.size_t(len(host)), C.CU_MEMHOSTREGISTER_PORTABLE)
 	if r == codeAlreadyRegistered {
 		return false, nil
 	}
@@ -221,13 +209,35 @@ func Pin(host []byte) (own bool, err error) {
 
 // Unpin undoes Pin.
 func Unpin(host []byte) error {
-	return check("cuMemHostUnregister", C.unregister_host(C.uintptr_t(uintptr(unsafe.Pointer(unsafe.SliceData(host))))))
+	return check("cuMemHostUnregister", C.cuMemHostUnregister(unsafe.Pointer(unsafe.SliceData(host))))
 }
 
-// AllowShared lets launches of the function ask for so many bytes of dynamic shared memory. All
-// devices give 48 KiB without it.
-func (f Function) AllowShared(bytes uint32) error {
-	return check("cuFuncSetAttribute", C.cuFuncSetAttribute(functionHandle(f.f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
+// sharedOfAll is the dynamic shared memory that every launch gets without asking.
+const sharedOfAll = 48 << 10
+
+// function finds the kernel of a launch and lets it have its shared memory. Its module is compiled
+// for the device at the first one.
+func (d *Device) function(l *kernelcode.Launch) (f C.CUfunction, err error) {
+	m, ok := d.modules[l.Module]
+	if !ok {
+		ptx, err := kernelcode.PTX(l.Module, d.Capability)
+		if err != nil {
+			return f, err
+		}
+		if m, err = cu.LoadData(ptx); err != nil {
+			return f, fmt.Errorf("module %s: %w", l.Module, wrap("cuModuleLoadData", err))
+		}
+		d.modules[l.Module] = m
+	}
+	found, err := m.Function(l.Symbol)
+	if err != nil {
+		return f, wrap("cuModuleGetFunction "+l.Symbol, err)
+	}
+	f = *(*C.CUfunction)(unsafe.Pointer(&found))
+	if l.SharedBytes > sharedOfAll {
+		err = check("cuFuncSetAttribute", C.cuFuncSetAttribute(f, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(l.SharedBytes)))
+	}
+	return f, err
 }
 
 // Graph is a captured sequence of calls on streams, to be issued as a whole.

@@ -15,17 +15,17 @@ type Address uint64
 
 // Device is an opened GPU: its primary context, current in the thread that opened it.
 type Device struct {
+	Properties
 	device  cu.Device
 	context cu.CUContext
-	peers   []cu.Device // whose contexts are held
+	peers   []cu.Device          // whose contexts are held
+	modules map[string]cu.Module // of prepared launches, by name
 }
 
-// Stream, Event, Module and Function are the driver's.
+// Stream and Event are the driver's.
 type (
-	Stream   struct{ s cu.Stream }
-	Event    struct{ e cu.Event }
-	Module   struct{ m cu.Module }
-	Function struct{ f cu.Function }
+	Stream struct{ s cu.Stream }
+	Event  struct{ e cu.Event }
 )
 
 // Start loads the driver library and initialises it, at the first call; later calls repeat the
@@ -47,7 +47,8 @@ func DriverVersion() int { return cu.Version() }
 // Open opens a device by its number and makes its context current in the calling thread,
 // to which the goroutine must be locked.
 func Open(ordinal int) (*Device, error) {
-	if err := Start(); err != nil {
+	p, err := PropertiesOf(ordinal)
+	if err != nil {
 		return nil, err
 	}
 	d, err := cu.GetDevice(ordinal)
@@ -62,32 +63,19 @@ func Open(ordinal int) (*Device, error) {
 		d.ReleasePrimaryCtx()
 		return nil, wrap("cuCtxSetCurrent", err)
 	}
-	return &Device{device: d, context: context}, nil
+	return &Device{Properties: p, device: d, context: context, modules: map[string]cu.Module{}}, nil
 }
 
-// Close releases the context. Its last user also releases everything made in it.
-func (d *Device) Close() error {
-	var failed []error
+// Close unloads the modules and releases the context. Its last user also releases everything made
+// in it.
+func (d *Device) Close() (failed error) {
+	for _, m := range d.modules {
+		failed = errors.Join(failed, wrap("cuModuleUnload", m.Unload()))
+	}
 	for _, held := range append(d.peers, d.device) {
-		failed = append(failed, wrap("cuDevicePrimaryCtxRelease", held.ReleasePrimaryCtx()))
+		failed = errors.Join(failed, wrap("cuDevicePrimaryCtxRelease", held.ReleasePrimaryCtx()))
 	}
-	return errors.Join(failed...)
-}
-
-// Name is the product's name.
-func (d *Device) Name() (string, error) {
-	name, err := d.device.Name()
-	return name, wrap("cuDeviceGetName", err)
-}
-
-// Capability is 10·major + minor of the compute capability.
-func (d *Device) Capability() (int, error) {
-	major, err := d.device.Attribute(cu.ComputeCapabilityMajor)
-	if err != nil {
-		return 0, wrap("cuDeviceGetAttribute", err)
-	}
-	minor, err := d.device.Attribute(cu.ComputeCapabilityMinor)
-	return 10*major + minor, wrap("cuDeviceGetAttribute", err)
+	return failed
 }
 
 // Memory returns how many bytes are free, and how many there are.
@@ -140,21 +128,6 @@ func (d *Device) ReachPeer(ordinal int) (bool, error) {
 
 // Synchronize waits until the device has done everything. It is for before and after a run.
 func (d *Device) Synchronize() error { return wrap("cuCtxSynchronize", cu.Synchronize()) }
-
-// Load compiles the PTX of a module for the device.
-func (d *Device) Load(ptx string) (Module, error) {
-	m, err := cu.LoadData(ptx)
-	return Module{m}, wrap("cuModuleLoadData", err)
-}
-
-// Function finds a kernel of the module.
-func (m Module) Function(name string) (Function, error) {
-	f, err := m.m.Function(name)
-	return Function{f}, wrap("cuModuleGetFunction "+name, err)
-}
-
-// Unload unloads the module.
-func (m Module) Unload() error { return wrap("cuModuleUnload", m.m.Unload()) }
 
 // NewStream makes a stream that only events order with others.
 func (d *Device) NewStream() (Stream, error) {

@@ -8,20 +8,9 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"sync"
-	"unsafe"
 
 	kernelcode "dahl/kernels/cuda"
 )
-
-// Dnn is cuDNN (NVIDIA, cuDNN API reference), loaded at run time. Its convolutions have the same
-// bits in every run of one version on one kind of device: cuDNN's list for device and call gives
-// the algorithm when a call is prepared, among those that cuDNN calls deterministic. A
-// convolution under capture becomes part of the graph.
-type Dnn struct {
-	Name  string // of the file
-	table *C.struct_dnn
-}
 
 // dnnFunctions are the names of the library's functions in use, in the order of struct dnn.
 var dnnFunctions = []string{
@@ -36,43 +25,27 @@ var dnnFunctions = []string{
 	"cudnnConvolutionBiasActivationForward", "cudnnAddTensor", "cudnnActivationForward",
 }
 
-// dnnFiles are the files to look for, best first. Their names do not tell the CUDA version: a
-// file that is too new for the driver fails when a handle is made.
-var dnnFiles = []string{"libcudnn.so.9", "libcudnn.so.8"}
-
-// LoadDnn loads cuDNN, at the first call; later calls repeat the result. Where there is none, the
-// error wraps [ErrNoLibrary].
-var LoadDnn = sync.OnceValues(func() (*Dnn, error) {
-	if err := Start(); err != nil {
-		return nil, err
-	}
-	return loadDnn(dnnFiles)
-})
-
-func loadDnn(files []string) (*Dnn, error) {
-	name, found, err := loadFunctions("cuDNN", files, dnnFunctions)
-	if err != nil {
-		return nil, err
-	}
-	table := C.calloc(1, C.sizeof_struct_dnn) // lives as long as the process, like the library
-	addresses := unsafe.Slice((*unsafe.Pointer)(table), C.sizeof_struct_dnn/unsafe.Sizeof(table))
-	for i, f := range dnnFunctions {
-		addresses[i] = found[f]
-	}
-	return &Dnn{name, (*C.struct_dnn)(table)}, nil
+// dnn is cuDNN.
+type dnn struct {
+	name  string // of the file
+	table *C.struct_dnn
 }
 
-// dnnHandle is cuDNN on one stream.
+// dnnHandle is cuDNN (NVIDIA, cuDNN API reference) on one stream. Its convolutions have the same
+// bits in every run of one version on one kind of device: cuDNN's list for device and call gives
+// the algorithm when a call is prepared, among those that cuDNN calls deterministic. A
+// convolution under capture becomes part of the graph.
 type dnnHandle struct {
-	dnn    *Dnn
+	dnn
 	handle C.uintptr_t
 }
 
-// NewHandle makes a handle for a stream of the current device. It allocates device memory.
-func (d *Dnn) NewHandle(s Stream) (LibraryHandle, error) {
+// newDnnHandle allocates device memory.
+func newDnnHandle(l *Library, s Stream) (LibraryHandle, error) {
+	d := dnn{l.Name, (*C.struct_dnn)(l.table)}
 	h := &dnnHandle{dnn: d}
 	if err := d.fail("cudnnCreate", C.dnn_create(d.table, &h.handle)); err != nil {
-		return nil, fmt.Errorf("%s: %w", d.Name, err)
+		return nil, fmt.Errorf("%s: %w", d.name, err)
 	}
 	if err := d.fail("cudnnSetStream", C.dnn_set_stream(d.table, h.handle, handle(s.s))); err != nil {
 		return nil, errors.Join(err, h.Destroy())
@@ -81,13 +54,13 @@ func (d *Dnn) NewHandle(s Stream) (LibraryHandle, error) {
 }
 
 func (h *dnnHandle) Destroy() error {
-	return h.dnn.fail("cudnnDestroy", C.dnn_destroy(h.dnn.table, h.handle))
+	return h.fail("cudnnDestroy", C.dnn_destroy(h.table, h.handle))
 }
 
 // dnnConvolution is a prepared convolution, in memory of C.
 type dnnConvolution struct {
-	dnn *Dnn
-	c   *C.struct_convolution
+	table *C.struct_dnn
+	c     *C.struct_convolution
 }
 
 // Prepare prepares a convolution.
@@ -108,19 +81,19 @@ func (h *dnnHandle) Prepare(call kernelcode.LibraryCall) (LibraryCall, error) {
 			*flag = 1
 		}
 	}
-	ready := &dnnConvolution{h.dnn, c}
-	if err := h.dnn.callError(C.dnn_prepare(h.dnn.table, c, h.handle)); err != nil {
+	ready := &dnnConvolution{h.table, c}
+	if err := h.callError(C.dnn_prepare(h.table, c, h.handle)); err != nil {
 		ready.Free()
 		return nil, err
 	}
 	return ready, nil
 }
 
-func (c *dnnConvolution) Free() { C.dnn_free(c.dnn.table, c.c) }
+func (c *dnnConvolution) Free() { C.dnn_free(c.table, c.c) }
 
 // Issue issues a convolution to the handle's stream.
 func (h *dnnHandle) Issue(c LibraryCall) error {
-	return h.dnn.callError(C.dnn_issue(h.dnn.table, c.(*dnnConvolution).c, h.handle))
+	return h.callError(C.dnn_issue(h.table, c.(*dnnConvolution).c, h.handle))
 }
 
 // noAlgorithm is the number of a failure without a status.
@@ -133,18 +106,18 @@ var dnnCalls = [...]string{
 }
 
 // callError makes an error of the result of our C functions.
-func (d *Dnn) callError(r C.int) error {
+func (d *dnn) callError(r C.int) error {
 	switch {
 	case r == 0:
 		return nil
 	case r == noAlgorithm:
-		return fmt.Errorf("%s: no deterministic algorithm fits its workspace: %w", d.Name, kernelcode.ErrRefused)
+		return fmt.Errorf("%s: no deterministic algorithm fits its workspace: %w", d.name, kernelcode.ErrRefused)
 	}
 	return d.fail(dnnCalls[r%16], r/16)
 }
 
 // fail makes an error of a status, as blasError does.
-func (d *Dnn) fail(call string, status C.int) error {
+func (d *dnn) fail(call string, status C.int) error {
 	if status == 0 {
 		return nil
 	}

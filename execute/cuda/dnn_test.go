@@ -15,7 +15,7 @@ import (
 // for it: it has no convolutions), are errors of one line that name the file.
 func TestDnnAbsent(t *testing.T) {
 	for _, names := range [][]string{{"libnothere.so.1", "libnothere.so.2"}, {"libc.so.6"}} {
-		d, err := loadDnn(names)
+		d, err := sources[kernels.CuDNN].load(names)
 		if d != nil || !errors.Is(err, ErrNoLibrary) || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("%v: %v, error %v", names, d, err)
 		}
@@ -106,7 +106,7 @@ func TestDnnRefuses(t *testing.T) {
 	cramped := smallConvolution(b, launches.WeightGradient)
 	cramped.WorkBytes = 63
 	refused := []launches.Convolution{last}
-	if name, _ := b.device.Name(); strings.HasPrefix(name, "Test device") {
+	if strings.HasPrefix(b.device.Name, "Test device") {
 		refused = append(refused, cramped)
 	}
 	for _, c := range refused {
@@ -124,7 +124,7 @@ func TestDnnRefuses(t *testing.T) {
 // TestDnnOutOfMemory: what both versions answer where they got no memory is the driver's error.
 func TestDnnOutOfMemory(t *testing.T) {
 	_, h := libraryBench(t, kernels.CuDNN)
-	d := h.(*dnnHandle).dnn
+	d := &h.(*dnnHandle).dnn
 	for _, c := range []struct {
 		err  error
 		want bool

@@ -20,8 +20,8 @@
 //
 // # Libraries
 //
-// Three libraries are loaded at run time where they are installed: cuBLAS ([LoadBlas], blas.go),
-// cuBLASLt ([LoadBlasLt], blaslt.go) and cuDNN ([LoadDnn], dnn.go and dnn.h). purego loads them.
+// Three libraries are loaded at run time where they are installed ([Load]): cuBLAS (blas.go),
+// cuBLASLt (blaslt.go) and cuDNN (dnn.go and dnn.h). purego loads them.
 // It has to be version 0.11 or newer: the assembly of 0.9 and 0.10 writes above its frame on
 // x86-64, where the thread's own return address may lie.
 //

@@ -127,26 +127,21 @@ func TestAdamSteps(t *testing.T) {
 
 // kernelBench runs calls of kernels on device 0.
 type kernelBench struct {
-	t          *testing.T
-	device     *Device
-	capability int
-	stream     Stream
-	modules    map[string]Module
-	host       []byte                   // pinned
-	libraries  map[string]LibraryHandle // those that are there, by name
+	t         *testing.T
+	device    *Device
+	stream    Stream
+	host      []byte                   // pinned
+	libraries map[string]LibraryHandle // those that are there, by name
 }
 
 func newKernelBench(t *testing.T) *kernelBench {
-	b := &kernelBench{t: t, device: open(t), modules: map[string]Module{}, libraries: map[string]LibraryHandle{}}
+	b := &kernelBench{t: t, device: open(t), libraries: map[string]LibraryHandle{}}
 	var err error
-	if b.capability, err = b.device.Capability(); err != nil {
-		t.Fatal(err)
-	}
 	if b.stream, err = b.device.NewStream(); err != nil {
 		t.Fatal(err)
 	}
 	b.host = pinned(t, 16<<20)
-	for name := range testLibraries {
+	for name := range sources {
 		if l := loadedLibrary(t, b.device, name); l != nil {
 			b.libraries[name], err = l.NewHandle(b.stream)
 			must(t, err)
@@ -155,9 +150,6 @@ func newKernelBench(t *testing.T) *kernelBench {
 	t.Cleanup(func() {
 		for _, h := range b.libraries {
 			must(t, h.Destroy())
-		}
-		for _, m := range b.modules {
-			must(t, m.Unload())
 		}
 		must(t, b.stream.Destroy())
 	})
@@ -194,7 +186,7 @@ func (b *kernelBench) variants(c *kerneltest.Case) iter.Seq[*kernels.Variant] {
 		for i := range c.Kernel.Variants {
 			v := &c.Kernel.Variants[i]
 			there := v.Kind == kernels.CUDA && (v.Library == "" || b.libraries[v.Library] != nil)
-			if there && v.Capability <= b.capability && v.For(c.Spec.Type) && !yield(v) {
+			if there && v.Capability <= b.device.Capability && v.For(c.Spec.Type) && !yield(v) {
 				return
 			}
 		}
@@ -253,7 +245,8 @@ func (b *kernelBench) run(c *kerneltest.Case, v *kernels.Variant) *kerneltest.Ca
 // launch launches kernels.
 func (b *kernelBench) launch(list []launches.Launch) {
 	b.t.Helper()
-	ready := Prepare(b.functions(list))
+	ready, err := b.device.Prepare(list)
+	must(b.t, err)
 	defer ready.Free()
 	must(b.t, b.stream.Launch(ready))
 }
@@ -269,28 +262,4 @@ func (b *kernelBench) upload(data []byte) Address {
 	copy(b.host, data)
 	must(b.t, b.stream.Copy(Place{Device: to, Pitch: n}, hostPlace(b.host, n), n, 1), b.stream.Synchronize())
 	return to
-}
-
-func (b *kernelBench) functions(calls []launches.Launch) []Launch {
-	b.t.Helper()
-	var all []Launch
-	for _, l := range calls {
-		m, ok := b.modules[l.Module]
-		if !ok {
-			text, err := launches.PTX(l.Module, b.capability)
-			if err != nil {
-				b.t.Fatal(err)
-			}
-			if m, err = b.device.Load(text); err != nil {
-				b.t.Fatal(err)
-			}
-			b.modules[l.Module] = m
-		}
-		f, err := m.Function(l.Symbol)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		all = append(all, Launch{Function: f, Grid: l.Grid, Block: l.Block, SharedBytes: l.SharedBytes, Params: l.Params})
-	}
-	return all
 }

@@ -148,8 +148,8 @@ func TestProbeMathSpecial(t *testing.T) {
 func TestProbeProducts(t *testing.T) {
 	for mode, extents := range [][3]int{{16, 8, 8}, {16, 8, 16}, {8, 8, 4}} {
 		b := newBench(t)
-		if c, err := b.device.Capability(); err != nil || c < 80 {
-			t.Skip("needs compute capability 8.0", err)
+		if b.device.Capability < 80 {
+			t.Skip("needs compute capability 8.0")
 		}
 		rows, columns, inner := extents[0], extents[1], extents[2]
 		x := func(i, k int) float64 { return float64((3*i+5*k)%13 - 6) }

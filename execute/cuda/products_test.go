@@ -183,7 +183,7 @@ func TestConvDescentIsThreeOperations(t *testing.T) {
 					{"conv2d.nhwc.pool.dw", kerneltest.ConvPoolParams(1, 1, 2, 2), [][]int{g.pooled, g.pooled, g.x}},
 				} {
 					for _, math := range []string{"cuda", "tf32"} {
-						if math == "cuda" || real == dag.Float32 && d.capability >= 80 {
+						if math == "cuda" || real == dag.Float32 && d.device.Capability >= 80 {
 							d.compareDescent(rng, c.op, math, real, i, c.geometry, step, g.w, c.inputs)
 						}
 					}
@@ -233,10 +233,10 @@ func (b *kernelBench) compareDescent(rng *rand.Rand, op, math string, real dag.D
 // that go several times round the slots and in splits.
 func TestCopiesKeepBits(t *testing.T) {
 	registers, copies := newKernelBench(t), newKernelBench(t)
-	if copies.capability < 80 {
+	if copies.device.Capability < 80 {
 		t.Skip("the device copies nothing by itself")
 	}
-	registers.capability = 75
+	registers.device.Capability = 75
 	rng := rand.New(rand.NewPCG(19, 23))
 	for _, c := range []struct {
 		op     string

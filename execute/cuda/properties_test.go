@@ -15,11 +15,7 @@ func TestProperties(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, err := d.Name()
-	if err != nil {
-		t.Fatal(err)
-	}
-	capability, err := d.Capability()
+	name, err := d.device.Name()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +23,8 @@ func TestProperties(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Name != name || got.Capability != capability || got.MemoryBytes != total {
-		t.Errorf("got %+v; opened it is %q, %d, %d bytes", got, name, capability, total)
+	if got.Name != name || got != d.Properties || got.MemoryBytes != total {
+		t.Errorf("got %+v; opened it is %+v, %q, %d bytes", got, d.Properties, name, total)
 	}
 	n, err := Count()
 	if err != nil {
