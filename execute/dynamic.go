@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -40,7 +41,7 @@ type dispatcher struct {
 // writes it under its lock before it publishes the count. The worker reads it after it has seen
 // the count. The next task comes only after this one is done.
 type inbox struct {
-	next   schedule.Instance
+	next   dag.Instance
 	handed int64
 }
 

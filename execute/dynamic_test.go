@@ -50,16 +50,16 @@ func TestPoliciesOnDevicesGiveTheBitsOfTheCPU(t *testing.T) {
 // moves is for nobody.
 type anywhere struct {
 	rng   *rand.Rand
-	ready []schedule.Instance
+	ready []dag.Instance
 }
 
-func (p *anywhere) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (p *anywhere) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	p.ready = append(p.ready, i)
 	workers := v.Workers(i.Task)
 	return workers[p.rng.IntN(len(workers))]
 }
 
-func (p *anywhere) Next(v *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (p *anywhere) Next(v *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	var mine []int
 	for k, i := range p.ready {
 		if slices.Contains(v.Workers(i.Task), w) {
@@ -67,7 +67,7 @@ func (p *anywhere) Next(v *schedule.View, w platform.WorkerID) (schedule.Instanc
 		}
 	}
 	if len(mine) == 0 {
-		return schedule.Instance{}, false
+		return dag.Instance{}, false
 	}
 	k := mine[p.rng.IntN(len(mine))]
 	i := p.ready[k]

@@ -109,8 +109,8 @@ type chromeTrace struct {
 	names       []chromeEvent
 	ofSpan      []place
 	ofTransfer  []place
-	spanOf      map[schedule.Instance]int
-	transferFor map[schedule.Instance][]int
+	spanOf      map[dag.Instance]int
+	transferFor map[dag.Instance][]int
 }
 
 func (t *chromeTrace) text(s string) { t.out.WriteString(s) }
@@ -133,7 +133,7 @@ func (t *chromeTrace) event(e chromeEvent) {
 func (t *chromeTrace) placeSlices() {
 	p, s := t.run.Problem.Platform, t.run.Schedule
 	t.ofSpan, t.ofTransfer = make([]place, len(s.Spans)), make([]place, len(s.Transfers))
-	t.spanOf, t.transferFor = map[schedule.Instance]int{}, map[schedule.Instance][]int{}
+	t.spanOf, t.transferFor = map[dag.Instance]int{}, map[dag.Instance][]int{}
 	for d := range p.Devices {
 		t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
 	}
@@ -158,7 +158,7 @@ func (t *chromeTrace) placeSlices() {
 	for i := range s.Spans {
 		span := &s.Spans[i]
 		t.ofSpan[i] = place{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
-		t.spanOf[schedule.Instance{Task: span.Task, Step: span.Step}] = i
+		t.spanOf[dag.Instance{Task: span.Task, Step: span.Step}] = i
 	}
 	t.placeTransfers(name)
 }
@@ -175,7 +175,7 @@ func (t *chromeTrace) placeTransfers(name func(process, count int, label string)
 	for i, k := range order {
 		x := &s.Transfers[k]
 		t.ofTransfer[k] = place{process, first[route{x.From, x.To}] + lane[i]}
-		of := schedule.Instance{Task: x.For, Step: x.Step}
+		of := dag.Instance{Task: x.For, Step: x.Step}
 		t.transferFor[of] = append(t.transferFor[of], k)
 	}
 }
@@ -222,7 +222,7 @@ func (t *chromeTrace) writeFlows() {
 		span := &s.Spans[i]
 		preds := t.preds(span)
 		through := map[int]bool{} // predecessors whose arrow goes through a transfer
-		for _, k := range t.transferFor[schedule.Instance{Task: span.Task, Step: span.Step}] {
+		for _, k := range t.transferFor[dag.Instance{Task: span.Task, Step: span.Step}] {
 			x := &s.Transfers[k]
 			if x.End > span.Start {
 				continue // it made room, and the task did not have to wait for that
@@ -257,7 +257,7 @@ func (t *chromeTrace) preds(span *schedule.Span) []int {
 	var list []int
 	for back, tasks := range [][]int32{g.Preds(span.Task), g.CarriedPreds(span.Task)} {
 		for _, p := range tasks {
-			if k, ok := t.spanOf[schedule.Instance{Task: dag.TaskID(p), Step: span.Step - int32(back)}]; ok {
+			if k, ok := t.spanOf[dag.Instance{Task: dag.TaskID(p), Step: span.Step - int32(back)}]; ok {
 				list = append(list, k)
 			}
 		}

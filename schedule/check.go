@@ -129,7 +129,7 @@ func (c *audit) dependences() error {
 				}
 			}
 		}
-		for distance, edges := range [][]Edge{c.p.Reuse, c.p.ReuseNext} {
+		for distance, edges := range [][]dag.Edge{c.p.Reuse, c.p.ReuseNext} {
 			for _, e := range edges {
 				if err := follows(int(e.From), int(e.To), step, distance); err != nil {
 					return fmt.Errorf("reuse of memory: %w", err)

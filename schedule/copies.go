@@ -42,7 +42,7 @@ func newCopies(p *Problem, r *residency, order []int32) *copies {
 }
 
 // fetch asks for the atoms that an instance reads and a memory lacks.
-func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) {
+func (c *copies) fetch(i dag.Instance, m platform.MemoryID, why Reason) (err error) {
 	c.batch = c.batch[:0]
 	c.resident.missing(i.Task, m, func(atom int32, regionBytes int64) {
 		if err == nil {
@@ -54,7 +54,7 @@ func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) 
 
 // want asks for an atom at a memory that lacks it, as part of a region of regionBytes. It does
 // nothing if a copy that is as urgent already brings the atom.
-func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes int64, why Reason) error {
+func (c *copies) want(i dag.Instance, atom int32, m platform.MemoryID, regionBytes int64, why Reason) error {
 	if c.resident.valid[atom] == 0 {
 		g := c.p.Graph
 		return fmt.Errorf("task %q: it reads buffer %q, which nothing has written; give the buffer a home",
@@ -66,7 +66,7 @@ func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes i
 // ask does the same from a given source. It takes the atom over from a less urgent copy that has
 // not started. It also takes an eviction over from one out of another memory, since that one is
 // called off when the atom need not leave there any more.
-func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Reason) error {
+func (c *copies) ask(i dag.Instance, atom int32, from, to platform.MemoryID, why Reason) error {
 	r, key, bit := c.resident, delivery{atom, to}, uint64(1)<<to
 	if r.arriving[atom]&bit != 0 {
 		return nil
@@ -103,7 +103,7 @@ func (c *copies) await() {
 }
 
 // callOff takes atoms back from the prefetches for an instance that will run at another memory.
-func (c *copies) callOff(i Instance, m platform.MemoryID) {
+func (c *copies) callOff(i dag.Instance, m platform.MemoryID) {
 	r, bit := c.resident, uint64(1)<<m
 	for id, f := range c.inFlight {
 		if f.For != i.Task || f.Step != i.Step || f.To != m || f.Reason != ReasonPrefetch {
@@ -132,7 +132,7 @@ func (r Reason) urgency() int {
 }
 
 // batchCopy finds or opens the copy of this batch for a storage, a source and a destination.
-func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.MemoryID, why Reason) (CopyID, error) {
+func (c *copies) batchCopy(i dag.Instance, storage dag.BufferID, from, to platform.MemoryID, why Reason) (CopyID, error) {
 	for _, id := range c.batch {
 		if f := c.inFlight[id]; f.Buffer == storage && f.From == from && f.To == to {
 			return id, nil
@@ -222,7 +222,7 @@ func (c *copies) settleSource(id CopyID, f *flight) error {
 		if f.Reason == ReasonEvict {
 			continue // called off
 		}
-		if err := c.want(Instance{Task: f.For, Step: f.Step}, a, f.To, r.bytes(a), f.Reason); err != nil {
+		if err := c.want(dag.Instance{Task: f.For, Step: f.Step}, a, f.To, r.bytes(a), f.Reason); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,9 @@
 package schedule
 
-import "dahl/platform"
+import (
+	"dahl/dag"
+	"dahl/platform"
+)
 
 // dmdar gives tasks to workers as [dmda] does. A worker then takes the waiting task with the
 // fewest bytes missing in its memory; ties go to the task that waits longest. So the worker goes
@@ -15,13 +18,13 @@ type dmdar struct{ *dmda }
 // decision must not grow with the number of waiting tasks.
 const comparedTasks = 256
 
-func (q *dmdar) Next(v *View, w platform.WorkerID) (Instance, bool) {
+func (q *dmdar) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 	waiting := &q.queues[w]
 	if waiting.size == 0 {
-		return Instance{}, false
+		return dag.Instance{}, false
 	}
 	m := v.Problem.memoryOf(w)
-	var best, ahead, aheadOfBest Instance
+	var best, ahead, aheadOfBest dag.Instance
 	least := int64(-1)
 	for k, i := 0, waiting.first; k < min(waiting.size, comparedTasks) && least != 0; k++ {
 		if bytes := v.MissingBytes(i, m); least < 0 || bytes < least {
@@ -34,7 +37,7 @@ func (q *dmdar) Next(v *View, w platform.WorkerID) (Instance, bool) {
 }
 
 // remove takes an instance out of a queue. ahead is the instance before it, if there is one.
-func (q *dmdar) remove(v *View, waiting *queue, i, ahead Instance) {
+func (q *dmdar) remove(v *View, waiting *queue, i, ahead dag.Instance) {
 	behind := q.behind[v.order.slot(i)]
 	if i == waiting.first {
 		waiting.first = behind

@@ -24,7 +24,7 @@ type eagerQueue struct {
 	size  int
 }
 
-func (q *eager) Ready(v *View, i Instance) platform.WorkerID {
+func (q *eager) Ready(v *View, i dag.Instance) platform.WorkerID {
 	if q.queues == nil {
 		q.prepare(v)
 	}
@@ -34,8 +34,8 @@ func (q *eager) Ready(v *View, i Instance) platform.WorkerID {
 	return Undecided
 }
 
-func (q *eager) Next(v *View, w platform.WorkerID) (Instance, bool) {
-	first, best := -1, Instance{}
+func (q *eager) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
+	first, best := -1, dag.Instance{}
 	for c := range q.queues {
 		if q.queues[c].size == 0 || !v.eligible.allowed[c][w] {
 			continue
@@ -45,7 +45,7 @@ func (q *eager) Next(v *View, w platform.WorkerID) (Instance, bool) {
 		}
 	}
 	if first < 0 {
-		return Instance{}, false
+		return dag.Instance{}, false
 	}
 	q.queues[first].ready[best.Step%v.order.slots].remove(int(q.place[best.Task]))
 	q.queues[first].size--
@@ -53,12 +53,12 @@ func (q *eager) Next(v *View, w platform.WorkerID) (Instance, bool) {
 }
 
 // first is the instance to be taken next from a queue that is not empty.
-func (q *eagerQueue) first(order *readiness) Instance {
+func (q *eagerQueue) first(order *readiness) dag.Instance {
 	step := order.base
 	for q.ready[step%order.slots].empty() {
 		step++
 	}
-	return Instance{Task: q.tasks[q.ready[step%order.slots].least()], Step: step}
+	return dag.Instance{Task: q.tasks[q.ready[step%order.slots].least()], Step: step}
 }
 
 // prepare makes a queue for each class.

@@ -27,7 +27,7 @@ type Engine struct {
 	at       time.Duration // of the event in progress
 	err      error
 	ready    int // instances made ready and not handed out
-	released []Instance
+	released []dag.Instance
 
 	steps     *readiness
 	instances []instance // by slot of readiness
@@ -66,9 +66,9 @@ const (
 // the end and answered. A core takes one task at a time: it asks by itself when its task ends,
 // and by then more is known about which task to give it.
 type workerState struct {
-	runs   Instance
+	runs   dag.Instance
 	busy   bool // runs it
-	takes  Instance
+	takes  dag.Instance
 	phase  workerPhase   // of the task in takes
 	ahead  bool          // may take a task while it is busy
 	until  time.Duration // when the commanded tasks should end
@@ -98,7 +98,7 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 		return nil, err
 	}
 	e.instances = make([]instance, len(e.steps.pending))
-	e.released = make([]Instance, 0, len(p.Graph.Tasks))
+	e.released = make([]dag.Instance, 0, len(p.Graph.Tasks))
 	workers := len(p.Platform.Workers)
 	e.workers = make([]workerState, workers)
 	e.idle, e.ahead = make([]uint64, (workers+63)/64), make([]uint64, (workers+63)/64)
@@ -214,7 +214,7 @@ func (e *Engine) Err() error { return e.err }
 
 // ReadyAt is when the last predecessor of an instance had ended and its operands had arrived. The
 // value holds until the instance's task ends.
-func (e *Engine) ReadyAt(i Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
+func (e *Engine) ReadyAt(i dag.Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
 
 // settle shows the policy the instances that became ready, gives tasks to idle workers, and
 // starts the copies that these tasks need.
@@ -254,7 +254,7 @@ func (e *Engine) asks(w platform.WorkerID) {
 	}
 }
 
-func (e *Engine) makeReady(i Instance) {
+func (e *Engine) makeReady(i dag.Instance) {
 	e.ready++
 	e.instances[e.steps.slot(i)] = instance{readyAt: e.at, worker: Undecided, phase: ready}
 	if e.err != nil {
@@ -271,7 +271,7 @@ func (e *Engine) makeReady(i Instance) {
 }
 
 // allows reports whether a worker exists that may run an instance.
-func (e *Engine) allows(w platform.WorkerID, i Instance) bool {
+func (e *Engine) allows(w platform.WorkerID, i dag.Instance) bool {
 	if int(w) < 0 || int(w) >= len(e.workers) {
 		e.err = fmt.Errorf("the policy put task %q on worker %d, which does not exist", e.p.Graph.Tasks[i.Task].Name, w)
 		return false
@@ -284,7 +284,7 @@ func (e *Engine) allows(w platform.WorkerID, i Instance) bool {
 }
 
 // assign gives an instance to a worker that may run it.
-func (e *Engine) assign(w platform.WorkerID, i Instance) {
+func (e *Engine) assign(w platform.WorkerID, i dag.Instance) {
 	x := &e.instances[e.steps.slot(i)]
 	if x.worker != Undecided {
 		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
@@ -298,7 +298,7 @@ func (e *Engine) assign(w platform.WorkerID, i Instance) {
 }
 
 // handOut gives a worker the instance that the policy chose for it.
-func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Command {
+func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []Command {
 	if i.Task < 0 || int32(i.Task) >= e.steps.n || i.Step < e.steps.base || int(i.Step) >= e.p.Steps ||
 		e.instances[e.steps.slot(i)].phase != ready {
 		e.err = fmt.Errorf("the policy chose task %d of step %d, which is not ready", i.Task, i.Step)

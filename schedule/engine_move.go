@@ -99,7 +99,7 @@ func (e *Engine) move(cmds []Command) []Command {
 			break
 		}
 		f := e.copies.inFlight[id]
-		cmds = append(cmds, Command{Kind: CopyRegion, Instance: Instance{f.For, f.Step}, Copy: id})
+		cmds = append(cmds, Command{Kind: CopyRegion, Instance: dag.Instance{Task: f.For, Step: f.Step}, Copy: id})
 	}
 	return cmds
 }
@@ -109,7 +109,7 @@ func (e *Engine) move(cmds []Command) []Command {
 // the queue. If the worker starts this task in the same event, they are queued as urgent. Where
 // the memory has no room for the operands now, the time at which they come is too uncertain to
 // count.
-func (e *Engine) expect(w platform.WorkerID, i Instance) {
+func (e *Engine) expect(w platform.WorkerID, i dag.Instance) {
 	s, m, at := &e.workers[w], e.p.memoryOf(w), e.freeAt(w)
 	if a := e.arrival(i, m); a.Soon != Never {
 		at = e.view.StartsAt(w, a)
@@ -159,7 +159,7 @@ func (e *Engine) runFetched(m platform.MemoryID, cmds []Command) []Command {
 	return cmds
 }
 
-func (e *Engine) missingBytes(i Instance, m platform.MemoryID) int64 {
+func (e *Engine) missingBytes(i dag.Instance, m platform.MemoryID) int64 {
 	if e.copies == nil {
 		return 0
 	}

@@ -12,16 +12,16 @@ import (
 // Follows verifies that every worker ran its list of the plan, step after step.
 // [PlacedGraph.Follows] does so for copies. p is the problem of schedule and plan.
 func (s *Schedule) Follows(p *Problem, plan *Plan) error {
-	ran := make([][]Instance, len(p.Platform.Workers))
+	ran := make([][]dag.Instance, len(p.Platform.Workers))
 	for _, span := range s.Spans {
-		ran[span.Worker] = append(ran[span.Worker], Instance{span.Task, span.Step})
+		ran[span.Worker] = append(ran[span.Worker], dag.Instance{Task: span.Task, Step: span.Step})
 	}
 	for w, list := range plan.Order {
 		for i, is := range ran[w] {
 			if len(list) == 0 {
 				return fmt.Errorf("worker %q ran task %q, and the plan gives it none", p.Platform.Workers[w].Name, p.Graph.Tasks[is.Task].Name)
 			}
-			if want := (Instance{list[i%len(list)], int32(i / len(list))}); is != want {
+			if want := (dag.Instance{Task: list[i%len(list)], Step: int32(i / len(list))}); is != want {
 				return fmt.Errorf("worker %q ran task %q of step %d where the plan has %q of step %d", p.Platform.Workers[w].Name,
 					p.Graph.Tasks[is.Task].Name, is.Step, p.Graph.Tasks[want.Task].Name, want.Step)
 			}
@@ -38,14 +38,14 @@ func (s *Schedule) Follows(p *Problem, plan *Plan) error {
 type TransferKey struct {
 	buffer   dag.BufferID
 	from, to platform.MemoryID
-	reader   Instance
+	reader   dag.Instance
 	reason   Reason
 	atoms    string
 }
 
 // Key returns the transfer's key.
 func (t *Transfer) Key() TransferKey {
-	return TransferKey{t.Buffer, t.From, t.To, Instance{t.For, t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
+	return TransferKey{t.Buffer, t.From, t.To, dag.Instance{Task: t.For, Step: t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
 }
 
 // Follows verifies that the transfers of a schedule of the origin are the copies of the placed

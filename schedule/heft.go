@@ -59,7 +59,7 @@ type heft struct {
 	p        *Problem
 	eligible *eligibility
 	flow     *flow
-	reuse    rows // predecessors by Problem.Reuse
+	reuse    dag.Rows // predecessors by Problem.Reuse
 	mean     meanTransfer
 	copies   *heftCopies
 	ready    []readyIn // by memory, for the task at hand
@@ -77,12 +77,12 @@ type readyIn struct {
 
 func newHEFT(p *Problem, eligible *eligibility) *heft {
 	n := len(p.Graph.Tasks)
-	back := make([]Edge, len(p.Reuse))
+	back := make([]dag.Edge, len(p.Reuse))
 	for i, e := range p.Reuse {
-		back[i] = Edge{e.To, e.From}
+		back[i] = dag.Edge{From: e.To, To: e.From}
 	}
 	flow := newFlow(p.Graph)
-	return &heft{p: p, eligible: eligible, flow: flow, reuse: newRows(n, back), mean: newMeanTransfer(p),
+	return &heft{p: p, eligible: eligible, flow: flow, reuse: dag.NewRows(n, back), mean: newMeanTransfer(p),
 		copies: newHEFTCopies(p, flow.homes), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
@@ -91,9 +91,9 @@ func newHEFT(p *Problem, eligible *eligibility) *heft {
 func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
 	n := len(sorted)
 	rank, depth := make([]float64, n), make([]int32, n)
-	after := newRows(n, h.p.Reuse)
+	after := dag.NewRows(n, h.p.Reuse)
 	for _, t := range sorted {
-		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.of(t)} {
+		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.Row(int32(t))} {
 			for _, s := range next {
 				depth[s] = max(depth[s], depth[t]+1)
 			}
@@ -101,7 +101,7 @@ func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
 	}
 	for _, t := range slices.Backward(sorted) {
 		longest := 0.0
-		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.of(t)} {
+		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.Row(int32(t))} {
 			for _, s := range next {
 				longest = max(longest, h.mean.ns(h.flow.bytes(t, dag.TaskID(s)))+rank[s])
 			}
@@ -157,7 +157,7 @@ func (h *heft) place(t dag.TaskID) error {
 // readyAt is when a task's predecessors have ended and a memory has its operands.
 func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
 	at, ok := h.copies.arrive(t, m)
-	for _, preds := range [2][]int32{h.p.Graph.Preds(t), h.reuse.of(t)} {
+	for _, preds := range [2][]int32{h.p.Graph.Preds(t), h.reuse.Row(int32(t))} {
 		for _, s := range preds {
 			at = max(at, h.end[s])
 		}

@@ -95,7 +95,7 @@ func TestLayoutNextStep(t *testing.T) {
 		t.Errorf("x at %d, y at %d, saved %d; they can share", l.Offset[x], l.Offset[y], l.SavedBytes)
 	}
 	// d is the last user of y, a the first of x.
-	if want := (Edge{3, 0}); len(l.Reuse) != 0 || len(l.ReuseNext) != 1 || l.ReuseNext[0] != want {
+	if want := (dag.Edge{From: 3, To: 0}); len(l.Reuse) != 0 || len(l.ReuseNext) != 1 || l.ReuseNext[0] != want {
 		t.Errorf("edges %v, %v; want only %v into the next step", l.Reuse, l.ReuseNext, want)
 	}
 	if err := CheckLayout(g, l); err != nil {

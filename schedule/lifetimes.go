@@ -183,7 +183,7 @@ func (l *lifetimes) before(x, y int) bool {
 // edges are the orders that the sharing needs and the graph does not give. Of
 // the storages that share bytes with one, only its neighbours in the order of
 // lifetimes matter: the others follow through them.
-func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []Edge) {
+func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []dag.Edge) {
 	l.first, l.last = make([][]dag.TaskID, len(l.users)), make([][]dag.TaskID, len(l.users))
 	for x := range l.users {
 		if l.pinned[x] || len(l.users[x]) == 0 {
@@ -206,18 +206,18 @@ func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []Edge) {
 			}
 		}
 	}
-	return tidy(reuse), tidy(next)
+	return dag.SortEdges(reuse), dag.SortEdges(next)
 }
 
 // connect puts the last users of one storage before the first users of another,
 // where a relation does not do so already.
-func (l *lifetimes) connect(edges []Edge, x, y int, known relation) []Edge {
+func (l *lifetimes) connect(edges []dag.Edge, x, y int, known relation) []dag.Edge {
 	l.findEnds(x)
 	l.findEnds(y)
 	for _, from := range l.last[x] {
 		for _, to := range l.first[y] {
 			if !known[from].has(to) {
-				edges = append(edges, Edge{from, to})
+				edges = append(edges, dag.Edge{From: from, To: to})
 			}
 		}
 	}
@@ -239,17 +239,4 @@ func (l *lifetimes) findEnds(x int) {
 			l.first[x] = append(l.first[x], t)
 		}
 	}
-}
-
-func tidy(edges []Edge) []Edge {
-	order := func(a, b Edge) int {
-		if a.From != b.From {
-			return int(a.From - b.From)
-		}
-		return int(a.To - b.To)
-	}
-	if !slices.IsSortedFunc(edges, order) {
-		slices.SortFunc(edges, order)
-	}
-	return slices.Compact(edges)
 }

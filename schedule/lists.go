@@ -21,13 +21,13 @@ type Lists struct {
 	workers int
 	steps   *readiness
 	lane    []int32 // by task; noLane
-	next    []Instance
+	next    []dag.Instance
 	busy    []bool          // by lane
 	touched []int           // lanes that may have something to start
 	readyAt []time.Duration // by slot and task
 	entry   entry
 
-	reuse, reuseNext []Edge // orders beyond the graph's
+	reuse, reuseNext []dag.Edge // orders beyond the graph's
 }
 
 // entry is what moves before the first step.
@@ -42,8 +42,8 @@ type entry struct {
 // copy, or a move before the first step.
 type ListItem struct {
 	Lane  int32
-	Task  Instance // of the placed graph
-	Enter int32    // index into PlacedGraph.Enter; -1: a task or a copy
+	Task  dag.Instance // of the placed graph
+	Enter int32        // index into PlacedGraph.Enter; -1: a task or a copy
 }
 
 // NewLists prepares a run of some steps of a graph that follows a plan.
@@ -51,7 +51,7 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	pg := d.Placed.Graphs[graph]
 	lanes := len(pg.Order)
 	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse,
-		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]Instance, lanes), busy: make([]bool, lanes)}
+		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]dag.Instance, lanes), busy: make([]bool, lanes)}
 	if pg.moves == nil {
 		l.reuse, l.reuseNext = l.p.Reuse, l.p.ReuseNext
 	} else if steps > 1 {
@@ -75,7 +75,7 @@ func (l *Lists) Pace() *Pace {
 }
 
 // ReadyAt is when an instance had all it waits for. It holds until the instance ends.
-func (l *Lists) ReadyAt(i Instance) time.Duration { return l.readyAt[l.steps.slot(i)] }
+func (l *Lists) ReadyAt(i dag.Instance) time.Duration { return l.readyAt[l.steps.slot(i)] }
 
 // Finished reports whether every task and copy of every step has ended.
 func (l *Lists) Finished() bool { return l.steps.finished() }
@@ -97,7 +97,7 @@ func (l *Lists) Start(items []ListItem) []ListItem {
 	}
 	for i, m := range l.pg.Enter {
 		if !m.Anywhere && l.entry.stages[i] == 0 && l.unlaned(m) {
-			items = append(items, ListItem{noLane, Instance{}, int32(i)})
+			items = append(items, ListItem{noLane, dag.Instance{}, int32(i)})
 		}
 	}
 	return l.settle(0, items)
@@ -115,7 +115,7 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 	}
 	for _, next := range l.entry.after[was.Enter] {
 		if l.entry.stages[next]--; l.entry.stages[next] == 0 && l.unlaned(l.pg.Enter[next]) {
-			items = append(items, ListItem{noLane, Instance{}, next})
+			items = append(items, ListItem{noLane, dag.Instance{}, next})
 		}
 	}
 	for _, t := range l.entry.readers[was.Enter] {
@@ -167,18 +167,18 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 			return items
 		}
 		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
-		return append(items, ListItem{int32(lane), Instance{}, moves[0]})
+		return append(items, ListItem{int32(lane), dag.Instance{}, moves[0]})
 	}
 	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
 	if len(list) == 0 || int(at.Step) == l.p.Steps {
 		return items
 	}
-	i := Instance{list[at.Task], at.Step}
+	i := dag.Instance{Task: list[at.Task], Step: at.Step}
 	if at.Step >= l.steps.base+l.steps.slots || !l.steps.ready(i) {
 		return items
 	}
 	if at.Task++; int(at.Task) == len(list) {
-		*at = Instance{Step: at.Step + 1}
+		*at = dag.Instance{Step: at.Step + 1}
 	}
 	l.busy[lane] = true
 	return append(items, ListItem{int32(lane), i, -1})

@@ -67,10 +67,10 @@ type PlacedGraph struct {
 	// Links: within a step, and from step to step. A runner that keeps them finds everything
 	// where and as it should be. A step may then begin in one memory while another still works
 	// on the contents of the step before.
-	Reuse, RoomNext []Edge
+	Reuse, RoomNext []dag.Edge
 	// ReuseNext is RoomNext with further orders from step to step that only make a schedule of
 	// this graph one of the origin, whose buffers exist once.
-	ReuseNext func() []Edge
+	ReuseNext func() []dag.Edge
 
 	*traffic
 	instances       *instances      // nil: nothing moves

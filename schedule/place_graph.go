@@ -57,7 +57,7 @@ func (t *traffic) build(items []placedItem, streamed map[string]bool) *PlacedGra
 		pg.instances = t.newInstances()
 		pg.Links, pg.carries, pg.writes = pg.body().Link()
 	}
-	pg.ReuseNext = sync.OnceValue(func() []Edge { return tidy(append(pg.lostOrders(), pg.RoomNext...)) })
+	pg.ReuseNext = sync.OnceValue(func() []dag.Edge { return dag.SortEdges(append(pg.lostOrders(), pg.RoomNext...)) })
 	pg.buffers = sync.OnceValue(pg.writeBuffers)
 	pg.Graph = sync.OnceValues(pg.writeGraph)
 	return pg
@@ -73,7 +73,7 @@ func (pg *PlacedGraph) takeItems(items []placedItem) {
 			t.at[item.task] = int32(i)
 		}
 		for _, from := range item.afterLast {
-			pg.RoomNext = append(pg.RoomNext, Edge{dag.TaskID(from), dag.TaskID(i)})
+			pg.RoomNext = append(pg.RoomNext, dag.Edge{From: dag.TaskID(from), To: dag.TaskID(i)})
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (pg *PlacedGraph) streams(instance dag.BufferID) bool {
 }
 
 // lostOrders are those of the origin from step to step that the placed graph lacks.
-func (pg *PlacedGraph) lostOrders() (lost []Edge) {
+func (pg *PlacedGraph) lostOrders() (lost []dag.Edge) {
 	if pg.moves == nil {
 		return nil
 	}
@@ -186,7 +186,7 @@ func (pg *PlacedGraph) lostOrders() (lost []Edge) {
 			for _, from := range before {
 				placed := pg.at[from]
 				if !slices.Contains(pg.CarriedPreds(to), placed) && !slices.Contains(pg.ReusePreds(to), placed) {
-					lost = append(lost, Edge{dag.TaskID(placed), to})
+					lost = append(lost, dag.Edge{From: dag.TaskID(placed), To: to})
 				}
 			}
 		}

@@ -62,7 +62,7 @@ func (pg *PlacedGraph) keepOrders(layouts []*Layout) {
 	for _, l := range layouts {
 		pg.Reuse, pg.RoomNext = append(pg.Reuse, l.Reuse...), append(pg.RoomNext, l.ReuseNext...)
 	}
-	pg.Reuse, pg.RoomNext = tidy(pg.Reuse), tidy(pg.RoomNext)
+	pg.Reuse, pg.RoomNext = dag.SortEdges(pg.Reuse), dag.SortEdges(pg.RoomNext)
 }
 
 // layOutLater reports whether a layout would neither give orders, since the graph is too

@@ -101,12 +101,12 @@ func (t *traffic) findHomes() error {
 	for b := range t.homes {
 		t.homes[b] = t.host
 		name := t.p.Graph.Buffers[b].Home
-		if name == "" || name == HostHome {
+		if name == "" || name == dag.HostHome {
 			continue
 		}
 		m, ok := t.p.Platform.MemoryByName(name)
 		if !ok {
-			return fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", t.p.Graph.Buffers[b].Name, name, t.p.Platform.Name, HostHome)
+			return fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", t.p.Graph.Buffers[b].Name, name, t.p.Platform.Name, dag.HostHome)
 		}
 		t.homes[b] = m
 	}

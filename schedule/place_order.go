@@ -28,7 +28,7 @@ type estimate struct {
 	lanes []Lane
 
 	lists   [][]dag.TaskID // by lane of a worker
-	at      []Instance     // by lane of a worker: position in its list, and step
+	at      []dag.Instance // by lane of a worker: position in its list, and step
 	touched []int          // lanes of workers that may have something to start
 	queues  []engineQueue
 	queueOf map[engineGroup]int
@@ -133,7 +133,7 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 
 func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
 	e := &estimate{p: p, pg: pg, lanes: lanes, queueOf: map[engineGroup]int{}, steps: newReadiness(pg.Links, estimatedSteps, nil, nil),
-		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]Instance, len(p.Platform.Workers))}
+		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]dag.Instance, len(p.Platform.Workers))}
 	_, e.position = plan.placement(len(p.Graph.Tasks))
 	e.lists = pg.listsOf(plan, len(p.Platform.Workers))
 	for l := len(e.lists); l < len(lanes); l++ {
@@ -193,12 +193,12 @@ func (e *estimate) dispatch() {
 		if e.busy[w] || len(list) == 0 || at.Step == estimatedSteps {
 			continue
 		}
-		i := Instance{list[at.Task], at.Step}
+		i := dag.Instance{Task: list[at.Task], Step: at.Step}
 		if !e.steps.ready(i) {
 			continue
 		}
 		if at.Task++; int(at.Task) == len(list) {
-			*at = Instance{Step: at.Step + 1}
+			*at = dag.Instance{Step: at.Step + 1}
 		}
 		e.start(w, i, e.p.occupies(e.pg.TaskOf(i.Task), platform.WorkerID(w)))
 	}
@@ -236,7 +236,7 @@ func (e *estimate) freeEngine(q *engineQueue) int {
 	return best
 }
 
-func (e *estimate) start(lane int, i Instance, takes time.Duration) {
+func (e *estimate) start(lane int, i dag.Instance, takes time.Duration) {
 	if i.Step == steadyStep {
 		e.started = append(e.started, i.Task)
 	}
@@ -253,7 +253,7 @@ const noLane = -1
 type laneEnd struct {
 	at       time.Duration
 	lane     int
-	instance Instance
+	instance dag.Instance
 }
 
 // Before orders ends by time, then lane.
@@ -267,7 +267,7 @@ func (a laneEnd) Before(b laneEnd) bool {
 // readyCopy is a copy that waits for an engine since some time.
 type readyCopy struct {
 	*estimate
-	Instance
+	dag.Instance
 	since      time.Duration
 	readerStep int32
 	readerAt   int32 // position in its worker's list

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dahl/dag"
 	"dahl/platform"
 )
 
@@ -23,7 +24,7 @@ func (pg *PlacedGraph) ToOrigin(p *Problem, s *Schedule, entered []Interval) (*S
 	for _, span := range s.Spans {
 		if m := pg.Move(span.Task); m != nil {
 			out.Transfers = append(out.Transfers, m.Transfer(m.StepOf(span.Step, s.Steps), Interval{span.Start, span.End}))
-			moved = append(moved, ListItem{Task: Instance{span.Task, span.Step}, Enter: -1})
+			moved = append(moved, ListItem{Task: dag.Instance{Task: span.Task, Step: span.Step}, Enter: -1})
 			continue
 		}
 		span.Task = pg.TaskOf(span.Task)

@@ -201,7 +201,7 @@ func TestPlaceRows(t *testing.T) {
 func TestPlaceConstants(t *testing.T) {
 	b := dag.NewBuilder("constants")
 	for _, name := range []string{"a", "b"} {
-		id := b.Buffer(dag.Buffer{Name: name, Shape: []int{100}, Type: dag.Uint8, Role: dag.Input, Home: HostHome})
+		id := b.Buffer(dag.Buffer{Name: name, Shape: []int{100}, Type: dag.Uint8, Role: dag.Input, Home: dag.HostHome})
 		b.Task(dag.Task{Name: "read " + name, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}, Accesses: []dag.Access{access(id, dag.Read)}})
 	}
 	g, err := b.Build()

@@ -78,7 +78,7 @@ func randomBody(t *testing.T, r *rand.Rand, p *platform.Platform, name string) *
 		}
 		return dag.Region{Buffer: id, Box: box}
 	}
-	home := func() string { return []string{"", HostHome, p.Memories[r.IntN(len(p.Memories))].Name}[r.IntN(3)] }
+	home := func() string { return []string{"", dag.HostHome, p.Memories[r.IntN(len(p.Memories))].Name}[r.IntN(3)] }
 	for range 1 + r.IntN(3) {
 		buffer(dag.Input, home())
 		buffer(dag.Parameter, home())

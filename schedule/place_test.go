@@ -86,7 +86,7 @@ func (in *interpreter) words(region dag.Region) []*uint32 {
 }
 
 // digests are those of all tasks, by step and task of the origin.
-type digests map[Instance]uint32
+type digests map[dag.Instance]uint32
 
 // runOrigin interprets a graph in program order, each storage by itself, and returns the
 // digests and the contents afterwards.
@@ -100,7 +100,7 @@ func runOrigin(g *dag.Graph, steps int) (digests, [][]uint32) {
 	}
 	got := digests{}
 	in := &interpreter{g: g, word: func(b dag.BufferID, i int) *uint32 { return &contents[b][i] },
-		digest: func(t dag.TaskID, step int, d uint32) { got[Instance{t, int32(step)}] = d },
+		digest: func(t dag.TaskID, step int, d uint32) { got[dag.Instance{Task: t, Step: int32(step)}] = d },
 		name:   func(t dag.TaskID) string { return g.Tasks[t].Name }}
 	for step := range steps {
 		for t := range g.Tasks {
@@ -139,7 +139,7 @@ func newPlacedRun(t *testing.T, placed *Placed, graph int) *placedRun {
 		}
 	}
 	r.interpreter = &interpreter{g: graphOf(t, pg), word: r.at,
-		digest: func(t dag.TaskID, step int, d uint32) { r.got[Instance{pg.TaskOf(t), int32(step)}] = d },
+		digest: func(t dag.TaskID, step int, d uint32) { r.got[dag.Instance{Task: pg.TaskOf(t), Step: int32(step)}] = d },
 		name: func(t dag.TaskID) string {
 			if pg.TaskOf(t) < 0 {
 				return ""

@@ -61,7 +61,7 @@ func (pg *PlacedGraph) newBuffer(w *writtenOut, instance dag.BufferID) (dag.Buff
 	} else if m != pg.host {
 		buf.Home = ""
 	} else if buf.Home != "" {
-		buf.Home = HostHome // of the placed graph, whose memories are a matter of its own
+		buf.Home = dag.HostHome // of the placed graph, whose memories are a matter of its own
 	}
 	rows, kept := w.rows[location{pg.Origin.Storage(b), m}]
 	buf.Name, buf.Shape = pg.instanceName(location{b, m}), ofRows(rows, kept, of.Shape)

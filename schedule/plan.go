@@ -81,9 +81,9 @@ func (plan *Plan) check(p *Problem, eligible *eligibility) error {
 // topological orders the tasks of one step by the graph, the reuse edges and the
 // order of each worker. If they contradict each
 // other it returns a task that can never start, else -1.
-func topological(g *dag.Links, reuse []Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
+func topological(g *dag.Links, reuse []dag.Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
 	n := g.NumTasks()
-	after, next, waits := newRows(n, reuse), make([]int32, n), make([]int32, n)
+	after, next, waits := dag.NewRows(n, reuse), make([]int32, n), make([]int32, n)
 	for t := range n {
 		waits[t], next[t] = int32(len(g.Preds(dag.TaskID(t)))), -1
 	}
@@ -104,7 +104,7 @@ func topological(g *dag.Links, reuse []Edge, order [][]dag.TaskID) (sorted []dag
 	}
 	for k := 0; k < len(sorted); k++ {
 		id := sorted[k]
-		for _, list := range [3][]int32{g.Succs(id), after.of(id), next[id : id+1]} {
+		for _, list := range [3][]int32{g.Succs(id), after.Row(int32(id)), next[id : id+1]} {
 			for _, t := range list {
 				if t < 0 {
 					continue // the last one of its worker

@@ -17,8 +17,8 @@ type Problem struct {
 	// Reuse and ReuseNext are orders that let buffers share bytes. They come from a Layout and
 	// add to the graph's. To starts after From has ended: in the same step for Reuse, in the step
 	// before for ReuseNext.
-	Reuse     []Edge
-	ReuseNext []Edge
+	Reuse     []dag.Edge
+	ReuseNext []dag.Edge
 
 	Seed uint64 // for policies that draw random numbers
 
@@ -28,9 +28,6 @@ type Problem struct {
 	// memory has a layout. [Priced.Decide] sets them for policies, which decide at run time.
 	Layouts []*Layout
 }
-
-// Edge is an order between two tasks.
-type Edge struct{ From, To dag.TaskID }
 
 // Cost is what one task costs on one device.
 type Cost struct {

@@ -25,42 +25,12 @@ type readiness struct {
 	base  int32 // the first step with tasks left
 	n     int32
 
-	reuse, reuseNext rows    // successors by orders beyond those of links
-	pending          []int32 // by slot and task
-	left             []int32 // by slot: tasks that have not ended
-	keyOf            []int32 // by task: its place in the order of tasks; nil: by their numbers
+	reuse, reuseNext dag.Rows // successors by orders beyond those of links
+	pending          []int32  // by slot and task
+	left             []int32  // by slot: tasks that have not ended
+	keyOf            []int32  // by task: its place in the order of tasks; nil: by their numbers
 	taskOf           []dag.TaskID
 	released         []int64 // instances that became ready: step and key
-}
-
-// rows are lists of tasks in compressed form.
-type rows struct{ start, to []int32 }
-
-func (r rows) of(t dag.TaskID) []int32 {
-	if len(r.to) == 0 {
-		return nil
-	}
-	return r.to[r.start[t]:r.start[t+1]]
-}
-
-// newRows lists the To of every From.
-func newRows(n int, edges []Edge) rows {
-	if len(edges) == 0 {
-		return rows{}
-	}
-	r := rows{start: make([]int32, n+1), to: make([]int32, len(edges))}
-	for _, e := range edges {
-		r.start[e.From+1]++
-	}
-	for i := range n {
-		r.start[i+1] += r.start[i]
-	}
-	next := slices.Clone(r.start[:n])
-	for _, e := range edges {
-		r.to[next[e.From]] = int32(e.To)
-		next[e.From]++
-	}
-	return r
 }
 
 // taskOrder lists the tasks by priority, highest first, then by name.
@@ -84,11 +54,11 @@ func taskOrder(g *dag.Graph) []dag.TaskID {
 }
 
 // newReadiness prepares a number of steps; reuse and reuseNext are orders beside the links.
-func newReadiness(links *dag.Links, steps int, reuse, reuseNext []Edge) *readiness {
+func newReadiness(links *dag.Links, steps int, reuse, reuseNext []dag.Edge) *readiness {
 	n := links.NumTasks()
-	r := &readiness{links: links, steps: steps, n: int32(n), slots: ringSlots(steps), reuse: newRows(n, reuse)}
+	r := &readiness{links: links, steps: steps, n: int32(n), slots: ringSlots(steps), reuse: dag.NewRows(n, reuse)}
 	if steps > 1 {
-		r.reuseNext = newRows(n, reuseNext)
+		r.reuseNext = dag.NewRows(n, reuseNext)
 	}
 	r.pending, r.left = make([]int32, int(r.slots)*n), make([]int32, r.slots)
 	return r
@@ -122,11 +92,11 @@ func (r *readiness) prepare(step int32) {
 			pending[t] += int32(len(r.links.CarriedPreds(dag.TaskID(t))) + len(r.links.ReusePreds(dag.TaskID(t))))
 		}
 	}
-	for _, t := range r.reuse.to {
+	for _, t := range r.reuse.All() {
 		pending[t]++
 	}
 	if step > 0 {
-		for _, t := range r.reuseNext.to {
+		for _, t := range r.reuseNext.All() {
 			pending[t]++
 		}
 	}
@@ -144,20 +114,20 @@ func (r *readiness) countDown(step, t int32) {
 	p := &r.pending[(step%r.slots)*r.n+t]
 	*p--
 	if *p == 0 {
-		r.released = append(r.released, r.keyAt(Instance{dag.TaskID(t), step}))
+		r.released = append(r.released, r.keyAt(dag.Instance{Task: dag.TaskID(t), Step: step}))
 	}
 }
 
 // keyAt orders instances by step, then task; instanceAt is its inverse.
-func (r *readiness) keyAt(i Instance) int64 {
+func (r *readiness) keyAt(i dag.Instance) int64 {
 	if r.keyOf == nil {
 		return int64(i.Step)<<32 | int64(i.Task)
 	}
 	return int64(i.Step)<<32 | int64(r.keyOf[i.Task])
 }
 
-func (r *readiness) instanceAt(key int64) Instance {
-	i := Instance{Task: dag.TaskID(key & (1<<32 - 1)), Step: int32(key >> 32)}
+func (r *readiness) instanceAt(key int64) dag.Instance {
+	i := dag.Instance{Task: dag.TaskID(key & (1<<32 - 1)), Step: int32(key >> 32)}
 	if r.taskOf != nil {
 		i.Task = r.taskOf[i.Task]
 	}
@@ -165,12 +135,12 @@ func (r *readiness) instanceAt(key int64) Instance {
 }
 
 // end counts down the successors of an instance that has ended.
-func (r *readiness) end(i Instance) {
+func (r *readiness) end(i dag.Instance) {
 	g := r.links
 	for _, t := range g.Succs(i.Task) {
 		r.countDown(i.Step, t)
 	}
-	for _, t := range r.reuse.of(i.Task) {
+	for _, t := range r.reuse.Row(int32(i.Task)) {
 		r.countDown(i.Step, t)
 	}
 	if next := i.Step + 1; int(next) < r.steps {
@@ -180,7 +150,7 @@ func (r *readiness) end(i Instance) {
 		for _, t := range g.ReuseSuccs(i.Task) {
 			r.countDown(next, t)
 		}
-		for _, t := range r.reuseNext.of(i.Task) {
+		for _, t := range r.reuseNext.Row(int32(i.Task)) {
 			r.countDown(next, t)
 		}
 	}
@@ -199,7 +169,7 @@ func (r *readiness) end(i Instance) {
 func (r *readiness) finished() bool { return int(r.base) == r.steps }
 
 // takeReleased moves the instances that became ready into buf, in their order.
-func (r *readiness) takeReleased(buf []Instance) []Instance {
+func (r *readiness) takeReleased(buf []dag.Instance) []dag.Instance {
 	slices.Sort(r.released)
 	buf = buf[:0]
 	for _, k := range r.released {
@@ -210,7 +180,7 @@ func (r *readiness) takeReleased(buf []Instance) []Instance {
 }
 
 // ready reports whether an instance of a step that is prepared waits for nothing any more.
-func (r *readiness) ready(i Instance) bool { return r.pending[r.slot(i)] == 0 }
+func (r *readiness) ready(i dag.Instance) bool { return r.pending[r.slot(i)] == 0 }
 
 // slot is the index of an instance in tables by slot and task.
-func (r *readiness) slot(i Instance) int32 { return i.Step%r.slots*r.n + int32(i.Task) }
+func (r *readiness) slot(i dag.Instance) int32 { return i.Step%r.slots*r.n + int32(i.Task) }

@@ -70,12 +70,12 @@ func newResidency(p *Problem) (*residency, error) {
 func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64, counted bool, err error) {
 	b := &p.Graph.Buffers[storage]
 	switch {
-	case b.Home == HostHome:
+	case b.Home == dag.HostHome:
 		return 1 << p.Platform.HostMemory(), true, nil
 	case b.Home != "":
 		m, ok := p.Platform.MemoryByName(b.Home)
 		if !ok {
-			return 0, false, fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", b.Name, b.Home, p.Platform.Name, HostHome)
+			return 0, false, fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", b.Name, b.Home, p.Platform.Name, dag.HostHome)
 		}
 		return 1 << m, true, nil
 	case !written:
@@ -85,9 +85,6 @@ func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64
 	}
 	return 0, false, nil
 }
-
-// HostHome is the home that stands for the platform's host memory.
-const HostHome = "host"
 
 // begin makes room for the results of a task. It fails when the memory is too small.
 func (r *residency) begin(t dag.TaskID, m platform.MemoryID) error {

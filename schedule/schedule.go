@@ -130,7 +130,7 @@ type Layout struct {
 	// Reuse and ReuseNext make the sharing of bytes safe, within a step and from one step to the
 	// next, beyond the graph's own orders. A run that uses the offsets puts them into
 	// Problem.Reuse and Problem.ReuseNext.
-	Reuse      []Edge
-	ReuseNext  []Edge
+	Reuse      []dag.Edge
+	ReuseNext  []dag.Edge
 	SavedBytes int64 // compared with giving every storage bytes of its own
 }

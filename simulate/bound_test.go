@@ -219,10 +219,10 @@ func (c *boundCase) atOtherClock(pl *platform.Platform) {
 // byChance gives tasks to workers at random.
 type byChance struct {
 	r     *rand.Rand
-	queue []schedule.Instance
+	queue []dag.Instance
 }
 
-func (q *byChance) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (q *byChance) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	q.queue = append(q.queue, i)
 	if workers := v.Workers(i.Task); q.r.IntN(3) > 0 {
 		return workers[q.r.IntN(len(workers))]
@@ -230,14 +230,14 @@ func (q *byChance) Ready(v *schedule.View, i schedule.Instance) platform.WorkerI
 	return schedule.Undecided
 }
 
-func (q *byChance) Next(v *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (q *byChance) Next(v *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	for _, k := range q.r.Perm(len(q.queue)) {
 		if i := q.queue[k]; v.CanRun(i.Task, w) {
 			q.queue = slices.Delete(q.queue, k, k+1)
 			return i, true
 		}
 	}
-	return schedule.Instance{}, false
+	return dag.Instance{}, false
 }
 
 // boundPlatform is a random machine whose tasks take other times with other numbers of units:

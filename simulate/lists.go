@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -47,7 +48,7 @@ func (r *listRun) begin(items []schedule.ListItem) {
 			r.move(item, m, m.StepOf(item.Task.Step, r.p.Steps))
 		} else {
 			r.runs[item.Lane] = item
-			origin := schedule.Instance{Task: r.placed.TaskOf(item.Task.Task), Step: item.Task.Step}
+			origin := dag.Instance{Task: r.placed.TaskOf(item.Task.Task), Step: item.Task.Step}
 			r.task(origin, item.Task, platform.WorkerID(item.Lane), r.lists.ReadyAt(item.Task))
 		}
 	}

@@ -124,15 +124,15 @@ func TestOneOfTwoIsThere(t *testing.T) {
 }
 
 // coreTakesAll lets the gpu, where it is allowed, expect each task, and hands all to the cpu.
-type coreTakesAll struct{ queue []schedule.Instance }
+type coreTakesAll struct{ queue []dag.Instance }
 
-func (q *coreTakesAll) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (q *coreTakesAll) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	q.queue = append(q.queue, i)
 	workers := v.Workers(i.Task)
 	return workers[len(workers)-1]
 }
 
-func (q *coreTakesAll) Next(_ *schedule.View, w platform.WorkerID) (i schedule.Instance, ok bool) {
+func (q *coreTakesAll) Next(_ *schedule.View, w platform.WorkerID) (i dag.Instance, ok bool) {
 	if w != 0 || len(q.queue) == 0 {
 		return i, false
 	}

@@ -101,12 +101,12 @@ type history struct {
 	// Transfers in the order of their ends: by their atoms, and by the instance for which they
 	// started.
 	byAtom     map[int32][]int32
-	byInstance map[schedule.Instance][]int32
+	byInstance map[dag.Instance][]int32
 }
 
 func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 	h := &history{p: p, s: s, reuse: map[dag.TaskID][]dag.TaskID{}, across: map[dag.TaskID][]dag.TaskID{},
-		byAtom: map[int32][]int32{}, byInstance: map[schedule.Instance][]int32{}}
+		byAtom: map[int32][]int32{}, byInstance: map[dag.Instance][]int32{}}
 	for i := range s.Spans {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
 	}
@@ -128,7 +128,7 @@ func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 		for _, a := range t.Atoms {
 			h.byAtom[a] = append(h.byAtom[a], i)
 		}
-		of := schedule.Instance{Task: t.For, Step: t.Step}
+		of := dag.Instance{Task: t.For, Step: t.Step}
 		h.byInstance[of] = append(h.byInstance[of], i)
 	}
 	return h
@@ -224,7 +224,7 @@ func (h *history) lastArrival(i int32) int32 {
 			}
 		}
 	}
-	consider(h.byInstance[schedule.Instance{Task: span.Task, Step: span.Step}])
+	consider(h.byInstance[dag.Instance{Task: span.Task, Step: span.Step}])
 	for a, access := range h.p.Graph.Tasks[span.Task].Accesses {
 		if access.Mode.Reads() {
 			for _, atom := range h.p.Graph.Atoms(span.Task, a) {
