@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // dmda gives every task, when it becomes ready, to the worker that is expected to end it first.
@@ -27,7 +28,7 @@ type queue struct {
 
 func newDMDA(p *Problem) *dmda {
 	memories := len(p.Platform.Memories)
-	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ringSlots(p.Steps))*len(p.Graph.Tasks)),
+	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ready.Ring(p.Steps))*len(p.Graph.Tasks)),
 		arrival: make([]Arrival, memories), known: make([]bool, memories)}
 }
 
@@ -49,7 +50,7 @@ func (q *dmda) Ready(v *View, i dag.Instance) platform.WorkerID {
 	if waiting.size == 0 {
 		waiting.first = i
 	} else {
-		q.behind[v.order.slot(waiting.last)] = i
+		q.behind[v.order.Slot(waiting.last)] = i
 	}
 	waiting.last = i
 	waiting.size++
@@ -62,7 +63,7 @@ func (q *dmda) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 		return dag.Instance{}, false
 	}
 	i := waiting.first
-	waiting.first = q.behind[v.order.slot(i)]
+	waiting.first = q.behind[v.order.Slot(i)]
 	waiting.size--
 	return i, true
 }

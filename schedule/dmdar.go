@@ -30,7 +30,7 @@ func (q *dmdar) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 		if bytes := v.MissingBytes(i, m); least < 0 || bytes < least {
 			best, aheadOfBest, least = i, ahead, bytes
 		}
-		ahead, i = i, q.behind[v.order.slot(i)]
+		ahead, i = i, q.behind[v.order.Slot(i)]
 	}
 	q.remove(v, waiting, best, aheadOfBest)
 	return best, true
@@ -38,11 +38,11 @@ func (q *dmdar) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 
 // remove takes an instance out of a queue. ahead is the instance before it, if there is one.
 func (q *dmdar) remove(v *View, waiting *queue, i, ahead dag.Instance) {
-	behind := q.behind[v.order.slot(i)]
+	behind := q.behind[v.order.Slot(i)]
 	if i == waiting.first {
 		waiting.first = behind
 	} else {
-		q.behind[v.order.slot(ahead)] = behind
+		q.behind[v.order.Slot(ahead)] = behind
 	}
 	if i == waiting.last {
 		waiting.last = ahead

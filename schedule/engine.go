@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // Engine is the state machine that serves policies in both worlds. It knows which instances are
@@ -29,8 +30,8 @@ type Engine struct {
 	ready    int // instances made ready and not handed out
 	released []dag.Instance
 
-	steps     *readiness
-	instances []instance // by slot of readiness
+	steps     *ready.Steps
+	instances []instance // by slot of steps
 	workers   []workerState
 	idle      []uint64 // set of workers that run nothing and have taken nothing
 	ahead     []uint64 // set of workers that run a task, have taken none, and may take one
@@ -54,7 +55,7 @@ type phase uint8
 
 const (
 	blocked phase = iota
-	ready
+	untaken
 	taken
 )
 
@@ -91,13 +92,12 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{p: p, policy: policy, now: now, steps: newReadiness(p.Graph.Links, p.Steps, p.Reuse, p.ReuseNext)}
-	e.steps.inOrder(taskOrder(p.Graph))
+	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.Reuse, p.ReuseNext, ready.ByPriority(p.Graph))}
 	var err error
 	if e.eligible, err = newEligibility(p); err != nil {
 		return nil, err
 	}
-	e.instances = make([]instance, len(e.steps.pending))
+	e.instances = make([]instance, int(ready.Ring(p.Steps))*len(p.Graph.Tasks))
 	e.released = make([]dag.Instance, 0, len(p.Graph.Tasks))
 	workers := len(p.Platform.Workers)
 	e.workers = make([]workerState, workers)
@@ -178,7 +178,7 @@ func (p *Problem) check() error {
 // Start begins the run.
 func (e *Engine) Start(cmds []Command) []Command {
 	e.at = e.now()
-	e.steps.begin()
+	e.steps.Begin(nil)
 	return e.settle(cmds)
 }
 
@@ -194,11 +194,11 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 		state.runs, state.phase = state.takes, resting
 	}
 	e.asks(w)
-	e.instances[e.steps.slot(i)].phase = blocked // the slot is free for a later step
+	e.instances[e.steps.Slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
 		e.release(i.Task, w)
 	}
-	e.steps.end(i)
+	e.steps.End(i)
 	if state.phase == fetching {
 		cmds = e.runFetched(e.p.memoryOf(w), cmds)
 	}
@@ -206,7 +206,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 }
 
 // Finished reports whether every task of every step has ended.
-func (e *Engine) Finished() bool { return e.steps.finished() }
+func (e *Engine) Finished() bool { return e.steps.Finished() }
 
 // Err returns the error that stopped the run: a memory that is too small, a route that is
 // missing, or a policy that broke the rules. No commands follow an error.
@@ -214,12 +214,12 @@ func (e *Engine) Err() error { return e.err }
 
 // ReadyAt is when the last predecessor of an instance had ended and its operands had arrived. The
 // value holds until the instance's task ends.
-func (e *Engine) ReadyAt(i dag.Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
+func (e *Engine) ReadyAt(i dag.Instance) time.Duration { return e.instances[e.steps.Slot(i)].readyAt }
 
 // settle shows the policy the instances that became ready, gives tasks to idle workers, and
 // starts the copies that these tasks need.
 func (e *Engine) settle(cmds []Command) []Command {
-	e.released = e.steps.takeReleased(e.released)
+	e.released = e.steps.TakeReleased(e.released)
 	for _, i := range e.released {
 		e.makeReady(i)
 	}
@@ -256,7 +256,7 @@ func (e *Engine) asks(w platform.WorkerID) {
 
 func (e *Engine) makeReady(i dag.Instance) {
 	e.ready++
-	e.instances[e.steps.slot(i)] = instance{readyAt: e.at, worker: Undecided, phase: ready}
+	e.instances[e.steps.Slot(i)] = instance{readyAt: e.at, worker: Undecided, phase: untaken}
 	if e.err != nil {
 		return
 	}
@@ -285,7 +285,7 @@ func (e *Engine) allows(w platform.WorkerID, i dag.Instance) bool {
 
 // assign gives an instance to a worker that may run it.
 func (e *Engine) assign(w platform.WorkerID, i dag.Instance) {
-	x := &e.instances[e.steps.slot(i)]
+	x := &e.instances[e.steps.Slot(i)]
 	if x.worker != Undecided {
 		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
 	}
@@ -299,12 +299,12 @@ func (e *Engine) assign(w platform.WorkerID, i dag.Instance) {
 
 // handOut gives a worker the instance that the policy chose for it.
 func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []Command {
-	if i.Task < 0 || int32(i.Task) >= e.steps.n || i.Step < e.steps.base || int(i.Step) >= e.p.Steps ||
-		e.instances[e.steps.slot(i)].phase != ready {
+	if i.Task < 0 || int(i.Task) >= len(e.p.Graph.Tasks) || i.Step < e.steps.First() || int(i.Step) >= e.p.Steps ||
+		e.instances[e.steps.Slot(i)].phase != untaken {
 		e.err = fmt.Errorf("the policy chose task %d of step %d, which is not ready", i.Task, i.Step)
 		return cmds
 	}
-	x := &e.instances[e.steps.slot(i)]
+	x := &e.instances[e.steps.Slot(i)]
 	if x.worker != w {
 		if !e.allows(w, i) {
 			return cmds
@@ -335,7 +335,7 @@ func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 		}
 	}
 	if e.copies != nil {
-		x := &e.instances[e.steps.slot(i)]
+		x := &e.instances[e.steps.Slot(i)]
 		x.readyAt = max(x.readyAt, e.copies.lastArrival(i.Task, e.p.memoryOf(w)))
 	}
 	takes := e.p.occupies(i.Task, w)

@@ -11,7 +11,8 @@ import (
 func (e *Engine) prepareCopies() {
 	e.resident.shared = newSharing(e.p)
 	e.resident.makeEvictors()
-	e.copies = newCopies(e.p, e.resident, e.steps.keyOf)
+	_, place := e.steps.Order()
+	e.copies = newCopies(e.p, e.resident, place)
 	e.workersAt = make([][]platform.WorkerID, len(e.p.Platform.Memories))
 	for w := range e.workers {
 		m := e.p.memoryOf(platform.WorkerID(w))

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // HEFT plans one step with the heterogeneous earliest finish time heuristic.
@@ -42,7 +43,7 @@ func HEFT(p *Problem) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	sorted, stuck := topological(p.Graph.Links, p.Reuse, nil)
+	sorted, stuck := ready.Sort(p.Graph.Links, p.Reuse, nil)
 	if stuck >= 0 {
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/schedule/ready"
 )
 
 // maxLayoutTasks is the largest number of tasks, and of storages, for which sharing is looked
@@ -76,7 +77,7 @@ func newOrders(g *tenants, plan *Plan) (*orders, error) {
 	o.across = o.reachableNext()
 	o.planned = o.inGraph
 	if plan != nil {
-		sorted, stuck := topological(g.links, nil, plan.Order)
+		sorted, stuck := ready.Sort(g.links, nil, plan.Order)
 		if stuck >= 0 {
 			return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.taskName(stuck))
 		}

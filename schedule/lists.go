@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // Lists replays a plan: every lane of a placed graph runs its list in order, step after
@@ -16,16 +17,17 @@ import (
 //
 // Lists has no clock. Whoever drives it tells it what has ended, and is told what starts.
 type Lists struct {
-	pg      *PlacedGraph
-	p       *Problem // of the origin
-	workers int
-	steps   *readiness
-	lane    []int32 // by task; noLane
-	next    []dag.Instance
-	busy    []bool          // by lane
-	touched []int           // lanes that may have something to start
-	readyAt []time.Duration // by slot and task
-	entry   entry
+	pg       *PlacedGraph
+	p        *Problem // of the origin
+	workers  int
+	steps    *ready.Steps
+	released []dag.Instance
+	lane     []int32 // by task; noLane
+	next     []dag.Instance
+	busy     []bool          // by lane
+	touched  []int           // lanes that may have something to start
+	readyAt  []time.Duration // by slot and task
+	entry    entry
 
 	reuse, reuseNext []dag.Edge // orders beyond the graph's
 }
@@ -57,8 +59,8 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	} else if steps > 1 {
 		l.reuseNext = pg.ReuseNext()
 	}
-	l.steps = newReadiness(pg.Links, steps, l.reuse, l.reuseNext)
-	l.readyAt = make([]time.Duration, len(l.steps.pending))
+	l.steps = ready.New(pg.Links, steps, l.reuse, l.reuseNext, nil)
+	l.readyAt = make([]time.Duration, int(ready.Ring(steps))*pg.NumTasks())
 	for lane, list := range pg.Order {
 		for _, t := range list {
 			l.lane[t] = int32(lane)
@@ -75,23 +77,14 @@ func (l *Lists) Pace() *Pace {
 }
 
 // ReadyAt is when an instance had all it waits for. It holds until the instance ends.
-func (l *Lists) ReadyAt(i dag.Instance) time.Duration { return l.readyAt[l.steps.slot(i)] }
+func (l *Lists) ReadyAt(i dag.Instance) time.Duration { return l.readyAt[l.steps.Slot(i)] }
 
 // Finished reports whether every task and copy of every step has ended.
-func (l *Lists) Finished() bool { return l.steps.finished() }
+func (l *Lists) Finished() bool { return l.steps.Finished() }
 
 // Start begins the run and appends what starts to items.
 func (l *Lists) Start(items []ListItem) []ListItem {
-	l.steps.begin()
-	for i := range l.entry.readers {
-		for _, t := range l.entry.readers[i] {
-			l.steps.pending[t]++
-		}
-	}
-	l.steps.released = slices.DeleteFunc(l.steps.released, func(key int64) bool {
-		i := l.steps.instanceAt(key)
-		return i.Step == 0 && l.steps.pending[i.Task] > 0
-	})
+	l.steps.Begin(slices.Concat(l.entry.readers...))
 	for lane := range l.busy {
 		l.touched = append(l.touched, lane)
 	}
@@ -110,7 +103,7 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 		l.touched = append(l.touched, int(was.Lane))
 	}
 	if was.Enter < 0 {
-		l.steps.end(was.Task)
+		l.steps.End(was.Task)
 		return l.settle(now, items)
 	}
 	for _, next := range l.entry.after[was.Enter] {
@@ -119,7 +112,7 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 		}
 	}
 	for _, t := range l.entry.readers[was.Enter] {
-		l.steps.countDown(0, int32(t))
+		l.steps.Release(t)
 	}
 	for lane := l.workers; lane < len(l.busy); lane++ {
 		l.touched = append(l.touched, lane)
@@ -130,17 +123,14 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 // settle starts what can start: on lanes in their order, then what needs none in the order
 // of steps and names.
 func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
-	slices.Sort(l.steps.released)
-	unlaned := 0
-	for _, key := range l.steps.released {
-		i := l.steps.instanceAt(key)
-		slot := l.steps.slot(i)
-		l.readyAt[slot] = now
+	l.released = l.steps.TakeReleased(l.released)
+	unlaned := l.released[:0]
+	for _, i := range l.released {
+		l.readyAt[l.steps.Slot(i)] = now
 		if lane := l.lane[i.Task]; lane != noLane {
 			l.touched = append(l.touched, int(lane))
 		} else {
-			l.steps.released[unlaned] = key
-			unlaned++
+			unlaned = append(unlaned, i)
 		}
 	}
 	slices.Sort(l.touched)
@@ -150,13 +140,13 @@ func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 		}
 	}
 	first := len(items)
-	for _, key := range l.steps.released[:unlaned] {
-		items = append(items, ListItem{noLane, l.steps.instanceAt(key), -1})
+	for _, i := range unlaned {
+		items = append(items, ListItem{noLane, i, -1})
 	}
 	slices.SortFunc(items[first:], func(a, b ListItem) int {
 		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), l.pg.compareCopies(a.Task.Task, b.Task.Task))
 	})
-	l.touched, l.steps.released = l.touched[:0], l.steps.released[:0]
+	l.touched = l.touched[:0]
 	return items
 }
 
@@ -174,7 +164,7 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 		return items
 	}
 	i := dag.Instance{Task: list[at.Task], Step: at.Step}
-	if at.Step >= l.steps.base+l.steps.slots || !l.steps.ready(i) {
+	if !l.steps.Ready(i) {
 		return items
 	}
 	if at.Task++; int(at.Task) == len(list) {

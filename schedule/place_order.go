@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // The order of the copies on each engine comes from an estimate of three steps: workers
@@ -34,9 +35,10 @@ type estimate struct {
 	queueOf map[engineGroup]int
 	busy    []bool // by lane
 
-	steps    *readiness
+	steps    *ready.Steps
+	released []dag.Instance
 	now      time.Duration
-	ends     Heap[laneEnd]
+	ends     ready.Heap[laneEnd]
 	order    [][]dag.TaskID // by lane of an engine: copies of the steady step, as started
 	started  []dag.TaskID   // all of the steady step
 	position []int32        // by task of the origin
@@ -119,7 +121,7 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 			end := e.ends.Pop()
 			e.free(end.lane)
 			e.done++
-			e.steps.end(end.instance)
+			e.steps.End(end.instance)
 			e.takeReleased()
 		}
 	}
@@ -132,7 +134,7 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 }
 
 func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
-	e := &estimate{p: p, pg: pg, lanes: lanes, queueOf: map[engineGroup]int{}, steps: newReadiness(pg.Links, estimatedSteps, nil, nil),
+	e := &estimate{p: p, pg: pg, lanes: lanes, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil, nil),
 		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]dag.Instance, len(p.Platform.Workers))}
 	_, e.position = plan.placement(len(p.Graph.Tasks))
 	e.lists = pg.listsOf(plan, len(p.Platform.Workers))
@@ -145,7 +147,7 @@ func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimat
 		q := &e.queues[e.queueOf[group]]
 		q.lanes = append(q.lanes, l)
 	}
-	e.steps.begin()
+	e.steps.Begin(nil)
 	e.takeReleased()
 	return e
 }
@@ -164,8 +166,8 @@ func (e *estimate) free(lane int) {
 // takeReleased queues the copies that wait for nothing any more. Those that no engine makes
 // start.
 func (e *estimate) takeReleased() {
-	for _, key := range e.steps.released {
-		i := e.steps.instanceAt(key)
+	e.released = e.steps.TakeAsReleased(e.released)
+	for _, i := range e.released {
 		m := e.pg.Move(i.Task)
 		if m == nil {
 			e.touched = append(e.touched, int(e.pg.worker[e.pg.TaskOf(i.Task)]))
@@ -182,7 +184,6 @@ func (e *estimate) takeReleased() {
 		}
 		e.queues[e.queueOf[group]].copies.Push(is)
 	}
-	e.steps.released = e.steps.released[:0]
 }
 
 // dispatch starts what can start on lanes that are free.
@@ -194,7 +195,7 @@ func (e *estimate) dispatch() {
 			continue
 		}
 		i := dag.Instance{Task: list[at.Task], Step: at.Step}
-		if !e.steps.ready(i) {
+		if !e.steps.Ready(i) {
 			continue
 		}
 		if at.Task++; int(at.Task) == len(list) {
@@ -222,7 +223,7 @@ func (e *estimate) dispatch() {
 // engineQueue is the copies that wait for the same engines.
 type engineQueue struct {
 	lanes  []int
-	copies Heap[readyCopy]
+	copies ready.Heap[readyCopy]
 }
 
 // freeEngine is the free engine of a queue that has the fewest copies in its list.

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // followCopies takes the order of copies on the engines from a plan that lists them. The plan
@@ -46,7 +47,7 @@ func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
 			return fmt.Errorf("the plan lists copies and leaves out %q", pg.name(dag.TaskID(t)))
 		}
 	}
-	if _, stuck := topological(pg.Links, nil, order); stuck >= 0 {
+	if _, stuck := ready.Sort(pg.Links, nil, order); stuck >= 0 {
 		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.name(stuck))
 	}
 	pg.Order = order

@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // Policy is a dynamic scheduler. The Engine calls it under its lock. A policy must neither keep
@@ -48,7 +49,7 @@ type View struct {
 	Arrival      func(i dag.Instance, m platform.MemoryID) Arrival
 
 	eligible *eligibility
-	order    *readiness
+	order    *ready.Steps
 }
 
 // CanRun reports whether a worker may run a task: its device has a cost for it,

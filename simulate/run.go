@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/ready"
 )
 
 // Options says how durations differ from the costs of tasks. The zero value changes nothing.
@@ -67,7 +68,7 @@ type simulation struct {
 	busy    []time.Duration // by worker: until when
 	network *network
 	now     time.Duration
-	events  schedule.Heap[event]
+	events  ready.Heap[event]
 	out     *schedule.Schedule
 
 	transferOf []int32 // by copy: index into out.Transfers

@@ -1,4 +1,4 @@
-package schedule
+package ready
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package schedule
+package ready
 
 // Heap is a binary heap with the first element on top. No two elements are equal, so that
 // what comes out does not depend on how they came in.
