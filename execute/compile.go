@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // compiledGraph is a graph ready to run.
@@ -15,8 +16,8 @@ type compiledGraph struct {
 	origin  *dag.Graph // the graph of the program
 	graph   *dag.Graph // the graph that runs: origin, or the graph placed in several memories
 	problem *schedule.Problem
-	layout  *schedule.Layout      // of the host memory
-	layouts []*schedule.Layout    // by memory
+	layout  *layout.Layout        // of the host memory
+	layouts []*layout.Layout      // by memory
 	placed  *schedule.PlacedGraph // of a plan; nil: a policy decides
 	tasks   []boundTask
 	issues  []deviceTask // by task; nil: there are no devices
@@ -82,7 +83,7 @@ func (r *Runner) take() error {
 }
 
 // allocate makes the arenas of the host's memory for the graphs of a program.
-func (r *Runner) allocate(prog *dag.Program, layouts []*schedule.Layout) (err error) {
+func (r *Runner) allocate(prog *dag.Program, layouts []*layout.Layout) (err error) {
 	if err := checkShared(prog, layouts); err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if c.tasks, err = b.bindAll(); err != nil {
 		return err
 	}
-	if need, have := roundUp(b.scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[schedule.ScratchArena]; need > have {
+	if need, have := roundUp(b.scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[layout.ScratchArena]; need > have {
 		return fmt.Errorf("%d workers need %d bytes of workspace, the layout has %d", r.cores(), need, have)
 	}
 	if c.placed == nil {

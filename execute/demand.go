@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // bindOnDemand binds every task on every device worker that may run it, and the contents that
@@ -61,7 +62,7 @@ func (b *deviceBinder) bindAll(l *deviceLane) ([]launchID, error) {
 func (b *deviceBinder) runsHere(t dag.TaskID, l *deviceLane) bool {
 	_, ok := b.costOf(t, b.platform.Workers[l.Worker].Device)
 	for _, a := range b.graph.Tasks[t].Accesses {
-		ok = ok && b.compiledGraph.layouts[b.device.memory].Offset[a.Buffer] != schedule.Elsewhere
+		ok = ok && b.compiledGraph.layouts[b.device.memory].Offset[a.Buffer] != layout.Elsewhere
 	}
 	return ok
 }
@@ -74,7 +75,7 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 		for b := range planes[m] {
 			id := dag.BufferID(b)
 			switch {
-			case l == nil || l.Offset[b] == schedule.Elsewhere:
+			case l == nil || l.Offset[b] == layout.Elsewhere:
 			case platform.MemoryID(m) == r.platform.HostMemory():
 				planes[m][b] = plane{memory: platform.MemoryID(m), host: unsafe.Pointer(unsafe.SliceData(r.arenas.storage(l, c.graph, id)))}
 			case r.devices[m] != nil:
@@ -94,13 +95,13 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		constant := b.Home == "" && !written[i]
-		if b.ViewOf != dag.None || c.layouts[d.memory].Offset[i] == schedule.Elsewhere || !constant && b.Home != p.Memories[d.memory].Name {
+		if b.ViewOf != dag.None || c.layouts[d.memory].Offset[i] == layout.Elsewhere || !constant && b.Home != p.Memories[d.memory].Name {
 			continue
 		}
 		whole := deviceCopy{from: c.planes[p.HostMemory()][i], to: c.planes[d.memory][i], rows: 1, rowBytes: b.Bytes(), bytes: b.Bytes(), first: true}
 		whole.from.pitch, whole.to.pitch = whole.rowBytes, whole.rowBytes
 		moves = append(moves, boundMove{device: d, copies: []deviceCopy{whole}, Move: &schedule.Move{Buffer: dag.BufferID(i), Bytes: b.Bytes(),
-			From: p.HostMemory(), To: d.memory, Anywhere: c.layouts[d.memory].Arena[i] == schedule.DataArena}})
+			From: p.HostMemory(), To: d.memory, Anywhere: c.layouts[d.memory].Arena[i] == layout.DataArena}})
 	}
 	return moves
 }

@@ -13,6 +13,7 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // bySamples is the split of the test network that moves most.
@@ -183,10 +184,10 @@ func TestHighWaterOfDevices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if planned[schedule.StepArena] == 0 {
+		if planned[layout.StepArena] == 0 {
 			t.Errorf("%s: the device holds nothing", split.name)
 		}
-		for a := schedule.NetworkArena; a < schedule.ScratchArena; a++ {
+		for a := layout.NetworkArena; a < layout.ScratchArena; a++ {
 			if high[a] != planned[a] {
 				t.Errorf("%s: arena %d: highest byte %d, planned %d", split.name, a, high[a], planned[a])
 			}

@@ -7,10 +7,11 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
-// deviceArenas are the arenas of a device's memory, by schedule.Arena.
-type deviceArenas [schedule.NumArenas]struct {
+// deviceArenas are the arenas of a device's memory, by layout.Arena.
+type deviceArenas [layout.NumArenas]struct {
 	at    deviceAddr
 	bytes int64
 }
@@ -29,8 +30,8 @@ func (c *coreList) take() int {
 }
 
 // layoutsOf returns the layouts of one memory, by graph.
-func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
-	layouts := make([]*schedule.Layout, len(r.graphs))
+func (r *Runner) layoutsOf(m platform.MemoryID) []*layout.Layout {
+	layouts := make([]*layout.Layout, len(r.graphs))
 	for i, c := range r.graphs {
 		layouts[i] = c.layouts[m]
 	}
@@ -275,7 +276,7 @@ func (b *deviceBinder) workspace(lane int32) deviceAddr {
 			workers++
 		}
 	}
-	scratch := b.device.arenas[schedule.ScratchArena]
+	scratch := b.device.arenas[layout.ScratchArena]
 	share := scratch.bytes / workers &^ (deviceAlign - 1)
 	return scratch.at + deviceAddr(index*share)
 }

@@ -14,6 +14,7 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // dynamicPolicies are the names of those that decide at run time.
@@ -87,8 +88,8 @@ func tightened(t *testing.T, p *platform.Platform, prog *dag.Program, percent in
 		fixed, most := int64(0), int64(0)
 		for _, c := range r.graphs {
 			l := c.layouts[m]
-			most = max(most, l.ArenaBytes[schedule.StepArena])
-			fixed = max(fixed, l.ArenaBytes[schedule.DataArena]+l.ArenaBytes[schedule.ScratchArena])
+			most = max(most, l.ArenaBytes[layout.StepArena])
+			fixed = max(fixed, l.ArenaBytes[layout.DataArena]+l.ArenaBytes[layout.ScratchArena])
 		}
 		p.Memories[m].CapacityBytes = fixed + most*percent/100
 	}

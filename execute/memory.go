@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"dahl/kernels"
-	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // Bytes is the memory of a network or data buffer, shared by all graphs; nil if there is no such
@@ -15,7 +15,7 @@ import (
 // again.
 func (r *Runner) Bytes(name string) []byte {
 	for i, c := range r.graphs {
-		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
+		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < layout.StepArena && c.layout.Offset[b] >= 0 {
 			r.asked.note(name)
 			return r.StepBytes(i, name)
 		}
@@ -54,7 +54,7 @@ func elements[T kernels.Element](b []byte) []T {
 // arena. If every byte of the last storage was written, it is the end of the last storage of any
 // graph; the rest up to the arena's size, less than 64 bytes, is padding. A last byte of 0xFF (a
 // NaN, -1) cannot be told from the pattern.
-func (r *Runner) HighWater() [schedule.NumArenas]int64 { return r.arenas.highWater() }
+func (r *Runner) HighWater() [layout.NumArenas]int64 { return r.arenas.highWater() }
 
 // poisonDevices fills the arenas of all devices with the pattern.
 func (r *Runner) poisonDevices() error {

@@ -13,6 +13,7 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // Hook does a host operation (kernels.Kernel.Host) on the worker that reaches it. step counts
@@ -106,7 +107,7 @@ func (r *Runner) startWorkers() {
 	default:
 		r.warnings = append(r.warnings, fmt.Sprintf("%d workers share %d cores: their times say nothing about the platform", n, parallel))
 	}
-	share := len(r.arenas[schedule.ScratchArena]) / n &^ (alignBytes - 1)
+	share := len(r.arenas[layout.ScratchArena]) / n &^ (alignBytes - 1)
 	pinned := make(chan error, n)
 	touch := r.arenas.touch
 	if r.opt.Poison {
@@ -118,7 +119,7 @@ func (r *Runner) startWorkers() {
 		}
 		i := len(r.workers)
 		w := &worker{id: id, device: unit.Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
-		w.scratch = r.arenas[schedule.ScratchArena][i*share : (i+1)*share : (i+1)*share]
+		w.scratch = r.arenas[layout.ScratchArena][i*share : (i+1)*share : (i+1)*share]
 		r.workers = append(r.workers, w)
 		r.ended.Go(func() { w.main(func() { touch(i, n) }, pinned) })
 	}

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // TestWaitsOfAChain derives the waits by hand. a writes x, b turns x into y, c
@@ -66,12 +67,12 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		g := randomGraph(t, rng)
 		plan := randomPlan(g, workers, seed)
-		layout := &schedule.Layout{ReuseNext: []dag.Edge{randomEdge(rng, len(g.Tasks)), randomEdge(rng, len(g.Tasks))}}
+		l := &layout.Layout{ReuseNext: []dag.Edge{randomEdge(rng, len(g.Tasks)), randomEdge(rng, len(g.Tasks))}}
 		// An order within the step must agree with the plan: from an earlier to a later task of one list.
 		if list := plan.Order[0]; len(list) > 1 {
-			layout.Reuse = []dag.Edge{{From: list[0], To: list[len(list)-1]}}
+			l.Reuse = []dag.Edge{{From: list[0], To: list[len(list)-1]}}
 		}
-		r, err := compileReplay(g, plan.Order, layout.Reuse, layout.ReuseNext, workers)
+		r, err := compileReplay(g, plan.Order, l.Reuse, l.ReuseNext, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +85,7 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 			}
 			n := int64(len(r.lists[w]))
 			i := dag.Instance{Task: dag.TaskID(r.lists[w][done[w]%n].task), Step: int32(done[w] / n)}
-			mustFollow(t, g, layout, ended, i)
+			mustFollow(t, g, l, ended, i)
 			ended[i] = true
 			done[w]++
 		}
@@ -136,7 +137,7 @@ func pickWorker(rng *rand.Rand, r *replay, done []int64, steps int) int {
 	return -1
 }
 
-func mustFollow(t *testing.T, g *dag.Graph, l *schedule.Layout, ended map[dag.Instance]bool, i dag.Instance) {
+func mustFollow(t *testing.T, g *dag.Graph, l *layout.Layout, ended map[dag.Instance]bool, i dag.Instance) {
 	t.Helper()
 	check := func(p dag.TaskID, step int32) {
 		if step >= 0 && !ended[dag.Instance{Task: p, Step: step}] {

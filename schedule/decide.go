@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // Choice says what a [Decision] is to rest on.
@@ -43,7 +45,7 @@ type Decided struct {
 	Plan    *Plan        // as it was given or made, see [Decision.PlanOf]; nil: the policy decides
 	Placed  *PlacedGraph // of the plan
 
-	onDemand []*Layout // by memory, where the policy decides
+	onDemand []*layout.Layout // by memory, where the policy decides
 }
 
 // passes make a decision, each from what those before it have left.
@@ -191,7 +193,11 @@ func layOutDemand(d *Decision, _ *Choice) error {
 	if err != nil {
 		return err
 	}
-	layouts, err := layOutOnDemand(d.Priced, d.Priced.scratchBytes())
+	canRun := func(graph int, t dag.TaskID, on platform.DeviceID) bool {
+		_, ok := d.Priced.Costs(graph).Of(t, on)
+		return ok
+	}
+	layouts, err := layout.OnDemand(d.Priced.Program, d.Priced.Platform, canRun, d.Priced.scratchBytes())
 	if err != nil {
 		return err
 	}
@@ -228,7 +234,7 @@ func (d *Decision) PolicyName(graph int) string {
 
 // Layouts are those of a graph by memory: of the buffers of the placed graph where there is a
 // plan, else of the graph's own.
-func (d *Decision) Layouts(graph int) []*Layout {
+func (d *Decision) Layouts(graph int) []*layout.Layout {
 	if d.Placed != nil {
 		return d.Placed.Layouts()[graph]
 	}
@@ -255,11 +261,11 @@ func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
 func (d *Decision) ReservedBytes() []int64 {
 	sums := make([]int64, len(d.Priced.Platform.Memories))
 	for m := range sums {
-		var arenas [NumArenas]int64
+		var arenas [layout.NumArenas]int64
 		for i := range d.Graphs {
 			if l := d.Layouts(i)[m]; l != nil {
 				for a, bytes := range l.ArenaBytes {
-					arenas[a] = max(arenas[a], Align(bytes))
+					arenas[a] = max(arenas[a], layout.Align(bytes))
 				}
 			}
 		}

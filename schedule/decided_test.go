@@ -37,3 +37,7 @@ type oneOffer struct{ variant string }
 func (o oneOffer) Offers(*dag.Graph, dag.TaskID, string) []Offer {
 	return []Offer{{Variant: o.variant}}
 }
+
+func access(b dag.BufferID, m dag.Mode) dag.Access {
+	return dag.Access{Region: dag.Region{Buffer: b}, Mode: m}
+}

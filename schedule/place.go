@@ -9,6 +9,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // Placed is a program compiled for a platform of several memories: the copies between
@@ -28,7 +29,7 @@ type Placed struct {
 	// Layouts say, by graph and memory, where its buffers lie; the offsets of others are -1.
 	// They are made when they are first asked for, where no order rests on them and there is
 	// room for all.
-	Layouts func() [][]*Layout
+	Layouts func() [][]*layout.Layout
 }
 
 // CopyOp is the operation of a copy: its accesses are pairs of a region that is read and
@@ -153,7 +154,7 @@ func (c *compiler) compile() (*Placed, error) {
 			return nil, err
 		}
 		if unlike == nil && c.layOutLater(placed) {
-			placed.Layouts = sync.OnceValue(func() [][]*Layout {
+			placed.Layouts = sync.OnceValue(func() [][]*layout.Layout {
 				layouts, _, err := placed.layOut(c.scratch, c.plans)
 				if err != nil {
 					panic("schedule: buffers that have room cannot be laid out: " + err.Error())
@@ -167,7 +168,7 @@ func (c *compiler) compile() (*Placed, error) {
 			for i := range layouts {
 				placed.Graphs[i].keepOrders(layouts[i])
 			}
-			placed.Layouts = func() [][]*Layout { return layouts }
+			placed.Layouts = func() [][]*layout.Layout { return layouts }
 			return placed, cmp.Or(unlike, err)
 		}
 		tooLarge = err
@@ -191,7 +192,7 @@ func (c *compiler) compile() (*Placed, error) {
 func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 	var most int64
 	for i := range c.scratch {
-		most = max(most, Align(c.scratch[i][m]))
+		most = max(most, layout.Align(c.scratch[i][m]))
 	}
 	return most
 }

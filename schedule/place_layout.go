@@ -6,59 +6,36 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // layOut places the buffers of all graphs in their memories, where plans list places
 // there. Where a memory cannot hold them it returns by how many bytes, and the error to
 // report if nothing can be done.
-func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (layouts [][]*Layout, excess map[platform.MemoryID]int64, err error) {
-	graphs, lists := make([]*tenants, len(placed.Graphs)), make([]*Plan, len(placed.Graphs))
-	keeps := make([][]bool, len(placed.Graphs)) // by graph and buffer: moved before or after the steps
-	listed := make([][]*listedPlaces, len(placed.Graphs))
+func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
+	graphs := make([]*layout.Graph, len(placed.Graphs))
 	for i, pg := range placed.Graphs {
-		graphs[i], lists[i], keeps[i] = pg.tenants(), &Plan{Order: pg.Order}, pg.outsideSteps()
-		if listed[i], err = pg.listedPlaces(placed, plans[i]); err != nil {
+		graphs[i] = pg.toLayOut(scratch[i])
+		if graphs[i].Listed, err = pg.listedPlaces(placed, plans[i]); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", pg.Origin.Name, err)
 		}
 	}
-	orders, err := programOrders(graphs, lists)
-	if err != nil {
+	if layouts, err = layout.Memories(placed.Origin.Name, graphs, placed.Platform.Memories); err != nil {
 		return nil, nil, err
 	}
-	layouts = make([][]*Layout, len(placed.Graphs))
-	var tooLarge error
 	for m := range placed.Platform.Memories {
-		in := part{program: placed.Origin.Name,
-			holds: func(graph int, b dag.BufferID) bool {
-				return placed.Graphs[graph].MemoryOf(b) == platform.MemoryID(m)
-			},
-			keeps: func(graph int, b dag.BufferID) bool { return keeps[graph][b] },
-		}
-		for i := range placed.Graphs {
-			in.listed = append(in.listed, listed[i][m])
-		}
-		for i := range scratch {
-			in.scratchBytes = append(in.scratchBytes, scratch[i][m])
-		}
-		here, err := layOutPart(graphs, orders, in)
-		if err != nil {
-			return nil, nil, fmt.Errorf("memory %q: %w", placed.Platform.Memories[m].Name, err)
-		}
-		for i, l := range here {
-			layouts[i] = append(layouts[i], l)
-		}
-		if over, err := placed.overflow(&placed.Platform.Memories[m], here); over > 0 {
+		if over, tooLarge := placed.overflow(platform.MemoryID(m), layouts); over > 0 {
 			if excess == nil {
 				excess = map[platform.MemoryID]int64{}
 			}
-			excess[platform.MemoryID(m)], tooLarge = over, err
+			excess[platform.MemoryID(m)], err = over, tooLarge
 		}
 	}
-	return layouts, excess, tooLarge
+	return layouts, excess, err
 }
 
 // keepOrders adds those on which layouts rest.
-func (pg *PlacedGraph) keepOrders(layouts []*Layout) {
+func (pg *PlacedGraph) keepOrders(layouts []*layout.Layout) {
 	for _, l := range layouts {
 		pg.Reuse, pg.RoomNext = append(pg.Reuse, l.Reuse...), append(pg.RoomNext, l.ReuseNext...)
 	}
@@ -68,7 +45,7 @@ func (pg *PlacedGraph) keepOrders(layouts []*Layout) {
 // layOutLater reports whether a layout would neither give orders, since the graph is too
 // large to look for storages that could share bytes, nor be refused.
 func (c *compiler) layOutLater(placed *Placed) bool {
-	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Room != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= maxLayoutTasks {
+	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Room != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= layout.MaxTasks {
 		return false
 	}
 	for m, bytes := range placed.Graphs[0].mostBytes() {
@@ -87,22 +64,25 @@ func (pg *PlacedGraph) mostBytes() []int64 {
 		switch buf := &pg.Origin.Buffers[b]; {
 		case buf.ViewOf != dag.None:
 		case pg.moves == nil:
-			bytes[pg.host] += Align(buf.Bytes())
+			bytes[pg.host] += layout.Align(buf.Bytes())
 		default:
 			for set := pg.instances.use[b]; set != 0; set &= set - 1 {
-				bytes[bits.TrailingZeros64(set)] += Align(buf.Bytes())
+				bytes[bits.TrailingZeros64(set)] += layout.Align(buf.Bytes())
 			}
 		}
 	}
 	return bytes
 }
 
-// tenants are what the layouts have to know.
-func (pg *PlacedGraph) tenants() *tenants {
+// toLayOut is what the layouts have to know.
+func (pg *PlacedGraph) toLayOut(scratchBytes []int64) *layout.Graph {
+	w, body := pg.buffers(), pg.body()
+	carried, written := pg.carries, pg.writes
 	if pg.moves == nil {
-		return tenantsOf(pg.Origin)
+		carried, written = pg.Origin.CarriedStorages(), pg.Origin.WrittenStorages()
 	}
-	return &tenants{graph: pg.Origin.Name, buffers: pg.buffers().list, links: pg.Links, carried: pg.carries, written: pg.writes, each: pg.body().Each, taskName: pg.name}
+	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.name,
+		Order: pg.Order, Memory: w.memory, Keeps: pg.outsideSteps(), ScratchBytes: scratchBytes}
 }
 
 // outsideSteps marks the storages that move before the first step or after the last.
@@ -121,17 +101,18 @@ func (pg *PlacedGraph) outsideSteps() []bool {
 // overflow is by how much a memory is too small for the layouts of all graphs, which share
 // its arenas, and the error that says so: of the graph that takes most if that alone is too
 // large.
-func (placed *Placed) overflow(m *platform.Memory, layouts []*Layout) (most int64, err error) {
-	var whole Layout
-	for i, l := range layouts {
+func (placed *Placed) overflow(m platform.MemoryID, layouts [][]*layout.Layout) (most int64, err error) {
+	var whole layout.Layout
+	for i := range layouts {
+		l := layouts[i][m]
 		for a, bytes := range l.ArenaBytes {
 			whole.ArenaBytes[a] = max(whole.ArenaBytes[a], bytes)
 		}
-		if over, tooLarge := l.overflow(m); over > most {
+		if over, tooLarge := overflow(l, &placed.Platform.Memories[m]); over > most {
 			most, err = over, fmt.Errorf("graph %q: %w", placed.Graphs[i].Origin.Name, tooLarge)
 		}
 	}
-	over, tooLarge := whole.overflow(m)
+	over, tooLarge := overflow(&whole, &placed.Platform.Memories[m])
 	if err == nil && over > 0 {
 		err = fmt.Errorf("all graphs together: %w", tooLarge)
 	}
@@ -139,14 +120,14 @@ func (placed *Placed) overflow(m *platform.Memory, layouts []*Layout) (most int6
 }
 
 // overflow is by how much a memory is too small for a layout, and the error that says so.
-func (l *Layout) overflow(m *platform.Memory) (int64, error) {
-	total := l.totalBytes()
+func overflow(l *layout.Layout, m *platform.Memory) (int64, error) {
+	total := l.TotalBytes()
 	if m.CapacityBytes == 0 || total <= m.CapacityBytes {
 		return 0, nil
 	}
 	a := &l.ArenaBytes
 	return total - m.CapacityBytes, &RoomError{m.Name, fmt.Sprintf("memory %q has %d bytes and would hold %d, %d too many: network %d, data %d, step %d, scratch %d",
-		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[NetworkArena], a[DataArena], a[StepArena], a[ScratchArena])}
+		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[layout.NetworkArena], a[layout.DataArena], a[layout.StepArena], a[layout.ScratchArena])}
 }
 
 // RoomError says which memory cannot hold what a plan puts there. An instance of a storage has
@@ -157,12 +138,3 @@ type RoomError struct {
 }
 
 func (e *RoomError) Error() string { return e.text }
-
-// totalBytes is what the arenas take together.
-func (l *Layout) totalBytes() int64 {
-	var total int64
-	for _, bytes := range l.ArenaBytes {
-		total += bytes
-	}
-	return total
-}

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // hostAndGPU is a node of two memories: a cpu of two cores and one emulated gpu.
@@ -86,11 +87,11 @@ func TestPlaceProgram(t *testing.T) {
 		}
 		// v and w: 128 + 320 bytes. x and y of 70 and 130 bytes meet in multiply and
 		// take 128 + 192. Scratch is 20 and 70 bytes, rounded up.
-		if l := placed.Layouts()[i][1]; l.ArenaBytes != [NumArenas]int64{NetworkArena: 128 + 320, StepArena: 128 + 192, ScratchArena: int64(64 + 64*i)} {
+		if l := placed.Layouts()[i][1]; l.ArenaBytes != [layout.NumArenas]int64{layout.NetworkArena: 128 + 320, layout.StepArena: 128 + 192, layout.ScratchArena: int64(64 + 64*i)} {
 			t.Errorf("graph %d: arenas of the gpu %d", i, l.ArenaBytes)
 		}
 		w, ok := graphOf(t, pg).BufferByName("w@hbm")
-		if !ok || placed.Layouts()[i][1].Offset[w] != 128 || placed.Layouts()[i][0].Offset[w] != Elsewhere {
+		if !ok || placed.Layouts()[i][1].Offset[w] != 128 || placed.Layouts()[i][0].Offset[w] != layout.Elsewhere {
 			t.Errorf("graph %d: w is not at 128 in the gpu", i)
 		}
 	}
@@ -134,7 +135,7 @@ func TestPlaceRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range placed.Graphs {
-		if n := placed.Layouts()[i][1].totalBytes(); n > 768 {
+		if n := placed.Layouts()[i][1].TotalBytes(); n > 768 {
 			t.Errorf("graph %d takes %d bytes of the gpu", i, n)
 		}
 	}
@@ -174,7 +175,7 @@ func TestPlaceRows(t *testing.T) {
 	}
 	pg := placed.Graphs[0]
 	// 3 rows of 11 and of 10 floats: 132 and 120 bytes, rounded up to lines.
-	if bytes := placed.Layouts()[0][1].ArenaBytes[StepArena]; bytes != 192+128 {
+	if bytes := placed.Layouts()[0][1].ArenaBytes[layout.StepArena]; bytes != 192+128 {
 		t.Errorf("%d bytes in the gpu", bytes)
 	}
 	g = graphOf(t, pg)
@@ -251,13 +252,13 @@ func TestPlaceFitsGraphsTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var whole Layout
+		var whole layout.Layout
 		for i := range placed.Graphs {
 			for a, bytes := range placed.Layouts()[i][1].ArenaBytes {
 				whole.ArenaBytes[a] = max(whole.ArenaBytes[a], bytes)
 			}
 		}
-		if n := whole.totalBytes(); n > capacity {
+		if n := whole.TotalBytes(); n > capacity {
 			t.Errorf("%d bytes: the arenas take %d", capacity, n)
 		}
 		if reloads := placed.Graphs[0].reloads(); reloads != (capacity < 896) {

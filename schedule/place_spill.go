@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // Where a memory cannot hold all that a step leaves in it, some contents leave it
@@ -164,9 +165,9 @@ func (s *spill) stays(at location) bool {
 func (s *spill) bytes(at location) int64 {
 	buf := &s.p.Graph.Buffers[at.storage]
 	if r, ok := s.rows[at]; ok {
-		return Align(buf.Bytes() / int64(buf.Shape[0]) * int64(r.Len()))
+		return layout.Align(buf.Bytes() / int64(buf.Shape[0]) * int64(r.Len()))
 	}
-	return Align(buf.Bytes())
+	return layout.Align(buf.Bytes())
 }
 
 // choose walks along the items until it finds no further storage that has to come back

@@ -11,6 +11,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // The interpreter gives graphs a meaning without kernels: a task digests its name and
@@ -125,14 +126,14 @@ type placedRun struct {
 	platform *platform.Platform
 	*interpreter
 	pg      *PlacedGraph
-	layouts []*Layout             // by memory
-	arenas  [][NumArenas][]uint32 // by memory
+	layouts []*layout.Layout             // by memory
+	arenas  [][layout.NumArenas][]uint32 // by memory
 	got     digests
 }
 
 func newPlacedRun(t *testing.T, placed *Placed, graph int) *placedRun {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
-	r := &placedRun{pg: pg, platform: placed.Platform, layouts: layouts, arenas: make([][NumArenas][]uint32, len(layouts)), got: digests{}}
+	r := &placedRun{pg: pg, platform: placed.Platform, layouts: layouts, arenas: make([][layout.NumArenas][]uint32, len(layouts)), got: digests{}}
 	for m, l := range layouts {
 		for a := range r.arenas[m] {
 			r.arenas[m][a] = make([]uint32, l.ArenaBytes[a]/4)
@@ -244,7 +245,7 @@ func mustMeanTheSame(t *testing.T, placed *Placed, rng *rand.Rand, steps int) {
 	want, contents := runOrigin(pg.Origin, steps)
 	r := newPlacedRun(t, placed, 0)
 	for m, l := range r.layouts {
-		if err := CheckLayout(r.g, l); err != nil {
+		if err := l.Check(r.g); err != nil {
 			t.Fatalf("memory %d: %v", m, err)
 		}
 	}
@@ -306,7 +307,7 @@ func squeezed(t *testing.T, free *Placed, rng *rand.Rand) (*platform.Platform, *
 	p.Memories = slices.Clone(p.Memories)
 	for m := range p.Memories {
 		if platform.MemoryID(m) != p.HostMemory() {
-			p.Memories[m].CapacityBytes = Align(free.Layouts()[0][m].totalBytes() * int64(4+rng.IntN(5)) / 9)
+			p.Memories[m].CapacityBytes = layout.Align(free.Layouts()[0][m].TotalBytes() * int64(4+rng.IntN(5)) / 9)
 		}
 	}
 	if err := p.Complete(); err != nil {
@@ -343,8 +344,8 @@ func TestPlaceSpills(t *testing.T) {
 			t.Fatalf("seed %d: placed a second time it is another program (%v)", seed, err)
 		}
 		for m, l := range placed.Layouts()[0] {
-			if limit := p.Memories[m].CapacityBytes; limit > 0 && l.totalBytes() > limit {
-				t.Fatalf("seed %d: memory %d has %d bytes, the layout %d", seed, m, limit, l.totalBytes())
+			if limit := p.Memories[m].CapacityBytes; limit > 0 && l.TotalBytes() > limit {
+				t.Fatalf("seed %d: memory %d has %d bytes, the layout %d", seed, m, limit, l.TotalBytes())
 			}
 		}
 		for _, m := range placed.Graphs[0].Moves() {

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // twoGPUs is a host and two devices, joined to it and to each other.
@@ -156,14 +157,14 @@ func TestLayoutsOfManyTasks(t *testing.T) {
 	b := dag.NewBuilder("many")
 	plan := &Plan{Order: [][]dag.TaskID{nil, nil, nil}}
 	last := dag.None
-	for i := range maxLayoutTasks + 2 {
+	for i := range layout.MaxTasks + 2 {
 		y := b.Buffer(dag.Buffer{Name: fmt.Sprint("y", i), Shape: []int{64}, Type: dag.Uint8})
 		task := dag.Task{Name: fmt.Sprint("t", i), Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}, Accesses: []dag.Access{access(y, dag.Write)}}
 		if last != dag.None {
 			task.Accesses = append(task.Accesses, access(last, dag.Read))
 		}
 		w := 0
-		if i >= maxLayoutTasks {
+		if i >= layout.MaxTasks {
 			w = 2
 		}
 		plan.Order[w] = append(plan.Order[w], b.Task(task))
@@ -190,7 +191,7 @@ func TestLayoutsOfManyTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := d.Layouts(0)
-		if !reflect.DeepEqual(got, want[0]) || got[1].totalBytes() != 192 || len(got[1].Reuse)+len(got[1].ReuseNext) > 0 {
+		if !reflect.DeepEqual(got, want[0]) || got[1].TotalBytes() != 192 || len(got[1].Reuse)+len(got[1].ReuseNext) > 0 {
 			t.Errorf("%d bytes: %d in the gpu", gpuBytes, got[1].ArenaBytes)
 		}
 	}

@@ -77,15 +77,6 @@ type layoutFile struct {
 	ReuseNext  json.RawMessage `json:"reuse_next"`
 }
 
-var arenaNames = [NumArenas]string{"network", "data", "step", "scratch"}
-
-func (a Arena) String() string {
-	if a < NumArenas {
-		return arenaNames[a]
-	}
-	return fmt.Sprintf("invalid(%d)", uint8(a))
-}
-
 // WritePlan writes a plan as JSON: for each worker the names of its tasks in order.
 func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) error {
 	l := newLineWriter(w)

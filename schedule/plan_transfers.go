@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // anyEngine stands for the engines of memories whose devices do not limit them. The copies
@@ -122,7 +123,7 @@ func (c *PlannedCopy) equal(d *PlannedCopy) bool {
 }
 
 // plannedPlaces are those of storages in the memories where they are; in the same order.
-func plannedPlaces(p *platform.Platform, w *writtenOut, layouts []*Layout) []PlannedPlace {
+func plannedPlaces(p *platform.Platform, w *writtenOut, layouts []*layout.Layout) []PlannedPlace {
 	all := []PlannedPlace{}
 	for b := range w.list {
 		if w.list[b].ViewOf == dag.None {
@@ -133,25 +134,24 @@ func plannedPlaces(p *platform.Platform, w *writtenOut, layouts []*Layout) []Pla
 	return all
 }
 
-func plannedArenas(p *platform.Platform, layouts []*Layout) []PlannedArena {
+func plannedArenas(p *platform.Platform, layouts []*layout.Layout) []PlannedArena {
 	all := []PlannedArena{}
 	for m, l := range layouts {
 		for a, bytes := range l.ArenaBytes {
-			all = append(all, PlannedArena{p.Memories[m].Name, Arena(a).String(), bytes})
+			all = append(all, PlannedArena{p.Memories[m].Name, layout.Arena(a).String(), bytes})
 		}
 	}
 	return all
 }
 
-// listedPlaces are the places of a plan by memory; nil in all where it lists none.
-func (pg *PlacedGraph) listedPlaces(placed *Placed, plan *Plan) ([]*listedPlaces, error) {
-	memories := placed.Platform.Memories
-	all := make([]*listedPlaces, len(memories))
+// listedPlaces are the places of a plan by memory; nil where it lists none.
+func (pg *PlacedGraph) listedPlaces(placed *Placed, plan *Plan) ([]*layout.Listed, error) {
 	if plan.Places == nil {
-		return all, nil
+		return nil, nil
 	}
+	all := make([]*layout.Listed, len(placed.Platform.Memories))
 	for m := range all {
-		all[m] = &listedPlaces{at: map[string]listedPlace{}}
+		all[m] = &layout.Listed{Places: map[string]layout.Place{}}
 	}
 	w, storages := pg.buffers(), map[string]dag.BufferID{}
 	for b := range w.list {
@@ -162,23 +162,23 @@ func (pg *PlacedGraph) listedPlaces(placed *Placed, plan *Plan) ([]*listedPlaces
 	for _, p := range plan.Places {
 		m, ok := placed.Platform.MemoryByName(p.Memory)
 		b, known := storages[p.Buffer]
-		a := slices.Index(arenaNames[:], p.Arena)
+		a := slices.Index(layout.ArenaNames[:], p.Arena)
 		if !ok || !known || w.memory[b] != m || a < 0 {
 			return nil, fmt.Errorf("the plan puts buffer %q into arena %q of memory %q, which its placement of the tasks does not need", p.Buffer, p.Arena, p.Memory)
 		}
-		if _, twice := all[m].at[p.Buffer]; twice {
+		if _, twice := all[m].Places[p.Buffer]; twice {
 			return nil, fmt.Errorf("the plan places buffer %q twice", p.Buffer)
 		}
-		all[m].at[p.Buffer] = listedPlace{Arena(a), p.Offset}
+		all[m].Places[p.Buffer] = layout.Place{Arena: layout.Arena(a), Offset: p.Offset}
 	}
 	for _, r := range plan.Arenas {
 		m, ok := placed.Platform.MemoryByName(r.Memory)
-		a := slices.Index(arenaNames[:], r.Arena)
+		a := slices.Index(layout.ArenaNames[:], r.Arena)
 		if !ok || a < 0 || r.Bytes < 0 {
 			return nil, fmt.Errorf("the plan reserves %d bytes for arena %q of memory %q; platform %q has no such memory, or the arena is not one of %q",
-				r.Bytes, r.Arena, r.Memory, placed.Platform.Name, arenaNames)
+				r.Bytes, r.Arena, r.Memory, placed.Platform.Name, layout.ArenaNames)
 		}
-		all[m].arenaBytes[a] = r.Bytes
+		all[m].ArenaBytes[a] = r.Bytes
 	}
 	return all, nil
 }

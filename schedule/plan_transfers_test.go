@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/schedule/layout"
 )
 
 // recordedPlan is the plan of a random graph with its copies, and what is needed to place
@@ -100,8 +101,8 @@ func TestPlanTransfersRefused(t *testing.T) {
 			p.Transfers[e].Copies = nil
 		}},
 		{"any engine", "are limited", func(p *Plan, e int) { p.Transfers[e].Engine = anyEngine }},
-		{"a crooked offset", "not aligned", func(p *Plan, _ int) { p.Places[0].Offset += Alignment / 2 }},
-		{"another arena", "it belongs to", func(p *Plan, _ int) { p.Places[0].Arena = ScratchArena.String() }},
+		{"a crooked offset", "not aligned", func(p *Plan, _ int) { p.Places[0].Offset += layout.Alignment / 2 }},
+		{"another arena", "it belongs to", func(p *Plan, _ int) { p.Places[0].Arena = layout.ScratchArena.String() }},
 		{"an unknown arena", "does not need", func(p *Plan, _ int) { p.Places[0].Arena = "heap" }},
 		{"an unknown buffer", "does not need", func(p *Plan, _ int) { p.Places[0].Buffer = "nothing" }},
 		{"a place less", "leaves out", func(p *Plan, _ int) { p.Places = p.Places[1:] }},
@@ -153,13 +154,13 @@ func TestPlanPlaces(t *testing.T) {
 	for seed := range uint64(20) {
 		r := recordPlan(t, seed)
 		for i := range r.plan.Places {
-			if p := &r.plan.Places[i]; p.Arena == StepArena.String() {
-				p.Offset += Alignment
+			if p := &r.plan.Places[i]; p.Arena == layout.StepArena.String() {
+				p.Offset += layout.Alignment
 				moved++
 			}
 		}
 		for i := range r.plan.Arenas {
-			r.plan.Arenas[i].Bytes += Alignment
+			r.plan.Arenas[i].Bytes += layout.Alignment
 		}
 		again, err := r.place(r.plan)
 		if err != nil {
@@ -169,13 +170,13 @@ func TestPlanPlaces(t *testing.T) {
 			t.Fatalf("seed %d: places %v, want %v", seed, got.Places, r.plan.Places)
 		}
 		for m, l := range again.Layouts()[0] {
-			if err := CheckLayout(graphOf(t, again.Graphs[0]), l); err != nil {
+			if err := l.Check(graphOf(t, again.Graphs[0])); err != nil {
 				t.Fatalf("seed %d, memory %d: %v", seed, m, err)
 			}
 		}
-		first := slices.IndexFunc(r.plan.Places, func(p PlannedPlace) bool { return p.Arena == DataArena.String() })
+		first := slices.IndexFunc(r.plan.Places, func(p PlannedPlace) bool { return p.Arena == layout.DataArena.String() })
 		second := slices.IndexFunc(r.plan.Places, func(p PlannedPlace) bool {
-			return first >= 0 && p.Arena == DataArena.String() && p.Memory == r.plan.Places[first].Memory && p.Offset > r.plan.Places[first].Offset
+			return first >= 0 && p.Arena == layout.DataArena.String() && p.Memory == r.plan.Places[first].Memory && p.Offset > r.plan.Places[first].Offset
 		})
 		if second < 0 {
 			continue
@@ -203,25 +204,25 @@ func TestPlanPlacesMustNotMeet(t *testing.T) {
 		l.Offset = slices.Clone(l.Offset)
 		l.Reuse, l.ReuseNext = r.placed.Graphs[0].Reuse, r.placed.Graphs[0].ReuseNext()
 		for i := range r.plan.Places {
-			if p := &r.plan.Places[i]; p.Arena == StepArena.String() && p.Memory == memory {
+			if p := &r.plan.Places[i]; p.Arena == layout.StepArena.String() && p.Memory == memory {
 				p.Offset = 0
 			}
 		}
 		for b := range l.Offset {
-			if l.Arena[b] == StepArena && l.Offset[b] != Elsewhere {
+			if l.Arena[b] == layout.StepArena && l.Offset[b] != layout.Elsewhere {
 				l.Offset[b] = 0
 			}
 		}
 		again, err := r.place(r.plan)
 		if err == nil {
 			kept++
-			if err := CheckLayout(g, again.Layouts()[0][r.placed.Platform.HostMemory()]); err != nil {
+			if err := again.Layouts()[0][r.placed.Platform.HostMemory()].Check(g); err != nil {
 				t.Errorf("seed %d: %v", seed, err)
 			}
 			continue
 		}
 		refused++
-		if CheckLayout(g, &l) == nil || !strings.Contains(err.Error(), "in use at once") {
+		if l.Check(g) == nil || !strings.Contains(err.Error(), "in use at once") {
 			t.Errorf("seed %d: a sound layout is refused: %v", seed, err)
 		}
 	}
@@ -309,7 +310,7 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 		t.Errorf("in the program the plan is\n%+v\nalone it is\n%+v", got, recorded)
 	}
 	w, ok := graphOf(t, all.Graphs[1]).BufferByName("w@hbm")
-	if l := all.Layouts()[1][1]; !ok || l.Arena[w] != NetworkArena || l.Offset[w] != 0 {
+	if l := all.Layouts()[1][1]; !ok || l.Arena[w] != layout.NetworkArena || l.Offset[w] != 0 {
 		t.Errorf("the evaluation has w elsewhere than the plan of the training step")
 	}
 }

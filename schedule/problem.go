@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // Problem is one graph to be run on one platform a number of times.
@@ -26,7 +27,7 @@ type Problem struct {
 	// only one of the storages that share bytes is there at a time, and a storage without a place
 	// is never there. A memory without a layout holds any storages up to its capacity. Nil: no
 	// memory has a layout. [Priced.Decide] sets them for policies, which decide at run time.
-	Layouts []*Layout
+	Layouts []*layout.Layout
 }
 
 // Cost is what one task costs on one device.

@@ -106,31 +106,3 @@ type Plan struct {
 	Arenas       []PlannedArena  `json:"-"`
 	Room         *PlannedRoom    `json:"-"`
 }
-
-// Arena is a group of storages with one lifetime.
-type Arena uint8
-
-// The arenas. Network and Data keep their contents for the whole run, and all graphs of a program
-// share them. Step is laid out anew for every graph; storages that are never live together share
-// its bytes. Scratch is the workspace of the kernels, an equal part for each worker.
-const (
-	NetworkArena Arena = iota
-	DataArena
-	StepArena
-	ScratchArena
-	NumArenas
-)
-
-// Layout is where every storage of one graph lies in the arenas of its home memory.
-type Layout struct {
-	Arena  []Arena // by buffer; views repeat their owner's
-	Offset []int64 // by buffer, within its arena
-	// ArenaBytes is the size of each arena, and so the peak in the home memory.
-	ArenaBytes [NumArenas]int64
-	// Reuse and ReuseNext make the sharing of bytes safe, within a step and from one step to the
-	// next, beyond the graph's own orders. A run that uses the offsets puts them into
-	// Problem.Reuse and Problem.ReuseNext.
-	Reuse      []dag.Edge
-	ReuseNext  []dag.Edge
-	SavedBytes int64 // compared with giving every storage bytes of its own
-}

@@ -12,6 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // TestBoundKnowsNoLayout: a and b run on the gpu and pass x on, c and d on the cpu and pass z on;
@@ -267,7 +268,7 @@ func boundPlatform(t *testing.T, r *rand.Rand) *platform.Platform {
 	}
 	for m := 1; m < len(p.Memories); m++ {
 		if r.IntN(2) == 0 {
-			p.Memories[m].CapacityBytes = schedule.Align(int64(192 + r.IntN(600)))
+			p.Memories[m].CapacityBytes = layout.Align(int64(192 + r.IntN(600)))
 		}
 	}
 	complete(t, p)

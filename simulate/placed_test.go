@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // withEngines returns a platform on which every device has as many copy engines.
@@ -138,7 +139,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 				for _, bytes := range l.ArenaBytes {
 					little.Memories[m].CapacityBytes += bytes
 				}
-				little.Memories[m].CapacityBytes = schedule.Align(little.Memories[m].CapacityBytes * int64(5+r.IntN(5)) / 10)
+				little.Memories[m].CapacityBytes = layout.Align(little.Memories[m].CapacityBytes * int64(5+r.IntN(5)) / 10)
 			}
 		}
 		complete(t, &little)

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // TestSharedPlaces: in memories so small that storages share bytes, every policy, also one
@@ -61,14 +62,14 @@ func TestSharedPlaces(t *testing.T) {
 // buffer takes one; false: what is at home there does not fit.
 func sharePlaces(p *schedule.Problem, r *rand.Rand) bool {
 	for m := 1; m < len(p.Platform.Memories); m++ {
-		p.Platform.Memories[m].CapacityBytes = schedule.Alignment * int64(2+r.IntN(max(1, len(p.Graph.Buffers)-2)))
+		p.Platform.Memories[m].CapacityBytes = layout.Alignment * int64(2+r.IntN(max(1, len(p.Graph.Buffers)-2)))
 	}
 	var err error
 	p.Layouts, err = layoutsOf(p)
 	return err == nil
 }
 
-func layoutsOf(p *schedule.Problem) ([]*schedule.Layout, error) {
+func layoutsOf(p *schedule.Problem) ([]*layout.Layout, error) {
 	priced, err := priceOf(p)
 	if err != nil {
 		return nil, err
@@ -88,10 +89,10 @@ func layoutsOf(p *schedule.Problem) ([]*schedule.Layout, error) {
 
 // overlaps reports whether a layout gives some bytes of the step arena twice: each buffer
 // of the random graphs takes one piece.
-func overlaps(l *schedule.Layout) bool {
+func overlaps(l *layout.Layout) bool {
 	seen := map[int64]bool{}
 	for b, at := range l.Offset {
-		if l.Arena[b] != schedule.StepArena || at == schedule.Elsewhere {
+		if l.Arena[b] != layout.StepArena || at == layout.Elsewhere {
 			continue
 		}
 		if seen[at] {

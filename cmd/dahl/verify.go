@@ -189,7 +189,7 @@ func (v *verification) checkLayout() {
 		if v.platform.Spread() {
 			what += " of " + v.platform.Memories[m].Name
 		}
-		v.checkShared(what, func() error { return schedule.CheckLayout(g, &all) })
+		v.checkShared(what, func() error { return all.Check(g) })
 	}
 }
 

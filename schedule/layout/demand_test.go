@@ -1,4 +1,4 @@
-package schedule
+package layout
 
 import (
 	"fmt"
@@ -28,11 +28,10 @@ func demandPlatform(t *testing.T, bytes int64) *platform.Platform {
 
 func layOnDemand(t *testing.T, g *dag.Graph, p *platform.Platform, scratch int64) (*Layout, error) {
 	t.Helper()
-	priced, err := Price(&dag.Program{Graphs: []*dag.Graph{g}}, p, Unbound)
-	if err != nil {
-		t.Fatal(err)
+	canRun := func(_ int, task dag.TaskID, d platform.DeviceID) bool {
+		return g.Tasks[task].Costs[0].Key == p.Devices[d].Name
 	}
-	all, err := layOutOnDemand(priced, [][]int64{{0, scratch}})
+	all, err := OnDemand(&dag.Program{Graphs: []*dag.Graph{g}}, p, canRun, [][]int64{{0, scratch}})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +86,7 @@ func TestLayoutOnDemandKeepsItsRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes := l.totalBytes(); bytes > capacity {
+		if bytes := l.TotalBytes(); bytes > capacity {
 			t.Fatalf("seed %d: %d bytes of %d", seed, bytes, capacity)
 		}
 		meet := func(x, y int) bool {

@@ -1,4 +1,4 @@
-package schedule
+package layout
 
 import (
 	"fmt"
@@ -8,22 +8,21 @@ import (
 	"dahl/platform"
 )
 
-// layOutOnDemand places storages in every memory but the host's, for policies that decide at run
+// OnDemand places storages in every memory but the host's, for policies that decide at run
 // time which contents are there. A memory gets a place for every storage of a task that may run
 // there. No arena is larger than the memory. The result is by graph and memory; nil for the
 // host's memory.
 //
 // Inputs that no task of any graph writes go to the data arena, at equal places for all graphs.
 // All other storages go to the step arena: one beside the other if all fit. If not, storages
-// share bytes, and the [Engine] lets only one of them be there at a time. Storages that one task
+// share bytes, and whoever decides lets only one of them be there at a time. Storages that one task
 // names never share bytes, and inputs never do, since they stay all the time. As every storage
-// has one place, no gaps arise: whatever the Engine admits has its bytes. A storage without a
+// has one place, no gaps arise: whatever is admitted has its bytes. A storage without a
 // place is Elsewhere, and its tasks run at other memories.
 //
-// Scratch is the bytes of kernel workspace by graph and memory. layOutOnDemand fails when a
-// memory cannot hold the workspace or a storage whose home it is.
-func layOutOnDemand(c *Priced, scratch [][]int64) ([][]*Layout, error) {
-	prog, p := c.Program, c.Platform
+// CanRun says which devices can run a task. Scratch is the bytes of kernel workspace by graph and
+// memory. OnDemand fails when a memory cannot hold the workspace or a storage whose home it is.
+func OnDemand(prog *dag.Program, p *platform.Platform, canRun CanRun, scratch [][]int64) ([][]*Layout, error) {
 	layouts := make([][]*Layout, len(prog.Graphs))
 	for i := range layouts {
 		layouts[i] = make([]*Layout, len(p.Memories))
@@ -32,7 +31,7 @@ func layOutOnDemand(c *Priced, scratch [][]int64) ([][]*Layout, error) {
 		if platform.MemoryID(m) == p.HostMemory() {
 			continue
 		}
-		d, err := newDemand(c, platform.MemoryID(m), scratch)
+		d, err := newDemand(prog, p, platform.MemoryID(m), canRun, scratch)
 		if err != nil {
 			return nil, fmt.Errorf("memory %q: %w", p.Memories[m].Name, err)
 		}
@@ -57,12 +56,14 @@ type demand struct {
 	room    int64            // bytes for the step arena; < 0: unlimited
 }
 
-func newDemand(c *Priced, m platform.MemoryID, scratch [][]int64) (*demand, error) {
-	prog, p := c.Program, c.Platform
+// CanRun reports whether a device can run a task of a graph.
+type CanRun func(graph int, t dag.TaskID, d platform.DeviceID) bool
+
+func newDemand(prog *dag.Program, p *platform.Platform, m platform.MemoryID, canRun CanRun, scratch [][]int64) (*demand, error) {
 	d := &demand{prog: prog, p: p, memory: m, inputs: map[string]int64{}, room: -1, scratch: make([]int64, len(prog.Graphs))}
 	most := int64(0)
-	for i, g := range prog.Graphs {
-		d.wanted = append(d.wanted, d.wantedOf(g, c.Costs(i)))
+	for i := range prog.Graphs {
+		d.wanted = append(d.wanted, d.wantedOf(i, canRun))
 		d.scratch[i] = Align(scratch[i][m])
 		most = max(most, d.scratch[i])
 	}
@@ -79,14 +80,15 @@ func newDemand(c *Priced, m platform.MemoryID, scratch [][]int64) (*demand, erro
 
 // wantedOf marks the storages of the tasks that can run at the memory, and the storages whose
 // home it is.
-func (d *demand) wantedOf(g *dag.Graph, costs *Costs) []bool {
+func (d *demand) wantedOf(graph int, canRun CanRun) []bool {
+	g := d.prog.Graphs[graph]
 	wanted := make([]bool, len(g.Buffers))
 	for b := range g.Buffers {
 		wanted[b] = g.Buffers[b].ViewOf == dag.None && g.Buffers[b].Home == d.p.Memories[d.memory].Name
 	}
 	for t := range g.Tasks {
 		for i := range d.p.Devices {
-			if _, ok := costs.Of(dag.TaskID(t), platform.DeviceID(i)); !ok || d.p.Devices[i].Memory != d.memory {
+			if d.p.Devices[i].Memory != d.memory || !canRun(graph, dag.TaskID(t), platform.DeviceID(i)) {
 				continue
 			}
 			for _, a := range g.Tasks[t].Accesses {

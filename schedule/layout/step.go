@@ -1,4 +1,4 @@
-package schedule
+package layout
 
 import (
 	"cmp"
@@ -11,11 +11,11 @@ import (
 // placeStep places the storages that share the step arena: those that a plan lists where
 // it says, then the largest first, each at the lowest offset where it meets only storages
 // that are never live together with it. Without lifetimes nothing shares bytes.
-func (l *Layout) placeStep(g *tenants, storages []dag.BufferID, lives *lifetimes, listed *listedPlaces) error {
+func (l *Layout) placeStep(g *Graph, storages []dag.BufferID, lives *lifetimes, listed *Listed) error {
 	s := &stepPlacing{l: l, g: g, storages: storages, lives: lives}
 	rest := make([]int, 0, len(storages)) // indices into storages that no plan lists
 	for k, id := range storages {
-		at, ok, err := listed.of(g.buffers[id].Name, StepArena)
+		at, ok, err := listed.of(g.Buffers[id].Name, StepArena)
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,7 @@ func (l *Layout) placeStep(g *tenants, storages []dag.BufferID, lives *lifetimes
 		}
 	}
 	slices.SortFunc(rest, func(a, b int) int {
-		x, y := &g.buffers[storages[a]], &g.buffers[storages[b]]
+		x, y := &g.Buffers[storages[a]], &g.Buffers[storages[b]]
 		return cmp.Or(cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
 	})
 	for _, k := range rest {
@@ -51,7 +51,7 @@ func (l *Layout) placeStep(g *tenants, storages []dag.BufferID, lives *lifetimes
 // stepPlacing is the state of placing the storages of a step.
 type stepPlacing struct {
 	l          *Layout
-	g          *tenants
+	g          *Graph
 	storages   []dag.BufferID
 	lives      *lifetimes // nil: nothing shares bytes
 	placed     []int      // indices into storages, by offset
@@ -61,7 +61,7 @@ type stepPlacing struct {
 
 func (s *stepPlacing) extent(k int) extent {
 	id := s.storages[k]
-	return extent{s.l.Offset[id], Align(s.g.buffers[id].Bytes())}
+	return extent{s.l.Offset[id], Align(s.g.Buffers[id].Bytes())}
 }
 
 // put notes a storage that has an offset.
@@ -98,12 +98,12 @@ func (s *stepPlacing) lowest(k int) int64 {
 
 func (s *stepPlacing) overlap(a, b int) bool {
 	x, y := s.storages[a], s.storages[b]
-	return s.l.Offset[x] < s.l.Offset[y]+s.g.buffers[y].Bytes() && s.l.Offset[y] < s.l.Offset[x]+s.g.buffers[x].Bytes()
+	return s.l.Offset[x] < s.l.Offset[y]+s.g.Buffers[y].Bytes() && s.l.Offset[y] < s.l.Offset[x]+s.g.Buffers[x].Bytes()
 }
 
 // checkListed refuses places of a plan at which two storages in use at once share bytes.
 func (s *stepPlacing) checkListed() error {
-	name := func(k int) string { return s.g.buffers[s.storages[k]].Name }
+	name := func(k int) string { return s.g.Buffers[s.storages[k]].Name }
 	if s.lives == nil {
 		var all []placedExtent
 		for k := range s.storages {
@@ -114,7 +114,7 @@ func (s *stepPlacing) checkListed() error {
 	}
 	for i, a := range s.placed {
 		for _, b := range s.placed[i+1:] {
-			if s.l.Offset[s.storages[b]] >= s.l.Offset[s.storages[a]]+s.g.buffers[s.storages[a]].Bytes() {
+			if s.l.Offset[s.storages[b]] >= s.l.Offset[s.storages[a]]+s.g.Buffers[s.storages[a]].Bytes() {
 				break
 			}
 			if s.overlap(a, b) && !s.lives.ordered(a, b) {
@@ -123,4 +123,20 @@ func (s *stepPlacing) checkListed() error {
 		}
 	}
 	return nil
+}
+
+// extent is bytes in use.
+type extent struct{ offset, bytes int64 }
+
+// firstFit is the lowest offset at which size bytes meet none of the extents,
+// which are ordered by offset.
+func firstFit(used []extent, size int64) int64 {
+	var at int64
+	for _, u := range used {
+		if at+size <= u.offset {
+			return at
+		}
+		at = max(at, u.offset+u.bytes)
+	}
+	return at
 }

@@ -1,4 +1,4 @@
-package schedule
+package layout
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dahl/dag"
+	"dahl/platform"
 )
 
 func access(b dag.BufferID, m dag.Mode) dag.Access {
@@ -48,7 +49,7 @@ func chainGraph(t *testing.T, sizes ...int) *dag.Graph {
 func TestLayoutChain(t *testing.T) {
 	g := chainGraph(t, 64, 128, 192, 128)
 	prog := &dag.Program{Name: "p", Graphs: []*dag.Graph{g}}
-	ls, err := LayoutProgram(prog, []int64{70})
+	ls, err := Program(prog, []int64{70})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestLayoutChain(t *testing.T) {
 	if len(l.Reuse)+len(l.ReuseNext) > 0 {
 		t.Errorf("edges %v, %v; the graph gives them all", l.Reuse, l.ReuseNext)
 	}
-	if err := CheckLayout(g, l); err != nil {
+	if err := l.Check(g); err != nil {
 		t.Error(err)
 	}
 }
@@ -86,7 +87,7 @@ func TestLayoutNextStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{g}}, nil)
+	ls, err := Program(&dag.Program{Graphs: []*dag.Graph{g}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,12 +99,12 @@ func TestLayoutNextStep(t *testing.T) {
 	if want := (dag.Edge{From: 3, To: 0}); len(l.Reuse) != 0 || len(l.ReuseNext) != 1 || l.ReuseNext[0] != want {
 		t.Errorf("edges %v, %v; want only %v into the next step", l.Reuse, l.ReuseNext, want)
 	}
-	if err := CheckLayout(g, l); err != nil {
+	if err := l.Check(g); err != nil {
 		t.Error(err)
 	}
 	l.ReuseNext = nil
-	if CheckLayout(g, l) == nil {
-		t.Error("CheckLayout accepts the layout without its edge")
+	if l.Check(g) == nil {
+		t.Error("Check accepts the layout without its edge")
 	}
 }
 
@@ -138,18 +139,15 @@ func randomLoop(t *testing.T, r *rand.Rand) *dag.Graph {
 	return g
 }
 
-// layOutByPlans lays a program out with what the orders of plans allow to share; nil: none.
-func layOutByPlans(prog *dag.Program, plans []*Plan) ([]*Layout, error) {
-	graphs := make([]*tenants, len(prog.Graphs))
-	for i, g := range prog.Graphs {
-		graphs[i] = tenantsOf(g)
-	}
-	orders, err := programOrders(graphs, plans)
+// layOutByPlan lays a graph out with what the order of a plan allows to share; nil: no plan.
+func layOutByPlan(g *dag.Graph, order [][]dag.TaskID) (*Layout, error) {
+	in := inOneMemory(g)
+	in.Order = order
+	ls, err := Memories("p", []*Graph{in}, make([]platform.Memory, 1))
 	if err != nil {
 		return nil, err
 	}
-	return layOutPart(graphs, orders, part{holds: func(int, dag.BufferID) bool { return true }, keeps: func(int, dag.BufferID) bool { return false },
-		listed: make([]*listedPlaces, len(prog.Graphs))})
+	return ls[0][0], nil
 }
 
 // TestLayoutRandom compares layouts of random loops with the definition, by
@@ -159,27 +157,27 @@ func TestLayoutRandom(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		g := randomLoop(t, r)
-		plan := &Plan{Order: make([][]dag.TaskID, 1+r.IntN(3))}
+		plan := make([][]dag.TaskID, 1+r.IntN(3))
 		for i := range g.Tasks { // program order is an order that the dependences allow
-			w := r.IntN(len(plan.Order))
-			plan.Order[w] = append(plan.Order[w], dag.TaskID(i))
+			w := r.IntN(len(plan))
+			plan[w] = append(plan[w], dag.TaskID(i))
 		}
-		for _, plans := range [][]*Plan{nil, {plan}} {
-			ls, err := layOutByPlans(&dag.Program{Graphs: []*dag.Graph{g}}, plans)
+		for _, order := range [][][]dag.TaskID{nil, plan} {
+			l, err := layOutByPlan(g, order)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := CheckLayout(g, ls[0]); err != nil {
+			if err := l.Check(g); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
-			if plans == nil {
-				saved += ls[0].SavedBytes
-				if len(ls[0].Reuse) > 0 {
-					t.Fatalf("seed %d: edges %v without a plan", seed, ls[0].Reuse)
+			if order == nil {
+				saved += l.SavedBytes
+				if len(l.Reuse) > 0 {
+					t.Fatalf("seed %d: edges %v without a plan", seed, l.Reuse)
 				}
 			} else {
-				savedByPlan += ls[0].SavedBytes
-				edges += int64(len(ls[0].Reuse))
+				savedByPlan += l.SavedBytes
+				edges += int64(len(l.Reuse))
 			}
 		}
 	}
@@ -200,7 +198,7 @@ func TestLayoutShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ls, err := LayoutProgram(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil)
+	ls, err := Program(&dag.Program{Graphs: []*dag.Graph{full, eval}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package schedule
+package layout
 
 import (
 	"cmp"
@@ -6,43 +6,44 @@ import (
 	"slices"
 )
 
-// listedPlaces is where a plan puts the storages of a graph in one memory, and what it
+// Listed is where a plan puts the storages of a graph in one memory, and what it
 // reserves there. Nil: it does not say.
-type listedPlaces struct {
-	at         map[string]listedPlace
-	arenaBytes [NumArenas]int64
+type Listed struct {
+	Places     map[string]Place // by name of the buffer
+	ArenaBytes [NumArenas]int64
 }
 
-type listedPlace struct {
-	arena  Arena
-	offset int64
+// Place is where a storage lies.
+type Place struct {
+	Arena  Arena
+	Offset int64
 }
 
 // of is the offset of a storage in the arena to which it belongs; ok is false where
 // nothing is listed at all.
-func (p *listedPlaces) of(name string, arena Arena) (offset int64, ok bool, err error) {
+func (p *Listed) of(name string, arena Arena) (offset int64, ok bool, err error) {
 	if p == nil {
 		return 0, false, nil
 	}
-	at, ok := p.at[name]
+	at, ok := p.Places[name]
 	switch {
 	case !ok:
 		return 0, false, fmt.Errorf("the plan places buffers and leaves out %q", name)
-	case at.arena != arena:
-		return 0, false, fmt.Errorf("the plan puts buffer %q into arena %q; it belongs to %q", name, at.arena, arena)
-	case at.offset < 0 || at.offset%Alignment != 0:
-		return 0, false, fmt.Errorf("the plan puts buffer %q at %d, which is not aligned to %d", name, at.offset, Alignment)
+	case at.Arena != arena:
+		return 0, false, fmt.Errorf("the plan puts buffer %q into arena %q; it belongs to %q", name, at.Arena, arena)
+	case at.Offset < 0 || at.Offset%Alignment != 0:
+		return 0, false, fmt.Errorf("the plan puts buffer %q at %d, which is not aligned to %d", name, at.Offset, Alignment)
 	}
-	return at.offset, true, nil
+	return at.Offset, true, nil
 }
 
 // reserve makes the arenas of a layout as large as the plan says. It refuses one that says
 // less than it needs.
-func (p *listedPlaces) reserve(l *Layout) error {
+func (p *Listed) reserve(l *Layout) error {
 	if p == nil {
 		return nil
 	}
-	for a, bytes := range p.arenaBytes {
+	for a, bytes := range p.ArenaBytes {
 		if Arena(a) == StepArena && bytes < l.ArenaBytes[a] {
 			return fmt.Errorf("the plan reserves %d bytes for arena %q and puts buffers into %d", bytes, Arena(a), l.ArenaBytes[a])
 		}

@@ -1,4 +1,4 @@
-package schedule
+package layout
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"dahl/schedule/ready"
 )
 
-// maxLayoutTasks is the largest number of tasks, and of storages, for which sharing is looked
+// MaxTasks is the largest number of tasks, and of storages, for which sharing is looked
 // for: three relations keep a set of tasks for each task, 8 MiB per relation at this size. The
 // storages of larger graphs get bytes of their own.
-const maxLayoutTasks = 1 << 13
+const MaxTasks = 1 << 13
 
 // lifetimes says which storages are never live together.
 //
@@ -60,44 +60,60 @@ func newRelation(rows, tasks int) relation {
 
 // orders tells which tasks of a graph come after which.
 type orders struct {
-	*tenants
-	plan    *Plan
+	*Graph
 	users   [][]dag.TaskID // by storage, in program order
 	inGraph relation       // by the graph alone, within a step
 	across  relation       // by the graph alone, into the next step
 	planned relation       // within a step, by the plan too if there is one
 }
 
-// newOrders returns nil for a graph that is too large.
-func newOrders(g *tenants, plan *Plan) (*orders, error) {
-	if g.links.NumTasks() > maxLayoutTasks {
-		return nil, nil
-	}
-	o := &orders{tenants: g, plan: plan, users: g.users(), inGraph: reachable(g.links, nil, nil)}
-	o.across = o.reachableNext()
-	o.planned = o.inGraph
-	if plan != nil {
-		sorted, stuck := ready.Sort(g.links, nil, plan.Order)
-		if stuck >= 0 {
-			return nil, fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.taskName(stuck))
+// ordersOf finds which tasks come after which in each graph; nil for one that is too large.
+func ordersOf(graphs []*Graph) ([]*orders, error) {
+	all := make([]*orders, len(graphs))
+	for i, g := range graphs {
+		if g.Links.NumTasks() > MaxTasks {
+			continue
 		}
-		o.planned = reachable(g.links, plan.Order, sorted)
+		o := &orders{Graph: g, users: g.users(), inGraph: reachable(g.Links, nil, nil)}
+		o.across = o.reachableNext()
+		o.planned = o.inGraph
+		if g.Order != nil {
+			sorted, stuck := ready.Sort(g.Links, nil, g.Order)
+			if stuck >= 0 {
+				return nil, fmt.Errorf("layout of graph %q: the plan's order contradicts the dependences: task %q could never start", g.Name, g.TaskName(stuck))
+			}
+			o.planned = reachable(g.Links, g.Order, sorted)
+		}
+		all[i] = o
 	}
-	return o, nil
+	return all, nil
+}
+
+// users are the tasks that use each storage, in program order.
+func (g *Graph) users() [][]dag.TaskID {
+	users := make([][]dag.TaskID, len(g.Buffers))
+	for task := range dag.TaskID(g.Links.NumTasks()) {
+		g.Each(task, func(storage dag.BufferID, _ dag.Mode, _ []int32, _ int32) {
+			if u := users[storage]; len(u) == 0 || u[len(u)-1] != task {
+				users[storage] = append(u, task)
+			}
+		})
+	}
+	return users
 }
 
 // newLifetimes returns nil where there are too many storages, or no orders. keeps names further
 // storages whose contents are needed later.
 func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) bool) *lifetimes {
-	if o == nil || len(storages) > maxLayoutTasks {
+	if o == nil || len(storages) > MaxTasks {
 		return nil
 	}
 	l := &lifetimes{orders: o, users: make([][]dag.TaskID, len(storages)), pinned: make([]bool, len(storages))}
 	for k, id := range storages { // a storage without users may lie anywhere
 		l.users[k] = o.users[id]
-		l.pinned[k] = (o.carried[id] || !o.written[id]) && len(l.users[k]) > 0 || keeps(id)
+		l.pinned[k] = (o.Carried[id] || !o.Written[id]) && len(l.users[k]) > 0 || keeps(id)
 	}
-	l.common = newRelation(len(storages), o.links.NumTasks())
+	l.common = newRelation(len(storages), o.Links.NumTasks())
 	for k, users := range l.users {
 		for i := range l.common[k] {
 			l.common[k][i] = ^uint64(0)
@@ -149,7 +165,7 @@ func reachable(g *dag.Links, lists [][]dag.TaskID, sorted []dag.TaskID) relation
 
 // reachableNext is the tasks of the next step after each task of this one.
 func (o *orders) reachableNext() relation {
-	g, n := o.links, o.links.NumTasks()
+	g, n := o.Links, o.Links.NumTasks()
 	r := newRelation(n, n)
 	for t := n - 1; t >= 0; t-- {
 		id := dag.TaskID(t)
@@ -199,7 +215,7 @@ func (l *lifetimes) edges(overlap func(x, y int) bool) (reuse, next []dag.Edge) 
 		for _, y := range after {
 			between := func(z int) bool { return overlap(z, y) && l.before(z, y) }
 			beyond := func(z int) bool { return overlap(y, z) && l.before(y, z) }
-			if l.plan != nil && !slices.ContainsFunc(after, between) {
+			if l.Order != nil && !slices.ContainsFunc(after, between) {
 				reuse = l.connect(reuse, x, y, l.inGraph)
 			}
 			if !slices.ContainsFunc(after, beyond) {

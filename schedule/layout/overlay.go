@@ -1,4 +1,4 @@
-package schedule
+package layout
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 // first, then the largest. Each takes the offset at which it costs the others least; ties go to
 // the lowest offset. Storages whose home is the memory are there together before the first step.
 func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memory string) error {
-	orders, err := newOrders(tenantsOf(g), nil)
+	orders, err := ordersOf([]*Graph{inOneMemory(g)})
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func (l *Layout) overlay(g *dag.Graph, storages []dag.BufferID, room int64, memo
 		}
 		return cmp.Or(cmp.Compare(y.Bytes(), x.Bytes()), cmp.Compare(x.Name, y.Name))
 	})
-	lives := newLifetimes(orders, storages, stays)
+	lives := newLifetimes(orders[0], storages, stays)
 	together := usedTogether(g)
 	var taken []overlaid
 	for k, b := range storages {
