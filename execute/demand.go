@@ -8,6 +8,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // bindOnDemand binds every task on every device worker that may run it, and the contents that
@@ -100,7 +101,7 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 		}
 		whole := deviceCopy{from: c.planes[p.HostMemory()][i], to: c.planes[d.memory][i], rows: 1, rowBytes: b.Bytes(), bytes: b.Bytes(), first: true}
 		whole.from.pitch, whole.to.pitch = whole.rowBytes, whole.rowBytes
-		moves = append(moves, boundMove{device: d, copies: []deviceCopy{whole}, Move: &schedule.Move{Buffer: dag.BufferID(i), Bytes: b.Bytes(),
+		moves = append(moves, boundMove{device: d, copies: []deviceCopy{whole}, Move: &place.Move{Buffer: dag.BufferID(i), Bytes: b.Bytes(),
 			From: p.HostMemory(), To: d.memory, Anywhere: c.layouts[d.memory].Arena[i] == layout.DataArena}})
 	}
 	return moves
@@ -111,7 +112,7 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []boundMove) {
 func (r *Runner) leaveOnDemand(j *job) error {
 	c, host := j.graph, r.platform.HostMemory()
 	for d := range r.eachDevice {
-		home := boundMove{device: d, Move: &schedule.Move{From: d.memory, To: host}}
+		home := boundMove{device: d, Move: &place.Move{From: d.memory, To: host}}
 		for i := range c.graph.Buffers {
 			id := dag.BufferID(i)
 			if c.graph.Buffers[i].ViewOf != dag.None || !c.graph.Carried(id) && c.graph.Buffers[i].Home == "" {

@@ -6,8 +6,8 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
-	"dahl/schedule"
 	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // deviceArenas are the arenas of a device's memory, by layout.Arena.
@@ -193,7 +193,7 @@ func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 		}
 	}
 	for _, list := range []struct {
-		moves []*schedule.Move
+		moves []*place.Move
 		bound *[]boundMove
 	}{{c.placed.Enter, &c.enter}, {c.placed.Leave, &c.leave}} {
 		for _, m := range list.moves {

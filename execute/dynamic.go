@@ -132,7 +132,7 @@ func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error 
 	switch c.Kind {
 	case schedule.RunTask:
 		d.running++
-		if to := d.deviceAt(d.platform.Devices[d.platform.Workers[c.Worker].Device].Memory); to != nil {
+		if to := d.deviceAt(d.platform.MemoryOf(c.Worker)); to != nil {
 			to.hand(order{instance: c.Instance, worker: c.Worker})
 			return nil
 		}

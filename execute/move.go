@@ -9,11 +9,12 @@ import (
 
 	"dahl/dag"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // boundMove is a move before the first or after the last step of a run.
 type boundMove struct {
-	*schedule.Move
+	*place.Move
 	device *device
 	copies []deviceCopy
 	// current is 1 + how often the caller had asked for the source at the last move. An input
@@ -45,7 +46,7 @@ func (r *requests) of(name string) int {
 
 // copiesOf splits a move into copies of rows at equal distances. A task makes the move, or none
 // does (t < 0).
-func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move, t dag.TaskID) []deviceCopy {
+func (r *Runner) copiesOf(c *compiledGraph, m *place.Move, t dag.TaskID) []deviceCopy {
 	var copies []deviceCopy
 	for _, pair := range c.placed.Pairs(m, t) {
 		first := deviceCopy{from: r.planeOf(c, pair.From.Buffer), to: r.planeOf(c, pair.To.Buffer), bytes: m.Bytes}

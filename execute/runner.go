@@ -14,6 +14,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // Hook does a host operation (kernels.Kernel.Host) on the worker that reaches it. step counts
@@ -54,7 +55,7 @@ type Runner struct {
 
 	// With devices besides the cpu workers:
 	spread  bool
-	lanes   []schedule.Lane
+	lanes   []place.Lane
 	devices []*device // by memory; nil: it has no lanes of its own
 	asked   requests
 

@@ -80,6 +80,9 @@ func (p *Platform) linkByName(name string) (LinkID, bool) {
 	return LinkID(i), i >= 0
 }
 
+// MemoryOf is the memory with the operands of a worker.
+func (p *Platform) MemoryOf(w WorkerID) MemoryID { return p.Devices[p.Workers[w].Device].Memory }
+
 // HostMemory is the memory where data and parameters start: the one marked as the host's, else
 // that of the first processor, else the first one.
 func (p *Platform) HostMemory() MemoryID {

@@ -95,8 +95,8 @@ type transferArgs struct {
 // named is the argument of an event that names a process or thread.
 func named(name string) map[string]string { return map[string]string{"name": name} }
 
-// place is the process and thread of a slice.
-type place struct{ process, thread int }
+// track is the process and thread of a slice.
+type track struct{ process, thread int }
 
 // chromeTrace is the state of one writing.
 type chromeTrace struct {
@@ -107,8 +107,8 @@ type chromeTrace struct {
 	flows  int
 
 	names       []chromeEvent
-	ofSpan      []place
-	ofTransfer  []place
+	ofSpan      []track
+	ofTransfer  []track
 	spanOf      map[dag.Instance]int
 	transferFor map[dag.Instance][]int
 }
@@ -132,7 +132,7 @@ func (t *chromeTrace) event(e chromeEvent) {
 // placeSlices gives every span and transfer a thread and notes the names.
 func (t *chromeTrace) placeSlices() {
 	p, s := t.run.Problem.Platform, t.run.Schedule
-	t.ofSpan, t.ofTransfer = make([]place, len(s.Spans)), make([]place, len(s.Transfers))
+	t.ofSpan, t.ofTransfer = make([]track, len(s.Spans)), make([]track, len(s.Transfers))
 	t.spanOf, t.transferFor = map[dag.Instance]int{}, map[dag.Instance][]int{}
 	for d := range p.Devices {
 		t.names = append(t.names, chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
@@ -157,7 +157,7 @@ func (t *chromeTrace) placeSlices() {
 	}
 	for i := range s.Spans {
 		span := &s.Spans[i]
-		t.ofSpan[i] = place{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
+		t.ofSpan[i] = track{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
 		t.spanOf[dag.Instance{Task: span.Task, Step: span.Step}] = i
 	}
 	t.placeTransfers(name)
@@ -174,13 +174,13 @@ func (t *chromeTrace) placeTransfers(name func(process, count int, label string)
 	}
 	for i, k := range order {
 		x := &s.Transfers[k]
-		t.ofTransfer[k] = place{process, first[route{x.From, x.To}] + lane[i]}
+		t.ofTransfer[k] = track{process, first[route{x.From, x.To}] + lane[i]}
 		of := dag.Instance{Task: x.For, Step: x.Step}
 		t.transferFor[of] = append(t.transferFor[of], k)
 	}
 }
 
-func (t *chromeTrace) slice(at place, name, category string, from, to time.Duration, args any) {
+func (t *chromeTrace) slice(at track, name, category string, from, to time.Duration, args any) {
 	length := micros(to - from)
 	t.event(chromeEvent{Phase: "X", Name: name, Category: category, Process: at.process, Thread: at.thread, At: micros(from), Length: &length, Args: args})
 }
@@ -280,7 +280,7 @@ func writesAny(g *dag.Graph, t dag.TaskID, atoms map[int32]bool) bool {
 
 // flow writes an arrow from the last nanosecond of one slice to the start of another, since
 // viewers bind the end of an arrow to the slice around it.
-func (t *chromeTrace) flow(category string, from place, start, end time.Duration, to place, at time.Duration) {
+func (t *chromeTrace) flow(category string, from track, start, end time.Duration, to track, at time.Duration) {
 	t.flows++
 	t.event(chromeEvent{Phase: "s", Name: category, Category: category, Process: from.process, Thread: from.thread, At: micros(max(start, end-1)), Flow: t.flows})
 	t.event(chromeEvent{Phase: "f", Name: category, Category: category, Process: to.process, Thread: to.thread, At: micros(at), Flow: t.flows, Bind: "e"})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // copyQueue holds the copies that wait, and the engines that carry them.
@@ -150,7 +151,7 @@ func (q *copyQueue) before(a, b CopyID) bool {
 
 // early is 1 for a copy that nobody waits for yet.
 func (f *flight) early() int {
-	if f.Reason == ReasonPrefetch {
+	if f.Reason == place.ReasonPrefetch {
 		return 1
 	}
 	return 0

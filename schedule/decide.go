@@ -8,6 +8,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // Choice says what a [Decision] is to rest on.
@@ -32,7 +33,7 @@ type Decision struct {
 
 	// Placed is the program with the copies between memories as tasks, where all graphs
 	// follow plans; nil: the policy decides while they run.
-	Placed *Placed
+	Placed *place.Program
 }
 
 // Decided is one graph of a decision.
@@ -43,7 +44,7 @@ type Decided struct {
 	Problem Problem
 	Timed   *Costs       // of steps whose tasks are timed
 	Plan    *Plan        // as it was given or made, see [Decision.PlanOf]; nil: the policy decides
-	Placed  *PlacedGraph // of the plan
+	Placed  *place.Graph // of the plan
 
 	onDemand []*layout.Layout // by memory, where the policy decides
 }
@@ -169,14 +170,18 @@ func placePlans(d *Decision, _ *Choice) (err error) {
 	if plans == nil {
 		return nil
 	}
-	if d.Placed, err = place(d.Priced, plans); err != nil {
+	inputs := make([]place.Input, len(plans))
+	for i, plan := range plans {
+		inputs[i] = place.Input{Order: plan.Order, Occupies: d.Graphs[i].Problem.occupies, ScratchBytes: d.Priced.graphs[i].scratchBytes, Written: plan.Written}
+	}
+	if d.Placed, err = place.Compile(d.Priced.Program, d.Priced.Platform, inputs); err != nil {
 		return err
 	}
 	for i := range d.Graphs {
 		decided, pg := &d.Graphs[i], d.Placed.Graphs[i]
 		decided.Placed = pg
-		if pg.moves == nil {
-			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.RoomNext
+		if pg.Moves() == nil {
+			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.MemoryReuseNext
 		}
 	}
 	return nil
@@ -241,17 +246,19 @@ func (d *Decision) Layouts(graph int) []*layout.Layout {
 	return d.Graphs[graph].onDemand
 }
 
-// PlanOf is the plan of a graph with all that was decided for it ([Placed.Record]), or what its
+// PlanOf is the plan of a graph with all that was decided for it ([place.Program.Written]), or what its
 // policy did in a run, written down. In a single memory that has the places of the buffers too.
 func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
 	decided, p := &d.Graphs[graph], d.Priced.Platform
 	if d.Placed != nil {
-		return d.Placed.Record(graph, decided.Plan)
+		plan := *decided.Plan
+		plan.Written = d.Placed.Written(graph)
+		return &plan
 	}
 	g := decided.Problem.Graph
 	plan := PlanFrom(s, s.Policy, g)
 	if !p.Spread() {
-		plan.Places, plan.Arenas = plannedPlaces(p, unmoved(g, p.HostMemory()), decided.onDemand), plannedArenas(p, decided.onDemand)
+		plan.Written = place.OnHost(g, p, decided.onDemand)
 	}
 	return plan
 }

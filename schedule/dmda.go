@@ -37,7 +37,7 @@ func (q *dmda) Ready(v *View, i dag.Instance) platform.WorkerID {
 	best := Undecided
 	var bestEnd time.Duration
 	for _, w := range v.Workers(i.Task) {
-		m := v.Problem.memoryOf(w)
+		m := v.Problem.Platform.MemoryOf(w)
 		if !q.known[m] {
 			q.arrival[m], q.known[m] = v.Arrival(i, m), true
 		}

@@ -23,7 +23,7 @@ func (q *dmdar) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 	if waiting.size == 0 {
 		return dag.Instance{}, false
 	}
-	m := v.Problem.memoryOf(w)
+	m := v.Problem.Platform.MemoryOf(w)
 	var best, ahead, aheadOfBest dag.Instance
 	least := int64(-1)
 	for k, i := 0, waiting.first; k < min(waiting.size, comparedTasks) && least != 0; k++ {

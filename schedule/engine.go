@@ -200,7 +200,7 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 	}
 	e.steps.End(i)
 	if state.phase == fetching {
-		cmds = e.runFetched(e.p.memoryOf(w), cmds)
+		cmds = e.runFetched(e.p.Platform.MemoryOf(w), cmds)
 	}
 	return e.settle(cmds)
 }
@@ -309,8 +309,8 @@ func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []
 		if !e.allows(w, i) {
 			return cmds
 		}
-		if e.copies != nil && x.worker != Undecided && e.p.memoryOf(x.worker) != e.p.memoryOf(w) {
-			e.copies.callOff(i, e.p.memoryOf(x.worker))
+		if e.copies != nil && x.worker != Undecided && e.p.Platform.MemoryOf(x.worker) != e.p.Platform.MemoryOf(w) {
+			e.copies.callOff(i, e.p.Platform.MemoryOf(x.worker))
 		}
 		e.assign(w, i)
 	}
@@ -329,14 +329,14 @@ func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
 	i := state.takes
 	if e.resident != nil {
-		if err := e.resident.begin(i.Task, e.p.memoryOf(w)); err != nil {
+		if err := e.resident.begin(i.Task, e.p.Platform.MemoryOf(w)); err != nil {
 			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
 			return cmds
 		}
 	}
 	if e.copies != nil {
 		x := &e.instances[e.steps.Slot(i)]
-		x.readyAt = max(x.readyAt, e.copies.lastArrival(i.Task, e.p.memoryOf(w)))
+		x.readyAt = max(x.readyAt, e.copies.lastArrival(i.Task, e.p.Platform.MemoryOf(w)))
 	}
 	takes := e.p.occupies(i.Task, w)
 	state.queued -= takes

@@ -7,10 +7,11 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // Follows verifies that every worker ran its list of the plan, step after step.
-// [PlacedGraph.Follows] does so for copies. p is the problem of schedule and plan.
+// [Schedule.FollowsCopies] does so for copies. p is the problem of schedule and plan.
 func (s *Schedule) Follows(p *Problem, plan *Plan) error {
 	ran := make([][]dag.Instance, len(p.Platform.Workers))
 	for _, span := range s.Spans {
@@ -39,7 +40,7 @@ type TransferKey struct {
 	buffer   dag.BufferID
 	from, to platform.MemoryID
 	reader   dag.Instance
-	reason   Reason
+	reason   place.Reason
 	atoms    string
 }
 
@@ -48,27 +49,28 @@ func (t *Transfer) Key() TransferKey {
 	return TransferKey{t.Buffer, t.From, t.To, dag.Instance{Task: t.For, Step: t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
 }
 
-// Follows verifies that the transfers of a schedule of the origin are the copies of the placed
+// FollowsCopies verifies that the transfers of a schedule of the origin are the copies of a placed
 // graph and no others: the moves before the first step, the copies of each engine in the order of
 // its list in every step, and the copies that need no engine.
-func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
+func (s *Schedule) FollowsCopies(placed *place.Program, graph int) error {
+	pg := placed.Graphs[graph]
 	made := map[TransferKey][]*Transfer{} // by start
 	for i := range s.Transfers {
 		t := &s.Transfers[i]
 		made[t.Key()] = append(made[t.Key()], t)
 	}
 	for _, m := range pg.Enter {
-		if t := m.Transfer(0, Interval{}); !m.Anywhere && take(made, t.Key(), 0) == nil {
-			return fmt.Errorf("before the first step %s are not copied from memory %q to %q, as the plan has it", pg.sized(m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
+		if t := TransferOf(m, 0, Interval{}); !m.Anywhere && take(made, t.Key(), 0) == nil {
+			return fmt.Errorf("before the first step %s are not copied from memory %q to %q, as the plan has it", sized(pg, m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
 		}
 	}
 	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
-		if err := pg.followsOn(placed.Lanes[l].Name, pg.Order[l], s.Steps, made); err != nil {
+		if err := followsOn(pg, placed.Lanes[l].Name, pg.Order[l], s.Steps, made); err != nil {
 			return err
 		}
 	}
-	for _, task := range pg.Unlaned(placed.Platform) {
-		if err := pg.followsAnytime(task, s.Steps, made); err != nil {
+	for _, task := range pg.Unlaned() {
+		if err := followsAnytime(pg, task, s.Steps, made); err != nil {
 			return err
 		}
 	}
@@ -82,18 +84,18 @@ func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
 }
 
 // followsOn takes the copies of one engine out of made.
-func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
+func followsOn(pg *place.Graph, engine string, list []dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
 	var free time.Duration
 	for step := range steps {
 		for _, task := range list {
-			m := pg.moves[task]
+			m := pg.Move(task)
 			if m.Anywhere {
 				continue
 			}
-			want := m.Transfer(m.StepOf(int32(step), steps), Interval{})
+			want := TransferOf(m, m.StepOf(int32(step), steps), Interval{})
 			is := take(made, want.Key(), free)
 			if is == nil {
-				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.name(task), step, free)
+				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.Name(task), step, free)
 			}
 			free = is.End
 		}
@@ -102,12 +104,12 @@ func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, ma
 }
 
 // followsAnytime takes a copy without a lane out of made.
-func (pg *PlacedGraph) followsAnytime(task dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
-	m := pg.moves[task]
+func followsAnytime(pg *place.Graph, task dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
+	m := pg.Move(task)
 	for step := range steps {
-		t := m.Transfer(m.StepOf(int32(step), steps), Interval{})
+		t := TransferOf(m, m.StepOf(int32(step), steps), Interval{})
 		if !m.Anywhere && take(made, t.Key(), 0) == nil {
-			return fmt.Errorf("%q of step %d is not made", pg.name(task), step)
+			return fmt.Errorf("%q of step %d is not made", pg.Name(task), step)
 		}
 	}
 	return nil
@@ -128,6 +130,6 @@ func take(made map[TransferKey][]*Transfer, key TransferKey, from time.Duration)
 }
 
 // sized names a move by its bytes and its buffer.
-func (pg *PlacedGraph) sized(m *Move) string {
+func sized(pg *place.Graph, m *place.Move) string {
 	return fmt.Sprintf("%d bytes of %q", m.Bytes, pg.Origin.Buffers[m.Buffer].Name)
 }

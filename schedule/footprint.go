@@ -99,7 +99,7 @@ func (f *footprint) unplaced(t dag.TaskID, m platform.MemoryID) dag.BufferID {
 
 // refusal says why a worker cannot run a task, as the end of a sentence that names both.
 func (f *footprint) refusal(t dag.TaskID, w platform.WorkerID) string {
-	m := f.p.memoryOf(w)
+	m := f.p.Platform.MemoryOf(w)
 	if f.tooSmall(t)&(1<<m) == 0 {
 		return "which cannot run it"
 	}

@@ -132,9 +132,9 @@ func (h *heft) place(t dag.TaskID) error {
 	best, bestAt := slotOf{end: -1}, gapAt{}
 	var bestWorker platform.WorkerID
 	for _, w := range h.eligible.of(t) {
-		ready := &h.ready[h.p.memoryOf(w)]
+		ready := &h.ready[h.p.Platform.MemoryOf(w)]
 		if !ready.known {
-			*ready = h.readyAt(t, h.p.memoryOf(w))
+			*ready = h.readyAt(t, h.p.Platform.MemoryOf(w))
 		}
 		if !ready.ok {
 			continue
@@ -148,7 +148,7 @@ func (h *heft) place(t dag.TaskID) error {
 	if best.end < 0 {
 		return fmt.Errorf("task %q: no route brings its operands to a worker that can run it", h.p.Graph.Tasks[t].Name)
 	}
-	h.copies.place(t, h.p.memoryOf(bestWorker), best.end)
+	h.copies.place(t, h.p.Platform.MemoryOf(bestWorker), best.end)
 	h.eligible.bind(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
 	h.timelines[bestWorker].insert(bestAt, best)
@@ -195,7 +195,7 @@ type memoryPairs struct {
 func newMeanTransfer(p *Problem) meanTransfer {
 	workersIn := make([]float64, len(p.Platform.Memories))
 	for w := range p.Platform.Workers {
-		workersIn[p.memoryOf(platform.WorkerID(w))]++
+		workersIn[p.Platform.MemoryOf(platform.WorkerID(w))]++
 	}
 	m := meanTransfer{p: p.Platform, known: map[int64]float64{}}
 	n := float64(len(p.Platform.Workers))

@@ -7,8 +7,12 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 	"dahl/schedule/ready"
 )
+
+// noLane is where a copy runs that waits for no engine.
+const noLane = -1
 
 // Lists replays a plan: every lane of a placed graph runs its list in order, step after
 // step, and waits for its next task even if a later one is ready. A copy that no lane makes
@@ -17,7 +21,7 @@ import (
 //
 // Lists has no clock. Whoever drives it tells it what has ended, and is told what starts.
 type Lists struct {
-	pg       *PlacedGraph
+	pg       *place.Graph
 	p        *Problem // of the origin
 	workers  int
 	steps    *ready.Steps
@@ -45,7 +49,7 @@ type entry struct {
 type ListItem struct {
 	Lane  int32
 	Task  dag.Instance // of the placed graph
-	Enter int32        // index into PlacedGraph.Enter; -1: a task or a copy
+	Enter int32        // index into the graph's Enter; -1: a task or a copy
 }
 
 // NewLists prepares a run of some steps of a graph that follows a plan.
@@ -54,7 +58,7 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	lanes := len(pg.Order)
 	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse,
 		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]dag.Instance, lanes), busy: make([]bool, lanes)}
-	if pg.moves == nil {
+	if pg.Moves() == nil {
 		l.reuse, l.reuseNext = l.p.Reuse, l.p.ReuseNext
 	} else if steps > 1 {
 		l.reuseNext = pg.ReuseNext()
@@ -73,7 +77,7 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 // Pace is the model of what the tasks take.
 func (l *Lists) Pace() *Pace {
 	pg := l.pg
-	return newPace(l.p, pg.body(), newHandoffs(l.p, pg.Links, l.reuse, l.reuseNext), pg.TaskOf)
+	return newPace(l.p, pg.Body(), newHandoffs(l.p, pg.Links, l.reuse, l.reuseNext), pg.TaskOf)
 }
 
 // ReadyAt is when an instance had all it waits for. It holds until the instance ends.
@@ -144,7 +148,7 @@ func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 		items = append(items, ListItem{noLane, i, -1})
 	}
 	slices.SortFunc(items[first:], func(a, b ListItem) int {
-		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), l.pg.compareCopies(a.Task.Task, b.Task.Task))
+		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), l.pg.Compare(a.Task.Task, b.Task.Task))
 	})
 	l.touched = l.touched[:0]
 	return items
@@ -174,14 +178,14 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 	return append(items, ListItem{int32(lane), i, -1})
 }
 
-func (l *Lists) unlaned(m *Move) bool {
-	_, ok := groupOf(l.p.Platform, m)
-	return !ok
+func (l *Lists) unlaned(m *place.Move) bool {
+	in, out := l.p.Platform.EnginesTaken(m.From, m.To)
+	return !in && !out
 }
 
 // prepareEntry gives the moves before the first step to the engines and finds what waits
 // for them.
-func (l *Lists) prepareEntry(placed *Placed) {
+func (l *Lists) prepareEntry(placed *place.Program) {
 	n := len(l.pg.Enter)
 	l.entry = entry{byLane: make([][]int32, len(l.busy)), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
 	brought := map[delivery]int32{} // move by what it brings
@@ -207,7 +211,7 @@ func (l *Lists) prepareEntry(placed *Placed) {
 
 // enterBy gives a move to the engine that reaches it and has the fewest, the last of
 // several; to none where it needs none.
-func (l *Lists) enterBy(placed *Placed, i int32, m *Move) {
+func (l *Lists) enterBy(placed *place.Program, i int32, m *place.Move) {
 	best := noLane
 	for lane := l.workers; lane < len(placed.Lanes); lane++ {
 		if placed.Reaches(lane, m) && (best == noLane || len(l.entry.byLane[lane]) <= len(l.entry.byLane[best])) {
@@ -223,7 +227,7 @@ func (l *Lists) enterBy(placed *Placed, i int32, m *Move) {
 func (l *Lists) findReaders(brought map[delivery]int32) {
 	g := l.pg.Origin
 	for w, list := range l.pg.Order[:l.workers] {
-		memory := l.p.memoryOf(platform.WorkerID(w))
+		memory := l.p.Platform.MemoryOf(platform.WorkerID(w))
 		for _, t := range list {
 			task := l.pg.TaskOf(t)
 			waitsFor := map[int32]bool{}

@@ -158,7 +158,7 @@ func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 	}
 	span := &s.Spans[m.index]
 	if m.kind != spanEnds {
-		r.occupy(span.Task, p.memoryOf(span.Worker))
+		r.occupy(span.Task, p.Platform.MemoryOf(span.Worker))
 	}
 	if m.kind != spanStarts {
 		r.end(span.Task)

@@ -78,14 +78,3 @@ func (plan *Plan) check(p *Problem, eligible *eligibility) error {
 	}
 	return nil
 }
-
-// placement is the worker of every task and its place in the worker's list.
-func (plan *Plan) placement(tasks int) (workers []platform.WorkerID, position []int32) {
-	workers, position = make([]platform.WorkerID, tasks), make([]int32, tasks)
-	for w, list := range plan.Order {
-		for at, t := range list {
-			workers[t], position[t] = platform.WorkerID(w), int32(at)
-		}
-	}
-	return workers, position
-}

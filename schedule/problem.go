@@ -71,11 +71,6 @@ func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
 	return cost, cost.Duration >= 0
 }
 
-// memoryOf is the memory with the operands of a worker.
-func (p *Problem) memoryOf(w platform.WorkerID) platform.MemoryID {
-	return p.Platform.Devices[p.Platform.Workers[w].Device].Memory
-}
-
 // least is the shortest time of a task, whatever runs beside it and before it.
 func (c *Cost) least() time.Duration {
 	if !c.byCaches() {

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // scheduleFile is the form of a schedule on disk.
@@ -48,7 +49,7 @@ type transferFile struct {
 	To      string        `json:"to"`
 	For     string        `json:"for"`
 	Step    int32         `json:"step"`
-	Reason  Reason        `json:"reason,omitempty"`
+	Reason  place.Reason  `json:"reason,omitempty"`
 	StartNs time.Duration `json:"start_ns"`
 	EndNs   time.Duration `json:"end_ns"`
 }

@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // moves writes transfers and evictions in the order of their times, as
@@ -279,7 +280,7 @@ func TestTightMemories(t *testing.T) {
 			}
 			evictions += len(s.Evictions)
 			for _, tr := range s.Transfers {
-				if tr.Reason == schedule.ReasonEvict {
+				if tr.Reason == place.ReasonEvict {
 					writeBacks++
 				}
 			}

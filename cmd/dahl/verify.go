@@ -209,7 +209,7 @@ func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) 
 	}
 	err := s.Follows(p, v.plan)
 	if err == nil {
-		err = v.decision.Graphs[0].Placed.Follows(v.decision.Placed, s)
+		err = s.FollowsCopies(v.decision.Placed, 0)
 	}
 	return err
 }

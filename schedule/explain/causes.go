@@ -212,7 +212,7 @@ func (h *history) lastArrival(i int32) int32 {
 		return -1
 	}
 	span := &h.s.Spans[i]
-	memory := h.p.Platform.Devices[h.p.Platform.Workers[span.Worker].Device].Memory
+	memory := h.p.Platform.MemoryOf(span.Worker)
 	last := int32(-1)
 	consider := func(list []int32) {
 		for _, k := range slices.Backward(h.endedBy(list, span.Start)) {

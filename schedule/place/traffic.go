@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"fmt"
@@ -15,9 +15,11 @@ import (
 // version of a storage that keeps its contents. The version goes there once, as soon as it is
 // written. Everything of one storage, one writer and one first reader goes together.
 type traffic struct {
-	p      *Problem
-	worker []platform.WorkerID // by task
-	homes  []platform.MemoryID // by storage
+	g        *dag.Graph
+	p        *platform.Platform
+	worker   []platform.WorkerID // by task
+	position []int32             // by task: in the list of its worker
+	homes    []platform.MemoryID // by storage
 
 	// The tasks in program order, each followed by what moves as soon as it has ended; where
 	// contents leave a memory and come back, in that of an estimate. Nil: nothing moves, nor
@@ -25,7 +27,7 @@ type traffic struct {
 	taskOf []dag.TaskID // -1: a move
 	moves  []*Move      // nil: a task
 	at     []int32      // by task: where it is
-	rooms  []itemRoom   // nil: nothing leaves a memory and comes back
+	spills []itemSpill  // nil: nothing leaves a memory and comes back
 
 	evicted map[evicted]int32 // copies to the host memory, for lack of room
 
@@ -38,19 +40,18 @@ type traffic struct {
 }
 
 // newTraffic derives the movements of a plan that fits its problem.
-func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
-	n, memories := len(p.Graph.Tasks), len(p.Platform.Memories)
-	t := &traffic{p: p, host: p.Platform.HostMemory(), evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
-	var position []int32
-	t.worker, position = plan.placement(n)
+func newTraffic(g *dag.Graph, p *platform.Platform, plan *Input) (*traffic, error) {
+	n, memories := len(g.Tasks), len(p.Memories)
+	t := &traffic{g: g, p: p, host: p.HostMemory(), evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
+	t.worker, t.position = plan.placement(n)
 	if err := t.findHomes(); err != nil {
 		return nil, err
 	}
 	if t.nothingMoves() {
 		return t, nil
 	}
-	pushes := t.findPushes(position)
-	t.reached = make([]uint64, p.Graph.NumAtoms())
+	pushes := t.findPushes()
+	t.reached = make([]uint64, g.NumAtoms())
 	expected := n + len(pushes.all) // mostly no more: what several readers need is moved once
 	t.taskOf, t.moves = make([]dag.TaskID, 0, expected), make([]*Move, 0, expected)
 	var err error
@@ -75,14 +76,14 @@ func newTraffic(p *Problem, plan *Plan) (*traffic, error) {
 // nothingMoves reports whether everything is used, and is at home, in the host memory.
 func (t *traffic) nothingMoves() bool {
 	for task := range t.worker {
-		if t.memoryOf(dag.TaskID(task)) != t.host && len(t.p.Graph.Tasks[task].Accesses) > 0 {
+		if t.memoryOf(dag.TaskID(task)) != t.host && len(t.g.Tasks[task].Accesses) > 0 {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(t.homes, func(m platform.MemoryID) bool { return m != t.host })
 }
 
-func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.memoryOf(t.worker[task]) }
+func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.MemoryOf(t.worker[task]) }
 
 // after is what moves as soon as a task has ended.
 func (t *traffic) after(task dag.TaskID) []*Move {
@@ -96,21 +97,27 @@ func (t *traffic) after(task dag.TaskID) []*Move {
 }
 
 // findHomes finds where the contents of every storage are kept between runs.
-func (t *traffic) findHomes() error {
-	t.homes = make([]platform.MemoryID, len(t.p.Graph.Buffers))
+func (t *traffic) findHomes() (err error) {
+	t.homes = make([]platform.MemoryID, len(t.g.Buffers))
 	for b := range t.homes {
-		t.homes[b] = t.host
-		name := t.p.Graph.Buffers[b].Home
-		if name == "" || name == dag.HostHome {
-			continue
+		if t.homes[b], err = Home(t.p, &t.g.Buffers[b]); err != nil {
+			return err
 		}
-		m, ok := t.p.Platform.MemoryByName(name)
-		if !ok {
-			return fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", t.p.Graph.Buffers[b].Name, name, t.p.Platform.Name, dag.HostHome)
-		}
-		t.homes[b] = m
 	}
 	return nil
+}
+
+// Home is the memory where the contents of a storage are kept between runs: the host's where the
+// storage does not say.
+func Home(p *platform.Platform, b *dag.Buffer) (platform.MemoryID, error) {
+	if b.Home == "" || b.Home == dag.HostHome {
+		return p.HostMemory(), nil
+	}
+	m, ok := p.MemoryByName(b.Home)
+	if !ok {
+		return 0, fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", b.Name, b.Home, p.Name, dag.HostHome)
+	}
+	return m, nil
 }
 
 // distribute sends versions that were made together to the readers that need them, in the
@@ -124,14 +131,14 @@ func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, erro
 		like.For, like.NextStep = to[0].reader, order&nextStep != 0
 		for ; len(to) > 0 && to[0].order == order; to = to[1:] {
 			atom := to[0].atom
-			like.Buffer = t.p.Graph.AtomStorage(dag.AtomID(atom))
+			like.Buffer = t.g.AtomStorage(dag.AtomID(atom))
 			like.From = t.homes[like.Buffer]
 			if like.Writer >= 0 {
 				like.From = t.memoryOf(like.Writer)
 			}
 			hops, err := t.hops(like.Buffer, like.From, t.memoryOf(like.For))
 			if err != nil {
-				return nil, fmt.Errorf("task %q: %w", t.p.Graph.Tasks[like.For].Name, err)
+				return nil, fmt.Errorf("task %q: %w", t.g.Tasks[like.For].Name, err)
 			}
 			for _, like.To = range hops {
 				if t.reached[atom]&(1<<like.To) == 0 {
@@ -155,14 +162,14 @@ func (t *traffic) load(moves []*Move, first int, like *Move, atom int32) []*Move
 	}
 	if at < first {
 		m := t.spare.take(like, atom)
-		m.Anywhere = !t.p.Graph.WrittenStorages()[like.Buffer] && t.p.Graph.Buffers[like.Buffer].Home == ""
-		m.Bytes = t.p.Graph.AtomBytes(dag.AtomID(atom))
+		m.Anywhere = !t.g.WrittenStorages()[like.Buffer] && t.g.Buffers[like.Buffer].Home == ""
+		m.Bytes = t.g.AtomBytes(dag.AtomID(atom))
 		return append(moves, m)
 	}
 	m := moves[at]
 	if k, found := slices.BinarySearch(m.Atoms, atom); !found {
 		m.Atoms = slices.Insert(m.Atoms, k, atom)
-		m.Bytes += t.p.Graph.AtomBytes(dag.AtomID(atom))
+		m.Bytes += t.g.AtomBytes(dag.AtomID(atom))
 	}
 	return moves
 }
@@ -206,14 +213,14 @@ func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]plat
 	if from == to {
 		return nil, nil
 	}
-	pl := t.p.Platform
+	pl := t.p
 	way := &t.ways[int(from)*len(pl.Memories)+int(to)]
 	if *way != nil {
 		return *way, nil
 	}
 	if _, ok := pl.Route(from, to); !ok {
 		return nil, fmt.Errorf("buffer %q has to move from memory %q to %q, and platform %q has no route between them",
-			t.p.Graph.Buffers[storage].Name, pl.Memories[from].Name, pl.Memories[to].Name, pl.Name)
+			t.g.Buffers[storage].Name, pl.Memories[from].Name, pl.Memories[to].Name, pl.Name)
 	}
 	*way = []platform.MemoryID{to}
 	if pl.Passes(from, to, t.host) {
@@ -225,7 +232,7 @@ func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]plat
 // bringHome finds what is valid only elsewhere after a step, of storages that keep
 // their contents.
 func (t *traffic) bringHome() error {
-	g := t.p.Graph
+	g := t.g
 	last := make([]dag.TaskID, g.NumAtoms()) // 1 + the task that writes it last
 	for task := range g.Tasks {
 		for i, a := range g.Tasks[task].Accesses {

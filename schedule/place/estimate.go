@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ const (
 
 // estimate is that run.
 type estimate struct {
-	p     *Problem // of the origin
-	pg    *PlacedGraph
+	*Graph
+	plan  *Input
 	lanes []Lane
 
 	lists   [][]dag.TaskID // by lane of a worker
@@ -41,7 +41,6 @@ type estimate struct {
 	ends     ready.Heap[laneEnd]
 	order    [][]dag.TaskID // by lane of an engine: copies of the steady step, as started
 	started  []dag.TaskID   // all of the steady step
-	position []int32        // by task of the origin
 	done     int
 }
 
@@ -51,8 +50,8 @@ type engineGroup struct {
 	in     bool
 }
 
-// groupOf is the engines that serve a move: as for the Engine ([platform.Platform.EnginesTaken]), those of its
-// destination, else those of its source. ok is false where no limited engine does.
+// groupOf is the engines that serve a move: those of its destination, else those of its
+// source ([platform.Platform.EnginesTaken]). ok is false where no limited engine does.
 func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
 	in, out := p.EnginesTaken(m.From, m.To)
 	if in {
@@ -62,12 +61,12 @@ func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
 }
 
 // Unlaned lists the copies that no limited engine makes.
-func (pg *PlacedGraph) Unlaned(p *platform.Platform) (copies []dag.TaskID) {
+func (pg *Graph) Unlaned() (copies []dag.TaskID) {
 	for t, m := range pg.moves {
 		if m == nil {
 			continue
 		}
-		if _, ok := groupOf(p, m); !ok {
+		if _, ok := groupOf(pg.p, m); !ok {
 			copies = append(copies, dag.TaskID(t))
 		}
 	}
@@ -75,16 +74,16 @@ func (pg *PlacedGraph) Unlaned(p *platform.Platform) (copies []dag.TaskID) {
 }
 
 // Reaches reports whether a lane is an engine that can make a move.
-func (placed *Placed) Reaches(lane int, m *Move) bool {
+func (placed *Program) Reaches(lane int, m *Move) bool {
 	l := &placed.Lanes[lane]
 	group, ok := groupOf(placed.Platform, m)
 	return ok && l.Worker < 0 && group == engineGroup{l.Memory, l.In}
 }
 
 // orderLanes lists the tasks of a steady step for each lane.
-func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) error {
-	if len(lanes) > len(p.Platform.Workers) && pg.moves != nil {
-		_, err := startOrder(p, pg, plan, lanes)
+func orderLanes(pg *Graph, plan *Input, lanes []Lane) error {
+	if len(lanes) > len(pg.p.Workers) && pg.moves != nil {
+		_, err := startOrder(pg, plan, lanes)
 		return err
 	}
 	pg.Order = pg.listsOf(plan, len(lanes))
@@ -92,7 +91,7 @@ func orderLanes(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) error {
 }
 
 // listsOf are the tasks of a plan by worker, as they are in the placed graph.
-func (pg *PlacedGraph) listsOf(plan *Plan, workers int) [][]dag.TaskID {
+func (pg *Graph) listsOf(plan *Input, workers int) [][]dag.TaskID {
 	lists := make([][]dag.TaskID, workers)
 	if pg.moves == nil {
 		copy(lists, plan.Order)
@@ -109,8 +108,8 @@ func (pg *PlacedGraph) listsOf(plan *Plan, workers int) [][]dag.TaskID {
 
 // startOrder lists the tasks of a steady step for each lane, and returns them all in the
 // order in which they started.
-func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started []dag.TaskID, err error) {
-	e := newEstimate(p, pg, plan, lanes)
+func startOrder(pg *Graph, plan *Input, lanes []Lane) (started []dag.TaskID, err error) {
+	e := newEstimate(pg, plan, lanes)
 	for {
 		e.dispatch()
 		if len(e.ends) == 0 {
@@ -133,11 +132,10 @@ func startOrder(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) (started 
 	return e.started, nil
 }
 
-func newEstimate(p *Problem, pg *PlacedGraph, plan *Plan, lanes []Lane) *estimate {
-	e := &estimate{p: p, pg: pg, lanes: lanes, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil, nil),
-		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]dag.Instance, len(p.Platform.Workers))}
-	_, e.position = plan.placement(len(p.Graph.Tasks))
-	e.lists = pg.listsOf(plan, len(p.Platform.Workers))
+func newEstimate(pg *Graph, plan *Input, lanes []Lane) *estimate {
+	e := &estimate{Graph: pg, plan: plan, lanes: lanes, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil, nil),
+		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
+	e.lists = pg.listsOf(plan, len(pg.p.Workers))
 	for l := len(e.lists); l < len(lanes); l++ {
 		group := engineGroup{lanes[l].Memory, lanes[l].In}
 		if _, known := e.queueOf[group]; !known {
@@ -168,14 +166,14 @@ func (e *estimate) free(lane int) {
 func (e *estimate) takeReleased() {
 	e.released = e.steps.TakeAsReleased(e.released)
 	for _, i := range e.released {
-		m := e.pg.Move(i.Task)
+		m := e.Move(i.Task)
 		if m == nil {
-			e.touched = append(e.touched, int(e.pg.worker[e.pg.TaskOf(i.Task)]))
+			e.touched = append(e.touched, int(e.worker[e.TaskOf(i.Task)]))
 			continue
 		}
-		group, ok := groupOf(e.p.Platform, m)
+		group, ok := groupOf(e.p, m)
 		if !ok {
-			e.start(noLane, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
+			e.start(noLane, i, e.p.RouteTime(m.From, m.To, m.Bytes))
 			continue
 		}
 		is := readyCopy{estimate: e, Instance: i, since: e.now, readerStep: i.Step, readerAt: e.position[m.For]}
@@ -201,7 +199,7 @@ func (e *estimate) dispatch() {
 		if at.Task++; int(at.Task) == len(list) {
 			*at = dag.Instance{Step: at.Step + 1}
 		}
-		e.start(w, i, e.p.occupies(e.pg.TaskOf(i.Task), platform.WorkerID(w)))
+		e.start(w, i, e.plan.Occupies(e.TaskOf(i.Task), platform.WorkerID(w)))
 	}
 	e.touched = e.touched[:0]
 	for k := range e.queues {
@@ -214,8 +212,8 @@ func (e *estimate) dispatch() {
 			if i.Step == steadyStep {
 				e.order[l] = append(e.order[l], i.Task)
 			}
-			m := e.pg.moves[i.Task]
-			e.start(l, i, e.p.Platform.RouteTime(m.From, m.To, m.Bytes))
+			m := e.moves[i.Task]
+			e.start(l, i, e.p.RouteTime(m.From, m.To, m.Bytes))
 		}
 	}
 }
@@ -280,5 +278,5 @@ func (a readyCopy) Before(b readyCopy) bool {
 		return a.since < b.since
 	}
 	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(a.readerAt, b.readerAt))
-	return c < 0 || c == 0 && a.pg.compareCopies(a.Task, b.Task) < 0
+	return c < 0 || c == 0 && a.Compare(a.Task, b.Task) < 0
 }

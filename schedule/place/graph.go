@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"cmp"
@@ -17,17 +17,17 @@ type location struct {
 	memory  platform.MemoryID
 }
 
-// placedItem is a task of the origin or a move, in the order that gives the placed graph
+// stepItem is a task of the origin or a move, in the order that gives the placed graph
 // its meaning.
-type placedItem struct {
+type stepItem struct {
 	task dag.TaskID // of the origin; -1: a move
 	move *Move
-	itemRoom
+	itemSpill
 }
 
-// itemRoom is what an item has to do with what leaves a memory and comes back.
-type itemRoom struct {
-	// Where a memory has several instances of a storage, one after the other: which one
+// itemSpill is what an item has to do with what leaves a memory and comes back.
+type itemSpill struct {
+	// Where a memory has several replicas of a storage, one after the other: which one
 	// the item uses. After are earlier items that it follows for the room that they leave,
 	// and afterLast those of the step before.
 	uses             map[location]int32
@@ -36,10 +36,10 @@ type itemRoom struct {
 }
 
 // items lists the tasks in program order, what moves after each right behind it.
-func (t *traffic) items() []placedItem {
-	items := make([]placedItem, len(t.moves))
+func (t *traffic) items() []stepItem {
+	items := make([]stepItem, len(t.moves))
 	for i, m := range t.moves {
-		items[i] = placedItem{task: t.taskOf[i], move: m}
+		items[i] = stepItem{task: t.taskOf[i], move: m}
 	}
 	return items
 }
@@ -47,39 +47,39 @@ func (t *traffic) items() []placedItem {
 // build finds which task or copy waits for which. The items are what the traffic became
 // where contents leave a memory and come back; nil: nothing does. Where nothing moves and
 // every storage is used only in the host memory, the graph is the origin's own.
-func (t *traffic) build(items []placedItem, streamed map[string]bool) *PlacedGraph {
-	pg := &PlacedGraph{Origin: t.p.Graph, Links: t.p.Graph.Links, traffic: t, streamed: streamed}
+func (t *traffic) build(items []stepItem, streamed map[string]bool) *Graph {
+	pg := &Graph{Origin: t.g, Links: t.g.Links, traffic: t, streamed: streamed}
 	if items != nil {
 		pg.takeItems(items)
 	}
 	if t.moves != nil {
 		pg.Enter, pg.Leave = t.enter, t.leave
-		pg.instances = t.newInstances()
-		pg.Links, pg.carries, pg.writes = pg.body().Link()
+		pg.replicas = t.newReplicas()
+		pg.Links, pg.carries, pg.writes = pg.Body().Link()
 	}
-	pg.ReuseNext = sync.OnceValue(func() []dag.Edge { return dag.SortEdges(append(pg.lostOrders(), pg.RoomNext...)) })
+	pg.ReuseNext = sync.OnceValue(func() []dag.Edge { return dag.SortEdges(append(pg.lostOrders(), pg.MemoryReuseNext...)) })
 	pg.buffers = sync.OnceValue(pg.writeBuffers)
 	pg.Graph = sync.OnceValues(pg.writeGraph)
 	return pg
 }
 
 // takeItems makes items the tasks of the graph.
-func (pg *PlacedGraph) takeItems(items []placedItem) {
+func (pg *Graph) takeItems(items []stepItem) {
 	t := pg.traffic
-	t.taskOf, t.moves, t.rooms = make([]dag.TaskID, len(items)), make([]*Move, len(items)), make([]itemRoom, len(items))
+	t.taskOf, t.moves, t.spills = make([]dag.TaskID, len(items)), make([]*Move, len(items)), make([]itemSpill, len(items))
 	for i, item := range items {
-		t.taskOf[i], t.moves[i], t.rooms[i] = item.task, item.move, item.itemRoom
+		t.taskOf[i], t.moves[i], t.spills[i] = item.task, item.move, item.itemSpill
 		if item.move == nil {
 			t.at[item.task] = int32(i)
 		}
 		for _, from := range item.afterLast {
-			pg.RoomNext = append(pg.RoomNext, dag.Edge{From: dag.TaskID(from), To: dag.TaskID(i)})
+			pg.MemoryReuseNext = append(pg.MemoryReuseNext, dag.Edge{From: dag.TaskID(from), To: dag.TaskID(i)})
 		}
 	}
 }
 
 // TaskOf is the task of the origin that a task is; -1 for a copy.
-func (pg *PlacedGraph) TaskOf(t dag.TaskID) dag.TaskID {
+func (pg *Graph) TaskOf(t dag.TaskID) dag.TaskID {
 	if pg.moves == nil {
 		return t
 	}
@@ -87,7 +87,7 @@ func (pg *PlacedGraph) TaskOf(t dag.TaskID) dag.TaskID {
 }
 
 // Move is what a copy moves; nil for a task of the origin.
-func (pg *PlacedGraph) Move(t dag.TaskID) *Move {
+func (pg *Graph) Move(t dag.TaskID) *Move {
 	if pg.moves == nil {
 		return nil
 	}
@@ -95,51 +95,51 @@ func (pg *PlacedGraph) Move(t dag.TaskID) *Move {
 }
 
 // Moves are those of all copies of a step, by task; nil for a task of the origin.
-func (pg *PlacedGraph) Moves() []*Move { return pg.moves }
+func (pg *Graph) Moves() []*Move { return pg.moves }
 
 // PlacedAs is the task that a task of the origin is.
-func (pg *PlacedGraph) PlacedAs(origin dag.TaskID) dag.TaskID {
+func (pg *Graph) PlacedAs(origin dag.TaskID) dag.TaskID {
 	if pg.moves == nil {
 		return origin
 	}
 	return dag.TaskID(pg.at[origin])
 }
 
-// uses says which instance of a storage in a memory a task uses, of several one after the
+// uses says which replica of a storage in a memory a task uses, of several one after the
 // other.
-func (pg *PlacedGraph) uses(t dag.TaskID, at location) int32 {
-	if pg.rooms == nil {
+func (pg *Graph) uses(t dag.TaskID, at location) int32 {
+	if pg.spills == nil {
 		return 0
 	}
-	return pg.rooms[t].uses[at]
+	return pg.spills[t].uses[at]
 }
 
 // again tells copies of the same contents from each other.
-func (pg *PlacedGraph) again(t dag.TaskID) int32 {
-	if pg.rooms == nil {
+func (pg *Graph) again(t dag.TaskID) int32 {
+	if pg.spills == nil {
 		return 0
 	}
-	return pg.rooms[t].again
+	return pg.spills[t].again
 }
 
-// body is what the tasks and copies do with the atoms of instances. A task of the origin
-// works on the instances of its worker's memory, and keeps all of its predecessors: two
+// Body is what the tasks and copies do with the atoms of replicas. A task of the origin
+// works on the replicas of its worker's memory, and keeps all of its predecessors: two
 // memories could hold two versions at once, but a schedule of the placed graph is to be one
 // of the origin too.
-func (pg *PlacedGraph) body() *dag.Body {
+func (pg *Graph) Body() *dag.Body {
 	if pg.moves == nil {
 		return pg.Origin.Body()
 	}
 	g := pg.Origin
-	body := &dag.Body{Tasks: len(pg.moves), Atoms: int(pg.instances.atoms), Keeps: make([]bool, len(pg.instances.of)), Edges: 4 * len(pg.moves)}
-	for i, b := range pg.instances.of {
+	body := &dag.Body{Tasks: len(pg.moves), Atoms: int(pg.replicas.atoms), Keeps: make([]bool, len(pg.replicas.of)), Edges: 4 * len(pg.moves)}
+	for i, b := range pg.replicas.of {
 		role := g.Buffers[b].Role
 		body.Keeps[i] = (role == dag.Parameter || role == dag.State) && !pg.streams(dag.BufferID(i))
 	}
 	body.Each = func(t dag.TaskID, use dag.Use) {
 		visit := func(at location, mode dag.Mode, atoms []int32) {
-			instance := pg.instances.id(at, pg.uses(t, at))
-			use(instance, mode, atoms, pg.instances.shift(instance))
+			replica := pg.replicas.id(at, pg.uses(t, at))
+			use(replica, mode, atoms, pg.replicas.shift(replica))
 		}
 		if m := pg.moves[t]; m != nil {
 			visit(location{m.Buffer, m.From}, dag.Read, m.Atoms)
@@ -158,25 +158,34 @@ func (pg *PlacedGraph) body() *dag.Body {
 				tasks = append(tasks, pg.at[before])
 			}
 		}
-		if pg.rooms != nil {
-			tasks = append(tasks, pg.rooms[t].after...)
+		if pg.spills != nil {
+			tasks = append(tasks, pg.spills[t].after...)
 		}
 		return tasks
 	}
 	return body
 }
 
-// streams reports whether an instance is not kept, and shares room with others.
-func (pg *PlacedGraph) streams(instance dag.BufferID) bool {
+// streams reports whether a replica is not kept, and shares room with others.
+func (pg *Graph) streams(replica dag.BufferID) bool {
 	if len(pg.streamed) == 0 {
 		return false
 	}
-	m, _ := pg.instances.memoryOf(instance)
-	return pg.streamed[pg.instanceName(location{pg.instances.of[instance], m})]
+	m, _ := pg.replicas.memoryOf(replica)
+	return pg.streamed[pg.replicaName(location{pg.replicas.of[replica], m})]
+}
+
+// Stays reports whether a replica holds its contents for the whole run: it keeps them from step to
+// step, or no task writes it.
+func (pg *Graph) Stays(replica dag.BufferID) bool { return pg.carries[replica] || !pg.writes[replica] }
+
+// Reloads reports whether something comes back that a memory had dropped.
+func (pg *Graph) Reloads() bool {
+	return slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Reason == ReasonReload })
 }
 
 // lostOrders are those of the origin from step to step that the placed graph lacks.
-func (pg *PlacedGraph) lostOrders() (lost []dag.Edge) {
+func (pg *Graph) lostOrders() (lost []dag.Edge) {
 	if pg.moves == nil {
 		return nil
 	}
@@ -194,13 +203,13 @@ func (pg *PlacedGraph) lostOrders() (lost []dag.Edge) {
 	return lost
 }
 
-// name is that of a task or a copy.
-func (pg *PlacedGraph) name(t dag.TaskID) string {
+// Name is that of a task or a copy.
+func (pg *Graph) Name(t dag.TaskID) string {
 	m := pg.Move(t)
 	if m == nil {
 		return pg.Origin.Tasks[pg.TaskOf(t)].Name
 	}
-	g, memories := pg.Origin, pg.p.Platform.Memories
+	g, memories := pg.Origin, pg.p.Memories
 	name := m.verb() + " " + g.Buffers[m.Buffer].Name
 	if m.Reason != ReasonReload {
 		name += " from " + memories[m.From].Name
@@ -231,10 +240,10 @@ func (m *Move) verb() string {
 	return CopyOp
 }
 
-// compareCopies orders copies by the names of what they move from where to where, after and
+// Compare orders copies by the names of what they move from where to where, after and
 // for which task.
-func (pg *PlacedGraph) compareCopies(a, b dag.TaskID) int {
-	g, memories, x, y := pg.Origin, pg.p.Platform.Memories, pg.moves[a], pg.moves[b]
+func (pg *Graph) Compare(a, b dag.TaskID) int {
+	g, memories, x, y := pg.Origin, pg.p.Memories, pg.moves[a], pg.moves[b]
 	c := strings.Compare(x.verb(), y.verb())
 	if c == 0 && x.Buffer != y.Buffer {
 		c = strings.Compare(g.Buffers[x.Buffer].Name, g.Buffers[y.Buffer].Name)

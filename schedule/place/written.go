@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"fmt"
@@ -8,6 +8,20 @@ import (
 	"dahl/platform"
 	"dahl/schedule/layout"
 )
+
+// Written is what a plan says of placing; nil: it does not say. Transfers lists the copies of each
+// copy engine in a step. Enter and Leave list the moves before the first step and after the last.
+// Places says where the replicas of the storages lie in each memory, and Arenas how much is
+// reserved there. Spill says how it was decided what leaves a memory during a step for lack of
+// room; nil: nothing leaves.
+type Written struct {
+	Transfers []PlannedCopies `json:"transfers"`
+	Enter     []PlannedCopy   `json:"enter"`
+	Leave     []PlannedCopy   `json:"leave"`
+	Places    []PlannedPlace  `json:"places"`
+	Arenas    []PlannedArena  `json:"arenas"`
+	Spill     *SpillPlan      `json:"room"`
+}
 
 // anyEngine stands for the engines of memories whose devices do not limit them. The copies
 // that they make have no order.
@@ -34,7 +48,7 @@ type PlannedCopy struct {
 	Bytes    int64    `json:"bytes"`
 }
 
-// PlannedPlace is where an instance of a storage lies in a memory.
+// PlannedPlace is where a replica of a storage lies in a memory.
 type PlannedPlace struct {
 	Memory string `json:"memory"`
 	Buffer string `json:"buffer"`
@@ -49,39 +63,44 @@ type PlannedArena struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// PlannedRoom is what decides which contents leave a memory and come back. The decision
+// SpillPlan is what decides which contents leave a memory and come back. The decision
 // follows from it and from the graph alone, so that it is the same whatever tasks and
 // copies are later found to take.
-type PlannedRoom struct {
-	Memories []PlannedLimit `json:"memories"` // those that cannot hold all
+type SpillPlan struct {
+	Memories []SpillLimit `json:"memories"` // those that cannot hold all
 	// Order is the tasks and copies of a step as they start, before any contents leave.
 	Order []string `json:"order"`
-	// Returning are the instances that come back in every step, of any graph of the program.
+	// Returning are the replicas that come back in every step, of any graph of the program.
 	Returning []string `json:"returning,omitempty"`
 }
 
-// PlannedLimit is the bytes that the contents of a memory may take at once.
-type PlannedLimit struct {
+// SpillLimit is the bytes that the contents of a memory may take at once.
+type SpillLimit struct {
 	Memory string `json:"memory"`
 	Bytes  int64  `json:"bytes"`
 }
 
-// Record returns a plan of a graph with what was decided for it.
-func (placed *Placed) Record(graph int, plan *Plan) *Plan {
-	recorded := *plan
+// Written is what was decided for a graph.
+func (placed *Program) Written(graph int) Written {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
-	recorded.Transfers, recorded.Places, recorded.Arenas = pg.plannedCopies(placed), plannedPlaces(placed.Platform, pg.buffers(), layouts), plannedArenas(placed.Platform, layouts)
-	recorded.Enter, recorded.Leave, recorded.Room = pg.plannedMoves(placed, pg.Enter), pg.plannedMoves(placed, pg.Leave), pg.room
-	return &recorded
+	w := writtenPlaces(placed.Platform, pg.buffers(), layouts)
+	w.Transfers, w.Enter, w.Leave, w.Spill = pg.plannedCopies(placed), pg.plannedMoves(placed, pg.Enter), pg.plannedMoves(placed, pg.Leave), pg.spillPlan
+	return w
 }
 
-func (pg *PlacedGraph) plannedCopies(placed *Placed) []PlannedCopies {
+// OnHost writes down where the buffers of a graph lie that is in the host memory alone; layouts
+// are by memory.
+func OnHost(g *dag.Graph, p *platform.Platform, layouts []*layout.Layout) Written {
+	return writtenPlaces(p, unmoved(g, p.HostMemory()), layouts)
+}
+
+func (pg *Graph) plannedCopies(placed *Program) []PlannedCopies {
 	all := []PlannedCopies{}
 	add := func(engine string, copies []dag.TaskID) {
 		list := PlannedCopies{Engine: engine, Copies: []PlannedCopy{}}
 		for _, t := range copies {
 			c := pg.plannedCopy(placed, pg.moves[t])
-			c.Name = pg.name(t)
+			c.Name = pg.Name(t)
 			list.Copies = append(list.Copies, c)
 		}
 		all = append(all, list)
@@ -89,13 +108,13 @@ func (pg *PlacedGraph) plannedCopies(placed *Placed) []PlannedCopies {
 	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
 		add(placed.Lanes[l].Name, pg.Order[l])
 	}
-	if unlaned := pg.Unlaned(placed.Platform); len(unlaned) > 0 {
+	if unlaned := pg.Unlaned(); len(unlaned) > 0 {
 		add(anyEngine, unlaned)
 	}
 	return all
 }
 
-func (pg *PlacedGraph) plannedMoves(placed *Placed, moves []*Move) []PlannedCopy {
+func (pg *Graph) plannedMoves(placed *Program, moves []*Move) []PlannedCopy {
 	all := []PlannedCopy{}
 	for _, m := range moves {
 		all = append(all, pg.plannedCopy(placed, m))
@@ -103,7 +122,7 @@ func (pg *PlacedGraph) plannedMoves(placed *Placed, moves []*Move) []PlannedCopy
 	return all
 }
 
-func (pg *PlacedGraph) plannedCopy(placed *Placed, m *Move) PlannedCopy {
+func (pg *Graph) plannedCopy(placed *Program, m *Move) PlannedCopy {
 	memories := placed.Platform.Memories
 	c := PlannedCopy{Buffer: pg.Origin.Buffers[m.Buffer].Name, From: memories[m.From].Name, To: memories[m.To].Name,
 		NextStep: m.NextStep, Reason: m.Reason, Bytes: m.Bytes}
@@ -122,30 +141,26 @@ func (c *PlannedCopy) equal(d *PlannedCopy) bool {
 		c.NextStep == d.NextStep && c.Reason == d.Reason && c.Bytes == d.Bytes
 }
 
-// plannedPlaces are those of storages in the memories where they are; in the same order.
-func plannedPlaces(p *platform.Platform, w *writtenOut, layouts []*layout.Layout) []PlannedPlace {
-	all := []PlannedPlace{}
+// writtenPlaces are the places of storages in the memories where they are, in the same order, and
+// the arenas.
+func writtenPlaces(p *platform.Platform, w *writtenOut, layouts []*layout.Layout) Written {
+	places, arenas := []PlannedPlace{}, []PlannedArena{}
 	for b := range w.list {
 		if w.list[b].ViewOf == dag.None {
 			l := layouts[w.memory[b]]
-			all = append(all, PlannedPlace{p.Memories[w.memory[b]].Name, w.list[b].Name, l.Arena[b].String(), l.Offset[b]})
+			places = append(places, PlannedPlace{p.Memories[w.memory[b]].Name, w.list[b].Name, l.Arena[b].String(), l.Offset[b]})
 		}
 	}
-	return all
-}
-
-func plannedArenas(p *platform.Platform, layouts []*layout.Layout) []PlannedArena {
-	all := []PlannedArena{}
 	for m, l := range layouts {
 		for a, bytes := range l.ArenaBytes {
-			all = append(all, PlannedArena{p.Memories[m].Name, layout.Arena(a).String(), bytes})
+			arenas = append(arenas, PlannedArena{p.Memories[m].Name, layout.Arena(a).String(), bytes})
 		}
 	}
-	return all
+	return Written{Places: places, Arenas: arenas}
 }
 
 // listedPlaces are the places of a plan by memory; nil where it lists none.
-func (pg *PlacedGraph) listedPlaces(placed *Placed, plan *Plan) ([]*layout.Listed, error) {
+func (pg *Graph) listedPlaces(placed *Program, plan *Input) ([]*layout.Listed, error) {
 	if plan.Places == nil {
 		return nil, nil
 	}

@@ -1,10 +1,11 @@
-package schedule
+package place
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"dahl/dag"
 	"dahl/platform"
@@ -124,8 +125,8 @@ func randomBody(t *testing.T, r *rand.Rand, p *platform.Platform, name string) *
 }
 
 // randomPlan puts every task on any worker, in any order that the graph allows.
-func randomPlan(r *rand.Rand, g *dag.Graph, workers int) *Plan {
-	plan := &Plan{Order: make([][]dag.TaskID, workers)}
+func randomPlan(r *rand.Rand, g *dag.Graph, workers int) *Input {
+	plan := &Input{Order: make([][]dag.TaskID, workers)}
 	waits := make([]int, len(g.Tasks))
 	var free []dag.TaskID
 	for t := range waits {
@@ -149,18 +150,36 @@ func randomPlan(r *rand.Rand, g *dag.Graph, workers int) *Plan {
 	return plan
 }
 
+// placeAll places plans with scratch sizes, by graph and memory; nil: no scratch. Tasks take what
+// the graph says, where a plan does not.
+func placeAll(prog *dag.Program, p *platform.Platform, plans []*Input, scratch [][]int64) (*Program, error) {
+	inputs := make([]Input, len(plans))
+	for i, plan := range plans {
+		inputs[i] = *plan
+		if inputs[i].ScratchBytes = make([]int64, len(p.Memories)); scratch != nil {
+			inputs[i].ScratchBytes = scratch[i]
+		}
+		if plan.Occupies == nil {
+			inputs[i].Occupies = func(t dag.TaskID, _ platform.WorkerID) time.Duration {
+				return time.Duration(prog.Graphs[i].Tasks[t].Costs[0].Ns)
+			}
+		}
+	}
+	return Compile(prog, p, inputs)
+}
+
+func access(b dag.BufferID, m dag.Mode) dag.Access {
+	return dag.Access{Region: dag.Region{Buffer: b}, Mode: m}
+}
+
 // randomPlaced is one random graph, plan and platform, placed.
-func randomPlaced(t *testing.T, seed uint64) (*Placed, *rand.Rand) {
+func randomPlaced(t *testing.T, seed uint64) (*Program, *rand.Rand) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 17))
 	p := randomMemories(t, r)
 	g := randomBody(t, r, p, "loop")
-	costs, err := unboundCosts(g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
 	prog := &dag.Program{Name: "program", Graphs: []*dag.Graph{g}}
-	placed, err := placeWith(prog, p, []*Plan{randomPlan(r, g, len(p.Workers))}, []*Costs{costs}, nil)
+	placed, err := placeAll(prog, p, []*Input{randomPlan(r, g, len(p.Workers))}, nil)
 	if err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
@@ -168,7 +187,7 @@ func randomPlaced(t *testing.T, seed uint64) (*Placed, *rand.Rand) {
 }
 
 // graphOf is a placed graph written out.
-func graphOf(t *testing.T, pg *PlacedGraph) *dag.Graph {
+func graphOf(t *testing.T, pg *Graph) *dag.Graph {
 	t.Helper()
 	g, err := pg.Graph()
 	if err != nil {

@@ -7,37 +7,38 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
-// The instances of a placed graph live as long as they are used where they are; what the
+// The replicas of a placed graph live as long as they are used where they are; what the
 // origin's storage holds there is forgotten afterwards, though it may be used elsewhere
 // or come back. For the schedule of the origin that is an eviction. It is found atom by
-// atom along the placed order: a *residence* is one version in one instance.
+// atom along the placed order: a *residence* is one version in one replica.
 type residence struct {
-	instance dag.BufferID
-	memory   platform.MemoryID
-	since    time.Duration
-	until    time.Duration // end of its last use
-	last     int           // which passing that is, in the step
-	ended    bool          // the instance has come to hold the version again since
+	replica dag.BufferID
+	memory  platform.MemoryID
+	since   time.Duration
+	until   time.Duration // end of its last use
+	last    int           // which passing that is, in the step
+	ended   bool          // the replica has come to hold the version again since
 }
 
 // dropping is the walk in progress.
 type dropping struct {
-	pg     *PlacedGraph
+	pg     *place.Graph
 	p      *Problem
 	spans  [][]Interval // by step and task
-	stays  []bool       // by instance
+	stays  []bool       // by replica
 	passes [][]passing  // by atom of the origin
 	drops  map[dropKey][]int32
 }
 
-// passing is what a task does with an atom, in an instance.
+// passing is what a task does with an atom, in a replica.
 type passing struct {
-	task     dag.TaskID
-	instance dag.BufferID
-	brings   bool // a copy of the version there is
-	writes   bool // a new version
+	task    dag.TaskID
+	replica dag.BufferID
+	brings  bool // a copy of the version there is
+	writes  bool // a new version
 }
 
 type dropKey struct {
@@ -48,18 +49,18 @@ type dropKey struct {
 
 // evictions finds what leaves memories that are limited, in a schedule of the placed graph
 // whose tasks and copies were made at some times, by step.
-func (pg *PlacedGraph) evictions(p *Problem, spans [][]Interval) []Eviction {
-	d := &dropping{pg: pg, p: p, stays: make([]bool, len(pg.writes)), spans: spans,
+func evictions(p *Problem, pg *place.Graph, spans [][]Interval) []Eviction {
+	body := pg.Body()
+	d := &dropping{pg: pg, p: p, stays: make([]bool, len(body.Keeps)), spans: spans,
 		passes: make([][]passing, p.Graph.NumAtoms()), drops: map[dropKey][]int32{}}
 	for b := range d.stays {
-		d.stays[b] = pg.carries[b] || !pg.writes[b] || !limited(p.Platform.Memories[pg.MemoryOf(dag.BufferID(b))])
+		d.stays[b] = pg.Stays(dag.BufferID(b)) || !limited(p.Platform.Memories[pg.MemoryOf(dag.BufferID(b))])
 	}
-	each := pg.body().Each
 	for t := range dag.TaskID(pg.NumTasks()) {
-		copies := pg.moves[t] != nil
-		each(t, func(instance dag.BufferID, mode dag.Mode, atoms []int32, _ int32) {
+		copies := pg.Move(t) != nil
+		body.Each(t, func(replica dag.BufferID, mode dag.Mode, atoms []int32, _ int32) {
 			for _, a := range atoms {
-				d.passes[a] = append(d.passes[a], passing{task: t, instance: instance, brings: copies && mode == dag.Write, writes: !copies && mode.Writes()})
+				d.passes[a] = append(d.passes[a], passing{task: t, replica: replica, brings: copies && mode == dag.Write, writes: !copies && mode.Writes()})
 			}
 		})
 	}
@@ -75,15 +76,15 @@ func (pg *PlacedGraph) evictions(p *Problem, spans [][]Interval) []Eviction {
 
 // walk follows the versions of one atom.
 func (d *dropping) walk(atom int32, storage dag.BufferID) {
-	lastIn := map[dag.BufferID]int{} // last passing in a step, by instance
+	lastIn := map[dag.BufferID]int{} // last passing in a step, by replica
 	for k, p := range d.passes[atom] {
-		lastIn[p.instance] = k
+		lastIn[p.replica] = k
 	}
 	var in []residence // of the present version
 	for _, spans := range d.spans {
 		for k, p := range d.passes[atom] {
 			span := spans[p.task]
-			here := slices.IndexFunc(in, func(r residence) bool { return r.instance == p.instance && !r.ended })
+			here := slices.IndexFunc(in, func(r residence) bool { return r.replica == p.replica && !r.ended })
 			if here >= 0 && p.brings {
 				in[here].ended, here = true, -1
 			}
@@ -96,7 +97,7 @@ func (d *dropping) walk(atom int32, storage dag.BufferID) {
 				if !p.writes && !p.brings {
 					since = 0 // it was there before the run
 				}
-				in = append(in, residence{instance: p.instance, memory: d.pg.MemoryOf(p.instance), since: since, until: span.End, last: k})
+				in = append(in, residence{replica: p.replica, memory: d.pg.MemoryOf(p.replica), since: since, until: span.End, last: k})
 				continue
 			}
 			in[here].until, in[here].last = max(in[here].until, span.End), k
@@ -109,10 +110,10 @@ func (d *dropping) walk(atom int32, storage dag.BufferID) {
 	d.forget(atom, storage, in, lastIn)
 }
 
-// forget records where a version is dropped because its instance is, while another memory
+// forget records where a version is dropped because its replica is, while another memory
 // has it.
 func (d *dropping) forget(atom int32, storage dag.BufferID, in []residence, lastIn map[dag.BufferID]int) {
-	leaves := func(r *residence) bool { return !d.stays[r.instance] && r.last == lastIn[r.instance] }
+	leaves := func(r *residence) bool { return !d.stays[r.replica] && r.last == lastIn[r.replica] }
 	holds := func(r *residence, at time.Duration, not platform.MemoryID) bool {
 		return r.memory != not && r.since <= at && (!leaves(r) || r.until > at || r.until == at && r.memory > not)
 	}

@@ -6,67 +6,68 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // Interval is when something started and ended.
 type Interval struct{ Start, End time.Duration }
 
-// ToOrigin turns a schedule of the placed graph, whose workers are lanes, into one of
+// ToOrigin turns a schedule of a placed graph, whose workers are lanes, into one of
 // the origin: spans of tasks and of workers, and a transfer for every copy. p is the
 // origin's problem. entered is when each move of Enter was made.
-func (pg *PlacedGraph) ToOrigin(p *Problem, s *Schedule, entered []Interval) (*Schedule, error) {
+func (s *Schedule) ToOrigin(p *Problem, pg *place.Graph, entered []Interval) (*Schedule, error) {
 	out := *s
 	out.GraphHash, out.Spans, out.Transfers = p.Graph.Hash(), nil, nil
 	var moved []ListItem
 	for i, m := range pg.Enter {
-		out.Transfers, moved = append(out.Transfers, m.Transfer(0, entered[i])), append(moved, ListItem{Enter: int32(i)})
+		out.Transfers, moved = append(out.Transfers, TransferOf(m, 0, entered[i])), append(moved, ListItem{Enter: int32(i)})
 	}
 	for _, span := range s.Spans {
 		if m := pg.Move(span.Task); m != nil {
-			out.Transfers = append(out.Transfers, m.Transfer(m.StepOf(span.Step, s.Steps), Interval{span.Start, span.End}))
+			out.Transfers = append(out.Transfers, TransferOf(m, m.StepOf(span.Step, s.Steps), Interval{span.Start, span.End}))
 			moved = append(moved, ListItem{Task: dag.Instance{Task: span.Task, Step: span.Step}, Enter: -1})
 			continue
 		}
 		span.Task = pg.TaskOf(span.Task)
 		out.Spans = append(out.Spans, span)
 	}
-	return &out, pg.Complete(p, &out, moved)
+	return &out, out.CompletePlaced(p, pg, moved)
 }
 
-// Complete completes a schedule of the origin of which every transfer was made by a copy, or
+// CompletePlaced completes a schedule of the origin of which every transfer was made by a copy, or
 // by a move before the first step: moved says which. Those of what is anywhere are no
 // transfers of the origin.
-func (pg *PlacedGraph) Complete(p *Problem, s *Schedule, moved []ListItem) error {
+func (s *Schedule) CompletePlaced(p *Problem, pg *place.Graph, moved []ListItem) error {
 	var when [][]Interval
 	if slices.ContainsFunc(p.Platform.Memories, limited) {
-		when = pg.intervals(s, moved)
+		when = s.intervals(pg, moved)
 	}
 	kept := s.Transfers[:0]
 	for i := range moved {
-		if !pg.moveOf(&moved[i]).Anywhere {
+		if !moved[i].move(pg).Anywhere {
 			kept = append(kept, s.Transfers[i])
 		}
 	}
 	s.Transfers = kept
-	if err := s.Complete(p); err != nil || when == nil || !pg.reloads() && s.fits(p.Platform) {
+	if err := s.Complete(p); err != nil || when == nil || !pg.Reloads() && s.fits(p.Platform) {
 		return err
 	}
-	s.Evictions = pg.evictions(p, when)
+	s.Evictions = evictions(p, pg, when)
 	return s.Complete(p)
 }
 
 func limited(m platform.Memory) bool { return m.CapacityBytes > 0 }
 
-// moveOf is what moves in a copy or before the first step.
-func (pg *PlacedGraph) moveOf(item *ListItem) *Move {
-	if item.Enter >= 0 {
-		return pg.Enter[item.Enter]
+// move is what moves in a copy or before the first step.
+func (i *ListItem) move(pg *place.Graph) *place.Move {
+	if i.Enter >= 0 {
+		return pg.Enter[i.Enter]
 	}
-	return pg.moves[item.Task.Task]
+	return pg.Move(i.Task.Task)
 }
 
 // intervals are by step and task of the placed graph.
-func (pg *PlacedGraph) intervals(s *Schedule, moved []ListItem) [][]Interval {
+func (s *Schedule) intervals(pg *place.Graph, moved []ListItem) [][]Interval {
 	when := make([][]Interval, s.Steps)
 	for step := range when {
 		when[step] = make([]Interval, pg.NumTasks())
@@ -82,11 +83,6 @@ func (pg *PlacedGraph) intervals(s *Schedule, moved []ListItem) [][]Interval {
 	return when
 }
 
-// reloads reports whether something comes back that a memory had dropped.
-func (pg *PlacedGraph) reloads() bool {
-	return slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Reason == ReasonReload })
-}
-
 // fits reports whether no memory holds more than it can, taking what is valid there to be
 // there as long as the storage needs it anywhere.
 func (s *Schedule) fits(p *platform.Platform) bool {
@@ -98,18 +94,8 @@ func (s *Schedule) fits(p *platform.Platform) bool {
 	return true
 }
 
-// StepOf is the step of the task for which a move is made in a step of a run: that one or
-// the next. In the last step too it is made for the next, which there is not; that counts
-// as of the last.
-func (m *Move) StepOf(made int32, steps int) int32 {
-	if m.NextStep {
-		return min(made+1, int32(steps-1))
-	}
-	return made
-}
-
-// Transfer is the record of the move, made for a step at some time.
-func (m *Move) Transfer(step int32, when Interval) Transfer {
+// TransferOf is the record of a move, made for a step at some time.
+func TransferOf(m *place.Move, step int32, when Interval) Transfer {
 	return Transfer{Buffer: m.Buffer, Atoms: m.Atoms, Bytes: m.Bytes, From: m.From, To: m.To, For: m.For,
 		Step: step, Reason: m.Reason, Start: when.Start, End: when.End}
 }

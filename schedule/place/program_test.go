@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"strings"
@@ -47,19 +47,14 @@ func trainingGraph(t *testing.T, name string, train bool) *dag.Graph {
 	return g
 }
 
-func placeProgram(t *testing.T, p *platform.Platform, orders ...[][]dag.TaskID) (*Placed, error) {
+func placeProgram(t *testing.T, p *platform.Platform, orders ...[][]dag.TaskID) (*Program, error) {
 	t.Helper()
 	prog := &dag.Program{Name: "training", Graphs: []*dag.Graph{trainingGraph(t, "train", true), trainingGraph(t, "evaluate", false)}}
-	var plans []*Plan
-	var costs []*Costs
-	for i, g := range prog.Graphs {
-		c, err := unboundCosts(g, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plans, costs = append(plans, &Plan{Order: orders[i]}), append(costs, c)
+	var plans []*Input
+	for i := range prog.Graphs {
+		plans = append(plans, &Input{Order: orders[i]})
 	}
-	return placeWith(prog, p, plans, costs, [][]int64{{10, 20}, {30, 70}})
+	return placeAll(prog, p, plans, [][]int64{{10, 20}, {30, 70}})
 }
 
 // TestPlaceProgram puts all but the feeding on the gpu, in both graphs: x goes there in
@@ -139,13 +134,13 @@ func TestPlaceRefuses(t *testing.T) {
 			t.Errorf("graph %d takes %d bytes of the gpu", i, n)
 		}
 	}
-	if !placed.Graphs[0].reloads() {
+	if !placed.Graphs[0].Reloads() {
 		t.Error("nothing leaves and comes back")
 	}
 }
 
 // TestPlaceRows: of a batch of 7 samples the gpu is given the last 3. Of x and of y, also
-// seen as 7×10, its instances have 3 rows, and the boxes of its task and of the copies
+// seen as 7×10, its replicas have 3 rows, and the boxes of its task and of the copies
 // count from the first of them; the host has all.
 func TestPlaceRows(t *testing.T) {
 	b := dag.NewBuilder("batch")
@@ -165,11 +160,7 @@ func TestPlaceRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := hostAndGPU(t, 0)
-	costs, err := unboundCosts(g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	placed, err := placeWith(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Plan{{Order: [][]dag.TaskID{{0, 1, 3}, nil, {2}}}}, []*Costs{costs}, nil)
+	placed, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0, 1, 3}, nil, {2}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +206,7 @@ func TestPlaceConstants(t *testing.T) {
 		if err := p.Complete(); err != nil {
 			t.Fatal(err)
 		}
-		costs, err := unboundCosts(g, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		placed, err := placeWith(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Plan{{Order: [][]dag.TaskID{nil, nil, {0, 1}}}}, []*Costs{costs}, nil)
+		placed, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{nil, nil, {0, 1}}}}, nil)
 		if oneWay {
 			if err == nil || !strings.Contains(err.Error(), `no route from memory "hbm" to "ram"`) {
 				t.Errorf("without a way back: %v", err)
@@ -261,7 +248,7 @@ func TestPlaceFitsGraphsTogether(t *testing.T) {
 		if n := whole.TotalBytes(); n > capacity {
 			t.Errorf("%d bytes: the arenas take %d", capacity, n)
 		}
-		if reloads := placed.Graphs[0].reloads(); reloads != (capacity < 896) {
+		if reloads := placed.Graphs[0].Reloads(); reloads != (capacity < 896) {
 			t.Errorf("%d bytes: contents leave and come back is %v", capacity, reloads)
 		}
 	}

@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 )
 
 // rowsUsed finds the storages of which a memory uses only some rows, neighbours along the
-// first dimension, such as the samples that a device was given of a batch. Their instances
+// first dimension, such as the samples that a device was given of a batch. Their replicas
 // there hold those rows and no others. That is done for what lives within a step, away
 // from home, and has no view that cuts the first dimension otherwise.
 func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[location]dag.Range {
-	g := t.p.Graph
+	g := t.g
 	used := map[location]dag.Range{}
 	add := func(at location, r dag.Range) {
 		if was, ok := used[at]; ok {
@@ -51,7 +51,7 @@ func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[
 
 // inRows marks the storages of which a part of the rows may be kept.
 func (t *traffic) inRows() []bool {
-	g := t.p.Graph
+	g := t.g
 	may, written := make([]bool, len(g.Buffers)), g.WrittenStorages()
 	for b := range g.Buffers {
 		buf := &g.Buffers[b]

@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 // layOut places the buffers of all graphs in their memories, where plans list places
 // there. Where a memory cannot hold them it returns by how many bytes, and the error to
 // report if nothing can be done.
-func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
+func (placed *Program) layOut(plans []Input) (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
 	graphs := make([]*layout.Graph, len(placed.Graphs))
 	for i, pg := range placed.Graphs {
-		graphs[i] = pg.toLayOut(scratch[i])
-		if graphs[i].Listed, err = pg.listedPlaces(placed, plans[i]); err != nil {
+		graphs[i] = pg.toLayOut(plans[i].ScratchBytes)
+		if graphs[i].Listed, err = pg.listedPlaces(placed, &plans[i]); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", pg.Origin.Name, err)
 		}
 	}
@@ -35,17 +35,17 @@ func (placed *Placed) layOut(scratch [][]int64, plans []*Plan) (layouts [][]*lay
 }
 
 // keepOrders adds those on which layouts rest.
-func (pg *PlacedGraph) keepOrders(layouts []*layout.Layout) {
+func (pg *Graph) keepOrders(layouts []*layout.Layout) {
 	for _, l := range layouts {
-		pg.Reuse, pg.RoomNext = append(pg.Reuse, l.Reuse...), append(pg.RoomNext, l.ReuseNext...)
+		pg.Reuse, pg.MemoryReuseNext = append(pg.Reuse, l.Reuse...), append(pg.MemoryReuseNext, l.ReuseNext...)
 	}
-	pg.Reuse, pg.RoomNext = dag.SortEdges(pg.Reuse), dag.SortEdges(pg.RoomNext)
+	pg.Reuse, pg.MemoryReuseNext = dag.SortEdges(pg.Reuse), dag.SortEdges(pg.MemoryReuseNext)
 }
 
 // layOutLater reports whether a layout would neither give orders, since the graph is too
 // large to look for storages that could share bytes, nor be refused.
-func (c *compiler) layOutLater(placed *Placed) bool {
-	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Room != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= layout.MaxTasks {
+func (c *compiler) layOutLater(placed *Program) bool {
+	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Spill != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= layout.MaxTasks {
 		return false
 	}
 	for m, bytes := range placed.Graphs[0].mostBytes() {
@@ -56,17 +56,17 @@ func (c *compiler) layOutLater(placed *Placed) bool {
 	return true
 }
 
-// mostBytes is what the instances take in each memory where none shares bytes, and each has
+// mostBytes is what the replicas take in each memory where none shares bytes, and each has
 // all rows.
-func (pg *PlacedGraph) mostBytes() []int64 {
-	bytes := make([]int64, len(pg.p.Platform.Memories))
+func (pg *Graph) mostBytes() []int64 {
+	bytes := make([]int64, len(pg.p.Memories))
 	for b := range pg.Origin.Buffers {
 		switch buf := &pg.Origin.Buffers[b]; {
 		case buf.ViewOf != dag.None:
 		case pg.moves == nil:
 			bytes[pg.host] += layout.Align(buf.Bytes())
 		default:
-			for set := pg.instances.use[b]; set != 0; set &= set - 1 {
+			for set := pg.replicas.use[b]; set != 0; set &= set - 1 {
 				bytes[bits.TrailingZeros64(set)] += layout.Align(buf.Bytes())
 			}
 		}
@@ -75,23 +75,23 @@ func (pg *PlacedGraph) mostBytes() []int64 {
 }
 
 // toLayOut is what the layouts have to know.
-func (pg *PlacedGraph) toLayOut(scratchBytes []int64) *layout.Graph {
-	w, body := pg.buffers(), pg.body()
+func (pg *Graph) toLayOut(scratchBytes []int64) *layout.Graph {
+	w, body := pg.buffers(), pg.Body()
 	carried, written := pg.carries, pg.writes
 	if pg.moves == nil {
 		carried, written = pg.Origin.CarriedStorages(), pg.Origin.WrittenStorages()
 	}
-	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.name,
+	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
 		Order: pg.Order, Memory: w.memory, Keeps: pg.outsideSteps(), ScratchBytes: scratchBytes}
 }
 
 // outsideSteps marks the storages that move before the first step or after the last.
-func (pg *PlacedGraph) outsideSteps() []bool {
+func (pg *Graph) outsideSteps() []bool {
 	moved := make([]bool, len(pg.buffers().list))
 	for _, moves := range [2][]*Move{pg.Enter, pg.Leave} {
 		for _, m := range moves {
 			for _, memory := range [2]platform.MemoryID{m.From, m.To} {
-				moved[pg.movedInstance(location{m.Buffer, memory}, -1)] = true
+				moved[pg.movedReplica(location{m.Buffer, memory}, -1)] = true
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func (pg *PlacedGraph) outsideSteps() []bool {
 // overflow is by how much a memory is too small for the layouts of all graphs, which share
 // its arenas, and the error that says so: of the graph that takes most if that alone is too
 // large.
-func (placed *Placed) overflow(m platform.MemoryID, layouts [][]*layout.Layout) (most int64, err error) {
+func (placed *Program) overflow(m platform.MemoryID, layouts [][]*layout.Layout) (most int64, err error) {
 	var whole layout.Layout
 	for i := range layouts {
 		l := layouts[i][m]
@@ -130,7 +130,7 @@ func overflow(l *layout.Layout, m *platform.Memory) (int64, error) {
 		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[layout.NetworkArena], a[layout.DataArena], a[layout.StepArena], a[layout.ScratchArena])}
 }
 
-// RoomError says which memory cannot hold what a plan puts there. An instance of a storage has
+// RoomError says which memory cannot hold what a plan puts there. A replica of a storage has
 // all rows that the memory's tasks use, and is there whole or not at all.
 type RoomError struct {
 	Memory string

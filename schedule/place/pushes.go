@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"cmp"
@@ -31,9 +31,9 @@ type pushes struct {
 // first step.
 func (p *pushes) of(writer int) []push { return p.all[p.start[writer]:p.start[writer+1]] }
 
-// findPushes finds the readers of every value; position is by task its place in the plan.
-func (t *traffic) findPushes(position []int32) *pushes {
-	g, n := t.p.Graph, len(t.p.Graph.Tasks)
+// findPushes finds the readers of every value.
+func (t *traffic) findPushes() *pushes {
+	g, n := t.g, len(t.g.Tasks)
 	p := &pushes{start: make([]int32, n+2)}
 	t.eachPush(func(writer int32, _ push) { p.start[writer]++ })
 	end := int32(0)
@@ -43,7 +43,7 @@ func (t *traffic) findPushes(position []int32) *pushes {
 	}
 	p.all = make([]push, end)
 	t.eachPush(func(writer int32, is push) {
-		is.order |= uint64(position[is.reader])<<32 | uint64(g.Rank(is.reader))
+		is.order |= uint64(t.position[is.reader])<<32 | uint64(g.Rank(is.reader))
 		p.start[writer]--
 		p.all[p.start[writer]] = is
 	})
@@ -59,7 +59,7 @@ func (t *traffic) findPushes(position []int32) *pushes {
 
 // eachPush visits what is read in another memory than where it was written or is at home.
 func (t *traffic) eachPush(visit func(writer int32, is push)) {
-	g := t.p.Graph
+	g := t.g
 	none := int32(len(g.Tasks)) // what is there before the first step
 	last := slices.Repeat([]int32{none}, g.NumAtoms())
 	for _, order := range [2]uint64{0, nextStep} {

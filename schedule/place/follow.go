@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // followCopies takes the order of copies on the engines from a plan that lists them. The plan
 // must list exactly the copies of the placed graph, each on an engine that can make it, in an
 // order that the dependences allow.
-func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
+func (pg *Graph) followCopies(placed *Program, plan *Input) error {
 	if err := pg.checkOutside(placed, plan); err != nil || plan.Transfers == nil {
 		return err
 	}
@@ -44,29 +44,29 @@ func (pg *PlacedGraph) followCopies(placed *Placed, plan *Plan) error {
 	}
 	for t, m := range pg.moves {
 		if m != nil && !seen[t] {
-			return fmt.Errorf("the plan lists copies and leaves out %q", pg.name(dag.TaskID(t)))
+			return fmt.Errorf("the plan lists copies and leaves out %q", pg.Name(dag.TaskID(t)))
 		}
 	}
 	if _, stuck := ready.Sort(pg.Links, nil, order); stuck >= 0 {
-		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.name(stuck))
+		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.Name(stuck))
 	}
 	pg.Order = order
 	return nil
 }
 
 // copiesByName finds the copies of a step.
-func (pg *PlacedGraph) copiesByName() map[string]dag.TaskID {
+func (pg *Graph) copiesByName() map[string]dag.TaskID {
 	named := map[string]dag.TaskID{}
 	for t, m := range pg.moves {
 		if m != nil {
-			named[pg.name(dag.TaskID(t))] = dag.TaskID(t)
+			named[pg.Name(dag.TaskID(t))] = dag.TaskID(t)
 		}
 	}
 	return named
 }
 
 // listedCopy finds the task of a copy that a plan lists for a lane.
-func (pg *PlacedGraph) listedCopy(placed *Placed, named map[string]dag.TaskID, lane int, c *PlannedCopy) (dag.TaskID, error) {
+func (pg *Graph) listedCopy(placed *Program, named map[string]dag.TaskID, lane int, c *PlannedCopy) (dag.TaskID, error) {
 	t, ok := named[c.Name]
 	if !ok {
 		return 0, fmt.Errorf("the plan lists %q, which its placement of the tasks does not need", c.Name)
@@ -94,7 +94,7 @@ func (c *PlannedCopy) String() string {
 
 // checkOutside refuses a plan whose moves before the first step or after the last differ from
 // those of the placed graph.
-func (pg *PlacedGraph) checkOutside(placed *Placed, plan *Plan) error {
+func (pg *Graph) checkOutside(placed *Program, plan *Input) error {
 	for _, list := range []struct {
 		when   string
 		listed []PlannedCopy
@@ -115,21 +115,21 @@ func (pg *PlacedGraph) checkOutside(placed *Placed, plan *Plan) error {
 	return nil
 }
 
-// newRoom notes how it was decided what leaves memories: their limits, and an order of the tasks
-// of the placed graph without evictions. The instances that return are not known yet.
-func newRoom(p *platform.Platform, limits map[platform.MemoryID]int64, pg *PlacedGraph, order []dag.TaskID) *PlannedRoom {
-	room := &PlannedRoom{}
+// newSpillPlan notes how it was decided what leaves memories: their limits, and an order of the tasks
+// of the placed graph without evictions. The replicas that return are not known yet.
+func newSpillPlan(p *platform.Platform, limits map[platform.MemoryID]int64, pg *Graph, order []dag.TaskID) *SpillPlan {
+	room := &SpillPlan{}
 	for _, m := range slices.Sorted(maps.Keys(limits)) {
-		room.Memories = append(room.Memories, PlannedLimit{p.Memories[m].Name, limits[m]})
+		room.Memories = append(room.Memories, SpillLimit{p.Memories[m].Name, limits[m]})
 	}
 	for _, t := range order {
-		room.Order = append(room.Order, pg.name(t))
+		room.Order = append(room.Order, pg.Name(t))
 	}
 	return room
 }
 
 // limits are the bytes that may be live in each memory.
-func (r *PlannedRoom) limits(p *platform.Platform) (map[platform.MemoryID]int64, error) {
+func (r *SpillPlan) limits(p *platform.Platform) (map[platform.MemoryID]int64, error) {
 	limits := map[platform.MemoryID]int64{}
 	for _, l := range r.Memories {
 		m, ok := p.MemoryByName(l.Memory)
@@ -143,7 +143,7 @@ func (r *PlannedRoom) limits(p *platform.Platform) (map[platform.MemoryID]int64,
 
 // started is the listed order of the tasks of the placed graph without evictions. The list must
 // have each task once, keep the dependences, and keep the order of each worker in the plan.
-func (r *PlannedRoom) started(pg *PlacedGraph, plan *Plan) ([]dag.TaskID, error) {
+func (r *SpillPlan) started(pg *Graph, plan *Input) ([]dag.TaskID, error) {
 	position := make([]int, pg.NumTasks()) // from 1 on; 0: not listed
 	order := make([]dag.TaskID, 0, len(r.Order))
 	copies := pg.copiesByName()
@@ -159,26 +159,26 @@ func (r *PlannedRoom) started(pg *PlacedGraph, plan *Plan) ([]dag.TaskID, error)
 	}
 	for t, at := range position {
 		if at == 0 {
-			return nil, fmt.Errorf("the plan's order of tasks and copies leaves out %q", pg.name(dag.TaskID(t)))
+			return nil, fmt.Errorf("the plan's order of tasks and copies leaves out %q", pg.Name(dag.TaskID(t)))
 		}
 		for _, before := range pg.Preds(dag.TaskID(t)) {
 			if position[before] > at {
-				return nil, fmt.Errorf("the plan's order of tasks and copies contradicts the dependences: %q has to come before %q", pg.name(dag.TaskID(before)), pg.name(dag.TaskID(t)))
+				return nil, fmt.Errorf("the plan's order of tasks and copies contradicts the dependences: %q has to come before %q", pg.Name(dag.TaskID(before)), pg.Name(dag.TaskID(t)))
 			}
 		}
 	}
 	for _, list := range plan.Order {
 		for k := 1; k < len(list); k++ {
 			if a, b := pg.PlacedAs(list[k-1]), pg.PlacedAs(list[k]); position[a] > position[b] {
-				return nil, fmt.Errorf("the plan's order of tasks and copies has %q before %q, and their worker runs them the other way round", pg.name(b), pg.name(a))
+				return nil, fmt.Errorf("the plan's order of tasks and copies has %q before %q, and their worker runs them the other way round", pg.Name(b), pg.Name(a))
 			}
 		}
 	}
 	return order, nil
 }
 
-// returning adds the instances that come back in every step; nil stays nil.
-func (r *PlannedRoom) returning(streamed map[string]bool) *PlannedRoom {
+// returning adds the replicas that come back in every step; nil stays nil.
+func (r *SpillPlan) returning(streamed map[string]bool) *SpillPlan {
 	if r == nil {
 		return nil
 	}

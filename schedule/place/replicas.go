@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"math/bits"
@@ -7,26 +7,26 @@ import (
 	"dahl/platform"
 )
 
-// instances numbers the buffers of a placed graph: each of the origin has one in every
+// replicas numbers the buffers of a placed graph: each of the origin has one in every
 // memory that needs one, the host memory's first; several, one after the other, where
 // contents leave the memory and come back.
-type instances struct {
+type replicas struct {
 	g         *dag.Graph
 	host      platform.MemoryID
 	use       []uint64           // by buffer of the origin: the memories that need it
-	first     []dag.BufferID     // by buffer of the origin: its first instance
+	first     []dag.BufferID     // by buffer of the origin: its first replica
 	several   map[location]int32 // how many a storage has in a memory, where there is more than one
-	of        []dag.BufferID     // by instance: of which buffer
-	firstAtom []int32            // by storage of the origin: the first atom of its first instance
+	of        []dag.BufferID     // by replica: of which buffer
+	firstAtom []int32            // by storage of the origin: the first atom of its first replica
 	atoms     int32              // of all
 }
 
-// newInstances gives every buffer those that a graph needs.
-func (t *traffic) newInstances() *instances {
-	g := t.p.Graph
-	x := &instances{g: g, host: t.host, use: t.usedIn(), first: make([]dag.BufferID, len(g.Buffers)), firstAtom: make([]int32, len(g.Buffers)), several: map[location]int32{}}
-	for i := range t.rooms {
-		for at, n := range t.rooms[i].uses {
+// newReplicas gives every buffer those that a graph needs.
+func (t *traffic) newReplicas() *replicas {
+	g := t.g
+	x := &replicas{g: g, host: t.host, use: t.usedIn(), first: make([]dag.BufferID, len(g.Buffers)), firstAtom: make([]int32, len(g.Buffers)), several: map[location]int32{}}
+	for i := range t.spills {
+		for at, n := range t.spills[i].uses {
 			if n > 0 {
 				x.several[at] = max(x.several[at], n+1)
 			}
@@ -53,8 +53,8 @@ func (t *traffic) newInstances() *instances {
 	return x
 }
 
-// count is how many instances a buffer has in a set of memories.
-func (x *instances) count(b dag.BufferID, in uint64) int32 {
+// count is how many replicas a buffer has in a set of memories.
+func (x *replicas) count(b dag.BufferID, in uint64) int32 {
 	n := int32(bits.OnesCount64(in))
 	if len(x.several) > 0 {
 		for ; in != 0; in &= in - 1 {
@@ -64,27 +64,27 @@ func (x *instances) count(b dag.BufferID, in uint64) int32 {
 	return n
 }
 
-// id is the n-th instance of a buffer in a memory.
-func (x *instances) id(at location, n int32) dag.BufferID {
-	before := uint64(0) // the memories whose instances come before
+// id is the n-th replica of a buffer in a memory.
+func (x *replicas) id(at location, n int32) dag.BufferID {
+	before := uint64(0) // the memories whose replicas come before
 	if at.memory != x.host {
 		before = x.use[at.storage] & (1<<at.memory - 1 | 1<<x.host)
 	}
 	return x.first[at.storage] + dag.BufferID(x.count(at.storage, before)+n)
 }
 
-// shift is what is added to the number of an atom of the origin to have that of an instance
+// shift is what is added to the number of an atom of the origin to have that of a replica
 // of its storage.
-func (x *instances) shift(instance dag.BufferID) int32 {
-	b := x.of[instance]
+func (x *replicas) shift(replica dag.BufferID) int32 {
+	b := x.of[replica]
 	first, end := x.g.StorageAtoms(b)
-	return x.firstAtom[b] + int32(instance-x.first[b])*int32(end-first) - int32(first)
+	return x.firstAtom[b] + int32(replica-x.first[b])*int32(end-first) - int32(first)
 }
 
-// memoryOf is the memory of an instance, and which one of several there it is.
-func (x *instances) memoryOf(instance dag.BufferID) (m platform.MemoryID, n int32) {
-	b := x.of[instance]
-	n = int32(instance - x.first[b])
+// memoryOf is the memory of a replica, and which one of several there it is.
+func (x *replicas) memoryOf(replica dag.BufferID) (m platform.MemoryID, n int32) {
+	b := x.of[replica]
+	n = int32(replica - x.first[b])
 	for rest := x.use[b]; ; rest &^= 1 << m {
 		m = platform.MemoryID(bits.TrailingZeros64(rest))
 		if rest&(1<<x.host) != 0 {
@@ -98,11 +98,11 @@ func (x *instances) memoryOf(instance dag.BufferID) (m platform.MemoryID, n int3
 	}
 }
 
-// usedIn is the set of memories that need an instance of each buffer: a storage where
+// usedIn is the set of memories that need a replica of each buffer: a storage where
 // tasks use it, where it comes from and goes to, and at home if it has contents between
 // runs; a view where tasks use it.
 func (t *traffic) usedIn() []uint64 {
-	g := t.p.Graph
+	g := t.g
 	use := make([]uint64, len(g.Buffers))
 	for task := range g.Tasks {
 		set := uint64(1) << t.memoryOf(dag.TaskID(task))

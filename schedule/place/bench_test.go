@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ func BenchmarkPlace(b *testing.B) {
 	p := hostAndGPU(b, 0)
 	build := dag.NewBuilder("layers")
 	const layers, tiles, rows = 64, 32, 7
-	plan := &Plan{Order: make([][]dag.TaskID, len(p.Workers))}
+	plan := &Input{Order: make([][]dag.TaskID, len(p.Workers))}
 	var last dag.BufferID = dag.None
 	for l := range layers {
 		y := build.Buffer(dag.Buffer{Name: fmt.Sprint("y", l), Shape: []int{tiles * rows, 11}, Type: dag.Float32})
@@ -35,12 +35,8 @@ func BenchmarkPlace(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	costs, err := unboundCosts(g, p)
-	if err != nil {
-		b.Fatal(err)
-	}
 	for b.Loop() {
-		if _, err := placeWith(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Plan{plan}, []*Costs{costs}, nil); err != nil {
+		if _, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{plan}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,7 +1,7 @@
-package schedule
+package place
 
 import (
-	"bytes"
+	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -9,36 +9,33 @@ import (
 	"time"
 
 	"dahl/dag"
+	"dahl/platform"
 	"dahl/schedule/layout"
 )
 
 // recordedPlan is the plan of a random graph with its copies, and what is needed to place
 // it again.
 type recordedPlan struct {
-	placed *Placed
-	plan   *Plan
-	costs  *Costs
+	placed *Program
+	plan   *Input
 }
 
-func (r *recordedPlan) place(plan *Plan) (*Placed, error) {
-	return placeWith(r.placed.Origin, r.placed.Platform, []*Plan{plan}, []*Costs{r.costs}, nil)
+func (r *recordedPlan) place(plan *Input) (*Program, error) {
+	return placeAll(r.placed.Origin, r.placed.Platform, []*Input{plan}, nil)
 }
 
 func recordPlan(t *testing.T, seed uint64) *recordedPlan {
 	t.Helper()
 	placed, _ := randomPlaced(t, seed)
 	pg := placed.Graphs[0]
-	costs, err := unboundCosts(pg.Origin, placed.Platform)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := &Plan{Order: make([][]dag.TaskID, len(placed.Platform.Workers))}
+	plan := &Input{Order: make([][]dag.TaskID, len(placed.Platform.Workers))}
 	for w := range plan.Order {
 		for _, task := range pg.Order[w] {
 			plan.Order[w] = append(plan.Order[w], pg.TaskOf(task))
 		}
 	}
-	return &recordedPlan{placed, placed.Record(0, plan), costs}
+	plan.Written = placed.Written(0)
+	return &recordedPlan{placed, plan}
 }
 
 // TestPlanTransfers: copies and offsets survive the file, and placing the plan that lists
@@ -48,13 +45,12 @@ func TestPlanTransfers(t *testing.T) {
 	swapped := 0
 	for seed := range uint64(60) {
 		r := recordPlan(t, seed)
-		g, p := r.placed.Graphs[0].Origin, r.placed.Platform
-		var file bytes.Buffer
-		if err := WritePlan(&file, r.plan, g, p); err != nil {
+		file, err := json.Marshal(r.plan.Written)
+		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := ReadPlan(&file, "plan.json", g, p)
-		if err != nil {
+		got := &Input{Order: r.plan.Order}
+		if err := json.Unmarshal(file, &got.Written); err != nil {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(got.Transfers, r.plan.Transfers) || !reflect.DeepEqual(got.Places, r.plan.Places) {
@@ -73,7 +69,7 @@ func TestPlanTransfers(t *testing.T) {
 				slices.Reverse(engine.Copies)
 			}
 		}
-		if again, err = r.place(got); err == nil && !reflect.DeepEqual(again.Record(0, got).Transfers, got.Transfers) {
+		if again, err = r.place(got); err == nil && !reflect.DeepEqual(again.Written(0).Transfers, got.Transfers) {
 			t.Fatalf("seed %d: the order of the plan was not kept", seed)
 		} else if err == nil {
 			swapped++
@@ -88,32 +84,32 @@ func TestPlanTransfers(t *testing.T) {
 func TestPlanTransfersRefused(t *testing.T) {
 	for _, c := range []struct {
 		what, want string
-		change     func(plan *Plan, engine int)
+		change     func(plan *Input, engine int)
 	}{
-		{"a copy less", "leaves out", func(p *Plan, e int) { p.Transfers[e].Copies = p.Transfers[e].Copies[1:] }},
-		{"one twice", "twice", func(p *Plan, e int) { p.Transfers[e].Copies[1] = p.Transfers[e].Copies[0] }},
-		{"an unknown one", "does not need", func(p *Plan, e int) { p.Transfers[e].Copies[0].Name = "copy of nothing" }},
-		{"other bytes", "needs", func(p *Plan, e int) { p.Transfers[e].Copies[0].Bytes++ }},
-		{"an unknown engine", "does not have", func(p *Plan, e int) { p.Transfers[e].Engine = "a dma" }},
-		{"another engine", "does not reach", func(p *Plan, e int) {
+		{"a copy less", "leaves out", func(p *Input, e int) { p.Transfers[e].Copies = p.Transfers[e].Copies[1:] }},
+		{"one twice", "twice", func(p *Input, e int) { p.Transfers[e].Copies[1] = p.Transfers[e].Copies[0] }},
+		{"an unknown one", "does not need", func(p *Input, e int) { p.Transfers[e].Copies[0].Name = "copy of nothing" }},
+		{"other bytes", "needs", func(p *Input, e int) { p.Transfers[e].Copies[0].Bytes++ }},
+		{"an unknown engine", "does not have", func(p *Input, e int) { p.Transfers[e].Engine = "a dma" }},
+		{"another engine", "does not reach", func(p *Input, e int) {
 			other := slices.IndexFunc(p.Transfers, func(x PlannedCopies) bool { return x.Engine != anyEngine && x.Engine[:2] != p.Transfers[e].Engine[:2] })
 			p.Transfers[other].Copies = append(p.Transfers[other].Copies, p.Transfers[e].Copies...)
 			p.Transfers[e].Copies = nil
 		}},
-		{"any engine", "are limited", func(p *Plan, e int) { p.Transfers[e].Engine = anyEngine }},
-		{"a crooked offset", "not aligned", func(p *Plan, _ int) { p.Places[0].Offset += layout.Alignment / 2 }},
-		{"another arena", "it belongs to", func(p *Plan, _ int) { p.Places[0].Arena = layout.ScratchArena.String() }},
-		{"an unknown arena", "does not need", func(p *Plan, _ int) { p.Places[0].Arena = "heap" }},
-		{"an unknown buffer", "does not need", func(p *Plan, _ int) { p.Places[0].Buffer = "nothing" }},
-		{"a place less", "leaves out", func(p *Plan, _ int) { p.Places = p.Places[1:] }},
-		{"a place twice", "twice", func(p *Plan, _ int) { p.Places = append(p.Places, p.Places[0]) }},
-		{"less room", "puts buffers into", func(p *Plan, _ int) {
+		{"any engine", "are limited", func(p *Input, e int) { p.Transfers[e].Engine = anyEngine }},
+		{"a crooked offset", "not aligned", func(p *Input, _ int) { p.Places[0].Offset += layout.Alignment / 2 }},
+		{"another arena", "it belongs to", func(p *Input, _ int) { p.Places[0].Arena = layout.ScratchArena.String() }},
+		{"an unknown arena", "does not need", func(p *Input, _ int) { p.Places[0].Arena = "heap" }},
+		{"an unknown buffer", "does not need", func(p *Input, _ int) { p.Places[0].Buffer = "nothing" }},
+		{"a place less", "leaves out", func(p *Input, _ int) { p.Places = p.Places[1:] }},
+		{"a place twice", "twice", func(p *Input, _ int) { p.Places = append(p.Places, p.Places[0]) }},
+		{"less room", "puts buffers into", func(p *Input, _ int) {
 			for i := range p.Arenas {
 				p.Arenas[i].Bytes = 0
 			}
 		}},
-		{"something else before", "before the first step", func(p *Plan, _ int) { p.Enter = append(p.Enter, PlannedCopy{Buffer: "nothing"}) }},
-		{"something less after", "after the last step", func(p *Plan, _ int) {
+		{"something else before", "before the first step", func(p *Input, _ int) { p.Enter = append(p.Enter, PlannedCopy{Buffer: "nothing"}) }},
+		{"something less after", "after the last step", func(p *Input, _ int) {
 			if p.Leave = p.Leave[:len(p.Leave):len(p.Leave)]; len(p.Leave) > 0 {
 				p.Leave = p.Leave[1:]
 			} else {
@@ -166,7 +162,7 @@ func TestPlanPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if got := again.Record(0, r.plan); !reflect.DeepEqual(got.Places, r.plan.Places) || !reflect.DeepEqual(got.Arenas, r.plan.Arenas) {
+		if got := again.Written(0); !reflect.DeepEqual(got.Places, r.plan.Places) || !reflect.DeepEqual(got.Arenas, r.plan.Arenas) {
 			t.Fatalf("seed %d: places %v, want %v", seed, got.Places, r.plan.Places)
 		}
 		for m, l := range again.Layouts()[0] {
@@ -238,33 +234,30 @@ func TestPlanRoomHolds(t *testing.T) {
 	spilled, otherwise := 0, 0
 	for seed := range uint64(200) {
 		free, rng := randomPlaced(t, seed)
-		p, plan, costs := squeezed(t, free, rng)
-		placed, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
-		if err != nil || placed.Graphs[0].room == nil {
+		p, plan := squeezed(t, free, rng)
+		placed, err := placeAll(free.Origin, p, []*Input{plan}, nil)
+		if err != nil || placed.Graphs[0].spillPlan == nil {
 			continue
 		}
 		spilled++
-		recorded := placed.Record(0, plan)
-		for _, row := range costs.ByClass {
-			for d := range row {
-				row[d].Duration = time.Duration(1 + rng.IntN(100_000))
-			}
-		}
-		again, err := placeWith(free.Origin, p, []*Plan{recorded}, []*Costs{costs}, nil)
+		recorded := &Input{Order: plan.Order, Written: placed.Written(0)}
+		recorded.Occupies = func(dag.TaskID, platform.WorkerID) time.Duration { return time.Duration(1 + rng.IntN(100_000)) }
+		again, err := placeAll(free.Origin, p, []*Input{recorded}, nil)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if graphOf(t, again.Graphs[0]).Hash() != graphOf(t, placed.Graphs[0]).Hash() || !reflect.DeepEqual(again.Record(0, plan), recorded) {
+		if graphOf(t, again.Graphs[0]).Hash() != graphOf(t, placed.Graphs[0]).Hash() || !reflect.DeepEqual(again.Written(0), recorded.Written) {
 			t.Fatalf("seed %d: with other times the plan is another", seed)
 		}
-		if anew, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil); err != nil || !reflect.DeepEqual(anew.Record(0, plan), recorded) {
+		plan.Occupies = recorded.Occupies
+		if anew, err := placeAll(free.Origin, p, []*Input{plan}, nil); err != nil || !reflect.DeepEqual(anew.Written(0), recorded.Written) {
 			otherwise++
 		}
-		swapped := *recorded.Room
+		swapped := *recorded.Spill
 		swapped.Order = slices.Clone(swapped.Order)
 		slices.Reverse(swapped.Order)
-		recorded.Room = &swapped
-		if _, err := placeWith(free.Origin, p, []*Plan{recorded}, []*Costs{costs}, nil); err == nil || !strings.Contains(err.Error(), "order of tasks and copies") {
+		recorded.Spill = &swapped
+		if _, err := placeAll(free.Origin, p, []*Input{recorded}, nil); err == nil || !strings.Contains(err.Error(), "order of tasks and copies") {
 			t.Errorf("seed %d: an order that contradicts everything: %v", seed, err)
 		}
 	}
@@ -279,19 +272,12 @@ func TestPlanRoomHolds(t *testing.T) {
 func TestPlanOfAGraphAlone(t *testing.T) {
 	p := hostAndGPU(t, 0)
 	train, evaluate := trainingGraph(t, "train", true), trainingGraph(t, "evaluate", false)
-	costs := make([]*Costs, 2)
-	for i, g := range []*dag.Graph{train, evaluate} {
-		var err error
-		if costs[i], err = unboundCosts(g, p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	plan := &Plan{Order: [][]dag.TaskID{{0}, nil, {1, 2, 3}}}
-	alone, err := placeWith(&dag.Program{Name: "alone", Graphs: []*dag.Graph{train}}, p, []*Plan{plan}, costs[:1], [][]int64{{10, 20}})
+	plan := &Input{Order: [][]dag.TaskID{{0}, nil, {1, 2, 3}}}
+	alone, err := placeAll(&dag.Program{Name: "alone", Graphs: []*dag.Graph{train}}, p, []*Input{plan}, [][]int64{{10, 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded := alone.Record(0, plan)
+	recorded := &Input{Order: plan.Order, Written: alone.Written(0)}
 	// In the gpu v would come before w; the plan has it the other way round.
 	for i := range recorded.Places {
 		switch pl := &recorded.Places[i]; pl.Buffer {
@@ -301,12 +287,12 @@ func TestPlanOfAGraphAlone(t *testing.T) {
 			pl.Offset = 320
 		}
 	}
-	all, err := placeWith(&dag.Program{Name: "all", Graphs: []*dag.Graph{train, evaluate}}, p,
-		[]*Plan{recorded, {Order: [][]dag.TaskID{{0}, nil, {1}}}}, costs, [][]int64{{10, 20}, {30, 70}})
+	all, err := placeAll(&dag.Program{Name: "all", Graphs: []*dag.Graph{train, evaluate}}, p,
+		[]*Input{recorded, {Order: [][]dag.TaskID{{0}, nil, {1}}}}, [][]int64{{10, 20}, {30, 70}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := all.Record(0, recorded); !reflect.DeepEqual(got, recorded) {
+	if got := all.Written(0); !reflect.DeepEqual(got, recorded.Written) {
 		t.Errorf("in the program the plan is\n%+v\nalone it is\n%+v", got, recorded)
 	}
 	w, ok := graphOf(t, all.Graphs[1]).BufferByName("w@hbm")

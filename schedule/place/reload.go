@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"cmp"
@@ -10,21 +10,21 @@ import (
 // rewriting is the items in the making.
 type rewriting struct {
 	*spill
-	out       []placedItem
+	out       []stepItem
 	at        []int32 // by old item: where it is now; -1: left out
-	instance  map[location]int32
+	replica   map[location]int32
 	visited   map[location]int
-	users     map[location][]int32 // of the present instance
-	begun     map[location]int32   // first user of the first instance
-	ended     map[location][]int32 // users of the last instance that has ended
-	freed     []int32              // users of instances that have ended since room was taken
+	users     map[location][]int32 // of the present replica
+	begun     map[location]int32   // first user of the first replica
+	ended     map[location][]int32 // users of the last replica that has ended
+	freed     []int32              // users of replicas that have ended since room was taken
 	lastTaken int32                // item that took room; -1: none
 	writeBack map[dag.TaskID][]*Move
 }
 
 // rewrite inserts what brings dropped contents to the host and back.
-func (s *spill) rewrite() []placedItem {
-	r := &rewriting{spill: s, at: make([]int32, len(s.items)), instance: map[location]int32{}, visited: map[location]int{},
+func (s *spill) rewrite() []stepItem {
+	r := &rewriting{spill: s, at: make([]int32, len(s.items)), replica: map[location]int32{}, visited: map[location]int{},
 		users: map[location][]int32{}, begun: map[location]int32{}, ended: map[location][]int32{}, lastTaken: -1, writeBack: s.writeBacks()}
 	for i := range s.items {
 		r.copyItem(int32(i))
@@ -34,7 +34,7 @@ func (s *spill) rewrite() []placedItem {
 			r.out[now].afterLast = r.follow(item.afterLast)
 		}
 	}
-	for at, n := range r.instance {
+	for at, n := range r.replica {
 		if n > 1 { // else it is one buffer, and the graph orders its uses
 			first := &r.out[r.begun[at]]
 			first.afterLast = append(first.afterLast, r.ended[at]...)
@@ -74,7 +74,7 @@ func (r *rewriting) copyItem(i int32) {
 		if m.From == r.memory {
 			from = []location{{m.Buffer, m.From}}
 		}
-		r.emit(placedItem{task: -1, move: m, itemRoom: itemRoom{uses: item.uses, again: r.evictedBefore(m)}}, from)
+		r.emit(stepItem{task: -1, move: m, itemSpill: itemSpill{uses: item.uses, again: r.evictedBefore(m)}}, from)
 	}
 	r.leaveRoom(here)
 }
@@ -93,8 +93,8 @@ func (r *rewriting) here(i int32) []location {
 		add(location{m.Buffer, m.To})
 		return here
 	}
-	for _, a := range r.p.Graph.Tasks[item.task].Accesses {
-		add(location{r.p.Graph.Storage(a.Buffer), r.memoryOf(item.task)})
+	for _, a := range r.g.Tasks[item.task].Accesses {
+		add(location{r.g.Storage(a.Buffer), r.memoryOf(item.task)})
 	}
 	return here
 }
@@ -116,7 +116,7 @@ func (r *rewriting) bringBack(at location) {
 		return
 	}
 	visits := r.visits[at]
-	like := Move{Buffer: at.storage, From: r.p.Platform.HostMemory(), To: at.memory, Writer: -1, Reason: ReasonReload}
+	like := Move{Buffer: at.storage, From: r.p.HostMemory(), To: at.memory, Writer: -1, Reason: ReasonReload}
 	var moves []*Move // at most one
 	seen := map[int32]bool{}
 	for k := r.visited[at]; k < len(visits); k++ {
@@ -135,7 +135,7 @@ func (r *rewriting) bringBack(at location) {
 	if len(moves) == 0 {
 		return
 	}
-	r.emit(placedItem{task: -1, move: moves[0], itemRoom: itemRoom{again: r.instance[at]}}, []location{at})
+	r.emit(stepItem{task: -1, move: moves[0], itemSpill: itemSpill{again: r.replica[at]}}, []location{at})
 }
 
 // evictedBefore counts what has been sent home of a storage after the same writer, for other
@@ -162,14 +162,14 @@ func (r *rewriting) reader(i int32) dag.TaskID {
 
 // emit adds an item that uses storages in the memory. The first of a residence follows
 // what had left room, and what took some before; the others follow the first.
-func (r *rewriting) emit(item placedItem, here []location) int32 {
+func (r *rewriting) emit(item stepItem, here []location) int32 {
 	id := int32(len(r.out))
 	uses := map[location]int32{}
 	for at, n := range item.uses {
 		uses[at] = n
 	}
 	for _, at := range here {
-		uses[at] = r.instance[at]
+		uses[at] = r.replica[at]
 		if r.stays(at) {
 			continue
 		}
@@ -181,7 +181,7 @@ func (r *rewriting) emit(item placedItem, here []location) int32 {
 				item.after = append(item.after, r.lastTaken)
 			}
 			r.freed, r.lastTaken = nil, id
-			if r.instance[at] == 0 {
+			if r.replica[at] == 0 {
 				r.begun[at] = id
 			}
 		}
@@ -203,7 +203,7 @@ func (r *rewriting) leaveRoom(here []location) {
 		if len(r.users[at]) > 0 {
 			r.freed = append(r.freed, r.users[at]...)
 			r.ended[at], r.users[at] = r.users[at], nil
-			r.instance[at]++
+			r.replica[at]++
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (s *spill) writeBacks() map[dag.TaskID][]*Move {
 				continue
 			}
 			for _, a := range s.needs[at][k] {
-				if w, ok := lastWriter(writers[a], v.item); ok && s.memoryOf(w) != s.p.Platform.HostMemory() && !onHost[written{w, a}] {
+				if w, ok := lastWriter(writers[a], v.item); ok && s.memoryOf(w) != s.p.HostMemory() && !onHost[written{w, a}] {
 					s.sendHome(back, w, a)
 				}
 			}
@@ -243,7 +243,7 @@ type writing struct {
 
 // writers are the tasks that write each atom, in the order of the items.
 func (s *spill) writers() [][]writing {
-	g := s.p.Graph
+	g := s.g
 	writers := make([][]writing, g.NumAtoms())
 	for i := range s.items {
 		task := s.items[i].task
@@ -287,7 +287,7 @@ type written struct {
 func (s *spill) onHost() map[written]bool {
 	has := map[written]bool{}
 	for i := range s.items {
-		if m := s.items[i].move; m != nil && m.To == s.p.Platform.HostMemory() {
+		if m := s.items[i].move; m != nil && m.To == s.p.HostMemory() {
 			for _, a := range m.Atoms {
 				has[written{m.Writer, a}] = true
 			}
@@ -298,6 +298,6 @@ func (s *spill) onHost() map[written]bool {
 
 // sendHome adds an atom to what goes to the host after its writer.
 func (s *spill) sendHome(back map[dag.TaskID][]*Move, writer dag.TaskID, atom int32) {
-	back[writer] = s.load(back[writer], 0, &Move{Buffer: s.p.Graph.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.Platform.HostMemory(),
+	back[writer] = s.load(back[writer], 0, &Move{Buffer: s.g.AtomStorage(dag.AtomID(atom)), From: s.memoryOf(writer), To: s.p.HostMemory(),
 		For: writer, Writer: writer, Reason: ReasonEvict}, atom)
 }

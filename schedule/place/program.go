@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"cmp"
@@ -6,26 +6,27 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule/layout"
 )
 
-// Placed is a program compiled for a platform of several memories: the copies between
+// Program is a program compiled for a platform of several memories: the copies between
 // them are tasks of graphs like any other.
 //
-// Every memory has buffers of its own, the *instances* of the origin's buffers, and
-// every movement inside a step is a task of operation [CopyOp] from one instance to
+// Every memory has buffers of its own, the *replicas* of the origin's buffers, and
+// every movement inside a step is a task of operation [CopyOp] from one replica to
 // another, right after the task that wrote what it moves. Package dag then derives what
 // has to wait for what, reuse of the source and of the destination and the step before
 // included, so that whoever replays the lists of Order, waiting for the predecessors of
 // each task, is right whatever the times.
-type Placed struct {
+type Program struct {
 	Origin   *dag.Program
 	Platform *platform.Platform
-	Graphs   []*PlacedGraph // in the origin's order
-	Lanes    []Lane         // the workers of the platform, then the copy engines
+	Graphs   []*Graph // in the origin's order
+	Lanes    []Lane   // the workers of the platform, then the copy engines
 	// Layouts say, by graph and memory, where its buffers lie; the offsets of others are -1.
 	// They are made when they are first asked for, where no order rests on them and there is
 	// room for all.
@@ -46,10 +47,10 @@ type Lane struct {
 	In     bool
 }
 
-// PlacedGraph is one graph of a placed program. Tasks are its own unless they are said
+// Graph is one graph of a placed program. Tasks are its own unless they are said
 // to be of the origin: it has the origin's tasks and the copies between them, in program
 // order, or, where contents leave a memory and come back, in that of an estimate.
-type PlacedGraph struct {
+type Graph struct {
 	Origin     *dag.Graph
 	*dag.Links                // which of the tasks wait for which
 	Order      [][]dag.TaskID // by lane; copies that no limited engine makes are on none
@@ -64,21 +65,21 @@ type PlacedGraph struct {
 	// of every storage that keeps its contents to hold them.
 	Enter, Leave []*Move
 
-	// Reuse and RoomNext are the orders that all layouts together rely on, beyond those of
+	// Reuse and MemoryReuseNext are the orders that all layouts together rely on, beyond those of
 	// Links: within a step, and from step to step. A runner that keeps them finds everything
 	// where and as it should be. A step may then begin in one memory while another still works
 	// on the contents of the step before.
-	Reuse, RoomNext []dag.Edge
-	// ReuseNext is RoomNext with further orders from step to step that only make a schedule of
+	Reuse, MemoryReuseNext []dag.Edge
+	// ReuseNext is MemoryReuseNext with further orders from step to step that only make a schedule of
 	// this graph one of the origin, whose buffers exist once.
 	ReuseNext func() []dag.Edge
 
 	*traffic
-	instances       *instances      // nil: nothing moves
-	carries, writes []bool          // by instance: it keeps its contents from step to step, a task writes it
-	streamed        map[string]bool // names of instances that are not kept, and share room with others
+	replicas        *replicas       // nil: nothing moves
+	carries, writes []bool          // by replica: it keeps its contents from step to step, a task writes it
+	streamed        map[string]bool // names of replicas that are not kept, and share room with others
 	buffers         func() *writtenOut
-	room            *PlannedRoom // nil: nothing leaves a memory and comes back
+	spillPlan       *SpillPlan // nil: nothing leaves a memory and comes back
 }
 
 // Move is one movement from one memory to another.
@@ -98,44 +99,71 @@ type Move struct {
 	Reason   Reason
 }
 
+// StepOf is the step of the task for which a move is made in a step of a run: that one or
+// the next. In the last step too it is made for the next, which there is not; that counts
+// as of the last.
+func (m *Move) StepOf(made int32, steps int) int32 {
+	if m.NextStep {
+		return min(made+1, int32(steps-1))
+	}
+	return made
+}
+
 // RegionPair is where a part of a move comes from and goes to; the shapes are equal.
 type RegionPair struct{ From, To dag.Region }
 
-// The reasons of placing beside those of the Engine: contents that are there before the
-// first step are needed elsewhere, what the last step left has to be at home, and what
-// was evicted is needed again.
+// Reason says why something moves; empty where it is not known.
+type Reason string
+
+// The reasons. Placing prefetches, and evicts what comes back; only who decides at run time fetches.
 const (
-	ReasonEnter  Reason = "enter"
-	ReasonLeave  Reason = "leave"
-	ReasonReload Reason = "reload"
+	ReasonFetch    Reason = "fetch"    // a worker waits for it
+	ReasonPrefetch Reason = "prefetch" // a task will need it
+	ReasonEvict    Reason = "evict"    // it has to leave and is valid nowhere else
+	ReasonReload   Reason = "reload"   // it was evicted and is needed again
+	ReasonEnter    Reason = "enter"    // it is there before the first step and needed elsewhere
+	ReasonLeave    Reason = "leave"    // the last step left it, and it has to be at home
 )
 
-// place compiles a static plan for every graph of a priced program. It fails when two
-// memories that have to exchange something have no route, or when a memory cannot hold what
-// it has to.
+// Input is one graph to be placed.
+type Input struct {
+	Order        [][]dag.TaskID                                        // the tasks of a step by worker, in the order in which it runs them
+	Occupies     func(t dag.TaskID, w platform.WorkerID) time.Duration // how long a task keeps a worker
+	ScratchBytes []int64                                               // by memory: for the workspaces of kernels
+	Written                                                            // what is decided already
+}
+
+// placement is the worker of every task and its place in the worker's list.
+func (plan *Input) placement(tasks int) (workers []platform.WorkerID, position []int32) {
+	workers, position = make([]platform.WorkerID, tasks), make([]int32, tasks)
+	for w, list := range plan.Order {
+		for at, t := range list {
+			workers[t], position[t] = platform.WorkerID(w), int32(at)
+		}
+	}
+	return workers, position
+}
+
+// Compile places a plan for every graph of a program. It fails when two memories that have to
+// exchange something have no route, or when a memory cannot hold what it has to.
 //
 // A plan that lists copies, places or what leaves a memory is kept to, and refused where
 // they are not those that its placement of the tasks needs, or not safe. With all of them,
-// as [Placed.Record] gives them, the placed graph depends neither on the costs nor on the
+// as [Program.Written] gives them, the placed graph depends neither on the costs nor on the
 // other graphs of the program.
 //
 // Where nothing leaves the host memory the graphs are the origin's own.
-func place(priced *Priced, plans []*Plan) (*Placed, error) {
-	c := &compiler{prog: priced.Program, p: priced.Platform, plans: plans, scratch: priced.scratchBytes(), limits: map[platform.MemoryID]int64{}}
-	for i := range priced.Program.Graphs {
-		c.problems = append(c.problems, priced.Problem(i, 1))
-	}
+func Compile(prog *dag.Program, p *platform.Platform, plans []Input) (*Program, error) {
+	c := &compiler{prog: prog, p: p, plans: plans, limits: map[platform.MemoryID]int64{}}
 	return c.compile()
 }
 
 // compiler makes a placed program.
 type compiler struct {
-	prog     *dag.Program
-	p        *platform.Platform
-	plans    []*Plan
-	problems []*Problem // by graph
-	scratch  [][]int64
-	limits   map[platform.MemoryID]int64 // bytes that may be live in a memory; absent: all
+	prog   *dag.Program
+	p      *platform.Platform
+	plans  []Input                     // by graph
+	limits map[platform.MemoryID]int64 // bytes that may be live in a memory; absent: all
 }
 
 // maxSpills bounds the attempts to make the contents of a memory smaller. What is live
@@ -143,7 +171,7 @@ type compiler struct {
 const maxSpills = 16
 
 // compile lays the program out, and again with less in a memory that cannot hold it.
-func (c *compiler) compile() (*Placed, error) {
+func (c *compiler) compile() (*Program, error) {
 	var tooLarge error
 	for range maxSpills {
 		placed, unlike, err := c.attempt()
@@ -155,15 +183,15 @@ func (c *compiler) compile() (*Placed, error) {
 		}
 		if unlike == nil && c.layOutLater(placed) {
 			placed.Layouts = sync.OnceValue(func() [][]*layout.Layout {
-				layouts, _, err := placed.layOut(c.scratch, c.plans)
+				layouts, _, err := placed.layOut(c.plans)
 				if err != nil {
-					panic("schedule: buffers that have room cannot be laid out: " + err.Error())
+					panic("place: buffers that have room cannot be laid out: " + err.Error())
 				}
 				return layouts
 			})
 			return placed, nil
 		}
-		layouts, excess, err := placed.layOut(c.scratch, c.plans)
+		layouts, excess, err := placed.layOut(c.plans)
 		if excess == nil {
 			for i := range layouts {
 				placed.Graphs[i].keepOrders(layouts[i])
@@ -191,32 +219,32 @@ func (c *compiler) compile() (*Placed, error) {
 
 func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 	var most int64
-	for i := range c.scratch {
-		most = max(most, layout.Align(c.scratch[i][m]))
+	for i := range c.plans {
+		most = max(most, layout.Align(c.plans[i].ScratchBytes[m]))
 	}
 	return most
 }
 
 // attempt derives the movements of each graph, makes them tasks, and orders them on the
 // copy engines; unlike says where a plan lists others, as it may before everything fits.
-func (c *compiler) attempt() (placed *Placed, unlike, err error) {
-	placed = &Placed{Origin: c.prog, Platform: c.p, Lanes: Lanes(c.p)}
-	traffics, items, rooms := make([]*traffic, len(c.plans)), make([][]placedItem, len(c.plans)), make([]*PlannedRoom, len(c.plans))
-	streamed := map[string]bool{} // names of instances
-	for i, problem := range c.problems {
-		if traffics[i], items[i], rooms[i], err = c.items(i, placed.Lanes, streamed); err != nil {
-			return nil, nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
+func (c *compiler) attempt() (placed *Program, unlike, err error) {
+	placed = &Program{Origin: c.prog, Platform: c.p, Lanes: Lanes(c.p)}
+	traffics, items, spills := make([]*traffic, len(c.plans)), make([][]stepItem, len(c.plans)), make([]*SpillPlan, len(c.plans))
+	streamed := map[string]bool{} // names of replicas
+	for i, g := range c.prog.Graphs {
+		if traffics[i], items[i], spills[i], err = c.items(i, placed.Lanes, streamed); err != nil {
+			return nil, nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
 	}
-	for i, problem := range c.problems {
+	for i, g := range c.prog.Graphs {
 		pg := traffics[i].build(items[i], streamed)
-		if err := orderLanes(problem, pg, c.plans[i], placed.Lanes); err != nil {
-			return nil, nil, fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
+		if err := orderLanes(pg, &c.plans[i], placed.Lanes); err != nil {
+			return nil, nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
-		if err := pg.followCopies(placed, c.plans[i]); err != nil && unlike == nil {
-			unlike = fmt.Errorf("graph %q: %w", problem.Graph.Name, err)
+		if err := pg.followCopies(placed, &c.plans[i]); err != nil && unlike == nil {
+			unlike = fmt.Errorf("graph %q: %w", g.Name, err)
 		}
-		pg.room = rooms[i].returning(streamed)
+		pg.spillPlan = spills[i].returning(streamed)
 		placed.Graphs = append(placed.Graphs, pg)
 	}
 	return placed, unlike, nil
@@ -224,13 +252,13 @@ func (c *compiler) attempt() (placed *Placed, unlike, err error) {
 
 // items finds what moves, and, where contents leave a memory and come back, the tasks and
 // copies with that; the storages that are not in a memory all the time it adds to streamed.
-// room is nil where nothing leaves one.
-func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (t *traffic, items []placedItem, room *PlannedRoom, err error) {
-	if t, err = newTraffic(c.problems[graph], c.plans[graph]); err != nil {
+// spills is nil where nothing leaves one.
+func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (t *traffic, items []stepItem, spills *SpillPlan, err error) {
+	if t, err = newTraffic(c.prog.Graphs[graph], c.p, &c.plans[graph]); err != nil {
 		return nil, nil, nil, err
 	}
-	limits, started, room, err := c.spillOrder(graph, t, lanes)
-	if err != nil || room == nil {
+	limits, started, spills, err := c.spillOrder(graph, t, lanes)
+	if err != nil || spills == nil {
 		return t, nil, nil, err
 	}
 	returning := map[string]bool{}
@@ -242,30 +270,30 @@ func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (t *
 			}
 		}
 	}
-	for _, name := range room.Returning {
+	for _, name := range spills.Returning {
 		returning[name] = true
 	}
 	maps.Copy(streamed, returning)
-	return t, items, room, nil
+	return t, items, spills, nil
 }
 
 // spillOrder is how much may be live in memories, and the order along which it is decided
 // what leaves them: that of the plan, or of an estimate. A plan that lists places was found
 // to fit, and is not given less than it says.
-func (c *compiler) spillOrder(graph int, t *traffic, lanes []Lane) (limits map[platform.MemoryID]int64, started []dag.TaskID, room *PlannedRoom, err error) {
-	problem, plan := c.problems[graph], c.plans[graph]
-	if plan.Room == nil && (len(c.limits) == 0 || plan.Places != nil) {
+func (c *compiler) spillOrder(graph int, t *traffic, lanes []Lane) (limits map[platform.MemoryID]int64, started []dag.TaskID, spills *SpillPlan, err error) {
+	plan := &c.plans[graph]
+	if plan.Spill == nil && (len(c.limits) == 0 || plan.Places != nil) {
 		return nil, nil, nil, nil
 	}
 	pg := t.build(nil, nil)
-	if plan.Room != nil {
-		if limits, err = plan.Room.limits(c.p); err == nil {
-			started, err = plan.Room.started(pg, plan)
+	if plan.Spill != nil {
+		if limits, err = plan.Spill.limits(c.p); err == nil {
+			started, err = plan.Spill.started(pg, plan)
 		}
-		return limits, started, plan.Room, err
+		return limits, started, plan.Spill, err
 	}
-	started, err = startOrder(problem, pg, plan, lanes)
-	return c.limits, started, newRoom(c.p, c.limits, pg, started), err
+	started, err = startOrder(pg, plan, lanes)
+	return c.limits, started, newSpillPlan(c.p, c.limits, pg, started), err
 }
 
 // Lanes lists the workers and the copy engines of a platform: those of each memory
@@ -274,7 +302,7 @@ func (c *compiler) spillOrder(graph int, t *traffic, lanes []Lane) (limits map[p
 func Lanes(p *platform.Platform) []Lane {
 	var lanes []Lane
 	for w := range p.Workers {
-		lanes = append(lanes, Lane{Name: p.Workers[w].Name, Worker: platform.WorkerID(w), Memory: p.Devices[p.Workers[w].Device].Memory})
+		lanes = append(lanes, Lane{Name: p.Workers[w].Name, Worker: platform.WorkerID(w), Memory: p.MemoryOf(platform.WorkerID(w))})
 	}
 	for m := range p.Memories {
 		if platform.MemoryID(m) == p.HostMemory() {

@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"encoding/binary"
@@ -125,13 +125,13 @@ func home(p *platform.Platform, b *dag.Buffer) platform.MemoryID {
 type placedRun struct {
 	platform *platform.Platform
 	*interpreter
-	pg      *PlacedGraph
+	pg      *Graph
 	layouts []*layout.Layout             // by memory
 	arenas  [][layout.NumArenas][]uint32 // by memory
 	got     digests
 }
 
-func newPlacedRun(t *testing.T, placed *Placed, graph int) *placedRun {
+func newPlacedRun(t *testing.T, placed *Program, graph int) *placedRun {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
 	r := &placedRun{pg: pg, platform: placed.Platform, layouts: layouts, arenas: make([][layout.NumArenas][]uint32, len(layouts)), got: digests{}}
 	for m, l := range layouts {
@@ -156,8 +156,8 @@ func (r *placedRun) at(b dag.BufferID, element int) *uint32 {
 	return &r.arenas[m][l.Arena[b]][l.Offset[b]/4+int64(element)]
 }
 
-// atHome visits the instances that hold the contents of storages between runs.
-func (r *placedRun) atHome(p *platform.Platform, visit func(origin, instance dag.BufferID)) {
+// atHome visits the replicas that hold the contents of storages between runs.
+func (r *placedRun) atHome(p *platform.Platform, visit func(origin, replica dag.BufferID)) {
 	for b := range r.g.Buffers {
 		origin := r.pg.BufferOf(dag.BufferID(b))
 		if r.g.Buffers[b].ViewOf == dag.None && r.pg.MemoryOf(dag.BufferID(b)) == home(p, &r.pg.Origin.Buffers[origin]) {
@@ -179,7 +179,7 @@ func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
 	g := r.g
 	ended := make([]int, len(g.Tasks)) // steps
 	lists := slices.Clone(r.pg.Order)
-	for _, t := range r.pg.Unlaned(r.platform) { // each by itself, as soon as it may
+	for _, t := range r.pg.Unlaned() { // each by itself, as soon as it may
 		lists = append(lists, []dag.TaskID{t})
 	}
 	at := make([]int, len(lists))
@@ -187,7 +187,7 @@ func (r *placedRun) anyOrder(rng *rand.Rand, steps int) error {
 	for _, e := range r.pg.Reuse {
 		before[e.To] = append(before[e.To], e.From)
 	}
-	for _, e := range r.pg.RoomNext { // ReuseNext has these and more
+	for _, e := range r.pg.MemoryReuseNext { // ReuseNext has these and more
 		beforeNext[e.To] = append(beforeNext[e.To], e.From)
 	}
 	mayRun := func(t dag.TaskID) bool {
@@ -239,7 +239,7 @@ func asInts(tasks []dag.TaskID) []int32 {
 // reuse edges allow, which finds any dependence that is missing. Every task of every step
 // must read what it reads in the origin, interpreted in program order, and after the last
 // step the home of every storage that keeps its contents must hold the same.
-func mustMeanTheSame(t *testing.T, placed *Placed, rng *rand.Rand, steps int) {
+func mustMeanTheSame(t *testing.T, placed *Program, rng *rand.Rand, steps int) {
 	t.Helper()
 	pg := placed.Graphs[0]
 	want, contents := runOrigin(pg.Origin, steps)
@@ -250,9 +250,9 @@ func mustMeanTheSame(t *testing.T, placed *Placed, rng *rand.Rand, steps int) {
 		}
 	}
 	mustLinkTheSame(t, pg.Links, r.g)
-	r.atHome(placed.Platform, func(origin, instance dag.BufferID) {
+	r.atHome(placed.Platform, func(origin, replica dag.BufferID) {
 		for i := range contents[origin] {
-			*r.at(instance, i) = initialWord(int(origin), i)
+			*r.at(replica, i) = initialWord(int(origin), i)
 		}
 	})
 	r.moves(pg.Enter)
@@ -265,9 +265,9 @@ func mustMeanTheSame(t *testing.T, placed *Placed, rng *rand.Rand, steps int) {
 			t.Fatalf("task %q of step %d reads something else", pg.Origin.Tasks[i.Task].Name, i.Step)
 		}
 	}
-	r.atHome(placed.Platform, func(origin, instance dag.BufferID) {
+	r.atHome(placed.Platform, func(origin, replica dag.BufferID) {
 		for i, w := range contents[origin] {
-			if pg.Origin.Carried(origin) && *r.at(instance, i) != w {
+			if pg.Origin.Carried(origin) && *r.at(replica, i) != w {
 				t.Fatalf("element %d of %q is not at home", i, pg.Origin.Buffers[origin].Name)
 			}
 		}
@@ -301,7 +301,7 @@ func TestPlaceMeansTheSame(t *testing.T) {
 
 // squeezed is the plan of a placed graph on a platform whose other memories hold less
 // than it needs there.
-func squeezed(t *testing.T, free *Placed, rng *rand.Rand) (*platform.Platform, *Plan, *Costs) {
+func squeezed(t *testing.T, free *Program, rng *rand.Rand) (*platform.Platform, *Input) {
 	t.Helper()
 	p := *free.Platform
 	p.Memories = slices.Clone(p.Memories)
@@ -313,17 +313,13 @@ func squeezed(t *testing.T, free *Placed, rng *rand.Rand) (*platform.Platform, *
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
 	}
-	costs, err := unboundCosts(free.Graphs[0].Origin, &p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := &Plan{Order: make([][]dag.TaskID, len(p.Workers))}
+	plan := &Input{Order: make([][]dag.TaskID, len(p.Workers))}
 	for w, list := range free.Graphs[0].Order[:len(p.Workers)] {
 		for _, task := range list {
 			plan.Order[w] = append(plan.Order[w], free.Graphs[0].TaskOf(task))
 		}
 	}
-	return &p, plan, costs
+	return &p, plan
 }
 
 // TestPlaceSpills places random graphs again where every memory but the host's has less
@@ -333,14 +329,14 @@ func TestPlaceSpills(t *testing.T) {
 	fitted, reloads, evictions := 0, 0, 0
 	for seed := range uint64(400) {
 		free, rng := randomPlaced(t, seed)
-		p, plan, costs := squeezed(t, free, rng)
-		placed, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
+		p, plan := squeezed(t, free, rng)
+		placed, err := placeAll(free.Origin, p, []*Input{plan}, nil)
 		if err != nil {
 			continue
 		}
 		fitted++
-		again, err := placeWith(free.Origin, p, []*Plan{plan}, []*Costs{costs}, nil)
-		if err != nil || !reflect.DeepEqual(placed.Record(0, plan), again.Record(0, plan)) || graphOf(t, placed.Graphs[0]).Hash() != graphOf(t, again.Graphs[0]).Hash() {
+		again, err := placeAll(free.Origin, p, []*Input{plan}, nil)
+		if err != nil || !reflect.DeepEqual(placed.Written(0), again.Written(0)) || graphOf(t, placed.Graphs[0]).Hash() != graphOf(t, again.Graphs[0]).Hash() {
 			t.Fatalf("seed %d: placed a second time it is another program (%v)", seed, err)
 		}
 		for m, l := range placed.Layouts()[0] {
@@ -382,7 +378,7 @@ func TestPlaceBytes(t *testing.T) {
 	}
 }
 
-func countBytes(p *platform.Platform, pg *PlacedGraph) int64 {
+func countBytes(p *platform.Platform, pg *Graph) int64 {
 	g := pg.Origin
 	memory := make([]platform.MemoryID, len(g.Tasks))
 	for w, list := range pg.Order[:len(p.Workers)] {

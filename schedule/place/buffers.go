@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"fmt"
@@ -8,24 +8,24 @@ import (
 	"dahl/platform"
 )
 
-// writtenOut is what the instances of a placed graph are: what a layout and whoever runs
+// writtenOut is what the replicas of a placed graph are: what a layout and whoever runs
 // kernels has to know, and whoever only replays the lists has not.
 type writtenOut struct {
-	list   []dag.Buffer                  // instances, then views of them in pieces
+	list   []dag.Buffer                  // replicas, then views of them in pieces
 	memory []platform.MemoryID           // by buffer
 	of     []dag.BufferID                // by buffer: that of the origin
 	rows   map[location]dag.Range        // of storages of which not all are there
-	pieces map[dag.BufferID]dag.BufferID // by instance: the view of a shape that tells its atoms apart
+	pieces map[dag.BufferID]dag.BufferID // by replica: the view of a shape that tells its atoms apart
 }
 
 // writeBuffers gives every buffer a name and a shape.
-func (pg *PlacedGraph) writeBuffers() *writtenOut {
+func (pg *Graph) writeBuffers() *writtenOut {
 	if pg.moves == nil {
 		return unmoved(pg.Origin, pg.host)
 	}
 	w := &writtenOut{}
 	w.rows = pg.rowsUsed(len(pg.moves), func(i int) (dag.TaskID, *Move) { return pg.taskOf[i], pg.moves[i] })
-	w.list, w.memory, w.of = make([]dag.Buffer, len(pg.instances.of)), make([]platform.MemoryID, len(pg.instances.of)), slices.Clone(pg.instances.of)
+	w.list, w.memory, w.of = make([]dag.Buffer, len(pg.replicas.of)), make([]platform.MemoryID, len(pg.replicas.of)), slices.Clone(pg.replicas.of)
 	w.pieces = map[dag.BufferID]dag.BufferID{}
 	for i := range w.list {
 		w.list[i], w.memory[i] = pg.newBuffer(w, dag.BufferID(i))
@@ -48,14 +48,14 @@ func unmoved(g *dag.Graph, m platform.MemoryID) *writtenOut {
 	return w
 }
 
-// newBuffer is an instance, and its memory. Owners come before their views.
-func (pg *PlacedGraph) newBuffer(w *writtenOut, instance dag.BufferID) (dag.Buffer, platform.MemoryID) {
-	b := pg.instances.of[instance]
-	m, n := pg.instances.memoryOf(instance)
+// newBuffer is a replica, and its memory. Owners come before their views.
+func (pg *Graph) newBuffer(w *writtenOut, replica dag.BufferID) (dag.Buffer, platform.MemoryID) {
+	b := pg.replicas.of[replica]
+	m, n := pg.replicas.memoryOf(replica)
 	of := &pg.Origin.Buffers[b]
 	buf := *of
 	if of.ViewOf != dag.None {
-		owner := pg.instances.id(location{of.ViewOf, m}, n)
+		owner := pg.replicas.id(location{of.ViewOf, m}, n)
 		buf = w.list[owner]
 		buf.ViewOf, buf.Layout = owner, ""
 	} else if m != pg.host {
@@ -64,8 +64,8 @@ func (pg *PlacedGraph) newBuffer(w *writtenOut, instance dag.BufferID) (dag.Buff
 		buf.Home = dag.HostHome // of the placed graph, whose memories are a matter of its own
 	}
 	rows, kept := w.rows[location{pg.Origin.Storage(b), m}]
-	buf.Name, buf.Shape = pg.instanceName(location{b, m}), ofRows(rows, kept, of.Shape)
-	if pg.streams(instance) {
+	buf.Name, buf.Shape = pg.replicaName(location{b, m}), ofRows(rows, kept, of.Shape)
+	if pg.streams(replica) {
 		buf.Role = dag.Activation
 	}
 	if n > 0 {
@@ -74,18 +74,18 @@ func (pg *PlacedGraph) newBuffer(w *writtenOut, instance dag.BufferID) (dag.Buff
 	return buf, m
 }
 
-// instanceName is that of the first instance of a buffer in a memory: its own in the
+// replicaName is that of the first replica of a buffer in a memory: its own in the
 // host's.
-func (t *traffic) instanceName(at location) string {
-	name := t.p.Graph.Buffers[at.storage].Name
+func (t *traffic) replicaName(at location) string {
+	name := t.g.Buffers[at.storage].Name
 	if at.memory == t.host {
 		return name
 	}
-	return name + "@" + t.p.Platform.Memories[at.memory].Name
+	return name + "@" + t.p.Memories[at.memory].Name
 }
 
 // addPieces adds the views in which the parts of a move are boxes.
-func (pg *PlacedGraph) addPieces(w *writtenOut, m *Move, t dag.TaskID) {
+func (pg *Graph) addPieces(w *writtenOut, m *Move, t dag.TaskID) {
 	if m == nil {
 		return
 	}
@@ -94,7 +94,7 @@ func (pg *PlacedGraph) addPieces(w *writtenOut, m *Move, t dag.TaskID) {
 		return
 	}
 	for _, at := range [2]location{{m.Buffer, m.From}, {m.Buffer, m.To}} {
-		owner := pg.movedInstance(at, t)
+		owner := pg.movedReplica(at, t)
 		if _, known := w.pieces[owner]; known {
 			continue
 		}
@@ -106,23 +106,23 @@ func (pg *PlacedGraph) addPieces(w *writtenOut, m *Move, t dag.TaskID) {
 	}
 }
 
-// movedInstance is the instance that a copy reads or writes; t is negative for one outside
+// movedReplica is the replica that a copy reads or writes; t is negative for one outside
 // the steps.
-func (pg *PlacedGraph) movedInstance(at location, t dag.TaskID) dag.BufferID {
+func (pg *Graph) movedReplica(at location, t dag.TaskID) dag.BufferID {
 	n := int32(0)
 	if t >= 0 {
 		n = pg.uses(t, at)
 	}
-	return pg.instances.id(at, n)
+	return pg.replicas.id(at, n)
 }
 
-// Pairs are the regions of instances that a move reads and writes. It is made by a task, or
+// Pairs are the regions of replicas that a move reads and writes. It is made by a task, or
 // before the first step or after the last one (t < 0).
-func (pg *PlacedGraph) Pairs(m *Move, t dag.TaskID) []RegionPair {
+func (pg *Graph) Pairs(m *Move, t dag.TaskID) []RegionPair {
 	w := pg.buffers()
 	_, boxes := pg.Origin.AtomBoxes(m.Atoms)
 	region := func(at location, box dag.Box) dag.Region {
-		b := pg.movedInstance(at, t)
+		b := pg.movedReplica(at, t)
 		if piece, ok := w.pieces[b]; ok {
 			b = piece
 		}
@@ -137,14 +137,14 @@ func (pg *PlacedGraph) Pairs(m *Move, t dag.TaskID) []RegionPair {
 }
 
 // MemoryOf is the memory of a buffer of the graph.
-func (pg *PlacedGraph) MemoryOf(b dag.BufferID) platform.MemoryID { return pg.buffers().memory[b] }
+func (pg *Graph) MemoryOf(b dag.BufferID) platform.MemoryID { return pg.buffers().memory[b] }
 
-// BufferOf is the buffer of the origin that one of the graph is an instance of.
-func (pg *PlacedGraph) BufferOf(b dag.BufferID) dag.BufferID { return pg.buffers().of[b] }
+// BufferOf is the buffer of the origin that one of the graph is a replica of.
+func (pg *Graph) BufferOf(b dag.BufferID) dag.BufferID { return pg.buffers().of[b] }
 
 // writeGraph makes the graph of all tasks and copies, each with a name, the regions that it
 // reads and writes, and what it follows beside. It refuses one in which a name is given twice.
-func (pg *PlacedGraph) writeGraph() (*dag.Graph, error) {
+func (pg *Graph) writeGraph() (*dag.Graph, error) {
 	if pg.moves == nil {
 		return pg.Origin, nil
 	}
@@ -158,7 +158,7 @@ func (pg *PlacedGraph) writeGraph() (*dag.Graph, error) {
 			b.View(buf.Name, buf.ViewOf, buf.Shape...)
 		}
 	}
-	after := pg.body().After
+	after := pg.Body().After
 	var before []int32
 	for t := range dag.TaskID(len(pg.moves)) {
 		task := pg.newTask(w, t)
@@ -172,9 +172,9 @@ func (pg *PlacedGraph) writeGraph() (*dag.Graph, error) {
 }
 
 // newTask is a task of the graph without those that it follows.
-func (pg *PlacedGraph) newTask(w *writtenOut, t dag.TaskID) dag.Task {
+func (pg *Graph) newTask(w *writtenOut, t dag.TaskID) dag.Task {
 	if m := pg.moves[t]; m != nil {
-		task := dag.Task{Name: pg.name(t), Op: CopyOp, Type: pg.Origin.Buffers[m.Buffer].Type, MovedBytes: m.Bytes}
+		task := dag.Task{Name: pg.Name(t), Op: CopyOp, Type: pg.Origin.Buffers[m.Buffer].Type, MovedBytes: m.Bytes}
 		for _, pair := range pg.Pairs(m, t) {
 			task.Accesses = append(task.Accesses, dag.Access{Region: pair.From, Mode: dag.Read}, dag.Access{Region: pair.To, Mode: dag.Write})
 		}
@@ -186,7 +186,7 @@ func (pg *PlacedGraph) newTask(w *writtenOut, t dag.TaskID) dag.Task {
 	for i, a := range task.Accesses {
 		at := location{pg.Origin.Storage(a.Buffer), memory}
 		rows, kept := w.rows[at]
-		task.Accesses[i].Region = dag.Region{Buffer: pg.instances.id(location{a.Buffer, memory}, pg.uses(t, at)), Box: boxOfRows(rows, kept, a.Box)}
+		task.Accesses[i].Region = dag.Region{Buffer: pg.replicas.id(location{a.Buffer, memory}, pg.uses(t, at)), Box: boxOfRows(rows, kept, a.Box)}
 	}
 	return task
 }

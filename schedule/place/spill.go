@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"fmt"
@@ -19,16 +19,16 @@ import (
 //     Systems Journal 5(2), 1966). It knows the future because a step is like the next.
 //   - What is dropped and needed again is brought to the host memory, as soon as it is
 //     written and once, unless it gets there anyhow; and it comes back right before its
-//     next use, into an instance of its own. So each instance lives for one residence,
+//     next use, into a replica of its own. So each replica lives for one residence,
 //     and the layout can give its bytes to others.
 //   - Whatever takes room follows, by an edge, what had left room before it in the walk.
-//     Without these edges no order would let the instances share bytes.
+//     Without these edges no order would let the replicas share bytes.
 //
 // A storage that keeps its contents from step to step is either in the memory all the
 // time or comes back in every step.
 type spill struct {
 	*traffic
-	items  []placedItem
+	items  []stepItem
 	memory platform.MemoryID
 	limit  int64
 	rows   map[location]dag.Range
@@ -47,7 +47,7 @@ type visit struct {
 
 // spillMemory returns the items with what has to leave a memory and come back. streamed
 // collects the storages that do so in every step.
-func (t *traffic) spillMemory(items []placedItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]placedItem, error) {
+func (t *traffic) spillMemory(items []stepItem, m platform.MemoryID, limit int64, streamed map[string]bool) ([]stepItem, error) {
 	if err := t.routesToHost(); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (t *traffic) spillMemory(items []placedItem, m platform.MemoryID, limit int
 	t.enter = slices.DeleteFunc(t.enter, func(m *Move) bool { return s.streams[location{m.Buffer, m.To}] })
 	t.leave = slices.DeleteFunc(t.leave, func(m *Move) bool { return s.streams[location{m.Buffer, m.From}] })
 	for at := range s.streams {
-		streamed[s.instanceName(at)] = true
+		streamed[s.replicaName(at)] = true
 	}
 	return s.rewrite(), nil
 }
@@ -72,7 +72,7 @@ func (t *traffic) spillMemory(items []placedItem, m platform.MemoryID, limit int
 // routesToHost refuses a platform on which a memory cannot exchange contents with the
 // host's, which is where they go.
 func (t *traffic) routesToHost() error {
-	p := t.p.Platform
+	p := t.p
 	host := p.HostMemory()
 	for m := range p.Memories {
 		for _, pair := range [][2]platform.MemoryID{{platform.MemoryID(m), host}, {host, platform.MemoryID(m)}} {
@@ -86,7 +86,7 @@ func (t *traffic) routesToHost() error {
 
 // addVisits notes the uses of an item.
 func (s *spill) addVisits(i int32) {
-	g, item := s.p.Graph, &s.items[i]
+	g, item := s.g, &s.items[i]
 	if m := item.move; m != nil {
 		if m.From == s.memory {
 			at := location{m.Buffer, m.From}
@@ -163,7 +163,7 @@ func (s *spill) stays(at location) bool {
 
 // bytes is what a storage takes in the memory.
 func (s *spill) bytes(at location) int64 {
-	buf := &s.p.Graph.Buffers[at.storage]
+	buf := &s.g.Buffers[at.storage]
 	if r, ok := s.rows[at]; ok {
 		return layout.Align(buf.Bytes() / int64(buf.Shape[0]) * int64(r.Len()))
 	}
@@ -239,7 +239,7 @@ func (s *spill) walk() error {
 // farthest is the storage that is used again last; of several the first of the graph.
 func (s *spill) farthest(resident map[location]bool, next map[location]int, here []location) (victim location, ok bool) {
 	farthest := int32(-1)
-	host := s.p.Platform.HostMemory()
+	host := s.p.HostMemory()
 	for at := range resident {
 		if s.homes[at.storage] != host || slices.Contains(here, at) {
 			continue
@@ -265,21 +265,21 @@ func (s *spill) tooLarge(i int, live int64) error {
 	} else {
 		what = "task "
 	}
-	mem := &s.p.Platform.Memories[s.memory]
+	mem := &s.p.Memories[s.memory]
 	return &RoomError{mem.Name, fmt.Sprintf("%s%q: its operands and what cannot leave memory %q need %d bytes of the %d that the memory has for them",
-		what, s.p.Graph.Tasks[task].Name, mem.Name, live, max(0, s.limit))}
+		what, s.g.Tasks[task].Name, mem.Name, live, max(0, s.limit))}
 }
 
 // inOrder puts the items in the order in which their tasks started, and what goes to the
 // host right behind its writer, so that it is there whenever it may be needed.
-func inOrder(items []placedItem, started []dag.TaskID, host platform.MemoryID) []placedItem {
-	toHost := map[dag.TaskID][]placedItem{}
+func inOrder(items []stepItem, started []dag.TaskID, host platform.MemoryID) []stepItem {
+	toHost := map[dag.TaskID][]stepItem{}
 	for _, item := range items {
 		if item.move != nil && item.move.To == host {
 			toHost[item.move.Writer] = append(toHost[item.move.Writer], item)
 		}
 	}
-	sorted := make([]placedItem, 0, len(items))
+	sorted := make([]stepItem, 0, len(items))
 	for _, t := range started {
 		item := items[t]
 		if item.move != nil && item.move.To == host {

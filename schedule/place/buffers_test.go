@@ -1,4 +1,4 @@
-package schedule
+package place
 
 import (
 	"errors"
@@ -42,7 +42,7 @@ func TestPlaceEvictsTwice(t *testing.T) {
 		return dag.Access{Region: dag.Region{Buffer: x, Box: dag.Box{{Lo: i, Hi: i + 1}, {Lo: 0, Hi: 64}}}, Mode: dag.Read}
 	}
 	b.Task(dag.Task{Name: "w", Costs: ns, Accesses: []dag.Access{access(x, dag.Write)}})
-	plan := &Plan{Order: [][]dag.TaskID{nil, {0}, nil}}
+	plan := &Input{Order: [][]dag.TaskID{nil, {0}, nil}}
 	for i, bytes := range []int{128, 192} {
 		device := []string{"a", "b"}[i]
 		full := b.Buffer(dag.Buffer{Name: "full " + device, Shape: []int{bytes}, Type: dag.Uint8})
@@ -57,24 +57,20 @@ func TestPlaceEvictsTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := twoGPUs(t)
-	costs, err := unboundCosts(g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
 	prog := &dag.Program{Name: "rows", Graphs: []*dag.Graph{g}}
-	free, err := placeWith(prog, p, []*Plan{plan}, []*Costs{costs}, nil)
+	free, err := placeAll(prog, p, []*Input{plan}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Room = &PlannedRoom{Memories: []PlannedLimit{{"ha", 192}, {"hb", 192}}}
+	plan.Spill = &SpillPlan{Memories: []SpillLimit{{"ha", 192}, {"hb", 192}}}
 	for id := range dag.TaskID(free.Graphs[0].NumTasks()) {
-		plan.Room.Order = append(plan.Room.Order, free.Graphs[0].name(id))
+		plan.Spill.Order = append(plan.Spill.Order, free.Graphs[0].Name(id))
 	}
-	placed, err := placeWith(prog, p, []*Plan{plan}, []*Costs{costs}, nil)
+	placed, err := placeAll(prog, p, []*Input{plan}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded := placed.Record(0, plan)
+	recorded := &Input{Order: plan.Order, Written: placed.Written(0)}
 	var evicted []string
 	for _, engine := range recorded.Transfers {
 		for _, c := range engine.Copies {
@@ -88,8 +84,8 @@ func TestPlaceEvictsTwice(t *testing.T) {
 		t.Errorf("evicted %q, want %q", evicted, want)
 	}
 	mustLinkTheSame(t, placed.Graphs[0].Links, graphOf(t, placed.Graphs[0]))
-	again, err := placeWith(prog, p, []*Plan{recorded}, []*Costs{costs}, nil)
-	if err != nil || !reflect.DeepEqual(again.Record(0, recorded), recorded) {
+	again, err := placeAll(prog, p, []*Input{recorded}, nil)
+	if err != nil || !reflect.DeepEqual(again.Written(0), recorded.Written) {
 		t.Errorf("placed again it is another plan (%v)", err)
 	}
 }
@@ -99,8 +95,8 @@ func TestCompareCopies(t *testing.T) {
 	pairs := 0
 	for seed := range uint64(300) {
 		placed, rng := randomPlaced(t, seed)
-		p, plan, costs := squeezed(t, placed, rng)
-		if little, err := placeWith(placed.Origin, p, []*Plan{plan}, []*Costs{costs}, nil); err == nil {
+		p, plan := squeezed(t, placed, rng)
+		if little, err := placeAll(placed.Origin, p, []*Input{plan}, nil); err == nil {
 			placed = little
 		}
 		pg := placed.Graphs[0]
@@ -110,8 +106,8 @@ func TestCompareCopies(t *testing.T) {
 					continue
 				}
 				x, y := dag.TaskID(a), dag.TaskID(b)
-				if got, want := pg.compareCopies(x, y), strings.Compare(pg.name(x), pg.name(y)); got != want {
-					t.Fatalf("seed %d: %q and %q compare as %d", seed, pg.name(x), pg.name(y), got)
+				if got, want := pg.Compare(x, y), strings.Compare(pg.Name(x), pg.Name(y)); got != want {
+					t.Fatalf("seed %d: %q and %q compare as %d", seed, pg.Name(x), pg.Name(y), got)
 				}
 				pairs++
 			}
@@ -122,7 +118,7 @@ func TestCompareCopies(t *testing.T) {
 	}
 }
 
-// TestGraphRefusesNames: a buffer of the origin that is called as another one's instance is
+// TestGraphRefusesNames: a buffer of the origin that is called as another one's replica is
 // replayed, but cannot be written out.
 func TestGraphRefusesNames(t *testing.T) {
 	b := dag.NewBuilder("names")
@@ -136,11 +132,7 @@ func TestGraphRefusesNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := hostAndGPU(t, 0)
-	costs, err := unboundCosts(g, p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	placed, err := placeWith(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Plan{{Order: [][]dag.TaskID{{0}, nil, {1}}}}, []*Costs{costs}, nil)
+	placed, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0}, nil, {1}}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +147,7 @@ func TestGraphRefusesNames(t *testing.T) {
 // where they write 128 bytes and read 64 more, 192 in all.
 func TestLayoutsOfManyTasks(t *testing.T) {
 	b := dag.NewBuilder("many")
-	plan := &Plan{Order: [][]dag.TaskID{nil, nil, nil}}
+	plan := &Input{Order: [][]dag.TaskID{nil, nil, nil}}
 	last := dag.None
 	for i := range layout.MaxTasks + 2 {
 		y := b.Buffer(dag.Buffer{Name: fmt.Sprint("y", i), Shape: []int{64}, Type: dag.Uint8})
@@ -174,48 +166,23 @@ func TestLayoutsOfManyTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	prog := &dag.Program{Graphs: []*dag.Graph{g}}
 	for gpuBytes, fits := range map[int64]bool{0: true, 192: true, 191: false} {
-		priced, err := Price(&dag.Program{Graphs: []*dag.Graph{g}}, hostAndGPU(t, gpuBytes), Unbound)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := priced.Decide(Choice{Plans: []*Plan{plan}})
+		placed, err := placeAll(prog, hostAndGPU(t, gpuBytes), []*Input{plan}, nil)
 		if room := (*RoomError)(nil); !fits && !errors.As(err, &room) || fits && err != nil {
 			t.Fatalf("%d bytes: %v", gpuBytes, err)
 		}
 		if !fits {
 			continue
 		}
-		want, excess, err := d.Placed.layOut(priced.scratchBytes(), []*Plan{plan})
+		plan.ScratchBytes = make([]int64, 2)
+		want, excess, err := placed.layOut([]Input{*plan})
 		if err != nil || excess != nil {
 			t.Fatal(err)
 		}
-		got := d.Layouts(0)
+		got := placed.Layouts()[0]
 		if !reflect.DeepEqual(got, want[0]) || got[1].TotalBytes() != 192 || len(got[1].Reuse)+len(got[1].ReuseNext) > 0 {
 			t.Errorf("%d bytes: %d in the gpu", gpuBytes, got[1].ArenaBytes)
-		}
-	}
-}
-
-// TestDecideAgain: which tasks have to share a worker is found once for all decisions, and
-// one of them binds them for itself alone.
-func TestDecideAgain(t *testing.T) {
-	b := dag.NewBuilder("together")
-	for _, name := range []string{"a", "b"} {
-		b.Task(dag.Task{Name: name, Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}, Placement: &dag.Placement{Colocate: "both"}})
-	}
-	g, err := b.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	priced, err := Price(&dag.Program{Graphs: []*dag.Graph{g}}, hostAndGPU(t, 0), Unbound)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, order := range [][][]dag.TaskID{{{0, 1}}, {nil, {0, 1}}, {{0}, {1}}, {nil, nil, {0, 1}}} {
-		_, err := priced.Decide(Choice{Plans: []*Plan{{Order: order}}})
-		if apart := len(order[0]) == 1; (err != nil) != apart {
-			t.Errorf("%v: %v", order, err)
 		}
 	}
 }
