@@ -70,7 +70,7 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 			l.lane[t] = int32(lane)
 		}
 	}
-	l.prepareEntry(d.Placed)
+	l.prepareEntry()
 	return l
 }
 
@@ -185,7 +185,7 @@ func (l *Lists) unlaned(m *place.Move) bool {
 
 // prepareEntry gives the moves before the first step to the engines and finds what waits
 // for them.
-func (l *Lists) prepareEntry(placed *place.Program) {
+func (l *Lists) prepareEntry() {
 	n := len(l.pg.Enter)
 	l.entry = entry{byLane: make([][]int32, len(l.busy)), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
 	brought := map[delivery]int32{} // move by what it brings
@@ -193,7 +193,7 @@ func (l *Lists) prepareEntry(placed *place.Program) {
 		if m.Anywhere {
 			continue
 		}
-		l.enterBy(placed, int32(i), m)
+		l.enterBy(int32(i), m)
 		waitsFor := map[int32]bool{}
 		for _, atom := range m.Atoms {
 			if first, ok := brought[delivery{atom, m.From}]; ok && !waitsFor[first] {
@@ -211,10 +211,10 @@ func (l *Lists) prepareEntry(placed *place.Program) {
 
 // enterBy gives a move to the engine that reaches it and has the fewest, the last of
 // several; to none where it needs none.
-func (l *Lists) enterBy(placed *place.Program, i int32, m *place.Move) {
+func (l *Lists) enterBy(i int32, m *place.Move) {
 	best := noLane
-	for lane := l.workers; lane < len(placed.Lanes); lane++ {
-		if placed.Reaches(lane, m) && (best == noLane || len(l.entry.byLane[lane]) <= len(l.entry.byLane[best])) {
+	for lane := l.workers; lane < len(l.busy); lane++ {
+		if l.pg.Reaches(lane, m) && (best == noLane || len(l.entry.byLane[lane]) <= len(l.entry.byLane[best])) {
 			best = lane
 		}
 	}

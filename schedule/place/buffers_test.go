@@ -175,8 +175,7 @@ func TestLayoutsOfManyTasks(t *testing.T) {
 		if !fits {
 			continue
 		}
-		plan.ScratchBytes = make([]int64, 2)
-		want, excess, err := placed.layOut([]Input{*plan})
+		want, excess, err := placed.layOut()
 		if err != nil || excess != nil {
 			t.Fatal(err)
 		}

@@ -25,9 +25,6 @@ const (
 // estimate is that run.
 type estimate struct {
 	*Graph
-	plan  *Input
-	lanes []Lane
-
 	lists   [][]dag.TaskID // by lane of a worker
 	at      []dag.Instance // by lane of a worker: position in its list, and step
 	touched []int          // lanes of workers that may have something to start
@@ -74,30 +71,30 @@ func (pg *Graph) Unlaned() (copies []dag.TaskID) {
 }
 
 // Reaches reports whether a lane is an engine that can make a move.
-func (placed *Program) Reaches(lane int, m *Move) bool {
-	l := &placed.Lanes[lane]
-	group, ok := groupOf(placed.Platform, m)
+func (pg *Graph) Reaches(lane int, m *Move) bool {
+	l := &pg.lanes[lane]
+	group, ok := groupOf(pg.p, m)
 	return ok && l.Worker < 0 && group == engineGroup{l.Memory, l.In}
 }
 
 // orderLanes lists the tasks of a steady step for each lane.
-func orderLanes(pg *Graph, plan *Input, lanes []Lane) error {
-	if len(lanes) > len(pg.p.Workers) && pg.moves != nil {
-		_, err := startOrder(pg, plan, lanes)
+func (pg *Graph) orderLanes() error {
+	if len(pg.lanes) > len(pg.p.Workers) && pg.moves != nil {
+		_, err := pg.startOrder()
 		return err
 	}
-	pg.Order = pg.listsOf(plan, len(lanes))
+	pg.Order = pg.listsOf(len(pg.lanes))
 	return nil
 }
 
 // listsOf are the tasks of a plan by worker, as they are in the placed graph.
-func (pg *Graph) listsOf(plan *Input, workers int) [][]dag.TaskID {
+func (pg *Graph) listsOf(workers int) [][]dag.TaskID {
 	lists := make([][]dag.TaskID, workers)
 	if pg.moves == nil {
-		copy(lists, plan.Order)
+		copy(lists, pg.plan.Order)
 		return lists
 	}
-	for w, list := range plan.Order {
+	for w, list := range pg.plan.Order {
 		lists[w] = make([]dag.TaskID, len(list))
 		for i, t := range list {
 			lists[w][i] = pg.PlacedAs(t)
@@ -108,8 +105,8 @@ func (pg *Graph) listsOf(plan *Input, workers int) [][]dag.TaskID {
 
 // startOrder lists the tasks of a steady step for each lane, and returns them all in the
 // order in which they started.
-func startOrder(pg *Graph, plan *Input, lanes []Lane) (started []dag.TaskID, err error) {
-	e := newEstimate(pg, plan, lanes)
+func (pg *Graph) startOrder() (started []dag.TaskID, err error) {
+	e := newEstimate(pg)
 	for {
 		e.dispatch()
 		if len(e.ends) == 0 {
@@ -132,12 +129,12 @@ func startOrder(pg *Graph, plan *Input, lanes []Lane) (started []dag.TaskID, err
 	return e.started, nil
 }
 
-func newEstimate(pg *Graph, plan *Input, lanes []Lane) *estimate {
-	e := &estimate{Graph: pg, plan: plan, lanes: lanes, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil, nil),
-		busy: make([]bool, len(lanes)), order: make([][]dag.TaskID, len(lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
-	e.lists = pg.listsOf(plan, len(pg.p.Workers))
-	for l := len(e.lists); l < len(lanes); l++ {
-		group := engineGroup{lanes[l].Memory, lanes[l].In}
+func newEstimate(pg *Graph) *estimate {
+	e := &estimate{Graph: pg, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil, nil),
+		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
+	e.lists = pg.listsOf(len(pg.p.Workers))
+	for l := len(e.lists); l < len(pg.lanes); l++ {
+		group := engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}
 		if _, known := e.queueOf[group]; !known {
 			e.queueOf[group] = len(e.queues)
 			e.queues = append(e.queues, engineQueue{})

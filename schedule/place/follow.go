@@ -13,23 +13,24 @@ import (
 // followCopies takes the order of copies on the engines from a plan that lists them. The plan
 // must list exactly the copies of the placed graph, each on an engine that can make it, in an
 // order that the dependences allow.
-func (pg *Graph) followCopies(placed *Program, plan *Input) error {
-	if err := pg.checkOutside(placed, plan); err != nil || plan.Transfers == nil {
+func (pg *Graph) followCopies() error {
+	plan := pg.plan
+	if err := pg.checkOutside(); err != nil || plan.Transfers == nil {
 		return err
 	}
-	workers := len(placed.Platform.Workers)
+	workers := len(pg.p.Workers)
 	order := slices.Clone(pg.Order)
 	for l := workers; l < len(order); l++ {
 		order[l] = nil
 	}
 	seen, named := make([]bool, pg.NumTasks()), pg.copiesByName()
 	for _, engine := range plan.Transfers {
-		l := slices.IndexFunc(placed.Lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
+		l := slices.IndexFunc(pg.lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
 		if l < 0 && engine.Engine != anyEngine {
-			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, placed.Platform.Name)
+			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, pg.p.Name)
 		}
 		for i := range engine.Copies {
-			t, err := pg.listedCopy(placed, named, l, &engine.Copies[i])
+			t, err := pg.listedCopy(named, l, &engine.Copies[i])
 			if err != nil {
 				return err
 			}
@@ -66,20 +67,20 @@ func (pg *Graph) copiesByName() map[string]dag.TaskID {
 }
 
 // listedCopy finds the task of a copy that a plan lists for a lane.
-func (pg *Graph) listedCopy(placed *Program, named map[string]dag.TaskID, lane int, c *PlannedCopy) (dag.TaskID, error) {
+func (pg *Graph) listedCopy(named map[string]dag.TaskID, lane int, c *PlannedCopy) (dag.TaskID, error) {
 	t, ok := named[c.Name]
 	if !ok {
 		return 0, fmt.Errorf("the plan lists %q, which its placement of the tasks does not need", c.Name)
 	}
 	m := pg.moves[t]
-	if is := pg.plannedCopy(placed, m); !is.equal(c) {
+	if is := pg.plannedCopy(m); !is.equal(c) {
 		return 0, fmt.Errorf("the plan lists %q with %s; its placement of the tasks needs %s", c.Name, c, &is)
 	}
-	if _, limited := groupOf(placed.Platform, m); lane == noLane && limited || lane != noLane && !placed.Reaches(lane, m) {
+	if _, limited := groupOf(pg.p, m); lane == noLane && limited || lane != noLane && !pg.Reaches(lane, m) {
 		if lane == noLane {
 			return 0, fmt.Errorf("the plan gives %q to any engine, and those that reach from memory %q to %q are limited", c.Name, c.From, c.To)
 		}
-		return 0, fmt.Errorf("the plan gives %q to engine %q, which does not reach from memory %q to %q", c.Name, placed.Lanes[lane].Name, c.From, c.To)
+		return 0, fmt.Errorf("the plan gives %q to engine %q, which does not reach from memory %q to %q", c.Name, pg.lanes[lane].Name, c.From, c.To)
 	}
 	return t, nil
 }
@@ -94,12 +95,12 @@ func (c *PlannedCopy) String() string {
 
 // checkOutside refuses a plan whose moves before the first step or after the last differ from
 // those of the placed graph.
-func (pg *Graph) checkOutside(placed *Program, plan *Input) error {
+func (pg *Graph) checkOutside() error {
 	for _, list := range []struct {
 		when   string
 		listed []PlannedCopy
 		moves  []*Move
-	}{{"before the first step", plan.Enter, pg.Enter}, {"after the last step", plan.Leave, pg.Leave}} {
+	}{{"before the first step", pg.plan.Enter, pg.Enter}, {"after the last step", pg.plan.Leave, pg.Leave}} {
 		if list.listed == nil {
 			continue
 		}
@@ -107,7 +108,7 @@ func (pg *Graph) checkOutside(placed *Program, plan *Input) error {
 			return fmt.Errorf("the plan lists %d copies %s; its placement of the tasks needs %d", len(list.listed), list.when, len(list.moves))
 		}
 		for i, m := range list.moves {
-			if is := pg.plannedCopy(placed, m); !is.equal(&list.listed[i]) {
+			if is := pg.plannedCopy(m); !is.equal(&list.listed[i]) {
 				return fmt.Errorf("the plan lists %s %s; its placement of the tasks needs %s", &list.listed[i], list.when, &is)
 			}
 		}
@@ -117,15 +118,15 @@ func (pg *Graph) checkOutside(placed *Program, plan *Input) error {
 
 // newSpillPlan notes how it was decided what leaves memories: their limits, and an order of the tasks
 // of the placed graph without evictions. The replicas that return are not known yet.
-func newSpillPlan(p *platform.Platform, limits map[platform.MemoryID]int64, pg *Graph, order []dag.TaskID) *SpillPlan {
-	room := &SpillPlan{}
+func (pg *Graph) newSpillPlan(limits map[platform.MemoryID]int64, order []dag.TaskID) *SpillPlan {
+	plan := &SpillPlan{}
 	for _, m := range slices.Sorted(maps.Keys(limits)) {
-		room.Memories = append(room.Memories, SpillLimit{p.Memories[m].Name, limits[m]})
+		plan.Memories = append(plan.Memories, SpillLimit{pg.p.Memories[m].Name, limits[m]})
 	}
 	for _, t := range order {
-		room.Order = append(room.Order, pg.Name(t))
+		plan.Order = append(plan.Order, pg.Name(t))
 	}
-	return room
+	return plan
 }
 
 // limits are the bytes that may be live in each memory.
@@ -143,7 +144,7 @@ func (r *SpillPlan) limits(p *platform.Platform) (map[platform.MemoryID]int64, e
 
 // started is the listed order of the tasks of the placed graph without evictions. The list must
 // have each task once, keep the dependences, and keep the order of each worker in the plan.
-func (r *SpillPlan) started(pg *Graph, plan *Input) ([]dag.TaskID, error) {
+func (r *SpillPlan) started(pg *Graph) ([]dag.TaskID, error) {
 	position := make([]int, pg.NumTasks()) // from 1 on; 0: not listed
 	order := make([]dag.TaskID, 0, len(r.Order))
 	copies := pg.copiesByName()
@@ -167,7 +168,7 @@ func (r *SpillPlan) started(pg *Graph, plan *Input) ([]dag.TaskID, error) {
 			}
 		}
 	}
-	for _, list := range plan.Order {
+	for _, list := range pg.plan.Order {
 		for k := 1; k < len(list); k++ {
 			if a, b := pg.PlacedAs(list[k-1]), pg.PlacedAs(list[k]); position[a] > position[b] {
 				return nil, fmt.Errorf("the plan's order of tasks and copies has %q before %q, and their worker runs them the other way round", pg.Name(b), pg.Name(a))

@@ -12,11 +12,11 @@ import (
 // layOut places the buffers of all graphs in their memories, where plans list places
 // there. Where a memory cannot hold them it returns by how many bytes, and the error to
 // report if nothing can be done.
-func (placed *Program) layOut(plans []Input) (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
+func (placed *Program) layOut() (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
 	graphs := make([]*layout.Graph, len(placed.Graphs))
 	for i, pg := range placed.Graphs {
-		graphs[i] = pg.toLayOut(plans[i].ScratchBytes)
-		if graphs[i].Listed, err = pg.listedPlaces(placed, &plans[i]); err != nil {
+		graphs[i] = pg.toLayOut()
+		if graphs[i].Listed, err = pg.listedPlaces(); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", pg.Origin.Name, err)
 		}
 	}
@@ -75,14 +75,14 @@ func (pg *Graph) mostBytes() []int64 {
 }
 
 // toLayOut is what the layouts have to know.
-func (pg *Graph) toLayOut(scratchBytes []int64) *layout.Graph {
+func (pg *Graph) toLayOut() *layout.Graph {
 	w, body := pg.buffers(), pg.Body()
 	carried, written := pg.carries, pg.writes
 	if pg.moves == nil {
 		carried, written = pg.Origin.CarriedStorages(), pg.Origin.WrittenStorages()
 	}
 	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
-		Order: pg.Order, Memory: w.memory, Keeps: pg.outsideSteps(), ScratchBytes: scratchBytes}
+		Order: pg.Order, Memory: w.memory, Keeps: pg.outsideSteps(), ScratchBytes: pg.plan.ScratchBytes}
 }
 
 // outsideSteps marks the storages that move before the first step or after the last.

@@ -154,7 +154,7 @@ func (plan *Input) placement(tasks int) (workers []platform.WorkerID, position [
 //
 // Where nothing leaves the host memory the graphs are the origin's own.
 func Compile(prog *dag.Program, p *platform.Platform, plans []Input) (*Program, error) {
-	c := &compiler{prog: prog, p: p, plans: plans, limits: map[platform.MemoryID]int64{}}
+	c := &compiler{prog: prog, p: p, lanes: Lanes(p), plans: plans, limits: map[platform.MemoryID]int64{}}
 	return c.compile()
 }
 
@@ -162,6 +162,7 @@ func Compile(prog *dag.Program, p *platform.Platform, plans []Input) (*Program, 
 type compiler struct {
 	prog   *dag.Program
 	p      *platform.Platform
+	lanes  []Lane
 	plans  []Input                     // by graph
 	limits map[platform.MemoryID]int64 // bytes that may be live in a memory; absent: all
 }
@@ -183,7 +184,7 @@ func (c *compiler) compile() (*Program, error) {
 		}
 		if unlike == nil && c.layOutLater(placed) {
 			placed.Layouts = sync.OnceValue(func() [][]*layout.Layout {
-				layouts, _, err := placed.layOut(c.plans)
+				layouts, _, err := placed.layOut()
 				if err != nil {
 					panic("place: buffers that have room cannot be laid out: " + err.Error())
 				}
@@ -191,7 +192,7 @@ func (c *compiler) compile() (*Program, error) {
 			})
 			return placed, nil
 		}
-		layouts, excess, err := placed.layOut(c.plans)
+		layouts, excess, err := placed.layOut()
 		if excess == nil {
 			for i := range layouts {
 				placed.Graphs[i].keepOrders(layouts[i])
@@ -228,20 +229,20 @@ func (c *compiler) mostScratch(m platform.MemoryID) int64 {
 // attempt derives the movements of each graph, makes them tasks, and orders them on the
 // copy engines; unlike says where a plan lists others, as it may before everything fits.
 func (c *compiler) attempt() (placed *Program, unlike, err error) {
-	placed = &Program{Origin: c.prog, Platform: c.p, Lanes: Lanes(c.p)}
+	placed = &Program{Origin: c.prog, Platform: c.p, Lanes: c.lanes}
 	traffics, items, spills := make([]*traffic, len(c.plans)), make([][]stepItem, len(c.plans)), make([]*SpillPlan, len(c.plans))
 	streamed := map[string]bool{} // names of replicas
 	for i, g := range c.prog.Graphs {
-		if traffics[i], items[i], spills[i], err = c.items(i, placed.Lanes, streamed); err != nil {
+		if traffics[i], items[i], spills[i], err = c.items(i, streamed); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
 	}
 	for i, g := range c.prog.Graphs {
 		pg := traffics[i].build(items[i], streamed)
-		if err := orderLanes(pg, &c.plans[i], placed.Lanes); err != nil {
+		if err := pg.orderLanes(); err != nil {
 			return nil, nil, fmt.Errorf("graph %q: %w", g.Name, err)
 		}
-		if err := pg.followCopies(placed, &c.plans[i]); err != nil && unlike == nil {
+		if err := pg.followCopies(); err != nil && unlike == nil {
 			unlike = fmt.Errorf("graph %q: %w", g.Name, err)
 		}
 		pg.spillPlan = spills[i].returning(streamed)
@@ -253,11 +254,11 @@ func (c *compiler) attempt() (placed *Program, unlike, err error) {
 // items finds what moves, and, where contents leave a memory and come back, the tasks and
 // copies with that; the storages that are not in a memory all the time it adds to streamed.
 // spills is nil where nothing leaves one.
-func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (t *traffic, items []stepItem, spills *SpillPlan, err error) {
-	if t, err = newTraffic(c.prog.Graphs[graph], c.p, &c.plans[graph]); err != nil {
+func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items []stepItem, spills *SpillPlan, err error) {
+	if t, err = newTraffic(c.prog.Graphs[graph], c.p, c.lanes, &c.plans[graph]); err != nil {
 		return nil, nil, nil, err
 	}
-	limits, started, spills, err := c.spillOrder(graph, t, lanes)
+	limits, started, spills, err := c.spillOrder(t)
 	if err != nil || spills == nil {
 		return t, nil, nil, err
 	}
@@ -280,20 +281,20 @@ func (c *compiler) items(graph int, lanes []Lane, streamed map[string]bool) (t *
 // spillOrder is how much may be live in memories, and the order along which it is decided
 // what leaves them: that of the plan, or of an estimate. A plan that lists places was found
 // to fit, and is not given less than it says.
-func (c *compiler) spillOrder(graph int, t *traffic, lanes []Lane) (limits map[platform.MemoryID]int64, started []dag.TaskID, spills *SpillPlan, err error) {
-	plan := &c.plans[graph]
+func (c *compiler) spillOrder(t *traffic) (limits map[platform.MemoryID]int64, started []dag.TaskID, spills *SpillPlan, err error) {
+	plan := t.plan
 	if plan.Spill == nil && (len(c.limits) == 0 || plan.Places != nil) {
 		return nil, nil, nil, nil
 	}
 	pg := t.build(nil, nil)
 	if plan.Spill != nil {
 		if limits, err = plan.Spill.limits(c.p); err == nil {
-			started, err = plan.Spill.started(pg, plan)
+			started, err = plan.Spill.started(pg)
 		}
 		return limits, started, plan.Spill, err
 	}
-	started, err = startOrder(pg, plan, lanes)
-	return c.limits, started, newSpillPlan(c.p, c.limits, pg, started), err
+	started, err = pg.startOrder()
+	return c.limits, started, pg.newSpillPlan(c.limits, started), err
 }
 
 // Lanes lists the workers and the copy engines of a platform: those of each memory

@@ -17,6 +17,8 @@ import (
 type traffic struct {
 	g        *dag.Graph
 	p        *platform.Platform
+	lanes    []Lane
+	plan     *Input
 	worker   []platform.WorkerID // by task
 	position []int32             // by task: in the list of its worker
 	homes    []platform.MemoryID // by storage
@@ -40,9 +42,9 @@ type traffic struct {
 }
 
 // newTraffic derives the movements of a plan that fits its problem.
-func newTraffic(g *dag.Graph, p *platform.Platform, plan *Input) (*traffic, error) {
+func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input) (*traffic, error) {
 	n, memories := len(g.Tasks), len(p.Memories)
-	t := &traffic{g: g, p: p, host: p.HostMemory(), evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
+	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
 	t.worker, t.position = plan.placement(n)
 	if err := t.findHomes(); err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ type SpillLimit struct {
 func (placed *Program) Written(graph int) Written {
 	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
 	w := writtenPlaces(placed.Platform, pg.buffers(), layouts)
-	w.Transfers, w.Enter, w.Leave, w.Spill = pg.plannedCopies(placed), pg.plannedMoves(placed, pg.Enter), pg.plannedMoves(placed, pg.Leave), pg.spillPlan
+	w.Transfers, w.Enter, w.Leave, w.Spill = pg.plannedCopies(), pg.plannedMoves(pg.Enter), pg.plannedMoves(pg.Leave), pg.spillPlan
 	return w
 }
 
@@ -94,19 +94,19 @@ func OnHost(g *dag.Graph, p *platform.Platform, layouts []*layout.Layout) Writte
 	return writtenPlaces(p, unmoved(g, p.HostMemory()), layouts)
 }
 
-func (pg *Graph) plannedCopies(placed *Program) []PlannedCopies {
+func (pg *Graph) plannedCopies() []PlannedCopies {
 	all := []PlannedCopies{}
 	add := func(engine string, copies []dag.TaskID) {
 		list := PlannedCopies{Engine: engine, Copies: []PlannedCopy{}}
 		for _, t := range copies {
-			c := pg.plannedCopy(placed, pg.moves[t])
+			c := pg.plannedCopy(pg.moves[t])
 			c.Name = pg.Name(t)
 			list.Copies = append(list.Copies, c)
 		}
 		all = append(all, list)
 	}
-	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
-		add(placed.Lanes[l].Name, pg.Order[l])
+	for l := len(pg.p.Workers); l < len(pg.lanes); l++ {
+		add(pg.lanes[l].Name, pg.Order[l])
 	}
 	if unlaned := pg.Unlaned(); len(unlaned) > 0 {
 		add(anyEngine, unlaned)
@@ -114,16 +114,16 @@ func (pg *Graph) plannedCopies(placed *Program) []PlannedCopies {
 	return all
 }
 
-func (pg *Graph) plannedMoves(placed *Program, moves []*Move) []PlannedCopy {
+func (pg *Graph) plannedMoves(moves []*Move) []PlannedCopy {
 	all := []PlannedCopy{}
 	for _, m := range moves {
-		all = append(all, pg.plannedCopy(placed, m))
+		all = append(all, pg.plannedCopy(m))
 	}
 	return all
 }
 
-func (pg *Graph) plannedCopy(placed *Program, m *Move) PlannedCopy {
-	memories := placed.Platform.Memories
+func (pg *Graph) plannedCopy(m *Move) PlannedCopy {
+	memories := pg.p.Memories
 	c := PlannedCopy{Buffer: pg.Origin.Buffers[m.Buffer].Name, From: memories[m.From].Name, To: memories[m.To].Name,
 		NextStep: m.NextStep, Reason: m.Reason, Bytes: m.Bytes}
 	if m.For >= 0 {
@@ -160,11 +160,12 @@ func writtenPlaces(p *platform.Platform, w *writtenOut, layouts []*layout.Layout
 }
 
 // listedPlaces are the places of a plan by memory; nil where it lists none.
-func (pg *Graph) listedPlaces(placed *Program, plan *Input) ([]*layout.Listed, error) {
+func (pg *Graph) listedPlaces() ([]*layout.Listed, error) {
+	plan := pg.plan
 	if plan.Places == nil {
 		return nil, nil
 	}
-	all := make([]*layout.Listed, len(placed.Platform.Memories))
+	all := make([]*layout.Listed, len(pg.p.Memories))
 	for m := range all {
 		all[m] = &layout.Listed{Places: map[string]layout.Place{}}
 	}
@@ -175,7 +176,7 @@ func (pg *Graph) listedPlaces(placed *Program, plan *Input) ([]*layout.Listed, e
 		}
 	}
 	for _, p := range plan.Places {
-		m, ok := placed.Platform.MemoryByName(p.Memory)
+		m, ok := pg.p.MemoryByName(p.Memory)
 		b, known := storages[p.Buffer]
 		a := slices.Index(layout.ArenaNames[:], p.Arena)
 		if !ok || !known || w.memory[b] != m || a < 0 {
@@ -187,11 +188,11 @@ func (pg *Graph) listedPlaces(placed *Program, plan *Input) ([]*layout.Listed, e
 		all[m].Places[p.Buffer] = layout.Place{Arena: layout.Arena(a), Offset: p.Offset}
 	}
 	for _, r := range plan.Arenas {
-		m, ok := placed.Platform.MemoryByName(r.Memory)
+		m, ok := pg.p.MemoryByName(r.Memory)
 		a := slices.Index(layout.ArenaNames[:], r.Arena)
 		if !ok || a < 0 || r.Bytes < 0 {
 			return nil, fmt.Errorf("the plan reserves %d bytes for arena %q of memory %q; platform %q has no such memory, or the arena is not one of %q",
-				r.Bytes, r.Arena, r.Memory, placed.Platform.Name, layout.ArenaNames)
+				r.Bytes, r.Arena, r.Memory, pg.p.Name, layout.ArenaNames)
 		}
 		all[m].ArenaBytes[a] = r.Bytes
 	}
