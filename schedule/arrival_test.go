@@ -159,8 +159,7 @@ func addUp(t *testing.T, e *Engine) (copies, atoms int) {
 	waiting := map[*line][2]time.Duration{}
 	for k := range e.copies.queue.ways {
 		way := &e.copies.queue.ways[k]
-		for _, id := range way.ids {
-			f := e.copies.inFlight[id]
+		for _, f := range way.copies {
 			for _, l := range way.lines {
 				takes, sum := e.p.Platform.RouteTime(f.From, f.To, f.Bytes), waiting[l]
 				if l.link != noLink {

@@ -25,6 +25,8 @@ type copies struct {
 
 type flight struct {
 	Transfer
+	id      CopyID
+	place   int32 // of the task in the order of tasks
 	ticket  int64 // position in the order of requests
 	awaited bool  // a prefetch for a task that its worker is about to take
 }
@@ -38,7 +40,7 @@ type delivery struct {
 func newCopies(p *Problem, r *residency, order []int32) *copies {
 	c := &copies{p: p, resident: r, carrying: map[delivery]CopyID{},
 		arrived: make([]time.Duration, p.Graph.NumAtoms()*len(p.Platform.Memories))}
-	c.queue = newCopyQueue(p, order, &c.inFlight)
+	c.queue = newCopyQueue(p, order)
 	return c
 }
 
@@ -148,13 +150,13 @@ func (c *copies) batchCopy(i dag.Instance, storage dag.BufferID, from, to platfo
 	if n := len(c.free); n > 0 {
 		id, c.free = c.free[n-1], c.free[:n-1]
 	} else {
-		c.inFlight = append(c.inFlight, &flight{})
+		c.inFlight = append(c.inFlight, &flight{id: id})
 	}
 	f := c.inFlight[id]
 	f.awaited = false
 	f.Transfer = Transfer{Buffer: storage, Atoms: f.Atoms[:0], From: from, To: to, For: i.Task, Step: i.Step, Reason: why}
 	c.batch = append(c.batch, id)
-	c.queue.add(id)
+	c.queue.add(f)
 	return id, nil
 }
 
@@ -162,16 +164,15 @@ func (c *copies) batchCopy(i dag.Instance, storage dag.BufferID, from, to platfo
 // From now on its bytes count at its destination.
 func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 	for {
-		id, ok := c.queue.take(c.fits)
-		if !ok {
+		f := c.queue.take(c.fits)
+		if f == nil {
 			return 0, false, nil
 		}
-		f := c.inFlight[id]
-		if err := c.settleSource(id, f); err != nil {
+		if err := c.settleSource(f); err != nil {
 			return 0, false, err
 		}
 		if len(f.Atoms) == 0 {
-			c.free = append(c.free, id)
+			c.free = append(c.free, f.id)
 			continue
 		}
 		c.start(f, now)
@@ -180,7 +181,7 @@ func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 				return 0, false, fmt.Errorf("task %q: %w", c.p.Graph.Tasks[f.For].Name, err)
 			}
 		}
-		return id, true, nil
+		return f.id, true, nil
 	}
 }
 
@@ -204,13 +205,13 @@ func (c *copies) fits(f *flight) bool {
 
 // settleSource updates a copy that is about to start. It drops atoms that the copy need not bring
 // any more, and asks another memory for atoms that its source has evicted.
-func (c *copies) settleSource(id CopyID, f *flight) error {
+func (c *copies) settleSource(f *flight) error {
 	c.batch = c.batch[:0]
 	r, kept := c.resident, f.Atoms[:0]
 	f.Bytes = 0
 	for _, a := range f.Atoms {
 		key, bit := delivery{a, f.To}, uint64(1)<<f.To
-		if r.wanted[a]&bit == 0 || c.carrying[key] != id {
+		if r.wanted[a]&bit == 0 || c.carrying[key] != f.id {
 			continue // overwritten or freed meanwhile, or another copy has taken it over
 		}
 		if f.Reason != place.ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == place.ReasonEvict && r.evictors[f.From].state[a]&isLeaving != 0 {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math/bits"
 	"slices"
 
 	"dahl/dag"
@@ -85,10 +86,5 @@ func (h homes) memory(p *Problem, storage dag.BufferID) platform.MemoryID {
 	if err != nil || !counted {
 		return -1
 	}
-	for m := range p.Platform.Memories {
-		if set&(1<<m) != 0 {
-			return platform.MemoryID(m)
-		}
-	}
-	return -1
+	return platform.MemoryID(bits.TrailingZeros64(set))
 }

@@ -78,12 +78,8 @@ type readyIn struct {
 
 func newHEFT(p *Problem, eligible *eligibility) *heft {
 	n := len(p.Graph.Tasks)
-	back := make([]dag.Edge, len(p.Reuse))
-	for i, e := range p.Reuse {
-		back[i] = dag.Edge{From: e.To, To: e.From}
-	}
 	flow := newFlow(p.Graph)
-	return &heft{p: p, eligible: eligible, flow: flow, reuse: dag.NewRows(n, back), mean: newMeanTransfer(p),
+	return &heft{p: p, eligible: eligible, flow: flow, reuse: dag.NewRows(n, turned(p.Reuse)), mean: newMeanTransfer(p),
 		copies: newHEFTCopies(p, flow.homes), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }

@@ -142,17 +142,15 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for _, list := range f.Devices {
-		w, err := n.worker(list.worker)
-		if err != nil {
-			return nil, err
-		}
+		w := n.worker(list.worker)
+		var tasks []dag.TaskID
 		for _, task := range list.tasks {
-			t, err := n.task(task)
-			if err != nil {
-				return nil, err
-			}
-			plan.Order[w] = append(plan.Order[w], t)
+			tasks = append(tasks, n.task(task))
 		}
+		if n.err != nil {
+			return nil, n.err
+		}
+		plan.Order[w] = tasks
 	}
 	if f.Layout != nil && !p.Spread() {
 		plan.Places, plan.Arenas = f.Layout.in(p.Memories[p.HostMemory()].Name)

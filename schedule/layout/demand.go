@@ -2,6 +2,7 @@ package layout
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"dahl/dag"
@@ -112,14 +113,10 @@ func (d *demand) placeInputs() {
 			}
 		}
 	}
-	var names []string
-	for name := range sizes {
-		if !written[name] {
-			names = append(names, name)
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if written[name] {
+			continue
 		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
 		d.inputs[name] = Elsewhere
 		if d.room < 0 || sizes[name] <= d.room {
 			d.inputs[name] = d.data

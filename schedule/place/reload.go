@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"dahl/dag"
@@ -165,9 +166,7 @@ func (r *rewriting) reader(i int32) dag.TaskID {
 func (r *rewriting) emit(item stepItem, here []location) int32 {
 	id := int32(len(r.out))
 	uses := map[location]int32{}
-	for at, n := range item.uses {
-		uses[at] = n
-	}
+	maps.Copy(uses, item.uses)
 	for _, at := range here {
 		uses[at] = r.replica[at]
 		if r.stays(at) {
@@ -212,12 +211,7 @@ func (r *rewriting) leaveRoom(here []location) {
 func (s *spill) writeBacks() map[dag.TaskID][]*Move {
 	writers, onHost := s.writers(), s.onHost()
 	back := map[dag.TaskID][]*Move{}
-	ordered := make([]location, 0, len(s.visits))
-	for at := range s.visits {
-		ordered = append(ordered, at)
-	}
-	slices.SortFunc(ordered, func(a, b location) int { return cmp.Compare(a.storage, b.storage) })
-	for _, at := range ordered {
+	for _, at := range slices.SortedFunc(maps.Keys(s.visits), func(a, b location) int { return cmp.Compare(a.storage, b.storage) }) {
 		if s.stays(at) {
 			continue
 		}
