@@ -17,6 +17,15 @@ func SortEdges(edges []Edge) []Edge {
 	return slices.Compact(edges)
 }
 
+// Turn returns the edges in the opposite direction.
+func Turn(edges []Edge) []Edge {
+	back := make([]Edge, len(edges))
+	for i, e := range edges {
+		back[i] = Edge{e.To, e.From}
+	}
+	return back
+}
+
 // Rows are small lists in compressed form, such as one for each task: list i is
 // to[start[i]:start[i+1]]. Without any there are no starts.
 type Rows struct{ start, to []int32 }

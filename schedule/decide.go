@@ -63,13 +63,14 @@ var passes = []struct {
 
 // Decide makes the decisions of a choice.
 func (c *Priced) Decide(choice Choice) (*Decision, error) {
+	choice.Plans = append(slices.Clone(choice.Plans), make([]*Plan, max(0, len(c.Program.Graphs)-len(choice.Plans)))...)
 	if choice.Policy.Static == nil && choice.Policy.Dynamic == nil {
-		if choice.Policy.Name != "" && !choice.plansAll(len(c.Program.Graphs)) {
+		if choice.Policy.Name != "" && slices.Contains(choice.Plans, nil) {
 			return nil, fmt.Errorf("policy %s needs a plan", choice.Policy.Name)
 		}
 		choice.Policy = planner
 	}
-	if choice.plansSome() && choice.Policy.Static == nil {
+	if choice.Policy.Static == nil && slices.ContainsFunc(choice.Plans, func(p *Plan) bool { return p != nil }) {
 		choice.Policy = planner
 	}
 	d := &Decision{Priced: c, Policy: choice.Policy}
@@ -83,21 +84,6 @@ func (c *Priced) Decide(choice Choice) (*Decision, error) {
 
 // planner plans what nobody else does.
 var planner = PolicyInfo{Name: "heft", Static: HEFT}
-
-func (c *Choice) plan(graph int) *Plan {
-	if graph < len(c.Plans) {
-		return c.Plans[graph]
-	}
-	return nil
-}
-
-func (c *Choice) plansSome() bool {
-	return slices.ContainsFunc(c.Plans, func(p *Plan) bool { return p != nil })
-}
-
-func (c *Choice) plansAll(graphs int) bool {
-	return len(c.Plans) == graphs && !slices.Contains(c.Plans, nil)
-}
 
 // forGraphs calls do for every graph, whose name it adds to errors.
 func (d *Decision) forGraphs(do func(i int, g *dag.Graph) error) error {
@@ -113,7 +99,7 @@ func (d *Decision) forGraphs(do func(i int, g *dag.Graph) error) error {
 func checkProblems(d *Decision, choice *Choice) error {
 	d.Graphs = make([]Decided, len(d.Priced.graphs))
 	return d.forGraphs(func(i int, g *dag.Graph) error {
-		if plan := choice.plan(i); plan != nil && plan.GraphHash != "" && plan.GraphHash != g.Hash() {
+		if plan := choice.Plans[i]; plan != nil && plan.GraphHash != "" && plan.GraphHash != g.Hash() {
 			return fmt.Errorf("the plan is for a graph with hash %.12s…, this one has %.12s…", plan.GraphHash, g.Hash())
 		}
 		return d.Priced.graphs[i].checked()
@@ -137,7 +123,7 @@ func fixVariants(d *Decision, choice *Choice) (err error) {
 func planGraphs(d *Decision, choice *Choice) error {
 	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
 		decided := &d.Graphs[i]
-		if decided.Plan = choice.plan(i); decided.Plan != nil {
+		if decided.Plan = choice.Plans[i]; decided.Plan != nil {
 			eligible, err := d.Priced.graphs[i].eligible()
 			if err != nil {
 				return err
@@ -153,25 +139,14 @@ func planGraphs(d *Decision, choice *Choice) error {
 	})
 }
 
-// plans are those of all graphs; nil: a policy decides while they run.
-func (d *Decision) plans() []*Plan {
-	plans := make([]*Plan, len(d.Graphs))
-	for i := range d.Graphs {
-		if plans[i] = d.Graphs[i].Plan; plans[i] == nil {
-			return nil
-		}
-	}
-	return plans
-}
-
 // placePlans makes the copies of plans between memories tasks, and lays out every memory.
 func placePlans(d *Decision, _ *Choice) (err error) {
-	plans := d.plans()
-	if plans == nil {
-		return nil
-	}
-	inputs := make([]place.Input, len(plans))
-	for i, plan := range plans {
+	inputs := make([]place.Input, len(d.Graphs))
+	for i := range d.Graphs {
+		plan := d.Graphs[i].Plan
+		if plan == nil {
+			return nil // the policy decides while they run
+		}
 		inputs[i] = place.Input{Order: plan.Order, Occupies: d.Graphs[i].Problem.occupies, ScratchBytes: d.Priced.graphs[i].scratchBytes, Written: plan.Written}
 	}
 	if d.Placed, err = place.Compile(d.Priced.Program, d.Priced.Platform, inputs); err != nil {

@@ -28,10 +28,7 @@ type inflow struct {
 
 func newFlow(g *dag.Graph) *flow {
 	f := &flow{start: make([]int32, len(g.Tasks)+1), homes: homes{written: g.WrittenStorages()}}
-	last := make([]dag.TaskID, g.NumAtoms())
-	for a := range last {
-		last[a] = -1
-	}
+	last := slices.Repeat([]dag.TaskID{-1}, g.NumAtoms())
 	for t := range g.Tasks {
 		id := dag.TaskID(t)
 		for i, a := range g.Tasks[t].Accesses {

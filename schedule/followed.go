@@ -65,14 +65,12 @@ func (s *Schedule) FollowsCopies(placed *place.Program, graph int) error {
 		}
 	}
 	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
-		if err := followsOn(pg, placed.Lanes[l].Name, pg.Order[l], s.Steps, made); err != nil {
+		if err := takeAll(made, pg, placed.Lanes[l].Name, pg.Order[l], s.Steps); err != nil {
 			return err
 		}
 	}
-	for _, task := range pg.Unlaned() {
-		if err := followsAnytime(pg, task, s.Steps, made); err != nil {
-			return err
-		}
+	if err := takeAll(made, pg, "", pg.Unlaned(), s.Steps); err != nil {
+		return err
 	}
 	for _, left := range made {
 		for _, t := range left {
@@ -83,8 +81,8 @@ func (s *Schedule) FollowsCopies(placed *place.Program, graph int) error {
 	return nil
 }
 
-// followsOn takes the copies of one engine out of made.
-func followsOn(pg *place.Graph, engine string, list []dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
+// takeAll takes the copies of a list out of made, which are in its order if an engine makes them.
+func takeAll(made map[TransferKey][]*Transfer, pg *place.Graph, engine string, list []dag.TaskID, steps int) error {
 	var free time.Duration
 	for step := range steps {
 		for _, task := range list {
@@ -93,23 +91,14 @@ func followsOn(pg *place.Graph, engine string, list []dag.TaskID, steps int, mad
 				continue
 			}
 			want := TransferOf(m, m.StepOf(int32(step), steps), Interval{})
-			is := take(made, want.Key(), free)
-			if is == nil {
+			switch is := take(made, want.Key(), free); {
+			case is == nil && engine == "":
+				return fmt.Errorf("%q of step %d is not made", pg.Name(task), step)
+			case is == nil:
 				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.Name(task), step, free)
+			case engine != "":
+				free = is.End
 			}
-			free = is.End
-		}
-	}
-	return nil
-}
-
-// followsAnytime takes a copy without a lane out of made.
-func followsAnytime(pg *place.Graph, task dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
-	m := pg.Move(task)
-	for step := range steps {
-		t := TransferOf(m, m.StepOf(int32(step), steps), Interval{})
-		if !m.Anywhere && take(made, t.Key(), 0) == nil {
-			return fmt.Errorf("%q of step %d is not made", pg.Name(task), step)
 		}
 	}
 	return nil

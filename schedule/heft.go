@@ -43,7 +43,7 @@ func HEFT(p *Problem) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	sorted, stuck := ready.Sort(p.Graph.Links, p.Reuse, nil)
+	sorted, stuck := ready.Sort(p.Graph.Links, p.Reuse)
 	if stuck >= 0 {
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}
@@ -79,7 +79,7 @@ type readyIn struct {
 func newHEFT(p *Problem, eligible *eligibility) *heft {
 	n := len(p.Graph.Tasks)
 	flow := newFlow(p.Graph)
-	return &heft{p: p, eligible: eligible, flow: flow, reuse: dag.NewRows(n, turned(p.Reuse)), mean: newMeanTransfer(p),
+	return &heft{p: p, eligible: eligible, flow: flow, reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
 		copies: newHEFTCopies(p, flow.homes), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }

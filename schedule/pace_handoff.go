@@ -31,18 +31,9 @@ func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []dag.Edge) *han
 		return nil
 	}
 	n := links.NumTasks()
-	h.reuse, h.reuseNext = dag.NewRows(n, turned(reuse)), dag.NewRows(n, turned(reuseNext))
+	h.reuse, h.reuseNext = dag.NewRows(n, dag.Turn(reuse)), dag.NewRows(n, dag.Turn(reuseNext))
 	h.running, h.ended = make([]dag.Instance, len(p.Platform.Workers)), slices.Repeat([]time.Duration{-1}, n)
 	return h
-}
-
-// turned returns the edges in the opposite direction.
-func turned(edges []dag.Edge) []dag.Edge {
-	back := make([]dag.Edge, len(edges))
-	for i, e := range edges {
-		back[i] = dag.Edge{From: e.To, To: e.From}
-	}
-	return back
 }
 
 // begin notes the instance that a worker begins.

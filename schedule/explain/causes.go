@@ -94,9 +94,9 @@ type history struct {
 	s *schedule.Schedule
 
 	steps  int32
-	spanOf []int32                     // by step and task; -1: did not run
-	reuse  map[dag.TaskID][]dag.TaskID // predecessors by Problem.Reuse
-	across map[dag.TaskID][]dag.TaskID // and by Problem.ReuseNext
+	spanOf []int32  // by step and task; -1: did not run
+	reuse  dag.Rows // predecessors by Problem.Reuse
+	across dag.Rows // and by Problem.ReuseNext
 
 	// Transfers in the order of their ends: by their atoms, and by the instance for which they
 	// started.
@@ -105,23 +105,15 @@ type history struct {
 }
 
 func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
-	h := &history{p: p, s: s, reuse: map[dag.TaskID][]dag.TaskID{}, across: map[dag.TaskID][]dag.TaskID{},
+	n := len(p.Graph.Tasks)
+	h := &history{p: p, s: s, reuse: dag.NewRows(n, dag.Turn(p.Reuse)), across: dag.NewRows(n, dag.Turn(p.ReuseNext)),
 		byAtom: map[int32][]int32{}, byInstance: map[dag.Instance][]int32{}}
 	for i := range s.Spans {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
 	}
-	h.spanOf = make([]int32, int(h.steps)*len(p.Graph.Tasks))
-	for i := range h.spanOf {
-		h.spanOf[i] = -1
-	}
+	h.spanOf = slices.Repeat([]int32{-1}, int(h.steps)*n)
 	for i := range s.Spans {
-		h.spanOf[int(s.Spans[i].Step)*len(p.Graph.Tasks)+int(s.Spans[i].Task)] = int32(i)
-	}
-	for _, e := range p.Reuse {
-		h.reuse[e.To] = append(h.reuse[e.To], e.From)
-	}
-	for _, e := range p.ReuseNext {
-		h.across[e.To] = append(h.across[e.To], e.From)
+		h.spanOf[int(s.Spans[i].Step)*n+int(s.Spans[i].Task)] = int32(i)
 	}
 	for _, i := range transfersByEnd(s) {
 		t := &s.Transfers[i]
@@ -163,26 +155,15 @@ func (h *history) span(t dag.TaskID, step int32) int32 {
 // eachPred visits the spans that span i had to wait for and that ended before it started.
 func (h *history) eachPred(i int32, visit func(pred int32)) {
 	span := &h.s.Spans[i]
-	g := h.p.Graph
-	one := func(t dag.TaskID, step int32) {
-		if k := h.span(t, step); k >= 0 && k != i && h.s.Spans[k].End <= span.Start {
-			visit(k)
+	g, t := h.p.Graph, span.Task
+	for distance, lists := range [2][][]int32{{g.Preds(t), h.reuse.Row(int32(t))}, {g.CarriedPreds(t), g.ReusePreds(t), h.across.Row(int32(t))}} {
+		for _, preds := range lists {
+			for _, pred := range preds {
+				if k := h.span(dag.TaskID(pred), span.Step-int32(distance)); k >= 0 && k != i && h.s.Spans[k].End <= span.Start {
+					visit(k)
+				}
+			}
 		}
-	}
-	for _, t := range g.Preds(span.Task) {
-		one(dag.TaskID(t), span.Step)
-	}
-	for _, t := range h.reuse[span.Task] {
-		one(t, span.Step)
-	}
-	for _, t := range g.CarriedPreds(span.Task) {
-		one(dag.TaskID(t), span.Step-1)
-	}
-	for _, t := range g.ReusePreds(span.Task) {
-		one(dag.TaskID(t), span.Step-1)
-	}
-	for _, t := range h.across[span.Task] {
-		one(t, span.Step-1)
 	}
 }
 

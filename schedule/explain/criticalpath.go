@@ -88,10 +88,7 @@ func newPathWalk(p *schedule.Problem, s *schedule.Schedule) *pathWalk {
 	w := &pathWalk{h: newHistory(p, s), onWorker: make([]int32, len(s.Spans)),
 		onWay: map[way][]int32{}, waysOf: map[way][]way{},
 		spanSeen: make([]bool, len(s.Spans)), transSeen: make([]bool, len(s.Transfers))}
-	latest := make([]int32, len(p.Platform.Workers))
-	for i := range latest {
-		latest[i] = -1
-	}
+	latest := slices.Repeat([]int32{-1}, len(p.Platform.Workers))
 	for i := range s.Spans {
 		on := s.Spans[i].Worker
 		w.onWorker[i], latest[on] = latest[on], int32(i)

@@ -87,17 +87,6 @@ func (t *traffic) nothingMoves() bool {
 
 func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.MemoryOf(t.worker[task]) }
 
-// after is what moves as soon as a task has ended.
-func (t *traffic) after(task dag.TaskID) []*Move {
-	moves := t.moves[t.at[task]+1:]
-	for i, m := range moves {
-		if m == nil {
-			return moves[:i]
-		}
-	}
-	return moves
-}
-
 // findHomes finds where the contents of every storage are kept between runs.
 func (t *traffic) findHomes() (err error) {
 	t.homes = make([]platform.MemoryID, len(t.g.Buffers))
@@ -267,8 +256,16 @@ func (t *traffic) bringHome() error {
 // reaches reports whether what a task wrote is in a memory when all that moves after
 // it has arrived.
 func (t *traffic) reaches(writer dag.TaskID, atom int32, m platform.MemoryID) bool {
-	return t.memoryOf(writer) == m || slices.ContainsFunc(t.after(writer), func(move *Move) bool {
-		_, has := slices.BinarySearch(move.Atoms, atom)
-		return has && move.To == m
-	})
+	if t.memoryOf(writer) == m {
+		return true
+	}
+	for _, move := range t.moves[t.at[writer]+1:] {
+		if move == nil {
+			break // the next task
+		}
+		if _, has := slices.BinarySearch(move.Atoms, atom); has && move.To == m {
+			return true
+		}
+	}
+	return false
 }
