@@ -43,7 +43,7 @@ func HEFT(p *Problem) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	sorted, stuck := ready.Sort(p.Graph.Links, p.Reuse)
+	sorted, stuck := ready.Sort(p.Graph.Links, p.Reuse, nil)
 	if stuck >= 0 {
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}

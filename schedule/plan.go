@@ -73,7 +73,7 @@ func (plan *Plan) check(p *Problem, eligible *eligibility) error {
 			return fmt.Errorf("the plan leaves out task %q", g.Tasks[t].Name)
 		}
 	}
-	if _, stuck := ready.Sort(g.Links, append(ready.InOrder(plan.Order), p.Reuse...)); stuck >= 0 {
+	if _, stuck := ready.Sort(g.Links, p.Reuse, plan.Order); stuck >= 0 {
 		return fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
 	}
 	return nil

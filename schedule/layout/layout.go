@@ -75,13 +75,13 @@ type Graph struct {
 	Memory       []platform.MemoryID // by buffer
 	Keeps        []bool              // by buffer: its contents are needed beyond what the graph shows; nil: none are
 	ScratchBytes []int64             // by memory; nil: none
-	Listed       []*Listed           // by memory; nil: a plan lists no places
+	Listed       []*Listed           // by memory; nil entries: a plan lists no places
 }
 
 // inOneMemory is a graph of which all is in the memory with number 0.
 func inOneMemory(g *dag.Graph) *Graph {
 	return &Graph{Name: g.Name, Buffers: g.Buffers, Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
-		TaskName: func(t dag.TaskID) string { return g.Tasks[t].Name }, Memory: make([]platform.MemoryID, len(g.Buffers))}
+		TaskName: func(t dag.TaskID) string { return g.Tasks[t].Name }, Memory: make([]platform.MemoryID, len(g.Buffers)), Listed: make([]*Listed, 1)}
 }
 
 // Program places every storage of every graph of a program in one memory.
@@ -173,14 +173,14 @@ func (l *Layout) place(m platform.MemoryID, g *Graph, shared *sharedStorages, o 
 		step = append(step, id)
 	}
 	lives := newLifetimes(o, step, func(b dag.BufferID) bool { return g.Keeps != nil && g.Keeps[b] })
-	if err := l.placeStep(g, step, lives, g.listed(m)); err != nil {
+	if err := l.placeStep(g, step, lives, g.Listed[m]); err != nil {
 		return err
 	}
 	for i := range g.Buffers {
 		owner := g.storage(dag.BufferID(i))
 		l.Arena[i], l.Offset[i] = l.Arena[owner], l.Offset[owner]
 	}
-	return g.listed(m).reserve(l)
+	return g.Listed[m].reserve(l)
 }
 
 // storage is the buffer that owns the storage of another.
@@ -189,12 +189,4 @@ func (g *Graph) storage(b dag.BufferID) dag.BufferID {
 		return of
 	}
 	return b
-}
-
-// listed is where a plan puts the storages in a memory; nil: it does not say.
-func (g *Graph) listed(m platform.MemoryID) *Listed {
-	if g.Listed == nil {
-		return nil
-	}
-	return g.Listed[m]
 }

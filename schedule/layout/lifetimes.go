@@ -74,16 +74,15 @@ func ordersOf(graphs []*Graph) ([]*orders, error) {
 		if g.Links.NumTasks() > MaxTasks {
 			continue
 		}
-		o := &orders{Graph: g, users: g.users(), inGraph: reachable(g.Links, dag.Rows{}, nil)}
+		o := &orders{Graph: g, users: g.users(), inGraph: reachable(g.Links, nil, nil)}
 		o.across = o.reachableNext()
 		o.planned = o.inGraph
 		if g.Order != nil {
-			after := ready.InOrder(g.Order)
-			sorted, stuck := ready.Sort(g.Links, after)
+			sorted, stuck := ready.Sort(g.Links, nil, g.Order)
 			if stuck >= 0 {
 				return nil, fmt.Errorf("layout of graph %q: the plan's order contradicts the dependences: task %q could never start", g.Name, g.TaskName(stuck))
 			}
-			o.planned = reachable(g.Links, dag.NewRows(g.Links.NumTasks(), after), sorted)
+			o.planned = reachable(g.Links, g.Order, sorted)
 		}
 		all[i] = o
 	}
@@ -126,9 +125,9 @@ func newLifetimes(o *orders, storages []dag.BufferID, keeps func(dag.BufferID) b
 	return l
 }
 
-// reachable is the tasks after each task in the same step, by the graph and by those that come
-// after it beside. sorted is a topological order; nil: program order.
-func reachable(g *dag.Links, after dag.Rows, sorted []dag.TaskID) relation {
+// reachable is the tasks after each task in the same step, by the graph and the
+// order of the workers' lists. sorted is a topological order; nil: program order.
+func reachable(g *dag.Links, lists [][]dag.TaskID, sorted []dag.TaskID) relation {
 	n := g.NumTasks()
 	if sorted == nil {
 		sorted = make([]dag.TaskID, n)
@@ -136,15 +135,25 @@ func reachable(g *dag.Links, after dag.Rows, sorted []dag.TaskID) relation {
 			sorted[t] = dag.TaskID(t)
 		}
 	}
+	nextOnWorker := slices.Repeat([]dag.TaskID{-1}, n)
+	for _, list := range lists {
+		for k := 1; k < len(list); k++ {
+			nextOnWorker[list[k-1]] = list[k]
+		}
+	}
 	r := newRelation(n, n)
+	follow := func(t, s dag.TaskID) {
+		if !r[t].has(s) { // else it has all that comes after s too
+			r[t].add(s)
+			r[t].or(r[s])
+		}
+	}
 	for _, t := range slices.Backward(sorted) {
-		for _, next := range [2][]int32{g.Succs(t), after.Row(int32(t))} {
-			for _, s := range next {
-				if !r[t].has(dag.TaskID(s)) { // else it has all that comes after s too
-					r[t].add(dag.TaskID(s))
-					r[t].or(r[s])
-				}
-			}
+		for _, s := range g.Succs(t) {
+			follow(t, dag.TaskID(s))
+		}
+		if s := nextOnWorker[t]; s >= 0 {
+			follow(t, s)
 		}
 	}
 	return r

@@ -52,7 +52,7 @@ func placeShared(m platform.MemoryID, graphs []*Graph) (*sharedStorages, error) 
 			default:
 				continue
 			}
-			if err := s.add(b, p, g.listed(m), g.Name); err != nil {
+			if err := s.add(b, p, g.Listed[m], g.Name); err != nil {
 				return nil, err
 			}
 		}

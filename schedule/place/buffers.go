@@ -111,7 +111,7 @@ func (pg *Graph) addPieces(w *writtenOut, m *Move, t dag.TaskID) {
 func (pg *Graph) movedReplica(at location, t dag.TaskID) dag.BufferID {
 	n := int32(0)
 	if t >= 0 {
-		n = pg.uses(t, at)
+		n = pg.spill(t).uses[at]
 	}
 	return pg.replicas.id(at, n)
 }
@@ -186,7 +186,7 @@ func (pg *Graph) newTask(w *writtenOut, t dag.TaskID) dag.Task {
 	for i, a := range task.Accesses {
 		at := location{pg.Origin.Storage(a.Buffer), memory}
 		rows, kept := w.rows[at]
-		task.Accesses[i].Region = dag.Region{Buffer: pg.replicas.id(location{a.Buffer, memory}, pg.uses(t, at)), Box: boxOfRows(rows, kept, a.Box)}
+		task.Accesses[i].Region = dag.Region{Buffer: pg.replicas.id(location{a.Buffer, memory}, pg.spill(t).uses[at]), Box: boxOfRows(rows, kept, a.Box)}
 	}
 	return task
 }

@@ -48,7 +48,7 @@ func (pg *Graph) followCopies() error {
 			return fmt.Errorf("the plan lists copies and leaves out %q", pg.Name(dag.TaskID(t)))
 		}
 	}
-	if _, stuck := ready.Sort(pg.Links, ready.InOrder(order)); stuck >= 0 {
+	if _, stuck := ready.Sort(pg.Links, nil, order); stuck >= 0 {
 		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.Name(stuck))
 	}
 	pg.Order = order

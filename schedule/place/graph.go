@@ -105,22 +105,15 @@ func (pg *Graph) PlacedAs(origin dag.TaskID) dag.TaskID {
 	return dag.TaskID(pg.at[origin])
 }
 
-// uses says which replica of a storage in a memory a task uses, of several one after the
-// other.
-func (pg *Graph) uses(t dag.TaskID, at location) int32 {
+// spill is what a task has to do with what leaves a memory and comes back.
+func (pg *Graph) spill(t dag.TaskID) *itemSpill {
 	if pg.spills == nil {
-		return 0
+		return &noSpill
 	}
-	return pg.spills[t].uses[at]
+	return &pg.spills[t]
 }
 
-// again tells copies of the same contents from each other.
-func (pg *Graph) again(t dag.TaskID) int32 {
-	if pg.spills == nil {
-		return 0
-	}
-	return pg.spills[t].again
-}
+var noSpill itemSpill
 
 // Body is what the tasks and copies do with the atoms of replicas. A task of the origin
 // works on the replicas of its worker's memory, and keeps all of its predecessors: two
@@ -138,7 +131,7 @@ func (pg *Graph) Body() *dag.Body {
 	}
 	body.Each = func(t dag.TaskID, use dag.Use) {
 		visit := func(at location, mode dag.Mode, atoms []int32) {
-			replica := pg.replicas.id(at, pg.uses(t, at))
+			replica := pg.replicas.id(at, pg.spill(t).uses[at])
 			use(replica, mode, atoms, pg.replicas.shift(replica))
 		}
 		if m := pg.moves[t]; m != nil {
@@ -158,10 +151,7 @@ func (pg *Graph) Body() *dag.Body {
 				tasks = append(tasks, pg.at[before])
 			}
 		}
-		if pg.spills != nil {
-			tasks = append(tasks, pg.spills[t].after...)
-		}
-		return tasks
+		return append(tasks, pg.spill(t).after...)
 	}
 	return body
 }
@@ -226,7 +216,7 @@ func (pg *Graph) Name(t dag.TaskID) string {
 	if m.NextStep {
 		name += " of the next step"
 	}
-	if n := pg.again(t); n > 0 {
+	if n := pg.spill(t).again; n > 0 {
 		name += fmt.Sprintf(" #%d", n+1)
 	}
 	return name
@@ -264,7 +254,7 @@ func (pg *Graph) Compare(a, b dag.TaskID) int {
 		}
 	}
 	if c == 0 {
-		c = cmp.Compare(pg.again(a), pg.again(b))
+		c = cmp.Compare(pg.spill(a).again, pg.spill(b).again)
 	}
 	return c
 }

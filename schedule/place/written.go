@@ -159,13 +159,13 @@ func writtenPlaces(p *platform.Platform, w *writtenOut, layouts []*layout.Layout
 	return Written{Places: places, Arenas: arenas}
 }
 
-// listedPlaces are the places of a plan by memory; nil where it lists none.
+// listedPlaces are the places of a plan by memory; all nil where it lists none.
 func (pg *Graph) listedPlaces() ([]*layout.Listed, error) {
 	plan := pg.plan
-	if plan.Places == nil {
-		return nil, nil
-	}
 	all := make([]*layout.Listed, len(pg.p.Memories))
+	if plan.Places == nil {
+		return all, nil
+	}
 	for m := range all {
 		all[m] = &layout.Listed{Places: map[string]layout.Place{}}
 	}

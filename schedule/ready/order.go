@@ -27,26 +27,22 @@ func ByPriority(g *dag.Graph) []dag.TaskID {
 	return order
 }
 
-// InOrder are the orders of lists, in which each task follows the one before it.
-func InOrder(lists [][]dag.TaskID) (edges []dag.Edge) {
-	for _, list := range lists {
-		for k := 1; k < len(list); k++ {
-			edges = append(edges, dag.Edge{From: list[k-1], To: list[k]})
-		}
-	}
-	return edges
-}
-
-// Sort orders the tasks of one step by the graph and further orders. If these contradict each other
-// it returns a task that can never start, else -1.
-func Sort(g *dag.Links, orders []dag.Edge) (sorted []dag.TaskID, stuck dag.TaskID) {
+// Sort orders the tasks of one step by the graph, the reuse edges and the order of each worker. If
+// they contradict each other it returns a task that can never start, else -1.
+func Sort(g *dag.Links, reuse []dag.Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
 	n := g.NumTasks()
-	after, waits := dag.NewRows(n, orders), make([]int32, n)
+	after, next, waits := dag.NewRows(n, reuse), make([]int32, n), make([]int32, n)
 	for t := range n {
-		waits[t] = int32(len(g.Preds(dag.TaskID(t))))
+		waits[t], next[t] = int32(len(g.Preds(dag.TaskID(t)))), -1
 	}
-	for _, t := range after.All() {
-		waits[t]++
+	for _, e := range reuse {
+		waits[e.To]++
+	}
+	for _, list := range order {
+		for k := 1; k < len(list); k++ {
+			next[list[k-1]] = int32(list[k])
+			waits[list[k]]++
+		}
 	}
 	sorted = make([]dag.TaskID, 0, n)
 	for t := range waits {
@@ -55,17 +51,20 @@ func Sort(g *dag.Links, orders []dag.Edge) (sorted []dag.TaskID, stuck dag.TaskI
 		}
 	}
 	for k := 0; k < len(sorted); k++ {
-		for _, list := range [2][]int32{g.Succs(sorted[k]), after.Row(int32(sorted[k]))} {
+		id := sorted[k]
+		for _, list := range [3][]int32{g.Succs(id), after.Row(int32(id)), next[id : id+1]} {
 			for _, t := range list {
+				if t < 0 {
+					continue // the last one of its worker
+				}
 				if waits[t]--; waits[t] == 0 {
 					sorted = append(sorted, dag.TaskID(t))
 				}
 			}
 		}
 	}
-	stuck = -1
-	if len(sorted) < n {
-		stuck = dag.TaskID(slices.IndexFunc(waits, func(left int32) bool { return left > 0 }))
+	if len(sorted) == n {
+		return sorted, -1
 	}
-	return sorted, stuck
+	return sorted, dag.TaskID(slices.IndexFunc(waits, func(left int32) bool { return left > 0 }))
 }
