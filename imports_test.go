@@ -15,8 +15,8 @@ import (
 
 // TestImports holds every Go file, whatever its build tags, to the tables in
 // ARCHITECTURE.md: a package imports only what its line lists, a package without a line
-// fails, and a package names nothing that it never may. A sub-package
-// without a line inherits its parent's; examples import what they like, as users do.
+// fails, and a package names nothing that it never may. A sub-package without a line inherits
+// its parent's; examples import what they like, as users do.
 func TestImports(t *testing.T) {
 	imports, never := readTable(t, "imports"), readTable(t, "never")
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {

@@ -38,7 +38,7 @@ func recordPlan(t *testing.T, seed uint64) *recordedPlan {
 	return &recordedPlan{placed, plan}
 }
 
-// TestPlanTransfers: copies and offsets survive the file, and placing the plan that lists
+// TestPlanTransfers: copies and offsets survive their written form, and placing the plan that lists
 // them gives them again. An order of copies that was not the estimate's is kept, as far as
 // dependences allow any other; then the offsets may differ, and are not listed.
 func TestPlanTransfers(t *testing.T) {
