@@ -179,7 +179,7 @@ func withBarriers(t testing.TB, g *dag.Graph) *dag.Graph {
 			b.View(buf.Name, buf.ViewOf, buf.Shape...)
 		}
 	}
-	token := b.Buffer(dag.Buffer{Name: "barrier", Shape: []int{1}, Type: dag.Uint8, Role: dag.State, Home: schedule.HostHome})
+	token := b.Buffer(dag.Buffer{Name: "barrier", Shape: []int{1}, Type: dag.Uint8, Role: dag.State, Home: dag.HostHome})
 	order, group := byLayer(g)
 	var waiting, barrier []dag.TaskID // tasks of this layer, and the barrier before it
 	for k, old := range order {

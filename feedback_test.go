@@ -21,7 +21,7 @@ func feedBack(t *testing.T, d *schedule.Decision, graph int, measured *schedule.
 	for _, s := range measured.Spans {
 		durations[int(s.Step)*tasks+int(s.Task)] = s.End - s.Start
 	}
-	fed, err := simulate.Run(context.Background(), d, graph, measured.Steps, simulate.Options{Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+	fed, err := simulate.Run(context.Background(), d, graph, measured.Steps, simulate.Options{Durations: func(i dag.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return durations[int(i.Step)*tasks+int(i.Task)], true
 	}})
 	if err != nil {
@@ -110,12 +110,12 @@ func TestFeedbackIsNeverSlower(t *testing.T) {
 		tr := n.execute(t, how{platform: machine(t, 2), policy: "heft"})
 		for _, r := range tr.runs {
 			fed := feedBack(t, tr.decision, r.graph, r.schedule)
-			ends := map[schedule.Instance]time.Duration{}
+			ends := map[dag.Instance]time.Duration{}
 			for _, s := range r.schedule.Spans {
-				ends[schedule.Instance{Task: s.Task, Step: s.Step}] = s.End
+				ends[dag.Instance{Task: s.Task, Step: s.Step}] = s.End
 			}
 			for _, s := range fed.Spans {
-				if measured := ends[schedule.Instance{Task: s.Task, Step: s.Step}]; s.End > measured {
+				if measured := ends[dag.Instance{Task: s.Task, Step: s.Step}]; s.End > measured {
 					t.Errorf("%s of step %d ends at %v fed back, at %v measured", r.problem.Graph.Tasks[s.Task].Name, s.Step, s.End, measured)
 				}
 			}

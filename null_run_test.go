@@ -110,11 +110,11 @@ type replayed struct {
 	order  [][]dag.TaskID
 	worker map[dag.TaskID]platform.WorkerID
 	begun  []int // by worker: tasks of all steps so far
-	ready  map[schedule.Instance]bool
+	ready  map[dag.Instance]bool
 }
 
 func replay(plan *schedule.Plan) schedule.Policy {
-	r := &replayed{order: plan.Order, worker: map[dag.TaskID]platform.WorkerID{}, begun: make([]int, len(plan.Order)), ready: map[schedule.Instance]bool{}}
+	r := &replayed{order: plan.Order, worker: map[dag.TaskID]platform.WorkerID{}, begun: make([]int, len(plan.Order)), ready: map[dag.Instance]bool{}}
 	for w, list := range plan.Order {
 		for _, t := range list {
 			r.worker[t] = platform.WorkerID(w)
@@ -123,17 +123,17 @@ func replay(plan *schedule.Plan) schedule.Policy {
 	return r
 }
 
-func (r *replayed) Ready(_ *schedule.View, i schedule.Instance) platform.WorkerID {
+func (r *replayed) Ready(_ *schedule.View, i dag.Instance) platform.WorkerID {
 	r.ready[i] = true
 	return r.worker[i.Task]
 }
 
-func (r *replayed) Next(_ *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (r *replayed) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	if int(w) >= len(r.order) || len(r.order[w]) == 0 {
-		return schedule.Instance{}, false
+		return dag.Instance{}, false
 	}
 	n := len(r.order[w])
-	next := schedule.Instance{Task: r.order[w][r.begun[w]%n], Step: int32(r.begun[w] / n)}
+	next := dag.Instance{Task: r.order[w][r.begun[w]%n], Step: int32(r.begun[w] / n)}
 	if !r.ready[next] {
 		return next, false
 	}

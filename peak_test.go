@@ -11,6 +11,7 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // TestReplayIsExact executes static plans, made by heft and written down from a
@@ -52,11 +53,11 @@ func (n *network) checkReplay(t *testing.T, h how) int64 {
 	high, planned := tr.runner.HighWater(), tr.plannedHighWater()
 	// What a kernel declares as workspace is enough for every level of instructions,
 	// so the scratch is held to it as to a bound.
-	used := high[schedule.ScratchArena]
-	if bound := tr.plannedScratch(); used > bound || bound > planned[schedule.ScratchArena] {
-		t.Errorf("scratch is touched up to byte %d, workspaces end at %d, planned are %d", used, bound, planned[schedule.ScratchArena])
+	used := high[layout.ScratchArena]
+	if bound := tr.plannedScratch(); used > bound || bound > planned[layout.ScratchArena] {
+		t.Errorf("scratch is touched up to byte %d, workspaces end at %d, planned are %d", used, bound, planned[layout.ScratchArena])
 	}
-	planned[schedule.ScratchArena] = used
+	planned[layout.ScratchArena] = used
 	if high != planned {
 		t.Errorf("highest bytes %v, planned %v", high, planned)
 	}
@@ -77,7 +78,7 @@ func TestPoliciesKeepTheBound(t *testing.T) {
 				high, planned := tr.runner.HighWater(), tr.plannedHighWater()
 				for a := range high {
 					if high[a] > planned[a] {
-						t.Errorf("%s, %d workers, %s: arena %v touched up to byte %d, the bound is %d", model, workers, policy, schedule.Arena(a), high[a], planned[a])
+						t.Errorf("%s, %d workers, %s: arena %v touched up to byte %d, the bound is %d", model, workers, policy, layout.Arena(a), high[a], planned[a])
 					}
 				}
 			}
@@ -106,19 +107,19 @@ func checkPlanned(t *testing.T, r run, plan *schedule.Plan) {
 }
 
 // layout is where the storages of a graph lie in the host's memory.
-func (tr *training) layout(graph int) *schedule.Layout {
+func (tr *training) layout(graph int) *layout.Layout {
 	return tr.decision.Layouts(graph)[tr.decision.Priced.Platform.HostMemory()]
 }
 
 // plannedHighWater is the end of the last storage of each arena in any graph; of the scratch,
 // its size.
-func (tr *training) plannedHighWater() (end [schedule.NumArenas]int64) {
+func (tr *training) plannedHighWater() (end [layout.NumArenas]int64) {
 	for i, g := range tr.prog.Graphs {
 		l := tr.layout(i)
 		for b := range g.Buffers {
 			end[l.Arena[b]] = max(end[l.Arena[b]], l.Offset[b]+g.Buffers[b].Bytes())
 		}
-		end[schedule.ScratchArena] = max(end[schedule.ScratchArena], l.ArenaBytes[schedule.ScratchArena])
+		end[layout.ScratchArena] = max(end[layout.ScratchArena], l.ArenaBytes[layout.ScratchArena])
 	}
 	return end
 }
@@ -127,7 +128,7 @@ func (tr *training) plannedHighWater() (end [schedule.NumArenas]int64) {
 // the piece of the last worker that has any, the largest workspace of its tasks.
 func (tr *training) plannedScratch() int64 {
 	workers := len(tr.decision.Priced.Platform.Workers)
-	piece := tr.plannedHighWater()[schedule.ScratchArena] / int64(workers)
+	piece := tr.plannedHighWater()[layout.ScratchArena] / int64(workers)
 	var end int64
 	for i, g := range tr.prog.Graphs {
 		for w, list := range tr.decision.Graphs[i].Plan.Order {
@@ -159,12 +160,12 @@ func workspace(g *dag.Graph, task dag.TaskID) int64 {
 // Storages that share a byte are never live at once, and the live bytes never
 // exceed the arena, nor does the sum over all arenas fall below the schedule's own
 // peak.
-func checkLive(t *testing.T, r run, l *schedule.Layout) {
+func checkLive(t *testing.T, r run, l *layout.Layout) {
 	t.Helper()
 	g, lives := r.problem.Graph, stepLives(r)
 	for _, x := range lives {
 		for _, y := range lives {
-			sharesBytes := x.storage != y.storage && l.Arena[x.storage] == schedule.StepArena && l.Arena[y.storage] == schedule.StepArena &&
+			sharesBytes := x.storage != y.storage && l.Arena[x.storage] == layout.StepArena && l.Arena[y.storage] == layout.StepArena &&
 				l.Offset[x.storage] < l.Offset[y.storage]+g.Buffers[y.storage].Bytes() && l.Offset[y.storage] < l.Offset[x.storage]+g.Buffers[x.storage].Bytes()
 			if sharesBytes && x.from < y.to && y.from < x.to {
 				t.Errorf("graph %q: %q of step %d and %q of step %d share bytes and are both live from %v to %v",
@@ -172,7 +173,7 @@ func checkLive(t *testing.T, r run, l *schedule.Layout) {
 			}
 		}
 	}
-	for a := range schedule.ScratchArena {
+	for a := range layout.ScratchArena {
 		if peak := peakOf(g, lives, func(b dag.BufferID) bool { return l.Arena[b] == a }); peak > l.ArenaBytes[a] || peak == 0 {
 			t.Errorf("graph %q: %d bytes live in arena %v of %d", g.Name, peak, a, l.ArenaBytes[a])
 		}

@@ -7,6 +7,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // TestPoliciesOverDevices trains a convolutional network with every policy that decides at
@@ -63,8 +64,8 @@ func leastBytes(d *schedule.Decision, m platform.MemoryID, percent int64) int64 
 	var fixed, step int64
 	for i := range d.Graphs {
 		l := d.Layouts(i)[m]
-		fixed = max(fixed, l.ArenaBytes[schedule.DataArena]+l.ArenaBytes[schedule.ScratchArena])
-		step = max(step, l.ArenaBytes[schedule.StepArena])
+		fixed = max(fixed, l.ArenaBytes[layout.DataArena]+l.ArenaBytes[layout.ScratchArena])
+		step = max(step, l.ArenaBytes[layout.StepArena])
 	}
 	return fixed + step*percent/100
 }

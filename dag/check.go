@@ -125,7 +125,7 @@ func (g *Graph) checkEdges() error {
 		}
 		writer := int32(-1)
 		var readers []int32
-		row := users.row(int32(a))
+		row := users.Row(int32(a))
 		for k := range 2 * len(row) {
 			task, writes := row[k%len(row)]>>1, row[k%len(row)]&1 == 1
 			at := task + n*int32(k/len(row))
@@ -155,7 +155,7 @@ func (g *Graph) checkEdges() error {
 	for _, c := range []struct {
 		what         string
 		want         []uint64
-		preds, succs edges
+		preds, succs Rows
 	}{
 		{"within a step", within, g.preds, g.succs},
 		{"carried", carried, g.carried, g.carriedSuccs},
@@ -170,8 +170,8 @@ func (g *Graph) checkEdges() error {
 }
 
 // atomUsers lists, for each atom in program order, 2·task, plus 1 for a write.
-func (g *Graph) atomUsers() edges {
-	u := edges{start: make([]int32, g.NumAtoms()+1)}
+func (g *Graph) atomUsers() Rows {
+	u := Rows{start: make([]int32, g.NumAtoms()+1)}
 	for t := range g.Tasks {
 		for i := range g.Tasks[t].Accesses {
 			for _, a := range g.Atoms(TaskID(t), i) {
@@ -199,17 +199,17 @@ func (g *Graph) atomUsers() edges {
 	return u
 }
 
-func (g *Graph) compareEdges(want []uint64, preds, succs edges) error {
+func (g *Graph) compareEdges(want []uint64, preds, succs Rows) error {
 	var backward []uint64
 	for t := range g.Tasks {
-		for _, s := range succs.row(int32(t)) {
+		for _, s := range succs.Row(int32(t)) {
 			backward = append(backward, edgeKey(s, int32(t)))
 		}
 	}
 	slices.Sort(backward)
 	k := 0
 	for t := range g.Tasks {
-		for _, p := range preds.row(int32(t)) {
+		for _, p := range preds.Row(int32(t)) {
 			if k == len(want) || want[k] != edgeKey(int32(t), p) {
 				return fmt.Errorf("task %q need not follow %q, or one that it must follow is missing", g.Tasks[t].Name, g.Tasks[p].Name)
 			}
@@ -236,7 +236,7 @@ func (g *Graph) checkCarried() error {
 		}
 	}
 	for a, s := range g.atomStorage {
-		row := users.row(int32(a))
+		row := users.Row(int32(a))
 		if len(row) == 0 || !written[s] {
 			continue
 		}

@@ -5,89 +5,34 @@ import "slices"
 // Links are the edges of a loop body: which tasks wait for which.
 type Links struct {
 	tasks                 int
-	preds, succs          edges // within a step
-	carried, carriedSuccs edges // predecessors in the previous step, through carried storages
-	reuse, reuseSuccs     edges // predecessors in the step that used the same instance of a storage before
+	preds, succs          Rows // within a step
+	carried, carriedSuccs Rows // predecessors in the previous step, through carried storages
+	reuse, reuseSuccs     Rows // predecessors in the step that used the same instance of a storage before
 }
 
 // NumTasks is the number of tasks of one step.
 func (l *Links) NumTasks() int { return l.tasks }
 
 // Preds are the tasks of the same step that must end before t starts, ascending.
-func (l *Links) Preds(t TaskID) []int32 { return l.preds.row(int32(t)) }
+func (l *Links) Preds(t TaskID) []int32 { return l.preds.Row(int32(t)) }
 
 // Succs are the tasks of the same step that wait for t, ascending.
-func (l *Links) Succs(t TaskID) []int32 { return l.succs.row(int32(t)) }
+func (l *Links) Succs(t TaskID) []int32 { return l.succs.Row(int32(t)) }
 
 // CarriedPreds are the tasks of the previous step that must end before t starts,
 // because of storages that keep their contents from step to step.
-func (l *Links) CarriedPreds(t TaskID) []int32 { return l.carried.row(int32(t)) }
+func (l *Links) CarriedPreds(t TaskID) []int32 { return l.carried.Row(int32(t)) }
 
 // CarriedSuccs are the tasks of the next step that wait for t through carried storages.
-func (l *Links) CarriedSuccs(t TaskID) []int32 { return l.carriedSuccs.row(int32(t)) }
+func (l *Links) CarriedSuccs(t TaskID) []int32 { return l.carriedSuccs.Row(int32(t)) }
 
 // ReusePreds are the tasks that must end before t may overwrite their operands,
 // in the last step that used the same instance of the storage: the previous step
 // when there is one instance, the one before it when there are two.
-func (l *Links) ReusePreds(t TaskID) []int32 { return l.reuse.row(int32(t)) }
+func (l *Links) ReusePreds(t TaskID) []int32 { return l.reuse.Row(int32(t)) }
 
 // ReuseSuccs are the reverse of ReusePreds.
-func (l *Links) ReuseSuccs(t TaskID) []int32 { return l.reuseSuccs.row(int32(t)) }
-
-// edges are rows of small lists in compressed form: row i is to[start[i]:start[i+1]]. Without
-// any there are no starts.
-type edges struct {
-	start []int32
-	to    []int32
-}
-
-func (e edges) row(i int32) []int32 {
-	if len(e.to) == 0 {
-		return nil
-	}
-	return e.to[e.start[i]:e.start[i+1]]
-}
-
-// fit returns the edges without what growing left over.
-func (e edges) fit() edges {
-	if len(e.to) == 0 {
-		return edges{}
-	}
-	return edges{e.start, fit(e.to)}
-}
-
-// transpose returns the edges turned round, for rows rows.
-func (e edges) transpose(rows int) edges {
-	if len(e.to) == 0 {
-		return edges{}
-	}
-	t := edges{start: make([]int32, rows+1), to: make([]int32, len(e.to))}
-	for _, v := range e.to {
-		t.start[v]++
-	}
-	end := int32(0)
-	for i, n := range t.start { // where each row ends: filling it from its end makes that its start
-		end += n
-		t.start[i] = end
-	}
-	for i := len(e.start) - 2; i >= 0; i-- {
-		for _, v := range e.row(int32(i)) {
-			t.start[v]--
-			t.to[t.start[v]] = int32(i)
-		}
-	}
-	return t
-}
-
-// closeRow ends a row whose entries were appended: it keeps each once, in ascending order.
-func (e *edges) closeRow() {
-	begin := int(e.start[len(e.start)-1])
-	if row := e.to[begin:]; len(row) > 1 {
-		slices.Sort(row)
-		e.to = e.to[:begin+len(slices.Compact(row))]
-	}
-	e.start = append(e.start, int32(len(e.to)))
-}
+func (l *Links) ReuseSuccs(t TaskID) []int32 { return l.reuseSuccs.Row(int32(t)) }
 
 // Body is a loop body as far as the order of its tasks depends on it.
 type Body struct {
@@ -110,7 +55,7 @@ type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
 // that are rewritten in every step, order the reuse of one instance.
 func (b *Body) Link() (l *Links, carried, written []bool) {
 	k := &linker{Links: &Links{tasks: b.Tasks}, hazards: newHazards(b.Atoms), carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
-	for _, e := range []*edges{&k.preds, &k.carried, &k.reuse} {
+	for _, e := range []*Rows{&k.preds, &k.carried, &k.reuse} {
 		e.start = append(make([]int32, 0, b.Tasks+1), 0)
 	}
 	k.preds.to = make([]int32, 0, b.Edges)

@@ -157,12 +157,16 @@ type Buffer struct {
 
 	// Home is the memory where the contents are before the first step. Empty:
 	// written by its producer, or, if no task writes it, free everywhere.
+	// [HostHome] is the platform's host memory, whatever it is called.
 	Home string
 
 	// Accumulators is the number of private accumulators into which Expand
 	// spreads the contributors of a Reduce; 0 means 1.
 	Accumulators int
 }
+
+// HostHome is the home that stands for the platform's host memory.
+const HostHome = "host"
 
 // Elems is the number of elements.
 func (b *Buffer) Elems() int64 {
@@ -265,4 +269,10 @@ type Task struct {
 	After     []TaskID   // tasks it follows without data
 	Costs     []Cost     // durations given by the graph, by key; nil: the platform's models
 	Placement *Placement // nil: anywhere
+}
+
+// Instance is one execution of a task: the task and its step.
+type Instance struct {
+	Task TaskID
+	Step int32
 }

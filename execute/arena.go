@@ -7,7 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
-	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 const (
@@ -29,14 +29,14 @@ const (
 	maxArenaBytes = 1 << 46
 )
 
-// arenas are the memory of a runner, by schedule.Arena. Each slice is as long as
+// arenas are the memory of a runner, by layout.Arena. Each slice is as long as
 // its arena, with guardBytes more up to its capacity.
-type arenas [schedule.NumArenas][]byte
+type arenas [layout.NumArenas][]byte
 
 // newArenas allocates every arena at its greatest size over the layouts, since the step and the
 // scratch arena serve one graph at a time. It refuses arenas that the memory cannot hold.
-func newArenas(layouts []*schedule.Layout, m *platform.Memory) (*arenas, error) {
-	var size [schedule.NumArenas]int64
+func newArenas(layouts []*layout.Layout, m *platform.Memory) (*arenas, error) {
+	var size [layout.NumArenas]int64
 	total := int64(0)
 	for i := range size {
 		for _, l := range layouts {
@@ -121,7 +121,7 @@ func written(b []byte) int64 {
 }
 
 // storage is the bytes of a buffer.
-func (a *arenas) storage(l *schedule.Layout, g *dag.Graph, b dag.BufferID) []byte {
+func (a *arenas) storage(l *layout.Layout, g *dag.Graph, b dag.BufferID) []byte {
 	first := l.Offset[b]
 	end := first + g.Buffers[b].Bytes()
 	return a[l.Arena[b]][first:end:end]
@@ -132,10 +132,10 @@ func roundUpTo(n, align int64) int64 { return (n + align - 1) &^ (align - 1) }
 
 // checkShared verifies that buffers of one name in the network and data arenas lie at one place
 // in all graphs.
-func checkShared(prog *dag.Program, layouts []*schedule.Layout) error {
+func checkShared(prog *dag.Program, layouts []*layout.Layout) error {
 	type place struct {
 		graph  string
-		arena  schedule.Arena
+		arena  layout.Arena
 		offset int64
 		bytes  int64
 	}
@@ -143,7 +143,7 @@ func checkShared(prog *dag.Program, layouts []*schedule.Layout) error {
 	for i, g := range prog.Graphs {
 		l := layouts[i]
 		for b := range g.Buffers {
-			if l.Arena[b] >= schedule.StepArena || l.Offset[b] < 0 { // < 0: in another memory
+			if l.Arena[b] >= layout.StepArena || l.Offset[b] < 0 { // < 0: in another memory
 				continue
 			}
 			buf := &g.Buffers[b]

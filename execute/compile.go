@@ -6,6 +6,8 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // compiledGraph is a graph ready to run.
@@ -14,9 +16,9 @@ type compiledGraph struct {
 	origin  *dag.Graph // the graph of the program
 	graph   *dag.Graph // the graph that runs: origin, or the graph placed in several memories
 	problem *schedule.Problem
-	layout  *schedule.Layout      // of the host memory
-	layouts []*schedule.Layout    // by memory
-	placed  *schedule.PlacedGraph // of a plan; nil: a policy decides
+	layout  *layout.Layout   // of the host memory
+	layouts []*layout.Layout // by memory
+	placed  *place.Graph     // of a plan; nil: a policy decides
 	tasks   []boundTask
 	issues  []deviceTask // by task; nil: there are no devices
 	// For a plan, by lane; nil where the lane is no device's. batches are for runs without a
@@ -64,13 +66,13 @@ func (r *Runner) take() error {
 			if c.graph, err = c.placed.Graph(); err != nil {
 				return err
 			}
-			if t := c.placed.Unlaned(r.platform); len(t) > 0 {
+			if t := c.placed.Unlaned(); len(t) > 0 {
 				return fmt.Errorf("graph %q: %q waits for no copy engine, and %s does not say how many its devices have; write copy_engines", g.Name, c.graph.Tasks[t[0]].Name, r.platform.Name)
 			}
 		}
 		r.graphs, prog.Graphs = append(r.graphs, c), append(prog.Graphs, c.graph)
 	}
-	r.lanes, r.devices = schedule.Lanes(r.platform), make([]*device, len(r.platform.Memories))
+	r.lanes, r.devices = place.Lanes(r.platform), make([]*device, len(r.platform.Memories))
 	layouts := r.layoutsOf(host)
 	if err := checkShared(prog, layouts); err != nil {
 		return err
@@ -131,7 +133,7 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if err != nil {
 		return err
 	}
-	if need, have := schedule.Align(scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[schedule.ScratchArena]; need > have {
+	if need, have := layout.Align(scratchBytes)*int64(r.cores()), c.layout.ArenaBytes[layout.ScratchArena]; need > have {
 		return fmt.Errorf("%d workers need %d bytes of workspace, the layout has %d", r.cores(), need, have)
 	}
 	if c.placed == nil {
@@ -146,7 +148,7 @@ func (r *Runner) compile(c *compiledGraph) error {
 	if err := r.checkRunnable(c); err != nil || !r.spread {
 		return err
 	}
-	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.RoomNext, len(r.lanes)); err != nil {
+	if c.ahead, err = compileReplay(c.graph, c.placed.Order, c.placed.Reuse, c.placed.MemoryReuseNext, len(r.lanes)); err != nil {
 		return err
 	}
 	return r.bindDevices(c, laneOf)

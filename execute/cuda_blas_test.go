@@ -16,6 +16,7 @@ import (
 	kernelcode "dahl/kernels/cuda"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // libraryNode is cudaNode with memories that hold a library's workspace besides. It skips the
@@ -128,7 +129,7 @@ func TestLibraryWorkspace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.Layouts(0)[1].ArenaBytes[schedule.ScratchArena]
+		return d.Layouts(0)[1].ArenaBytes[layout.ScratchArena]
 	}
 	if open, asked := scratch(""), scratch("cublas"); open >= library || asked < library {
 		t.Errorf("%d bytes of scratch with the variant open, %d with the library's asked for; want less than and at least %d", open, asked, library)

@@ -6,6 +6,8 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // bindOnDemand binds every task on every device worker that may run it, and the contents that
@@ -50,7 +52,7 @@ func (b *deviceBinder) bindAll(l *deviceLane) (launches []launchID, err error) {
 func (b *deviceBinder) runsHere(t dag.TaskID, l *deviceLane) bool {
 	_, ok := b.costOf(t, b.platform.Workers[l.Worker].Device)
 	for _, a := range b.graph.Tasks[t].Accesses {
-		ok = ok && b.compiledGraph.layouts[b.device.memory].Offset[a.Buffer] != schedule.Elsewhere
+		ok = ok && b.compiledGraph.layouts[b.device.memory].Offset[a.Buffer] != layout.Elsewhere
 	}
 	return ok
 }
@@ -65,7 +67,7 @@ func (r *Runner) planesOf(c *compiledGraph) [][]plane {
 			continue
 		}
 		for b := range planes[m] {
-			if l.Offset[b] != schedule.Elsewhere {
+			if l.Offset[b] != layout.Elsewhere {
 				planes[m][b] = r.planeOf(c, id, dag.BufferID(b))
 			}
 		}
@@ -82,12 +84,12 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []*boundMove) {
 	for i := range g.Buffers {
 		b := &g.Buffers[i]
 		constant := b.Home == "" && !written[i]
-		if b.ViewOf != dag.None || c.layouts[d.memory].Offset[i] == schedule.Elsewhere || !constant && b.Home != p.Memories[d.memory].Name {
+		if b.ViewOf != dag.None || c.layouts[d.memory].Offset[i] == layout.Elsewhere || !constant && b.Home != p.Memories[d.memory].Name {
 			continue
 		}
 		whole := copyOfBytes(c.planes[d.memory][i], c.planes[p.HostMemory()][i], b.Bytes())
-		moves = append(moves, &boundMove{device: d, copies: []deviceCopy{*whole}, Move: &schedule.Move{Buffer: dag.BufferID(i), Bytes: b.Bytes(),
-			From: p.HostMemory(), To: d.memory, Anywhere: c.layouts[d.memory].Arena[i] == schedule.DataArena}})
+		moves = append(moves, &boundMove{device: d, copies: []deviceCopy{*whole}, Move: &place.Move{Buffer: dag.BufferID(i), Bytes: b.Bytes(),
+			From: p.HostMemory(), To: d.memory, Anywhere: c.layouts[d.memory].Arena[i] == layout.DataArena}})
 	}
 	return moves
 }
@@ -97,7 +99,7 @@ func (r *Runner) constants(c *compiledGraph, d *device) (moves []*boundMove) {
 func (r *Runner) leaveOnDemand(j *job) error {
 	c, host := j.graph, r.platform.HostMemory()
 	for d := range r.eachDevice {
-		home := boundMove{device: d, Move: &schedule.Move{From: d.memory, To: host}}
+		home := boundMove{device: d, Move: &place.Move{From: d.memory, To: host}}
 		for i := range c.graph.Buffers {
 			id := dag.BufferID(i)
 			if c.graph.Buffers[i].ViewOf != dag.None || !c.graph.Carried(id) && c.graph.Buffers[i].Home == "" {

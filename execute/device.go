@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dahl/platform"
-	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 const (
@@ -45,7 +45,7 @@ type device struct {
 
 // deviceLane is a list of tasks on a stream.
 type deviceLane struct {
-	schedule.Lane
+	place.Lane
 	id     int // in the team
 	stream streamID
 
@@ -90,7 +90,7 @@ func (d *device) do(f func() error) (err error) {
 }
 
 // addLane makes the stream and the events of a lane.
-func (d *device) addLane(id int, lane schedule.Lane) error {
+func (d *device) addLane(id int, lane place.Lane) error {
 	l := &deviceLane{id: id, Lane: lane}
 	var err error
 	if l.stream, err = d.driver.newStream(lane.Worker < 0); err != nil {

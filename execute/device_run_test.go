@@ -13,6 +13,8 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // bySamples is the split of the test network that moves most.
@@ -34,7 +36,7 @@ func TestBytesMovedAreThePlans(t *testing.T) {
 		}
 		want := map[[2]int32]int64{}
 		pg := r.decision.Placed.Graphs[0]
-		add := func(moves []*schedule.Move, times int64) {
+		add := func(moves []*place.Move, times int64) {
 			for _, m := range moves {
 				if m != nil && !m.Anywhere {
 					want[[2]int32{int32(m.From), int32(m.To)}] += times * m.Bytes
@@ -183,10 +185,10 @@ func TestHighWaterOfDevices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if planned[schedule.StepArena] == 0 {
+		if planned[layout.StepArena] == 0 {
 			t.Errorf("%s: the device holds nothing", split.name)
 		}
-		for a := schedule.NetworkArena; a < schedule.ScratchArena; a++ {
+		for a := layout.NetworkArena; a < layout.ScratchArena; a++ {
 			if high[a] != planned[a] {
 				t.Errorf("%s: arena %d: highest byte %d, planned %d", split.name, a, high[a], planned[a])
 			}
@@ -378,7 +380,7 @@ func TestTightMemories(t *testing.T) {
 		}
 		r.Close()
 		for _, m := range r.decision.Placed.Graphs[0].Moves() {
-			if m != nil && (m.Reason == schedule.ReasonEvict || m.Reason == schedule.ReasonReload) {
+			if m != nil && (m.Reason == place.ReasonEvict || m.Reason == place.ReasonReload) {
 				moved++
 			}
 		}

@@ -7,18 +7,19 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
-	"dahl/schedule"
+	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
-// deviceArenas are the arenas of a device's memory, by schedule.Arena.
-type deviceArenas [schedule.NumArenas]struct {
+// deviceArenas are the arenas of a device's memory, by layout.Arena.
+type deviceArenas [layout.NumArenas]struct {
 	at    deviceAddr
 	bytes int64
 }
 
 // layoutsOf returns the layouts of one memory, by graph.
-func (r *Runner) layoutsOf(m platform.MemoryID) []*schedule.Layout {
-	layouts := make([]*schedule.Layout, len(r.graphs))
+func (r *Runner) layoutsOf(m platform.MemoryID) []*layout.Layout {
+	layouts := make([]*layout.Layout, len(r.graphs))
 	for i, c := range r.graphs {
 		layouts[i] = c.layouts[m]
 	}
@@ -155,7 +156,7 @@ type deviceTask struct {
 func (r *Runner) bindDevices(c *compiledGraph, laneOf []int32) error {
 	c.issues = make([]deviceTask, len(c.graph.Tasks))
 	c.batches, c.singles = make([]*batches, len(r.lanes)), make([]*batches, len(r.lanes))
-	bound := func(moves []*schedule.Move) (list []*boundMove) {
+	bound := func(moves []*place.Move) (list []*boundMove) {
 		for _, m := range moves {
 			list = append(list, &boundMove{Move: m, device: cmp.Or(r.devices[m.To], r.devices[m.From]), copies: r.copiesOf(c, m, -1)})
 		}
@@ -246,7 +247,7 @@ func (b *deviceBinder) workspace(lane int32) deviceAddr {
 			workers++
 		}
 	}
-	scratch := b.device.arenas[schedule.ScratchArena]
+	scratch := b.device.arenas[layout.ScratchArena]
 	share := scratch.bytes / workers &^ (deviceAlign - 1)
 	return scratch.at + deviceAddr(index*share)
 }

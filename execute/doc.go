@@ -20,7 +20,7 @@
 //
 // # Devices
 //
-// The decision has placed a plan for several memories ([schedule.Placed]): copies are tasks, and
+// The decision has placed a plan for several memories ([place.Program]): copies are tasks, and
 // every worker and every copy engine is a lane with a list. A cpu worker runs its own lane. The
 // lanes at any other memory are streams of one device. One goroutine issues to all of them
 // (device.go) through the interface driver, which the emulated device and CUDA implement.
@@ -35,7 +35,7 @@
 // (batches.go) if only the first waits for other lanes and others wait only for the last. A batch
 // needs one event, and where it pays, it is one captured graph. The lists, and so the results,
 // are the same. Such a run also drops the orders from step to step that memories with instances
-// of their own do not need ([schedule.PlacedGraph].RoomNext). So the next samples are fed while a
+// of their own do not need ([place.Graph].MemoryReuseNext). So the next samples are fed while a
 // device still works on this step.
 //
 // Before the first step, a run moves the contents that a memory reads before a step writes them.

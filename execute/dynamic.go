@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
 )
@@ -41,7 +42,7 @@ type dispatcher struct {
 // writes it under its lock before it publishes the count. The worker reads it after it has seen
 // the count. The next task comes only after this one is done.
 type inbox struct {
-	next   schedule.Instance
+	next   dag.Instance
 	handed int64
 }
 
@@ -118,7 +119,7 @@ func (d *dispatcher) obey(j *job, c *schedule.Command, now time.Duration) error 
 	switch c.Kind {
 	case schedule.RunTask:
 		d.running++
-		if to := d.devices[d.platform.Devices[d.platform.Workers[c.Worker].Device].Memory]; to != nil {
+		if to := d.devices[d.platform.MemoryOf(c.Worker)]; to != nil {
 			to.hand(order{instance: c.Instance, worker: c.Worker})
 			return nil
 		}

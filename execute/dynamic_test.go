@@ -14,6 +14,7 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // dynamicPolicies are the names of those that decide at run time.
@@ -50,16 +51,16 @@ func TestPoliciesOnDevicesGiveTheBitsOfTheCPU(t *testing.T) {
 // moves is for nobody.
 type anywhere struct {
 	rng   *rand.Rand
-	ready []schedule.Instance
+	ready []dag.Instance
 }
 
-func (p *anywhere) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (p *anywhere) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	p.ready = append(p.ready, i)
 	workers := v.Workers(i.Task)
 	return workers[p.rng.IntN(len(workers))]
 }
 
-func (p *anywhere) Next(v *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (p *anywhere) Next(v *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	var mine []int
 	for k, i := range p.ready {
 		if slices.Contains(v.Workers(i.Task), w) {
@@ -67,7 +68,7 @@ func (p *anywhere) Next(v *schedule.View, w platform.WorkerID) (schedule.Instanc
 		}
 	}
 	if len(mine) == 0 {
-		return schedule.Instance{}, false
+		return dag.Instance{}, false
 	}
 	k := mine[p.rng.IntN(len(mine))]
 	i := p.ready[k]
@@ -87,8 +88,8 @@ func tightened(t *testing.T, p *platform.Platform, prog *dag.Program, percent in
 		fixed, most := int64(0), int64(0)
 		for _, c := range r.graphs {
 			l := c.layouts[m]
-			most = max(most, l.ArenaBytes[schedule.StepArena])
-			fixed = max(fixed, l.ArenaBytes[schedule.DataArena]+l.ArenaBytes[schedule.ScratchArena])
+			most = max(most, l.ArenaBytes[layout.StepArena])
+			fixed = max(fixed, l.ArenaBytes[layout.DataArena]+l.ArenaBytes[layout.ScratchArena])
 		}
 		p.Memories[m].CapacityBytes = fixed + most*percent/100
 	}

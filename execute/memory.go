@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"dahl/kernels"
-	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // Bytes is the memory of a network or data buffer, shared by all graphs; nil if there is no such
@@ -14,7 +14,7 @@ import (
 // again.
 func (r *Runner) Bytes(name string) []byte {
 	for _, c := range r.graphs {
-		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < schedule.StepArena && c.layout.Offset[b] >= 0 {
+		if b, ok := c.graph.BufferByName(name); ok && c.layout.Arena[b] < layout.StepArena && c.layout.Offset[b] >= 0 {
 			r.forgetMoves(name)
 			return r.arenas.storage(c.layout, c.graph, b)
 		}
@@ -41,7 +41,7 @@ func elements[T kernels.Element](b []byte) []T {
 // arena. If every byte of the last storage was written, it is the end of the last storage of any
 // graph; the rest up to the arena's size, less than 64 bytes, is padding. A last byte of 0xFF (a
 // NaN, -1) cannot be told from the pattern.
-func (r *Runner) HighWater() (high [schedule.NumArenas]int64) {
+func (r *Runner) HighWater() (high [layout.NumArenas]int64) {
 	for i, b := range r.arenas {
 		high[i] = written(b[:cap(b)])
 	}

@@ -6,13 +6,14 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // Plan is what a graph replays; nil when a policy decides at run time.
 func (r *Runner) Plan(graph int) *schedule.Plan { return r.decision.Graphs[graph].Plan }
 
 // Layout is where the storages of a graph lie.
-func (r *Runner) Layout(graph int) *schedule.Layout { return r.graphs[graph].layout }
+func (r *Runner) Layout(graph int) *layout.Layout { return r.graphs[graph].layout }
 
 // Problem is what Run solves, for checking a schedule against it.
 func (r *Runner) Problem(graph, steps int) *schedule.Problem {
@@ -21,7 +22,7 @@ func (r *Runner) Problem(graph, steps int) *schedule.Problem {
 
 // PlannedHighWater returns, for every arena, the end of its last storage in any
 // graph; for the scratch arena, its size.
-func (r *Runner) PlannedHighWater() (end [schedule.NumArenas]int64) {
+func (r *Runner) PlannedHighWater() (end [layout.NumArenas]int64) {
 	for _, c := range r.graphs {
 		for i := range c.graph.Buffers {
 			if c.layout.Offset[i] < 0 {
@@ -31,13 +32,13 @@ func (r *Runner) PlannedHighWater() (end [schedule.NumArenas]int64) {
 			end[a] = max(end[a], c.layout.Offset[i]+c.graph.Buffers[i].Bytes())
 		}
 	}
-	end[schedule.ScratchArena] = int64(len(r.arenas[schedule.ScratchArena]))
+	end[layout.ScratchArena] = int64(len(r.arenas[layout.ScratchArena]))
 	return end
 }
 
 // HighWaterOf is HighWater and PlannedHighWater of the memory of a device other than
 // the cpu, by its name. It reads all of it.
-func (r *Runner) HighWaterOf(memory string) (high, planned [schedule.NumArenas]int64, err error) {
+func (r *Runner) HighWaterOf(memory string) (high, planned [layout.NumArenas]int64, err error) {
 	m, ok := r.platform.MemoryByName(memory)
 	if !ok || r.devices == nil || r.devices[m] == nil {
 		return high, planned, fmt.Errorf("execute: memory %q has no devices of its own", memory)
@@ -51,7 +52,7 @@ func (r *Runner) HighWaterOf(memory string) (high, planned [schedule.NumArenas]i
 			}
 		}
 	}
-	planned[schedule.ScratchArena] = d.arenas[schedule.ScratchArena].bytes
+	planned[layout.ScratchArena] = d.arenas[layout.ScratchArena].bytes
 	for a := range d.arenas {
 		contents, err := d.read(a, r.platform.HostMemory())
 		if err != nil {

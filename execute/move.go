@@ -11,11 +11,12 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // boundMove is a move before the first or after the last step of a run.
 type boundMove struct {
-	*schedule.Move
+	*place.Move
 	device *device
 	copies []deviceCopy
 	// made says that the caller has not asked for the source since the last move. An input that
@@ -36,7 +37,7 @@ func (r *Runner) forgetMoves(name string) {
 
 // copiesOf splits a move into copies of rows at equal distances. A task makes the move, or none
 // does (t < 0).
-func (r *Runner) copiesOf(c *compiledGraph, m *schedule.Move, t dag.TaskID) []deviceCopy {
+func (r *Runner) copiesOf(c *compiledGraph, m *place.Move, t dag.TaskID) []deviceCopy {
 	var copies []deviceCopy
 	for _, pair := range c.placed.Pairs(m, t) {
 		first := deviceCopy{from: r.planeOf(c, c.placed.MemoryOf(pair.From.Buffer), pair.From.Buffer),

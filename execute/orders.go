@@ -11,7 +11,7 @@ import (
 
 // order is a task or a copy that a policy gives to a device.
 type order struct {
-	instance schedule.Instance // the task, or the one that needs the copy
+	instance dag.Instance      // the task, or the one that needs the copy
 	worker   platform.WorkerID // -1: a copy
 	copy     schedule.CopyID
 	transfer *schedule.Transfer // the Engine's, unchanged until the copy is reported

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // randomNode is a core or two beside one to three emulated GPUs of one or two units, with copy
@@ -72,7 +73,7 @@ func TestRandomPlansOnRandomDevices(t *testing.T) {
 		r.Close()
 		ran++
 		for _, m := range r.decision.Placed.Graphs[0].Moves() {
-			if m != nil && m.Reason == schedule.ReasonReload {
+			if m != nil && m.Reason == place.ReasonReload {
 				left++
 			}
 		}

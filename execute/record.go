@@ -56,7 +56,7 @@ func (r *Runner) collect(j *job, p *schedule.Problem) (*schedule.Schedule, error
 	var err error
 	if c := j.graph; c.graph != c.origin {
 		noteReady(s, &schedule.Problem{Graph: c.graph, Reuse: c.placed.Reuse, ReuseNext: c.placed.ReuseNext()})
-		s, err = c.placed.ToOrigin(p, s, j.entered)
+		s, err = s.ToOrigin(p, c.placed, j.entered)
 	} else {
 		noteReady(s, p)
 		if j.dynamic != nil && r.spread {
@@ -130,7 +130,7 @@ func noteArrivals(s *schedule.Schedule, p *schedule.Problem) {
 				arrived[place{a, byEnd[next].To}] = byEnd[next].End
 			}
 		}
-		memory := p.Platform.Devices[p.Platform.Workers[sp.Worker].Device].Memory
+		memory := p.Platform.MemoryOf(sp.Worker)
 		for k, access := range p.Graph.Tasks[sp.Task].Accesses {
 			if !access.Mode.Reads() {
 				continue

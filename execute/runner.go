@@ -13,6 +13,8 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // Hook does a host operation (kernels.Kernel.Host) on the worker that reaches it. step counts
@@ -49,7 +51,7 @@ type Runner struct {
 
 	// With devices besides the cpu workers:
 	spread  bool
-	lanes   []schedule.Lane
+	lanes   []place.Lane
 	devices []*device // by memory; nil: it has no lanes of its own
 
 	mu     sync.Mutex // admits one run at a time, and none after Close
@@ -101,7 +103,7 @@ func (r *Runner) startWorkers() {
 	default:
 		r.warnings = append(r.warnings, fmt.Sprintf("%d workers share %d cores: their times say nothing about the platform", n, parallel))
 	}
-	share := len(r.arenas[schedule.ScratchArena]) / n &^ (alignBytes - 1)
+	share := len(r.arenas[layout.ScratchArena]) / n &^ (alignBytes - 1)
 	pinned := make(chan error, n)
 	touch := r.arenas.touch
 	if r.opt.Poison {
@@ -113,7 +115,7 @@ func (r *Runner) startWorkers() {
 		}
 		i := len(r.workers)
 		w := &worker{id: id, device: unit.Device, cpu: cpus[i%len(cpus)], jobs: make(chan *job, 1)}
-		w.scratch = r.arenas[schedule.ScratchArena][i*share : (i+1)*share : (i+1)*share]
+		w.scratch = r.arenas[layout.ScratchArena][i*share : (i+1)*share : (i+1)*share]
 		r.workers = append(r.workers, w)
 		r.ended.Go(func() { w.main(func() { touch(i, n) }, pinned) })
 	}

@@ -16,6 +16,7 @@ import (
 	"dahl/kernels"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // weights is a digest of all parameters.
@@ -295,16 +296,16 @@ func TestHighWater(t *testing.T) {
 			}
 		}
 		high, planned := r.HighWater(), r.PlannedHighWater()
-		for a := schedule.NetworkArena; a < schedule.ScratchArena; a++ {
+		for a := layout.NetworkArena; a < layout.ScratchArena; a++ {
 			if high[a] != planned[a] {
 				t.Errorf("arena %d: highest byte %d, planned %d", a, high[a], planned[a])
 			}
-			if size := r.Layout(0).ArenaBytes[a]; a != schedule.StepArena && size-planned[a] >= alignBytes {
+			if size := r.Layout(0).ArenaBytes[a]; a != layout.StepArena && size-planned[a] >= alignBytes {
 				t.Errorf("arena %d: %d bytes, of which %d are used", a, size, planned[a])
 			}
 		}
-		if high[schedule.ScratchArena] > planned[schedule.ScratchArena] {
-			t.Errorf("scratch: highest byte %d of %d", high[schedule.ScratchArena], planned[schedule.ScratchArena])
+		if high[layout.ScratchArena] > planned[layout.ScratchArena] {
+			t.Errorf("scratch: highest byte %d of %d", high[layout.ScratchArena], planned[layout.ScratchArena])
 		}
 		// Poison reads as NaN: had a task read before the write, the loss would be.
 		for _, l := range losses {
@@ -317,19 +318,19 @@ func TestHighWater(t *testing.T) {
 
 // TestHighWaterSeesOverruns writes one byte into the guard.
 func TestHighWaterSeesOverruns(t *testing.T) {
-	a, err := newArenas([]*schedule.Layout{{ArenaBytes: [schedule.NumArenas]int64{0, 64, 128, 0}}}, &platform.Memory{})
+	a, err := newArenas([]*layout.Layout{{ArenaBytes: [layout.NumArenas]int64{0, 64, 128, 0}}}, &platform.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.poison(0, 1)
 	r := &Runner{arenas: a}
-	if got, want := r.HighWater(), ([schedule.NumArenas]int64{}); got != want {
+	if got, want := r.HighWater(), ([layout.NumArenas]int64{}); got != want {
 		t.Errorf("untouched: %v", got)
 	}
 	a[1][7] = 1
 	step := a[2][:129]
 	step[128] = 0
-	if got, want := r.HighWater(), ([schedule.NumArenas]int64{0, 8, 129, 0}); got != want {
+	if got, want := r.HighWater(), ([layout.NumArenas]int64{0, 8, 129, 0}); got != want {
 		t.Errorf("high water %v, want %v", got, want)
 	}
 }
@@ -343,7 +344,7 @@ func TestLiveBytesNeverExceedTheLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 		total := int64(0)
-		for _, b := range r.Layout(0).ArenaBytes[:schedule.ScratchArena] {
+		for _, b := range r.Layout(0).ArenaBytes[:layout.ScratchArena] {
 			total += b
 		}
 		if s.PeakBytes[0] <= 0 || s.PeakBytes[0] > total {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"dahl/dag"
-	"dahl/schedule"
 )
 
 // replay is a plan compiled for lanes: workers and copy engines. It is built once and run many
@@ -33,7 +32,7 @@ type position struct{ worker, index int32 }
 
 // compileReplay turns the lists of a plan into lists with waits. The orders come from the graph
 // and from the sharing of bytes, within a step and into the next.
-func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []schedule.Edge, lanes int) (*replay, error) {
+func compileReplay(g *dag.Graph, lists [][]dag.TaskID, reuse, reuseNext []dag.Edge, lanes int) (*replay, error) {
 	at, err := positions(g, lists, lanes)
 	if err != nil {
 		return nil, err
@@ -101,7 +100,7 @@ func positions(g *dag.Graph, lists [][]dag.TaskID, lanes int) ([]position, error
 }
 
 // edgesInto lists the From of every To.
-func edgesInto(tasks int, edges []schedule.Edge) [][]int32 {
+func edgesInto(tasks int, edges []dag.Edge) [][]int32 {
 	into := make([][]int32, tasks)
 	for _, e := range edges {
 		into[e.To] = append(into[e.To], int32(e.From))

@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // TestWaitsOfAChain derives the waits by hand. a writes x, b turns x into y, c
@@ -66,33 +67,33 @@ func TestWaitsImplyEveryOrder(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 17))
 		g := randomGraph(t, rng)
 		plan := randomPlan(g, workers, seed)
-		layout := &schedule.Layout{ReuseNext: []schedule.Edge{randomEdge(rng, len(g.Tasks)), randomEdge(rng, len(g.Tasks))}}
+		l := &layout.Layout{ReuseNext: []dag.Edge{randomEdge(rng, len(g.Tasks)), randomEdge(rng, len(g.Tasks))}}
 		// An order within the step must agree with the plan: from an earlier to a later task of one list.
 		if list := plan.Order[0]; len(list) > 1 {
-			layout.Reuse = []schedule.Edge{{From: list[0], To: list[len(list)-1]}}
+			l.Reuse = []dag.Edge{{From: list[0], To: list[len(list)-1]}}
 		}
-		r, err := compileReplay(g, plan.Order, layout.Reuse, layout.ReuseNext, workers)
+		r, err := compileReplay(g, plan.Order, l.Reuse, l.ReuseNext, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
 		done := make([]int64, workers)
-		ended := make(map[schedule.Instance]bool)
+		ended := make(map[dag.Instance]bool)
 		for range steps * len(g.Tasks) {
 			w := pickWorker(rng, r, done, steps)
 			if w < 0 {
 				t.Fatalf("seed %d: nobody can go on at %v", seed, done)
 			}
 			n := int64(len(r.lists[w]))
-			i := schedule.Instance{Task: dag.TaskID(r.lists[w][done[w]%n].task), Step: int32(done[w] / n)}
-			mustFollow(t, g, layout, ended, i)
+			i := dag.Instance{Task: dag.TaskID(r.lists[w][done[w]%n].task), Step: int32(done[w] / n)}
+			mustFollow(t, g, l, ended, i)
 			ended[i] = true
 			done[w]++
 		}
 	}
 }
 
-func randomEdge(rng *rand.Rand, tasks int) schedule.Edge {
-	return schedule.Edge{From: dag.TaskID(rng.IntN(tasks)), To: dag.TaskID(rng.IntN(tasks))}
+func randomEdge(rng *rand.Rand, tasks int) dag.Edge {
+	return dag.Edge{From: dag.TaskID(rng.IntN(tasks)), To: dag.TaskID(rng.IntN(tasks))}
 }
 
 func randomGraph(t *testing.T, rng *rand.Rand) *dag.Graph {
@@ -136,10 +137,10 @@ func pickWorker(rng *rand.Rand, r *replay, done []int64, steps int) int {
 	return -1
 }
 
-func mustFollow(t *testing.T, g *dag.Graph, l *schedule.Layout, ended map[schedule.Instance]bool, i schedule.Instance) {
+func mustFollow(t *testing.T, g *dag.Graph, l *layout.Layout, ended map[dag.Instance]bool, i dag.Instance) {
 	t.Helper()
 	check := func(p dag.TaskID, step int32) {
-		if step >= 0 && !ended[schedule.Instance{Task: p, Step: step}] {
+		if step >= 0 && !ended[dag.Instance{Task: p, Step: step}] {
 			t.Fatalf("%s of step %d starts before %s of step %d has ended", g.Tasks[i.Task].Name, i.Step, g.Tasks[p].Name, step)
 		}
 	}

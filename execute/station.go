@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"dahl/platform"
-	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // station is a device while it is calibrated: its driver on a thread of its own, memory that all
@@ -144,7 +144,7 @@ func (s *station) take(bytes int64) (at deviceAddr, ok bool) {
 		return 0, false
 	}
 	at = s.arena + deviceAddr(s.used)
-	s.used += schedule.Align(bytes)
+	s.used += layout.Align(bytes)
 	return at, true
 }
 

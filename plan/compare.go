@@ -158,13 +158,13 @@ func stepError(predicted, measured *schedule.Schedule) float64 {
 }
 
 // durationsOf are what the instances of a schedule took.
-func durationsOf(p *schedule.Problem, s *schedule.Schedule) func(schedule.Instance, platform.WorkerID) (time.Duration, bool) {
+func durationsOf(p *schedule.Problem, s *schedule.Schedule) func(dag.Instance, platform.WorkerID) (time.Duration, bool) {
 	tasks := p.Graph.NumTasks()
 	durations := make([]time.Duration, tasks*s.Steps)
 	for _, span := range s.Spans {
 		durations[int(span.Step)*tasks+int(span.Task)] = span.End - span.Start
 	}
-	return func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+	return func(i dag.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return durations[int(i.Step)*tasks+int(i.Task)], true
 	}
 }

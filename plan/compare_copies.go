@@ -8,6 +8,7 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // WayComparison is what moves per step from one memory to another.
@@ -22,16 +23,16 @@ type WayComparison struct {
 // CopyComparison is the copies of one buffer that are of one size, on one way and for one
 // reason.
 type CopyComparison struct {
-	Buffer string          `json:"buffer"`
-	From   string          `json:"from"`
-	To     string          `json:"to"`
-	Reason schedule.Reason `json:"reason"`
-	Bytes  int64           `json:"bytes"` // of each
-	Count  float64         `json:"count_per_step"`
-	Median Pair            `json:"median_s"` // predicted 0: a policy moved it in one world only
-	MeanS  float64         `json:"measured_mean_s"`
-	P95S   float64         `json:"measured_p95_s"`
-	Share  float64         `json:"share"` // of the measured time of all copies
+	Buffer string       `json:"buffer"`
+	From   string       `json:"from"`
+	To     string       `json:"to"`
+	Reason place.Reason `json:"reason"`
+	Bytes  int64        `json:"bytes"` // of each
+	Count  float64      `json:"count_per_step"`
+	Median Pair         `json:"median_s"` // predicted 0: a policy moved it in one world only
+	MeanS  float64      `json:"measured_mean_s"`
+	P95S   float64      `json:"measured_p95_s"`
+	Share  float64      `json:"share"` // of the measured time of all copies
 }
 
 // movingOf are what the transfers of a schedule took, each told once.
@@ -85,7 +86,7 @@ func (c *Comparison) compareWays(p *schedule.Problem, predicted, measured *sched
 	for world, s := range []*schedule.Schedule{predicted, measured} {
 		for i := range s.Transfers {
 			t := &s.Transfers[i]
-			if t.Reason == schedule.ReasonEnter {
+			if t.Reason == place.ReasonEnter {
 				continue
 			}
 			if ways[way{t.From, t.To}] == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/simulate"
@@ -24,7 +25,7 @@ func TestCompare(t *testing.T) {
 	us := time.Microsecond
 	predicted := simulated(t, d, 1, simulate.Options{})
 	measured := simulated(t, d, 1, simulate.Options{
-		Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+		Durations: func(i dag.Instance, _ platform.WorkerID) (time.Duration, bool) {
 			return []time.Duration{31 * us, 13 * us, 17 * us}[i.Task], true
 		},
 		Moving: func(*schedule.Transfer) (time.Duration, bool) { return 3 * us, true },

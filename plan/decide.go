@@ -6,6 +6,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 	"dahl/simulate"
 )
 
@@ -31,9 +32,9 @@ func Simulate(ctx context.Context, d *schedule.Decision, graph, steps int, opt s
 // Inspect finds what a program takes before anything is decided: the costs of its first
 // graph on a machine, and the places of that graph's buffers in one memory. Without a
 // machine (nil) there are no costs.
-func Inspect(prog *dag.Program, p *platform.Platform, target schedule.Target) (costs *schedule.Costs, layout *schedule.Layout, err error) {
+func Inspect(prog *dag.Program, p *platform.Platform, target schedule.Target) (costs *schedule.Costs, places *layout.Layout, err error) {
 	if p == nil {
-		layouts, err := schedule.LayoutProgram(prog, nil)
+		layouts, err := layout.Program(prog, nil)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -134,7 +134,7 @@ func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
 }
 
 // scale is the factor of an instance on a worker.
-func (d *drawing) scale(i schedule.Instance, w platform.WorkerID) float64 {
+func (d *drawing) scale(i dag.Instance, w platform.WorkerID) float64 {
 	class, device := int(d.p.Costs.Class[i.Task]), int(d.p.Platform.Workers[w].Device)
 	factor := d.factors[class*len(d.p.Platform.Devices)+device]
 	if spread := &d.p.Costs.ByClass[class][device].Spread; spread.Known() {

@@ -38,11 +38,11 @@ func TestDrawing(t *testing.T) {
 	for k := range uint64(n) {
 		d := newDrawing(p, 1, k)
 		for i := range 3 {
-			f := d.scale(schedule.Instance{Task: dag.TaskID(i), Step: 3}, 0)
+			f := d.scale(dag.Instance{Task: dag.TaskID(i), Step: 3}, 0)
 			sum[i] += f
 			squares[i] += f * f
 		}
-		a, b := d.scale(schedule.Instance{Task: 1}, 0), d.scale(schedule.Instance{Task: 2}, 0)
+		a, b := d.scale(dag.Instance{Task: 1}, 0), d.scale(dag.Instance{Task: 2}, 0)
 		if math.Abs((a-1)/0.1-(b-1)/0.05) > 1e-9 {
 			t.Fatalf("sample %d: calls of one fit are off by %g and %g", k, a-1, b-1)
 		}
@@ -68,7 +68,7 @@ func TestDrawingDependsOnTheInstance(t *testing.T) {
 			if reverse {
 				k = len(out) - 1 - i
 			}
-			out[k] = d.scale(schedule.Instance{Task: dag.TaskID(k % 3), Step: int32(k / 3)}, 0)
+			out[k] = d.scale(dag.Instance{Task: dag.TaskID(k % 3), Step: int32(k / 3)}, 0)
 		}
 		return out
 	}

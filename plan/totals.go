@@ -11,6 +11,7 @@ import (
 	"dahl/energy"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 	"dahl/simulate"
 )
 
@@ -33,7 +34,7 @@ type Totals struct {
 
 	Tasks, Transfers int
 	BytesMoved       int64
-	Reasons          map[schedule.Reason]TransferTotal
+	Reasons          map[place.Reason]TransferTotal
 	Evicted          TransferTotal // dropped for lack of room, copied home before or not
 	PeakBytes        []int64       // live, by memory
 
@@ -79,7 +80,7 @@ const maxRecent = 15
 
 // NewTotals are those of a run that has not begun.
 func NewTotals(world schedule.World, p *platform.Platform) *Totals {
-	return &Totals{World: world, ByDevice: map[string]float64{}, ByLink: map[string]float64{}, Reasons: map[schedule.Reason]TransferTotal{}, PeakBytes: make([]int64, len(p.Memories))}
+	return &Totals{World: world, ByDevice: map[string]float64{}, ByLink: map[string]float64{}, Reasons: map[place.Reason]TransferTotal{}, PeakBytes: make([]int64, len(p.Memories))}
 }
 
 // Predict simulates pieces of a decided program and adds them up. Equal pieces are simulated
@@ -175,8 +176,8 @@ func (o *Totals) addMoved(s *schedule.Schedule, seg dag.Segment) {
 }
 
 // transferTotals sums the transfers of a schedule by reason.
-func transferTotals(s *schedule.Schedule) map[schedule.Reason]TransferTotal {
-	totals := map[schedule.Reason]TransferTotal{}
+func transferTotals(s *schedule.Schedule) map[place.Reason]TransferTotal {
+	totals := map[place.Reason]TransferTotal{}
 	for i := range s.Transfers {
 		t := totals[s.Transfers[i].Reason]
 		t.Count++

@@ -76,6 +76,9 @@ func (p *Platform) WorkerByName(name string) (WorkerID, bool) {
 	return WorkerID(i), i >= 0
 }
 
+// MemoryOf is the memory with the operands of a worker.
+func (p *Platform) MemoryOf(w WorkerID) MemoryID { return p.Devices[p.Workers[w].Device].Memory }
+
 // HostMemory is the memory where data and parameters start: the one marked as the host's, else
 // that of the first processor, else the first one.
 func (p *Platform) HostMemory() MemoryID {

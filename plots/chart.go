@@ -11,6 +11,7 @@ import (
 	"dahl/platform"
 	"dahl/schedule"
 	"dahl/schedule/explain"
+	"dahl/schedule/place"
 )
 
 // chart is the contents of a Gantt chart: rows of pieces on a time axis.
@@ -143,7 +144,7 @@ func (c *chart) addTransfers() {
 
 // transferLabel is the size of a transfer, and its purpose if no task reads it.
 func transferLabel(t *schedule.Transfer) string {
-	if t.Reason == schedule.ReasonEvict {
+	if t.Reason == place.ReasonEvict {
 		return string(t.Reason) + " " + formatBytes(t.Bytes)
 	}
 	return formatBytes(t.Bytes)

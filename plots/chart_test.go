@@ -7,6 +7,7 @@ import (
 
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // A run that leaves most of a machine unused shows the unused workers in one row
@@ -74,8 +75,8 @@ func TestColourBy(t *testing.T) {
 func TestTransfersInCharts(t *testing.T) {
 	r := tinyRun(t, schedule.Simulated, 1)
 	last := len(r.Schedule.Transfers) - 1
-	for reason, own := range map[schedule.Reason]bool{
-		schedule.ReasonFetch: false, schedule.ReasonPrefetch: false, schedule.ReasonEnter: false, schedule.ReasonEvict: true, schedule.ReasonReload: true,
+	for reason, own := range map[place.Reason]bool{
+		place.ReasonFetch: false, place.ReasonPrefetch: false, place.ReasonEnter: false, place.ReasonEvict: true, place.ReasonReload: true,
 	} {
 		r.Schedule.Transfers[last].Reason = reason
 		colours := newColouring(r)

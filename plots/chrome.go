@@ -92,8 +92,8 @@ type transferArgs struct {
 // named is the argument of an event that names a process or thread.
 func named(name string) map[string]string { return map[string]string{"name": name} }
 
-// place is the process and thread of a slice.
-type place struct{ process, thread int }
+// track is the process and thread of a slice.
+type track struct{ process, thread int }
 
 // chromeTrace is the state of one writing.
 type chromeTrace struct {
@@ -103,10 +103,10 @@ type chromeTrace struct {
 	events int
 	flows  int
 
-	ofSpan      []place
-	ofTransfer  []place
-	spanOf      map[schedule.Instance]int
-	transferFor map[schedule.Instance][]int
+	ofSpan      []track
+	ofTransfer  []track
+	spanOf      map[dag.Instance]int
+	transferFor map[dag.Instance][]int
 }
 
 func (t *chromeTrace) text(s string) { t.out.WriteString(s) }
@@ -128,8 +128,8 @@ func (t *chromeTrace) event(e chromeEvent) {
 // placeSlices gives every span and transfer a thread and writes the names.
 func (t *chromeTrace) placeSlices() {
 	p, s := t.run.Problem.Platform, t.run.Schedule
-	t.ofSpan, t.ofTransfer = make([]place, len(s.Spans)), make([]place, len(s.Transfers))
-	t.spanOf, t.transferFor = map[schedule.Instance]int{}, map[schedule.Instance][]int{}
+	t.ofSpan, t.ofTransfer = make([]track, len(s.Spans)), make([]track, len(s.Transfers))
+	t.spanOf, t.transferFor = map[dag.Instance]int{}, map[dag.Instance][]int{}
 	for d := range p.Devices {
 		t.event(chromeEvent{Phase: "M", Name: "process_name", Process: d + 1, Args: named(p.Devices[d].Name)})
 	}
@@ -149,8 +149,8 @@ func (t *chromeTrace) placeSlices() {
 	}
 	for i := range s.Spans {
 		span := &s.Spans[i]
-		t.ofSpan[i] = place{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
-		t.spanOf[schedule.Instance{Task: span.Task, Step: span.Step}] = i
+		t.ofSpan[i] = track{int(p.Workers[span.Worker].Device) + 1, first[span.Worker] + lane[i]}
+		t.spanOf[dag.Instance{Task: span.Task, Step: span.Step}] = i
 	}
 	process := len(p.Devices) + 1
 	t.event(chromeEvent{Phase: "M", Name: "process_name", Process: process, Args: named("transfers and counters")})
@@ -161,13 +161,13 @@ func (t *chromeTrace) placeSlices() {
 	}
 	for i, k := range order {
 		x := &s.Transfers[k]
-		t.ofTransfer[k] = place{process, firstOf[route{x.From, x.To}] + lanes[i]}
-		of := schedule.Instance{Task: x.For, Step: x.Step}
+		t.ofTransfer[k] = track{process, firstOf[route{x.From, x.To}] + lanes[i]}
+		of := dag.Instance{Task: x.For, Step: x.Step}
 		t.transferFor[of] = append(t.transferFor[of], k)
 	}
 }
 
-func (t *chromeTrace) slice(at place, name, category string, from, to time.Duration, args any) {
+func (t *chromeTrace) slice(at track, name, category string, from, to time.Duration, args any) {
 	length := micros(to - from)
 	t.event(chromeEvent{Phase: "X", Name: name, Category: category, Process: at.process, Thread: at.thread, At: micros(from), Length: &length, Args: args})
 }
@@ -209,7 +209,7 @@ func (t *chromeTrace) writeFlows() {
 		span := &s.Spans[i]
 		preds := t.preds(span)
 		through := map[int]bool{} // predecessors whose arrow goes through a transfer
-		for _, k := range t.transferFor[schedule.Instance{Task: span.Task, Step: span.Step}] {
+		for _, k := range t.transferFor[dag.Instance{Task: span.Task, Step: span.Step}] {
 			x := &s.Transfers[k]
 			if x.End > span.Start {
 				continue // it made room, and the task did not have to wait for that
@@ -244,7 +244,7 @@ func (t *chromeTrace) preds(span *schedule.Span) []int {
 	var list []int
 	for back, tasks := range [][]int32{g.Preds(span.Task), g.CarriedPreds(span.Task)} {
 		for _, p := range tasks {
-			if k, ok := t.spanOf[schedule.Instance{Task: dag.TaskID(p), Step: span.Step - int32(back)}]; ok {
+			if k, ok := t.spanOf[dag.Instance{Task: dag.TaskID(p), Step: span.Step - int32(back)}]; ok {
 				list = append(list, k)
 			}
 		}
@@ -267,7 +267,7 @@ func writesAny(g *dag.Graph, t dag.TaskID, atoms map[int32]bool) bool {
 
 // flow writes an arrow from the last nanosecond of one slice to the start of another, since
 // viewers bind the end of an arrow to the slice around it.
-func (t *chromeTrace) flow(category string, from place, start, end time.Duration, to place, at time.Duration) {
+func (t *chromeTrace) flow(category string, from track, start, end time.Duration, to track, at time.Duration) {
 	t.flows++
 	t.event(chromeEvent{Phase: "s", Name: category, Category: category, Process: from.process, Thread: from.thread, At: micros(max(start, end-1)), Flow: t.flows})
 	t.event(chromeEvent{Phase: "f", Name: category, Category: category, Process: to.process, Thread: to.thread, At: micros(at), Flow: t.flows, Bind: "e"})

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/schedule"
 	"dahl/schedule/explain"
+	"dahl/schedule/place"
 )
 
 // colouring gives every task of a graph a category, and every category a colour. The causes of
@@ -36,7 +37,7 @@ func (c *colouring) path() int     { return len(c.names) + pathCategory }
 // ofTransfer distinguishes transfers for a task from those due to a memory that is too small:
 // out, and later back in.
 func (c *colouring) ofTransfer(t *schedule.Transfer) int {
-	if t.Reason == schedule.ReasonEvict || t.Reason == schedule.ReasonReload {
+	if t.Reason == place.ReasonEvict || t.Reason == place.ReasonReload {
 		return c.room()
 	}
 	return c.transfer()

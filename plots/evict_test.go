@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // Of the transfers of a run one makes room: both traces and the Gantt chart say so, of
 // that one only.
 func TestEvictionsAreNamed(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1)
-	r.Schedule.Transfers[0].Reason = schedule.ReasonEvict
-	r.Schedule.Transfers[1].Reason = schedule.ReasonPrefetch
+	r.Schedule.Transfers[0].Reason = place.ReasonEvict
+	r.Schedule.Transfers[1].Reason = place.ReasonPrefetch
 	reasons := map[any]int{}
 	for _, e := range readChrome(t, r).TraceEvents {
 		if e.Ph == "X" && e.Cat == "transfer" {

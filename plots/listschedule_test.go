@@ -57,7 +57,7 @@ func (l *lister) run(t dag.TaskID, step int32, w platform.WorkerID, cost time.Du
 			ready = max(ready, l.end[0][k])
 		}
 	}
-	memory := l.p.Platform.Devices[l.p.Platform.Workers[w].Device].Memory
+	memory := l.p.Platform.MemoryOf(w)
 	arrival := ready
 	for a, access := range g.Tasks[t].Accesses {
 		for _, atom := range g.Atoms(t, a) {
@@ -84,7 +84,7 @@ func occupancy(p *schedule.Problem, s *schedule.Schedule) []schedule.Occupancy {
 	var out []schedule.Occupancy
 	for i := range s.Spans {
 		span := &s.Spans[i]
-		memory := p.Platform.Devices[p.Platform.Workers[span.Worker].Device].Memory
+		memory := p.Platform.MemoryOf(span.Worker)
 		if i%(len(p.Graph.Tasks)) == 0 {
 			clear(live)
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"dahl/platform"
-	"dahl/schedule"
 	"dahl/schedule/explain"
+	"dahl/schedule/place"
 )
 
 // Paje writes a run in the Pajé trace format (Schnorr, "Paje Trace File", version 1.2.5, 2014),
@@ -243,7 +243,7 @@ func (t *pajeTrace) line(e pajeEvent) string {
 		return fmt.Sprintf("%d %s VW p%d %.9g\n", e.kind, at, e.where, e.value)
 	}
 	value := "X"
-	if t.run.Schedule.Transfers[e.index].Reason == schedule.ReasonEvict {
+	if t.run.Schedule.Transfers[e.index].Reason == place.ReasonEvict {
 		value = "XE"
 	}
 	return fmt.Sprintf("%d %s LT machine m%d %s t%d\n", e.kind, at, e.where, value, e.index)

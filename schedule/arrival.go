@@ -36,7 +36,7 @@ func (v *View) StartsAt(w platform.WorkerID, a Arrival) time.Duration {
 // that no other task names will have left before this task runs. As many bytes have to be written
 // back before they come again. Otherwise only missing operands come, and the first idle atoms
 // leave for them.
-func (e *Engine) arrival(i Instance, m platform.MemoryID) Arrival {
+func (e *Engine) arrival(i dag.Instance, m platform.MemoryID) Arrival {
 	if e.copies == nil {
 		return Arrival{}
 	}

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -56,6 +57,49 @@ func TestStartsAt(t *testing.T) {
 	}
 }
 
+// hostAndDevices is a core, and one to three devices with memories of their own.
+func hostAndDevices(t *testing.T, r *rand.Rand) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{Name: "random", Memories: []platform.Memory{{Name: "ram"}}, Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess}}}
+	for i := range 1 + r.IntN(3) {
+		name, memory := fmt.Sprint("d", i), platform.MemoryID(1+i)
+		p.Memories = append(p.Memories, platform.Memory{Name: "m" + name})
+		p.Devices = append(p.Devices, platform.Device{Name: name, Kind: "emulated", Count: 1 + r.IntN(2), Memory: memory,
+			CopyEnginesIn: r.IntN(3), CopyEnginesOut: r.IntN(3), PowerSource: platform.Guess})
+		p.Links = append(p.Links, platform.Link{Name: "l" + name, BandwidthBytesPerSec: 1e9, Latency: 2, PowerSource: platform.Guess})
+		p.Routes = append(p.Routes, platform.Route{To: memory, Links: []platform.LinkID{platform.LinkID(i)}})
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// passedOn is a random graph of tasks that read and write parts of parameters and activations.
+func passedOn(t *testing.T, r *rand.Rand) *dag.Graph {
+	t.Helper()
+	b := dag.NewBuilder("passed on")
+	part := func(buffer int, mode dag.Mode) dag.Access {
+		lo := r.IntN(7)
+		return dag.Access{Region: dag.Region{Buffer: dag.BufferID(buffer), Box: dag.Box{{Lo: lo, Hi: lo + 1 + r.IntN(7-lo)}}}, Mode: mode}
+	}
+	buffers := 3 + r.IntN(4)
+	for i := range buffers {
+		role := []dag.Role{dag.Parameter, dag.Activation}[r.IntN(2)]
+		b.Buffer(dag.Buffer{Name: fmt.Sprint("b", i), Shape: []int{7}, Type: dag.Float32, Role: role})
+	}
+	for i := range 3 + r.IntN(15) {
+		order := r.Perm(buffers)
+		b.Task(dag.Task{Name: fmt.Sprint("t", i), Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: int64(r.IntN(20))}},
+			Accesses: []dag.Access{part(order[0], dag.Read), part(order[1], dag.Read), part(order[2], []dag.Mode{dag.Write, dag.ReadWrite}[r.IntN(2)])}})
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 // TestWhatArrivalsAreReckonedWith drives random runs in memories that hold little more
 // than the largest task, and adds up after each event, from the queues and the instances
 // alone, what the engine keeps count of: the time of the copies that wait in each line, and
@@ -64,8 +108,7 @@ func TestWhatArrivalsAreReckonedWith(t *testing.T) {
 	waited, named := 0, 0
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 23))
-		pl := randomMemories(t, r)
-		g := randomBody(t, r, pl, "reckoned")
+		pl, g := hostAndDevices(t, r), passedOn(t, r)
 		costs, err := unboundCosts(g, pl)
 		if err != nil {
 			t.Fatal(err)
@@ -116,8 +159,7 @@ func addUp(t *testing.T, e *Engine) (copies, atoms int) {
 	waiting := map[*line][2]time.Duration{}
 	for k := range e.copies.queue.ways {
 		way := &e.copies.queue.ways[k]
-		for _, id := range way.ids {
-			f := e.copies.inFlight[id]
+		for _, f := range way.copies {
 			for _, l := range way.lines {
 				takes, sum := e.p.Platform.RouteTime(f.From, f.To, f.Bytes), waiting[l]
 				if l.link != noLink {
@@ -146,7 +188,7 @@ func addUp(t *testing.T, e *Engine) (copies, atoms int) {
 		accesses, bytes := make([]int32, e.p.Graph.NumAtoms()), int64(0)
 		for slot := range e.instances {
 			x := &e.instances[slot]
-			if x.phase == blocked || x.worker == Undecided || e.p.memoryOf(x.worker) != platform.MemoryID(m) {
+			if x.phase == blocked || x.worker == Undecided || e.p.Platform.MemoryOf(x.worker) != platform.MemoryID(m) {
 				continue
 			}
 			task := dag.TaskID(slot % len(e.p.Graph.Tasks))

@@ -50,7 +50,7 @@ func surely(ns float64) time.Duration {
 // bound is what the bounds of one graph have in common for all numbers of steps.
 type bound struct {
 	settings            [][][]setting   // by class of costs and device of the whole machine
-	inStep, acrossSteps rows            // by task: what it follows in its step, and in the one before
+	inStep, acrossSteps dag.Rows        // by task: what it follows in its step, and in the one before
 	least               []time.Duration // by task; nil: there is no schedule
 	serialNs            float64         // the sum of least
 	oneWorker           time.Duration   // of a step: what some worker has to run
@@ -97,9 +97,9 @@ func (c *Priced) newBound(graph int) *bound {
 
 // mustFollow lists what every schedule puts before a task: what wrote what it reads, in the same
 // step and in the one before, and, in the same step, what it names.
-func mustFollow(g *dag.Graph) (inStep, acrossSteps rows) {
+func mustFollow(g *dag.Graph) (inStep, acrossSteps dag.Rows) {
 	const steps = 2
-	var edges [steps][]Edge // from a task of the second step to what it follows, by how far back that is
+	var edges [steps][]dag.Edge // from a task of the second step to what it follows, by how far back that is
 	writer := slices.Repeat([]int32{-1}, g.NumAtoms())
 	n := int32(len(g.Tasks))
 	for i := range steps * n {
@@ -108,7 +108,7 @@ func mustFollow(g *dag.Graph) (inStep, acrossSteps rows) {
 			for _, atom := range g.Atoms(t, k) {
 				if last := writer[atom]; a.Mode.Reads() && last >= 0 && i >= n {
 					back := 1 - last/n
-					edges[back] = append(edges[back], Edge{t, dag.TaskID(last % n)})
+					edges[back] = append(edges[back], dag.Edge{From: t, To: dag.TaskID(last % n)})
 				}
 				if a.Mode.Writes() { // no other operand of the task has the atom
 					writer[atom] = i
@@ -117,14 +117,14 @@ func mustFollow(g *dag.Graph) (inStep, acrossSteps rows) {
 		}
 		if i >= n {
 			for _, other := range g.Tasks[t].After {
-				edges[0] = append(edges[0], Edge{t, other})
+				edges[0] = append(edges[0], dag.Edge{From: t, To: other})
 			}
 		}
 	}
 	for back := range edges {
 		edges[back] = slices.Compact(edges[back]) // the atoms of an operand often have one writer
 	}
-	return newRows(len(g.Tasks), edges[0]), newRows(len(g.Tasks), edges[1])
+	return dag.NewRows(len(g.Tasks), edges[0]), dag.NewRows(len(g.Tasks), edges[1])
 }
 
 // maxBoundInstances bounds the tasks that [bound.path] visits of a long run.
@@ -139,7 +139,7 @@ func (b *bound) path(steps int) time.Duration {
 	const never = math.MinInt64 / 2
 	n := len(b.least)
 	first := min(steps, max(2, maxBoundInstances/n))
-	if len(b.acrossSteps.to) == 0 { // all steps are alike
+	if len(b.acrossSteps.All()) == 0 { // all steps are alike
 		steps, first = 1, 1
 	}
 	var longest time.Duration
@@ -147,7 +147,7 @@ func (b *bound) path(steps int) time.Duration {
 	if first == steps {
 		return longest
 	}
-	again := slices.MaxFunc(b.acrossSteps.to, func(x, y int32) int { return cmp.Compare(last[x], last[y]) })
+	again := slices.MaxFunc(b.acrossSteps.All(), func(x, y int32) int { return cmp.Compare(last[x], last[y]) })
 	since := slices.Repeat([]time.Duration{never}, n)
 	since[again] = 0
 	cycles := []time.Duration{0} // by steps; 0: there is none
@@ -167,10 +167,10 @@ func (b *bound) unroll(steps int, before []time.Duration, earliest time.Duration
 	for range steps {
 		for t := range ends {
 			start := earliest
-			for _, other := range b.acrossSteps.of(dag.TaskID(t)) {
+			for _, other := range b.acrossSteps.Row(int32(t)) {
 				start = max(start, before[other])
 			}
-			for _, other := range b.inStep.of(dag.TaskID(t)) {
+			for _, other := range b.inStep.Row(int32(t)) {
 				start = max(start, ends[other])
 			}
 			ends[t] = start + b.least[t]

@@ -53,10 +53,7 @@ func (c *audit) instances() error {
 	if c.s.Steps != c.p.Steps || len(c.s.Spans) != c.n*c.s.Steps {
 		return fmt.Errorf("%d spans of %d steps, want %d tasks in %d steps", len(c.s.Spans), c.s.Steps, c.n, c.p.Steps)
 	}
-	c.spanOf = make([]int32, len(c.s.Spans))
-	for i := range c.spanOf {
-		c.spanOf[i] = -1
-	}
+	c.spanOf = slices.Repeat([]int32{-1}, len(c.s.Spans))
 	for i := range c.s.Spans {
 		span := &c.s.Spans[i]
 		if span.Task < 0 || int(span.Task) >= c.n || span.Step < 0 || int(span.Step) >= c.s.Steps ||
@@ -129,7 +126,7 @@ func (c *audit) dependences() error {
 				}
 			}
 		}
-		for distance, edges := range [][]Edge{c.p.Reuse, c.p.ReuseNext} {
+		for distance, edges := range [][]dag.Edge{c.p.Reuse, c.p.ReuseNext} {
 			for _, e := range edges {
 				if err := follows(int(e.From), int(e.To), step, distance); err != nil {
 					return fmt.Errorf("reuse of memory: %w", err)
@@ -187,12 +184,8 @@ func (c *audit) transfer(i int) error {
 		t.Start < 0 || t.End < t.Start || t.Buffer < 0 || int(t.Buffer) >= len(c.p.Graph.Buffers) {
 		return fmt.Errorf("transfer %d of buffer %d goes from memory %d to %d, from %v to %v", i, t.Buffer, t.From, t.To, t.Start, t.End)
 	}
-	bytes, err := c.bytesOf(t.Buffer, t.Atoms)
-	if err != nil {
-		return fmt.Errorf("transfer %d: %w", i, err)
-	}
-	if bytes != t.Bytes {
-		return fmt.Errorf("transfer %d of buffer %q is of %d bytes, its pieces have %d", i, c.p.Graph.Buffers[t.Buffer].Name, t.Bytes, bytes)
+	if err := c.pieces("transfer", i, t.Buffer, t.Atoms, t.Bytes); err != nil {
+		return err
 	}
 	if c.s.World == Simulated {
 		if _, ok := c.p.Platform.Route(t.From, t.To); !ok {
@@ -214,25 +207,22 @@ func (c *audit) eviction(i int) error {
 	if m := &c.p.Platform.Memories[e.Memory]; m.CapacityBytes == 0 {
 		return fmt.Errorf("eviction %d is from memory %q, which has room for everything", i, m.Name)
 	}
-	bytes, err := c.bytesOf(e.Buffer, e.Atoms)
-	if err != nil {
-		return fmt.Errorf("eviction %d: %w", i, err)
-	}
-	if bytes != e.Bytes {
-		return fmt.Errorf("eviction %d of buffer %q is of %d bytes, its pieces have %d", i, c.p.Graph.Buffers[e.Buffer].Name, e.Bytes, bytes)
-	}
-	return nil
+	return c.pieces("eviction", i, e.Buffer, e.Atoms, e.Bytes)
 }
 
-// bytesOf adds up the atoms of a buffer.
-func (c *audit) bytesOf(buffer dag.BufferID, atoms []int32) (bytes int64, err error) {
+// pieces verifies that atoms are of a buffer and have so many bytes.
+func (c *audit) pieces(what string, i int, buffer dag.BufferID, atoms []int32, want int64) error {
+	g, bytes := c.p.Graph, int64(0)
 	for _, a := range atoms {
-		if a < 0 || int(a) >= c.p.Graph.NumAtoms() || c.p.Graph.AtomStorage(dag.AtomID(a)) != c.p.Graph.Storage(buffer) {
-			return 0, fmt.Errorf("it names piece %d, which is not of buffer %q", a, c.p.Graph.Buffers[buffer].Name)
+		if a < 0 || int(a) >= g.NumAtoms() || g.AtomStorage(dag.AtomID(a)) != g.Storage(buffer) {
+			return fmt.Errorf("%s %d: it names piece %d, which is not of buffer %q", what, i, a, g.Buffers[buffer].Name)
 		}
-		bytes += c.p.Graph.AtomBytes(dag.AtomID(a))
+		bytes += g.AtomBytes(dag.AtomID(a))
 	}
-	return bytes, nil
+	if bytes != want {
+		return fmt.Errorf("%s %d of buffer %q is of %d bytes, its pieces have %d", what, i, g.Buffers[buffer].Name, want, bytes)
+	}
+	return nil
 }
 
 // home is the memory that has a storage before the first step; -1 means all memories or none.

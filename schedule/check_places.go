@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // presence is one version of an atom in a memory, from the start of its arrival until it is gone.
@@ -41,7 +42,7 @@ func (c *audit) places() error {
 				continue
 			}
 			x := g.AtomStorage(p.atom)
-			if l.Offset[x] == Elsewhere {
+			if l.Offset[x] == layout.Elsewhere {
 				return fmt.Errorf("buffer %q is in memory %q at %v and has no place there", g.Buffers[x].Name, c.p.Platform.Memories[m].Name, p.from)
 			}
 			for y := range until {

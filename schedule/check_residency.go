@@ -146,7 +146,7 @@ func (a *atomAudit) walk(uses []use, written bool) error {
 				if err := a.close(&v, span.Start, span.End); err != nil {
 					return err
 				}
-				v = version{from: int(a.p.memoryOf(span.Worker)), begins: span.Start, made: span.End, readers: v.readers[:0]}
+				v = version{from: int(a.p.Platform.MemoryOf(span.Worker)), begins: span.Start, made: span.End, readers: v.readers[:0]}
 			}
 		}
 		if freed {
@@ -235,7 +235,7 @@ func (a *atomAudit) found(v *version, moves []int32, gone time.Duration) error {
 		return slices.ContainsFunc(a.stays, func(s stay) bool { return s.memory == m && s.from <= from && to <= s.to })
 	}
 	for _, span := range v.readers {
-		if m := a.p.memoryOf(span.Worker); !is(m, span.Start, span.End) {
+		if m := a.p.Platform.MemoryOf(span.Worker); !is(m, span.Start, span.End) {
 			return fmt.Errorf("task %s reads it from %v to %v in memory %q, where it is not", a.name(span.Task, span.Step), span.Start, span.End, a.p.Platform.Memories[m].Name)
 		}
 	}

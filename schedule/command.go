@@ -1,6 +1,9 @@
 package schedule
 
-import "dahl/platform"
+import (
+	"dahl/dag"
+	"dahl/platform"
+)
 
 // CommandKind is a kind of request from the Engine to the world.
 type CommandKind uint8
@@ -15,7 +18,7 @@ const (
 // Command is one request to the driver of the Engine.
 type Command struct {
 	Kind     CommandKind
-	Instance Instance          // the task to run, or the one that needs the copy
+	Instance dag.Instance      // the task to run, or the one that needs the copy
 	Worker   platform.WorkerID // RunTask: where it runs
 	Copy     CopyID            // CopyRegion: index into the Engine's copies
 	Eviction int32             // EvictRegion: index into the Engine's evictions of this event

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // copies are the movements that were asked for and have not arrived. Each moves atoms of one
@@ -24,6 +25,8 @@ type copies struct {
 
 type flight struct {
 	Transfer
+	id      CopyID
+	place   int32 // of the task in the order of tasks
 	ticket  int64 // position in the order of requests
 	awaited bool  // a prefetch for a task that its worker is about to take
 }
@@ -37,12 +40,12 @@ type delivery struct {
 func newCopies(p *Problem, r *residency, order []int32) *copies {
 	c := &copies{p: p, resident: r, carrying: map[delivery]CopyID{},
 		arrived: make([]time.Duration, p.Graph.NumAtoms()*len(p.Platform.Memories))}
-	c.queue = newCopyQueue(p, order, &c.inFlight)
+	c.queue = newCopyQueue(p, order)
 	return c
 }
 
 // fetch asks for the atoms that an instance reads and a memory lacks.
-func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) {
+func (c *copies) fetch(i dag.Instance, m platform.MemoryID, why place.Reason) (err error) {
 	c.batch = c.batch[:0]
 	c.resident.missing(i.Task, m, func(atom int32, regionBytes int64) {
 		if err == nil {
@@ -54,7 +57,7 @@ func (c *copies) fetch(i Instance, m platform.MemoryID, why Reason) (err error) 
 
 // want asks for an atom at a memory that lacks it, as part of a region of regionBytes. It does
 // nothing if a copy that is as urgent already brings the atom.
-func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes int64, why Reason) error {
+func (c *copies) want(i dag.Instance, atom int32, m platform.MemoryID, regionBytes int64, why place.Reason) error {
 	if c.resident.valid[atom] == 0 {
 		g := c.p.Graph
 		return fmt.Errorf("task %q: it reads buffer %q, which nothing has written; give the buffer a home",
@@ -66,7 +69,7 @@ func (c *copies) want(i Instance, atom int32, m platform.MemoryID, regionBytes i
 // ask does the same from a given source. It takes the atom over from a less urgent copy that has
 // not started. It also takes an eviction over from one out of another memory, since that one is
 // called off when the atom need not leave there any more.
-func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Reason) error {
+func (c *copies) ask(i dag.Instance, atom int32, from, to platform.MemoryID, why place.Reason) error {
 	r, key, bit := c.resident, delivery{atom, to}, uint64(1)<<to
 	if r.arriving[atom]&bit != 0 {
 		return nil
@@ -74,7 +77,7 @@ func (c *copies) ask(i Instance, atom int32, from, to platform.MemoryID, why Rea
 	bytes := r.bytes(atom)
 	if r.wanted[atom]&bit != 0 {
 		other := c.inFlight[c.carrying[key]]
-		if stale := why == ReasonEvict && other.Reason == ReasonEvict && other.From != from; !stale && other.Reason.urgency() <= why.urgency() {
+		if stale := why == place.ReasonEvict && other.Reason == place.ReasonEvict && other.From != from; !stale && urgency(other.Reason) <= urgency(why) {
 			return nil
 		}
 		c.queue.resize(other, -bytes)
@@ -103,10 +106,10 @@ func (c *copies) await() {
 }
 
 // callOff takes atoms back from the prefetches for an instance that will run at another memory.
-func (c *copies) callOff(i Instance, m platform.MemoryID) {
+func (c *copies) callOff(i dag.Instance, m platform.MemoryID) {
 	r, bit := c.resident, uint64(1)<<m
 	for id, f := range c.inFlight {
-		if f.For != i.Task || f.Step != i.Step || f.To != m || f.Reason != ReasonPrefetch {
+		if f.For != i.Task || f.Step != i.Step || f.To != m || f.Reason != place.ReasonPrefetch {
 			continue
 		}
 		for _, a := range f.Atoms {
@@ -121,18 +124,18 @@ func (c *copies) callOff(i Instance, m platform.MemoryID) {
 
 // urgency orders reasons: copies that somebody waits for come first. An eviction is called off
 // when the atom is needed again, so a copy for a task does not rely on one.
-func (r Reason) urgency() int {
+func urgency(r place.Reason) int {
 	switch r {
-	case ReasonFetch:
+	case place.ReasonFetch:
 		return 0
-	case ReasonEvict:
+	case place.ReasonEvict:
 		return 1
 	}
 	return 2
 }
 
 // batchCopy finds or opens the copy of this batch for a storage, a source and a destination.
-func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.MemoryID, why Reason) (CopyID, error) {
+func (c *copies) batchCopy(i dag.Instance, storage dag.BufferID, from, to platform.MemoryID, why place.Reason) (CopyID, error) {
 	for _, id := range c.batch {
 		if f := c.inFlight[id]; f.Buffer == storage && f.From == from && f.To == to {
 			return id, nil
@@ -147,13 +150,13 @@ func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.M
 	if n := len(c.free); n > 0 {
 		id, c.free = c.free[n-1], c.free[:n-1]
 	} else {
-		c.inFlight = append(c.inFlight, &flight{})
+		c.inFlight = append(c.inFlight, &flight{id: id})
 	}
 	f := c.inFlight[id]
 	f.awaited = false
 	f.Transfer = Transfer{Buffer: storage, Atoms: f.Atoms[:0], From: from, To: to, For: i.Task, Step: i.Step, Reason: why}
 	c.batch = append(c.batch, id)
-	c.queue.add(id)
+	c.queue.add(f)
 	return id, nil
 }
 
@@ -161,16 +164,15 @@ func (c *copies) batchCopy(i Instance, storage dag.BufferID, from, to platform.M
 // From now on its bytes count at its destination.
 func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 	for {
-		id, ok := c.queue.take(c.fits)
-		if !ok {
+		f := c.queue.take(c.fits)
+		if f == nil {
 			return 0, false, nil
 		}
-		f := c.inFlight[id]
-		if err := c.settleSource(id, f); err != nil {
+		if err := c.settleSource(f); err != nil {
 			return 0, false, err
 		}
 		if len(f.Atoms) == 0 {
-			c.free = append(c.free, id)
+			c.free = append(c.free, f.id)
 			continue
 		}
 		c.start(f, now)
@@ -179,14 +181,14 @@ func (c *copies) next(now time.Duration) (id CopyID, ok bool, err error) {
 				return 0, false, fmt.Errorf("task %q: %w", c.p.Graph.Tasks[f.For].Name, err)
 			}
 		}
-		return id, true, nil
+		return f.id, true, nil
 	}
 }
 
 // fits reports whether the destination has room for a copy now. A prefetch takes only bytes that
 // are promised to nobody else.
 func (c *copies) fits(f *flight) bool {
-	early := f.Reason == ReasonPrefetch
+	early := f.Reason == place.ReasonPrefetch
 	evictor := c.resident.evictors[f.To]
 	switch {
 	case !c.resident.shared.still(f.To, f.Buffer):
@@ -203,26 +205,26 @@ func (c *copies) fits(f *flight) bool {
 
 // settleSource updates a copy that is about to start. It drops atoms that the copy need not bring
 // any more, and asks another memory for atoms that its source has evicted.
-func (c *copies) settleSource(id CopyID, f *flight) error {
+func (c *copies) settleSource(f *flight) error {
 	c.batch = c.batch[:0]
 	r, kept := c.resident, f.Atoms[:0]
 	f.Bytes = 0
 	for _, a := range f.Atoms {
 		key, bit := delivery{a, f.To}, uint64(1)<<f.To
-		if r.wanted[a]&bit == 0 || c.carrying[key] != id {
+		if r.wanted[a]&bit == 0 || c.carrying[key] != f.id {
 			continue // overwritten or freed meanwhile, or another copy has taken it over
 		}
-		if f.Reason != ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == ReasonEvict && r.evictors[f.From].state[a]&isLeaving != 0 {
+		if f.Reason != place.ReasonEvict && r.valid[a]&(1<<f.From) != 0 || f.Reason == place.ReasonEvict && r.evictors[f.From].state[a]&isLeaving != 0 {
 			kept = append(kept, a)
 			f.Bytes += r.bytes(a)
 			continue
 		}
 		r.wanted[a] &^= bit
 		delete(c.carrying, key)
-		if f.Reason == ReasonEvict {
+		if f.Reason == place.ReasonEvict {
 			continue // called off
 		}
-		if err := c.want(Instance{Task: f.For, Step: f.Step}, a, f.To, r.bytes(a), f.Reason); err != nil {
+		if err := c.want(dag.Instance{Task: f.For, Step: f.Step}, a, f.To, r.bytes(a), f.Reason); err != nil {
 			return err
 		}
 	}
@@ -257,7 +259,7 @@ func (c *copies) arrive(id CopyID, at time.Duration) {
 			c.arrived[c.at(a, f.To)] = at
 			delete(c.carrying, key)
 			if evictor := r.evictors[f.To]; evictor != nil {
-				evictor.arrived(a, f.Reason == ReasonPrefetch)
+				evictor.arrived(a, f.Reason == place.ReasonPrefetch)
 			}
 		}
 		if evictor := r.evictors[f.From]; evictor != nil {

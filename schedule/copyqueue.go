@@ -2,10 +2,11 @@ package schedule
 
 import (
 	"cmp"
-	"container/heap"
 	"time"
 
 	"dahl/platform"
+	"dahl/schedule/place"
+	"dahl/schedule/ready"
 )
 
 // copyQueue holds the copies that wait, and the engines that carry them.
@@ -20,7 +21,6 @@ import (
 // the copies behind it from the same source to the same destination, and no others.
 type copyQueue struct {
 	p       *Problem
-	flights *[]*flight
 	order   []int32   // by task
 	ways    []waiting // by source and destination
 	used    []int32   // indices of the ways that have had a copy
@@ -33,16 +33,15 @@ type engines struct{ in, out, busyIn, busyOut int }
 
 // waiting is a heap of copies from one memory to another.
 type waiting struct {
-	queue             *copyQueue
-	ids               []CopyID
+	copies            ready.Heap[*flight]
 	lines             lines
 	takesIn, takesOut bool
 	used              bool
 }
 
-func newCopyQueue(p *Problem, order []int32, flights *[]*flight) *copyQueue {
+func newCopyQueue(p *Problem, order []int32) *copyQueue {
 	n := len(p.Platform.Memories)
-	q := &copyQueue{p: p, flights: flights, order: order, ways: make([]waiting, n*n), engines: make([]engines, n)}
+	q := &copyQueue{p: p, order: order, ways: make([]waiting, n*n), engines: make([]engines, n)}
 	host := p.Platform.HostMemory()
 	for m := range q.engines {
 		if platform.MemoryID(m) != host {
@@ -53,7 +52,7 @@ func newCopyQueue(p *Problem, order []int32, flights *[]*flight) *copyQueue {
 	for w := range q.ways {
 		from, to := platform.MemoryID(w/n), platform.MemoryID(w%n)
 		in, out := p.Platform.EnginesTaken(from, to)
-		q.ways[w] = waiting{queue: q, takesIn: in, takesOut: out, lines: lines.of(from, to, out)}
+		q.ways[w] = waiting{takesIn: in, takesOut: out, lines: lines.of(from, to, out)}
 	}
 	return q
 }
@@ -62,37 +61,35 @@ func (q *copyQueue) way(from, to platform.MemoryID) *waiting {
 	return &q.ways[int(from)*len(q.engines)+int(to)]
 }
 
-func (q *copyQueue) add(id CopyID) {
-	f := (*q.flights)[id]
-	f.ticket = q.tickets
+func (q *copyQueue) add(f *flight) {
+	f.ticket, f.place = q.tickets, q.order[f.For]
 	q.tickets++
 	w := q.way(f.From, f.To)
 	if !w.used {
 		w.used = true
 		q.used = append(q.used, int32(int(f.From)*len(q.engines)+int(f.To)))
 	}
-	heap.Push(w, id)
+	w.copies.Push(f)
 }
 
-// take removes the first copy that has its engines and for which fits holds.
-func (q *copyQueue) take(fits func(*flight) bool) (id CopyID, ok bool) {
+// take removes the first copy that has its engines and for which fits holds; nil: there is none.
+func (q *copyQueue) take(fits func(*flight) bool) *flight {
 	var best *waiting
 	for _, k := range q.used {
 		w := &q.ways[k]
-		if len(w.ids) == 0 || !q.free(w, (*q.flights)[w.ids[0]]) || !fits((*q.flights)[w.ids[0]]) {
+		if len(w.copies) == 0 || !q.free(w, w.copies[0]) || !fits(w.copies[0]) {
 			continue
 		}
-		if best == nil || q.before(w.ids[0], best.ids[0]) {
+		if best == nil || w.copies[0].Before(best.copies[0]) {
 			best = w
 		}
 	}
 	if best == nil {
-		return 0, false
+		return nil
 	}
-	id = heap.Pop(best).(CopyID)
-	f := (*q.flights)[id]
+	f := best.copies.Pop()
 	best.lines.wait(f, -1)
-	return id, true
+	return f
 }
 
 // resize adds bytes to a waiting copy.
@@ -142,15 +139,15 @@ func (q *copyQueue) occupy(from, to platform.MemoryID, n int) {
 	}
 }
 
-func (q *copyQueue) before(a, b CopyID) bool {
-	f, g := (*q.flights)[a], (*q.flights)[b]
+// Before is the order in which copies start.
+func (f *flight) Before(g *flight) bool {
 	return cmp.Or(cmp.Compare(f.early(), g.early()), cmp.Compare(f.Step, g.Step),
-		cmp.Compare(q.order[f.For], q.order[g.For]), cmp.Compare(f.ticket, g.ticket)) < 0
+		cmp.Compare(f.place, g.place), cmp.Compare(f.ticket, g.ticket)) < 0
 }
 
 // early is 1 for a copy that nobody waits for yet.
 func (f *flight) early() int {
-	if f.Reason == ReasonPrefetch {
+	if f.Reason == place.ReasonPrefetch {
 		return 1
 	}
 	return 0
@@ -162,14 +159,4 @@ func (f *flight) expected() int {
 		return 0
 	}
 	return f.early()
-}
-
-func (w *waiting) Len() int           { return len(w.ids) }
-func (w *waiting) Less(i, j int) bool { return w.queue.before(w.ids[i], w.ids[j]) }
-func (w *waiting) Swap(i, j int)      { w.ids[i], w.ids[j] = w.ids[j], w.ids[i] }
-func (w *waiting) Push(id any)        { w.ids = append(w.ids, id.(CopyID)) }
-func (w *waiting) Pop() any {
-	last := w.ids[len(w.ids)-1]
-	w.ids = w.ids[:len(w.ids)-1]
-	return last
 }

@@ -3,6 +3,7 @@ package schedule
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,19 +67,13 @@ func sameCosts(a, b *dag.Task) bool {
 // givenKey writes the costs given for a task as a string that equals another
 // task's only if they are the same.
 func givenKey(costs []dag.Cost) string {
-	if len(costs) == 0 {
-		return ""
-	}
-	var b strings.Builder
+	var b []byte
 	for _, c := range costs {
-		b.WriteString(strconv.Quote(c.Key))
-		b.WriteByte(' ')
-		b.WriteString(strconv.FormatInt(c.Ns, 10))
-		b.WriteByte(' ')
-		b.WriteString(strconv.FormatFloat(c.Joules, 'g', -1, 64))
-		b.WriteByte(';')
+		b = strconv.AppendQuote(b, c.Key)
+		b = strconv.AppendInt(append(b, ' '), c.Ns, 10)
+		b = strconv.AppendFloat(append(b, ' '), c.Joules, 'g', -1, 64)
 	}
-	return b.String()
+	return string(b)
 }
 
 // costRow is the cost of one task on each device.
@@ -219,13 +214,6 @@ func mayRunOn(pl *dag.Placement, p *platform.Platform, d platform.DeviceID) bool
 
 // placedOnDevice reports whether a placement allows some worker of a device.
 func placedOnDevice(name string, p *platform.Platform, d platform.DeviceID) bool {
-	if name == p.Devices[d].Name || name == p.Devices[d].Kind {
-		return true
-	}
-	for _, w := range p.Workers {
-		if w.Device == d && w.Name == name {
-			return true
-		}
-	}
-	return false
+	return name == p.Devices[d].Name || name == p.Devices[d].Kind ||
+		slices.ContainsFunc(p.Workers, func(w platform.Worker) bool { return w.Device == d && w.Name == name })
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // Choice says what a [Decision] is to rest on.
@@ -30,7 +33,7 @@ type Decision struct {
 
 	// Placed is the program with the copies between memories as tasks, where all graphs
 	// follow plans; nil: the policy decides while they run.
-	Placed *Placed
+	Placed *place.Program
 }
 
 // Decided is one graph of a decision.
@@ -41,9 +44,9 @@ type Decided struct {
 	Problem Problem
 	Timed   *Costs       // of steps whose tasks are timed
 	Plan    *Plan        // as it was given or made, see [Decision.PlanOf]; nil: the policy decides
-	Placed  *PlacedGraph // of the plan
+	Placed  *place.Graph // of the plan
 
-	onDemand []*Layout // by memory, where the policy decides
+	onDemand []*layout.Layout // by memory, where the policy decides
 }
 
 // passes make a decision, each from what those before it have left.
@@ -60,13 +63,14 @@ var passes = []struct {
 
 // Decide makes the decisions of a choice.
 func (c *Priced) Decide(choice Choice) (*Decision, error) {
+	choice.Plans = append(slices.Clone(choice.Plans), make([]*Plan, max(0, len(c.Program.Graphs)-len(choice.Plans)))...)
 	if choice.Policy.Static == nil && choice.Policy.Dynamic == nil {
-		if choice.Policy.Name != "" && !choice.plansAll(len(c.Program.Graphs)) {
+		if choice.Policy.Name != "" && slices.Contains(choice.Plans, nil) {
 			return nil, fmt.Errorf("policy %s needs a plan", choice.Policy.Name)
 		}
 		choice.Policy = planner
 	}
-	if choice.plansSome() && choice.Policy.Static == nil {
+	if choice.Policy.Static == nil && slices.ContainsFunc(choice.Plans, func(p *Plan) bool { return p != nil }) {
 		choice.Policy = planner
 	}
 	d := &Decision{Priced: c, Policy: choice.Policy}
@@ -80,21 +84,6 @@ func (c *Priced) Decide(choice Choice) (*Decision, error) {
 
 // planner plans what nobody else does.
 var planner = PolicyInfo{Name: "heft", Static: HEFT}
-
-func (c *Choice) plan(graph int) *Plan {
-	if graph < len(c.Plans) {
-		return c.Plans[graph]
-	}
-	return nil
-}
-
-func (c *Choice) plansSome() bool {
-	return slices.ContainsFunc(c.Plans, func(p *Plan) bool { return p != nil })
-}
-
-func (c *Choice) plansAll(graphs int) bool {
-	return len(c.Plans) == graphs && !slices.Contains(c.Plans, nil)
-}
 
 // forGraphs calls do for every graph, whose name it adds to errors.
 func (d *Decision) forGraphs(do func(i int, g *dag.Graph) error) error {
@@ -110,7 +99,7 @@ func (d *Decision) forGraphs(do func(i int, g *dag.Graph) error) error {
 func checkProblems(d *Decision, choice *Choice) error {
 	d.Graphs = make([]Decided, len(d.Priced.graphs))
 	return d.forGraphs(func(i int, g *dag.Graph) error {
-		if plan := choice.plan(i); plan != nil && plan.GraphHash != "" && plan.GraphHash != g.Hash() {
+		if plan := choice.Plans[i]; plan != nil && plan.GraphHash != "" && plan.GraphHash != g.Hash() {
 			return fmt.Errorf("the plan is for a graph with hash %.12s…, this one has %.12s…", plan.GraphHash, g.Hash())
 		}
 		return d.Priced.graphs[i].checked()
@@ -134,7 +123,7 @@ func fixVariants(d *Decision, choice *Choice) (err error) {
 func planGraphs(d *Decision, choice *Choice) error {
 	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
 		decided := &d.Graphs[i]
-		if decided.Plan = choice.plan(i); decided.Plan != nil {
+		if decided.Plan = choice.Plans[i]; decided.Plan != nil {
 			eligible, err := d.Priced.graphs[i].eligible()
 			if err != nil {
 				return err
@@ -150,31 +139,24 @@ func planGraphs(d *Decision, choice *Choice) error {
 	})
 }
 
-// plans are those of all graphs; nil: a policy decides while they run.
-func (d *Decision) plans() []*Plan {
-	plans := make([]*Plan, len(d.Graphs))
-	for i := range d.Graphs {
-		if plans[i] = d.Graphs[i].Plan; plans[i] == nil {
-			return nil
-		}
-	}
-	return plans
-}
-
 // placePlans makes the copies of plans between memories tasks, and lays out every memory.
 func placePlans(d *Decision, _ *Choice) (err error) {
-	plans := d.plans()
-	if plans == nil {
-		return nil
+	inputs := make([]place.Input, len(d.Graphs))
+	for i := range d.Graphs {
+		plan := d.Graphs[i].Plan
+		if plan == nil {
+			return nil // the policy decides while they run
+		}
+		inputs[i] = place.Input{Order: plan.Order, Occupies: d.Graphs[i].Problem.occupies, ScratchBytes: d.Priced.graphs[i].scratchBytes, Written: plan.Written}
 	}
-	if d.Placed, err = place(d.Priced, plans); err != nil {
+	if d.Placed, err = place.Compile(d.Priced.Program, d.Priced.Platform, inputs); err != nil {
 		return err
 	}
 	for i := range d.Graphs {
 		decided, pg := &d.Graphs[i], d.Placed.Graphs[i]
 		decided.Placed = pg
-		if pg.moves == nil {
-			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.RoomNext
+		if pg.Moves() == nil {
+			decided.Problem.Reuse, decided.Problem.ReuseNext = pg.Reuse, pg.MemoryReuseNext
 		}
 	}
 	return nil
@@ -191,7 +173,11 @@ func layOutDemand(d *Decision, _ *Choice) error {
 	if err != nil {
 		return err
 	}
-	layouts, err := layOutOnDemand(d.Priced, d.Priced.scratchBytes())
+	canRun := func(graph int, t dag.TaskID, on platform.DeviceID) bool {
+		_, ok := d.Priced.Costs(graph).Of(t, on)
+		return ok
+	}
+	layouts, err := layout.OnDemand(d.Priced.Program, d.Priced.Platform, canRun, d.Priced.scratchBytes())
 	if err != nil {
 		return err
 	}
@@ -228,24 +214,26 @@ func (d *Decision) PolicyName(graph int) string {
 
 // Layouts are those of a graph by memory: of the buffers of the placed graph where there is a
 // plan, else of the graph's own.
-func (d *Decision) Layouts(graph int) []*Layout {
+func (d *Decision) Layouts(graph int) []*layout.Layout {
 	if d.Placed != nil {
 		return d.Placed.Layouts()[graph]
 	}
 	return d.Graphs[graph].onDemand
 }
 
-// PlanOf is the plan of a graph with all that was decided for it ([Placed.Record]), or what its
+// PlanOf is the plan of a graph with all that was decided for it ([place.Program.Written]), or what its
 // policy did in a run, written down. In a single memory that has the places of the buffers too.
 func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
 	decided, p := &d.Graphs[graph], d.Priced.Platform
 	if d.Placed != nil {
-		return d.Placed.Record(graph, decided.Plan)
+		plan := *decided.Plan
+		plan.Written = d.Placed.Written(graph)
+		return &plan
 	}
 	g := decided.Problem.Graph
 	plan := PlanFrom(s, s.Policy, g)
 	if !p.Spread() {
-		plan.Places, plan.Arenas = plannedPlaces(p, unmoved(g, p.HostMemory()), decided.onDemand), plannedArenas(p, decided.onDemand)
+		plan.Written = place.OnHost(g, p, decided.onDemand)
 	}
 	return plan
 }
@@ -255,11 +243,11 @@ func (d *Decision) PlanOf(graph int, s *Schedule) *Plan {
 func (d *Decision) ReservedBytes() []int64 {
 	sums := make([]int64, len(d.Priced.Platform.Memories))
 	for m := range sums {
-		var arenas [NumArenas]int64
+		var arenas [layout.NumArenas]int64
 		for i := range d.Graphs {
 			if l := d.Layouts(i)[m]; l != nil {
 				for a, bytes := range l.ArenaBytes {
-					arenas[a] = max(arenas[a], Align(bytes))
+					arenas[a] = max(arenas[a], layout.Align(bytes))
 				}
 			}
 		}

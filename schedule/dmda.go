@@ -3,7 +3,9 @@ package schedule
 import (
 	"time"
 
+	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // dmda gives every task, when it becomes ready, to the worker that is expected to end it first.
@@ -11,31 +13,31 @@ import (
 // have left ([Arrival]). Then the kernel runs. Each worker runs its tasks in the order in which
 // it got them. Ties go to the worker with the lower index.
 type dmda struct {
-	queues  []queue    // by worker
-	behind  []Instance // by slot of an instance that waits in a queue: the next instance of the queue
-	arrival []Arrival  // by memory, for the task at hand
+	queues  []queue        // by worker
+	behind  []dag.Instance // by slot of an instance that waits in a queue: the next instance of the queue
+	arrival []Arrival      // by memory, for the task at hand
 	known   []bool
 }
 
 // queue is the instances that wait for one worker, first come, first served. Each instance waits
 // in one queue at most, so dmda.behind links all of them and never grows.
 type queue struct {
-	first, last Instance
+	first, last dag.Instance
 	size        int
 }
 
 func newDMDA(p *Problem) *dmda {
 	memories := len(p.Platform.Memories)
-	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]Instance, int(ringSlots(p.Steps))*len(p.Graph.Tasks)),
+	return &dmda{queues: make([]queue, len(p.Platform.Workers)), behind: make([]dag.Instance, int(ready.Ring(p.Steps))*len(p.Graph.Tasks)),
 		arrival: make([]Arrival, memories), known: make([]bool, memories)}
 }
 
-func (q *dmda) Ready(v *View, i Instance) platform.WorkerID {
+func (q *dmda) Ready(v *View, i dag.Instance) platform.WorkerID {
 	clear(q.known)
 	best := Undecided
 	var bestEnd time.Duration
 	for _, w := range v.Workers(i.Task) {
-		m := v.Problem.memoryOf(w)
+		m := v.Problem.Platform.MemoryOf(w)
 		if !q.known[m] {
 			q.arrival[m], q.known[m] = v.Arrival(i, m), true
 		}
@@ -48,20 +50,20 @@ func (q *dmda) Ready(v *View, i Instance) platform.WorkerID {
 	if waiting.size == 0 {
 		waiting.first = i
 	} else {
-		q.behind[v.order.slot(waiting.last)] = i
+		q.behind[v.order.Slot(waiting.last)] = i
 	}
 	waiting.last = i
 	waiting.size++
 	return best
 }
 
-func (q *dmda) Next(v *View, w platform.WorkerID) (Instance, bool) {
+func (q *dmda) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 	waiting := &q.queues[w]
 	if waiting.size == 0 {
-		return Instance{}, false
+		return dag.Instance{}, false
 	}
 	i := waiting.first
-	waiting.first = q.behind[v.order.slot(i)]
+	waiting.first = q.behind[v.order.Slot(i)]
 	waiting.size--
 	return i, true
 }

@@ -1,6 +1,9 @@
 package schedule
 
-import "dahl/platform"
+import (
+	"dahl/dag"
+	"dahl/platform"
+)
 
 // dmdar gives tasks to workers as [dmda] does. A worker then takes the waiting task with the
 // fewest bytes missing in its memory; ties go to the task that waits longest. So the worker goes
@@ -15,31 +18,31 @@ type dmdar struct{ *dmda }
 // decision must not grow with the number of waiting tasks.
 const comparedTasks = 256
 
-func (q *dmdar) Next(v *View, w platform.WorkerID) (Instance, bool) {
+func (q *dmdar) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
 	waiting := &q.queues[w]
 	if waiting.size == 0 {
-		return Instance{}, false
+		return dag.Instance{}, false
 	}
-	m := v.Problem.memoryOf(w)
-	var best, ahead, aheadOfBest Instance
+	m := v.Problem.Platform.MemoryOf(w)
+	var best, ahead, aheadOfBest dag.Instance
 	least := int64(-1)
 	for k, i := 0, waiting.first; k < min(waiting.size, comparedTasks) && least != 0; k++ {
 		if bytes := v.MissingBytes(i, m); least < 0 || bytes < least {
 			best, aheadOfBest, least = i, ahead, bytes
 		}
-		ahead, i = i, q.behind[v.order.slot(i)]
+		ahead, i = i, q.behind[v.order.Slot(i)]
 	}
 	q.remove(v, waiting, best, aheadOfBest)
 	return best, true
 }
 
 // remove takes an instance out of a queue. ahead is the instance before it, if there is one.
-func (q *dmdar) remove(v *View, waiting *queue, i, ahead Instance) {
-	behind := q.behind[v.order.slot(i)]
+func (q *dmdar) remove(v *View, waiting *queue, i, ahead dag.Instance) {
+	behind := q.behind[v.order.Slot(i)]
 	if i == waiting.first {
 		waiting.first = behind
 	} else {
-		q.behind[v.order.slot(ahead)] = behind
+		q.behind[v.order.Slot(ahead)] = behind
 	}
 	if i == waiting.last {
 		waiting.last = ahead

@@ -8,7 +8,7 @@
 // both worlds follow:
 //
 //   - With a [Plan] for every graph, one pass places the copies between memories as tasks and
-//     lays out every memory ([Placed]). [Lists] then replays the lists of the placed graph.
+//     lays out every memory (package place). [Lists] then replays the lists of the placed graph.
 //   - Without plans a [Policy] decides while the graph runs. The [Engine] serves it: it knows
 //     which tasks are ready and where every byte is valid.
 //

@@ -3,6 +3,7 @@ package schedule
 import (
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // eager is list scheduling. Ready tasks wait in one queue: earlier steps first, then higher
@@ -20,58 +21,62 @@ type eager struct {
 // eagerQueue is the ready instances of the tasks of one class.
 type eagerQueue struct {
 	tasks []dag.TaskID // by place, in the order in which they are taken
-	ready []rankSet    // by slot of readiness: places
+	ready []rankSet    // by step, modulo their number: places
 	size  int
 }
 
-func (q *eager) Ready(v *View, i Instance) platform.WorkerID {
+func (q *eager) Ready(v *View, i dag.Instance) platform.WorkerID {
 	if q.queues == nil {
 		q.prepare(v)
 	}
 	queue := &q.queues[v.eligible.class[i.Task]]
-	queue.ready[i.Step%v.order.slots].add(int(q.place[i.Task]))
+	queue.at(i.Step).add(int(q.place[i.Task]))
 	queue.size++
 	return Undecided
 }
 
-func (q *eager) Next(v *View, w platform.WorkerID) (Instance, bool) {
-	first, best := -1, Instance{}
+func (q *eager) Next(v *View, w platform.WorkerID) (dag.Instance, bool) {
+	first, best := -1, dag.Instance{}
 	for c := range q.queues {
 		if q.queues[c].size == 0 || !v.eligible.allowed[c][w] {
 			continue
 		}
-		if i := q.queues[c].first(v.order); first < 0 || v.order.keyAt(i) < v.order.keyAt(best) {
+		if i := q.queues[c].first(v.order); first < 0 || v.order.Key(i) < v.order.Key(best) {
 			first, best = c, i
 		}
 	}
 	if first < 0 {
-		return Instance{}, false
+		return dag.Instance{}, false
 	}
-	q.queues[first].ready[best.Step%v.order.slots].remove(int(q.place[best.Task]))
+	q.queues[first].at(best.Step).remove(int(q.place[best.Task]))
 	q.queues[first].size--
 	return best, true
 }
 
+// at is the places of one step.
+func (q *eagerQueue) at(step int32) *rankSet { return &q.ready[step%int32(len(q.ready))] }
+
 // first is the instance to be taken next from a queue that is not empty.
-func (q *eagerQueue) first(order *readiness) Instance {
-	step := order.base
-	for q.ready[step%order.slots].empty() {
+func (q *eagerQueue) first(order *ready.Steps) dag.Instance {
+	step := order.First()
+	for q.at(step).empty() {
 		step++
 	}
-	return Instance{Task: q.tasks[q.ready[step%order.slots].least()], Step: step}
+	return dag.Instance{Task: q.tasks[q.at(step).least()], Step: step}
 }
 
 // prepare makes a queue for each class.
 func (q *eager) prepare(v *View) {
 	q.queues = make([]eagerQueue, len(v.eligible.allowed))
 	q.place = make([]int32, len(v.eligible.class))
-	for _, t := range v.order.taskOf {
+	tasks, _ := v.order.Order()
+	for _, t := range tasks {
 		queue := &q.queues[v.eligible.class[t]]
 		q.place[t] = int32(len(queue.tasks))
 		queue.tasks = append(queue.tasks, t)
 	}
 	for c := range q.queues {
-		for range v.order.slots {
+		for range ready.Ring(v.Problem.Steps) {
 			q.queues[c].ready = append(q.queues[c].ready, newRankSet(len(q.queues[c].tasks)))
 		}
 	}

@@ -28,10 +28,7 @@ func newEligibility(p *Problem) (*eligibility, error) {
 		tooSmall         uint64 // memories
 	}
 	byKey := map[key]int32{} // of tasks with a placement, or with operands that exceed some memory
-	byCosts := make([]int32, len(p.Costs.ByClass))
-	for c := range byCosts {
-		byCosts[c] = -1
-	}
+	byCosts := slices.Repeat([]int32{-1}, len(p.Costs.ByClass))
 	byWorkers := map[string]int32{}
 	groups := map[string]int32{} // colocation key to class
 	for t := range g.Tasks {

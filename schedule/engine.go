@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // Engine is the state machine that serves policies in both worlds. It knows which instances are
@@ -27,10 +28,10 @@ type Engine struct {
 	at       time.Duration // of the event in progress
 	err      error
 	ready    int // instances made ready and not handed out
-	released []Instance
+	released []dag.Instance
 
-	steps     *readiness
-	instances []instance // by slot of readiness
+	steps     *ready.Steps
+	instances []instance // by slot of steps
 	workers   []workerState
 	idle      []uint64 // set of workers that run nothing and have taken nothing
 	ahead     []uint64 // set of workers that run a task, have taken none, and may take one
@@ -54,7 +55,7 @@ type phase uint8
 
 const (
 	blocked phase = iota
-	ready
+	untaken
 	taken
 )
 
@@ -66,9 +67,9 @@ const (
 // the end and answered. A core takes one task at a time: it asks by itself when its task ends,
 // and by then more is known about which task to give it.
 type workerState struct {
-	runs   Instance
+	runs   dag.Instance
 	busy   bool // runs it
-	takes  Instance
+	takes  dag.Instance
 	phase  workerPhase   // of the task in takes
 	ahead  bool          // may take a task while it is busy
 	until  time.Duration // when the commanded tasks should end
@@ -91,14 +92,13 @@ func NewEngine(p *Problem, policy Policy, now func() time.Duration) (*Engine, er
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	e := &Engine{p: p, policy: policy, now: now, steps: newReadiness(p.Graph.Links, p.Steps, p.Reuse, p.ReuseNext)}
-	e.steps.inOrder(taskOrder(p.Graph))
+	e := &Engine{p: p, policy: policy, now: now, steps: ready.New(p.Graph.Links, p.Steps, p.Reuse, p.ReuseNext, ready.ByPriority(p.Graph))}
 	var err error
 	if e.eligible, err = newEligibility(p); err != nil {
 		return nil, err
 	}
-	e.instances = make([]instance, len(e.steps.pending))
-	e.released = make([]Instance, 0, len(p.Graph.Tasks))
+	e.instances = make([]instance, int(ready.Ring(p.Steps))*len(p.Graph.Tasks))
+	e.released = make([]dag.Instance, 0, len(p.Graph.Tasks))
 	workers := len(p.Platform.Workers)
 	e.workers = make([]workerState, workers)
 	e.idle, e.ahead = make([]uint64, (workers+63)/64), make([]uint64, (workers+63)/64)
@@ -178,7 +178,7 @@ func (p *Problem) check() error {
 // Start begins the run.
 func (e *Engine) Start(cmds []Command) []Command {
 	e.at = e.now()
-	e.steps.begin()
+	e.steps.Begin(nil)
 	return e.settle(cmds)
 }
 
@@ -194,19 +194,19 @@ func (e *Engine) Done(w platform.WorkerID, cmds []Command) []Command {
 		state.runs, state.phase = state.takes, resting
 	}
 	e.asks(w)
-	e.instances[e.steps.slot(i)].phase = blocked // the slot is free for a later step
+	e.instances[e.steps.Slot(i)].phase = blocked // the slot is free for a later step
 	if e.resident != nil {
 		e.release(i.Task, w)
 	}
-	e.steps.end(i)
+	e.steps.End(i)
 	if state.phase == fetching {
-		cmds = e.runFetched(e.p.memoryOf(w), cmds)
+		cmds = e.runFetched(e.p.Platform.MemoryOf(w), cmds)
 	}
 	return e.settle(cmds)
 }
 
 // Finished reports whether every task of every step has ended.
-func (e *Engine) Finished() bool { return e.steps.finished() }
+func (e *Engine) Finished() bool { return e.steps.Finished() }
 
 // Err returns the error that stopped the run: a memory that is too small, a route that is
 // missing, or a policy that broke the rules. No commands follow an error.
@@ -214,12 +214,12 @@ func (e *Engine) Err() error { return e.err }
 
 // ReadyAt is when the last predecessor of an instance had ended and its operands had arrived. The
 // value holds until the instance's task ends.
-func (e *Engine) ReadyAt(i Instance) time.Duration { return e.instances[e.steps.slot(i)].readyAt }
+func (e *Engine) ReadyAt(i dag.Instance) time.Duration { return e.instances[e.steps.Slot(i)].readyAt }
 
 // settle shows the policy the instances that became ready, gives tasks to idle workers, and
 // starts the copies that these tasks need.
 func (e *Engine) settle(cmds []Command) []Command {
-	e.released = e.steps.takeReleased(e.released)
+	e.released = e.steps.TakeReleased(e.released)
 	for _, i := range e.released {
 		e.makeReady(i)
 	}
@@ -254,9 +254,9 @@ func (e *Engine) asks(w platform.WorkerID) {
 	}
 }
 
-func (e *Engine) makeReady(i Instance) {
+func (e *Engine) makeReady(i dag.Instance) {
 	e.ready++
-	e.instances[e.steps.slot(i)] = instance{readyAt: e.at, worker: Undecided, phase: ready}
+	e.instances[e.steps.Slot(i)] = instance{readyAt: e.at, worker: Undecided, phase: untaken}
 	if e.err != nil {
 		return
 	}
@@ -271,7 +271,7 @@ func (e *Engine) makeReady(i Instance) {
 }
 
 // allows reports whether a worker exists that may run an instance.
-func (e *Engine) allows(w platform.WorkerID, i Instance) bool {
+func (e *Engine) allows(w platform.WorkerID, i dag.Instance) bool {
 	if int(w) < 0 || int(w) >= len(e.workers) {
 		e.err = fmt.Errorf("the policy put task %q on worker %d, which does not exist", e.p.Graph.Tasks[i.Task].Name, w)
 		return false
@@ -284,8 +284,8 @@ func (e *Engine) allows(w platform.WorkerID, i Instance) bool {
 }
 
 // assign gives an instance to a worker that may run it.
-func (e *Engine) assign(w platform.WorkerID, i Instance) {
-	x := &e.instances[e.steps.slot(i)]
+func (e *Engine) assign(w platform.WorkerID, i dag.Instance) {
+	x := &e.instances[e.steps.Slot(i)]
 	if x.worker != Undecided {
 		e.workers[x.worker].queued -= e.p.occupies(i.Task, x.worker)
 	}
@@ -298,19 +298,19 @@ func (e *Engine) assign(w platform.WorkerID, i Instance) {
 }
 
 // handOut gives a worker the instance that the policy chose for it.
-func (e *Engine) handOut(w platform.WorkerID, i Instance, cmds []Command) []Command {
-	if i.Task < 0 || int32(i.Task) >= e.steps.n || i.Step < e.steps.base || int(i.Step) >= e.p.Steps ||
-		e.instances[e.steps.slot(i)].phase != ready {
+func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []Command {
+	if i.Task < 0 || int(i.Task) >= len(e.p.Graph.Tasks) || i.Step < e.steps.First() || int(i.Step) >= e.p.Steps ||
+		e.instances[e.steps.Slot(i)].phase != untaken {
 		e.err = fmt.Errorf("the policy chose task %d of step %d, which is not ready", i.Task, i.Step)
 		return cmds
 	}
-	x := &e.instances[e.steps.slot(i)]
+	x := &e.instances[e.steps.Slot(i)]
 	if x.worker != w {
 		if !e.allows(w, i) {
 			return cmds
 		}
-		if e.copies != nil && x.worker != Undecided && e.p.memoryOf(x.worker) != e.p.memoryOf(w) {
-			e.copies.callOff(i, e.p.memoryOf(x.worker))
+		if e.copies != nil && x.worker != Undecided && e.p.Platform.MemoryOf(x.worker) != e.p.Platform.MemoryOf(w) {
+			e.copies.callOff(i, e.p.Platform.MemoryOf(x.worker))
 		}
 		e.assign(w, i)
 	}
@@ -329,14 +329,14 @@ func (e *Engine) run(w platform.WorkerID, cmds []Command) []Command {
 	state := &e.workers[w]
 	i := state.takes
 	if e.resident != nil {
-		if err := e.resident.begin(i.Task, e.p.memoryOf(w)); err != nil {
+		if err := e.resident.begin(i.Task, e.p.Platform.MemoryOf(w)); err != nil {
 			e.err = fmt.Errorf("task %q: %w", e.p.Graph.Tasks[i.Task].Name, err)
 			return cmds
 		}
 	}
 	if e.copies != nil {
-		x := &e.instances[e.steps.slot(i)]
-		x.readyAt = max(x.readyAt, e.copies.lastArrival(i.Task, e.p.memoryOf(w)))
+		x := &e.instances[e.steps.Slot(i)]
+		x.readyAt = max(x.readyAt, e.copies.lastArrival(i.Task, e.p.Platform.MemoryOf(w)))
 	}
 	takes := e.p.occupies(i.Task, w)
 	state.queued -= takes

@@ -3,6 +3,7 @@ package schedule
 import (
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // This file is the part of the Engine that moves operands between several memories.
@@ -11,10 +12,11 @@ import (
 func (e *Engine) prepareCopies() {
 	e.resident.shared = newSharing(e.p)
 	e.resident.makeEvictors()
-	e.copies = newCopies(e.p, e.resident, e.steps.keyOf)
+	_, order := e.steps.Order()
+	e.copies = newCopies(e.p, e.resident, order)
 	e.workersAt = make([][]platform.WorkerID, len(e.p.Platform.Memories))
 	for w := range e.workers {
-		m := e.p.memoryOf(platform.WorkerID(w))
+		m := e.p.Platform.MemoryOf(platform.WorkerID(w))
 		e.workersAt[m] = append(e.workersAt[m], platform.WorkerID(w))
 		e.workers[w].ahead = m != e.p.Platform.HostMemory()
 	}
@@ -41,13 +43,13 @@ func (e *Engine) EvictionAt(n int32) *Eviction { return &e.evictions[n] }
 // admit asks the worker's memory for room for the task that the worker has taken. A memory that
 // can hold everything admits it at once; elsewhere it waits for its turn.
 func (e *Engine) admit(w platform.WorkerID, cmds []Command) []Command {
-	state, m := &e.workers[w], e.p.memoryOf(w)
+	state, m := &e.workers[w], e.p.Platform.MemoryOf(w)
 	if evictor := e.resident.evictors[m]; evictor != nil {
 		state.phase = unadmitted
 		evictor.waiting = append(evictor.waiting, w)
 		return cmds
 	}
-	if e.err = e.copies.fetch(state.takes, m, ReasonFetch); e.err != nil || !e.mayRun(state, m) {
+	if e.err = e.copies.fetch(state.takes, m, place.ReasonFetch); e.err != nil || !e.mayRun(state, m) {
 		return cmds
 	}
 	return e.run(w, cmds)
@@ -71,7 +73,7 @@ func (e *Engine) Holds(m platform.MemoryID, a dag.AtomID) bool {
 // release ends a task's hold on its memory and frees contents that nobody uses any more.
 func (e *Engine) release(t dag.TaskID, w platform.WorkerID) {
 	e.resident.end(t)
-	if evictor := e.resident.evictors[e.p.memoryOf(w)]; evictor != nil {
+	if evictor := e.resident.evictors[e.p.Platform.MemoryOf(w)]; evictor != nil {
 		evictor.release(t)
 		evictor.name(t, -1)
 	}
@@ -99,7 +101,7 @@ func (e *Engine) move(cmds []Command) []Command {
 			break
 		}
 		f := e.copies.inFlight[id]
-		cmds = append(cmds, Command{Kind: CopyRegion, Instance: Instance{f.For, f.Step}, Copy: id})
+		cmds = append(cmds, Command{Kind: CopyRegion, Instance: dag.Instance{Task: f.For, Step: f.Step}, Copy: id})
 	}
 	return cmds
 }
@@ -109,13 +111,13 @@ func (e *Engine) move(cmds []Command) []Command {
 // the queue. If the worker starts this task in the same event, they are queued as urgent. Where
 // the memory has no room for the operands now, the time at which they come is too uncertain to
 // count.
-func (e *Engine) expect(w platform.WorkerID, i Instance) {
-	s, m, at := &e.workers[w], e.p.memoryOf(w), e.freeAt(w)
+func (e *Engine) expect(w platform.WorkerID, i dag.Instance) {
+	s, m, at := &e.workers[w], e.p.Platform.MemoryOf(w), e.freeAt(w)
 	if a := e.arrival(i, m); a.Soon != Never {
 		at = e.view.StartsAt(w, a)
 	}
 	s.ends = at + e.p.occupies(i.Task, w)
-	e.err = e.copies.fetch(i, m, ReasonPrefetch)
+	e.err = e.copies.fetch(i, m, place.ReasonPrefetch)
 	if s.queued == 0 && s.phase == resting && (!s.busy || s.ahead) {
 		e.copies.await()
 	}
@@ -130,12 +132,12 @@ func (e *Engine) makeRoom(evictor *evictor, cmds []Command) []Command {
 		}
 		evictor.waiting = evictor.waiting[1:]
 		state.phase = fetching
-		e.err = e.copies.fetch(state.takes, evictor.memory, ReasonFetch)
+		e.err = e.copies.fetch(state.takes, evictor.memory, place.ReasonFetch)
 	}
 	e.copies.batch = e.copies.batch[:0]
 	home := e.p.Platform.HostMemory()
 	err := evictor.makeRoom(func(atom int32) error {
-		return e.copies.ask(evictor.last, atom, evictor.memory, home, ReasonEvict)
+		return e.copies.ask(evictor.last, atom, evictor.memory, home, place.ReasonEvict)
 	})
 	if e.err == nil {
 		e.err = err
@@ -159,7 +161,7 @@ func (e *Engine) runFetched(m platform.MemoryID, cmds []Command) []Command {
 	return cmds
 }
 
-func (e *Engine) missingBytes(i Instance, m platform.MemoryID) int64 {
+func (e *Engine) missingBytes(i dag.Instance, m platform.MemoryID) int64 {
 	if e.copies == nil {
 		return 0
 	}
@@ -171,13 +173,13 @@ func (e *Engine) missingBytes(i Instance, m platform.MemoryID) int64 {
 // name notes that the worker's memory needs the operands of a task. If the task was given to
 // another worker before, the memory of that worker needs them no longer.
 func (e *Engine) name(t dag.TaskID, before, w platform.WorkerID) {
-	if evictor := e.resident.evictors[e.p.memoryOf(w)]; evictor != nil {
+	if evictor := e.resident.evictors[e.p.Platform.MemoryOf(w)]; evictor != nil {
 		evictor.name(t, 1)
 	}
 	if before == Undecided {
 		return
 	}
-	if evictor := e.resident.evictors[e.p.memoryOf(before)]; evictor != nil {
+	if evictor := e.resident.evictors[e.p.Platform.MemoryOf(before)]; evictor != nil {
 		evictor.name(t, -1)
 	}
 }

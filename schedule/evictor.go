@@ -61,7 +61,7 @@ type evictor struct {
 	dooms      []doom
 
 	waiting []platform.WorkerID // workers whose tasks wait to be admitted, first come, first served
-	last    Instance            // the instance admitted last
+	last    dag.Instance        // the instance admitted last
 	dropped []int32             // atoms dropped since the last flush
 }
 
@@ -121,7 +121,7 @@ func (m *evictor) valid(atom int32) bool { return m.r.valid[atom]&m.bit() != 0 }
 func (m *evictor) live(atom int32) bool { return (m.r.valid[atom]|m.r.arriving[atom])&m.bit() != 0 }
 
 // admit holds the atoms of a task if they fit beside the atoms that are held already.
-func (m *evictor) admit(i Instance) bool {
+func (m *evictor) admit(i dag.Instance) bool {
 	if !m.places.admits(i.Task) {
 		return false
 	}

@@ -72,19 +72,19 @@ func ExamplePriced_Decide() {
 
 // lastFit gives every task to the last worker that can run it.
 type lastFit struct {
-	given map[platform.WorkerID][]schedule.Instance
+	given map[platform.WorkerID][]dag.Instance
 }
 
-func (l *lastFit) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (l *lastFit) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	workers := v.Workers(i.Task)
 	w := workers[len(workers)-1]
 	l.given[w] = append(l.given[w], i)
 	return w
 }
 
-func (l *lastFit) Next(_ *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (l *lastFit) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	if len(l.given[w]) == 0 {
-		return schedule.Instance{}, false
+		return dag.Instance{}, false
 	}
 	i := l.given[w][0]
 	l.given[w] = slices.Delete(l.given[w], 0, 1)
@@ -95,7 +95,7 @@ func (l *lastFit) Next(_ *schedule.View, w platform.WorkerID) (schedule.Instance
 // executor.
 func ExamplePolicy() {
 	own := schedule.PolicyInfo{Name: "last", Dynamic: func(*schedule.Problem) schedule.Policy {
-		return &lastFit{given: map[platform.WorkerID][]schedule.Instance{}}
+		return &lastFit{given: map[platform.WorkerID][]dag.Instance{}}
 	}}
 	d, err := priced().Decide(schedule.Choice{Policy: own})
 	if err != nil {

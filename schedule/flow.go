@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math/bits"
 	"slices"
 
 	"dahl/dag"
@@ -27,10 +28,7 @@ type inflow struct {
 
 func newFlow(g *dag.Graph) *flow {
 	f := &flow{start: make([]int32, len(g.Tasks)+1), homes: homes{written: g.WrittenStorages()}}
-	last := make([]dag.TaskID, g.NumAtoms())
-	for a := range last {
-		last[a] = -1
-	}
+	last := slices.Repeat([]dag.TaskID{-1}, g.NumAtoms())
 	for t := range g.Tasks {
 		id := dag.TaskID(t)
 		for i, a := range g.Tasks[t].Accesses {
@@ -85,10 +83,5 @@ func (h homes) memory(p *Problem, storage dag.BufferID) platform.MemoryID {
 	if err != nil || !counted {
 		return -1
 	}
-	for m := range p.Platform.Memories {
-		if set&(1<<m) != 0 {
-			return platform.MemoryID(m)
-		}
-	}
-	return -1
+	return platform.MemoryID(bits.TrailingZeros64(set))
 }

@@ -7,21 +7,22 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // Follows verifies that every worker ran its list of the plan, step after step.
-// [PlacedGraph.Follows] does so for copies. p is the problem of schedule and plan.
+// [Schedule.FollowsCopies] does so for copies. p is the problem of schedule and plan.
 func (s *Schedule) Follows(p *Problem, plan *Plan) error {
-	ran := make([][]Instance, len(p.Platform.Workers))
+	ran := make([][]dag.Instance, len(p.Platform.Workers))
 	for _, span := range s.Spans {
-		ran[span.Worker] = append(ran[span.Worker], Instance{span.Task, span.Step})
+		ran[span.Worker] = append(ran[span.Worker], dag.Instance{Task: span.Task, Step: span.Step})
 	}
 	for w, list := range plan.Order {
 		for i, is := range ran[w] {
 			if len(list) == 0 {
 				return fmt.Errorf("worker %q ran task %q, and the plan gives it none", p.Platform.Workers[w].Name, p.Graph.Tasks[is.Task].Name)
 			}
-			if want := (Instance{list[i%len(list)], int32(i / len(list))}); is != want {
+			if want := (dag.Instance{Task: list[i%len(list)], Step: int32(i / len(list))}); is != want {
 				return fmt.Errorf("worker %q ran task %q of step %d where the plan has %q of step %d", p.Platform.Workers[w].Name,
 					p.Graph.Tasks[is.Task].Name, is.Step, p.Graph.Tasks[want.Task].Name, want.Step)
 			}
@@ -38,39 +39,38 @@ func (s *Schedule) Follows(p *Problem, plan *Plan) error {
 type TransferKey struct {
 	buffer   dag.BufferID
 	from, to platform.MemoryID
-	reader   Instance
-	reason   Reason
+	reader   dag.Instance
+	reason   place.Reason
 	atoms    string
 }
 
 // Key returns the transfer's key.
 func (t *Transfer) Key() TransferKey {
-	return TransferKey{t.Buffer, t.From, t.To, Instance{t.For, t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
+	return TransferKey{t.Buffer, t.From, t.To, dag.Instance{Task: t.For, Step: t.Step}, t.Reason, fmt.Sprint(t.Atoms)}
 }
 
-// Follows verifies that the transfers of a schedule of the origin are the copies of the placed
+// FollowsCopies verifies that the transfers of a schedule of the origin are the copies of a placed
 // graph and no others: the moves before the first step, the copies of each engine in the order of
 // its list in every step, and the copies that need no engine.
-func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
+func (s *Schedule) FollowsCopies(placed *place.Program, graph int) error {
+	pg := placed.Graphs[graph]
 	made := map[TransferKey][]*Transfer{} // by start
 	for i := range s.Transfers {
 		t := &s.Transfers[i]
 		made[t.Key()] = append(made[t.Key()], t)
 	}
 	for _, m := range pg.Enter {
-		if t := m.Transfer(0, Interval{}); !m.Anywhere && take(made, t.Key(), 0) == nil {
-			return fmt.Errorf("before the first step %s are not copied from memory %q to %q, as the plan has it", pg.sized(m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
+		if t := TransferOf(m, 0, Interval{}); !m.Anywhere && take(made, t.Key(), 0) == nil {
+			return fmt.Errorf("before the first step %s are not copied from memory %q to %q, as the plan has it", sized(pg, m), placed.Platform.Memories[m.From].Name, placed.Platform.Memories[m.To].Name)
 		}
 	}
 	for l := len(placed.Platform.Workers); l < len(placed.Lanes); l++ {
-		if err := pg.followsOn(placed.Lanes[l].Name, pg.Order[l], s.Steps, made); err != nil {
+		if err := takeAll(made, pg, placed.Lanes[l].Name, pg.Order[l], s.Steps); err != nil {
 			return err
 		}
 	}
-	for _, task := range pg.Unlaned(placed.Platform) {
-		if err := pg.followsAnytime(task, s.Steps, made); err != nil {
-			return err
-		}
+	if err := takeAll(made, pg, "", pg.Unlaned(), s.Steps); err != nil {
+		return err
 	}
 	for _, left := range made {
 		for _, t := range left {
@@ -81,33 +81,24 @@ func (pg *PlacedGraph) Follows(placed *Placed, s *Schedule) error {
 	return nil
 }
 
-// followsOn takes the copies of one engine out of made.
-func (pg *PlacedGraph) followsOn(engine string, list []dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
+// takeAll takes the copies of a list out of made, which are in its order if an engine makes them.
+func takeAll(made map[TransferKey][]*Transfer, pg *place.Graph, engine string, list []dag.TaskID, steps int) error {
 	var free time.Duration
 	for step := range steps {
 		for _, task := range list {
-			m := pg.moves[task]
+			m := pg.Move(task)
 			if m.Anywhere {
 				continue
 			}
-			want := m.Transfer(m.StepOf(int32(step), steps), Interval{})
-			is := take(made, want.Key(), free)
-			if is == nil {
-				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.name(task), step, free)
+			want := TransferOf(m, m.StepOf(int32(step), steps), Interval{})
+			switch is := take(made, want.Key(), free); {
+			case is == nil && engine == "":
+				return fmt.Errorf("%q of step %d is not made", pg.Name(task), step)
+			case is == nil:
+				return fmt.Errorf("engine %q: %q of step %d is not made at or after %v, when the copy before it in the plan has ended", engine, pg.Name(task), step, free)
+			case engine != "":
+				free = is.End
 			}
-			free = is.End
-		}
-	}
-	return nil
-}
-
-// followsAnytime takes a copy without a lane out of made.
-func (pg *PlacedGraph) followsAnytime(task dag.TaskID, steps int, made map[TransferKey][]*Transfer) error {
-	m := pg.moves[task]
-	for step := range steps {
-		t := m.Transfer(m.StepOf(int32(step), steps), Interval{})
-		if !m.Anywhere && take(made, t.Key(), 0) == nil {
-			return fmt.Errorf("%q of step %d is not made", pg.name(task), step)
 		}
 	}
 	return nil
@@ -128,6 +119,6 @@ func take(made map[TransferKey][]*Transfer, key TransferKey, from time.Duration)
 }
 
 // sized names a move by its bytes and its buffer.
-func (pg *PlacedGraph) sized(m *Move) string {
+func sized(pg *place.Graph, m *place.Move) string {
 	return fmt.Sprintf("%d bytes of %q", m.Bytes, pg.Origin.Buffers[m.Buffer].Name)
 }

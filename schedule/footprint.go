@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // footprint is what a task needs in one memory while it runs. Without places that is the bytes of
@@ -16,7 +17,7 @@ type footprint struct {
 }
 
 // layoutOf is where the storages lie in a memory; nil: anywhere.
-func (p *Problem) layoutOf(m platform.MemoryID) *Layout {
+func (p *Problem) layoutOf(m platform.MemoryID) *layout.Layout {
 	if int(m) >= len(p.Layouts) {
 		return nil
 	}
@@ -89,7 +90,7 @@ func (f *footprint) tooSmall(t dag.TaskID) uint64 {
 // unplaced is the first storage of a task without a place in a memory; dag.None if all have one.
 func (f *footprint) unplaced(t dag.TaskID, m platform.MemoryID) dag.BufferID {
 	for _, a := range f.p.Graph.Tasks[t].Accesses {
-		if f.p.layoutOf(m).Offset[a.Buffer] == Elsewhere {
+		if f.p.layoutOf(m).Offset[a.Buffer] == layout.Elsewhere {
 			return f.p.Graph.Storage(a.Buffer)
 		}
 	}
@@ -98,7 +99,7 @@ func (f *footprint) unplaced(t dag.TaskID, m platform.MemoryID) dag.BufferID {
 
 // refusal says why a worker cannot run a task, as the end of a sentence that names both.
 func (f *footprint) refusal(t dag.TaskID, w platform.WorkerID) string {
-	m := f.p.memoryOf(w)
+	m := f.p.Platform.MemoryOf(w)
 	if f.tooSmall(t)&(1<<m) == 0 {
 		return "which cannot run it"
 	}

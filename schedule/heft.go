@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // HEFT plans one step with the heterogeneous earliest finish time heuristic.
@@ -42,7 +43,7 @@ func HEFT(p *Problem) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	sorted, stuck := topological(p.Graph.Links, p.Reuse, nil)
+	sorted, stuck := ready.Sort(p.Graph.Links, p.Reuse, nil)
 	if stuck >= 0 {
 		return nil, fmt.Errorf("the reuse of memory contradicts the dependences: task %q could never start", p.Graph.Tasks[stuck].Name)
 	}
@@ -59,7 +60,7 @@ type heft struct {
 	p        *Problem
 	eligible *eligibility
 	flow     *flow
-	reuse    rows // predecessors by Problem.Reuse
+	reuse    dag.Rows // predecessors by Problem.Reuse
 	mean     meanTransfer
 	copies   *heftCopies
 	ready    []readyIn // by memory, for the task at hand
@@ -77,12 +78,8 @@ type readyIn struct {
 
 func newHEFT(p *Problem, eligible *eligibility) *heft {
 	n := len(p.Graph.Tasks)
-	back := make([]Edge, len(p.Reuse))
-	for i, e := range p.Reuse {
-		back[i] = Edge{e.To, e.From}
-	}
 	flow := newFlow(p.Graph)
-	return &heft{p: p, eligible: eligible, flow: flow, reuse: newRows(n, back), mean: newMeanTransfer(p),
+	return &heft{p: p, eligible: eligible, flow: flow, reuse: dag.NewRows(n, dag.Turn(p.Reuse)), mean: newMeanTransfer(p),
 		copies: newHEFTCopies(p, flow.homes), ready: make([]readyIn, len(p.Platform.Memories)),
 		worker: make([]platform.WorkerID, n), end: make([]time.Duration, n), timelines: make([]timeline, len(p.Platform.Workers))}
 }
@@ -91,9 +88,9 @@ func newHEFT(p *Problem, eligible *eligibility) *heft {
 func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
 	n := len(sorted)
 	rank, depth := make([]float64, n), make([]int32, n)
-	after := newRows(n, h.p.Reuse)
+	after := dag.NewRows(n, h.p.Reuse)
 	for _, t := range sorted {
-		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.of(t)} {
+		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.Row(int32(t))} {
 			for _, s := range next {
 				depth[s] = max(depth[s], depth[t]+1)
 			}
@@ -101,7 +98,7 @@ func (h *heft) byRank(sorted []dag.TaskID) []dag.TaskID {
 	}
 	for _, t := range slices.Backward(sorted) {
 		longest := 0.0
-		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.of(t)} {
+		for _, next := range [2][]int32{h.p.Graph.Succs(t), after.Row(int32(t))} {
 			for _, s := range next {
 				longest = max(longest, h.mean.ns(h.flow.bytes(t, dag.TaskID(s)))+rank[s])
 			}
@@ -131,9 +128,9 @@ func (h *heft) place(t dag.TaskID) error {
 	best, bestAt := slotOf{end: -1}, gapAt{}
 	var bestWorker platform.WorkerID
 	for _, w := range h.eligible.of(t) {
-		ready := &h.ready[h.p.memoryOf(w)]
+		ready := &h.ready[h.p.Platform.MemoryOf(w)]
 		if !ready.known {
-			*ready = h.readyAt(t, h.p.memoryOf(w))
+			*ready = h.readyAt(t, h.p.Platform.MemoryOf(w))
 		}
 		if !ready.ok {
 			continue
@@ -147,7 +144,7 @@ func (h *heft) place(t dag.TaskID) error {
 	if best.end < 0 {
 		return fmt.Errorf("task %q: no route brings its operands to a worker that can run it", h.p.Graph.Tasks[t].Name)
 	}
-	h.copies.place(t, h.p.memoryOf(bestWorker), best.end)
+	h.copies.place(t, h.p.Platform.MemoryOf(bestWorker), best.end)
 	h.eligible.bind(t, bestWorker)
 	h.worker[t], h.end[t] = bestWorker, best.end
 	h.timelines[bestWorker].insert(bestAt, best)
@@ -157,7 +154,7 @@ func (h *heft) place(t dag.TaskID) error {
 // readyAt is when a task's predecessors have ended and a memory has its operands.
 func (h *heft) readyAt(t dag.TaskID, m platform.MemoryID) readyIn {
 	at, ok := h.copies.arrive(t, m)
-	for _, preds := range [2][]int32{h.p.Graph.Preds(t), h.reuse.of(t)} {
+	for _, preds := range [2][]int32{h.p.Graph.Preds(t), h.reuse.Row(int32(t))} {
 		for _, s := range preds {
 			at = max(at, h.end[s])
 		}
@@ -194,7 +191,7 @@ type memoryPairs struct {
 func newMeanTransfer(p *Problem) meanTransfer {
 	workersIn := make([]float64, len(p.Platform.Memories))
 	for w := range p.Platform.Workers {
-		workersIn[p.memoryOf(platform.WorkerID(w))]++
+		workersIn[p.Platform.MemoryOf(platform.WorkerID(w))]++
 	}
 	m := meanTransfer{p: p.Platform, known: map[int64]float64{}}
 	n := float64(len(p.Platform.Workers))

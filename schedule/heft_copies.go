@@ -13,7 +13,7 @@ import (
 //
 // It knows for every atom which memories have it and from when on. A task is placed after all
 // tasks that it depends on, so the version written last is the one that the next task reads. The
-// copies are those that the placed program will make (place.go): each moves from the memory of
+// copies are those that package place will make: each moves from the memory of
 // its writer to another one, once to each, and brings all atoms of one storage and one writer
 // that the first reader there needs. Where copy engines are limited, a copy takes the first gap
 // of an engine that is long enough, as a task does on a worker (O. Sinnen, L. Sousa,

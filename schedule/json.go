@@ -61,12 +61,14 @@ func checkHeader(name, format, wantFormat, hash string, g *dag.Graph) error {
 	return nil
 }
 
-// names finds the indices behind the names of one file.
+// names finds the indices behind the names of one file. It keeps the first error, after which what
+// it finds means nothing.
 type names struct {
 	file    string
 	tasks   map[string]dag.TaskID
 	buffers map[string]dag.BufferID
 	p       *platform.Platform
+	err     error
 }
 
 func newNames(file string, g *dag.Graph, p *platform.Platform) *names {
@@ -80,32 +82,42 @@ func newNames(file string, g *dag.Graph, p *platform.Platform) *names {
 	return n
 }
 
-func (n *names) task(name string) (dag.TaskID, error) {
-	if t, ok := n.tasks[name]; ok {
-		return t, nil
+func (n *names) refuse(format string, args ...any) {
+	if n.err == nil {
+		n.err = fmt.Errorf("%s: %s", n.file, fmt.Sprintf(format, args...))
 	}
-	return 0, fmt.Errorf("%s: the graph has no task %q", n.file, name)
 }
 
-func (n *names) buffer(name string) (dag.BufferID, error) {
-	if b, ok := n.buffers[name]; ok {
-		return b, nil
+func (n *names) task(name string) dag.TaskID {
+	t, ok := n.tasks[name]
+	if !ok {
+		n.refuse("the graph has no task %q", name)
 	}
-	return 0, fmt.Errorf("%s: the graph has no buffer %q", n.file, name)
+	return t
 }
 
-func (n *names) worker(name string) (platform.WorkerID, error) {
-	if w, ok := n.p.WorkerByName(name); ok {
-		return w, nil
+func (n *names) buffer(name string) dag.BufferID {
+	b, ok := n.buffers[name]
+	if !ok {
+		n.refuse("the graph has no buffer %q", name)
 	}
-	return 0, fmt.Errorf("%s: platform %q has no worker %q", n.file, n.p.Name, name)
+	return b
 }
 
-func (n *names) memory(name string) (platform.MemoryID, error) {
-	if m, ok := n.p.MemoryByName(name); ok {
-		return m, nil
+func (n *names) worker(name string) platform.WorkerID {
+	w, ok := n.p.WorkerByName(name)
+	if !ok {
+		n.refuse("platform %q has no worker %q", n.p.Name, name)
 	}
-	return 0, fmt.Errorf("%s: platform %q has no memory %q", n.file, n.p.Name, name)
+	return w
+}
+
+func (n *names) memory(name string) platform.MemoryID {
+	m, ok := n.p.MemoryByName(name)
+	if !ok {
+		n.refuse("platform %q has no memory %q", n.p.Name, name)
+	}
+	return m
 }
 
 // lineWriter writes an object whose long lists have one entry on each line.

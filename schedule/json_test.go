@@ -8,6 +8,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // twoCores is a device of two units on one memory.
@@ -38,7 +39,13 @@ func pairGraph(t testing.TB) *dag.Graph {
 func pairPlan(t testing.TB, g *dag.Graph) *Plan {
 	t.Helper()
 	return &Plan{Policy: "by hand", GraphHash: g.Hash(), Order: [][]dag.TaskID{{1}, {0}},
-		Places: []PlannedPlace{{Memory: "ram", Buffer: "x", Arena: "step", Offset: 64}}, Arenas: []PlannedArena{{Memory: "ram", Arena: "step", Bytes: 128}},
+		Written: place.Written{
+			Transfers: []place.PlannedCopies{{Engine: "any", Copies: []place.PlannedCopy{{Name: "copy", Buffer: "x", Boxes: []string{"0:4"}, From: "ram", To: "far",
+				For: "b", NextStep: true, Reason: place.ReasonPrefetch, Bytes: 16}}}},
+			Enter:  []place.PlannedCopy{{Buffer: "x", Boxes: []string{"0:2"}, From: "ram", To: "far", For: "b", Reason: place.ReasonEnter, Bytes: 8}},
+			Leave:  []place.PlannedCopy{{Buffer: "x", Boxes: []string{"2:4"}, From: "far", To: "ram", Reason: place.ReasonLeave, Bytes: 8}},
+			Places: []place.PlannedPlace{{Memory: "ram", Buffer: "x", Arena: "step", Offset: 64}}, Arenas: []place.PlannedArena{{Memory: "ram", Arena: "step", Bytes: 128}},
+			Spill: &place.SpillPlan{Memories: []place.SpillLimit{{Memory: "far", Bytes: 64}}, Order: []string{"a", "copy", "b"}, Returning: []string{"x@far"}}},
 		Variants: Variants{"cpu": {callName(&g.Tasks[0]): "fast"}},
 		Lowering: &dag.Lowering{Default: dag.LayerLowering{SampleTile: 3}, Fused: true}}
 }
@@ -80,7 +87,7 @@ func TestPlanWithLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	memory := p.Memories[0].Name
-	places, arenas := []PlannedPlace{{memory, "x", "step", 64}}, []PlannedArena{{memory, "data", 0}, {memory, "step", 128}}
+	places, arenas := []place.PlannedPlace{{Memory: memory, Buffer: "x", Arena: "step", Offset: 64}}, []place.PlannedArena{{Memory: memory, Arena: "data"}, {Memory: memory, Arena: "step", Bytes: 128}}
 	if !reflect.DeepEqual(plan.Places, places) || !reflect.DeepEqual(plan.Arenas, arenas) {
 		t.Errorf("places %v, arenas %v; want %v, %v", plan.Places, plan.Arenas, places, arenas)
 	}
@@ -98,7 +105,7 @@ func TestScheduleRoundTrip(t *testing.T) {
 	p.Memories = append(p.Memories, platform.Memory{Name: "far", BandwidthBytesPerSec: 1})
 	s := pairSchedule(g)
 	s.PeakBytes = []int64{16, 3}
-	s.Transfers = []Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Reason: ReasonPrefetch, Start: 2, End: 4}}
+	s.Transfers = []Transfer{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, From: 0, To: 1, For: 1, Reason: place.ReasonPrefetch, Start: 2, End: 4}}
 	s.Evictions = []Eviction{{Buffer: 0, Atoms: []int32{0}, Bytes: 16, Memory: 1, At: 5}}
 	var file bytes.Buffer
 	if err := WriteSchedule(&file, s, g, p); err != nil {

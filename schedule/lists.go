@@ -7,7 +7,12 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
+	"dahl/schedule/ready"
 )
+
+// noLane is where a copy runs that waits for no engine.
+const noLane = -1
 
 // Lists replays a plan: every lane of a placed graph runs its list in order, step after
 // step, and waits for its next task even if a later one is ready. A copy that no lane makes
@@ -16,18 +21,19 @@ import (
 //
 // Lists has no clock. Whoever drives it tells it what has ended, and is told what starts.
 type Lists struct {
-	pg      *PlacedGraph
-	p       *Problem // of the origin
-	workers int
-	steps   *readiness
-	lane    []int32 // by task; noLane
-	next    []Instance
-	busy    []bool          // by lane
-	touched []int           // lanes that may have something to start
-	readyAt []time.Duration // by slot and task
-	entry   entry
+	pg       *place.Graph
+	p        *Problem // of the origin
+	workers  int
+	steps    *ready.Steps
+	released []dag.Instance
+	lane     []int32 // by task; noLane
+	next     []dag.Instance
+	busy     []bool          // by lane
+	touched  []int           // lanes that may have something to start
+	readyAt  []time.Duration // by slot and task
+	entry    entry
 
-	reuse, reuseNext []Edge // orders beyond the graph's
+	reuse, reuseNext []dag.Edge // orders beyond the graph's
 }
 
 // entry is what moves before the first step.
@@ -42,8 +48,8 @@ type entry struct {
 // copy, or a move before the first step.
 type ListItem struct {
 	Lane  int32
-	Task  Instance // of the placed graph
-	Enter int32    // index into PlacedGraph.Enter; -1: a task or a copy
+	Task  dag.Instance // of the placed graph
+	Enter int32        // index into the graph's Enter; -1: a task or a copy
 }
 
 // NewLists prepares a run of some steps of a graph that follows a plan.
@@ -51,53 +57,44 @@ func (d *Decision) NewLists(graph, steps int, timed bool) *Lists {
 	pg := d.Placed.Graphs[graph]
 	lanes := len(pg.Order)
 	l := &Lists{pg: pg, p: d.Problem(graph, steps, timed), workers: len(d.Placed.Platform.Workers), reuse: pg.Reuse,
-		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]Instance, lanes), busy: make([]bool, lanes)}
-	if pg.moves == nil {
+		lane: slices.Repeat([]int32{noLane}, pg.NumTasks()), next: make([]dag.Instance, lanes), busy: make([]bool, lanes)}
+	if pg.Moves() == nil {
 		l.reuse, l.reuseNext = l.p.Reuse, l.p.ReuseNext
 	} else if steps > 1 {
 		l.reuseNext = pg.ReuseNext()
 	}
-	l.steps = newReadiness(pg.Links, steps, l.reuse, l.reuseNext)
-	l.readyAt = make([]time.Duration, len(l.steps.pending))
+	l.steps = ready.New(pg.Links, steps, l.reuse, l.reuseNext, nil)
+	l.readyAt = make([]time.Duration, int(ready.Ring(steps))*pg.NumTasks())
 	for lane, list := range pg.Order {
 		for _, t := range list {
 			l.lane[t] = int32(lane)
 		}
 	}
-	l.prepareEntry(d.Placed)
+	l.prepareEntry()
 	return l
 }
 
 // Pace is the model of what the tasks take.
 func (l *Lists) Pace() *Pace {
 	pg := l.pg
-	return newPace(l.p, pg.body(), newHandoffs(l.p, pg.Links, l.reuse, l.reuseNext), pg.TaskOf)
+	return newPace(l.p, pg.Body(), newHandoffs(l.p, pg.Links, l.reuse, l.reuseNext), pg.TaskOf)
 }
 
 // ReadyAt is when an instance had all it waits for. It holds until the instance ends.
-func (l *Lists) ReadyAt(i Instance) time.Duration { return l.readyAt[l.steps.slot(i)] }
+func (l *Lists) ReadyAt(i dag.Instance) time.Duration { return l.readyAt[l.steps.Slot(i)] }
 
 // Finished reports whether every task and copy of every step has ended.
-func (l *Lists) Finished() bool { return l.steps.finished() }
+func (l *Lists) Finished() bool { return l.steps.Finished() }
 
 // Start begins the run and appends what starts to items.
 func (l *Lists) Start(items []ListItem) []ListItem {
-	l.steps.begin()
-	for i := range l.entry.readers {
-		for _, t := range l.entry.readers[i] {
-			l.steps.pending[t]++
-		}
-	}
-	l.steps.released = slices.DeleteFunc(l.steps.released, func(key int64) bool {
-		i := l.steps.instanceAt(key)
-		return i.Step == 0 && l.steps.pending[i.Task] > 0
-	})
+	l.steps.Begin(slices.Concat(l.entry.readers...))
 	for lane := range l.busy {
 		l.touched = append(l.touched, lane)
 	}
 	for i, m := range l.pg.Enter {
 		if !m.Anywhere && l.entry.stages[i] == 0 && l.unlaned(m) {
-			items = append(items, ListItem{noLane, Instance{}, int32(i)})
+			items = append(items, ListItem{noLane, dag.Instance{}, int32(i)})
 		}
 	}
 	return l.settle(0, items)
@@ -110,16 +107,16 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 		l.touched = append(l.touched, int(was.Lane))
 	}
 	if was.Enter < 0 {
-		l.steps.end(was.Task)
+		l.steps.End(was.Task)
 		return l.settle(now, items)
 	}
 	for _, next := range l.entry.after[was.Enter] {
 		if l.entry.stages[next]--; l.entry.stages[next] == 0 && l.unlaned(l.pg.Enter[next]) {
-			items = append(items, ListItem{noLane, Instance{}, next})
+			items = append(items, ListItem{noLane, dag.Instance{}, next})
 		}
 	}
 	for _, t := range l.entry.readers[was.Enter] {
-		l.steps.countDown(0, int32(t))
+		l.steps.Release(t)
 	}
 	for lane := l.workers; lane < len(l.busy); lane++ {
 		l.touched = append(l.touched, lane)
@@ -130,17 +127,14 @@ func (l *Lists) Ended(was ListItem, now time.Duration, items []ListItem) []ListI
 // settle starts what can start: on lanes in their order, then what needs none in the order
 // of steps and names.
 func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
-	slices.Sort(l.steps.released)
-	unlaned := 0
-	for _, key := range l.steps.released {
-		i := l.steps.instanceAt(key)
-		slot := l.steps.slot(i)
-		l.readyAt[slot] = now
+	l.released = l.steps.TakeReleased(l.released)
+	unlaned := l.released[:0]
+	for _, i := range l.released {
+		l.readyAt[l.steps.Slot(i)] = now
 		if lane := l.lane[i.Task]; lane != noLane {
 			l.touched = append(l.touched, int(lane))
 		} else {
-			l.steps.released[unlaned] = key
-			unlaned++
+			unlaned = append(unlaned, i)
 		}
 	}
 	slices.Sort(l.touched)
@@ -150,13 +144,13 @@ func (l *Lists) settle(now time.Duration, items []ListItem) []ListItem {
 		}
 	}
 	first := len(items)
-	for _, key := range l.steps.released[:unlaned] {
-		items = append(items, ListItem{noLane, l.steps.instanceAt(key), -1})
+	for _, i := range unlaned {
+		items = append(items, ListItem{noLane, i, -1})
 	}
 	slices.SortFunc(items[first:], func(a, b ListItem) int {
-		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), l.pg.compareCopies(a.Task.Task, b.Task.Task))
+		return cmp.Or(cmp.Compare(a.Task.Step, b.Task.Step), l.pg.Compare(a.Task.Task, b.Task.Task))
 	})
-	l.touched, l.steps.released = l.touched[:0], l.steps.released[:0]
+	l.touched = l.touched[:0]
 	return items
 }
 
@@ -167,31 +161,31 @@ func (l *Lists) startOn(lane int, items []ListItem) []ListItem {
 			return items
 		}
 		l.entry.byLane[lane], l.busy[lane] = moves[1:], true
-		return append(items, ListItem{int32(lane), Instance{}, moves[0]})
+		return append(items, ListItem{int32(lane), dag.Instance{}, moves[0]})
 	}
 	list, at := l.pg.Order[lane], &l.next[lane] // Task counts positions here
 	if len(list) == 0 || int(at.Step) == l.p.Steps {
 		return items
 	}
-	i := Instance{list[at.Task], at.Step}
-	if at.Step >= l.steps.base+l.steps.slots || !l.steps.ready(i) {
+	i := dag.Instance{Task: list[at.Task], Step: at.Step}
+	if !l.steps.Ready(i) {
 		return items
 	}
 	if at.Task++; int(at.Task) == len(list) {
-		*at = Instance{Step: at.Step + 1}
+		*at = dag.Instance{Step: at.Step + 1}
 	}
 	l.busy[lane] = true
 	return append(items, ListItem{int32(lane), i, -1})
 }
 
-func (l *Lists) unlaned(m *Move) bool {
-	_, ok := groupOf(l.p.Platform, m)
-	return !ok
+func (l *Lists) unlaned(m *place.Move) bool {
+	in, out := l.p.Platform.EnginesTaken(m.From, m.To)
+	return !in && !out
 }
 
 // prepareEntry gives the moves before the first step to the engines and finds what waits
 // for them.
-func (l *Lists) prepareEntry(placed *Placed) {
+func (l *Lists) prepareEntry() {
 	n := len(l.pg.Enter)
 	l.entry = entry{byLane: make([][]int32, len(l.busy)), after: make([][]int32, n), stages: make([]int32, n), readers: make([][]dag.TaskID, n)}
 	brought := map[delivery]int32{} // move by what it brings
@@ -199,7 +193,7 @@ func (l *Lists) prepareEntry(placed *Placed) {
 		if m.Anywhere {
 			continue
 		}
-		l.enterBy(placed, int32(i), m)
+		l.enterBy(int32(i), m)
 		waitsFor := map[int32]bool{}
 		for _, atom := range m.Atoms {
 			if first, ok := brought[delivery{atom, m.From}]; ok && !waitsFor[first] {
@@ -217,10 +211,10 @@ func (l *Lists) prepareEntry(placed *Placed) {
 
 // enterBy gives a move to the engine that reaches it and has the fewest, the last of
 // several; to none where it needs none.
-func (l *Lists) enterBy(placed *Placed, i int32, m *Move) {
+func (l *Lists) enterBy(i int32, m *place.Move) {
 	best := noLane
-	for lane := l.workers; lane < len(placed.Lanes); lane++ {
-		if placed.Reaches(lane, m) && (best == noLane || len(l.entry.byLane[lane]) <= len(l.entry.byLane[best])) {
+	for lane := l.workers; lane < len(l.busy); lane++ {
+		if l.pg.Reaches(lane, m) && (best == noLane || len(l.entry.byLane[lane]) <= len(l.entry.byLane[best])) {
 			best = lane
 		}
 	}
@@ -233,7 +227,7 @@ func (l *Lists) enterBy(placed *Placed, i int32, m *Move) {
 func (l *Lists) findReaders(brought map[delivery]int32) {
 	g := l.pg.Origin
 	for w, list := range l.pg.Order[:l.workers] {
-		memory := l.p.memoryOf(platform.WorkerID(w))
+		memory := l.p.Platform.MemoryOf(platform.WorkerID(w))
 		for _, t := range list {
 			task := l.pg.TaskOf(t)
 			waitsFor := map[int32]bool{}

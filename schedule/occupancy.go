@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // moment is an event that changes the live bytes. At one time, ends come first, then evictions,
@@ -40,7 +41,7 @@ func (s *Schedule) before(a, b moment) int {
 // eachMoment visits the events of a schedule in order. Spans, transfers and evictions are sorted
 // by start already, so only the few that overlap have to be sorted by their ends.
 func (s *Schedule) eachMoment(visit func(moment)) {
-	var open Heap[openSpan]
+	var open ready.Heap[openSpan]
 	endUntil := func(at time.Duration) {
 		for len(open) > 0 && open[0].end <= at {
 			span := open.Pop()
@@ -157,7 +158,7 @@ func (s *Schedule) pass(p *Problem, r *residency, m moment) {
 	}
 	span := &s.Spans[m.index]
 	if m.kind != spanEnds {
-		r.occupy(span.Task, p.memoryOf(span.Worker))
+		r.occupy(span.Task, p.Platform.MemoryOf(span.Worker))
 	}
 	if m.kind != spanStarts {
 		r.end(span.Task)

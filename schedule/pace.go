@@ -62,7 +62,7 @@ func newPace(p *Problem, body *dag.Body, from *handoffs, taskOf func(dag.TaskID)
 
 // Begin gives a worker an instance that became ready at some time. It returns when the kernel
 // starts and how long it takes.
-func (c *Pace) Begin(i Instance, w platform.WorkerID, now, ready time.Duration) (start, takes time.Duration) {
+func (c *Pace) Begin(i dag.Instance, w platform.WorkerID, now, ready time.Duration) (start, takes time.Duration) {
 	d := c.p.Platform.Workers[w].Device
 	device := &c.p.Platform.Devices[d]
 	start = c.learns(i, device, w, now, ready) + device.Dispatch
@@ -84,7 +84,7 @@ func (c *Pace) Begin(i Instance, w platform.WorkerID, now, ready time.Duration) 
 
 // learns is when a worker learns of an instance that it is given now. A worker that sleeps
 // while a device works wakes when the host has seen the end there; waking adds Wake − Handoff.
-func (c *Pace) learns(i Instance, device *platform.Device, w platform.WorkerID, now, ready time.Duration) time.Duration {
+func (c *Pace) learns(i dag.Instance, device *platform.Device, w platform.WorkerID, now, ready time.Duration) time.Duration {
 	asleep := func(waited time.Duration) bool { return device.Wake > 0 && waited >= device.WakeAfter }
 	waited := ready - c.free[w]
 	switch {

@@ -16,13 +16,13 @@ type handoffs struct {
 	links *dag.Links
 	toCPU time.Duration // the greatest HandoffToCPU of all devices
 
-	reuse, reuseNext rows            // predecessors by orders beyond those of links
-	running          []Instance      // by worker: the instance it began last
+	reuse, reuseNext dag.Rows        // predecessors by orders beyond those of links
+	running          []dag.Instance  // by worker: the instance it began last
 	ended            []time.Duration // by task: the end of its last instance on a device without HandoffToCPU; -1: none ended
 }
 
 // newHandoffs is nil where processors learn of all ends in the same way.
-func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []Edge) *handoffs {
+func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []dag.Edge) *handoffs {
 	h := &handoffs{p: p.Platform, links: links}
 	for i := range p.Platform.Devices {
 		h.toCPU = max(h.toCPU, p.Platform.Devices[i].HandoffToCPU)
@@ -31,22 +31,13 @@ func newHandoffs(p *Problem, links *dag.Links, reuse, reuseNext []Edge) *handoff
 		return nil
 	}
 	n := links.NumTasks()
-	h.reuse, h.reuseNext = newRows(n, turned(reuse)), newRows(n, turned(reuseNext))
-	h.running, h.ended = make([]Instance, len(p.Platform.Workers)), slices.Repeat([]time.Duration{-1}, n)
+	h.reuse, h.reuseNext = dag.NewRows(n, dag.Turn(reuse)), dag.NewRows(n, dag.Turn(reuseNext))
+	h.running, h.ended = make([]dag.Instance, len(p.Platform.Workers)), slices.Repeat([]time.Duration{-1}, n)
 	return h
 }
 
-// turned returns the edges in the opposite direction.
-func turned(edges []Edge) []Edge {
-	back := make([]Edge, len(edges))
-	for i, e := range edges {
-		back[i] = Edge{e.To, e.From}
-	}
-	return back
-}
-
 // begin notes the instance that a worker begins.
-func (h *handoffs) begin(i Instance, w platform.WorkerID) {
+func (h *handoffs) begin(i dag.Instance, w platform.WorkerID) {
 	if h != nil {
 		h.running[w] = i
 	}
@@ -62,12 +53,12 @@ func (h *handoffs) end(w platform.WorkerID, at time.Duration) {
 // byDevice reports whether an event that the host has to see first made a task ready. The start
 // of the run is no such event, and neither is a predecessor on a processor that ended at that
 // moment. Only the step that counts can have a predecessor with that end, since ends only grow.
-func (h *handoffs) byDevice(i Instance, d *platform.Device, ready time.Duration) bool {
+func (h *handoffs) byDevice(i dag.Instance, d *platform.Device, ready time.Duration) bool {
 	if h == nil || d.HandoffToCPU > 0 || ready == 0 {
 		return false
 	}
 	g := h.links
-	for _, preds := range [][]int32{g.Preds(i.Task), g.CarriedPreds(i.Task), g.ReusePreds(i.Task), h.reuse.of(i.Task), h.reuseNext.of(i.Task)} {
+	for _, preds := range [][]int32{g.Preds(i.Task), g.CarriedPreds(i.Task), g.ReusePreds(i.Task), h.reuse.Row(int32(i.Task)), h.reuseNext.Row(int32(i.Task))} {
 		for _, t := range preds {
 			if h.ended[t] == ready {
 				return false

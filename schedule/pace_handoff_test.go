@@ -61,18 +61,18 @@ func TestHandoffToCPU(t *testing.T) {
 			cpu.WakeAfter, cpu.Wake = row.sleeps, 5010
 		}
 		costs := &Costs{Class: make([]int32, len(graph.Tasks)), ByClass: [][]Cost{{{}, {}, {}}}}
-		pace := NewPace(&Problem{Graph: graph, Platform: p, Costs: costs, Reuse: []Edge{{bb, f}}, ReuseNext: []Edge{{bb, g}}})
+		pace := NewPace(&Problem{Graph: graph, Platform: p, Costs: costs, Reuse: []dag.Edge{{From: bb, To: f}}, ReuseNext: []dag.Edge{{From: bb, To: g}}})
 		device, _ := p.WorkerByName("e0")
 		for _, other := range []struct {
 			task dag.TaskID
 			w    platform.WorkerID
 			end  time.Duration
 		}{{a, device, 500}, {bb, 1, 700}} {
-			pace.Begin(Instance{Task: other.task}, other.w, 0, 0)
+			pace.Begin(dag.Instance{Task: other.task}, other.w, 0, 0)
 			pace.End(other.w, other.end)
 		}
 		pace.End(0, row.free)
-		if got, _ := pace.Begin(Instance{Task: row.task, Step: 1}, 0, max(row.free, row.ready), row.ready); got != row.want {
+		if got, _ := pace.Begin(dag.Instance{Task: row.task, Step: 1}, 0, max(row.free, row.ready), row.ready); got != row.want {
 			t.Errorf("%s, free at %d: starts at %d, want %d (%+v)", graph.Tasks[row.task].Name, row.free, got, row.want, row)
 		}
 	}

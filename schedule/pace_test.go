@@ -23,7 +23,7 @@ func TestPace(t *testing.T) {
 	prob := &Problem{Graph: oneTask(t, dag.Task{}), Platform: p, Costs: &Costs{Class: []int32{0}, ByClass: [][]Cost{{{}, {}, {}}}}}
 	pace := NewPace(prob)
 	begin := func(w platform.WorkerID, now, ready time.Duration) time.Duration {
-		start, _ := pace.Begin(Instance{}, w, now, ready)
+		start, _ := pace.Begin(dag.Instance{}, w, now, ready)
 		return start
 	}
 	for _, c := range []struct{ ready, now, want time.Duration }{
@@ -48,10 +48,10 @@ func TestFirstStep(t *testing.T) {
 	for first, want := range map[time.Duration]time.Duration{0: 200, 150: 200, 350: 350} {
 		p := &Problem{Graph: oneTask(t, dag.Task{}), Platform: mixed(t), Costs: &Costs{Class: []int32{0}, ByClass: [][]Cost{{{Duration: 200, First: first}, {}, {}}}}}
 		pace := NewPace(p)
-		if _, got := pace.Begin(Instance{Step: 0}, 0, 0, 0); got != want {
+		if _, got := pace.Begin(dag.Instance{Step: 0}, 0, 0, 0); got != want {
 			t.Errorf("first %d: %d, want %d", first, got, want)
 		}
-		if _, got := pace.Begin(Instance{Step: 1}, 0, 0, 0); got != 200 {
+		if _, got := pace.Begin(dag.Instance{Step: 1}, 0, 0, 0); got != 200 {
 			t.Errorf("second step: %d, want 200", got)
 		}
 	}
@@ -104,7 +104,7 @@ func TestContentionAndCaches(t *testing.T) {
 		now  time.Duration
 		want time.Duration
 	}{{0, 0, 0, 400}, {0, 0, 500, 60}, {0, 0, 2000, 50}, {0, 1, 3000, 100}, {0, 0, 4000, 100}, {1, 0, 5000, 200}, {0, 0, 6000, 50}, {1, 0, 6500, 50}} {
-		start, takes := pace.Begin(Instance{Task: c.task, Step: 1}, c.w, c.now, c.now)
+		start, takes := pace.Begin(dag.Instance{Task: c.task, Step: 1}, c.w, c.now, c.now)
 		if takes != c.want {
 			t.Errorf("task %d on core %d at %d takes %d, want %d", c.task, c.w, c.now, takes, c.want)
 		}
@@ -113,7 +113,7 @@ func TestContentionAndCaches(t *testing.T) {
 		}
 	}
 	p.Devices[0].L2Bytes = 3999
-	if _, got := pace.Begin(Instance{Step: 1}, 0, 7000, 7000); got != 100 {
+	if _, got := pace.Begin(dag.Instance{Step: 1}, 0, 7000, 7000); got != 100 {
 		t.Errorf("with a smaller cache it takes %d, want 100", got)
 	}
 	if got := pace.takes(&cost, 0.5, 0, 0); got != 125 {

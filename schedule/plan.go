@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
 
 // PlanFrom writes down the decisions of a run: for each worker the tasks of one step in the order
@@ -72,67 +73,8 @@ func (plan *Plan) check(p *Problem, eligible *eligibility) error {
 			return fmt.Errorf("the plan leaves out task %q", g.Tasks[t].Name)
 		}
 	}
-	if _, stuck := topological(g.Links, p.Reuse, plan.Order); stuck >= 0 {
+	if _, stuck := ready.Sort(g.Links, p.Reuse, plan.Order); stuck >= 0 {
 		return fmt.Errorf("the plan's order contradicts the dependences: task %q could never start", g.Tasks[stuck].Name)
 	}
 	return nil
-}
-
-// topological orders the tasks of one step by the graph, the reuse edges and the
-// order of each worker. If they contradict each
-// other it returns a task that can never start, else -1.
-func topological(g *dag.Links, reuse []Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
-	n := g.NumTasks()
-	after, next, waits := newRows(n, reuse), make([]int32, n), make([]int32, n)
-	for t := range n {
-		waits[t], next[t] = int32(len(g.Preds(dag.TaskID(t)))), -1
-	}
-	for _, e := range reuse {
-		waits[e.To]++
-	}
-	for _, list := range order {
-		for k := 1; k < len(list); k++ {
-			next[list[k-1]] = int32(list[k])
-			waits[list[k]]++
-		}
-	}
-	sorted = make([]dag.TaskID, 0, n)
-	for t := range waits {
-		if waits[t] == 0 {
-			sorted = append(sorted, dag.TaskID(t))
-		}
-	}
-	for k := 0; k < len(sorted); k++ {
-		id := sorted[k]
-		for _, list := range [3][]int32{g.Succs(id), after.of(id), next[id : id+1]} {
-			for _, t := range list {
-				if t < 0 {
-					continue // the last one of its worker
-				}
-				if waits[t]--; waits[t] == 0 {
-					sorted = append(sorted, dag.TaskID(t))
-				}
-			}
-		}
-	}
-	if len(sorted) == n {
-		return sorted, -1
-	}
-	for t, left := range waits {
-		if left > 0 {
-			return sorted, dag.TaskID(t)
-		}
-	}
-	panic("schedule: tasks are missing from the order and none waits")
-}
-
-// placement is the worker of every task and its place in the worker's list.
-func (plan *Plan) placement(tasks int) (workers []platform.WorkerID, position []int32) {
-	workers, position = make([]platform.WorkerID, tasks), make([]int32, tasks)
-	for w, list := range plan.Order {
-		for at, t := range list {
-			workers[t], position[t] = platform.WorkerID(w), int32(at)
-		}
-	}
-	return workers, position
 }

@@ -10,6 +10,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // planFile is the form of a plan on disk. A plan written by hand needs no more
@@ -23,12 +24,7 @@ type planFile struct {
 	Devices  workerLists   `json:"devices"`
 	Layout   *layoutFile   `json:"layout"`
 
-	Transfers []PlannedCopies `json:"transfers"`
-	Enter     []PlannedCopy   `json:"enter"`
-	Leave     []PlannedCopy   `json:"leave"`
-	Places    []PlannedPlace  `json:"places"`
-	Arenas    []PlannedArena  `json:"arenas"`
-	Room      *PlannedRoom    `json:"room"`
+	place.Written
 }
 
 // workerLists is an object with a list of task names for each worker.
@@ -69,21 +65,12 @@ func (ls *workerLists) UnmarshalJSON(data []byte) error {
 // layoutFile is the older form of places, in plans for one memory. The rest of the layout follows
 // from the plan.
 type layoutFile struct {
-	ArenaBytes map[string]int64 `json:"arena_bytes"`
-	Buffers    []PlannedPlace   `json:"buffers"`
+	ArenaBytes map[string]int64     `json:"arena_bytes"`
+	Buffers    []place.PlannedPlace `json:"buffers"`
 
 	SavedBytes json.RawMessage `json:"saved_bytes"`
 	Reuse      json.RawMessage `json:"reuse"`
 	ReuseNext  json.RawMessage `json:"reuse_next"`
-}
-
-var arenaNames = [NumArenas]string{"network", "data", "step", "scratch"}
-
-func (a Arena) String() string {
-	if a < NumArenas {
-		return arenaNames[a]
-	}
-	return fmt.Sprintf("invalid(%d)", uint8(a))
 }
 
 // WritePlan writes a plan as JSON: for each worker the names of its tasks in order.
@@ -123,8 +110,8 @@ func WritePlan(w io.Writer, plan *Plan, g *dag.Graph, p *platform.Platform) erro
 	writeList(l, "leave", plan.Leave)
 	writeList(l, "places", plan.Places)
 	writeList(l, "arenas", plan.Arenas)
-	if plan.Room != nil {
-		l.field("room", plan.Room)
+	if plan.Spill != nil {
+		l.field("room", plan.Spill)
 	}
 	if err := l.close(); err != nil {
 		return fmt.Errorf("write the plan of graph %q: %w", g.Name, err)
@@ -150,23 +137,20 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 		return nil, err
 	}
 	n := newNames(name, g, p)
-	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)),
-		Transfers: f.Transfers, Enter: f.Enter, Leave: f.Leave, Places: f.Places, Arenas: f.Arenas, Room: f.Room}
+	plan := &Plan{Policy: f.Policy, GraphHash: f.Graph, Lowering: f.Lowering, Variants: f.Variants, Order: make([][]dag.TaskID, len(p.Workers)), Written: f.Written}
 	if err := f.Variants.check(g, p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	for _, list := range f.Devices {
-		w, err := n.worker(list.worker)
-		if err != nil {
-			return nil, err
-		}
+		w := n.worker(list.worker)
+		var tasks []dag.TaskID
 		for _, task := range list.tasks {
-			t, err := n.task(task)
-			if err != nil {
-				return nil, err
-			}
-			plan.Order[w] = append(plan.Order[w], t)
+			tasks = append(tasks, n.task(task))
 		}
+		if n.err != nil {
+			return nil, n.err
+		}
+		plan.Order[w] = tasks
 	}
 	if f.Layout != nil && !p.Spread() {
 		plan.Places, plan.Arenas = f.Layout.in(p.Memories[p.HostMemory()].Name)
@@ -175,13 +159,13 @@ func ReadPlan(r io.Reader, name string, g *dag.Graph, p *platform.Platform) (*Pl
 }
 
 // in returns the listed places and arenas for a memory.
-func (f *layoutFile) in(memory string) (places []PlannedPlace, arenas []PlannedArena) {
+func (f *layoutFile) in(memory string) (places []place.PlannedPlace, arenas []place.PlannedArena) {
 	for _, at := range f.Buffers {
 		at.Memory = memory
 		places = append(places, at)
 	}
 	for _, arena := range slices.Sorted(maps.Keys(f.ArenaBytes)) {
-		arenas = append(arenas, PlannedArena{memory, arena, f.ArenaBytes[arena]})
+		arenas = append(arenas, place.PlannedArena{Memory: memory, Arena: arena, Bytes: f.ArenaBytes[arena]})
 	}
 	return places, arenas
 }

@@ -5,13 +5,8 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/ready"
 )
-
-// Instance is one execution of a task: the task and its step.
-type Instance struct {
-	Task dag.TaskID
-	Step int32
-}
 
 // Policy is a dynamic scheduler. The Engine calls it under its lock. A policy must neither keep
 // time nor start threads.
@@ -19,12 +14,12 @@ type Policy interface {
 	// Ready is called once for each instance, when its predecessors have ended. It returns the
 	// worker that is to run the instance, or Undecided. The Engine then starts to move the
 	// operands to that worker's memory.
-	Ready(v *View, i Instance) platform.WorkerID
+	Ready(v *View, i dag.Instance) platform.WorkerID
 	// Next is called when a worker has nothing to do. A worker away from the host's memory is
 	// also asked while it runs a task, if it has taken none to follow. Next returns an instance
 	// that was made ready and is not yet handed out. It returns false to wait until something
 	// changes.
-	Next(v *View, w platform.WorkerID) (Instance, bool)
+	Next(v *View, w platform.WorkerID) (dag.Instance, bool)
 }
 
 // Undecided is what Ready returns to leave the choice to Next.
@@ -50,11 +45,11 @@ type View struct {
 	FreeAt func(w platform.WorkerID) time.Duration
 	// MissingBytes is how many bytes would have to move for an instance to run at a memory.
 	// Arrival is when they are expected to have come.
-	MissingBytes func(i Instance, m platform.MemoryID) int64
-	Arrival      func(i Instance, m platform.MemoryID) Arrival
+	MissingBytes func(i dag.Instance, m platform.MemoryID) int64
+	Arrival      func(i dag.Instance, m platform.MemoryID) Arrival
 
 	eligible *eligibility
-	order    *readiness
+	order    *ready.Steps
 }
 
 // CanRun reports whether a worker may run a task: its device has a cost for it,

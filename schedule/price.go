@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // Target is what will run a program: it says by which implementations. A simulation of any
@@ -174,11 +175,11 @@ func (c *Priced) scratchBytes() [][]int64 {
 }
 
 // HostLayouts place all buffers of each graph in the host's memory.
-func (c *Priced) HostLayouts() ([]*Layout, error) {
+func (c *Priced) HostLayouts() ([]*layout.Layout, error) {
 	scratch := c.scratchBytes()
 	atHost := make([]int64, len(scratch))
 	for i := range scratch {
 		atHost[i] = scratch[i][c.Platform.HostMemory()]
 	}
-	return LayoutProgram(c.Program, atHost)
+	return layout.Program(c.Program, atHost)
 }

@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // Problem is one graph to be run on one platform a number of times.
@@ -17,8 +18,8 @@ type Problem struct {
 	// Reuse and ReuseNext are orders that let buffers share bytes. They come from a Layout and
 	// add to the graph's. To starts after From has ended: in the same step for Reuse, in the step
 	// before for ReuseNext.
-	Reuse     []Edge
-	ReuseNext []Edge
+	Reuse     []dag.Edge
+	ReuseNext []dag.Edge
 
 	Seed uint64 // for policies that draw random numbers
 
@@ -26,11 +27,8 @@ type Problem struct {
 	// only one of the storages that share bytes is there at a time, and a storage without a place
 	// is never there. A memory without a layout holds any storages up to its capacity. Nil: no
 	// memory has a layout. [Priced.Decide] sets them for policies, which decide at run time.
-	Layouts []*Layout
+	Layouts []*layout.Layout
 }
-
-// Edge is an order between two tasks.
-type Edge struct{ From, To dag.TaskID }
 
 // Cost is what one task costs on one device.
 type Cost struct {
@@ -71,11 +69,6 @@ type Costs struct {
 func (c *Costs) Of(t dag.TaskID, d platform.DeviceID) (cost Cost, ok bool) {
 	cost = c.ByClass[c.Class[t]][d]
 	return cost, cost.Duration >= 0
-}
-
-// memoryOf is the memory with the operands of a worker.
-func (p *Problem) memoryOf(w platform.WorkerID) platform.MemoryID {
-	return p.Platform.Devices[p.Platform.Workers[w].Device].Memory
 }
 
 // least is the shortest time of a task, whatever runs beside it and before it.

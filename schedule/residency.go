@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // residency knows where the contents of every atom are valid, where copies bring them, and how
@@ -70,14 +71,9 @@ func newResidency(p *Problem) (*residency, error) {
 func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64, counted bool, err error) {
 	b := &p.Graph.Buffers[storage]
 	switch {
-	case b.Home == HostHome:
-		return 1 << p.Platform.HostMemory(), true, nil
 	case b.Home != "":
-		m, ok := p.Platform.MemoryByName(b.Home)
-		if !ok {
-			return 0, false, fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", b.Name, b.Home, p.Platform.Name, HostHome)
-		}
-		return 1 << m, true, nil
+		m, err := place.Home(p.Platform, b)
+		return 1 << m, true, err
 	case !written:
 		return everywhere, false, nil
 	case p.Graph.Carried(storage):
@@ -85,9 +81,6 @@ func initialMemories(p *Problem, storage dag.BufferID, written bool) (set uint64
 	}
 	return 0, false, nil
 }
-
-// HostHome is the home that stands for the platform's host memory.
-const HostHome = "host"
 
 // begin makes room for the results of a task. It fails when the memory is too small.
 func (r *residency) begin(t dag.TaskID, m platform.MemoryID) error {

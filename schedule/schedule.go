@@ -5,6 +5,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // Schedule is what ran, where, from when to when: simulated or measured.
@@ -54,19 +55,9 @@ type Transfer struct {
 	From, To   platform.MemoryID
 	For        dag.TaskID // the task that needed it, or that an eviction makes room for
 	Step       int32
-	Reason     Reason
+	Reason     place.Reason
 	Start, End time.Duration
 }
-
-// Reason says why something moves; empty where it is not known.
-type Reason string
-
-// The reasons of the [Engine].
-const (
-	ReasonFetch    Reason = "fetch"    // a worker waits for it
-	ReasonPrefetch Reason = "prefetch" // a task will need it
-	ReasonEvict    Reason = "evict"    // it has to leave and is valid nowhere else
-)
 
 // Eviction is contents that a memory dropped for lack of room before their last use. Another
 // memory had them at that moment.
@@ -94,43 +85,6 @@ type Plan struct {
 	// Order lists the tasks of one step for each worker that has any, in the
 	// order in which it runs them.
 	Order [][]dag.TaskID `json:"-"`
-	// [Priced.Decide] fills these fields by [Placed.Record]; before, they are nil. A decision
-	// keeps to them where a plan has them. Transfers lists the copies of each copy engine in a
-	// step. Enter and Leave list the moves before the first step and after the last. Places says
-	// where the instances of the storages lie in each memory, and Arenas how much is reserved
-	// there. Room says how it was decided what leaves a memory during a step for lack of room;
-	// nil: nothing leaves.
-	Transfers    []PlannedCopies `json:"-"`
-	Enter, Leave []PlannedCopy   `json:"-"`
-	Places       []PlannedPlace  `json:"-"`
-	Arenas       []PlannedArena  `json:"-"`
-	Room         *PlannedRoom    `json:"-"`
-}
-
-// Arena is a group of storages with one lifetime.
-type Arena uint8
-
-// The arenas. Network and Data keep their contents for the whole run, and all graphs of a program
-// share them. Step is laid out anew for every graph; storages that are never live together share
-// its bytes. Scratch is the workspace of the kernels, an equal part for each worker.
-const (
-	NetworkArena Arena = iota
-	DataArena
-	StepArena
-	ScratchArena
-	NumArenas
-)
-
-// Layout is where every storage of one graph lies in the arenas of its home memory.
-type Layout struct {
-	Arena  []Arena // by buffer; views repeat their owner's
-	Offset []int64 // by buffer, within its arena
-	// ArenaBytes is the size of each arena, and so the peak in the home memory.
-	ArenaBytes [NumArenas]int64
-	// Reuse and ReuseNext make the sharing of bytes safe, within a step and from one step to the
-	// next, beyond the graph's own orders. A run that uses the offsets puts them into
-	// Problem.Reuse and Problem.ReuseNext.
-	Reuse      []Edge
-	ReuseNext  []Edge
-	SavedBytes int64 // compared with giving every storage bytes of its own
+	// [Priced.Decide] makes this; before, it is empty. A decision keeps to what a plan has of it.
+	place.Written `json:"-"`
 }

@@ -7,6 +7,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/place"
 )
 
 // scheduleFile is the form of a schedule on disk.
@@ -48,7 +49,7 @@ type transferFile struct {
 	To      string        `json:"to"`
 	For     string        `json:"for"`
 	Step    int32         `json:"step"`
-	Reason  Reason        `json:"reason,omitempty"`
+	Reason  place.Reason  `json:"reason,omitempty"`
 	StartNs time.Duration `json:"start_ns"`
 	EndNs   time.Duration `json:"end_ns"`
 }
@@ -134,110 +135,67 @@ func ReadSchedule(r io.Reader, name string, g *dag.Graph, p *platform.Platform) 
 		Makespan: f.MakespanNs, FirstStep: f.FirstStepNs, Period: f.PeriodNs, PeakBytes: make([]int64, len(p.Memories))}
 	n := newNames(name, g, p)
 	for _, x := range f.PeakBytes {
-		m, err := n.memory(x.Memory)
-		if err != nil {
-			return nil, err
+		if m := n.memory(x.Memory); n.err == nil {
+			s.PeakBytes[m] = x.Bytes
 		}
-		s.PeakBytes[m] = x.Bytes
 	}
 	for _, x := range f.Memory {
-		m, err := n.memory(x.Memory)
-		if err != nil {
-			return nil, err
-		}
-		s.Memory = append(s.Memory, Occupancy{m, x.AtNs, x.Bytes})
+		s.Memory = append(s.Memory, Occupancy{n.memory(x.Memory), x.AtNs, x.Bytes})
 	}
 	for i := range f.Spans {
-		span, err := n.span(&f.Spans[i], f.Steps)
-		if err != nil {
-			return nil, err
-		}
-		s.Spans = append(s.Spans, span)
+		s.Spans = append(s.Spans, n.span(&f.Spans[i], f.Steps))
 	}
 	for i := range f.Transfers {
-		t, err := n.transfer(&f.Transfers[i], g, f.Steps)
-		if err != nil {
-			return nil, err
-		}
-		s.Transfers = append(s.Transfers, t)
+		s.Transfers = append(s.Transfers, n.transfer(&f.Transfers[i], g, f.Steps))
 	}
 	for i := range f.Evictions {
-		e, err := n.eviction(&f.Evictions[i], g)
-		if err != nil {
-			return nil, err
-		}
-		s.Evictions = append(s.Evictions, e)
+		s.Evictions = append(s.Evictions, n.eviction(&f.Evictions[i], g))
+	}
+	if n.err != nil {
+		return nil, n.err
 	}
 	return s, nil
 }
 
-func (n *names) span(x *spanFile, steps int) (Span, error) {
-	t, err := n.task(x.Task)
-	if err != nil {
-		return Span{}, err
-	}
-	w, err := n.worker(x.Worker)
-	if err != nil {
-		return Span{}, err
-	}
+func (n *names) span(x *spanFile, steps int) Span {
+	s := Span{Task: n.task(x.Task), Step: x.Step, Worker: n.worker(x.Worker), Ready: x.ReadyNs, Start: x.StartNs, End: x.EndNs}
 	if x.Step < 0 || int(x.Step) >= steps || x.StartNs < 0 || x.EndNs < x.StartNs {
-		return Span{}, fmt.Errorf("%s: task %q in step %d of %d runs from %d to %d ns", n.file, x.Task, x.Step, steps, x.StartNs, x.EndNs)
+		n.refuse("task %q in step %d of %d runs from %d to %d ns", x.Task, x.Step, steps, x.StartNs, x.EndNs)
 	}
-	return Span{Task: t, Step: x.Step, Worker: w, Ready: x.ReadyNs, Start: x.StartNs, End: x.EndNs}, nil
+	return s
 }
 
-func (n *names) transfer(x *transferFile, g *dag.Graph, steps int) (Transfer, error) {
-	b, err := n.buffer(x.Buffer)
-	if err != nil {
-		return Transfer{}, err
-	}
-	from, err := n.memory(x.From)
-	if err != nil {
-		return Transfer{}, err
-	}
-	to, err := n.memory(x.To)
-	if err != nil {
-		return Transfer{}, err
-	}
-	t, err := n.task(x.For)
-	if err != nil {
-		return Transfer{}, err
-	}
+func (n *names) transfer(x *transferFile, g *dag.Graph, steps int) Transfer {
+	t := Transfer{Buffer: n.buffer(x.Buffer), Bytes: x.Bytes, From: n.memory(x.From), To: n.memory(x.To), For: n.task(x.For),
+		Step: x.Step, Reason: x.Reason, Start: x.StartNs, End: x.EndNs}
 	if x.Step < 0 || int(x.Step) >= steps || x.StartNs < 0 || x.EndNs < x.StartNs || x.Bytes < 0 {
-		return Transfer{}, fmt.Errorf("%s: transfer of %d bytes of %q in step %d of %d from %d to %d ns", n.file, x.Bytes, x.Buffer, x.Step, steps, x.StartNs, x.EndNs)
+		n.refuse("transfer of %d bytes of %q in step %d of %d from %d to %d ns", x.Bytes, x.Buffer, x.Step, steps, x.StartNs, x.EndNs)
 	}
-	atoms, err := n.atoms(x.Buffer, b, x.Pieces, g)
-	if err != nil {
-		return Transfer{}, err
-	}
-	return Transfer{Buffer: b, Atoms: atoms, Bytes: x.Bytes, From: from, To: to, For: t, Step: x.Step, Reason: x.Reason, Start: x.StartNs, End: x.EndNs}, nil
+	t.Atoms = n.atoms(x.Buffer, t.Buffer, x.Pieces, g)
+	return t
 }
 
-func (n *names) eviction(x *evictionFile, g *dag.Graph) (Eviction, error) {
-	b, err := n.buffer(x.Buffer)
-	if err != nil {
-		return Eviction{}, err
-	}
-	m, err := n.memory(x.Memory)
-	if err != nil {
-		return Eviction{}, err
-	}
+func (n *names) eviction(x *evictionFile, g *dag.Graph) Eviction {
+	e := Eviction{Buffer: n.buffer(x.Buffer), Bytes: x.Bytes, Memory: n.memory(x.Memory), At: x.AtNs}
 	if x.AtNs < 0 || x.Bytes < 0 {
-		return Eviction{}, fmt.Errorf("%s: eviction of %d bytes of %q at %d ns", n.file, x.Bytes, x.Buffer, x.AtNs)
+		n.refuse("eviction of %d bytes of %q at %d ns", x.Bytes, x.Buffer, x.AtNs)
 	}
-	atoms, err := n.atoms(x.Buffer, b, x.Pieces, g)
-	return Eviction{Buffer: b, Atoms: atoms, Bytes: x.Bytes, Memory: m, At: x.AtNs}, err
+	e.Atoms = n.atoms(x.Buffer, e.Buffer, x.Pieces, g)
+	return e
 }
 
 // atoms are the pieces of a buffer.
-func (n *names) atoms(name string, b dag.BufferID, pieces []int32, g *dag.Graph) ([]int32, error) {
+func (n *names) atoms(name string, b dag.BufferID, pieces []int32, g *dag.Graph) []int32 {
+	if n.err != nil {
+		return nil
+	}
 	first, end := g.StorageAtoms(b)
 	atoms := make([]int32, len(pieces))
 	for i, piece := range pieces {
 		if piece < 0 || piece >= int32(end-first) {
-			return nil, fmt.Errorf("%s: buffer %q has %d pieces; this one is number %d", n.file, name, end-first, piece)
+			n.refuse("buffer %q has %d pieces; this one is number %d", name, end-first, piece)
 		}
 		atoms[i] = int32(first) + piece
 	}
-	return atoms, nil
+	return atoms
 }

@@ -6,6 +6,7 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule/layout"
 )
 
 // sharing knows which storages have bytes in common in a memory, by the layouts of the problem,
@@ -28,19 +29,19 @@ func newSharing(p *Problem) *sharing {
 		touched: make([][]int32, len(p.Platform.Memories)), moving: make([]int32, p.Graph.NumAtoms())}
 	for m, l := range p.Layouts {
 		if l != nil {
-			s.with[m], s.touched[m] = l.sharing(p.Graph), make([]int32, len(p.Graph.Buffers))
+			s.with[m], s.touched[m] = sharesWith(l, p.Graph), make([]int32, len(p.Graph.Buffers))
 		}
 	}
 	return s
 }
 
-// sharing lists for each storage the others that have bytes in common with it.
-func (l *Layout) sharing(g *dag.Graph) [][]int32 {
+// sharesWith lists for each storage the others that have bytes in common with it.
+func sharesWith(l *layout.Layout, g *dag.Graph) [][]int32 {
 	with := make([][]int32, len(g.Buffers))
 	end := func(b int32) int64 { return l.Offset[b] + g.Buffers[b].Bytes() }
 	var placed []int32
 	for b := range g.Buffers {
-		if g.Storage(dag.BufferID(b)) == dag.BufferID(b) && l.Offset[b] != Elsewhere {
+		if g.Storage(dag.BufferID(b)) == dag.BufferID(b) && l.Offset[b] != layout.Elsewhere {
 			placed = append(placed, int32(b))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // TestBoundKnowsNoLayout: a and b run on the gpu and pass x on, c and d on the cpu and pass z on;
@@ -219,10 +220,10 @@ func (c *boundCase) atOtherClock(pl *platform.Platform) {
 // byChance gives tasks to workers at random.
 type byChance struct {
 	r     *rand.Rand
-	queue []schedule.Instance
+	queue []dag.Instance
 }
 
-func (q *byChance) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (q *byChance) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	q.queue = append(q.queue, i)
 	if workers := v.Workers(i.Task); q.r.IntN(3) > 0 {
 		return workers[q.r.IntN(len(workers))]
@@ -230,14 +231,14 @@ func (q *byChance) Ready(v *schedule.View, i schedule.Instance) platform.WorkerI
 	return schedule.Undecided
 }
 
-func (q *byChance) Next(v *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (q *byChance) Next(v *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	for _, k := range q.r.Perm(len(q.queue)) {
 		if i := q.queue[k]; v.CanRun(i.Task, w) {
 			q.queue = slices.Delete(q.queue, k, k+1)
 			return i, true
 		}
 	}
-	return schedule.Instance{}, false
+	return dag.Instance{}, false
 }
 
 // boundPlatform is a random machine whose tasks take other times with other numbers of units:
@@ -267,7 +268,7 @@ func boundPlatform(t *testing.T, r *rand.Rand) *platform.Platform {
 	}
 	for m := 1; m < len(p.Memories); m++ {
 		if r.IntN(2) == 0 {
-			p.Memories[m].CapacityBytes = schedule.Align(int64(192 + r.IntN(600)))
+			p.Memories[m].CapacityBytes = layout.Align(int64(192 + r.IntN(600)))
 		}
 	}
 	complete(t, p)

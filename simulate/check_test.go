@@ -178,19 +178,19 @@ func TestStealing(t *testing.T) {
 
 // thief assigns every task to the first worker that can run it and lets any
 // worker take it: what was fetched for one may be needed by another.
-type thief struct{ queue []schedule.Instance }
+type thief struct{ queue []dag.Instance }
 
-func (q *thief) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (q *thief) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	q.queue = append(q.queue, i)
 	return v.Workers(i.Task)[0]
 }
 
-func (q *thief) Next(v *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (q *thief) Next(v *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	for k := len(q.queue) - 1; k >= 0; k-- {
 		if i := q.queue[k]; v.CanRun(i.Task, w) {
 			q.queue = slices.Delete(q.queue, k, k+1)
 			return i, true
 		}
 	}
-	return schedule.Instance{}, false
+	return dag.Instance{}, false
 }

@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // unevenMachine is a random platform on which what a task takes depends on how many units
@@ -71,7 +72,7 @@ func tighten(t *testing.T, r *rand.Rand, p *platform.Platform, d *schedule.Decis
 	t.Helper()
 	for m, bytes := range d.ReservedBytes() {
 		if platform.MemoryID(m) != p.HostMemory() {
-			p.Memories[m].CapacityBytes = schedule.Align(max(1, bytes) * int64(5+r.IntN(6)) / 10)
+			p.Memories[m].CapacityBytes = layout.Align(max(1, bytes) * int64(5+r.IntN(6)) / 10)
 		}
 	}
 	complete(t, p)

@@ -138,16 +138,16 @@ func TestDMDACollectsFromAllMemories(t *testing.T) {
 }
 
 // takesOver gives every task to the gpu, and the cpu takes the first of them for itself.
-type takesOver struct{ waiting []schedule.Instance }
+type takesOver struct{ waiting []dag.Instance }
 
-func (q *takesOver) Ready(_ *schedule.View, i schedule.Instance) platform.WorkerID {
+func (q *takesOver) Ready(_ *schedule.View, i dag.Instance) platform.WorkerID {
 	q.waiting = append(q.waiting, i)
 	return 1
 }
 
-func (q *takesOver) Next(v *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (q *takesOver) Next(v *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	if len(q.waiting) == 0 || !v.CanRun(q.waiting[0].Task, w) {
-		return schedule.Instance{}, false
+		return dag.Instance{}, false
 	}
 	first := q.waiting[0]
 	q.waiting = q.waiting[1:]

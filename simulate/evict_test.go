@@ -11,6 +11,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // moves writes transfers and evictions in the order of their times, as
@@ -155,16 +156,16 @@ func TestEarlyCopies(t *testing.T) {
 }
 
 // lastFirst assigns what is ready to the gpu and takes the last by name first.
-type lastFirst struct{ ready []schedule.Instance }
+type lastFirst struct{ ready []dag.Instance }
 
-func (q *lastFirst) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (q *lastFirst) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	q.ready = append(q.ready, i)
 	return v.Workers(i.Task)[0]
 }
 
-func (q *lastFirst) Next(_ *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (q *lastFirst) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	if len(q.ready) == 0 || w != 1 {
-		return schedule.Instance{}, false
+		return dag.Instance{}, false
 	}
 	last := q.ready[len(q.ready)-1]
 	q.ready = q.ready[:len(q.ready)-1]
@@ -279,7 +280,7 @@ func TestTightMemories(t *testing.T) {
 			}
 			evictions += len(s.Evictions)
 			for _, tr := range s.Transfers {
-				if tr.Reason == schedule.ReasonEvict {
+				if tr.Reason == place.ReasonEvict {
 					writeBacks++
 				}
 			}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dahl/platform"
-	"dahl/schedule"
+	"dahl/schedule/ready"
 )
 
 // Max-min fair sharing of links.
@@ -52,7 +52,7 @@ type class struct {
 	cap     float64 // bytes per second that a flow can have on fatpipes
 	rate    float64 // of each flow
 	served  float64 // bytes per flow since the class was last empty
-	flows   schedule.Heap[flowEnd]
+	flows   ready.Heap[flowEnd]
 }
 
 // crossing is how many times the route of a class crosses a resource.

@@ -1,8 +1,10 @@
 package simulate
 
 import (
+	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // listRun is a run that follows a plan. As in an execution, every lane of the placed graph runs
@@ -10,7 +12,7 @@ import (
 type listRun struct {
 	*simulation
 	lists  *schedule.Lists
-	placed *schedule.PlacedGraph
+	placed *place.Graph
 	runs   []schedule.ListItem // by worker
 	copies []schedule.ListItem // by copy that was started, and so by transfer
 	items  []schedule.ListItem
@@ -47,21 +49,21 @@ func (r *listRun) begin(items []schedule.ListItem) {
 			r.move(item, m, m.StepOf(item.Task.Step, r.p.Steps))
 		} else {
 			r.runs[item.Lane] = item
-			origin := schedule.Instance{Task: r.placed.TaskOf(item.Task.Task), Step: item.Task.Step}
+			origin := dag.Instance{Task: r.placed.TaskOf(item.Task.Task), Step: item.Task.Step}
 			r.task(origin, item.Task, platform.WorkerID(item.Lane), r.lists.ReadyAt(item.Task))
 		}
 	}
 }
 
 // move starts a copy for a task of some step.
-func (r *listRun) move(item schedule.ListItem, m *schedule.Move, step int32) {
+func (r *listRun) move(item schedule.ListItem, m *place.Move, step int32) {
 	r.copies = append(r.copies, item)
-	r.transfer(int32(len(r.copies)-1), m.Transfer(step, schedule.Interval{Start: r.now}))
+	r.transfer(int32(len(r.copies)-1), schedule.TransferOf(m, step, schedule.Interval{Start: r.now}))
 }
 
 // complete makes the schedule of the origin. That takes room itself, so it first leaves what
 // the run no longer needs to the garbage collector.
 func (r *listRun) complete() (*schedule.Schedule, error) {
 	r.lists, r.pace, r.events, r.transferOf = nil, nil, nil, nil
-	return r.out, r.placed.Complete(r.p, r.out, r.copies)
+	return r.out, r.out.CompletePlaced(r.p, r.placed, r.copies)
 }

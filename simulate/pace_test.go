@@ -6,7 +6,6 @@ import (
 
 	"dahl/dag"
 	"dahl/platform"
-	"dahl/schedule"
 )
 
 // TestHandOffs: a on core 0, b and c on core 1, d on core 0 again, each after the one
@@ -43,7 +42,7 @@ func TestHandOffs(t *testing.T) {
 	} {
 		prob := problem(t, g, p, 1)
 		s, err := run(prob, how{policy: dynamic(t, prob, "eager"),
-			Options: Options{Scale: func(schedule.Instance, platform.WorkerID) float64 { return scale }}})
+			Options: Options{Scale: func(dag.Instance, platform.WorkerID) float64 { return scale }}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
+	"dahl/schedule/place"
 )
 
 // withEngines returns a platform on which every device has as many copy engines.
@@ -68,13 +70,13 @@ func TestPlacedIsSound(t *testing.T) {
 
 // mustFollow: the schedule has the tasks and copies of the plan in its order, and none
 // is found to do so of which a span or a transfer was changed.
-func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *schedule.Placed, s *schedule.Schedule) {
+func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *place.Program, s *schedule.Schedule) {
 	t.Helper()
 	pg := placed.Graphs[0]
 	if err := s.Follows(p, plan); err != nil {
 		t.Fatal(err)
 	}
-	if err := pg.Follows(placed, s); err != nil {
+	if err := s.FollowsCopies(placed, 0); err != nil {
 		t.Fatal(err)
 	}
 	other := *s
@@ -91,11 +93,11 @@ func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *
 		return
 	}
 	other.Transfers = s.Transfers[1:]
-	if pg.Follows(placed, &other) == nil {
+	if other.FollowsCopies(placed, 0) == nil {
 		t.Fatal("a copy less is taken for the plan's")
 	}
 	other.Transfers = append(slices.Clone(s.Transfers), s.Transfers[0])
-	if pg.Follows(placed, &other) == nil {
+	if other.FollowsCopies(placed, 0) == nil {
 		t.Fatal("a copy more is taken for the plan's")
 	}
 	other.Transfers = slices.Clone(s.Transfers)
@@ -114,7 +116,7 @@ func mustFollow(t *testing.T, p *schedule.Problem, plan *schedule.Plan, placed *
 		}
 		onEngine = max(onEngine, moved)
 	}
-	if onEngine > 1 && pg.Follows(placed, &other) == nil {
+	if onEngine > 1 && other.FollowsCopies(placed, 0) == nil {
 		t.Fatal("copies in reverse are taken for the plan's")
 	}
 }
@@ -138,7 +140,7 @@ func TestPlacedInLittleMemory(t *testing.T) {
 				for _, bytes := range l.ArenaBytes {
 					little.Memories[m].CapacityBytes += bytes
 				}
-				little.Memories[m].CapacityBytes = schedule.Align(little.Memories[m].CapacityBytes * int64(5+r.IntN(5)) / 10)
+				little.Memories[m].CapacityBytes = layout.Align(little.Memories[m].CapacityBytes * int64(5+r.IntN(5)) / 10)
 			}
 		}
 		complete(t, &little)

@@ -9,6 +9,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // TestSharedPlaces: in memories so small that storages share bytes, every policy, also one
@@ -61,14 +62,14 @@ func TestSharedPlaces(t *testing.T) {
 // buffer takes one; false: what is at home there does not fit.
 func sharePlaces(p *schedule.Problem, r *rand.Rand) bool {
 	for m := 1; m < len(p.Platform.Memories); m++ {
-		p.Platform.Memories[m].CapacityBytes = schedule.Alignment * int64(2+r.IntN(max(1, len(p.Graph.Buffers)-2)))
+		p.Platform.Memories[m].CapacityBytes = layout.Alignment * int64(2+r.IntN(max(1, len(p.Graph.Buffers)-2)))
 	}
 	var err error
 	p.Layouts, err = layoutsOf(p)
 	return err == nil
 }
 
-func layoutsOf(p *schedule.Problem) ([]*schedule.Layout, error) {
+func layoutsOf(p *schedule.Problem) ([]*layout.Layout, error) {
 	priced, err := priceOf(p)
 	if err != nil {
 		return nil, err
@@ -88,10 +89,10 @@ func layoutsOf(p *schedule.Problem) ([]*schedule.Layout, error) {
 
 // overlaps reports whether a layout gives some bytes of the step arena twice: each buffer
 // of the random graphs takes one piece.
-func overlaps(l *schedule.Layout) bool {
+func overlaps(l *layout.Layout) bool {
 	seen := map[int64]bool{}
 	for b, at := range l.Offset {
-		if l.Arena[b] != schedule.StepArena || at == schedule.Elsewhere {
+		if l.Arena[b] != layout.StepArena || at == layout.Elsewhere {
 			continue
 		}
 		if seen[at] {
@@ -124,15 +125,15 @@ func TestOneOfTwoIsThere(t *testing.T) {
 }
 
 // coreTakesAll lets the gpu, where it is allowed, expect each task, and hands all to the cpu.
-type coreTakesAll struct{ queue []schedule.Instance }
+type coreTakesAll struct{ queue []dag.Instance }
 
-func (q *coreTakesAll) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (q *coreTakesAll) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	q.queue = append(q.queue, i)
 	workers := v.Workers(i.Task)
 	return workers[len(workers)-1]
 }
 
-func (q *coreTakesAll) Next(_ *schedule.View, w platform.WorkerID) (i schedule.Instance, ok bool) {
+func (q *coreTakesAll) Next(_ *schedule.View, w platform.WorkerID) (i dag.Instance, ok bool) {
 	if w != 0 || len(q.queue) == 0 {
 		return i, false
 	}

@@ -10,6 +10,7 @@ import (
 	"dahl/dag"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/ready"
 )
 
 // Options says how durations differ from the costs of tasks. The zero value changes nothing.
@@ -18,10 +19,10 @@ type Options struct {
 	Timed bool
 	// Scale multiplies the duration of an instance on a worker, for example by a factor drawn
 	// from a distribution; nil: 1.
-	Scale func(i schedule.Instance, w platform.WorkerID) float64
+	Scale func(i dag.Instance, w platform.WorkerID) float64
 	// Durations replaces the cost of an instance on a worker, for example by a measured time.
 	// Where ok is false, the cost holds. Nil: costs always hold.
-	Durations func(i schedule.Instance, w platform.WorkerID) (d time.Duration, ok bool)
+	Durations func(i dag.Instance, w platform.WorkerID) (d time.Duration, ok bool)
 	// Moving does the same for transfers; their times are not set yet. A transfer with such a
 	// duration takes no part in the sharing of links.
 	Moving func(t *schedule.Transfer) (d time.Duration, ok bool)
@@ -64,7 +65,7 @@ type simulation struct {
 	busy    []time.Duration // by worker: until when
 	network *network
 	now     time.Duration
-	events  schedule.Heap[event]
+	events  ready.Heap[event]
 	out     *schedule.Schedule
 
 	transferOf []int32 // by copy: index into out.Transfers
@@ -173,7 +174,7 @@ func (s *simulation) handle(e event) {
 
 // task starts an instance that became ready at some time. begun is the same instance as a task of
 // the graph that the pace knows: the origin, or the placed graph.
-func (s *simulation) task(i, begun schedule.Instance, w platform.WorkerID, ready time.Duration) {
+func (s *simulation) task(i, begun dag.Instance, w platform.WorkerID, ready time.Duration) {
 	start, takes := s.pace.Begin(begun, w, max(s.now, s.busy[w]), ready)
 	if s.opt.Scale != nil {
 		takes = roundUp(float64(takes) * s.opt.Scale(i, w) / 1e9)
@@ -208,9 +209,9 @@ func (s *simulation) transfer(id int32, t schedule.Transfer) {
 
 // leftBehind names a task that never ran.
 func (s *simulation) leftBehind() error {
-	ran := map[schedule.Instance]bool{}
+	ran := map[dag.Instance]bool{}
 	for _, span := range s.out.Spans {
-		ran[schedule.Instance{Task: span.Task, Step: span.Step}] = true
+		ran[dag.Instance{Task: span.Task, Step: span.Step}] = true
 	}
 	g := s.p.Graph
 	byName := make([]dag.TaskID, len(g.Tasks))
@@ -218,7 +219,7 @@ func (s *simulation) leftBehind() error {
 		byName[g.Rank(dag.TaskID(t))] = dag.TaskID(t)
 	}
 	for step := range int32(s.p.Steps) {
-		if i := slices.IndexFunc(byName, func(t dag.TaskID) bool { return !ran[schedule.Instance{Task: t, Step: step}] }); i >= 0 {
+		if i := slices.IndexFunc(byName, func(t dag.TaskID) bool { return !ran[dag.Instance{Task: t, Step: step}] }); i >= 0 {
 			return fmt.Errorf("the policy left task %q of step %d waiting and every worker idle", g.Tasks[byName[i]].Name, step)
 		}
 	}

@@ -95,7 +95,7 @@ func TestReuseEdges(t *testing.T) {
 	p := problem(t, twoLayers(t), cores(t, 2), 5)
 	fast, _ := p.Graph.TaskByName("fast")
 	slow, _ := p.Graph.TaskByName("slow")
-	p.Reuse, p.ReuseNext = []schedule.Edge{{From: fast, To: slow}}, []schedule.Edge{{From: slow, To: fast}}
+	p.Reuse, p.ReuseNext = []dag.Edge{{From: fast, To: slow}}, []dag.Edge{{From: slow, To: fast}}
 	for _, info := range schedule.Policies() {
 		s := runPolicy(t, p, info)
 		if err := s.Check(p); err != nil {
@@ -116,7 +116,7 @@ func TestReuseEdges(t *testing.T) {
 func TestMeasuredDurations(t *testing.T) {
 	p := problem(t, twoLayers(t), cores(t, 2), 6)
 	slow, _ := p.Graph.TaskByName("slow")
-	s, err := run(p, how{policy: dynamic(t, p, "dmda"), Options: Options{Durations: func(i schedule.Instance, _ platform.WorkerID) (time.Duration, bool) {
+	s, err := run(p, how{policy: dynamic(t, p, "dmda"), Options: Options{Durations: func(i dag.Instance, _ platform.WorkerID) (time.Duration, bool) {
 		return 12, i.Task == slow && i.Step%2 == 1
 	}}})
 	if err != nil {
@@ -164,25 +164,25 @@ func TestCapacity(t *testing.T) {
 // lazy never gives a worker anything.
 type lazy struct{}
 
-func (lazy) Ready(*schedule.View, schedule.Instance) platform.WorkerID { return schedule.Undecided }
-func (lazy) Next(*schedule.View, platform.WorkerID) (schedule.Instance, bool) {
-	return schedule.Instance{}, false
+func (lazy) Ready(*schedule.View, dag.Instance) platform.WorkerID { return schedule.Undecided }
+func (lazy) Next(*schedule.View, platform.WorkerID) (dag.Instance, bool) {
+	return dag.Instance{}, false
 }
 
 // rogue hands out what it likes.
-type rogue struct{ i schedule.Instance }
+type rogue struct{ i dag.Instance }
 
-func (rogue) Ready(*schedule.View, schedule.Instance) platform.WorkerID { return schedule.Undecided }
-func (r rogue) Next(*schedule.View, platform.WorkerID) (schedule.Instance, bool) {
+func (rogue) Ready(*schedule.View, dag.Instance) platform.WorkerID { return schedule.Undecided }
+func (r rogue) Next(*schedule.View, platform.WorkerID) (dag.Instance, bool) {
 	return r.i, true
 }
 
 // assigner puts every task on one worker.
 type assigner struct{ w platform.WorkerID }
 
-func (a assigner) Ready(*schedule.View, schedule.Instance) platform.WorkerID { return a.w }
-func (assigner) Next(*schedule.View, platform.WorkerID) (schedule.Instance, bool) {
-	return schedule.Instance{}, false
+func (a assigner) Ready(*schedule.View, dag.Instance) platform.WorkerID { return a.w }
+func (assigner) Next(*schedule.View, platform.WorkerID) (dag.Instance, bool) {
+	return dag.Instance{}, false
 }
 
 // TestErrors: what cannot run ends in an error that says so.
@@ -203,9 +203,9 @@ func TestErrors(t *testing.T) {
 	none.Steps = 0
 	for want, do := range map[string]func() error{
 		`left task "a" of step 0`:        by(how{policy: lazy{}}),
-		"which is not ready":             by(how{policy: rogue{schedule.Instance{Task: 1}}}),
-		"task -1 of step 0":              by(how{policy: rogue{schedule.Instance{Task: -1}}}),
-		"task 0 of step 7":               by(how{policy: rogue{schedule.Instance{Task: 0, Step: 7}}}),
+		"which is not ready":             by(how{policy: rogue{dag.Instance{Task: 1}}}),
+		"task -1 of step 0":              by(how{policy: rogue{dag.Instance{Task: -1}}}),
+		"task 0 of step 7":               by(how{policy: rogue{dag.Instance{Task: 0, Step: 7}}}),
 		`worker "gpu", which cannot`:     by(how{policy: assigner{1}}),
 		"worker 9, which does not exist": by(how{policy: assigner{9}}),
 		"leaves out":                     by(how{plan: &schedule.Plan{}}),

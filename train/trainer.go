@@ -14,6 +14,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // Trainer runs the program of a network on this machine: it hands batches to the executor,
@@ -205,7 +206,7 @@ func (t *Trainer) Results() []StepResult { return t.feed.results }
 func (t *Trainer) TouchedBytes() int64 {
 	var sum int64
 	for _, b := range t.Runner.HighWater() {
-		sum += schedule.Align(b)
+		sum += layout.Align(b)
 	}
 	return sum
 }

@@ -19,6 +19,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/layout"
 )
 
 // graphFlags are the flags of graph beside those that name the graph.
@@ -191,7 +192,7 @@ func describeGraph(w *workload) (*graphReport, error) {
 	if w.opts.Platform == "" {
 		machine = nil
 	}
-	costs, layout, err := plan.Inspect(w.Program, machine, w.Target())
+	costs, places, err := plan.Inspect(w.Program, machine, w.Target())
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
@@ -224,10 +225,10 @@ func describeGraph(w *workload) (*graphReport, error) {
 	}
 	r.addPaths(g, best, costs != nil)
 	r.addParts(g, best)
-	for a := range schedule.NumArenas {
-		r.ArenaBytes[a.String()] = layout.ArenaBytes[a]
+	for a := range layout.NumArenas {
+		r.ArenaBytes[a.String()] = places.ArenaBytes[a]
 	}
-	r.SavedBytes = layout.SavedBytes
+	r.SavedBytes = places.SavedBytes
 	return r, nil
 }
 
@@ -314,7 +315,7 @@ func (r *graphReport) print(out io.Writer) {
 			cli.ShortCount(r.CriticalFlops), r.CriticalTasks, cli.Ratio(r.Flops, r.CriticalFlops))
 	}
 	fmt.Fprintf(out, "memory   ")
-	for a := range schedule.NumArenas {
+	for a := range layout.NumArenas {
 		fmt.Fprintf(out, " %s %s,", a, cli.ShortBytes(r.ArenaBytes[a.String()]))
 	}
 	fmt.Fprintf(out, " %s saved by sharing bytes\n\n", cli.ShortBytes(r.SavedBytes))

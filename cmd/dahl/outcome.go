@@ -10,6 +10,7 @@ import (
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/explain"
+	"dahl/schedule/place"
 	"dahl/train"
 )
 
@@ -75,8 +76,8 @@ type summary struct {
 	Transfers  int            `json:"transfers"`
 	BytesMoved int64          `json:"bytes_moved"`
 
-	TransfersByReason map[schedule.Reason]plan.TransferTotal `json:"transfers_by_reason,omitempty"`
-	Evictions         *plan.TransferTotal                    `json:"evictions,omitempty"` // where something had to leave
+	TransfersByReason map[place.Reason]plan.TransferTotal `json:"transfers_by_reason,omitempty"`
+	Evictions         *plan.TransferTotal                 `json:"evictions,omitempty"` // where something had to leave
 
 	// LivePeakBytes is the most that holds values still to be read, by memory, ReservedBytes
 	// what the layouts set aside.

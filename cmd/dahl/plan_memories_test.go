@@ -11,6 +11,7 @@ import (
 	"dahl/plan"
 	"dahl/platforms"
 	"dahl/schedule"
+	"dahl/schedule/place"
 )
 
 // littleMemory is the platform "emulated" with one core and a GPU whose memory does not
@@ -54,19 +55,19 @@ func TestPlanOfSeveralMemories(t *testing.T) {
 	if !reflect.DeepEqual(a, b) {
 		t.Errorf("the plan of the run is not the one that it was given")
 	}
-	reasons := map[schedule.Reason]int{}
+	reasons := map[place.Reason]int{}
 	for _, engine := range a.Transfers {
 		for _, c := range engine.Copies {
 			reasons[c.Reason]++
 		}
 	}
-	if reasons[schedule.ReasonPrefetch] == 0 || reasons[schedule.ReasonEvict] == 0 || reasons[schedule.ReasonReload] == 0 || a.Room == nil {
-		t.Errorf("copies by reason %v, room %v: the test tests little", reasons, a.Room)
+	if reasons[place.ReasonPrefetch] == 0 || reasons[place.ReasonEvict] == 0 || reasons[place.ReasonReload] == 0 || a.Spill == nil {
+		t.Errorf("copies by reason %v, spills %v: the test tests little", reasons, a.Spill)
 	}
 	if ran.schedule.World != schedule.Measured {
 		t.Errorf("the run is %s", ran.schedule.World)
 	}
-	if err := ran.decision.Placed.Graphs[0].Follows(ran.decision.Placed, ran.schedule); err != nil {
+	if err := ran.schedule.FollowsCopies(ran.decision.Placed, 0); err != nil {
 		t.Error(err)
 	}
 	for _, dir := range []string{"p", "s", "e"} {

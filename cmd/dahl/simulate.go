@@ -19,6 +19,7 @@ import (
 	"dahl/platforms"
 	"dahl/schedule"
 	"dahl/schedule/explain"
+	"dahl/schedule/place"
 	"dahl/train"
 )
 
@@ -296,7 +297,7 @@ func printSamples(out io.Writer, s *plan.Samples) {
 }
 
 // reasonsText says for what bytes moved: " (fetch 1.2 MB, evict 34 kB)".
-func reasonsText(totals map[schedule.Reason]plan.TransferTotal) string {
+func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(totals)) {
 		if reason != "" {

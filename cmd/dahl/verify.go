@@ -189,7 +189,7 @@ func (v *verification) checkLayout() {
 		if v.platform.Spread() {
 			what += " of " + v.platform.Memories[m].Name
 		}
-		v.checkShared(what, func() error { return schedule.CheckLayout(g, &all) })
+		v.checkShared(what, func() error { return all.Check(g) })
 	}
 }
 
@@ -209,7 +209,7 @@ func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) 
 	}
 	err := s.Follows(p, v.plan)
 	if err == nil {
-		err = v.decision.Graphs[0].Placed.Follows(v.decision.Placed, s)
+		err = s.FollowsCopies(v.decision.Placed, 0)
 	}
 	return err
 }

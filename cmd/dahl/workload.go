@@ -17,6 +17,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/schedule/place"
 	"dahl/train"
 )
 
@@ -242,7 +243,7 @@ func (w *workload) decide() (err error) {
 
 // hintRoom says what needs less room than a plan, where that is what is missing.
 func (w *workload) hintRoom(err error) error {
-	room := (*schedule.RoomError)(nil)
+	room := (*place.RoomError)(nil)
 	if !errors.As(err, &room) || w.opts.Plan != "" || room.Memory == w.Platform.Memories[w.Platform.HostMemory()].Name {
 		return err
 	}

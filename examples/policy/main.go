@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 
+	"dahl/dag"
 	"dahl/nn"
 	"dahl/platform"
 	"dahl/platforms"
@@ -16,11 +17,11 @@ import (
 
 // fewest keeps a queue for each worker, and how many tasks it has got.
 type fewest struct {
-	queues [][]schedule.Instance
+	queues [][]dag.Instance
 	got    []int
 }
 
-func (f *fewest) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (f *fewest) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	best := v.Workers(i.Task)[0]
 	for _, w := range v.Workers(i.Task) {
 		if f.got[w] < f.got[best] {
@@ -32,7 +33,7 @@ func (f *fewest) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID 
 	return best
 }
 
-func (f *fewest) Next(_ *schedule.View, w platform.WorkerID) (next schedule.Instance, ok bool) {
+func (f *fewest) Next(_ *schedule.View, w platform.WorkerID) (next dag.Instance, ok bool) {
 	if ok = len(f.queues[w]) > 0; ok {
 		next, f.queues[w] = f.queues[w][0], f.queues[w][1:]
 	}
@@ -45,7 +46,7 @@ func main() {
 	machine := must(platforms.Load("laptop"))
 	own := schedule.PolicyInfo{Name: "fewest", Dynamic: func(p *schedule.Problem) schedule.Policy {
 		n := len(p.Platform.Workers)
-		return &fewest{make([][]schedule.Instance, n), make([]int, n)}
+		return &fewest{make([][]dag.Instance, n), make([]int, n)}
 	}}
 	for _, policy := range append(schedule.Policies(), own) {
 		if policy.Static == nil && policy.Dynamic == nil {

@@ -91,32 +91,27 @@ type history struct {
 	s *schedule.Schedule
 
 	steps  int32
-	spanOf []int32                // by step and task; -1: did not run
-	reuse  map[dag.TaskID][]int32 // predecessors by Problem.Reuse
-	across map[dag.TaskID][]int32 // and by Problem.ReuseNext
+	spanOf []int32  // by step and task; -1: did not run
+	reuse  dag.Rows // predecessors by Problem.Reuse
+	across dag.Rows // and by Problem.ReuseNext
 
 	// Transfers in the order of their ends: all, by their atoms, and by the instance for which
 	// they started.
 	byEnd      []int32
 	byAtom     map[int32][]int32
-	byInstance map[schedule.Instance][]int32
+	byInstance map[dag.Instance][]int32
 }
 
 func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
-	h := &history{p: p, s: s, reuse: map[dag.TaskID][]int32{}, across: map[dag.TaskID][]int32{},
-		byAtom: map[int32][]int32{}, byInstance: map[schedule.Instance][]int32{}}
+	n := len(p.Graph.Tasks)
+	h := &history{p: p, s: s, reuse: dag.NewRows(n, dag.Turn(p.Reuse)), across: dag.NewRows(n, dag.Turn(p.ReuseNext)),
+		byAtom: map[int32][]int32{}, byInstance: map[dag.Instance][]int32{}}
 	for i := range s.Spans {
 		h.steps = max(h.steps, s.Spans[i].Step+1)
 	}
-	h.spanOf = slices.Repeat([]int32{-1}, int(h.steps)*len(p.Graph.Tasks))
+	h.spanOf = slices.Repeat([]int32{-1}, int(h.steps)*n)
 	for i := range s.Spans {
-		h.spanOf[int(s.Spans[i].Step)*len(p.Graph.Tasks)+int(s.Spans[i].Task)] = int32(i)
-	}
-	for _, e := range p.Reuse {
-		h.reuse[e.To] = append(h.reuse[e.To], int32(e.From))
-	}
-	for _, e := range p.ReuseNext {
-		h.across[e.To] = append(h.across[e.To], int32(e.From))
+		h.spanOf[int(s.Spans[i].Step)*n+int(s.Spans[i].Task)] = int32(i)
 	}
 	for i := range s.Transfers {
 		h.byEnd = append(h.byEnd, int32(i))
@@ -127,7 +122,7 @@ func newHistory(p *schedule.Problem, s *schedule.Schedule) *history {
 		for _, a := range t.Atoms {
 			h.byAtom[a] = append(h.byAtom[a], i)
 		}
-		of := schedule.Instance{Task: t.For, Step: t.Step}
+		of := dag.Instance{Task: t.For, Step: t.Step}
 		h.byInstance[of] = append(h.byInstance[of], i)
 	}
 	return h
@@ -155,8 +150,8 @@ func (h *history) lastPred(i int32, by time.Duration) int32 {
 	span, g := &h.s.Spans[i], h.p.Graph
 	last := int32(-1)
 	for back, lists := range [...][3][]int32{
-		{g.Preds(span.Task), h.reuse[span.Task]},
-		{g.CarriedPreds(span.Task), g.ReusePreds(span.Task), h.across[span.Task]},
+		{g.Preds(span.Task), h.reuse.Row(int32(span.Task))},
+		{g.CarriedPreds(span.Task), g.ReusePreds(span.Task), h.across.Row(int32(span.Task))},
 	} {
 		for _, tasks := range lists {
 			for _, t := range tasks {
@@ -184,7 +179,7 @@ func (h *history) lastArrival(i int32) int32 {
 		return -1
 	}
 	span := &h.s.Spans[i]
-	memory := h.p.Platform.Devices[h.p.Platform.Workers[span.Worker].Device].Memory
+	memory := h.p.Platform.MemoryOf(span.Worker)
 	last := int32(-1)
 	consider := func(list []int32) {
 		for _, k := range slices.Backward(h.endedBy(list, span.Start)) {
@@ -196,7 +191,7 @@ func (h *history) lastArrival(i int32) int32 {
 			}
 		}
 	}
-	consider(h.byInstance[schedule.Instance{Task: span.Task, Step: span.Step}])
+	consider(h.byInstance[dag.Instance{Task: span.Task, Step: span.Step}])
 	for a, access := range h.p.Graph.Tasks[span.Task].Accesses {
 		if access.Mode.Reads() {
 			for _, atom := range h.p.Graph.Atoms(span.Task, a) {

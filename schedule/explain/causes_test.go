@@ -127,7 +127,7 @@ func TestIdlesAndSpansTileEveryWorker(t *testing.T) {
 // c before d, the gap of cpu.1 before d is c's.
 func TestIdlesKnowReuseEdges(t *testing.T) {
 	p := gapProblem(t)
-	p.Reuse = []schedule.Edge{{From: taskC, To: taskD}}
+	p.Reuse = []dag.Edge{{From: taskC, To: taskD}}
 	s := &schedule.Schedule{Steps: 1, Makespan: 30, Spans: []schedule.Span{span(taskC, 0, gpu, 0, 18), span(taskD, 0, cpu0, 18, 30)}}
 	got := Idles(p, s)
 	want := Idle{Worker: cpu0, Start: 0, End: 18, Cause: WaitPredecessor, Transfer: -1}

@@ -1,10 +1,11 @@
 package explain
 
 import (
-	"dahl/schedule"
 	"slices"
 	"testing"
 	"time"
+
+	"dahl/schedule"
 )
 
 // The last span of gapSchedule is d of step 1 (60-70). It waited 10 after d of

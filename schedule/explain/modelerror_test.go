@@ -1,12 +1,12 @@
 package explain
 
 import (
-	"dahl/schedule"
 	"math"
 	"testing"
 
 	"dahl/dag"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 // TestModelError: six tasks on one device whose runs differ by 2 %.

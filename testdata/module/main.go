@@ -7,6 +7,7 @@ import (
 	"log"
 	"math/rand/v2"
 
+	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/plan"
@@ -18,29 +19,29 @@ import (
 // random gives every task to a worker that can run it, whichever.
 type random struct {
 	*rand.Rand
-	queue map[platform.WorkerID][]schedule.Instance
+	queue map[platform.WorkerID][]dag.Instance
 }
 
-func (r *random) Ready(v *schedule.View, i schedule.Instance) platform.WorkerID {
+func (r *random) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	able := v.Workers(i.Task)
 	w := able[r.IntN(len(able))]
 	r.queue[w] = append(r.queue[w], i)
 	return w
 }
 
-func (r *random) Next(_ *schedule.View, w platform.WorkerID) (schedule.Instance, bool) {
+func (r *random) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
 	if waiting := r.queue[w]; len(waiting) > 0 {
 		r.queue[w] = waiting[1:]
 		return waiting[0], true
 	}
-	return schedule.Instance{}, false
+	return dag.Instance{}, false
 }
 
 func main() {
 	ctx := context.Background()
 	model, data := must(nn.ModelByName("digits-cnn")), must(train.OpenData("digits", 0, 0))
 	own := schedule.PolicyInfo{Name: "random", Dynamic: func(p *schedule.Problem) schedule.Policy {
-		return &random{rand.New(rand.NewPCG(p.Seed, 0)), map[platform.WorkerID][]schedule.Instance{}}
+		return &random{rand.New(rand.NewPCG(p.Seed, 0)), map[platform.WorkerID][]dag.Instance{}}
 	}}
 	for _, policy := range []schedule.PolicyInfo{{}, own} { // the zero value is HEFT
 		w := must(train.New(model, data, must(execute.Detect()), train.Options{Policy: policy, Seed: 7}))

@@ -1,0 +1,24 @@
+// Package layout says where every buffer lies in the arenas of a memory, before anything runs.
+//
+// Read first: [Layout], then [Program] for one memory. [Memories] places a program whose buffers
+// are in several memories and follow a plan. [OnDemand] places what a policy may want somewhere.
+//
+// # Invariants (checked by [Layout.Check])
+//
+//   - Two storages share bytes only if every use of one comes before every use of the other, by the
+//     graph or by the orders that the layout adds; this holds in a step and into the next.
+//   - Storages that keep their contents, and those outside the step arena, share nothing.
+//   - Parameters, optimiser state and inputs lie at the same place in all graphs of a program.
+//   - Offsets are multiples of [Alignment].
+//
+// In a layout of [OnDemand] any storages of the step arena may share bytes that no task names
+// together; whoever decides at run time has to keep them apart.
+//
+// # Units
+//
+// Sizes and offsets are bytes, as int64.
+//
+// # Limits
+//
+// Of a graph with more than [MaxTasks] tasks no storages share bytes.
+package layout

@@ -1,0 +1,192 @@
+package layout
+
+import (
+	"fmt"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// Alignment is that of every storage and arena, in bytes: a cache line, and the
+// widest vector register.
+const Alignment = 64
+
+// Align rounds a size up to Alignment.
+func Align(bytes int64) int64 { return (bytes + Alignment - 1) &^ (Alignment - 1) }
+
+// Arena is a group of storages with one lifetime.
+type Arena uint8
+
+// The arenas. Network and Data keep their contents for the whole run, and all graphs of a program
+// share them. Step is laid out anew for every graph; storages that are never live together share
+// its bytes. Scratch is the workspace of the kernels, an equal part for each worker.
+const (
+	NetworkArena Arena = iota
+	DataArena
+	StepArena
+	ScratchArena
+	NumArenas
+)
+
+// ArenaNames are the names of the arenas in files.
+var ArenaNames = [NumArenas]string{"network", "data", "step", "scratch"}
+
+func (a Arena) String() string {
+	if a < NumArenas {
+		return ArenaNames[a]
+	}
+	return fmt.Sprintf("invalid(%d)", uint8(a))
+}
+
+// Elsewhere is the offset of a buffer that lies in another memory.
+const Elsewhere int64 = -1
+
+// Layout is where every storage of one graph lies in the arenas of a memory.
+type Layout struct {
+	Arena  []Arena // by buffer; views repeat their owner's
+	Offset []int64 // by buffer, within its arena
+	// ArenaBytes is the size of each arena, and so the peak in the memory.
+	ArenaBytes [NumArenas]int64
+	// Reuse and ReuseNext make the sharing of bytes safe, within a step and from one step to the
+	// next, beyond the graph's own orders. A run that uses the offsets keeps to them.
+	Reuse, ReuseNext []dag.Edge
+	SavedBytes       int64 // compared with giving every storage bytes of its own
+}
+
+// TotalBytes is what the arenas take together.
+func (l *Layout) TotalBytes() (total int64) {
+	for _, bytes := range l.ArenaBytes {
+		total += bytes
+	}
+	return total
+}
+
+// Graph is what a layout has to know of a graph: its buffers, where they are, who uses them, and
+// who comes after whom.
+type Graph struct {
+	Name             string
+	Buffers          []dag.Buffer
+	Links            *dag.Links
+	Carried, Written []bool // by storage
+	Each             func(t dag.TaskID, use dag.Use)
+	TaskName         func(t dag.TaskID) string
+
+	Order        [][]dag.TaskID      // lists of a plan; nil: the graph alone orders its tasks
+	Memory       []platform.MemoryID // by buffer
+	Keeps        []bool              // by buffer: its contents are needed beyond what the graph shows; nil: none are
+	ScratchBytes []int64             // by memory; nil: none
+	Listed       []*Listed           // by memory; nil entries: a plan lists no places
+}
+
+// inOneMemory is a graph of which all is in the memory with number 0.
+func inOneMemory(g *dag.Graph) *Graph {
+	return &Graph{Name: g.Name, Buffers: g.Buffers, Links: g.Links, Carried: g.CarriedStorages(), Written: g.WrittenStorages(), Each: g.Body().Each,
+		TaskName: func(t dag.TaskID) string { return g.Tasks[t].Name }, Memory: make([]platform.MemoryID, len(g.Buffers)), Listed: make([]*Listed, 1)}
+}
+
+// Program places every storage of every graph of a program in one memory.
+//
+// Parameters and optimiser state go to the network arena, inputs that no task of
+// any graph writes to the data arena; both depend on the program alone, in the
+// order of names, so that all graphs find them at the same place. Everything else
+// goes to the step arena, which is laid out for each graph by itself.
+//
+// Two storages of the step arena share bytes only if the graph puts every use of one before
+// every use of the other. Layout.ReuseNext holds what the next step has to wait for.
+//
+// ScratchBytes is the size of the scratch arena of each graph; nil: none.
+func Program(prog *dag.Program, scratchBytes []int64) ([]*Layout, error) {
+	graphs := make([]*Graph, len(prog.Graphs))
+	for i, g := range prog.Graphs {
+		graphs[i] = inOneMemory(g)
+		if scratchBytes != nil {
+			graphs[i].ScratchBytes = scratchBytes[i : i+1]
+		}
+	}
+	orders, err := ordersOf(graphs)
+	if err != nil {
+		return nil, err
+	}
+	return inMemory(0, prog.Name, graphs, orders)
+}
+
+// Memories places the storages of the graphs of a program in the memories where they are, each as
+// Program does. The result is by graph and memory. With an order of a plan, storages also share
+// bytes where only the plan keeps their uses apart; Layout.Reuse then holds what has to wait for
+// what in a step.
+func Memories(program string, graphs []*Graph, memories []platform.Memory) ([][]*Layout, error) {
+	orders, err := ordersOf(graphs)
+	if err != nil {
+		return nil, err
+	}
+	layouts := make([][]*Layout, len(graphs))
+	for m := range memories {
+		here, err := inMemory(platform.MemoryID(m), program, graphs, orders)
+		if err != nil {
+			return nil, fmt.Errorf("memory %q: %w", memories[m].Name, err)
+		}
+		for i, l := range here {
+			layouts[i] = append(layouts[i], l)
+		}
+	}
+	return layouts, nil
+}
+
+// inMemory places the storages of every graph that are in a memory.
+func inMemory(m platform.MemoryID, program string, graphs []*Graph, orders []*orders) ([]*Layout, error) {
+	shared, err := placeShared(m, graphs)
+	if err != nil {
+		return nil, fmt.Errorf("program %q: %w", program, err)
+	}
+	layouts := make([]*Layout, len(graphs))
+	for i, g := range graphs {
+		l := &Layout{Arena: make([]Arena, len(g.Buffers)), Offset: make([]int64, len(g.Buffers))}
+		l.ArenaBytes[NetworkArena], l.ArenaBytes[DataArena] = shared.bytes[NetworkArena], shared.bytes[DataArena]
+		if g.ScratchBytes != nil {
+			l.ArenaBytes[ScratchArena] = Align(g.ScratchBytes[m])
+		}
+		if err := l.place(m, g, shared, orders[i]); err != nil {
+			return nil, fmt.Errorf("graph %q: %w", g.Name, err)
+		}
+		layouts[i] = l
+	}
+	return layouts, nil
+}
+
+// place fills the layout of one graph.
+func (l *Layout) place(m platform.MemoryID, g *Graph, shared *sharedStorages, o *orders) error {
+	var step []dag.BufferID
+	for i := range g.Buffers {
+		id := dag.BufferID(i)
+		if g.Memory[i] != m {
+			l.Offset[i] = Elsewhere
+			continue
+		}
+		if g.storage(id) != id {
+			continue
+		}
+		if p, ok := shared.place[g.Buffers[i].Name]; ok {
+			l.Arena[i], l.Offset[i] = p.arena, p.offset
+			continue
+		}
+		l.Arena[i] = StepArena
+		step = append(step, id)
+	}
+	lives := newLifetimes(o, step, func(b dag.BufferID) bool { return g.Keeps != nil && g.Keeps[b] })
+	if err := l.placeStep(g, step, lives, g.Listed[m]); err != nil {
+		return err
+	}
+	for i := range g.Buffers {
+		owner := g.storage(dag.BufferID(i))
+		l.Arena[i], l.Offset[i] = l.Arena[owner], l.Offset[owner]
+	}
+	return g.Listed[m].reserve(l)
+}
+
+// storage is the buffer that owns the storage of another.
+func (g *Graph) storage(b dag.BufferID) dag.BufferID {
+	if of := g.Buffers[b].ViewOf; of != dag.None {
+		return of
+	}
+	return b
+}

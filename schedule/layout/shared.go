@@ -1,0 +1,108 @@
+package layout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// sharedStorages are the places of the storages that all graphs have in common.
+type sharedStorages struct {
+	bytes [NumArenas]int64
+	place map[string]sharedPlace
+}
+
+type sharedPlace struct {
+	arena         Arena
+	offset, bytes int64
+	listed        bool // by a plan, at offset
+}
+
+func placeShared(m platform.MemoryID, graphs []*Graph) (*sharedStorages, error) {
+	s := &sharedStorages{place: map[string]sharedPlace{}}
+	written := map[string]bool{} // by input: a task of some graph writes it
+	for _, g := range graphs {
+		for i := range g.Buffers {
+			if b := &g.Buffers[i]; b.Role == dag.Input {
+				written[b.Name] = false
+			}
+		}
+	}
+	for _, g := range graphs {
+		for b, w := range g.Written {
+			if _, input := written[g.Buffers[b].Name]; w && input {
+				written[g.Buffers[b].Name] = true
+			}
+		}
+	}
+	for _, g := range graphs {
+		for i := range g.Buffers {
+			b := &g.Buffers[i]
+			p := sharedPlace{bytes: b.Bytes()}
+			switch {
+			case b.ViewOf != dag.None || g.Memory[i] != m:
+				continue
+			case b.Role == dag.Parameter || b.Role == dag.State:
+				p.arena = NetworkArena
+			case b.Role == dag.Input && !written[b.Name]:
+				p.arena = DataArena
+			default:
+				continue
+			}
+			if err := s.add(b, p, g.Listed[m], g.Name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, s.pack()
+}
+
+// add enters a storage of one graph, which may be in others too.
+func (s *sharedStorages) add(b *dag.Buffer, p sharedPlace, listed *Listed, graph string) error {
+	at, ok, err := listed.of(b.Name, p.arena)
+	if err != nil {
+		return err
+	}
+	p.offset, p.listed = at, ok
+	other, known := s.place[b.Name]
+	switch {
+	case known && (other.bytes != p.bytes || other.arena != p.arena):
+		return fmt.Errorf("buffer %q has %d bytes as %s in graph %q, and something else in another graph", b.Name, p.bytes, b.Role, graph)
+	case known && other.listed && p.listed && other.offset != p.offset:
+		return fmt.Errorf("the plans of two graphs put buffer %q at %d and at %d of arena %q", b.Name, other.offset, p.offset, p.arena)
+	case !known || p.listed:
+		s.place[b.Name] = p
+	}
+	return nil
+}
+
+// pack puts what no plan lists one behind the other, in the order of names, behind what
+// plans list.
+func (s *sharedStorages) pack() error {
+	names := slices.Sorted(maps.Keys(s.place))
+	var listed [NumArenas][]placedExtent
+	for _, name := range names {
+		if p := s.place[name]; p.listed {
+			listed[p.arena] = append(listed[p.arena], placedExtent{extent{p.offset, Align(p.bytes)}, name})
+		}
+	}
+	for a := range listed {
+		var err error
+		if s.bytes[a], err = endOf(listed[a]); err != nil {
+			return fmt.Errorf("arena %q: %w", Arena(a), err)
+		}
+	}
+	for _, name := range names {
+		p := s.place[name]
+		if p.listed {
+			continue
+		}
+		p.offset = s.bytes[p.arena]
+		s.bytes[p.arena] += Align(p.bytes)
+		s.place[name] = p
+	}
+	return nil
+}

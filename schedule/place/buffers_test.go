@@ -1,0 +1,187 @@
+package place
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/layout"
+)
+
+// twoGPUs is a host and two devices, joined to it and to each other.
+func twoGPUs(t *testing.T) *platform.Platform {
+	t.Helper()
+	p := &platform.Platform{Name: "node", Memories: []platform.Memory{{Name: "ram"}, {Name: "ha"}, {Name: "hb"}},
+		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, PowerSource: platform.Guess},
+			{Name: "a", Kind: "emulated", Count: 1, Memory: 1, PowerSource: platform.Guess}, {Name: "b", Kind: "emulated", Count: 1, Memory: 2, PowerSource: platform.Guess}}}
+	for i, pair := range [][2]platform.MemoryID{{0, 1}, {0, 2}, {1, 2}} {
+		p.Links = append(p.Links, platform.Link{Name: []string{"la", "lb", "ab"}[i], BandwidthBytesPerSec: 1e9, PowerSource: platform.Guess})
+		p.Routes = append(p.Routes, platform.Route{From: pair[0], To: pair[1], Links: []platform.LinkID{platform.LinkID(i)}})
+	}
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestPlaceEvictsTwice: x has two rows of 64 bytes, both written on device a, of which b has
+// the second one. By the plan each memory holds 192 bytes, so that both give theirs up while
+// they work on what else fills them, 128 and 192 bytes. Each row goes home from a for that:
+// two copies of one storage after one task. Their names differ, and the recorded plan gives
+// the same again.
+func TestPlaceEvictsTwice(t *testing.T) {
+	b := dag.NewBuilder("rows")
+	ns := []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{2, 64}, Type: dag.Uint8})
+	row := func(i int) dag.Access {
+		return dag.Access{Region: dag.Region{Buffer: x, Box: dag.Box{{Lo: i, Hi: i + 1}, {Lo: 0, Hi: 64}}}, Mode: dag.Read}
+	}
+	b.Task(dag.Task{Name: "w", Costs: ns, Accesses: []dag.Access{access(x, dag.Write)}})
+	plan := &Input{Order: [][]dag.TaskID{nil, {0}, nil}}
+	for i, bytes := range []int{128, 192} {
+		device := []string{"a", "b"}[i]
+		full := b.Buffer(dag.Buffer{Name: "full " + device, Shape: []int{bytes}, Type: dag.Uint8})
+		for _, task := range []dag.Task{{Name: "first ", Accesses: []dag.Access{row(i)}}, {Name: "fill ", Accesses: []dag.Access{access(full, dag.Write)}},
+			{Name: "use ", Accesses: []dag.Access{access(full, dag.Read)}}, {Name: "again ", Accesses: []dag.Access{row(i)}}} {
+			task.Name, task.Costs = task.Name+device, ns
+			plan.Order[1+i] = append(plan.Order[1+i], b.Task(task))
+		}
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := twoGPUs(t)
+	prog := &dag.Program{Name: "rows", Graphs: []*dag.Graph{g}}
+	free, err := placeAll(prog, p, []*Input{plan}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Spill = &SpillPlan{Memories: []SpillLimit{{"ha", 192}, {"hb", 192}}}
+	for id := range dag.TaskID(free.Graphs[0].NumTasks()) {
+		plan.Spill.Order = append(plan.Spill.Order, free.Graphs[0].Name(id))
+	}
+	placed, err := placeAll(prog, p, []*Input{plan}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := &Input{Order: plan.Order, Written: placed.Written(0)}
+	var evicted []string
+	for _, engine := range recorded.Transfers {
+		for _, c := range engine.Copies {
+			if c.Reason == ReasonEvict {
+				evicted = append(evicted, c.Name)
+			}
+		}
+	}
+	slices.Sort(evicted)
+	if want := []string{"evict x from ha after w", "evict x from ha after w #2"}; !slices.Equal(evicted, want) {
+		t.Errorf("evicted %q, want %q", evicted, want)
+	}
+	mustLinkTheSame(t, placed.Graphs[0].Links, graphOf(t, placed.Graphs[0]))
+	again, err := placeAll(prog, p, []*Input{recorded}, nil)
+	if err != nil || !reflect.DeepEqual(again.Written(0), recorded.Written) {
+		t.Errorf("placed again it is another plan (%v)", err)
+	}
+}
+
+// TestCompareCopies: copies are ordered as by their names.
+func TestCompareCopies(t *testing.T) {
+	pairs := 0
+	for seed := range uint64(300) {
+		placed, rng := randomPlaced(t, seed)
+		p, plan := squeezed(t, placed, rng)
+		if little, err := placeAll(placed.Origin, p, []*Input{plan}, nil); err == nil {
+			placed = little
+		}
+		pg := placed.Graphs[0]
+		for a, m := range pg.Moves() {
+			for b, other := range pg.Moves() {
+				if m == nil || other == nil {
+					continue
+				}
+				x, y := dag.TaskID(a), dag.TaskID(b)
+				if got, want := pg.Compare(x, y), strings.Compare(pg.Name(x), pg.Name(y)); got != want {
+					t.Fatalf("seed %d: %q and %q compare as %d", seed, pg.Name(x), pg.Name(y), got)
+				}
+				pairs++
+			}
+		}
+	}
+	if pairs < 10_000 {
+		t.Errorf("%d pairs: the test tests little", pairs)
+	}
+}
+
+// TestGraphRefusesNames: a buffer of the origin that is called as another one's replica is
+// replayed, but cannot be written out.
+func TestGraphRefusesNames(t *testing.T) {
+	b := dag.NewBuilder("names")
+	ns := []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}
+	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{7}, Type: dag.Uint8})
+	y := b.Buffer(dag.Buffer{Name: "x@hbm", Shape: []int{7}, Type: dag.Uint8})
+	b.Task(dag.Task{Name: "w", Costs: ns, Accesses: []dag.Access{access(x, dag.Write), access(y, dag.Write)}})
+	b.Task(dag.Task{Name: "r", Costs: ns, Accesses: []dag.Access{access(x, dag.Read)}})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := hostAndGPU(t, 0)
+	placed, err := placeAll(&dag.Program{Graphs: []*dag.Graph{g}}, p, []*Input{{Order: [][]dag.TaskID{{0}, nil, {1}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := placed.Graphs[0].Graph(); err == nil || !strings.Contains(err.Error(), `"x@hbm" is declared twice`) {
+		t.Errorf("the graph is written out: %v", err)
+	}
+}
+
+// TestLayoutsOfManyTasks: of a graph too large to look for what could share bytes, layouts
+// are made when they are asked for, if all surely fits; where it does not, the decision says
+// so. Each of 8,194 tasks writes 64 bytes that the next one reads. The last two are on the gpu,
+// where they write 128 bytes and read 64 more, 192 in all.
+func TestLayoutsOfManyTasks(t *testing.T) {
+	b := dag.NewBuilder("many")
+	plan := &Input{Order: [][]dag.TaskID{nil, nil, nil}}
+	last := dag.None
+	for i := range layout.MaxTasks + 2 {
+		y := b.Buffer(dag.Buffer{Name: fmt.Sprint("y", i), Shape: []int{64}, Type: dag.Uint8})
+		task := dag.Task{Name: fmt.Sprint("t", i), Costs: []dag.Cost{{Key: dag.AnyDevice, Ns: 5}}, Accesses: []dag.Access{access(y, dag.Write)}}
+		if last != dag.None {
+			task.Accesses = append(task.Accesses, access(last, dag.Read))
+		}
+		w := 0
+		if i >= layout.MaxTasks {
+			w = 2
+		}
+		plan.Order[w] = append(plan.Order[w], b.Task(task))
+		last = y
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := &dag.Program{Graphs: []*dag.Graph{g}}
+	for gpuBytes, fits := range map[int64]bool{0: true, 192: true, 191: false} {
+		placed, err := placeAll(prog, hostAndGPU(t, gpuBytes), []*Input{plan}, nil)
+		if room := (*RoomError)(nil); !fits && !errors.As(err, &room) || fits && err != nil {
+			t.Fatalf("%d bytes: %v", gpuBytes, err)
+		}
+		if !fits {
+			continue
+		}
+		want, excess, err := placed.layOut()
+		if err != nil || excess != nil {
+			t.Fatal(err)
+		}
+		got := placed.Layouts()[0]
+		if !reflect.DeepEqual(got, want[0]) || got[1].TotalBytes() != 192 || len(got[1].Reuse)+len(got[1].ReuseNext) > 0 {
+			t.Errorf("%d bytes: %d in the gpu", gpuBytes, got[1].ArenaBytes)
+		}
+	}
+}

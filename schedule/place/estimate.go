@@ -1,0 +1,279 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/ready"
+)
+
+// The order of the copies on each engine comes from an estimate of three steps: workers
+// run their lists, a task takes what it costs and a copy what its route takes with
+// nothing else on it; an engine takes the copy that has been ready longest, and of
+// several the one whose reader comes first, ties by name. What it did in the middle step is the order.
+// It is one that all lanes can keep together, whatever the times turn out to be: it is
+// the order in which things started in a run that kept all dependences.
+const (
+	estimatedSteps = 3
+	steadyStep     = 1
+)
+
+// estimate is that run.
+type estimate struct {
+	*Graph
+	lists   [][]dag.TaskID // by lane of a worker
+	at      []dag.Instance // by lane of a worker: position in its list, and step
+	touched []int          // lanes of workers that may have something to start
+	queues  []engineQueue
+	queueOf map[engineGroup]int
+	busy    []bool // by lane
+
+	steps    *ready.Steps
+	released []dag.Instance
+	now      time.Duration
+	ends     ready.Heap[laneEnd]
+	order    [][]dag.TaskID // by lane of an engine: copies of the steady step, as started
+	started  []dag.TaskID   // all of the steady step
+	done     int
+}
+
+// engineGroup is the engines that can do the same copies.
+type engineGroup struct {
+	memory platform.MemoryID
+	in     bool
+}
+
+// groupOf is the engines that serve a move: those of its destination, else those of its
+// source ([platform.Platform.EnginesTaken]). ok is false where no limited engine does.
+func groupOf(p *platform.Platform, m *Move) (group engineGroup, ok bool) {
+	in, out := p.EnginesTaken(m.From, m.To)
+	if in {
+		return engineGroup{m.To, true}, true
+	}
+	return engineGroup{m.From, false}, out
+}
+
+// Unlaned lists the copies that no limited engine makes.
+func (pg *Graph) Unlaned() (copies []dag.TaskID) {
+	for t, m := range pg.moves {
+		if m == nil {
+			continue
+		}
+		if _, ok := groupOf(pg.p, m); !ok {
+			copies = append(copies, dag.TaskID(t))
+		}
+	}
+	return copies
+}
+
+// Reaches reports whether a lane is an engine that can make a move.
+func (pg *Graph) Reaches(lane int, m *Move) bool {
+	l := &pg.lanes[lane]
+	group, ok := groupOf(pg.p, m)
+	return ok && l.Worker < 0 && group == engineGroup{l.Memory, l.In}
+}
+
+// orderLanes lists the tasks of a steady step for each lane.
+func (pg *Graph) orderLanes() error {
+	if len(pg.lanes) > len(pg.p.Workers) && pg.moves != nil {
+		_, err := pg.startOrder()
+		return err
+	}
+	pg.Order = pg.listsOf(len(pg.lanes))
+	return nil
+}
+
+// listsOf are the tasks of a plan by worker, as they are in the placed graph.
+func (pg *Graph) listsOf(workers int) [][]dag.TaskID {
+	lists := make([][]dag.TaskID, workers)
+	if pg.moves == nil {
+		copy(lists, pg.plan.Order)
+		return lists
+	}
+	for w, list := range pg.plan.Order {
+		lists[w] = make([]dag.TaskID, len(list))
+		for i, t := range list {
+			lists[w][i] = pg.PlacedAs(t)
+		}
+	}
+	return lists
+}
+
+// startOrder lists the tasks of a steady step for each lane, and returns them all in the
+// order in which they started.
+func (pg *Graph) startOrder() (started []dag.TaskID, err error) {
+	e := newEstimate(pg)
+	for {
+		e.dispatch()
+		if len(e.ends) == 0 {
+			break
+		}
+		e.now = e.ends[0].at
+		for len(e.ends) > 0 && e.ends[0].at == e.now {
+			end := e.ends.Pop()
+			e.free(end.lane)
+			e.done++
+			e.steps.End(end.instance)
+			e.takeReleased()
+		}
+	}
+	if want := estimatedSteps * pg.NumTasks(); e.done != want {
+		return nil, fmt.Errorf("the plan's order contradicts the dependences of its copies: %d of %d tasks could start", e.done, want)
+	}
+	copy(e.order, e.lists)
+	pg.Order = e.order
+	return e.started, nil
+}
+
+func newEstimate(pg *Graph) *estimate {
+	e := &estimate{Graph: pg, queueOf: map[engineGroup]int{}, steps: ready.New(pg.Links, estimatedSteps, nil, nil, nil),
+		busy: make([]bool, len(pg.lanes)), order: make([][]dag.TaskID, len(pg.lanes)), at: make([]dag.Instance, len(pg.p.Workers))}
+	e.lists = pg.listsOf(len(pg.p.Workers))
+	for l := len(e.lists); l < len(pg.lanes); l++ {
+		group := engineGroup{pg.lanes[l].Memory, pg.lanes[l].In}
+		if _, known := e.queueOf[group]; !known {
+			e.queueOf[group] = len(e.queues)
+			e.queues = append(e.queues, engineQueue{})
+		}
+		q := &e.queues[e.queueOf[group]]
+		q.lanes = append(q.lanes, l)
+	}
+	e.steps.Begin(nil)
+	e.takeReleased()
+	return e
+}
+
+// free notes that a lane has ended what it ran.
+func (e *estimate) free(lane int) {
+	if lane == noLane {
+		return
+	}
+	e.busy[lane] = false
+	if lane < len(e.lists) {
+		e.touched = append(e.touched, lane)
+	}
+}
+
+// takeReleased queues the copies that wait for nothing any more. Those that no engine makes
+// start.
+func (e *estimate) takeReleased() {
+	e.released = e.steps.TakeAsReleased(e.released)
+	for _, i := range e.released {
+		m := e.Move(i.Task)
+		if m == nil {
+			e.touched = append(e.touched, int(e.worker[e.TaskOf(i.Task)]))
+			continue
+		}
+		group, ok := groupOf(e.p, m)
+		if !ok {
+			e.start(noLane, i, e.p.RouteTime(m.From, m.To, m.Bytes))
+			continue
+		}
+		is := readyCopy{estimate: e, Instance: i, since: e.now, readerStep: i.Step, readerAt: e.position[m.For]}
+		if m.NextStep {
+			is.readerStep++
+		}
+		e.queues[e.queueOf[group]].copies.Push(is)
+	}
+}
+
+// dispatch starts what can start on lanes that are free.
+func (e *estimate) dispatch() {
+	slices.Sort(e.touched)
+	for _, w := range e.touched {
+		list, at := e.lists[w], &e.at[w] // Task counts positions here
+		if e.busy[w] || len(list) == 0 || at.Step == estimatedSteps {
+			continue
+		}
+		i := dag.Instance{Task: list[at.Task], Step: at.Step}
+		if !e.steps.Ready(i) {
+			continue
+		}
+		if at.Task++; int(at.Task) == len(list) {
+			*at = dag.Instance{Step: at.Step + 1}
+		}
+		e.start(w, i, e.plan.Occupies(e.TaskOf(i.Task), platform.WorkerID(w)))
+	}
+	e.touched = e.touched[:0]
+	for k := range e.queues {
+		for q := &e.queues[k]; len(q.copies) > 0; {
+			l := e.freeEngine(q)
+			if l == noLane {
+				break
+			}
+			i := q.copies.Pop().Instance
+			if i.Step == steadyStep {
+				e.order[l] = append(e.order[l], i.Task)
+			}
+			m := e.moves[i.Task]
+			e.start(l, i, e.p.RouteTime(m.From, m.To, m.Bytes))
+		}
+	}
+}
+
+// engineQueue is the copies that wait for the same engines.
+type engineQueue struct {
+	lanes  []int
+	copies ready.Heap[readyCopy]
+}
+
+// freeEngine is the free engine of a queue that has the fewest copies in its list.
+func (e *estimate) freeEngine(q *engineQueue) int {
+	best := noLane
+	for _, l := range q.lanes {
+		if !e.busy[l] && (best == noLane || len(e.order[l]) < len(e.order[best])) {
+			best = l
+		}
+	}
+	return best
+}
+
+func (e *estimate) start(lane int, i dag.Instance, takes time.Duration) {
+	if i.Step == steadyStep {
+		e.started = append(e.started, i.Task)
+	}
+	if lane != noLane {
+		e.busy[lane] = true
+	}
+	e.ends.Push(laneEnd{e.now + takes, lane, i})
+}
+
+// noLane is where a copy runs that waits for no engine.
+const noLane = -1
+
+// laneEnd is when a lane has done what it runs.
+type laneEnd struct {
+	at       time.Duration
+	lane     int
+	instance dag.Instance
+}
+
+// Before orders ends by time, then lane.
+func (a laneEnd) Before(b laneEnd) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return cmp.Or(cmp.Compare(a.lane, b.lane), cmp.Compare(a.instance.Step, b.instance.Step), cmp.Compare(a.instance.Task, b.instance.Task)) < 0
+}
+
+// readyCopy is a copy that waits for an engine since some time.
+type readyCopy struct {
+	*estimate
+	dag.Instance
+	since      time.Duration
+	readerStep int32
+	readerAt   int32 // position in its worker's list
+}
+
+// Before is the order in which an engine takes copies.
+func (a readyCopy) Before(b readyCopy) bool {
+	if a.since != b.since {
+		return a.since < b.since
+	}
+	c := cmp.Or(cmp.Compare(a.readerStep, b.readerStep), cmp.Compare(a.readerAt, b.readerAt))
+	return c < 0 || c == 0 && a.Compare(a.Task, b.Task) < 0
+}

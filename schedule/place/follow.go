@@ -1,0 +1,189 @@
+package place
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/ready"
+)
+
+// followCopies takes the order of copies on the engines from a plan that lists them. The plan
+// must list exactly the copies of the placed graph, each on an engine that can make it, in an
+// order that the dependences allow.
+func (pg *Graph) followCopies() error {
+	plan := pg.plan
+	if err := pg.checkOutside(); err != nil || plan.Transfers == nil {
+		return err
+	}
+	workers := len(pg.p.Workers)
+	order := slices.Clone(pg.Order)
+	for l := workers; l < len(order); l++ {
+		order[l] = nil
+	}
+	seen, named := make([]bool, pg.NumTasks()), pg.copiesByName()
+	for _, engine := range plan.Transfers {
+		l := slices.IndexFunc(pg.lanes, func(l Lane) bool { return l.Worker < 0 && l.Name == engine.Engine })
+		if l < 0 && engine.Engine != anyEngine {
+			return fmt.Errorf("the plan lists copies of engine %q, which platform %q does not have", engine.Engine, pg.p.Name)
+		}
+		for i := range engine.Copies {
+			t, err := pg.listedCopy(named, l, &engine.Copies[i])
+			if err != nil {
+				return err
+			}
+			if seen[t] {
+				return fmt.Errorf("the plan lists %q twice", engine.Copies[i].Name)
+			}
+			seen[t] = true
+			if l != noLane {
+				order[l] = append(order[l], t)
+			}
+		}
+	}
+	for t, m := range pg.moves {
+		if m != nil && !seen[t] {
+			return fmt.Errorf("the plan lists copies and leaves out %q", pg.Name(dag.TaskID(t)))
+		}
+	}
+	if _, stuck := ready.Sort(pg.Links, nil, order); stuck >= 0 {
+		return fmt.Errorf("the plan's order of copies contradicts the dependences: %q could never start", pg.Name(stuck))
+	}
+	pg.Order = order
+	return nil
+}
+
+// copiesByName finds the copies of a step.
+func (pg *Graph) copiesByName() map[string]dag.TaskID {
+	named := map[string]dag.TaskID{}
+	for t, m := range pg.moves {
+		if m != nil {
+			named[pg.Name(dag.TaskID(t))] = dag.TaskID(t)
+		}
+	}
+	return named
+}
+
+// listedCopy finds the task of a copy that a plan lists for a lane.
+func (pg *Graph) listedCopy(named map[string]dag.TaskID, lane int, c *PlannedCopy) (dag.TaskID, error) {
+	t, ok := named[c.Name]
+	if !ok {
+		return 0, fmt.Errorf("the plan lists %q, which its placement of the tasks does not need", c.Name)
+	}
+	m := pg.moves[t]
+	if is := pg.plannedCopy(m); !is.equal(c) {
+		return 0, fmt.Errorf("the plan lists %q with %s; its placement of the tasks needs %s", c.Name, c, &is)
+	}
+	if _, limited := groupOf(pg.p, m); lane == noLane && limited || lane != noLane && !pg.Reaches(lane, m) {
+		if lane == noLane {
+			return 0, fmt.Errorf("the plan gives %q to any engine, and those that reach from memory %q to %q are limited", c.Name, c.From, c.To)
+		}
+		return 0, fmt.Errorf("the plan gives %q to engine %q, which does not reach from memory %q to %q", c.Name, pg.lanes[lane].Name, c.From, c.To)
+	}
+	return t, nil
+}
+
+func (c *PlannedCopy) String() string {
+	reader := ""
+	if c.For != "" {
+		reader = fmt.Sprintf(" for %q", c.For)
+	}
+	return fmt.Sprintf("%d bytes of %q, boxes %q, from %q to %q%s (%s)", c.Bytes, c.Buffer, c.Boxes, c.From, c.To, reader, c.Reason)
+}
+
+// checkOutside refuses a plan whose moves before the first step or after the last differ from
+// those of the placed graph.
+func (pg *Graph) checkOutside() error {
+	for _, list := range []struct {
+		when   string
+		listed []PlannedCopy
+		moves  []*Move
+	}{{"before the first step", pg.plan.Enter, pg.Enter}, {"after the last step", pg.plan.Leave, pg.Leave}} {
+		if list.listed == nil {
+			continue
+		}
+		if len(list.listed) != len(list.moves) {
+			return fmt.Errorf("the plan lists %d copies %s; its placement of the tasks needs %d", len(list.listed), list.when, len(list.moves))
+		}
+		for i, m := range list.moves {
+			if is := pg.plannedCopy(m); !is.equal(&list.listed[i]) {
+				return fmt.Errorf("the plan lists %s %s; its placement of the tasks needs %s", &list.listed[i], list.when, &is)
+			}
+		}
+	}
+	return nil
+}
+
+// newSpillPlan notes how it was decided what leaves memories: their limits, and an order of the tasks
+// of the placed graph without evictions. The replicas that return are not known yet.
+func (pg *Graph) newSpillPlan(limits map[platform.MemoryID]int64, order []dag.TaskID) *SpillPlan {
+	plan := &SpillPlan{}
+	for _, m := range slices.Sorted(maps.Keys(limits)) {
+		plan.Memories = append(plan.Memories, SpillLimit{pg.p.Memories[m].Name, limits[m]})
+	}
+	for _, t := range order {
+		plan.Order = append(plan.Order, pg.Name(t))
+	}
+	return plan
+}
+
+// limits are the bytes that may be live in each memory.
+func (r *SpillPlan) limits(p *platform.Platform) (map[platform.MemoryID]int64, error) {
+	limits := map[platform.MemoryID]int64{}
+	for _, l := range r.Memories {
+		m, ok := p.MemoryByName(l.Memory)
+		if !ok || m == p.HostMemory() {
+			return nil, fmt.Errorf("the plan lets contents leave memory %q, which platform %q does not have, or which is where they would go", l.Memory, p.Name)
+		}
+		limits[m] = l.Bytes
+	}
+	return limits, nil
+}
+
+// started is the listed order of the tasks of the placed graph without evictions. The list must
+// have each task once, keep the dependences, and keep the order of each worker in the plan.
+func (r *SpillPlan) started(pg *Graph) ([]dag.TaskID, error) {
+	position := make([]int, pg.NumTasks()) // from 1 on; 0: not listed
+	order := make([]dag.TaskID, 0, len(r.Order))
+	copies := pg.copiesByName()
+	for i, name := range r.Order {
+		t, ok := copies[name]
+		if origin, is := pg.Origin.TaskByName(name); is {
+			t, ok = pg.PlacedAs(origin), true
+		}
+		if !ok || position[t] > 0 {
+			return nil, fmt.Errorf("the plan's order of tasks and copies names %q twice, or its placement of the tasks does not need it", name)
+		}
+		order, position[t] = append(order, t), i+1
+	}
+	for t, at := range position {
+		if at == 0 {
+			return nil, fmt.Errorf("the plan's order of tasks and copies leaves out %q", pg.Name(dag.TaskID(t)))
+		}
+		for _, before := range pg.Preds(dag.TaskID(t)) {
+			if position[before] > at {
+				return nil, fmt.Errorf("the plan's order of tasks and copies contradicts the dependences: %q has to come before %q", pg.Name(dag.TaskID(before)), pg.Name(dag.TaskID(t)))
+			}
+		}
+	}
+	for _, list := range pg.plan.Order {
+		for k := 1; k < len(list); k++ {
+			if a, b := pg.PlacedAs(list[k-1]), pg.PlacedAs(list[k]); position[a] > position[b] {
+				return nil, fmt.Errorf("the plan's order of tasks and copies has %q before %q, and their worker runs them the other way round", pg.Name(b), pg.Name(a))
+			}
+		}
+	}
+	return order, nil
+}
+
+// returning adds the replicas that come back in every step; nil stays nil.
+func (r *SpillPlan) returning(streamed map[string]bool) *SpillPlan {
+	if r == nil {
+		return nil
+	}
+	with := *r
+	with.Returning = slices.Sorted(maps.Keys(streamed))
+	return &with
+}

@@ -1,0 +1,260 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// location is a storage of the origin in a memory.
+type location struct {
+	storage dag.BufferID
+	memory  platform.MemoryID
+}
+
+// stepItem is a task of the origin or a move, in the order that gives the placed graph
+// its meaning.
+type stepItem struct {
+	task dag.TaskID // of the origin; -1: a move
+	move *Move
+	itemSpill
+}
+
+// itemSpill is what an item has to do with what leaves a memory and comes back.
+type itemSpill struct {
+	// Where a memory has several replicas of a storage, one after the other: which one
+	// the item uses. After are earlier items that it follows for the room that they leave,
+	// and afterLast those of the step before.
+	uses             map[location]int32
+	after, afterLast []int32
+	again            int32 // of a copy: how many before it are of the same contents, for another residence
+}
+
+// items lists the tasks in program order, what moves after each right behind it.
+func (t *traffic) items() []stepItem {
+	items := make([]stepItem, len(t.moves))
+	for i, m := range t.moves {
+		items[i] = stepItem{task: t.taskOf[i], move: m}
+	}
+	return items
+}
+
+// build finds which task or copy waits for which. The items are what the traffic became
+// where contents leave a memory and come back; nil: nothing does. Where nothing moves and
+// every storage is used only in the host memory, the graph is the origin's own.
+func (t *traffic) build(items []stepItem, streamed map[string]bool) *Graph {
+	pg := &Graph{Origin: t.g, Links: t.g.Links, traffic: t, streamed: streamed}
+	if items != nil {
+		pg.takeItems(items)
+	}
+	if t.moves != nil {
+		pg.Enter, pg.Leave = t.enter, t.leave
+		pg.replicas = t.newReplicas()
+		pg.Links, pg.carries, pg.writes = pg.Body().Link()
+	}
+	pg.ReuseNext = sync.OnceValue(func() []dag.Edge { return dag.SortEdges(append(pg.lostOrders(), pg.MemoryReuseNext...)) })
+	pg.buffers = sync.OnceValue(pg.writeBuffers)
+	pg.Graph = sync.OnceValues(pg.writeGraph)
+	return pg
+}
+
+// takeItems makes items the tasks of the graph.
+func (pg *Graph) takeItems(items []stepItem) {
+	t := pg.traffic
+	t.taskOf, t.moves, t.spills = make([]dag.TaskID, len(items)), make([]*Move, len(items)), make([]itemSpill, len(items))
+	for i, item := range items {
+		t.taskOf[i], t.moves[i], t.spills[i] = item.task, item.move, item.itemSpill
+		if item.move == nil {
+			t.at[item.task] = int32(i)
+		}
+		for _, from := range item.afterLast {
+			pg.MemoryReuseNext = append(pg.MemoryReuseNext, dag.Edge{From: dag.TaskID(from), To: dag.TaskID(i)})
+		}
+	}
+}
+
+// TaskOf is the task of the origin that a task is; -1 for a copy.
+func (pg *Graph) TaskOf(t dag.TaskID) dag.TaskID {
+	if pg.moves == nil {
+		return t
+	}
+	return pg.taskOf[t]
+}
+
+// Move is what a copy moves; nil for a task of the origin.
+func (pg *Graph) Move(t dag.TaskID) *Move {
+	if pg.moves == nil {
+		return nil
+	}
+	return pg.moves[t]
+}
+
+// Moves are those of all copies of a step, by task; nil for a task of the origin.
+func (pg *Graph) Moves() []*Move { return pg.moves }
+
+// PlacedAs is the task that a task of the origin is.
+func (pg *Graph) PlacedAs(origin dag.TaskID) dag.TaskID {
+	if pg.moves == nil {
+		return origin
+	}
+	return dag.TaskID(pg.at[origin])
+}
+
+// spill is what a task has to do with what leaves a memory and comes back.
+func (pg *Graph) spill(t dag.TaskID) *itemSpill {
+	if pg.spills == nil {
+		return &noSpill
+	}
+	return &pg.spills[t]
+}
+
+var noSpill itemSpill
+
+// Body is what the tasks and copies do with the atoms of replicas. A task of the origin
+// works on the replicas of its worker's memory, and keeps all of its predecessors: two
+// memories could hold two versions at once, but a schedule of the placed graph is to be one
+// of the origin too.
+func (pg *Graph) Body() *dag.Body {
+	if pg.moves == nil {
+		return pg.Origin.Body()
+	}
+	g := pg.Origin
+	body := &dag.Body{Tasks: len(pg.moves), Atoms: int(pg.replicas.atoms), Keeps: make([]bool, len(pg.replicas.of)), Edges: 4 * len(pg.moves)}
+	for i, b := range pg.replicas.of {
+		role := g.Buffers[b].Role
+		body.Keeps[i] = (role == dag.Parameter || role == dag.State) && !pg.streams(dag.BufferID(i))
+	}
+	body.Each = func(t dag.TaskID, use dag.Use) {
+		visit := func(at location, mode dag.Mode, atoms []int32) {
+			replica := pg.replicas.id(at, pg.spill(t).uses[at])
+			use(replica, mode, atoms, pg.replicas.shift(replica))
+		}
+		if m := pg.moves[t]; m != nil {
+			visit(location{m.Buffer, m.From}, dag.Read, m.Atoms)
+			visit(location{m.Buffer, m.To}, dag.Write, m.Atoms)
+			return
+		}
+		origin := pg.taskOf[t]
+		memory := pg.memoryOf(origin)
+		for i, a := range g.Tasks[origin].Accesses {
+			visit(location{g.Storage(a.Buffer), memory}, a.Mode, g.Atoms(origin, i))
+		}
+	}
+	body.After = func(t dag.TaskID, tasks []int32) []int32 {
+		if origin := pg.taskOf[t]; origin >= 0 {
+			for _, before := range g.Preds(origin) {
+				tasks = append(tasks, pg.at[before])
+			}
+		}
+		return append(tasks, pg.spill(t).after...)
+	}
+	return body
+}
+
+// streams reports whether a replica is not kept, and shares room with others.
+func (pg *Graph) streams(replica dag.BufferID) bool {
+	if len(pg.streamed) == 0 {
+		return false
+	}
+	m, _ := pg.replicas.memoryOf(replica)
+	return pg.streamed[pg.replicaName(location{pg.replicas.of[replica], m})]
+}
+
+// Stays reports whether a replica holds its contents for the whole run: it keeps them from step to
+// step, or no task writes it.
+func (pg *Graph) Stays(replica dag.BufferID) bool { return pg.carries[replica] || !pg.writes[replica] }
+
+// Reloads reports whether something comes back that a memory had dropped.
+func (pg *Graph) Reloads() bool {
+	return slices.ContainsFunc(pg.moves, func(m *Move) bool { return m != nil && m.Reason == ReasonReload })
+}
+
+// lostOrders are those of the origin from step to step that the placed graph lacks.
+func (pg *Graph) lostOrders() (lost []dag.Edge) {
+	if pg.moves == nil {
+		return nil
+	}
+	for id := range dag.TaskID(len(pg.Origin.Tasks)) {
+		to := pg.PlacedAs(id)
+		for _, before := range [2][]int32{pg.Origin.CarriedPreds(id), pg.Origin.ReusePreds(id)} {
+			for _, from := range before {
+				placed := pg.at[from]
+				if !slices.Contains(pg.CarriedPreds(to), placed) && !slices.Contains(pg.ReusePreds(to), placed) {
+					lost = append(lost, dag.Edge{From: dag.TaskID(placed), To: to})
+				}
+			}
+		}
+	}
+	return lost
+}
+
+// Name is that of a task or a copy.
+func (pg *Graph) Name(t dag.TaskID) string {
+	m := pg.Move(t)
+	if m == nil {
+		return pg.Origin.Tasks[pg.TaskOf(t)].Name
+	}
+	g, memories := pg.Origin, pg.p.Memories
+	name := m.verb() + " " + g.Buffers[m.Buffer].Name
+	if m.Reason != ReasonReload {
+		name += " from " + memories[m.From].Name
+	}
+	if m.Reason != ReasonEvict {
+		name += " to " + memories[m.To].Name
+	}
+	if m.Reason != ReasonReload {
+		name += " after " + g.Tasks[m.Writer].Name
+	}
+	if m.Reason != ReasonEvict {
+		name += " for " + g.Tasks[m.For].Name
+	}
+	if m.NextStep {
+		name += " of the next step"
+	}
+	if n := pg.spill(t).again; n > 0 {
+		name += fmt.Sprintf(" #%d", n+1)
+	}
+	return name
+}
+
+// verb is what the name of a copy begins with.
+func (m *Move) verb() string {
+	if m.Reason == ReasonReload || m.Reason == ReasonEvict {
+		return string(m.Reason)
+	}
+	return CopyOp
+}
+
+// Compare orders copies by the names of what they move from where to where, after and
+// for which task.
+func (pg *Graph) Compare(a, b dag.TaskID) int {
+	g, memories, x, y := pg.Origin, pg.p.Memories, pg.moves[a], pg.moves[b]
+	c := strings.Compare(x.verb(), y.verb())
+	if c == 0 && x.Buffer != y.Buffer {
+		c = strings.Compare(g.Buffers[x.Buffer].Name, g.Buffers[y.Buffer].Name)
+	}
+	if c == 0 {
+		c = cmp.Or(strings.Compare(memories[x.From].Name, memories[y.From].Name), strings.Compare(memories[x.To].Name, memories[y.To].Name))
+	}
+	if c == 0 && x.Writer != y.Writer { // else both are of contents that came back
+		c = cmp.Compare(g.Rank(x.Writer), g.Rank(y.Writer))
+	}
+	if c == 0 {
+		c = cmp.Compare(g.Rank(x.For), g.Rank(y.For))
+	}
+	if c == 0 && x.NextStep != y.NextStep {
+		c = -1
+		if x.NextStep {
+			c = 1
+		}
+	}
+	if c == 0 {
+		c = cmp.Compare(pg.spill(a).again, pg.spill(b).again)
+	}
+	return c
+}

@@ -1,0 +1,140 @@
+package place
+
+import (
+	"fmt"
+	"math/bits"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/layout"
+)
+
+// layOut places the buffers of all graphs in their memories, where plans list places
+// there. Where a memory cannot hold them it returns by how many bytes, and the error to
+// report if nothing can be done.
+func (placed *Program) layOut() (layouts [][]*layout.Layout, excess map[platform.MemoryID]int64, err error) {
+	graphs := make([]*layout.Graph, len(placed.Graphs))
+	for i, pg := range placed.Graphs {
+		graphs[i] = pg.toLayOut()
+		if graphs[i].Listed, err = pg.listedPlaces(); err != nil {
+			return nil, nil, fmt.Errorf("graph %q: %w", pg.Origin.Name, err)
+		}
+	}
+	if layouts, err = layout.Memories(placed.Origin.Name, graphs, placed.Platform.Memories); err != nil {
+		return nil, nil, err
+	}
+	for m := range placed.Platform.Memories {
+		if over, tooLarge := placed.overflow(platform.MemoryID(m), layouts); over > 0 {
+			if excess == nil {
+				excess = map[platform.MemoryID]int64{}
+			}
+			excess[platform.MemoryID(m)], err = over, tooLarge
+		}
+	}
+	return layouts, excess, err
+}
+
+// keepOrders adds those on which layouts rest.
+func (pg *Graph) keepOrders(layouts []*layout.Layout) {
+	for _, l := range layouts {
+		pg.Reuse, pg.MemoryReuseNext = append(pg.Reuse, l.Reuse...), append(pg.MemoryReuseNext, l.ReuseNext...)
+	}
+	pg.Reuse, pg.MemoryReuseNext = dag.SortEdges(pg.Reuse), dag.SortEdges(pg.MemoryReuseNext)
+}
+
+// layOutLater reports whether a layout would neither give orders, since the graph is too
+// large to look for storages that could share bytes, nor be refused.
+func (c *compiler) layOutLater(placed *Program) bool {
+	if len(placed.Graphs) != 1 || len(c.limits) > 0 || c.plans[0].Spill != nil || c.plans[0].Places != nil || placed.Graphs[0].NumTasks() <= layout.MaxTasks {
+		return false
+	}
+	for m, bytes := range placed.Graphs[0].mostBytes() {
+		if limit := c.p.Memories[m].CapacityBytes; limit > 0 && limit < bytes+c.mostScratch(platform.MemoryID(m)) {
+			return false
+		}
+	}
+	return true
+}
+
+// mostBytes is what the replicas take in each memory where none shares bytes, and each has
+// all rows.
+func (pg *Graph) mostBytes() []int64 {
+	bytes := make([]int64, len(pg.p.Memories))
+	for b := range pg.Origin.Buffers {
+		switch buf := &pg.Origin.Buffers[b]; {
+		case buf.ViewOf != dag.None:
+		case pg.moves == nil:
+			bytes[pg.host] += layout.Align(buf.Bytes())
+		default:
+			for set := pg.replicas.use[b]; set != 0; set &= set - 1 {
+				bytes[bits.TrailingZeros64(set)] += layout.Align(buf.Bytes())
+			}
+		}
+	}
+	return bytes
+}
+
+// toLayOut is what the layouts have to know.
+func (pg *Graph) toLayOut() *layout.Graph {
+	w, body := pg.buffers(), pg.Body()
+	carried, written := pg.carries, pg.writes
+	if pg.moves == nil {
+		carried, written = pg.Origin.CarriedStorages(), pg.Origin.WrittenStorages()
+	}
+	return &layout.Graph{Name: pg.Origin.Name, Buffers: w.list, Links: pg.Links, Carried: carried, Written: written, Each: body.Each, TaskName: pg.Name,
+		Order: pg.Order, Memory: w.memory, Keeps: pg.outsideSteps(), ScratchBytes: pg.plan.ScratchBytes}
+}
+
+// outsideSteps marks the storages that move before the first step or after the last.
+func (pg *Graph) outsideSteps() []bool {
+	moved := make([]bool, len(pg.buffers().list))
+	for _, moves := range [2][]*Move{pg.Enter, pg.Leave} {
+		for _, m := range moves {
+			for _, memory := range [2]platform.MemoryID{m.From, m.To} {
+				moved[pg.movedReplica(location{m.Buffer, memory}, -1)] = true
+			}
+		}
+	}
+	return moved
+}
+
+// overflow is by how much a memory is too small for the layouts of all graphs, which share
+// its arenas, and the error that says so: of the graph that takes most if that alone is too
+// large.
+func (placed *Program) overflow(m platform.MemoryID, layouts [][]*layout.Layout) (most int64, err error) {
+	var whole layout.Layout
+	for i := range layouts {
+		l := layouts[i][m]
+		for a, bytes := range l.ArenaBytes {
+			whole.ArenaBytes[a] = max(whole.ArenaBytes[a], bytes)
+		}
+		if over, tooLarge := overflow(l, &placed.Platform.Memories[m]); over > most {
+			most, err = over, fmt.Errorf("graph %q: %w", placed.Graphs[i].Origin.Name, tooLarge)
+		}
+	}
+	over, tooLarge := overflow(&whole, &placed.Platform.Memories[m])
+	if err == nil && over > 0 {
+		err = fmt.Errorf("all graphs together: %w", tooLarge)
+	}
+	return over, err
+}
+
+// overflow is by how much a memory is too small for a layout, and the error that says so.
+func overflow(l *layout.Layout, m *platform.Memory) (int64, error) {
+	total := l.TotalBytes()
+	if m.CapacityBytes == 0 || total <= m.CapacityBytes {
+		return 0, nil
+	}
+	a := &l.ArenaBytes
+	return total - m.CapacityBytes, &RoomError{m.Name, fmt.Sprintf("memory %q has %d bytes and would hold %d, %d too many: network %d, data %d, step %d, scratch %d",
+		m.Name, m.CapacityBytes, total, total-m.CapacityBytes, a[layout.NetworkArena], a[layout.DataArena], a[layout.StepArena], a[layout.ScratchArena])}
+}
+
+// RoomError says which memory cannot hold what a plan puts there. A replica of a storage has
+// all rows that the memory's tasks use, and is there whole or not at all.
+type RoomError struct {
+	Memory string
+	text   string
+}
+
+func (e *RoomError) Error() string { return e.text }

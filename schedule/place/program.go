@@ -1,0 +1,321 @@
+package place
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/layout"
+)
+
+// Program is a program compiled for a platform of several memories: the copies between
+// them are tasks of graphs like any other.
+//
+// Every memory has buffers of its own, the *replicas* of the origin's buffers, and
+// every movement inside a step is a task of operation [CopyOp] from one replica to
+// another, right after the task that wrote what it moves. Package dag then derives what
+// has to wait for what, reuse of the source and of the destination and the step before
+// included, so that whoever replays the lists of Order, waiting for the predecessors of
+// each task, is right whatever the times.
+type Program struct {
+	Origin   *dag.Program
+	Platform *platform.Platform
+	Graphs   []*Graph // in the origin's order
+	Lanes    []Lane   // the workers of the platform, then the copy engines
+	// Layouts say, by graph and memory, where its buffers lie; the offsets of others are -1.
+	// They are made when they are first asked for, where no order rests on them and there is
+	// room for all.
+	Layouts func() [][]*layout.Layout
+}
+
+// CopyOp is the operation of a copy: its accesses are pairs of a region that is read and
+// one of the same shape that is written.
+const CopyOp = "copy"
+
+// Lane is what runs one list of tasks in order: a worker, or a copy engine.
+type Lane struct {
+	Name   string
+	Worker platform.WorkerID // -1 for a copy engine
+	// Memory is that of the worker, or the device memory that the engine serves: copies
+	// into it if In, else out of it.
+	Memory platform.MemoryID
+	In     bool
+}
+
+// Graph is one graph of a placed program. Tasks are its own unless they are said
+// to be of the origin: it has the origin's tasks and the copies between them, in program
+// order, or, where contents leave a memory and come back, in that of an estimate.
+type Graph struct {
+	Origin     *dag.Graph
+	*dag.Links                // which of the tasks wait for which
+	Order      [][]dag.TaskID // by lane; copies that no limited engine makes are on none
+
+	// Graph is all of it with names and regions. It is made when it is first asked for: who
+	// only replays the lists needs none of that. It fails where a name is given twice.
+	Graph func() (*dag.Graph, error)
+
+	// Enter is what has to move before the first step: contents that a memory reads
+	// before a step writes them, from where they are at home. It is in an order that can
+	// be executed one by one. Leave is what has to move after the last step, for the home
+	// of every storage that keeps its contents to hold them.
+	Enter, Leave []*Move
+
+	// Reuse and MemoryReuseNext are the orders that all layouts together rely on, beyond those of
+	// Links: within a step, and from step to step. A runner that keeps them finds everything
+	// where and as it should be. A step may then begin in one memory while another still works
+	// on the contents of the step before.
+	Reuse, MemoryReuseNext []dag.Edge
+	// ReuseNext is MemoryReuseNext with further orders from step to step that only make a schedule of
+	// this graph one of the origin, whose buffers exist once.
+	ReuseNext func() []dag.Edge
+
+	*traffic
+	replicas        *replicas       // nil: nothing moves
+	carries, writes []bool          // by replica: it keeps its contents from step to step, a task writes it
+	streamed        map[string]bool // names of replicas that are not kept, and share room with others
+	buffers         func() *writtenOut
+	spillPlan       *SpillPlan // nil: nothing leaves a memory and comes back
+}
+
+// Move is one movement from one memory to another.
+type Move struct {
+	Buffer   dag.BufferID // storage of the origin
+	From, To platform.MemoryID
+	// For is the task of the origin that reads it first, -1 if none does; of the next
+	// step if NextStep.
+	For      dag.TaskID
+	Writer   dag.TaskID // of the origin: what it moves it has written; -1: what was there before, or came back
+	NextStep bool
+	// Anywhere: an input that no task writes and that has no home. Where it is before
+	// the run is not a matter of the schedule, and its upload is no transfer of it.
+	Anywhere bool
+	Atoms    []int32 // of the origin, ascending
+	Bytes    int64
+	Reason   Reason
+}
+
+// StepOf is the step of the task for which a move is made in a step of a run: that one or
+// the next. In the last step too it is made for the next, which there is not; that counts
+// as of the last.
+func (m *Move) StepOf(made int32, steps int) int32 {
+	if m.NextStep {
+		return min(made+1, int32(steps-1))
+	}
+	return made
+}
+
+// RegionPair is where a part of a move comes from and goes to; the shapes are equal.
+type RegionPair struct{ From, To dag.Region }
+
+// Reason says why something moves; empty where it is not known.
+type Reason string
+
+// The reasons. Placing prefetches, and evicts what comes back; only who decides at run time fetches.
+const (
+	ReasonFetch    Reason = "fetch"    // a worker waits for it
+	ReasonPrefetch Reason = "prefetch" // a task will need it
+	ReasonEvict    Reason = "evict"    // it has to leave and is valid nowhere else
+	ReasonReload   Reason = "reload"   // it was evicted and is needed again
+	ReasonEnter    Reason = "enter"    // it is there before the first step and needed elsewhere
+	ReasonLeave    Reason = "leave"    // the last step left it, and it has to be at home
+)
+
+// Input is one graph to be placed.
+type Input struct {
+	Order        [][]dag.TaskID                                        // the tasks of a step by worker, in the order in which it runs them
+	Occupies     func(t dag.TaskID, w platform.WorkerID) time.Duration // how long a task keeps a worker
+	ScratchBytes []int64                                               // by memory: for the workspaces of kernels
+	Written                                                            // what is decided already
+}
+
+// placement is the worker of every task and its place in the worker's list.
+func (plan *Input) placement(tasks int) (workers []platform.WorkerID, position []int32) {
+	workers, position = make([]platform.WorkerID, tasks), make([]int32, tasks)
+	for w, list := range plan.Order {
+		for at, t := range list {
+			workers[t], position[t] = platform.WorkerID(w), int32(at)
+		}
+	}
+	return workers, position
+}
+
+// Compile places a plan for every graph of a program. It fails when two memories that have to
+// exchange something have no route, or when a memory cannot hold what it has to.
+//
+// A plan that lists copies, places or what leaves a memory is kept to, and refused where
+// they are not those that its placement of the tasks needs, or not safe. With all of them,
+// as [Program.Written] gives them, the placed graph depends neither on the costs nor on the
+// other graphs of the program.
+//
+// Where nothing leaves the host memory the graphs are the origin's own.
+func Compile(prog *dag.Program, p *platform.Platform, plans []Input) (*Program, error) {
+	c := &compiler{prog: prog, p: p, lanes: Lanes(p), plans: plans, limits: map[platform.MemoryID]int64{}}
+	return c.compile()
+}
+
+// compiler makes a placed program.
+type compiler struct {
+	prog   *dag.Program
+	p      *platform.Platform
+	lanes  []Lane
+	plans  []Input                     // by graph
+	limits map[platform.MemoryID]int64 // bytes that may be live in a memory; absent: all
+}
+
+// maxSpills bounds the attempts to make the contents of a memory smaller. What is live
+// at once may fit while the layout, which has gaps, does not.
+const maxSpills = 16
+
+// compile lays the program out, and again with less in a memory that cannot hold it.
+func (c *compiler) compile() (*Program, error) {
+	var tooLarge error
+	for range maxSpills {
+		placed, unlike, err := c.attempt()
+		if err != nil && tooLarge != nil {
+			return nil, fmt.Errorf("%w; with less in it: %w", tooLarge, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if unlike == nil && c.layOutLater(placed) {
+			placed.Layouts = sync.OnceValue(func() [][]*layout.Layout {
+				layouts, _, err := placed.layOut()
+				if err != nil {
+					panic("place: buffers that have room cannot be laid out: " + err.Error())
+				}
+				return layouts
+			})
+			return placed, nil
+		}
+		layouts, excess, err := placed.layOut()
+		if excess == nil {
+			for i := range layouts {
+				placed.Graphs[i].keepOrders(layouts[i])
+			}
+			placed.Layouts = func() [][]*layout.Layout { return layouts }
+			return placed, cmp.Or(unlike, err)
+		}
+		tooLarge = err
+		for m, bytes := range excess {
+			if m == c.p.HostMemory() {
+				return nil, tooLarge
+			}
+			if _, limited := c.limits[m]; !limited {
+				c.limits[m] = c.p.Memories[m].CapacityBytes - c.mostScratch(m)
+			} else {
+				c.limits[m] -= bytes
+			}
+			if c.limits[m] <= 0 {
+				return nil, tooLarge
+			}
+		}
+	}
+	return nil, tooLarge
+}
+
+func (c *compiler) mostScratch(m platform.MemoryID) int64 {
+	var most int64
+	for i := range c.plans {
+		most = max(most, layout.Align(c.plans[i].ScratchBytes[m]))
+	}
+	return most
+}
+
+// attempt derives the movements of each graph, makes them tasks, and orders them on the
+// copy engines; unlike says where a plan lists others, as it may before everything fits.
+func (c *compiler) attempt() (placed *Program, unlike, err error) {
+	placed = &Program{Origin: c.prog, Platform: c.p, Lanes: c.lanes}
+	traffics, items, spills := make([]*traffic, len(c.plans)), make([][]stepItem, len(c.plans)), make([]*SpillPlan, len(c.plans))
+	streamed := map[string]bool{} // names of replicas
+	for i, g := range c.prog.Graphs {
+		if traffics[i], items[i], spills[i], err = c.items(i, streamed); err != nil {
+			return nil, nil, fmt.Errorf("graph %q: %w", g.Name, err)
+		}
+	}
+	for i, g := range c.prog.Graphs {
+		pg := traffics[i].build(items[i], streamed)
+		if err := pg.orderLanes(); err != nil {
+			return nil, nil, fmt.Errorf("graph %q: %w", g.Name, err)
+		}
+		if err := pg.followCopies(); err != nil && unlike == nil {
+			unlike = fmt.Errorf("graph %q: %w", g.Name, err)
+		}
+		pg.spillPlan = spills[i].returning(streamed)
+		placed.Graphs = append(placed.Graphs, pg)
+	}
+	return placed, unlike, nil
+}
+
+// items finds what moves, and, where contents leave a memory and come back, the tasks and
+// copies with that; the storages that are not in a memory all the time it adds to streamed.
+// spills is nil where nothing leaves one.
+func (c *compiler) items(graph int, streamed map[string]bool) (t *traffic, items []stepItem, spills *SpillPlan, err error) {
+	if t, err = newTraffic(c.prog.Graphs[graph], c.p, c.lanes, &c.plans[graph]); err != nil {
+		return nil, nil, nil, err
+	}
+	limits, started, spills, err := c.spillOrder(t)
+	if err != nil || spills == nil {
+		return t, nil, nil, err
+	}
+	returning := map[string]bool{}
+	if t.moves != nil { // else there is nothing in those memories
+		items = inOrder(t.items(), started, c.p.HostMemory())
+		for _, m := range slices.Sorted(maps.Keys(limits)) {
+			if items, err = t.spillMemory(items, m, limits[m], returning); err != nil {
+				return nil, nil, nil, err
+			}
+		}
+	}
+	for _, name := range spills.Returning {
+		returning[name] = true
+	}
+	maps.Copy(streamed, returning)
+	return t, items, spills, nil
+}
+
+// spillOrder is how much may be live in memories, and the order along which it is decided
+// what leaves them: that of the plan, or of an estimate. A plan that lists places was found
+// to fit, and is not given less than it says.
+func (c *compiler) spillOrder(t *traffic) (limits map[platform.MemoryID]int64, started []dag.TaskID, spills *SpillPlan, err error) {
+	plan := t.plan
+	if plan.Spill == nil && (len(c.limits) == 0 || plan.Places != nil) {
+		return nil, nil, nil, nil
+	}
+	pg := t.build(nil, nil)
+	if plan.Spill != nil {
+		if limits, err = plan.Spill.limits(c.p); err == nil {
+			started, err = plan.Spill.started(pg)
+		}
+		return limits, started, plan.Spill, err
+	}
+	started, err = pg.startOrder()
+	return c.limits, started, pg.newSpillPlan(c.limits, started), err
+}
+
+// Lanes lists the workers and the copy engines of a platform: those of each memory
+// but the host's, in its order, into it before out of it. Where the devices of a memory do
+// not say how many they have, there is no lane: a copy starts as soon as it can.
+func Lanes(p *platform.Platform) []Lane {
+	var lanes []Lane
+	for w := range p.Workers {
+		lanes = append(lanes, Lane{Name: p.Workers[w].Name, Worker: platform.WorkerID(w), Memory: p.MemoryOf(platform.WorkerID(w))})
+	}
+	for m := range p.Memories {
+		if platform.MemoryID(m) == p.HostMemory() {
+			continue
+		}
+		in, out := p.CopyEngines(platform.MemoryID(m))
+		for i := range in {
+			lanes = append(lanes, Lane{Name: fmt.Sprintf("%s in %d", p.Memories[m].Name, i), Worker: -1, Memory: platform.MemoryID(m), In: true})
+		}
+		for i := range out {
+			lanes = append(lanes, Lane{Name: fmt.Sprintf("%s out %d", p.Memories[m].Name, i), Worker: -1, Memory: platform.MemoryID(m)})
+		}
+	}
+	return lanes
+}

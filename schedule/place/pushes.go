@@ -1,0 +1,103 @@
+package place
+
+import (
+	"cmp"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// push is an atom that has to reach a reader, of the same step or of the next one, in
+// another memory as soon as it is written.
+type push struct {
+	order  uint64 // the step, the reader's place in the plan, the rank of its name
+	reader dag.TaskID
+	atom   int32
+}
+
+// nextStep is set in the order of a push to a reader of the next step.
+const nextStep = 1 << 63
+
+// pushes lists, for a plan, what to move as soon as it is written, in the order in which
+// each writer should serve its readers: this step before the next, then by place in the
+// plan, then by name.
+type pushes struct {
+	start []int32 // by task: the first of its pushes, and one past the last
+	all   []push
+}
+
+// of are the pushes of a task; of that past the last one those of what is there before the
+// first step.
+func (p *pushes) of(writer int) []push { return p.all[p.start[writer]:p.start[writer+1]] }
+
+// findPushes finds the readers of every value.
+func (t *traffic) findPushes() *pushes {
+	g, n := t.g, len(t.g.Tasks)
+	p := &pushes{start: make([]int32, n+2)}
+	t.eachPush(func(writer int32, _ push) { p.start[writer]++ })
+	end := int32(0)
+	for w, count := range p.start { // where each list ends: filling it from its end makes that its start
+		end += count
+		p.start[w] = end
+	}
+	p.all = make([]push, end)
+	t.eachPush(func(writer int32, is push) {
+		is.order |= uint64(t.position[is.reader])<<32 | uint64(g.Rank(is.reader))
+		p.start[writer]--
+		p.all[p.start[writer]] = is
+	})
+	for w := range n + 1 {
+		list := p.of(w)
+		slices.Reverse(list)
+		if before := func(a, b push) int { return cmp.Compare(a.order, b.order) }; !slices.IsSortedFunc(list, before) {
+			slices.SortStableFunc(list, before)
+		}
+	}
+	return p
+}
+
+// eachPush visits what is read in another memory than where it was written or is at home.
+func (t *traffic) eachPush(visit func(writer int32, is push)) {
+	g := t.g
+	none := int32(len(g.Tasks)) // what is there before the first step
+	last := slices.Repeat([]int32{none}, g.NumAtoms())
+	for _, order := range [2]uint64{0, nextStep} {
+		for id := range dag.TaskID(none) {
+			here := t.memoryOf(id)
+			for i, a := range g.Tasks[id].Accesses {
+				storage := g.Storage(a.Buffer)
+				if !a.Mode.Reads() || order == nextStep && !g.Carried(storage) {
+					continue
+				}
+				for _, atom := range g.Atoms(id, i) {
+					// The second pass adds only values that the step before left.
+					if w := last[atom]; w >= 0 && (order == 0 || w != none) && t.writtenIn(w, storage) != here {
+						visit(w, push{order, id, atom})
+					}
+				}
+			}
+			for i, a := range g.Tasks[id].Accesses {
+				if !a.Mode.Writes() {
+					continue
+				}
+				writer := int32(id)
+				if order == nextStep {
+					writer = -1 // written in this very step: the first pass has seen it
+				}
+				for _, atom := range g.Atoms(id, i) {
+					last[atom] = writer
+				}
+			}
+		}
+	}
+}
+
+// writtenIn is where a task has written a storage; for the one past the last, where the
+// storage is at home.
+func (t *traffic) writtenIn(writer int32, storage dag.BufferID) platform.MemoryID {
+	if int(writer) == len(t.worker) {
+		return t.homes[storage]
+	}
+	return t.memoryOf(dag.TaskID(writer))
+}

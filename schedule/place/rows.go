@@ -1,0 +1,86 @@
+package place
+
+import (
+	"slices"
+
+	"dahl/dag"
+)
+
+// rowsUsed finds the storages of which a memory uses only some rows, neighbours along the
+// first dimension, such as the samples that a device was given of a batch. Their replicas
+// there hold those rows and no others. That is done for what lives within a step, away
+// from home, and has no view that cuts the first dimension otherwise.
+func (t *traffic) rowsUsed(items int, item func(i int) (dag.TaskID, *Move)) map[location]dag.Range {
+	g := t.g
+	used := map[location]dag.Range{}
+	add := func(at location, r dag.Range) {
+		if was, ok := used[at]; ok {
+			r = dag.Range{Lo: min(r.Lo, was.Lo), Hi: max(r.Hi, was.Hi)}
+		}
+		used[at] = r
+	}
+	inRows := t.inRows()
+	if !slices.Contains(inRows, true) {
+		return nil
+	}
+	for i := range items {
+		task, m := item(i)
+		if m != nil {
+			if inRows[m.Buffer] {
+				rows := g.AtomRows(m.Atoms)
+				add(location{m.Buffer, m.From}, rows)
+				add(location{m.Buffer, m.To}, rows)
+			}
+			continue
+		}
+		for _, a := range g.Tasks[task].Accesses {
+			if s := g.Storage(a.Buffer); inRows[s] && a.Box == nil {
+				add(location{s, t.memoryOf(task)}, dag.Range{Hi: g.Buffers[s].Shape[0]})
+			} else if inRows[s] {
+				add(location{s, t.memoryOf(task)}, a.Box[0])
+			}
+		}
+	}
+	for at, r := range used {
+		if r.Len() == g.Buffers[at.storage].Shape[0] || at.memory == t.homes[at.storage] {
+			delete(used, at)
+		}
+	}
+	return used
+}
+
+// inRows marks the storages of which a part of the rows may be kept.
+func (t *traffic) inRows() []bool {
+	g := t.g
+	may, written := make([]bool, len(g.Buffers)), g.WrittenStorages()
+	for b := range g.Buffers {
+		buf := &g.Buffers[b]
+		if buf.ViewOf == dag.None {
+			may[b] = written[b] && !g.Carried(dag.BufferID(b)) && len(buf.Shape) > 0 && buf.Shape[0] > 1
+		} else if len(buf.Shape) == 0 || buf.Shape[0] != g.Buffers[buf.ViewOf].Shape[0] {
+			may[buf.ViewOf] = false // owners come before their views
+		}
+	}
+	return may
+}
+
+// ofRows is a shape with as many rows as there are of a storage.
+func ofRows(r dag.Range, kept bool, shape []int) []int {
+	if !kept {
+		return shape
+	}
+	shape = slices.Clone(shape)
+	shape[0] = r.Len()
+	return shape
+}
+
+// boxOfRows is a box counted from the first row that there is of a storage.
+func boxOfRows(r dag.Range, kept bool, box dag.Box) dag.Box {
+	if !kept || box == nil {
+		return box
+	}
+	box = slices.Clone(box)
+	box[0].Lo -= r.Lo
+	box[0].Hi -= r.Lo
+	return box
+}

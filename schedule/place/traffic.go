@@ -1,0 +1,271 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+)
+
+// traffic is what a plan moves between memories in a steady step.
+//
+// A *version* of an atom is what a task wrote there, or what was there before the run. A memory
+// needs a version if one of its tasks reads it: in the same step, or in the next one for the last
+// version of a storage that keeps its contents. The version goes there once, as soon as it is
+// written. Everything of one storage, one writer and one first reader goes together.
+type traffic struct {
+	g        *dag.Graph
+	p        *platform.Platform
+	lanes    []Lane
+	plan     *Input
+	worker   []platform.WorkerID // by task
+	position []int32             // by task: in the list of its worker
+	homes    []platform.MemoryID // by storage
+
+	// The tasks in program order, each followed by what moves as soon as it has ended; where
+	// contents leave a memory and come back, in that of an estimate. Nil: nothing moves, nor
+	// is anything used or at home outside the host memory.
+	taskOf []dag.TaskID // -1: a move
+	moves  []*Move      // nil: a task
+	at     []int32      // by task: where it is
+	spills []itemSpill  // nil: nothing leaves a memory and comes back
+
+	evicted map[evicted]int32 // copies to the host memory, for lack of room
+
+	enter, leave []*Move
+
+	host    platform.MemoryID
+	ways    [][]platform.MemoryID // by pair of memories: hops found so far
+	reached []uint64              // by atom: memories beside the source, of what is being distributed
+	spare   spareMoves
+}
+
+// newTraffic derives the movements of a plan that fits its problem.
+func newTraffic(g *dag.Graph, p *platform.Platform, lanes []Lane, plan *Input) (*traffic, error) {
+	n, memories := len(g.Tasks), len(p.Memories)
+	t := &traffic{g: g, p: p, lanes: lanes, plan: plan, host: p.HostMemory(), evicted: map[evicted]int32{}, at: make([]int32, n), ways: make([][]platform.MemoryID, memories*memories)}
+	t.worker, t.position = plan.placement(n)
+	if err := t.findHomes(); err != nil {
+		return nil, err
+	}
+	if t.nothingMoves() {
+		return t, nil
+	}
+	pushes := t.findPushes()
+	t.reached = make([]uint64, g.NumAtoms())
+	expected := n + len(pushes.all) // mostly no more: what several readers need is moved once
+	t.taskOf, t.moves = make([]dag.TaskID, 0, expected), make([]*Move, 0, expected)
+	var err error
+	for writer := range n {
+		t.at[writer] = int32(len(t.moves))
+		t.moves = append(t.moves, nil)
+		if t.moves, err = t.distribute(t.moves, pushes.of(writer), Move{Writer: dag.TaskID(writer), Reason: ReasonPrefetch}); err != nil {
+			return nil, err
+		}
+		t.taskOf = append(t.taskOf, dag.TaskID(writer))
+		for len(t.taskOf) < len(t.moves) {
+			t.taskOf = append(t.taskOf, -1)
+		}
+	}
+	if t.enter, err = t.distribute(nil, pushes.of(n), Move{Writer: -1, Reason: ReasonEnter}); err != nil {
+		return nil, err
+	}
+	t.reached = nil
+	return t, t.bringHome()
+}
+
+// nothingMoves reports whether everything is used, and is at home, in the host memory.
+func (t *traffic) nothingMoves() bool {
+	for task := range t.worker {
+		if t.memoryOf(dag.TaskID(task)) != t.host && len(t.g.Tasks[task].Accesses) > 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(t.homes, func(m platform.MemoryID) bool { return m != t.host })
+}
+
+func (t *traffic) memoryOf(task dag.TaskID) platform.MemoryID { return t.p.MemoryOf(t.worker[task]) }
+
+// findHomes finds where the contents of every storage are kept between runs.
+func (t *traffic) findHomes() (err error) {
+	t.homes = make([]platform.MemoryID, len(t.g.Buffers))
+	for b := range t.homes {
+		if t.homes[b], err = Home(t.p, &t.g.Buffers[b]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Home is the memory where the contents of a storage are kept between runs: the host's where the
+// storage does not say.
+func Home(p *platform.Platform, b *dag.Buffer) (platform.MemoryID, error) {
+	if b.Home == "" || b.Home == dag.HostHome {
+		return p.HostMemory(), nil
+	}
+	m, ok := p.MemoryByName(b.Home)
+	if !ok {
+		return 0, fmt.Errorf("buffer %q: its home %q is not a memory of platform %q; write one, or %q", b.Name, b.Home, p.Name, dag.HostHome)
+	}
+	return m, nil
+}
+
+// distribute sends versions that were made together to the readers that need them, in the
+// order of the pushes. like has their writer and the reason.
+func (t *traffic) distribute(moves []*Move, to []push, like Move) ([]*Move, error) {
+	for _, p := range to {
+		t.reached[p.atom] = 0
+	}
+	for len(to) > 0 {
+		first, order := len(moves), to[0].order // moves for this reader
+		like.For, like.NextStep = to[0].reader, order&nextStep != 0
+		for ; len(to) > 0 && to[0].order == order; to = to[1:] {
+			atom := to[0].atom
+			like.Buffer = t.g.AtomStorage(dag.AtomID(atom))
+			like.From = t.homes[like.Buffer]
+			if like.Writer >= 0 {
+				like.From = t.memoryOf(like.Writer)
+			}
+			hops, err := t.hops(like.Buffer, like.From, t.memoryOf(like.For))
+			if err != nil {
+				return nil, fmt.Errorf("task %q: %w", t.g.Tasks[like.For].Name, err)
+			}
+			for _, like.To = range hops {
+				if t.reached[atom]&(1<<like.To) == 0 {
+					t.reached[atom] |= 1 << like.To
+					moves = t.load(moves, first, &like, atom)
+				}
+				like.From = like.To
+			}
+		}
+		sortStages(moves[first:], func(m *Move) platform.MemoryID { return t.memoryOf(m.For) })
+	}
+	return moves, nil
+}
+
+// load adds an atom to the move like the given one among those from first on, or to
+// that one as a further move.
+func (t *traffic) load(moves []*Move, first int, like *Move, atom int32) []*Move {
+	at := len(moves) - 1 // mostly the last one
+	for at >= first && (moves[at].Buffer != like.Buffer || moves[at].From != like.From || moves[at].To != like.To) {
+		at--
+	}
+	if at < first {
+		m := t.spare.take(like, atom)
+		m.Anywhere = !t.g.WrittenStorages()[like.Buffer] && t.g.Buffers[like.Buffer].Home == ""
+		m.Bytes = t.g.AtomBytes(dag.AtomID(atom))
+		return append(moves, m)
+	}
+	m := moves[at]
+	if k, found := slices.BinarySearch(m.Atoms, atom); !found {
+		m.Atoms = slices.Insert(m.Atoms, k, atom)
+		m.Bytes += t.g.AtomBytes(dag.AtomID(atom))
+	}
+	return moves
+}
+
+// spareMoves is room for moves, which are many and small.
+type spareMoves struct {
+	moves []Move
+	atoms []int32
+}
+
+// take is a move like another one, of one atom.
+func (s *spareMoves) take(like *Move, atom int32) *Move {
+	if last := len(s.moves); last == cap(s.moves) {
+		const least, most = 16, 1024
+		n := min(max(2*last, least), most)
+		s.moves, s.atoms = make([]Move, 0, n), make([]int32, 0, n)
+	}
+	s.moves, s.atoms = append(s.moves, *like), append(s.atoms, atom)
+	last := len(s.moves)
+	m := &s.moves[last-1]
+	m.Atoms = s.atoms[last-1 : last : last]
+	return m
+}
+
+// sortStages puts what is kept in the host memory for a moment before what goes on to a
+// move's last memory.
+func sortStages(moves []*Move, last func(*Move) platform.MemoryID) {
+	stage := func(m *Move) int {
+		if m.To == last(m) {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(moves, func(a, b *Move) int { return stage(a) - stage(b) })
+}
+
+// hops are the memories through which a storage goes, the last one included: what would
+// pass the host memory on its way between two others is kept there for a moment, since
+// no engine reaches further. There are none within one memory.
+func (t *traffic) hops(storage dag.BufferID, from, to platform.MemoryID) ([]platform.MemoryID, error) {
+	if from == to {
+		return nil, nil
+	}
+	pl := t.p
+	way := &t.ways[int(from)*len(pl.Memories)+int(to)]
+	if *way != nil {
+		return *way, nil
+	}
+	if _, ok := pl.Route(from, to); !ok {
+		return nil, fmt.Errorf("buffer %q has to move from memory %q to %q, and platform %q has no route between them",
+			t.g.Buffers[storage].Name, pl.Memories[from].Name, pl.Memories[to].Name, pl.Name)
+	}
+	*way = []platform.MemoryID{to}
+	if pl.Passes(from, to, t.host) {
+		*way = []platform.MemoryID{t.host, to}
+	}
+	return *way, nil
+}
+
+// bringHome finds what is valid only elsewhere after a step, of storages that keep
+// their contents.
+func (t *traffic) bringHome() error {
+	g := t.g
+	last := make([]dag.TaskID, g.NumAtoms()) // 1 + the task that writes it last
+	for task := range g.Tasks {
+		for i, a := range g.Tasks[task].Accesses {
+			for _, atom := range g.Atoms(dag.TaskID(task), i) {
+				if a.Mode.Writes() {
+					last[atom] = dag.TaskID(task) + 1
+				}
+			}
+		}
+	}
+	for atom, writer := range last {
+		storage := g.AtomStorage(dag.AtomID(atom))
+		if writer == 0 || !g.Carried(storage) || t.reaches(writer-1, int32(atom), t.homes[storage]) {
+			continue
+		}
+		like := Move{Buffer: storage, From: t.memoryOf(writer - 1), For: -1, Writer: writer - 1, Reason: ReasonLeave}
+		hops, err := t.hops(storage, like.From, t.homes[storage])
+		if err != nil {
+			return err
+		}
+		for _, like.To = range hops {
+			t.leave = t.load(t.leave, 0, &like, int32(atom))
+			like.From = like.To
+		}
+	}
+	sortStages(t.leave, func(m *Move) platform.MemoryID { return t.homes[m.Buffer] })
+	return nil
+}
+
+// reaches reports whether what a task wrote is in a memory when all that moves after
+// it has arrived.
+func (t *traffic) reaches(writer dag.TaskID, atom int32, m platform.MemoryID) bool {
+	if t.memoryOf(writer) == m {
+		return true
+	}
+	for _, move := range t.moves[t.at[writer]+1:] {
+		if move == nil {
+			break // the next task
+		}
+		if _, has := slices.BinarySearch(move.Atoms, atom); has && move.To == m {
+			return true
+		}
+	}
+	return false
+}

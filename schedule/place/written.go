@@ -1,0 +1,200 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+
+	"dahl/dag"
+	"dahl/platform"
+	"dahl/schedule/layout"
+)
+
+// Written is what a plan says of placing; nil: it does not say. Transfers lists the copies of each
+// copy engine in a step. Enter and Leave list the moves before the first step and after the last.
+// Places says where the replicas of the storages lie in each memory, and Arenas how much is
+// reserved there. Spill says how it was decided what leaves a memory during a step for lack of
+// room; nil: nothing leaves.
+type Written struct {
+	Transfers []PlannedCopies `json:"transfers"`
+	Enter     []PlannedCopy   `json:"enter"`
+	Leave     []PlannedCopy   `json:"leave"`
+	Places    []PlannedPlace  `json:"places"`
+	Arenas    []PlannedArena  `json:"arenas"`
+	Spill     *SpillPlan      `json:"room"`
+}
+
+// anyEngine stands for the engines of memories whose devices do not limit them. The copies
+// that they make have no order.
+const anyEngine = "any"
+
+// PlannedCopies is what a copy engine moves in a step, in order.
+type PlannedCopies struct {
+	Engine string        `json:"engine"`
+	Copies []PlannedCopy `json:"copies"`
+}
+
+// PlannedCopy is one movement. Its name, that of a task of the placed graph, tells it
+// from others of a step; the rest says what it is. What moves before the first step or
+// after the last has none, and what leaves is for no task.
+type PlannedCopy struct {
+	Name     string   `json:"name,omitempty"`
+	Buffer   string   `json:"buffer"`
+	Boxes    []string `json:"boxes"`
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	For      string   `json:"for,omitempty"`
+	NextStep bool     `json:"next_step,omitempty"`
+	Reason   Reason   `json:"reason"`
+	Bytes    int64    `json:"bytes"`
+}
+
+// PlannedPlace is where a replica of a storage lies in a memory.
+type PlannedPlace struct {
+	Memory string `json:"memory"`
+	Buffer string `json:"buffer"`
+	Arena  string `json:"arena"`
+	Offset int64  `json:"offset"`
+}
+
+// PlannedArena is what is reserved for an arena of a memory.
+type PlannedArena struct {
+	Memory string `json:"memory"`
+	Arena  string `json:"arena"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// SpillPlan is what decides which contents leave a memory and come back. The decision
+// follows from it and from the graph alone, so that it is the same whatever tasks and
+// copies are later found to take.
+type SpillPlan struct {
+	Memories []SpillLimit `json:"memories"` // those that cannot hold all
+	// Order is the tasks and copies of a step as they start, before any contents leave.
+	Order []string `json:"order"`
+	// Returning are the replicas that come back in every step, of any graph of the program.
+	Returning []string `json:"returning,omitempty"`
+}
+
+// SpillLimit is the bytes that the contents of a memory may take at once.
+type SpillLimit struct {
+	Memory string `json:"memory"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Written is what was decided for a graph.
+func (placed *Program) Written(graph int) Written {
+	pg, layouts := placed.Graphs[graph], placed.Layouts()[graph]
+	w := writtenPlaces(placed.Platform, pg.buffers(), layouts)
+	w.Transfers, w.Enter, w.Leave, w.Spill = pg.plannedCopies(), pg.plannedMoves(pg.Enter), pg.plannedMoves(pg.Leave), pg.spillPlan
+	return w
+}
+
+// OnHost writes down where the buffers of a graph lie that is in the host memory alone; layouts
+// are by memory.
+func OnHost(g *dag.Graph, p *platform.Platform, layouts []*layout.Layout) Written {
+	return writtenPlaces(p, unmoved(g, p.HostMemory()), layouts)
+}
+
+func (pg *Graph) plannedCopies() []PlannedCopies {
+	all := []PlannedCopies{}
+	add := func(engine string, copies []dag.TaskID) {
+		list := PlannedCopies{Engine: engine, Copies: []PlannedCopy{}}
+		for _, t := range copies {
+			c := pg.plannedCopy(pg.moves[t])
+			c.Name = pg.Name(t)
+			list.Copies = append(list.Copies, c)
+		}
+		all = append(all, list)
+	}
+	for l := len(pg.p.Workers); l < len(pg.lanes); l++ {
+		add(pg.lanes[l].Name, pg.Order[l])
+	}
+	if unlaned := pg.Unlaned(); len(unlaned) > 0 {
+		add(anyEngine, unlaned)
+	}
+	return all
+}
+
+func (pg *Graph) plannedMoves(moves []*Move) []PlannedCopy {
+	all := []PlannedCopy{}
+	for _, m := range moves {
+		all = append(all, pg.plannedCopy(m))
+	}
+	return all
+}
+
+func (pg *Graph) plannedCopy(m *Move) PlannedCopy {
+	memories := pg.p.Memories
+	c := PlannedCopy{Buffer: pg.Origin.Buffers[m.Buffer].Name, From: memories[m.From].Name, To: memories[m.To].Name,
+		NextStep: m.NextStep, Reason: m.Reason, Bytes: m.Bytes}
+	if m.For >= 0 {
+		c.For = pg.Origin.Tasks[m.For].Name
+	}
+	_, boxes := pg.Origin.AtomBoxes(m.Atoms)
+	for _, box := range boxes {
+		c.Boxes = append(c.Boxes, box.String())
+	}
+	return c
+}
+
+func (c *PlannedCopy) equal(d *PlannedCopy) bool {
+	return c.Buffer == d.Buffer && slices.Equal(c.Boxes, d.Boxes) && c.From == d.From && c.To == d.To && c.For == d.For &&
+		c.NextStep == d.NextStep && c.Reason == d.Reason && c.Bytes == d.Bytes
+}
+
+// writtenPlaces are the places of storages in the memories where they are, in the same order, and
+// the arenas.
+func writtenPlaces(p *platform.Platform, w *writtenOut, layouts []*layout.Layout) Written {
+	places, arenas := []PlannedPlace{}, []PlannedArena{}
+	for b := range w.list {
+		if w.list[b].ViewOf == dag.None {
+			l := layouts[w.memory[b]]
+			places = append(places, PlannedPlace{p.Memories[w.memory[b]].Name, w.list[b].Name, l.Arena[b].String(), l.Offset[b]})
+		}
+	}
+	for m, l := range layouts {
+		for a, bytes := range l.ArenaBytes {
+			arenas = append(arenas, PlannedArena{p.Memories[m].Name, layout.Arena(a).String(), bytes})
+		}
+	}
+	return Written{Places: places, Arenas: arenas}
+}
+
+// listedPlaces are the places of a plan by memory; all nil where it lists none.
+func (pg *Graph) listedPlaces() ([]*layout.Listed, error) {
+	plan := pg.plan
+	all := make([]*layout.Listed, len(pg.p.Memories))
+	if plan.Places == nil {
+		return all, nil
+	}
+	for m := range all {
+		all[m] = &layout.Listed{Places: map[string]layout.Place{}}
+	}
+	w, storages := pg.buffers(), map[string]dag.BufferID{}
+	for b := range w.list {
+		if w.list[b].ViewOf == dag.None {
+			storages[w.list[b].Name] = dag.BufferID(b)
+		}
+	}
+	for _, p := range plan.Places {
+		m, ok := pg.p.MemoryByName(p.Memory)
+		b, known := storages[p.Buffer]
+		a := slices.Index(layout.ArenaNames[:], p.Arena)
+		if !ok || !known || w.memory[b] != m || a < 0 {
+			return nil, fmt.Errorf("the plan puts buffer %q into arena %q of memory %q, which its placement of the tasks does not need", p.Buffer, p.Arena, p.Memory)
+		}
+		if _, twice := all[m].Places[p.Buffer]; twice {
+			return nil, fmt.Errorf("the plan places buffer %q twice", p.Buffer)
+		}
+		all[m].Places[p.Buffer] = layout.Place{Arena: layout.Arena(a), Offset: p.Offset}
+	}
+	for _, r := range plan.Arenas {
+		m, ok := pg.p.MemoryByName(r.Memory)
+		a := slices.Index(layout.ArenaNames[:], r.Arena)
+		if !ok || a < 0 || r.Bytes < 0 {
+			return nil, fmt.Errorf("the plan reserves %d bytes for arena %q of memory %q; platform %q has no such memory, or the arena is not one of %q",
+				r.Bytes, r.Arena, r.Memory, pg.p.Name, layout.ArenaNames)
+		}
+		all[m].ArenaBytes[a] = r.Bytes
+	}
+	return all, nil
+}

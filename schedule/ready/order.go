@@ -1,0 +1,70 @@
+package ready
+
+import (
+	"math"
+	"slices"
+
+	"dahl/dag"
+)
+
+// ByPriority lists the tasks by priority, highest first, then by name.
+func ByPriority(g *dag.Graph) []dag.TaskID {
+	keys := make([]uint64, len(g.Tasks)) // by rank: 2^32 less the priority, then the rank
+	tasks := make([]dag.TaskID, len(g.Tasks))
+	for t := range g.Tasks {
+		rank := g.Rank(dag.TaskID(t))
+		keys[rank] = uint64(math.MaxInt32-int64(g.Tasks[t].Priority))<<32 | uint64(rank)
+		tasks[rank] = dag.TaskID(t)
+	}
+	if slices.IsSorted(keys) {
+		return tasks
+	}
+	slices.Sort(keys)
+	order := make([]dag.TaskID, len(keys))
+	for i, k := range keys {
+		order[i] = tasks[uint32(k)]
+	}
+	return order
+}
+
+// Sort orders the tasks of one step by the graph, the reuse edges and the order of each worker. If
+// they contradict each other it returns a task that can never start, else -1.
+func Sort(g *dag.Links, reuse []dag.Edge, order [][]dag.TaskID) (sorted []dag.TaskID, stuck dag.TaskID) {
+	n := g.NumTasks()
+	after, next, waits := dag.NewRows(n, reuse), make([]int32, n), make([]int32, n)
+	for t := range n {
+		waits[t], next[t] = int32(len(g.Preds(dag.TaskID(t)))), -1
+	}
+	for _, e := range reuse {
+		waits[e.To]++
+	}
+	for _, list := range order {
+		for k := 1; k < len(list); k++ {
+			next[list[k-1]] = int32(list[k])
+			waits[list[k]]++
+		}
+	}
+	sorted = make([]dag.TaskID, 0, n)
+	for t := range waits {
+		if waits[t] == 0 {
+			sorted = append(sorted, dag.TaskID(t))
+		}
+	}
+	for k := 0; k < len(sorted); k++ {
+		id := sorted[k]
+		for _, list := range [3][]int32{g.Succs(id), after.Row(int32(id)), next[id : id+1]} {
+			for _, t := range list {
+				if t < 0 {
+					continue // the last one of its worker
+				}
+				if waits[t]--; waits[t] == 0 {
+					sorted = append(sorted, dag.TaskID(t))
+				}
+			}
+		}
+	}
+	if len(sorted) == n {
+		return sorted, -1
+	}
+	return sorted, dag.TaskID(slices.IndexFunc(waits, func(left int32) bool { return left > 0 }))
+}

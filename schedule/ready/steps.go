@@ -1,0 +1,186 @@
+package ready
+
+import (
+	"slices"
+
+	"dahl/dag"
+)
+
+// window is how many steps may be in progress at once. It bounds the memory of Steps to window+1
+// counters per task, whatever the number of steps. Within the window a task waits for nothing but
+// its predecessors.
+const window = 8
+
+// Ring is the number of steps with state: those in progress and the next one, whose predecessors
+// may already end.
+func Ring(steps int) int32 { return int32(min(steps, window+1)) }
+
+// Steps counts the predecessors that each instance still waits for. Step k lives in slot k modulo
+// the number of slots.
+type Steps struct {
+	links *dag.Links
+	steps int
+	slots int32
+	first int32 // the first step with tasks left
+	n     int32
+
+	reuse, reuseNext dag.Rows // successors by orders beyond those of links
+	pending          []int32  // by slot and task
+	left             []int32  // by slot: tasks that have not ended
+	tasks            []dag.TaskID
+	place            []int32 // by task: its place in tasks; nil: by their numbers
+	released         []int64 // keys of the instances that became ready
+}
+
+// New prepares a number of steps. Reuse and reuseNext are orders beside the links, within a step
+// and from step to step. Instances of one step come in the order of tasks; nil: by their numbers.
+func New(links *dag.Links, steps int, reuse, reuseNext []dag.Edge, tasks []dag.TaskID) *Steps {
+	n := links.NumTasks()
+	s := &Steps{links: links, steps: steps, n: int32(n), slots: Ring(steps), reuse: dag.NewRows(n, reuse), tasks: tasks}
+	if steps > 1 {
+		s.reuseNext = dag.NewRows(n, reuseNext)
+	}
+	s.pending, s.left = make([]int32, int(s.slots)*n), make([]int32, s.slots)
+	if tasks != nil {
+		s.place = make([]int32, n)
+		for place, t := range tasks {
+			s.place[t] = int32(place)
+		}
+	}
+	return s
+}
+
+// Order is the order of the tasks of a step, and the place of each task in it.
+func (s *Steps) Order() (tasks []dag.TaskID, place []int32) { return s.tasks, s.place }
+
+// Begin releases the instances that wait for nothing. Each time that held names a task, its
+// instance of the first step also waits for a [Steps.Release].
+func (s *Steps) Begin(held []dag.TaskID) {
+	for step := range s.slots {
+		s.prepare(step)
+	}
+	for _, t := range held {
+		s.pending[t]++
+	}
+	for step := range min(int32(s.steps), window) {
+		s.open(step)
+	}
+}
+
+// Release takes back one time that Begin held a task.
+func (s *Steps) Release(t dag.TaskID) { s.countDown(0, int32(t)) }
+
+// prepare sets the counters of a step to the predecessors in it and in the one before; one is
+// added that open takes away.
+func (s *Steps) prepare(step int32) {
+	pending := s.pending[(step%s.slots)*s.n:][:s.n]
+	for t := range pending {
+		pending[t] = 1 + int32(len(s.links.Preds(dag.TaskID(t))))
+		if step > 0 {
+			pending[t] += int32(len(s.links.CarriedPreds(dag.TaskID(t))) + len(s.links.ReusePreds(dag.TaskID(t))))
+		}
+	}
+	for _, t := range s.reuse.All() {
+		pending[t]++
+	}
+	if step > 0 {
+		for _, t := range s.reuseNext.All() {
+			pending[t]++
+		}
+	}
+	s.left[step%s.slots] = s.n
+}
+
+// open lets the tasks of a step start when their predecessors have ended.
+func (s *Steps) open(step int32) {
+	for t := range s.n {
+		s.countDown(step, t)
+	}
+}
+
+func (s *Steps) countDown(step, t int32) {
+	p := &s.pending[(step%s.slots)*s.n+t]
+	*p--
+	if *p == 0 {
+		s.released = append(s.released, s.Key(dag.Instance{Task: dag.TaskID(t), Step: step}))
+	}
+}
+
+// Key orders instances by step, then task.
+func (s *Steps) Key(i dag.Instance) int64 {
+	if s.place == nil {
+		return int64(i.Step)<<32 | int64(i.Task)
+	}
+	return int64(i.Step)<<32 | int64(s.place[i.Task])
+}
+
+// instance is the inverse of Key.
+func (s *Steps) instance(key int64) dag.Instance {
+	i := dag.Instance{Task: dag.TaskID(key & (1<<32 - 1)), Step: int32(key >> 32)}
+	if s.tasks != nil {
+		i.Task = s.tasks[i.Task]
+	}
+	return i
+}
+
+// End counts down the successors of an instance that has ended.
+func (s *Steps) End(i dag.Instance) {
+	g := s.links
+	for _, t := range g.Succs(i.Task) {
+		s.countDown(i.Step, t)
+	}
+	for _, t := range s.reuse.Row(int32(i.Task)) {
+		s.countDown(i.Step, t)
+	}
+	if next := i.Step + 1; int(next) < s.steps {
+		for _, t := range g.CarriedSuccs(i.Task) {
+			s.countDown(next, t)
+		}
+		for _, t := range g.ReuseSuccs(i.Task) {
+			s.countDown(next, t)
+		}
+		for _, t := range s.reuseNext.Row(int32(i.Task)) {
+			s.countDown(next, t)
+		}
+	}
+	s.left[i.Step%s.slots]--
+	for !s.Finished() && s.left[s.first%s.slots] == 0 {
+		s.first++
+		if ahead := s.first + window; int(ahead) < s.steps {
+			s.prepare(ahead)
+		}
+		if opened := s.first + window - 1; int(opened) < s.steps {
+			s.open(opened)
+		}
+	}
+}
+
+// Finished reports whether all tasks of all steps have ended.
+func (s *Steps) Finished() bool { return int(s.first) == s.steps }
+
+// First is the first step with tasks left; the number of steps when none has.
+func (s *Steps) First() int32 { return s.first }
+
+// TakeReleased moves the instances that became ready into buf, in their order.
+func (s *Steps) TakeReleased(buf []dag.Instance) []dag.Instance {
+	slices.Sort(s.released)
+	return s.TakeAsReleased(buf)
+}
+
+// TakeAsReleased is TakeReleased in the order in which they became ready.
+func (s *Steps) TakeAsReleased(buf []dag.Instance) []dag.Instance {
+	buf = buf[:0]
+	for _, key := range s.released {
+		buf = append(buf, s.instance(key))
+	}
+	s.released = s.released[:0]
+	return buf
+}
+
+// Ready reports whether an instance that has not ended waits for nothing any more.
+func (s *Steps) Ready(i dag.Instance) bool {
+	return i.Step < s.first+s.slots && s.pending[s.Slot(i)] == 0
+}
+
+// Slot is the index of an instance in tables by slot and task.
+func (s *Steps) Slot(i dag.Instance) int32 { return i.Step%s.slots*s.n + int32(i.Task) }
