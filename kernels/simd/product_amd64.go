@@ -37,6 +37,14 @@ type productArgs struct {
 // productRows is the largest number of rows of a block by vectors, see gen/product.go.
 var productRows = [...][5]int{AVX2: {1: 12, 2: 6}, AVX512: {1: 14, 2: 14, 3: 9, 4: 6}}
 
+// products are by vectors.
+var products = [...]forms[productArgs]{
+	1: {AVX2: {productAVX2F32x1, productAVX2F64x1}, AVX512: {productAVX512F32x1, productAVX512F64x1}},
+	2: {AVX2: {productAVX2F32x2, productAVX2F64x2}, AVX512: {productAVX512F32x2, productAVX512F64x2}},
+	3: {AVX512: {productAVX512F32x3, productAVX512F64x3}},
+	4: {AVX512: {productAVX512F32x4, productAVX512F64x4}},
+}
+
 // acrossBytes bounds a B over which every block of rows passes completely before the next block.
 // C is then written along its rows.
 const acrossBytes = 128 << 10
@@ -119,43 +127,5 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int)
 	case p.Bias != nil:
 		args.start, args.startBlock = unsafe.Pointer(&p.Bias[j]), -back
 	}
-	if size == 8 {
-		args.runF64(l, nv)
-	} else {
-		args.runF32(l, nv)
-	}
-}
-
-func (args *productArgs) runF32(l Level, nv int) {
-	switch {
-	case l == AVX2 && nv == 1:
-		productAVX2F32x1(args)
-	case l == AVX2:
-		productAVX2F32x2(args)
-	case nv == 1:
-		productAVX512F32x1(args)
-	case nv == 2:
-		productAVX512F32x2(args)
-	case nv == 3:
-		productAVX512F32x3(args)
-	default:
-		productAVX512F32x4(args)
-	}
-}
-
-func (args *productArgs) runF64(l Level, nv int) {
-	switch {
-	case l == AVX2 && nv == 1:
-		productAVX2F64x1(args)
-	case l == AVX2:
-		productAVX2F64x2(args)
-	case nv == 1:
-		productAVX512F64x1(args)
-	case nv == 2:
-		productAVX512F64x2(args)
-	case nv == 3:
-		productAVX512F64x3(args)
-	default:
-		productAVX512F64x4(args)
-	}
+	products[nv].call(l, size, args)
 }
