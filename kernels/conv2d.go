@@ -22,10 +22,7 @@ var conv2d = Kernel{
 		optional(reads("b", Real, "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[2]})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dRef[float32], conv2dRef[float64],
 		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
 		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride"),
@@ -40,10 +37,7 @@ var conv2dDx = Kernel{
 		reads("w", Real, "f c k k"),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[2]})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dDxRef[float32], conv2dDxRef[float64],
 		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
 		convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride"),
@@ -59,27 +53,11 @@ var conv2dDw = Kernel{
 		optional(sums("db", "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[2]})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dDwRef[float32], conv2dDwRef[float64],
 		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
 		convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride"),
 		convolutionFirst.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride")),
-}
-
-// checkConv checks the maps of a convolution, of which g has the names and the extent of the
-// window.
-func checkConv(s *Spec, g sliding) error {
-	var err error
-	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
-		return err
-	}
-	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
-		return err
-	}
-	return g.check(s)
 }
 
 // convFlops counts all taps, those on the padding included.

@@ -23,12 +23,6 @@ var conv2dNHWC = Kernel{
 		optional(reads("b", Real, "f")),
 	},
 	Params: []string{"pad", "stride", "relu"},
-	Check: func(s *Spec) error {
-		if _, err := intParam(s, "relu", 0, 1); err != nil {
-			return err
-		}
-		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[0], channelsLast: true})
-	},
 	Work: func(s *Spec) (float64, int64) {
 		return convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
 	},
@@ -47,10 +41,7 @@ var conv2dNHWCDx = Kernel{
 		optional(reads("x", Real, "n h w c")),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[0], channelsLast: true})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dNHWCDxRef[float32], conv2dNHWCDxRef[float64],
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
 		convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride"),
@@ -66,10 +57,7 @@ var conv2dNHWCDw = Kernel{
 		optional(sums("db", "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[0], channelsLast: true})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dNHWCDwRef[float32], conv2dNHWCDwRef[float64],
 		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace),
 		convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),

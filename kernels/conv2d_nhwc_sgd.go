@@ -24,13 +24,8 @@ var conv2dNHWCDwSGD = Kernel{
 		optional(updates("vb", "f")),
 	},
 	Params: withSGD("pad", "stride"),
-	Check: func(s *Spec) error {
-		if err := checkVelocities(s, 7); err != nil {
-			return err
-		}
-		return checkConv(s, sliding{out: 2, outName: "dy", in: 3, inName: "x", size: s.Operands[0].Shape[2], channelsLast: true})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
+	Check:  func(s *Spec) error { return checkVelocities(s, 7) },
+	Work:   func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCDwSGDRef[float32], conv2dNHWCDwSGDRef[float64],
 		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
 		convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD("pad", "stride")...),
@@ -50,13 +45,8 @@ var conv2dNHWCPoolDwSGD = Kernel{
 		optional(updates("vb", "f")),
 	},
 	Params: withSGD("pad", "stride", "size", "step"),
-	Check: func(s *Spec) error {
-		if err := checkVelocities(s, 8); err != nil {
-			return err
-		}
-		return checkConvPool(s, 2, "dy", 4, s.Operands[0].Shape[2])
-	},
-	Work: func(s *Spec) (float64, int64) { return convPoolFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
+	Check:  func(s *Spec) error { return checkVelocities(s, 8) },
+	Work:   func(s *Spec) (float64, int64) { return convPoolFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCPoolDwSGDRef[float32], conv2dNHWCPoolDwSGDRef[float64],
 		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
 		unpooledWeights.variants(unpooledDescent, withSGD("pad", "stride", "size", "step")...),
