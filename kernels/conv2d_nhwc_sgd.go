@@ -96,7 +96,7 @@ func (d *convDescent[T]) run(l simd.Level) {
 		some := d.dw
 		some.extent[3] = min(turnedFilters, e[3]-f)
 		some.elems = some.elems[f:]
-		moveOIHW(l, packed4(d.turned, [4]int{some.extent[3], e[2], e[0], e[1]}), some)
+		moveTo(l, &oihwTiles, packed4(d.turned, [4]int{some.extent[3], e[2], e[0], e[1]}), some)
 		d.outputs(l, f, some.extent[3], d.turned)
 	}
 }

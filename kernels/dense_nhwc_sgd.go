@@ -80,7 +80,7 @@ func denseNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
 	simd.ColumnSums(l, db[:e[0]], dy.elems, dy.rows, dy.stride, false)
 	d.biases(l, db[:e[0]])
 	for o := range e[0] {
-		moveNCHW(l, packed4(turned, [4]int{1, e[1], e[2], e[3]}), packed4(g[o*inputs:], [4]int{1, e[2], e[3], e[1]}))
+		moveTo(l, &nchwTiles, packed4(turned, [4]int{1, e[1], e[2], e[3]}), packed4(g[o*inputs:], [4]int{1, e[2], e[3], e[1]}))
 		d.outputs(l, o, 1, turned)
 	}
 }
