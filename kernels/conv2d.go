@@ -68,32 +68,8 @@ func convFlops(s *Spec, y, w int) float64 {
 
 // conv2dRef computes the sum over c, i, j in this order and adds the bias last.
 func conv2dRef[T Float](call *Call) {
-	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride := int(call.Params[0]), int(call.Params[1])
-	y.each(func(n, f, u, v int) {
-		sum := window(&x, &w, n, f, u*stride-pad, v*stride-pad)
-		if len(call.Args) > 3 {
-			sum += Data[T](&call.Args[3])[f]
-		}
-		y.elems[y.at(n, f, u, v)] = sum
-	})
-}
-
-// window is the product of filter f with the window of sample n whose first
-// element is at row, column, which may lie outside the image.
-func window[T Float](x, w *map4[T], n, f, row, column int) T {
-	var sum T
-	for c := range w.extent[1] {
-		for i := range w.extent[2] {
-			for j := range w.extent[3] {
-				a, b := row+i, column+j
-				if a >= 0 && a < x.extent[2] && b >= 0 && b < x.extent[3] {
-					sum += w.elems[w.at(f, c, i, j)] * x.elems[x.at(n, c, a, b)]
-				}
-			}
-		}
-	}
-	return sum
+	y, x := map4Of[T](&call.Args[0]).as(&nhwcTiles), map4Of[T](&call.Args[1]).as(&nhwcTiles)
+	convRef(call, y, x, map4Of[T](&call.Args[2]).as(&hwioTiles), 1, false)
 }
 
 // conv2dDxRef computes the sum over f, i, j in this order, then stores or adds it.
@@ -121,43 +97,7 @@ func conv2dDxRef[T Float](call *Call) {
 	})
 }
 
-// conv2dDwRef computes the sums over n, u, v in this order, then stores or adds them.
 func conv2dDwRef[T Float](call *Call) {
-	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride := int(call.Params[0]), int(call.Params[1])
-	add := call.Args[0].Accumulates()
-	dw.each(func(f, c, i, j int) {
-		var sum T
-		for n := range dy.extent[0] {
-			for u := range dy.extent[2] {
-				for v := range dy.extent[3] {
-					a, b := u*stride+i-pad, v*stride+j-pad
-					if a >= 0 && a < x.extent[2] && b >= 0 && b < x.extent[3] {
-						sum += dy.elems[dy.at(n, f, u, v)] * x.elems[x.at(n, c, a, b)]
-					}
-				}
-			}
-		}
-		put(&dw.elems[dw.at(f, c, i, j)], sum, add)
-	})
-	if len(call.Args) > 3 {
-		sumMaps(&call.Args[3], &dy)
-	}
-}
-
-// sumMaps sets or adds db[f] = Σ_{n,u,v} dy[n,f,u,v].
-func sumMaps[T Float](db *Arg, dy *map4[T]) {
-	out := Data[T](db)
-	for f := range dy.extent[1] {
-		var sum T
-		for n := range dy.extent[0] {
-			for u := range dy.extent[2] {
-				at := dy.at(n, f, u, 0)
-				for _, v := range dy.elems[at : at+dy.extent[3]] {
-					sum += v
-				}
-			}
-		}
-		put(&out[f], sum, db.Accumulates())
-	}
+	dy, x := map4Of[T](&call.Args[1]).as(&nhwcTiles), map4Of[T](&call.Args[2]).as(&nhwcTiles)
+	convDwRef(call, map4Of[T](&call.Args[0]).as(&hwioTiles), dy, x)
 }

@@ -72,10 +72,16 @@ func convFlopsNHWC(s *Spec, y, w int) float64 {
 
 // conv2dNHWCRef computes the sum over i, j, c in this order and adds the bias last.
 func conv2dNHWCRef[T Float](call *Call) {
-	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride, relu := int(call.Params[0]), int(call.Params[1]), call.Params[2] != 0
+	w := map4Of[T](&call.Args[2])
+	convRef(call, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), w, w.extent[2], call.Params[2] != 0)
+}
+
+// convRef is the convolution of maps that are seen channels last. Its sums take some channels of
+// the whole window, then the next.
+func convRef[T Float](call *Call, y, x, w map4[T], some int, relu bool) {
+	pad, stride := int(call.Params[0]), int(call.Params[1])
 	y.each(func(n, u, v, f int) {
-		sum := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad)
+		sum := window(&x, &w, n, f, u*stride-pad, v*stride-pad, some)
 		if len(call.Args) > 3 {
 			sum += Data[T](&call.Args[3])[f]
 		}
@@ -86,15 +92,18 @@ func conv2dNHWCRef[T Float](call *Call) {
 	})
 }
 
-// windowNHWC is the product of filter f with the window of sample n whose first
-// element is at row, column, which may lie outside the image.
-func windowNHWC[T Float](x, w *map4[T], n, f, row, column int) T {
+// window is the product of filter f with the window of sample n whose first element is at row,
+// column, which may lie outside the image. It takes some channels at a time.
+func window[T Float](x, w *map4[T], n, f, row, column, some int) T {
 	var sum T
-	for i := range w.extent[0] {
-		for j := range w.extent[1] {
-			for c := range w.extent[2] {
+	for first := 0; first < w.extent[2]; first += some {
+		for i := range w.extent[0] {
+			for j := range w.extent[1] {
 				a, b := row+i, column+j
-				if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
+				if a < 0 || a >= x.extent[1] || b < 0 || b >= x.extent[2] {
+					continue
+				}
+				for c := first; c < first+some; c++ {
 					sum += w.elems[w.at(i, j, c, f)] * x.elems[x.at(n, a, b, c)]
 				}
 			}
@@ -142,10 +151,13 @@ func spreadNHWC[T Float](dy, wt *map4[T], n, row, column, c, stride int) T {
 	return sum
 }
 
-// conv2dNHWCDwRef computes the sums over n, u, v in this order, then stores or adds
-// them.
 func conv2dNHWCDwRef[T Float](call *Call) {
-	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	convDwRef(call, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2]))
+}
+
+// convDwRef computes the sums over n, u, v in this order, then stores or adds them. All maps are
+// seen channels last.
+func convDwRef[T Float](call *Call, dw, dy, x map4[T]) {
 	pad, stride := int(call.Params[0]), int(call.Params[1])
 	dw.each(func(i, j, c, f int) {
 		put(&dw.elems[dw.at(i, j, c, f)], tapNHWC(&dy, &x, f, c, i-pad, j-pad, stride), call.Args[0].Accumulates())

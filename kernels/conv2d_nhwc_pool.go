@@ -74,7 +74,7 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 		position := noMaximum
 		for at := range size * size {
 			u, v := p*step+at/size, q*step+at%size
-			z := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad) + bias
+			z := window(&x, &w, n, f, u*stride-pad, v*stride-pad, w.extent[2]) + bias
 			if z > most || z != z && most == most {
 				most, position = z, at
 			}

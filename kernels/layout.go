@@ -80,22 +80,14 @@ func convert[T Float](level simd.Level, call *Call, l []*layoutTiles, move func(
 	}
 }
 
-// inputStrides are the strides in x along each dimension of y.
-func inputStrides[T Float](layout *layoutTiles, x *map4[T]) (in [4]int) {
-	for d, f := range layout.from {
-		in[d] = x.stride[f]
-	}
-	return in
-}
-
 func convertRef[T Float](_ simd.Level, layout *layoutTiles, y, x map4[T]) {
-	in := inputStrides(layout, &x)
+	seen := x.as(layout)
 	y.each(func(i, j, k, l int) {
 		p, q := i, j
 		if layout.flipped {
 			p, q = y.extent[0]-1-i, y.extent[1]-1-j
 		}
-		y.elems[y.at(i, j, k, l)] = x.elems[p*in[0]+q*in[1]+k*in[2]+l*in[3]]
+		y.elems[y.at(i, j, k, l)] = x.elems[seen.at(p, q, k, l)]
 	})
 }
 
@@ -103,11 +95,11 @@ func convertRef[T Float](_ simd.Level, layout *layoutTiles, y, x map4[T]) {
 // rows, with those around it that leave no gap in either map, and their columns likewise: a sample
 // of an image whole or by its rows of pixels, and a channel of the windows of all filters.
 func moveTo[T Float](level simd.Level, layout *layoutTiles, y, x map4[T]) {
-	in, rest := inputStrides(layout, &x), map4[T]{extent: y.extent}
+	seen, rest := x.as(layout), map4[T]{extent: y.extent}
 	join := func(dims []int) (inner, extent int) {
 		inner, extent = dims[len(dims)-1], 1
 		for _, d := range slices.Backward(dims) {
-			if y.stride[d] != extent*y.stride[inner] || in[d] != extent*in[inner] {
+			if y.stride[d] != extent*y.stride[inner] || seen.stride[d] != extent*seen.stride[inner] {
 				break
 			}
 			extent *= y.extent[d]
@@ -117,13 +109,13 @@ func moveTo[T Float](level simd.Level, layout *layoutTiles, y, x map4[T]) {
 	}
 	row, rows := join(layout.rows)
 	column, columns := join(layout.columns)
-	t := simd.Transpose[T]{Rows: rows, Columns: columns, ToRow: y.stride[column], FromRow: in[row], Flip: layout.flipped}
+	t := simd.Transpose[T]{Rows: rows, Columns: columns, ToRow: y.stride[column], FromRow: seen.stride[row], Flip: layout.flipped}
 	rest.each(func(i, j, k, l int) {
 		p, q := i, j
 		if layout.flipped {
 			p, q = rest.extent[0]-1-i, rest.extent[1]-1-j
 		}
-		t.To, t.From = y.elems[y.at(p, q, k, l):], x.elems[i*in[0]+j*in[1]+k*in[2]+l*in[3]:]
+		t.To, t.From = y.elems[y.at(p, q, k, l):], x.elems[seen.at(i, j, k, l):]
 		t.Run(level)
 	})
 }
