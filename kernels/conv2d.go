@@ -26,7 +26,7 @@ var conv2d = Kernel{
 	Variants: withRef("the sum as written", conv2dRef[float32], conv2dRef[float64],
 		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
 		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride"),
-		convolutionFirst.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants("pad", "stride")),
 }
 
 var conv2dDx = Kernel{
@@ -41,7 +41,7 @@ var conv2dDx = Kernel{
 	Variants: withRef("the sum as written", conv2dDxRef[float32], conv2dDxRef[float64],
 		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
 		convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride"),
-		convolutionFirst.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants("pad", "stride")),
 }
 
 var conv2dDw = Kernel{
@@ -57,7 +57,7 @@ var conv2dDw = Kernel{
 	Variants: withRef("the sum as written", conv2dDwRef[float32], conv2dDwRef[float64],
 		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
 		convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride"),
-		convolutionFirst.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants("pad", "stride")),
 }
 
 // convFlops counts all taps, those on the padding included.

@@ -29,7 +29,7 @@ var conv2dNHWC = Kernel{
 	Variants: withRef("the sum as written", conv2dNHWCRef[float32], conv2dNHWCRef[float64],
 		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace),
 		convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu"),
-		convolutionLast.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride", "relu")),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants("pad", "stride", "relu")),
 }
 
 var conv2dNHWCDx = Kernel{
@@ -45,7 +45,7 @@ var conv2dNHWCDx = Kernel{
 	Variants: withRef("the sum as written", conv2dNHWCDxRef[float32], conv2dNHWCDxRef[float64],
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
 		convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride"),
-		convolutionLast.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants("pad", "stride")),
 }
 
 var conv2dNHWCDw = Kernel{
@@ -61,7 +61,7 @@ var conv2dNHWCDw = Kernel{
 	Variants: withRef("the sum as written", conv2dNHWCDwRef[float32], conv2dNHWCDwRef[float64],
 		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace),
 		convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),
-		convolutionLast.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants("pad", "stride")),
 }
 
 // convFlopsNHWC counts all taps, those on the padding included. y is the operand with

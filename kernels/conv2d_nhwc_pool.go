@@ -30,7 +30,8 @@ var conv2dNHWCPool = Kernel{
 	},
 	Variants: withRef("a scan of each window of sums", conv2dNHWCPoolRef[float32], conv2dNHWCPoolRef[float64],
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3)),
-		poolVariants(), convolutionLast.libraryPooled(cuda.Forward, "pad", "stride", "size", "step")),
+		poolVariants(),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants("pad", "stride", "size", "step")),
 }
 
 var conv2dNHWCPoolDw = Kernel{
@@ -47,7 +48,7 @@ var conv2dNHWCPoolDw = Kernel{
 	Variants: withRef("one product per window and tap", conv2dNHWCPoolDwRef[float32], conv2dNHWCPoolDwRef[float64],
 		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
 		unpooledWeights.variants(unpooledGradient, "pad", "stride", "size", "step"),
-		convolutionLast.libraryPooled(cuda.WeightGradient, "pad", "stride", "size", "step")),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants("pad", "stride", "size", "step")),
 }
 
 // convPoolFlops counts the taps of the convolution at all pixels from the first to the last that

@@ -1,6 +1,9 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/kernels/cuda"
+	"dahl/kernels/simd"
+)
 
 // Weight gradients of channels-last convolutions with their step of gradient descent, without a
 // gradient in memory. The weights are PyTorch's, F×C×K×K:
@@ -29,7 +32,7 @@ var conv2dNHWCDwSGD = Kernel{
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCDwSGDRef[float32], conv2dNHWCDwSGDRef[float64],
 		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
 		convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD("pad", "stride")...),
-		convolutionLast.libraryDescent(3, 2, 4, withSGD("pad", "stride")...)),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withSGD("pad", "stride")...)),
 }
 
 var conv2dNHWCPoolDwSGD = Kernel{
@@ -50,7 +53,7 @@ var conv2dNHWCPoolDwSGD = Kernel{
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCPoolDwSGDRef[float32], conv2dNHWCPoolDwSGDRef[float64],
 		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
 		unpooledWeights.variants(unpooledDescent, withSGD("pad", "stride", "size", "step")...),
-		convolutionLast.libraryPooledDescent(withSGD("pad", "stride", "size", "step")...)),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4, pooled: true}.variants(withSGD("pad", "stride", "size", "step")...)),
 }
 
 // turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill a

@@ -22,32 +22,22 @@ const convolutionWorkBytes = 8 << 20
 
 // libraryConvolution is an operation that cuDNN does: its kind, and which operands are the image,
 // the convolved image and the filters. If hyper is not 0, it is the operand with the rate at
-// which PyTorch's filters descend on the gradient; the gradient stays in the workspace.
+// which PyTorch's filters descend on the gradient; the gradient stays in the workspace. An
+// operation with pooling has a pooled map and its marks in place of the convolved image, and the
+// operands are those of the operation without pooling.
 type libraryConvolution struct {
 	*convolution
 	kind           cuda.ConvolutionKind
 	x, y, w, hyper int
-	params         []string
+	pooled         bool
 }
 
-// libraryVariants are "cudnn" and "cudnn-tf32" of an operation with named parameters. x, y and w
-// are its image, convolved image and filters.
-func (c *convolution) libraryVariants(kind cuda.ConvolutionKind, x, y, w int, params ...string) []Variant {
-	return (&libraryConvolution{c, kind, x, y, w, 0, params}).variants()
-}
-
-// libraryDescent is libraryVariants for the gradient of the filters and their descent.
-func (c *convolution) libraryDescent(x, y, hyper int, params ...string) []Variant {
-	return (&libraryConvolution{c, cuda.WeightGradient, x, y, 0, hyper, params}).variants()
-}
-
-func (l *libraryConvolution) variants() []Variant {
-	return l.variantsOf(l.of, l.workBytes, l.params)
-}
-
-// variantsOf are the variants of an operation. of shares a call out, and workBytes is the
-// workspace.
-func (l *libraryConvolution) variantsOf(of shareOut, workBytes func(*DeviceCall) int64, params []string) []Variant {
+// variants are "cudnn" and "cudnn-tf32" of an operation with named parameters.
+func (l libraryConvolution) variants(params ...string) []Variant {
+	of, workBytes := l.of, l.workBytes
+	if l.pooled {
+		of, workBytes = l.ofPooled, l.pooledWorkBytes
+	}
 	workspace := func(s *Spec) int64 { return workBytes(unplaced(s, params)) }
 	return []Variant{
 		l.variant("cudnn", "cuDNN, in the type's own arithmetic", false, of, workspace),

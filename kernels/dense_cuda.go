@@ -6,7 +6,7 @@ package kernels
 // The families of products of dense layers.
 var (
 	denseTiles = productFamily{
-		module: "dense", name: "dense",
+		module: "dense", name: "dense", transposedB: true,
 		simt:   []productTile{tile128x64, tile64x64, tile128x16},
 		simt64: []productTile{tile64x64},
 		tensor: []productTile{tensor128x128, tensor64x64, tensor128x32},
@@ -18,7 +18,7 @@ var (
 		tensor: []productTile{tensor128x128, tensor64x64},
 	}
 	denseDwTiles = productFamily{
-		module: "dense", name: "dense_dw",
+		module: "dense", name: "dense_dw", transposedA: true,
 		simt:   []productTile{tile128x64, tile64x64, tile16x128},
 		simt64: []productTile{tile64x64},
 		tensor: []productTile{tensor128x128, tensor64x64},

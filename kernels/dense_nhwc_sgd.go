@@ -32,7 +32,7 @@ var denseNHWCDwSGD = Kernel{
 	Variants: withRef("a sum as written and its step, element by element", denseNHWCDwSGDRef[float32], denseNHWCDwSGDRef[float64],
 		atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace),
 		convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),
-		convolutionLast.weights.libraryVariantsOfMap(3, denseDwFactors, denseNHWCDescent, sgdParamNames...)),
+		convolutionLast.weights.libraryVariants(3, denseNHWCDescent, sgdParamNames...)),
 }
 
 func denseNHWCDwSGDRef[T Float](call *Call) {

@@ -35,7 +35,7 @@ var denseDwSGD = Kernel{
 	Variants: withRef("a sum as written and its step, element by element", denseDwSGDRef[float32], denseDwSGDRef[float64],
 		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace),
 		denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),
-		denseDwTiles.libraryVariants(denseDwFactors, denseDwSGDProducts, sgd.Params...)),
+		denseDwTiles.libraryVariants(0, denseDwSGDProducts, sgd.Params...)),
 }
 
 // velocities are the operands vw and vb. Without momentum nobody looks at them, and w and b stand
