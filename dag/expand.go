@@ -3,6 +3,7 @@ package dag
 import (
 	"fmt"
 	"strings"
+	"unique"
 )
 
 // Expand rewrites every Reduce access into Write and ReadWrite. So planning, memory layout,
@@ -287,5 +288,5 @@ func shapeKey(t *Task, buffers []Buffer) string {
 	for _, p := range t.Params {
 		fmt.Fprintf(&s, " %s=%g", p.Name, p.Value)
 	}
-	return s.String()
+	return unique.Make(s.String()).Value() // equal keys share one string
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unique"
 
 	"dahl/dag"
 	"dahl/kernels/cuda"
@@ -161,8 +162,8 @@ func (s *Spec) Bytes() int64 {
 	return total
 }
 
-// Key is the shape key under which performance models know the call: the shapes
-// of the operands, then the parameters that change the amount of work.
+// Key is the shape key under which performance models know the call: the shapes of the operands,
+// then the parameters by name, as a graph has them.
 func (s *Spec) Key() string {
 	var b strings.Builder
 	for i, o := range s.Operands {
@@ -179,7 +180,7 @@ func (s *Spec) Key() string {
 			b.WriteByte('+')
 		}
 	}
-	for _, p := range s.Params {
+	for _, p := range slices.SortedFunc(slices.Values(s.Params), func(p, q dag.Param) int { return strings.Compare(p.Name, q.Name) }) {
 		fmt.Fprintf(&b, " %s=%g", p.Name, p.Value)
 	}
 	return b.String()
@@ -265,16 +266,6 @@ func Validate(s *Spec) error {
 	return nil
 }
 
-// Work returns the floating-point operations of a call and the bytes that it moves.
-func Work(s *Spec) (flops float64, movedBytes int64, err error) {
-	k, ok := lookup(s.Op)
-	if !ok {
-		return 0, 0, fmt.Errorf("unknown operation %q", s.Op)
-	}
-	flops, movedBytes = k.Work(s)
-	return flops, movedBytes, nil
-}
-
 func (o *Operand) allows(m dag.Mode) bool {
 	for _, a := range o.Modes {
 		// Reduce becomes Write or ReadWrite when the graph is expanded.
@@ -335,6 +326,6 @@ func Add(b *dag.Builder, t dag.Task) dag.TaskID {
 	}
 	k, _ := lookup(t.Op)
 	t.Flops, t.MovedBytes = k.Work(s)
-	t.Shape = s.Key()
+	t.Shape = unique.Make(s.Key()).Value() // so that equal keys of a big graph are one string
 	return b.Task(t)
 }
