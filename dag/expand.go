@@ -2,6 +2,7 @@ package dag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unique"
 )
@@ -62,10 +63,7 @@ type expansion struct {
 
 func (e *expansion) findReductions() error {
 	g := e.from
-	e.ofAtom = make([]int32, g.NumAtoms())
-	for i := range e.ofAtom {
-		e.ofAtom[i] = -1
-	}
+	e.ofAtom = slices.Repeat([]int32{-1}, g.NumAtoms())
 	for t := range g.Tasks {
 		for i, a := range g.Tasks[t].Accesses {
 			if a.Mode != Reduce {

@@ -209,11 +209,7 @@ const readerChunk = 1 << 13
 func (h *hazards) reader(r int32) *reader { return &h.pool[r/readerChunk][r%readerChunk] }
 
 func newHazards(atoms int) hazards {
-	h := hazards{writer: make([]int32, atoms), readers: make([]int32, atoms), free: -1}
-	for i := range atoms {
-		h.writer[i], h.readers[i] = unwritten, -1
-	}
-	return h
+	return hazards{writer: slices.Repeat([]int32{unwritten}, atoms), readers: slices.Repeat([]int32{-1}, atoms), free: -1}
 }
 
 func (h *hazards) addReader(task, atom int32) {

@@ -119,13 +119,7 @@ func compareRanges(a, b Range) int {
 func compareBoxes(a, b Box) int { return slices.CompareFunc(a, b, compareRanges) }
 
 func withoutUnits(shape []int) []int {
-	var rest []int
-	for _, e := range shape {
-		if e > 1 {
-			rest = append(rest, e)
-		}
-	}
-	return rest
+	return slices.DeleteFunc(slices.Clone(shape), func(e int) bool { return e == 1 })
 }
 
 // withUnits adds the dimensions of extent 1 that the refinement lacks.
