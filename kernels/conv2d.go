@@ -22,7 +22,7 @@ var conv2d = Kernel{
 		optional(reads("b", Real, "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 0, 1, 2) + biasFlops(s, 3, 0), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dRef[float32], conv2dRef[float64],
 		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
 		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride"),
@@ -37,7 +37,7 @@ var conv2dDx = Kernel{
 		reads("w", Real, "f c k k"),
 	},
 	Params: []string{"pad", "stride"},
-	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 1, 2), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dDxRef[float32], conv2dDxRef[float64],
 		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
 		convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride"),
@@ -53,17 +53,17 @@ var conv2dDw = Kernel{
 		optional(sums("db", "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dDwRef[float32], conv2dDwRef[float64],
 		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
 		convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride"),
 		libraryConvolution{convolution: &convolutionFirst, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants("pad", "stride")),
 }
 
-// convFlops counts all taps, those on the padding included.
-func convFlops(s *Spec, y, w int) float64 {
-	f := float64(s.Operands[w].Shape[0])
-	return 2 * s.volume(y) * s.volume(w) / f
+// convFlops counts all taps, those on the padding included. Operand y is the map of the filters w,
+// which are counted by one of its dimensions.
+func convFlops(s *Spec, y, filters, w int) float64 {
+	return 2 * s.volume(y) * s.volume(w) / float64(s.Operands[y].Shape[filters])
 }
 
 // conv2dRef computes the sum over c, i, j in this order and adds the bias last.

@@ -24,10 +24,10 @@ var conv2dNHWC = Kernel{
 	},
 	Params: []string{"pad", "stride", "relu"},
 	Work: func(s *Spec) (float64, int64) {
-		return convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
+		return convFlops(s, 0, 3, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
 	},
 	Variants: withRef("the sum as written", conv2dNHWCRef[float32], conv2dNHWCRef[float64],
-		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace),
+		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], convWorkspace(0, 2)),
 		convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu"),
 		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants("pad", "stride", "relu")),
 }
@@ -41,7 +41,7 @@ var conv2dNHWCDx = Kernel{
 		optional(reads("x", Real, "n h w c")),
 	},
 	Params: []string{"pad", "stride"},
-	Work:   func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 3, 2), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dNHWCDxRef[float32], conv2dNHWCDxRef[float64],
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
 		convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride"),
@@ -57,17 +57,11 @@ var conv2dNHWCDw = Kernel{
 		optional(sums("db", "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Work:   func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 3, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dNHWCDwRef[float32], conv2dNHWCDwRef[float64],
-		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace),
+		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], convWorkspace(1, 0)),
 		convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),
 		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants("pad", "stride")),
-}
-
-// convFlopsNHWC counts all taps, those on the padding included. y is the operand with
-// the map of the filters, whose extent is the last but one or the last of w.
-func convFlopsNHWC(s *Spec, y, w int) float64 {
-	return 2 * s.volume(y) * s.volume(w) / float64(s.Operands[y].Shape[3])
 }
 
 // conv2dNHWCRef computes the sum over i, j, c in this order and adds the bias last.

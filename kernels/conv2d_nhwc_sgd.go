@@ -28,7 +28,7 @@ var conv2dNHWCDwSGD = Kernel{
 	},
 	Params: withSGD("pad", "stride"),
 	Check:  func(s *Spec) error { return checkVelocities(s, 7) },
-	Work:   func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 2, 3, 0) + descentFlops(s, 2), s.Bytes() },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCDwSGDRef[float32], conv2dNHWCDwSGDRef[float64],
 		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
 		convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD("pad", "stride")...),

@@ -27,9 +27,13 @@ func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
 	c.all(l, call.Work)
 }
 
-func conv2dNHWCWorkspace(s *Spec) int64 {
-	y, w := s.Operands[0].Shape, s.Operands[2].Shape
-	return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[2], w[3], int(s.Param("stride")))
+// convWorkspace is for a convolution or its weight gradient, with map and filters in operands y
+// and w.
+func convWorkspace(y, w int) func(*Spec) int64 {
+	return func(s *Spec) int64 {
+		y, w := s.Operands[y].Shape, s.Operands[w].Shape
+		return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[2], w[3], int(s.Param("stride")))
+	}
 }
 
 // conv2dNHWCDxAt is the convolution of dy with the turned filters. At stride s the pixels of dx

@@ -18,7 +18,7 @@ var dense = Kernel{
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
 	Variants: withRef("the sum as written", denseRef[float32], denseRef[float64],
 		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil),
-		denseTiles.variants(denseForward), denseTiles.libraryVariants(0, denseForward)),
+		denseTiles.variants(denseForward(false)), denseTiles.libraryVariants(0, denseForward(false))),
 }
 
 var denseDx = Kernel{

@@ -17,7 +17,7 @@ var denseReLU = Kernel{
 	},
 	Variants: withRef("dense, then one comparison per element", denseReLURef[float32], denseReLURef[float64],
 		atLevels("as dense, compared before it is stored", denseReLUAt[float32], denseReLUAt[float64], nil),
-		denseTiles.variants(denseReLUForward), denseTiles.libraryVariants(0, denseReLUForward)),
+		denseTiles.variants(denseForward(true)), denseTiles.libraryVariants(0, denseForward(true))),
 }
 
 var denseDxReLU = Kernel{
