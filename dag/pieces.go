@@ -24,7 +24,7 @@ func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 	for d := len(gr.fine) - 1; d >= 0; d-- {
 		boxes = mergeAlong(d, boxes)
 	}
-	slices.SortFunc(boxes, compareBoxes)
+	slices.SortFunc(boxes, func(a, b Box) int { return slices.CompareFunc(a, b, compareRanges) })
 	if shape = g.PieceShape(storage); !slices.Equal(shape, gr.fine) {
 		for i, b := range boxes {
 			boxes[i] = withUnits(shape, b)
@@ -115,8 +115,6 @@ func agreeBeside(d int, a, b Box) bool {
 func compareRanges(a, b Range) int {
 	return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi))
 }
-
-func compareBoxes(a, b Box) int { return slices.CompareFunc(a, b, compareRanges) }
 
 func withoutUnits(shape []int) []int {
 	return slices.DeleteFunc(slices.Clone(shape), func(e int) bool { return e == 1 })

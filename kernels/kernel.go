@@ -267,13 +267,8 @@ func Validate(s *Spec) error {
 }
 
 func (o *Operand) allows(m dag.Mode) bool {
-	for _, a := range o.Modes {
-		// Reduce becomes Write or ReadWrite when the graph is expanded.
-		if a == m || m == dag.Reduce && a == dag.ReadWrite {
-			return true
-		}
-	}
-	return false
+	// Reduce becomes Write or ReadWrite when the graph is expanded.
+	return slices.Contains(o.Modes, m) || m == dag.Reduce && slices.Contains(o.Modes, dag.ReadWrite)
 }
 
 // DType is the element type of the kind in a task of type real.
@@ -292,13 +287,10 @@ func (k ElemKind) DType(real dag.DType) dag.DType {
 }
 
 func (k *Kernel) required() int {
-	n := 0
-	for _, o := range k.Operands {
-		if !o.Optional {
-			n++
-		}
+	if n := slices.IndexFunc(k.Operands, func(o Operand) bool { return o.Optional }); n >= 0 {
+		return n
 	}
-	return n
+	return len(k.Operands)
 }
 
 // signature prints the operands as in "y, x, w, [b]".
