@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // The vector convolutions take their sums from simd.Product. At a pixel of the result the
 // channels under one row of the window follow each other. So all columns of the window and all
@@ -191,9 +187,8 @@ const cachedBytes = 256 << 10
 // cachedSamples is how many samples of two maps, at least one, take at most cachedBytes or as
 // much as the filters. The filters are read again for the next samples.
 func cachedSamples[T Float](a, b, filters *map4[T]) int {
-	var zero T
 	elems := func(m *map4[T]) int { return m.extent[1] * m.extent[2] * m.extent[3] }
-	most := max(cachedBytes/int(unsafe.Sizeof(zero)), filters.extent[0]*elems(filters))
+	most := max(cachedBytes/sizeOf[T](), filters.extent[0]*elems(filters))
 	return max(1, most/(elems(a)+elems(b)))
 }
 

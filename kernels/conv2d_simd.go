@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // Convolutions of N×C×H×W images turn the filters and a few samples at a time into
 // channels-last ones in the workspace, and the result back. What was there before is turned,
@@ -39,9 +35,8 @@ func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
 
 // room takes a map from the workspace, whole cache lines.
 func room[T Float](work []byte, extent [4]int) (m map4[T], rest []byte) {
-	var zero T
 	elems, _ := scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
-	return packed4(elems, extent), work[roomBytes(extent, int64(unsafe.Sizeof(zero))):]
+	return packed4(elems, extent), work[roomBytes(extent, int64(sizeOf[T]())):]
 }
 
 func roomBytes(extent [4]int, elementBytes int64) int64 {
@@ -85,9 +80,8 @@ type turned[T Float] struct {
 }
 
 func turnedOf[T Float](work []byte, y, x *map4[T], filters [4]int) (t turned[T], rest []byte) {
-	var zero T
 	var yTurned, xTurned [4]int
-	t.samples, yTurned, xTurned = turnedExtents(y.extent[:], x.extent[:], int(unsafe.Sizeof(zero)))
+	t.samples, yTurned, xTurned = turnedExtents(y.extent[:], x.extent[:], sizeOf[T]())
 	t.y, work = room[T](work, yTurned)
 	t.x, work = room[T](work, xTurned)
 	t.w, work = room[T](work, filters)

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // Weight gradient of a fully connected layer with its step of gradient descent, without a
 // gradient in memory:
@@ -77,7 +73,7 @@ func denseDwSGDWorkspace(s *Spec) int64 {
 func denseDwSGDAt[T Float](l simd.Level, call *Call) {
 	d, dy, x := descentOf[T](call, 4), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
 	w, vw := map2Of[T](d.w), map2Of[T](d.vw)
-	part := gradientColumns(w.rows, w.columns, int(unsafe.Sizeof(w.elems[0])))
+	part := gradientColumns(w.rows, w.columns, sizeOf[T]())
 	g, _ := scratch[T](call.Work, w.rows*(part+w.columns%part))
 	for i := 0; i < w.columns; {
 		n := part

@@ -124,8 +124,13 @@ func put[T Float](dst *T, v T, add bool) {
 
 // scratch takes n elements off the front of a workspace.
 func scratch[T Float](work []byte, n int) (taken []T, rest []byte) {
-	var zero T
-	size := n * int(unsafe.Sizeof(zero))
+	size := n * sizeOf[T]()
 	front := work[:size]
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(front))), n), work[size:]
+}
+
+// sizeOf is the bytes of an element.
+func sizeOf[T Element]() int {
+	var zero T
+	return int(unsafe.Sizeof(zero))
 }

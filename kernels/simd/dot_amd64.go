@@ -36,7 +36,7 @@ var zeros [4]float64
 
 // runVectors computes four columns at a time, then two, then one.
 func (d *Dot[T]) runVectors(l Level) {
-	size := int(unsafe.Sizeof(d.A[0]))
+	size := size(d.A)
 	lanes := l.bytes() / size
 	args := dotArgs{vectors: d.K / lanes, rest: d.K % lanes, aRow: d.ARow * size, bRow: d.BRow * size, cRow: d.CRow * size}
 	args.mask = l.mask(args.rest, size)

@@ -51,7 +51,7 @@ const acrossBytes = 128 << 10
 
 // runVectors computes panels of columns, each of whole vectors but the last.
 func (p *Product[T]) runVectors(l Level) {
-	size := int(unsafe.Sizeof(p.A[0]))
+	size := size(p.A)
 	lanes := l.bytes() / size
 	vectors, most := (p.N+lanes-1)/lanes, p.panelVectors(l)
 	panels := (vectors + most - 1) / most
@@ -82,7 +82,7 @@ func (p *Product[T]) panelVectors(l Level) int {
 // panels computes count panels of nv vectors of columns from j. The last one has last elements.
 // The blocks have equal height; if M does not divide, the first ones have one row more.
 func (p *Product[T]) panels(l Level, j, count, nv, last int) {
-	size := int(unsafe.Sizeof(p.A[0]))
+	size := size(p.A)
 	blocks := (p.M + productRows[l][nv] - 1) / productRows[l][nv]
 	rows, higher := p.M/blocks, p.M%blocks
 	args := productArgs{k: p.K, batch: p.Batch, mask: l.mask(last, size), panels: count, panel: nv * l.bytes()}
@@ -100,7 +100,7 @@ func (p *Product[T]) panels(l Level, j, count, nv, last int) {
 
 // rows computes count blocks of rows rows each from row i, of every group.
 func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int) {
-	size := int(unsafe.Sizeof(p.A[0]))
+	size := size(p.A)
 	args.a, args.b, args.c = unsafe.Pointer(&p.A[i*p.ARow]), unsafe.Pointer(&p.B[j]), unsafe.Pointer(&p.C[i*p.CRow+j])
 	args.aAt, args.bAt, args.cAt, args.startAt, args.whereAt = 0, 0, 0, 0, 0
 	args.blocks, args.left, args.rows, args.groups = count, count, rows, max(p.Groups, 1)

@@ -19,8 +19,7 @@ func SoftmaxRows[T Float](l Level) int {
 	if l == Go {
 		return 0
 	}
-	var zero T
-	return l.bytes() / int(unsafe.Sizeof(zero))
+	return l.bytes() / size[T](nil)
 }
 
 func (s *Softmax[T]) run(l Level, block, rest []T, gradient bool) {
