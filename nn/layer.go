@@ -31,6 +31,16 @@ type LayerKind struct {
 	// Keys are the numbers and flags that a model file may give and that New reads.
 	Keys []Key
 	New  func(s Settings) Layer
+	// Curve describes a layer that applies one function to every element; zero for any other
+	// layer.
+	Curve Curve
+}
+
+// Curve bounds a function f, except at kinks. Tests derive from it how errors grow.
+type Curve struct {
+	Slope  float64 // |f(a) - f(b)| ≤ Slope·|a - b|
+	Bend   float64 // |f'(a) - f'(b)| ≤ Bend·|a - b|
+	AtZero float64 // |f(0)|
 }
 
 // Key is one setting of a layer in a model file.
@@ -73,7 +83,8 @@ func Layers() []LayerKind {
 		},
 		{
 			Kind: "relu", Prefix: "relu", Doc: "max(x, 0), gradient 0 at 0",
-			New: func(Settings) Layer { return ReLU{} },
+			New:   func(Settings) Layer { return ReLU{} },
+			Curve: Curve{Slope: 1},
 		},
 		{
 			Kind: "maxpool", Prefix: "pool", Doc: "maximum of square windows",

@@ -105,16 +105,6 @@ func magnitudesOf(t testing.TB, m *Model, in *interpreter, batch, samples int, i
 	return b
 }
 
-// Curve bounds a function f, except at kinks.
-type Curve struct {
-	Slope  float64 // |f(a) - f(b)| ≤ Slope·|a - b|
-	Bend   float64 // |f'(a) - f'(b)| ≤ Bend·|a - b|
-	AtZero float64 // |f(0)|
-}
-
-// functions are the kinds of layers that apply one function to every element.
-var functions = map[string]Curve{"relu": {Slope: 1}}
-
 // absoluteModel is the network whose values are M/scale where its ReLUs are the curves that
 // are given by layer, and the K of all its values.
 func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[string]*magnitudeCurve, scale, k float64) {
@@ -125,7 +115,11 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 	for i, s := range m.Stages {
 		layers[i] = Named{s.Name, s.Layer}
 		outputs := float64(s.Out[0])
-		if c, ok := functions[s.Layer.Kind()]; ok {
+		kind, err := LayerByName(s.Layer.Kind())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := kind.Curve; c.Slope > 0 {
 			layers[i], curves[s.Name] = Named{s.Name, ReLU{}}, &magnitudeCurve{Curve: c}
 			k += 2 * 8
 			continue
@@ -143,7 +137,7 @@ func absoluteModel(t testing.TB, m *Model, batch int) (abs *Model, curves map[st
 		case Dense:
 			k += 2*float64(s.In[0]+1) + outputs + 1 + float64(batch)
 		default:
-			t.Fatalf("a layer of kind %q is no function of functions: derive here how errors grow in it", s.Layer.Kind())
+			t.Fatalf("a layer of kind %q has no Curve in Layers: derive here how errors grow in it", s.Layer.Kind())
 		}
 	}
 	return mustNew(t, "magnitudes", m.Input, layers...), curves, scale, 2 * k
