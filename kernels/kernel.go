@@ -19,8 +19,8 @@ type Kernel struct {
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params
 
-	// Check reports further mistakes in shapes and parameters. Counts, types, modes and the
-	// extents that Operands name have been compared before. May be nil.
+	// Check reports further mistakes in shapes and parameters. Counts, types, modes, the extents
+	// that Operands name, and windows have been checked before. May be nil.
 	Check func(s *Spec) error
 	// Work returns floating-point operations and bytes moved (each operand once).
 	Work func(s *Spec) (flops float64, bytes int64)
@@ -42,7 +42,8 @@ type Operand struct {
 
 	// Dims names the extents, outermost first, as in "n f oh ow". Extents of equal name are equal
 	// in a call. A number is that extent. A last "..." stands for any further dimensions, the
-	// same for all operands that have it.
+	// same for all operands that have it. In operations with a stride h, w, k, oh, ow, ph and pw
+	// are the extents of images and windows, see checkWindows.
 	Dims string
 
 	// Optional operands come last; a call has them all or none.

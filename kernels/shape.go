@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -153,11 +154,14 @@ func (k *Kernel) checkWindows(s *Spec, bound []extent) error {
 		window = w.value
 	}
 	for _, names := range [...][3]string{{"h", "oh", "ph"}, {"w", "ow", "pw"}} {
-		in, out := named(names[0]), named(names[1])
+		in, out := named(names[0]), cmp.Or(named(names[1]), named(names[2]))
+		if in == nil || out == nil {
+			continue // maps without this dimension
+		}
 		pixels := windows(in.value, window, pad, stride)
 		want, pooling := pixels, ""
-		if out == nil {
-			out, want = named(names[2]), windows(pixels, size, 0, step)
+		if out.name == names[2] {
+			want = windows(pixels, size, 0, step)
 		}
 		if out.value == want {
 			continue
