@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"slices"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // Conversions between layouts: pure moves of every element. Images are N×C×H×W or
 // channels-last N×H×W×C; weights are PyTorch's F×C×K×K, or for channels-last
@@ -95,27 +91,39 @@ func convertRef[T Float](_ simd.Level, layout *layoutTiles, y, x map4[T]) {
 // rows, with those around it that leave no gap in either map, and their columns likewise: a sample
 // of an image whole or by its rows of pixels, and a channel of the windows of all filters.
 func moveTo[T Float](level simd.Level, layout *layoutTiles, y, x map4[T]) {
-	seen, rest := x.as(layout), map4[T]{extent: y.extent}
-	join := func(dims []int) (inner, extent int) {
-		inner, extent = dims[len(dims)-1], 1
-		for _, d := range slices.Backward(dims) {
-			if y.stride[d] != extent*y.stride[inner] || seen.stride[d] != extent*seen.stride[inner] {
-				break
-			}
-			extent *= y.extent[d]
-			rest.extent[d] = 1
-		}
-		return inner, extent
+	var in [4]int // strides in x along the dimensions of y
+	for d, f := range layout.from {
+		in[d] = x.stride[f]
 	}
-	row, rows := join(layout.rows)
-	column, columns := join(layout.columns)
-	t := simd.Transpose[T]{Rows: rows, Columns: columns, ToRow: y.stride[column], FromRow: seen.stride[row], Flip: layout.flipped}
-	rest.each(func(i, j, k, l int) {
-		p, q := i, j
-		if layout.flipped {
-			p, q = rest.extent[0]-1-i, rest.extent[1]-1-j
+	rest := y.extent // 1 along the dimensions of the matrices
+	row, rows := joined(layout.rows, &y.stride, &in, &rest)
+	column, columns := joined(layout.columns, &y.stride, &in, &rest)
+	t := simd.Transpose[T]{Rows: rows, Columns: columns, ToRow: y.stride[column], FromRow: in[row], Flip: layout.flipped}
+	for i := range rest[0] {
+		for j := range rest[1] {
+			for k := range rest[2] {
+				p, q := i, j
+				if layout.flipped {
+					p, q = rest[0]-1-i, rest[1]-1-j
+				}
+				t.To, t.From = y.elems[y.at(p, q, k, 0):], x.elems[i*in[0]+j*in[1]+k*in[2]:]
+				t.Run(level)
+			}
 		}
-		t.To, t.From = y.elems[y.at(p, q, k, l):], x.elems[seen.at(i, j, k, l):]
-		t.Run(level)
-	})
+	}
+}
+
+// joined returns the last of some dimensions and its extent together with those around it that
+// leave no gap in two maps of these strides. It leaves an extent of 1 of them in rest.
+func joined(dims []int, y, x, rest *[4]int) (inner, extent int) {
+	inner, extent = dims[len(dims)-1], 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		d := dims[i]
+		if y[d] != extent*y[inner] || x[d] != extent*x[inner] {
+			break
+		}
+		extent *= rest[d]
+		rest[d] = 1
+	}
+	return inner, extent
 }
