@@ -138,7 +138,7 @@ func (k *Kernel) checkWindows(s *Spec, bound []extent) error {
 	if !slices.Contains(k.Params, "stride") {
 		return nil
 	}
-	value, err := k.geometry(s)
+	g, err := k.geometry(s)
 	if err != nil {
 		return err
 	}
@@ -148,8 +148,7 @@ func (k *Kernel) checkWindows(s *Spec, bound []extent) error {
 		}
 		return nil
 	}
-	pad, stride, size, step := value["pad"], value["stride"], value["size"], value["step"]
-	window := size
+	window := g.size
 	if w := named("k"); w != nil {
 		window = w.value
 	}
@@ -158,46 +157,50 @@ func (k *Kernel) checkWindows(s *Spec, bound []extent) error {
 		if in == nil || out == nil {
 			continue // maps without this dimension
 		}
-		pixels := windows(in.value, window, pad, stride)
+		pixels := windows(in.value, window, g.pad, g.stride)
 		want, pooling := pixels, ""
 		if out.name == names[2] {
-			want = windows(pixels, size, 0, step)
+			want = windows(pixels, g.size, 0, g.step)
 		}
 		if out.value == want {
 			continue
 		}
 		if out.name == names[2] {
-			pooling = fmt.Sprintf("windows of %d at stride %d over %d pixels, which are ", size, step, pixels)
+			pooling = fmt.Sprintf("windows of %d at stride %d over %d pixels, which are ", g.size, g.step, pixels)
 		}
 		return fmt.Errorf("%s[%d] is %d, want %d: %swindows of %d at stride %d over %s[%d] = %d with padding %d",
-			out.operand, out.dim, out.value, want, pooling, window, stride, in.operand, in.dim, in.value, pad)
+			out.operand, out.dim, out.value, want, pooling, window, g.stride, in.operand, in.dim, in.value, g.pad)
 	}
 	return nil
 }
 
-// geometry returns the parameters of windows by their names.
-func (k *Kernel) geometry(s *Spec) (value map[string]int, err error) {
-	value = map[string]int{}
+// geometry is the parameters of windows; those that an operation lacks are 0.
+type geometry struct{ pad, stride, size, step, relu int }
+
+func (k *Kernel) geometry(s *Spec) (g geometry, err error) {
 	for _, name := range k.Params {
-		low, high := 1, maxGeometry
+		to, low, high := &g.stride, 1, maxGeometry
 		switch name {
-		case "stride", "step":
+		case "stride":
+		case "step":
+			to = &g.step
 		case "pad":
-			low = 0
+			to, low = &g.pad, 0
 		case "size":
+			to = &g.size
 			if slices.ContainsFunc(k.Operands, func(o Operand) bool { return o.Kind == Mask }) {
 				high = maxWindow
 			}
 		case "relu":
-			low, high = 0, 1
+			to, low, high = &g.relu, 0, 1
 		default:
 			continue
 		}
-		if value[name], err = intParam(s, name, low, high); err != nil {
-			return nil, err
+		if *to, err = intParam(s, name, low, high); err != nil {
+			return g, err
 		}
 	}
-	return value, nil
+	return g, nil
 }
 
 // volume is the number of elements of operand i.
