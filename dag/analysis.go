@@ -21,15 +21,9 @@ func (g *Graph) Levels() []int32 {
 // independent of each other, so the largest antichain is at least as large; it
 // may be larger.
 func (g *Graph) Width() int {
-	var count []int
+	count := make([]int, len(g.Tasks)+1)
 	for _, l := range g.Levels() {
-		if int(l) >= len(count) {
-			count = append(count, make([]int, int(l)+1-len(count))...)
-		}
 		count[l]++
-	}
-	if count == nil {
-		return 0
 	}
 	return slices.Max(count)
 }

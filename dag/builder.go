@@ -2,6 +2,7 @@ package dag
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func NewBuilder(name string) *Builder {
 		graph:     Graph{Name: name},
 		bufferIDs: map[string]BufferID{},
 		first:     taskChunk,
-		taskNames: newNameTable(),
+		taskNames: nameTable{seed: maphash.MakeSeed()},
 	}
 }
 

@@ -2,7 +2,9 @@ package dag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unique"
 )
 
 // Expand rewrites every Reduce access into Write and ReadWrite. So planning, memory layout,
@@ -61,10 +63,7 @@ type expansion struct {
 
 func (e *expansion) findReductions() error {
 	g := e.from
-	e.ofAtom = make([]int32, g.NumAtoms())
-	for i := range e.ofAtom {
-		e.ofAtom[i] = -1
-	}
+	e.ofAtom = slices.Repeat([]int32{-1}, g.NumAtoms())
 	for t := range g.Tasks {
 		for i, a := range g.Tasks[t].Accesses {
 			if a.Mode != Reduce {
@@ -287,5 +286,5 @@ func shapeKey(t *Task, buffers []Buffer) string {
 	for _, p := range t.Params {
 		fmt.Fprintf(&s, " %s=%g", p.Name, p.Value)
 	}
-	return s.String()
+	return unique.Make(s.String()).Value() // equal keys share one string
 }

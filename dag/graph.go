@@ -113,12 +113,8 @@ func (g *Graph) TaskByName(name string) (TaskID, bool) {
 
 // BufferByName finds a buffer.
 func (g *Graph) BufferByName(name string) (BufferID, bool) {
-	for i := range g.Buffers {
-		if g.Buffers[i].Name == name {
-			return BufferID(i), true
-		}
-	}
-	return None, false
+	i := slices.IndexFunc(g.Buffers, func(b Buffer) bool { return b.Name == name })
+	return BufferID(i), i >= 0
 }
 
 func (g *Graph) rankNames() {

@@ -78,67 +78,53 @@ var operandOrder = [...]Mode{Write, ReadWrite, Reduce, Read}
 // WriteJSON writes the graph as a graph file, one line per buffer and task;
 // [ReadJSON] reads it back.
 func (g *Graph) WriteJSON(w io.Writer) error {
-	out := bufio.NewWriterSize(w, 1<<16)
-	j := jsonWriter{out: out}
-	j.text(fmt.Sprintf("{\n  \"format\": %q,\n  \"name\": ", graphFormat))
+	j := jsonWriter{Writer: bufio.NewWriterSize(w, 1<<16)} // it keeps the first error of all writes
+	fmt.Fprintf(j, "{\n  \"format\": %q,\n  \"name\": ", graphFormat)
 	j.value(g.Name)
-	j.text(",\n  \"buffers\": [")
+	j.WriteString(",\n  \"buffers\": [")
 	for i := range g.Buffers {
 		j.item(i, g.jsonBuffer(BufferID(i)))
 	}
-	j.text("\n  ],\n  \"costs\": {")
+	j.WriteString("\n  ],\n  \"costs\": {")
 	for i, c := range g.OpCosts {
-		j.text(separator(i))
-		j.value(c.Op)
-		j.text(": ")
+		j.item(i, c.Op)
+		j.WriteString(": ")
 		j.value(costsToJSON(c.Costs))
 	}
-	j.text("\n  },\n  \"tasks\": [")
+	j.WriteString("\n  },\n  \"tasks\": [")
 	for t := range g.Tasks {
 		j.item(t, g.jsonTask(TaskID(t)))
 	}
-	j.text("\n  ]\n}\n")
-	if j.err != nil {
-		return fmt.Errorf("write graph %q: %w", g.Name, j.err)
+	j.WriteString("\n  ]\n}\n")
+	if err := j.Flush(); err != nil {
+		return fmt.Errorf("write graph %q: %w", g.Name, err)
 	}
-	return out.Flush()
+	return nil
 }
 
 type jsonWriter struct {
-	out *bufio.Writer
+	*bufio.Writer
 	buf bytes.Buffer
-	err error
 }
 
-func separator(i int) string {
-	if i == 0 {
-		return "\n    "
-	}
-	return ",\n    "
-}
-
-func (j *jsonWriter) text(s string) {
-	if j.err == nil {
-		_, j.err = j.out.WriteString(s)
-	}
-}
-
+// item writes a value on a line of its own, after a comma unless it is the first.
 func (j *jsonWriter) item(i int, v any) {
-	j.text(separator(i))
+	if i > 0 {
+		j.WriteByte(',')
+	}
+	j.WriteString("\n    ")
 	j.value(v)
 }
 
 // value writes a value on the present line, with <, > and & as they are.
 func (j *jsonWriter) value(v any) {
-	if j.err != nil {
-		return
-	}
 	j.buf.Reset()
 	enc := json.NewEncoder(&j.buf)
 	enc.SetEscapeHTML(false)
-	if j.err = enc.Encode(v); j.err == nil {
-		_, j.err = j.out.Write(bytes.TrimSuffix(j.buf.Bytes(), []byte{'\n'}))
+	if err := enc.Encode(v); err != nil {
+		panic("dag: a graph that was built has a value without a JSON form: " + err.Error())
 	}
+	j.Write(bytes.TrimSuffix(j.buf.Bytes(), []byte{'\n'}))
 }
 
 func (g *Graph) jsonBuffer(id BufferID) jsonBuffer {

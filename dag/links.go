@@ -54,7 +54,8 @@ type Use func(storage BufferID, mode Mode, atoms []int32, shift int32)
 // step are the body's; edges from the first into the second are carried, or, for storages
 // that are rewritten in every step, order the reuse of one instance.
 func (b *Body) Link() (l *Links, carried, written []bool) {
-	k := &linker{Links: &Links{tasks: b.Tasks}, hazards: newHazards(b.Atoms), carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
+	k := &linker{Links: &Links{tasks: b.Tasks}, carries: slices.Clone(b.Keeps), written: make([]bool, len(b.Keeps)), readFirst: make([]bool, len(b.Keeps))}
+	k.hazards = hazards{writer: slices.Repeat([]int32{unwritten}, b.Atoms), readers: slices.Repeat([]int32{-1}, b.Atoms), free: -1}
 	for _, e := range []*Rows{&k.preds, &k.carried, &k.reuse} {
 		e.start = append(make([]int32, 0, b.Tasks+1), 0)
 	}
@@ -152,14 +153,6 @@ type reader struct{ task, next int32 }
 const readerChunk = 1 << 13
 
 func (h *hazards) reader(r int32) *reader { return &h.pool[r/readerChunk][r%readerChunk] }
-
-func newHazards(atoms int) hazards {
-	h := hazards{writer: make([]int32, atoms), readers: make([]int32, atoms), free: -1}
-	for i := range atoms {
-		h.writer[i], h.readers[i] = unwritten, -1
-	}
-	return h
-}
 
 func (h *hazards) addReader(task, atom int32) {
 	r := h.free

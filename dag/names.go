@@ -11,8 +11,6 @@ type nameTable struct {
 	used  int
 }
 
-func newNameTable() nameTable { return nameTable{seed: maphash.MakeSeed()} }
-
 // hash is the part of the name's hash that the table keeps.
 func (n *nameTable) hash(name string) uint32 { return uint32(maphash.String(n.seed, name)) }
 

@@ -2,6 +2,7 @@ package dag
 
 import (
 	"fmt"
+	"hash/maphash"
 	"testing"
 )
 
@@ -10,7 +11,7 @@ import (
 // themselves tell them apart.
 func TestNameTable(t *testing.T) {
 	const names = 5000
-	n := newNameTable()
+	n := nameTable{seed: maphash.MakeSeed()}
 	list := make([]string, names)
 	hash := func(i int) uint32 {
 		if i%7 == 0 && i > 0 {

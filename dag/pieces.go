@@ -24,7 +24,7 @@ func (g *Graph) AtomBoxes(atoms []int32) (shape []int, boxes []Box) {
 	for d := len(gr.fine) - 1; d >= 0; d-- {
 		boxes = mergeAlong(d, boxes)
 	}
-	slices.SortFunc(boxes, compareBoxes)
+	slices.SortFunc(boxes, func(a, b Box) int { return slices.CompareFunc(a, b, compareRanges) })
 	if shape = g.PieceShape(storage); !slices.Equal(shape, gr.fine) {
 		for i, b := range boxes {
 			boxes[i] = withUnits(shape, b)
@@ -116,16 +116,8 @@ func compareRanges(a, b Range) int {
 	return cmp.Or(cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Hi, b.Hi))
 }
 
-func compareBoxes(a, b Box) int { return slices.CompareFunc(a, b, compareRanges) }
-
 func withoutUnits(shape []int) []int {
-	var rest []int
-	for _, e := range shape {
-		if e > 1 {
-			rest = append(rest, e)
-		}
-	}
-	return rest
+	return slices.DeleteFunc(slices.Clone(shape), func(e int) bool { return e == 1 })
 }
 
 // withUnits adds the dimensions of extent 1 that the refinement lacks.

@@ -2,6 +2,7 @@ package dag
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -101,10 +102,8 @@ func nameOf(names []string, i int) string {
 }
 
 func parseName(what string, names []string, s string) (int, error) {
-	for i, n := range names {
-		if n == s {
-			return i, nil
-		}
+	if i := slices.Index(names, s); i >= 0 {
+		return i, nil
 	}
 	return 0, fmt.Errorf("%s %q is not one of %s", what, s, strings.Join(names, ", "))
 }

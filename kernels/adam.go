@@ -15,7 +15,7 @@ import (
 //	v ← beta2·v + (1-beta2)·g²
 //	w ← w - lr/(1-beta1^t) · m / (sqrt(v)/sqrt(1-beta2^t) + eps)
 //
-// hyper is {lr, t}. Terms that depend on t only are computed in float64. Every product is rounded
+// hyper is {lr, t}. Every product is rounded
 // before it is added, so that all variants give equal bits in any build.
 
 var adam = Kernel{
@@ -36,45 +36,45 @@ var adam = Kernel{
 		onCUDA("four elements per thread", adamOnCUDA)),
 }
 
-func adamRef[T Float](call *Call) {
-	w, g, m, v := &call.Args[0], &call.Args[1], &call.Args[3], &call.Args[4]
-	hyper := Data[float64](&call.Args[2])
-	lr, t := hyper[0], hyper[1]
-	beta1, beta2, eps, decay := call.Params[0], call.Params[1], T(call.Params[2]), T(call.Params[3])
-	rate := T(lr / (1 - math.Pow(beta1, t)))
-	root := T(math.Sqrt(1 - math.Pow(beta2, t)))
-	b1, b2, c1, c2 := T(beta1), T(beta2), T(1-beta1), T(1-beta2)
-
-	outer, rows, run := runs(w, g, m, v)
-	for r := range rows {
-		ws := Data[T](w)[w.offset(outer, r):][:run]
-		ms := Data[T](m)[m.offset(outer, r):][:run]
-		vs := Data[T](v)[v.offset(outer, r):][:run]
-		for i, grad := range Data[T](g)[g.offset(outer, r):][:run] {
-			if decay != 0 {
-				grad += T(decay * ws[i])
-			}
-			ms[i] = T(b1*ms[i]) + T(c1*grad)
-			vs[i] = T(b2*vs[i]) + T(c2*grad*grad)
-			ws[i] -= rate * ms[i] / (T(math.Sqrt(float64(vs[i])))/root + eps)
-		}
-	}
-}
-
-func adamAt[T Float](level simd.Level, call *Call) {
-	w, g, m, v := &call.Args[0], &call.Args[1], &call.Args[3], &call.Args[4]
+// adamOf is the step of a call. What depends on the step's number only is computed in float64.
+func adamOf[T Float](call *Call) simd.Adam[T] {
 	lr, t := Data[float64](&call.Args[2])[0], Data[float64](&call.Args[2])[1]
 	beta1, beta2 := call.Params[0], call.Params[1]
-	step := simd.Adam[T]{
+	return simd.Adam[T]{
 		Beta1: T(beta1), Gain1: T(1 - beta1), Beta2: T(beta2), Gain2: T(1 - beta2),
 		Rate: T(lr / (1 - math.Pow(beta1, t))), Root: T(math.Sqrt(1 - math.Pow(beta2, t))),
 		Eps: T(call.Params[2]), Decay: T(call.Params[3]),
 	}
-	outer, rows, run := runs(w, g, m, v)
+}
+
+// eachAdamRun visits the runs of the operands that have an element per weight.
+func eachAdamRun[T Float](call *Call, visit func(w, g, m, v []T)) {
+	args := [...]*Arg{&call.Args[0], &call.Args[1], &call.Args[3], &call.Args[4]}
+	outer, rows, run := runs(args[:]...)
 	for r := range rows {
-		step.Step(level, Data[T](w)[w.offset(outer, r):][:run],
-			Data[T](g)[g.offset(outer, r):][:run],
-			Data[T](m)[m.offset(outer, r):][:run],
-			Data[T](v)[v.offset(outer, r):][:run])
+		var part [4][]T
+		for i, a := range args {
+			part[i] = Data[T](a)[a.offset(outer, r):][:run]
+		}
+		visit(part[0], part[1], part[2], part[3])
 	}
+}
+
+func adamRef[T Float](call *Call) {
+	step := adamOf[T](call)
+	eachAdamRun(call, func(w, g, m, v []T) {
+		for i, grad := range g {
+			if step.Decay != 0 {
+				grad += T(step.Decay * w[i])
+			}
+			m[i] = T(step.Beta1*m[i]) + T(step.Gain1*grad)
+			v[i] = T(step.Beta2*v[i]) + T(step.Gain2*grad*grad)
+			w[i] -= step.Rate * m[i] / (T(math.Sqrt(float64(v[i])))/step.Root + step.Eps)
+		}
+	})
+}
+
+func adamAt[T Float](level simd.Level, call *Call) {
+	step := adamOf[T](call)
+	eachAdamRun(call, func(w, g, m, v []T) { step.Step(level, w, g, m, v) })
 }

@@ -9,10 +9,7 @@ var avgpool = Kernel{
 		reads("x", Real, "n c h w"),
 	},
 	Params: []string{"size", "stride"},
-	Check: func(s *Spec) error {
-		return checkPool(s, sliding{out: 0, outName: "y", in: 1, inName: "x"}, maxGeometry)
-	},
-	Work: poolWork(0),
+	Work:   poolWork(0),
 	Variants: withRef("the sum of each window in row-major order, divided", avgpoolRef[float32], avgpoolRef[float64],
 		onCUDA("a window per thread", poolOnCUDA("avgpool", false, 2))),
 }
@@ -24,10 +21,7 @@ var avgpoolDx = Kernel{
 		reads("dy", Real, "n c oh ow"),
 	},
 	Params: []string{"size", "stride"},
-	Check: func(s *Spec) error {
-		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, maxGeometry)
-	},
-	Work: poolWork(1),
+	Work:   poolWork(1),
 	Variants: withRef("zero, then add in the order of dy", avgpoolDxRef[float32], avgpoolDxRef[float64],
 		onCUDA("an element of dx per thread", spreadOnCUDA("avgpool.dx", false, 2))),
 }

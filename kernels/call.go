@@ -68,14 +68,5 @@ func Data[T Element](a *Arg) []T {
 	return unsafe.Slice((*T)(a.first), a.elems)
 }
 
-// Contiguous reports whether the region's elements follow each other in memory.
-func (a *Arg) Contiguous() bool {
-	n := 1
-	for _, e := range a.Shape {
-		n *= e
-	}
-	return n == a.elems
-}
-
 // Accumulates reports whether the result is added to the operand's old contents.
 func (a *Arg) Accumulates() bool { return a.Mode == dag.ReadWrite }

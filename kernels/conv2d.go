@@ -22,14 +22,11 @@ var conv2d = Kernel{
 		optional(reads("b", Real, "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[2]})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 0, 1, 2) + biasFlops(s, 3, 0), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dRef[float32], conv2dRef[float64],
 		atLevels("conv2d.nhwc of a few samples at a time in the workspace", conv2dAt[float32], conv2dAt[float64], turnedWorkspace(0, 1, 2, false)),
 		convolutionFirst.maps.variants(convolutionFirst.forwardProducts, "pad", "stride"),
-		convolutionFirst.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants("pad", "stride")),
 }
 
 var conv2dDx = Kernel{
@@ -40,14 +37,11 @@ var conv2dDx = Kernel{
 		reads("w", Real, "f c k k"),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[2]})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 2), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 1, 2), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dDxRef[float32], conv2dDxRef[float64],
 		atLevels("conv2d.nhwc.dx of a few samples at a time in the workspace", conv2dDxAt[float32], conv2dDxAt[float64], turnedWorkspace(1, 0, 2, true)),
 		convolutionFirst.maps.variants(convolutionFirst.inputProducts, "pad", "stride"),
-		convolutionFirst.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants("pad", "stride")),
 }
 
 var conv2dDw = Kernel{
@@ -59,63 +53,23 @@ var conv2dDw = Kernel{
 		optional(sums("db", "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[2]})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dDwRef[float32], conv2dDwRef[float64],
 		atLevels("conv2d.nhwc.dw of a few samples at a time in the workspace", conv2dDwAt[float32], conv2dDwAt[float64], turnedWorkspace(1, 2, 0, false)),
 		convolutionFirst.weights.variants(convolutionFirst.weightProducts, "pad", "stride"),
-		convolutionFirst.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionFirst, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants("pad", "stride")),
 }
 
-// checkConv checks the maps of a convolution, of which g has the names and the extent of the
-// window.
-func checkConv(s *Spec, g sliding) error {
-	var err error
-	if g.pad, err = intParam(s, "pad", 0, maxGeometry); err != nil {
-		return err
-	}
-	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
-		return err
-	}
-	return g.check(s)
-}
-
-// convFlops counts all taps, those on the padding included.
-func convFlops(s *Spec, y, w int) float64 {
-	f := float64(s.Operands[w].Shape[0])
-	return 2 * s.volume(y) * s.volume(w) / f
+// convFlops counts all taps, those on the padding included. Operand y is the map of the filters w,
+// which are counted by one of its dimensions.
+func convFlops(s *Spec, y, filters, w int) float64 {
+	return 2 * s.volume(y) * s.volume(w) / float64(s.Operands[y].Shape[filters])
 }
 
 // conv2dRef computes the sum over c, i, j in this order and adds the bias last.
 func conv2dRef[T Float](call *Call) {
-	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride := int(call.Params[0]), int(call.Params[1])
-	y.each(func(n, f, u, v int) {
-		sum := window(&x, &w, n, f, u*stride-pad, v*stride-pad)
-		if len(call.Args) > 3 {
-			sum += Data[T](&call.Args[3])[f]
-		}
-		y.elems[y.at(n, f, u, v)] = sum
-	})
-}
-
-// window is the product of filter f with the window of sample n whose first
-// element is at row, column, which may lie outside the image.
-func window[T Float](x, w *map4[T], n, f, row, column int) T {
-	var sum T
-	for c := range w.extent[1] {
-		for i := range w.extent[2] {
-			for j := range w.extent[3] {
-				a, b := row+i, column+j
-				if a >= 0 && a < x.extent[2] && b >= 0 && b < x.extent[3] {
-					sum += w.elems[w.at(f, c, i, j)] * x.elems[x.at(n, c, a, b)]
-				}
-			}
-		}
-	}
-	return sum
+	y, x := map4Of[T](&call.Args[0]).as(&nhwcTiles), map4Of[T](&call.Args[1]).as(&nhwcTiles)
+	convRef(call, y, x, map4Of[T](&call.Args[2]).as(&hwioTiles), 1, false)
 }
 
 // conv2dDxRef computes the sum over f, i, j in this order, then stores or adds it.
@@ -143,43 +97,7 @@ func conv2dDxRef[T Float](call *Call) {
 	})
 }
 
-// conv2dDwRef computes the sums over n, u, v in this order, then stores or adds them.
 func conv2dDwRef[T Float](call *Call) {
-	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride := int(call.Params[0]), int(call.Params[1])
-	add := call.Args[0].Accumulates()
-	dw.each(func(f, c, i, j int) {
-		var sum T
-		for n := range dy.extent[0] {
-			for u := range dy.extent[2] {
-				for v := range dy.extent[3] {
-					a, b := u*stride+i-pad, v*stride+j-pad
-					if a >= 0 && a < x.extent[2] && b >= 0 && b < x.extent[3] {
-						sum += dy.elems[dy.at(n, f, u, v)] * x.elems[x.at(n, c, a, b)]
-					}
-				}
-			}
-		}
-		put(&dw.elems[dw.at(f, c, i, j)], sum, add)
-	})
-	if len(call.Args) > 3 {
-		sumMaps(&call.Args[3], &dy)
-	}
-}
-
-// sumMaps sets or adds db[f] = Σ_{n,u,v} dy[n,f,u,v].
-func sumMaps[T Float](db *Arg, dy *map4[T]) {
-	out := Data[T](db)
-	for f := range dy.extent[1] {
-		var sum T
-		for n := range dy.extent[0] {
-			for u := range dy.extent[2] {
-				at := dy.at(n, f, u, 0)
-				for _, v := range dy.elems[at : at+dy.extent[3]] {
-					sum += v
-				}
-			}
-		}
-		put(&out[f], sum, db.Accumulates())
-	}
+	dy, x := map4Of[T](&call.Args[1]).as(&nhwcTiles), map4Of[T](&call.Args[2]).as(&nhwcTiles)
+	convDwRef(call, map4Of[T](&call.Args[0]).as(&hwioTiles), dy, x)
 }

@@ -35,7 +35,7 @@ var convolutionLast = convolution{
 		tensor: []productTile{tensor64x64, tensor128x32},
 	},
 	weights: &productFamily{
-		module: "conv2d_nhwc", name: "conv2d_nhwc_dw",
+		module: "conv2d_nhwc", name: "conv2d_nhwc_dw", transposedA: true,
 		simt:   []productTile{tile64x64, tile64x32, tile16x32, tile16x16},
 		simt64: []productTile{tile64x64, wide16x32},
 		tensor: []productTile{tensor64x64, tensor32x32},

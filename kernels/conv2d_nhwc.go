@@ -23,19 +23,13 @@ var conv2dNHWC = Kernel{
 		optional(reads("b", Real, "f")),
 	},
 	Params: []string{"pad", "stride", "relu"},
-	Check: func(s *Spec) error {
-		if _, err := intParam(s, "relu", 0, 1); err != nil {
-			return err
-		}
-		return checkConv(s, sliding{out: 0, outName: "y", in: 1, inName: "x", size: s.Operands[2].Shape[0], channelsLast: true})
-	},
 	Work: func(s *Spec) (float64, int64) {
-		return convFlopsNHWC(s, 0, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
+		return convFlops(s, 0, 3, 2) + s.Param("relu")*s.volume(0) + biasFlops(s, 3, 0), s.Bytes()
 	},
 	Variants: withRef("the sum as written", conv2dNHWCRef[float32], conv2dNHWCRef[float64],
-		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], conv2dNHWCWorkspace),
+		atLevels("a product per zone of pixels, straight from the image", conv2dNHWCAt[float32], conv2dNHWCAt[float64], convWorkspace(0, 2)),
 		convolutionLast.maps.variants(convolutionLast.forwardProducts, "pad", "stride", "relu"),
-		convolutionLast.libraryVariants(cuda.Forward, 1, 0, 2, "pad", "stride", "relu")),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, y: 0, w: 2}.variants("pad", "stride", "relu")),
 }
 
 var conv2dNHWCDx = Kernel{
@@ -47,14 +41,11 @@ var conv2dNHWCDx = Kernel{
 		optional(reads("x", Real, "n h w c")),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", size: s.Operands[2].Shape[0], channelsLast: true})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 2), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 3, 2), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dNHWCDxRef[float32], conv2dNHWCDxRef[float64],
 		atLevels("as conv2d.nhwc, one convolution of dy per phase of the stride", conv2dNHWCDxAt[float32], conv2dNHWCDxAt[float64], conv2dNHWCDxWorkspace),
 		convolutionLast.maps.variants(convolutionLast.inputProducts, "pad", "stride"),
-		convolutionLast.libraryVariants(cuda.InputGradient, 0, 1, 2, "pad", "stride")),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.InputGradient, x: 0, y: 1, w: 2}.variants("pad", "stride")),
 }
 
 var conv2dNHWCDw = Kernel{
@@ -66,28 +57,25 @@ var conv2dNHWCDw = Kernel{
 		optional(sums("db", "f")),
 	},
 	Params: []string{"pad", "stride"},
-	Check: func(s *Spec) error {
-		return checkConv(s, sliding{out: 1, outName: "dy", in: 2, inName: "x", size: s.Operands[0].Shape[0], channelsLast: true})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 1, 3, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: withRef("the sum as written", conv2dNHWCDwRef[float32], conv2dNHWCDwRef[float64],
-		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], conv2dNHWCDwWorkspace),
+		atLevels("a product with the transposed image per zone of pixels", conv2dNHWCDwAt[float32], conv2dNHWCDwAt[float64], convWorkspace(1, 0)),
 		convolutionLast.weights.variants(convolutionLast.weightProducts, "pad", "stride"),
-		convolutionLast.libraryVariants(cuda.WeightGradient, 2, 1, 0, "pad", "stride")),
-}
-
-// convFlopsNHWC counts all taps, those on the padding included. y is the operand with
-// the map of the filters, whose extent is the last but one or the last of w.
-func convFlopsNHWC(s *Spec, y, w int) float64 {
-	return 2 * s.volume(y) * s.volume(w) / float64(s.Operands[y].Shape[3])
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, w: 0}.variants("pad", "stride")),
 }
 
 // conv2dNHWCRef computes the sum over i, j, c in this order and adds the bias last.
 func conv2dNHWCRef[T Float](call *Call) {
-	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
-	pad, stride, relu := int(call.Params[0]), int(call.Params[1]), call.Params[2] != 0
+	w := map4Of[T](&call.Args[2])
+	convRef(call, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), w, w.extent[2], call.Params[2] != 0)
+}
+
+// convRef is the convolution of maps that are seen channels last. Its sums take some channels of
+// the whole window, then the next.
+func convRef[T Float](call *Call, y, x, w map4[T], some int, relu bool) {
+	pad, stride := int(call.Params[0]), int(call.Params[1])
 	y.each(func(n, u, v, f int) {
-		sum := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad)
+		sum := window(&x, &w, n, f, u*stride-pad, v*stride-pad, some)
 		if len(call.Args) > 3 {
 			sum += Data[T](&call.Args[3])[f]
 		}
@@ -98,15 +86,18 @@ func conv2dNHWCRef[T Float](call *Call) {
 	})
 }
 
-// windowNHWC is the product of filter f with the window of sample n whose first
-// element is at row, column, which may lie outside the image.
-func windowNHWC[T Float](x, w *map4[T], n, f, row, column int) T {
+// window is the product of filter f with the window of sample n whose first element is at row,
+// column, which may lie outside the image. It takes some channels at a time.
+func window[T Float](x, w *map4[T], n, f, row, column, some int) T {
 	var sum T
-	for i := range w.extent[0] {
-		for j := range w.extent[1] {
-			for c := range w.extent[2] {
+	for first := 0; first < w.extent[2]; first += some {
+		for i := range w.extent[0] {
+			for j := range w.extent[1] {
 				a, b := row+i, column+j
-				if a >= 0 && a < x.extent[1] && b >= 0 && b < x.extent[2] {
+				if a < 0 || a >= x.extent[1] || b < 0 || b >= x.extent[2] {
+					continue
+				}
+				for c := first; c < first+some; c++ {
 					sum += w.elems[w.at(i, j, c, f)] * x.elems[x.at(n, a, b, c)]
 				}
 			}
@@ -154,10 +145,13 @@ func spreadNHWC[T Float](dy, wt *map4[T], n, row, column, c, stride int) T {
 	return sum
 }
 
-// conv2dNHWCDwRef computes the sums over n, u, v in this order, then stores or adds
-// them.
 func conv2dNHWCDwRef[T Float](call *Call) {
-	dw, dy, x := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
+	convDwRef(call, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2]))
+}
+
+// convDwRef computes the sums over n, u, v in this order, then stores or adds them. All maps are
+// seen channels last.
+func convDwRef[T Float](call *Call, dw, dy, x map4[T]) {
 	pad, stride := int(call.Params[0]), int(call.Params[1])
 	dw.each(func(i, j, c, f int) {
 		put(&dw.elems[dw.at(i, j, c, f)], tapNHWC(&dy, &x, f, c, i-pad, j-pad, stride), call.Args[0].Accumulates())

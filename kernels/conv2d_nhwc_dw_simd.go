@@ -41,11 +41,6 @@ func convDwOf[T Float](dw, dy, x map4[T], rows, pad, stride int) convDwNHWC[T] {
 	}
 }
 
-func conv2dNHWCDwWorkspace(s *Spec) int64 {
-	dw, dy := s.Operands[0].Shape, s.Operands[1].Shape
-	return wideWorkspace(s.Type.SizeBytes(), dy[2], dw[0], dw[2], dw[3], int(s.Param("stride")))
-}
-
 // all adds the gradient over the whole of dy, some samples at a time.
 func (c *convDwNHWC[T]) all(l simd.Level, work []byte) {
 	parts, g := c.split(l, work)

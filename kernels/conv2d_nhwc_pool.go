@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"fmt"
-
-	"dahl/kernels/cuda"
-)
+import "dahl/kernels/cuda"
 
 // A convolution with ReLU and max-pooling in one operation, and its weight gradient computed
 // directly from the pooled gradient. The map between convolution and pooling is never in memory
@@ -28,14 +24,14 @@ var conv2dNHWCPool = Kernel{
 		optional(reads("b", Real, "f")),
 	},
 	Params: []string{"pad", "stride", "size", "step"},
-	Check:  func(s *Spec) error { return checkConvPool(s, 0, "y", 2, s.Operands[3].Shape[0]) },
 	Work: func(s *Spec) (float64, int64) {
 		size := s.Param("size")
 		return convPoolFlops(s, 0, 3) + s.volume(0)*size*size + biasFlops(s, 4, 0), s.Bytes()
 	},
 	Variants: withRef("a scan of each window of sums", conv2dNHWCPoolRef[float32], conv2dNHWCPoolRef[float64],
 		atLevels("conv2d.nhwc and maxpool.nhwc on a few rows at a time", conv2dNHWCPoolAt[float32], conv2dNHWCPoolAt[float64], poolWorkspace(0, 3)),
-		poolVariants(), convolutionLast.libraryPooled(cuda.Forward, "pad", "stride", "size", "step")),
+		poolVariants(),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.Forward, x: 1, w: 2, pooled: true}.variants("pad", "stride", "size", "step")),
 }
 
 var conv2dNHWCPoolDw = Kernel{
@@ -48,37 +44,11 @@ var conv2dNHWCPoolDw = Kernel{
 		optional(sums("db", "f")),
 	},
 	Params: []string{"pad", "stride", "size", "step"},
-	Check:  func(s *Spec) error { return checkConvPool(s, 1, "dy", 3, s.Operands[0].Shape[0]) },
 	Work:   func(s *Spec) (float64, int64) { return convPoolFlops(s, 1, 0) + biasFlops(s, 4, 1), s.Bytes() },
 	Variants: withRef("one product per window and tap", conv2dNHWCPoolDwRef[float32], conv2dNHWCPoolDwRef[float64],
 		atLevels("maxpool.nhwc.dx and conv2d.nhwc.dw on a few rows at a time", conv2dNHWCPoolDwAt[float32], conv2dNHWCPoolDwAt[float64], poolWorkspace(1, 0)),
 		unpooledWeights.variants(unpooledGradient, "pad", "stride", "size", "step"),
-		convolutionLast.libraryPooled(cuda.WeightGradient, "pad", "stride", "size", "step")),
-}
-
-// checkConvPool checks the maps of a convolution with windows of k and with pooling. y and x are
-// the operands with the pooled map and the image.
-func checkConvPool(s *Spec, y int, yName string, x, k int) error {
-	var value [4]int
-	for i, p := range []struct {
-		name      string
-		low, high int
-	}{{"pad", 0, maxGeometry}, {"stride", 1, maxGeometry}, {"size", 1, maxWindow}, {"step", 1, maxGeometry}} {
-		var err error
-		if value[i], err = intParam(s, p.name, p.low, p.high); err != nil {
-			return err
-		}
-	}
-	pad, stride, size, step := value[0], value[1], value[2], value[3]
-	for d := 1; d < 3; d++ {
-		have, extent := s.Operands[y].Shape[d], s.Operands[x].Shape[d]
-		pixels := windows(extent, k, pad, stride)
-		if want := windows(pixels, size, 0, step); have != want {
-			return fmt.Errorf("%s[%d] is %d, want %d: windows of %d at stride %d over %d pixels, which are windows of %d at stride %d over x[%d] = %d with padding %d",
-				yName, d, have, want, size, step, pixels, k, stride, d, extent, pad)
-		}
-	}
-	return nil
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 2, y: 1, pooled: true}.variants("pad", "stride", "size", "step")),
 }
 
 // convPoolFlops counts the taps of the convolution at all pixels from the first to the last that
@@ -105,7 +75,7 @@ func conv2dNHWCPoolRef[T Float](call *Call) {
 		position := noMaximum
 		for at := range size * size {
 			u, v := p*step+at/size, q*step+at%size
-			z := windowNHWC(&x, &w, n, f, u*stride-pad, v*stride-pad) + bias
+			z := window(&x, &w, n, f, u*stride-pad, v*stride-pad, w.extent[2]) + bias
 			if z > most || z != z && most == most {
 				most, position = z, at
 			}

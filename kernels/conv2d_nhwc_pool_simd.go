@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // The vector variants pool a few rows of the convolution at a time in the workspace. They scatter
 // a few rows of the pooled gradient there before they multiply them with the image. So these rows
@@ -60,9 +56,8 @@ func poolWorkspaceOf(s *Spec, y, taps, channels, filters int) int64 {
 }
 
 func poolBlockOf[T Float](work []byte, pooled *map4[T], size, step int) (b poolBlock[T]) {
-	var zero T
 	var extent [4]int
-	b.samples, b.windows, extent = poolExtents(pooled.extent[:], size, step, int(unsafe.Sizeof(zero)))
+	b.samples, b.windows, extent = poolExtents(pooled.extent[:], size, step, sizeOf[T]())
 	b.rows.elems, b.wide = scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
 	b.rows = packed4(b.rows.elems, extent)
 	return b

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // The gradient of an image of few channels can also be computed from the other side. Pixel v of a
 // row of dy adds to the pixels v-pad to v-pad+k of a row of dx. The channels of those follow each
@@ -36,10 +32,9 @@ func scatterWorkspace(elementBytes int64, in, out, filters, channels, k int) int
 
 // scatters reports whether the gradient is computed by scatter.
 func (c *convNHWC[T]) scatters(l simd.Level, wt *map4[T]) bool {
-	var zero T
 	channels := c.dst.extent[3]
 	return c.where.elems == nil && c.dst.stride[2] == channels &&
-		scatterPays(vectorBytes(l)/int(unsafe.Sizeof(zero)), c.dst.extent[2], c.src.extent[2], wt.extent[2], channels, wt.extent[0])
+		scatterPays(vectorBytes(l)/sizeOf[T](), c.dst.extent[2], c.src.extent[2], wt.extent[2], channels, wt.extent[0])
 }
 
 // scatter computes the gradient dst of a convolution of stride 1 with turned filters wt, or adds

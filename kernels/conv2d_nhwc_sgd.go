@@ -1,6 +1,9 @@
 package kernels
 
-import "dahl/kernels/simd"
+import (
+	"dahl/kernels/cuda"
+	"dahl/kernels/simd"
+)
 
 // Weight gradients of channels-last convolutions with their step of gradient descent, without a
 // gradient in memory. The weights are PyTorch's, F×C×K×K:
@@ -24,17 +27,12 @@ var conv2dNHWCDwSGD = Kernel{
 		optional(updates("vb", "f")),
 	},
 	Params: withSGD("pad", "stride"),
-	Check: func(s *Spec) error {
-		if err := checkVelocities(s, 7); err != nil {
-			return err
-		}
-		return checkConv(s, sliding{out: 2, outName: "dy", in: 3, inName: "x", size: s.Operands[0].Shape[2], channelsLast: true})
-	},
-	Work: func(s *Spec) (float64, int64) { return convFlopsNHWC(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
+	Check:  func(s *Spec) error { return checkVelocities(s, 7) },
+	Work:   func(s *Spec) (float64, int64) { return convFlops(s, 2, 3, 0) + descentFlops(s, 2), s.Bytes() },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCDwSGDRef[float32], conv2dNHWCDwSGDRef[float64],
 		atLevels("conv2d.nhwc.dw in the workspace, then sgd by some filters at a time", conv2dNHWCDwSGDAt[float32], conv2dNHWCDwSGDAt[float64], conv2dNHWCDwSGDWorkspace),
 		convolutionLast.weights.variants(convolutionLast.descentProducts, withSGD("pad", "stride")...),
-		convolutionLast.libraryDescent(3, 2, 4, withSGD("pad", "stride")...)),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4}.variants(withSGD("pad", "stride")...)),
 }
 
 var conv2dNHWCPoolDwSGD = Kernel{
@@ -50,17 +48,12 @@ var conv2dNHWCPoolDwSGD = Kernel{
 		optional(updates("vb", "f")),
 	},
 	Params: withSGD("pad", "stride", "size", "step"),
-	Check: func(s *Spec) error {
-		if err := checkVelocities(s, 8); err != nil {
-			return err
-		}
-		return checkConvPool(s, 2, "dy", 4, s.Operands[0].Shape[2])
-	},
-	Work: func(s *Spec) (float64, int64) { return convPoolFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
+	Check:  func(s *Spec) error { return checkVelocities(s, 8) },
+	Work:   func(s *Spec) (float64, int64) { return convPoolFlops(s, 2, 0) + descentFlops(s, 2), s.Bytes() },
 	Variants: withRef("a sum as written and its step, element by element", conv2dNHWCPoolDwSGDRef[float32], conv2dNHWCPoolDwSGDRef[float64],
 		atLevels("conv2d.nhwc.pool.dw in the workspace, then sgd by some filters at a time", conv2dNHWCPoolDwSGDAt[float32], conv2dNHWCPoolDwSGDAt[float64], conv2dNHWCPoolDwSGDWorkspace),
 		unpooledWeights.variants(unpooledDescent, withSGD("pad", "stride", "size", "step")...),
-		convolutionLast.libraryPooledDescent(withSGD("pad", "stride", "size", "step")...)),
+		libraryConvolution{convolution: &convolutionLast, kind: cuda.WeightGradient, x: 3, y: 2, hyper: 4, pooled: true}.variants(withSGD("pad", "stride", "size", "step")...)),
 }
 
 // turnedFilters is how many filters are turned to PyTorch's order at a time: as many as fill a
@@ -106,7 +99,7 @@ func (d *convDescent[T]) run(l simd.Level) {
 		some := d.dw
 		some.extent[3] = min(turnedFilters, e[3]-f)
 		some.elems = some.elems[f:]
-		moveOIHW(l, packed4(d.turned, [4]int{some.extent[3], e[2], e[0], e[1]}), some)
+		moveTo(l, &oihwTiles, packed4(d.turned, [4]int{some.extent[3], e[2], e[0], e[1]}), some)
 		d.outputs(l, f, some.extent[3], d.turned)
 	}
 }

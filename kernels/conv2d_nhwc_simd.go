@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // The vector convolutions take their sums from simd.Product. At a pixel of the result the
 // channels under one row of the window follow each other. So all columns of the window and all
@@ -27,9 +23,13 @@ func conv2dNHWCAt[T Float](l simd.Level, call *Call) {
 	c.all(l, call.Work)
 }
 
-func conv2dNHWCWorkspace(s *Spec) int64 {
-	y, w := s.Operands[0].Shape, s.Operands[2].Shape
-	return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[2], w[3], int(s.Param("stride")))
+// convWorkspace is for a convolution or its weight gradient, with map and filters in operands y
+// and w.
+func convWorkspace(y, w int) func(*Spec) int64 {
+	return func(s *Spec) int64 {
+		y, w := s.Operands[y].Shape, s.Operands[w].Shape
+		return wideWorkspace(s.Type.SizeBytes(), y[2], w[0], w[2], w[3], int(s.Param("stride")))
+	}
 }
 
 // conv2dNHWCDxAt is the convolution of dy with the turned filters. At stride s the pixels of dx
@@ -187,9 +187,8 @@ const cachedBytes = 256 << 10
 // cachedSamples is how many samples of two maps, at least one, take at most cachedBytes or as
 // much as the filters. The filters are read again for the next samples.
 func cachedSamples[T Float](a, b, filters *map4[T]) int {
-	var zero T
 	elems := func(m *map4[T]) int { return m.extent[1] * m.extent[2] * m.extent[3] }
-	most := max(cachedBytes/int(unsafe.Sizeof(zero)), filters.extent[0]*elems(filters))
+	most := max(cachedBytes/sizeOf[T](), filters.extent[0]*elems(filters))
 	return max(1, most/(elems(a)+elems(b)))
 }
 

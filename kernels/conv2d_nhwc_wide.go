@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // Few filters leave most of a vector empty. Then several neighbouring pixels of a row share
 // vectors: g pixels of f filters become one pixel of g·f filters. Its window is wider by the
@@ -52,12 +48,11 @@ func wideWorkspace(t int64, pixels, taps, channels, filters, stride int) int64 {
 
 // shared is sharedPixels for results that follow each other in a row without gaps.
 func shared[T Float](l simd.Level, result, where *map4[T], columns *lattice) int {
-	var zero T
 	filters := result.extent[3]
 	if columns.step > 1 || result.stride[2] != filters || where.elems != nil && where.stride[2] != filters {
 		return 1
 	}
-	return sharedPixels(vectorBytes(l)/int(unsafe.Sizeof(zero)), columns.pixels, filters, columns.taps, columns.stride)
+	return sharedPixels(vectorBytes(l)/sizeOf[T](), columns.pixels, filters, columns.taps, columns.stride)
 }
 
 // share returns a lattice of g pixels each, and the lattice of the remaining pixels.

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // Convolutions of N×C×H×W images turn the filters and a few samples at a time into
 // channels-last ones in the workspace, and the result back. What was there before is turned,
@@ -39,9 +35,8 @@ func turnedWorkspace(y, x, w int, dx bool) func(s *Spec) int64 {
 
 // room takes a map from the workspace, whole cache lines.
 func room[T Float](work []byte, extent [4]int) (m map4[T], rest []byte) {
-	var zero T
 	elems, _ := scratch[T](work, extent[0]*extent[1]*extent[2]*extent[3])
-	return packed4(elems, extent), work[roomBytes(extent, int64(unsafe.Sizeof(zero))):]
+	return packed4(elems, extent), work[roomBytes(extent, int64(sizeOf[T]())):]
 }
 
 func roomBytes(extent [4]int, elementBytes int64) int64 {
@@ -60,7 +55,7 @@ func conv2dAt[T Float](l simd.Level, call *Call) {
 	y, x, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	pad, stride, k := int(call.Params[0]), int(call.Params[1]), w.extent[2]
 	t, work := turnedOf(call.Work, &y, &x, [4]int{k, k, w.extent[1], w.extent[0]})
-	moveHWIO(l, t.w, w)
+	moveTo(l, &hwioTiles, t.w, w)
 	c := convNHWC[T]{
 		dst: t.y, src: t.x, w: t.w,
 		rows:    forwardLattice(y.extent[2], x.extent[2], k, pad, stride),
@@ -71,10 +66,10 @@ func conv2dAt[T Float](l simd.Level, call *Call) {
 	}
 	for n := 0; n < y.extent[0]; n += t.samples {
 		count := min(t.samples, y.extent[0]-n)
-		moveNHWC(l, t.x.samples(0, count), x.samples(n, count))
+		moveTo(l, &nhwcTiles, t.x.samples(0, count), x.samples(n, count))
 		c.dst.extent[0] = count
 		c.all(l, work)
-		moveNCHW(l, y.samples(n, count), t.y.samples(0, count))
+		moveTo(l, &nchwTiles, y.samples(n, count), t.y.samples(0, count))
 	}
 }
 
@@ -85,9 +80,8 @@ type turned[T Float] struct {
 }
 
 func turnedOf[T Float](work []byte, y, x *map4[T], filters [4]int) (t turned[T], rest []byte) {
-	var zero T
 	var yTurned, xTurned [4]int
-	t.samples, yTurned, xTurned = turnedExtents(y.extent[:], x.extent[:], int(unsafe.Sizeof(zero)))
+	t.samples, yTurned, xTurned = turnedExtents(y.extent[:], x.extent[:], sizeOf[T]())
 	t.y, work = room[T](work, yTurned)
 	t.x, work = room[T](work, xTurned)
 	t.w, work = room[T](work, filters)
@@ -98,17 +92,17 @@ func conv2dDxAt[T Float](l simd.Level, call *Call) {
 	dx, dy, w := map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), map4Of[T](&call.Args[2])
 	pad, stride, k := int(call.Params[0]), int(call.Params[1]), w.extent[2]
 	t, work := turnedOf(call.Work, &dy, &dx, [4]int{k, k, w.extent[0], w.extent[1]})
-	moveHWOI(l, t.w, w)
+	moveTo(l, &hwoiTiles, t.w, w)
 	c := convNHWC[T]{dst: t.x, src: t.y, add: call.Args[0].Accumulates()}
 	for n := 0; n < dy.extent[0]; n += t.samples {
 		count := min(t.samples, dy.extent[0]-n)
-		moveNHWC(l, t.y.samples(0, count), dy.samples(n, count))
+		moveTo(l, &nhwcTiles, t.y.samples(0, count), dy.samples(n, count))
 		if c.add {
-			moveNHWC(l, t.x.samples(0, count), dx.samples(n, count))
+			moveTo(l, &nhwcTiles, t.x.samples(0, count), dx.samples(n, count))
 		}
 		c.dst.extent[0] = count
 		c.phases(l, &t.w, pad, stride, work)
-		moveNCHW(l, dx.samples(n, count), t.x.samples(0, count))
+		moveTo(l, &nchwTiles, dx.samples(n, count), t.x.samples(0, count))
 	}
 }
 
@@ -117,7 +111,7 @@ func conv2dDwAt[T Float](l simd.Level, call *Call) {
 	pad, stride, k := int(call.Params[0]), int(call.Params[1]), dw.extent[2]
 	t, work := turnedOf(call.Work, &dy, &x, [4]int{k, k, dw.extent[1], dw.extent[0]})
 	if call.Args[0].Accumulates() {
-		moveHWIO(l, t.w, dw)
+		moveTo(l, &hwioTiles, t.w, dw)
 	} else {
 		clear(t.w.elems)
 	}
@@ -128,13 +122,13 @@ func conv2dDwAt[T Float](l simd.Level, call *Call) {
 	}
 	for n := 0; n < dy.extent[0]; n += t.samples {
 		count := min(t.samples, dy.extent[0]-n)
-		moveNHWC(l, t.x.samples(0, count), x.samples(n, count))
-		moveNHWC(l, t.y.samples(0, count), dy.samples(n, count))
+		moveTo(l, &nhwcTiles, t.x.samples(0, count), x.samples(n, count))
+		moveTo(l, &nhwcTiles, t.y.samples(0, count), dy.samples(n, count))
 		c.dy.extent[0] = count
 		c.all(l, work)
 		if len(call.Args) > 3 {
 			addPixels(l, Data[T](&call.Args[3]), &c.dy, n > 0 || call.Args[3].Accumulates())
 		}
 	}
-	moveOIHW(l, dw, t.w)
+	moveTo(l, &oihwTiles, dw, t.w)
 }

@@ -22,32 +22,22 @@ const convolutionWorkBytes = 8 << 20
 
 // libraryConvolution is an operation that cuDNN does: its kind, and which operands are the image,
 // the convolved image and the filters. If hyper is not 0, it is the operand with the rate at
-// which PyTorch's filters descend on the gradient; the gradient stays in the workspace.
+// which PyTorch's filters descend on the gradient; the gradient stays in the workspace. An
+// operation with pooling has a pooled map and its marks in place of the convolved image, and the
+// operands are those of the operation without pooling.
 type libraryConvolution struct {
 	*convolution
 	kind           cuda.ConvolutionKind
 	x, y, w, hyper int
-	params         []string
+	pooled         bool
 }
 
-// libraryVariants are "cudnn" and "cudnn-tf32" of an operation with named parameters. x, y and w
-// are its image, convolved image and filters.
-func (c *convolution) libraryVariants(kind cuda.ConvolutionKind, x, y, w int, params ...string) []Variant {
-	return (&libraryConvolution{c, kind, x, y, w, 0, params}).variants()
-}
-
-// libraryDescent is libraryVariants for the gradient of the filters and their descent.
-func (c *convolution) libraryDescent(x, y, hyper int, params ...string) []Variant {
-	return (&libraryConvolution{c, cuda.WeightGradient, x, y, 0, hyper, params}).variants()
-}
-
-func (l *libraryConvolution) variants() []Variant {
-	return l.variantsOf(l.of, l.workBytes, l.params)
-}
-
-// variantsOf are the variants of an operation. of shares a call out, and workBytes is the
-// workspace.
-func (l *libraryConvolution) variantsOf(of shareOut, workBytes func(*DeviceCall) int64, params []string) []Variant {
+// variants are "cudnn" and "cudnn-tf32" of an operation with named parameters.
+func (l libraryConvolution) variants(params ...string) []Variant {
+	of, workBytes := l.of, l.workBytes
+	if l.pooled {
+		of, workBytes = l.ofPooled, l.pooledWorkBytes
+	}
 	workspace := func(s *Spec) int64 { return workBytes(unplaced(s, params)) }
 	return []Variant{
 		l.variant("cudnn", "cuDNN, in the type's own arithmetic", false, of, workspace),
@@ -101,9 +91,13 @@ func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 	case cuda.Forward:
 		to.part.Bias, to.part.ReLU = c.bias(3), len(c.Params) > 2 && c.Params[2] != 0
 	case cuda.InputGradient:
-		to.after = append(to.after, maskInput(c)...)
+		if len(c.Args) > 3 { // it stops where the input is not positive
+			to.after = append(to.after, c.twoOperands("library_mask", &c.Args[0], &c.Args[3])...)
+		}
 	case cuda.WeightGradient:
-		to.after = append(to.after, l.sumBias(c)...)
+		if p, any := l.biasSums(c); any {
+			to.after = append(to.after, l.weights.launches(c.Type, mathSIMT, p, c.Work)...)
+		}
 	}
 	to.part.Work, to.part.WorkBytes = to.work, int64(c.Work)+l.bytes(c)-int64(to.work)
 	return to
@@ -112,10 +106,13 @@ func (l *libraryConvolution) of(c *DeviceCall, tf32 bool) *convolutionCall {
 // workBytes is the workspace of a call: copies and cuDNN's own, or the sums of the bias, which
 // come later.
 func (l *libraryConvolution) workBytes(c *DeviceCall) int64 {
+	bytes := l.bytes(c)
 	if l.kind == cuda.WeightGradient {
-		return max(l.bytes(c), l.biasBytes(c))
+		if p, any := l.biasSums(c); any {
+			bytes = max(bytes, l.weights.partialBytes(c.Type, mathSIMT, &p))
+		}
 	}
-	return l.bytes(c)
+	return bytes
 }
 
 // bytes is room for a copy of each operand, for the gradient twice where filters descend, and for
@@ -246,14 +243,6 @@ func copyElements(c *DeviceCall) []cuda.Launch {
 	return c.twoOperands("library_copy", &c.Args[0], &c.Args[1])
 }
 
-// maskInput stops the gradient of the input where the input is not positive.
-func maskInput(c *DeviceCall) []cuda.Launch {
-	if len(c.Args) < 4 {
-		return nil
-	}
-	return c.twoOperands("library_mask", &c.Args[0], &c.Args[3])
-}
-
 func (c *DeviceCall) twoOperands(symbol string, y, x *DeviceArg) []cuda.Launch {
 	return elementwise([]*DeviceArg{y, x}, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
 		return cuda.Launch{Module: "library", Symbol: c.symbol(symbol), Params: cuda.Params(twoOperands{r, [2]stridedParams(o)})}
@@ -272,20 +261,4 @@ func (l *libraryConvolution) biasSums(c *DeviceCall) (p productParams, any bool)
 		p = l.descentProducts(c)[0]
 	}
 	return p.onesAlone(), true
-}
-
-func (l *libraryConvolution) sumBias(c *DeviceCall) []cuda.Launch {
-	p, any := l.biasSums(c)
-	if !any {
-		return nil
-	}
-	return l.weights.launches(c.Type, mathSIMT, p, c.Work)
-}
-
-func (l *libraryConvolution) biasBytes(c *DeviceCall) int64 {
-	p, any := l.biasSums(c)
-	if !any {
-		return 0
-	}
-	return l.weights.partialBytes(c.Type, mathSIMT, &p)
 }

@@ -18,7 +18,7 @@ var dense = Kernel{
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 0, 2) + biasFlops(s, 3, 0), s.Bytes() },
 	Variants: withRef("the sum as written", denseRef[float32], denseRef[float64],
 		atLevels("four dot products at a time, in blocks of the inputs", denseAt[float32], denseAt[float64], nil),
-		denseTiles.variants(denseForward), denseTiles.libraryVariants(denseFactors, denseForward)),
+		denseTiles.variants(denseForward(false)), denseTiles.libraryVariants(0, denseForward(false))),
 }
 
 var denseDx = Kernel{
@@ -31,7 +31,7 @@ var denseDx = Kernel{
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 2), s.Bytes() },
 	Variants: withRef("the sum as written", denseDxRef[float32], denseDxRef[float64],
 		atLevels("rank-1 updates of several rows, added in place", denseDxAt[float32], denseDxAt[float64], nil),
-		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(denseDxFactors, denseDxProducts)),
+		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(0, denseDxProducts)),
 }
 
 var denseDw = Kernel{
@@ -45,7 +45,7 @@ var denseDw = Kernel{
 	Work: func(s *Spec) (float64, int64) { return denseFlops(s, 1, 0) + biasFlops(s, 3, 1), s.Bytes() },
 	Variants: withRef("the sum as written", denseDwRef[float32], denseDwRef[float64],
 		atLevels("rank-1 updates of several rows, added in place", denseDwAt[float32], denseDwAt[float64], nil),
-		denseDwTiles.variants(denseDwProducts), denseDwTiles.libraryVariants(denseDwFactors, denseDwProducts)),
+		denseDwTiles.variants(denseDwProducts), denseDwTiles.libraryVariants(0, denseDwProducts)),
 }
 
 // denseFlops is 2·n·o·i; y is an operand of n×o elements, w one of o×i.

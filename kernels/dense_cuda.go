@@ -6,7 +6,7 @@ package kernels
 // The families of products of dense layers.
 var (
 	denseTiles = productFamily{
-		module: "dense", name: "dense",
+		module: "dense", name: "dense", transposedB: true,
 		simt:   []productTile{tile128x64, tile64x64, tile128x16},
 		simt64: []productTile{tile64x64},
 		tensor: []productTile{tensor128x128, tensor64x64, tensor128x32},
@@ -18,7 +18,7 @@ var (
 		tensor: []productTile{tensor128x128, tensor64x64},
 	}
 	denseDwTiles = productFamily{
-		module: "dense", name: "dense_dw",
+		module: "dense", name: "dense_dw", transposedA: true,
 		simt:   []productTile{tile128x64, tile64x64, tile16x128},
 		simt64: []productTile{tile64x64},
 		tensor: []productTile{tensor128x128, tensor64x64},
@@ -39,20 +39,16 @@ func (call *DeviceCall) bias(i int) uint64 {
 	return 0
 }
 
-func denseForward(call *DeviceCall) []productParams { return []productParams{denseParams(call, false)} }
-
-func denseReLUForward(call *DeviceCall) []productParams {
-	return []productParams{denseParams(call, true)}
-}
-
-func denseParams(call *DeviceCall, relu bool) productParams {
-	y, x, w := &call.Args[0], &call.Args[1], &call.Args[2]
-	p := productParams{
-		a: call.matrix(1), b: call.matrix(2), bias: call.bias(3), relu: flag(relu),
-		m: index32(x.Shape[0]), n: index32(w.Shape[0]), k: index32(x.Shape[1]),
+func denseForward(relu bool) products {
+	return func(call *DeviceCall) []productParams {
+		y, x, w := &call.Args[0], &call.Args[1], &call.Args[2]
+		p := productParams{
+			a: call.matrix(1), b: call.matrix(2), bias: call.bias(3), relu: flag(relu),
+			m: index32(x.Shape[0]), n: index32(w.Shape[0]), k: index32(x.Shape[1]),
+		}
+		p.matrixResult(y)
+		return []productParams{p}
 	}
-	p.matrixResult(y)
-	return p
 }
 
 func denseDxProducts(call *DeviceCall) []productParams {

@@ -32,7 +32,7 @@ var denseNHWCDwSGD = Kernel{
 	Variants: withRef("a sum as written and its step, element by element", denseNHWCDwSGDRef[float32], denseNHWCDwSGDRef[float64],
 		atLevels("dense.dw in the workspace, then sgd by one output at a time", denseNHWCDwSGDAt[float32], denseNHWCDwSGDAt[float64], denseNHWCDwSGDWorkspace),
 		convolutionLast.weights.variants(denseNHWCDescent, sgdParamNames...),
-		convolutionLast.weights.libraryVariantsOfMap(3, denseDwFactors, denseNHWCDescent, sgdParamNames...)),
+		convolutionLast.weights.libraryVariants(3, denseNHWCDescent, sgdParamNames...)),
 }
 
 func denseNHWCDwSGDRef[T Float](call *Call) {
@@ -80,7 +80,7 @@ func denseNHWCDwSGDAt[T Float](l simd.Level, call *Call) {
 	simd.ColumnSums(l, db[:e[0]], dy.elems, dy.rows, dy.stride, false)
 	d.biases(l, db[:e[0]])
 	for o := range e[0] {
-		moveNCHW(l, packed4(turned, [4]int{1, e[1], e[2], e[3]}), packed4(g[o*inputs:], [4]int{1, e[2], e[3], e[1]}))
+		moveTo(l, &nchwTiles, packed4(turned, [4]int{1, e[1], e[2], e[3]}), packed4(g[o*inputs:], [4]int{1, e[2], e[3], e[1]}))
 		d.outputs(l, o, 1, turned)
 	}
 }

@@ -17,7 +17,7 @@ var denseReLU = Kernel{
 	},
 	Variants: withRef("dense, then one comparison per element", denseReLURef[float32], denseReLURef[float64],
 		atLevels("as dense, compared before it is stored", denseReLUAt[float32], denseReLUAt[float64], nil),
-		denseTiles.variants(denseReLUForward), denseTiles.libraryVariants(denseFactors, denseReLUForward)),
+		denseTiles.variants(denseForward(true)), denseTiles.libraryVariants(0, denseForward(true))),
 }
 
 var denseDxReLU = Kernel{
@@ -34,7 +34,7 @@ var denseDxReLU = Kernel{
 	},
 	Variants: withRef("dense.dx, then one comparison per element", denseDxReLURef[float32], denseDxReLURef[float64],
 		atLevels("as dense.dx, masked before it is stored", denseDxReLUAt[float32], denseDxReLUAt[float64], nil),
-		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(denseDxFactors, denseDxProducts)),
+		denseDxTiles.variants(denseDxProducts), denseDxTiles.libraryVariants(0, denseDxProducts)),
 }
 
 func denseReLURef[T Float](call *Call) {

@@ -1,10 +1,6 @@
 package kernels
 
-import (
-	"unsafe"
-
-	"dahl/kernels/simd"
-)
+import "dahl/kernels/simd"
 
 // Weight gradient of a fully connected layer with its step of gradient descent, without a
 // gradient in memory:
@@ -35,27 +31,17 @@ var denseDwSGD = Kernel{
 	Variants: withRef("a sum as written and its step, element by element", denseDwSGDRef[float32], denseDwSGDRef[float64],
 		atLevels("dense.dw and sgd by some columns at a time", denseDwSGDAt[float32], denseDwSGDAt[float64], denseDwSGDWorkspace),
 		denseDwTiles.variants(denseDwSGDProducts, sgd.Params...),
-		denseDwTiles.libraryVariants(denseDwFactors, denseDwSGDProducts, sgd.Params...)),
-}
-
-// velocities are the operands vw and vb. Without momentum nobody looks at them, and w and b stand
-// in.
-func velocities[T Float](call *Call, step *simd.SGD[T]) (vw map2[T], vb []T) {
-	if step.Momentum == 0 {
-		return map2Of[T](&call.Args[0]), Data[T](&call.Args[1])
-	}
-	return map2Of[T](&call.Args[5]), Data[T](&call.Args[6])
+		denseDwTiles.libraryVariants(0, denseDwSGDProducts, sgd.Params...)),
 }
 
 func denseDwSGDRef[T Float](call *Call) {
-	w, b, dy, x := map2Of[T](&call.Args[0]), Data[T](&call.Args[1]), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
-	step := sgdOf[T](call, 4)
-	vw, vb := velocities(call, &step)
+	d, dy, x := descentOf[T](call, 4), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
+	w, vw := map2Of[T](d.w), map2Of[T](d.vw)
 	for o := range w.rows {
 		for i := range w.columns {
-			sgdElement(&step, &w.row(o)[i], &vw.row(o)[i], columnDot(&dy, o, &x, i))
+			sgdElement(&d.step, &w.row(o)[i], &vw.row(o)[i], columnDot(&dy, o, &x, i))
 		}
-		sgdElement(&step, &b[o], &vb[o], columnSum(&dy, o))
+		sgdElement(&d.step, &d.b[o], &d.vb[o], columnSum(&dy, o))
 	}
 }
 
@@ -85,10 +71,9 @@ func denseDwSGDWorkspace(s *Spec) int64 {
 }
 
 func denseDwSGDAt[T Float](l simd.Level, call *Call) {
-	w, b, dy, x := map2Of[T](&call.Args[0]), Data[T](&call.Args[1]), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
-	step := sgdOf[T](call, 4)
-	vw, vb := velocities(call, &step)
-	part := gradientColumns(w.rows, w.columns, int(unsafe.Sizeof(w.elems[0])))
+	d, dy, x := descentOf[T](call, 4), map2Of[T](&call.Args[2]), map2Of[T](&call.Args[3])
+	w, vw := map2Of[T](d.w), map2Of[T](d.vw)
+	part := gradientColumns(w.rows, w.columns, sizeOf[T]())
 	g, _ := scratch[T](call.Work, w.rows*(part+w.columns%part))
 	for i := 0; i < w.columns; {
 		n := part
@@ -101,14 +86,15 @@ func denseDwSGDAt[T Float](l simd.Level, call *Call) {
 		}
 		p.Run(l)
 		if n == w.stride && n == vw.stride {
-			step.Step(l, w.elems, g[:w.rows*n], vw.elems)
+			d.step.Step(l, w.elems, g[:w.rows*n], vw.elems)
 		} else {
 			for o := range w.rows {
-				step.Step(l, w.row(o)[i:], g[o*n:][:n], vw.row(o)[i:])
+				d.step.Step(l, w.row(o)[i:], g[o*n:][:n], vw.row(o)[i:])
 			}
 		}
 		i += n
 	}
-	simd.ColumnSums(l, g[:len(b)], dy.elems, dy.rows, dy.stride, false)
-	step.Step(l, b, g[:len(b)], vb)
+	db := g[:len(d.b)]
+	simd.ColumnSums(l, db, dy.elems, dy.rows, dy.stride, false)
+	d.biases(l, db)
 }

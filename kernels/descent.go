@@ -2,7 +2,7 @@ package kernels
 
 import "dahl/kernels/simd"
 
-// descent is the step of four-dimensional weights, as PyTorch has them, and of the biases.
+// descent is the step of weights, as PyTorch has them, and of biases.
 type descent[T Float] struct {
 	step  simd.SGD[T]
 	w, vw *Arg // vw is w without momentum, when nobody looks at it
@@ -20,7 +20,7 @@ func descentOf[T Float](call *Call, hyper int) descent[T] {
 	return d
 }
 
-// ref is the step of the reference. The given sums are those of a weight by its indices, and of
+// ref is the step of the reference, of four-dimensional weights. The given sums are those of a weight by its indices, and of
 // an output over all samples.
 func (d *descent[T]) ref(weight func(f, c, i, j int) T, bias func(f int) T) {
 	w, vw := map4Of[T](d.w), map4Of[T](d.vw)

@@ -19,7 +19,11 @@ type (
 // elementsOnCUDA is the variant of an operation on two or three operands of one type and shape.
 func elementsOnCUDA(symbol string) []Variant {
 	return onCUDA("four elements per thread", func(c *DeviceCall) []cuda.Launch {
-		return elementwise(allOperands(c), 0, func(r rowsParams, o []stridedParams) cuda.Launch {
+		var args []*DeviceArg
+		for i := range c.Args {
+			args = append(args, &c.Args[i])
+		}
+		return elementwise(args, 0, func(r rowsParams, o []stridedParams) cuda.Launch {
 			l := cuda.Launch{Module: "elementwise", Symbol: c.symbol(symbol)}
 			if len(o) == 2 {
 				l.Params = cuda.Params(twoOperands{r, [2]stridedParams(o)})
@@ -29,14 +33,6 @@ func elementsOnCUDA(symbol string) []Variant {
 			return l
 		})
 	})
-}
-
-func allOperands(c *DeviceCall) []*DeviceArg {
-	var args []*DeviceArg
-	for i := range c.Args {
-		args = append(args, &c.Args[i])
-	}
-	return args
 }
 
 // sgdParams mirrors SGDParams of cuda/elementwise.cu.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unique"
 
 	"dahl/dag"
 	"dahl/kernels/cuda"
@@ -18,8 +19,8 @@ type Kernel struct {
 	Operands []Operand
 	Params   []string // names of the parameters, in the order of Call.Params
 
-	// Check reports further mistakes in shapes and parameters. Counts, types, modes and the
-	// extents that Operands name have been compared before. May be nil.
+	// Check reports further mistakes in shapes and parameters. Counts, types, modes, the extents
+	// that Operands name, and windows have been checked before. May be nil.
 	Check func(s *Spec) error
 	// Work returns floating-point operations and bytes moved (each operand once).
 	Work func(s *Spec) (flops float64, bytes int64)
@@ -41,7 +42,8 @@ type Operand struct {
 
 	// Dims names the extents, outermost first, as in "n f oh ow". Extents of equal name are equal
 	// in a call. A number is that extent. A last "..." stands for any further dimensions, the
-	// same for all operands that have it.
+	// same for all operands that have it. In operations with a stride h, w, k, oh, ow, ph and pw
+	// are the extents of images and windows, see checkWindows.
 	Dims string
 
 	// Optional operands come last; a call has them all or none.
@@ -161,8 +163,8 @@ func (s *Spec) Bytes() int64 {
 	return total
 }
 
-// Key is the shape key under which performance models know the call: the shapes
-// of the operands, then the parameters that change the amount of work.
+// Key is the shape key under which performance models know the call: the shapes of the operands,
+// then the parameters by name, as a graph has them.
 func (s *Spec) Key() string {
 	var b strings.Builder
 	for i, o := range s.Operands {
@@ -179,7 +181,7 @@ func (s *Spec) Key() string {
 			b.WriteByte('+')
 		}
 	}
-	for _, p := range s.Params {
+	for _, p := range slices.SortedFunc(slices.Values(s.Params), func(p, q dag.Param) int { return strings.Compare(p.Name, q.Name) }) {
 		fmt.Fprintf(&b, " %s=%g", p.Name, p.Value)
 	}
 	return b.String()
@@ -265,24 +267,9 @@ func Validate(s *Spec) error {
 	return nil
 }
 
-// Work returns the floating-point operations of a call and the bytes that it moves.
-func Work(s *Spec) (flops float64, movedBytes int64, err error) {
-	k, ok := lookup(s.Op)
-	if !ok {
-		return 0, 0, fmt.Errorf("unknown operation %q", s.Op)
-	}
-	flops, movedBytes = k.Work(s)
-	return flops, movedBytes, nil
-}
-
 func (o *Operand) allows(m dag.Mode) bool {
-	for _, a := range o.Modes {
-		// Reduce becomes Write or ReadWrite when the graph is expanded.
-		if a == m || m == dag.Reduce && a == dag.ReadWrite {
-			return true
-		}
-	}
-	return false
+	// Reduce becomes Write or ReadWrite when the graph is expanded.
+	return slices.Contains(o.Modes, m) || m == dag.Reduce && slices.Contains(o.Modes, dag.ReadWrite)
 }
 
 // DType is the element type of the kind in a task of type real.
@@ -301,13 +288,10 @@ func (k ElemKind) DType(real dag.DType) dag.DType {
 }
 
 func (k *Kernel) required() int {
-	n := 0
-	for _, o := range k.Operands {
-		if !o.Optional {
-			n++
-		}
+	if n := slices.IndexFunc(k.Operands, func(o Operand) bool { return o.Optional }); n >= 0 {
+		return n
 	}
-	return n
+	return len(k.Operands)
 }
 
 // signature prints the operands as in "y, x, w, [b]".
@@ -335,6 +319,6 @@ func Add(b *dag.Builder, t dag.Task) dag.TaskID {
 	}
 	k, _ := lookup(t.Op)
 	t.Flops, t.MovedBytes = k.Work(s)
-	t.Shape = s.Key()
+	t.Shape = unique.Make(s.Key()).Value() // so that equal keys of a big graph are one string
 	return b.Task(t)
 }

@@ -11,16 +11,14 @@ var toNHWC = Kernel{
 	Op: "nhwc", Doc: "y[n,h,w,c] = x[n,c,h,w]",
 	Operands: []Operand{writes("y", Real, "n h w c"), reads("x", Real, "n c h w")},
 	Work:     perElement(0, 0),
-	Variants: conversion(layoutTiles{from: [4]int{0, 2, 3, 1}, rows: []int{3}, columns: []int{1, 2}, outer: 0},
-		moveNHWC[float32], moveNHWC[float64]),
+	Variants: conversion(&nhwcTiles),
 }
 
 var toNCHW = Kernel{
 	Op: "nchw", Doc: "y[n,c,h,w] = x[n,h,w,c]",
 	Operands: []Operand{writes("y", Real, "n c h w"), reads("x", Real, "n h w c")},
 	Work:     perElement(0, 0),
-	Variants: conversion(layoutTiles{from: [4]int{0, 3, 1, 2}, rows: []int{2, 3}, columns: []int{1}, outer: 0},
-		moveNCHW[float32], moveNCHW[float64]),
+	Variants: conversion(&nchwTiles),
 }
 
 var toHWIO = Kernel{
@@ -29,150 +27,103 @@ var toHWIO = Kernel{
 		writes("y", Real, "k k c f"), reads("w", Real, "f c k k"),
 		optional(writes("turned", Real, "k k f c")),
 	},
-	Work: perElement(0, 0),
-	Variants: withRef("element by element", hwioRef[float32], hwioRef[float64],
-		atLevels("matrices transposed in blocks", hwioAt[float32], hwioAt[float64], nil),
-		bothOnCUDA(hwioTiles, hwoiTiles)),
+	Work:     perElement(0, 0),
+	Variants: conversion(&hwioTiles, &hwoiTiles),
 }
 
 var toHWOI = Kernel{
 	Op: "hwoi", Doc: "y[i,j,f,c] = w[f,c,k-1-i,k-1-j]",
 	Operands: []Operand{writes("y", Real, "k k f c"), reads("w", Real, "f c k k")},
 	Work:     perElement(0, 0),
-	Variants: conversion(hwoiTiles, moveHWOI[float32], moveHWOI[float64]),
+	Variants: conversion(&hwoiTiles),
 }
-
-var (
-	hwioTiles = layoutTiles{from: [4]int{2, 3, 1, 0}, rows: []int{3}, columns: []int{2, 0, 1}, outer: -1}
-	hwoiTiles = layoutTiles{from: [4]int{2, 3, 0, 1}, flipped: true, rows: []int{3}, columns: []int{0, 1}, outer: 2}
-)
 
 var toOIHW = Kernel{
 	Op: "oihw", Doc: "y[f,c,i,j] = w[i,j,c,f]",
 	Operands: []Operand{writes("y", Real, "f c k k"), reads("w", Real, "k k c f")},
 	Work:     perElement(0, 0),
-	Variants: conversion(layoutTiles{from: [4]int{3, 2, 0, 1}, rows: []int{1, 2, 3}, columns: []int{0}, outer: -1},
-		moveOIHW[float32], moveOIHW[float64]),
+	Variants: conversion(&oihwTiles),
 }
 
-// mover moves a map x to y, of another layout.
-type mover[T Float] func(level simd.Level, y, x map4[T])
+var (
+	nhwcTiles = layoutTiles{from: [4]int{0, 2, 3, 1}, rows: []int{3}, columns: []int{1, 2}, outer: 0}
+	nchwTiles = layoutTiles{from: [4]int{0, 3, 1, 2}, rows: []int{2, 3}, columns: []int{1}, outer: 0}
+	hwioTiles = layoutTiles{from: [4]int{2, 3, 1, 0}, rows: []int{3}, columns: []int{2, 0, 1}, outer: -1}
+	hwoiTiles = layoutTiles{from: [4]int{2, 3, 0, 1}, flipped: true, rows: []int{3}, columns: []int{0, 1}, outer: 2}
+	oihwTiles = layoutTiles{from: [4]int{3, 2, 0, 1}, rows: []int{1, 2, 3}, columns: []int{0}, outer: -1}
+)
 
-func (m mover[T]) at(level simd.Level, call *Call) {
-	m(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
-}
-
-// conversion is the variants of a layout change.
-func conversion(l layoutTiles, move32 mover[float32], move64 mover[float64]) []Variant {
+// conversion is the variants of a change of layout from operand 1 to operand 0, and of a second
+// one to the optional operand 2.
+func conversion(l ...*layoutTiles) []Variant {
+	launches := l[0].launches
+	if len(l) > 1 {
+		launches = bothOnCUDA(l[0], l[1])
+	}
 	return withRef("element by element",
-		func(c *Call) { convertRef(map4Of[float32](&c.Args[0]), map4Of[float32](&c.Args[1]), &l) },
-		func(c *Call) { convertRef(map4Of[float64](&c.Args[0]), map4Of[float64](&c.Args[1]), &l) },
-		atLevels("matrices transposed in blocks", move32.at, move64.at, nil),
-		onCUDA(layoutDoc, l.launches))
+		func(c *Call) { convert(simd.Go, c, l, convertRef[float32]) }, func(c *Call) { convert(simd.Go, c, l, convertRef[float64]) },
+		atLevels("matrices transposed in blocks",
+			func(level simd.Level, c *Call) { convert(level, c, l, moveTo[float32]) },
+			func(level simd.Level, c *Call) { convert(level, c, l, moveTo[float64]) }, nil),
+		onCUDA("tiles of 32×32 through shared memory", launches))
 }
 
-func hwioRef[T Float](call *Call) {
-	convertRef(map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]), &hwioTiles)
-	if len(call.Args) > 2 {
-		convertRef(map4Of[T](&call.Args[2]), map4Of[T](&call.Args[1]), &hwoiTiles)
+func convert[T Float](level simd.Level, call *Call, l []*layoutTiles, move func(simd.Level, *layoutTiles, map4[T], map4[T])) {
+	for i, layout := range l {
+		if 2*i < len(call.Args) {
+			move(level, layout, map4Of[T](&call.Args[2*i]), map4Of[T](&call.Args[1]))
+		}
 	}
 }
 
-func convertRef[T Float](y, x map4[T], layout *layoutTiles) {
-	var step [4]int // in x, along each dimension of y
-	for d, f := range layout.from {
-		step[d] = x.stride[f]
-	}
+func convertRef[T Float](_ simd.Level, layout *layoutTiles, y, x map4[T]) {
+	seen := x.as(layout)
 	y.each(func(i, j, k, l int) {
 		p, q := i, j
 		if layout.flipped {
 			p, q = y.extent[0]-1-i, y.extent[1]-1-j
 		}
-		y.elems[y.at(i, j, k, l)] = x.elems[p*step[0]+q*step[1]+k*step[2]+l*step[3]]
+		y.elems[y.at(i, j, k, l)] = x.elems[seen.at(p, q, k, l)]
 	})
 }
 
-// moveNHWC transposes the C×HW matrix of each sample, or one per row of pixels if the rows lie
-// apart.
-func moveNHWC[T Float](level simd.Level, y, x map4[T]) {
-	rows, pixels := y.extent[1], y.extent[2]
-	if x.stride[2] == pixels && y.stride[1] == pixels*y.stride[2] {
-		rows, pixels = 1, rows*pixels
+// moveTo transposes matrices. Their rows are the innermost of the dimensions that the layout calls
+// rows, with those around it that leave no gap in either map, and their columns likewise: a sample
+// of an image whole or by its rows of pixels, and a channel of the windows of all filters.
+func moveTo[T Float](level simd.Level, layout *layoutTiles, y, x map4[T]) {
+	var in [4]int // strides in x along the dimensions of y
+	for d, f := range layout.from {
+		in[d] = x.stride[f]
 	}
-	t := simd.Transpose[T]{Rows: y.extent[3], Columns: pixels, ToRow: y.stride[2], FromRow: x.stride[1]}
-	for n := range y.extent[0] {
-		for h := range rows {
-			t.To, t.From = y.elems[y.at(n, h, 0, 0):], x.elems[x.at(n, 0, h, 0):]
-			t.Run(level)
+	rest := y.extent // 1 along the dimensions of the matrices
+	row, rows := joined(layout.rows, &y.stride, &in, &rest)
+	column, columns := joined(layout.columns, &y.stride, &in, &rest)
+	t := simd.Transpose[T]{Rows: rows, Columns: columns, ToRow: y.stride[column], FromRow: in[row], Flip: layout.flipped}
+	for i := range rest[0] {
+		for j := range rest[1] {
+			for k := range rest[2] {
+				p, q := i, j
+				if layout.flipped {
+					p, q = rest[0]-1-i, rest[1]-1-j
+				}
+				t.To, t.From = y.elems[y.at(p, q, k, 0):], x.elems[i*in[0]+j*in[1]+k*in[2]:]
+				t.Run(level)
+			}
 		}
 	}
 }
 
-// moveNCHW is moveNHWC backwards.
-func moveNCHW[T Float](level simd.Level, y, x map4[T]) {
-	rows, pixels := y.extent[2], y.extent[3]
-	if y.stride[2] == pixels && x.stride[1] == pixels*x.stride[2] {
-		rows, pixels = 1, rows*pixels
-	}
-	t := simd.Transpose[T]{Rows: pixels, Columns: y.extent[1], ToRow: y.stride[1], FromRow: x.stride[2]}
-	for n := range y.extent[0] {
-		for h := range rows {
-			t.To, t.From = y.elems[y.at(n, 0, h, 0):], x.elems[x.at(n, h, 0, 0):]
-			t.Run(level)
+// joined returns the last of some dimensions and its extent together with those around it that
+// leave no gap in two maps of these strides. It leaves an extent of 1 of them in rest.
+func joined(dims []int, y, x, rest *[4]int) (inner, extent int) {
+	inner, extent = dims[len(dims)-1], 1
+	for i := len(dims) - 1; i >= 0; i-- {
+		d := dims[i]
+		if y[d] != extent*y[inner] || x[d] != extent*x[inner] {
+			break
 		}
+		extent *= rest[d]
+		rest[d] = 1
 	}
-}
-
-// Weights are moved one channel at a time. The windows of all its filters, or of one filter, are
-// the rows of a matrix. The columns, which are the positions in the window, become rows. A window
-// in a larger one is taken row by row.
-
-func hwioAt[T Float](level simd.Level, call *Call) {
-	moveHWIO(level, map4Of[T](&call.Args[0]), map4Of[T](&call.Args[1]))
-	if len(call.Args) > 2 {
-		moveHWOI(level, map4Of[T](&call.Args[2]), map4Of[T](&call.Args[1]))
-	}
-}
-
-func moveHWIO[T Float](level simd.Level, y, w map4[T]) {
-	parts, columns := windowParts(&w, &y)
-	t := simd.Transpose[T]{Rows: w.extent[0], Columns: columns, ToRow: y.stride[1], FromRow: w.stride[0]}
-	for c := range w.extent[1] {
-		for i := range parts {
-			t.To, t.From = y.elems[y.at(i, 0, c, 0):], w.elems[w.at(0, c, i, 0):]
-			t.Run(level)
-		}
-	}
-}
-
-func moveHWOI[T Float](level simd.Level, y, w map4[T]) {
-	parts, columns := windowParts(&w, &y)
-	t := simd.Transpose[T]{Rows: w.extent[1], Columns: columns, ToRow: y.stride[1], FromRow: w.stride[1], Flip: true}
-	for f := range w.extent[0] {
-		for i := range parts {
-			t.To, t.From = y.elems[y.at(parts-1-i, 0, f, 0):], w.elems[w.at(f, 0, i, 0):]
-			t.Run(level)
-		}
-	}
-}
-
-func moveOIHW[T Float](level simd.Level, y, w map4[T]) {
-	parts, rows := windowParts(&y, &w)
-	t := simd.Transpose[T]{Rows: rows, Columns: y.extent[0], ToRow: y.stride[0], FromRow: w.stride[1]}
-	for c := range y.extent[1] {
-		for i := range parts {
-			t.To, t.From = y.elems[y.at(0, c, i, 0):], w.elems[w.at(i, 0, c, 0):]
-			t.Run(level)
-		}
-	}
-}
-
-// windowParts splits a window of PyTorch's layout and of a channels-last one into parts with
-// positions at one distance: the window, or its rows.
-func windowParts[T Float](pytorch, last *map4[T]) (parts, positions int) {
-	k := pytorch.extent[2]
-	if pytorch.stride[2] == k && last.stride[0] == k*last.stride[1] {
-		return 1, k * k
-	}
-	return k, k
+	return inner, extent
 }

@@ -40,8 +40,6 @@ type layoutTiles struct {
 	outer         int
 }
 
-const layoutDoc = "tiles of 32×32 through shared memory"
-
 // launches move operand 1 of a call to operand 0.
 func (l layoutTiles) launches(c *DeviceCall) []cuda.Launch {
 	p, tiles, layers := l.params(&c.Args[0], &c.Args[1])
@@ -53,8 +51,8 @@ func (l layoutTiles) launches(c *DeviceCall) []cuda.Launch {
 
 // bothOnCUDA is the first conversion and, if there is an operand 2, the second one to that
 // operand, in one launch.
-func bothOnCUDA(first, second layoutTiles) []Variant {
-	return onCUDA(layoutDoc, func(c *DeviceCall) []cuda.Launch {
+func bothOnCUDA(first, second *layoutTiles) func(*DeviceCall) []cuda.Launch {
+	return func(c *DeviceCall) []cuda.Launch {
 		if len(c.Args) < 3 {
 			return first.launches(c)
 		}
@@ -65,7 +63,7 @@ func bothOnCUDA(first, second layoutTiles) []Variant {
 			Params: cuda.Params(layoutPair{p, q, int32(tiles), int32(otherTiles), int32(layers), int32(otherLayers)}),
 			Block:  [3]uint32{layoutTile, layoutRows, 1}, Grid: [3]uint32{tiles*layers + otherTiles*otherLayers, 1, 1},
 		}}
-	})
+	}
 }
 
 // params are the parameters of the move of x to y. y is cut into tiles, and its outer dimension

@@ -14,10 +14,7 @@ var maxpool = Kernel{
 		reads("x", Real, "n c h w"),
 	},
 	Params: []string{"size", "stride"},
-	Check: func(s *Spec) error {
-		return checkPool(s, sliding{out: 0, outName: "y", in: 2, inName: "x"}, maxWindow)
-	},
-	Work: poolWork(0),
+	Work:   poolWork(0),
 	Variants: withRef("a scan of each window", maxpoolRef[float32], maxpoolRef[float64],
 		atLevels("2×2 windows without branches, side by side in vectors", maxpoolAt[float32], maxpoolAt[float64], nil),
 		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 2))),
@@ -31,25 +28,10 @@ var maxpoolDx = Kernel{
 		reads("index", Mask, "n c oh ow"),
 	},
 	Params: []string{"size", "stride"},
-	Check: func(s *Spec) error {
-		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx"}, maxWindow)
-	},
-	Work: perElement(1, 1),
+	Work:   perElement(1, 1),
 	Variants: withRef("zero, then add in the order of dy", maxpoolDxRef[float32], maxpoolDxRef[float64],
 		atLevels("2×2 windows without division, side by side in vectors", maxpoolDxAt[float32], maxpoolDxAt[float64], nil),
 		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 2))),
-}
-
-// checkPool checks the maps of a pooling with windows of at most largest.
-func checkPool(s *Spec, g sliding, largest int) error {
-	var err error
-	if g.size, err = intParam(s, "size", 1, largest); err != nil {
-		return err
-	}
-	if g.stride, err = intParam(s, "stride", 1, maxGeometry); err != nil {
-		return err
-	}
-	return g.check(s)
 }
 
 // poolWork counts one operation per element of each window of operand y.

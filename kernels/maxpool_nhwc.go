@@ -14,10 +14,7 @@ var maxpoolNHWC = Kernel{
 		reads("x", Real, "n h w c"),
 	},
 	Params: []string{"size", "stride"},
-	Check: func(s *Spec) error {
-		return checkPool(s, sliding{out: 0, outName: "y", in: 2, inName: "x", channelsLast: true}, maxWindow)
-	},
-	Work: poolWork(0),
+	Work:   poolWork(0),
 	Variants: withRef("a scan of each window", maxpoolNHWCRef[float32], maxpoolNHWCRef[float64],
 		atLevels("rows of pixels, a vector of channels at a time", maxpoolNHWCAt[float32], maxpoolNHWCAt[float64], nil),
 		onCUDA("a window per thread", poolOnCUDA("maxpool", true, 1))),
@@ -31,10 +28,7 @@ var maxpoolNHWCDx = Kernel{
 		reads("index", Mask, "n oh ow c"),
 	},
 	Params: []string{"size", "stride"},
-	Check: func(s *Spec) error {
-		return checkPool(s, sliding{out: 1, outName: "dy", in: 0, inName: "dx", channelsLast: true}, maxWindow)
-	},
-	Work: perElement(1, 1),
+	Work:   perElement(1, 1),
 	Variants: withRef("zero, then add in the order of dy", maxpoolNHWCDxRef[float32], maxpoolNHWCDxRef[float64],
 		atLevels("each element written once where windows do not overlap", maxpoolNHWCDxAt[float32], maxpoolNHWCDxAt[float64], nil),
 		onCUDA("an element of dx per thread", spreadOnCUDA("maxpool.dx", true, 1))),

@@ -45,6 +45,8 @@ type productFamily struct {
 	module, name         string
 	columns              bool          // columns of the result are pixels, not rows
 	simt, simt64, tensor []productTile // of float32, of float64, and of tensor cores
+
+	transposedA, transposedB bool // in memory, where both factors are matrices
 }
 
 // productMath is a way to multiply in a product. Its name is the variant's, also in symbols.

@@ -27,38 +27,20 @@ const libraryWorkBytes = 32 << 20
 // workAlignment is the alignment of any call's workspace, and of the library's part in it.
 const workAlignment = 256
 
-// matrixFactors says which factors of a family's products are transposed in memory.
-type matrixFactors struct{ a, b bool }
-
-var (
-	denseFactors   = matrixFactors{b: true}
-	denseDxFactors = matrixFactors{}
-	denseDwFactors = matrixFactors{a: true}
-)
-
 // libraryProduct is one product of matrices that a library does together with kernels of ours.
 type libraryProduct struct {
-	family  *productFamily
-	factors matrixFactors
-	of      products
-	params  []string
-	maps    int  // the operand that is a factor with a row for each sample, if it has no gaps; 0: none
-	fuses   bool // whether the library does some of the following operations
+	family *productFamily
+	of     products
+	params []string
+	maps   int  // the operand that is a factor with a row for each sample, if it has no gaps; 0: none
+	fuses  bool // whether the library does some of the following operations
 }
 
 // libraryVariants are the variants by libraries of an operation that is one product of the
-// family, with named parameters.
-func (f *productFamily) libraryVariants(factors matrixFactors, of products, params ...string) []Variant {
-	return libraryProduct{family: f, factors: factors, of: of, params: params}.byLibraries()
-}
-
-// libraryVariantsOfMap are the same for an operation with an operand, a map, that is a factor
-// with a row for each sample.
-func (f *productFamily) libraryVariantsOfMap(operand int, factors matrixFactors, of products, params ...string) []Variant {
-	return libraryProduct{family: f, factors: factors, of: of, params: params, maps: operand}.byLibraries()
-}
-
-func (l libraryProduct) byLibraries() []Variant {
+// family, with named parameters. maps is the operand, a map, that is a factor with a row for each
+// sample; 0: none.
+func (f *productFamily) libraryVariants(maps int, of products, params ...string) []Variant {
+	l := libraryProduct{family: f, of: of, params: params, maps: maps}
 	lt := l
 	lt.fuses = true
 	return slices.Concat(l.variants(CuBLAS, "cuBLAS"), lt.variants(CuBLASLt, "cuBLASLt with bias, ReLU (of NaN perhaps 0) and gradients of biases"))
@@ -162,8 +144,8 @@ func (l *libraryProduct) call(call *DeviceCall, tf32 bool) cuda.LibraryCall {
 	}
 	product := cuda.Product{
 		Float64: call.Type == dag.Float64, TF32: tf32, Rows: p.m, Columns: p.n, Depth: p.k,
-		A: cuda.Matrix{Addr: p.a.address, Stride: index32(int(p.a.outer)), Transposed: l.factors.a},
-		B: cuda.Matrix{Addr: p.b.address, Stride: index32(int(p.b.outer)), Transposed: l.factors.b},
+		A: cuda.Matrix{Addr: p.a.address, Stride: index32(int(p.a.outer)), Transposed: l.family.transposedA},
+		B: cuda.Matrix{Addr: p.b.address, Stride: index32(int(p.b.outer)), Transposed: l.family.transposedB},
 		C: c, Add: direct(p) && p.add != 0,
 		Work: call.Work + uint64(s.bytes(call.Type)), WorkBytes: libraryWorkBytes,
 	}

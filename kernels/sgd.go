@@ -61,7 +61,7 @@ func checkSGD(s *Spec) error {
 // sgdFlops is the number of operations per element.
 func sgdFlops(s *Spec) float64 {
 	flops := 2.0
-	for _, name := range []string{"momentum", "nesterov", "weight_decay"} {
+	for _, name := range sgdParamNames {
 		if s.Param(name) != 0 {
 			flops += 2
 		}

@@ -1,8 +1,10 @@
 package kernels
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,7 +53,7 @@ type extent struct {
 }
 
 // checkExtents compares the operands' shapes with their Dims. The extents of "..."
-// are named by their distance from the last dimension.
+// are named by their distance from the last dimension. Windows follow from the others.
 func (k *Kernel) checkExtents(s *Spec) error {
 	var bound []extent
 	for i, o := range s.Operands {
@@ -80,7 +82,7 @@ func (k *Kernel) checkExtents(s *Spec) error {
 			}
 		}
 	}
-	return nil
+	return k.checkWindows(s, bound)
 }
 
 // bind compares an extent with the one bound to its name, or binds it.
@@ -128,31 +130,77 @@ func windows(extent, k, pad, stride int) int {
 	return (extent+2*pad-k)/stride + 1
 }
 
-// sliding is the geometry of a window that slides over a map: its output and input operands, with
-// their names for errors. Rows and columns are dimensions 2 and 3, or 1 and 2 where channels are
-// last.
-type sliding struct {
-	out, in         int
-	outName, inName string
-	size            int
-	pad, stride     int
-	channelsLast    bool
-}
-
-// check compares the extents of the output with the windows of the input.
-func (g sliding) check(s *Spec) error {
-	rows := 2
-	if g.channelsLast {
-		rows = 1
+// checkWindows compares the extents of a map with the windows that slide over an image, in
+// operations that have a stride. Extents and parameters of one name mean the same in all of them.
+// Windows of k×k over h×w pixels give oh×ow; without k, they are of size×size. In an operation
+// that has no oh and ow, windows of size×size at distance step pool them to ph×pw.
+func (k *Kernel) checkWindows(s *Spec, bound []extent) error {
+	if !slices.Contains(k.Params, "stride") {
+		return nil
 	}
-	for d := rows; d < rows+2; d++ {
-		have, extent := s.Operands[g.out].Shape[d], s.Operands[g.in].Shape[d]
-		if want := windows(extent, g.size, g.pad, g.stride); have != want {
-			return fmt.Errorf("%s[%d] is %d, want %d: windows of %d at stride %d over %s[%d] = %d with padding %d",
-				g.outName, d, have, want, g.size, g.stride, g.inName, d, extent, g.pad)
+	g, err := k.geometry(s)
+	if err != nil {
+		return err
+	}
+	named := func(name string) *extent {
+		if i := slices.IndexFunc(bound, func(e extent) bool { return e.name == name }); i >= 0 {
+			return &bound[i]
 		}
+		return nil
+	}
+	window := g.size
+	if w := named("k"); w != nil {
+		window = w.value
+	}
+	for _, names := range [...][3]string{{"h", "oh", "ph"}, {"w", "ow", "pw"}} {
+		in, out := named(names[0]), cmp.Or(named(names[1]), named(names[2]))
+		if in == nil || out == nil {
+			continue // maps without this dimension
+		}
+		pixels := windows(in.value, window, g.pad, g.stride)
+		want, pooling := pixels, ""
+		if out.name == names[2] {
+			want = windows(pixels, g.size, 0, g.step)
+		}
+		if out.value == want {
+			continue
+		}
+		if out.name == names[2] {
+			pooling = fmt.Sprintf("windows of %d at stride %d over %d pixels, which are ", g.size, g.step, pixels)
+		}
+		return fmt.Errorf("%s[%d] is %d, want %d: %swindows of %d at stride %d over %s[%d] = %d with padding %d",
+			out.operand, out.dim, out.value, want, pooling, window, g.stride, in.operand, in.dim, in.value, g.pad)
 	}
 	return nil
+}
+
+// geometry is the parameters of windows; those that an operation lacks are 0.
+type geometry struct{ pad, stride, size, step, relu int }
+
+func (k *Kernel) geometry(s *Spec) (g geometry, err error) {
+	for _, name := range k.Params {
+		to, low, high := &g.stride, 1, maxGeometry
+		switch name {
+		case "stride":
+		case "step":
+			to = &g.step
+		case "pad":
+			to, low = &g.pad, 0
+		case "size":
+			to = &g.size
+			if slices.ContainsFunc(k.Operands, func(o Operand) bool { return o.Kind == Mask }) {
+				high = maxWindow
+			}
+		case "relu":
+			to, low, high = &g.relu, 0, 1
+		default:
+			continue
+		}
+		if *to, err = intParam(s, name, low, high); err != nil {
+			return g, err
+		}
+	}
+	return g, nil
 }
 
 // volume is the number of elements of operand i.

@@ -31,8 +31,7 @@ var softmaxXent = Kernel{
 	Check:  checkBatch,
 	Work:   perElement(6, 0),
 	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
-		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64],
-			func(s *Spec) int64 { return softmaxWorkspace(s, 3) }),
+		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
 		softmaxOnCUDA("softmax_xent", "dz", "loss", "correct", "z", "y")),
 }
 
@@ -43,9 +42,8 @@ var softmaxXentEval = Kernel{
 		reads("z", Real, "n c"), reads("y", Index, "n"),
 	},
 	Work: perElement(4, 2),
-	Variants: withRef("row by row", softmaxEvalRef[float32], softmaxEvalRef[float64],
-		vectorLevels("a row in each element of a vector", softmaxEvalAt[float32], softmaxEvalAt[float64],
-			func(s *Spec) int64 { return softmaxWorkspace(s, 2) }),
+	Variants: withRef("row by row", softmaxXentRef[float32], softmaxXentRef[float64],
+		vectorLevels("a row in each element of a vector", softmaxXentAt[float32], softmaxXentAt[float64], softmaxWorkspace),
 		softmaxOnCUDA("softmax_xent", "loss", "correct", "z", "y")),
 }
 
@@ -130,21 +128,45 @@ func hit(predicted int, class int32) uint8 {
 	return 0
 }
 
+// softmaxCall is a call of softmax_xent, or of softmax_xent.eval, which has no dz.
+type softmaxCall[T Float] struct {
+	dz, z   map2[T] // dz without elements: not wanted
+	loss    []T
+	correct []uint8
+	y       []int32
+	batch   T
+}
+
+func softmaxCallOf[T Float](call *Call) softmaxCall[T] {
+	s := softmaxCall[T]{batch: 1}
+	args := call.Args
+	if len(args) == 5 {
+		s.dz, s.batch, args = map2Of[T](&args[0]), T(call.Params[0]), args[1:]
+	}
+	s.loss, s.correct, s.z, s.y = Data[T](&args[0]), Data[uint8](&args[1]), map2Of[T](&args[2]), Data[int32](&args[3])
+	return s
+}
+
 func softmaxXentRef[T Float](call *Call) {
-	dz, z := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[3])
-	loss, correct, y := Data[T](&call.Args[1]), Data[uint8](&call.Args[2]), Data[int32](&call.Args[4])
-	batch := T(call.Params[0])
-	for n := range z.rows {
-		in, out := z.row(n), dz.row(n)
-		m, predicted := rowMaximum(in)
-		var s T
-		for c, v := range in {
-			out[c] = expShifted(v, m)
-			s += out[c]
+	x := softmaxCallOf[T](call)
+	for n, y := range x.y {
+		row := x.z.row(n)
+		var out []T
+		if x.dz.elems != nil {
+			out = x.dz.row(n)
 		}
-		loss[n] = sampleLoss(s, in[y[n]], m)
-		correct[n] = hit(predicted, y[n])
-		softmaxGradient(out, out, s, y[n], batch)
+		m, predicted := rowMaximum(row)
+		var s T
+		for c, v := range row {
+			e := expShifted(v, m)
+			s += e
+			if out != nil {
+				out[c] = e
+			}
+		}
+		x.loss[n] = sampleLoss(s, row[y], m)
+		x.correct[n] = hit(predicted, y)
+		softmaxGradient(out, out, s, y, x.batch)
 	}
 }
 
@@ -156,21 +178,6 @@ func softmaxGradient[T Float](dz, e []T, s T, class int32, batch T) {
 			p -= 1
 		}
 		dz[c] = p / batch
-	}
-}
-
-func softmaxEvalRef[T Float](call *Call) {
-	z := map2Of[T](&call.Args[2])
-	loss, correct, y := Data[T](&call.Args[0]), Data[uint8](&call.Args[1]), Data[int32](&call.Args[3])
-	for n := range z.rows {
-		row := z.row(n)
-		m, predicted := rowMaximum(row)
-		var s T
-		for _, v := range row {
-			s += expShifted(v, m)
-		}
-		loss[n] = sampleLoss(s, row[y[n]], m)
-		correct[n] = hit(predicted, y[n])
 	}
 }
 
@@ -226,42 +233,31 @@ func vectorLevels(doc string, run32, run64 func(simd.Level, *Call), workspace fu
 	return atLevels(doc, run32, run64, workspace)[1:]
 }
 
-// softmaxWorkspace is the workspace for the columns of operand z.
-func softmaxWorkspace(s *Spec, z int) int64 {
-	classes := s.Operands[z].Shape[1]
+// softmaxWorkspace is the workspace for the columns of z, the last operand but one.
+func softmaxWorkspace(s *Spec) int64 {
+	classes := s.Operands[len(s.Operands)-2].Shape[1]
 	if s.Type == dag.Float64 {
 		return 8 * int64(simd.SoftmaxWork[float64](classes))
 	}
 	return 4 * int64(simd.SoftmaxWork[float32](classes))
 }
 
+// softmaxXentAt computes as many rows at a time as a vector has elements.
 func softmaxXentAt[T Float](level simd.Level, call *Call) {
-	dz, z := map2Of[T](&call.Args[0]), map2Of[T](&call.Args[3])
-	loss, correct, y := Data[T](&call.Args[1]), Data[uint8](&call.Args[2]), Data[int32](&call.Args[4])
-	softmaxBlocks(level, call.Work, &dz, &z, loss, correct, y, T(call.Params[0]))
-}
-
-func softmaxEvalAt[T Float](level simd.Level, call *Call) {
-	z := map2Of[T](&call.Args[2])
-	loss, correct, y := Data[T](&call.Args[0]), Data[uint8](&call.Args[1]), Data[int32](&call.Args[3])
-	softmaxBlocks(level, call.Work, nil, &z, loss, correct, y, 1)
-}
-
-// softmaxBlocks computes as many rows at a time as a vector has elements.
-func softmaxBlocks[T Float](level simd.Level, work []byte, dz, z *map2[T], loss []T, correct []uint8, y []int32, batch T) {
-	s := simd.Softmax[T]{Classes: z.columns, ZRow: z.stride, Batch: batch}
-	s.Work, _ = scratch[T](work, simd.SoftmaxWork[T](z.columns))
+	x := softmaxCallOf[T](call)
+	s := simd.Softmax[T]{Classes: x.z.columns, ZRow: x.z.stride, DZRow: x.dz.stride, Batch: x.batch}
+	s.Work, _ = scratch[T](call.Work, simd.SoftmaxWork[T](x.z.columns))
 	var out []T
 	rows := simd.SoftmaxRows[T](level)
-	for n := 0; n < z.rows; n += rows {
-		labels := y[n:min(n+rows, z.rows)]
-		if dz != nil {
-			s.DZRow, out = dz.stride, dz.elems[n*dz.stride:]
+	for n := 0; n < x.z.rows; n += rows {
+		labels := x.y[n:min(n+rows, x.z.rows)]
+		if x.dz.elems != nil {
+			out = x.dz.elems[n*x.dz.stride:]
 		}
-		most, class, sum := s.Block(level, out, z.elems[n*z.stride:], labels)
+		most, class, sum := s.Block(level, out, x.z.elems[n*x.z.stride:], labels)
 		for i, label := range labels {
-			loss[n+i] = sampleLoss(sum[i], z.row(n + i)[label], most[i])
-			correct[n+i] = hit(int(class[i]), label)
+			x.loss[n+i] = sampleLoss(sum[i], x.z.row(n + i)[label], most[i])
+			x.correct[n+i] = hit(int(class[i]), label)
 		}
 	}
 }

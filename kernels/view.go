@@ -22,7 +22,16 @@ func packed4[T Element](elems []T, extent [4]int) map4[T] {
 
 // at is the position of element (i, j, k, l) in elems.
 func (m *map4[T]) at(i, j, k, l int) int {
-	return i*m.stride[0] + j*m.stride[1] + k*m.stride[2] + l
+	return i*m.stride[0] + j*m.stride[1] + k*m.stride[2] + l*m.stride[3]
+}
+
+// as is the same map seen in another layout. Only there the last stride may be other than 1.
+func (m map4[T]) as(layout *layoutTiles) map4[T] {
+	seen := m
+	for d, from := range layout.from {
+		seen.extent[d], seen.stride[d] = m.extent[from], m.stride[from]
+	}
+	return seen
 }
 
 // each visits the indices of all elements in row-major order.
@@ -115,8 +124,13 @@ func put[T Float](dst *T, v T, add bool) {
 
 // scratch takes n elements off the front of a workspace.
 func scratch[T Float](work []byte, n int) (taken []T, rest []byte) {
-	var zero T
-	size := n * int(unsafe.Sizeof(zero))
+	size := n * sizeOf[T]()
 	front := work[:size]
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(front))), n), work[size:]
+}
+
+// sizeOf is the bytes of an element.
+func sizeOf[T Element]() int {
+	var zero T
+	return int(unsafe.Sizeof(zero))
 }

@@ -7,17 +7,17 @@ type AvgPool struct{ Size, Stride int }
 func (AvgPool) Kind() string { return "avgpool" }
 
 // Output implements [Layer].
-func (p AvgPool) Output(in []int) ([]int, error) { return pooled(in, p.Size, p.Stride) }
+func (p AvgPool) Output(in []int) ([]int, error) { return MaxPool(p).pooled(in) }
 
 // Params implements [Layer].
 func (AvgPool) Params([]int) []Parameter { return nil }
 
-func (p AvgPool) flops(_, out []int) float64 { return float64(elems(out) * p.Size * p.Size) }
+func (p AvgPool) flops(in, out []int) float64 { return MaxPool(p).flops(in, out) }
 
 func (AvgPool) layout(string, string) string { return "" }
 
 func (p AvgPool) forward(l *lowerer, n *node) {
-	n.params = poolParams(p.Size, p.Stride)
+	n.params = MaxPool(p).params()
 	l.output(n)
 	n.eachTile(&n.out, func(t tile) {
 		l.task(n, phaseForward, "avgpool", n.params, t, writes(n.out.value, n.out.box(t)), reads(n.in.value, n.in.box(t)))

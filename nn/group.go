@@ -48,9 +48,9 @@ func (m *Model) groups(l *dag.Lowering) []group {
 		g := group{Stage: &m.Stages[i]}
 		g.isFirst, learns = !learns && len(g.Params) > 0, learns || len(g.Params) > 0
 		i++
-		if l.Fused && m.isReLU(i) {
+		if l.Fused && is[ReLU](m, i) {
 			switch {
-			case g.isConv() && l.Layout == dag.NHWC && m.isMaxPool(i+1):
+			case g.isConv() && l.Layout == dag.NHWC && is[MaxPool](m, i+1):
 				g.relu, g.pool = &m.Stages[i], &m.Stages[i+1]
 				i += 2
 			case g.takesMask(l) && m.masks(i+1, l):
@@ -63,19 +63,12 @@ func (m *Model) groups(l *dag.Lowering) []group {
 	return all
 }
 
-func (m *Model) isReLU(i int) bool {
+// is reports whether layer i exists and is an L.
+func is[L Layer](m *Model, i int) bool {
 	if i >= len(m.Stages) {
 		return false
 	}
-	_, ok := m.Stages[i].Layer.(ReLU)
-	return ok
-}
-
-func (m *Model) isMaxPool(i int) bool {
-	if i >= len(m.Stages) {
-		return false
-	}
-	_, ok := m.Stages[i].Layer.(MaxPool)
+	_, ok := m.Stages[i].Layer.(L)
 	return ok
 }
 

@@ -19,12 +19,7 @@ import (
 // big-endian 32-bit numbers, then the elements in row-major order.
 
 // idxPrefixes are the beginnings of the file names of a split.
-func idxPrefixes(split string) []string {
-	if split == Test {
-		return []string{"t10k", "test"}
-	}
-	return []string{"train", "train10k"}
-}
+var idxPrefixes = map[string][]string{Train: {"train", "train10k"}, Test: {"t10k", "test"}}
 
 // idxNames lists the possible names of a file, most usual first.
 func idxNames(prefix, kind string) []string {
@@ -94,7 +89,7 @@ func findIDX(dir, split string) (imagePath, labelPath string, err error) {
 		}
 		return ""
 	}
-	prefixes := idxPrefixes(split)
+	prefixes := idxPrefixes[split]
 	for _, prefix := range prefixes {
 		images, labels := first(prefix, "images"), first(prefix, "labels")
 		switch {

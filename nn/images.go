@@ -21,21 +21,18 @@ const testStride = 5
 // decoded.
 const maxImageExtent = 1 << 14
 
-func isImage(name string) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".png", ".jpg", ".jpeg":
-		return !strings.HasPrefix(name, ".")
-	}
-	return false
+func isImageFile(_ string, e os.DirEntry) bool {
+	kind := strings.ToLower(filepath.Ext(e.Name()))
+	return slices.Contains([]string{".png", ".jpg", ".jpeg"}, kind) && !strings.HasPrefix(e.Name(), ".") && !e.IsDir()
 }
 
-// isClassDir reports whether the entry is a directory that may hold a class. A symbolic link is
-// followed. A hidden directory is not a class.
-func isClassDir(dir string, e os.DirEntry) bool {
+// isClassDir reports whether the entry at a path is a directory that may hold a class. A symbolic
+// link is followed. A hidden directory is not a class.
+func isClassDir(path string, e os.DirEntry) bool {
 	if strings.HasPrefix(e.Name(), ".") {
 		return false
 	}
-	info, err := os.Stat(filepath.Join(dir, e.Name()))
+	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
 }
 
@@ -44,21 +41,19 @@ func isClassDir(dir string, e os.DirEntry) bool {
 func fitsImages(dir string, entries []os.DirEntry) bool {
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
 		path := filepath.Join(dir, e.Name())
-		if !isClassDir(dir, e) {
+		if !isClassDir(path, e) {
 			return false
 		}
 		if e.Name() != Train && e.Name() != Test {
 			return holdsImage(path)
 		}
-		classes, err := subdirs(path)
-		return err == nil && slices.ContainsFunc(classes, func(class string) bool {
-			return holdsImage(filepath.Join(path, class))
-		})
+		classes, err := list(path, isClassDir)
+		return err == nil && slices.ContainsFunc(classes, holdsImage)
 	})
 }
 
 func holdsImage(dir string) bool {
-	files, err := imageFiles(dir)
+	files, err := list(dir, isImageFile)
 	return err == nil && len(files) > 0
 }
 
@@ -100,31 +95,29 @@ func openImages(dir string, opt DataOptions) (*Dataset, error) {
 
 // findImages returns the files of each class of the split.
 func findImages(dir, split string) (classes [][]string, source string, err error) {
-	classDirs, err := subdirs(dir)
+	classDirs, err := list(dir, isClassDir)
 	if err != nil {
 		return nil, "", err
 	}
-	separate := slices.Contains(classDirs, Train) || slices.Contains(classDirs, Test)
-	root := dir
+	root := filepath.Join(dir, split)
+	separate := slices.Contains(classDirs, filepath.Join(dir, Train)) || slices.Contains(classDirs, filepath.Join(dir, Test))
 	source = fmt.Sprintf("%s, every %dth image of a class for the test", dir, testStride)
 	if separate {
-		if !slices.Contains(classDirs, split) {
-			return nil, "", fmt.Errorf("there is no directory %s beside the other split; add it", filepath.Join(dir, split))
+		if !slices.Contains(classDirs, root) {
+			return nil, "", fmt.Errorf("there is no directory %s beside the other split; add it", root)
 		}
-		root = filepath.Join(dir, split)
 		source = root
-		if classDirs, err = subdirs(root); err != nil {
+		if classDirs, err = list(root, isClassDir); err != nil {
 			return nil, "", err
 		}
 	}
 	for _, class := range classDirs {
-		files, err := imageFiles(filepath.Join(root, class))
+		files, err := list(class, isImageFile)
 		if err != nil {
 			return nil, "", err
 		}
 		if len(files) == 0 {
-			return nil, "", fmt.Errorf("%s holds no PNG or JPEG file; every directory is a class: add images or remove it",
-				filepath.Join(root, class))
+			return nil, "", fmt.Errorf("%s holds no PNG or JPEG file; every directory is a class: add images or remove it", class)
 		}
 		if !separate {
 			files = everyFifth(files, split == Test)
@@ -134,32 +127,16 @@ func findImages(dir, split string) (classes [][]string, source string, err error
 	return classes, source, nil
 }
 
-func subdirs(dir string) ([]string, error) {
+// list returns the paths of some entries of a directory, in the order of their names.
+func list(dir string, keep func(path string, e os.DirEntry) bool) ([]string, error) {
 	entries, err := os.ReadDir(dir) // sorted by name
-	if err != nil {
-		return nil, err
-	}
-	var names []string
+	var paths []string
 	for _, e := range entries {
-		if isClassDir(dir, e) {
-			names = append(names, e.Name())
+		if path := filepath.Join(dir, e.Name()); keep(path, e) {
+			paths = append(paths, path)
 		}
 	}
-	return names, nil
-}
-
-func imageFiles(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, e := range entries {
-		if !e.IsDir() && isImage(e.Name()) {
-			files = append(files, filepath.Join(dir, e.Name()))
-		}
-	}
-	return files, nil
+	return paths, err
 }
 
 // everyFifth keeps files 4, 9, 14, … or all others.

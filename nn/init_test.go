@@ -29,10 +29,10 @@ func TestFanIn(t *testing.T) {
 
 // U(-b, b) has mean 0, variance b²/3 and the extreme ±b: of n draws none is
 // beyond, and the largest falls short of b(1-2k/n) with probability at most e^-k.
-func TestInitUniform(t *testing.T) {
+func TestInitBetween(t *testing.T) {
 	const n, bound = 50_021, 0.25
 	w := make([]float64, n)
-	InitUniform(w, 3, "fc1.weight", bound)
+	InitBetween(w, 3, "fc1.weight", -bound, bound)
 	var sum, squares, largest float64
 	for _, v := range w {
 		sum += v
@@ -55,9 +55,9 @@ func TestInitUniform(t *testing.T) {
 // the same whatever was drawn before.
 func TestInitIndependentOfOrder(t *testing.T) {
 	long, short, other := make([]float64, 101), make([]float64, 7), make([]float64, 101)
-	InitUniform(long, 3, "conv1.weight", 1)
-	InitUniform(other, 3, "conv1.bias", 1)
-	InitUniform(short, 3, "conv1.weight", 1)
+	InitBetween(long, 3, "conv1.weight", -1, 1)
+	InitBetween(other, 3, "conv1.bias", -1, 1)
+	InitBetween(short, 3, "conv1.weight", -1, 1)
 	for i, v := range short {
 		if v != long[i] {
 			t.Errorf("value %d is %v in a short and %v in a long parameter", i, v, long[i])

@@ -77,7 +77,6 @@ func (m *Model) Lower(opt LowerOptions) (*dag.Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lower model %q: %w", m.Name, err)
 	}
-	describe(g)
 	return g, nil
 }
 

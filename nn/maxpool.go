@@ -21,7 +21,7 @@ func (p MaxPool) Output(in []int) ([]int, error) {
 	if p.Size > maxPoolSize {
 		return nil, fmt.Errorf("window %d; at most %d, so that a position fits a byte", p.Size, maxPoolSize)
 	}
-	return pooled(in, p.Size, p.Stride)
+	return p.pooled(in)
 }
 
 // Params implements [Layer].
@@ -31,7 +31,9 @@ func (p MaxPool) flops(_, out []int) float64 { return float64(elems(out) * p.Siz
 
 func (MaxPool) layout(chosen, _ string) string { return chosen }
 
-func (p MaxPool) params() dag.Params { return poolParams(p.Size, p.Stride) }
+func (p MaxPool) params() dag.Params {
+	return dag.Params{{Name: "size", Value: float64(p.Size)}, {Name: "stride", Value: float64(p.stride())}}
+}
 
 func (p MaxPool) stride() int {
 	if p.Stride == 0 {
@@ -40,22 +42,21 @@ func (p MaxPool) stride() int {
 	return p.Stride
 }
 
-// ops are the operations of a max-pooling, forward and backward.
-func (MaxPool) ops(layout string) (forward, backward string) {
+// op is the operation in a layout. That of the gradient has ".dx" behind it.
+func (MaxPool) op(layout string) string {
 	if layout == dag.NHWC {
-		return "maxpool.nhwc", "maxpool.nhwc.dx"
+		return "maxpool.nhwc"
 	}
-	return "maxpool", "maxpool.dx"
+	return "maxpool"
 }
 
 func (p MaxPool) forward(l *lowerer, n *node) {
 	n.params = p.params()
 	l.output(n)
 	n.saved = l.buffer(n.Name+".index", dag.Uint8, dag.Activation, n.out.shape)
-	op, _ := p.ops(n.out.layout)
 	n.eachTile(&n.out, func(t tile) {
 		y := n.out.box(t)
-		l.task(n, phaseForward, op, n.params, t, writes(n.out.value, y), writes(n.saved, y), reads(n.in.value, n.in.box(t)))
+		l.task(n, phaseForward, p.op(n.out.layout), n.params, t, writes(n.out.value, y), writes(n.saved, y), reads(n.in.value, n.in.box(t)))
 	})
 }
 
@@ -63,32 +64,21 @@ func (p MaxPool) backward(l *lowerer, n *node) {
 	if n.in.grad == none {
 		return
 	}
-	_, op := p.ops(n.out.layout)
 	n.eachTile(&n.in, func(t tile) {
 		y := n.out.box(t)
-		l.task(n, phaseBackward, op, n.params, t, writes(n.in.grad, n.in.box(t)), reads(n.out.grad, y), reads(n.saved, y))
+		l.task(n, phaseBackward, p.op(n.out.layout)+".dx", n.params, t, writes(n.in.grad, n.in.box(t)), reads(n.out.grad, y), reads(n.saved, y))
 	})
 }
 
 // pooled is the output shape of a pooling layer.
-func pooled(in []int, size, stride int) ([]int, error) {
+func (p MaxPool) pooled(in []int) ([]int, error) {
 	if len(in) != 3 {
 		return nil, fmt.Errorf("pooling needs C×H×W")
 	}
-	if stride == 0 {
-		stride = size
-	}
-	h, err := windows(in[1], size, 0, stride)
+	h, err := windows(in[1], p.Size, 0, p.stride())
 	if err != nil {
 		return nil, err
 	}
-	w, err := windows(in[2], size, 0, stride)
+	w, err := windows(in[2], p.Size, 0, p.stride())
 	return []int{in[0], h, w}, err
-}
-
-func poolParams(size, stride int) dag.Params {
-	if stride == 0 {
-		stride = size
-	}
-	return dag.Params{{Name: "size", Value: float64(size)}, {Name: "stride", Value: float64(stride)}}
 }

@@ -41,7 +41,8 @@ func (p *Parameter) Elems() int { return elems(p.Shape) }
 // = 1/√fan_in, for weights and biases. The numbers depend on the seed and the parameter's name
 // only.
 func (p *Parameter) Init(dst []float64, seed uint64) {
-	InitUniform(dst, seed, p.Name, 1/math.Sqrt(float64(p.FanIn)))
+	bound := 1 / math.Sqrt(float64(p.FanIn))
+	InitBetween(dst, seed, p.Name, -bound, bound)
 }
 
 // Defaults is the way a model is trained if the user says nothing.

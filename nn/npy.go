@@ -62,23 +62,15 @@ func decodeNPYHeader(r io.Reader) (Array, error) {
 	if string(start[:len(npyMagic)]) != npyMagic {
 		return Array{}, errors.New("does not begin as an .npy array")
 	}
-	var length int64
-	switch version := start[len(npyMagic)]; version {
-	case 1:
-		b, err := readBytes(r, 2)
-		if err != nil {
-			return Array{}, err
-		}
-		length = int64(binary.LittleEndian.Uint16(b))
-	case 2:
-		b, err := readBytes(r, 4)
-		if err != nil {
-			return Array{}, err
-		}
-		length = int64(binary.LittleEndian.Uint32(b))
-	default:
+	version := start[len(npyMagic)]
+	if version != 1 && version != 2 {
 		return Array{}, fmt.Errorf("version %d of the .npy format; versions 1 and 2 are read", version)
 	}
+	b, err := readBytes(r, 2*int64(version)) // the length, of 2 or 4 bytes
+	if err != nil {
+		return Array{}, err
+	}
+	length := int64(binary.LittleEndian.Uint32(append(b, 0, 0)))
 	if length > maxNPYHeader {
 		return Array{}, fmt.Errorf("a header of %d bytes; the longest read is %d", length, maxNPYHeader)
 	}

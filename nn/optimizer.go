@@ -11,13 +11,13 @@ import (
 // Every step reads the learning rate and the step number from "step.hyper". The graph fixes the
 // other numbers.
 type Optimizer interface {
+	// Name is the optimiser's name in Optimizers, and its operation.
 	Name() string
 	// Rate is the learning rate.
 	Rate() float64
 	// Check reports numbers outside their range.
 	Check() error
 
-	op() string
 	states() []string // the buffers it keeps per parameter
 	params() dag.Params
 }
@@ -70,8 +70,6 @@ func (o SGD) Check() error {
 	})
 }
 
-func (SGD) op() string { return "sgd" }
-
 func (o SGD) states() []string {
 	if o.Momentum == 0 {
 		return nil
@@ -113,8 +111,6 @@ func (o Adam) Check() error {
 		{"eps", o.Eps, math.MaxFloat64}, {"weight decay", o.WeightDecay, math.MaxFloat64},
 	})
 }
-
-func (Adam) op() string { return "adam" }
 
 func (Adam) states() []string { return []string{"m", "v"} }
 

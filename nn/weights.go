@@ -172,7 +172,7 @@ func (l *lowerer) updates(n *node) {
 				accesses = append(accesses, updates(s, box))
 			}
 			l.add(dag.Task{
-				Name: n.Name + ".update." + short + "[" + rangeText(r) + "]", Op: o.op(), Params: params,
+				Name: n.Name + ".update." + short + "[" + rangeText(r) + "]", Op: o.Name(), Params: params,
 				Labels: labelsOf(n.Name, phaseUpdate), Accesses: accesses,
 			})
 		})

@@ -98,22 +98,14 @@ func (e *Expected) bound(v *kernels.Variant, i int) func(j int) float64 {
 	case e.terms == 0:
 		return nil
 	}
-	sums, u, inputs := e.sums.Values(i), UnitRoundoff(e.ref.Spec.Type), inputRoundoff(v)
+	sums, u, inputs := e.sums.Values(i), UnitRoundoff(e.ref.Spec.Type), 0.0
 	nu := float64(e.terms) * u
-	if inputs > 0 {
+	if v.FactorBits > 0 {
+		inputs = math.Ldexp(1, -v.FactorBits) // half the distance of two numbers with these bits
 		nu *= 2
 	}
 	relative := 1.01 * (2*nu/(1-nu) + 2*inputs + inputs*inputs)
 	return func(j int) float64 { return relative * sums[j] }
-}
-
-// inputRoundoff is the relative error of the factors of products in a variant: half the distance
-// of two numbers with its bits.
-func inputRoundoff(v *kernels.Variant) float64 {
-	if v.FactorBits == 0 {
-		return 0
-	}
-	return math.Ldexp(1, -v.FactorBits)
 }
 
 // UnitRoundoff is half the distance of 1 and the next number.

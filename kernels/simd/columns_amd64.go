@@ -10,6 +10,11 @@ type columnArgs struct {
 	mask      uintptr
 }
 
+var (
+	columnSums  = forms[columnArgs]{AVX2: {columnSumsAVX2F32, columnSumsAVX2F64}, AVX512: {columnSumsAVX512F32, columnSumsAVX512F64}}
+	columnSums8 = forms[columnArgs]{AVX2: {columnSums8AVX2F32, columnSums8AVX2F64}, AVX512: {columnSums8AVX512F32, columnSums8AVX512F64}}
+)
+
 // addRowsVectors adds eight vectors of columns at a time, then one, then the rest.
 func addRowsVectors[T Float](l Level, sums, x []T, rows, row int) bool {
 	size := size(sums)
@@ -17,39 +22,13 @@ func addRowsVectors[T Float](l Level, sums, x []T, rows, row int) bool {
 	for j := 0; j < len(sums); {
 		a := columnArgs{pointer(sums[j:]), pointer(x[j:]), rows, row * size, 0}
 		if left := len(sums) - j; left >= 8*lanes {
-			a.run8(l, size)
+			columnSums8.call(l, size, &a)
 			j += 8 * lanes
 		} else {
 			a.mask = l.mask(min(left, lanes), size)
-			a.run(l, size)
+			columnSums.call(l, size, &a)
 			j += lanes
 		}
 	}
 	return true
-}
-
-func (a *columnArgs) run8(l Level, size int) {
-	switch {
-	case l == AVX512 && size == 4:
-		columnSums8AVX512F32(a)
-	case l == AVX512:
-		columnSums8AVX512F64(a)
-	case size == 4:
-		columnSums8AVX2F32(a)
-	default:
-		columnSums8AVX2F64(a)
-	}
-}
-
-func (a *columnArgs) run(l Level, size int) {
-	switch {
-	case l == AVX512 && size == 4:
-		columnSumsAVX512F32(a)
-	case l == AVX512:
-		columnSumsAVX512F64(a)
-	case size == 4:
-		columnSumsAVX2F32(a)
-	default:
-		columnSumsAVX2F64(a)
-	}
 }

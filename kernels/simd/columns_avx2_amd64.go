@@ -3,21 +3,13 @@
 package simd
 
 // columnSumsAVX2F32 adds rows to sums of 1 vector.
-//
-//go:noescape
 func columnSumsAVX2F32(args *columnArgs)
 
 // columnSums8AVX2F32 adds rows to sums of 8 vectors.
-//
-//go:noescape
 func columnSums8AVX2F32(args *columnArgs)
 
 // columnSumsAVX2F64 adds rows to sums of 1 vector.
-//
-//go:noescape
 func columnSumsAVX2F64(args *columnArgs)
 
 // columnSums8AVX2F64 adds rows to sums of 8 vectors.
-//
-//go:noescape
 func columnSums8AVX2F64(args *columnArgs)

@@ -3,21 +3,13 @@
 package simd
 
 // columnSumsAVX512F32 adds rows to sums of 1 vector.
-//
-//go:noescape
 func columnSumsAVX512F32(args *columnArgs)
 
 // columnSums8AVX512F32 adds rows to sums of 8 vectors.
-//
-//go:noescape
 func columnSums8AVX512F32(args *columnArgs)
 
 // columnSumsAVX512F64 adds rows to sums of 1 vector.
-//
-//go:noescape
 func columnSumsAVX512F64(args *columnArgs)
 
 // columnSums8AVX512F64 adds rows to sums of 8 vectors.
-//
-//go:noescape
 func columnSums8AVX512F64(args *columnArgs)

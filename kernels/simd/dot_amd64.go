@@ -24,12 +24,19 @@ type dotArgs struct {
 // dotRows is the largest number of rows of a block, see gen/dot.go.
 var dotRows = [...]int{AVX2: 3, AVX512: 6}
 
+// dots are by columns.
+var dots = [...]forms[dotArgs]{
+	1: {AVX2: {dotAVX2F32x1, dotAVX2F64x1}, AVX512: {dotAVX512F32x1, dotAVX512F64x1}},
+	2: {AVX2: {dotAVX2F32x2, dotAVX2F64x2}, AVX512: {dotAVX512F32x2, dotAVX512F64x2}},
+	4: {AVX2: {dotAVX2F32x4, dotAVX2F64x4}, AVX512: {dotAVX512F32x4, dotAVX512F64x4}},
+}
+
 // zeros are the initial values of sums that start from nothing.
 var zeros [4]float64
 
 // runVectors computes four columns at a time, then two, then one.
 func (d *Dot[T]) runVectors(l Level) {
-	size := int(unsafe.Sizeof(d.A[0]))
+	size := size(d.A)
 	lanes := l.bytes() / size
 	args := dotArgs{vectors: d.K / lanes, rest: d.K % lanes, aRow: d.ARow * size, bRow: d.BRow * size, cRow: d.CRow * size}
 	args.mask = l.mask(args.rest, size)
@@ -67,43 +74,5 @@ func (d *Dot[T]) rows(l Level, args *dotArgs, i, j, n, count, rows int) {
 	default:
 		args.start = unsafe.Pointer(&zeros)
 	}
-	if unsafe.Sizeof(d.A[0]) == 8 {
-		args.runF64(l, n)
-	} else {
-		args.runF32(l, n)
-	}
-}
-
-func (args *dotArgs) runF32(l Level, n int) {
-	switch {
-	case l == AVX2 && n == 1:
-		dotAVX2F32x1(args)
-	case l == AVX2 && n == 2:
-		dotAVX2F32x2(args)
-	case l == AVX2:
-		dotAVX2F32x4(args)
-	case n == 1:
-		dotAVX512F32x1(args)
-	case n == 2:
-		dotAVX512F32x2(args)
-	default:
-		dotAVX512F32x4(args)
-	}
-}
-
-func (args *dotArgs) runF64(l Level, n int) {
-	switch {
-	case l == AVX2 && n == 1:
-		dotAVX2F64x1(args)
-	case l == AVX2 && n == 2:
-		dotAVX2F64x2(args)
-	case l == AVX2:
-		dotAVX2F64x4(args)
-	case n == 1:
-		dotAVX512F64x1(args)
-	case n == 2:
-		dotAVX512F64x2(args)
-	default:
-		dotAVX512F64x4(args)
-	}
+	dots[n].call(l, size(d.A), args)
 }

@@ -3,31 +3,19 @@
 package simd
 
 // dotAVX2F32x1 computes blocks of 1 to 3 rows of 1 sum.
-//
-//go:noescape
 func dotAVX2F32x1(args *dotArgs)
 
 // dotAVX2F32x2 computes blocks of 1 to 3 rows of 2 sums.
-//
-//go:noescape
 func dotAVX2F32x2(args *dotArgs)
 
 // dotAVX2F32x4 computes blocks of 1 to 3 rows of 4 sums.
-//
-//go:noescape
 func dotAVX2F32x4(args *dotArgs)
 
 // dotAVX2F64x1 computes blocks of 1 to 3 rows of 1 sum.
-//
-//go:noescape
 func dotAVX2F64x1(args *dotArgs)
 
 // dotAVX2F64x2 computes blocks of 1 to 3 rows of 2 sums.
-//
-//go:noescape
 func dotAVX2F64x2(args *dotArgs)
 
 // dotAVX2F64x4 computes blocks of 1 to 3 rows of 4 sums.
-//
-//go:noescape
 func dotAVX2F64x4(args *dotArgs)

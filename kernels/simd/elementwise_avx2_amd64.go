@@ -3,61 +3,37 @@
 package simd
 
 // reluAVX2F32 replaces what is not positive by 0, NaN excepted.
-//
-//go:noescape
 func reluAVX2F32(args *runArgs)
 
 // reluGradientAVX2F32 passes what the mask allows.
-//
-//go:noescape
 func reluGradientAVX2F32(args *runArgs)
 
 // addAVX2F32 adds src to dst.
-//
-//go:noescape
 func addAVX2F32(args *runArgs)
 
 // divideBytesAVX2F32 divides bytes.
-//
-//go:noescape
 func divideBytesAVX2F32(args *runArgs)
 
 // sgdAVX2F32 makes a step of stochastic gradient descent.
-//
-//go:noescape
 func sgdAVX2F32(args *runArgs)
 
 // adamAVX2F32 makes a step of Adam.
-//
-//go:noescape
 func adamAVX2F32(args *runArgs)
 
 // reluAVX2F64 replaces what is not positive by 0, NaN excepted.
-//
-//go:noescape
 func reluAVX2F64(args *runArgs)
 
 // reluGradientAVX2F64 passes what the mask allows.
-//
-//go:noescape
 func reluGradientAVX2F64(args *runArgs)
 
 // addAVX2F64 adds src to dst.
-//
-//go:noescape
 func addAVX2F64(args *runArgs)
 
 // divideBytesAVX2F64 divides bytes.
-//
-//go:noescape
 func divideBytesAVX2F64(args *runArgs)
 
 // sgdAVX2F64 makes a step of stochastic gradient descent.
-//
-//go:noescape
 func sgdAVX2F64(args *runArgs)
 
 // adamAVX2F64 makes a step of Adam.
-//
-//go:noescape
 func adamAVX2F64(args *runArgs)

@@ -3,61 +3,37 @@
 package simd
 
 // reluAVX512F32 replaces what is not positive by 0, NaN excepted.
-//
-//go:noescape
 func reluAVX512F32(args *runArgs)
 
 // reluGradientAVX512F32 passes what the mask allows.
-//
-//go:noescape
 func reluGradientAVX512F32(args *runArgs)
 
 // addAVX512F32 adds src to dst.
-//
-//go:noescape
 func addAVX512F32(args *runArgs)
 
 // divideBytesAVX512F32 divides bytes.
-//
-//go:noescape
 func divideBytesAVX512F32(args *runArgs)
 
 // sgdAVX512F32 makes a step of stochastic gradient descent.
-//
-//go:noescape
 func sgdAVX512F32(args *runArgs)
 
 // adamAVX512F32 makes a step of Adam.
-//
-//go:noescape
 func adamAVX512F32(args *runArgs)
 
 // reluAVX512F64 replaces what is not positive by 0, NaN excepted.
-//
-//go:noescape
 func reluAVX512F64(args *runArgs)
 
 // reluGradientAVX512F64 passes what the mask allows.
-//
-//go:noescape
 func reluGradientAVX512F64(args *runArgs)
 
 // addAVX512F64 adds src to dst.
-//
-//go:noescape
 func addAVX512F64(args *runArgs)
 
 // divideBytesAVX512F64 divides bytes.
-//
-//go:noescape
 func divideBytesAVX512F64(args *runArgs)
 
 // sgdAVX512F64 makes a step of stochastic gradient descent.
-//
-//go:noescape
 func sgdAVX512F64(args *runArgs)
 
 // adamAVX512F64 makes a step of Adam.
-//
-//go:noescape
 func adamAVX512F64(args *runArgs)

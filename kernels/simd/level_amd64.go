@@ -35,3 +35,14 @@ func (l Level) mask(n, size int) uintptr {
 	}
 	return uintptr(unsafe.Pointer(&maskWords[8-n*size/4]))
 }
+
+// forms is the assembly of a loop: by level, for float32 and float64.
+type forms[A any] [AVX512 + 1][2]func(args *A)
+
+// call runs the form for elements of a size. The compiler cannot know that functions of a table
+// keep no pointer, and would move the arguments to the heap. So it does not see where this pointer
+// comes from.
+func (f *forms[A]) call(l Level, size int, args *A) {
+	address := uintptr(unsafe.Pointer(args))
+	f[l][size/8](*(**A)(unsafe.Pointer(&address)))
+}

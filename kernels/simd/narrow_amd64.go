@@ -86,6 +86,11 @@ func (t *narrowTable) put(table *[16]uint32, l Level, words, i, from int) {
 	}
 }
 
+var (
+	narrowMax    = forms[narrowArgs]{AVX2: {maxPoolNarrowAVX2F32, maxPoolNarrowAVX2F64}, AVX512: {maxPoolNarrowAVX512F32, maxPoolNarrowAVX512F64}}
+	narrowSpread = forms[narrowArgs]{AVX2: {unpoolNarrowAVX2F32, unpoolNarrowAVX2F64}, AVX512: {unpoolNarrowAVX512F32, unpoolNarrowAVX512F64}}
+)
+
 // narrow is the level at which windows of 2×2 side by side, without gaps between pixels,
 // are computed two or more in a vector, or Go if they are not such: the narrower one if
 // a row of windows has no more.
@@ -124,31 +129,5 @@ func (p *Pooling[T]) narrowArgs(l Level, size int) narrowArgs {
 		yStep: whole * size, indexStep: whole, xStep: 2 * whole * size,
 		one: 1, none: NoMaximum,
 		tables: &narrowTables[l][size/4][p.Channels],
-	}
-}
-
-func (a *narrowArgs) max(l Level, size int) {
-	switch {
-	case l == AVX512 && size == 4:
-		maxPoolNarrowAVX512F32(a)
-	case l == AVX512:
-		maxPoolNarrowAVX512F64(a)
-	case size == 4:
-		maxPoolNarrowAVX2F32(a)
-	default:
-		maxPoolNarrowAVX2F64(a)
-	}
-}
-
-func (a *narrowArgs) spread(l Level, size int) {
-	switch {
-	case l == AVX512 && size == 4:
-		unpoolNarrowAVX512F32(a)
-	case l == AVX512:
-		unpoolNarrowAVX512F64(a)
-	case size == 4:
-		unpoolNarrowAVX2F32(a)
-	default:
-		unpoolNarrowAVX2F64(a)
 	}
 }

@@ -3,21 +3,13 @@
 package simd
 
 // maxPoolNarrowAVX2F32 takes the maxima of windows of 2×2 over few channels.
-//
-//go:noescape
 func maxPoolNarrowAVX2F32(args *narrowArgs)
 
 // unpoolNarrowAVX2F32 spreads over windows of 2×2 with few channels.
-//
-//go:noescape
 func unpoolNarrowAVX2F32(args *narrowArgs)
 
 // maxPoolNarrowAVX2F64 takes the maxima of windows of 2×2 over few channels.
-//
-//go:noescape
 func maxPoolNarrowAVX2F64(args *narrowArgs)
 
 // unpoolNarrowAVX2F64 spreads over windows of 2×2 with few channels.
-//
-//go:noescape
 func unpoolNarrowAVX2F64(args *narrowArgs)

@@ -3,21 +3,13 @@
 package simd
 
 // maxPoolNarrowAVX512F32 takes the maxima of windows of 2×2 over few channels.
-//
-//go:noescape
 func maxPoolNarrowAVX512F32(args *narrowArgs)
 
 // unpoolNarrowAVX512F32 spreads over windows of 2×2 with few channels.
-//
-//go:noescape
 func unpoolNarrowAVX512F32(args *narrowArgs)
 
 // maxPoolNarrowAVX512F64 takes the maxima of windows of 2×2 over few channels.
-//
-//go:noescape
 func maxPoolNarrowAVX512F64(args *narrowArgs)
 
 // unpoolNarrowAVX512F64 spreads over windows of 2×2 with few channels.
-//
-//go:noescape
 func unpoolNarrowAVX512F64(args *narrowArgs)

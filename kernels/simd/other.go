@@ -8,8 +8,8 @@ const widest = Go
 
 func (p *Product[T]) runVectors(Level)                       { p.runGo() }
 func (d *Dot[T]) runVectors(Level)                           { d.runGo() }
-func (p *Pooling[T]) maxVectors(Level)                       { p.maxGo() }
-func (p *Pooling[T]) spreadVectors(Level)                    { p.spreadGo() }
+func (p *Pooling[T]) maxVectors(Level)                       { p.eachWindow(p.maximum) }
+func (p *Pooling[T]) spreadVectors(Level)                    { p.eachWindow(p.spread) }
 func (t *Transpose[T]) runVectors(Level) bool                { return false }
 func (a *runArgs) run(loop, Level, int, int) bool            { return false }
 func (s *Softmax[T]) run(Level, []T, []T, bool)              {}

@@ -1,7 +1,5 @@
 package simd
 
-import "unsafe"
-
 // PeakFMA does only fused multiply-adds in registers, rounds times a few vectors. It returns the
 // number of floating-point operations, two each. A core's speed at this is its peak at the level.
 // Level Go multiplies and adds one number at a time.
@@ -9,12 +7,10 @@ func PeakFMA[T Float](l Level, rounds int) (flops float64) {
 	if rounds < 1 {
 		return 0
 	}
-	var zero T
-	size := int(unsafe.Sizeof(zero))
 	if l == Go {
 		return peakGo[T](rounds)
 	}
-	return peakVectors(l, size, rounds)
+	return peakVectors(l, size[T](nil), rounds)
 }
 
 // peakGo starts from zeros of which the compiler does not know.

@@ -3,11 +3,7 @@
 package simd
 
 // peakAVX2F32 multiplies and adds 24 vectors, rounds times.
-//
-//go:noescape
 func peakAVX2F32(args *peakArgs)
 
 // peakAVX2F64 multiplies and adds 24 vectors, rounds times.
-//
-//go:noescape
 func peakAVX2F64(args *peakArgs)

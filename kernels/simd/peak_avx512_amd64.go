@@ -3,11 +3,7 @@
 package simd
 
 // peakAVX512F32 multiplies and adds 24 vectors, rounds times.
-//
-//go:noescape
 func peakAVX512F32(args *peakArgs)
 
 // peakAVX512F64 multiplies and adds 24 vectors, rounds times.
-//
-//go:noescape
 func peakAVX512F64(args *peakArgs)

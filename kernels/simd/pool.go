@@ -32,7 +32,7 @@ type Pooling[T Float] struct {
 func (p *Pooling[T]) Max(l Level) {
 	p.check()
 	if l == Go {
-		p.maxGo()
+		p.eachWindow(p.maximum)
 		return
 	}
 	p.maxVectors(l)
@@ -52,7 +52,7 @@ func (p *Pooling[T]) Spread(l Level) {
 		panic("simd: overlapping windows must accumulate")
 	}
 	if l == Go {
-		p.spreadGo()
+		p.eachWindow(p.spread)
 		return
 	}
 	p.spreadVectors(l)
@@ -86,13 +86,8 @@ func (p *Pooling[T]) eachWindow(visit func(y []T, index []uint8, x []T)) {
 	}
 }
 
-// maxGo is Max in plain Go: each window's pixels one after the other, all channels of a
-// pixel together.
-func (p *Pooling[T]) maxGo() { p.eachWindow(p.maximum) }
-
-// spreadGo is Spread in plain Go.
-func (p *Pooling[T]) spreadGo() { p.eachWindow(p.spread) }
-
+// maximum is Max for a window in plain Go: its pixels one after the other, all channels of a pixel
+// together.
 func (p *Pooling[T]) maximum(y []T, index []uint8, x []T) {
 	copy(y, x)
 	clear(index)
@@ -115,6 +110,7 @@ func (p *Pooling[T]) maximum(y []T, index []uint8, x []T) {
 	}
 }
 
+// spread is Spread for a window in plain Go.
 func (p *Pooling[T]) spread(y []T, index []uint8, corner []T) {
 	for i := range p.Size {
 		for j := range p.Size {

@@ -24,6 +24,14 @@ type poolArgs struct {
 	one, none          int
 }
 
+var (
+	maxPool    = forms[poolArgs]{AVX2: {maxPoolAVX2F32, maxPoolAVX2F64}, AVX512: {maxPoolAVX512F32, maxPoolAVX512F64}}
+	maxPool2x2 = forms[poolArgs]{AVX2: {maxPool2x2AVX2F32, maxPool2x2AVX2F64}, AVX512: {maxPool2x2AVX512F32, maxPool2x2AVX512F64}}
+	unpool     = forms[poolArgs]{AVX2: {unpoolAVX2F32, unpoolAVX2F64}, AVX512: {unpoolAVX512F32, unpoolAVX512F64}}
+	unpool2x2  = forms[poolArgs]{AVX2: {unpool2x2AVX2F32, unpool2x2AVX2F64}, AVX512: {unpool2x2AVX512F32, unpool2x2AVX512F64}}
+	unpoolAdd  = forms[poolArgs]{AVX2: {unpoolAddAVX2F32, unpoolAddAVX2F64}, AVX512: {unpoolAddAVX512F32, unpoolAddAVX512F64}}
+)
+
 // args are those of the pooling.
 func (p *Pooling[T]) args(l Level, size int) poolArgs {
 	lanes := l.bytes() / size
@@ -42,14 +50,14 @@ func (p *Pooling[T]) maxVectors(l Level) {
 	size := size(p.X)
 	if narrow := p.narrow(l, size); narrow != Go {
 		a := p.narrowArgs(narrow, size)
-		a.max(narrow, size)
+		narrowMax.call(narrow, size, &a)
 		return
 	}
 	a := p.args(l, size)
-	if size == 8 {
-		a.max64(l)
+	if p.Size == 2 {
+		maxPool2x2.call(l, size, &a)
 	} else {
-		a.max32(l)
+		maxPool.call(l, size, &a)
 	}
 }
 
@@ -65,75 +73,16 @@ func (p *Pooling[T]) spreadVectors(l Level) {
 	size := size(p.X)
 	if narrow := p.narrow(l, size); narrow != Go && !p.Accumulate {
 		a := p.narrowArgs(narrow, size)
-		a.spread(narrow, size)
+		narrowSpread.call(narrow, size, &a)
 		return
 	}
 	a := p.args(l, size)
-	if size == 8 {
-		a.spread64(l, p.Accumulate)
-	} else {
-		a.spread32(l, p.Accumulate)
-	}
-}
-
-// A call through a table would move the arguments to the heap.
-
-func (a *poolArgs) max32(l Level) {
 	switch {
-	case l == AVX512 && a.size == 2:
-		maxPool2x2AVX512F32(a)
-	case l == AVX512:
-		maxPoolAVX512F32(a)
-	case a.size == 2:
-		maxPool2x2AVX2F32(a)
+	case p.Accumulate:
+		unpoolAdd.call(l, size, &a)
+	case p.Size == 2:
+		unpool2x2.call(l, size, &a)
 	default:
-		maxPoolAVX2F32(a)
-	}
-}
-
-func (a *poolArgs) max64(l Level) {
-	switch {
-	case l == AVX512 && a.size == 2:
-		maxPool2x2AVX512F64(a)
-	case l == AVX512:
-		maxPoolAVX512F64(a)
-	case a.size == 2:
-		maxPool2x2AVX2F64(a)
-	default:
-		maxPoolAVX2F64(a)
-	}
-}
-
-func (a *poolArgs) spread32(l Level, add bool) {
-	switch {
-	case l == AVX512 && add:
-		unpoolAddAVX512F32(a)
-	case l == AVX512 && a.size == 2:
-		unpool2x2AVX512F32(a)
-	case l == AVX512:
-		unpoolAVX512F32(a)
-	case add:
-		unpoolAddAVX2F32(a)
-	case a.size == 2:
-		unpool2x2AVX2F32(a)
-	default:
-		unpoolAVX2F32(a)
-	}
-}
-
-func (a *poolArgs) spread64(l Level, add bool) {
-	switch {
-	case l == AVX512 && add:
-		unpoolAddAVX512F64(a)
-	case l == AVX512 && a.size == 2:
-		unpool2x2AVX512F64(a)
-	case l == AVX512:
-		unpoolAVX512F64(a)
-	case add:
-		unpoolAddAVX2F64(a)
-	case a.size == 2:
-		unpool2x2AVX2F64(a)
-	default:
-		unpoolAVX2F64(a)
+		unpool.call(l, size, &a)
 	}
 }

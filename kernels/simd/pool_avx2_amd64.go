@@ -3,51 +3,31 @@
 package simd
 
 // maxPool2x2AVX2F32 takes the maxima of windows of 2×2.
-//
-//go:noescape
 func maxPool2x2AVX2F32(args *poolArgs)
 
 // maxPoolAVX2F32 takes the maxima of windows of any size.
-//
-//go:noescape
 func maxPoolAVX2F32(args *poolArgs)
 
 // unpool2x2AVX2F32 spreads over windows of 2×2.
-//
-//go:noescape
 func unpool2x2AVX2F32(args *poolArgs)
 
 // unpoolAVX2F32 spreads over windows of any size.
-//
-//go:noescape
 func unpoolAVX2F32(args *poolArgs)
 
 // unpoolAddAVX2F32 adds to windows of any size.
-//
-//go:noescape
 func unpoolAddAVX2F32(args *poolArgs)
 
 // maxPool2x2AVX2F64 takes the maxima of windows of 2×2.
-//
-//go:noescape
 func maxPool2x2AVX2F64(args *poolArgs)
 
 // maxPoolAVX2F64 takes the maxima of windows of any size.
-//
-//go:noescape
 func maxPoolAVX2F64(args *poolArgs)
 
 // unpool2x2AVX2F64 spreads over windows of 2×2.
-//
-//go:noescape
 func unpool2x2AVX2F64(args *poolArgs)
 
 // unpoolAVX2F64 spreads over windows of any size.
-//
-//go:noescape
 func unpoolAVX2F64(args *poolArgs)
 
 // unpoolAddAVX2F64 adds to windows of any size.
-//
-//go:noescape
 func unpoolAddAVX2F64(args *poolArgs)

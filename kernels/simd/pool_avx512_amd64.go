@@ -3,51 +3,31 @@
 package simd
 
 // maxPool2x2AVX512F32 takes the maxima of windows of 2×2.
-//
-//go:noescape
 func maxPool2x2AVX512F32(args *poolArgs)
 
 // maxPoolAVX512F32 takes the maxima of windows of any size.
-//
-//go:noescape
 func maxPoolAVX512F32(args *poolArgs)
 
 // unpool2x2AVX512F32 spreads over windows of 2×2.
-//
-//go:noescape
 func unpool2x2AVX512F32(args *poolArgs)
 
 // unpoolAVX512F32 spreads over windows of any size.
-//
-//go:noescape
 func unpoolAVX512F32(args *poolArgs)
 
 // unpoolAddAVX512F32 adds to windows of any size.
-//
-//go:noescape
 func unpoolAddAVX512F32(args *poolArgs)
 
 // maxPool2x2AVX512F64 takes the maxima of windows of 2×2.
-//
-//go:noescape
 func maxPool2x2AVX512F64(args *poolArgs)
 
 // maxPoolAVX512F64 takes the maxima of windows of any size.
-//
-//go:noescape
 func maxPoolAVX512F64(args *poolArgs)
 
 // unpool2x2AVX512F64 spreads over windows of 2×2.
-//
-//go:noescape
 func unpool2x2AVX512F64(args *poolArgs)
 
 // unpoolAVX512F64 spreads over windows of any size.
-//
-//go:noescape
 func unpoolAVX512F64(args *poolArgs)
 
 // unpoolAddAVX512F64 adds to windows of any size.
-//
-//go:noescape
 func unpoolAddAVX512F64(args *poolArgs)

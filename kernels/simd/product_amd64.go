@@ -37,13 +37,21 @@ type productArgs struct {
 // productRows is the largest number of rows of a block by vectors, see gen/product.go.
 var productRows = [...][5]int{AVX2: {1: 12, 2: 6}, AVX512: {1: 14, 2: 14, 3: 9, 4: 6}}
 
+// products are by vectors.
+var products = [...]forms[productArgs]{
+	1: {AVX2: {productAVX2F32x1, productAVX2F64x1}, AVX512: {productAVX512F32x1, productAVX512F64x1}},
+	2: {AVX2: {productAVX2F32x2, productAVX2F64x2}, AVX512: {productAVX512F32x2, productAVX512F64x2}},
+	3: {AVX512: {productAVX512F32x3, productAVX512F64x3}},
+	4: {AVX512: {productAVX512F32x4, productAVX512F64x4}},
+}
+
 // acrossBytes bounds a B over which every block of rows passes completely before the next block.
 // C is then written along its rows.
 const acrossBytes = 128 << 10
 
 // runVectors computes panels of columns, each of whole vectors but the last.
 func (p *Product[T]) runVectors(l Level) {
-	size := int(unsafe.Sizeof(p.A[0]))
+	size := size(p.A)
 	lanes := l.bytes() / size
 	vectors, most := (p.N+lanes-1)/lanes, p.panelVectors(l)
 	panels := (vectors + most - 1) / most
@@ -74,7 +82,7 @@ func (p *Product[T]) panelVectors(l Level) int {
 // panels computes count panels of nv vectors of columns from j. The last one has last elements.
 // The blocks have equal height; if M does not divide, the first ones have one row more.
 func (p *Product[T]) panels(l Level, j, count, nv, last int) {
-	size := int(unsafe.Sizeof(p.A[0]))
+	size := size(p.A)
 	blocks := (p.M + productRows[l][nv] - 1) / productRows[l][nv]
 	rows, higher := p.M/blocks, p.M%blocks
 	args := productArgs{k: p.K, batch: p.Batch, mask: l.mask(last, size), panels: count, panel: nv * l.bytes()}
@@ -92,7 +100,7 @@ func (p *Product[T]) panels(l Level, j, count, nv, last int) {
 
 // rows computes count blocks of rows rows each from row i, of every group.
 func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int) {
-	size := int(unsafe.Sizeof(p.A[0]))
+	size := size(p.A)
 	args.a, args.b, args.c = unsafe.Pointer(&p.A[i*p.ARow]), unsafe.Pointer(&p.B[j]), unsafe.Pointer(&p.C[i*p.CRow+j])
 	args.aAt, args.bAt, args.cAt, args.startAt, args.whereAt = 0, 0, 0, 0, 0
 	args.blocks, args.left, args.rows, args.groups = count, count, rows, max(p.Groups, 1)
@@ -119,43 +127,5 @@ func (p *Product[T]) rows(l Level, args *productArgs, i, j, nv, count, rows int)
 	case p.Bias != nil:
 		args.start, args.startBlock = unsafe.Pointer(&p.Bias[j]), -back
 	}
-	if size == 8 {
-		args.runF64(l, nv)
-	} else {
-		args.runF32(l, nv)
-	}
-}
-
-func (args *productArgs) runF32(l Level, nv int) {
-	switch {
-	case l == AVX2 && nv == 1:
-		productAVX2F32x1(args)
-	case l == AVX2:
-		productAVX2F32x2(args)
-	case nv == 1:
-		productAVX512F32x1(args)
-	case nv == 2:
-		productAVX512F32x2(args)
-	case nv == 3:
-		productAVX512F32x3(args)
-	default:
-		productAVX512F32x4(args)
-	}
-}
-
-func (args *productArgs) runF64(l Level, nv int) {
-	switch {
-	case l == AVX2 && nv == 1:
-		productAVX2F64x1(args)
-	case l == AVX2:
-		productAVX2F64x2(args)
-	case nv == 1:
-		productAVX512F64x1(args)
-	case nv == 2:
-		productAVX512F64x2(args)
-	case nv == 3:
-		productAVX512F64x3(args)
-	default:
-		productAVX512F64x4(args)
-	}
+	products[nv].call(l, size, args)
 }

@@ -3,21 +3,13 @@
 package simd
 
 // productAVX2F32x1 computes blocks of 1 to 12 rows of 1 vector.
-//
-//go:noescape
 func productAVX2F32x1(args *productArgs)
 
 // productAVX2F32x2 computes blocks of 1 to 6 rows of 2 vectors.
-//
-//go:noescape
 func productAVX2F32x2(args *productArgs)
 
 // productAVX2F64x1 computes blocks of 1 to 12 rows of 1 vector.
-//
-//go:noescape
 func productAVX2F64x1(args *productArgs)
 
 // productAVX2F64x2 computes blocks of 1 to 6 rows of 2 vectors.
-//
-//go:noescape
 func productAVX2F64x2(args *productArgs)

@@ -3,41 +3,25 @@
 package simd
 
 // productAVX512F32x1 computes blocks of 1 to 14 rows of 1 vector.
-//
-//go:noescape
 func productAVX512F32x1(args *productArgs)
 
 // productAVX512F32x2 computes blocks of 1 to 14 rows of 2 vectors.
-//
-//go:noescape
 func productAVX512F32x2(args *productArgs)
 
 // productAVX512F32x3 computes blocks of 1 to 9 rows of 3 vectors.
-//
-//go:noescape
 func productAVX512F32x3(args *productArgs)
 
 // productAVX512F32x4 computes blocks of 1 to 6 rows of 4 vectors.
-//
-//go:noescape
 func productAVX512F32x4(args *productArgs)
 
 // productAVX512F64x1 computes blocks of 1 to 14 rows of 1 vector.
-//
-//go:noescape
 func productAVX512F64x1(args *productArgs)
 
 // productAVX512F64x2 computes blocks of 1 to 14 rows of 2 vectors.
-//
-//go:noescape
 func productAVX512F64x2(args *productArgs)
 
 // productAVX512F64x3 computes blocks of 1 to 9 rows of 3 vectors.
-//
-//go:noescape
 func productAVX512F64x3(args *productArgs)
 
 // productAVX512F64x4 computes blocks of 1 to 6 rows of 4 vectors.
-//
-//go:noescape
 func productAVX512F64x4(args *productArgs)

@@ -1,7 +1,5 @@
 package simd
 
-import "unsafe"
-
 // Softmax computes softmax of rows of logits, as kernels.softmaxXent defines it. It takes some
 // rows at a time, one in each element of a vector. It gives the first maximum m and its class,
 // the sum s of exp(z - m), and on request the gradient (exp(z - m)/s - [class = label])/Batch.
@@ -20,8 +18,7 @@ type Softmax[T Float] struct {
 
 // SoftmaxWork is the number of elements of workspace for some classes.
 func SoftmaxWork[T Float](classes int) int {
-	var zero T
-	return (classes + softmaxRest) * 64 / int(unsafe.Sizeof(zero))
+	return (classes + softmaxRest) * 64 / size[T](nil)
 }
 
 // softmaxRest is the number of vectors behind those of the classes: maxima, their

@@ -12,13 +12,14 @@ type softmaxArgs struct {
 	constants   *[21][8]float64
 }
 
+var softmaxes = forms[softmaxArgs]{AVX2: {softmaxAVX2F32, softmaxAVX2F64}, AVX512: {softmaxAVX512F32, softmaxAVX512F64}}
+
 // SoftmaxRows is the number of rows of a block, 0 where there is no assembly.
 func SoftmaxRows[T Float](l Level) int {
 	if l == Go {
 		return 0
 	}
-	var zero T
-	return l.bytes() / int(unsafe.Sizeof(zero))
+	return l.bytes() / size[T](nil)
 }
 
 func (s *Softmax[T]) run(l Level, block, rest []T, gradient bool) {
@@ -29,16 +30,7 @@ func (s *Softmax[T]) run(l Level, block, rest []T, gradient bool) {
 	if gradient {
 		a.gradient = 1
 	}
-	switch {
-	case l == AVX512 && size(block) == 4:
-		softmaxAVX512F32(&a)
-	case l == AVX512:
-		softmaxAVX512F64(&a)
-	case size(block) == 4:
-		softmaxAVX2F32(&a)
-	default:
-		softmaxAVX2F64(&a)
-	}
+	softmaxes.call(l, size(block), &a)
 }
 
 // expConstants are the constants of the exponential in gen/softmax.go. Below the first argument

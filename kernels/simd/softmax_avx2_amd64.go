@@ -3,11 +3,7 @@
 package simd
 
 // softmaxAVX2F32 computes softmax and gradient of some samples.
-//
-//go:noescape
 func softmaxAVX2F32(args *softmaxArgs)
 
 // softmaxAVX2F64 computes softmax and gradient of some samples.
-//
-//go:noescape
 func softmaxAVX2F64(args *softmaxArgs)

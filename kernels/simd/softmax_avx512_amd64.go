@@ -3,11 +3,7 @@
 package simd
 
 // softmaxAVX512F32 computes softmax and gradient of some samples.
-//
-//go:noescape
 func softmaxAVX512F32(args *softmaxArgs)
 
 // softmaxAVX512F64 computes softmax and gradient of some samples.
-//
-//go:noescape
 func softmaxAVX512F64(args *softmaxArgs)

@@ -13,6 +13,13 @@ type transposeArgs struct {
 	fromBlock, toBlock int // from a block of rows to the next
 }
 
+// transposes are by height, in units of 16 bytes.
+var transposes = [...]forms[transposeArgs]{
+	1: {AVX2: {transpose4AVX2F32, transpose2AVX2F64}, AVX512: {transpose4AVX2F32, transpose2AVX2F64}},
+	2: {AVX2: {transpose8AVX2F32, transpose4AVX2F64}, AVX512: {transpose8AVX2F32, transpose4AVX2F64}},
+	4: {AVX512: {transpose16AVX512F32, transpose8AVX512F64}},
+}
+
 // runVectors moves blocks with as many rows as a vector holds elements, and all columns that make
 // 16 bytes. The last blocks of rows and columns overlap those before and move some elements
 // twice. A matrix too small for that is left to Go.
@@ -32,9 +39,9 @@ func (t *Transpose[T]) runVectors(l Level) bool {
 		}
 		i = min(i, t.Rows-height)
 		blocks, whole := (t.Rows-i)/height, t.Columns/side*side
-		t.blocks(i, 0, whole, blocks, height, size)
+		t.blocks(l, i, 0, whole, blocks, height)
 		if whole < t.Columns {
-			t.blocks(i, t.Columns-side, side, blocks, height, size)
+			t.blocks(l, i, t.Columns-side, side, blocks, height)
 		}
 		i += blocks * height
 	}
@@ -42,7 +49,8 @@ func (t *Transpose[T]) runVectors(l Level) bool {
 }
 
 // blocks moves blocks of height rows from row i, and columns j to j+columns of them.
-func (t *Transpose[T]) blocks(i, j, columns, blocks, height, size int) {
+func (t *Transpose[T]) blocks(l Level, i, j, columns, blocks, height int) {
+	size := size(t.From)
 	a := transposeArgs{
 		from: pointer(t.From[i*t.FromRow+j:]), to: pointer(t.To[t.row(j)*t.ToRow+i:]),
 		fromRow: t.FromRow * size, toRow: t.ToRow * size, columns: columns,
@@ -51,31 +59,5 @@ func (t *Transpose[T]) blocks(i, j, columns, blocks, height, size int) {
 	if t.Flip {
 		a.toRow = -a.toRow
 	}
-	if size == 4 {
-		a.run32(height)
-	} else {
-		a.run64(height)
-	}
-}
-
-func (a *transposeArgs) run32(height int) {
-	switch height {
-	case 16:
-		transpose16AVX512F32(a)
-	case 8:
-		transpose8AVX2F32(a)
-	default:
-		transpose4AVX2F32(a)
-	}
-}
-
-func (a *transposeArgs) run64(height int) {
-	switch height {
-	case 8:
-		transpose8AVX512F64(a)
-	case 4:
-		transpose4AVX2F64(a)
-	default:
-		transpose2AVX2F64(a)
-	}
+	transposes[height*size/16].call(l, size, &a)
 }

@@ -3,21 +3,13 @@
 package simd
 
 // transpose4AVX2F32 turns blocks of 4 rows into columns.
-//
-//go:noescape
 func transpose4AVX2F32(args *transposeArgs)
 
 // transpose8AVX2F32 turns blocks of 8 rows into columns.
-//
-//go:noescape
 func transpose8AVX2F32(args *transposeArgs)
 
 // transpose2AVX2F64 turns blocks of 2 rows into columns.
-//
-//go:noescape
 func transpose2AVX2F64(args *transposeArgs)
 
 // transpose4AVX2F64 turns blocks of 4 rows into columns.
-//
-//go:noescape
 func transpose4AVX2F64(args *transposeArgs)

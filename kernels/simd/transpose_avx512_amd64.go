@@ -3,11 +3,7 @@
 package simd
 
 // transpose16AVX512F32 turns blocks of 16 rows into columns.
-//
-//go:noescape
 func transpose16AVX512F32(args *transposeArgs)
 
 // transpose8AVX512F64 turns blocks of 8 rows into columns.
-//
-//go:noescape
 func transpose8AVX512F64(args *transposeArgs)

@@ -87,7 +87,6 @@ func count(n int, noun string) string {
 func (m machine) function(name, structName, doc string, args reg.Register) {
 	m.Function(name)
 	m.Doc(name + " " + doc)
-	m.Pragma("noescape")
 	m.Attributes(attr.NOSPLIT)
 	named := types.NewNamed(types.NewTypeName(token.NoPos, nil, structName, nil), types.NewStruct(nil, nil), nil)
 	param := types.NewParam(token.NoPos, nil, "args", types.NewPointer(named))
