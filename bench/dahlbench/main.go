@@ -43,8 +43,8 @@ func network(name string, limit int) (*nn.Model, train.Data, error) {
 // cores is this machine with so many of them; 0: all.
 func cores(n int) (*platform.Platform, error) {
 	p, err := execute.Detect()
-	if err != nil || n == 0 {
-		return p, err
+	if err != nil {
+		return nil, err
 	}
 	return cli.WithWorkers(p, n)
 }

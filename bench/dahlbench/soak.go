@@ -142,8 +142,8 @@ func (o *soakOptions) machine() (*platform.Platform, error) {
 	if err == nil && o.devices != "" {
 		p, err = p.Select(o.devices)
 	}
-	if err != nil || o.workers == 0 {
-		return p, cli.AsInput(err)
+	if err != nil {
+		return nil, cli.AsInput(err)
 	}
 	return cli.WithWorkers(p, o.workers)
 }

@@ -54,9 +54,10 @@ func ShortCount(v float64) string {
 	return strings.TrimSpace(ThreeDigits(v) + " " + unit)
 }
 
-// ShowTime prints seconds as shortTime does.
+// ShowTime prints seconds as ShortTime does.
 func ShowTime(s float64) string { return ShortTime(Seconds(s)) }
 
+// Seconds is a number of them as a duration.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
 // Ratio is a/b, and 0 where b is.

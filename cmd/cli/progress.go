@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // ProgressBar shows on a terminal how far a long measurement is.
@@ -29,7 +30,7 @@ func (b *ProgressBar) Set(done, total int, what string) {
 	}
 	const width = 30
 	n := width * done / total
-	fmt.Fprintf(b.w, "\r\x1b[K%s [%s%s] %d/%d %.40s", b.title, bar[:n], space[:width-n], done, total, what)
+	fmt.Fprintf(b.w, "\r\x1b[K%s [%-*s] %d/%d %.40s", b.title, width, strings.Repeat("#", n), done, total, what)
 	b.shown = true
 }
 
@@ -39,11 +40,6 @@ func (b *ProgressBar) Done() {
 		fmt.Fprint(b.w, "\r\x1b[K")
 	}
 }
-
-const (
-	bar   = "##############################"
-	space = "                              "
-)
 
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()

@@ -167,7 +167,10 @@ func (f *calibrateFlags) check(o *options) error {
 // startingPoint is the platform in the file, if it is of this machine, so that what it
 // holds need not be measured again; otherwise the detected one.
 func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
-	here, err := o.withWorkers(cli.Machine(o.Platform, o.Devices, true)) // with all devices, whichever are asked for
+	here, err := cli.Machine(o.Platform, o.Devices, true) // with all devices, whichever are asked for
+	if err == nil {
+		here, err = cli.WithWorkers(here, o.Workers)
+	}
 	if err != nil || f.force {
 		return here, err
 	}

@@ -138,7 +138,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		return m, fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
 	}
 	if f.out.json {
-		s, err := readSummary(filepath.Join(dir.path, summaryFile))
+		s, err := readJSON[summary](filepath.Join(dir.path, summaryFile))
 		if err != nil {
 			return nil, err
 		}
@@ -193,7 +193,7 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 		return nil, d, cli.InputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
 	err = cmp.Or(cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), cli.CheckNotNegative("limit", o.Limit),
-		cli.CheckNotNegative("offset", o.Offset), cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("workers", o.Workers))
+		cli.CheckNotNegative("offset", o.Offset), cli.CheckNotNegative("batch", o.Batch))
 	if err != nil {
 		return nil, d, err
 	}

@@ -325,13 +325,6 @@ func (r *graphReport) print(out io.Writer) {
 			best = cli.ShortTime(cli.Seconds(p.BestS))
 		}
 		fmt.Fprintf(out, "%-14s %-10s %6d %10s %10s %10s  %s\n",
-			orDash(p.Layer), orDash(p.Phase), p.Tasks, cli.ShortCount(p.Flops), cli.ShortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
+			cmp.Or(p.Layer, "-"), cmp.Or(p.Phase, "-"), p.Tasks, cli.ShortCount(p.Flops), cli.ShortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
 	}
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

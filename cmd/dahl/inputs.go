@@ -3,8 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
-	"io"
+	"fmt"
 	"os"
 	"strings"
 
@@ -44,16 +43,8 @@ func hashInputs(o *options) ([]identity, error) {
 }
 
 func hashFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", cli.AsInput(err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", cli.AsInput(err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	data, err := os.ReadFile(path)
+	return fmt.Sprintf("%x", sha256.Sum256(data)), cli.AsInput(err)
 }
 
 // hashData identifies images and labels of both splits; test may be nil.
@@ -63,17 +54,10 @@ func hashData(train, test *nn.Dataset) *identity {
 		if d == nil {
 			continue
 		}
-		for _, extent := range append(d.Shape[:], d.Len(), d.Classes) {
-			var b [8]byte
-			binary.LittleEndian.PutUint64(b[:], uint64(extent))
-			h.Write(b[:])
-		}
-		h.Write(d.Images)
-		for _, label := range d.Labels {
-			var b [4]byte
-			binary.LittleEndian.PutUint32(b[:], uint32(label))
-			h.Write(b[:])
+		extents := []int64{int64(d.Shape[0]), int64(d.Shape[1]), int64(d.Shape[2]), int64(d.Len()), int64(d.Classes)}
+		for _, part := range []any{extents, d.Images, d.Labels} {
+			cli.Must(binary.Write(h, binary.LittleEndian, part))
 		}
 	}
-	return &identity{train.Name, hex.EncodeToString(h.Sum(nil))}
+	return &identity{train.Name, fmt.Sprintf("%x", h.Sum(nil))}
 }

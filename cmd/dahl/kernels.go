@@ -280,7 +280,7 @@ func printKernelTimes(out io.Writer, title string, rows []kernelTime) {
 		if k.MeanS > 0 {
 			mean = cli.ShortTime(cli.Seconds(k.MeanS))
 		}
-		fmt.Fprintf(out, format, k.Op, orDash(k.Variant), k.Type, shape, k.Shape, k.Device, active, fmt.Sprint(k.Count), mean,
+		fmt.Fprintf(out, format, k.Op, cmp.Or(k.Variant, "-"), k.Type, shape, k.Shape, k.Device, active, fmt.Sprint(k.Count), mean,
 			cli.ShortTime(cli.Seconds(k.MedianS)), cli.ShortTime(cli.Seconds(k.P95S)), cli.ThreeDigits(k.GFlopsPerSec), cli.ThreeDigits(k.GBPerSec))
 	}
 }

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
+	"errors"
+	"io/fs"
 	"path/filepath"
-	"runtime"
+	"strings"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
@@ -63,25 +62,17 @@ type host struct {
 	CPUs int    `json:"cpus"`
 }
 
-func thisHost() host {
-	return host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()}
-}
-
 // readManifest reads the manifest of a run directory.
 func readManifest(dir string) (*manifest, error) {
 	path := filepath.Join(dir, manifestName)
-	data, err := os.ReadFile(path)
-	if err != nil {
+	m, err := readJSON[manifest](path)
+	if fault := (*fs.PathError)(nil); errors.As(err, &fault) {
 		return nil, cli.InputErrorf("%s is not a run of dahl: %w", dir, err)
 	}
-	var m manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, cli.InputErrorf("%s: %w", path, err)
-	}
-	if m.Format != manifestFormat {
+	if err == nil && m.Format != manifestFormat {
 		return nil, cli.InputErrorf("%s: format %q, want %q", path, m.Format, manifestFormat)
 	}
-	return &m, nil
+	return m, err
 }
 
 // ended reports whether a loss that is not finite ended the run.
@@ -91,17 +82,10 @@ func (m *manifest) ended() bool { return m.Diverged != nil && !m.Complete }
 // what it is.
 func argsWithoutOut(args []string) []string {
 	var kept []string
-	for i := 0; i < len(args); i++ {
-		if args[i] == "--out" {
-			i++
-			continue
+	for i, arg := range args {
+		if arg != "--out" && (i == 0 || args[i-1] != "--out") && !strings.HasPrefix(arg, "--out=") {
+			kept = append(kept, arg)
 		}
-		if len(args[i]) > 6 && args[i][:6] == "--out=" {
-			continue
-		}
-		kept = append(kept, args[i])
 	}
 	return kept
 }
-
-func (i identity) String() string { return fmt.Sprintf("%s (%.12s)", i.Name, i.SHA256) }

@@ -11,11 +11,8 @@ import (
 	"dahl/nn"
 )
 
-func optimizerNames() (names []string) {
-	for _, info := range nn.Optimizers() {
-		names = append(names, info.Name)
-	}
-	return names
+func optimizerNames() []string {
+	return cli.NamesOf(nn.Optimizers(), func(o nn.OptimizerInfo) string { return o.Name })
 }
 
 // setPolicy takes the name of a scheduler in any case.

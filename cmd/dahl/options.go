@@ -77,15 +77,9 @@ func addGraphFlags(cmd *cobra.Command, o *options) {
 	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's, or all images where they are fewer)")
 	exclude(cmd, "model", "graph")
 	exclude(cmd, "graph", "lowering")
-	atLeastOne(cmd, "batch", &o.Batch)
-}
-
-// atLeastOne refuses a number below 1 where a flag is given: its 0 stands for what is
-// derived.
-func atLeastOne(cmd *cobra.Command, flag string, value *int) {
 	before(cmd, func() error {
-		if cmd.Flags().Changed(flag) && *value < 1 {
-			return fmt.Errorf("--%s %d: want at least 1", flag, *value)
+		if f.Changed("batch") && o.Batch < 1 { // 0 stands for what is derived
+			return fmt.Errorf("--batch %d: want at least 1", o.Batch)
 		}
 		return nil
 	})
@@ -131,11 +125,17 @@ func before(cmd *cobra.Command, check func() error) {
 func addWorkFlags(cmd *cobra.Command, o *options) {
 	addGraphFlags(cmd, o)
 	f := cmd.Flags()
-	f.Var(&onceString{p: &o.Devices}, "devices", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)")
+	f.Func("devices", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)", func(list string) error {
+		if o.Devices != "" { // a second list would replace the first
+			return fmt.Errorf("it is given twice; write one list: %s,%s", o.Devices, list)
+		}
+		o.Devices = list
+		return nil
+	})
 	f.StringVar(&o.Policy, "policy", "heft", "scheduler: "+cli.OneOf(cli.PolicyNames()))
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
 	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it, see dahl kernels (default: the fastest known within --precision)")
-	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, precisionUsage)
+	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, "factors of products on tensor cores: full (never rounded), tf32 or bf16 (rounded to 11 or 8 bits where that is known to be faster)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
 	exclude(cmd, "plan", "policy")
 	before(cmd, o.setPolicy)
@@ -188,28 +188,5 @@ func (v *optionalFloat) Set(s string) error {
 		return fmt.Errorf("want a number from 0 to 1e9")
 	}
 	*v.p = &x
-	return nil
-}
-
-// onceString is a flag that may be given once, since a second one would replace the first.
-type onceString struct {
-	p   *string
-	set bool
-}
-
-func (v *onceString) Type() string { return "string" }
-
-func (v *onceString) String() string {
-	if v.p == nil {
-		return ""
-	}
-	return *v.p
-}
-
-func (v *onceString) Set(s string) error {
-	if v.set {
-		return fmt.Errorf("it is given twice; write one list: %s,%s", *v.p, s)
-	}
-	*v.p, v.set = s, true
 	return nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -100,26 +102,15 @@ func printEngines(out io.Writer, plan *schedule.Plan) {
 
 // mostFrequent names the n most frequent operations and how often each occurs.
 func mostFrequent(count map[string]int, n int) string {
-	ops := make([]string, 0, len(count))
-	for op := range count {
-		ops = append(ops, op)
-	}
-	slices.SortFunc(ops, func(a, b string) int {
-		if count[a] != count[b] {
-			return count[b] - count[a]
-		}
-		return strings.Compare(a, b)
+	ops := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
 	})
-	var b strings.Builder
-	for i, op := range ops {
-		if i == n {
-			b.WriteString(", …")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%d %s", count[op], op)
+	var parts []string
+	for _, op := range ops {
+		parts = append(parts, fmt.Sprintf("%d %s", count[op], op))
 	}
-	return b.String()
+	if len(parts) > n {
+		parts = append(parts[:n], "…")
+	}
+	return strings.Join(parts, ", ")
 }

@@ -39,7 +39,7 @@ func TestRecordedPart(t *testing.T) {
 		line := slices.Concat(recordedTraining, c.args)
 		decodeObject(t, mustRun(t, slices.Concat(line, []string{"--json", "--record", "11", "--out", "all"})...), &all)
 		text := mustRun(t, append(line, "--out", "part")...)
-		s, err := readSummary("part/" + summaryFile)
+		s, err := readJSON[summary]("part/" + summaryFile)
 		if err != nil {
 			t.Fatal(err)
 		}

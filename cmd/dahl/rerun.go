@@ -234,11 +234,11 @@ func firstDifference(a, b []byte) string {
 
 // printBothTimes reports how long both runs took, where both say so.
 func printBothTimes(stdout io.Writer, dir, out string) {
-	then, err := readSummary(filepath.Join(dir, summaryFile))
+	then, err := readJSON[summary](filepath.Join(dir, summaryFile))
 	if err != nil {
 		return
 	}
-	now, err := readSummary(filepath.Join(out, summaryFile))
+	now, err := readJSON[summary](filepath.Join(out, summaryFile))
 	if err != nil {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -142,7 +143,7 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.selected(whole, nil)
+	p, err := o.selected(whole)
 	if err != nil {
 		return nil, err
 	}
@@ -312,7 +313,8 @@ func reasonsText(totals map[schedule.Reason]plan.TransferTotal) string {
 // newManifest fills what every run knows of itself.
 func (a *app) newManifest(command string, w *workload) *manifest {
 	m := &manifest{
-		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(a.args), Host: thisHost(),
+		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(a.args),
+		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
 		Variants: w.variants(), Inputs: w.inputs,
 	}

@@ -84,20 +84,18 @@ func sweep(ctx context.Context, o *options, c execute.CalibrateOptions) (*execut
 // sweepGraph has a task for every operation and size, each with buffers of its own.
 func sweepGraph(t dag.DType) (*dag.Graph, error) {
 	b := dag.NewBuilder("sweep")
-	all := kernels.Kernels()
-	for i := range all {
-		k := &all[i]
+	for _, k := range kernels.Kernels() {
 		if k.Host {
 			continue
 		}
 		seen := map[string]bool{}
-		for _, e := range sweepGrid(k) {
-			name := fmt.Sprintf("%s/%s", k.Op, e.key(k))
+		for _, e := range sweepGrid(&k) {
+			name := fmt.Sprintf("%s/%s", k.Op, e.key(&k))
 			if seen[name] {
 				continue
 			}
 			seen[name] = true
-			if err := addSwept(b, k, e, t, name); err != nil {
+			if err := addSwept(b, &k, e, t, name); err != nil {
 				return nil, fmt.Errorf("sweep %s: %w", k.Op, err)
 			}
 		}
@@ -161,7 +159,7 @@ func addSwept(b *dag.Builder, k *kernels.Kernel, e sweepExtents, t dag.DType, na
 		if err != nil {
 			return err
 		}
-		buffer := b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s.%s", name, o.Name), Shape: shape, Type: elemType(o.Kind, t), Role: dag.Workspace})
+		buffer := b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s.%s", name, o.Name), Shape: shape, Type: o.Kind.DType(t), Role: dag.Workspace})
 		task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: buffer}, Mode: o.Modes[0]})
 	}
 	kernels.Add(b, task)
@@ -179,19 +177,4 @@ func (e sweepExtents) shape(dims string) ([]int, error) {
 		shape = append(shape, n)
 	}
 	return shape, nil
-}
-
-// elemType is the element type of an operand of a task of type t.
-func elemType(k kernels.ElemKind, t dag.DType) dag.DType {
-	switch k {
-	case kernels.Mask, kernels.Pixel:
-		return dag.Uint8
-	case kernels.Index:
-		return dag.Int32
-	case kernels.Wide:
-		return dag.Int64
-	case kernels.Scalar:
-		return dag.Float64
-	}
-	return t
 }

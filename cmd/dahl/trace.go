@@ -52,7 +52,7 @@ func traceRun(path, format string) error {
 	if err != nil {
 		return err
 	}
-	run, err := r.plotRun(r.schedule)
+	run, err := newPlotRun(r.problem, r.schedule, r.summary)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,25 +30,40 @@ type workload struct {
 	inputs []identity       // files that the options name, for the manifest
 }
 
-// selected is the platform with the devices that --devices names; all without it. Some of
-// them have to be of a kind for which --variant is. Its models are those of the variants that
-// --precision allows.
-func (o *options) selected(p *platform.Platform, err error) (*platform.Platform, error) {
+// thisMachine is the platform file, or the detected machine, with the devices and as
+// many workers as asked for.
+func thisMachine(o *options) (*platform.Platform, error) {
+	p, err := cli.Machine(o.Platform, o.Devices, false)
+	if err == nil {
+		p, err = o.selected(p)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return cli.WithWorkers(p, o.Workers)
+}
+
+// selected is the platform with the devices that --devices names; all without it. Some of
+// them have to be of a kind for which --variant is. Its models are those of the variants that
+// --precision allows, so that no other is chosen for being fast; what a plan says runs
+// whatever its precision.
+func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
 	if o.Devices != "" {
+		var err error
 		if p, err = p.Select(o.Devices); err != nil {
 			return nil, cli.InputErrorf("--devices: %w", err)
 		}
 	}
-	if err := checkVariant(o.Variant); err != nil {
+	if err := cmp.Or(checkVariant(o.Variant), checkPrecision(o.Precision)); err != nil {
 		return nil, err
 	}
 	if o.Variant != "" && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return isVariantOf(o.Variant, d.Kind) }) {
 		return nil, cli.InputErrorf("--variant %q: no kernel has it for the devices of platform %q; dahl kernels lists the variants of each kind", o.Variant, p.Name)
 	}
-	return o.within(p)
+	if o.Plan != "" {
+		return p, nil
+	}
+	return train.Within(p, o.Precision, o.Variant)
 }
 
 // isVariantOf reports whether some kernel has a variant for a kind of devices.
@@ -68,6 +84,13 @@ func checkVariant(name string) error {
 	return nil
 }
 
+func checkPrecision(name string) error {
+	if name != "" && !slices.Contains(kernels.Precisions(), name) {
+		return cli.InputErrorf("--precision %q: want %s", name, cli.OneOf(kernels.Precisions()))
+	}
+	return nil
+}
+
 // optimizer applies the flags to the model's default.
 func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 	opt := m.Defaults.Optimizer
@@ -78,7 +101,7 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 		}
 		opt = info.New()
 	}
-	set := func(dst *float64, v *float64) {
+	set := func(dst, v *float64) {
 		if v != nil {
 			*dst = *v
 		}
@@ -187,7 +210,14 @@ func (o *options) loweringFile() string {
 func (o *options) lowering() (*dag.Lowering, error) {
 	switch {
 	case o.Lowering == "" && o.Plan != "":
-		return loweringOfPlan(o.Plan)
+		data, err := os.ReadFile(o.Plan)
+		var plan struct {
+			Lowering *dag.Lowering `json:"lowering"`
+		}
+		if json.Unmarshal(data, &plan) != nil {
+			plan.Lowering = nil // reading the plan itself says what is wrong, and where
+		}
+		return plan.Lowering, cli.AsInput(err)
 	case o.Lowering == bestTiles && o.adapt == nil:
 		panic("dahl: the best tiles have not been looked for")
 	case o.Lowering == "" || o.Lowering == bestTiles:
@@ -195,22 +225,6 @@ func (o *options) lowering() (*dag.Lowering, error) {
 	}
 	l, err := nn.LoadLowering(o.Lowering)
 	return &l, cli.AsInput(err)
-}
-
-// loweringOfPlan is the granularity that a plan was made for; nil where its file
-// does not say.
-func loweringOfPlan(path string) (*dag.Lowering, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, cli.AsInput(err)
-	}
-	var plan struct {
-		Lowering *dag.Lowering `json:"lowering"`
-	}
-	if err := json.Unmarshal(data, &plan); err != nil {
-		return nil, nil // reading the plan itself says what is wrong, and where
-	}
-	return plan.Lowering, nil
 }
 
 // loadGraph reads a graph file, in the text form if its name ends in .txt.
