@@ -139,9 +139,12 @@ func (t *Trainer) Weights() []nn.Array {
 }
 
 // WeightsHash is the SHA-256 of all parameters' bytes in the model's order.
-func (t *Trainer) WeightsHash() string {
+func (t *Trainer) WeightsHash() string { return HashOf(t.Weights()) }
+
+// HashOf is the SHA-256 of the bytes of arrays, one after another.
+func HashOf(arrays []nn.Array) string {
 	h := sha256.New()
-	for _, a := range t.Weights() {
+	for _, a := range arrays {
 		h.Write(a.Data)
 	}
 	return hex.EncodeToString(h.Sum(nil))

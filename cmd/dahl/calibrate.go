@@ -34,6 +34,9 @@ type calibrateFlags struct {
 
 	units  map[string]int   // of the devices to measure
 	energy train.CallEnergy // nil: no meters
+	stderr io.Writer        // for progress
+	file   *growingFile
+	sum    execute.Calibration // of all networks
 }
 
 func newCalibrate(*app) *cobra.Command {
@@ -73,7 +76,8 @@ file is edited: no sensor of theirs is read.`,
   dahl calibrate --platform emulated --devices cpu:1,gpu --out here.toml --model lenet5`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o)
+			f.stderr, f.file = cmd.ErrOrStderr(), &growingFile{path: f.out, period: savePeriod}
+			return f.run(cmd.Context(), cmd.OutOrStdout(), &o)
 		},
 	}
 	flags := cmd.Flags()
@@ -104,7 +108,7 @@ file is edited: no sensor of theirs is read.`,
 	return cmd
 }
 
-func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *options) error {
+func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) error {
 	if err := f.check(o); err != nil {
 		return err
 	}
@@ -120,19 +124,15 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	}
 	meters := train.OpenGPUs(p)
 	defer meters.Close()
-	f.energy = meters.CallEnergy(p, f.joules)
-	file := &growingFile{path: f.out, period: savePeriod}
-	var sum execute.Calibration
-	err = f.measure(ctx, stderr, o, p, file, &sum)
-	if e := file.close(); err == nil {
-		err = e
-	}
-	if err != nil && file.models > 0 {
-		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, file.models)
+	f.energy, f.sum.Platform = meters.CallEnergy(p, f.joules), p
+	err = f.measure(ctx, o)
+	if err = cmp.Or(err, f.file.close()); err != nil && f.file.models > 0 {
+		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, f.file.models)
 	}
 	if err != nil {
 		return err
 	}
+	sum := &f.sum
 	fmt.Fprintf(stdout, "%s: %s, %d workers, %d models: %d measured by themselves, %d kept; repeat spread at most %.1f %% (median of a model's kernels)\n",
 		f.out, sum.Platform.Name, len(sum.Platform.Workers), len(sum.Platform.Models), sum.Measured, sum.Skipped, 100*sum.RepeatSpread)
 	if sum.Unsteady > 0 {
@@ -196,30 +196,13 @@ func sameMachine(a, b *platform.Platform) bool {
 }
 
 func devicesText(p *platform.Platform) string {
-	var parts []string
-	for i := range p.Devices {
-		parts = append(parts, fmt.Sprintf("%d %s", p.Devices[i].Count, p.Devices[i].Name))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(cli.NamesOf(p.Devices, func(d platform.Device) string { return fmt.Sprintf("%d %s", d.Count, d.Name) }), ", ")
 }
 
-// measure goes through the networks, or sweeps, and adds up in sum.
-func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *options, p *platform.Platform, file *growingFile, sum *execute.Calibration) error {
-	sum.Platform = p
-	add := func(c *execute.Calibration) {
-		if c != nil {
-			sum.Platform, sum.RepeatSpread = c.Platform, max(sum.RepeatSpread, c.RepeatSpread)
-			sum.Measured, sum.Skipped, sum.Unsteady = sum.Measured+c.Measured, sum.Skipped+c.Skipped, sum.Unsteady+c.Unsteady
-			sum.TooLarge, sum.Refused = sum.TooLarge+c.TooLarge, append(sum.Refused, c.Refused...)
-			sum.Devices = append(sum.Devices, c.Devices...)
-		}
-	}
+// measure goes through the networks, or sweeps.
+func (f *calibrateFlags) measure(ctx context.Context, o *options) error {
 	if f.sweep {
-		bar := cli.NewProgressBar(stderr, "sweep")
-		defer bar.Done()
-		c, err := sweep(ctx, o, f.calibration(p, o, bar, file))
-		add(c)
-		return err
+		return f.add("sweep", o, func(c execute.CalibrateOptions) (*execute.Calibration, error) { return sweep(ctx, o, c) })
 	}
 	batches := f.batches
 	if len(batches) == 0 {
@@ -229,7 +212,7 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 		for _, batch := range batches {
 			c := *o
 			c.Model, c.Batch = model, batch
-			if err := f.network(ctx, stderr, &c, file, add, sum); err != nil {
+			if err := f.network(ctx, &c); err != nil {
 				return err
 			}
 		}
@@ -237,22 +220,27 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 	return nil
 }
 
-// calibration is how a network, or the sweep, is measured.
-func (f *calibrateFlags) calibration(p *platform.Platform, o *options, bar *cli.ProgressBar, file *growingFile) execute.CalibrateOptions {
-	return execute.CalibrateOptions{Platform: p, Units: f.units, Variants: o.variants(), MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
-		Progress: bar.Set, Save: file.save}
-}
-
-// variants are those to be measured: the pinned one, or all.
-func (o *options) variants() []string {
-	if o.Variant == "" {
-		return nil
+// add measures what is of a title, with all that is known by then, and adds it up.
+func (f *calibrateFlags) add(title string, o *options, measure func(execute.CalibrateOptions) (*execute.Calibration, error)) error {
+	bar := cli.NewProgressBar(f.stderr, title)
+	defer bar.Done()
+	options := execute.CalibrateOptions{Platform: f.sum.Platform, Units: f.units, MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
+		Progress: bar.Set, Save: f.file.save}
+	if o.Variant != "" {
+		options.Variants = []string{o.Variant}
 	}
-	return []string{o.Variant}
+	c, err := measure(options)
+	if sum := &f.sum; c != nil {
+		sum.Platform, sum.RepeatSpread = c.Platform, max(sum.RepeatSpread, c.RepeatSpread)
+		sum.Measured, sum.Skipped, sum.Unsteady = sum.Measured+c.Measured, sum.Skipped+c.Skipped, sum.Unsteady+c.Unsteady
+		sum.TooLarge, sum.Refused = sum.TooLarge+c.TooLarge, append(sum.Refused, c.Refused...)
+		sum.Devices = append(sum.Devices, c.Devices...)
+	}
+	return err
 }
 
 // network measures what one network needs, with one lowering or with all tiles.
-func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *options, file *growingFile, add func(*execute.Calibration), sum *execute.Calibration) error {
+func (f *calibrateFlags) network(ctx context.Context, o *options) error {
 	m, d, err := trainingData(o)
 	if err != nil {
 		return err
@@ -263,7 +251,7 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 		if err != nil {
 			return err
 		}
-		t, err := train.Tilings(m, sum.Platform, o.Batch, dtype)
+		t, err := train.Tilings(m, f.sum.Platform, o.Batch, dtype)
 		if err != nil {
 			return err
 		}
@@ -275,10 +263,9 @@ func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *optio
 	for i, adapt := range adapts {
 		c := *o
 		c.adapt = adapt
-		bar := cli.NewProgressBar(stderr, fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]))
-		result, err := calibrate(ctx, &c, m, d, f.calibration(sum.Platform, o, bar, file))
-		bar.Done()
-		add(result)
+		err := f.add(fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]), o, func(how execute.CalibrateOptions) (*execute.Calibration, error) {
+			return calibrate(ctx, &c, m, d, how)
+		})
 		if err != nil {
 			return err
 		}

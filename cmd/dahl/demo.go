@@ -107,7 +107,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWorkload(o, m, c.Platform, d)
+	w, err := newWorkload(ctx, o, m, c.Platform, d)
 	if err != nil {
 		return nil, err
 	}

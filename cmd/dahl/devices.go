@@ -41,8 +41,15 @@ func (w *workload) figures(o *outcome) plan.StepFigures {
 }
 
 // compareSets lays the prediction for all devices beside what the same options give on each
-// kind alone.
-func (w *workload) compareSets(ctx context.Context, sets []string, all *outcome) (*plan.SetComparison, error) {
+// kind alone; nil where --devices does not name both processors and others.
+func (w *workload) compareSets(ctx context.Context, all *outcome, asked bool) (*plan.SetComparison, error) {
+	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
+	if sets == nil || w.opts.Devices == "" {
+		if asked {
+			return nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
+		}
+		return nil, nil
+	}
 	return plan.CompareSets(ctx, sets, w.figures(all), func(ctx context.Context, set string) (plan.StepFigures, error) {
 		other, err := w.onDevices(ctx, set)
 		if err != nil {
@@ -79,19 +86,6 @@ func (w *workload) onDevices(ctx context.Context, list string) (*workload, error
 func (w *workload) sameGraphOn(some *platform.Platform) bool {
 	o := w.opts
 	return o.Plan == "" && o.Variant == "" && o.Lowering != bestTiles && (w.Model == nil || o.Lowering != "" || train.SameGrain(some, w.Platform))
-}
-
-// comparedSets is the comparison of an execution, before it is measured; nil where
-// --devices does not name both processors and others.
-func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked bool) (*plan.SetComparison, error) {
-	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
-	if sets == nil || w.opts.Devices == "" {
-		if asked {
-			return nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
-		}
-		return nil, nil
-	}
-	return w.compareSets(ctx, sets, predicted)
 }
 
 // measureSets adds what the run on all devices took, and if asked that of an epoch on

@@ -101,7 +101,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	}
 	defer t.Close()
 	t.Predicted = predicted.Totals
-	if t.devices, err = w.comparedSets(ctx, predicted, f.compareDevices); err != nil {
+	if t.devices, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
 		return nil, err
 	}
 	if err := cli.CheckWritable(f.save); err != nil {
@@ -165,20 +165,7 @@ func trainingWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tiles *plan.TileSearch
-	if o.Lowering == bestTiles {
-		draft := workload{opts: o, Workload: train.Workload{Model: m, Platform: p}}
-		if tiles, err = draft.sweepTiles(ctx, d.Samples()); err != nil {
-			return nil, err
-		}
-	}
-	w, err := newWorkload(o, m, p, d)
-	if err != nil {
-		return nil, err
-	}
-	w.tiles = tiles
-	w.inputs, err = hashInputs(o)
-	return w, err
+	return newWorkload(ctx, o, m, p, d)
 }
 
 // trainingData opens the data and fits the model to it.

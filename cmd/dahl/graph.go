@@ -73,7 +73,16 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 	if err != nil {
 		return err
 	}
-	w, err := inspectedGraph(ctx, o)
+	p := &platform.Platform{}
+	if o.Platform != "" {
+		if p, err = cli.LoadPlatform(o.Platform); err != nil {
+			return err
+		}
+	}
+	w, err := mainGraph(ctx, o, p)
+	if err == nil && o.Platform != "" {
+		err = checkGiven(w, p)
+	}
 	if err != nil {
 		return err
 	}
@@ -123,22 +132,6 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 		return nil, nil
 	}
 	return nil, cli.InputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
-}
-
-// inspectedGraph builds the graph.
-func inspectedGraph(ctx context.Context, o *options) (*workload, error) {
-	p := &platform.Platform{}
-	if o.Platform != "" {
-		var err error
-		if p, err = cli.LoadPlatform(o.Platform); err != nil {
-			return nil, err
-		}
-	}
-	w, err := mainGraph(ctx, o, p)
-	if err != nil || o.Platform == "" {
-		return w, err
-	}
-	return w, checkGiven(w, p)
 }
 
 // graphReport is what graph prints.
@@ -198,16 +191,17 @@ func describeGraph(w *workload) (*graphReport, error) {
 	g := w.Program.Graphs[0]
 	r := &graphReport{
 		Graph: g.Name, SHA256: g.Hash(), Platform: w.Platform.Name, Tasks: g.NumTasks(), Buffers: len(g.Buffers),
-		Width: g.Width(), Flops: g.TotalFlops(), Bytes: g.TotalBytes(), ArenaBytes: map[string]int64{},
+		Width: g.Width(), Flops: g.TotalFlops(), Bytes: g.TotalBytes(), Layouts: map[string]int{}, ArenaBytes: map[string]int64{},
 	}
-	if w.Lowering != nil {
-		r.Lowering = formOf(w.Lowering)
+	if l := w.Lowering; l != nil {
+		form := "layer by layer"
+		if l.Fused {
+			form = "fused"
+		}
+		r.Lowering = cmp.Or(l.Layout, dag.NCHW) + ", " + form
 	}
 	for i := range g.Buffers {
 		if layout := g.Buffers[i].Layout; layout != "" {
-			if r.Layouts == nil {
-				r.Layouts = map[string]int{}
-			}
 			r.Layouts[layout]++
 		}
 	}
@@ -218,10 +212,7 @@ func describeGraph(w *workload) (*graphReport, error) {
 	if levels := g.Levels(); len(levels) > 0 {
 		r.Levels = int(slices.Max(levels)) + 1
 	}
-	best := func(dag.TaskID) time.Duration { return 0 }
-	if costs != nil {
-		best = func(t dag.TaskID) time.Duration { return bestCost(costs, w.Platform, t) }
-	}
+	best := func(t dag.TaskID) time.Duration { return bestCost(costs, w.Platform, t) }
 	r.addPaths(g, best, costs != nil)
 	r.addParts(g, best)
 	for a := range schedule.NumArenas {
@@ -231,16 +222,7 @@ func describeGraph(w *workload) (*graphReport, error) {
 	return r, nil
 }
 
-// formOf is the layout of a lowering and whether it fuses layers.
-func formOf(l *dag.Lowering) string {
-	form := cmp.Or(l.Layout, dag.NCHW)
-	if l.Fused {
-		return form + ", fused"
-	}
-	return form + ", layer by layer"
-}
-
-// bestCost is the shortest duration of a task on any device.
+// bestCost is the shortest duration of a task on any device; 0 where there is none.
 func bestCost(costs *schedule.Costs, p *platform.Platform, t dag.TaskID) time.Duration {
 	best := time.Duration(-1)
 	for d := range p.Devices {

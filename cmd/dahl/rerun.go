@@ -77,10 +77,15 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 	}
 	different := 0
 	for _, r := range rows {
-		fmt.Fprintf(stdout, "%-20s %s\n", r.what, r.verdict())
+		verdict := "same"
 		if !r.same {
+			verdict = "DIFFERENT"
 			different++
 		}
+		if r.note != "" {
+			verdict += ": " + r.note
+		}
+		fmt.Fprintf(stdout, "%-20s %s\n", r.what, verdict)
 	}
 	printBothTimes(stdout, dir, out)
 	if different > 0 {
@@ -153,17 +158,6 @@ type repeatRow struct {
 	note string
 }
 
-func (r *repeatRow) verdict() string {
-	word := "same"
-	if !r.same {
-		word = "DIFFERENT"
-	}
-	if r.note == "" {
-		return word
-	}
-	return word + ": " + r.note
-}
-
 // compareRuns compares two runs of one manifest. Of an executed run the measured
 // schedule and energy are left out, and the plan too if a policy made it while
 // the run went on.
@@ -216,41 +210,29 @@ func compareFiles(name, dir, out string) (repeatRow, error) {
 	if err != nil {
 		return repeatRow{}, err
 	}
-	row := repeatRow{what: name, same: bytes.Equal(old, now)}
-	if !row.same {
-		row.note = firstDifference(old, now)
+	if bytes.Equal(old, now) {
+		return repeatRow{what: name, same: true}, nil
 	}
-	return row, nil
-}
-
-// firstDifference says where two texts part.
-func firstDifference(a, b []byte) string {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
+	equal := 0
+	for equal < min(len(old), len(now)) && old[equal] == now[equal] {
+		equal++
 	}
-	return fmt.Sprintf("from line %d on", 1+bytes.Count(a[:n], []byte("\n")))
+	return repeatRow{what: name, note: fmt.Sprintf("from line %d on", 1+bytes.Count(old[:equal], []byte("\n")))}, nil
 }
 
 // printBothTimes reports how long both runs took, where both say so.
 func printBothTimes(stdout io.Writer, dir, out string) {
-	then, err := readJSON[summary](filepath.Join(dir, summaryFile))
-	if err != nil {
-		return
-	}
-	now, err := readJSON[summary](filepath.Join(out, summaryFile))
-	if err != nil {
+	then, errThen := readJSON[summary](filepath.Join(dir, summaryFile))
+	now, errNow := readJSON[summary](filepath.Join(out, summaryFile))
+	if errThen != nil || errNow != nil {
 		return
 	}
 	fmt.Fprintf(stdout, "%-20s %s, then %s per step; %s, then %s in all (not compared)\n", "times",
-		cli.ShortTime(cli.Seconds(then.PeriodS)), cli.ShortTime(cli.Seconds(now.PeriodS)), cli.ShortTime(cli.Seconds(then.MakespanS)), cli.ShortTime(cli.Seconds(now.MakespanS)))
+		cli.ShowTime(then.PeriodS), cli.ShowTime(now.PeriodS), cli.ShowTime(then.MakespanS), cli.ShowTime(now.MakespanS))
 }
 
 func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }

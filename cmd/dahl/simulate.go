@@ -87,10 +87,8 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	}
 	s := w.summarize(result)
 	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
-	if sets := plan.DeviceSets(w.Platform, o.Devices); sets != nil && o.Devices != "" {
-		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
-			return cli.AsInput(err)
-		}
+	if s.Devices, err = w.compareSets(ctx, result, false); err != nil {
+		return cli.AsInput(err)
 	}
 	if o.Samples > 0 {
 		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {
@@ -179,15 +177,7 @@ func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload
 			return nil, err
 		}
 	}
-	if w.inputs, err = hashInputs(o); err != nil {
-		return nil, err
-	}
-	if o.Lowering == bestTiles {
-		if w.tiles, err = w.sweepTiles(ctx, n); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.buildProgram(n); err != nil {
+	if err := w.build(ctx, n); err != nil {
 		return nil, err
 	}
 	w.Program.Graphs = w.Program.Graphs[:1]

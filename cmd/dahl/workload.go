@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,16 +127,29 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 
 // newWorkload loads everything the options name and makes the decisions for a run on this
 // machine. The model was fitted to the data.
-func newWorkload(o *options, m *nn.Model, p *platform.Platform, d train.Data) (*workload, error) {
+func newWorkload(ctx context.Context, o *options, m *nn.Model, p *platform.Platform, d train.Data) (*workload, error) {
 	runnable, err := execute.Runnable(p)
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
 	w := &workload{opts: o, Workload: train.Workload{Model: m, Data: d, Platform: runnable}}
-	if err := w.buildProgram(d.Samples()); err != nil {
+	if err := w.build(ctx, d.Samples()); err != nil {
 		return nil, err
 	}
 	return w, w.decide()
+}
+
+// build makes the program, with the tiles that are best where these are asked for.
+func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
+	if w.inputs, err = hashInputs(w.opts); err != nil {
+		return err
+	}
+	if w.opts.Lowering == bestTiles {
+		if w.tiles, err = w.sweepTiles(ctx, n); err != nil {
+			return err
+		}
+	}
+	return w.buildProgram(n)
 }
 
 func (w *workload) buildProgram(n train.Samples) error {
