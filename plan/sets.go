@@ -77,7 +77,7 @@ func CompareSets(ctx context.Context, sets []string, all StepFigures, predict fu
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			row.Error = oneLine(err)
+			row.Error = OneLine(err)
 		}
 		c.Rows = append(c.Rows, row)
 	}

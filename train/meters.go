@@ -8,6 +8,7 @@ import (
 
 	"dahl/energy"
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -144,22 +145,18 @@ func (m *GPUMeters) CallEnergy(p *platform.Platform, target time.Duration) CallE
 	}
 	repeat := energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
 	return func(ctx context.Context, device string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
-		id, ok := p.DeviceByName(device)
-		if !ok {
-			return execute.CallEnergy{}, false, nil
+		g := (*energy.GPUMeters)(nil)
+		if id, ok := p.DeviceByName(device); ok {
+			g = m.Of(&p.Devices[id])
 		}
-		g := m.Of(&p.Devices[id])
 		if g == nil {
 			return execute.CallEnergy{}, false, nil
 		}
 		e, err := energy.MeasureCalls(ctx, g.Metered(device).Meter, repeat, calls)
-		if err != nil {
-			return execute.CallEnergy{}, true, err
-		}
-		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(e.Calls),
-			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, nil
+		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(max(1, e.Calls)),
+			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, err
 	}
 }
 
 // warn tells the user what goes on all the same, and why not as it should.
-func warn(what string, reason error) { slog.Warn(what, "reason", oneLine(reason)) }
+func warn(what string, reason error) { slog.Warn(what, "reason", plan.OneLine(reason)) }

@@ -113,20 +113,16 @@ func (t *Trainer) SetWeights() error {
 		} else if err := o.Init(&p, values); err != nil {
 			return err
 		}
-		t.setParameter(p.Name, values)
+		if o.Type == dag.Float64 {
+			copy(t.Runner.Float64s(p.Name), values)
+			continue
+		}
+		dst := t.Runner.Float32s(p.Name)
+		for i, v := range values {
+			dst[i] = float32(v)
+		}
 	}
 	return nil
-}
-
-func (t *Trainer) setParameter(name string, values []float64) {
-	if t.Workload.Options.Type == dag.Float64 {
-		copy(t.Runner.Float64s(name), values)
-		return
-	}
-	dst := t.Runner.Float32s(name)
-	for i, v := range values {
-		dst[i] = float32(v)
-	}
 }
 
 // Weights are the parameters as arrays of an .npz file.
@@ -287,12 +283,18 @@ func (t *Trainer) runSteps(ctx context.Context, p plan.Piece, count *tally, sour
 
 // take accounts for a piece that has run.
 func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
-	joules, err := t.account(epoch, p, s)
-	if err != nil {
-		return err
-	}
-	g := t.Workload.Program.Graphs[p.Graph]
+	g, joules := t.Workload.Program.Graphs[p.Graph], 0.0 // known where the piece was recorded
 	batch := nn.BatchOf(g)
+	if p.Recorded {
+		report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false), batch)
+		if err != nil {
+			return err
+		}
+		t.recorded[p.Graph] += p.Steps
+		joules = t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: epoch, First: t.feed.stepsDone + 1}, g, p.Segment)
+	} else {
+		t.Measured.AddUnrecorded(s, g, p.Segment)
+	}
 	count.took(p, batch, s.Makespan, joules)
 	for k, r := range t.feed.results {
 		count.add(r, batch)
@@ -308,22 +310,6 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 	}
 	t.done = append(t.done, p)
 	return nil
-}
-
-// account adds a piece that has run to the totals, and returns its joules, which are known
-// where it was recorded.
-func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule) (joules float64, err error) {
-	g := t.Workload.Program.Graphs[p.Graph]
-	if !p.Recorded {
-		t.Measured.AddUnrecorded(s, g, p.Segment)
-		return 0, nil
-	}
-	t.recorded[p.Graph] += p.Steps
-	report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false), nn.BatchOf(g))
-	if err != nil {
-		return 0, err
-	}
-	return t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: epoch, First: t.feed.stepsDone + 1}, g, p.Segment), nil
 }
 
 // tally counts the images of one split in one epoch.
