@@ -58,10 +58,10 @@ func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *sch
 		from, to := p.Platform.Memories[t.From].Name, p.Platform.Memories[t.To].Name
 		return CopyComparison{Buffer: p.Graph.Buffers[t.Buffer].Name, From: from, To: to, Reason: t.Reason, Bytes: t.Bytes}, t.End - t.Start
 	}
-	expected, _ := timesOf(predicted.Transfers, of)
-	times, all := timesOf(measured.Transfers, of)
+	expected, _ := TimesOf(predicted.Transfers, of)
+	times, all := TimesOf(measured.Transfers, of)
 	for row, list := range times {
-		known, sum := expected[row], total(list)
+		known, sum := expected[row], Total(list)
 		row.Median = NewPair(0, Quantile(list, 0.5))
 		if len(known) > 0 {
 			row.Median = NewPair(Quantile(known, 0.5), row.Median.Measured)

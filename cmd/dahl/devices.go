@@ -31,8 +31,8 @@ func (w *workload) optionsOn(list string) *options {
 }
 
 // figures are the step's of a simulated or executed run.
-func (w *workload) figures(o *outcome) plan.StepFigures {
-	f := plan.FiguresOf(o.Totals, o.Readings, covers(o.Readings, w.Platform), nn.BatchOf(w.Program.Graphs[0]))
+func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.StepFigures {
+	f := plan.FiguresOf(o, readings, covers(readings, w.Platform), nn.BatchOf(w.Program.Graphs[0]))
 	f.Watts = w.meteredWatts(o.Report)
 	if w.tiles != nil {
 		f.Samples = w.tiles.Chosen
@@ -42,7 +42,7 @@ func (w *workload) figures(o *outcome) plan.StepFigures {
 
 // compareSets lays the prediction for all devices beside what the same options give on each
 // kind alone; nil where --devices does not name both processors and others.
-func (w *workload) compareSets(ctx context.Context, all *outcome, asked bool) (*plan.SetComparison, error) {
+func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool) (*plan.SetComparison, error) {
 	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
 	if sets == nil || w.opts.Devices == "" {
 		if asked {
@@ -55,7 +55,7 @@ func (w *workload) compareSets(ctx context.Context, all *outcome, asked bool) (*
 		if err != nil {
 			return plan.StepFigures{}, err
 		}
-		result, err := other.predict(ctx)
+		result, err := other.Predict(ctx)
 		if err != nil {
 			return plan.StepFigures{}, err
 		}
@@ -99,7 +99,7 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 		return nil
 	}
 	last := len(t.devices.Rows) - 1
-	t.devices.Measured(last, t.w.figures(t.measured))
+	t.devices.Measured(last, t.w.figures(t.Measured, t.Readings...))
 	for i := range t.devices.Rows[:last] {
 		if !alone || t.devices.Rows[i].Error != "" {
 			continue
@@ -138,8 +138,7 @@ func measureOn(ctx context.Context, o *options, all *platform.Platform) (plan.St
 	if err := errors.Join(runErr, err); err != nil {
 		return plan.StepFigures{}, err
 	}
-	t.measured.Readings = readings
-	return w.figures(t.measured), nil
+	return w.figures(t.Measured, readings...), nil
 }
 
 // printSets writes two lines per set, one per world, and which set is best.

@@ -65,8 +65,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 			if f.out.json {
 				progress = io.Discard
 			}
-			_, err := a.execute(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
-			return err
+			return a.execute(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
 		},
 	}
 	addWorkFlags(cmd, &o)
@@ -86,30 +85,30 @@ starts again. What came after a loss is a run directory of its own in that of th
 
 // execute runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
-func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) (*manifest, error) {
+func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
 	w, err := trainingWorkload(ctx, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	predicted, err := w.predict(ctx)
+	predicted, err := w.Predict(ctx)
 	if err != nil {
-		return nil, cli.AsInput(err)
+		return cli.AsInput(err)
 	}
 	t, err := newTrainer(w, progress)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer t.Close()
-	t.Predicted = predicted.Totals
+	t.Predicted = predicted
 	if t.devices, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
-		return nil, err
+		return err
 	}
 	if err := cli.CheckWritable(f.save); err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := createRunDir(f.out.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	w.printTraining(progress, predicted)
 	for _, warning := range t.Runner.Warnings() {
@@ -117,32 +116,25 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	}
 	meters := train.StartMeters(w.Platform)
 	runErr := t.run(ctx)
-	if t.measured.Readings, err = meters.Stop(); err != nil {
+	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}
-	t.measured.GPUs = meters.States
+	t.gpus = meters.States
 	if runErr == nil {
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
-	if err := t.PredictLegs(context.WithoutCancel(ctx)); err != nil {
-		return nil, errors.Join(runErr, err)
+	if f.save != "" {
+		runErr = errors.Join(runErr, cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
 	}
-	m, err := a.writeTraining(dir, t, "execute")
-	if err == nil && f.save != "" {
-		err = cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) })
-	}
-	if err != nil {
-		return nil, errors.Join(runErr, err)
-	}
-	if runErr != nil {
-		return m, fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
+	if err := a.writeTraining(ctx, dir, t, "execute", runErr); err != nil {
+		return err
 	}
 	if f.out.json {
 		s, err := readJSON[summary](filepath.Join(dir.path, summaryFile))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return m, cli.PrintJSON(stdout, s)
+		return cli.PrintJSON(stdout, s)
 	}
 	t.printMeasured(progress)
 	t.printLosses(progress, dir)
@@ -150,8 +142,8 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		printSets(progress, t.devices)
 	}
 	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
-	t.w.headline(t.measured, t.summarize()).print(progress, t.beside())
-	return m, nil
+	t.w.headline(t.Measured, t.summarize()).print(progress, t.beside())
+	return nil
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions
@@ -204,12 +196,24 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	return m, d, err
 }
 
-// writeTraining writes the run directory of an executed run.
-func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest, error) {
+// writeTraining writes the run directory of an executed run, which may have ended with an
+// error, and returns that or its own.
+func (a *app) writeTraining(ctx context.Context, dir *runDir, t *trainer, command string, runErr error) error {
+	err := t.PredictLegs(context.WithoutCancel(ctx))
+	if err == nil {
+		err = a.writeTrained(dir, t, command)
+	}
+	if err == nil && runErr != nil {
+		return fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
+	}
+	return errors.Join(runErr, err)
+}
+
+func (a *app) writeTrained(dir *runDir, t *trainer, command string) error {
 	m := a.newManifest(command, t.w)
 	m.Complete = t.Complete
 	m.Data = hashData(t.w.Data.Train, t.w.Data.Test)
-	m.GPUs = t.measured.GPUs
+	m.GPUs = t.gpus
 	if n := t.Runner.Issue(0); n.Tasks > 0 {
 		m.Issue = &n
 	}
@@ -219,30 +223,29 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 	}
 	m.Diverged = t.Diverged
 	if err := dir.writeMetrics(t); err != nil {
-		return nil, err
+		return err
 	}
 	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.writeLegs(dir, t); err != nil {
-		return nil, err
+		return err
 	}
 	m.Losses = t.Losses
-	if t.measured.Main != nil {
-		s := t.summarize()
-		if err := dir.writeOutcome(t.w, t.measured, s); err != nil {
-			return nil, err
-		}
-		if err := dir.writePredicted(t.w, &t.Leg, s); err != nil {
-			return nil, err
+	if t.Measured.Main != nil {
+		if err := dir.writeLeg(t.w, &t.Leg, t.summarize()); err != nil {
+			return err
 		}
 	}
-	return m, dir.writeManifest(m)
+	return dir.writeManifest(m)
 }
 
-// writePredicted writes the simulated schedule of the same segment and the
+// writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the
 // figure of both.
-func (d *runDir) writePredicted(w *workload, l *train.Leg, s *summary) error {
+func (d *runDir) writeLeg(w *workload, l *train.Leg, s *summary) error {
+	if err := d.writeOutcome(w, l.Measured, s); err != nil {
+		return err
+	}
 	p := w.mainProblem(l.Predicted.Main.Steps)
 	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
 	if err != nil {
@@ -277,7 +280,7 @@ func (d *runDir) writeMetrics(t *trainer) error {
 
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
-	s := t.w.summarize(t.measured)
+	s := t.w.summarize(t.Measured, t.Readings...)
 	s.Diverged, s.Load = t.Diverged, t.load
 	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.Losses, t.metered()
 	if s.Recorded != nil && t.Predicted != nil && t.Predicted.Unrecorded.Steps > 0 {
@@ -304,7 +307,7 @@ func (t *trainer) summarize() *summary {
 }
 
 // printTraining says what is about to run.
-func (w *workload) printTraining(out io.Writer, predicted *outcome) {
+func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	g, d := w.Program.Graphs[0], w.Data.Train
 	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
@@ -335,21 +338,21 @@ func (w *workload) reservedText() string {
 
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
-	m, predicted := t.measured, t.Predicted
-	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), m.energyText())
+	m, predicted := t.Measured, t.Predicted
+	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), t.energyText())
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
 	}
-	if r := m.recording(); r != nil {
+	if r := recording(m); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)
 	}
 }
 
 // beside is the prediction of the step, and why it is far off, for the end of a line.
 func (t *trainer) beside() string {
-	p, m := t.Predicted.StepTime(), t.measured.StepTime()
+	p, m := t.Predicted.StepTime(), t.Measured.StepTime()
 	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
-	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
+	causes := errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.load)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, causesText(causes))
 }

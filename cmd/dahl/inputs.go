@@ -11,33 +11,22 @@ import (
 	"dahl/nn"
 )
 
-// inputFiles are the files that the options name, except the platform, of which
-// a run directory keeps a copy, and the data.
-func (o *options) inputFiles() []string {
-	var files []string
-	if cli.IsModelFile(o.Model) {
-		files = append(files, o.Model)
-	}
-	if o.Lowering != "" && o.Lowering != bestTiles {
-		files = append(files, o.Lowering)
-	}
-	for _, f := range []string{o.Graph, o.Plan, o.Init} {
-		if f != "" && !strings.HasPrefix(f, uniformInit) {
-			files = append(files, f)
-		}
-	}
-	return files
-}
-
-// hashInputs identifies the input files, so that rerun can tell that one changed.
+// hashInputs identifies the files that the options name, so that rerun can tell that one
+// changed: except the platform, of which a run directory keeps a copy, and the data.
 func hashInputs(o *options) ([]identity, error) {
 	var ids []identity
-	for _, path := range o.inputFiles() {
-		sum, err := hashFile(path)
+	for _, in := range []struct {
+		path   string
+		noFile bool
+	}{{o.Model, !cli.IsModelFile(o.Model)}, {o.Lowering, o.Lowering == bestTiles}, {o.Graph, false}, {o.Plan, false}, {o.Init, strings.HasPrefix(o.Init, uniformInit)}} {
+		if in.path == "" || in.noFile {
+			continue
+		}
+		sum, err := hashFile(in.path)
 		if err != nil {
 			return nil, err
 		}
-		ids = append(ids, identity{path, sum})
+		ids = append(ids, identity{in.path, sum})
 	}
 	return ids, nil
 }

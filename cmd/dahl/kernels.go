@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 	"dahl/kernels"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
 func newKernels(*app) *cobra.Command {
@@ -227,22 +229,17 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		device         platform.DeviceID
 	}
 	g, p := r.problem.Graph, r.problem.Platform
-	times := map[key][]float64{}
 	first := map[key]dag.TaskID{}
-	var order []key
-	for _, s := range r.schedule.Spans {
+	times, _ := plan.TimesOf(r.schedule.Spans, func(s *schedule.Span) (key, time.Duration) {
 		task := &g.Tasks[s.Task]
 		k := key{task.Op, task.Type.String(), task.Shape, p.Workers[s.Worker].Device}
-		if _, ok := times[k]; !ok {
-			order = append(order, k)
+		if _, ok := first[k]; !ok {
 			first[k] = s.Task
 		}
-		times[k] = append(times[k], (s.End - s.Start).Seconds())
-	}
-	rows := make([]kernelTime, 0, len(order))
-	for _, k := range order {
-		durations := times[k]
-		slices.Sort(durations)
+		return k, s.End - s.Start
+	})
+	var rows []kernelTime
+	for k, durations := range times {
 		row := kernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
 			Count: len(durations), MedianS: plan.Quantile(durations, 0.5), P95S: plan.Quantile(durations, 0.95)}
 		if c, ok := r.problem.Costs.Of(first[k], k.device); ok {
@@ -250,15 +247,12 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		}
 		task := &g.Tasks[first[k]]
 		row.setRates(task.Flops, task.MovedBytes)
-		row.total = 0
-		for _, d := range durations {
-			row.total += d
-		}
+		row.total = plan.Total(durations)
 		row.MeanS = row.total / float64(len(durations))
 		rows = append(rows, row)
 	}
-	slices.SortStableFunc(rows, func(a, b kernelTime) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape))
+	slices.SortFunc(rows, func(a, b kernelTime) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Device, b.Device))
 	})
 	return rows
 }

@@ -41,7 +41,7 @@ func (t *trainer) metered() []plan.MeteredStep {
 	if t.Predicted == nil || len(t.Losses) > 0 {
 		return nil
 	}
-	predicted, measured := t.w.figures(&outcome{Totals: t.Predicted}), t.w.figures(t.measured)
+	predicted, measured := t.w.figures(t.Predicted), t.w.figures(t.Measured, t.Readings...)
 	return plan.MeteredSteps(&predicted, &measured)
 }
 

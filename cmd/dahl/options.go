@@ -85,8 +85,13 @@ func addGraphFlags(cmd *cobra.Command, o *options) {
 	})
 }
 
-// addStepsFlag adds the number of steps that are simulated.
-func addStepsFlag(cmd *cobra.Command, o *options) {
+// addSimulateFlags adds the flags of what is simulated and where results go.
+func addSimulateFlags(cmd *cobra.Command, o *options, out *output, dir string) {
+	addWorkFlags(cmd, o)
+	addDataFlags(cmd, o)
+	addOptimizerFlags(cmd, o)
+	addOutputFlags(cmd, out, dir)
+	cmd.Flags().BoolVar(&out.verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "consecutive steps (default: 10 of a network, 1 of a graph file)")
 	before(cmd, func() error {
 		switch {

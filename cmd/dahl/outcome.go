@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -13,35 +12,20 @@ import (
 	"dahl/train"
 )
 
-// outcome is what a run of either world came to.
-type outcome struct {
-	*plan.Totals
-
-	// Readings are what meters counted over the run, evaluations and the time between
-	// segments included.
-	Readings []energy.Reading
-	GPUs     []train.DeviceState // as they were when the run began
-}
-
-// predict simulates the program as it will run.
-func (w *workload) predict(ctx context.Context) (*outcome, error) {
-	totals, err := w.Predict(ctx)
-	return &outcome{Totals: totals}, err
-}
-
-// energyText prints the joules and what they rest on.
-func (o *outcome) energyText() string {
-	if len(o.Readings) > 0 {
-		return fmt.Sprintf("measured %s; %s %s", readingsText(o.Readings), o.Report.Grounds(), o.joulesText())
+// energyText prints the joules of a training and what they rest on.
+func (t *trainer) energyText() string {
+	o := t.Measured
+	if len(t.Readings) > 0 {
+		return fmt.Sprintf("measured %s; %s %s", readingsText(t.Readings), o.Report.Grounds(), joulesText(o))
 	}
 	if o.Basis == energy.Unavailable {
 		return "energy unavailable: the platform names no powers"
 	}
-	return fmt.Sprintf("%s (%s)", o.joulesText(), o.Report.Grounds())
+	return fmt.Sprintf("%s (%s)", joulesText(o), o.Report.Grounds())
 }
 
 // mainPlan is the plan of the main graph, or what its policy decided while it ran.
-func (w *workload) mainPlan(o *outcome) *schedule.Plan { return w.Decision.PlanOf(0, o.Main) }
+func (w *workload) mainPlan(o *plan.Totals) *schedule.Plan { return w.Decision.PlanOf(0, o.Main) }
 
 // hostBytes is what the layouts reserve in the host's memory.
 func (w *workload) hostBytes() int64 {
@@ -49,7 +33,7 @@ func (w *workload) hostBytes() int64 {
 }
 
 // memoryText says what every memory came to hold and what was reserved, and why the two differ.
-func (w *workload) memoryText(o *outcome) string {
+func (w *workload) memoryText(o *plan.Totals) string {
 	var each []string
 	for m, reserved := range w.Decision.ReservedBytes() {
 		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, cli.ShortBytes(o.PeakBytes[m]))
@@ -122,17 +106,18 @@ type trainedSummary struct {
 	WeightsSHA256 string `json:"weights_sha256"`
 }
 
-// summarize fills what both worlds know. The makespan is that of the whole program.
-func (w *workload) summarize(o *outcome) *summary {
+// summarize fills what both worlds know, and what meters counted over the run, evaluations
+// and the time between segments included. The makespan is that of the whole program.
+func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summary {
 	problem := w.mainProblem(o.Main.Steps)
 	s := &summary{
 		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.StepTime().Seconds(),
-		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: o.Readings},
-		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: o.recording(),
+		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
+		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),
 		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 	}
-	if f := w.figures(o); f.ImagesPerS > 0 {
+	if f := w.figures(o, readings...); f.ImagesPerS > 0 {
 		s.ImagesPerS, s.EnergyJ.PerImage = &f.ImagesPerS, f.JoulesPerImage
 	}
 	if o.Evicted.Count > 0 {

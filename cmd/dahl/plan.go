@@ -41,13 +41,8 @@ and --limit. The granularity of the layers is taken from the plan.
 			return a.simulate(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
 		},
 	}
-	addWorkFlags(cmd, &o)
-	addDataFlags(cmd, &o)
-	addOptimizerFlags(cmd, &o)
-	addStepsFlag(cmd, &o)
+	addSimulateFlags(cmd, &o, &out, "dahl-plan")
 	cmd.Flags().StringVar(&o.Objective, "objective", o.Objective, "what to make small: time")
-	addOutputFlags(cmd, &out, "dahl-plan")
-	addVerboseFlag(cmd, &out)
 	return cmd
 }
 
@@ -62,7 +57,7 @@ func checkObjective(objective string) error {
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.
-func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *outcome) {
+func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *plan.Totals) {
 	busy, unused := plan.BusyPerStep(o.Main, len(w.Platform.Workers)), 0
 	fmt.Fprintf(out, "\n%-12s %7s %12s %7s  %s\n", "worker", "tasks", "busy/step", "share", "operations")
 	for i := range w.Platform.Workers {

@@ -30,7 +30,7 @@ type recordSummary struct {
 }
 
 // recording is nil where all steps were recorded.
-func (o *outcome) recording() *recordSummary {
+func recording(o *plan.Totals) *recordSummary {
 	if o.Unrecorded.Pieces == 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (o *outcome) recording() *recordSummary {
 }
 
 // joulesText prints modelled joules, and of what.
-func (o *outcome) joulesText() string {
+func joulesText(o *plan.Totals) string {
 	if o.Unrecorded.Pieces == 0 {
 		return cli.ThreeDigits(o.Joules) + " J"
 	}

@@ -147,8 +147,7 @@ func (m *manifest) repeat(ctx context.Context, dir, out string) error {
 	if m.Command == "simulate" || m.Command == "plan" {
 		return again.simulate(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}
-	_, err := again.execute(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}})
-	return err
+	return again.execute(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}})
 }
 
 // repeatRow is one thing that must come out equal.

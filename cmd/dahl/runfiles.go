@@ -34,7 +34,7 @@ const (
 
 // writeOutcome writes what both worlds have: inputs, decisions, schedule, energy
 // and figures of the program's main graph.
-func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
+func (d *runDir) writeOutcome(w *workload, o *plan.Totals, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
 	recorded := *w.mainPlan(o)
 	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dahl/nn"
+	"dahl/plan"
 )
 
 // shownSteps says which steps of a run its schedule and figures show: one segment of the
@@ -17,8 +18,8 @@ type shownSteps struct {
 	First  int `json:"first_step,omitempty"` // from 1, as in steps.csv
 }
 
-// shown says which steps the main schedule of an outcome is of.
-func (w *workload) shown(o *outcome) *shownSteps {
+// shown says which steps the main schedule of some totals is of.
+func (w *workload) shown(o *plan.Totals) *shownSteps {
 	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.Epoch, First: o.First}
 	for _, seg := range w.Program.Order {
 		if seg.Graph == 0 || nn.IsTraining(w.Program.Graphs[seg.Graph]) {

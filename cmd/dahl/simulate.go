@@ -35,10 +35,6 @@ func addOutputFlags(cmd *cobra.Command, o *output, dir string) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 }
 
-func addVerboseFlag(cmd *cobra.Command, o *output) {
-	cmd.Flags().BoolVar(&o.verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
-}
-
 func newSimulate(a *app) *cobra.Command {
 	var o options
 	var out output
@@ -61,13 +57,8 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 			return a.simulate(cmd.Context(), "simulate", cmd.OutOrStdout(), &o, &out)
 		},
 	}
-	addWorkFlags(cmd, &o)
-	addDataFlags(cmd, &o)
-	addOptimizerFlags(cmd, &o)
-	addStepsFlag(cmd, &o)
+	addSimulateFlags(cmd, &o, &out, "dahl-simulate")
 	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
-	addOutputFlags(cmd, &out, "dahl-simulate")
-	addVerboseFlag(cmd, &out)
 	return cmd
 }
 
@@ -78,7 +69,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	if err != nil {
 		return err
 	}
-	result, err := w.predict(ctx)
+	result, err := w.Predict(ctx)
 	if err != nil {
 		return cli.AsInput(err)
 	}
@@ -249,7 +240,7 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 }
 
 // printDetails prints what a simulated run consists of.
-func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
+func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
 	fmt.Fprintf(out, "time      first step %s, then %s per step\n", cli.ShortTime(o.Main.FirstStep), cli.ShortTime(o.StepTime()))
 	printWaits(out, s.Waits)
 	printSources(out, s.Models)

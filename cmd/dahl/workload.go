@@ -284,17 +284,13 @@ func timingCosts(p *platform.Platform) bool {
 
 // variants lists what the costs fix for the main graph, as "device op type
 // shape: variant", sorted.
-func (w *workload) variants() []string {
+func (w *workload) variants() (lines []string) {
 	p := &w.Decision.Graphs[0].Problem
-	var lines []string
-	for t := range p.Graph.Tasks {
-		task := &p.Graph.Tasks[t]
-		for d := range p.Platform.Devices {
-			if c, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(d)); ok && c.Variant != "" {
-				lines = append(lines, fmt.Sprintf("%s %s %s %s: %s", p.Platform.Devices[d].Name, task.Op, task.Type, task.Shape, c.Variant))
-			}
+	for device, calls := range p.Costs.Variants(p.Graph, p.Platform) {
+		for call, variant := range calls {
+			lines = append(lines, fmt.Sprintf("%s %s: %s", device, call, variant))
 		}
 	}
 	slices.Sort(lines)
-	return slices.Compact(lines)
+	return lines
 }
