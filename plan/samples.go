@@ -108,13 +108,11 @@ func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
 		device      int
 	}
 	off := map[fitted]float64{}
-	seen := make([]bool, len(p.Costs.ByClass))
 	for t := range p.Graph.Tasks {
 		class := p.Costs.Class[t]
-		if seen[class] {
-			continue
+		if d.factors[int(class)*devices] > 0 {
+			continue // drawn for another task
 		}
-		seen[class] = true
 		for i := range devices {
 			c := &p.Costs.ByClass[class][i]
 			factor := run[i]

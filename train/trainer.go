@@ -88,20 +88,17 @@ func (t *Trainer) open(w *Workload) error {
 	}
 	t.Leg, t.Runner = Leg{Workload: w, Measured: plan.NewTotals(schedule.Measured, w.Platform)}, r
 	t.recorded = make([]int, len(w.Program.Graphs))
-	t.setData("data.train", w.Data.Train)
-	if w.Data.Test != nil {
-		t.setData("data.test", w.Data.Test)
+	for prefix, d := range map[string]*nn.Dataset{"data.train": w.Data.Train, "data.test": w.Data.Test} {
+		if d != nil {
+			copy(r.Bytes(prefix+".images"), d.Images)
+			copy(r.Int32s(prefix+".labels"), d.Labels)
+		}
 	}
 	return nil
 }
 
 // Close ends the workers; the weights stay readable.
 func (t *Trainer) Close() { t.Runner.Close() }
-
-func (t *Trainer) setData(prefix string, d *nn.Dataset) {
-	copy(t.Runner.Bytes(prefix+".images"), d.Images)
-	copy(t.Runner.Int32s(prefix+".labels"), d.Labels)
-}
 
 // SetWeights fills the parameters with their first values.
 func (t *Trainer) SetWeights() error {
@@ -202,10 +199,9 @@ func (t *Trainer) TouchedBytes() int64 {
 func (t *Trainer) epoch(ctx context.Context, e int, order []int32, segments []dag.Segment) (nn.EpochMetrics, error) {
 	m := nn.EpochMetrics{Epoch: e + 1}
 	var trained, tested tally
-	inOrder := []int32{}
+	var inOrder []int32
 	if test := t.Workload.Data.Test; test != nil {
-		inOrder = make([]int32, test.Len())
-		nn.InOrder(inOrder)
+		inOrder = InTurn(test.Len(), test.Len())
 	}
 	clear(t.recorded)
 	for _, left := range segments {

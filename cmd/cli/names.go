@@ -58,12 +58,12 @@ func OneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// NamesOf are what the entries of a table are called.
-func NamesOf[T any](table []T, name func(T) string) (names []string) {
-	for _, entry := range table {
-		names = append(names, name(entry))
+// Texts writes the entries of a list, as by their names.
+func Texts[T any](list []T, text func(T) string) (texts []string) {
+	for _, entry := range list {
+		texts = append(texts, text(entry))
 	}
-	return names
+	return texts
 }
 
 // PolicyNames are the schedulers to choose from. A plan is replayed with --plan.
@@ -110,7 +110,7 @@ func LoadModel(name string) (*nn.Model, error) {
 	}
 	m, err := nn.ModelByName(name)
 	if err != nil {
-		builtIn := NamesOf(nn.Models(), func(m nn.ModelInfo) string { return m.Name })
+		builtIn := Texts(nn.Models(), func(m nn.ModelInfo) string { return m.Name })
 		return nil, InputErrorf("%v, and no model file (.toml)%s", err, DidYouMean(name, builtIn))
 	}
 	return m, nil

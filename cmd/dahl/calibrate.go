@@ -40,7 +40,7 @@ type calibrateFlags struct {
 }
 
 func newCalibrate(*app) *cobra.Command {
-	o := options{Policy: "heft", Epochs: 1}
+	o := options{Epochs: 1}
 	var f calibrateFlags
 	cmd := &cobra.Command{
 		Use:   "calibrate --out FILE",
@@ -196,7 +196,7 @@ func sameMachine(a, b *platform.Platform) bool {
 }
 
 func devicesText(p *platform.Platform) string {
-	return strings.Join(cli.NamesOf(p.Devices, func(d platform.Device) string { return fmt.Sprintf("%d %s", d.Count, d.Name) }), ", ")
+	return strings.Join(cli.Texts(p.Devices, func(d platform.Device) string { return fmt.Sprintf("%d %s", d.Count, d.Name) }), ", ")
 }
 
 // measure goes through the networks, or sweeps.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
 	"dahl/plan"
+	"dahl/platform"
 	"dahl/plots"
 	"dahl/schedule"
 	"dahl/schedule/explain"
@@ -103,7 +105,8 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 // recorded, and recorded ones take longer, that of recorded steps by the same plan and what
 // one that is not recorded takes.
 func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, unrecordedS float64, err error) {
-	if r.schedule.World != schedule.Simulated || !timingCosts(r.problem.Platform) {
+	timed := slices.ContainsFunc(r.problem.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) // being timed costs something
+	if r.schedule.World != schedule.Simulated || !timed {
 		return r.schedule, 0, nil
 	}
 	s, err = plan.Simulate(ctx, r.decision, 0, r.schedule.Steps, simulate.Options{Timed: true})

@@ -79,7 +79,7 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if err := a.writeTraining(ctx, dir, t, "demo", runErr); err != nil {
 		return err
 	}
-	if err := traceRun(dir.path, "chrome"); err != nil {
+	if err := traceRun(io.Discard, dir.path, "chrome"); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "pictures  %s/compare.svg  gantt.svg  power.svg  memory.svg; %s opens in Perfetto\n", dir.path, filepath.Join(dir.path, "trace.json"))

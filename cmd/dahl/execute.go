@@ -130,11 +130,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		return err
 	}
 	if f.out.json {
-		s, err := readJSON[summary](filepath.Join(dir.path, summaryFile))
-		if err != nil {
-			return err
-		}
-		return cli.PrintJSON(stdout, s)
+		return cli.PrintJSON(stdout, t.summarize())
 	}
 	t.printMeasured(progress)
 	t.printLosses(progress, dir)
@@ -222,7 +218,10 @@ func (a *app) writeTrained(dir *runDir, t *trainer, command string) error {
 		m.FinalLoss = number(t.Steps[n-1].Loss)
 	}
 	m.Diverged = t.Diverged
-	if err := dir.writeMetrics(t); err != nil {
+	if err := dir.write(stepsFile, metrics(t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step)); err != nil {
+		return err
+	}
+	if err := dir.write(epochsFile, metrics(t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch)); err != nil {
 		return err
 	}
 	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
@@ -258,24 +257,15 @@ func (d *runDir) writeLeg(w *workload, l *train.Leg, s *summary) error {
 	return nil
 }
 
-func (d *runDir) writeMetrics(t *trainer) error {
-	err := d.write(stepsFile, func(out io.Writer) error {
-		w, err := nn.NewStepWriter(out)
-		for i := 0; err == nil && i < len(t.Steps); i++ {
-			err = w.Step(t.Steps[i])
+// metrics fills a file with rows.
+func metrics[T any](rows []T, open func(io.Writer) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) func(io.Writer) error {
+	return func(out io.Writer) error {
+		w, err := open(out)
+		for i := 0; err == nil && i < len(rows); i++ {
+			err = write(w, rows[i])
 		}
 		return errors.Join(err, w.Flush())
-	})
-	if err != nil {
-		return err
 	}
-	return d.write(epochsFile, func(out io.Writer) error {
-		w, err := nn.NewEpochWriter(out)
-		for i := 0; err == nil && i < len(t.Epochs); i++ {
-			err = w.Epoch(t.Epochs[i])
-		}
-		return err
-	})
 }
 
 // summarize adds what only a training knows.

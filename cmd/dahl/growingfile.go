@@ -11,17 +11,16 @@ import (
 type growingFile struct {
 	path     string
 	period   time.Duration      // the least time between two writes
-	platform *platform.Platform // the last one given to save
+	platform *platform.Platform // the last one given to save; nil: it has been written
 	written  time.Time
 	models   int // in the file; 0: it was not written
-	stale    bool
 }
 
 // savePeriod is that of a calibration: what an interruption may lose.
 const savePeriod = time.Second
 
 func (f *growingFile) save(p *platform.Platform) error {
-	f.platform, f.stale = p, true
+	f.platform = p
 	if time.Since(f.written) < f.period {
 		return nil
 	}
@@ -30,12 +29,12 @@ func (f *growingFile) save(p *platform.Platform) error {
 
 // close writes what has not been written yet.
 func (f *growingFile) close() error {
-	if !f.stale {
+	if f.platform == nil {
 		return nil
 	}
 	if err := cli.WriteTo(f.path, f.platform.WriteTOML); err != nil {
 		return err
 	}
-	f.written, f.models, f.stale = time.Now(), len(f.platform.Models), false
+	f.written, f.models, f.platform = time.Now(), len(f.platform.Models), nil
 	return nil
 }

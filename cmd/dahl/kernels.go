@@ -87,10 +87,7 @@ var kindsOfVariants = []string{kernels.DeviceCPU, kernels.CUDA}
 func listKernels(out io.Writer, asJSON bool) error {
 	var lines []kernelLine
 	for _, k := range kernels.Kernels() {
-		line := kernelLine{Op: k.Op, Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
-		for _, o := range k.Operands {
-			line.Operands = append(line.Operands, operandText(&o))
-		}
+		line := kernelLine{Op: k.Op, Operands: cli.Texts(k.Operands, operandText), Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
 		for j := range k.Variants {
 			v := &k.Variants[j]
 			line.Variants = append(line.Variants, v.Name)
@@ -154,12 +151,8 @@ func (l *kernelLine) print(out io.Writer) {
 
 // operandText prints an operand as in "y[n f oh ow] write", in brackets if it may
 // be left out.
-func operandText(o *kernels.Operand) string {
-	modes := make([]string, len(o.Modes))
-	for i, m := range o.Modes {
-		modes[i] = m.String()
-	}
-	text := fmt.Sprintf("%s[%s] %s", o.Name, o.Dims, strings.Join(modes, "|"))
+func operandText(o kernels.Operand) string {
+	text := fmt.Sprintf("%s[%s] %s", o.Name, o.Dims, strings.Join(cli.Texts(o.Modes, dag.Mode.String), "|"))
 	if o.Optional {
 		return "(" + text + ")"
 	}

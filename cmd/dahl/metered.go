@@ -29,11 +29,9 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 
 // meteredText prints them: "gpu0 3.3 J per step (predicted 3.4 J, +3.0 %)".
 func meteredText(steps []plan.MeteredStep) string {
-	var parts []string
-	for _, s := range steps {
-		parts = append(parts, fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, cli.ThreeDigits(s.JoulesPerStep), cli.ThreeDigits(s.PredictedJoulesPerStep), s.ErrorPercent))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(cli.Texts(steps, func(s plan.MeteredStep) string {
+		return fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, cli.ThreeDigits(s.JoulesPerStep), cli.ThreeDigits(s.PredictedJoulesPerStep), s.ErrorPercent)
+	}), ", ")
 }
 
 // metered are those of the run. One that has lost a device is no measurement of its plan.
@@ -67,13 +65,11 @@ func covers(readings []energy.Reading, p *platform.Platform) bool {
 // readingsText prints what each meter counted: "12.1 J of processors by RAPL, 40 J of
 // gpu0 by … (38 J by …: 5 % apart)".
 func readingsText(readings []energy.Reading) string {
-	var parts []string
-	for _, r := range readings {
+	return strings.Join(cli.Texts(readings, func(r energy.Reading) string {
 		text := fmt.Sprintf("%s ± %s J of %s by %s", cli.ThreeDigits(r.Joules), cli.ThreeDigits(r.ErrorJoules), r.Of, r.Meter)
 		if s := r.Second; s != nil {
 			text += fmt.Sprintf(" (%s J by %s: %+.1f %%)", cli.ThreeDigits(s.Joules), s.Meter, s.DisagreementPercent)
 		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, ", ")
+		return text
+	}), ", ")
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func optimizerNames() []string {
-	return cli.NamesOf(nn.Optimizers(), func(o nn.OptimizerInfo) string { return o.Name })
+	return cli.Texts(nn.Optimizers(), func(o nn.OptimizerInfo) string { return o.Name })
 }
 
 // setPolicy takes the name of a scheduler in any case.

@@ -41,7 +41,7 @@ func newPlot(*app) *cobra.Command {
 }
 
 func figureNames() []string {
-	return cli.NamesOf(plots.Figures(), func(f plots.Figure) string { return f.Name })
+	return cli.Texts(plots.Figures(), func(f plots.Figure) string { return f.Name })
 }
 
 func plotRun(cmd *cobra.Command, path string, names []string, format, colour string) error {

@@ -66,10 +66,6 @@ func (d *runDir) noteFile(name string) {
 	}
 }
 
-func (d *runDir) writeJSON(name string, v any) error {
-	return d.write(name, func(w io.Writer) error { return cli.PrintJSON(w, v) })
-}
-
 func (d *runDir) writeManifest(m *manifest) error {
 	m.Format, m.Files = manifestFormat, d.files
 	return cli.WriteTo(filepath.Join(d.path, manifestName), func(w io.Writer) error { return cli.PrintJSON(w, m) })

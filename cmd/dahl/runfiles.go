@@ -47,16 +47,12 @@ func (d *runDir) writeOutcome(w *workload, o *plan.Totals, s *summary) error {
 		{graphFile, p.Graph.WriteJSON},
 		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, &recorded, p.Graph, p.Platform) }},
 		{scheduleFile, func(out io.Writer) error { return schedule.WriteSchedule(out, o.Main, p.Graph, p.Platform) }},
+		{energyFile, func(out io.Writer) error { return cli.PrintJSON(out, o.Report) }},
+		{summaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }},
 	} {
 		if err := d.write(file.name, file.fill); err != nil {
 			return err
 		}
-	}
-	if err := d.writeJSON(energyFile, o.Report); err != nil {
-		return err
-	}
-	if err := d.writeJSON(summaryFile, s); err != nil {
-		return err
 	}
 	run, err := newPlotRun(p, o.Main, s)
 	if err != nil {

@@ -105,7 +105,15 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	if out.verbose {
 		w.printDetails(stdout, result, s)
 	}
-	w.printAsked(stdout, s)
+	if s.Tiles != nil {
+		printTiles(stdout, s.Tiles)
+	}
+	if s.Samples != nil {
+		printSamples(stdout, s.Samples)
+	}
+	if s.Devices != nil {
+		printSets(stdout, s.Devices)
+	}
 	if command == "plan" {
 		w.printAssignment(stdout, w.mainPlan(result), result)
 	}
@@ -249,19 +257,6 @@ func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
 	fmt.Fprintf(out, "moved     %d transfers, %s%s\n", s.Transfers, cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
 		fmt.Fprintf(out, "room      %d evictions of %s for lack of it\n", s.Evictions.Count, cli.ShortBytes(s.Evictions.Bytes))
-	}
-}
-
-// printAsked prints what a flag asked for.
-func (w *workload) printAsked(out io.Writer, s *summary) {
-	if s.Tiles != nil {
-		printTiles(out, s.Tiles)
-	}
-	if s.Samples != nil {
-		printSamples(out, s.Samples)
-	}
-	if s.Devices != nil {
-		printSets(out, s.Devices)
 	}
 }
 

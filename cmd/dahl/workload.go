@@ -166,17 +166,12 @@ func (w *workload) buildProgram(n train.Samples) error {
 		w.Options.Variant, w.Options.Seed = o.Variant, o.Seed
 		return nil
 	}
-	var err error
-	if w.Model == nil {
-		if w.Model, err = cli.LoadModel(o.Model); err != nil {
-			return err
-		}
-	}
-	elsewhere := w.Options.Elsewhere
-	if w.Options, err = o.training(w.Model); err != nil {
+	options, err := o.training(w.Model)
+	if err != nil {
 		return err
 	}
-	w.Options.Elsewhere = elsewhere
+	options.Elsewhere = w.Options.Elsewhere
+	w.Options = options
 	if err := w.CheckVariant(); err != nil {
 		return err
 	}
@@ -188,7 +183,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 	return err
 }
 
-// training is what the flags say of the training of a network.
+// training is what the flags say of the training of a network, but for the decisions.
 func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
 		Devices: o.Devices, Record: o.Record, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN}
@@ -197,12 +192,6 @@ func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	}
 	if t.Optimizer, err = o.optimizer(m); err != nil {
 		return t, err
-	}
-	if o.Batch < 0 {
-		return t, cli.InputErrorf("--batch %d: want at least 1", o.Batch)
-	}
-	if t.Policy, err = schedule.PolicyByName(o.Policy); err != nil {
-		return t, cli.AsInput(err)
 	}
 	t.Lowering, err = o.lowering()
 	return t, err
@@ -275,11 +264,6 @@ func (w *workload) hintRoom(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; take a smaller --batch, or --policy dmdar, which moves parts of what a plan keeps whole", err)
-}
-
-// timingCosts reports whether being timed costs something on some device.
-func timingCosts(p *platform.Platform) bool {
-	return slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Timing > 0 })
 }
 
 // variants lists what the costs fix for the main graph, as "device op type
