@@ -161,14 +161,10 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if o.Model == "" {
 		return nil, d, cli.InputErrorf("name a network with --model; a graph file has no kernels to execute")
 	}
-	if o.Epochs < 1 || o.Epochs > maxRounds {
-		return nil, d, cli.InputErrorf("--epochs %d: want 1 to %d", o.Epochs, maxRounds)
-	}
 	if o.ContinueOnLoss < 0 {
 		return nil, d, cli.InputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
-	err = cmp.Or(cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), cli.CheckNotNegative("limit", o.Limit),
-		cli.CheckNotNegative("offset", o.Offset), cli.CheckNotNegative("batch", o.Batch))
+	err = cmp.Or(checkRounds("epochs", o.Epochs, 1), cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), o.checkData())
 	if err != nil {
 		return nil, d, err
 	}
@@ -305,25 +301,18 @@ func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
-		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
+		var each []string
+		for m, b := range w.Decision.ReservedBytes() {
+			each = append(each, w.Platform.Memories[m].Name+" "+cli.ShortBytes(b))
+		}
+		if w.Decision.Placed == nil { // a policy that decides at run time uses some of it
+			each[len(each)-1] += " at most"
+		}
+		fmt.Fprintf(out, "reserved  %s\n", strings.Join(each, ", "))
 	}
 	if w.tiles != nil {
 		printTiles(out, w.tiles)
 	}
-}
-
-// reservedText is what every memory has places for: all of it is used with a plan, some of it
-// with a policy that decides at run time.
-func (w *workload) reservedText() string {
-	var each []string
-	for m, b := range w.Decision.ReservedBytes() {
-		each = append(each, w.Platform.Memories[m].Name+" "+cli.ShortBytes(b))
-	}
-	text := strings.Join(each, ", ")
-	if w.Decision.Placed == nil {
-		text += " at most"
-	}
-	return text
 }
 
 // printMeasured says what the run came to beside its prediction.

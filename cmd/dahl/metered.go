@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dahl/cmd/cli"
@@ -16,15 +17,20 @@ import (
 func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 	watts := map[string]float64{}
 	for i, e := range r.ByDevice {
-		of := e.Name
-		if w.Platform.Devices[i].IsProcessor() {
-			of = train.ProcessorsMeter
-		}
+		of := meterOf(&w.Platform.Devices[i])
 		if e.Basis != energy.Unavailable && (of != train.ProcessorsMeter || w.opts.Devices == "" && w.opts.Workers == 0) {
 			watts[of] += cli.Ratio(e.Joules, r.MakespanSeconds)
 		}
 	}
 	return watts
+}
+
+// meterOf is what a meter of a device reads: of processors those of all packages.
+func meterOf(d *platform.Device) string {
+	if d.IsProcessor() {
+		return train.ProcessorsMeter
+	}
+	return d.Name
 }
 
 // meteredText prints them: "gpu0 3.3 J per step (predicted 3.4 J, +3.0 %)".
@@ -46,20 +52,10 @@ func (t *trainer) metered() []plan.MeteredStep {
 // covers reports whether there is a reading for every device that runs layers, so that
 // their sum stands for the run.
 func covers(readings []energy.Reading, p *platform.Platform) bool {
-	read := map[string]bool{}
-	for _, r := range readings {
-		read[r.Of] = true
+	missing := func(d platform.Device) bool {
+		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == meterOf(&d) })
 	}
-	for i := range p.Devices {
-		of := p.Devices[i].Name
-		if p.Devices[i].IsProcessor() {
-			of = train.ProcessorsMeter
-		}
-		if !p.Devices[i].PlacedOnly && !read[of] {
-			return false
-		}
-	}
-	return len(readings) > 0
+	return len(readings) > 0 && !slices.ContainsFunc(p.Devices, missing)
 }
 
 // readingsText prints what each meter counted: "12.1 J of processors by RAPL, 40 J of

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -63,8 +64,19 @@ type options struct {
 	adapt func(l *dag.Lowering, batch int)
 }
 
-// maxRounds bounds --steps and --epochs: what is planned for each of them takes memory.
-const maxRounds = 1_000_000
+// checkRounds bounds --steps, --epochs and --samples: what is planned for each of them takes memory.
+func checkRounds(flag string, value, least int) error {
+	const most = 1_000_000
+	if value < least || value > most {
+		return cli.InputErrorf("--%s %d: want %d to %d", flag, value, least, most)
+	}
+	return nil
+}
+
+// checkData refuses numbers of images that there cannot be.
+func (o *options) checkData() error {
+	return cmp.Or(cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
+}
 
 // addGraphFlags adds the flags that name a graph and a machine.
 func addGraphFlags(cmd *cobra.Command, o *options) {

@@ -24,9 +24,6 @@ func (t *trainer) energyText() string {
 	return fmt.Sprintf("%s (%s)", joulesText(o), o.Report.Grounds())
 }
 
-// mainPlan is the plan of the main graph, or what its policy decided while it ran.
-func (w *workload) mainPlan(o *plan.Totals) *schedule.Plan { return w.Decision.PlanOf(0, o.Main) }
-
 // hostBytes is what the layouts reserve in the host's memory.
 func (w *workload) hostBytes() int64 {
 	return w.Decision.ReservedBytes()[w.Platform.HostMemory()]
@@ -111,7 +108,7 @@ type trainedSummary struct {
 func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summary {
 	problem := w.mainProblem(o.Main.Steps)
 	s := &summary{
-		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
+		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy,
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.StepTime().Seconds(),
 		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
 		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),
@@ -129,17 +126,9 @@ func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summar
 	}
 	for _, seg := range w.Program.Order {
 		s.LowerBoundS += w.Decision.Priced.LowerBound(seg.Graph, seg.Steps).Seconds()
-	}
-	return s
-}
-
-// totalSteps is the number of steps of the program's main graph.
-func (w *workload) totalSteps() int {
-	n := 0
-	for _, seg := range w.Program.Order {
 		if seg.Graph == 0 {
-			n += seg.Steps
+			s.Steps += seg.Steps
 		}
 	}
-	return n
+	return s
 }

@@ -36,7 +36,7 @@ const (
 // and figures of the program's main graph.
 func (d *runDir) writeOutcome(w *workload, o *plan.Totals, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
-	recorded := *w.mainPlan(o)
+	recorded := *w.Decision.PlanOf(0, o.Main)
 	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	for _, file := range []struct {

@@ -115,26 +115,20 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 		printSets(stdout, s.Devices)
 	}
 	if command == "plan" {
-		w.printAssignment(stdout, w.mainPlan(result), result)
+		w.printAssignment(stdout, w.Decision.PlanOf(0, result.Main), result)
 	}
 	fmt.Fprintf(stdout, "files     %s\n", dir.path)
 	w.headline(result, s).print(stdout, "")
 	return nil
 }
 
-// maxSamples bounds --samples.
-const maxSamples = 1_000_000
-
 // simulatedWorkload loads what simulate and plan work on: one graph, some steps.
 func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, cli.InputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
-	if o.Steps < 1 || o.Steps > maxRounds {
-		return nil, cli.InputErrorf("--steps %d: want 1 to %d", o.Steps, maxRounds)
-	}
-	if o.Samples < 0 || o.Samples > maxSamples {
-		return nil, cli.InputErrorf("--samples %d: want 0 to %d", o.Samples, maxSamples)
+	if err := cmp.Or(checkRounds("steps", o.Steps, 1), checkRounds("samples", o.Samples, 0)); err != nil {
+		return nil, err
 	}
 	whole, err := cli.LoadPlatform(o.Platform)
 	if err != nil {
@@ -165,7 +159,7 @@ func checkGiven(w *workload, p *platform.Platform) error {
 
 // mainGraph builds the program of the first graph alone, for one step.
 func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload, error) {
-	err := cmp.Or(cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
+	err := o.checkData()
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,6 @@ type verification struct {
 
 	graph    *dag.Graph
 	platform *platform.Platform
-	problem  *schedule.Problem
 	plan     *schedule.Plan
 	decision *schedule.Decision // by the plan
 }
@@ -148,11 +147,8 @@ func (v *verification) loadPlan() (err error) {
 	if v.plan, err = loadPlan(v.path(planFile), v.graph, v.platform); err != nil {
 		return err
 	}
-	if v.decision, err = decideRecorded(v.manifest, v.graph, v.platform, v.plan); err != nil {
-		return err
-	}
-	v.problem = v.decision.Problem(0, 1, false)
-	return nil
+	v.decision, err = decideRecorded(v.manifest, v.graph, v.platform, v.plan)
+	return err
 }
 
 // maxLayoutTasks bounds the graphs whose memory is checked: the check walks two
@@ -200,15 +196,14 @@ func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) 
 
 // checkSchedule checks one schedule; the energy file belongs to the run's own.
 func (v *verification) checkSchedule(name string) {
-	s, err := loadSchedule(v.path(name), v.problem)
+	s, err := loadSchedule(v.path(name), v.decision.Problem(0, 1, false))
 	if err != nil {
 		v.check(name, err)
 		return
 	}
-	p := *v.problem
-	p.Steps = s.Steps
-	if v.check(name, cmp.Or(s.Check(&p), v.checkFollowed(s, &p))) && name == scheduleFile {
-		v.check(energyFile, v.checkEnergy(s, &p))
+	p := v.decision.Problem(0, s.Steps, false)
+	if v.check(name, cmp.Or(s.Check(p), v.checkFollowed(s, p))) && name == scheduleFile {
+		v.check(energyFile, v.checkEnergy(s, p))
 	}
 }
 

@@ -176,7 +176,7 @@ func (w *workload) buildProgram(n train.Samples) error {
 		return err
 	}
 	err = w.Lower(n)
-	if from := o.loweringFile(); err != nil && from != "" {
+	if from := cmp.Or(o.Lowering, o.Plan); err != nil && from != "" && from != bestTiles {
 		err = fmt.Errorf("with the lowering of %s: %w", from, err)
 	}
 	o.Batch = w.Options.Batch
@@ -195,17 +195,6 @@ func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	}
 	t.Lowering, err = o.lowering()
 	return t, err
-}
-
-// loweringFile is the file that the lowering comes from; empty: it is derived.
-func (o *options) loweringFile() string {
-	switch {
-	case o.Lowering == bestTiles:
-		return ""
-	case o.Lowering != "":
-		return o.Lowering
-	}
-	return o.Plan
 }
 
 // lowering reads the lowering file, or the lowering of a plan; nil: it is the default, or for
