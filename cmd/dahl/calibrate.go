@@ -39,7 +39,7 @@ type calibrateFlags struct {
 	sum    execute.Calibration // of all networks
 }
 
-func newCalibrate(*app) *cobra.Command {
+func newCalibrate([]string) *cobra.Command {
 	o := options{Epochs: 1}
 	var f calibrateFlags
 	cmd := &cobra.Command{
@@ -280,4 +280,36 @@ func calibrate(ctx context.Context, o *options, m *nn.Model, d train.Data, c exe
 		return nil, err
 	}
 	return train.Calibrate(ctx, m, d, to, train.Calibration{CalibrateOptions: c, AllUnits: o.Workers != 0})
+}
+
+// growingFile is a platform file that is written while it grows.
+type growingFile struct {
+	path     string
+	period   time.Duration      // the least time between two writes
+	platform *platform.Platform // the last one given to save; nil: it has been written
+	written  time.Time
+	models   int // in the file; 0: it was not written
+}
+
+// savePeriod is that of a calibration: what an interruption may lose.
+const savePeriod = time.Second
+
+func (f *growingFile) save(p *platform.Platform) error {
+	f.platform = p
+	if time.Since(f.written) < f.period {
+		return nil
+	}
+	return f.close()
+}
+
+// close writes what has not been written yet.
+func (f *growingFile) close() error {
+	if f.platform == nil {
+		return nil
+	}
+	if err := cli.WriteTo(f.path, f.platform.WriteTOML); err != nil {
+		return err
+	}
+	f.written, f.models, f.platform = time.Now(), len(f.platform.Models), nil
+	return nil
 }

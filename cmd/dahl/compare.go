@@ -20,7 +20,7 @@ import (
 	"dahl/simulate"
 )
 
-func newCompare(*app) *cobra.Command {
+func newCompare([]string) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
 		Use:   "compare [PREDICTED] MEASURED",

@@ -26,7 +26,7 @@ const (
 	demoCalibrationTime = 3 * time.Second
 )
 
-func newDemo(a *app) *cobra.Command {
+func newDemo(args []string) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -35,14 +35,14 @@ func newDemo(a *app) *cobra.Command {
 digits that are part of the program, predicts the run in the simulator, trains the
 network for real, and shows both side by side. It opens no socket.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), cmd.OutOrStdout(), out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), cmd.OutOrStdout(), args, out) },
 	}
 	cmd.Flags().StringVar(&out, "out", "dahl-demo", "`directory` for schedule, energy, figures and manifest")
 	return cmd
 }
 
-func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
-	o := &options{Model: demoModel, Data: demoData, Epochs: demoEpochs, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true}
+func demo(ctx context.Context, stdout io.Writer, args []string, out string) error {
+	o := &options{args: args, Model: demoModel, Data: demoData, Epochs: demoEpochs, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true}
 	dir, err := createRunDir(out)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
 	}
-	if err := a.writeTraining(ctx, dir, t, "demo", runErr); err != nil {
+	if err := writeTraining(ctx, dir, t, "demo", runErr); err != nil {
 		return err
 	}
 	if err := traceRun(io.Discard, dir.path, "chrome"); err != nil {

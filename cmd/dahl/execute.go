@@ -27,8 +27,8 @@ type executeFlags struct {
 	compareDevices bool
 }
 
-func newExecute(a *app) *cobra.Command {
-	var o options
+func newExecute(args []string) *cobra.Command {
+	o := options{args: args}
 	var f executeFlags
 	cmd := &cobra.Command{
 		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
@@ -65,7 +65,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 			if f.out.json {
 				progress = io.Discard
 			}
-			return a.execute(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
+			return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
 		},
 	}
 	addWorkFlags(cmd, &o)
@@ -83,9 +83,9 @@ starts again. What came after a loss is a run directory of its own in that of th
 	return cmd
 }
 
-// execute runs one training from options to files. On an interruption or a
+// runTraining runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
-func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
+func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
 	w, err := trainingWorkload(ctx, o)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	if f.save != "" {
 		runErr = errors.Join(runErr, cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
 	}
-	if err := a.writeTraining(ctx, dir, t, "execute", runErr); err != nil {
+	if err := writeTraining(ctx, dir, t, "execute", runErr); err != nil {
 		return err
 	}
 	if f.out.json {
@@ -190,10 +190,10 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 
 // writeTraining writes the run directory of an executed run, which may have ended with an
 // error, and returns that or its own.
-func (a *app) writeTraining(ctx context.Context, dir *runDir, t *trainer, command string, runErr error) error {
+func writeTraining(ctx context.Context, dir *runDir, t *trainer, command string, runErr error) error {
 	err := t.PredictLegs(context.WithoutCancel(ctx))
 	if err == nil {
-		err = a.writeTrained(dir, t, command)
+		err = writeTrained(dir, t, command)
 	}
 	if err == nil && runErr != nil {
 		return fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
@@ -201,8 +201,8 @@ func (a *app) writeTraining(ctx context.Context, dir *runDir, t *trainer, comman
 	return errors.Join(runErr, err)
 }
 
-func (a *app) writeTrained(dir *runDir, t *trainer, command string) error {
-	m := a.newManifest(command, t.w)
+func writeTrained(dir *runDir, t *trainer, command string) error {
+	m := t.w.newManifest(command)
 	m.Complete = t.Complete
 	m.Data = hashData(t.w.Data.Train, t.w.Data.Test)
 	m.GPUs = t.gpus
@@ -223,7 +223,7 @@ func (a *app) writeTrained(dir *runDir, t *trainer, command string) error {
 	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
 		return err
 	}
-	if err := a.writeLegs(dir, t); err != nil {
+	if err := writeLegs(dir, t); err != nil {
 		return err
 	}
 	m.Losses = t.Losses

@@ -27,7 +27,7 @@ type graphFlags struct {
 	export     string
 }
 
-func newGraph(*app) *cobra.Command {
+func newGraph([]string) *cobra.Command {
 	o := options{Policy: "heft"}
 	var f graphFlags
 	cmd := &cobra.Command{

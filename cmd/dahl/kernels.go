@@ -20,7 +20,7 @@ import (
 	"dahl/schedule"
 )
 
-func newKernels(*app) *cobra.Command {
+func newKernels([]string) *cobra.Command {
 	var asJSON, variants bool
 	cmd := &cobra.Command{
 		Use:   "kernels [DIR | PLATFORM]",

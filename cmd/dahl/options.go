@@ -3,13 +3,16 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/nn"
 )
 
 // options are the flags that decide what a run computes. They are kept in the
@@ -59,6 +62,8 @@ type options struct {
 	// Record is how many steps of every graph are recorded in an epoch; 0: as the devices
 	// suggest.
 	Record int `json:"record,omitempty"`
+
+	args []string // the command line, for the manifest
 
 	// adapt changes the default lowering, for other tiles; nil: it stays.
 	adapt func(l *dag.Lowering, batch int)
@@ -206,4 +211,29 @@ func (v *optionalFloat) Set(s string) error {
 	}
 	*v.p = &x
 	return nil
+}
+
+func optimizerNames() []string {
+	return cli.Texts(nn.Optimizers(), func(o nn.OptimizerInfo) string { return o.Name })
+}
+
+// setPolicy takes the name of a scheduler in any case.
+func (o *options) setPolicy() error {
+	names := cli.PolicyNames()
+	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, o.Policy) })
+	if i < 0 {
+		return fmt.Errorf("--policy %q: want one of %s; a plan is replayed with --plan%s", o.Policy, strings.Join(names, ", "), cli.DidYouMean(o.Policy, names))
+	}
+	o.Policy = names[i]
+	return nil
+}
+
+// wantArgs refuses a wrong number of arguments and says which there should be.
+func wantArgs(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("%s wants %s; there are %d arguments", cmd.Name(), what, len(args))
+		}
+		return nil
+	}
 }

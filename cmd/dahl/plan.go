@@ -15,8 +15,8 @@ import (
 	"dahl/schedule"
 )
 
-func newPlan(a *app) *cobra.Command {
-	o := options{Objective: "time"}
+func newPlan(args []string) *cobra.Command {
+	o := options{args: args, Objective: "time"}
 	var out output
 	cmd := &cobra.Command{
 		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE)",
@@ -38,7 +38,7 @@ and --limit. The granularity of the layers is taken from the plan.
 			if err := checkObjective(o.Objective); err != nil {
 				return err
 			}
-			return a.simulate(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
+			return runSimulation(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-plan")

@@ -14,7 +14,7 @@ import (
 	"dahl/plots"
 )
 
-func newPlot(*app) *cobra.Command {
+func newPlot([]string) *cobra.Command {
 	var format, colour string
 	var long strings.Builder
 	long.WriteString("plot draws the figures of a run directory into it:\n\n")

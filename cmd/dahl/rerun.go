@@ -18,7 +18,7 @@ import (
 	"dahl/schedule"
 )
 
-func newRerun(*app) *cobra.Command {
+func newRerun([]string) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "rerun DIR",
@@ -141,13 +141,12 @@ func (m *manifest) repeatable(dir string) error {
 // repeat runs the manifest's options again on the platform kept in dir. A demo is
 // an execution on the platform that it calibrated.
 func (m *manifest) repeat(ctx context.Context, dir, out string) error {
-	again := &app{args: m.Args}
 	o := m.Options
-	o.Platform = filepath.Join(dir, platformFile)
+	o.args, o.Platform = m.Args, filepath.Join(dir, platformFile)
 	if m.Command == "simulate" || m.Command == "plan" {
-		return again.simulate(ctx, m.Command, io.Discard, &o, &output{dir: out})
+		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}
-	return again.execute(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}})
+	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}})
 }
 
 // repeatRow is one thing that must come out equal.

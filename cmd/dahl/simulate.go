@@ -35,8 +35,8 @@ func addOutputFlags(cmd *cobra.Command, o *output, dir string) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 }
 
-func newSimulate(a *app) *cobra.Command {
-	var o options
+func newSimulate(args []string) *cobra.Command {
+	o := options{args: args}
 	var out output
 	cmd := &cobra.Command{
 		Use:   "simulate --platform FILE (--model NAME|FILE | --graph FILE)",
@@ -54,7 +54,7 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.simulate(cmd.Context(), "simulate", cmd.OutOrStdout(), &o, &out)
+			return runSimulation(cmd.Context(), "simulate", cmd.OutOrStdout(), &o, &out)
 		},
 	}
 	addSimulateFlags(cmd, &o, &out, "dahl-simulate")
@@ -62,9 +62,9 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
 	return cmd
 }
 
-// simulate predicts a run and writes its directory. command is simulate or plan;
+// runSimulation predicts a run and writes its directory. command is simulate or plan;
 // they differ in what they print.
-func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
+func runSimulation(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
 	w, err := simulatedWorkload(ctx, o)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	if err := dir.writeOutcome(w, result, s); err != nil {
 		return err
 	}
-	m := a.newManifest(command, w)
+	m := w.newManifest(command)
 	m.Complete = true
 	if err := dir.writeManifest(m); err != nil {
 		return err
@@ -281,9 +281,9 @@ func reasonsText(totals map[schedule.Reason]plan.TransferTotal) string {
 }
 
 // newManifest fills what every run knows of itself.
-func (a *app) newManifest(command string, w *workload) *manifest {
+func (w *workload) newManifest(command string) *manifest {
 	m := &manifest{
-		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(a.args),
+		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(w.opts.args),
 		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
 		Variants: w.variants(), Inputs: w.inputs,

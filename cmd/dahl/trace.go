@@ -22,7 +22,7 @@ var traceFormats = map[string]struct {
 	"paje":   {"trace.paje", plots.Paje},
 }
 
-func newTrace(*app) *cobra.Command {
+func newTrace([]string) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "trace DIR",

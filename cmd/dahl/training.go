@@ -89,7 +89,7 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, spent time.Durat
 const afterLossCommand = "execute after a loss"
 
 // writeLegs writes a run directory for each leg after the first into that of the training.
-func (a *app) writeLegs(dir *runDir, t *trainer) error {
+func writeLegs(dir *runDir, t *trainer) error {
 	for i := range t.Later {
 		l := &t.Later[i]
 		name := fmt.Sprintf("after-loss-%d", l.After)
@@ -98,7 +98,7 @@ func (a *app) writeLegs(dir *runDir, t *trainer) error {
 			return err
 		}
 		w := t.w.of(l.Workload)
-		m := a.newManifest(afterLossCommand, w)
+		m := w.newManifest(afterLossCommand)
 		m.Complete = t.Complete
 		s := w.summarize(l.Measured)
 		s.Provenance = &m.Build

@@ -21,7 +21,7 @@ import (
 	"dahl/train"
 )
 
-func newVerify(*app) *cobra.Command {
+func newVerify([]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "check that a run directory is sound",
