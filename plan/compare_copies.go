@@ -81,25 +81,23 @@ func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *sch
 func (c *Comparison) compareWays(p *schedule.Problem, predicted, measured *schedule.Schedule) {
 	type way struct{ from, to platform.MemoryID }
 	type sums struct{ count, bytes, seconds float64 } // of a step
-	ways := map[way]*[2]sums{}
+	ways := map[way][2]sums{} // predicted and measured
 	for world, s := range []*schedule.Schedule{predicted, measured} {
 		for i := range s.Transfers {
 			t := &s.Transfers[i]
 			if t.Reason == schedule.ReasonEnter {
 				continue
 			}
-			if ways[way{t.From, t.To}] == nil {
-				ways[way{t.From, t.To}] = &[2]sums{}
-			}
-			sum := &ways[way{t.From, t.To}][world]
-			sum.count += 1 / float64(s.Steps)
-			sum.bytes += float64(t.Bytes) / float64(s.Steps)
-			sum.seconds += (t.End - t.Start).Seconds() / float64(s.Steps)
+			both := ways[way{t.From, t.To}]
+			both[world].count += 1 / float64(s.Steps)
+			both[world].bytes += float64(t.Bytes) / float64(s.Steps)
+			both[world].seconds += (t.End - t.Start).Seconds() / float64(s.Steps)
+			ways[way{t.From, t.To}] = both
 		}
 	}
 	inOrder := slices.SortedFunc(maps.Keys(ways), func(a, b way) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	for _, w := range inOrder {
-		one, other := &ways[w][0], &ways[w][1]
+		one, other := ways[w][0], ways[w][1]
 		c.Ways = append(c.Ways, WayComparison{p.Platform.Memories[w.from].Name, p.Platform.Memories[w.to].Name,
 			NewPair(one.count, other.count), NewPair(one.bytes, other.bytes), NewPair(one.seconds, other.seconds)})
 	}

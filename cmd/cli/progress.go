@@ -9,9 +9,8 @@ import (
 
 // ProgressBar shows on a terminal how far a long measurement is.
 type ProgressBar struct {
-	w     io.Writer
+	w     io.Writer // nil: it shows nothing
 	title string
-	shown bool
 }
 
 // NewProgressBar is one on a terminal; elsewhere it shows nothing.
@@ -31,12 +30,11 @@ func (b *ProgressBar) Set(done, total int, what string) {
 	const width = 30
 	n := width * done / total
 	fmt.Fprintf(b.w, "\r\x1b[K%s [%-*s] %d/%d %.40s", b.title, width, strings.Repeat("#", n), done, total, what)
-	b.shown = true
 }
 
 // Done takes the bar away.
 func (b *ProgressBar) Done() {
-	if b.shown {
+	if b.w != nil {
 		fmt.Fprint(b.w, "\r\x1b[K")
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
-	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
@@ -245,28 +244,25 @@ func (f *calibrateFlags) network(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	adapts, names := []func(*dag.Lowering, int){nil}, []string{""}
-	if o.Lowering == bestTiles {
-		dtype, err := cli.RealType(o.DType)
-		if err != nil {
-			return err
-		}
-		t, err := train.Tilings(m, f.sum.Platform, o.Batch, dtype)
-		if err != nil {
-			return err
-		}
-		adapts, names = nil, nil
-		for _, tiling := range t.All() {
-			adapts, names = append(adapts, t.Adapt(tiling)), append(names, fmt.Sprintf(", %s of %s", tiling, t.Layer))
-		}
+	title := fmt.Sprintf("%s batch %d", m.Name, o.Batch)
+	add := func(title string, c options) error {
+		return f.add(title, o, func(how execute.CalibrateOptions) (*execute.Calibration, error) { return calibrate(ctx, &c, m, d, how) })
 	}
-	for i, adapt := range adapts {
+	if o.Lowering != bestTiles {
+		return add(title, *o)
+	}
+	dtype, err := cli.RealType(o.DType)
+	if err != nil {
+		return err
+	}
+	t, err := train.Tilings(m, f.sum.Platform, o.Batch, dtype)
+	if err != nil {
+		return err
+	}
+	for _, tiling := range t.All() {
 		c := *o
-		c.adapt = adapt
-		err := f.add(fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]), o, func(how execute.CalibrateOptions) (*execute.Calibration, error) {
-			return calibrate(ctx, &c, m, d, how)
-		})
-		if err != nil {
+		c.adapt = t.Adapt(tiling)
+		if err := add(fmt.Sprintf("%s, %s of %s", title, tiling, t.Layer), c); err != nil {
 			return err
 		}
 	}

@@ -79,10 +79,7 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 			return err
 		}
 	}
-	w, err := mainGraph(ctx, o, p)
-	if err == nil && o.Platform != "" {
-		err = checkGiven(w, p)
-	}
+	w, err := mainGraph(ctx, o, p, p)
 	if err != nil {
 		return err
 	}
@@ -113,25 +110,19 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 	ofGraph := func(write func(*dag.Graph, io.Writer) error) func(*workload, io.Writer) error {
 		return func(w *workload, out io.Writer) error { return write(w.Program.Graphs[0], out) }
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".json":
-		return ofGraph((*dag.Graph).WriteJSON), nil
-	case ".dot":
-		return ofGraph((*dag.Graph).WriteDOT), nil
-	case ".txt":
-		return ofGraph((*dag.Graph).WriteText), nil
-	case ".toml":
-		return func(w *workload, out io.Writer) error {
+	write, ok := map[string]func(*workload, io.Writer) error{
+		".json": ofGraph((*dag.Graph).WriteJSON), ".dot": ofGraph((*dag.Graph).WriteDOT), ".txt": ofGraph((*dag.Graph).WriteText),
+		".toml": func(w *workload, out io.Writer) error {
 			if w.Lowering == nil {
 				return cli.InputErrorf("--export: a graph from a file has no lowering")
 			}
 			return nn.WriteLowering(out, *w.Lowering)
-		}, nil
+		},
+	}[strings.ToLower(filepath.Ext(path))]
+	if !ok && path != "" {
+		return nil, cli.InputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
 	}
-	if path == "" {
-		return nil, nil
-	}
-	return nil, cli.InputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
+	return write, nil
 }
 
 // graphReport is what graph prints.

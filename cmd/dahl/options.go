@@ -186,31 +186,22 @@ func addTrainFlags(cmd *cobra.Command, o *options) {
 func addOptimizerFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Optimizer, "optimizer", "", cli.OneOf(optimizerNames())+" (default: the model's)")
-	f.Var(&optionalFloat{&o.LR}, "lr", "learning rate (default: the model's)")
-	f.Var(&optionalFloat{&o.Momentum}, "momentum", "SGD momentum (default: the model's)")
-	f.Var(&optionalFloat{&o.WeightDecay}, "weight-decay", "L2 penalty (default: the model's)")
+	f.Func("lr", "learning `rate` (default: the model's)", optional(&o.LR))
+	f.Func("momentum", "SGD `momentum` (default: the model's)", optional(&o.Momentum))
+	f.Func("weight-decay", "L2 `penalty` (default: the model's)", optional(&o.WeightDecay))
 	f.BoolVar(&o.Nesterov, "nesterov", false, "Nesterov's momentum")
 }
 
-// optionalFloat is a flag that knows whether it was given.
-type optionalFloat struct{ p **float64 }
-
-func (v *optionalFloat) Type() string { return "float" }
-
-func (v *optionalFloat) String() string {
-	if v.p == nil || *v.p == nil {
-		return ""
+// optional reads a number whose flag may be missing: it is nil then.
+func optional(value **float64) func(string) error {
+	return func(s string) error {
+		x, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(x >= 0 && x <= 1e9) {
+			return fmt.Errorf("want a number from 0 to 1e9")
+		}
+		*value = &x
+		return nil
 	}
-	return fmt.Sprint(**v.p)
-}
-
-func (v *optionalFloat) Set(s string) error {
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(x >= 0 && x <= 1e9) {
-		return fmt.Errorf("want a number from 0 to 1e9")
-	}
-	*v.p = &x
-	return nil
 }
 
 func optimizerNames() []string {

@@ -138,27 +138,17 @@ func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := mainGraph(ctx, o, p)
+	w, err := mainGraph(ctx, o, p, whole)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkGiven(w, whole); err != nil {
 		return nil, err
 	}
 	w.Program.Order[0].Steps = o.Steps
 	return w, w.decide()
 }
 
-// checkGiven refuses costs for devices that a platform does not have.
-func checkGiven(w *workload, p *platform.Platform) error {
-	if err := schedule.CheckGiven(w.Program.Graphs[0], p); err != nil {
-		return cli.InputErrorf("%s: %w", w.opts.Graph, err)
-	}
-	return nil
-}
-
-// mainGraph builds the program of the first graph alone, for one step.
-func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload, error) {
+// mainGraph builds the program of the first graph alone, for one step on some devices of a
+// platform. It refuses costs for devices that the whole platform does not have.
+func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*workload, error) {
 	err := o.checkData()
 	if err != nil {
 		return nil, err
@@ -172,6 +162,11 @@ func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload
 	}
 	if err := w.build(ctx, n); err != nil {
 		return nil, err
+	}
+	if o.Platform != "" {
+		if err := schedule.CheckGiven(w.Program.Graphs[0], whole); err != nil {
+			return nil, cli.InputErrorf("%s: %w", o.Graph, err)
+		}
 	}
 	w.Program.Graphs = w.Program.Graphs[:1]
 	w.Program.Order = []dag.Segment{{Graph: 0, Steps: 1}}

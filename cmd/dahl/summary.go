@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/nn"
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/explain"
@@ -132,3 +135,66 @@ func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summar
 	}
 	return s
 }
+
+// shownSteps says which steps of a run its schedule and figures show: one segment of the
+// training steps of a whole batch, or the first steps of a simulated one.
+type shownSteps struct {
+	Steps int `json:"steps"`
+	Of    int `json:"of"` // training steps in the run
+
+	Epoch  int `json:"epoch,omitempty"` // 0: of a simulated run
+	Epochs int `json:"of_epochs,omitempty"`
+	First  int `json:"first_step,omitempty"` // from 1, as in steps.csv
+}
+
+// shown says which steps the main schedule of some totals is of.
+func (w *workload) shown(o *plan.Totals) *shownSteps {
+	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.Epoch, First: o.First}
+	for _, seg := range w.Program.Order {
+		if seg.Graph == 0 || nn.IsTraining(w.Program.Graphs[seg.Graph]) {
+			s.Of += seg.Steps
+		}
+	}
+	if s.Epoch > 0 {
+		s.Epochs = w.opts.Epochs
+	}
+	return s
+}
+
+// String says it in words; it is empty where all steps are shown and none is numbered.
+func (s *shownSteps) String() string {
+	switch {
+	case s.Epoch > 0 && s.Steps == 1:
+		return fmt.Sprintf("step %d of %d, in epoch %d of %d", s.First, s.Of, s.Epoch, s.Epochs)
+	case s.Epoch > 0:
+		return fmt.Sprintf("steps %d to %d of %d, in epoch %d of %d", s.First, s.First+s.Steps-1, s.Of, s.Epoch, s.Epochs)
+	case s.Steps < s.Of:
+		return fmt.Sprintf("the first %d of %d steps", s.Steps, s.Of)
+	}
+	return ""
+}
+
+// number is one that may come out as NaN or infinite, which JSON has no word for: null.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if !isFinite(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*n = number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(data, (*float64)(n))
+}
+
+// same reports whether two numbers are equal, or neither is finite.
+func (n number) same(other number) bool {
+	return n == other || !isFinite(float64(n)) && !isFinite(float64(other))
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
