@@ -69,7 +69,7 @@ func (t TransferTotal) plus(count int, bytes int64) TransferTotal {
 	return TransferTotal{t.Count + count, t.Bytes + bytes}
 }
 
-// times is the total of so many steps, where t is that of fewer.
+// times is the total of so many steps, where t is that of others.
 func (t TransferTotal) times(steps, of int) TransferTotal {
 	return TransferTotal{t.Count * steps / of, t.Bytes * int64(steps) / int64(of)}
 }
@@ -185,7 +185,7 @@ func (o *Totals) AddUnrecorded(s *schedule.Schedule, g *dag.Graph, seg dag.Segme
 	o.Unrecorded.recent = last(o.Unrecorded.recent, StepTime(s))
 }
 
-// last appends to the last pieces and leaves out what is too old for them.
+// last appends to the most recent values and drops the oldest where there are maxRecent.
 func last[T any](recent []T, v T) []T { return append(recent[max(0, len(recent)+1-maxRecent):], v) }
 
 // wholeTime is what a segment takes, of whose steps a schedule holds all or the first.

@@ -116,6 +116,9 @@ func (m *GPUMeters) Of(d *platform.Device) *energy.GPUMeters {
 
 // Close closes the meters of all GPUs.
 func (m *GPUMeters) Close() {
+	if m == nil {
+		return // the count of what is open is that of others
+	}
 	if err := energy.CloseGPUs(); err != nil {
 		warn("the meters of the GPUs were not closed", err)
 	}

@@ -58,7 +58,7 @@ func OneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Texts writes the entries of a list, as by their names.
+// Texts is a list as texts, such as the names of a table's entries.
 func Texts[T any](list []T, text func(T) string) (texts []string) {
 	for _, entry := range list {
 		texts = append(texts, text(entry))

@@ -219,7 +219,7 @@ func (f *calibrateFlags) measure(ctx context.Context, o *options) error {
 	return nil
 }
 
-// add measures what is of a title, with all that is known by then, and adds it up.
+// add measures what the title names, with all that is known by then, and adds it up.
 func (f *calibrateFlags) add(title string, o *options, measure func(execute.CalibrateOptions) (*execute.Calibration, error)) error {
 	bar := cli.NewProgressBar(f.stderr, title)
 	defer bar.Done()

@@ -185,6 +185,7 @@ func openAs[T any](path string, parse func(io.Reader, string) (T, error)) (T, er
 	return v, cli.AsInput(err)
 }
 
+// readJSON reads a file that holds one object.
 func readJSON[T any](path string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

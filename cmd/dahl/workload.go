@@ -158,9 +158,16 @@ func (w *workload) buildProgram(n train.Samples) error {
 		return cli.InputErrorf("name a network with --model or a task graph with --graph")
 	}
 	if o.Graph != "" {
-		g, err := loadGraph(o.Graph)
+		read := dag.ReadJSON
+		if strings.EqualFold(filepath.Ext(o.Graph), ".txt") {
+			read = dag.ParseText
+		}
+		g, err := openAs(o.Graph, read)
+		if err == nil {
+			g, err = dag.Expand(g)
+		}
 		if err != nil {
-			return err
+			return cli.AsInput(err)
 		}
 		w.Program = &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: max(1, o.Steps)}}}
 		w.Options.Variant, w.Options.Seed = o.Variant, o.Seed
@@ -217,20 +224,6 @@ func (o *options) lowering() (*dag.Lowering, error) {
 	}
 	l, err := nn.LoadLowering(o.Lowering)
 	return &l, cli.AsInput(err)
-}
-
-// loadGraph reads a graph file, in the text form if its name ends in .txt.
-func loadGraph(path string) (*dag.Graph, error) {
-	read := dag.ReadJSON
-	if strings.EqualFold(filepath.Ext(path), ".txt") {
-		read = dag.ParseText
-	}
-	g, err := openAs(path, read)
-	if err != nil {
-		return nil, err
-	}
-	g, err = dag.Expand(g)
-	return g, cli.AsInput(err)
 }
 
 // decide makes all decisions: by the plan file for the first graph, else by the policy.
