@@ -66,10 +66,9 @@ func AddGPUs(p *platform.Platform) error {
 	if err := execute.AddGPUs(p); err != nil {
 		return err
 	}
-	if meters := OpenGPUs(p); meters != nil {
-		meters.putPowers(p)
-		meters.Close()
-	}
+	meters := OpenGPUs(p)
+	meters.putPowers(p)
+	meters.Close()
 	return nil
 }
 
