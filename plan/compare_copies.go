@@ -81,7 +81,7 @@ func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *sch
 func (c *Comparison) compareWays(p *schedule.Problem, predicted, measured *schedule.Schedule) {
 	type way struct{ from, to platform.MemoryID }
 	type sums struct{ count, bytes, seconds float64 } // of a step
-	ways := map[way][2]sums{} // predicted and measured
+	ways := map[way][2]sums{}                         // predicted and measured
 	for world, s := range []*schedule.Schedule{predicted, measured} {
 		for i := range s.Transfers {
 			t := &s.Transfers[i]

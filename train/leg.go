@@ -55,28 +55,23 @@ func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cau
 			loss.Graph, loss.Task, loss.State, loss.Cause = at.Graph, at.Task, at.State, plan.OneLine(at.Err)
 		}
 		ended := t.Leg
-		if err := t.open(w); err != nil {
-			another, failed := execute.FailedDevice(err)
-			if !failed || ctx.Err() != nil {
-				return fmt.Errorf("%w; it cannot go on with %s: %v", cause, w.Options.Devices, err)
-			}
-			t.lose(loss)
+		err = t.open(w)
+		another, failed := execute.FailedDevice(err)
+		if err != nil && (!failed || ctx.Err() != nil) {
+			return fmt.Errorf("%w; it cannot go on with %s: %v", cause, w.Options.Devices, err)
+		}
+		t.Losses = append(t.Losses, loss)
+		if t.OnLoss != nil {
+			t.OnLoss(loss)
+		}
+		if err != nil {
 			device, cause = another, err
 			continue
 		}
-		t.lose(loss)
 		t.kept.restore(t.Runner)
 		t.past = append(t.past, ended)
 		t.After = len(t.Losses)
 		return nil
-	}
-}
-
-// lose records a loss and tells of it.
-func (t *Trainer) lose(l DeviceLoss) {
-	t.Losses = append(t.Losses, l)
-	if t.OnLoss != nil {
-		t.OnLoss(l)
 	}
 }
 
