@@ -202,8 +202,8 @@ func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 	of := func(s *schedule.Span) (kernel, time.Duration) {
 		return kernel{p.Graph.Tasks[s.Task].Op, p.Graph.Tasks[s.Task].Shape}, s.End - s.Start
 	}
-	expected, _ := timesOf(predicted.Spans, of)
-	times, busy := timesOf(measured.Spans, of)
+	expected, _ := TimesOf(predicted.Spans, of)
+	times, busy := TimesOf(measured.Spans, of)
 	rows := map[kernel]int{}
 	for t := range p.Graph.Tasks {
 		k := kernel{p.Graph.Tasks[t].Op, p.Graph.Tasks[t].Shape}
@@ -215,9 +215,9 @@ func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 		if len(took) == 0 || len(expected[k]) == 0 {
 			continue
 		}
-		sum := total(took)
+		sum := Total(took)
 		row := KernelComparison{Op: k.op, Shape: k.shape, Count: 1,
-			Sum:    NewPair(total(expected[k])/float64(predicted.Steps), sum/float64(measured.Steps)),
+			Sum:    NewPair(Total(expected[k])/float64(predicted.Steps), sum/float64(measured.Steps)),
 			Median: NewPair(Quantile(expected[k], 0.5), Quantile(took, 0.5)),
 			MeanS:  sum / float64(len(took)), P95S: Quantile(took, 0.95), Share: sum / busy}
 		for d := range p.Platform.Devices {
@@ -232,9 +232,9 @@ func (c *Comparison) compareKernels(p *schedule.Problem, predicted, measured *sc
 	slices.SortStableFunc(c.Kernels, func(a, b KernelComparison) int { return cmp.Compare(b.Share, a.Share) })
 }
 
-// timesOf are the seconds that calls or copies took by what they have in common, sorted, and
+// TimesOf are the seconds that calls or copies took by what they have in common, sorted, and
 // of all.
-func timesOf[T any, K comparable](list []T, of func(*T) (K, time.Duration)) (times map[K][]float64, all float64) {
+func TimesOf[T any, K comparable](list []T, of func(*T) (K, time.Duration)) (times map[K][]float64, all float64) {
 	times = map[K][]float64{}
 	for i := range list {
 		k, took := of(&list[i])
@@ -247,8 +247,8 @@ func timesOf[T any, K comparable](list []T, of func(*T) (K, time.Duration)) (tim
 	return times, all
 }
 
-// total is the sum.
-func total(list []float64) (sum float64) {
+// Total is the sum.
+func Total(list []float64) (sum float64) {
 	for _, v := range list {
 		sum += v
 	}

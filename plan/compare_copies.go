@@ -59,10 +59,10 @@ func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *sch
 		from, to := p.Platform.Memories[t.From].Name, p.Platform.Memories[t.To].Name
 		return CopyComparison{Buffer: p.Graph.Buffers[t.Buffer].Name, From: from, To: to, Reason: t.Reason, Bytes: t.Bytes}, t.End - t.Start
 	}
-	expected, _ := timesOf(predicted.Transfers, of)
-	times, all := timesOf(measured.Transfers, of)
+	expected, _ := TimesOf(predicted.Transfers, of)
+	times, all := TimesOf(measured.Transfers, of)
 	for row, list := range times {
-		known, sum := expected[row], total(list)
+		known, sum := expected[row], Total(list)
 		row.Median = NewPair(0, Quantile(list, 0.5))
 		if len(known) > 0 {
 			row.Median = NewPair(Quantile(known, 0.5), row.Median.Measured)
@@ -82,25 +82,23 @@ func (c *Comparison) compareCopies(p *schedule.Problem, predicted, measured *sch
 func (c *Comparison) compareWays(p *schedule.Problem, predicted, measured *schedule.Schedule) {
 	type way struct{ from, to platform.MemoryID }
 	type sums struct{ count, bytes, seconds float64 } // of a step
-	ways := map[way]*[2]sums{}
+	ways := map[way][2]sums{}                         // predicted and measured
 	for world, s := range []*schedule.Schedule{predicted, measured} {
 		for i := range s.Transfers {
 			t := &s.Transfers[i]
 			if t.Reason == place.ReasonEnter {
 				continue
 			}
-			if ways[way{t.From, t.To}] == nil {
-				ways[way{t.From, t.To}] = &[2]sums{}
-			}
-			sum := &ways[way{t.From, t.To}][world]
-			sum.count += 1 / float64(s.Steps)
-			sum.bytes += float64(t.Bytes) / float64(s.Steps)
-			sum.seconds += (t.End - t.Start).Seconds() / float64(s.Steps)
+			both := ways[way{t.From, t.To}]
+			both[world].count += 1 / float64(s.Steps)
+			both[world].bytes += float64(t.Bytes) / float64(s.Steps)
+			both[world].seconds += (t.End - t.Start).Seconds() / float64(s.Steps)
+			ways[way{t.From, t.To}] = both
 		}
 	}
 	inOrder := slices.SortedFunc(maps.Keys(ways), func(a, b way) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	for _, w := range inOrder {
-		one, other := &ways[w][0], &ways[w][1]
+		one, other := ways[w][0], ways[w][1]
 		c.Ways = append(c.Ways, WayComparison{p.Platform.Memories[w.from].Name, p.Platform.Memories[w.to].Name,
 			NewPair(one.count, other.count), NewPair(one.bytes, other.bytes), NewPair(one.seconds, other.seconds)})
 	}

@@ -33,20 +33,17 @@ func Simulate(ctx context.Context, d *schedule.Decision, graph, steps int, opt s
 // graph on a machine, and the places of that graph's buffers in one memory. Without a
 // machine (nil) there are no costs.
 func Inspect(prog *dag.Program, p *platform.Platform, target schedule.Target) (costs *schedule.Costs, places *layout.Layout, err error) {
+	var layouts []*layout.Layout
 	if p == nil {
-		layouts, err := layout.Program(prog, nil)
-		if err != nil {
-			return nil, nil, err
-		}
-		return nil, layouts[0], nil
+		layouts, err = layout.Program(prog, nil)
+	} else if priced, fault := schedule.Price(prog, p, target); fault != nil {
+		err = fault
+	} else {
+		costs = priced.Costs(0)
+		layouts, err = priced.HostLayouts()
 	}
-	priced, err := schedule.Price(prog, p, target)
 	if err != nil {
 		return nil, nil, err
 	}
-	layouts, err := priced.HostLayouts()
-	if err != nil {
-		return nil, nil, err
-	}
-	return priced.Costs(0), layouts[0], nil
+	return costs, layouts[0], nil
 }

@@ -62,17 +62,10 @@ func Sample(ctx context.Context, d *schedule.Decision, count int, seed uint64) (
 
 // hasDistributions reports whether anything can be drawn of a graph's durations.
 func hasDistributions(p *schedule.Problem) bool {
-	for i := range p.Platform.Devices {
-		if p.Platform.Devices[i].RunSpread > 0 {
-			return true
-		}
-	}
-	for _, row := range p.Costs.ByClass {
-		if slices.ContainsFunc(row, func(c schedule.Cost) bool { return c.Spread.Known() || c.Source == schedule.FromFit && c.RelError > 0 }) {
-			return true
-		}
-	}
-	return false
+	spreads := func(d platform.Device) bool { return d.RunSpread > 0 }
+	drawn := func(c schedule.Cost) bool { return c.Spread.Known() || c.Source == schedule.FromFit && c.RelError > 0 }
+	return slices.ContainsFunc(p.Platform.Devices, spreads) ||
+		slices.ContainsFunc(p.Costs.ByClass, func(row []schedule.Cost) bool { return slices.ContainsFunc(row, drawn) })
 }
 
 // drawing is one draw of all durations, as factors of what they are expected to be.
@@ -108,13 +101,11 @@ func newDrawing(p *schedule.Problem, seed, sample uint64) *drawing {
 		device      int
 	}
 	off := map[fitted]float64{}
-	seen := make([]bool, len(p.Costs.ByClass))
 	for t := range p.Graph.Tasks {
 		class := p.Costs.Class[t]
-		if seen[class] {
-			continue
+		if d.factors[int(class)*devices] > 0 {
+			continue // drawn for another task
 		}
-		seen[class] = true
 		for i := range devices {
 			c := &p.Costs.ByClass[class][i]
 			factor := run[i]

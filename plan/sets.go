@@ -77,7 +77,7 @@ func CompareSets(ctx context.Context, sets []string, all StepFigures, predict fu
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			row.Error = oneLine(err)
+			row.Error = OneLine(err)
 		}
 		c.Rows = append(c.Rows, row)
 	}
@@ -111,9 +111,8 @@ func (c *SetComparison) choose() {
 	if c.Basis == "predicted" || len(bases) > 1 {
 		c.FrugalBasis = "predicted"
 	}
-	c.Fastest = c.least(func(r *SetRow) float64 { return r.in(c.Basis).StepS })
-	c.Frugal = c.least(func(r *SetRow) float64 {
-		f := r.in(c.FrugalBasis)
+	c.Fastest = c.least(c.Basis, func(f *StepFigures) float64 { return f.StepS })
+	c.Frugal = c.least(c.FrugalBasis, func(f *StepFigures) float64 {
 		if f.Basis == energy.Unavailable {
 			return math.NaN()
 		}
@@ -124,24 +123,20 @@ func (c *SetComparison) choose() {
 	}
 }
 
-// in is what the row takes in one world.
-func (r *SetRow) in(world string) *StepFigures {
-	if world == "measured" {
-		return r.Measured
-	}
-	return &r.Predicted
-}
-
-// least is the row with the least of something; none where one has no number, since what
-// is not known may be the least.
-func (c *SetComparison) least(of func(*SetRow) float64) string {
+// least is the row with the least of something in one world; none where one has no number,
+// since what is not known may be the least.
+func (c *SetComparison) least(world string, of func(*StepFigures) float64) string {
 	best, devices := math.Inf(1), ""
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		if r.Error != "" {
 			continue
 		}
-		v := of(r)
+		f := &r.Predicted
+		if world == "measured" {
+			f = r.Measured
+		}
+		v := of(f)
 		if math.IsNaN(v) {
 			return ""
 		}

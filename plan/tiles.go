@@ -148,7 +148,7 @@ func (t *Tilings) Search(ctx context.Context, lower func(dag.Lowering) (*dag.Pro
 			return nil, err
 		}
 		if err != nil {
-			try.Error = oneLine(err)
+			try.Error = OneLine(err)
 		}
 		found.Tries = append(found.Tries, try)
 	}
@@ -156,8 +156,8 @@ func (t *Tilings) Search(ctx context.Context, lower func(dag.Lowering) (*dag.Pro
 	return found, nil
 }
 
-// oneLine is an error for a table.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// OneLine joins the lines of an error, which errors.Join makes several of.
+func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // predict fills in what a step of the first graph takes.
 func (try *TileTry) predict(ctx context.Context, prog *dag.Program, decide func(*dag.Program) (*schedule.Decision, error)) error {

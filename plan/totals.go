@@ -66,6 +66,15 @@ type TransferTotal struct {
 	Bytes int64 `json:"bytes"`
 }
 
+func (t TransferTotal) plus(count int, bytes int64) TransferTotal {
+	return TransferTotal{t.Count + count, t.Bytes + bytes}
+}
+
+// times is the total of so many steps, where t is that of others.
+func (t TransferTotal) times(steps, of int) TransferTotal {
+	return TransferTotal{t.Count * steps / of, t.Bytes * int64(steps) / int64(of)}
+}
+
 // Accounted is a schedule of a piece and its energy.
 type Accounted struct {
 	Schedule *schedule.Schedule
@@ -129,62 +138,40 @@ func EnergyOf(s *schedule.Schedule, p *schedule.Problem, images int) (*energy.Re
 // or the first, and returns its joules.
 func (o *Totals) Add(a Accounted, g *dag.Graph, seg dag.Segment) (joules float64) {
 	s, report := a.Schedule, a.Report
-	run := wholeTime(s, seg)
+	part := &Totals{Run: wholeTime(s, seg), Tasks: g.NumTasks() * seg.Steps, PeakBytes: s.PeakBytes, Transfers: len(s.Transfers) * seg.Steps / s.Steps,
+		ByDevice: map[string]float64{}, ByLink: map[string]float64{}, Reasons: map[place.Reason]TransferTotal{}}
 	scale := 1.0
 	if s.Makespan > 0 {
-		scale = float64(run) / float64(s.Makespan)
+		scale = float64(part.Run) / float64(s.Makespan)
 	}
-	o.Run += run
-	joules = float64(report.TotalJoules * scale)
-	o.Joules += joules
-	o.Basis = report.Basis
-	o.ByDevice["host"] += float64(report.Causes.Host * scale)
+	part.Joules = float64(report.TotalJoules * scale)
+	part.ByDevice["host"] = float64(report.Causes.Host * scale)
 	for _, d := range report.ByDevice {
-		o.ByDevice[d.Name] += float64(d.Joules * scale)
+		part.ByDevice[d.Name] += float64(d.Joules * scale)
 	}
 	for _, l := range report.ByLink {
-		o.ByLink[l.Name] += float64(l.Joules * scale)
+		part.ByLink[l.Name] += float64(l.Joules * scale)
 	}
-	o.Tasks += g.NumTasks() * seg.Steps
-	o.addMoved(s, seg)
-	for m, b := range s.PeakBytes {
-		o.PeakBytes[m] = max(o.PeakBytes[m], b)
+	for i := range s.Transfers {
+		t := &s.Transfers[i]
+		part.Reasons[t.Reason] = part.Reasons[t.Reason].plus(1, t.Bytes)
 	}
+	for reason, sum := range part.Reasons {
+		sum = sum.times(seg.Steps, s.Steps)
+		part.Reasons[reason] = sum
+		part.BytesMoved += sum.Bytes
+	}
+	for i := range s.Evictions {
+		part.Evicted = part.Evicted.plus(1, s.Evictions[i].Bytes)
+	}
+	part.Evicted = part.Evicted.times(seg.Steps, s.Steps)
 	if seg.Graph == 0 {
-		o.RecordedSteps += s.Steps
+		part.RecordedSteps = s.Steps
 		o.chooseMain(a)
 	}
-	return joules
-}
-
-// addMoved adds what moved and what was evicted.
-func (o *Totals) addMoved(s *schedule.Schedule, seg dag.Segment) {
-	o.Transfers += len(s.Transfers) * seg.Steps / s.Steps
-	for reason, total := range transferTotals(s) {
-		sum := o.Reasons[reason]
-		sum.Count += total.Count * seg.Steps / s.Steps
-		sum.Bytes += total.Bytes * int64(seg.Steps) / int64(s.Steps)
-		o.Reasons[reason] = sum
-		o.BytesMoved += total.Bytes * int64(seg.Steps) / int64(s.Steps)
-	}
-	var evicted int64
-	for i := range s.Evictions {
-		evicted += s.Evictions[i].Bytes
-	}
-	o.Evicted.Count += len(s.Evictions) * seg.Steps / s.Steps
-	o.Evicted.Bytes += evicted * int64(seg.Steps) / int64(s.Steps)
-}
-
-// transferTotals sums the transfers of a schedule by reason.
-func transferTotals(s *schedule.Schedule) map[place.Reason]TransferTotal {
-	totals := map[place.Reason]TransferTotal{}
-	for i := range s.Transfers {
-		t := totals[s.Transfers[i].Reason]
-		t.Count++
-		t.Bytes += s.Transfers[i].Bytes
-		totals[s.Transfers[i].Reason] = t
-	}
-	return totals
+	o.Include(part)
+	o.Basis = report.Basis
+	return part.Joules
 }
 
 // AddUnrecorded accounts for a segment of which only the time of all is known.
@@ -196,18 +183,18 @@ func (o *Totals) AddUnrecorded(s *schedule.Schedule, g *dag.Graph, seg dag.Segme
 		return
 	}
 	o.Unrecorded.Steps += seg.Steps
-	if len(o.Unrecorded.recent) == maxRecent {
-		o.Unrecorded.recent = o.Unrecorded.recent[1:]
-	}
-	o.Unrecorded.recent = append(o.Unrecorded.recent, StepTime(s))
+	o.Unrecorded.recent = last(o.Unrecorded.recent, StepTime(s))
 }
+
+// last appends to the most recent values and drops the oldest where there are maxRecent.
+func last[T any](recent []T, v T) []T { return append(recent[max(0, len(recent)+1-maxRecent):], v) }
 
 // wholeTime is what a segment takes, of whose steps a schedule holds all or the first.
 func wholeTime(s *schedule.Schedule, seg dag.Segment) time.Duration {
 	return s.Makespan + time.Duration(seg.Steps-s.Steps)*s.Period
 }
 
-// Include adds the totals of a later part of the same run. Main stays.
+// Include adds the totals of a later part of the same run. Main and Basis stay.
 func (o *Totals) Include(other *Totals) {
 	o.Run += other.Run
 	o.Joules += other.Joules
@@ -221,11 +208,9 @@ func (o *Totals) Include(other *Totals) {
 	o.Transfers += other.Transfers
 	o.BytesMoved += other.BytesMoved
 	for reason, total := range other.Reasons {
-		sum := o.Reasons[reason]
-		o.Reasons[reason] = TransferTotal{sum.Count + total.Count, sum.Bytes + total.Bytes}
+		o.Reasons[reason] = o.Reasons[reason].plus(total.Count, total.Bytes)
 	}
-	o.Evicted.Count += other.Evicted.Count
-	o.Evicted.Bytes += other.Evicted.Bytes
+	o.Evicted = o.Evicted.plus(other.Evicted.Count, other.Evicted.Bytes)
 	for m, b := range other.PeakBytes {
 		o.PeakBytes[m] = max(o.PeakBytes[m], b)
 	}
@@ -236,10 +221,7 @@ func (o *Totals) Include(other *Totals) {
 
 // chooseMain takes in one more recorded piece of the first graph.
 func (o *Totals) chooseMain(a Accounted) {
-	if len(o.recent) == maxRecent {
-		o.recent = o.recent[1:]
-	}
-	o.recent = append(o.recent, a)
+	o.recent = last(o.recent, a)
 	byStep := slices.Clone(o.recent)
 	slices.SortStableFunc(byStep, func(a, b Accounted) int { return cmp.Compare(StepTime(a.Schedule), StepTime(b.Schedule)) })
 	median := byStep[len(byStep)/2]

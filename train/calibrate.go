@@ -46,12 +46,18 @@ func Calibrate(ctx context.Context, m *nn.Model, d Data, o Options, c Calibratio
 	if err != nil {
 		return nil, err
 	}
-	graphs := all.Program.Graphs
+	graphs := slices.Clone(all.Program.Graphs)
 	for i := range sets {
-		if err := sets[i].lower(all); err != nil {
+		set := &sets[i]
+		some, err := c.Platform.Select(set.list)
+		if err != nil {
 			return nil, err
 		}
-		graphs = append(slices.Clip(graphs), sets[i].program.Graphs...)
+		w, err := lowered(all.Model, d, some, set.options)
+		if err != nil {
+			return nil, err
+		}
+		set.program, graphs = w.Program, append(graphs, w.Program.Graphs...)
 	}
 	alone := c.CalibrateOptions
 	alone.MaxTime = time.Duration(float64(c.MaxTime) * (1 - 2*inSituShare))
@@ -75,7 +81,7 @@ func (c *Calibration) measureSteps(ctx context.Context, all *Workload, p *platfo
 	if err != nil {
 		return asInput(err)
 	}
-	s := &stepCalibration{Workload: Workload{Model: all.Model, Data: all.Data, Options: set.options(all)}, device: set.device}
+	s := &stepCalibration{Workload: Workload{Model: all.Model, Data: all.Data, Options: set.options}, device: set.device}
 	s.Platform, err = Within(selected, s.Options.Precision, s.Options.Variant)
 	if err != nil || c.Resume && knowsSteps(set.program, p, s.Platform) {
 		return err
@@ -130,17 +136,14 @@ func knowsSteps(prog *dag.Program, p, selected *platform.Platform) bool {
 // the others only what the program needs of the host.
 type stepSet struct {
 	device, list string
-	// likeAll says that the tiles are those of all devices together. A device alone has
-	// tiles after its own caches.
-	likeAll bool
-	program *dag.Program
+	options      Options // with the tiles of all devices together, or none: then they are after the device's own caches
+	program      *dag.Program
 }
 
 // stepSets are the sets whose steps are measured: of a processor one unit and all, of
 // others all, with their own tiles and, where these differ, with those of all devices
 // together. Without units every device is measured.
-func (w *Workload) stepSets(c *Calibration) ([]stepSet, error) {
-	var sets []stepSet
+func (w *Workload) stepSets(c *Calibration) (sets []stepSet, err error) {
 	for i := range w.Platform.Devices {
 		d := &w.Platform.Devices[i]
 		n := d.Count
@@ -151,40 +154,20 @@ func (w *Workload) stepSets(c *Calibration) ([]stepSet, error) {
 			continue
 		}
 		if d.IsProcessor() && n > 1 && !c.AllUnits {
-			sets = append(sets, stepSet{device: d.Name, list: d.Name + ":1"})
+			sets = append(sets, stepSet{device: d.Name, list: d.Name + ":1", options: w.Options})
 		}
-		set := stepSet{device: d.Name, list: fmt.Sprintf("%s:%d", d.Name, n)}
+		set := stepSet{device: d.Name, list: fmt.Sprintf("%s:%d", d.Name, n), options: w.Options}
 		alone, err := w.Platform.Select(set.list)
 		if err != nil {
 			return nil, err
 		}
 		sets = append(sets, set)
 		if !SameGrain(alone, w.Platform) && w.Options.Lowering == nil {
-			set.likeAll = true
+			set.options.Lowering = w.Lowering
 			sets = append(sets, set)
 		}
 	}
 	return sets, nil
-}
-
-// options are those of a workload on the set.
-func (s *stepSet) options(all *Workload) Options {
-	o := all.Options
-	if s.likeAll {
-		o.Lowering = all.Lowering
-	}
-	return o
-}
-
-// lower lowers the network for the set.
-func (s *stepSet) lower(all *Workload) (err error) {
-	w := &Workload{Options: s.options(all), Model: all.Model}
-	if w.Platform, err = all.Platform.Select(s.list); err != nil {
-		return err
-	}
-	err = w.Lower(all.Data.Samples())
-	s.program = w.Program
-	return err
 }
 
 // stepCalibration takes each call's times from the steps of real trainings on one

@@ -38,7 +38,7 @@ func TestStepSets(t *testing.T) {
 		var got []string
 		for _, s := range sets {
 			text := s.list
-			if s.likeAll {
+			if s.options.Lowering != nil {
 				text += "(all)"
 			}
 			got = append(got, text)

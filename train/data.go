@@ -70,11 +70,9 @@ func Fit(m *nn.Model, d *nn.Dataset) (*nn.Model, error) {
 // shuffled is n indices that go round a data set, each time in a new order, as training does:
 // loading gathers them from all over it.
 func shuffled(size, n int, seed uint64) []int32 {
-	order := make([]int32, 0, n+size)
-	pass := make([]int32, size)
-	for epoch := 0; len(order) < n; epoch++ {
-		nn.Shuffle(pass, seed, epoch)
-		order = append(order, pass...)
+	order := make([]int32, (n+size-1)/size*size)
+	for epoch := range len(order) / size {
+		nn.Shuffle(order[epoch*size:][:size], seed, epoch)
 	}
 	return order[:n]
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
 )
@@ -107,7 +106,11 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 			return fmt.Errorf("%w; and looking for the layer: %w", d, err)
 		}
 		if found {
-			d.found(&g.Tasks[task], t.feed.stepsDone)
+			of := &g.Tasks[task]
+			d.Task, d.Op, d.Layer, d.Phase = of.Name, of.Op, of.Labels.Layer, of.Labels.Phase
+		}
+		if found && !d.Test {
+			d.FoundInStep = t.feed.stepsDone + 1
 		}
 	}
 	if t.Measured.Main != nil {
@@ -144,14 +147,6 @@ func (t *Trainer) repeatFinite(ctx context.Context, p *plan.Piece, count *tally,
 		if len(t.Diverged.Weights) == 0 || p.Steps < steps {
 			return t.take(t.Diverged.Epoch, *p, s, count)
 		}
-	}
-}
-
-// found names a task.
-func (d *Divergence) found(task *dag.Task, stepsDone int) {
-	d.Task, d.Op, d.Layer, d.Phase = task.Name, task.Op, task.Labels.Layer, task.Labels.Phase
-	if !d.Test {
-		d.FoundInStep = stepsDone + 1
 	}
 }
 

@@ -50,44 +50,28 @@ func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cau
 			return fmt.Errorf("%w; it cannot go on without %s: %v", cause, device, err)
 		}
 		w = rest
-		loss := t.describe(device, epoch, cause)
-		loss.Devices = w.Options.Devices
+		loss := DeviceLoss{Device: device, Epoch: epoch, AfterStep: t.feed.stepsDone, Cause: plan.OneLine(cause), Devices: w.Options.Devices}
+		if at := (*execute.TaskError)(nil); errors.As(cause, &at) {
+			loss.Graph, loss.Task, loss.State, loss.Cause = at.Graph, at.Task, at.State, plan.OneLine(at.Err)
+		}
 		ended := t.Leg
-		if err := t.open(w); err != nil {
-			another, failed := execute.FailedDevice(err)
-			if !failed || ctx.Err() != nil {
-				return fmt.Errorf("%w; it cannot go on with %s: %v", cause, w.Options.Devices, err)
-			}
-			t.lose(loss)
+		err = t.open(w)
+		another, failed := execute.FailedDevice(err)
+		if err != nil && (!failed || ctx.Err() != nil) {
+			return fmt.Errorf("%w; it cannot go on with %s: %v", cause, w.Options.Devices, err)
+		}
+		t.Losses = append(t.Losses, loss)
+		if t.OnLoss != nil {
+			t.OnLoss(loss)
+		}
+		if err != nil {
 			device, cause = another, err
 			continue
 		}
-		t.lose(loss)
 		t.kept.restore(t.Runner)
 		t.past = append(t.past, ended)
 		t.After = len(t.Losses)
 		return nil
-	}
-}
-
-// describe says what happened to a device and when.
-func (t *Trainer) describe(device string, epoch int, cause error) DeviceLoss {
-	loss := DeviceLoss{Device: device, Epoch: epoch, AfterStep: t.feed.stepsDone, Cause: oneLine(cause)}
-	var at *execute.TaskError
-	if errors.As(cause, &at) {
-		loss.Graph, loss.Task, loss.State, loss.Cause = at.Graph, at.Task, at.State, oneLine(at.Err)
-	}
-	return loss
-}
-
-// oneLine joins the lines of an error, which errors.Join makes several of.
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
-
-// lose records a loss and tells of it.
-func (t *Trainer) lose(l DeviceLoss) {
-	t.Losses = append(t.Losses, l)
-	if t.OnLoss != nil {
-		t.OnLoss(l)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"dahl/energy"
 	"dahl/execute"
+	"dahl/plan"
 	"dahl/platform"
 )
 
@@ -65,10 +66,9 @@ func AddGPUs(p *platform.Platform) error {
 	if err := execute.AddGPUs(p); err != nil {
 		return err
 	}
-	if meters := OpenGPUs(p); meters != nil {
-		meters.putPowers(p)
-		meters.Close()
-	}
+	meters := OpenGPUs(p)
+	meters.putPowers(p)
+	meters.Close()
 	return nil
 }
 
@@ -115,6 +115,9 @@ func (m *GPUMeters) Of(d *platform.Device) *energy.GPUMeters {
 
 // Close closes the meters of all GPUs.
 func (m *GPUMeters) Close() {
+	if m == nil {
+		return // the count of what is open is that of others
+	}
 	if err := energy.CloseGPUs(); err != nil {
 		warn("the meters of the GPUs were not closed", err)
 	}
@@ -144,22 +147,18 @@ func (m *GPUMeters) CallEnergy(p *platform.Platform, target time.Duration) CallE
 	}
 	repeat := energy.Repeat{Busy: target, Idle: target, Every: energy.GPUSampleInterval}
 	return func(ctx context.Context, device string, calls func() (int, error)) (execute.CallEnergy, bool, error) {
-		id, ok := p.DeviceByName(device)
-		if !ok {
-			return execute.CallEnergy{}, false, nil
+		g := (*energy.GPUMeters)(nil)
+		if id, ok := p.DeviceByName(device); ok {
+			g = m.Of(&p.Devices[id])
 		}
-		g := m.Of(&p.Devices[id])
 		if g == nil {
 			return execute.CallEnergy{}, false, nil
 		}
 		e, err := energy.MeasureCalls(ctx, g.Metered(device).Meter, repeat, calls)
-		if err != nil {
-			return execute.CallEnergy{}, true, err
-		}
-		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(e.Calls),
-			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, nil
+		return execute.CallEnergy{Joules: e.Joules, ErrorJoules: e.ErrorJoules, Seconds: e.Seconds / float64(max(1, e.Calls)),
+			Watts: e.Watts, IdleWatts: e.IdleWatts, Meter: e.Meter}, true, err
 	}
 }
 
 // warn tells the user what goes on all the same, and why not as it should.
-func warn(what string, reason error) { slog.Warn(what, "reason", oneLine(reason)) }
+func warn(what string, reason error) { slog.Warn(what, "reason", plan.OneLine(reason)) }

@@ -89,20 +89,17 @@ func (t *Trainer) open(w *Workload) error {
 	}
 	t.Leg, t.Runner = Leg{Workload: w, Measured: plan.NewTotals(schedule.Measured, w.Platform)}, r
 	t.recorded = make([]int, len(w.Program.Graphs))
-	t.setData("data.train", w.Data.Train)
-	if w.Data.Test != nil {
-		t.setData("data.test", w.Data.Test)
+	for prefix, d := range map[string]*nn.Dataset{"data.train": w.Data.Train, "data.test": w.Data.Test} {
+		if d != nil {
+			copy(r.Bytes(prefix+".images"), d.Images)
+			copy(r.Int32s(prefix+".labels"), d.Labels)
+		}
 	}
 	return nil
 }
 
 // Close ends the workers; the weights stay readable.
 func (t *Trainer) Close() { t.Runner.Close() }
-
-func (t *Trainer) setData(prefix string, d *nn.Dataset) {
-	copy(t.Runner.Bytes(prefix+".images"), d.Images)
-	copy(t.Runner.Int32s(prefix+".labels"), d.Labels)
-}
 
 // SetWeights fills the parameters with their first values.
 func (t *Trainer) SetWeights() error {
@@ -114,20 +111,16 @@ func (t *Trainer) SetWeights() error {
 		} else if err := o.Init(&p, values); err != nil {
 			return err
 		}
-		t.setParameter(p.Name, values)
+		if o.Type == dag.Float64 {
+			copy(t.Runner.Float64s(p.Name), values)
+			continue
+		}
+		dst := t.Runner.Float32s(p.Name)
+		for i, v := range values {
+			dst[i] = float32(v)
+		}
 	}
 	return nil
-}
-
-func (t *Trainer) setParameter(name string, values []float64) {
-	if t.Workload.Options.Type == dag.Float64 {
-		copy(t.Runner.Float64s(name), values)
-		return
-	}
-	dst := t.Runner.Float32s(name)
-	for i, v := range values {
-		dst[i] = float32(v)
-	}
 }
 
 // Weights are the parameters as arrays of an .npz file.
@@ -140,9 +133,12 @@ func (t *Trainer) Weights() []nn.Array {
 }
 
 // WeightsHash is the SHA-256 of all parameters' bytes in the model's order.
-func (t *Trainer) WeightsHash() string {
+func (t *Trainer) WeightsHash() string { return HashOf(t.Weights()) }
+
+// HashOf is the SHA-256 of the bytes of arrays, one after another.
+func HashOf(arrays []nn.Array) string {
 	h := sha256.New()
-	for _, a := range t.Weights() {
+	for _, a := range arrays {
 		h.Write(a.Data)
 	}
 	return hex.EncodeToString(h.Sum(nil))
@@ -215,10 +211,9 @@ func (t *Trainer) TouchedBytes() int64 {
 func (t *Trainer) epoch(ctx context.Context, e int, order []int32, segments []dag.Segment) (nn.EpochMetrics, error) {
 	m := nn.EpochMetrics{Epoch: e + 1}
 	var trained, tested tally
-	inOrder := []int32{}
+	var inOrder []int32
 	if test := t.Workload.Data.Test; test != nil {
-		inOrder = make([]int32, test.Len())
-		nn.InOrder(inOrder)
+		inOrder = InTurn(test.Len(), test.Len())
 	}
 	clear(t.recorded)
 	for _, left := range segments {
@@ -296,12 +291,18 @@ func (t *Trainer) runSteps(ctx context.Context, p plan.Piece, count *tally, sour
 
 // take accounts for a piece that has run.
 func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tally) error {
-	joules, err := t.account(epoch, p, s)
-	if err != nil {
-		return err
-	}
-	g := t.Workload.Program.Graphs[p.Graph]
+	g, joules := t.Workload.Program.Graphs[p.Graph], 0.0 // known where the piece was recorded
 	batch := nn.BatchOf(g)
+	if p.Recorded {
+		report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false), batch)
+		if err != nil {
+			return err
+		}
+		t.recorded[p.Graph] += p.Steps
+		joules = t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: epoch, First: t.feed.stepsDone + 1}, g, p.Segment)
+	} else {
+		t.Measured.AddUnrecorded(s, g, p.Segment)
+	}
 	count.took(p, batch, s.Makespan, joules)
 	for k, r := range t.feed.results {
 		count.add(r, batch)
@@ -317,22 +318,6 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 	}
 	t.done = append(t.done, p)
 	return nil
-}
-
-// account adds a piece that has run to the totals, and returns its joules, which are known
-// where it was recorded.
-func (t *Trainer) account(epoch int, p plan.Piece, s *schedule.Schedule) (joules float64, err error) {
-	g := t.Workload.Program.Graphs[p.Graph]
-	if !p.Recorded {
-		t.Measured.AddUnrecorded(s, g, p.Segment)
-		return 0, nil
-	}
-	t.recorded[p.Graph] += p.Steps
-	report, err := plan.EnergyOf(s, t.Workload.Decision.Problem(p.Graph, s.Steps, false), nn.BatchOf(g))
-	if err != nil {
-		return 0, err
-	}
-	return t.Measured.Add(plan.Accounted{Schedule: s, Report: report, Epoch: epoch, First: t.feed.stepsDone + 1}, g, p.Segment), nil
 }
 
 // tally counts the images of one split in one epoch.

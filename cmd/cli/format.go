@@ -31,32 +31,23 @@ func ShortTime(d time.Duration) string {
 }
 
 // ShortBytes prints a size with at most three significant digits, in decimal units.
-func ShortBytes(n int64) string {
-	v, unit := float64(n), "B"
-	for _, next := range []string{"kB", "MB", "GB", "TB"} {
-		if math.Abs(v) < 1000 {
-			break
-		}
-		v, unit = v/1000, next
-	}
-	return ThreeDigits(v) + " " + unit
-}
+func ShortBytes(n int64) string { return short(float64(n), "B", "kB", "MB", "GB", "TB") }
 
 // ShortCount prints a number with three significant digits and a decimal prefix.
-func ShortCount(v float64) string {
-	unit := ""
-	for _, next := range []string{"k", "M", "G", "T", "P", "E"} {
-		if math.Abs(v) < 1000 {
-			break
-		}
-		v, unit = v/1000, next
+func ShortCount(v float64) string { return short(v, "", "k", "M", "G", "T", "P", "E") }
+
+// short prints a number in the first unit in which it is below 1000, or in the last one.
+func short(v float64, units ...string) string {
+	for len(units) > 1 && math.Abs(v) >= 1000 {
+		v, units = v/1000, units[1:]
 	}
-	return strings.TrimSpace(ThreeDigits(v) + " " + unit)
+	return strings.TrimSpace(ThreeDigits(v) + " " + units[0])
 }
 
-// ShowTime prints seconds as shortTime does.
+// ShowTime prints seconds as ShortTime does.
 func ShowTime(s float64) string { return ShortTime(Seconds(s)) }
 
+// Seconds is a number of them as a duration.
 func Seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
 
 // Ratio is a/b, and 0 where b is.

@@ -31,8 +31,11 @@ func Machine(file, devices string, gpus bool) (*platform.Platform, error) {
 	return p, nil
 }
 
-// WithWorkers is a platform with so many cores of its processor.
+// WithWorkers is a platform with so many cores of its processor; 0: all.
 func WithWorkers(p *platform.Platform, n int) (*platform.Platform, error) {
+	if err := CheckNotNegative("workers", n); err != nil || n == 0 {
+		return p, err
+	}
 	q, err := p.WithCores(n)
 	if err != nil {
 		return nil, InputErrorf("--workers %d: %w; choose units with --devices", n, err)

@@ -58,6 +58,14 @@ func OneOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
+// Texts is a list as texts, such as the names of a table's entries.
+func Texts[T any](list []T, text func(T) string) (texts []string) {
+	for _, entry := range list {
+		texts = append(texts, text(entry))
+	}
+	return texts
+}
+
 // PolicyNames are the schedulers to choose from. A plan is replayed with --plan.
 func PolicyNames() (names []string) {
 	for _, info := range schedule.Policies() {
@@ -68,31 +76,10 @@ func PolicyNames() (names []string) {
 	return names
 }
 
-// ModelNames are the built-in networks.
-func ModelNames() (names []string) {
-	for _, info := range nn.Models() {
-		names = append(names, info.Name)
-	}
-	return names
-}
-
 // foreignModels are the files of other programs, by extension.
 var foreignModels = map[string]string{
 	".onnx": "ONNX", ".py": "Python", ".pt": "PyTorch", ".pth": "PyTorch", ".pt2": "PyTorch", ".h5": "Keras", ".keras": "Keras",
 	".pb": "TensorFlow", ".tflite": "TensorFlow Lite", ".safetensors": "safetensors", ".npz": "weights",
-}
-
-// checkModelFile refuses what cannot be read as a network, by the name of the file.
-func checkModelFile(name string) error {
-	what, foreign := foreignModels[strings.ToLower(filepath.Ext(name))]
-	if !foreign {
-		return nil
-	}
-	hint := ""
-	if what == "weights" {
-		hint = "; weights are read with --init"
-	}
-	return InputErrorf("--model %s: files of %s cannot be read as a network; write its layers as a .toml file, as in nn/examples/model.toml%s", name, what, hint)
 }
 
 // LoadPlatform reads a platform file, or one that ships with dahl by its name.
@@ -109,8 +96,13 @@ func LoadPlatform(name string) (*platform.Platform, error) {
 
 // LoadModel finds a built-in model or reads a model file.
 func LoadModel(name string) (*nn.Model, error) {
-	if err := checkModelFile(name); err != nil {
-		return nil, err
+	ext := strings.ToLower(filepath.Ext(name))
+	if what, foreign := foreignModels[ext]; foreign {
+		hint := ""
+		if ext == ".npz" {
+			hint = "; weights are read with --init"
+		}
+		return nil, InputErrorf("--model %s: files of %s cannot be read as a network; write its layers as a .toml file, as in nn/examples/model.toml%s", name, what, hint)
 	}
 	if IsModelFile(name) {
 		m, err := nn.LoadModel(name)
@@ -118,7 +110,8 @@ func LoadModel(name string) (*nn.Model, error) {
 	}
 	m, err := nn.ModelByName(name)
 	if err != nil {
-		return nil, InputErrorf("%v, and no model file (.toml)%s", err, DidYouMean(name, ModelNames()))
+		builtIn := Texts(nn.Models(), func(m nn.ModelInfo) string { return m.Name })
+		return nil, InputErrorf("%v, and no model file (.toml)%s", err, DidYouMean(name, builtIn))
 	}
 	return m, nil
 }

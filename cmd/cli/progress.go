@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // ProgressBar shows on a terminal how far a long measurement is.
 type ProgressBar struct {
-	w     io.Writer
+	w     io.Writer // nil: it shows nothing
 	title string
-	shown bool
 }
 
 // NewProgressBar is one on a terminal; elsewhere it shows nothing.
@@ -29,21 +29,15 @@ func (b *ProgressBar) Set(done, total int, what string) {
 	}
 	const width = 30
 	n := width * done / total
-	fmt.Fprintf(b.w, "\r\x1b[K%s [%s%s] %d/%d %.40s", b.title, bar[:n], space[:width-n], done, total, what)
-	b.shown = true
+	fmt.Fprintf(b.w, "\r\x1b[K%s [%-*s] %d/%d %.40s", b.title, width, strings.Repeat("#", n), done, total, what)
 }
 
 // Done takes the bar away.
 func (b *ProgressBar) Done() {
-	if b.shown {
+	if b.w != nil {
 		fmt.Fprint(b.w, "\r\x1b[K")
 	}
 }
-
-const (
-	bar   = "##############################"
-	space = "                              "
-)
 
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()

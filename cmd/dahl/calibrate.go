@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
-	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
 	"dahl/nn"
@@ -34,10 +33,13 @@ type calibrateFlags struct {
 
 	units  map[string]int   // of the devices to measure
 	energy train.CallEnergy // nil: no meters
+	stderr io.Writer        // for progress
+	file   *growingFile
+	sum    execute.Calibration // of all networks
 }
 
-func newCalibrate(*app) *cobra.Command {
-	o := options{Policy: "heft", Epochs: 1}
+func newCalibrate([]string) *cobra.Command {
+	o := options{Epochs: 1}
 	var f calibrateFlags
 	cmd := &cobra.Command{
 		Use:   "calibrate --out FILE",
@@ -73,7 +75,8 @@ file is edited: no sensor of theirs is read.`,
   dahl calibrate --platform emulated --devices cpu:1,gpu --out here.toml --model lenet5`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), &o)
+			f.stderr, f.file = cmd.ErrOrStderr(), &growingFile{path: f.out, period: savePeriod}
+			return f.run(cmd.Context(), cmd.OutOrStdout(), &o)
 		},
 	}
 	flags := cmd.Flags()
@@ -104,7 +107,7 @@ file is edited: no sensor of theirs is read.`,
 	return cmd
 }
 
-func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *options) error {
+func (f *calibrateFlags) run(ctx context.Context, stdout io.Writer, o *options) error {
 	if err := f.check(o); err != nil {
 		return err
 	}
@@ -120,19 +123,15 @@ func (f *calibrateFlags) run(ctx context.Context, stdout, stderr io.Writer, o *o
 	}
 	meters := train.OpenGPUs(p)
 	defer meters.Close()
-	f.energy = meters.CallEnergy(p, f.joules)
-	file := &growingFile{path: f.out, period: savePeriod}
-	var sum execute.Calibration
-	err = f.measure(ctx, stderr, o, p, file, &sum)
-	if e := file.close(); err == nil {
-		err = e
-	}
-	if err != nil && file.models > 0 {
-		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, file.models)
+	f.energy, f.sum.Platform = meters.CallEnergy(p, f.joules), p
+	err = f.measure(ctx, o)
+	if err = cmp.Or(err, f.file.close()); err != nil && f.file.models > 0 {
+		return fmt.Errorf("%w; %s has the %d models measured so far, and the same command goes on from there", err, f.out, f.file.models)
 	}
 	if err != nil {
 		return err
 	}
+	sum := &f.sum
 	fmt.Fprintf(stdout, "%s: %s, %d workers, %d models: %d measured by themselves, %d kept; repeat spread at most %.1f %% (median of a model's kernels)\n",
 		f.out, sum.Platform.Name, len(sum.Platform.Workers), len(sum.Platform.Models), sum.Measured, sum.Skipped, 100*sum.RepeatSpread)
 	if sum.Unsteady > 0 {
@@ -167,7 +166,10 @@ func (f *calibrateFlags) check(o *options) error {
 // startingPoint is the platform in the file, if it is of this machine, so that what it
 // holds need not be measured again; otherwise the detected one.
 func (f *calibrateFlags) startingPoint(o *options) (*platform.Platform, error) {
-	here, err := o.withWorkers(cli.Machine(o.Platform, o.Devices, true)) // with all devices, whichever are asked for
+	here, err := cli.Machine(o.Platform, o.Devices, true) // with all devices, whichever are asked for
+	if err == nil {
+		here, err = cli.WithWorkers(here, o.Workers)
+	}
 	if err != nil || f.force {
 		return here, err
 	}
@@ -193,30 +195,13 @@ func sameMachine(a, b *platform.Platform) bool {
 }
 
 func devicesText(p *platform.Platform) string {
-	var parts []string
-	for i := range p.Devices {
-		parts = append(parts, fmt.Sprintf("%d %s", p.Devices[i].Count, p.Devices[i].Name))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(cli.Texts(p.Devices, func(d platform.Device) string { return fmt.Sprintf("%d %s", d.Count, d.Name) }), ", ")
 }
 
-// measure goes through the networks, or sweeps, and adds up in sum.
-func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *options, p *platform.Platform, file *growingFile, sum *execute.Calibration) error {
-	sum.Platform = p
-	add := func(c *execute.Calibration) {
-		if c != nil {
-			sum.Platform, sum.RepeatSpread = c.Platform, max(sum.RepeatSpread, c.RepeatSpread)
-			sum.Measured, sum.Skipped, sum.Unsteady = sum.Measured+c.Measured, sum.Skipped+c.Skipped, sum.Unsteady+c.Unsteady
-			sum.TooLarge, sum.Refused = sum.TooLarge+c.TooLarge, append(sum.Refused, c.Refused...)
-			sum.Devices = append(sum.Devices, c.Devices...)
-		}
-	}
+// measure goes through the networks, or sweeps.
+func (f *calibrateFlags) measure(ctx context.Context, o *options) error {
 	if f.sweep {
-		bar := cli.NewProgressBar(stderr, "sweep")
-		defer bar.Done()
-		c, err := sweep(ctx, o, f.calibration(p, o, bar, file))
-		add(c)
-		return err
+		return f.add("sweep", o, func(c execute.CalibrateOptions) (*execute.Calibration, error) { return sweep(ctx, o, c) })
 	}
 	batches := f.batches
 	if len(batches) == 0 {
@@ -226,7 +211,7 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 		for _, batch := range batches {
 			c := *o
 			c.Model, c.Batch = model, batch
-			if err := f.network(ctx, stderr, &c, file, add, sum); err != nil {
+			if err := f.network(ctx, &c); err != nil {
 				return err
 			}
 		}
@@ -234,49 +219,50 @@ func (f *calibrateFlags) measure(ctx context.Context, stderr io.Writer, o *optio
 	return nil
 }
 
-// calibration is how a network, or the sweep, is measured.
-func (f *calibrateFlags) calibration(p *platform.Platform, o *options, bar *cli.ProgressBar, file *growingFile) execute.CalibrateOptions {
-	return execute.CalibrateOptions{Platform: p, Units: f.units, Variants: o.variants(), MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
-		Progress: bar.Set, Save: file.save}
-}
-
-// variants are those to be measured: the pinned one, or all.
-func (o *options) variants() []string {
-	if o.Variant == "" {
-		return nil
+// add measures what the title names, with all that is known by then, and adds it up.
+func (f *calibrateFlags) add(title string, o *options, measure func(execute.CalibrateOptions) (*execute.Calibration, error)) error {
+	bar := cli.NewProgressBar(f.stderr, title)
+	defer bar.Done()
+	options := execute.CalibrateOptions{Platform: f.sum.Platform, Units: f.units, MaxTime: f.perModel, Far: true, Resume: !f.force, Energy: f.energy,
+		Progress: bar.Set, Save: f.file.save}
+	if o.Variant != "" {
+		options.Variants = []string{o.Variant}
 	}
-	return []string{o.Variant}
+	c, err := measure(options)
+	if sum := &f.sum; c != nil {
+		sum.Platform, sum.RepeatSpread = c.Platform, max(sum.RepeatSpread, c.RepeatSpread)
+		sum.Measured, sum.Skipped, sum.Unsteady = sum.Measured+c.Measured, sum.Skipped+c.Skipped, sum.Unsteady+c.Unsteady
+		sum.TooLarge, sum.Refused = sum.TooLarge+c.TooLarge, append(sum.Refused, c.Refused...)
+		sum.Devices = append(sum.Devices, c.Devices...)
+	}
+	return err
 }
 
 // network measures what one network needs, with one lowering or with all tiles.
-func (f *calibrateFlags) network(ctx context.Context, stderr io.Writer, o *options, file *growingFile, add func(*execute.Calibration), sum *execute.Calibration) error {
+func (f *calibrateFlags) network(ctx context.Context, o *options) error {
 	m, d, err := trainingData(o)
 	if err != nil {
 		return err
 	}
-	adapts, names := []func(*dag.Lowering, int){nil}, []string{""}
-	if o.Lowering == bestTiles {
-		dtype, err := cli.RealType(o.DType)
-		if err != nil {
-			return err
-		}
-		t, err := train.Tilings(m, sum.Platform, o.Batch, dtype)
-		if err != nil {
-			return err
-		}
-		adapts, names = nil, nil
-		for _, tiling := range t.All() {
-			adapts, names = append(adapts, t.Adapt(tiling)), append(names, fmt.Sprintf(", %s of %s", tiling, t.Layer))
-		}
+	title := fmt.Sprintf("%s batch %d", m.Name, o.Batch)
+	add := func(title string, c options) error {
+		return f.add(title, o, func(how execute.CalibrateOptions) (*execute.Calibration, error) { return calibrate(ctx, &c, m, d, how) })
 	}
-	for i, adapt := range adapts {
+	if o.Lowering != bestTiles {
+		return add(title, *o)
+	}
+	dtype, err := cli.RealType(o.DType)
+	if err != nil {
+		return err
+	}
+	t, err := train.Tilings(m, f.sum.Platform, o.Batch, dtype)
+	if err != nil {
+		return err
+	}
+	for _, tiling := range t.All() {
 		c := *o
-		c.adapt = adapt
-		bar := cli.NewProgressBar(stderr, fmt.Sprintf("%s batch %d%s", m.Name, c.Batch, names[i]))
-		result, err := calibrate(ctx, &c, m, d, f.calibration(sum.Platform, o, bar, file))
-		bar.Done()
-		add(result)
-		if err != nil {
+		c.adapt = t.Adapt(tiling)
+		if err := add(fmt.Sprintf("%s, %s of %s", title, tiling, t.Layer), c); err != nil {
 			return err
 		}
 	}
@@ -290,4 +276,36 @@ func calibrate(ctx context.Context, o *options, m *nn.Model, d train.Data, c exe
 		return nil, err
 	}
 	return train.Calibrate(ctx, m, d, to, train.Calibration{CalibrateOptions: c, AllUnits: o.Workers != 0})
+}
+
+// growingFile is a platform file that is written while it grows.
+type growingFile struct {
+	path     string
+	period   time.Duration      // the least time between two writes
+	platform *platform.Platform // the last one given to save; nil: it has been written
+	written  time.Time
+	models   int // in the file; 0: it was not written
+}
+
+// savePeriod is that of a calibration: what an interruption may lose.
+const savePeriod = time.Second
+
+func (f *growingFile) save(p *platform.Platform) error {
+	f.platform = p
+	if time.Since(f.written) < f.period {
+		return nil
+	}
+	return f.close()
+}
+
+// close writes what has not been written yet.
+func (f *growingFile) close() error {
+	if f.platform == nil {
+		return nil
+	}
+	if err := cli.WriteTo(f.path, f.platform.WriteTOML); err != nil {
+		return err
+	}
+	f.written, f.models, f.platform = time.Now(), len(f.platform.Models), nil
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 // unitsOf are the devices that --devices names, with how many of their units.
 func (o *options) unitsOf(p *platform.Platform) (map[string]int, error) {
-	chosen, err := o.selected(p, nil)
+	chosen, err := o.selected(p)
 	if err != nil {
 		return nil, err
 	}

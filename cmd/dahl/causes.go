@@ -82,17 +82,15 @@ func timesMedian(p *schedule.Problem, s *schedule.Schedule) float64 {
 		task   dag.TaskID
 		device platform.DeviceID
 	}
+	var all, steady time.Duration
 	calls := map[call][]time.Duration{}
 	for _, span := range s.Spans {
 		of := call{span.Task, p.Platform.Workers[span.Worker].Device}
 		calls[of] = append(calls[of], span.End-span.Start)
+		all += span.End - span.Start
 	}
-	var all, steady time.Duration
 	for _, list := range calls {
 		slices.Sort(list)
-		for _, d := range list {
-			all += d
-		}
 		steady += list[len(list)/2] * time.Duration(len(list))
 	}
 	return cli.Ratio(float64(all), float64(steady))

@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
 	"dahl/plan"
+	"dahl/platform"
 	"dahl/plots"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/simulate"
 )
 
-func newCompare(*app) *cobra.Command {
+func newCompare([]string) *cobra.Command {
 	var out output
 	cmd := &cobra.Command{
 		Use:   "compare [PREDICTED] MEASURED",
@@ -103,7 +105,8 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 // recorded, and recorded ones take longer, that of recorded steps by the same plan and what
 // one that is not recorded takes.
 func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, unrecordedS float64, err error) {
-	if r.schedule.World != schedule.Simulated || !timingCosts(r.problem.Platform) {
+	timed := slices.ContainsFunc(r.problem.Platform.Devices, func(d platform.Device) bool { return d.Timing > 0 }) // being timed costs something
+	if r.schedule.World != schedule.Simulated || !timed {
 		return r.schedule, 0, nil
 	}
 	s, err = plan.Simulate(ctx, r.decision, 0, r.schedule.Steps, simulate.Options{Timed: true})
@@ -112,16 +115,15 @@ func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, un
 
 // drawComparison draws both schedules on one time axis; the summary is of the measured run.
 func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule, of *summary) error {
-	runs := make([]*plots.Run, 2)
-	for i, s := range []*schedule.Schedule{predicted, measured} {
-		q := *p
-		q.Steps = s.Steps
-		var err error
-		if runs[i], err = newPlotRun(&q, s, of); err != nil {
-			return err
-		}
+	one, err := newPlotRun(p, predicted, of)
+	if err != nil {
+		return err
 	}
-	return plots.Compare(path, runs[0], runs[1])
+	other, err := newPlotRun(p, measured, of)
+	if err != nil {
+		return err
+	}
+	return plots.Compare(path, one, other)
 }
 
 // printComparison writes a comparison as tables; shown says which steps of the run are measured.
@@ -130,10 +132,10 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 		fmt.Fprintf(w, "measured are %s\n", shown)
 	}
 	fmt.Fprintf(w, "%-14s %12s %12s %9s\n", c.Graph, "predicted", "measured", "error")
-	row := func(what string, p plan.Pair, show func(float64) string) {
-		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent)
+	row := func(what string, p plan.Pair, show func(float64) string, notes ...any) {
+		fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", what, show(p.Predicted), show(p.Measured), p.ErrorPercent, fmt.Sprint(notes...))
 	}
-	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%%s\n", "step", cli.ShowTime(c.Step.Predicted), cli.ShowTime(c.Step.Measured), c.Step.ErrorPercent, causesText(c.Causes))
+	row("step", c.Step, cli.ShowTime, causesText(c.Causes))
 	switch {
 	case c.PredictedUnrecordedStepS > 0:
 		row("  unrecorded", plan.NewPair(c.PredictedUnrecordedStepS, c.UnrecordedStepS), cli.ShowTime)
@@ -148,7 +150,7 @@ func printComparison(w io.Writer, c *plan.Comparison, shown *shownSteps) {
 	if c.Makespan != nil {
 		row(fmt.Sprintf("%d steps", c.MeasuredSteps), *c.Makespan, cli.ShowTime)
 	}
-	fmt.Fprintf(w, "%-14s %12s %12s %+8.1f %%  (%s)\n", "J per step", cli.ThreeDigits(c.StepJoules.Predicted), cli.ThreeDigits(c.StepJoules.Measured), c.StepJoules.ErrorPercent, c.Grounds)
+	row("J per step", c.StepJoules, cli.ThreeDigits, "  (", c.Grounds, ")")
 	row("live peak", c.Peak, func(b float64) string { return cli.ShortBytes(int64(b)) })
 	for _, b := range c.Workers {
 		row("busy "+b.Worker, b.Busy, cli.ShowTime)

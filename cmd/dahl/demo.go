@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -27,7 +26,7 @@ const (
 	demoCalibrationTime = 3 * time.Second
 )
 
-func newDemo(a *app) *cobra.Command {
+func newDemo(args []string) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "demo",
@@ -36,14 +35,14 @@ func newDemo(a *app) *cobra.Command {
 digits that are part of the program, predicts the run in the simulator, trains the
 network for real, and shows both side by side. It opens no socket.`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.demo(cmd.Context(), cmd.OutOrStdout(), out) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), cmd.OutOrStdout(), args, out) },
 	}
 	cmd.Flags().StringVar(&out, "out", "dahl-demo", "`directory` for schedule, energy, figures and manifest")
 	return cmd
 }
 
-func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
-	o := &options{Model: demoModel, Data: demoData, Epochs: demoEpochs, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true}
+func demo(ctx context.Context, stdout io.Writer, args []string, out string) error {
+	o := &options{args: args, Model: demoModel, Data: demoData, Epochs: demoEpochs, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true}
 	dir, err := createRunDir(out)
 	if err != nil {
 		return err
@@ -61,7 +60,7 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 	if err != nil {
 		return err
 	}
-	predicted, err := w.predict(ctx)
+	predicted, err := w.Predict(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,21 +71,15 @@ func (a *app) demo(ctx context.Context, stdout io.Writer, out string) error {
 		return err
 	}
 	defer t.Close()
-	t.Predicted = predicted.Totals
+	t.Predicted = predicted
 	runErr := t.run(ctx)
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
 	}
-	if err := t.PredictLegs(context.WithoutCancel(ctx)); err != nil {
-		return errors.Join(runErr, err)
-	}
-	if _, err := a.writeTraining(dir, t, "demo"); err != nil {
+	if err := writeTraining(ctx, dir, t, "demo", runErr); err != nil {
 		return err
 	}
-	if runErr != nil {
-		return fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
-	}
-	if err := traceRun(dir.path, "chrome"); err != nil {
+	if err := traceRun(io.Discard, dir.path, "chrome"); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "pictures  %s/compare.svg  gantt.svg  power.svg  memory.svg; %s opens in Perfetto\n", dir.path, filepath.Join(dir.path, "trace.json"))
@@ -107,28 +100,23 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWorkload(o, m, c.Platform, d)
+	w, err := newWorkload(ctx, o, m, c.Platform, d)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(stdout, "machine   %d CPU workers, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
-		len(c.Platform.Workers), strings.Join(w.variantNames(), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
-	return w, nil
-}
-
-// variantNames are the names of the variants in use, sorted.
-func (w *workload) variantNames() []string {
 	var names []string
 	for _, line := range w.variants() {
 		_, name, _ := strings.Cut(line, ": ")
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	fmt.Fprintf(stdout, "machine   %d CPU workers, kernels %s; calibrated in %.1f s (repeat spread %.1f %%)\n",
+		len(c.Platform.Workers), strings.Join(slices.Compact(names), " and "), time.Since(begin).Seconds(), 100*c.RepeatSpread)
+	return w, nil
 }
 
 // printPlan prints the graph and the prediction.
-func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
+func (w *workload) printPlan(stdout io.Writer, predicted *plan.Totals) {
 	g := w.Program.Graphs[0]
 	bound := w.Decision.Priced.LowerBound(0, 1)
 	fmt.Fprintf(stdout, "graph     %d tasks and %.2g GFLOP per step; bound %s; policy %s, replayed exactly\n",
@@ -139,22 +127,22 @@ func (w *workload) printPlan(stdout io.Writer, predicted *outcome) {
 
 // printDemo prints the measurement beside the prediction. It fails when the run
 // did not follow its plan.
-func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *outcome) error {
-	if err := t.measured.Main.Follows(t.w.mainProblem(t.measured.Main.Steps), t.w.Decision.Graphs[0].Plan); err != nil {
+func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *plan.Totals) error {
+	if err := t.Measured.Main.Follows(t.w.mainProblem(t.Measured.Main.Steps), t.w.Decision.Graphs[0].Plan); err != nil {
 		return err
 	}
-	c, err := plan.Compare(ctx, t.w.Decision, predicted.Main, t.measured.Main)
+	c, err := plan.Compare(ctx, t.w.Decision, predicted.Main, t.Measured.Main)
 	if err != nil {
 		return err
 	}
 	used := t.TouchedBytes()
 	last := t.Epochs[len(t.Epochs)-1]
 	fmt.Fprintf(stdout, "          measured:  step %s   run %s   used %s of it   energy %s\n",
-		cli.ShortTime(t.measured.StepTime()), cli.ShortTime(t.measured.Run), cli.ShortBytes(used), t.measured.energyText())
+		cli.ShortTime(t.Measured.StepTime()), cli.ShortTime(t.Measured.Run), cli.ShortBytes(used), t.energyText())
 	fmt.Fprintf(stdout, "error     time %+.1f %% (kernels %+.1f, scheduling %+.1f%s), reserved memory %d bytes; loss %.2f -> %.2f, test accuracy %.1f %%\n",
-		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.measured.Main, t.load)), used-t.w.hostBytes(),
+		c.Step.ErrorPercent, c.KernelErrorPercent, c.SchedulingErrorPercent, causesText(errorCauses(c.Step.ErrorPercent, t.w.mainProblem(1), t.Measured.Main, t.load)), used-t.w.hostBytes(),
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
-	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.measured))
+	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.Measured))
 	return nil
 }
 

@@ -31,8 +31,8 @@ func (w *workload) optionsOn(list string) *options {
 }
 
 // figures are the step's of a simulated or executed run.
-func (w *workload) figures(o *outcome) plan.StepFigures {
-	f := plan.FiguresOf(o.Totals, o.Readings, covers(o.Readings, w.Platform), nn.BatchOf(w.Program.Graphs[0]))
+func (w *workload) figures(o *plan.Totals, readings ...energy.Reading) plan.StepFigures {
+	f := plan.FiguresOf(o, readings, covers(readings, w.Platform), nn.BatchOf(w.Program.Graphs[0]))
 	f.Watts = w.meteredWatts(o.Report)
 	if w.tiles != nil {
 		f.Samples = w.tiles.Chosen
@@ -41,14 +41,21 @@ func (w *workload) figures(o *outcome) plan.StepFigures {
 }
 
 // compareSets lays the prediction for all devices beside what the same options give on each
-// kind alone.
-func (w *workload) compareSets(ctx context.Context, sets []string, all *outcome) (*plan.SetComparison, error) {
+// kind alone; nil where --devices does not name both processors and others.
+func (w *workload) compareSets(ctx context.Context, all *plan.Totals, asked bool) (*plan.SetComparison, error) {
+	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
+	if sets == nil || w.opts.Devices == "" {
+		if asked {
+			return nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
+		}
+		return nil, nil
+	}
 	return plan.CompareSets(ctx, sets, w.figures(all), func(ctx context.Context, set string) (plan.StepFigures, error) {
 		other, err := w.onDevices(ctx, set)
 		if err != nil {
 			return plan.StepFigures{}, err
 		}
-		result, err := other.predict(ctx)
+		result, err := other.Predict(ctx)
 		if err != nil {
 			return plan.StepFigures{}, err
 		}
@@ -81,19 +88,6 @@ func (w *workload) sameGraphOn(some *platform.Platform) bool {
 	return o.Plan == "" && o.Variant == "" && o.Lowering != bestTiles && (w.Model == nil || o.Lowering != "" || train.SameGrain(some, w.Platform))
 }
 
-// comparedSets is the comparison of an execution, before it is measured; nil where
-// --devices does not name both processors and others.
-func (w *workload) comparedSets(ctx context.Context, predicted *outcome, asked bool) (*plan.SetComparison, error) {
-	sets := plan.DeviceSets(w.Platform, w.opts.Devices)
-	if sets == nil || w.opts.Devices == "" {
-		if asked {
-			return nil, cli.InputErrorf("--compare-devices: name processors and other devices with --devices, such as cpu,gpu")
-		}
-		return nil, nil
-	}
-	return w.compareSets(ctx, sets, predicted)
-}
-
 // measureSets adds what the run on all devices took, and if asked that of an epoch on
 // each kind alone. A run that has lost a device is no measurement of the set.
 func (t *trainer) measureSets(ctx context.Context, alone bool) error {
@@ -105,7 +99,7 @@ func (t *trainer) measureSets(ctx context.Context, alone bool) error {
 		return nil
 	}
 	last := len(t.devices.Rows) - 1
-	t.devices.Measured(last, t.w.figures(t.measured))
+	t.devices.Measured(last, t.w.figures(t.Measured, t.Readings...))
 	for i := range t.devices.Rows[:last] {
 		if !alone || t.devices.Rows[i].Error != "" {
 			continue
@@ -144,8 +138,7 @@ func measureOn(ctx context.Context, o *options, all *platform.Platform) (plan.St
 	if err := errors.Join(runErr, err); err != nil {
 		return plan.StepFigures{}, err
 	}
-	t.measured.Readings = readings
-	return w.figures(t.measured), nil
+	return w.figures(t.Measured, readings...), nil
 }
 
 // printSets writes two lines per set, one per world, and which set is best.

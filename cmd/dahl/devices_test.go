@@ -147,7 +147,7 @@ func TestMeasuredFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := w.predict(t.Context())
+	result, err := w.Predict(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,13 +156,13 @@ func TestMeasuredFigures(t *testing.T) {
 		t.Errorf("modelled: %+v", f)
 	}
 	// 60 J in 4 s are 15 W.
-	result.Readings = []energy.Reading{{Of: train.ProcessorsMeter, Joules: 60, Seconds: 4}}
-	if f := w.figures(result); f.Basis != energy.Measured || math.Abs(f.JoulesPerStep-15*step) > 1e-12 || math.Abs(f.JoulesPerImage-1.5*step) > 1e-12 {
+	reading := energy.Reading{Of: train.ProcessorsMeter, Joules: 60, Seconds: 4}
+	if f := w.figures(result, reading); f.Basis != energy.Measured || math.Abs(f.JoulesPerStep-15*step) > 1e-12 || math.Abs(f.JoulesPerImage-1.5*step) > 1e-12 {
 		t.Errorf("measured: %+v", f)
 	}
 	// Of something else: not of the run.
-	result.Readings[0].Of = "gpu0"
-	if f := w.figures(result); f.Basis != energy.Modelled {
+	reading.Of = "gpu0"
+	if f := w.figures(result, reading); f.Basis != energy.Modelled {
 		t.Errorf("metered elsewhere: %+v", f)
 	}
 }

@@ -27,8 +27,17 @@ type executeFlags struct {
 	compareDevices bool
 }
 
-func newExecute(a *app) *cobra.Command {
-	var o options
+var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,
+and all steps are. On a GPU it puts two events around every task and keeps steps out of
+CUDA graphs, so that only the first %d steps of every graph are recorded in each epoch,
+or as many as --record says; the others run at full speed. The time of a step and the
+images per second are then of those others, and the schedule, the figures, the copies
+and the modelled joules of the recorded ones. Predictions are of steps that are not
+recorded, except where one is laid beside a recorded schedule: the timing of a device in
+the platform file, which dahl calibrate measures, is the difference.`, train.RecordedByDefault)
+
+func newExecute(args []string) *cobra.Command {
+	o := options{args: args}
 	var f executeFlags
 	cmd := &cobra.Command{
 		Use:   "execute --model NAME|FILE [--data NAME|DIR]",
@@ -65,8 +74,7 @@ starts again. What came after a loss is a run directory of its own in that of th
 			if f.out.json {
 				progress = io.Discard
 			}
-			_, err := a.execute(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
-			return err
+			return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
 		},
 	}
 	addWorkFlags(cmd, &o)
@@ -84,32 +92,32 @@ starts again. What came after a loss is a run directory of its own in that of th
 	return cmd
 }
 
-// execute runs one training from options to files. On an interruption or a
+// runTraining runs one training from options to files. On an interruption or a
 // failure it writes what was done so far and returns the error.
-func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) (*manifest, error) {
+func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f *executeFlags) error {
 	w, err := trainingWorkload(ctx, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	predicted, err := w.predict(ctx)
+	predicted, err := w.Predict(ctx)
 	if err != nil {
-		return nil, cli.AsInput(err)
+		return cli.AsInput(err)
 	}
 	t, err := newTrainer(w, progress)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer t.Close()
-	t.Predicted = predicted.Totals
-	if t.devices, err = w.comparedSets(ctx, predicted, f.compareDevices); err != nil {
-		return nil, err
+	t.Predicted = predicted
+	if t.devices, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
+		return err
 	}
 	if err := cli.CheckWritable(f.save); err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := createRunDir(f.out.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	w.printTraining(progress, predicted)
 	for _, warning := range t.Runner.Warnings() {
@@ -117,32 +125,21 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 	}
 	meters := train.StartMeters(w.Platform)
 	runErr := t.run(ctx)
-	if t.measured.Readings, err = meters.Stop(); err != nil {
+	if t.Readings, err = meters.Stop(); err != nil {
 		slog.Warn("an energy meter failed; its joules are modelled", "error", err)
 	}
-	t.measured.GPUs = meters.States
+	t.gpus = meters.States
 	if runErr == nil {
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
-	if err := t.PredictLegs(context.WithoutCancel(ctx)); err != nil {
-		return nil, errors.Join(runErr, err)
+	if f.save != "" {
+		runErr = errors.Join(runErr, cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
 	}
-	m, err := a.writeTraining(dir, t, "execute")
-	if err == nil && f.save != "" {
-		err = cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) })
-	}
-	if err != nil {
-		return nil, errors.Join(runErr, err)
-	}
-	if runErr != nil {
-		return m, fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
+	if err := writeTraining(ctx, dir, t, "execute", runErr); err != nil {
+		return err
 	}
 	if f.out.json {
-		s, err := readSummary(filepath.Join(dir.path, summaryFile))
-		if err != nil {
-			return nil, err
-		}
-		return m, cli.PrintJSON(stdout, s)
+		return cli.PrintJSON(stdout, t.summarize())
 	}
 	t.printMeasured(progress)
 	t.printLosses(progress, dir)
@@ -150,8 +147,8 @@ func (a *app) execute(ctx context.Context, stdout, progress io.Writer, o *option
 		printSets(progress, t.devices)
 	}
 	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
-	t.w.headline(t.measured, t.summarize()).print(progress, t.beside())
-	return m, nil
+	t.w.headline(t.Measured, t.summarize()).print(progress, t.beside())
+	return nil
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions
@@ -165,20 +162,7 @@ func trainingWorkload(ctx context.Context, o *options) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tiles *plan.TileSearch
-	if o.Lowering == bestTiles {
-		draft := workload{opts: o, Workload: train.Workload{Model: m, Platform: p}}
-		if tiles, err = draft.sweepTiles(ctx, d.Samples()); err != nil {
-			return nil, err
-		}
-	}
-	w, err := newWorkload(o, m, p, d)
-	if err != nil {
-		return nil, err
-	}
-	w.tiles = tiles
-	w.inputs, err = hashInputs(o)
-	return w, err
+	return newWorkload(ctx, o, m, p, d)
 }
 
 // trainingData opens the data and fits the model to it.
@@ -186,14 +170,10 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	if o.Model == "" {
 		return nil, d, cli.InputErrorf("name a network with --model; a graph file has no kernels to execute")
 	}
-	if o.Epochs < 1 || o.Epochs > maxRounds {
-		return nil, d, cli.InputErrorf("--epochs %d: want 1 to %d", o.Epochs, maxRounds)
-	}
 	if o.ContinueOnLoss < 0 {
 		return nil, d, cli.InputErrorf("--continue-on-loss=%d: want at least 1 step", o.ContinueOnLoss)
 	}
-	err = cmp.Or(cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), cli.CheckNotNegative("limit", o.Limit),
-		cli.CheckNotNegative("offset", o.Offset), cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("workers", o.Workers))
+	err = cmp.Or(checkRounds("epochs", o.Epochs, 1), cli.CheckNotNegative("record", o.Record), cli.CheckNotNegative("steps", o.Steps), o.checkData())
 	if err != nil {
 		return nil, d, err
 	}
@@ -217,12 +197,24 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	return m, d, err
 }
 
-// writeTraining writes the run directory of an executed run.
-func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest, error) {
-	m := a.newManifest(command, t.w)
+// writeTraining writes the run directory of an executed run, which may have ended with an
+// error, and returns that or its own.
+func writeTraining(ctx context.Context, dir *runDir, t *trainer, command string, runErr error) error {
+	err := t.PredictLegs(context.WithoutCancel(ctx))
+	if err == nil {
+		err = writeTrained(dir, t, command)
+	}
+	if err == nil && runErr != nil {
+		return fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
+	}
+	return errors.Join(runErr, err)
+}
+
+func writeTrained(dir *runDir, t *trainer, command string) error {
+	m := t.w.newManifest(command)
 	m.Complete = t.Complete
 	m.Data = hashData(t.w.Data.Train, t.w.Data.Test)
-	m.GPUs = t.measured.GPUs
+	m.GPUs = t.gpus
 	if n := t.Runner.Issue(0); n.Tasks > 0 {
 		m.Issue = &n
 	}
@@ -231,31 +223,33 @@ func (a *app) writeTraining(dir *runDir, t *trainer, command string) (*manifest,
 		m.FinalLoss = number(t.Steps[n-1].Loss)
 	}
 	m.Diverged = t.Diverged
-	if err := dir.writeMetrics(t); err != nil {
-		return nil, err
+	if err := dir.write(stepsFile, metrics(t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step)); err != nil {
+		return err
+	}
+	if err := dir.write(epochsFile, metrics(t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch)); err != nil {
+		return err
 	}
 	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
-		return nil, err
+		return err
 	}
-	if err := a.writeLegs(dir, t); err != nil {
-		return nil, err
+	if err := writeLegs(dir, t); err != nil {
+		return err
 	}
 	m.Losses = t.Losses
-	if t.measured.Main != nil {
-		s := t.summarize()
-		if err := dir.writeOutcome(t.w, t.measured, s); err != nil {
-			return nil, err
-		}
-		if err := dir.writePredicted(t.w, &t.Leg, s); err != nil {
-			return nil, err
+	if t.Measured.Main != nil {
+		if err := dir.writeLeg(t.w, &t.Leg, t.summarize()); err != nil {
+			return err
 		}
 	}
-	return m, dir.writeManifest(m)
+	return dir.writeManifest(m)
 }
 
-// writePredicted writes the simulated schedule of the same segment and the
+// writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the
 // figure of both.
-func (d *runDir) writePredicted(w *workload, l *train.Leg, s *summary) error {
+func (d *runDir) writeLeg(w *workload, l *train.Leg, s *summary) error {
+	if err := d.writeOutcome(w, l.Measured, s); err != nil {
+		return err
+	}
 	p := w.mainProblem(l.Predicted.Main.Steps)
 	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
 	if err != nil {
@@ -268,29 +262,20 @@ func (d *runDir) writePredicted(w *workload, l *train.Leg, s *summary) error {
 	return nil
 }
 
-func (d *runDir) writeMetrics(t *trainer) error {
-	err := d.write(stepsFile, func(out io.Writer) error {
-		w, err := nn.NewStepWriter(out)
-		for i := 0; err == nil && i < len(t.Steps); i++ {
-			err = w.Step(t.Steps[i])
+// metrics fills a file with rows.
+func metrics[T any](rows []T, open func(io.Writer) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) func(io.Writer) error {
+	return func(out io.Writer) error {
+		w, err := open(out)
+		for i := 0; err == nil && i < len(rows); i++ {
+			err = write(w, rows[i])
 		}
 		return errors.Join(err, w.Flush())
-	})
-	if err != nil {
-		return err
 	}
-	return d.write(epochsFile, func(out io.Writer) error {
-		w, err := nn.NewEpochWriter(out)
-		for i := 0; err == nil && i < len(t.Epochs); i++ {
-			err = w.Epoch(t.Epochs[i])
-		}
-		return err
-	})
 }
 
 // summarize adds what only a training knows.
 func (t *trainer) summarize() *summary {
-	s := t.w.summarize(t.measured)
+	s := t.w.summarize(t.Measured, t.Readings...)
 	s.Diverged, s.Load = t.Diverged, t.load
 	s.Devices, s.Losses, s.EnergyJ.Metered = t.devices, t.Losses, t.metered()
 	if s.Recorded != nil && t.Predicted != nil && t.Predicted.Unrecorded.Steps > 0 {
@@ -317,7 +302,7 @@ func (t *trainer) summarize() *summary {
 }
 
 // printTraining says what is about to run.
-func (w *workload) printTraining(out io.Writer, predicted *outcome) {
+func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	g, d := w.Program.Graphs[0], w.Data.Train
 	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
@@ -325,44 +310,37 @@ func (w *workload) printTraining(out io.Writer, predicted *outcome) {
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",
 		g.NumTasks(), cli.ThreeDigits(g.TotalFlops()/1e9), predicted.Main.Policy, cli.ShortTime(predicted.StepTime()), cli.ShortTime(predicted.Run))
 	if w.Platform.Spread() {
-		fmt.Fprintf(out, "reserved  %s\n", w.reservedText())
+		var each []string
+		for m, b := range w.Decision.ReservedBytes() {
+			each = append(each, w.Platform.Memories[m].Name+" "+cli.ShortBytes(b))
+		}
+		if w.Decision.Placed == nil { // a policy that decides at run time uses some of it
+			each[len(each)-1] += " at most"
+		}
+		fmt.Fprintf(out, "reserved  %s\n", strings.Join(each, ", "))
 	}
 	if w.tiles != nil {
 		printTiles(out, w.tiles)
 	}
 }
 
-// reservedText is what every memory has places for: all of it is used with a plan, some of it
-// with a policy that decides at run time.
-func (w *workload) reservedText() string {
-	var each []string
-	for m, b := range w.Decision.ReservedBytes() {
-		each = append(each, w.Platform.Memories[m].Name+" "+cli.ShortBytes(b))
-	}
-	text := strings.Join(each, ", ")
-	if w.Decision.Placed == nil {
-		text += " at most"
-	}
-	return text
-}
-
 // printMeasured says what the run came to beside its prediction.
 func (t *trainer) printMeasured(out io.Writer) {
-	m, predicted := t.measured, t.Predicted
-	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), m.energyText())
+	m, predicted := t.Measured, t.Predicted
+	fmt.Fprintf(out, "measured  run %s (predicted %s), %s\n", cli.ShortTime(m.Run), cli.ShortTime(predicted.Run), t.energyText())
 	fmt.Fprintf(out, "memory    %s\n", t.w.memoryText(m))
 	if metered := t.metered(); len(metered) > 0 {
 		fmt.Fprintf(out, "metered   %s\n", meteredText(metered))
 	}
-	if r := m.recording(); r != nil {
+	if r := recording(m); r != nil {
 		fmt.Fprintf(out, "recorded  %s\n", r)
 	}
 }
 
 // beside is the prediction of the step, and why it is far off, for the end of a line.
 func (t *trainer) beside() string {
-	p, m := t.Predicted.StepTime(), t.measured.StepTime()
+	p, m := t.Predicted.StepTime(), t.Measured.StepTime()
 	off := plan.ErrorPercent(p.Seconds(), m.Seconds())
-	causes := errorCauses(off, t.w.mainProblem(1), t.measured.Main, t.load)
+	causes := errorCauses(off, t.w.mainProblem(1), t.Measured.Main, t.load)
 	return fmt.Sprintf(" (predicted %s, %+.1f %%%s)", cli.ShortTime(p), off, causesText(causes))
 }

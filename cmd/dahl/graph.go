@@ -28,7 +28,7 @@ type graphFlags struct {
 	export     string
 }
 
-func newGraph(*app) *cobra.Command {
+func newGraph([]string) *cobra.Command {
 	o := options{Policy: "heft"}
 	var f graphFlags
 	cmd := &cobra.Command{
@@ -74,7 +74,13 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 	if err != nil {
 		return err
 	}
-	w, err := inspectedGraph(ctx, o)
+	p := &platform.Platform{}
+	if o.Platform != "" {
+		if p, err = cli.LoadPlatform(o.Platform); err != nil {
+			return err
+		}
+	}
+	w, err := mainGraph(ctx, o, p, p)
 	if err != nil {
 		return err
 	}
@@ -105,41 +111,19 @@ func graphFormat(path string) (func(*workload, io.Writer) error, error) {
 	ofGraph := func(write func(*dag.Graph, io.Writer) error) func(*workload, io.Writer) error {
 		return func(w *workload, out io.Writer) error { return write(w.Program.Graphs[0], out) }
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".json":
-		return ofGraph((*dag.Graph).WriteJSON), nil
-	case ".dot":
-		return ofGraph((*dag.Graph).WriteDOT), nil
-	case ".txt":
-		return ofGraph((*dag.Graph).WriteText), nil
-	case ".toml":
-		return func(w *workload, out io.Writer) error {
+	write, ok := map[string]func(*workload, io.Writer) error{
+		".json": ofGraph((*dag.Graph).WriteJSON), ".dot": ofGraph((*dag.Graph).WriteDOT), ".txt": ofGraph((*dag.Graph).WriteText),
+		".toml": func(w *workload, out io.Writer) error {
 			if w.Lowering == nil {
 				return cli.InputErrorf("--export: a graph from a file has no lowering")
 			}
 			return nn.WriteLowering(out, *w.Lowering)
-		}, nil
+		},
+	}[strings.ToLower(filepath.Ext(path))]
+	if !ok && path != "" {
+		return nil, cli.InputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
 	}
-	if path == "" {
-		return nil, nil
-	}
-	return nil, cli.InputErrorf("--export %q: end the name in .json, .dot, .txt or .toml", path)
-}
-
-// inspectedGraph builds the graph.
-func inspectedGraph(ctx context.Context, o *options) (*workload, error) {
-	p := &platform.Platform{}
-	if o.Platform != "" {
-		var err error
-		if p, err = cli.LoadPlatform(o.Platform); err != nil {
-			return nil, err
-		}
-	}
-	w, err := mainGraph(ctx, o, p)
-	if err != nil || o.Platform == "" {
-		return w, err
-	}
-	return w, checkGiven(w, p)
+	return write, nil
 }
 
 // graphReport is what graph prints.
@@ -199,16 +183,17 @@ func describeGraph(w *workload) (*graphReport, error) {
 	g := w.Program.Graphs[0]
 	r := &graphReport{
 		Graph: g.Name, SHA256: g.Hash(), Platform: w.Platform.Name, Tasks: g.NumTasks(), Buffers: len(g.Buffers),
-		Width: g.Width(), Flops: g.TotalFlops(), Bytes: g.TotalBytes(), ArenaBytes: map[string]int64{},
+		Width: g.Width(), Flops: g.TotalFlops(), Bytes: g.TotalBytes(), Layouts: map[string]int{}, ArenaBytes: map[string]int64{},
 	}
-	if w.Lowering != nil {
-		r.Lowering = formOf(w.Lowering)
+	if l := w.Lowering; l != nil {
+		form := "layer by layer"
+		if l.Fused {
+			form = "fused"
+		}
+		r.Lowering = cmp.Or(l.Layout, dag.NCHW) + ", " + form
 	}
 	for i := range g.Buffers {
 		if layout := g.Buffers[i].Layout; layout != "" {
-			if r.Layouts == nil {
-				r.Layouts = map[string]int{}
-			}
 			r.Layouts[layout]++
 		}
 	}
@@ -219,10 +204,7 @@ func describeGraph(w *workload) (*graphReport, error) {
 	if levels := g.Levels(); len(levels) > 0 {
 		r.Levels = int(slices.Max(levels)) + 1
 	}
-	best := func(dag.TaskID) time.Duration { return 0 }
-	if costs != nil {
-		best = func(t dag.TaskID) time.Duration { return bestCost(costs, w.Platform, t) }
-	}
+	best := func(t dag.TaskID) time.Duration { return bestCost(costs, w.Platform, t) }
 	r.addPaths(g, best, costs != nil)
 	r.addParts(g, best)
 	for a := range layout.NumArenas {
@@ -232,16 +214,7 @@ func describeGraph(w *workload) (*graphReport, error) {
 	return r, nil
 }
 
-// formOf is the layout of a lowering and whether it fuses layers.
-func formOf(l *dag.Lowering) string {
-	form := cmp.Or(l.Layout, dag.NCHW)
-	if l.Fused {
-		return form + ", fused"
-	}
-	return form + ", layer by layer"
-}
-
-// bestCost is the shortest duration of a task on any device.
+// bestCost is the shortest duration of a task on any device; 0 where there is none.
 func bestCost(costs *schedule.Costs, p *platform.Platform, t dag.TaskID) time.Duration {
 	best := time.Duration(-1)
 	for d := range p.Devices {
@@ -326,13 +299,6 @@ func (r *graphReport) print(out io.Writer) {
 			best = cli.ShortTime(cli.Seconds(p.BestS))
 		}
 		fmt.Fprintf(out, "%-14s %-10s %6d %10s %10s %10s  %s\n",
-			orDash(p.Layer), orDash(p.Phase), p.Tasks, cli.ShortCount(p.Flops), cli.ShortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
+			cmp.Or(p.Layer, "-"), cmp.Or(p.Phase, "-"), p.Tasks, cli.ShortCount(p.Flops), cli.ShortBytes(p.Bytes), best, strings.Join(p.Operations, ", "))
 	}
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -24,8 +24,8 @@ type headline struct {
 	bound   time.Duration // of the run
 }
 
-func (w *workload) headline(o *outcome, s *summary) *headline {
-	h := &headline{figures: w.figures(o), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
+func (w *workload) headline(o *plan.Totals, s *summary) *headline {
+	h := &headline{figures: w.figures(o, s.EnergyJ.Readings...), tasks: w.Program.Graphs[0].NumTasks(), grounds: o.Report.Grounds(), of: "the run takes", run: o.Run, bound: cli.Seconds(s.LowerBoundS)}
 	if h.figures.Basis == energy.Measured {
 		h.grounds = "measured by meters"
 	}

@@ -19,22 +19,15 @@ func newInitialiser(o *options, t dag.DType) (train.Initialiser, error) {
 	if o.Init == "" {
 		return nil, nil
 	}
-	if bounds, ok := strings.CutPrefix(o.Init, uniformInit); ok {
-		lo, hi, err := parseBounds(bounds)
-		if err != nil {
-			return nil, err
-		}
-		return train.Uniform(o.Seed, lo, hi), nil
+	bounds, ok := strings.CutPrefix(o.Init, uniformInit)
+	if !ok {
+		return train.FromNPZ(o.Init, t)
 	}
-	return train.FromNPZ(o.Init, t)
-}
-
-func parseBounds(s string) (lo, hi float64, err error) {
-	a, b, ok := strings.Cut(s, ":")
+	a, b, _ := strings.Cut(bounds, ":")
 	lo, errLo := strconv.ParseFloat(a, 64)
 	hi, errHi := strconv.ParseFloat(b, 64)
-	if !ok || errLo != nil || errHi != nil || !(lo < hi) || math.IsInf(hi-lo, 0) {
-		return 0, 0, cli.InputErrorf("--init %s%s: want two finite numbers, the smaller first, as in %s-0.1:0.1", uniformInit, s, uniformInit)
+	if errLo != nil || errHi != nil || !(lo < hi) || math.IsInf(hi-lo, 0) {
+		return nil, cli.InputErrorf("--init %s: want two finite numbers, the smaller first, as in %s-0.1:0.1", o.Init, uniformInit)
 	}
-	return lo, hi, nil
+	return train.Uniform(o.Seed, lo, hi), nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +17,10 @@ import (
 	"dahl/kernels"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/schedule"
 )
 
-func newKernels(*app) *cobra.Command {
+func newKernels([]string) *cobra.Command {
 	var asJSON, variants bool
 	cmd := &cobra.Command{
 		Use:   "kernels [DIR | PLATFORM]",
@@ -54,11 +56,11 @@ Operations of the kind host are done by dahl itself.`,
 					Kernels []kernelTime `json:"kernels"`
 				}{title, rows})
 			}
+			print := printKernelTimes
 			if variants {
-				printByVariant(cmd.OutOrStdout(), title, rows)
-				return nil
+				print = printByVariant
 			}
-			printKernelTimes(cmd.OutOrStdout(), title, rows)
+			print(cmd.OutOrStdout(), title, rows)
 			return nil
 		},
 	}
@@ -85,10 +87,7 @@ var kindsOfVariants = []string{kernels.DeviceCPU, kernels.CUDA}
 func listKernels(out io.Writer, asJSON bool) error {
 	var lines []kernelLine
 	for _, k := range kernels.Kernels() {
-		line := kernelLine{Op: k.Op, Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
-		for _, o := range k.Operands {
-			line.Operands = append(line.Operands, operandText(&o))
-		}
+		line := kernelLine{Op: k.Op, Operands: cli.Texts(k.Operands, operandText), Params: k.Params, Variants: []string{}, Devices: map[string][]string{}, Doc: k.Doc}
 		for j := range k.Variants {
 			v := &k.Variants[j]
 			line.Variants = append(line.Variants, v.Name)
@@ -152,12 +151,8 @@ func (l *kernelLine) print(out io.Writer) {
 
 // operandText prints an operand as in "y[n f oh ow] write", in brackets if it may
 // be left out.
-func operandText(o *kernels.Operand) string {
-	modes := make([]string, len(o.Modes))
-	for i, m := range o.Modes {
-		modes[i] = m.String()
-	}
-	text := fmt.Sprintf("%s[%s] %s", o.Name, o.Dims, strings.Join(modes, "|"))
+func operandText(o kernels.Operand) string {
+	text := fmt.Sprintf("%s[%s] %s", o.Name, o.Dims, strings.Join(cli.Texts(o.Modes, dag.Mode.String), "|"))
 	if o.Optional {
 		return "(" + text + ")"
 	}
@@ -227,22 +222,17 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		device         platform.DeviceID
 	}
 	g, p := r.problem.Graph, r.problem.Platform
-	times := map[key][]float64{}
 	first := map[key]dag.TaskID{}
-	var order []key
-	for _, s := range r.schedule.Spans {
+	times, _ := plan.TimesOf(r.schedule.Spans, func(s *schedule.Span) (key, time.Duration) {
 		task := &g.Tasks[s.Task]
 		k := key{task.Op, task.Type.String(), task.Shape, p.Workers[s.Worker].Device}
-		if _, ok := times[k]; !ok {
-			order = append(order, k)
+		if _, ok := first[k]; !ok {
 			first[k] = s.Task
 		}
-		times[k] = append(times[k], (s.End - s.Start).Seconds())
-	}
-	rows := make([]kernelTime, 0, len(order))
-	for _, k := range order {
-		durations := times[k]
-		slices.Sort(durations)
+		return k, s.End - s.Start
+	})
+	var rows []kernelTime
+	for k, durations := range times {
 		row := kernelTime{Op: k.op, Type: k.typ, Shape: k.shape, Device: p.Devices[k.device].Name,
 			Count: len(durations), MedianS: plan.Quantile(durations, 0.5), P95S: plan.Quantile(durations, 0.95)}
 		if c, ok := r.problem.Costs.Of(first[k], k.device); ok {
@@ -250,15 +240,12 @@ func (r *loadedRun) kernelTimes() []kernelTime {
 		}
 		task := &g.Tasks[first[k]]
 		row.setRates(task.Flops, task.MovedBytes)
-		row.total = 0
-		for _, d := range durations {
-			row.total += d
-		}
+		row.total = plan.Total(durations)
 		row.MeanS = row.total / float64(len(durations))
 		rows = append(rows, row)
 	}
-	slices.SortStableFunc(rows, func(a, b kernelTime) int {
-		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape))
+	slices.SortFunc(rows, func(a, b kernelTime) int {
+		return cmp.Or(cmp.Compare(b.total, a.total), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Device, b.Device))
 	})
 	return rows
 }
@@ -280,7 +267,78 @@ func printKernelTimes(out io.Writer, title string, rows []kernelTime) {
 		if k.MeanS > 0 {
 			mean = cli.ShortTime(cli.Seconds(k.MeanS))
 		}
-		fmt.Fprintf(out, format, k.Op, orDash(k.Variant), k.Type, shape, k.Shape, k.Device, active, fmt.Sprint(k.Count), mean,
+		fmt.Fprintf(out, format, k.Op, cmp.Or(k.Variant, "-"), k.Type, shape, k.Shape, k.Device, active, fmt.Sprint(k.Count), mean,
 			cli.ShortTime(cli.Seconds(k.MedianS)), cli.ShortTime(cli.Seconds(k.P95S)), cli.ThreeDigits(k.GFlopsPerSec), cli.ThreeDigits(k.GBPerSec))
 	}
+}
+
+// variantRow is a call on a device, one unit of which is busy, with its median time in
+// seconds by variant.
+type variantRow struct {
+	op, elem, shape string
+	medians         map[string]float64
+}
+
+// printByVariant writes a Markdown table for each device: calls by variants, as far as
+// these were calibrated, in microseconds, the fastest marked.
+func printByVariant(out io.Writer, title string, times []kernelTime) {
+	fmt.Fprintln(out, title)
+	var devices []string
+	for i := range times {
+		if !slices.Contains(devices, times[i].Device) {
+			devices = append(devices, times[i].Device)
+		}
+	}
+	for _, device := range devices {
+		rows, variants := byVariant(times, device)
+		if len(rows) == 0 {
+			continue
+		}
+		fmt.Fprintf(out, "\n## %s, us\n\n| kernel | type | shape | %s | fastest |\n| --- | --- | --- |%s --- |\n",
+			device, strings.Join(variants, " | "), strings.Repeat(" ---: |", len(variants)))
+		for _, r := range rows {
+			fmt.Fprintf(out, "| %s | %s | %s |", r.op, r.elem, r.shape)
+			fastest := ""
+			for _, v := range variants {
+				median, ok := r.medians[v]
+				if !ok {
+					fmt.Fprint(out, " |")
+					continue
+				}
+				fmt.Fprintf(out, " %s |", cli.ThreeDigits(1e6*median))
+				if fastest == "" || median < r.medians[fastest] {
+					fastest = v
+				}
+			}
+			fmt.Fprintf(out, " %s |\n", fastest)
+		}
+	}
+}
+
+// byVariant puts the times of calls together, and lists the variants that any of them has,
+// in the order of the operations' own lists. Times without one, such as those of the host's
+// operations, are left out.
+func byVariant(times []kernelTime, device string) (rows []*variantRow, variants []string) {
+	seen := map[string]bool{}
+	for i := range times {
+		t := &times[i]
+		if t.Device != device || t.Active > 1 || t.Clock != "" || t.Variant == "" || t.MedianS == 0 {
+			continue
+		}
+		seen[t.Variant] = true
+		at := slices.IndexFunc(rows, func(r *variantRow) bool { return r.op == t.Op && r.elem == t.Type && r.shape == t.Shape })
+		if at < 0 {
+			at = len(rows)
+			rows = append(rows, &variantRow{t.Op, t.Type, t.Shape, map[string]float64{}})
+		}
+		rows[at].medians[t.Variant] = t.MedianS
+	}
+	for _, k := range kernels.Kernels() {
+		for _, v := range k.Variants {
+			if seen[v.Name] {
+				variants, seen[v.Name] = append(variants, v.Name), false
+			}
+		}
+	}
+	return rows, variants
 }

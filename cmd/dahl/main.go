@@ -13,14 +13,8 @@ import (
 
 func main() { cli.Main(newRoot) }
 
-// app is what every subcommand shares.
-type app struct {
-	args []string // the command line, for the manifest
-}
-
-// newRoot builds the command tree.
+// newRoot builds the command tree. Commands that write a manifest keep the command line in it.
 func newRoot(args []string) *cobra.Command {
-	a := &app{args: args}
 	root := &cobra.Command{
 		Use:   "dahl",
 		Short: "plan, predict and measure the training of a network on unlike devices",
@@ -30,7 +24,7 @@ described in TOML, runs it on the real one, and shows the two side by side.
 Start with:  dahl demo`,
 	}
 	for _, sub := range commands {
-		root.AddCommand(sub(a))
+		root.AddCommand(sub(args))
 	}
 	return root
 }
@@ -47,7 +41,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 // newBench says where the command went that measured dahl itself.
-func newBench(*app) *cobra.Command {
+func newBench([]string) *cobra.Command {
 	return &cobra.Command{
 		Use: "bench", Hidden: true, DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
@@ -57,7 +51,7 @@ func newBench(*app) *cobra.Command {
 }
 
 // commands is the table of subcommands.
-var commands = []func(*app) *cobra.Command{
+var commands = []func([]string) *cobra.Command{
 	newDemo,
 	newSimulate,
 	newPlan,

@@ -1,15 +1,19 @@
 package main
 
 import (
-	"encoding/json"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
+	"strings"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
+	"dahl/nn"
 	"dahl/train"
 )
 
@@ -63,25 +67,17 @@ type host struct {
 	CPUs int    `json:"cpus"`
 }
 
-func thisHost() host {
-	return host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()}
-}
-
 // readManifest reads the manifest of a run directory.
 func readManifest(dir string) (*manifest, error) {
 	path := filepath.Join(dir, manifestName)
-	data, err := os.ReadFile(path)
-	if err != nil {
+	m, err := readJSON[manifest](path)
+	if fault := (*fs.PathError)(nil); errors.As(err, &fault) {
 		return nil, cli.InputErrorf("%s is not a run of dahl: %w", dir, err)
 	}
-	var m manifest
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, cli.InputErrorf("%s: %w", path, err)
-	}
-	if m.Format != manifestFormat {
+	if err == nil && m.Format != manifestFormat {
 		return nil, cli.InputErrorf("%s: format %q, want %q", path, m.Format, manifestFormat)
 	}
-	return &m, nil
+	return m, err
 }
 
 // ended reports whether a loss that is not finite ended the run.
@@ -91,17 +87,50 @@ func (m *manifest) ended() bool { return m.Diverged != nil && !m.Complete }
 // what it is.
 func argsWithoutOut(args []string) []string {
 	var kept []string
-	for i := 0; i < len(args); i++ {
-		if args[i] == "--out" {
-			i++
-			continue
+	for i, arg := range args {
+		if arg != "--out" && (i == 0 || args[i-1] != "--out") && !strings.HasPrefix(arg, "--out=") {
+			kept = append(kept, arg)
 		}
-		if len(args[i]) > 6 && args[i][:6] == "--out=" {
-			continue
-		}
-		kept = append(kept, args[i])
 	}
 	return kept
 }
 
-func (i identity) String() string { return fmt.Sprintf("%s (%.12s)", i.Name, i.SHA256) }
+// hashInputs identifies the files that the options name, so that rerun can tell that one
+// changed: except the platform, of which a run directory keeps a copy, and the data.
+func hashInputs(o *options) ([]identity, error) {
+	var ids []identity
+	for _, in := range []struct {
+		path   string
+		noFile bool
+	}{{o.Model, !cli.IsModelFile(o.Model)}, {o.Lowering, o.Lowering == bestTiles}, {o.Graph, false}, {o.Plan, false}, {o.Init, strings.HasPrefix(o.Init, uniformInit)}} {
+		if in.path == "" || in.noFile {
+			continue
+		}
+		sum, err := hashFile(in.path)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, identity{in.path, sum})
+	}
+	return ids, nil
+}
+
+func hashFile(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	return fmt.Sprintf("%x", sha256.Sum256(data)), cli.AsInput(err)
+}
+
+// hashData identifies images and labels of both splits; test may be nil.
+func hashData(train, test *nn.Dataset) *identity {
+	h := sha256.New()
+	for _, d := range []*nn.Dataset{train, test} {
+		if d == nil {
+			continue
+		}
+		extents := []int64{int64(d.Shape[0]), int64(d.Shape[1]), int64(d.Shape[2]), int64(d.Len()), int64(d.Classes)}
+		for _, part := range []any{extents, d.Images, d.Labels} {
+			cli.Must(binary.Write(h, binary.LittleEndian, part))
+		}
+	}
+	return &identity{train.Name, fmt.Sprintf("%x", h.Sum(nil))}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dahl/cmd/cli"
@@ -16,10 +17,7 @@ import (
 func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 	watts := map[string]float64{}
 	for i, e := range r.ByDevice {
-		of := e.Name
-		if w.Platform.Devices[i].IsProcessor() {
-			of = train.ProcessorsMeter
-		}
+		of := meterOf(&w.Platform.Devices[i])
 		if e.Basis != energy.Unavailable && (of != train.ProcessorsMeter || w.opts.Devices == "" && w.opts.Workers == 0) {
 			watts[of] += cli.Ratio(e.Joules, r.MakespanSeconds)
 		}
@@ -27,13 +25,19 @@ func (w *workload) meteredWatts(r *energy.Report) map[string]float64 {
 	return watts
 }
 
+// meterOf is what a meter of a device reads: of processors those of all packages.
+func meterOf(d *platform.Device) string {
+	if d.IsProcessor() {
+		return train.ProcessorsMeter
+	}
+	return d.Name
+}
+
 // meteredText prints them: "gpu0 3.3 J per step (predicted 3.4 J, +3.0 %)".
 func meteredText(steps []plan.MeteredStep) string {
-	var parts []string
-	for _, s := range steps {
-		parts = append(parts, fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, cli.ThreeDigits(s.JoulesPerStep), cli.ThreeDigits(s.PredictedJoulesPerStep), s.ErrorPercent))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(cli.Texts(steps, func(s plan.MeteredStep) string {
+		return fmt.Sprintf("%s %s J per step (predicted %s J, %+.1f %%)", s.Of, cli.ThreeDigits(s.JoulesPerStep), cli.ThreeDigits(s.PredictedJoulesPerStep), s.ErrorPercent)
+	}), ", ")
 }
 
 // metered are those of the run. One that has lost a device is no measurement of its plan.
@@ -41,39 +45,27 @@ func (t *trainer) metered() []plan.MeteredStep {
 	if t.Predicted == nil || len(t.Losses) > 0 {
 		return nil
 	}
-	predicted, measured := t.w.figures(&outcome{Totals: t.Predicted}), t.w.figures(t.measured)
+	predicted, measured := t.w.figures(t.Predicted), t.w.figures(t.Measured, t.Readings...)
 	return plan.MeteredSteps(&predicted, &measured)
 }
 
 // covers reports whether there is a reading for every device that runs layers, so that
 // their sum stands for the run.
 func covers(readings []energy.Reading, p *platform.Platform) bool {
-	read := map[string]bool{}
-	for _, r := range readings {
-		read[r.Of] = true
+	missing := func(d platform.Device) bool {
+		return !d.PlacedOnly && !slices.ContainsFunc(readings, func(r energy.Reading) bool { return r.Of == meterOf(&d) })
 	}
-	for i := range p.Devices {
-		of := p.Devices[i].Name
-		if p.Devices[i].IsProcessor() {
-			of = train.ProcessorsMeter
-		}
-		if !p.Devices[i].PlacedOnly && !read[of] {
-			return false
-		}
-	}
-	return len(readings) > 0
+	return len(readings) > 0 && !slices.ContainsFunc(p.Devices, missing)
 }
 
 // readingsText prints what each meter counted: "12.1 J of processors by RAPL, 40 J of
 // gpu0 by … (38 J by …: 5 % apart)".
 func readingsText(readings []energy.Reading) string {
-	var parts []string
-	for _, r := range readings {
+	return strings.Join(cli.Texts(readings, func(r energy.Reading) string {
 		text := fmt.Sprintf("%s ± %s J of %s by %s", cli.ThreeDigits(r.Joules), cli.ThreeDigits(r.ErrorJoules), r.Of, r.Meter)
 		if s := r.Second; s != nil {
 			text += fmt.Sprintf(" (%s J by %s: %+.1f %%)", cli.ThreeDigits(s.Joules), s.Meter, s.DisagreementPercent)
 		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, ", ")
+		return text
+	}), ", ")
 }

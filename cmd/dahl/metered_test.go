@@ -30,13 +30,11 @@ func TestMeteredSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := w.predict(t.Context())
+		result, err := w.Predict(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		predicted := w.figures(result)
-		result.Readings = readings
-		measured := w.figures(result)
+		predicted, measured := w.figures(result), w.figures(result, readings...)
 		steps := plan.MeteredSteps(&predicted, &measured)
 		if got := meteredText(steps); got != want || math.Abs(steps[len(steps)-1].ErrorPercent) > 1e-9 {
 			t.Errorf("--devices %q: %s; want %s", devices, got, want)

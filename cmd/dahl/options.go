@@ -1,14 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/kernels"
+	"dahl/nn"
 )
 
 // options are the flags that decide what a run computes. They are kept in the
@@ -59,12 +63,25 @@ type options struct {
 	// suggest.
 	Record int `json:"record,omitempty"`
 
+	args []string // the command line, for the manifest
+
 	// adapt changes the default lowering, for other tiles; nil: it stays.
 	adapt func(l *dag.Lowering, batch int)
 }
 
-// maxRounds bounds --steps and --epochs: what is planned for each of them takes memory.
-const maxRounds = 1_000_000
+// checkRounds bounds --steps, --epochs and --samples: what is planned for each of them takes memory.
+func checkRounds(flag string, value, least int) error {
+	const most = 1_000_000
+	if value < least || value > most {
+		return cli.InputErrorf("--%s %d: want %d to %d", flag, value, least, most)
+	}
+	return nil
+}
+
+// checkData refuses numbers of images that there cannot be.
+func (o *options) checkData() error {
+	return cmp.Or(cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
+}
 
 // addGraphFlags adds the flags that name a graph and a machine.
 func addGraphFlags(cmd *cobra.Command, o *options) {
@@ -77,22 +94,21 @@ func addGraphFlags(cmd *cobra.Command, o *options) {
 	f.IntVar(&o.Batch, "batch", 0, "images per training step (default: the model's, or all images where they are fewer)")
 	exclude(cmd, "model", "graph")
 	exclude(cmd, "graph", "lowering")
-	atLeastOne(cmd, "batch", &o.Batch)
-}
-
-// atLeastOne refuses a number below 1 where a flag is given: its 0 stands for what is
-// derived.
-func atLeastOne(cmd *cobra.Command, flag string, value *int) {
 	before(cmd, func() error {
-		if cmd.Flags().Changed(flag) && *value < 1 {
-			return fmt.Errorf("--%s %d: want at least 1", flag, *value)
+		if f.Changed("batch") && o.Batch < 1 { // 0 stands for what is derived
+			return fmt.Errorf("--batch %d: want at least 1", o.Batch)
 		}
 		return nil
 	})
 }
 
-// addStepsFlag adds the number of steps that are simulated.
-func addStepsFlag(cmd *cobra.Command, o *options) {
+// addSimulateFlags adds the flags of what is simulated and where results go.
+func addSimulateFlags(cmd *cobra.Command, o *options, out *output, dir string) {
+	addWorkFlags(cmd, o)
+	addDataFlags(cmd, o)
+	addOptimizerFlags(cmd, o)
+	addOutputFlags(cmd, out, dir)
+	cmd.Flags().BoolVar(&out.verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
 	cmd.Flags().IntVar(&o.Steps, "steps", 0, "consecutive steps (default: 10 of a network, 1 of a graph file)")
 	before(cmd, func() error {
 		switch {
@@ -131,11 +147,17 @@ func before(cmd *cobra.Command, check func() error) {
 func addWorkFlags(cmd *cobra.Command, o *options) {
 	addGraphFlags(cmd, o)
 	f := cmd.Flags()
-	f.Var(&onceString{p: &o.Devices}, "devices", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)")
+	f.Func("devices", "run on some devices: a `list` of names, kinds, gpu for all that are no processors, or cpu:4 for some units (default: all of the platform file, the processors of a machine that is detected)", func(list string) error {
+		if o.Devices != "" { // a second list would replace the first
+			return fmt.Errorf("it is given twice; write one list: %s,%s", o.Devices, list)
+		}
+		o.Devices = list
+		return nil
+	})
 	f.StringVar(&o.Policy, "policy", "heft", "scheduler: "+cli.OneOf(cli.PolicyNames()))
 	f.StringVar(&o.Plan, "plan", "", "replay the decisions of a plan `file` instead of a policy")
 	f.StringVar(&o.Variant, "variant", "", "kernel variant for all operations that have it, see dahl kernels (default: the fastest known within --precision)")
-	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, precisionUsage)
+	f.StringVar(&o.Precision, "precision", kernels.FullPrecision, "factors of products on tensor cores: full (never rounded), tf32 or bf16 (rounded to 11 or 8 bits where that is known to be faster)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of everything random")
 	exclude(cmd, "plan", "policy")
 	before(cmd, o.setPolicy)
@@ -164,52 +186,45 @@ func addTrainFlags(cmd *cobra.Command, o *options) {
 func addOptimizerFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.StringVar(&o.Optimizer, "optimizer", "", cli.OneOf(optimizerNames())+" (default: the model's)")
-	f.Var(&optionalFloat{&o.LR}, "lr", "learning rate (default: the model's)")
-	f.Var(&optionalFloat{&o.Momentum}, "momentum", "SGD momentum (default: the model's)")
-	f.Var(&optionalFloat{&o.WeightDecay}, "weight-decay", "L2 penalty (default: the model's)")
+	f.Func("lr", "learning `rate` (default: the model's)", optional(&o.LR))
+	f.Func("momentum", "SGD `momentum` (default: the model's)", optional(&o.Momentum))
+	f.Func("weight-decay", "L2 `penalty` (default: the model's)", optional(&o.WeightDecay))
 	f.BoolVar(&o.Nesterov, "nesterov", false, "Nesterov's momentum")
 }
 
-// optionalFloat is a flag that knows whether it was given.
-type optionalFloat struct{ p **float64 }
-
-func (v *optionalFloat) Type() string { return "float" }
-
-func (v *optionalFloat) String() string {
-	if v.p == nil || *v.p == nil {
-		return ""
+// optional reads a number whose flag may be missing: it is nil then.
+func optional(value **float64) func(string) error {
+	return func(s string) error {
+		x, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(x >= 0 && x <= 1e9) {
+			return fmt.Errorf("want a number from 0 to 1e9")
+		}
+		*value = &x
+		return nil
 	}
-	return fmt.Sprint(**v.p)
 }
 
-func (v *optionalFloat) Set(s string) error {
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(x >= 0 && x <= 1e9) {
-		return fmt.Errorf("want a number from 0 to 1e9")
+func optimizerNames() []string {
+	return cli.Texts(nn.Optimizers(), func(o nn.OptimizerInfo) string { return o.Name })
+}
+
+// setPolicy takes the name of a scheduler in any case.
+func (o *options) setPolicy() error {
+	names := cli.PolicyNames()
+	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, o.Policy) })
+	if i < 0 {
+		return fmt.Errorf("--policy %q: want one of %s; a plan is replayed with --plan%s", o.Policy, strings.Join(names, ", "), cli.DidYouMean(o.Policy, names))
 	}
-	*v.p = &x
+	o.Policy = names[i]
 	return nil
 }
 
-// onceString is a flag that may be given once, since a second one would replace the first.
-type onceString struct {
-	p   *string
-	set bool
-}
-
-func (v *onceString) Type() string { return "string" }
-
-func (v *onceString) String() string {
-	if v.p == nil {
-		return ""
+// wantArgs refuses a wrong number of arguments and says which there should be.
+func wantArgs(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return fmt.Errorf("%s wants %s; there are %d arguments", cmd.Name(), what, len(args))
+		}
+		return nil
 	}
-	return *v.p
-}
-
-func (v *onceString) Set(s string) error {
-	if v.set {
-		return fmt.Errorf("it is given twice; write one list: %s,%s", *v.p, s)
-	}
-	*v.p, v.set = s, true
-	return nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +15,8 @@ import (
 	"dahl/schedule"
 )
 
-func newPlan(a *app) *cobra.Command {
-	o := options{Objective: "time"}
+func newPlan(args []string) *cobra.Command {
+	o := options{args: args, Objective: "time"}
 	var out output
 	cmd := &cobra.Command{
 		Use:   "plan --platform FILE (--model NAME|FILE | --graph FILE)",
@@ -36,16 +38,11 @@ and --limit. The granularity of the layers is taken from the plan.
 			if err := checkObjective(o.Objective); err != nil {
 				return err
 			}
-			return a.simulate(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
+			return runSimulation(cmd.Context(), "plan", cmd.OutOrStdout(), &o, &out)
 		},
 	}
-	addWorkFlags(cmd, &o)
-	addDataFlags(cmd, &o)
-	addOptimizerFlags(cmd, &o)
-	addStepsFlag(cmd, &o)
+	addSimulateFlags(cmd, &o, &out, "dahl-plan")
 	cmd.Flags().StringVar(&o.Objective, "objective", o.Objective, "what to make small: time")
-	addOutputFlags(cmd, &out, "dahl-plan")
-	addVerboseFlag(cmd, &out)
 	return cmd
 }
 
@@ -60,7 +57,7 @@ func checkObjective(objective string) error {
 }
 
 // printAssignment prints what a plan gives to each worker that has a task.
-func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *outcome) {
+func (w *workload) printAssignment(out io.Writer, decided *schedule.Plan, o *plan.Totals) {
 	busy, unused := plan.BusyPerStep(o.Main, len(w.Platform.Workers)), 0
 	fmt.Fprintf(out, "\n%-12s %7s %12s %7s  %s\n", "worker", "tasks", "busy/step", "share", "operations")
 	for i := range w.Platform.Workers {
@@ -100,26 +97,15 @@ func printEngines(out io.Writer, plan *schedule.Plan) {
 
 // mostFrequent names the n most frequent operations and how often each occurs.
 func mostFrequent(count map[string]int, n int) string {
-	ops := make([]string, 0, len(count))
-	for op := range count {
-		ops = append(ops, op)
-	}
-	slices.SortFunc(ops, func(a, b string) int {
-		if count[a] != count[b] {
-			return count[b] - count[a]
-		}
-		return strings.Compare(a, b)
+	ops := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(count[b]-count[a], strings.Compare(a, b))
 	})
-	var b strings.Builder
-	for i, op := range ops {
-		if i == n {
-			b.WriteString(", …")
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%d %s", count[op], op)
+	var parts []string
+	for _, op := range ops {
+		parts = append(parts, fmt.Sprintf("%d %s", count[op], op))
 	}
-	return b.String()
+	if len(parts) > n {
+		parts = append(parts[:n], "…")
+	}
+	return strings.Join(parts, ", ")
 }

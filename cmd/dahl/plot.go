@@ -14,7 +14,7 @@ import (
 	"dahl/plots"
 )
 
-func newPlot(*app) *cobra.Command {
+func newPlot([]string) *cobra.Command {
 	var format, colour string
 	var long strings.Builder
 	long.WriteString("plot draws the figures of a run directory into it:\n\n")
@@ -40,11 +40,8 @@ func newPlot(*app) *cobra.Command {
 	return cmd
 }
 
-func figureNames() (names []string) {
-	for _, f := range plots.Figures() {
-		names = append(names, f.Name)
-	}
-	return names
+func figureNames() []string {
+	return cli.Texts(plots.Figures(), func(f plots.Figure) string { return f.Name })
 }
 
 func plotRun(cmd *cobra.Command, path string, names []string, format, colour string) error {
@@ -55,34 +52,34 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 	if by != "" && by != plots.ByLayer && by != plots.ByPhase && by != plots.ByOp {
 		return cli.InputErrorf("--colour %q: want layer, phase or op", colour)
 	}
-	figures := plots.Figures()
-	if len(names) > 0 {
-		figures = nil
-		for _, n := range names {
-			f, err := plots.FigureByName(n)
-			if err != nil {
-				return cli.InputErrorf("%w%s", err, cli.DidYouMean(n, figureNames()))
-			}
-			figures = append(figures, f)
+	var figures []plots.Figure
+	for _, n := range names {
+		f, err := plots.FigureByName(n)
+		if err != nil {
+			return cli.InputErrorf("%w%s", err, cli.DidYouMean(n, figureNames()))
 		}
+		figures = append(figures, f)
+	}
+	if figures == nil {
+		figures = plots.Figures()
 	}
 	r, err := loadRun(path)
 	if err != nil {
 		return err
 	}
 	in := plots.Input{}
-	if in.Run, err = r.plotRun(r.schedule); err != nil {
+	if in.Run, err = newPlotRun(r.problem, r.schedule, r.summary); err != nil {
 		return err
 	}
 	in.Run.ColourBy = by
 	predicted, err := r.predicted()
+	if err == nil && predicted != nil {
+		in.Predicted, err = newPlotRun(r.problem, predicted, r.summary)
+	}
 	if err != nil {
 		return err
 	}
-	if predicted != nil {
-		if in.Predicted, err = r.plotRun(predicted); err != nil {
-			return err
-		}
+	if in.Predicted != nil {
 		in.Predicted.ColourBy = by
 	}
 	dir := &runDir{path: path, files: r.manifest.Files}

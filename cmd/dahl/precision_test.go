@@ -41,7 +41,7 @@ func TestWithin(t *testing.T) {
 		{options{Precision: "bf16"}, all},
 		{options{Plan: "plan.json"}, all},
 	} {
-		q, err := c.o.within(p)
+		q, err := c.o.selected(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestWithin(t *testing.T) {
 			t.Errorf("%+v: models of %v, want %v", c.o, got, c.want)
 		}
 	}
-	if _, err := (&options{Precision: "fp8"}).within(p); err == nil {
+	if _, err := (&options{Precision: "fp8"}).selected(p); err == nil {
 		t.Error("precision fp8 is accepted")
 	}
 }

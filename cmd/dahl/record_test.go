@@ -39,7 +39,7 @@ func TestRecordedPart(t *testing.T) {
 		line := slices.Concat(recordedTraining, c.args)
 		decodeObject(t, mustRun(t, slices.Concat(line, []string{"--json", "--record", "11", "--out", "all"})...), &all)
 		text := mustRun(t, append(line, "--out", "part")...)
-		s, err := readSummary("part/" + summaryFile)
+		s, err := readJSON[summary]("part/" + summaryFile)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,10 +136,10 @@ func TestUnrecordedTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	o := &outcome{Totals: plan.NewTotals(schedule.Measured, &platform.Platform{})}
+	o := plan.NewTotals(schedule.Measured, &platform.Platform{})
 	o.Add(plan.Accounted{Schedule: &schedule.Schedule{Steps: 2, Makespan: ms(26), Period: ms(13)}, Report: &energy.Report{TotalJoules: 17, MeanWatts: 500, Basis: energy.Modelled}}, g, dag.Segment{Steps: 2})
-	if o.recording() != nil || o.StepTime() != ms(13) {
-		t.Errorf("all recorded: %+v, step %v", o.recording(), o.StepTime())
+	if recording(o) != nil || o.StepTime() != ms(13) {
+		t.Errorf("all recorded: %+v, step %v", recording(o), o.StepTime())
 	}
 	for _, p := range [][3]int{{3, 30, 9}, {5, 35, 7}, {5, 55, 11}} {
 		o.AddUnrecorded(&schedule.Schedule{Steps: p[0], Makespan: ms(p[1]), Period: ms(p[2])}, g, dag.Segment{Steps: p[0]})
@@ -149,14 +149,14 @@ func TestUnrecordedTotals(t *testing.T) {
 		t.Errorf("run %v, %d tasks, step %v, %v J", o.Run, o.Tasks, o.StepTime(), o.Joules)
 	}
 	want := recordSummary{Steps: 2, Of: 15, StepS: 0.013, JoulesPerStep: 6.5}
-	if r := o.recording(); r == nil || *r != want {
+	if r := recording(o); r == nil || *r != want {
 		t.Errorf("recording %+v, want %+v", r, want)
 	}
-	sum := &outcome{Totals: plan.NewTotals(schedule.Measured, &platform.Platform{})}
+	sum := plan.NewTotals(schedule.Measured, &platform.Platform{})
 	sum.Main, sum.Report = o.Main, o.Report
-	sum.Include(o.Totals)
-	sum.Include(o.Totals)
-	if r := sum.recording(); r == nil || r.Steps != 4 || r.Of != 30 {
+	sum.Include(o)
+	sum.Include(o)
+	if r := recording(sum); r == nil || r.Steps != 4 || r.Of != 30 {
 		t.Errorf("of two legs: %+v, want 4 of 30 steps", r)
 	}
 }

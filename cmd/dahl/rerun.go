@@ -18,7 +18,7 @@ import (
 	"dahl/schedule"
 )
 
-func newRerun(*app) *cobra.Command {
+func newRerun([]string) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "rerun DIR",
@@ -77,10 +77,15 @@ func rerun(ctx context.Context, stdout io.Writer, dir, out string) error {
 	}
 	different := 0
 	for _, r := range rows {
-		fmt.Fprintf(stdout, "%-20s %s\n", r.what, r.verdict())
+		verdict := "same"
 		if !r.same {
+			verdict = "DIFFERENT"
 			different++
 		}
+		if r.note != "" {
+			verdict += ": " + r.note
+		}
+		fmt.Fprintf(stdout, "%-20s %s\n", r.what, verdict)
 	}
 	printBothTimes(stdout, dir, out)
 	if different > 0 {
@@ -136,14 +141,12 @@ func (m *manifest) repeatable(dir string) error {
 // repeat runs the manifest's options again on the platform kept in dir. A demo is
 // an execution on the platform that it calibrated.
 func (m *manifest) repeat(ctx context.Context, dir, out string) error {
-	again := &app{args: m.Args}
 	o := m.Options
-	o.Platform = filepath.Join(dir, platformFile)
+	o.args, o.Platform = m.Args, filepath.Join(dir, platformFile)
 	if m.Command == "simulate" || m.Command == "plan" {
-		return again.simulate(ctx, m.Command, io.Discard, &o, &output{dir: out})
+		return runSimulation(ctx, m.Command, io.Discard, &o, &output{dir: out})
 	}
-	_, err := again.execute(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}})
-	return err
+	return runTraining(ctx, io.Discard, io.Discard, &o, &executeFlags{out: output{dir: out}})
 }
 
 // repeatRow is one thing that must come out equal.
@@ -151,17 +154,6 @@ type repeatRow struct {
 	what string
 	same bool
 	note string
-}
-
-func (r *repeatRow) verdict() string {
-	word := "same"
-	if !r.same {
-		word = "DIFFERENT"
-	}
-	if r.note == "" {
-		return word
-	}
-	return word + ": " + r.note
 }
 
 // compareRuns compares two runs of one manifest. Of an executed run the measured
@@ -216,41 +208,29 @@ func compareFiles(name, dir, out string) (repeatRow, error) {
 	if err != nil {
 		return repeatRow{}, err
 	}
-	row := repeatRow{what: name, same: bytes.Equal(old, now)}
-	if !row.same {
-		row.note = firstDifference(old, now)
+	if bytes.Equal(old, now) {
+		return repeatRow{what: name, same: true}, nil
 	}
-	return row, nil
-}
-
-// firstDifference says where two texts part.
-func firstDifference(a, b []byte) string {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
+	equal := 0
+	for equal < min(len(old), len(now)) && old[equal] == now[equal] {
+		equal++
 	}
-	return fmt.Sprintf("from line %d on", 1+bytes.Count(a[:n], []byte("\n")))
+	return repeatRow{what: name, note: fmt.Sprintf("from line %d on", 1+bytes.Count(old[:equal], []byte("\n")))}, nil
 }
 
 // printBothTimes reports how long both runs took, where both say so.
 func printBothTimes(stdout io.Writer, dir, out string) {
-	then, err := readSummary(filepath.Join(dir, summaryFile))
-	if err != nil {
-		return
-	}
-	now, err := readSummary(filepath.Join(out, summaryFile))
-	if err != nil {
+	then, errThen := readJSON[summary](filepath.Join(dir, summaryFile))
+	now, errNow := readJSON[summary](filepath.Join(out, summaryFile))
+	if errThen != nil || errNow != nil {
 		return
 	}
 	fmt.Fprintf(stdout, "%-20s %s, then %s per step; %s, then %s in all (not compared)\n", "times",
-		cli.ShortTime(cli.Seconds(then.PeriodS)), cli.ShortTime(cli.Seconds(now.PeriodS)), cli.ShortTime(cli.Seconds(then.MakespanS)), cli.ShortTime(cli.Seconds(now.MakespanS)))
+		cli.ShowTime(then.PeriodS), cli.ShowTime(now.PeriodS), cli.ShowTime(then.MakespanS), cli.ShowTime(now.MakespanS))
 }
 
 func sameFile(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }

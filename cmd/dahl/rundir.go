@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"dahl/cmd/cli"
 )
@@ -54,11 +52,7 @@ func createRunDir(path string) (*runDir, error) {
 
 // write makes one file of the run.
 func (d *runDir) write(name string, fill func(w io.Writer) error) error {
-	var buf bytes.Buffer
-	if err := fill(&buf); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	if err := cli.WriteFile(filepath.Join(d.path, name), buf.Bytes()); err != nil {
+	if err := cli.WriteTo(filepath.Join(d.path, name), fill); err != nil {
 		return err
 	}
 	d.noteFile(name)
@@ -67,27 +61,12 @@ func (d *runDir) write(name string, fill func(w io.Writer) error) error {
 
 // noteFile lists a file that another package wrote into the directory.
 func (d *runDir) noteFile(name string) {
-	for _, f := range d.files {
-		if f == name {
-			return
-		}
+	if !slices.Contains(d.files, name) {
+		d.files = append(d.files, name)
 	}
-	d.files = append(d.files, name)
-}
-
-func (d *runDir) writeJSON(name string, v any) error {
-	return d.write(name, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(v)
-	})
 }
 
 func (d *runDir) writeManifest(m *manifest) error {
 	m.Format, m.Files = manifestFormat, d.files
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", manifestName, err)
-	}
-	return cli.WriteFile(filepath.Join(d.path, manifestName), append(data, '\n'))
+	return cli.WriteTo(filepath.Join(d.path, manifestName), func(w io.Writer) error { return cli.PrintJSON(w, m) })
 }

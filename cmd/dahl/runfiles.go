@@ -34,9 +34,9 @@ const (
 
 // writeOutcome writes what both worlds have: inputs, decisions, schedule, energy
 // and figures of the program's main graph.
-func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
+func (d *runDir) writeOutcome(w *workload, o *plan.Totals, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
-	recorded := *w.mainPlan(o)
+	recorded := *w.Decision.PlanOf(0, o.Main)
 	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
 	recorded.Variants = p.Costs.Variants(p.Graph, p.Platform)
 	for _, file := range []struct {
@@ -47,38 +47,28 @@ func (d *runDir) writeOutcome(w *workload, o *outcome, s *summary) error {
 		{graphFile, p.Graph.WriteJSON},
 		{planFile, func(out io.Writer) error { return schedule.WritePlan(out, &recorded, p.Graph, p.Platform) }},
 		{scheduleFile, func(out io.Writer) error { return schedule.WriteSchedule(out, o.Main, p.Graph, p.Platform) }},
+		{energyFile, func(out io.Writer) error { return cli.PrintJSON(out, o.Report) }},
+		{summaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }},
 	} {
 		if err := d.write(file.name, file.fill); err != nil {
 			return err
 		}
 	}
-	if err := d.writeJSON(energyFile, o.Report); err != nil {
-		return err
-	}
-	if err := d.writeJSON(summaryFile, s); err != nil {
-		return err
-	}
 	run, err := newPlotRun(p, o.Main, s)
 	if err != nil {
 		return err
 	}
-	return d.drawAll(plots.Input{Run: run}, "svg")
+	for _, f := range plots.Figures() {
+		if err := d.draw(f, plots.Input{Run: run}, "svg"); err != nil && !errors.Is(err, plots.ErrNoData) {
+			return err
+		}
+	}
+	return nil
 }
 
 // mainProblem is the program's first graph for a number of steps.
 func (w *workload) mainProblem(steps int) *schedule.Problem {
 	return w.Decision.Problem(0, steps, false)
-}
-
-// drawAll draws every figure that the input has data for.
-func (d *runDir) drawAll(in plots.Input, format string) error {
-	for _, f := range plots.Figures() {
-		err := d.draw(f, in, format)
-		if err != nil && !errors.Is(err, plots.ErrNoData) {
-			return err
-		}
-	}
-	return nil
 }
 
 func (d *runDir) draw(f plots.Figure, in plots.Input, format string) error {
@@ -90,21 +80,19 @@ func (d *runDir) draw(f plots.Figure, in plots.Input, format string) error {
 	return nil
 }
 
-// newPlotRun prepares a schedule for figures and traces; summary is that of the run, nil
-// where it is of no run.
-func newPlotRun(p *schedule.Problem, s *schedule.Schedule, of *summary) (*plots.Run, error) {
-	traces, err := energy.Traces(s, p)
+// newPlotRun prepares a schedule for figures and traces; of is the summary of the run.
+func newPlotRun(prob *schedule.Problem, s *schedule.Schedule, of *summary) (*plots.Run, error) {
+	p := *prob
+	p.Steps = s.Steps
+	traces, err := energy.Traces(s, &p)
 	if err != nil {
 		return nil, err
 	}
-	report, err := energy.FromSchedule(s, p)
+	report, err := energy.FromSchedule(s, &p)
 	if err != nil {
 		return nil, err
 	}
-	run := &plots.Run{Problem: p, Schedule: s, Power: traces, Grounds: report.Grounds()}
-	if of == nil {
-		return run, nil
-	}
+	run := &plots.Run{Problem: &p, Schedule: s, Power: traces, Grounds: report.Grounds()}
 	for m := range p.Platform.Memories {
 		run.ReservedBytes = append(run.ReservedBytes, of.ReservedBytes[p.Platform.Memories[m].Name])
 	}
@@ -130,27 +118,28 @@ func loadRun(dir string) (*loadedRun, error) {
 	if r.manifest, err = readManifest(dir); err != nil {
 		return nil, err
 	}
-	if r.summary, err = readSummary(filepath.Join(dir, summaryFile)); err != nil {
+	path := func(name string) string { return filepath.Join(dir, name) }
+	if r.summary, err = readJSON[summary](path(summaryFile)); err != nil {
 		return nil, err
 	}
-	p, err := platform.Load(filepath.Join(dir, platformFile))
+	p, err := platform.Load(path(platformFile))
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	g, err := openAs(filepath.Join(dir, graphFile), dag.ReadJSON)
+	g, err := openAs(path(graphFile), dag.ReadJSON)
 	if err != nil {
 		return nil, err
 	}
-	recorded, err := loadPlan(filepath.Join(dir, planFile), g, p)
+	recorded, err := loadPlan(path(planFile), g, p)
 	if err != nil {
 		return nil, err
 	}
 	if r.decision, err = decideRecorded(r.manifest, g, p, recorded); err != nil {
-		return nil, cli.InputErrorf("%s: %w", filepath.Join(dir, planFile), err)
+		return nil, cli.InputErrorf("%s: %w", path(planFile), err)
 	}
 	// What lies in a measured run is recorded, and what is laid beside it.
 	r.problem = r.decision.Problem(0, 1, true)
-	if r.schedule, err = loadSchedule(filepath.Join(dir, scheduleFile), r.problem); err != nil {
+	if r.schedule, err = loadSchedule(path(scheduleFile), r.problem); err != nil {
 		return nil, err
 	}
 	r.problem.Steps = r.schedule.Steps
@@ -164,12 +153,6 @@ func (r *loadedRun) predicted() (*schedule.Schedule, error) {
 		return nil, nil
 	}
 	return loadSchedule(path, r.problem)
-}
-
-func (r *loadedRun) plotRun(s *schedule.Schedule) (*plots.Run, error) {
-	p := *r.problem
-	p.Steps = s.Steps
-	return newPlotRun(&p, s, r.summary)
 }
 
 // decideRecorded makes the decision of a run's graph from its plan.
@@ -202,14 +185,15 @@ func openAs[T any](path string, parse func(io.Reader, string) (T, error)) (T, er
 	return v, cli.AsInput(err)
 }
 
-func readSummary(path string) (*summary, error) {
+// readJSON reads a file that holds one object.
+func readJSON[T any](path string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
-	var s summary
-	if err := json.Unmarshal(data, &s); err != nil {
+	v := new(T)
+	if err := json.Unmarshal(data, v); err != nil {
 		return nil, cli.InputErrorf("%s: %w", path, err)
 	}
-	return &s, nil
+	return v, nil
 }

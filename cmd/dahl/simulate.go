@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -35,12 +36,8 @@ func addOutputFlags(cmd *cobra.Command, o *output, dir string) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "print one JSON object instead of text")
 }
 
-func addVerboseFlag(cmd *cobra.Command, o *output) {
-	cmd.Flags().BoolVar(&o.verbose, "verbose", false, "also print graph, waits, critical path, memory and transfers")
-}
-
-func newSimulate(a *app) *cobra.Command {
-	var o options
+func newSimulate(args []string) *cobra.Command {
+	o := options{args: args}
 	var out output
 	cmd := &cobra.Command{
 		Use:   "simulate --platform FILE (--model NAME|FILE | --graph FILE)",
@@ -58,27 +55,22 @@ such as cpu,gpu, it says whether they are better together than each kind alone.
   dahl simulate --platform node.toml --graph cholesky.json --policy dmda --json`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.simulate(cmd.Context(), "simulate", cmd.OutOrStdout(), &o, &out)
+			return runSimulation(cmd.Context(), "simulate", cmd.OutOrStdout(), &o, &out)
 		},
 	}
-	addWorkFlags(cmd, &o)
-	addDataFlags(cmd, &o)
-	addOptimizerFlags(cmd, &o)
-	addStepsFlag(cmd, &o)
+	addSimulateFlags(cmd, &o, &out, "dahl-simulate")
 	cmd.Flags().IntVar(&o.Samples, "samples", 0, "also simulate `n` times with drawn durations and print an interval")
-	addOutputFlags(cmd, &out, "dahl-simulate")
-	addVerboseFlag(cmd, &out)
 	return cmd
 }
 
-// simulate predicts a run and writes its directory. command is simulate or plan;
+// runSimulation predicts a run and writes its directory. command is simulate or plan;
 // they differ in what they print.
-func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
+func runSimulation(ctx context.Context, command string, stdout io.Writer, o *options, out *output) error {
 	w, err := simulatedWorkload(ctx, o)
 	if err != nil {
 		return err
 	}
-	result, err := w.predict(ctx)
+	result, err := w.Predict(ctx)
 	if err != nil {
 		return cli.AsInput(err)
 	}
@@ -87,10 +79,8 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	}
 	s := w.summarize(result)
 	s.Models = explain.ModelErrorOf(&w.Decision.Graphs[0].Problem)
-	if sets := plan.DeviceSets(w.Platform, o.Devices); sets != nil && o.Devices != "" {
-		if s.Devices, err = w.compareSets(ctx, sets, result); err != nil {
-			return cli.AsInput(err)
-		}
+	if s.Devices, err = w.compareSets(ctx, result, false); err != nil {
+		return cli.AsInput(err)
 	}
 	if o.Samples > 0 {
 		if s.Samples, err = plan.Sample(ctx, w.Decision, o.Samples, o.Seed); err != nil {
@@ -104,7 +94,7 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	if err := dir.writeOutcome(w, result, s); err != nil {
 		return err
 	}
-	m := a.newManifest(command, w)
+	m := w.newManifest(command)
 	m.Complete = true
 	if err := dir.writeManifest(m); err != nil {
 		return err
@@ -116,59 +106,51 @@ func (a *app) simulate(ctx context.Context, command string, stdout io.Writer, o 
 	if out.verbose {
 		w.printDetails(stdout, result, s)
 	}
-	w.printAsked(stdout, s)
+	if s.Tiles != nil {
+		printTiles(stdout, s.Tiles)
+	}
+	if s.Samples != nil {
+		printSamples(stdout, s.Samples)
+	}
+	if s.Devices != nil {
+		printSets(stdout, s.Devices)
+	}
 	if command == "plan" {
-		w.printAssignment(stdout, w.mainPlan(result), result)
+		w.printAssignment(stdout, w.Decision.PlanOf(0, result.Main), result)
 	}
 	fmt.Fprintf(stdout, "files     %s\n", dir.path)
 	w.headline(result, s).print(stdout, "")
 	return nil
 }
 
-// maxSamples bounds --samples.
-const maxSamples = 1_000_000
-
 // simulatedWorkload loads what simulate and plan work on: one graph, some steps.
 func simulatedWorkload(ctx context.Context, o *options) (*workload, error) {
 	if o.Platform == "" {
 		return nil, cli.InputErrorf("name the machine with --platform: a TOML file, or one of %s", strings.Join(platforms.Names(), ", "))
 	}
-	if o.Steps < 1 || o.Steps > maxRounds {
-		return nil, cli.InputErrorf("--steps %d: want 1 to %d", o.Steps, maxRounds)
-	}
-	if o.Samples < 0 || o.Samples > maxSamples {
-		return nil, cli.InputErrorf("--samples %d: want 0 to %d", o.Samples, maxSamples)
+	if err := cmp.Or(checkRounds("steps", o.Steps, 1), checkRounds("samples", o.Samples, 0)); err != nil {
+		return nil, err
 	}
 	whole, err := cli.LoadPlatform(o.Platform)
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.selected(whole, nil)
+	p, err := o.selected(whole)
 	if err != nil {
 		return nil, err
 	}
-	w, err := mainGraph(ctx, o, p)
+	w, err := mainGraph(ctx, o, p, whole)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkGiven(w, whole); err != nil {
 		return nil, err
 	}
 	w.Program.Order[0].Steps = o.Steps
 	return w, w.decide()
 }
 
-// checkGiven refuses costs for devices that a platform does not have.
-func checkGiven(w *workload, p *platform.Platform) error {
-	if err := schedule.CheckGiven(w.Program.Graphs[0], p); err != nil {
-		return cli.InputErrorf("%s: %w", w.opts.Graph, err)
-	}
-	return nil
-}
-
-// mainGraph builds the program of the first graph alone, for one step.
-func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload, error) {
-	err := cmp.Or(cli.CheckNotNegative("batch", o.Batch), cli.CheckNotNegative("limit", o.Limit), cli.CheckNotNegative("offset", o.Offset))
+// mainGraph builds the program of the first graph alone, for one step on some devices of a
+// platform. It refuses costs for devices that the whole platform does not have.
+func mainGraph(ctx context.Context, o *options, p, whole *platform.Platform) (*workload, error) {
+	err := o.checkData()
 	if err != nil {
 		return nil, err
 	}
@@ -179,16 +161,13 @@ func mainGraph(ctx context.Context, o *options, p *platform.Platform) (*workload
 			return nil, err
 		}
 	}
-	if w.inputs, err = hashInputs(o); err != nil {
+	if err := w.build(ctx, n); err != nil {
 		return nil, err
 	}
-	if o.Lowering == bestTiles {
-		if w.tiles, err = w.sweepTiles(ctx, n); err != nil {
-			return nil, err
+	if o.Platform != "" {
+		if err := schedule.CheckGiven(w.Program.Graphs[0], whole); err != nil {
+			return nil, cli.InputErrorf("%s: %w", o.Graph, err)
 		}
-	}
-	if err := w.buildProgram(n); err != nil {
-		return nil, err
 	}
 	w.Program.Graphs = w.Program.Graphs[:1]
 	w.Program.Order = []dag.Segment{{Graph: 0, Steps: 1}}
@@ -259,7 +238,7 @@ func (w *workload) printRun(out io.Writer, s *summary) {
 }
 
 // printDetails prints what a simulated run consists of.
-func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
+func (w *workload) printDetails(out io.Writer, o *plan.Totals, s *summary) {
 	fmt.Fprintf(out, "time      first step %s, then %s per step\n", cli.ShortTime(o.Main.FirstStep), cli.ShortTime(o.StepTime()))
 	printWaits(out, s.Waits)
 	printSources(out, s.Models)
@@ -268,19 +247,6 @@ func (w *workload) printDetails(out io.Writer, o *outcome, s *summary) {
 	fmt.Fprintf(out, "moved     %d transfers, %s%s\n", s.Transfers, cli.ShortBytes(s.BytesMoved), reasonsText(s.TransfersByReason))
 	if s.Evictions != nil {
 		fmt.Fprintf(out, "room      %d evictions of %s for lack of it\n", s.Evictions.Count, cli.ShortBytes(s.Evictions.Bytes))
-	}
-}
-
-// printAsked prints what a flag asked for.
-func (w *workload) printAsked(out io.Writer, s *summary) {
-	if s.Tiles != nil {
-		printTiles(out, s.Tiles)
-	}
-	if s.Samples != nil {
-		printSamples(out, s.Samples)
-	}
-	if s.Devices != nil {
-		printSets(out, s.Devices)
 	}
 }
 
@@ -311,9 +277,10 @@ func reasonsText(totals map[place.Reason]plan.TransferTotal) string {
 }
 
 // newManifest fills what every run knows of itself.
-func (a *app) newManifest(command string, w *workload) *manifest {
+func (w *workload) newManifest(command string) *manifest {
 	m := &manifest{
-		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(a.args), Host: thisHost(),
+		Build: cli.ThisBuild(), Command: command, Args: argsWithoutOut(w.opts.args),
+		Host:    host{OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), CPUs: runtime.NumCPU()},
 		Options: *w.opts, Platform: identity{w.Platform.Name, w.Platform.Hash()}, Lowering: w.Lowering,
 		Variants: w.variants(), Inputs: w.inputs,
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"dahl/cmd/cli"
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/kernels"
@@ -84,20 +85,22 @@ func sweep(ctx context.Context, o *options, c execute.CalibrateOptions) (*execut
 // sweepGraph has a task for every operation and size, each with buffers of its own.
 func sweepGraph(t dag.DType) (*dag.Graph, error) {
 	b := dag.NewBuilder("sweep")
-	all := kernels.Kernels()
-	for i := range all {
-		k := &all[i]
+	for _, k := range kernels.Kernels() {
 		if k.Host {
 			continue
 		}
-		seen := map[string]bool{}
-		for _, e := range sweepGrid(k) {
-			name := fmt.Sprintf("%s/%s", k.Op, e.key(k))
-			if seen[name] {
+		var names []string // of the extents that the operation uses
+		for _, o := range k.Operands {
+			names = append(names, strings.Fields(o.Dims)...)
+		}
+		slices.Sort(names)
+		names = slices.Compact(names)
+		for _, e := range sweepGrid(names) {
+			name := k.Op + "/" + strings.Join(cli.Texts(names, func(n string) string { return fmt.Sprint(n, e[n]) }), " ")
+			if _, ok := b.TaskNamed(name); ok {
 				continue
 			}
-			seen[name] = true
-			if err := addSwept(b, k, e, t, name); err != nil {
+			if err := addSwept(b, &k, e, t, name); err != nil {
 				return nil, fmt.Errorf("sweep %s: %w", k.Op, err)
 			}
 		}
@@ -105,35 +108,14 @@ func sweepGraph(t dag.DType) (*dag.Graph, error) {
 	return b.Build()
 }
 
-// sweepGrid is the first grid with an extent that the operation has.
-func sweepGrid(k *kernels.Kernel) []sweepExtents {
-	names := dimNames(k)
+// sweepGrid is the first grid with one of the extents.
+func sweepGrid(names []string) []sweepExtents {
 	for _, g := range sweepGrids {
 		if g.has == nil || slices.ContainsFunc(g.has, func(n string) bool { return slices.Contains(names, n) }) {
 			return g.grid()
 		}
 	}
 	return nil
-}
-
-// dimNames are the names of the extents of an operation, sorted.
-func dimNames(k *kernels.Kernel) []string {
-	names := map[string]bool{}
-	for _, o := range k.Operands {
-		for _, n := range strings.Fields(o.Dims) {
-			names[n] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-// key names the extents that the operation uses.
-func (e sweepExtents) key(k *kernels.Kernel) string {
-	var parts []string
-	for _, n := range dimNames(k) {
-		parts = append(parts, fmt.Sprint(n, e[n]))
-	}
-	return strings.Join(parts, " ")
 }
 
 // addSwept adds one task and its buffers.
@@ -161,7 +143,7 @@ func addSwept(b *dag.Builder, k *kernels.Kernel, e sweepExtents, t dag.DType, na
 		if err != nil {
 			return err
 		}
-		buffer := b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s.%s", name, o.Name), Shape: shape, Type: elemType(o.Kind, t), Role: dag.Workspace})
+		buffer := b.Buffer(dag.Buffer{Name: fmt.Sprintf("%s.%s", name, o.Name), Shape: shape, Type: o.Kind.DType(t), Role: dag.Workspace})
 		task.Accesses = append(task.Accesses, dag.Access{Region: dag.Region{Buffer: buffer}, Mode: o.Modes[0]})
 	}
 	kernels.Add(b, task)
@@ -179,19 +161,4 @@ func (e sweepExtents) shape(dims string) ([]int, error) {
 		shape = append(shape, n)
 	}
 	return shape, nil
-}
-
-// elemType is the element type of an operand of a task of type t.
-func elemType(k kernels.ElemKind, t dag.DType) dag.DType {
-	switch k {
-	case kernels.Mask, kernels.Pixel:
-		return dag.Uint8
-	case kernels.Index:
-		return dag.Int32
-	case kernels.Wide:
-		return dag.Int64
-	case kernels.Scalar:
-		return dag.Float64
-	}
-	return t
 }

@@ -71,7 +71,7 @@ func TestTilings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := o.selected(cli.LoadPlatform("emulated"))
+	p, err := cli.LoadPlatform("emulated")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ var traceFormats = map[string]struct {
 	"paje":   {"trace.paje", plots.Paje},
 }
 
-func newTrace(*app) *cobra.Command {
+func newTrace([]string) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "trace DIR",
@@ -31,35 +31,31 @@ func newTrace(*app) *cobra.Command {
 (trace.json, opens in Perfetto) or in the Pajé format (trace.paje, opens in ViTE).`,
 		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, ok := traceFormats[format]
-			if !ok {
-				return cli.InputErrorf("--format %q: want %s", format, cli.OneOf(slices.Sorted(maps.Keys(traceFormats))))
-			}
-			if err := traceRun(args[0], format); err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(args[0], f.file))
-			return nil
+			return traceRun(cmd.OutOrStdout(), args[0], format)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "chrome", cli.OneOf(slices.Sorted(maps.Keys(traceFormats))))
 	return cmd
 }
 
-// traceRun writes the trace of a run directory into it.
-func traceRun(path, format string) error {
+// traceRun writes the trace of a run directory into it, and prints its path.
+func traceRun(stdout io.Writer, path, format string) error {
+	f, ok := traceFormats[format]
+	if !ok {
+		return cli.InputErrorf("--format %q: want %s", format, cli.OneOf(slices.Sorted(maps.Keys(traceFormats))))
+	}
 	r, err := loadRun(path)
 	if err != nil {
 		return err
 	}
-	run, err := r.plotRun(r.schedule)
+	run, err := newPlotRun(r.problem, r.schedule, r.summary)
 	if err != nil {
 		return err
 	}
-	f := traceFormats[format]
 	dir := &runDir{path: path, files: r.manifest.Files}
 	if err := dir.write(f.file, func(w io.Writer) error { return f.write(w, run) }); err != nil {
 		return err
 	}
+	fmt.Fprintln(stdout, filepath.Join(path, f.file))
 	return dir.writeManifest(r.manifest)
 }

@@ -18,10 +18,10 @@ import (
 // trainer is a training as the command line shows it.
 type trainer struct {
 	*train.Trainer
-	w        *workload // of the leg that runs; after run of the first one
-	measured *outcome  // after run
-	load     *loadSummary
-	devices  *plan.SetComparison // nil: the devices are of one kind, or all that there are
+	w       *workload // of the leg that runs; after run of the first one
+	load    *loadSummary
+	gpus    []train.DeviceState // as they were when the run began
+	devices *plan.SetComparison // nil: the devices are of one kind, or all that there are
 }
 
 // newTrainer compiles the program and fills parameters and data. Progress gets a line per
@@ -52,7 +52,7 @@ func newTrainer(w *workload, progress io.Writer) (*trainer, error) {
 func (t *trainer) run(ctx context.Context) error {
 	err := t.Run(ctx)
 	t.w = t.w.of(t.Workload)
-	t.measured, t.load = &outcome{Totals: t.Measured}, newLoadSummary(t.Load, len(t.w.Platform.Workers))
+	t.load = newLoadSummary(t.Load, len(t.w.Platform.Workers))
 	if diverged := (*train.Divergence)(nil); errors.As(err, &diverged) {
 		err = fmt.Errorf("%w; try a smaller --lr, or go on with --continue-on-nan", err)
 	}
@@ -89,7 +89,7 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, spent time.Durat
 const afterLossCommand = "execute after a loss"
 
 // writeLegs writes a run directory for each leg after the first into that of the training.
-func (a *app) writeLegs(dir *runDir, t *trainer) error {
+func writeLegs(dir *runDir, t *trainer) error {
 	for i := range t.Later {
 		l := &t.Later[i]
 		name := fmt.Sprintf("after-loss-%d", l.After)
@@ -97,16 +97,12 @@ func (a *app) writeLegs(dir *runDir, t *trainer) error {
 		if err != nil {
 			return err
 		}
-		w, measured := t.w.of(l.Workload), &outcome{Totals: l.Measured}
-		m := a.newManifest(afterLossCommand, w)
+		w := t.w.of(l.Workload)
+		m := w.newManifest(afterLossCommand)
 		m.Complete = t.Complete
-		s := w.summarize(measured)
-		b := cli.ThisBuild()
-		s.Provenance = &b
-		if err := sub.writeOutcome(w, measured, s); err != nil {
-			return err
-		}
-		if err := sub.writePredicted(w, l, s); err != nil {
+		s := w.summarize(l.Measured)
+		s.Provenance = &m.Build
+		if err := sub.writeLeg(w, l, s); err != nil {
 			return err
 		}
 		if err := sub.writeManifest(m); err != nil {

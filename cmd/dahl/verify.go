@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,9 +18,10 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/train"
 )
 
-func newVerify(*app) *cobra.Command {
+func newVerify([]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "check that a run directory is sound",
@@ -57,7 +56,6 @@ type verification struct {
 
 	graph    *dag.Graph
 	platform *platform.Platform
-	problem  *schedule.Problem
 	plan     *schedule.Plan
 	decision *schedule.Decision // by the plan
 }
@@ -113,14 +111,7 @@ func (v *verification) checkManifest() error {
 
 func (v *verification) checkWeights() error {
 	arrays, err := nn.ReadNPZ(v.path(weightsFile))
-	if err != nil {
-		return err
-	}
-	h := sha256.New()
-	for _, a := range arrays {
-		h.Write(a.Data)
-	}
-	return sameHash(hex.EncodeToString(h.Sum(nil)), v.manifest.WeightsHash)
+	return cmp.Or(err, sameHash(train.HashOf(arrays), v.manifest.WeightsHash))
 }
 
 // sameHash compares a hash with the manifest's.
@@ -135,10 +126,7 @@ func (v *verification) loadPlatform() (err error) {
 	if v.platform, err = platform.Load(v.path(platformFile)); err != nil {
 		return err
 	}
-	if err := v.platform.Check(); err != nil {
-		return err
-	}
-	return sameHash(v.platform.Hash(), v.manifest.Platform.SHA256)
+	return cmp.Or(v.platform.Check(), sameHash(v.platform.Hash(), v.manifest.Platform.SHA256))
 }
 
 func (v *verification) loadGraph() (err error) {
@@ -160,11 +148,7 @@ func (v *verification) loadPlan() (err error) {
 		return err
 	}
 	v.decision, err = decideRecorded(v.manifest, v.graph, v.platform, v.plan)
-	if err != nil {
-		return err
-	}
-	v.problem = v.decision.Problem(0, 1, false)
-	return nil
+	return err
 }
 
 // maxLayoutTasks bounds the graphs whose memory is checked: the check walks two
@@ -176,6 +160,7 @@ func (v *verification) checkLayout() {
 	if v.plan.Places == nil {
 		return
 	}
+	tooLarge := v.graph.NumTasks() > maxLayoutTasks
 	pg := v.decision.Graphs[0].Placed
 	g, err := pg.Graph()
 	if err != nil {
@@ -189,16 +174,12 @@ func (v *verification) checkLayout() {
 		if v.platform.Spread() {
 			what += " of " + v.platform.Memories[m].Name
 		}
-		v.checkShared(what, func() error { return all.Check(g) })
+		if tooLarge {
+			fmt.Fprintf(v.out, "%-22s not checked: more than %d tasks\n", what, maxLayoutTasks)
+			continue
+		}
+		v.check(what, all.Check(g))
 	}
-}
-
-func (v *verification) checkShared(what string, check func() error) {
-	if v.graph.NumTasks() > maxLayoutTasks {
-		fmt.Fprintf(v.out, "%-22s not checked: more than %d tasks\n", what, maxLayoutTasks)
-		return
-	}
-	v.check(what, check())
 }
 
 // checkFollowed verifies that a schedule is what the plan says, where the plan was made
@@ -207,30 +188,28 @@ func (v *verification) checkFollowed(s *schedule.Schedule, p *schedule.Problem) 
 	if static, err := v.manifest.Options.planned(); err != nil || !static {
 		return err
 	}
-	err := s.Follows(p, v.plan)
-	if err == nil {
-		err = s.FollowsCopies(v.decision.Placed, 0)
+	if err := s.Follows(p, v.plan); err != nil {
+		return err
 	}
-	return err
+	return s.FollowsCopies(v.decision.Placed, 0)
 }
 
 // checkSchedule checks one schedule; the energy file belongs to the run's own.
 func (v *verification) checkSchedule(name string) {
-	s, err := loadSchedule(v.path(name), v.problem)
+	s, err := loadSchedule(v.path(name), v.decision.Problem(0, 1, false))
 	if err != nil {
 		v.check(name, err)
 		return
 	}
-	p := *v.problem
-	p.Steps = s.Steps
-	if v.check(name, cmp.Or(s.Check(&p), v.checkFollowed(s, &p))) && name == scheduleFile {
-		v.check(energyFile, v.checkEnergy(s, &p))
+	p := v.decision.Problem(0, s.Steps, false)
+	if v.check(name, cmp.Or(s.Check(p), v.checkFollowed(s, p))) && name == scheduleFile {
+		v.check(energyFile, v.checkEnergy(s, p))
 	}
 }
 
 // checkEnergy integrates the powers over the schedule again.
 func (v *verification) checkEnergy(s *schedule.Schedule, p *schedule.Problem) error {
-	report, err := plan.EnergyOf(s, p, nn.BatchOf((p).Graph))
+	report, err := plan.EnergyOf(s, p, nn.BatchOf(p.Graph))
 	if err != nil {
 		return err
 	}

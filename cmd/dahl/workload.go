@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,25 +32,40 @@ type workload struct {
 	inputs []identity       // files that the options name, for the manifest
 }
 
-// selected is the platform with the devices that --devices names; all without it. Some of
-// them have to be of a kind for which --variant is. Its models are those of the variants that
-// --precision allows.
-func (o *options) selected(p *platform.Platform, err error) (*platform.Platform, error) {
+// thisMachine is the platform file, or the detected machine, with the devices and as
+// many workers as asked for.
+func thisMachine(o *options) (*platform.Platform, error) {
+	p, err := cli.Machine(o.Platform, o.Devices, false)
+	if err == nil {
+		p, err = o.selected(p)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return cli.WithWorkers(p, o.Workers)
+}
+
+// selected is the platform with the devices that --devices names; all without it. Some of
+// them have to be of a kind for which --variant is. Its models are those of the variants that
+// --precision allows, so that no other is chosen for being fast; what a plan says runs
+// whatever its precision.
+func (o *options) selected(p *platform.Platform) (*platform.Platform, error) {
 	if o.Devices != "" {
+		var err error
 		if p, err = p.Select(o.Devices); err != nil {
 			return nil, cli.InputErrorf("--devices: %w", err)
 		}
 	}
-	if err := checkVariant(o.Variant); err != nil {
+	if err := cmp.Or(checkVariant(o.Variant), checkPrecision(o.Precision)); err != nil {
 		return nil, err
 	}
 	if o.Variant != "" && !slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return isVariantOf(o.Variant, d.Kind) }) {
 		return nil, cli.InputErrorf("--variant %q: no kernel has it for the devices of platform %q; dahl kernels lists the variants of each kind", o.Variant, p.Name)
 	}
-	return o.within(p)
+	if o.Plan != "" {
+		return p, nil
+	}
+	return train.Within(p, o.Precision, o.Variant)
 }
 
 // isVariantOf reports whether some kernel has a variant for a kind of devices.
@@ -69,6 +86,13 @@ func checkVariant(name string) error {
 	return nil
 }
 
+func checkPrecision(name string) error {
+	if name != "" && !slices.Contains(kernels.Precisions(), name) {
+		return cli.InputErrorf("--precision %q: want %s", name, cli.OneOf(kernels.Precisions()))
+	}
+	return nil
+}
+
 // optimizer applies the flags to the model's default.
 func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 	opt := m.Defaults.Optimizer
@@ -79,7 +103,7 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 		}
 		opt = info.New()
 	}
-	set := func(dst *float64, v *float64) {
+	set := func(dst, v *float64) {
 		if v != nil {
 			*dst = *v
 		}
@@ -104,16 +128,29 @@ func (o *options) optimizer(m *nn.Model) (nn.Optimizer, error) {
 
 // newWorkload loads everything the options name and makes the decisions for a run on this
 // machine. The model was fitted to the data.
-func newWorkload(o *options, m *nn.Model, p *platform.Platform, d train.Data) (*workload, error) {
+func newWorkload(ctx context.Context, o *options, m *nn.Model, p *platform.Platform, d train.Data) (*workload, error) {
 	runnable, err := execute.Runnable(p)
 	if err != nil {
 		return nil, cli.AsInput(err)
 	}
 	w := &workload{opts: o, Workload: train.Workload{Model: m, Data: d, Platform: runnable}}
-	if err := w.buildProgram(d.Samples()); err != nil {
+	if err := w.build(ctx, d.Samples()); err != nil {
 		return nil, err
 	}
 	return w, w.decide()
+}
+
+// build makes the program, with the tiles that are best where these are asked for.
+func (w *workload) build(ctx context.Context, n train.Samples) (err error) {
+	if w.inputs, err = hashInputs(w.opts); err != nil {
+		return err
+	}
+	if w.opts.Lowering == bestTiles {
+		if w.tiles, err = w.sweepTiles(ctx, n); err != nil {
+			return err
+		}
+	}
+	return w.buildProgram(n)
 }
 
 func (w *workload) buildProgram(n train.Samples) error {
@@ -122,37 +159,39 @@ func (w *workload) buildProgram(n train.Samples) error {
 		return cli.InputErrorf("name a network with --model or a task graph with --graph")
 	}
 	if o.Graph != "" {
-		g, err := loadGraph(o.Graph)
+		read := dag.ReadJSON
+		if strings.EqualFold(filepath.Ext(o.Graph), ".txt") {
+			read = dag.ParseText
+		}
+		g, err := openAs(o.Graph, read)
+		if err == nil {
+			g, err = dag.Expand(g)
+		}
 		if err != nil {
-			return err
+			return cli.AsInput(err)
 		}
 		w.Program = &dag.Program{Name: g.Name, Graphs: []*dag.Graph{g}, Order: []dag.Segment{{Graph: 0, Steps: max(1, o.Steps)}}}
 		w.Options.Variant, w.Options.Seed = o.Variant, o.Seed
 		return nil
 	}
-	var err error
-	if w.Model == nil {
-		if w.Model, err = cli.LoadModel(o.Model); err != nil {
-			return err
-		}
-	}
-	elsewhere := w.Options.Elsewhere
-	if w.Options, err = o.training(w.Model); err != nil {
+	options, err := o.training(w.Model)
+	if err != nil {
 		return err
 	}
-	w.Options.Elsewhere = elsewhere
+	options.Elsewhere = w.Options.Elsewhere
+	w.Options = options
 	if err := w.CheckVariant(); err != nil {
 		return err
 	}
 	err = w.Lower(n)
-	if from := o.loweringFile(); err != nil && from != "" {
+	if from := cmp.Or(o.Lowering, o.Plan); err != nil && from != "" && from != bestTiles {
 		err = fmt.Errorf("with the lowering of %s: %w", from, err)
 	}
 	o.Batch = w.Options.Batch
 	return err
 }
 
-// training is what the flags say of the training of a network.
+// training is what the flags say of the training of a network, but for the decisions.
 func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
 		Devices: o.Devices, Record: o.Record, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN}
@@ -162,25 +201,8 @@ func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	if t.Optimizer, err = o.optimizer(m); err != nil {
 		return t, err
 	}
-	if o.Batch < 0 {
-		return t, cli.InputErrorf("--batch %d: want at least 1", o.Batch)
-	}
-	if t.Policy, err = schedule.PolicyByName(o.Policy); err != nil {
-		return t, cli.AsInput(err)
-	}
 	t.Lowering, err = o.lowering()
 	return t, err
-}
-
-// loweringFile is the file that the lowering comes from; empty: it is derived.
-func (o *options) loweringFile() string {
-	switch {
-	case o.Lowering == bestTiles:
-		return ""
-	case o.Lowering != "":
-		return o.Lowering
-	}
-	return o.Plan
 }
 
 // lowering reads the lowering file, or the lowering of a plan; nil: it is the default, or for
@@ -188,7 +210,14 @@ func (o *options) loweringFile() string {
 func (o *options) lowering() (*dag.Lowering, error) {
 	switch {
 	case o.Lowering == "" && o.Plan != "":
-		return loweringOfPlan(o.Plan)
+		data, err := os.ReadFile(o.Plan)
+		var plan struct {
+			Lowering *dag.Lowering `json:"lowering"`
+		}
+		if json.Unmarshal(data, &plan) != nil {
+			plan.Lowering = nil // reading the plan itself says what is wrong, and where
+		}
+		return plan.Lowering, cli.AsInput(err)
 	case o.Lowering == bestTiles && o.adapt == nil:
 		panic("dahl: the best tiles have not been looked for")
 	case o.Lowering == "" || o.Lowering == bestTiles:
@@ -196,36 +225,6 @@ func (o *options) lowering() (*dag.Lowering, error) {
 	}
 	l, err := nn.LoadLowering(o.Lowering)
 	return &l, cli.AsInput(err)
-}
-
-// loweringOfPlan is the granularity that a plan was made for; nil where its file
-// does not say.
-func loweringOfPlan(path string) (*dag.Lowering, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, cli.AsInput(err)
-	}
-	var plan struct {
-		Lowering *dag.Lowering `json:"lowering"`
-	}
-	if err := json.Unmarshal(data, &plan); err != nil {
-		return nil, nil // reading the plan itself says what is wrong, and where
-	}
-	return plan.Lowering, nil
-}
-
-// loadGraph reads a graph file, in the text form if its name ends in .txt.
-func loadGraph(path string) (*dag.Graph, error) {
-	read := dag.ReadJSON
-	if strings.EqualFold(filepath.Ext(path), ".txt") {
-		read = dag.ParseText
-	}
-	g, err := openAs(path, read)
-	if err != nil {
-		return nil, err
-	}
-	g, err = dag.Expand(g)
-	return g, cli.AsInput(err)
 }
 
 // decide makes all decisions: by the plan file for the first graph, else by the policy.
@@ -250,24 +249,15 @@ func (w *workload) hintRoom(err error) error {
 	return fmt.Errorf("%w; take a smaller --batch, or --policy dmdar, which moves parts of what a plan keeps whole", err)
 }
 
-// timingCosts reports whether being timed costs something on some device.
-func timingCosts(p *platform.Platform) bool {
-	return slices.ContainsFunc(p.Devices, func(d platform.Device) bool { return d.Timing > 0 })
-}
-
 // variants lists what the costs fix for the main graph, as "device op type
 // shape: variant", sorted.
-func (w *workload) variants() []string {
+func (w *workload) variants() (lines []string) {
 	p := &w.Decision.Graphs[0].Problem
-	var lines []string
-	for t := range p.Graph.Tasks {
-		task := &p.Graph.Tasks[t]
-		for d := range p.Platform.Devices {
-			if c, ok := p.Costs.Of(dag.TaskID(t), platform.DeviceID(d)); ok && c.Variant != "" {
-				lines = append(lines, fmt.Sprintf("%s %s %s %s: %s", p.Platform.Devices[d].Name, task.Op, task.Type, task.Shape, c.Variant))
-			}
+	for device, calls := range p.Costs.Variants(p.Graph, p.Platform) {
+		for call, variant := range calls {
+			lines = append(lines, fmt.Sprintf("%s %s: %s", device, call, variant))
 		}
 	}
 	slices.Sort(lines)
-	return slices.Compact(lines)
+	return lines
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"dahl/cmd/cli"
 	"dahl/energy"
+	"dahl/nn"
 	"dahl/plan"
 	"dahl/schedule"
 	"dahl/schedule/explain"
@@ -14,35 +16,17 @@ import (
 	"dahl/train"
 )
 
-// outcome is what a run of either world came to.
-type outcome struct {
-	*plan.Totals
-
-	// Readings are what meters counted over the run, evaluations and the time between
-	// segments included.
-	Readings []energy.Reading
-	GPUs     []train.DeviceState // as they were when the run began
-}
-
-// predict simulates the program as it will run.
-func (w *workload) predict(ctx context.Context) (*outcome, error) {
-	totals, err := w.Predict(ctx)
-	return &outcome{Totals: totals}, err
-}
-
-// energyText prints the joules and what they rest on.
-func (o *outcome) energyText() string {
-	if len(o.Readings) > 0 {
-		return fmt.Sprintf("measured %s; %s %s", readingsText(o.Readings), o.Report.Grounds(), o.joulesText())
+// energyText prints the joules of a training and what they rest on.
+func (t *trainer) energyText() string {
+	o := t.Measured
+	if len(t.Readings) > 0 {
+		return fmt.Sprintf("measured %s; %s %s", readingsText(t.Readings), o.Report.Grounds(), joulesText(o))
 	}
 	if o.Basis == energy.Unavailable {
 		return "energy unavailable: the platform names no powers"
 	}
-	return fmt.Sprintf("%s (%s)", o.joulesText(), o.Report.Grounds())
+	return fmt.Sprintf("%s (%s)", joulesText(o), o.Report.Grounds())
 }
-
-// mainPlan is the plan of the main graph, or what its policy decided while it ran.
-func (w *workload) mainPlan(o *outcome) *schedule.Plan { return w.Decision.PlanOf(0, o.Main) }
 
 // hostBytes is what the layouts reserve in the host's memory.
 func (w *workload) hostBytes() int64 {
@@ -50,7 +34,7 @@ func (w *workload) hostBytes() int64 {
 }
 
 // memoryText says what every memory came to hold and what was reserved, and why the two differ.
-func (w *workload) memoryText(o *outcome) string {
+func (w *workload) memoryText(o *plan.Totals) string {
 	var each []string
 	for m, reserved := range w.Decision.ReservedBytes() {
 		text := fmt.Sprintf("%s live peak %s", w.Platform.Memories[m].Name, cli.ShortBytes(o.PeakBytes[m]))
@@ -123,17 +107,18 @@ type trainedSummary struct {
 	WeightsSHA256 string `json:"weights_sha256"`
 }
 
-// summarize fills what both worlds know. The makespan is that of the whole program.
-func (w *workload) summarize(o *outcome) *summary {
+// summarize fills what both worlds know, and what meters counted over the run, evaluations
+// and the time between segments included. The makespan is that of the whole program.
+func (w *workload) summarize(o *plan.Totals, readings ...energy.Reading) *summary {
 	problem := w.mainProblem(o.Main.Steps)
 	s := &summary{
-		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy, Steps: w.totalSteps(),
+		World: o.World, Graph: problem.Graph.Name, Policy: o.Main.Policy,
 		MakespanS: o.Run.Seconds(), FirstStepS: o.Main.FirstStep.Seconds(), PeriodS: o.StepTime().Seconds(),
-		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: o.Readings},
-		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: o.recording(),
+		EnergyJ: energySummary{Total: o.Joules, Basis: o.Basis, Grounds: o.Report.Grounds(), ByDevice: o.ByDevice, ByLink: o.ByLink, Readings: readings},
+		Tasks:   o.Tasks, Transfers: o.Transfers, BytesMoved: o.BytesMoved, TransfersByReason: o.Reasons, Recorded: recording(o),
 		LivePeakBytes: map[string]int64{}, ReservedBytes: map[string]int64{}, Shown: w.shown(o), Tiles: w.tiles, Waits: plan.WaitsOf(problem, o.Main),
 	}
-	if f := w.figures(o); f.ImagesPerS > 0 {
+	if f := w.figures(o, readings...); f.ImagesPerS > 0 {
 		s.ImagesPerS, s.EnergyJ.PerImage = &f.ImagesPerS, f.JoulesPerImage
 	}
 	if o.Evicted.Count > 0 {
@@ -145,17 +130,109 @@ func (w *workload) summarize(o *outcome) *summary {
 	}
 	for _, seg := range w.Program.Order {
 		s.LowerBoundS += w.Decision.Priced.LowerBound(seg.Graph, seg.Steps).Seconds()
+		if seg.Graph == 0 {
+			s.Steps += seg.Steps
+		}
 	}
 	return s
 }
 
-// totalSteps is the number of steps of the program's main graph.
-func (w *workload) totalSteps() int {
-	n := 0
+// shownSteps says which steps of a run its schedule and figures show: one segment of the
+// training steps of a whole batch, or the first steps of a simulated one.
+type shownSteps struct {
+	Steps int `json:"steps"`
+	Of    int `json:"of"` // training steps in the run
+
+	Epoch  int `json:"epoch,omitempty"` // 0: of a simulated run
+	Epochs int `json:"of_epochs,omitempty"`
+	First  int `json:"first_step,omitempty"` // from 1, as in steps.csv
+}
+
+// shown says which steps the main schedule of some totals is of.
+func (w *workload) shown(o *plan.Totals) *shownSteps {
+	s := &shownSteps{Steps: o.Main.Steps, Epoch: o.Epoch, First: o.First}
 	for _, seg := range w.Program.Order {
-		if seg.Graph == 0 {
-			n += seg.Steps
+		if seg.Graph == 0 || nn.IsTraining(w.Program.Graphs[seg.Graph]) {
+			s.Of += seg.Steps
 		}
 	}
-	return n
+	if s.Epoch > 0 {
+		s.Epochs = w.opts.Epochs
+	}
+	return s
+}
+
+// String says it in words; it is empty where all steps are shown and none is numbered.
+func (s *shownSteps) String() string {
+	switch {
+	case s.Epoch > 0 && s.Steps == 1:
+		return fmt.Sprintf("step %d of %d, in epoch %d of %d", s.First, s.Of, s.Epoch, s.Epochs)
+	case s.Epoch > 0:
+		return fmt.Sprintf("steps %d to %d of %d, in epoch %d of %d", s.First, s.First+s.Steps-1, s.Of, s.Epoch, s.Epochs)
+	case s.Steps < s.Of:
+		return fmt.Sprintf("the first %d of %d steps", s.Steps, s.Of)
+	}
+	return ""
+}
+
+// number is one that may come out as NaN or infinite, which JSON has no word for: null.
+type number float64
+
+func (n number) MarshalJSON() ([]byte, error) {
+	if !isFinite(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		*n = number(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(data, (*float64)(n))
+}
+
+// same reports whether two numbers are equal, or neither is finite.
+func (n number) same(other number) bool {
+	return n == other || !isFinite(float64(n)) && !isFinite(float64(other))
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// recordSummary says what of a training was recorded, where not all of it was: the
+// transfers, evictions, peaks and modelled joules of its summary are those of the recorded
+// steps, and so is everything in its schedule.
+type recordSummary struct {
+	Steps         int     `json:"steps"` // of the first graph
+	Of            int     `json:"of"`
+	StepS         float64 `json:"step_s"` // of a recorded one
+	JoulesPerStep float64 `json:"joules_per_step"`
+	// PredictedS is the prediction of a step that is not recorded, where it is another one.
+	PredictedS float64 `json:"predicted_step_s,omitempty"`
+}
+
+// recording is nil where all steps were recorded.
+func recording(o *plan.Totals) *recordSummary {
+	if o.Unrecorded.Pieces == 0 {
+		return nil
+	}
+	return &recordSummary{Steps: o.RecordedSteps, Of: o.RecordedSteps + o.Unrecorded.Steps,
+		StepS: plan.StepTime(o.Main).Seconds(), JoulesPerStep: o.JoulesPerStep()}
+}
+
+// joulesText prints modelled joules, and of what.
+func joulesText(o *plan.Totals) string {
+	if o.Unrecorded.Pieces == 0 {
+		return cli.ThreeDigits(o.Joules) + " J"
+	}
+	return cli.ThreeDigits(o.JoulesPerStep()) + " J per recorded step"
+}
+
+func (s *recordSummary) String() string {
+	if s.Steps == s.Of {
+		return "all training steps, and of other graphs the first; copies and modelled joules are of those"
+	}
+	return fmt.Sprintf("%d of %d training steps, of %s each; schedule, copies and modelled joules are of those, step and images/s of the others",
+		s.Steps, s.Of, cli.ShortTime(cli.Seconds(s.StepS)))
 }
