@@ -4,21 +4,22 @@ VERSION := 0.1.0
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 DIRTY   := $(shell test -z "$$(git status --porcelain 2>/dev/null)" && echo false || echo true)
 LDFLAGS := -X dahl/cmd/cli.version=$(VERSION) -X dahl/cmd/cli.commit=$(COMMIT) -X dahl/cmd/cli.dirty=$(DIRTY)
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-# The seeds of every fuzz target run with the tests; `make fuzz` mutates them.
-FUZZTIME ?= 10s
+# The default programs need no C compiler, and are the same bytes wherever they are built from
+# one commit by one version of Go.
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)"
 
-.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-blas update fuzz clean
+.PHONY: all demo test check asm asm-check ptx ptx-check ptx-assemble cuda cuda-driver cuda-test cuda-check cuda-header-check cudnn-header-check cublas-header-check gpu-bundle gpu-check gpu-rehearsal bench bench-tasks soak bench-peers bench-blas update fuzz reproducible clean
 
 all: bin/dahl
 
 bin/dahl: FORCE
-	go build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./cmd/dahl
+	$(GO_BUILD) -o $@ ./cmd/dahl
 
 # What measures dahl itself.
 bin/dahl-bench: FORCE
-	go build -trimpath -ldflags "$(LDFLAGS)" -o $@ ./bench/dahlbench
+	$(GO_BUILD) -o $@ ./bench/dahlbench
 
 .PHONY: FORCE
 FORCE:
@@ -169,7 +170,18 @@ gpu-rehearsal: gpu-bundle cuda-driver
 	  CPU=cpu:1 GPU=gpu0 JOULES=100ms PEERS="--repeats 2 --repetition 30ms --energy 200ms" PARTS="train calibrate devices peers-gpu peers-cpu" \
 	  sh bench/gpu/check.sh bin/rehearsal
 
-check: test asm-check
+# Fails if dahl built from another folder is not the same bytes. COLD=1 compiles everything
+# anew there, which takes a minute; without it the compiled packages come from Go's cache.
+COLD ?=
+
+reproducible:
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && mkdir "$$dir/elsewhere" && \
+	  tar -cf - --exclude=./.git --exclude=./bin . | tar -xf - -C "$$dir/elsewhere" && \
+	  $(GO_BUILD) -o "$$dir/here" ./cmd/dahl && \
+	  (cd "$$dir/elsewhere" && $(if $(COLD),GOCACHE="$$dir/cache") $(GO_BUILD) -o "$$dir/there" ./cmd/dahl) && \
+	  cmp "$$dir/here" "$$dir/there"
+
+check: test asm-check reproducible
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
@@ -209,14 +221,29 @@ bench-blas:
 	  { echo "bench-blas: no header files of OpenBLAS and oneDNN (Debian: libopenblas-dev libdnnl-dev)" >&2; exit 1; }
 	go run -tags peers ./bench/blas -out bench/blas/RESULTS.md
 
-# Rewrites golden files; read the difference before committing it.
+# Rewrites golden files and the notice of third parties; read the difference before committing it.
 update:
 	go test ./dag ./plots -update
+	go test -run TestNotices . -update
+
+# Mutates the inputs of every fuzz target for FUZZTIME, a time or a number such as 2000x. The
+# committed ones run with the tests. At most 10 executions go into making a new input small:
+# Go's default is a minute, in which nothing else happens. A target that executes fewer than
+# FUZZFLOOR inputs does not fuzz, and fails. Without FUZZBUILD nothing is compiled anew for
+# coverage: CI mutates blindly what is committed.
+FUZZTIME  ?= 10s
+FUZZFLOOR ?= 2000
+FUZZBUILD ?= -fuzz=Fuzz
 
 fuzz:
-	@for pkg in $$(go list ./...); do \
-	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    echo "$$pkg $$target"; go test -run='^$$' -fuzz="^$$target$$" -fuzztime=$(FUZZTIME) $$pkg || exit 1; \
+	@mkdir -p bin/fuzz; for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n 1 dirname | sort -u); do \
+	  bin=$(CURDIR)/bin/fuzz/$$(basename $$pkg); go test -c $(FUZZBUILD) -o $$bin.test $$pkg || exit 1; \
+	  for target in $$($$bin.test -test.list '^Fuzz'); do \
+	    log=$$(cd $$pkg && $$bin.test -test.run='^$$' -test.fuzz="^$$target\$$" -test.fuzztime=$(FUZZTIME) \
+	      -test.fuzzminimizetime=10x -test.fuzzcachedir=$$bin 2>&1) || { echo "$$pkg $$target"; echo "$$log"; exit 1; }; \
+	    execs=$$(echo "$$log" | sed -n 's/.*execs: \([0-9]*\).*/\1/p' | tail -n 1); \
+	    echo "$$pkg $$target: $$execs executions"; \
+	    [ "$$execs" -ge $(FUZZFLOOR) ] || { echo "$$target: fewer than $(FUZZFLOOR) executions in $(FUZZTIME)"; exit 1; }; \
 	  done; done
 
 clean:

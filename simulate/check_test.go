@@ -13,7 +13,7 @@ import (
 
 // twoMemories is a host and a device joined by a link of 1 GB/s and 10 ns latency:
 // a byte takes a nanosecond.
-func twoMemories(t *testing.T) *platform.Platform {
+func twoMemories(t testing.TB) *platform.Platform {
 	p := &platform.Platform{Name: "two",
 		Memories: []platform.Memory{{Name: "ram", BandwidthBytesPerSec: 1e9}, {Name: "hbm", BandwidthBytesPerSec: 1e9}},
 		Devices: []platform.Device{{Name: "cpu", Kind: "cpu", Count: 1, Memory: 0, PowerSource: platform.Guess},
@@ -27,7 +27,7 @@ func twoMemories(t *testing.T) *platform.Platform {
 
 // pingPong is a loop over two memories: a (cpu) turns the parameter w into x, b
 // (gpu) turns x and w into y, c (cpu) adds y to w. 40 bytes each.
-func pingPong(t *testing.T) *dag.Graph {
+func pingPong(t testing.TB) *dag.Graph {
 	b := dag.NewBuilder("ping-pong")
 	w := b.Buffer(dag.Buffer{Name: "w", Shape: []int{10}, Type: dag.Float32, Role: dag.Parameter, Home: "host"})
 	x := b.Buffer(dag.Buffer{Name: "x", Shape: []int{10}, Type: dag.Float32})

@@ -94,7 +94,7 @@ func paperPlatform(t *testing.T) *platform.Platform {
 	return p
 }
 
-func complete(t *testing.T, p *platform.Platform) {
+func complete(t testing.TB, p *platform.Platform) {
 	t.Helper()
 	if err := p.Complete(); err != nil {
 		t.Fatal(err)
