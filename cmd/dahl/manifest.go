@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,8 +117,14 @@ func hashInputs(o *options) ([]identity, error) {
 }
 
 func hashFile(path string) (string, error) {
-	data, err := os.ReadFile(path)
-	return fmt.Sprintf("%x", sha256.Sum256(data)), cli.AsInput(err)
+	f, err := os.Open(path)
+	if err != nil {
+		return "", cli.AsInput(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return fmt.Sprintf("%x", h.Sum(nil)), cli.AsInput(err)
 }
 
 // hashData identifies images and labels of both splits; test may be nil.
@@ -128,9 +135,9 @@ func hashData(train, test *nn.Dataset) *identity {
 			continue
 		}
 		extents := []int64{int64(d.Shape[0]), int64(d.Shape[1]), int64(d.Shape[2]), int64(d.Len()), int64(d.Classes)}
-		for _, part := range []any{extents, d.Images, d.Labels} {
-			cli.Must(binary.Write(h, binary.LittleEndian, part))
-		}
+		cli.Must(binary.Write(h, binary.LittleEndian, extents))
+		h.Write(d.Images)
+		cli.Must(binary.Write(h, binary.LittleEndian, d.Labels))
 	}
 	return &identity{train.Name, fmt.Sprintf("%x", h.Sum(nil))}
 }

@@ -29,11 +29,11 @@ const (
 )
 
 // ArenaNames are the names of the arenas in files.
-var ArenaNames = [NumArenas]string{"network", "data", "step", "scratch"}
+func ArenaNames() [NumArenas]string { return [...]string{"network", "data", "step", "scratch"} }
 
 func (a Arena) String() string {
 	if a < NumArenas {
-		return ArenaNames[a]
+		return ArenaNames()[a]
 	}
 	return fmt.Sprintf("invalid(%d)", uint8(a))
 }

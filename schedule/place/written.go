@@ -169,7 +169,7 @@ func (pg *Graph) listedPlaces() ([]*layout.Listed, error) {
 	for m := range all {
 		all[m] = &layout.Listed{Places: map[string]layout.Place{}}
 	}
-	w, storages := pg.buffers(), map[string]dag.BufferID{}
+	w, storages, arenas := pg.buffers(), map[string]dag.BufferID{}, layout.ArenaNames()
 	for b := range w.list {
 		if w.list[b].ViewOf == dag.None {
 			storages[w.list[b].Name] = dag.BufferID(b)
@@ -178,7 +178,7 @@ func (pg *Graph) listedPlaces() ([]*layout.Listed, error) {
 	for _, p := range plan.Places {
 		m, ok := pg.p.MemoryByName(p.Memory)
 		b, known := storages[p.Buffer]
-		a := slices.Index(layout.ArenaNames[:], p.Arena)
+		a := slices.Index(arenas[:], p.Arena)
 		if !ok || !known || w.memory[b] != m || a < 0 {
 			return nil, fmt.Errorf("the plan puts buffer %q into arena %q of memory %q, which its placement of the tasks does not need", p.Buffer, p.Arena, p.Memory)
 		}
@@ -189,10 +189,10 @@ func (pg *Graph) listedPlaces() ([]*layout.Listed, error) {
 	}
 	for _, r := range plan.Arenas {
 		m, ok := pg.p.MemoryByName(r.Memory)
-		a := slices.Index(layout.ArenaNames[:], r.Arena)
+		a := slices.Index(arenas[:], r.Arena)
 		if !ok || a < 0 || r.Bytes < 0 {
 			return nil, fmt.Errorf("the plan reserves %d bytes for arena %q of memory %q; platform %q has no such memory, or the arena is not one of %q",
-				r.Bytes, r.Arena, r.Memory, pg.p.Name, layout.ArenaNames)
+				r.Bytes, r.Arena, r.Memory, pg.p.Name, arenas)
 		}
 		all[m].ArenaBytes[a] = r.Bytes
 	}

@@ -29,12 +29,11 @@ func (r *random) Ready(v *schedule.View, i dag.Instance) platform.WorkerID {
 	return w
 }
 
-func (r *random) Next(_ *schedule.View, w platform.WorkerID) (dag.Instance, bool) {
-	if waiting := r.queue[w]; len(waiting) > 0 {
-		r.queue[w] = waiting[1:]
-		return waiting[0], true
+func (r *random) Next(_ *schedule.View, w platform.WorkerID) (next dag.Instance, ok bool) {
+	if ok = len(r.queue[w]) > 0; ok {
+		next, r.queue[w] = r.queue[w][0], r.queue[w][1:]
 	}
-	return dag.Instance{}, false
+	return next, ok
 }
 
 func main() {
