@@ -113,29 +113,26 @@ func fixVariants(d *Decision, choice *Choice) (err error) {
 	}
 	for i := range d.Graphs {
 		problem := d.Priced.Problem(i, 1)
-		problem.Seed = choice.Seed
+		problem.Seed, problem.eligible = choice.Seed, d.Priced.graphs[i].eligible
 		d.Graphs[i].Problem, d.Graphs[i].Timed = *problem, d.Priced.Timed(i)
 	}
 	return nil
 }
 
-// planGraphs takes the plans that are given and makes the others, where the policy plans.
+// planGraphs takes the plans that are given and makes the others, where the policy plans. It
+// checks both, since a policy may be somebody else's.
 func planGraphs(d *Decision, choice *Choice) error {
 	return d.forGraphs(func(i int, _ *dag.Graph) (err error) {
 		decided := &d.Graphs[i]
-		if decided.Plan = choice.Plans[i]; decided.Plan != nil {
-			eligible, err := d.Priced.graphs[i].eligible()
-			if err != nil {
-				return err
-			}
-			return decided.Plan.check(&decided.Problem, eligible.unbound())
-		}
-		if choice.Policy.Static != nil {
+		if decided.Plan = choice.Plans[i]; decided.Plan == nil && choice.Policy.Static != nil {
 			if decided.Plan, err = choice.Policy.Static(&decided.Problem); err != nil {
 				return fmt.Errorf("policy %s: %w", choice.Policy.Name, err)
 			}
 		}
-		return nil
+		if decided.Plan == nil {
+			return nil
+		}
+		return decided.Plan.Check(&decided.Problem)
 	})
 }
 

@@ -24,7 +24,8 @@ func access(b dag.BufferID, m dag.Mode) dag.Access {
 }
 
 // TestDecideAgain: which tasks have to share a worker is found once for all decisions, and
-// one of them binds them for itself alone.
+// each decision binds them for itself alone. A plan that a policy makes is checked like one that
+// is given.
 func TestDecideAgain(t *testing.T) {
 	b := dag.NewBuilder("together")
 	for _, name := range []string{"a", "b"} {
@@ -39,9 +40,16 @@ func TestDecideAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, order := range [][][]dag.TaskID{{{0, 1}}, {nil, {0, 1}}, {{0}, {1}}, {nil, nil, {0, 1}}} {
-		_, err := priced.Decide(Choice{Plans: []*Plan{{Order: order}}})
-		if apart := len(order[0]) == 1; (err != nil) != apart {
-			t.Errorf("%v: %v", order, err)
+		plan := &Plan{Order: order}
+		own := PolicyInfo{Name: "own", Static: func(*Problem) (*Plan, error) { return plan, nil }}
+		for _, choice := range []Choice{{Plans: []*Plan{plan}}, {Policy: own}} {
+			_, err := priced.Decide(choice)
+			if apart := len(order[0]) == 1; (err != nil) != apart {
+				t.Errorf("%v by policy %q: %v", order, choice.Policy.Name, err)
+			}
+		}
+		if _, err := priced.Decide(Choice{}); err != nil {
+			t.Errorf("after %v: %v", order, err)
 		}
 	}
 }

@@ -72,17 +72,25 @@ func newEligibility(p *Problem) (*eligibility, error) {
 	return e, nil
 }
 
-// unbound is the same for another use, in which tasks will be given to workers.
-func (e *eligibility) unbound() *eligibility {
-	if !slices.Contains(e.group, true) {
-		return e // nothing changes it
+// eligibility checks a problem and finds who may run its tasks, for one use. What [Priced] has
+// found already is not looked for again.
+func (p *Problem) eligibility() (*eligibility, error) {
+	if p.eligible == nil || p.Layouts != nil {
+		if err := p.check(); err != nil {
+			return nil, err
+		}
+		return newEligibility(p)
+	}
+	e, err := p.eligible()
+	if err != nil || !slices.Contains(e.group, true) {
+		return e, err // no use changes it
 	}
 	free := *e
 	free.allowed, free.workers = slices.Clone(e.allowed), slices.Clone(e.workers)
 	for c := range free.allowed {
 		free.allowed[c], free.workers[c] = slices.Clone(e.allowed[c]), slices.Clone(e.workers[c])
 	}
-	return &free
+	return &free, nil
 }
 
 // nowhere says why no worker can run a task.

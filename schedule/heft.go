@@ -36,10 +36,7 @@ import (
 // Topcuoglu, Hariri, Wu, Performance-effective and low-complexity task scheduling
 // for heterogeneous computing, IEEE TPDS 13(3), 2002.
 func HEFT(p *Problem) (*Plan, error) {
-	if err := p.check(); err != nil {
-		return nil, err
-	}
-	eligible, err := newEligibility(p)
+	eligible, err := p.eligibility()
 	if err != nil {
 		return nil, err
 	}

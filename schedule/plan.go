@@ -37,17 +37,10 @@ func PlanFrom(s *Schedule, policy string, g *dag.Graph) *Plan {
 // Check verifies that a plan fits a problem: every task once, on a worker that
 // can run it, colocated tasks together, in an order that the dependences allow.
 func (plan *Plan) Check(p *Problem) error {
-	if err := p.check(); err != nil {
-		return err
-	}
-	eligible, err := newEligibility(p)
+	eligible, err := p.eligibility()
 	if err != nil {
 		return err
 	}
-	return plan.check(p, eligible)
-}
-
-func (plan *Plan) check(p *Problem, eligible *eligibility) error {
 	g, pl := p.Graph, p.Platform
 	if len(plan.Order) > len(pl.Workers) {
 		return fmt.Errorf("the plan is for %d workers, platform %q has %d", len(plan.Order), pl.Name, len(pl.Workers))

@@ -28,6 +28,8 @@ type Problem struct {
 	// is never there. A memory without a layout holds any storages up to its capacity. Nil: no
 	// memory has a layout. [Priced.Decide] sets them for policies, which decide at run time.
 	Layouts []*layout.Layout
+
+	eligible func() (*eligibility, error) // of a problem that was checked, without Layouts; nil: found when asked for
 }
 
 // Cost is what one task costs on one device.
