@@ -36,12 +36,14 @@ func createRunDir(path string) (*runDir, error) {
 		if err != nil {
 			return nil, cli.InputErrorf("output directory %s is not empty and not a run of dahl; name another with --out", path)
 		}
+		root, err := os.OpenRoot(path) // refuses names and links that lead out of it
+		if err != nil {
+			return nil, cli.InputErrorf("output directory: %w", err)
+		}
+		defer root.Close()
 		for _, name := range append(old.Files, manifestName) {
-			if !filepath.IsLocal(name) {
-				return nil, cli.InputErrorf("output directory %s: its manifest lists %q, which is outside it", path, name)
-			}
-			if err := os.Remove(filepath.Join(path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return nil, cli.InputErrorf("replacing the earlier run: %w", err)
+			if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, cli.InputErrorf("output directory %s: replacing the run in it: %w", path, err)
 			}
 		}
 	}
