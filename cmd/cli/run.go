@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"regexp"
 	"strings"
 	"syscall"
 
@@ -59,7 +58,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 		fmt.Fprintf(stderr, "%s: interrupted: %s\n", root.Name(), OneLine(err))
 		return ExitInterrupted
 	case !started && out.err == nil:
-		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), wantedValue(OneLine(err)), cmd.CommandPath())
+		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), OneLine(err), cmd.CommandPath())
 		return ExitBadInput
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))
@@ -113,24 +112,6 @@ func OneLine(err error) string {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
 	return strings.Join(lines, "; ")
-}
-
-// parseError is what package strconv says of the value of a flag.
-var parseError = regexp.MustCompile(`strconv\.(\w+): parsing "[^"]*": (invalid syntax|value out of range)`)
-
-// wantedValue says instead what to write.
-func wantedValue(message string) string {
-	return parseError.ReplaceAllStringFunc(message, func(found string) string {
-		switch m := parseError.FindStringSubmatch(found); {
-		case m[1] == "ParseBool":
-			return "want true or false"
-		case m[2] == "value out of range":
-			return "the number is too large"
-		case m[1] == "ParseUint":
-			return "want a whole number from 0 on"
-		}
-		return "want a whole number"
-	})
 }
 
 // AsInput marks an error as the user's, who gave a flag or a file that cannot be used; nil
