@@ -43,7 +43,7 @@ func TestHelp(t *testing.T) {
 // badInputs are command lines that cannot be carried out. want is part of the
 // message: what is wrong, in the user's terms.
 var badInputs = []struct{ line, want string }{
-	{"accuracy --batches 64,x", "want a whole number"},
+	{"accuracy --batches 64,x", "must be an integer"},
 	{"nope", `"nope"`},
 	{"peers extra", "extra"},
 	{"peers --threads 1 --python nope/python", "nope/python"},

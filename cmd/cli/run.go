@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -58,7 +59,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 		fmt.Fprintf(stderr, "%s: interrupted: %s\n", root.Name(), OneLine(err))
 		return ExitInterrupted
 	case !started && out.err == nil:
-		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), OneLine(err), cmd.CommandPath())
+		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), listError.ReplaceAllString(OneLine(err), "$1 must be an integer"), cmd.CommandPath())
 		return ExitBadInput
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))
@@ -67,6 +68,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	}
 	return ExitFailed
 }
+
+// listError is what pflag says of a number in a list, in the words of package strconv.
+var listError = regexp.MustCompile(`strconv\.\w+: parsing ("[^"]*"): .*`)
 
 // noteStart makes every command below cmd set started when its own code begins, which is
 // after cobra has checked arguments and flags: errors before that are usage errors.
