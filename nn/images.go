@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -20,6 +21,10 @@ const testStride = 5
 // maxImageExtent refuses pictures whose header promises absurd sizes, before any pixel is
 // decoded.
 const maxImageExtent = 1 << 14
+
+// maxPixelsPerByte bounds what a picture's header is believed: deflate makes up to 1,032 bytes of
+// one, each of up to eight pixels, and JPEG spends a bit on 64 pixels at least.
+const maxPixelsPerByte = 8 * 1032
 
 func isImageFile(_ string, e os.DirEntry) bool {
 	kind := strings.ToLower(filepath.Ext(e.Name()))
@@ -107,12 +112,16 @@ func findImages(dir, split string) (classes [][]string, source string, err error
 			return nil, "", fmt.Errorf("there is no directory %s beside the other split; add it", root)
 		}
 		source = root
-		if classDirs, err = list(root, isClassDir); err != nil {
+		if classDirs, err = splitClasses(dir, split); err != nil {
 			return nil, "", err
 		}
 	}
 	for _, class := range classDirs {
 		files, err := list(class, isImageFile)
+		if errors.Is(err, os.ErrNotExist) && separate {
+			classes = append(classes, nil) // a class without a test
+			continue
+		}
 		if err != nil {
 			return nil, "", err
 		}
@@ -125,6 +134,25 @@ func findImages(dir, split string) (classes [][]string, source string, err error
 		classes = append(classes, files)
 	}
 	return classes, source, nil
+}
+
+// splitClasses returns the directories of a split in the order of the classes of the training,
+// where there is one. Those that the split lacks are among them.
+func splitClasses(dir, split string) ([]string, error) {
+	own, err := list(filepath.Join(dir, split), isClassDir)
+	classes, noTraining := list(filepath.Join(dir, Train), isClassDir)
+	if err != nil || noTraining != nil {
+		return own, err
+	}
+	for i, class := range classes {
+		classes[i] = filepath.Join(dir, split, filepath.Base(class))
+	}
+	for _, class := range own {
+		if !slices.Contains(classes, class) {
+			return nil, fmt.Errorf("%s is a class that the training does not have; rename it or add %s", class, filepath.Join(dir, Train, filepath.Base(class)))
+		}
+	}
+	return classes, nil
 }
 
 // list returns the paths of some entries of a directory, in the order of their names.
@@ -178,6 +206,13 @@ func imageShape(path string) (shape [3]int, err error) {
 	if cfg.Width < 1 || cfg.Height < 1 || cfg.Width > maxImageExtent || cfg.Height > maxImageExtent {
 		return shape, fmt.Errorf("%s: %d×%d pixels; the largest picture read is %d×%d",
 			path, cfg.Width, cfg.Height, maxImageExtent, maxImageExtent)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return shape, err
+	}
+	if int64(cfg.Width)*int64(cfg.Height) > maxPixelsPerByte*info.Size() {
+		return shape, fmt.Errorf("%s: %d×%d pixels are more than its %d bytes can hold; replace the file or remove it", path, cfg.Width, cfg.Height, info.Size())
 	}
 	channels := 3
 	if cfg.ColorModel == color.GrayModel || cfg.ColorModel == color.Gray16Model {

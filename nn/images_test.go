@@ -2,6 +2,8 @@ package nn
 
 import (
 	"bytes"
+	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/jpeg"
@@ -93,6 +95,36 @@ func TestImagesSplitByDirectory(t *testing.T) {
 			t.Errorf("%s: images %d from %s, want %d", split, got, d.Source, want)
 		}
 	}
+}
+
+// A test need not have all classes, but no others: they are numbered as in the training.
+func TestImagesOfSomeClasses(t *testing.T) {
+	dir := t.TempDir()
+	for _, class := range []string{"train/ant", "train/bee", "train/cat", "test/bee", "test/cat"} {
+		writePNG(t, dir, class+"/1.png", 5, 3, 1)
+	}
+	d, err := OpenData(dir, DataOptions{Split: Test})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []int32{1, 2}; !slices.Equal(d.Labels, want) || d.Classes != 3 {
+		t.Errorf("labels %d of %d classes, want %d of 3", d.Labels, d.Classes, want)
+	}
+	writePNG(t, dir, "test/dog/1.png", 5, 3, 1)
+	wantError(t, dir, DataOptions{Split: Test}, filepath.Join(dir, "test", "dog"), "rename it or add")
+}
+
+// A header of 16,000 × 16,000 pixels is not believed of a file of some hundred bytes, which would
+// take 256 MB of grey, or 1 GB in four channels: no such file decodes to them.
+func TestImagePromisesTooMuch(t *testing.T) {
+	dir := t.TempDir()
+	file := encode(t, image.NewGray(image.Rect(0, 0, 7, 5)))
+	header := file[8+4 : 8+4+4+13] // behind the signature and the length of the first chunk
+	binary.BigEndian.PutUint32(header[4:], 16000)
+	binary.BigEndian.PutUint32(header[8:], 16000)
+	binary.BigEndian.PutUint32(file[8+4+4+13:], crc32.ChecksumIEEE(header))
+	writeFile(t, dir, "class/1.png", file)
+	wantError(t, dir, DataOptions{}, "16000×16000 pixels", "can hold")
 }
 
 // Colours become three planes; an opaque picture gives the bytes it was made of

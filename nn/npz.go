@@ -83,8 +83,9 @@ func arrayBytes(t dag.DType, shape []int) (int64, error) {
 }
 
 // ReadNPZ reads all arrays of a file that numpy.savez or savez_compressed wrote,
-// in the order of the file. Types are f4, f8, i4, i8 and u1.
-func ReadNPZ(path string) ([]Array, error) {
+// in the order of the file. Types are f4, f8, i4, i8 and u1. An array whose name, type or shape
+// check refuses is not decoded; nil: all are wanted.
+func ReadNPZ(path string, check func(a *Array) error) ([]Array, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -94,15 +95,15 @@ func ReadNPZ(path string) ([]Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	arrays, err := DecodeNPZ(f, info.Size())
+	arrays, err := DecodeNPZ(f, info.Size(), check)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return arrays, nil
 }
 
-// DecodeNPZ reads the arrays of an .npz file of that size.
-func DecodeNPZ(r io.ReaderAt, size int64) ([]Array, error) {
+// DecodeNPZ reads the arrays of an .npz file of that size, as ReadNPZ does.
+func DecodeNPZ(r io.ReaderAt, size int64, check func(a *Array) error) ([]Array, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("no .npz file: %w; write it with numpy.savez", err)
@@ -110,7 +111,7 @@ func DecodeNPZ(r io.ReaderAt, size int64) ([]Array, error) {
 	var arrays []Array
 	seen := map[string]bool{}
 	for _, entry := range z.File {
-		a, err := decodeEntry(entry)
+		a, err := decodeEntry(entry, check)
 		if err == nil && seen[a.Name] {
 			err = errors.New("the name is there twice")
 		}
@@ -123,7 +124,7 @@ func DecodeNPZ(r io.ReaderAt, size int64) ([]Array, error) {
 	return arrays, nil
 }
 
-func decodeEntry(entry *zip.File) (Array, error) {
+func decodeEntry(entry *zip.File, check func(a *Array) error) (Array, error) {
 	name, ok := strings.CutSuffix(entry.Name, ".npy")
 	if !ok {
 		return Array{}, errors.New("not an .npy array; an .npz file holds nothing else")
@@ -133,14 +134,15 @@ func decodeEntry(entry *zip.File) (Array, error) {
 		return Array{}, err
 	}
 	defer r.Close()
-	a, err := decodeNPY(r)
-	a.Name = name
-	return a, err
+	return decodeNPY(r, name, check)
 }
 
 // decodeNPY reads one array (numpy.lib.format, versions 1.0 and 2.0).
-func decodeNPY(r io.Reader) (Array, error) {
+func decodeNPY(r io.Reader, name string, check func(a *Array) error) (Array, error) {
 	a, err := decodeNPYHeader(r)
+	if a.Name = name; err == nil && check != nil {
+		err = check(&a)
+	}
 	if err != nil {
 		return a, err
 	}

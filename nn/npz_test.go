@@ -32,7 +32,7 @@ var numpyArrays = []struct {
 
 func TestReadNumpy(t *testing.T) {
 	for _, file := range []string{"numpy.npz", "numpy_compressed.npz"} {
-		arrays, err := ReadNPZ(filepath.Join("testdata", file))
+		arrays, err := ReadNPZ(filepath.Join("testdata", file), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestReadNumpy(t *testing.T) {
 // numpy wrote numpy.npz: what it can be compared with byte by byte is each .npy
 // entry, since the zip records differ in times and versions.
 func TestWriteSameEntriesAsNumpy(t *testing.T) {
-	arrays, err := ReadNPZ("testdata/numpy.npz")
+	arrays, err := ReadNPZ("testdata/numpy.npz", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestNPZRoundTrip(t *testing.T) {
 	if errA != nil || errB != nil || !bytes.Equal(a, b) {
 		t.Errorf("two files of the same arrays differ (%v, %v)", errA, errB)
 	}
-	back, err := ReadNPZ(first)
+	back, err := ReadNPZ(first, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,12 +233,12 @@ func TestReadNPZRefuses(t *testing.T) {
 		{npzOf(t, "w.npy", npy("{'colour': 3}")), "unknown"},
 	}
 	for _, test := range tests {
-		_, err := DecodeNPZ(bytes.NewReader(test.file), int64(len(test.file)))
+		_, err := DecodeNPZ(bytes.NewReader(test.file), int64(len(test.file)), nil)
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line that says %q", err, test.want)
 		}
 	}
-	if _, err := ReadNPZ("testdata/none.npz"); err == nil || !strings.Contains(err.Error(), "none.npz") {
+	if _, err := ReadNPZ("testdata/none.npz", nil); err == nil || !strings.Contains(err.Error(), "none.npz") {
 		t.Errorf("error %v, want one that names the file", err)
 	}
 }
@@ -254,7 +254,7 @@ func FuzzDecodeNPZ(f *testing.F) {
 	}
 	f.Add(npzOf(f, "w.npy", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }")))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		arrays, err := DecodeNPZ(bytes.NewReader(file), int64(len(file)))
+		arrays, err := DecodeNPZ(bytes.NewReader(file), int64(len(file)), nil)
 		if err != nil {
 			return
 		}
@@ -269,7 +269,7 @@ func FuzzDecodeNPY(f *testing.F) {
 	f.Add(npy("{'shape': (), 'fortran_order': False, \"descr\": '<i8'}", 1, 2, 3, 4, 5, 6, 7, 8))
 	f.Add(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,), }"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		a, err := decodeNPY(bytes.NewReader(file))
+		a, err := decodeNPY(bytes.NewReader(file), "", nil)
 		if err != nil {
 			return
 		}
@@ -289,7 +289,7 @@ func checkReencodes(t *testing.T, arrays []Array) {
 	if err := EncodeNPZ(&b, arrays); err != nil {
 		t.Fatalf("decoded arrays do not encode: %v", err)
 	}
-	back, err := DecodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	back, err := DecodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), nil)
 	if err != nil {
 		t.Fatalf("encoded arrays do not decode: %v", err)
 	}

@@ -39,7 +39,25 @@ func OpenData(name string, limit, offset int) (d Data, err error) {
 	if errors.Is(err, nn.ErrNoSplit) {
 		return d, nil
 	}
+	if err == nil {
+		err = d.alike()
+	}
 	return d, asInput(err)
+}
+
+// alike refuses a test that a network for the training images cannot take.
+func (d *Data) alike() error {
+	if a, b := d.Train.Shape, d.Test.Shape; a != b {
+		return fmt.Errorf("data %s: the test images are %d×%d×%d (channels×height×width) and the training images %d×%d×%d; make them equal",
+			d.Train.Name, b[0], b[1], b[2], a[0], a[1], a[2])
+	}
+	for i, label := range d.Test.Labels {
+		if int(label) >= d.Train.Classes {
+			return fmt.Errorf("data %s: test image %d has the label %d, and the training images have %d classes, 0 to %d; number the classes of both alike",
+				d.Train.Name, i, label, d.Train.Classes, d.Train.Classes-1)
+		}
+	}
+	return nil
 }
 
 // DefaultData names the built-in data that have the model's shape.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"dahl/dag"
 	"dahl/nn"
@@ -20,9 +21,25 @@ func Uniform(seed uint64, lo, hi float64) Initialiser {
 	}
 }
 
-// FromNPZ takes the parameters from a file, for a network of a type.
-func FromNPZ(path string, t dag.DType) (Initialiser, error) {
-	arrays, err := nn.ReadNPZ(path)
+// FromNPZ takes the parameters of a network of a type from a file that holds them and nothing else.
+func FromNPZ(path string, m *nn.Model, t dag.DType) (Initialiser, error) {
+	shapes := map[string][]int{}
+	var names []string
+	for _, p := range m.Parameters() {
+		shapes[p.Name], names = p.Shape, append(names, p.Name)
+	}
+	arrays, err := nn.ReadNPZ(path, func(a *nn.Array) error {
+		shape, known := shapes[a.Name]
+		switch {
+		case !known:
+			return fmt.Errorf("network %s has no parameter of this name; write %s and nothing else", m.Name, strings.Join(names, ", "))
+		case !slices.Equal(a.Shape, shape):
+			return fmt.Errorf("its shape is %v, that of the parameter of network %s is %v", a.Shape, m.Name, shape)
+		case a.Type != dag.Float32 && a.Type != dag.Float64:
+			return fmt.Errorf("its type is %v; write float32 or float64", a.Type)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, asInput(fmt.Errorf("reading the initial weights: %w", err))
 	}
@@ -32,8 +49,8 @@ func FromNPZ(path string, t dag.DType) (Initialiser, error) {
 	}
 	return func(p *nn.Parameter, values []float64) error {
 		a, ok := given[p.Name]
-		if !ok || a.Len() != p.Elems() {
-			return inputErrorf("%s: no array %q with %d elements (shape %v)", path, p.Name, p.Elems(), p.Shape)
+		if !ok {
+			return inputErrorf("%s: no array %q of shape %v", path, p.Name, p.Shape)
 		}
 		copy(values, a.Float64s())
 		bad := func(v float64) bool { return notFinite(v) || t == dag.Float32 && math.Abs(v) > math.MaxFloat32 }

@@ -119,7 +119,7 @@ func checkDiverged(t *testing.T, dir string, step, kept int) {
 	if s.Steps != max(1, kept) { // the first step is written, since there is no other
 		t.Errorf("the summary is of %d steps, want %d", s.Steps, max(1, kept))
 	}
-	arrays, err := nn.ReadNPZ(filepath.Join(dir, weightsFile))
+	arrays, err := nn.ReadNPZ(filepath.Join(dir, weightsFile), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

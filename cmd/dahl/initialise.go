@@ -7,6 +7,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/dag"
+	"dahl/nn"
 	"dahl/train"
 )
 
@@ -14,14 +15,14 @@ import (
 const uniformInit = "uniform:"
 
 // newInitialiser reads --init: nothing for PyTorch's default distributions,
-// uniform:A:B for U(A, B), else an .npz file.
-func newInitialiser(o *options, t dag.DType) (train.Initialiser, error) {
+// uniform:A:B for U(A, B), else an .npz file with the parameters of a network of a type.
+func newInitialiser(o *options, m *nn.Model, t dag.DType) (train.Initialiser, error) {
 	if o.Init == "" {
 		return nil, nil
 	}
 	bounds, ok := strings.CutPrefix(o.Init, uniformInit)
 	if !ok {
-		return train.FromNPZ(o.Init, t)
+		return train.FromNPZ(o.Init, m, t)
 	}
 	a, b, _ := strings.Cut(bounds, ":")
 	lo, errLo := strconv.ParseFloat(a, 64)

@@ -11,7 +11,7 @@ import (
 // uniform:A:B draws from [A, B) and nothing else; two parameters get different
 // numbers, the same seed and name the same ones.
 func TestUniformInit(t *testing.T) {
-	draw, err := newInitialiser(&options{Init: "uniform:-0.25:0.75", Seed: 3}, dag.Float32)
+	draw, err := newInitialiser(&options{Init: "uniform:-0.25:0.75", Seed: 3}, nil, dag.Float32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestUniformInit(t *testing.T) {
 
 func TestUniformInitRefuses(t *testing.T) {
 	for _, s := range []string{"uniform:", "uniform:1", "uniform:1:1", "uniform:2:1", "uniform:0:x", "uniform:NaN:1", "uniform:0:Inf", "uniform:-1e308:1e308"} {
-		if _, err := newInitialiser(&options{Init: s}, dag.Float32); err == nil {
+		if _, err := newInitialiser(&options{Init: s}, nil, dag.Float32); err == nil {
 			t.Errorf("%s is taken", s)
 		}
 	}

@@ -28,7 +28,7 @@ type trainer struct {
 // epoch; nil: none.
 func newTrainer(w *workload, progress io.Writer) (*trainer, error) {
 	var err error
-	if w.Options.Init, err = newInitialiser(w.opts, w.Options.Type); err != nil {
+	if w.Options.Init, err = newInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
 		return nil, err
 	}
 	t := &trainer{w: w}

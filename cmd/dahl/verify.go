@@ -110,7 +110,7 @@ func (v *verification) checkManifest() error {
 }
 
 func (v *verification) checkWeights() error {
-	arrays, err := nn.ReadNPZ(v.path(weightsFile))
+	arrays, err := nn.ReadNPZ(v.path(weightsFile), nil)
 	return cmp.Or(err, sameHash(train.HashOf(arrays), v.manifest.WeightsHash))
 }
 
