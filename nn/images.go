@@ -8,6 +8,7 @@ import (
 	"image/draw"
 	_ "image/jpeg" // the formats a directory of images may hold
 	_ "image/png"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ const maxPixelsPerByte = 8 * 1032
 
 func isImageFile(_ string, e os.DirEntry) bool {
 	kind := strings.ToLower(filepath.Ext(e.Name()))
-	return slices.Contains([]string{".png", ".jpg", ".jpeg"}, kind) && !strings.HasPrefix(e.Name(), ".") && !e.IsDir()
+	return slices.Contains([]string{".png", ".jpg", ".jpeg"}, kind) && !strings.HasPrefix(e.Name(), ".") && e.Type()&^fs.ModeSymlink == 0
 }
 
 // isClassDir reports whether the entry at a path is a directory that may hold a class. A symbolic

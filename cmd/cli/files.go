@@ -34,6 +34,15 @@ func CheckWritable(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
+// CheckRegular refuses a file to be read that may never end, such as a pipe or a device. It says
+// nothing of one that is not there.
+func CheckRegular(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return InputErrorf("%s is no regular file and may never end; copy what it gives into one", path)
+	}
+	return nil
+}
+
 // WriteTo writes a file under a temporary name and renames it.
 func WriteTo(path string, fill func(io.Writer) error) error {
 	var b bytes.Buffer

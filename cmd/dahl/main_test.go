@@ -246,6 +246,14 @@ var badInputs = []struct{ line, want string }{
 	{"rerun foreign", "foreign"},
 	{"rerun nope", "nope"},
 	{"rerun cut", "interrupted"},
+
+	{"simulate --platform endless.toml --model mlp", "endless.toml is no regular file"},
+	{"simulate --platform laptop --model endless.toml", "endless.toml is no regular file"},
+	{"simulate --platform laptop --graph /dev/zero", "/dev/zero is no regular file"},
+	{"simulate --platform laptop --model mlp --lowering /dev/zero", "/dev/zero is no regular file"},
+	{"simulate --platform laptop --model mlp --plan /dev/zero", "/dev/zero is no regular file"},
+	{"execute --model digits-cnn --limit 64 --init /dev/zero", "/dev/zero is no regular file"},
+	{"verify endless", "manifest.json is no regular file"},
 }
 
 // TestBadInput holds every command to one clear line, exit code 2 and no trace in
@@ -259,6 +267,11 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "bad.json", "{")
 	writeTestFile(t, "typo.json", strings.Replace(twoTasks, `"*": 3000000`, `"cpu": 3000000, "cpuu": 4000000`, 1))
 	writeTestFile(t, "bad.txt", "graph\nnonsense here")
+	for _, link := range []string{"endless.toml", "endless/manifest.json"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o777), os.Symlink("/dev/zero", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	writeTestFile(t, "foreign/notes", "not dahl's")
 	writeTestFile(t, "broken/manifest.json", "{")
 	writeTestFile(t, "newer/manifest.json", `{"format": "dahl-run 999"}`)

@@ -117,6 +117,9 @@ func hashInputs(o *options) ([]identity, error) {
 }
 
 func hashFile(path string) (string, error) {
+	if err := cli.CheckRegular(path); err != nil {
+		return "", err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", cli.AsInput(err)

@@ -175,18 +175,24 @@ func loadPlan(path string, g *dag.Graph, p *platform.Platform) (*schedule.Plan, 
 
 // openAs reads a file with a parser that takes the name for its errors.
 func openAs[T any](path string, parse func(io.Reader, string) (T, error)) (T, error) {
+	var v T
+	if err := cli.CheckRegular(path); err != nil {
+		return v, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
-		var zero T
-		return zero, cli.AsInput(err)
+		return v, cli.AsInput(err)
 	}
 	defer f.Close()
-	v, err := parse(f, path)
+	v, err = parse(f, path)
 	return v, cli.AsInput(err)
 }
 
 // readJSON reads a file that holds one object.
 func readJSON[T any](path string) (*T, error) {
+	if err := cli.CheckRegular(path); err != nil {
+		return nil, err
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, cli.AsInput(err)

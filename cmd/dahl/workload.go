@@ -208,6 +208,9 @@ func (o *options) training(m *nn.Model) (t train.Options, err error) {
 // lowering reads the lowering file, or the lowering of a plan; nil: it is the default, or for
 // the best tiles what sweepTiles makes of it.
 func (o *options) lowering() (*dag.Lowering, error) {
+	if err := cmp.Or(cli.CheckRegular(o.Plan), cli.CheckRegular(o.Lowering)); err != nil {
+		return nil, err
+	}
 	switch {
 	case o.Lowering == "" && o.Plan != "":
 		data, err := os.ReadFile(o.Plan)
