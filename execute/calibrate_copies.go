@@ -122,19 +122,24 @@ func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) 
 // measureBeside notes how much longer the greatest copy into each measured device takes while all
 // of them copy, relative to alone.
 func (c *calibrator) measureBeside(stations []*station) error {
-	resultOf := func(s *station) int {
-		return slices.IndexFunc(c.result.Devices, func(d DeviceCalibration) bool { return d.Device == s.name })
+	results := map[*station]*DeviceCalibration{}
+	for _, s := range stations {
+		if i := slices.IndexFunc(c.result.Devices, func(d DeviceCalibration) bool { return d.Device == s.name }); i >= 0 {
+			results[s] = &c.result.Devices[i]
+		}
 	}
-	stations = slices.DeleteFunc(slices.Clone(stations), func(s *station) bool { return resultOf(s) < 0 })
-	if len(stations) < 2 {
+	if len(results) < 2 {
 		return nil
 	}
 	errs := make([]error, len(stations))
 	var all sync.WaitGroup
 	for i, s := range stations {
+		d := results[s]
+		if d == nil {
+			continue
+		}
 		all.Go(func() {
 			errs[i] = s.do(func() error {
-				d := &c.result.Devices[resultOf(s)]
 				last := len(d.Copies.Sizes) - 1
 				t := s.copyIn(d.Copies.Sizes[last])
 				// This runs longer than alone, so that most of each run overlaps most of the
