@@ -99,7 +99,7 @@ ptx-assemble:
 CUDA_HOME    ?=
 CUDA_INCLUDE := $(if $(CUDA_HOME),$(CUDA_HOME)/include,$(CURDIR)/execute/cuda/include)
 CUDA_FLAGS   := -I$(CURDIR)/execute/cuda/include13 -I$(CUDA_INCLUDE)
-CUDA_ENV     := CGO_ENABLED=1 CGO_CFLAGS="-O2 $(CUDA_FLAGS)" CGO_LDFLAGS="-L$(CURDIR)/bin/cuda"
+CUDA_ENV     := CGO_ENABLED=1 CGO_CFLAGS="-O2 -Wno-deprecated-declarations $(CUDA_FLAGS)" CGO_LDFLAGS="-L$(CURDIR)/bin/cuda"
 
 cuda: bin/dahl-cuda
 
