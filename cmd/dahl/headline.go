@@ -58,6 +58,8 @@ func (h *headline) print(out io.Writer, beside string) {
 	switch {
 	case h.bound == 0:
 		fmt.Fprintf(out, "bound     %s %s; there is no bound\n", h.of, cli.ShortTime(h.run))
+	case times < 0.995: // of a measured run
+		fmt.Fprintf(out, "bound     %s %s; by the platform's models no schedule takes less than %s, so they are too slow\n", h.of, cli.ShortTime(h.run), cli.ShortTime(h.bound))
 	case times < 1.005:
 		fmt.Fprintf(out, "bound     %s %s, which no schedule can beat\n", h.of, cli.ShortTime(h.run))
 	default:
