@@ -62,6 +62,9 @@ run then keeps them on the host after every step, or every n with =n: until they
 there and copied the next step waits, which costs a short step most. An evaluation
 starts again. What came after a loss is a run directory of its own in that of the run.
 
+SIGINT (Ctrl-C), SIGTERM, SIGHUP and a pipe that nobody reads any more end a training
+early: what was done is written, and the exit code is 128 and the signal's number.
+
 ` + recordHelp + `
 
 ` + bestTilesHelp,
