@@ -178,7 +178,7 @@ func addTrainFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.IntVar(&o.Epochs, "epochs", 1, "passes over the training data")
 	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the images in a new seeded order in every epoch")
-	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all of the platform's)")
+	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use; the weights are equal with any number, but with --lowering best (0: all of the platform's)")
 	f.StringVar(&o.Init, "init", "", "initial weights: an .npz `file` with PyTorch's state_dict names, or uniform:A:B (default: PyTorch's distributions)")
 	addOptimizerFlags(cmd, o)
 }
