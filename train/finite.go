@@ -100,7 +100,7 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 	t.kept.keep(t.Runner)
 	defer t.kept.restore(t.Runner)
 	if !d.devices && len(d.Weights) == 0 {
-		t.feed.begin(source[count.images:], nn.BatchOf(g), 1)
+		t.begin(ctx, p.Graph, 1, source[count.images:])
 		task, found, err := t.Runner.FindNotFinite(ctx, p.Graph)
 		if err != nil {
 			return fmt.Errorf("%w; and looking for the layer: %w", d, err)

@@ -34,6 +34,10 @@ type Options struct {
 	// depend on this one, and cannot be trained.
 	Elsewhere bool
 
+	// Stream says that images are read while the training goes on, a few batches ahead, and not
+	// held in memory. Data that do not fit the memory are streamed whatever it says.
+	Stream bool
+
 	// Record is how many steps of every graph are recorded in an epoch; 0: all where the
 	// devices are processors alone, else [RecordedByDefault].
 	Record int

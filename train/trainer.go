@@ -83,23 +83,26 @@ func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
 // open begins a leg: it compiles the program for the workload's devices and fills in the
 // data. With an error everything stays as it was.
 func (t *Trainer) open(w *Workload) error {
-	r, err := execute.New(w.Decision, execute.Options{Hooks: map[string]execute.Hook{"feed": t.feed.feed, "fetch": t.feed.fetch}, Poison: true})
+	hooks := map[string]execute.Hook{"feed": t.feed.feed, "feed.images": t.feed.feedImages, "fetch": t.feed.fetch}
+	r, err := execute.New(w.Decision, execute.Options{Hooks: hooks, Poison: true})
+	if err == nil && !w.Options.Stream {
+		if err = w.Data.fill(r); err != nil {
+			r.Close()
+		}
+	}
 	if err != nil {
 		return err
 	}
 	t.Leg, t.Runner = Leg{Workload: w, Measured: plan.NewTotals(schedule.Measured, w.Platform)}, r
 	t.recorded = make([]int, len(w.Program.Graphs))
-	for prefix, d := range map[string]*nn.Dataset{"data.train": w.Data.Train, "data.test": w.Data.Test} {
-		if d != nil {
-			copy(r.Bytes(prefix+".images"), d.Images)
-			copy(r.Int32s(prefix+".labels"), d.Labels)
-		}
-	}
 	return nil
 }
 
-// Close ends the workers; the weights stay readable.
-func (t *Trainer) Close() { t.Runner.Close() }
+// Close ends the workers, and what is read for them; the weights stay readable.
+func (t *Trainer) Close() {
+	t.Runner.Close()
+	t.feed.close()
+}
 
 // SetWeights fills the parameters with their first values.
 func (t *Trainer) SetWeights() error {
@@ -179,8 +182,17 @@ func (t *Trainer) Run(ctx context.Context) error {
 // RunSteps runs steps of one graph over images of the training set or the test set in a
 // given order, outside of the training and its totals.
 func (t *Trainer) RunSteps(ctx context.Context, graph, steps int, order []int32, recorded bool) (*schedule.Schedule, error) {
-	t.feed.begin(order, nn.BatchOf(t.Workload.Program.Graphs[graph]), steps)
+	t.begin(ctx, graph, steps, order)
 	return t.Runner.Run(ctx, graph, steps, recorded)
+}
+
+// begin prepares for steps of a graph over images in an order.
+func (t *Trainer) begin(ctx context.Context, graph, steps int, order []int32) {
+	g, d := t.Workload.Program.Graphs[graph], t.Workload.Data.Test
+	if nn.IsTraining(g) {
+		d = t.Workload.Data.Train
+	}
+	t.feed.begin(ctx, d, order, nn.BatchOf(g), steps)
 }
 
 // Images are those that so many steps of a graph go through: of the training set shuffled, of

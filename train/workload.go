@@ -13,6 +13,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/train/budget"
 )
 
 // Workload is what a run works on: the graphs, the machine, and the decisions made
@@ -46,7 +47,10 @@ func New(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, error
 	if err != nil {
 		return nil, err
 	}
-	return w, w.Choose()
+	if err := w.Choose(); err != nil {
+		return nil, err
+	}
+	return w, w.Afford()
 }
 
 // lowered is a workload before anything is decided.
@@ -77,9 +81,12 @@ func (w *Workload) Lower(n Samples) (err error) {
 		}
 		w.Lowering = &l
 	}
+	if !o.Elsewhere && w.Data.Train != nil && w.Data.streams(budget.Available()) {
+		o.Stream = true
+	}
 	w.Program, err = nn.NewProgram(w.Model, nn.ProgramOptions{
 		Batch: o.Batch, TrainSamples: cmp.Or(n.Train, o.Batch), TestSamples: n.Test, Epochs: o.Epochs,
-		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, Divisor: n.Divisor,
+		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, Divisor: n.Divisor, Stream: o.Stream,
 	})
 	return asInput(err)
 }
