@@ -32,6 +32,15 @@ func (d *Dataset) ImageBytes() int { return d.Shape[0] * d.Shape[1] * d.Shape[2]
 // Bytes is the size of all images.
 func (d *Dataset) Bytes() int64 { return int64(d.Len()) * int64(d.ImageBytes()) }
 
+// UnzippedBytes is the size of the temporary file that Read needs beside a compressed file; 0: it
+// needs none.
+func (d *Dataset) UnzippedBytes() int64 {
+	if x, ok := d.images.(*idxImages); ok && x.zipped {
+		return d.Bytes()
+	}
+	return 0
+}
+
 // Read fills dst with the images of some samples, one after the other. What follows each other in
 // the data set is read at once. Several goroutines may call it.
 func (d *Dataset) Read(dst []byte, samples []int32) error {

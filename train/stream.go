@@ -2,8 +2,10 @@ package train
 
 import (
 	"context"
+	"fmt"
 
 	"dahl/nn"
+	"dahl/train/budget"
 )
 
 // Batches are read ahead, as many as fill so many bytes, but at least two.
@@ -20,6 +22,20 @@ func ahead(batchBytes int) int {
 
 // aheadBytes is the memory of batches that are read ahead.
 func aheadBytes(batchBytes int) int64 { return int64(ahead(batchBytes)) * int64(batchBytes) }
+
+// StreamedText says how images reach the steps of a batch where they are streamed.
+func (d *Data) StreamedText(batch int) string {
+	bytes := batch * d.Train.ImageBytes()
+	text := fmt.Sprintf("the images are larger than the memory allows; %d batches, %s, are read ahead", ahead(bytes), budget.Size(aheadBytes(bytes)))
+	unzipped := d.Train.UnzippedBytes()
+	if d.Test != nil {
+		unzipped += d.Test.UnzippedBytes()
+	}
+	if unzipped > 0 {
+		text += fmt.Sprintf("; compressed ones lie in a temporary file of %s beside them", budget.Size(unzipped))
+	}
+	return text
+}
 
 // stream reads the images of batches in their order, ahead of the steps that take them.
 type stream struct {
