@@ -42,6 +42,7 @@ func ExampleWorkload_Resume() {
 
 	var file bytes.Buffer
 	ctx, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
 	t, err := w.Start()
 	if err != nil {
 		fmt.Println(err)
