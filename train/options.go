@@ -44,6 +44,8 @@ type Options struct {
 	// KeepEvery is after how many training steps the weights are kept, so that the training
 	// goes on from there when a device fails; 0: such a failure ends it.
 	KeepEvery int
+	// Checkpoint is how often [Trainer].OnCheckpoint is called.
+	Checkpoint CheckpointEvery
 	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
 	ContinueOnNaN bool
 }

@@ -150,7 +150,7 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 	if w.ran != nil {
 		return w.ran
 	}
-	perEpoch := max(1, len(w.Program.Order)/max(1, w.Options.Epochs))
+	perEpoch := max(1, len(w.epochOrder()))
 	recorded := make([]int, len(w.Program.Graphs))
 	for i, seg := range w.Program.Order {
 		if i%perEpoch == 0 {
@@ -168,6 +168,11 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 		}
 	}
 	return pieces
+}
+
+// epochOrder is the order of one epoch; all of them are alike.
+func (w *Workload) epochOrder() []dag.Segment {
+	return w.Program.Order[:len(w.Program.Order)/max(1, w.Options.Epochs)]
 }
 
 // only is the workload with some pieces as its program.

@@ -266,9 +266,9 @@ func (d *runDir) writeLeg(w *workload, l *train.Leg, s *summary) error {
 }
 
 // metrics fills a file with rows.
-func metrics[T any](rows []T, open func(io.Writer) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) func(io.Writer) error {
+func metrics[T any](rows []T, open func(io.Writer, bool) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) func(io.Writer) error {
 	return func(out io.Writer) error {
-		w, err := open(out)
+		w, err := open(out, false)
 		for i := 0; err == nil && i < len(rows); i++ {
 			err = write(w, rows[i])
 		}
