@@ -319,12 +319,16 @@ func (l *deviceLane) at(n int64) (task, step int32) {
 }
 
 // mayIssue reports whether the predecessors of a lane's next batch have ended, or have been
-// issued on this device.
+// issued on this device. Where the batch is of a step that will not begin, the lane is done.
 func (u *issueLoop) mayIssue(l *deviceLane) bool {
 	if l.queue != nil {
 		return len(l.queue.waiting) > 0
 	}
 	s, step := l.batches.at(l.issued)
+	if u.job.gate.over(int32(step)) {
+		l.total = l.issued
+		return false
+	}
 	it := &l.list[s.first]
 	waits := u.job.replay.waits
 	for k := it.firstWait; k < it.endWait; k++ {
@@ -338,7 +342,7 @@ func (u *issueLoop) mayIssue(l *deviceLane) bool {
 			return false
 		}
 	}
-	return true
+	return u.job.gate.begin(int32(step))
 }
 
 // issue puts a lane's next batch on its stream.

@@ -62,6 +62,17 @@ func (d *dispatcher) start(j *job) {
 	d.deliver(j)
 }
 
+// endAtStep makes the furthest step of which a task was handed out the last one.
+func (d *dispatcher) endAtStep(j *job) (last int32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last = d.engine.EndAtStep()
+	if d.engine.Finished() { // only copies for later steps are on their way
+		j.team.stop()
+	}
+	return last
+}
+
 // lock takes the lock. Whoever has it keeps it for less time than putting a thread to sleep and
 // waking it takes, so a worker with a core of its own first tries for a while.
 func (d *dispatcher) lock(j *job) {

@@ -14,7 +14,8 @@ type job struct {
 	graph   *compiledGraph
 	replay  *replay // the graph's replay, or the one that runs ahead; nil: a policy decides
 	team    *team
-	steps   int
+	steps   int // asked for; once the workers rest, those that ran
+	gate    gate
 	record  bool
 	find    *finder // nil: do not look
 	base    time.Time
@@ -29,9 +30,9 @@ type job struct {
 	done    sync.WaitGroup
 }
 
-// progress is when a lane's last task up to the middle step ended, and when its last task of all
-// did. A run without a record finds its period from these.
-type progress struct{ middle, last time.Duration }
+// progress is when a lane's last tasks ended: of the first step, of those up to the middle one,
+// and of all. A run without a record finds its period from these.
+type progress struct{ first, middle, last time.Duration }
 
 // note notes the end of a task.
 func (p *progress) note(j *job, step int32, end time.Duration) {
@@ -39,14 +40,18 @@ func (p *progress) note(j *job, step int32, end time.Duration) {
 	if step <= j.middle {
 		p.middle = end
 	}
+	if step == 0 {
+		p.first = end
+	}
 }
 
 // period is the mean distance of step ends over the last half of a run's steps, as
-// schedule.Schedule has it; 0 with a single step.
+// schedule.Schedule has it; 0 with a single step. Of a run that was ended before its middle step
+// it is that of all steps after the first.
 func (r *Runner) period(j *job) time.Duration {
 	var all progress
 	include := func(p progress) {
-		all.middle, all.last = max(all.middle, p.middle), max(all.last, p.last)
+		all.first, all.middle, all.last = max(all.first, p.first), max(all.middle, p.middle), max(all.last, p.last)
 	}
 	for _, w := range r.workers {
 		include(w.progress)
@@ -61,11 +66,22 @@ func (r *Runner) period(j *job) time.Duration {
 	if j.steps == 1 || j.failure.Load() != nil || j.cut() {
 		return 0
 	}
-	return (all.last - all.middle) / time.Duration(j.steps-1-int(j.middle))
+	if last := j.steps - 1; last > int(j.middle) {
+		return (all.last - all.middle) / time.Duration(last-int(j.middle))
+	}
+	return (all.last - all.first) / time.Duration(j.steps-1)
 }
 
 // now is the time since the run began.
 func (j *job) now() time.Duration { return time.Since(j.base) }
+
+// endAtStep makes the furthest step that any lane has begun the last one.
+func (j *job) endAtStep() {
+	if j.dynamic != nil {
+		j.gate.begin(j.dynamic.endAtStep(j))
+	}
+	j.gate.close()
+}
 
 // fail ends the run; the first failure is kept.
 func (j *job) fail(err error) {

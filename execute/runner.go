@@ -139,6 +139,13 @@ var errClosed = errors.New("execute: the runner is closed, a hook ended one of i
 // error. When a task fails, it returns that part with a *TaskError. In both cases all workers
 // rest when Run returns, and parameters may be those of an unfinished step.
 func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*schedule.Schedule, error) {
+	return r.RunUntil(ctx, context.Background(), graph, steps, record)
+}
+
+// RunUntil is Run, and when enough ends, the furthest step that any worker has begun is the last:
+// it is done whole, and the schedule, which has as many steps as ran, comes without an error. The
+// first step always runs.
+func (r *Runner) RunUntil(ctx, enough context.Context, graph, steps int, record bool) (*schedule.Schedule, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if graph < 0 || graph >= len(r.graphs) || steps < 1 {
@@ -168,8 +175,11 @@ func (r *Runner) Run(ctx context.Context, graph, steps int, record bool) (*sched
 	if ctx.Err() != nil {
 		j.team.stop() // AfterFunc would do so later, when the run may be over
 	}
-	unwatch := context.AfterFunc(ctx, j.team.stop)
-	defer unwatch()
+	defer context.AfterFunc(ctx, j.team.stop)()
+	if enough.Err() != nil {
+		j.endAtStep()
+	}
+	defer context.AfterFunc(enough, j.endAtStep)()
 	j.base = time.Now()
 	if err := r.enter(j); err != nil {
 		r.closed = errors.Is(err, errDeviceLost)
@@ -210,7 +220,7 @@ func (r *Runner) work(j *job) {
 		w.jobs <- j
 	}
 	j.done.Wait()
-	j.ended = j.now()
+	j.ended, j.steps = j.now(), j.gate.steps(j.steps)
 }
 
 // reserveSpans gives every worker room to note all its tasks, so that noting allocates nothing.

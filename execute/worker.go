@@ -71,6 +71,9 @@ func (w *worker) replay(j *job) {
 	list, waits := j.replay.lists[w.id], j.replay.waits
 	ended := int64(0)
 	for step := range int32(j.steps) {
+		if len(list) == 0 || !j.gate.begin(step) {
+			return
+		}
 		for i := range list {
 			it := &list[i]
 			for k := it.firstWait; k < it.endWait; k++ {

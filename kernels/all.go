@@ -8,7 +8,7 @@ import (
 
 // table is the table of operations. Nothing changes it.
 var table = []Kernel{
-	feed, fetch,
+	feed, fetch, feedImages,
 	load, loadNHWC, loadLabels,
 	toNHWC, toNCHW, toHWIO, toHWOI, toOIHW,
 	conv2d, conv2dDx, conv2dDw,

@@ -12,6 +12,18 @@ var feed = Kernel{
 	Host: true,
 }
 
+var feedImages = Kernel{
+	Op: "feed.images", Doc: "the caller writes the batch itself, and what feed does",
+	Operands: []Operand{
+		writes("index", Index, "n"),
+		writes("images", Pixel, "n ..."),
+		writes("labels", Index, "n"),
+		optional(writes("hyper", Scalar, "2")),
+	},
+	Work: hostWork,
+	Host: true,
+}
+
 var fetch = Kernel{
 	Op: "fetch", Doc: "the caller reads the mean loss and the number of correct predictions",
 	Operands: []Operand{

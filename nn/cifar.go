@@ -1,7 +1,10 @@
 package nn
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,11 +62,12 @@ func openCIFAR(dir string, opt DataOptions) (*Dataset, error) {
 	if _, err := imageBytes(hi-lo, d.Shape); err != nil {
 		return nil, err
 	}
+	d.images = &cifarImages{paths, records, lo}
 	first := 0 // index of the first record of the file
 	for i, path := range paths {
 		from, to := max(lo-first, 0), min(hi-first, records[i])
 		if from < to {
-			if err := d.appendCIFAR(path, from, to); err != nil {
+			if err := d.appendLabels(path, from, to); err != nil {
 				return nil, err
 			}
 		}
@@ -118,37 +122,85 @@ func countCIFAR(path string) (int, error) {
 	return int(info.Size() / cifarRecord), nil
 }
 
-// appendCIFAR adds the records from … to-1 of a file.
-func (d *Dataset) appendCIFAR(path string, from, to int) error {
+// appendLabels adds the labels of the records from … to-1 of a file.
+func (d *Dataset) appendLabels(path string, from, to int) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	if _, err := f.Seek(int64(from)*cifarRecord, 0); err != nil {
-		return err
-	}
-	raw, err := readBytes(f, int64(to-from)*cifarRecord)
-	if err == nil {
-		err = d.appendRecords(raw)
-	}
+	defer f.Close() // nothing was written
+	r := bufio.NewReaderSize(io.NewSectionReader(f, int64(from)*cifarRecord, int64(to-from)*cifarRecord), 1<<18)
+	labels, err := readRecords(r, to-from)
 	if err != nil {
 		return fmt.Errorf("%s: from record %d: %w", path, from, err)
 	}
+	d.Labels = append(d.Labels, labels...)
 	return nil
 }
 
-func (d *Dataset) appendRecords(raw []byte) error {
-	for i := 0; len(raw) >= cifarRecord; i++ {
-		if raw[0] >= cifarClasses {
-			return fmt.Errorf("record %d has class %d; the largest is 9: this is no CIFAR-10 file", i, raw[0])
+// readRecords returns the labels of n records.
+func readRecords(r *bufio.Reader, n int) (labels []int32, err error) {
+	for i := range n {
+		label, err := r.ReadByte()
+		if err == nil {
+			_, err = r.Discard(cifarPixels)
 		}
-		d.Labels = append(d.Labels, int32(raw[0]))
-		d.Images = append(d.Images, raw[1:cifarRecord]...)
-		raw = raw[cifarRecord:]
+		if err != nil {
+			return nil, fmt.Errorf("record %d: %w; fetch the file again", i, err)
+		}
+		if label >= cifarClasses {
+			return nil, fmt.Errorf("record %d has class %d; the largest is 9: this is no CIFAR-10 file", i, label)
+		}
+		labels = append(labels, int32(label))
 	}
-	if len(raw) > 0 {
-		return fmt.Errorf("%d bytes after the last whole record of %d", len(raw), cifarRecord)
+	return labels, nil
+}
+
+// cifarImages is the images in files of records, from one of all records on.
+type cifarImages struct {
+	paths   []string
+	records []int // by file
+	lo      int
+}
+
+// cifarFiles is the open files.
+type cifarFiles struct {
+	*cifarImages
+	files []*os.File
+}
+
+func (c *cifarImages) open() (imageReader, error) {
+	r := &cifarFiles{cifarImages: c}
+	for i, path := range c.paths {
+		f, err := openSized(path, int64(c.records[i])*cifarRecord)
+		if err != nil {
+			r.Close() // nothing was written
+			return nil, err
+		}
+		r.files = append(r.files, f)
+	}
+	return r, nil
+}
+
+func (r *cifarFiles) Close() error {
+	var all error
+	for _, f := range r.files {
+		all = errors.Join(all, f.Close())
+	}
+	return all
+}
+
+func (r *cifarFiles) readImages(dst []byte, first int) error {
+	record, file := r.lo+first, 0
+	for ; len(dst) > 0; record++ {
+		for record >= r.records[file] {
+			record -= r.records[file]
+			file++
+		}
+		if err := readAt(r.files[file], dst[:cifarPixels], int64(record)*cifarRecord+1); err != nil {
+			return err
+		}
+		dst = dst[cifarPixels:]
 	}
 	return nil
 }

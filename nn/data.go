@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 )
@@ -11,12 +12,14 @@ import (
 // Dataset is labelled images as stored bytes. They are scaled when a batch is built.
 type Dataset struct {
 	Name    string
-	Images  []byte  // N×C×H×W, row-major; a pixel's value is byte/Divisor, 0 to 1
+	Images  []byte  // N×C×H×W, row-major; a pixel's value is byte/Divisor, 0 to 1; nil: Read reads them
 	Labels  []int32 // N, each in [0, Classes)
 	Shape   [3]int  // C, H, W
 	Classes int
 	Divisor float64
 	Source  string // origin of the bytes, for the manifest
+
+	images source // where Images is nil
 }
 
 // Len is the number of samples.
@@ -27,6 +30,7 @@ type DataOptions struct {
 	Split  string // "train" or "test"; "" means "train"
 	Limit  int    // at most so many samples; 0: all
 	Offset int    // number of samples to skip
+	Later  bool   // leaves the images where they are, for [Dataset.Read]
 }
 
 // The splits.
@@ -39,7 +43,11 @@ const (
 // hostile header is refused rather than allocated.
 const MaxDataBytes = 16 << 30
 
-// OpenData loads a data set. The name has one of these forms:
+// MaxSamples bounds the samples of a data set, whose labels are always in memory.
+const MaxSamples = 1 << 26
+
+// OpenData opens a data set and loads its images, unless they are for later. The name has one of
+// these forms:
 //
 //	digits                        optical digits 1×8×8, embedded in the program
 //	synthetic[:CxHxW[:N[:K]]]     N random images of K classes that can be learned
@@ -52,6 +60,9 @@ const MaxDataBytes = 16 << 30
 // is an error.
 func OpenData(name string, opt DataOptions) (*Dataset, error) {
 	d, err := openData(name, opt)
+	if err == nil && !opt.Later {
+		err = d.hold()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("data %s: %w", name, err)
 	}
@@ -75,7 +86,7 @@ func openData(name string, opt DataOptions) (*Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.Open(opt)
+		return s.open(opt)
 	}
 	return openDir(name, opt)
 }
@@ -159,13 +170,19 @@ func imageBytes(n int, shape [3]int) (int64, error) {
 		if e < 1 || n < 1 {
 			return 0, fmt.Errorf("%d images of %d×%d×%d hold no pixel", n, shape[0], shape[1], shape[2])
 		}
-		if bytes > MaxDataBytes/int64(e) {
-			return 0, fmt.Errorf("%d images of %d×%d×%d are more than %d GiB; use a limit",
-				n, shape[0], shape[1], shape[2], MaxDataBytes>>30)
+		if bytes > math.MaxInt64/int64(e) {
+			return 0, tooLarge(n, shape)
 		}
 		bytes *= int64(e)
 	}
+	if n > MaxSamples {
+		return 0, fmt.Errorf("%d images; at most %d are taken: use a limit", n, MaxSamples)
+	}
 	return bytes, nil
+}
+
+func tooLarge(n int, shape [3]int) error {
+	return fmt.Errorf("%d images of %d×%d×%d are more than %d GiB; use a limit", n, shape[0], shape[1], shape[2], MaxDataBytes>>30)
 }
 
 // readBytes reads exactly n bytes. A header that promises more than the file holds costs no more
@@ -173,7 +190,7 @@ func imageBytes(n int, shape [3]int) (int64, error) {
 func readBytes(r io.Reader, n int64) ([]byte, error) {
 	buf, err := io.ReadAll(io.LimitReader(r, n))
 	if int64(len(buf)) < n && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
-		return nil, fmt.Errorf("truncated: %d bytes where %d should be; fetch the file again", len(buf), n)
+		return nil, truncated(int64(len(buf)), n)
 	}
 	return buf, err
 }
@@ -188,5 +205,5 @@ func atEnd(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return errors.New("holds more bytes than its header says; fetch the file again")
+	return errMore
 }

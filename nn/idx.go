@@ -68,13 +68,11 @@ func openIDX(dir string, opt DataOptions) (*Dataset, error) {
 	for _, label := range all[lo:hi] {
 		d.Labels = append(d.Labels, int32(label))
 	}
-	err = readIDXFile(imagePath, func(r io.Reader) error {
-		d.Shape, d.Images, err = readIDXImages(r, len(all), lo, hi)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	file := &idxImages{path: imagePath, n: len(all), lo: lo, hi: hi}
+	if d.Shape, err = file.readShape(); err != nil {
+		return nil, fmt.Errorf("%s: %w", imagePath, err)
 	}
+	d.images = file
 	return d, nil
 }
 
@@ -118,7 +116,7 @@ func readIDXFile(path string, read func(io.Reader) error) error {
 		return err
 	}
 	defer f.Close()
-	r, err := gunzip(f)
+	r, _, err := gunzip(f)
 	if err == nil {
 		err = read(r)
 	}
@@ -129,16 +127,17 @@ func readIDXFile(path string, read func(io.Reader) error) error {
 }
 
 // gunzip tells gzip from plain bytes by the first two bytes, not by the file's name.
-func gunzip(r io.Reader) (io.Reader, error) {
+func gunzip(r io.Reader) (plain io.Reader, zipped bool, err error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	magic, err := buffered.Peek(2)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, false, err
 	}
 	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return buffered, nil
+		return buffered, false, nil
 	}
-	return gzip.NewReader(buffered)
+	plain, err = gzip.NewReader(buffered)
+	return plain, true, err
 }
 
 // readIDXHeader returns the extents. Their number must be one of the ranks.
@@ -183,39 +182,21 @@ func readIDXLabels(r io.Reader) ([]byte, error) {
 	return labels, atEnd(r)
 }
 
-// readIDXImages returns the images lo to hi of a file that must hold n.
-func readIDXImages(r io.Reader, n, lo, hi int) (shape [3]int, images []byte, err error) {
+// readIDXShape reads the header of a file that must hold n images. It returns their shape, and the
+// size of the header.
+func readIDXShape(r io.Reader, n int) (shape [3]int, header int64, err error) {
 	extents, err := readIDXHeader(r, "images", 3, 4)
 	if err != nil {
-		return shape, nil, err
+		return shape, 0, err
 	}
 	if extents[0] != n {
-		return shape, nil, fmt.Errorf("holds %d images, but there are %d labels; fetch both files again", extents[0], n)
+		return shape, 0, fmt.Errorf("holds %d images, but there are %d labels; fetch both files again", extents[0], n)
 	}
 	shape = [3]int{1, extents[len(extents)-2], extents[len(extents)-1]}
 	if len(extents) == 4 {
 		shape[0] = extents[1]
 	}
-	size, err := imageBytes(hi-lo, shape)
-	if err != nil {
-		return shape, nil, err
-	}
-	if err := skipBytes(r, size/int64(hi-lo)*int64(lo)); err != nil {
-		return shape, nil, err
-	}
-	images, err = readBytes(r, size)
-	if err == nil && hi == n {
-		err = atEnd(r)
-	}
-	return shape, images, err
-}
-
-func skipBytes(r io.Reader, n int64) error {
-	got, err := io.CopyN(io.Discard, r, n)
-	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("truncated: ends %d bytes before the first image asked for; fetch the file again", n-got)
-	}
-	return err
+	return shape, int64(4 + 4*len(extents)), nil
 }
 
 func joinInts(values []int, sep string) string {

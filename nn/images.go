@@ -23,9 +23,9 @@ const testStride = 5
 // decoded.
 const maxImageExtent = 1 << 14
 
-// maxPixelsPerByte bounds what a picture's header is believed: deflate makes up to 1,032 bytes of
-// one, each of up to eight pixels, and JPEG spends a bit on 64 pixels at least.
-const maxPixelsPerByte = 8 * 1032
+// maxPixelsPerByte bounds what a picture's header is believed: a byte that deflate makes has up to
+// eight pixels, and JPEG spends a bit on 64 pixels at least.
+const maxPixelsPerByte = 8 * maxInflation
 
 func isImageFile(_ string, e os.DirEntry) bool {
 	kind := strings.ToLower(filepath.Ext(e.Name()))
@@ -86,17 +86,40 @@ func openImages(dir string, opt DataOptions) (*Dataset, error) {
 	if d.Shape, err = imageShape(paths[0]); err != nil {
 		return nil, err
 	}
-	size, err := imageBytes(hi-lo, d.Shape)
-	if err != nil {
+	if _, err := imageBytes(hi-lo, d.Shape); err != nil {
 		return nil, err
 	}
-	d.Images = make([]byte, 0, size)
-	for _, path := range paths[lo:hi] {
-		if d.Images, err = appendImage(d.Images, path, d.Shape, paths[0]); err != nil {
-			return nil, err
+	p := &pictures{paths[lo:hi], d.Shape, paths[0]}
+	d.images = p
+	return d, inParts(hi-lo, func(lo, hi int) error {
+		for _, path := range p.paths[lo:hi] {
+			if err := p.check(path); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+}
+
+// pictures is images in files of their own, of the shape of one of them.
+type pictures struct {
+	paths []string
+	shape [3]int
+	like  string
+}
+
+func (p *pictures) open() (imageReader, error) { return p, nil }
+func (p *pictures) Close() error               { return nil }
+
+func (p *pictures) readImages(dst []byte, first int) error {
+	size := p.shape[0] * p.shape[1] * p.shape[2]
+	for ; len(dst) > 0; first++ {
+		if err := p.decode(dst[:0:size], p.paths[first]); err != nil {
+			return err
+		}
+		dst = dst[size:]
 	}
-	return d, nil
+	return nil
 }
 
 // findImages returns the files of each class of the split.
@@ -222,28 +245,34 @@ func imageShape(path string) (shape [3]int, err error) {
 	return [3]int{channels, cfg.Height, cfg.Width}, nil
 }
 
-// appendImage adds the pixels of a picture. It must have the given shape, which is that of the
-// file first. A transparent picture is laid over black.
-func appendImage(dst []byte, path string, shape [3]int, first string) ([]byte, error) {
+// check refuses a picture of another shape.
+func (p *pictures) check(path string) error {
 	got, err := imageShape(path)
-	if err != nil {
-		return dst, err
-	}
-	if got != shape {
-		return dst, fmt.Errorf("%s is %d×%d×%d (channels×height×width), but %s is %d×%d×%d; "+
+	if err == nil && got != p.shape {
+		err = fmt.Errorf("%s is %d×%d×%d (channels×height×width), but %s is %d×%d×%d; "+
 			"all images must be equal: resize them first",
-			path, got[0], got[1], got[2], first, shape[0], shape[1], shape[2])
+			path, got[0], got[1], got[2], p.like, p.shape[0], p.shape[1], p.shape[2])
+	}
+	return err
+}
+
+// decode adds the pixels of a picture, which may have changed since it was checked. A transparent
+// picture is laid over black.
+func (p *pictures) decode(dst []byte, path string) error {
+	if err := p.check(path); err != nil {
+		return err
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return dst, err
+		return err
 	}
-	defer f.Close()
+	defer f.Close() // nothing was written
 	img, _, err := image.Decode(f)
 	if err != nil {
-		return dst, fmt.Errorf("%s: %w; replace the file or remove it", path, err)
+		return fmt.Errorf("%s: %w; replace the file or remove it", path, err)
 	}
-	return appendPixels(dst, img, shape), nil
+	appendPixels(dst, img, p.shape)
+	return nil
 }
 
 // appendPixels adds the channels one after the other.

@@ -36,9 +36,11 @@ type LowerOptions struct {
 
 	// Samples is the size of the data set from which a step draws its batch. Split names the set
 	// "train" or "test"; "" follows Train. Pixels are divided by Divisor; 0 is 255.
+	// With Stream the step does not know the set: its images and labels are handed over with it.
 	Samples int
 	Split   string
 	Divisor float64
+	Stream  bool
 }
 
 // lowerer is the state of one Lower.
@@ -113,18 +115,32 @@ func (opt *LowerOptions) complete(m *Model) error {
 	return m.checkLowering(&opt.Lowering)
 }
 
-// load feeds the step and builds the batch from the data set.
-func (l *lowerer) load() tensor {
-	batch := l.opt.Batch
-	images := l.input("data."+l.opt.Split+".images", dag.Uint8, withBatch(l.opt.Samples, l.m.Input), hostMemory)
-	labels := l.input("data."+l.opt.Split+".labels", dag.Int32, []int{l.opt.Samples}, hostMemory)
-	l.index = l.input("step.index", dag.Int32, []int{batch}, "")
-	feed := []dag.Access{writes(l.index, nil)}
+// feed hands the step its index, and where the data set is streamed the samples themselves. It
+// returns the images and labels among which the index chooses.
+func (l *lowerer) feed() (images, labels dag.BufferID) {
+	from, samples, home, op := "data."+l.opt.Split, l.opt.Samples, hostMemory, "feed"
+	if l.opt.Stream {
+		from, samples, home, op = "step", l.opt.Batch, "", "feed.images"
+	}
+	images = l.input(from+".images", dag.Uint8, withBatch(samples, l.m.Input), home)
+	labels = l.input(from+".labels", dag.Int32, []int{samples}, home)
+	l.index = l.input("step.index", dag.Int32, []int{l.opt.Batch}, "")
+	fed := []dag.Access{writes(l.index, nil)}
+	if l.opt.Stream {
+		fed = append(fed, writes(images, nil), writes(labels, nil))
+	}
 	if l.opt.Train {
 		l.hyper = l.input("step.hyper", dag.Float64, []int{2}, "")
-		feed = append(feed, writes(l.hyper, nil))
+		fed = append(fed, writes(l.hyper, nil))
 	}
-	l.add(dag.Task{Name: "feed", Op: "feed", Labels: labelsOf("input", phaseLoad), Accesses: feed, Placement: onHost()})
+	l.add(dag.Task{Name: "feed", Op: op, Labels: labelsOf("input", phaseLoad), Accesses: fed, Placement: onHost()})
+	return images, labels
+}
+
+// load feeds the step and builds the batch.
+func (l *lowerer) load() tensor {
+	batch := l.opt.Batch
+	images, labels := l.feed()
 
 	x, op := l.tensor(l.m.Input, l.groups[0].Layer.layout(l.layout, "")), "load"
 	if x.layout == dag.NHWC {

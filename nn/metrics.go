@@ -2,6 +2,7 @@ package nn
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -44,14 +45,23 @@ type MetricsWriter struct {
 	row []byte
 }
 
-// NewStepWriter writes the header line of per-step metrics; rows follow by Step.
-func NewStepWriter(w io.Writer) (*MetricsWriter, error) { return newMetrics(w, stepColumns) }
+// NewStepWriter writes the header line of per-step metrics, unless the file goes on; rows follow
+// by Step.
+func NewStepWriter(w io.Writer, goesOn bool) (*MetricsWriter, error) {
+	return newMetrics(w, goesOn, stepColumns)
+}
 
-// NewEpochWriter writes the header line of per-epoch metrics; rows follow by Epoch.
-func NewEpochWriter(w io.Writer) (*MetricsWriter, error) { return newMetrics(w, epochColumns) }
+// NewEpochWriter writes the header line of per-epoch metrics, unless the file goes on; rows follow
+// by Epoch.
+func NewEpochWriter(w io.Writer, goesOn bool) (*MetricsWriter, error) {
+	return newMetrics(w, goesOn, epochColumns)
+}
 
-func newMetrics(w io.Writer, columns []string) (*MetricsWriter, error) {
+func newMetrics(w io.Writer, goesOn bool, columns []string) (*MetricsWriter, error) {
 	m := &MetricsWriter{w: bufio.NewWriter(w)}
+	if goesOn {
+		return m, nil
+	}
 	_, err := m.w.WriteString(strings.Join(columns, ",") + "\n")
 	return m, err
 }
@@ -109,44 +119,75 @@ func (m *MetricsWriter) endRow() error {
 
 // ReadSteps reads per-step metrics, written by Step or by the PyTorch twin.
 func ReadSteps(r io.Reader) ([]StepMetrics, error) {
+	return readMetrics(r, "step", stepColumns, func(c *cells) (s StepMetrics) {
+		s.Epoch, s.Step, s.Images, s.Loss, s.Correct = c.int(0), c.int(1), c.int(2), c.float(3), c.int(4)
+		return s
+	})
+}
+
+// ReadEpochs reads per-epoch metrics, written by Epoch.
+func ReadEpochs(r io.Reader) ([]EpochMetrics, error) {
+	return readMetrics(r, "epoch", epochColumns, func(c *cells) EpochMetrics {
+		e := EpochMetrics{Epoch: c.int(0), Loss: c.float(1), Accuracy: c.float(2), Tested: c.row[3] != "", Seconds: c.float(5), ImagesPerSec: c.float(6), JoulesSource: c.row[8]}
+		if e.Tested {
+			e.TestLoss, e.TestAccuracy = c.float(3), c.float(4)
+		}
+		if e.JoulesSource != "" {
+			e.Joules = c.float(7)
+		}
+		return e
+	})
+}
+
+// readMetrics reads a table of metrics.
+func readMetrics[T any](r io.Reader, of string, columns []string, parse func(*cells) T) (all []T, err error) {
 	rows := csv.NewReader(r)
 	rows.ReuseRecord = true
 	header, err := rows.Read()
 	if err != nil {
-		return nil, fmt.Errorf("step metrics: %w", err)
+		return nil, fmt.Errorf("%s metrics: %w", of, err)
 	}
-	if !slices.Equal(header, stepColumns) {
-		return nil, fmt.Errorf("step metrics: columns %q; they should be %q", header, stepColumns)
+	if !slices.Equal(header, columns) {
+		return nil, fmt.Errorf("%s metrics: columns %q; they should be %q", of, header, columns)
 	}
-	var steps []StepMetrics
 	for {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
-			return steps, nil
+			return all, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("step metrics: %w", err)
+			return nil, fmt.Errorf("%s metrics: %w", of, err)
 		}
-		s, err := parseStep(row)
-		if err != nil {
+		c := cells{row: row}
+		all = append(all, parse(&c))
+		if c.bad != "" {
 			line, _ := rows.FieldPos(0)
-			return nil, fmt.Errorf("step metrics: line %d: %w", line, err)
+			return nil, fmt.Errorf("%s metrics: line %d: column %s: %q is not a number", of, line, columns[c.column], c.bad)
 		}
-		steps = append(steps, s)
 	}
 }
 
-func parseStep(row []string) (s StepMetrics, err error) {
-	ints := [...]*int{0: &s.Epoch, 1: &s.Step, 2: &s.Images, 4: &s.Correct}
-	for i, field := range row {
-		if ints[i] == nil {
-			s.Loss, err = strconv.ParseFloat(field, 64)
-		} else {
-			*ints[i], err = strconv.Atoi(field)
-		}
-		if err != nil {
-			return s, fmt.Errorf("column %s: %q is not a number", stepColumns[i], field)
-		}
+// cells is a row of a table; bad is the first cell that was asked for and is no number.
+type cells struct {
+	row    []string
+	bad    string
+	column int
+}
+
+func (c *cells) int(i int) int {
+	v, err := strconv.Atoi(c.row[i])
+	c.note(i, err)
+	return v
+}
+
+func (c *cells) float(i int) float64 {
+	v, err := strconv.ParseFloat(c.row[i], 64)
+	c.note(i, err)
+	return v
+}
+
+func (c *cells) note(i int, err error) {
+	if err != nil && c.bad == "" {
+		c.bad, c.column = cmp.Or(c.row[i], " "), i
 	}
-	return s, nil
 }

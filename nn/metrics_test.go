@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,7 @@ func TestStepMetrics(t *testing.T) {
 		{2, 4, 17, math.SmallestNonzeroFloat64, 17}, {3, 5, 1, math.Inf(1), 0}, {3, 6, 1, math.NaN(), 0},
 	}
 	var b bytes.Buffer
-	w, err := NewStepWriter(&b)
+	w, err := NewStepWriter(&b, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestStepMetrics(t *testing.T) {
 // What is not known is an empty cell, never a number.
 func TestEpochMetrics(t *testing.T) {
 	var b bytes.Buffer
-	w, err := NewEpochWriter(&b)
+	w, err := NewEpochWriter(&b, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,6 +71,28 @@ func TestEpochMetrics(t *testing.T) {
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
+	back, err := ReadEpochs(&b)
+	rows[0].TestLoss, rows[0].Joules = 0, 0 // not known
+	if err != nil || !slices.Equal(back, rows) {
+		t.Errorf("%+v came back as %+v, %v", rows, back, err)
+	}
+}
+
+// TestMetricsGoOn: a table in two parts reads as one.
+func TestMetricsGoOn(t *testing.T) {
+	var b bytes.Buffer
+	for i := range 2 {
+		w, err := NewStepWriter(&b, i > 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Step(StepMetrics{Step: i}), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if steps, err := ReadSteps(&b); err != nil || !slices.Equal(steps, []StepMetrics{{Step: 0}, {Step: 1}}) {
+		t.Errorf("%+v, %v", steps, err)
+	}
 }
 
 type fullDisk struct{}
@@ -77,7 +100,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestMetricsReportWriteErrors(t *testing.T) {
-	w, err := NewEpochWriter(fullDisk{})
+	w, err := NewEpochWriter(fullDisk{}, false)
 	if err == nil {
 		err = w.Epoch(EpochMetrics{})
 	}

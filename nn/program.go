@@ -25,6 +25,7 @@ type ProgramOptions struct {
 	Lowering     dag.Lowering
 	Optimizer    Optimizer // nil: the model's default
 	Divisor      float64   // of pixels; 0: 255
+	Stream       bool      // the images are handed to every step, see LowerOptions
 }
 
 // NewProgram lowers the graphs of a training run and orders them: in each epoch the training
@@ -66,7 +67,7 @@ func NewProgram(m *Model, opt ProgramOptions) (*dag.Program, error) {
 			}
 			g, err := m.Lower(LowerOptions{
 				Name: run.name, Batch: run.batch, Type: opt.Type, Lowering: opt.Lowering, Train: part.train,
-				Optimizer: opt.Optimizer, Samples: part.samples, Divisor: opt.Divisor,
+				Optimizer: opt.Optimizer, Samples: part.samples, Divisor: opt.Divisor, Stream: opt.Stream,
 			})
 			if err != nil {
 				return nil, err

@@ -43,12 +43,20 @@ func ParseSynthetic(spec string) (Synthetic, error) {
 	return s, nil
 }
 
-// Open makes the images that the options select.
+// Open makes the images that the options select, unless they are for later.
 func (s Synthetic) Open(opt DataOptions) (*Dataset, error) {
 	opt, err := opt.check()
 	if err != nil {
 		return nil, err
 	}
+	d, err := s.open(opt)
+	if err == nil && !opt.Later {
+		err = d.hold()
+	}
+	return d, err
+}
+
+func (s Synthetic) open(opt DataOptions) (*Dataset, error) {
 	if s.Samples < 1 || s.Classes < 1 {
 		return nil, fmt.Errorf("%d images of %d classes; each is at least 1", s.Samples, s.Classes)
 	}
@@ -56,13 +64,11 @@ func (s Synthetic) Open(opt DataOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := imageBytes(hi-lo, s.Shape)
-	if err != nil {
+	if _, err := imageBytes(hi-lo, s.Shape); err != nil {
 		return nil, err
 	}
 	d := &Dataset{
 		Name:    fmt.Sprintf("synthetic %d×%d×%d", s.Shape[0], s.Shape[1], s.Shape[2]),
-		Images:  make([]byte, size),
 		Labels:  make([]int32, hi-lo),
 		Shape:   s.Shape,
 		Classes: s.Classes,
@@ -70,21 +76,38 @@ func (s Synthetic) Open(opt DataOptions) (*Dataset, error) {
 		Source:  fmt.Sprintf("synthetic, seed %d, samples %d to %d of %d", s.Seed, lo, hi-1, s.Samples),
 	}
 	labels := NewStream(s.Seed, "synthetic.labels."+opt.Split)
-	pattern := NewStream(s.Seed, "synthetic.pattern")
-	noise := NewStream(s.Seed, "synthetic.noise."+opt.Split)
-	pixels := int(size) / (hi - lo)
-	base := make([]byte, pixels)
 	for i := range d.Labels {
-		sample := uint64(lo + i)
-		d.Labels[i] = int32(labels.Below(sample, uint64(s.Classes)))
-		pattern.fill(base, uint64(d.Labels[i])*uint64(pixels))
-		image := d.Images[i*pixels : (i+1)*pixels]
-		noise.fill(image, sample*uint64(pixels))
+		d.Labels[i] = int32(labels.Below(uint64(lo+i), uint64(s.Classes)))
+	}
+	d.images = &syntheticImages{
+		labels: d.Labels, lo: lo, size: d.ImageBytes(),
+		pattern: NewStream(s.Seed, "synthetic.pattern"), noise: NewStream(s.Seed, "synthetic.noise."+opt.Split),
+	}
+	return d, nil
+}
+
+// syntheticImages makes images when they are read, of which the first is sample lo.
+type syntheticImages struct {
+	labels         []int32
+	lo, size       int
+	pattern, noise Stream
+}
+
+func (s *syntheticImages) open() (imageReader, error) { return s, nil }
+func (s *syntheticImages) Close() error               { return nil }
+
+func (s *syntheticImages) readImages(dst []byte, first int) error {
+	base := make([]byte, s.size)
+	for ; len(dst) > 0; first++ {
+		s.pattern.fill(base, uint64(s.labels[first])*uint64(s.size))
+		image := dst[:s.size]
+		s.noise.fill(image, uint64(s.lo+first)*uint64(s.size))
 		for p := range image {
 			image[p] = byte((int(base[p]) + int(image[p])) / 2)
 		}
+		dst = dst[s.size:]
 	}
-	return d, nil
+	return nil
 }
 
 // fill writes the bytes of the stream from byte i on: eight come from a number.

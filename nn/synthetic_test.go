@@ -22,8 +22,9 @@ func TestParseSynthetic(t *testing.T) {
 	for _, spec := range []string{"3", "3x32", "3x32x32x2", "0x3x5", "-1x3x5", "3x3x99999999999", "axbxc", "3x3x5:", "3x3x5:0", "3x3x5:2:0", "3x3x5:2:3:4", "3X3X5", "3x3x5.5"} {
 		wantError(t, "synthetic:"+spec, DataOptions{}, spec, "write synthetic:3x32x32:1000:10")
 	}
-	// 2·10^9 images of 3·512·512 bytes are 1.5·10^15 bytes; ten of them are few.
-	wantError(t, "synthetic:3x512x512:2000000000", DataOptions{}, "more than 16 GiB")
+	// 10^6 images of 3·512·512 bytes are 732 GiB, 2·10^9 more than are taken; ten of them are few.
+	wantError(t, "synthetic:3x512x512:1000000", DataOptions{}, "more than 16 GiB")
+	wantError(t, "synthetic:3x5x7:2000000000", DataOptions{Later: true}, "2000000000 images; at most 67108864")
 	if _, err := OpenData("synthetic:3x5x7:2000000000", DataOptions{Limit: 10, Offset: 1_999_999_000}); err != nil {
 		t.Error(err)
 	}

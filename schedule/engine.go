@@ -27,7 +27,8 @@ type Engine struct {
 	now      func() time.Duration
 	at       time.Duration // of the event in progress
 	err      error
-	ready    int // instances made ready and not handed out
+	ready    int   // instances made ready and not handed out
+	begun    int32 // furthest step of which one was handed out
 	released []dag.Instance
 
 	steps     *ready.Steps
@@ -232,12 +233,38 @@ func (e *Engine) offer(to []uint64, cmds []Command) []Command {
 	for word, set := range to {
 		for ; set != 0 && e.ready > 0 && e.err == nil; set &= set - 1 {
 			w := platform.WorkerID(64*word + bits.TrailingZeros64(set))
-			if i, ok := e.policy.Next(&e.view, w); ok {
+			i, ok := e.policy.Next(&e.view, w)
+			for ok && e.dropped(i) {
+				i, ok = e.policy.Next(&e.view, w)
+			}
+			if ok {
 				cmds = e.handOut(w, i, cmds)
 			}
 		}
 	}
 	return cmds
+}
+
+// EndAtStep makes the furthest step of which a worker was given a task the last one, and returns
+// it. The first step always runs.
+func (e *Engine) EndAtStep() (last int32) {
+	e.steps.Cut(e.begun + 1)
+	return e.begun
+}
+
+// dropped takes an instance away that became ready for a step that will not run, and reports
+// whether it has.
+func (e *Engine) dropped(i dag.Instance) bool {
+	if !e.steps.IsCut(i.Step) {
+		return false
+	}
+	x := &e.instances[e.steps.Slot(i)]
+	if x.phase != untaken {
+		return false // handing it out says that it is not ready
+	}
+	x.phase = taken
+	e.ready--
+	return true
 }
 
 // asks notes whether a worker may be given a task now.
@@ -316,6 +343,7 @@ func (e *Engine) handOut(w platform.WorkerID, i dag.Instance, cmds []Command) []
 	}
 	x.phase = taken
 	e.ready--
+	e.begun = max(e.begun, i.Step)
 	e.workers[w].takes, e.workers[w].phase = i, fetching
 	e.asks(w)
 	if e.copies == nil { // one memory

@@ -214,14 +214,14 @@ func (w *Workload) Time(ctx context.Context, maxTime time.Duration, run func(t *
 	}
 	defer t.Close()
 	runtime.GC() // not while the workers have the cores
-	for i, g := range w.Program.Graphs {
+	for i := range w.Program.Graphs {
 		predicted, err := plan.Simulate(ctx, w.Decision, i, 2, simulate.Options{})
 		if err != nil {
 			return err
 		}
 		budget := maxTime / time.Duration(1+min(i, 1)*5)
 		steps := int(max(minMeasuredSteps, min(maxMeasuredSteps, budget/max(1, plan.StepTime(predicted)))))
-		t.feed.begin(t.Images(i, steps), nn.BatchOf(g), steps)
+		t.begin(ctx, i, steps, t.Images(i, steps))
 		if err := run(t, i, min(steps, warmupSteps), steps); err != nil {
 			return err
 		}

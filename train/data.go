@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"dahl/execute"
 	"dahl/nn"
 )
 
@@ -29,13 +30,13 @@ func (d *Data) Samples() Samples {
 }
 
 // OpenData opens the training data of a name or path, with a limit and an offset, and the
-// test split where there is one.
+// test split where there is one. Their images are read by the training.
 func OpenData(name string, limit, offset int) (d Data, err error) {
-	d.Train, err = nn.OpenData(name, nn.DataOptions{Split: nn.Train, Limit: limit, Offset: offset})
+	d.Train, err = nn.OpenData(name, nn.DataOptions{Split: nn.Train, Limit: limit, Offset: offset, Later: true})
 	if err != nil {
 		return d, asInput(err)
 	}
-	d.Test, err = nn.OpenData(name, nn.DataOptions{Split: nn.Test})
+	d.Test, err = nn.OpenData(name, nn.DataOptions{Split: nn.Test, Later: true})
 	if errors.Is(err, nn.ErrNoSplit) {
 		return d, nil
 	}
@@ -43,6 +44,25 @@ func OpenData(name string, limit, offset int) (d Data, err error) {
 		err = d.alike()
 	}
 	return d, asInput(err)
+}
+
+// fill reads all images into the memory of a runner, where they are kept from then on.
+func (d *Data) fill(r *execute.Runner) error {
+	for _, split := range []struct {
+		prefix string
+		d      *nn.Dataset
+	}{{"data.train", d.Train}, {"data.test", d.Test}} {
+		if split.d == nil {
+			continue
+		}
+		images := r.Bytes(split.prefix + ".images")
+		if err := split.d.Fill(images); err != nil {
+			return fmt.Errorf("data %s: %w", split.d.Name, err)
+		}
+		split.d.Keep(images)
+		copy(r.Int32s(split.prefix+".labels"), split.d.Labels)
+	}
+	return nil
 }
 
 // alike refuses a test that a network for the training images cannot take.

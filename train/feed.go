@@ -1,6 +1,8 @@
 package train
 
 import (
+	"context"
+
 	"dahl/dag"
 	"dahl/kernels"
 	"dahl/nn"
@@ -13,9 +15,14 @@ type feeder struct {
 	dtype dag.DType
 	rate  float64
 
-	order     []int32 // of the samples of the running segment
-	batch     int     // of its steps
-	stepsDone int     // training steps before the segment, for the optimiser's t
+	ctx       context.Context // of the running segment
+	data      *nn.Dataset     // of its samples
+	order     []int32         // of these
+	batch     int             // of its steps
+	stepsDone int             // training steps before the segment, for the optimiser's t
+
+	images *stream // of streamed data; nil: nobody has asked yet
+	first  int     // batch of the stream that is the segment's first
 
 	stop    bool         // at a loss that is not finite
 	results []StepResult // by step of the segment
@@ -27,23 +34,57 @@ type StepResult struct {
 	Correct int
 }
 
-// begin prepares for a segment over samples order in batches.
-func (f *feeder) begin(order []int32, batch, steps int) {
-	f.order, f.batch = order, batch
+// begin prepares for a segment over samples of a data set in an order, in batches. What has been
+// read ahead of them is used.
+func (f *feeder) begin(ctx context.Context, d *nn.Dataset, order []int32, batch, steps int) {
+	if f.images != nil && f.images.continues(d, order, batch) {
+		f.first = f.images.next
+	} else {
+		f.close()
+	}
+	f.ctx, f.data, f.order, f.batch = ctx, d, order, batch
 	if cap(f.results) < steps {
 		f.results = make([]StepResult, steps)
 	}
 	f.results = f.results[:steps]
 }
 
+// close ends what is read ahead.
+func (f *feeder) close() {
+	if f.images != nil {
+		f.images.close()
+	}
+	f.images, f.first = nil, 0
+}
+
 // feed implements the op "feed": index, and for training {learning rate, t}.
 func (f *feeder) feed(step int, args []kernels.Arg) error {
 	copy(kernels.Data[int32](&args[0]), nn.Batch(f.order, f.batch, step))
-	if len(args) > 1 {
-		hyper := kernels.Data[float64](&args[1])
+	f.feedHyper(step, args[1:])
+	return nil
+}
+
+// feedImages implements the op "feed.images": the index of a batch that lies in order, its images
+// and labels, and what feed does.
+func (f *feeder) feedImages(step int, args []kernels.Arg) error {
+	index, images, labels := kernels.Data[int32](&args[0]), kernels.Data[uint8](&args[1]), kernels.Data[int32](&args[2])
+	nn.InOrder(index)
+	for i, sample := range nn.Batch(f.order, f.batch, step) {
+		labels[i] = f.data.Labels[sample]
+	}
+	f.feedHyper(step, args[3:])
+	if f.images == nil || f.images.next != f.first+step { // the first step, or again an earlier one
+		f.close()
+		f.images = newStream(f.data, f.order, f.batch, step)
+	}
+	return f.images.take(f.ctx, images)
+}
+
+func (f *feeder) feedHyper(step int, args []kernels.Arg) {
+	if len(args) > 0 {
+		hyper := kernels.Data[float64](&args[0])
 		hyper[0], hyper[1] = f.rate, float64(f.stepsDone+step+1)
 	}
-	return nil
 }
 
 // fetch implements the op "fetch": loss, correct.

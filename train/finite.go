@@ -100,7 +100,7 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 	t.kept.keep(t.Runner)
 	defer t.kept.restore(t.Runner)
 	if !d.devices && len(d.Weights) == 0 {
-		t.feed.begin(source[count.images:], nn.BatchOf(g), 1)
+		t.begin(ctx, p.Graph, 1, source[count.Images:])
 		task, found, err := t.Runner.FindNotFinite(ctx, p.Graph)
 		if err != nil {
 			return fmt.Errorf("%w; and looking for the layer: %w", d, err)
@@ -118,7 +118,7 @@ func (t *Trainer) stopAt(ctx context.Context, epoch int, p plan.Piece, count *ta
 	}
 	// The first step of all: the files are of this step, so that there is something to read.
 	p.Steps = 1
-	s, err := t.runSteps(ctx, p, count, source, false)
+	s, err := t.runSteps(ctx, ctx, p, count, source, false)
 	if err != nil {
 		return fmt.Errorf("%w; and repeating it: %w", d, err)
 	}
@@ -135,7 +135,7 @@ func (t *Trainer) repeatFinite(ctx context.Context, p *plan.Piece, count *tally,
 			t.Diverged.Weights = t.weightsNotFinite()
 			return nil
 		}
-		s, err := t.runSteps(ctx, *p, count, source, true)
+		s, err := t.runSteps(ctx, ctx, *p, count, source, true)
 		if again := (*lossNotFinite)(nil); errors.As(err, &again) { // by a kernel that does not repeat to the bit
 			p.Steps = again.step + 1
 			continue

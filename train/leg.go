@@ -57,7 +57,7 @@ func (t *Trainer) goOnWithout(ctx context.Context, device string, epoch int, cau
 		ended := t.Leg
 		err = t.open(w)
 		another, failed := execute.FailedDevice(err)
-		if err != nil && (!failed || ctx.Err() != nil) {
+		if err != nil && !failed {
 			return fmt.Errorf("%w; it cannot go on with %s: %v", cause, w.Options.Devices, err)
 		}
 		t.Losses = append(t.Losses, loss)
@@ -102,7 +102,7 @@ func (w *Workload) without(device string) (*Workload, error) {
 // for a training that ended early: it is predicted anew, for the steps that it measured.
 func (t *Trainer) endLegs() {
 	if len(t.Losses) == 0 {
-		if !t.Complete && t.Measured.Main != nil {
+		if (!t.Complete || t.resumed) && t.Measured.Main != nil {
 			t.Workload, t.Predicted = t.Workload.only(t.done), nil
 		}
 		return
@@ -110,6 +110,9 @@ func (t *Trainer) endLegs() {
 	legs := append(t.past, t.Leg)
 	first := max(0, slices.IndexFunc(legs, func(l Leg) bool { return l.Measured.Main != nil }))
 	t.Leg = legs[first]
+	if t.resumed && t.Measured.Main != nil {
+		t.Workload, t.Predicted = t.Workload.only(t.done), nil
+	}
 	for i, l := range legs {
 		if i != first {
 			t.Measured.Include(l.Measured)

@@ -34,12 +34,18 @@ type Options struct {
 	// depend on this one, and cannot be trained.
 	Elsewhere bool
 
+	// Stream says that images are read while the training goes on, a few batches ahead, and not
+	// held in memory. Data that do not fit the memory are streamed whatever it says.
+	Stream bool
+
 	// Record is how many steps of every graph are recorded in an epoch; 0: all where the
 	// devices are processors alone, else [RecordedByDefault].
 	Record int
 	// KeepEvery is after how many training steps the weights are kept, so that the training
 	// goes on from there when a device fails; 0: such a failure ends it.
 	KeepEvery int
+	// Checkpoint is how often [Trainer].OnCheckpoint is called.
+	Checkpoint CheckpointEvery
 	// ContinueOnNaN lets a training go on whose loss is NaN or infinite.
 	ContinueOnNaN bool
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -28,6 +29,7 @@ type Trainer struct {
 	Losses   []DeviceLoss     // devices that it went on without
 	Later    []Leg            // once the training has ended: the legs after the first
 	Diverged *Divergence      // the first loss that is not finite; nil: none
+	Saving   Saving           // what checkpoints have cost
 	Load     execute.Load     // what others did on the cores, once the training has ended
 	Readings []energy.Reading // of meters, where [Workload.Train] has run it
 	Complete bool
@@ -38,11 +40,21 @@ type Trainer struct {
 	OnEpoch      func(m nn.EpochMetrics, spent time.Duration)
 	OnLoss       func(DeviceLoss)
 	OnDivergence func(*Divergence)
+	// OnCheckpoint keeps a checkpoint, as often as the options say and at the end. The training
+	// waits for it, and ends with its error; nil: nothing is kept.
+	OnCheckpoint func(*Checkpoint) error
 
 	feed     feeder
-	kept     *checkpoint // the state before the piece that runs; nil: nothing needs it
-	past     []Leg       // ended by losses
-	recorded []int       // steps of this leg and epoch, by graph
+	at       Progress // but its Steps, which the feeder counts
+	enough   context.Context
+	kept     stateCopy // the state before the piece that runs; nil: nothing needs it
+	past     []Leg     // ended by losses
+	recorded []int     // steps of this leg and epoch, by graph
+
+	resumed  bool      // it began with a checkpoint
+	saved    Progress  // of the last checkpoint
+	savedAt  time.Time // when it was written, or the training began
+	saveTook time.Duration
 }
 
 // Start compiles the program and fills parameters and data. Close ends what it starts.
@@ -83,23 +95,26 @@ func (w *Workload) Train(ctx context.Context) (*Trainer, error) {
 // open begins a leg: it compiles the program for the workload's devices and fills in the
 // data. With an error everything stays as it was.
 func (t *Trainer) open(w *Workload) error {
-	r, err := execute.New(w.Decision, execute.Options{Hooks: map[string]execute.Hook{"feed": t.feed.feed, "fetch": t.feed.fetch}, Poison: true})
+	hooks := map[string]execute.Hook{"feed": t.feed.feed, "feed.images": t.feed.feedImages, "fetch": t.feed.fetch}
+	r, err := execute.New(w.Decision, execute.Options{Hooks: hooks, Poison: true})
+	if err == nil && !w.Options.Stream {
+		if err = w.Data.fill(r); err != nil {
+			r.Close()
+		}
+	}
 	if err != nil {
 		return err
 	}
 	t.Leg, t.Runner = Leg{Workload: w, Measured: plan.NewTotals(schedule.Measured, w.Platform)}, r
 	t.recorded = make([]int, len(w.Program.Graphs))
-	for prefix, d := range map[string]*nn.Dataset{"data.train": w.Data.Train, "data.test": w.Data.Test} {
-		if d != nil {
-			copy(r.Bytes(prefix+".images"), d.Images)
-			copy(r.Int32s(prefix+".labels"), d.Labels)
-		}
-	}
 	return nil
 }
 
-// Close ends the workers; the weights stay readable.
-func (t *Trainer) Close() { t.Runner.Close() }
+// Close ends the workers, and what is read for them; the weights stay readable.
+func (t *Trainer) Close() {
+	t.Runner.Close()
+	t.feed.close()
+}
 
 // SetWeights fills the parameters with their first values.
 func (t *Trainer) SetWeights() error {
@@ -144,28 +159,29 @@ func HashOf(arrays []nn.Array) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Run trains for all epochs. With an error, what was done so far stays in t.
+// Run trains for all epochs. With an error, what was done so far stays in t. When ctx ends, so
+// does the training, between two steps, with a checkpoint and the cause of ctx.
 func (t *Trainer) Run(ctx context.Context) error {
 	defer t.endLegs()
 	meter := execute.StartLoad()
 	defer func() { t.Load = meter.Load() }()
 	o := &t.Workload.Options
 	if o.KeepEvery > 0 || !o.ContinueOnNaN {
-		t.kept = newCheckpoint(t)
+		t.kept = newStateCopy(t)
 	}
-	segments := t.Workload.Program.Order
-	perEpoch := len(segments) / o.Epochs
-	order := make([]int32, t.Workload.Data.Train.Len())
+	t.enough, ctx = ctx, context.WithoutCancel(ctx)
 	begin := time.Now()
-	for e := range o.Epochs {
+	t.savedAt = begin
+	order := make([]int32, t.Workload.Data.Train.Len())
+	for ; t.at.Epoch < o.Epochs; t.at = (Progress{Epoch: t.at.Epoch + 1, Losses: t.at.Losses}) {
 		if o.Shuffle {
-			nn.Shuffle(order, o.Seed, e)
+			nn.Shuffle(order, o.Seed, t.at.Epoch)
 		} else {
 			nn.InOrder(order)
 		}
-		m, err := t.epoch(ctx, e, order, segments[e*perEpoch:(e+1)*perEpoch])
+		m, err := t.epoch(ctx, order)
 		if err != nil {
-			return fmt.Errorf("epoch %d: %w", e+1, err)
+			return fmt.Errorf("epoch %d: %w", t.at.Epoch+1, err)
 		}
 		t.Epochs = append(t.Epochs, m)
 		if t.OnEpoch != nil {
@@ -173,14 +189,23 @@ func (t *Trainer) Run(ctx context.Context) error {
 		}
 	}
 	t.Complete = true
-	return nil
+	return t.save()
 }
 
 // RunSteps runs steps of one graph over images of the training set or the test set in a
 // given order, outside of the training and its totals.
 func (t *Trainer) RunSteps(ctx context.Context, graph, steps int, order []int32, recorded bool) (*schedule.Schedule, error) {
-	t.feed.begin(order, nn.BatchOf(t.Workload.Program.Graphs[graph]), steps)
+	t.begin(ctx, graph, steps, order)
 	return t.Runner.Run(ctx, graph, steps, recorded)
+}
+
+// begin prepares for steps of a graph over images in an order.
+func (t *Trainer) begin(ctx context.Context, graph, steps int, order []int32) {
+	g, d := t.Workload.Program.Graphs[graph], t.Workload.Data.Test
+	if nn.IsTraining(g) {
+		d = t.Workload.Data.Train
+	}
+	t.feed.begin(ctx, d, order, nn.BatchOf(g), steps)
 }
 
 // Images are those that so many steps of a graph go through: of the training set shuffled, of
@@ -207,34 +232,41 @@ func (t *Trainer) TouchedBytes() int64 {
 	return sum
 }
 
-// epoch runs the segments of one epoch: training in the given order, then the test set.
-func (t *Trainer) epoch(ctx context.Context, e int, order []int32, segments []dag.Segment) (nn.EpochMetrics, error) {
-	m := nn.EpochMetrics{Epoch: e + 1}
-	var trained, tested tally
+// epoch runs what is left of the segments of one epoch: training in the given order, then the
+// test set.
+func (t *Trainer) epoch(ctx context.Context, order []int32) (nn.EpochMetrics, error) {
+	at, segments := &t.at, t.Workload.epochOrder()
+	m := nn.EpochMetrics{Epoch: at.Epoch + 1}
 	var inOrder []int32
 	if test := t.Workload.Data.Test; test != nil {
 		inOrder = InTurn(test.Len(), test.Len())
 	}
 	clear(t.recorded)
-	for _, left := range segments {
-		count, source := &tested, inOrder
-		if nn.IsTraining(t.Workload.Program.Graphs[left.Graph]) {
-			count, source = &trained, order
+	for ; at.Segment < len(segments); at.Segment, at.Within = at.Segment+1, 0 {
+		count, source := &at.Tested, inOrder
+		if nn.IsTraining(t.Workload.Program.Graphs[segments[at.Segment].Graph]) {
+			count, source = &at.Trained, order
 		}
-		for left.Steps > 0 {
-			done, err := t.runPiece(ctx, e+1, t.nextPiece(left), count, source)
-			if err != nil {
+		for left := segments[at.Segment]; at.Within < segments[at.Segment].Steps; {
+			left.Steps = segments[at.Segment].Steps - at.Within
+			if err := t.runPiece(ctx, at.Epoch+1, t.nextPiece(left), count, source); err != nil {
 				return m, err
 			}
-			left.Steps -= done
+			if err := t.saveWhenDue(); err != nil {
+				return m, err
+			}
+			if t.enough.Err() != nil {
+				return m, cmp.Or(t.save(), context.Cause(t.enough))
+			}
 		}
 	}
+	trained, tested := &at.Trained, &at.Tested
 	m.Loss, m.Accuracy = trained.means()
-	m.Seconds, m.ImagesPerSec = trained.time.Seconds(), trained.rate()
-	if t.Measured.Basis != energy.Unavailable && trained.unrecorded.images == 0 {
-		m.Joules, m.JoulesSource = trained.joules, string(t.Measured.Basis)
+	m.Seconds, m.ImagesPerSec = trained.Time.Seconds(), trained.rate()
+	if t.Measured.Basis != energy.Unavailable && trained.UnrecordedImages == 0 {
+		m.Joules, m.JoulesSource = trained.Joules, string(t.Measured.Basis)
 	}
-	if tested.images > 0 {
+	if tested.Images > 0 {
 		m.Tested = true
 		m.TestLoss, m.TestAccuracy = tested.means()
 	}
@@ -257,34 +289,48 @@ func (t *Trainer) nextPiece(left dag.Segment) plan.Piece {
 	if every := t.Workload.Options.KeepEvery; every > 0 && nn.IsTraining(g) {
 		p.Steps = min(p.Steps, every)
 	}
+	if every := t.Workload.Options.Checkpoint.Steps; every > 0 && nn.IsTraining(g) && t.OnCheckpoint != nil {
+		p.Steps = min(p.Steps, max(1, every-(t.feed.stepsDone-t.saved.Steps)))
+	}
 	return p
 }
 
-// runPiece runs some steps of a graph over the images of a split that come next, and
-// returns how many were done: 0 if a device failed that the training goes on without, from
-// the state before.
-func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32) (int, error) {
+// runPiece runs some steps of a graph over the images of a split that come next: fewer where the
+// training is to end or to be saved, none if a device failed that it goes on without, from the
+// state before.
+func (t *Trainer) runPiece(ctx context.Context, epoch int, p plan.Piece, count *tally, source []int32) error {
 	if t.kept != nil {
 		t.kept.keep(t.Runner)
 	}
-	s, err := t.runSteps(ctx, p, count, source, !t.Workload.Options.ContinueOnNaN)
-	if device, failed := execute.FailedDevice(err); failed && t.Workload.Options.KeepEvery > 0 && ctx.Err() == nil {
-		return 0, t.goOnWithout(ctx, device, epoch, err)
+	enough, release := t.untilSaved()
+	defer release()
+	s, err := t.runSteps(ctx, enough, p, count, source, !t.Workload.Options.ContinueOnNaN)
+	if errors.Is(enough.Err(), context.DeadlineExceeded) {
+		t.Saving.Drain += time.Since(t.nextSave())
+	}
+	if device, failed := execute.FailedDevice(err); failed && t.Workload.Options.KeepEvery > 0 {
+		return t.goOnWithout(ctx, device, epoch, err)
 	}
 	if at := (*lossNotFinite)(nil); errors.As(err, &at) {
-		return 0, t.stopAt(ctx, epoch, p, count, source, at)
+		return t.stopAt(ctx, epoch, p, count, source, at)
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return p.Steps, t.take(epoch, p, s, count)
+	p.Steps = s.Steps
+	if err := t.take(epoch, p, s, count); err != nil {
+		return err
+	}
+	t.at.Within += p.Steps
+	return nil
 }
 
-// runSteps runs the steps of a piece over the images of a split that come next. With stop,
-// a loss that is not finite ends it.
-func (t *Trainer) runSteps(ctx context.Context, p plan.Piece, count *tally, source []int32, stop bool) (*schedule.Schedule, error) {
+// runSteps runs the steps of a piece over the images of a split that come next, fewer where
+// enough ends. With stop, a loss that is not finite ends it.
+func (t *Trainer) runSteps(ctx, enough context.Context, p plan.Piece, count *tally, source []int32, stop bool) (*schedule.Schedule, error) {
 	t.feed.stop = stop
-	s, err := t.RunSteps(ctx, p.Graph, p.Steps, source[count.images:], p.Recorded)
+	t.begin(ctx, p.Graph, p.Steps, source[count.Images:])
+	s, err := t.Runner.RunUntil(ctx, enough, p.Graph, p.Steps, p.Recorded)
 	t.feed.stop = false
 	return s, err
 }
@@ -304,7 +350,7 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 		t.Measured.AddUnrecorded(s, g, p.Segment)
 	}
 	count.took(p, batch, s.Makespan, joules)
-	for k, r := range t.feed.results {
+	for k, r := range t.feed.results[:p.Steps] {
 		count.add(r, batch)
 		step := t.feed.stepsDone
 		if nn.IsTraining(g) {
@@ -316,47 +362,51 @@ func (t *Trainer) take(epoch int, p plan.Piece, s *schedule.Schedule, count *tal
 	if nn.IsTraining(g) {
 		t.feed.stepsDone += p.Steps
 	}
-	t.done = append(t.done, p)
+	if n := len(t.done) - 1; n >= 0 && t.at.Within > 0 && t.Workload.Options.KeepEvery == 0 && t.done[n].Recorded == p.Recorded {
+		t.done[n].Steps += p.Steps // a checkpoint came between
+	} else {
+		t.done = append(t.done, p)
+	}
 	return nil
 }
 
 // tally counts the images of one split in one epoch.
 type tally struct {
-	images, correct int
-	loss            float64 // sum over images
-	time            time.Duration
-	joules          float64 // of recorded pieces
+	Images  int           `json:"images"`
+	Correct int           `json:"correct"`
+	Loss    exact         `json:"loss"` // sum over images
+	Time    time.Duration `json:"time_ns"`
+	Joules  float64       `json:"joules"` // of recorded pieces
 
-	unrecorded struct { // part of the above
-		images int
-		time   time.Duration
-	}
+	// Part of the above.
+	UnrecordedImages int           `json:"unrecorded_images"`
+	UnrecordedTime   time.Duration `json:"unrecorded_time_ns"`
 }
 
 func (c *tally) add(r StepResult, batch int) {
-	c.images += batch
-	c.correct += r.Correct
-	c.loss += float64(r.Loss * float64(batch))
+	c.Images += batch
+	c.Correct += r.Correct
+	c.Loss += exact(r.Loss * float64(batch))
 }
 
 // took notes what a piece of steps of a batch came to.
 func (c *tally) took(p plan.Piece, batch int, d time.Duration, joules float64) {
-	c.time += d
-	c.joules += joules
+	c.Time += d
+	c.Joules += joules
 	if !p.Recorded {
-		c.unrecorded.images += p.Steps * batch
-		c.unrecorded.time += d
+		c.UnrecordedImages += p.Steps * batch
+		c.UnrecordedTime += d
 	}
 }
 
 // rate is the images per second, of what nothing held up where there is such.
 func (c *tally) rate() float64 {
-	if c.unrecorded.images > 0 {
-		return float64(c.unrecorded.images) / c.unrecorded.time.Seconds()
+	if c.UnrecordedImages > 0 {
+		return float64(c.UnrecordedImages) / c.UnrecordedTime.Seconds()
 	}
-	return float64(c.images) / c.time.Seconds()
+	return float64(c.Images) / c.Time.Seconds()
 }
 
 func (c *tally) means() (loss, accuracy float64) {
-	return c.loss / float64(c.images), float64(c.correct) / float64(c.images)
+	return float64(c.Loss) / float64(c.Images), float64(c.Correct) / float64(c.Images)
 }

@@ -56,14 +56,14 @@ func TestNextPiece(t *testing.T) {
 // are 5, which stand for all then.
 func TestRate(t *testing.T) {
 	var c tally
-	c.images = 6
+	c.Images = 6
 	c.took(plan.Piece{Segment: dag.Segment{Steps: 2}, Recorded: true}, 3, 2*time.Second, 7)
 	if c.rate() != 3 {
 		t.Errorf("rate %v, want 3", c.rate())
 	}
-	c.images += 20
+	c.Images += 20
 	c.took(plan.Piece{Segment: dag.Segment{Steps: 4}}, 5, 4*time.Second, 0)
-	if c.rate() != 5 || c.time != 6*time.Second || c.joules != 7 {
-		t.Errorf("rate %v, %v, %v J; want 5, 6 s, 7 J", c.rate(), c.time, c.joules)
+	if c.rate() != 5 || c.Time != 6*time.Second || c.Joules != 7 {
+		t.Errorf("rate %v, %v, %v J; want 5, 6 s, 7 J", c.rate(), c.Time, c.Joules)
 	}
 }

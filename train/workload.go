@@ -13,6 +13,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/schedule"
+	"dahl/train/budget"
 )
 
 // Workload is what a run works on: the graphs, the machine, and the decisions made
@@ -46,7 +47,10 @@ func New(m *nn.Model, d Data, p *platform.Platform, o Options) (*Workload, error
 	if err != nil {
 		return nil, err
 	}
-	return w, w.Choose()
+	if err := w.Choose(); err != nil {
+		return nil, err
+	}
+	return w, w.Afford()
 }
 
 // lowered is a workload before anything is decided.
@@ -77,9 +81,12 @@ func (w *Workload) Lower(n Samples) (err error) {
 		}
 		w.Lowering = &l
 	}
+	if !o.Elsewhere && w.Data.Train != nil && w.Data.streams(budget.Available()) {
+		o.Stream = true
+	}
 	w.Program, err = nn.NewProgram(w.Model, nn.ProgramOptions{
 		Batch: o.Batch, TrainSamples: cmp.Or(n.Train, o.Batch), TestSamples: n.Test, Epochs: o.Epochs,
-		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, Divisor: n.Divisor,
+		Type: o.Type, Lowering: *w.Lowering, Optimizer: o.Optimizer, Divisor: n.Divisor, Stream: o.Stream,
 	})
 	return asInput(err)
 }
@@ -143,7 +150,7 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 	if w.ran != nil {
 		return w.ran
 	}
-	perEpoch := max(1, len(w.Program.Order)/max(1, w.Options.Epochs))
+	perEpoch := max(1, len(w.epochOrder()))
 	recorded := make([]int, len(w.Program.Graphs))
 	for i, seg := range w.Program.Order {
 		if i%perEpoch == 0 {
@@ -161,6 +168,11 @@ func (w *Workload) pieces() (pieces []plan.Piece) {
 		}
 	}
 	return pieces
+}
+
+// epochOrder is the order of one epoch; all of them are alike.
+func (w *Workload) epochOrder() []dag.Segment {
+	return w.Program.Order[:len(w.Program.Order)/max(1, w.Options.Epochs)]
 }
 
 // only is the workload with some pieces as its program.

@@ -216,7 +216,10 @@ func writeTraining(ctx context.Context, dir *runDir, t *trainer, command string,
 func writeTrained(dir *runDir, t *trainer, command string) error {
 	m := t.w.newManifest(command)
 	m.Complete = t.Complete
-	m.Data = hashData(t.w.Data.Train, t.w.Data.Test)
+	var err error
+	if m.Data, err = hashData(t.w.Data.Train, t.w.Data.Test); err != nil {
+		slog.Warn("the manifest does not identify the data", "error", err)
+	}
 	m.GPUs = t.gpus
 	if n := t.Runner.Issue(0); n.Tasks > 0 {
 		m.Issue = &n
@@ -266,9 +269,9 @@ func (d *runDir) writeLeg(w *workload, l *train.Leg, s *summary) error {
 }
 
 // metrics fills a file with rows.
-func metrics[T any](rows []T, open func(io.Writer) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) func(io.Writer) error {
+func metrics[T any](rows []T, open func(io.Writer, bool) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) func(io.Writer) error {
 	return func(out io.Writer) error {
-		w, err := open(out)
+		w, err := open(out, false)
 		for i := 0; err == nil && i < len(rows); i++ {
 			err = write(w, rows[i])
 		}
@@ -308,6 +311,9 @@ func (t *trainer) summarize() *summary {
 func (w *workload) printTraining(out io.Writer, predicted *plan.Totals) {
 	g, d := w.Program.Graphs[0], w.Data.Train
 	fmt.Fprintf(out, "data      %s: %d training images %dx%dx%d\n", d.Name, d.Len(), d.Shape[0], d.Shape[1], d.Shape[2])
+	if w.Options.Stream {
+		fmt.Fprintf(out, "streamed  %s\n", w.Data.StreamedText(w.opts.Batch))
+	}
 	fmt.Fprintf(out, "network   %s, %s, %d weights, batch %d, %d epochs\n", w.Model.Name, w.Options.Type, w.Model.NumWeights(), w.opts.Batch, w.opts.Epochs)
 	fmt.Fprintf(out, "machine   %s, %d workers\n", w.Platform.Name, len(w.Platform.Workers))
 	fmt.Fprintf(out, "graph     %d tasks and %s GFLOP per step; policy %s; predicted: step %s, run %s\n",

@@ -131,7 +131,7 @@ func hashFile(path string) (string, error) {
 }
 
 // hashData identifies images and labels of both splits; test may be nil.
-func hashData(train, test *nn.Dataset) *identity {
+func hashData(train, test *nn.Dataset) (*identity, error) {
 	h := sha256.New()
 	for _, d := range []*nn.Dataset{train, test} {
 		if d == nil {
@@ -139,8 +139,10 @@ func hashData(train, test *nn.Dataset) *identity {
 		}
 		extents := []int64{int64(d.Shape[0]), int64(d.Shape[1]), int64(d.Shape[2]), int64(d.Len()), int64(d.Classes)}
 		cli.Must(binary.Write(h, binary.LittleEndian, extents))
-		h.Write(d.Images)
+		if _, err := d.WriteTo(h); err != nil {
+			return nil, fmt.Errorf("reading the data for their hash: %w", err)
+		}
 		cli.Must(binary.Write(h, binary.LittleEndian, d.Labels))
 	}
-	return &identity{train.Name, fmt.Sprintf("%x", h.Sum(nil))}
+	return &identity{train.Name, fmt.Sprintf("%x", h.Sum(nil))}, nil
 }

@@ -132,7 +132,11 @@ func (m *manifest) repeatable(dir string) error {
 	if err != nil {
 		return err
 	}
-	if hashData(d.Train, d.Test).SHA256 != m.Data.SHA256 {
+	now, err := hashData(d.Train, d.Test)
+	if err != nil {
+		return cli.AsInput(err)
+	}
+	if now.SHA256 != m.Data.SHA256 {
 		return cli.InputErrorf("the data %s have changed since the run", o.Data)
 	}
 	return nil

@@ -137,7 +137,10 @@ func newWorkload(ctx context.Context, o *options, m *nn.Model, p *platform.Platf
 	if err := w.build(ctx, d.Samples()); err != nil {
 		return nil, err
 	}
-	return w, w.decide()
+	if err := w.decide(); err != nil {
+		return nil, err
+	}
+	return w, w.Afford()
 }
 
 // build makes the program, with the tiles that are best where these are asked for.

@@ -155,6 +155,12 @@ func (s *Steps) End(i dag.Instance) {
 	}
 }
 
+// Cut makes a number of steps all that there are. None of the others has a task that ended.
+func (s *Steps) Cut(steps int32) { s.steps = min(s.steps, int(steps)) }
+
+// IsCut reports whether a step was cut off.
+func (s *Steps) IsCut(step int32) bool { return int(step) >= s.steps }
+
 // Finished reports whether all tasks of all steps have ended.
 func (s *Steps) Finished() bool { return int(s.first) == s.steps }
 

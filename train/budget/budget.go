@@ -1,0 +1,83 @@
+// Package budget says how much memory this process may still take, and lays beside it what is
+// about to be taken.
+//
+// Read first: [Available], then [Check].
+//
+// # Limits
+//
+// On systems other than Linux nothing is known, and every amount fits. What other processes take
+// after the question is not foreseen.
+package budget
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Limit is how much memory may still be taken, and who says so.
+type Limit struct {
+	Bytes int64
+	Of    string // "the machine"
+}
+
+// unlimited is what is available where nothing is known.
+var unlimited = Limit{math.MaxInt64, "nothing"}
+
+// Need is one use of memory.
+type Need struct {
+	Bytes int64
+	For   string
+	Lower string // the option that lowers it, as in "a smaller --batch"; "": none
+}
+
+// Sum is what all needs take together.
+func Sum(needs []Need) (sum int64) {
+	for _, n := range needs {
+		sum += min(n.Bytes, math.MaxInt64-sum)
+	}
+	return sum
+}
+
+// Check refuses needs that exceed a limit: it says what needs how much, the most first, and what
+// lowers it.
+func Check(needs []Need, of Limit) error {
+	sum := Sum(needs)
+	if sum <= of.Bytes {
+		return nil
+	}
+	needs = slices.Clone(needs)
+	slices.SortStableFunc(needs, func(a, b Need) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	var each, lower []string
+	for _, n := range needs {
+		if n.Bytes == 0 {
+			continue
+		}
+		each = append(each, n.For+" "+Size(n.Bytes))
+		if n.Lower != "" && !slices.Contains(lower, n.Lower) {
+			lower = append(lower, n.Lower)
+		}
+	}
+	advice := ""
+	if len(lower) > 0 {
+		advice = "; take " + strings.Join(lower, " or ")
+	}
+	return fmt.Errorf("%s of memory are needed and %s has %s left: %s%s", Size(sum), of.Of, Size(max(0, of.Bytes)), strings.Join(each, ", "), advice)
+}
+
+// Size is a number of bytes to be read, as in "1.5 GB".
+func Size(bytes int64) string {
+	value, unit := float64(bytes), "B"
+	for _, u := range []string{"kB", "MB", "GB", "TB", "PB"} {
+		if value < 999.5 {
+			break
+		}
+		value, unit = value/1000, u
+	}
+	if value < 10 && unit != "B" {
+		return fmt.Sprintf("%.1f %s", value, unit)
+	}
+	return fmt.Sprintf("%.0f %s", value, unit)
+}

@@ -1,0 +1,254 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"dahl/dag"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/schedule"
+)
+
+// trainable is a workload of digits-cnn over 53 training and 17 test images: per epoch 7 steps of 7
+// images, one of 4, and as many batches of the test as fit.
+func trainable(t *testing.T, p *platform.Platform, o Options) *Workload {
+	t.Helper()
+	m, err := nn.ModelByName("digits-cnn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := OpenData("digits", 53, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test := *d.Test
+	test.Images, test.Labels = test.Images[:17*64], test.Labels[:17]
+	d.Test = &test
+	o.Batch, o.Epochs, o.Shuffle, o.Seed = 7, 3, true, 11
+	w, err := New(m, d, p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// run trains, keeping checkpoints; at the n-th one it ends, if n is not 0. From nil it starts at
+// the begin.
+func runFrom(t *testing.T, w *Workload, from *Checkpoint, n int) (tr *Trainer, last []byte, err error) {
+	t.Helper()
+	if from == nil {
+		tr, err = w.Start()
+	} else {
+		tr, err = w.Resume(from)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	ctx, end := context.WithCancelCause(t.Context())
+	defer end(nil)
+	count := 0
+	tr.OnCheckpoint = func(c *Checkpoint) error {
+		if count++; count == n {
+			end(errEnough)
+		}
+		var b bytes.Buffer
+		err := c.Encode(&b)
+		last = b.Bytes()
+		return err
+	}
+	err = tr.Run(ctx)
+	return tr, last, err
+}
+
+var errEnough = errors.New("enough")
+
+// decoded reads a checkpoint back.
+func decoded(t *testing.T, data []byte) *Checkpoint {
+	t.Helper()
+	c, err := DecodeCheckpoint(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestResume interrupts trainings at every checkpoint in turn and goes on from the bytes that were
+// kept: the weights, the losses of all steps and the results of all epochs are those of the
+// training that nothing disturbed, whatever the machine, the policy and the optimiser.
+func TestResume(t *testing.T) {
+	emulated := load(t, "emulated")
+	cores := load(t, "emulated")
+	cores, err := cores.Select("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := func(name string) schedule.PolicyInfo {
+		info, err := schedule.PolicyByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	adam, err := nn.OptimizerByName("adam")
+	if err != nil {
+		t.Fatal(err)
+	}
+	momentum := nn.SGD{LearningRate: 0.03125, Momentum: 0.75, Nesterov: true}
+	for name, c := range map[string]struct {
+		p *platform.Platform
+		o Options
+	}{
+		"cores, momentum":            {cores, Options{Optimizer: momentum}},
+		"cores, Adam, by a policy":   {cores, Options{Optimizer: adam.New(), Policy: policy("dmda")}},
+		"GPU, Adam":                  {emulated, Options{Optimizer: adam.New(), Record: 1}},
+		"GPU, momentum, by a policy": {emulated, Options{Optimizer: momentum, Policy: policy("dmdar"), Type: dag.Float64}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.o.Checkpoint = CheckpointEvery{Steps: 5}
+			w := trainable(t, c.p, c.o)
+			whole, _, err := runFrom(t, w, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// 3·8 = 24 steps: a checkpoint after 5, 10, 15, 20 of them, and one at the end.
+			if whole.Saving.Count != 5 || len(whole.Steps) != 24 {
+				t.Fatalf("%d checkpoints in %d steps, want 5 in 24", whole.Saving.Count, len(whole.Steps))
+			}
+			var from *Checkpoint
+			var steps []nn.StepMetrics
+			var epochs []nn.EpochMetrics
+			for leg := range 5 {
+				tr, last, err := runFrom(t, w, from, 1)
+				if leg < 4 && !errors.Is(err, errEnough) || leg == 4 && err != nil {
+					t.Fatalf("leg %d: %v", leg, err)
+				}
+				steps, epochs = append(steps, tr.Steps...), append(epochs, tr.Epochs...)
+				if from = decoded(t, last); from.Steps != len(steps) {
+					t.Errorf("leg %d: the checkpoint is after %d steps, and %d ran", leg, from.Steps, len(steps))
+				}
+				if leg == 4 && tr.WeightsHash() != whole.WeightsHash() {
+					t.Error("the weights differ from those of the undisturbed training")
+				}
+				if p, err := tr.Measured, tr.PredictLegs(t.Context()); err != nil || p.Main == nil || tr.Predicted.Main == nil {
+					t.Errorf("leg %d: what ran is not predicted: %v", leg, err)
+				}
+			}
+			if !slices.Equal(steps, whole.Steps) {
+				t.Error("the losses differ from those of the undisturbed training")
+			}
+			for i, e := range epochs {
+				want := whole.Epochs[i]
+				if e.Epoch != want.Epoch || e.Loss != want.Loss || e.Accuracy != want.Accuracy || e.TestLoss != want.TestLoss || e.TestAccuracy != want.TestAccuracy || e.Seconds <= 0 {
+					t.Errorf("epoch %d: %+v, want the losses of %+v", i+1, e, want)
+				}
+			}
+		})
+	}
+}
+
+// TestResumeElsewhere goes on with another lowering, another policy and more epochs; the weights
+// are near those of the undisturbed training.
+func TestResumeElsewhere(t *testing.T) {
+	all := load(t, "emulated")
+	cores, err := all.Select("cpu:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := trainable(t, all, Options{Checkpoint: CheckpointEvery{Steps: 11}})
+	_, last, err := runFrom(t, w, nil, 1)
+	if !errors.Is(err, errEnough) {
+		t.Fatal(err)
+	}
+	other := trainable(t, cores, Options{Adapt: func(l *dag.Lowering, batch int) { *l = nn.WholeLowering(w.Model, batch, 0, dag.Float32) }})
+	tr, _, err := runFrom(t, other, decoded(t, last), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, _, err := runFrom(t, w, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range tr.Weights() {
+		want := whole.Weights()[i].Float64s()
+		for k, v := range a.Float64s() {
+			// Sums of a few hundred products of numbers near 1, in float32 and another order, 13 steps.
+			if math.Abs(v-want[k]) > 1e-3 {
+				t.Fatalf("%s[%d] = %v, want about %v", a.Name, k, v, want[k])
+			}
+		}
+	}
+}
+
+// TestResumeRefuses: a checkpoint of another training is the caller's error.
+func TestResumeRefuses(t *testing.T) {
+	p := load(t, "emulated")
+	w := trainable(t, p, Options{Checkpoint: CheckpointEvery{Steps: 5}})
+	_, last, err := runFrom(t, w, nil, 1)
+	if !errors.Is(err, errEnough) {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(c *Checkpoint, w *Workload){
+		"position is that of step 5 in this program": func(c *Checkpoint, _ *Workload) { c.Steps = 6 },
+		"position is none of the program":            func(c *Checkpoint, _ *Workload) { c.Within = 9 },
+		"is in epoch 8, and the training has 3":      func(c *Checkpoint, _ *Workload) { c.Epoch, c.Within = 7, 0 },
+		"has no":                                     func(c *Checkpoint, _ *Workload) { c.state = c.state[1:] },
+		"the network and its optimiser carry":        func(c *Checkpoint, _ *Workload) { c.state = append(c.state, nn.Array{Name: "more"}) },
+		"of shape [7]":                               func(c *Checkpoint, _ *Workload) { c.state[0].Shape = []int{7} },
+	} {
+		c := decoded(t, last)
+		change(c, w)
+		if _, err := w.Resume(c); !errors.As(err, new(InputError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want an InputError with %q", err, want)
+		}
+	}
+	if _, err := DecodeCheckpoint(bytes.NewReader(last), int64(len(last))-1); err == nil {
+		t.Error("a checkpoint that was cut is read")
+	}
+}
+
+// TestCheckpointEvery: by default a minute passes between two checkpoints, or a hundred times what
+// the last one took.
+func TestCheckpointEvery(t *testing.T) {
+	for text, want := range map[string]CheckpointEvery{"100steps": {Steps: 100}, "1step": {Steps: 1}, "5min": {Time: 5 * time.Minute}, "90s": {Time: 90 * time.Second}, "1h30m": {Time: 90 * time.Minute}} {
+		if got, err := ParseCheckpointEvery(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "0steps", "-3steps", "100", "5 lightyears", "0s", "-1min"} {
+		if _, err := ParseCheckpointEvery(text); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+	var every CheckpointEvery
+	if every.period(0) != time.Minute || every.period(2*time.Second) != 200*time.Second {
+		t.Errorf("by default every %v, and %v where one takes 2 s", every.period(0), every.period(2*time.Second))
+	}
+}
+
+// FuzzDecodeCheckpoint: no bytes make the reader fail but with an error.
+func FuzzDecodeCheckpoint(f *testing.F) {
+	var b bytes.Buffer
+	c := &Checkpoint{Progress: Progress{Steps: 3, Within: 3}, state: []nn.Array{nn.NewArray("w", dag.Float32, []int{2}, []float64{1, 2})}}
+	if err := c.Encode(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := DecodeCheckpoint(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := c.Encode(&again); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package train
+
+import (
+	"runtime/debug"
+
+	"dahl/nn"
+	"dahl/schedule/layout"
+	"dahl/train/budget"
+)
+
+// Afford compares what the training will take of this machine's memory with what is left, before
+// any of it is taken. Data that are too large beside the rest are streamed, for which the program is
+// lowered and decided anew; a training that is too large even so is refused.
+func (w *Workload) Afford() error {
+	if w.Options.Elsewhere {
+		return nil
+	}
+	if budget.Check(w.needs(), budget.Available()) == nil {
+		return nil
+	}
+	debug.FreeOSMemory() // what planning left behind
+	return w.afford(budget.Available())
+}
+
+func (w *Workload) afford(left budget.Limit) error {
+	err := budget.Check(w.needs(), left)
+	if err != nil && !w.Options.Stream && w.Data.Train != nil {
+		w.Options.Stream = true
+		if err := w.Lower(w.Data.Samples()); err != nil {
+			return err
+		}
+		if err := w.Choose(); err != nil {
+			return err
+		}
+		err = budget.Check(w.needs(), left)
+	}
+	return asInput(err)
+}
+
+// streams reports whether data are too large to be planned for in memory: they would take more than
+// half of what is left.
+func (d *Data) streams(left budget.Limit) bool {
+	bytes := int64(0)
+	for _, s := range []*nn.Dataset{d.Train, d.Test} {
+		if s != nil {
+			bytes += s.Bytes()
+		}
+	}
+	return bytes > left.Bytes/2
+}
+
+// Bytes per unit of what is neither in the arenas nor data, as measured.
+const (
+	recordBytes  = 160  // of a span: as noted, in its schedule, and where energy is accounted for
+	compileBytes = 2048 // of a task
+)
+
+// needs is what the training takes of the host's memory beside what planning has taken.
+func (w *Workload) needs() []budget.Need {
+	var arenas [layout.NumArenas]int64
+	p := w.Platform
+	for m := range p.Memories {
+		if !w.isHere(m) {
+			continue
+		}
+		var most [layout.NumArenas]int64
+		for i := range w.Decision.Graphs {
+			if l := w.Decision.Layouts(i)[m]; l != nil {
+				for a, bytes := range l.ArenaBytes {
+					most[a] = max(most[a], bytes)
+				}
+			}
+		}
+		for a, bytes := range most {
+			arenas[a] += bytes
+		}
+	}
+	kept, order := arenas[layout.NetworkArena], int64(0)
+	if w.Options.KeepEvery == 0 && w.Options.ContinueOnNaN {
+		kept = 0
+	}
+	if w.Data.Train != nil {
+		order = 4 * int64(w.Data.Samples().Train+w.Data.Samples().Test)
+	}
+	ahead, spans, tasks := int64(0), int64(0), int64(0)
+	for i, g := range w.Program.Graphs {
+		n := 0
+		for _, s := range w.Program.Order {
+			if s.Graph == i {
+				n = max(n, s.Steps)
+			}
+		}
+		tasks += int64(g.NumTasks())
+		spans = max(spans, min(int64(g.NumTasks())*int64(min(n, w.RecordedSteps())), maxRecordedSpans))
+		if w.Options.Stream {
+			ahead = max(ahead, aheadBytes(nn.BatchOf(g)*w.Data.Train.ImageBytes()))
+		}
+	}
+	const batch, limit = "a smaller --batch", "a --limit"
+	return []budget.Need{
+		{Bytes: arenas[layout.DataArena], For: "images and labels", Lower: limit},
+		{Bytes: ahead, For: "images read ahead", Lower: batch},
+		{Bytes: order, For: "the order of the images", Lower: limit},
+		{Bytes: arenas[layout.NetworkArena], For: "weights and optimiser state"},
+		{Bytes: kept, For: "a copy of these"},
+		{Bytes: arenas[layout.StepArena], For: "activations and gradients", Lower: batch},
+		{Bytes: arenas[layout.ScratchArena], For: "workspace of kernels", Lower: "fewer --workers"},
+		{Bytes: spans * recordBytes, For: "the record of tasks", Lower: "a smaller --record"},
+		{Bytes: tasks * compileBytes, For: "the compiled tasks", Lower: batch},
+	}
+}
+
+// isHere reports whether a memory is part of the host's: its own, or that of a device that is made
+// of a core.
+func (w *Workload) isHere(m int) bool {
+	if m == int(w.Platform.HostMemory()) {
+		return true
+	}
+	for i := range w.Platform.Devices {
+		if d := &w.Platform.Devices[i]; int(d.Memory) == m && d.IsEmulated() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,110 @@
+package train
+
+import (
+	"context"
+	"fmt"
+
+	"dahl/nn"
+	"dahl/train/budget"
+)
+
+// Batches are read ahead, as many as fill so many bytes, but at least two.
+const (
+	mostAheadBytes = 64 << 20
+	leastAhead     = 2
+	mostAhead      = 32
+)
+
+// ahead is the number of batches of some bytes that are read ahead.
+func ahead(batchBytes int) int {
+	return min(mostAhead, max(leastAhead, mostAheadBytes/max(1, batchBytes)))
+}
+
+// aheadBytes is the memory of batches that are read ahead.
+func aheadBytes(batchBytes int) int64 { return int64(ahead(batchBytes)) * int64(batchBytes) }
+
+// StreamedText says how images reach the steps of a batch where they are streamed.
+func (d *Data) StreamedText(batch int) string {
+	bytes := batch * d.Train.ImageBytes()
+	text := fmt.Sprintf("the images are larger than the memory allows; %d batches, %s, are read ahead", ahead(bytes), budget.Size(aheadBytes(bytes)))
+	unzipped := d.Train.UnzippedBytes()
+	if d.Test != nil {
+		unzipped += d.Test.UnzippedBytes()
+	}
+	if unzipped > 0 {
+		text += fmt.Sprintf("; compressed ones lie in a temporary file of %s beside them", budget.Size(unzipped))
+	}
+	return text
+}
+
+// stream reads the images of batches in their order, ahead of the steps that take them.
+type stream struct {
+	data  *nn.Dataset
+	order []int32
+	batch int
+	next  int // batch that take gives
+
+	free, ready chan *batchImages
+	quit        chan struct{}
+}
+
+type batchImages struct {
+	images []byte
+	err    error // nothing follows it
+}
+
+// newStream begins to read the batches of an order from one on.
+func newStream(d *nn.Dataset, order []int32, batch, from int) *stream {
+	bytes := batch * d.ImageBytes()
+	n := ahead(bytes)
+	s := &stream{data: d, order: order, batch: batch, next: from,
+		free: make(chan *batchImages, n), ready: make(chan *batchImages, n), quit: make(chan struct{})}
+	for range n {
+		s.free <- &batchImages{images: make([]byte, bytes)}
+	}
+	go s.read(from)
+	return s
+}
+
+// read reads until all whole batches are read, one cannot be, or the stream is closed.
+func (s *stream) read(k int) {
+	for ; (k+1)*s.batch <= len(s.order); k++ {
+		var b *batchImages
+		select {
+		case b = <-s.free:
+		case <-s.quit:
+			return
+		}
+		b.err = s.data.Read(b.images, nn.Batch(s.order, s.batch, k))
+		s.ready <- b // never blocks: there is room for all
+		if b.err != nil {
+			return
+		}
+	}
+}
+
+// take copies the images of the next batch, once they have been read or ctx has ended.
+func (s *stream) take(ctx context.Context, dst []byte) error {
+	select {
+	case b := <-s.ready:
+		if b.err != nil {
+			s.ready <- b // for whoever asks again
+			return b.err
+		}
+		copy(dst, b.images)
+		s.free <- b
+		s.next++
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// continues reports whether an order of batches is what the stream gives next.
+func (s *stream) continues(d *nn.Dataset, order []int32, batch int) bool {
+	rest := s.order[min(len(s.order), s.next*s.batch):]
+	return s.data == d && s.batch == batch && len(rest) > 0 && len(rest) == len(order) && &rest[0] == &order[0]
+}
+
+// close ends the reading after the batch that is being read.
+func (s *stream) close() { close(s.quit) }
