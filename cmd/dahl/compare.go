@@ -15,6 +15,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/plots"
+	"dahl/rundir/durable"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/simulate"
@@ -123,7 +124,7 @@ func drawComparison(path string, p *schedule.Problem, predicted, measured *sched
 	if err != nil {
 		return err
 	}
-	return plots.Compare(path, one, other)
+	return durable.Write(path, func(w io.Writer) error { return plots.Compare(w, "svg", one, other) })
 }
 
 // printComparison writes a comparison as tables; shown says which steps of the run are measured.

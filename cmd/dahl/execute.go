@@ -16,6 +16,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
+	"dahl/rundir/durable"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -133,7 +134,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
 	if f.save != "" {
-		runErr = errors.Join(runErr, cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
+		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
 	}
 	if err := writeTraining(ctx, dir, t, "execute", runErr); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"dahl/cmd/cli"
+	"dahl/rundir/durable"
 )
 
 // runDir is a directory that one run writes. Every file appears under its final
@@ -54,7 +55,7 @@ func createRunDir(path string) (*runDir, error) {
 
 // write makes one file of the run.
 func (d *runDir) write(name string, fill func(w io.Writer) error) error {
-	if err := cli.WriteTo(filepath.Join(d.path, name), fill); err != nil {
+	if err := durable.Write(filepath.Join(d.path, name), fill); err != nil {
 		return err
 	}
 	d.noteFile(name)
@@ -70,5 +71,5 @@ func (d *runDir) noteFile(name string) {
 
 func (d *runDir) writeManifest(m *manifest) error {
 	m.Format, m.Files = manifestFormat, d.files
-	return cli.WriteTo(filepath.Join(d.path, manifestName), func(w io.Writer) error { return cli.PrintJSON(w, m) })
+	return durable.Write(filepath.Join(d.path, manifestName), func(w io.Writer) error { return cli.PrintJSON(w, m) })
 }

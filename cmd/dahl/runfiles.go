@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -73,11 +72,7 @@ func (w *workload) mainProblem(steps int) *schedule.Problem {
 
 func (d *runDir) draw(f plots.Figure, in plots.Input, format string) error {
 	name := f.Name + "." + format
-	if err := f.Draw(filepath.Join(d.path, name), in); err != nil {
-		return fmt.Errorf("drawing %s: %w", name, err)
-	}
-	d.noteFile(name)
-	return nil
+	return d.write(name, func(w io.Writer) error { return f.Draw(w, format, in) })
 }
 
 // newPlotRun prepares a schedule for figures and traces; of is the summary of the run.
