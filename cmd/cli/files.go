@@ -5,13 +5,22 @@ import (
 	"io"
 	"os"
 
+	"dahl/rundir"
 	"dahl/rundir/durable"
 )
 
-// CheckWritable reports early that a file of a result could not be made.
+// CheckWritable reports early that a file of a result could not be made, or would be among those
+// of a run, which lists its own.
 func CheckWritable(path string) error {
 	if path == "" {
 		return nil
+	}
+	target, err := durable.Follow(path)
+	if err != nil {
+		return AsInput(err)
+	}
+	if run, ok := rundir.Within(target); ok {
+		return InputErrorf("cannot write %s: it lies in %s, which holds a run; name a file elsewhere", path, run)
 	}
 	return AsInput(durable.CheckWritable(path))
 }

@@ -47,6 +47,24 @@ func OpenDir(path string) (*Dir, error) {
 	return &Dir{root}, nil
 }
 
+// MakeDir opens a directory, which it makes with those that it lies in where it is not there.
+func MakeDir(path string) (*Dir, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		parent, err := MakeDir(filepath.Dir(path))
+		if err != nil {
+			return nil, err
+		}
+		defer parent.Close()
+		if err := parent.Mkdir(filepath.Base(path)); err != nil {
+			return nil, err
+		}
+		if err := parent.Sync("."); err != nil {
+			return nil, err
+		}
+	}
+	return OpenDir(path)
+}
+
 // Path is the name under which the directory was opened.
 func (d *Dir) Path() string { return d.root.Name() }
 
