@@ -15,6 +15,7 @@ import (
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/rundir"
 	"dahl/train"
 )
 
@@ -43,10 +44,11 @@ network for real, and shows both side by side. It opens no socket.`,
 
 func demo(ctx context.Context, stdout io.Writer, args []string, out string) error {
 	o := &options{args: args, Model: demoModel, Data: demoData, Epochs: demoEpochs, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true}
-	dir, err := createRunDir(out)
+	dir, err := createRun(out, &manifest{Command: "demo", Options: *o})
 	if err != nil {
 		return err
 	}
+	defer dir.Close()
 	m, d, err := trainingData(o)
 	if err != nil {
 		return err
@@ -76,13 +78,13 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
 	}
+	if runErr == nil {
+		runErr = t.writeTrace(dir)
+	}
 	if err := writeTraining(ctx, dir, t, "demo", runErr); err != nil {
 		return err
 	}
-	if err := traceRun(io.Discard, dir.path, "chrome"); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "pictures  %s/compare.svg  gantt.svg  power.svg  memory.svg; %s opens in Perfetto\n", dir.path, filepath.Join(dir.path, "trace.json"))
+	fmt.Fprintf(stdout, "pictures  %s/compare.svg  gantt.svg  power.svg  memory.svg; %s opens in Perfetto\n", dir.Path(), filepath.Join(dir.Path(), "trace.json"))
 	fmt.Fprintf(stdout, "next      dahl simulate --platform platforms/server.toml --model %s --batch %d\n", o.Model, o.Batch)
 	return nil
 }
@@ -144,6 +146,16 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.Measured))
 	return nil
+}
+
+// writeTrace writes the trace of what ran into the run.
+func (t *trainer) writeTrace(dir *rundir.Dir) error {
+	run, err := newPlotRun(t.w.mainProblem(t.Measured.Main.Steps), t.Measured.Main, t.summarize())
+	if err != nil {
+		return err
+	}
+	f := traceFormats["chrome"]
+	return dir.Write(f.file, func(w io.Writer) error { return f.write(w, run) })
 }
 
 // thousands prints an integer with commas.

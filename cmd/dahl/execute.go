@@ -16,6 +16,8 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
+	"dahl/rundir"
+	"dahl/rundir/durable"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -115,13 +117,14 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if t.devices, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
 		return err
 	}
-	if err := cli.CheckWritable(f.save); err != nil {
+	if err := f.checkSave(); err != nil {
 		return err
 	}
-	dir, err := createRunDir(f.out.dir)
+	dir, err := createRun(f.out.dir, w.newManifest("execute"))
 	if err != nil {
 		return err
 	}
+	defer dir.Close()
 	w.printTraining(progress, predicted)
 	for _, warning := range t.Runner.Warnings() {
 		slog.Warn(warning)
@@ -136,7 +139,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
 	if f.save != "" {
-		runErr = errors.Join(runErr, cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
+		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
 	}
 	if err := writeTraining(ctx, dir, t, "execute", runErr); err != nil {
 		return err
@@ -149,9 +152,17 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if t.devices != nil {
 		printSets(progress, t.devices)
 	}
-	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
+	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.Path(), dir.Path())
 	t.w.headline(t.Measured, t.summarize()).print(progress, t.beside())
 	return nil
+}
+
+// checkSave refuses a file for the weights that could not be written, or would be in the run.
+func (f *executeFlags) checkSave() error {
+	if f.save != "" && liesIn(f.save, f.out.dir) {
+		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.dir, weightsFile))
+	}
+	return cli.CheckWritable(f.save)
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions
@@ -202,19 +213,26 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 
 // writeTraining writes the run directory of an executed run, which may have ended with an
 // error, and returns that or its own.
-func writeTraining(ctx context.Context, dir *runDir, t *trainer, command string, runErr error) error {
-	err := t.PredictLegs(context.WithoutCancel(ctx))
+func writeTraining(ctx context.Context, dir *rundir.Dir, t *trainer, command string, runErr error) error {
+	m := t.w.newManifest(command) // of the last leg
+	at, err := "", t.PredictLegs(context.WithoutCancel(ctx))
 	if err == nil {
-		err = writeTrained(dir, t, command)
+		err = writeTrained(dir, t, m)
+	}
+	if err == nil {
+		at, err = dir.Commit(m)
 	}
 	if err == nil && runErr != nil {
-		return fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
+		err = fmt.Errorf("%w; what was done is in %s", runErr, at)
+		if at != dir.Path() {
+			err = fmt.Errorf("%w, since %s keeps the complete run before it", err, dir.Path())
+		}
+		return err
 	}
 	return errors.Join(runErr, err)
 }
 
-func writeTrained(dir *runDir, t *trainer, command string) error {
-	m := t.w.newManifest(command)
+func writeTrained(dir *rundir.Dir, t *trainer, m *manifest) error {
 	m.Complete = t.Complete
 	var err error
 	if m.Data, err = hashData(t.w.Data.Train, t.w.Data.Test); err != nil {
@@ -229,13 +247,13 @@ func writeTrained(dir *runDir, t *trainer, command string) error {
 		m.FinalLoss = number(t.Steps[n-1].Loss)
 	}
 	m.Diverged = t.Diverged
-	if err := dir.write(stepsFile, metrics(t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step)); err != nil {
+	if err := dir.Write(stepsFile, metrics(t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step)); err != nil {
 		return err
 	}
-	if err := dir.write(epochsFile, metrics(t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch)); err != nil {
+	if err := dir.Write(epochsFile, metrics(t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch)); err != nil {
 		return err
 	}
-	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
+	if err := dir.Write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
 		return err
 	}
 	if err := writeLegs(dir, t); err != nil {
@@ -243,29 +261,29 @@ func writeTrained(dir *runDir, t *trainer, command string) error {
 	}
 	m.Losses = t.Losses
 	if t.Measured.Main != nil {
-		if err := dir.writeLeg(t.w, &t.Leg, t.summarize()); err != nil {
-			return err
-		}
+		return t.w.writeLeg(dir, &t.Leg, t.summarize())
 	}
-	return dir.writeManifest(m)
+	return nil
 }
 
 // writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the
 // figure of both.
-func (d *runDir) writeLeg(w *workload, l *train.Leg, s *summary) error {
-	if err := d.writeOutcome(w, l.Measured, s); err != nil {
+func (w *workload) writeLeg(d *rundir.Dir, l *train.Leg, s *summary) error {
+	if err := w.writeOutcome(d, l.Measured, s); err != nil {
 		return err
 	}
 	p := w.mainProblem(l.Predicted.Main.Steps)
-	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
+	err := d.Write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
 	if err != nil {
 		return err
 	}
-	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.Predicted.Main, l.Measured.Main, s); err != nil && !errors.Is(err, plots.ErrNoData) {
-		return err
+	err = d.Write(compareFile, func(out io.Writer) error {
+		return drawComparison(out, p, l.Predicted.Main, l.Measured.Main, s)
+	})
+	if errors.Is(err, plots.ErrNoData) {
+		return nil
 	}
-	d.noteFile("compare.svg")
-	return nil
+	return err
 }
 
 // metrics fills a file with rows.

@@ -12,6 +12,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/rundir"
 	"dahl/train"
 )
 
@@ -89,40 +90,33 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, spent time.Durat
 const afterLossCommand = "execute after a loss"
 
 // writeLegs writes a run directory for each leg after the first into that of the training.
-func writeLegs(dir *runDir, t *trainer) error {
+func writeLegs(dir *rundir.Dir, t *trainer) error {
 	for i := range t.Later {
 		l := &t.Later[i]
 		name := fmt.Sprintf("after-loss-%d", l.After)
-		sub, err := createRunDir(filepath.Join(dir.path, name))
-		if err != nil {
-			return err
-		}
+		sub := dir.Inside(name)
 		w := t.w.of(l.Workload)
 		m := w.newManifest(afterLossCommand)
 		m.Complete = t.Complete
 		s := w.summarize(l.Measured)
 		s.Provenance = &m.Build
-		if err := sub.writeLeg(w, l, s); err != nil {
+		if err := w.writeLeg(sub, l, s); err != nil {
 			return err
 		}
-		if err := sub.writeManifest(m); err != nil {
+		if _, err := sub.Commit(m); err != nil {
 			return err
 		}
-		for _, file := range append(sub.files, manifestName) {
-			dir.noteFile(filepath.Join(name, file))
-		}
-		dir.noteFile(name)
 		t.Losses[l.After-1].Run = name
 	}
 	return nil
 }
 
 // printLosses says what failed, and where to look for what came after.
-func (t *trainer) printLosses(out io.Writer, dir *runDir) {
+func (t *trainer) printLosses(out io.Writer, dir *rundir.Dir) {
 	for _, l := range t.Losses {
 		fmt.Fprintf(out, "lost      %s in epoch %d; went on after step %d with %s", l.Device, l.Epoch, l.AfterStep, l.Devices)
 		if l.Run != "" {
-			fmt.Fprintf(out, ": %s", filepath.Join(dir.path, l.Run))
+			fmt.Fprintf(out, ": %s", filepath.Join(dir.Path(), l.Run))
 		}
 		fmt.Fprintln(out)
 	}
