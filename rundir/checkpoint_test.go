@@ -20,7 +20,7 @@ func TestCheckpoints(t *testing.T) {
 		for n, done := 1, false; !done; n++ {
 			t.Chdir(t.TempDir())
 			mustMake(t, oldRun, "run", "old")
-			d, err := Create("run", &note{Text: "training"})
+			d, err := Create("run", &note{Head: Head{Keep: true}, Text: "training"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,6 +65,19 @@ func TestCheckpoints(t *testing.T) {
 			check(t, "run", map[string]files{"training": {}})
 		}
 	}
+}
+
+// TestShortTrainings are replaced without a word: what nobody asked to keep.
+func TestShortTrainings(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d, err := Create("run", &note{Text: "short"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.WriteCheckpoint(3, text("")), d.Close(), newRun.make("run", "new")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "run", map[string]files{"new": newRun})
 }
 
 // TestRunThatEndedEarly stays in the stage if it would replace a complete one or can be resumed.

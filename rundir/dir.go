@@ -146,7 +146,8 @@ func (d *Dir) begin(start Manifest) error {
 	if err != nil {
 		return err
 	}
-	if len(steps) > 0 {
+	var staged Head
+	if _, err := read(filepath.Join(path, stagingName), &staged); len(steps) > 0 && (err != nil || staged.Keep) {
 		return fmt.Errorf("output directory %s holds a training that was interrupted after step %d: go on with dahl execute --resume %s, or remove %s",
 			path, steps[0], path, filepath.Join(path, stagingName))
 	}
@@ -188,6 +189,12 @@ func (d *Dir) checkEarlier() error {
 	}
 	return nil
 }
+
+// Restate writes the manifest of a run that is being written anew.
+func (d *Dir) Restate(m Manifest) error { return d.writeManifest(m) }
+
+// Open opens a file of a run that is being written, to be read.
+func (d *Dir) Open(name string) (*os.File, error) { return d.dir.Open(d.at(name)) }
 
 // Path is the run directory.
 func (d *Dir) Path() string { return d.dir.Path() }

@@ -28,7 +28,9 @@ const ManifestName = "manifest.json"
 type Head struct {
 	Format   string `json:"format"`
 	Complete bool   `json:"complete"` // false: still running, interrupted, failed or diverged
-	Files    []File `json:"files"`
+	// Keep says that a training which was interrupted may not be replaced by another run.
+	Keep  bool   `json:"keep,omitempty"`
+	Files []File `json:"files"`
 	// Seal is the hash of the manifest as it is written, with an empty seal.
 	Seal string `json:"seal"`
 }

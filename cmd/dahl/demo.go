@@ -68,12 +68,16 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	}
 	w.printPlan(stdout, predicted)
 
-	t, err := newTrainer(w, nil)
+	t, err := newTrainer(w, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	t.Predicted = predicted
+	k := &keeper{dir: dir, ctx: ctx}
+	if k.manifest, err = t.begins("demo"); err != nil {
+		return err
+	}
 	runErr := t.run(ctx)
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
@@ -81,7 +85,7 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	if runErr == nil {
 		runErr = t.writeTrace(dir)
 	}
-	if err := writeTraining(ctx, dir, t, "demo", runErr); err != nil {
+	if err := k.commit(t, runErr); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "pictures  %s/compare.svg  gantt.svg  power.svg  memory.svg; %s opens in Perfetto\n", dir.Path(), filepath.Join(dir.Path(), "trace.json"))

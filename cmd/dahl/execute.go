@@ -27,6 +27,8 @@ type executeFlags struct {
 	out            output
 	save           string
 	compareDevices bool
+	resume         string       // directory of a training that goes on
+	from           *interrupted // the training in it; nil: it begins
 }
 
 var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,
@@ -57,6 +59,12 @@ A loss that is NaN or infinite ends the run, with the step and the layer in whic
 first such number came up; the weights are then the last finite ones. For this a copy of
 weights and optimiser state is kept. --continue-on-nan goes on instead.
 
+The training is saved every minute: parameters, optimiser state and how far it is, in
+the directory .staging of the run's. One that was killed goes on with --resume DIR, and
+comes to the weights that it would have had, on any number of cores. A signal, a lost
+terminal or a closed pipe ends a training between two steps, with a checkpoint. Whatever
+ends it, an earlier run in the same directory stays until the new one is complete.
+
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
 from the last step whose weights were kept, with the same data in the same order. A
@@ -79,6 +87,14 @@ early: what was done is written, and the exit code is 128 and the signal's numbe
 			if f.out.json {
 				progress = io.Discard
 			}
+			if f.resume != "" {
+				var err error
+				if f.from, err = openInterrupted(cmd, f.resume, &o); err != nil {
+					return err
+				}
+				defer f.from.dir.Close()
+				f.out.dir = f.resume
+			}
 			return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
 		},
 	}
@@ -92,6 +108,8 @@ early: what was done is written, and the exit code is 128 and the signal's numbe
 	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
 	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
 	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
+	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
+	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	addOutputFlags(cmd, &f.out, "dahl-execute")
 	return cmd
@@ -108,7 +126,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err != nil {
 		return cli.AsInput(err)
 	}
-	t, err := newTrainer(w, progress)
+	t, err := newTrainer(w, progress, f.from)
 	if err != nil {
 		return err
 	}
@@ -120,12 +138,15 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err := f.checkSave(); err != nil {
 		return err
 	}
-	dir, err := createRun(f.out.dir, w.newManifest("execute"))
+	k, err := f.keeper(ctx, t)
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
+	defer k.dir.Close()
 	w.printTraining(progress, predicted)
+	if f.from != nil {
+		f.from.print(progress, k.manifest)
+	}
 	for _, warning := range t.Runner.Warnings() {
 		slog.Warn(warning)
 	}
@@ -141,18 +162,18 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if f.save != "" {
 		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
 	}
-	if err := writeTraining(ctx, dir, t, "execute", runErr); err != nil {
+	if err := k.commit(t, runErr); err != nil {
 		return err
 	}
 	if f.out.json {
 		return cli.PrintJSON(stdout, t.summarize())
 	}
 	t.printMeasured(progress)
-	t.printLosses(progress, dir)
+	t.printLosses(progress, k.dir)
 	if t.devices != nil {
 		printSets(progress, t.devices)
 	}
-	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.Path(), dir.Path())
+	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", k.dir.Path(), k.dir.Path())
 	t.w.headline(t.Measured, t.summarize()).print(progress, t.beside())
 	return nil
 }
@@ -211,61 +232,6 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	return m, d, err
 }
 
-// writeTraining writes the run directory of an executed run, which may have ended with an
-// error, and returns that or its own.
-func writeTraining(ctx context.Context, dir *rundir.Dir, t *trainer, command string, runErr error) error {
-	m := t.w.newManifest(command) // of the last leg
-	at, err := "", t.PredictLegs(context.WithoutCancel(ctx))
-	if err == nil {
-		err = writeTrained(dir, t, m)
-	}
-	if err == nil {
-		at, err = dir.Commit(m)
-	}
-	if err == nil && runErr != nil {
-		err = fmt.Errorf("%w; what was done is in %s", runErr, at)
-		if at != dir.Path() {
-			err = fmt.Errorf("%w, since %s keeps the complete run before it", err, dir.Path())
-		}
-		return err
-	}
-	return errors.Join(runErr, err)
-}
-
-func writeTrained(dir *rundir.Dir, t *trainer, m *manifest) error {
-	m.Complete = t.Complete
-	var err error
-	if m.Data, err = hashData(t.w.Data.Train, t.w.Data.Test); err != nil {
-		slog.Warn("the manifest does not identify the data", "error", err)
-	}
-	m.GPUs = t.gpus
-	if n := t.Runner.Issue(0); n.Tasks > 0 {
-		m.Issue = &n
-	}
-	m.WeightsHash = t.WeightsHash()
-	if n := len(t.Steps); n > 0 {
-		m.FinalLoss = number(t.Steps[n-1].Loss)
-	}
-	m.Diverged = t.Diverged
-	if err := dir.Write(stepsFile, metrics(t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step)); err != nil {
-		return err
-	}
-	if err := dir.Write(epochsFile, metrics(t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch)); err != nil {
-		return err
-	}
-	if err := dir.Write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
-		return err
-	}
-	if err := writeLegs(dir, t); err != nil {
-		return err
-	}
-	m.Losses = t.Losses
-	if t.Measured.Main != nil {
-		return t.w.writeLeg(dir, &t.Leg, t.summarize())
-	}
-	return nil
-}
-
 // writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the
 // figure of both.
 func (w *workload) writeLeg(d *rundir.Dir, l *train.Leg, s *summary) error {
@@ -284,17 +250,6 @@ func (w *workload) writeLeg(d *rundir.Dir, l *train.Leg, s *summary) error {
 		return nil
 	}
 	return err
-}
-
-// metrics fills a file with rows.
-func metrics[T any](rows []T, open func(io.Writer, bool) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) func(io.Writer) error {
-	return func(out io.Writer) error {
-		w, err := open(out, false)
-		for i := 0; err == nil && i < len(rows); i++ {
-			err = write(w, rows[i])
-		}
-		return errors.Join(err, w.Flush())
-	}
 }
 
 // summarize adds what only a training knows.

@@ -246,7 +246,7 @@ func TestInterruptedOnDevices(t *testing.T) {
 		if r.code != cli.ExitInterrupted || !strings.Contains(r.stderr, "dahl: interrupted: ") || !strings.Contains(r.stderr, "what was done is in cut") {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
-		m, err := readManifest("cut")
+		m, err := readManifest("cut/.staging")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,8 @@ type manifest struct {
 
 	Issue *execute.Issue `json:"issue,omitempty"` // of a training step to devices, where its tasks are not timed; a plan's
 
-	Losses []train.DeviceLoss `json:"losses,omitempty"` // what it went on without
+	Losses  []train.DeviceLoss `json:"losses,omitempty"`  // what it went on without
+	Resumed []resumption       `json:"resumed,omitempty"` // where it went on after interruptions
 
 	WeightsHash string `json:"weights_sha256,omitempty"` // after training
 	FinalLoss   number `json:"final_loss,omitempty"`

@@ -317,14 +317,14 @@ func TestInterrupted(t *testing.T) {
 	if r.code != cli.ExitInterrupted || !strings.HasPrefix(r.failure(), "dahl: interrupted") || strings.Count(r.failure(), "\n") != 1 {
 		t.Errorf("exit code %d, %q", r.code, r.stderr)
 	}
-	m, err := readManifest("cut")
+	m, err := readManifest("cut/.staging")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m.Complete || m.Command != "execute" || !m.Lists(stepsFile) {
 		t.Errorf("manifest says complete %v, command %q, files %v", m.Complete, m.Command, m.Files)
 	}
-	if r := dahl(t, t.Context(), "rerun", "cut"); r.code != cli.ExitBadInput {
+	if r := dahl(t, t.Context(), "rerun", "cut/.staging"); r.code != cli.ExitBadInput {
 		t.Errorf("an interrupted run was repeated: exit code %d", r.code)
 	}
 }

@@ -26,18 +26,25 @@ type trainer struct {
 }
 
 // newTrainer compiles the program and fills parameters and data. Progress gets a line per
-// epoch; nil: none.
-func newTrainer(w *workload, progress io.Writer) (*trainer, error) {
+// epoch; nil: none. An interrupted training goes on; nil: it begins.
+func newTrainer(w *workload, progress io.Writer, from *interrupted) (*trainer, error) {
 	var err error
 	if w.Options.Init, err = newInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
 		return nil, err
 	}
 	t := &trainer{w: w}
-	if t.Trainer, err = w.Start(); err != nil {
+	done := 0 // epochs, before it goes on
+	if from == nil {
+		t.Trainer, err = w.Start()
+	} else {
+		t.Trainer, err = from.resume(w)
+		done = from.checkpoint.Epoch
+	}
+	if err != nil {
 		return nil, err
 	}
 	if progress != nil {
-		t.OnEpoch = func(m nn.EpochMetrics, spent time.Duration) { w.printEpoch(progress, m, spent) }
+		t.OnEpoch = func(m nn.EpochMetrics, spent time.Duration) { w.printEpoch(progress, m, m.Epoch-done, spent) }
 	}
 	t.OnLoss = func(l train.DeviceLoss) {
 		slog.Warn("a device failed; the training is planned anew without it and goes on from the last weights kept",
@@ -70,10 +77,11 @@ func (w *workload) of(l *train.Workload) *workload {
 	return &next
 }
 
-// printEpoch prints what an epoch came to, and how long the others will take.
-func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, spent time.Duration) {
+// printEpoch prints what an epoch came to, and how long the others will take, where some were
+// done in the time spent.
+func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent time.Duration) {
 	epochs := w.opts.Epochs
-	left := time.Duration(float64(spent) / float64(m.Epoch) * float64(epochs-m.Epoch))
+	left := time.Duration(float64(spent) / float64(done) * float64(epochs-m.Epoch))
 	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f  accuracy %5.2f %%", len(fmt.Sprint(epochs)), m.Epoch, epochs, m.Loss, 100*m.Accuracy)
 	if m.Tested {
 		fmt.Fprintf(out, "  test %5.2f %%", 100*m.TestAccuracy)
