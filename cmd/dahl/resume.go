@@ -152,11 +152,11 @@ func (in *interrupted) print(out io.Writer, now *manifest) {
 	if !in.since(now).Alike {
 		var what []string
 		if !slices.Equal(now.Graphs, in.manifest.Graphs) {
-			what = append(what, "task graph")
+			what = append(what, "another task graph")
 		}
 		if !slices.Equal(now.Variants, in.manifest.Variants) {
-			what = append(what, "kernels")
+			what = append(what, "other kernels")
 		}
-		slog.Warn("the training goes on with another " + strings.Join(what, " and other ") + ": its weights will differ in their last bits from those of one that nothing disturbed")
+		slog.Warn("the training goes on with " + strings.Join(what, " and ") + ": its weights will differ in their last bits from those of one that nothing disturbed")
 	}
 }

@@ -23,6 +23,8 @@ type trainer struct {
 	load    *loadSummary
 	gpus    []train.DeviceState // as they were when the run began
 	devices *plan.SetComparison // nil: the devices are of one kind, or all that there are
+
+	resumedAfter int // step; 0: it began
 }
 
 // newTrainer compiles the program and fills parameters and data. Progress gets a line per
@@ -38,7 +40,7 @@ func newTrainer(w *workload, progress io.Writer, from *interrupted) (*trainer, e
 		t.Trainer, err = w.Start()
 	} else {
 		t.Trainer, err = from.resume(w)
-		done = from.checkpoint.Epoch
+		done, t.resumedAfter = from.checkpoint.Epoch, from.checkpoint.Steps
 	}
 	if err != nil {
 		return nil, err
