@@ -66,6 +66,7 @@ func (d *Dir) stays(m Manifest) (bool, error) {
 
 // finish makes the files of the run last and lists them in its manifest.
 func (d *Dir) finish(m Manifest) error {
+	var dirs []string
 	for _, name := range d.files {
 		name, ok := strings.CutPrefix(name, d.below)
 		if !ok {
@@ -78,7 +79,15 @@ func (d *Dir) finish(m Manifest) error {
 		if err := d.dir.Sync(d.at(name)); err != nil {
 			return err
 		}
+		if dir := path.Dir(name); dir != "." && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
 		m.head().set(f)
+	}
+	for _, dir := range dirs { // the stage itself is synced after the manifest
+		if err := d.dir.Sync(d.at(dir)); err != nil {
+			return err
+		}
 	}
 	if err := d.writeManifest(m); err != nil {
 		return err

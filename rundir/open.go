@@ -13,7 +13,7 @@ import (
 
 // Open reads the manifest of a run into m. It ends a commit that was cut off first.
 func Open(dir string, m Manifest) error {
-	if _, err := os.Lstat(filepath.Join(dir, commitName, ManifestName)); err == nil {
+	if _, err := os.Lstat(filepath.Join(dir, commitName)); err == nil {
 		d, err := open(dir, stagingName)
 		if err != nil {
 			return err

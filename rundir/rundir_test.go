@@ -354,3 +354,41 @@ func TestRefused(t *testing.T) {
 	}
 	check(t, "run", map[string]files{"old": oldRun})
 }
+
+// TestSyncedBeforeItDecides: whatever was written below the stage is synced when the stage is
+// renamed, and so is what moved when its manifest does.
+func TestSyncedBeforeItDecides(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustMake(t, oldRun, "run", "old")
+	defer func() { durable.Fault = nil }()
+	dirty := map[string]bool{} // files and directories
+	renames := 0
+	durable.Fault = func(op durable.Op, path string) error {
+		dir := filepath.Dir(path)
+		switch op {
+		case durable.OpWrite:
+			dirty[path] = true
+		case durable.OpCreate:
+			dirty[dir] = true
+		case durable.OpSync:
+			delete(dirty, path)
+		case durable.OpRename:
+			if renames++; path == filepath.Join("run", commitName) || path == filepath.Join("run", ManifestName) {
+				for name := range dirty {
+					if strings.HasPrefix(name, filepath.Join("run", stagingName)) || path != filepath.Join("run", commitName) && name != filepath.Join("run", lockName) {
+						t.Errorf("%s is not synced when %s is renamed", name, path)
+					}
+				}
+			}
+			dirty[dir] = true
+		}
+		return nil
+	}
+	if err := newRun.make("run", "new"); err != nil {
+		t.Fatal(err)
+	}
+	// The manifest of the start and of the end, the stage, four files and the manifest.
+	if renames != 2+1+len(newRun)+1 {
+		t.Errorf("%d renames", renames)
+	}
+}

@@ -19,13 +19,17 @@ import (
 	"dahl/train"
 )
 
-// What the demo does: small enough to end in about 10 seconds, real enough to learn.
-const (
-	demoModel           = "digits-cnn"
-	demoData            = "digits"
-	demoEpochs          = 5
-	demoCalibrationTime = 3 * time.Second
-)
+// demoRun is what the demo does: small enough to end in about 10 seconds, real enough to learn.
+// Tests shorten it.
+var demoRun = struct {
+	options
+	calibrate func(context.Context, *options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
+}{
+	options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true},
+	calibrate,
+}
+
+const demoCalibrationTime = 3 * time.Second
 
 func newDemo(args []string) *cobra.Command {
 	var out string
@@ -43,7 +47,9 @@ network for real, and shows both side by side. It opens no socket.`,
 }
 
 func demo(ctx context.Context, stdout io.Writer, args []string, out string) error {
-	o := &options{args: args, Model: demoModel, Data: demoData, Epochs: demoEpochs, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true}
+	of := demoRun.options
+	o := &of
+	o.args = args
 	dir, err := createRun(out, &manifest{Command: "demo", Options: *o})
 	if err != nil {
 		return err
@@ -102,7 +108,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	}
 	o.Workers = len(p.Workers) // measured inside steps with all of them only
 	begin := time.Now()
-	c, err := calibrate(ctx, o, m, d, execute.CalibrateOptions{Platform: p, MaxTime: demoCalibrationTime})
+	c, err := demoRun.calibrate(ctx, o, m, d, execute.CalibrateOptions{Platform: p, MaxTime: demoCalibrationTime})
 	if err != nil {
 		return nil, err
 	}
