@@ -57,6 +57,11 @@ A loss that is NaN or infinite ends the run, with the step and the layer in whic
 first such number came up; the weights are then the last finite ones. For this a copy of
 weights and optimiser state is kept. --continue-on-nan goes on instead.
 
+The files of a run appear when it ends, all at once, and until then those of an earlier
+one stay. A run that does not come to its end takes no complete one's place: its files
+stay in .staging there, and the next run removes them. Weights go to --save as well,
+whatever becomes of the directory.
+
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
 from the last step whose weights were kept, with the same data in the same order. A

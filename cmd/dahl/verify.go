@@ -27,11 +27,13 @@ func newVerify([]string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "check that a run directory is sound",
-		Long: `verify derives again what the files of a run claim: the graph's dependences, the
-plan's completeness, every start and end of the schedules against graph and
-platform, that the tasks and copies of the plan ran in its order, the joules, and
-that no two live buffers share a byte in any memory. It prints a line for each and
-exits with 1 if one does not hold.`,
+		Long: `verify compares the files of a run with the hashes in its manifest, and finds what is
+missing, changed or not the run's. It derives again what they claim: the graph's
+dependences, the plan's completeness, every start and end of the schedules against
+graph and platform, that the tasks and copies of the plan ran in its order, the
+joules, and that no two live buffers share a byte in any memory. It prints a line for
+each and exits with 1 if one does not hold. It also says whether a run is being
+written into the directory, or one was cut off there.`,
 		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			state := stateText(args[0])
