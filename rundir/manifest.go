@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"dahl/rundir/durable"
 )
 
 // Format is that of the manifests that this package writes, and the only one that it reads.
@@ -88,8 +90,8 @@ func (h *Head) sealed(data []byte) bool {
 // read reads a manifest into m, which may be a Head alone, and returns its bytes.
 func read(dir string, m Manifest) ([]byte, error) {
 	path := filepath.Join(dir, ManifestName)
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file and may never end", path)
+	if err := durable.CheckRegular(path); err != nil {
+		return nil, err
 	}
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,7 +18,6 @@ import (
 	"dahl/plots"
 	"dahl/rundir"
 	"dahl/rundir/durable"
-	"dahl/schedule"
 	"dahl/train"
 )
 
@@ -272,11 +271,10 @@ func (w *workload) writeLeg(d *rundir.Dir, l *train.Leg, s *summary) error {
 		return err
 	}
 	p := w.mainProblem(l.Predicted.Main.Steps)
-	err := d.Write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
-	if err != nil {
+	if err := d.WritePredicted(l.Predicted.Main, p.Graph, p.Platform); err != nil {
 		return err
 	}
-	err = d.Write(compareFile, func(out io.Writer) error {
+	err := d.Write(compareFile, func(out io.Writer) error {
 		return drawComparison(out, p, l.Predicted.Main, l.Measured.Main, s)
 	})
 	if errors.Is(err, plots.ErrNoData) {
