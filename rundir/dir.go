@@ -164,7 +164,7 @@ func checkOurs(path string) error {
 	}
 	var h Head
 	_, err = read(path, &h)
-	if errors.Is(err, errOlder) {
+	if errors.As(err, new(versionError)) {
 		return fmt.Errorf("output directory %w", err)
 	}
 	if err == nil || isRun(path) {

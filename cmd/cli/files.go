@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"io"
-	"os"
 
 	"dahl/rundir"
 	"dahl/rundir/durable"
@@ -25,14 +24,8 @@ func CheckWritable(path string) error {
 	return AsInput(durable.CheckWritable(path))
 }
 
-// CheckRegular refuses a file to be read that may never end, such as a pipe or a device. It says
-// nothing of one that is not there.
-func CheckRegular(path string) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return InputErrorf("%s is no regular file and may never end; copy what it gives into one", path)
-	}
-	return nil
-}
+// CheckRegular refuses a file to be read that may never end, such as a pipe or a device.
+func CheckRegular(path string) error { return AsInput(durable.CheckRegular(path)) }
 
 // PrintJSON prints one object.
 func PrintJSON(w io.Writer, v any) error {

@@ -30,15 +30,16 @@ func (d *Dir) Lock(name, holder string) (*File, error) {
 		}
 		return HeldError{holderOf(f.f)}
 	})
-	if err == nil {
-		if err = f.cut(0); err == nil {
-			_, err = io.WriteString(f, holder)
+	if err != nil {
+		if f.f != nil {
+			f.f.Close()
 		}
+		return nil, err
 	}
-	if err != nil && f.f != nil {
-		f.f.Close()
+	if f.cut(0) == nil { // the line is for messages: a full disk is no reason to lock nothing
+		io.WriteString(f, holder)
 	}
-	return f, err
+	return f, nil
 }
 
 // Holder says who holds the lock of a file; ok is false where nobody does.
