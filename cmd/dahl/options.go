@@ -52,6 +52,8 @@ type options struct {
 	WeightDecay *float64 `json:"weight_decay,omitempty"`
 	Nesterov    bool     `json:"nesterov,omitempty"`
 
+	Checkpoint string `json:"checkpoint,omitempty"` // how often the training is saved: every=N, or never
+
 	// ContinueOnLoss is after how many training steps the weights are kept, so that the
 	// training goes on from there when a device fails; 0: such a failure ends it.
 	ContinueOnLoss int `json:"continue_on_loss,omitempty"`

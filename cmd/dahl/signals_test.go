@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"dahl/rundir"
 )
 
 // asDahl tells this program that it is to be dahl, for tests that need a process.
@@ -85,17 +87,21 @@ func checkCut(t *testing.T, cmd *exec.Cmd, code int) {
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		t.Errorf("exit code %d, want %d", got, code)
 	}
-	m, err := readManifest("cut")
+	const stage = "cut/.staging/"
+	m, err := readManifest(stage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m.Complete || m.WeightsHash == "" {
 		t.Errorf("manifest says complete %v, weights %q", m.Complete, m.WeightsHash)
 	}
-	for _, name := range append(m.Files, "../cut.npz") {
-		if _, err := os.Stat("cut/" + name); err != nil {
+	for _, file := range append(m.Files, rundir.File{Name: "../../cut.npz"}) {
+		if _, err := os.Stat(stage + file.Name); err != nil {
 			t.Error(err)
 		}
+	}
+	if s := rundir.Look("cut"); s.Step == 0 || s.Holder != "" {
+		t.Errorf("the training cannot be resumed: %+v", s)
 	}
 }
 
