@@ -51,18 +51,18 @@ type killedTraining struct {
 	steps      []byte        // its table of steps
 }
 
-// savedEvery is the number of steps between two checkpoints, and stepsPerEpoch of those of 500
-// images in batches of 31 (500 = 16·31 + 4).
-const savedEvery, stepsPerEpoch = 3, 17
+// savedEvery is the number of steps between two checkpoints, and stepsPerEpoch of those of 250
+// images in batches of 31 (250 = 8·31 + 2).
+const savedEvery, stepsPerEpoch = 3, 9
 
 func killedTrainings() []killedTraining {
-	const common = "execute --model digits-cnn --limit 500 --batch 31 --epochs 3 --seed 7 --checkpoint every=3steps --out run "
+	const common = "execute --model digits-cnn --data synthetic:1x8x8:250:10 --batch 31 --epochs 3 --seed 7 --checkpoint every=3steps --out run "
 	cores := []string{"", "--workers 1", "--workers 3", "--policy eager"}
 	return []killedTraining{
 		{name: "cores, momentum", args: common, resumed: cores},
 		{name: "cores, Adam", args: common + "--optimizer adam --lr 0.001", resumed: cores},
-		{name: "a core and two emulated GPUs, momentum", args: common + "--platform node.toml", resumed: []string{"", "--policy dmda"}},
-		{name: "a core and two emulated GPUs, of which one is lost, Adam", args: common + "--platform lossy.toml --continue-on-loss=2 --optimizer adam --lr 0.001", resumed: []string{""}},
+		{name: "a core and an emulated GPU, momentum", args: common + "--platform node.toml", resumed: []string{"", "--policy dmda"}},
+		{name: "a core and an emulated GPU that is lost, Adam", args: common + "--platform lossy.toml --continue-on-loss=2 --optimizer adam --lr 0.001", resumed: []string{""}},
 	}
 }
 
@@ -80,8 +80,8 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
-	writeTestFile(t, "node.toml", faultyNode())
-	writeTestFile(t, "lossy.toml", faultyNode("{ after = 300, kind = \"lost\" }"))
+	writeTestFile(t, "node.toml", emulatedNode)
+	writeTestFile(t, "lossy.toml", strings.Replace(emulatedNode, "name = \"g0\"\n", "name = \"g0\"\nfault = { after = 200, kind = \"lost\" }\n", 1))
 	mustRun(t, strings.Fields("execute --model digits-cnn --limit 64 --batch 32 --epochs 1 --out earlier")...)
 	earlier := manifestOf(t, "earlier").WeightsHash
 	all := killedTrainings()
