@@ -247,7 +247,7 @@ func (d *Dir) Close() error {
 	if d.again && len(d.files) == 0 {
 		d.dir.RemoveAll(stagingName) // a copy; whoever goes on makes another
 	}
-	return errors.Join(d.lock.Close(), d.dir.Close())
+	return errors.Join(d.lock.Unlock(), d.dir.Close())
 }
 
 // Inside is a run of its own that lies in that of d, whose files it belongs to. It has to be

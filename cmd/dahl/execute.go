@@ -61,8 +61,9 @@ weights and optimiser state is kept. --continue-on-nan goes on instead.
 The training is saved every minute: parameters, optimiser state and how far it is, in
 the directory .staging of the run's. One that was killed goes on with --resume DIR, and
 comes to the weights that it would have had, on any number of cores. A signal, a lost
-terminal or a closed pipe ends a training between two steps, with a checkpoint. A run
-that is complete goes on with --resume DIR and more --epochs.
+terminal or a closed pipe ends a training between two steps, with a checkpoint and exit
+code 128 + the signal's number; a SIGINT (Ctrl-C) or SIGTERM after that ends it at once.
+A run that is complete goes on with --resume DIR and more --epochs.
 
 The files of a run appear when it ends, all at once, and until then those of an earlier
 one stay. A run that does not come to its end takes no complete one's place: it stays in
@@ -75,9 +76,6 @@ from the last step whose weights were kept, with the same data in the same order
 run then keeps them on the host after every step, or every n with =n: until they are
 there and copied the next step waits, which costs a short step most. An evaluation
 starts again. What came after a loss is a run directory of its own in that of the run.
-
-SIGINT (Ctrl-C), SIGTERM, SIGHUP and a pipe that nobody reads any more end a training
-early: what was done is written, and the exit code is 128 and the signal's number.
 
 ` + recordHelp + `
 
