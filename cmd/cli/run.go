@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"dahl/train"
+	"dahl/train/budget"
 )
 
 // Exit codes.
@@ -27,6 +30,10 @@ const (
 
 // Main runs the program's command line and ends it. New builds the tree of commands.
 func Main(root func(args []string) *cobra.Command) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // the environment says nothing else
+		// Garbage is collected before it takes the memory that the run will need.
+		debug.SetMemoryLimit(max(0, budget.Available().Bytes))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// After the first signal the default handling is back, so that a second one
 	// ends a program that does not stop in time.
