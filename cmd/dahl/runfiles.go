@@ -176,7 +176,7 @@ func loadPlan(path string, g *dag.Graph, p *platform.Platform) (*schedule.Plan, 
 // openAs reads a file with a parser that takes the name for its errors.
 func openAs[T any](path string, parse func(io.Reader, string) (T, error)) (T, error) {
 	var v T
-	if err := cli.CheckRegular(path); err != nil {
+	if err := cli.CheckWhole(path); err != nil {
 		return v, err
 	}
 	f, err := os.Open(path)
@@ -190,7 +190,7 @@ func openAs[T any](path string, parse func(io.Reader, string) (T, error)) (T, er
 
 // readJSON reads a file that holds one object.
 func readJSON[T any](path string) (*T, error) {
-	if err := cli.CheckRegular(path); err != nil {
+	if err := cli.CheckWhole(path); err != nil {
 		return nil, err
 	}
 	data, err := os.ReadFile(path)
