@@ -71,7 +71,7 @@ func (p *Platform) checkDevice(i int, d *Device) *fault {
 		value int64
 		unit  string
 	}{
-		{"cache", d.L2Bytes, bare}, {"cache", d.L3Bytes, bare}, {"dispatch", int64(d.Dispatch), ns},
+		{"whole", int64(d.Whole), bare}, {"cache", d.L2Bytes, bare}, {"cache", d.L3Bytes, bare}, {"dispatch", int64(d.Dispatch), ns},
 		{"copy_engines", int64(d.CopyEnginesIn), bare}, {"copy_engines", int64(d.CopyEnginesOut), bare}, {"streams", int64(d.Streams), bare},
 		{"handoff", int64(d.Handoff), ns}, {"handoff_to_cpu", int64(d.HandoffToCPU), ns}, {"timing", int64(d.Timing), ns},
 		{"wake", int64(d.WakeAfter), ns}, {"wake", int64(d.Wake), ns},

@@ -51,11 +51,27 @@ func (m *Model) cacheTimes() CacheTimes {
 //   - a fit through the measured shapes
 //   - a roofline
 //
-// Without a variant it takes the one that is fastest by itself at the shape, else the fastest
-// fit, else a roofline without a variant's name. ok is false where nothing is known, and for a
-// variant without any model.
+// Without a variant it takes the one that is fastest by itself at the shape with all units of the
+// machine, else the fastest fit, else a roofline without a variant's name. ok is false where
+// nothing is known, and for a variant without any model.
 func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
-	models := p.modelsFor(&q)
+	d := &p.Devices[q.Device]
+	models := p.modelsFor(&q, d.Count)
+	if q.Variant == "" && d.Whole != 0 {
+		whole, known := p.fastest(&q, p.modelsFor(&q, d.Whole))
+		models = slices.DeleteFunc(models, func(m *Model) bool { return !known || m.Variant != whole.Variant })
+	}
+	if e, ok = p.fastest(&q, models); ok {
+		return e, true
+	}
+	if q.Variant != "" && len(models) == 0 {
+		return Estimate{}, false
+	}
+	return p.roofline(&q)
+}
+
+// fastest answers from models by variant: from measurements of the very shape, else from fits.
+func (p *Platform) fastest(q *Query, models []*Model) (e Estimate, ok bool) {
 	for _, find := range []func(*Query, []*Model) (e Estimate, rankNs float64, ok bool){p.measured, fitted} {
 		best := math.Inf(1)
 		for rest := models; len(rest) > 0; {
@@ -63,7 +79,7 @@ func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 			for n < len(rest) && rest[n].Variant == rest[0].Variant {
 				n++
 			}
-			if f, rankNs, found := find(&q, rest[:n]); found && rankNs < best {
+			if f, rankNs, found := find(q, rest[:n]); found && rankNs < best {
 				e, best, ok = f, rankNs, true
 			}
 			rest = rest[n:]
@@ -72,16 +88,13 @@ func (p *Platform) Estimate(q Query) (e Estimate, ok bool) {
 			return e, true
 		}
 	}
-	if q.Variant != "" && len(models) == 0 {
-		return Estimate{}, false
-	}
-	return p.roofline(&q)
+	return e, false
 }
 
 // modelsFor returns the models that can answer a query, by variant, then shape. Each is the one
-// measured with a number of busy units nearest to the device's count (the larger of two). Models
-// that name the device replace those that name its kind.
-func (p *Platform) modelsFor(q *Query) []*Model {
+// measured with a number of busy units nearest to that of units (the larger of two). Models that
+// name the device replace those that name its kind.
+func (p *Platform) modelsFor(q *Query, units int) []*Model {
 	d := &p.Devices[q.Device]
 	var byName, byKind []*Model
 	for i := range p.Models {
@@ -99,7 +112,7 @@ func (p *Platform) modelsFor(q *Query) []*Model {
 	if len(found) == 0 {
 		found = byKind
 	}
-	off := func(m *Model) int { return max(m.Active-d.Count, d.Count-m.Active) }
+	off := func(m *Model) int { return max(m.Active-units, units-m.Active) }
 	slices.SortStableFunc(found, func(a, b *Model) int {
 		return cmp.Or(cmp.Compare(a.Variant, b.Variant), cmp.Compare(a.Shape, b.Shape),
 			cmp.Compare(off(a), off(b)), cmp.Compare(b.Active, a.Active))

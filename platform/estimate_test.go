@@ -143,3 +143,37 @@ func TestRoundUpNs(t *testing.T) {
 		}
 	}
 }
+
+// TestVariantOfTheWhole: on four units b is the faster variant of the call (80 against 90), alone
+// a is (50 against 60). Whatever units are selected, b is chosen, with its own time for so many.
+// Lines through the shapes x, y and z say the same of a call of 80 F that was not measured.
+func TestVariantOfTheWhole(t *testing.T) {
+	var models []Model
+	for i, shape := range []string{"x", "y", "z"} {
+		for _, m := range []Model{model("a", "cpu", shape, 1, 50), model("a", "cpu", shape, 4, 90), model("b", "cpu", shape, 1, 60), model("b", "cpu", shape, 4, 80)} {
+			times := float64(int(1) << i)
+			m.Flops, m.MedianNs = 10*times, m.MedianNs*times
+			models = append(models, m)
+		}
+	}
+	p := twoKinds(models...)
+	p.Name, p.Memories, p.Devices = "m", p.Memories[:1], p.Devices[:1]
+	if err := p.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	for units, ns := range map[int]time.Duration{1: 60, 2: 60, 3: 80, 4: 80, 9: 80} { // 2 is nearer to 1 than to 4
+		q, err := p.WithCores(units)
+		if err == nil && units > 1 {
+			q, err = q.WithCores(units)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for shape, times := range map[string]time.Duration{"x": 1, "other": 8} {
+			e, ok := q.Estimate(Query{Op: "dense", Type: "float32", Shape: shape, Flops: float64(10 * times)})
+			if !ok || e.Variant != "b" || e.Duration < ns*times || e.Duration > ns*times+1 {
+				t.Errorf("%s on %d units: %+v; want variant b and %v", shape, units, e, ns*times)
+			}
+		}
+	}
+}

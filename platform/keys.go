@@ -49,6 +49,7 @@ func (p *Platform) deviceKeys(d *Device, f *form) {
 	f.need(`"cpu"`).text("name", &d.Name)
 	f.need(strconv.Quote(CPU)).text("kind", &d.Kind)
 	f.count("count", 1, maxUnits, 1, &d.Count)
+	f.count("whole", 1, maxUnits, 0, &d.Whole)
 	p.memoryKey(f.need(`the name of a memory, such as "ram"`), "memory", &d.Memory)
 	f.inline("speed", len(d.FlopsPerSec) > 0, func(f *form) {
 		for _, elem := range elementTypes {

@@ -44,7 +44,7 @@ streams = 4
 placed_only = true
 unreachable = true
 power = { idle = "20 W", busy = "250 W" }
-
+whole = 5
 [[link]]
 name = "pcie0"
 bandwidth = "12 GB/s"
@@ -87,7 +87,7 @@ func TestParseReadsEveryKey(t *testing.T) {
 			{Name: "cpu", Kind: "cpu", Count: 3, FlopsPerSec: map[string]float64{"float32": 60e9, "float64": 30e9},
 				L2Bytes: 1e6, L3Bytes: 32 << 20, Dispatch: 300, IdleWatts: 2, Busy: base, PowerSource: Datasheet,
 				Clocks: []Clock{{"base", 1, 2, base}, {"slow", 0.5, 1, BusyPower{UnitWatts: 4}}}},
-			{Name: "gpu0", Kind: "cuda", Count: 1, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 2, Streams: 4, PlacedOnly: true, Unreachable: true,
+			{Name: "gpu0", Kind: "cuda", Count: 1, Whole: 5, Memory: 1, CopyEnginesIn: 1, CopyEnginesOut: 2, Streams: 4, PlacedOnly: true, Unreachable: true,
 				IdleWatts: 20, Busy: BusyPower{UnitWatts: 250}, PowerSource: Guess},
 		},
 		Workers: []Worker{{"cpu.0", 0, 0}, {"cpu.1", 0, 1}, {"cpu.2", 0, 2}, {"gpu0", 1, 0}},

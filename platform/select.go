@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,7 +18,8 @@ const AnyGPU = "gpu"
 // It is still the same machine. Memories, links and routes stay. The idle watts of units left out
 // are added to HostPower, so that joules of two selections can be compared. If no processor is
 // selected, one unit of the host's stays for tasks placed on it, such as those of the program
-// itself (PlacedOnly). Selecting again by the same list changes nothing.
+// itself (PlacedOnly). Every call keeps the variant that is fastest on the whole machine.
+// Selecting again by the same list changes nothing.
 func (p *Platform) Select(list string) (*Platform, error) {
 	keep := make([]int, len(p.Devices)) // units, by device
 	for item := range strings.SplitSeq(list, ",") {
@@ -57,7 +59,8 @@ func (p *Platform) WithCores(n int) (*Platform, error) {
 	}
 	q := *p
 	q.Devices, q.Models = slices.Clone(p.Devices), slices.Clone(p.Models)
-	q.Devices[cpus[0]].Count = n
+	d := &q.Devices[cpus[0]]
+	d.Whole, d.Count = cmp.Or(d.Whole, d.Count), n
 	return &q, q.Complete()
 }
 
@@ -163,6 +166,7 @@ func (p *Platform) shrink(id DeviceID, n int) {
 		p.HostPower = Quantity{p.HostPower.Value + idle, leastTrusted(p.HostPower, d.PowerSource)}
 	}
 	if n > 0 && n < d.Count {
+		d.Whole = cmp.Or(d.Whole, d.Count)
 		d.Busy = busyOfSome(d.Busy, d.Count, n, d.IdleWatts)
 		d.Clocks = slices.Clone(d.Clocks)
 		for i := range d.Clocks {

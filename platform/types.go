@@ -56,9 +56,12 @@ type Memory struct {
 
 // Device is a kind of unit and how many there are: eight like cores, one GPU.
 type Device struct {
-	Name   string
-	Kind   string // CPU, CUDA or Emulated
-	Count  int
+	Name  string
+	Kind  string // CPU, CUDA or Emulated
+	Count int
+	// Whole is how many units the machine has, of which Count are selected; 0: Count. The
+	// variants of kernels are chosen for all of them, so that results do not depend on Count.
+	Whole  int
 	Memory MemoryID
 
 	FlopsPerSec map[string]float64 // by element type, of one unit

@@ -71,7 +71,7 @@ func randomPlatform(t *testing.T, r *rand.Rand) *Platform {
 	}
 	p.Memories[r.IntN(len(p.Memories))].Host = r.IntN(2) == 0
 	for i := range 1 + r.IntN(4) {
-		d := Device{Name: fmt.Sprint("d", i), Kind: kinds[r.IntN(len(kinds))].Name, Count: 1 + r.IntN(5), Memory: MemoryID(r.IntN(len(p.Memories))),
+		d := Device{Name: fmt.Sprint("d", i), Kind: kinds[r.IntN(len(kinds))].Name, Count: 1 + r.IntN(5), Whole: r.IntN(3), Memory: MemoryID(r.IntN(len(p.Memories))),
 			FlopsPerSec: map[string]float64{"float32": real(), "int32": real()}, L2Bytes: maybe(whole()), L3Bytes: maybe(whole()),
 			Dispatch: time.Duration(maybe(whole())), Handoff: time.Duration(maybe(whole())), RunSpread: r.Float64(), CopyEnginesIn: r.IntN(3), CopyEnginesOut: r.IntN(3), Streams: r.IntN(3),
 			PlacedOnly: r.IntN(2) == 0, FirstUse: FirstUse{time.Duration(maybe(whole())), time.Duration(maybe(whole())), real() * float64(r.IntN(2))}}

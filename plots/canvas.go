@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
-	"os"
-	"path/filepath"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,12 +19,11 @@ import (
 // pngDPI gives 2 pixels per point.
 const pngDPI = 144
 
-// Formats are the file extensions of figures.
+// Formats are those of figures, and the extensions of their files.
 func Formats() []string { return []string{"svg", "png", "pdf"} }
 
-// render paints a page and writes it to path in the format of its extension.
-func render(path string, width, height vg.Length, paint func(c draw.Canvas)) error {
-	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+// render paints a page and writes it in a format.
+func render(w io.Writer, format string, width, height vg.Length, paint func(c draw.Canvas)) error {
 	var canvas vg.CanvasWriterTo
 	switch format {
 	case "svg":
@@ -35,19 +33,17 @@ func render(path string, width, height vg.Length, paint func(c draw.Canvas)) err
 	case "pdf":
 		canvas = vgpdf.New(width, height)
 	default:
-		return fmt.Errorf("figure %s: the extension must be one of %s", path, strings.Join(Formats(), ", "))
+		return fmt.Errorf("a figure as %q: want one of %s", format, strings.Join(Formats(), ", "))
 	}
 	c := draw.NewCanvas(canvas, width, height)
 	fillRect(c, c.Rectangle, white)
 	paint(c)
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
-		return fmt.Errorf("figure %s: %w", path, err)
+		return fmt.Errorf("drawing as %s: %w", format, err)
 	}
-	if err := writeFile(path, finish(format, out.Bytes())); err != nil {
-		return fmt.Errorf("figure: %w", err)
-	}
-	return nil
+	_, err := w.Write(finish(format, out.Bytes()))
+	return err
 }
 
 // pdfDates matches the two dates of a PDF, which the PDF writer takes from the clock.
@@ -88,16 +84,3 @@ func xmlRune(r rune) rune {
 
 // svgText matches a text element: the rest of its tag, its font size, its text.
 var svgText = regexp.MustCompile(`<text( [^>]*font-size:([0-9.]+)px[^>]*>([^<]*)</text>)`)
-
-// writeFile writes under a temporary name beside path and renames it.
-func writeFile(path string, content []byte) error {
-	temporary := path + ".tmp"
-	err := os.WriteFile(temporary, content, 0o666)
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err != nil {
-		os.Remove(temporary)
-	}
-	return err
-}

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"gonum.org/v1/plot/text"
@@ -12,7 +13,7 @@ import (
 // Compare draws a predicted and a measured run of one graph: two Gantt charts on one time axis.
 // Below them are each kernel's measured median over its predicted one, and the time of each
 // operation in a step.
-func Compare(path string, predicted, measured *Run) error {
+func Compare(w io.Writer, format string, predicted, measured *Run) error {
 	if predicted == nil {
 		return fmt.Errorf("compare: there is no prediction to compare with: %w", ErrNoData)
 	}
@@ -37,7 +38,7 @@ func Compare(path string, predicted, measured *Run) error {
 	table := &opTable{opTotals(predicted, measured), predicted.Schedule.Steps, measured.Schedule.Steps}
 	charts := 2*(chartCaption+stepStrip) + halves[0].tall + halves[1].tall + 8
 	height := headerHeight + charts + axisBottom + legendTall + scatterTop + scatterSize + axisBottom + pageMargin
-	return render(path, pageWidth, height, func(c draw.Canvas) {
+	return render(w, format, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, measured.name()+": predicted and measured", comparedTimes(predicted, measured))
 		top := drawHalves(below, face, halves)
 		drawLegend(c, face, legend, pageMargin, pageWidth-pageMargin, top)

@@ -3,6 +3,7 @@ package plots
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -59,9 +60,9 @@ const (
 	curvesLeft   = 64 // for the y axis and its label
 )
 
-// DrawCurves writes the figure in the format of the path's extension. An error
-// wraps ErrNoData where a series has no points.
-func DrawCurves(path string, c *Curves) error {
+// DrawCurves writes the figure in one of [Formats]. An error wraps ErrNoData where a series has no
+// points.
+func DrawCurves(w io.Writer, format string, c *Curves) error {
 	if len(c.Series) == 0 {
 		return fmt.Errorf("curves: %w", ErrNoData)
 	}
@@ -70,7 +71,7 @@ func DrawCurves(path string, c *Curves) error {
 			return fmt.Errorf("curves: series %q: %w", c.Series[i].Name, err)
 		}
 	}
-	return render(path, pageWidth, curvesHeight, c.draw)
+	return render(w, format, pageWidth, curvesHeight, c.draw)
 }
 
 func (s *Series) check() error {

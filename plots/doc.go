@@ -5,8 +5,8 @@
 //
 // # Invariants
 //
-//   - The extension of a file says whether it is SVG, PNG or PDF. It is written under a temporary
-//     name and renamed, so a reader never sees half of one.
+//   - A figure is painted before its first byte is written, so a run that cannot be drawn leaves
+//     nothing.
 //   - Equal input gives equal bytes, PDF included, at every GOAMD64 level: products are converted
 //     before they are added, so that the compiler fuses none. Nothing is rasterised in SVG and
 //     PDF.

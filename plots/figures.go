@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ type Input struct {
 type Figure struct {
 	Name     string // also the file name without extension
 	Sentence string
-	Draw     func(path string, in Input) error
+	Draw     func(w io.Writer, format string, in Input) error // format: one of Formats
 }
 
 // ErrNoData says that a run lacks the data of a figure. Callers that draw every figure may skip
@@ -66,10 +67,10 @@ var ErrNoData = errors.New("nothing to draw")
 // Figures is the table of figures.
 func Figures() []Figure {
 	return []Figure{
-		{"gantt", "what each worker did when, and why it waited", func(path string, in Input) error { return Gantt(path, in.Run) }},
-		{"power", "power by device, the energy it adds up to, and what the watts rest on", func(path string, in Input) error { return Power(path, in.Run) }},
-		{"memory", "bytes live in each memory, and what is reserved", func(path string, in Input) error { return Memory(path, in.Run) }},
-		{"compare", "predicted and measured on one time axis, and kernel by kernel", func(path string, in Input) error { return Compare(path, in.Predicted, in.Run) }},
+		{"gantt", "what each worker did when, and why it waited", func(w io.Writer, format string, in Input) error { return Gantt(w, format, in.Run) }},
+		{"power", "power by device, the energy it adds up to, and what the watts rest on", func(w io.Writer, format string, in Input) error { return Power(w, format, in.Run) }},
+		{"memory", "bytes live in each memory, and what is reserved", func(w io.Writer, format string, in Input) error { return Memory(w, format, in.Run) }},
+		{"compare", "predicted and measured on one time axis, and kernel by kernel", func(w io.Writer, format string, in Input) error { return Compare(w, format, in.Predicted, in.Run) }},
 	}
 }
 

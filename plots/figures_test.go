@@ -8,6 +8,7 @@ import (
 	"image"
 	"image/draw"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,22 +33,14 @@ func TestUnknownFigure(t *testing.T) {
 	}
 }
 
-// drawFile draws a figure into a new folder and returns the bytes of the file.
-func drawFile(t *testing.T, f Figure, format string, in Input) []byte {
+// drawn is a figure in a format.
+func drawn(t *testing.T, f Figure, format string, in Input) []byte {
 	t.Helper()
-	dir := t.TempDir()
-	path := filepath.Join(dir, f.Name+"."+format)
-	if err := f.Draw(path, in); err != nil {
+	var file bytes.Buffer
+	if err := f.Draw(&file, format, in); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("%s: %d files were left, want the figure alone", f.Name, len(left))
-	}
-	return file
+	return file.Bytes()
 }
 
 // The pictures of two steps of a ten-task graph on two cores and a GPU were
@@ -55,7 +48,7 @@ func drawFile(t *testing.T, f Figure, format string, in Input) []byte {
 func TestGoldenPictures(t *testing.T) {
 	for _, f := range Figures() {
 		t.Run(f.Name, func(t *testing.T) {
-			got := drawFile(t, f, "png", tinyInput(t))
+			got := drawn(t, f, "png", tinyInput(t))
 			golden := filepath.Join("testdata", f.Name+".golden.png")
 			if *update {
 				if err := os.WriteFile(golden, got, 0o666); err != nil {
@@ -121,9 +114,9 @@ func TestEqualInputGivesEqualBytes(t *testing.T) {
 			if format == "png" && f.Name != "compare" {
 				continue // slow, and one rasteriser draws them all
 			}
-			first := drawFile(t, f, format, tinyInput(t))
+			first := drawn(t, f, format, tinyInput(t))
 			for range 2 { // a map walked in two orders may agree by chance once
-				if !bytes.Equal(first, drawFile(t, f, format, tinyInput(t))) {
+				if !bytes.Equal(first, drawn(t, f, format, tinyInput(t))) {
 					t.Errorf("%s.%s: two drawings differ", f.Name, format)
 				}
 			}
@@ -134,7 +127,7 @@ func TestEqualInputGivesEqualBytes(t *testing.T) {
 // Every text carries its length, so that a viewer without the font keeps the layout.
 func TestSVGTextKeepsItsLength(t *testing.T) {
 	for _, f := range Figures() {
-		svg := drawFile(t, f, "svg", tinyInput(t))
+		svg := drawn(t, f, "svg", tinyInput(t))
 		texts, fixed := bytes.Count(svg, []byte("<text")), bytes.Count(svg, []byte("<text textLength="))
 		if texts == 0 || texts != fixed {
 			t.Errorf("%s: %d of %d texts have a length", f.Name, fixed, texts)
@@ -146,7 +139,7 @@ func TestSVGTextKeepsItsLength(t *testing.T) {
 }
 
 func TestPDFHasNoDateOfToday(t *testing.T) {
-	pdf := drawFile(t, Figures()[0], "pdf", tinyInput(t))
+	pdf := drawn(t, Figures()[0], "pdf", tinyInput(t))
 	if n := bytes.Count(pdf, []byte("(D:20000101000000)")); n != 2 {
 		t.Errorf("%d fixed dates, want those of creation and modification", n)
 	}
@@ -163,7 +156,7 @@ func TestSVGOfTenThousandTasksIsSmall(t *testing.T) {
 		t.Fatalf("the run has %d tasks", n)
 	}
 	for _, f := range Figures() {
-		svg := drawFile(t, f, "svg", in)
+		svg := drawn(t, f, "svg", in)
 		if len(svg) >= 2e6 {
 			t.Errorf("%s.svg has %d bytes, want less than 2 MB", f.Name, len(svg))
 		}
@@ -181,7 +174,7 @@ func TestManyWorkersShareRows(t *testing.T) {
 	if len(ch.rows) != 84 || ch.rows[0].label != "cpu.0..5" || ch.rows[83].label != "cpu.498..499" {
 		t.Errorf("%d rows from %q to %q, want 84 from cpu.0..5 to cpu.498..499", len(ch.rows), ch.rows[0].label, ch.rows[len(ch.rows)-1].label)
 	}
-	if svg := drawFile(t, Figures()[0], "svg", Input{Run: r}); len(svg) >= 2e6 {
+	if svg := drawn(t, Figures()[0], "svg", Input{Run: r}); len(svg) >= 2e6 {
 		t.Errorf("%d bytes, want less than 2 MB", len(svg))
 	}
 }
@@ -209,12 +202,9 @@ func TestFiguresSayWhatIsMissing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(t.TempDir(), "x.svg")
-		if err := f.Draw(path, c.in); !errors.Is(err, ErrNoData) {
-			t.Errorf("%s: error %v, want ErrNoData", c.figure, err)
-		}
-		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%s: a file was written", c.figure)
+		var file bytes.Buffer
+		if err := f.Draw(&file, "svg", c.in); !errors.Is(err, ErrNoData) || file.Len() > 0 {
+			t.Errorf("%s: error %v, want ErrNoData; %d bytes were written", c.figure, err, file.Len())
 		}
 	}
 }
@@ -237,7 +227,7 @@ func TestDamagedRunsAreRefused(t *testing.T) {
 		in := tinyInput(t)
 		damage(in.Run)
 		for _, f := range Figures() {
-			if err := f.Draw(filepath.Join(t.TempDir(), "x.svg"), in); err == nil {
+			if err := f.Draw(io.Discard, "svg", in); err == nil {
 				t.Errorf("%s: %s was drawn", name, f.Name)
 			}
 		}
@@ -258,7 +248,7 @@ func TestPowerThatIsNoStepFunctionIsRefused(t *testing.T) {
 	} {
 		r := tinyRun(t, schedule.Measured, 1)
 		r.Power = []energy.PowerTrace{{Name: "cpu", Samples: samples}}
-		if err := Power(filepath.Join(t.TempDir(), "x.svg"), r); err == nil || errors.Is(err, ErrNoData) {
+		if err := Power(io.Discard, "svg", r); err == nil || errors.Is(err, ErrNoData) {
 			t.Errorf("%v: error %v", samples, err)
 		}
 	}
@@ -283,10 +273,10 @@ func TestExtremeTimesAreDrawn(t *testing.T) {
 			s.Makespan, r.Power = makespan, []energy.PowerTrace{{Name: "cpu", Samples: []energy.PowerSample{{At: 0, Watts: 5}}}}
 		}
 		for _, f := range Figures() {
-			path := filepath.Join(t.TempDir(), "x.svg")
-			if err := f.Draw(path, in); err != nil && !errors.Is(err, ErrNoData) {
+			var svg bytes.Buffer
+			if err := f.Draw(&svg, "svg", in); err != nil && !errors.Is(err, ErrNoData) {
 				t.Errorf("makespan %v: %v", makespan, err)
-			} else if svg, err := os.ReadFile(path); err == nil && (bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf"))) {
+			} else if bytes.Contains(svg.Bytes(), []byte("NaN")) || bytes.Contains(svg.Bytes(), []byte("Inf")) {
 				t.Errorf("makespan %v: %s has coordinates that are no numbers", makespan, f.Name)
 			}
 		}
@@ -297,18 +287,21 @@ func TestExtremeTimesAreDrawn(t *testing.T) {
 func TestSVGSurvivesOddNames(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1)
 	r.Title = "a <b> & \x01\x02 \xff \"c\""
-	svg := drawFile(t, Figures()[0], "svg", Input{Run: r})
+	svg := drawn(t, Figures()[0], "svg", Input{Run: r})
 	if err := xml.Unmarshal(svg, new(struct{})); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestUnknownFormatsAndFoldersAreErrors(t *testing.T) {
+// TestNoFigure: a format that there is not, and a writer that takes nothing, are errors.
+func TestNoFigure(t *testing.T) {
 	r := tinyRun(t, schedule.Measured, 1)
-	if err := Gantt(filepath.Join(t.TempDir(), "gantt.bmp"), r); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
+	if err := Gantt(io.Discard, "bmp", r); err == nil || !strings.Contains(err.Error(), "svg, png, pdf") {
 		t.Errorf("error %v, want one that lists the formats", err)
 	}
-	if err := Gantt(filepath.Join(t.TempDir(), "missing", "gantt.svg"), r); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v, want that the folder does not exist", err)
+	in, out := io.Pipe()
+	in.CloseWithError(io.ErrClosedPipe)
+	if err := Gantt(out, "svg", r); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("error %v, want that of the writer", err)
 	}
 }

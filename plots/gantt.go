@@ -3,6 +3,7 @@ package plots
 import (
 	"fmt"
 	"image/color"
+	"io"
 	"slices"
 
 	"gonum.org/v1/plot/text"
@@ -13,7 +14,7 @@ import (
 // Gantt draws the work of each worker over time. Tasks are coloured by layer or phase, transfers
 // have rows of their own, and idle time is tinted by its cause. The critical path of the schedule
 // is a black line under its tasks. The ends of the steps are marked.
-func Gantt(path string, r *Run) error {
+func Gantt(w io.Writer, format string, r *Run) error {
 	if err := r.check("gantt"); err != nil {
 		return err
 	}
@@ -23,7 +24,7 @@ func Gantt(path string, r *Run) error {
 	legendTall := legendHeight(face, legend, pageWidth-2*pageMargin)
 	chartTall := ch.height(520)
 	height := headerHeight + stepStrip + chartTall + axisBottom + legendTall + pageMargin
-	return render(path, pageWidth, height, func(c draw.Canvas) {
+	return render(w, format, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title(), r.summary())
 		f := timeFrame(below, face, pageMargin+ch.labelWidth(face), ch.end)
 		f.place(below.Max.Y-stepStrip, chartTall)

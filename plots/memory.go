@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image/color"
+	"io"
 	"slices"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 
 // Memory draws the bytes live in each memory over the run. Each memory that held anything has a
 // panel, with the bytes that the plan reserves as a dashed line.
-func Memory(path string, r *Run) error {
+func Memory(w io.Writer, format string, r *Run) error {
 	if err := r.check("memory"); err != nil {
 		return err
 	}
@@ -29,7 +30,7 @@ func Memory(path string, r *Run) error {
 	tall := vg.Length(max(90, min(240, 640/len(panels))))
 	const caption, note = 24, 18
 	height := headerHeight + vg.Length(vg.Length(len(panels))*(tall+caption+axisBottomBar)) + axisBottom + note
-	return render(path, pageWidth, height, func(c draw.Canvas) {
+	return render(w, format, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": live bytes by memory", r.summary())
 		end := max(r.Schedule.Makespan, 1)
 		f := timeFrame(below, face, 66, end)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"image/color"
+	"io"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // Power draws the power of the consumers, stacked, over the run, and their energy below it. If
 // power changes more often than a picture can show, each column shows its mean, which keeps the
 // energy.
-func Power(path string, r *Run) error {
+func Power(w io.Writer, format string, r *Run) error {
 	if err := r.check("power"); err != nil {
 		return err
 	}
@@ -34,7 +35,7 @@ func Power(path string, r *Run) error {
 	height := headerHeight + upper + between + lower + axisBottom + legendTall + pageMargin
 	summary := fmt.Sprintf("%s in %s%s, %s on average", siUnit("J", s.total()).format(s.total()),
 		formatDuration(r.Schedule.Makespan), inBrackets(r.Part), siUnit("W", s.meanWatts()).format(s.meanWatts()))
-	return render(path, pageWidth, height, func(c draw.Canvas) {
+	return render(w, format, pageWidth, height, func(c draw.Canvas) {
 		below := drawHeader(c, face, r.title()+": power and energy"+inBrackets(r.Grounds), summary)
 		f := timeFrame(below, face, 66, s.end)
 		f.place(below.Max.Y, upper)

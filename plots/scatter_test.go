@@ -76,7 +76,7 @@ func TestTitlesSayWhatIsShown(t *testing.T) {
 		"power": {part, "power and energy (modelled, watts guessed)"}, "compare": {part, "2 steps: predicted"},
 	} {
 		f, _ := FigureByName(name)
-		svg := string(drawFile(t, f, "svg", Input{Run: r, Predicted: r}))
+		svg := string(drawn(t, f, "svg", Input{Run: r, Predicted: r}))
 		for _, w := range want {
 			if !strings.Contains(svg, w) {
 				t.Errorf("%s lacks %q", name, w)

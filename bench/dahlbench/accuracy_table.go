@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/execute"
 	"dahl/plan"
+	"dahl/rundir/durable"
 )
 
 const accuracyHead = "| network | batch | workers | lowering | predicted step, us | measured step, us | error | repeat spread | busiest error | of which kernels | scheduling | load |\n" +
@@ -108,7 +110,10 @@ func (t *accuracyTable) add(r *accuracyRow) error {
 	if t.path == "" {
 		return nil
 	}
-	return cli.WriteFile(t.path, []byte(t.text()))
+	return durable.Write(t.path, func(w io.Writer) error {
+		_, err := io.WriteString(w, t.text())
+		return err
+	})
 }
 
 func (t *accuracyTable) text() string {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
+	"dahl/rundir/durable"
 	"dahl/schedule"
 	"dahl/simulate"
 	"dahl/train"
@@ -178,7 +178,7 @@ func (c *curveBench) overTiles() (points []curvePoint, err error) {
 func (c *curveBench) predict(ctx context.Context, p *curvePoint) error {
 	if l := p.options.Lowering; l != nil && c.out != "" {
 		path := filepath.Join(c.out, fmt.Sprintf("lowering-%d.toml", p.x))
-		if err := cli.WriteTo(path, func(w io.Writer) error { return nn.WriteLowering(w, *l) }); err != nil {
+		if err := durable.Write(path, func(w io.Writer) error { return nn.WriteLowering(w, *l) }); err != nil {
 			return err
 		}
 	}
@@ -210,7 +210,13 @@ func (c *curveBench) finish(stdout io.Writer) error {
 		return err
 	}
 	path := filepath.Join(c.out, c.name)
-	err := errors.Join(cli.WriteFile(path+".md", []byte(table)), plots.DrawCurves(path+".svg", figure), plots.DrawCurves(path+".png", figure))
+	err := durable.Write(path+".md", func(w io.Writer) error {
+		_, err := io.WriteString(w, table)
+		return err
+	})
+	for _, format := range []string{"svg", "png"} {
+		err = cmp.Or(err, durable.Write(path+"."+format, func(w io.Writer) error { return plots.DrawCurves(w, format, figure) }))
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/kernels"
+	"dahl/rundir/durable"
 )
 
 // peerReport is everything that `dahl-bench peers` says.
@@ -66,7 +67,7 @@ func (r *peerReport) save(path string) error {
 	if path == "" {
 		return nil
 	}
-	return cli.WriteTo(path, r.print)
+	return durable.Write(path, r.print)
 }
 
 func (r *peerReport) print(w io.Writer) error {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"os/signal"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -23,9 +22,9 @@ import (
 // Exit codes.
 const (
 	ExitOK          = 0
-	ExitFailed      = 1 // the run failed
-	ExitBadInput    = 2 // what the user gave cannot be used
-	ExitInterrupted = 130
+	ExitFailed      = 1   // the run failed
+	ExitBadInput    = 2   // what the user gave cannot be used
+	ExitInterrupted = 130 // by SIGINT, or by a caller of Run; see [Interruption] for other signals
 )
 
 // Main runs the program's command line and ends it. New builds the tree of commands.
@@ -34,13 +33,7 @@ func Main(root func(args []string) *cobra.Command) {
 		// Garbage is collected before it takes the memory that the run will need.
 		debug.SetMemoryLimit(max(0, budget.Available().Bytes))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal the default handling is back, so that a second one
-	// ends a program that does not stop in time.
-	context.AfterFunc(ctx, stop)
-	code := Run(ctx, root(os.Args[1:]), os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(Run(withSignals(context.Background()), root(os.Args[1:]), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // Run executes one command line and returns the exit code.
@@ -51,20 +44,24 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	root.Version, root.SilenceErrors, root.SilenceUsage = Version(), true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetArgs(args)
-	out := &checkedOutput{w: stdout}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &output{w: stdout, interrupt: cancel}
 	root.SetOut(out)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
+	closed := errors.Is(out.err, syscall.EPIPE)
+	if err == nil && !closed {
 		err = out.err
 	}
 	var bad train.InputError
 	switch {
+	case err == nil && closed: // all was done, and who reads only its first lines knows why they end
+		return Interruption{syscall.SIGPIPE}.ExitCode()
 	case err == nil:
 		return ExitOK
 	case errors.Is(err, context.Canceled):
-		fmt.Fprintf(stderr, "%s: interrupted: %s\n", root.Name(), OneLine(err))
-		return ExitInterrupted
+		return interrupted(ctx, root.Name(), err, stderr)
 	case !started && out.err == nil:
 		fmt.Fprintf(stderr, "%s: %s; see %s --help\n", root.Name(), listError.ReplaceAllString(OneLine(err), "$1 must be an integer"), cmd.CommandPath())
 		return ExitBadInput
@@ -93,18 +90,14 @@ func noteStart(cmd *cobra.Command, started *bool) {
 	}
 }
 
-// checkedOutput remembers that what was printed was lost, such as on a full disk.
-type checkedOutput struct {
-	w   io.Writer
-	err error
-}
-
-func (o *checkedOutput) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
-	if err != nil && o.err == nil {
-		o.err = err
+// interrupted says that a command has ended early, and why, and returns the exit code.
+func interrupted(ctx context.Context, name string, err error, stderr io.Writer) int {
+	why, code, by := "", ExitInterrupted, Interruption{}
+	if errors.As(context.Cause(ctx), &by) {
+		why, code = " ("+signalNames[by.Signal]+")", by.ExitCode()
 	}
-	return n, err
+	fmt.Fprintf(stderr, "%s: interrupted%s: %s\n", name, why, OneLine(err))
+	return code
 }
 
 // dropTime leaves the time out of warnings: they are read as they appear.

@@ -18,6 +18,7 @@ import (
 	"dahl/kernels"
 	"dahl/nn"
 	"dahl/platform"
+	"dahl/rundir/durable"
 	"dahl/train"
 )
 
@@ -303,7 +304,7 @@ func (f *growingFile) close() error {
 	if f.platform == nil {
 		return nil
 	}
-	if err := cli.WriteTo(f.path, f.platform.WriteTOML); err != nil {
+	if err := durable.Write(f.path, f.platform.WriteTOML); err != nil {
 		return err
 	}
 	f.written, f.models, f.platform = time.Now(), len(f.platform.Models), nil

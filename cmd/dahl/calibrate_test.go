@@ -13,6 +13,7 @@ import (
 	"dahl/execute"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/rundir/durable"
 )
 
 // TestStartingPoint: without a file this machine is measured; a file of this machine is
@@ -34,7 +35,7 @@ func TestStartingPoint(t *testing.T) {
 		t.Errorf("the file of this machine: %+v, error %v", p, err)
 	}
 	here.Name = "elsewhere"
-	if err := cli.WriteTo(f.out, here.WriteTOML); err != nil {
+	if err := durable.Write(f.out, here.WriteTOML); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.startingPoint(&options{}); err == nil || !strings.Contains(err.Error(), "elsewhere") || !strings.Contains(err.Error(), "--force") {

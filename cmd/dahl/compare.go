@@ -15,6 +15,8 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/plots"
+	"dahl/rundir"
+	"dahl/rundir/durable"
 	"dahl/schedule"
 	"dahl/schedule/explain"
 	"dahl/simulate"
@@ -48,9 +50,10 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	}
 	picture := ""
 	if out.dir != "" {
-		picture = filepath.Join(out.dir, "compare.svg")
+		picture = filepath.Join(out.dir, compareFile)
 	}
-	if err := cli.CheckWritable(picture); err != nil {
+	inRun := picture != "" && rundir.Open(out.dir, new(manifest)) == nil
+	if err := cli.CheckWritable(picture); err != nil && !inRun {
 		return err
 	}
 	if measured.schedule.World != schedule.Measured {
@@ -90,7 +93,15 @@ func compareDirs(ctx context.Context, stdout io.Writer, predictedDir, measuredDi
 	}
 	c.Causes = errorCauses(c.Step.ErrorPercent, problem, measured.schedule, measured.summary.Load)
 	if picture != "" {
-		if err := drawComparison(picture, problem, predicted, measured.schedule, measured.summary); err != nil {
+		draw := func(w io.Writer) error {
+			return drawComparison(w, problem, predicted, measured.schedule, measured.summary)
+		}
+		if inRun {
+			err = extendRun(out.dir, func(d *rundir.Dir) error { return d.Write(compareFile, draw) })
+		} else {
+			err = durable.Write(picture, draw)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -114,7 +125,7 @@ func (r *loadedRun) recordedSteps(ctx context.Context) (s *schedule.Schedule, un
 }
 
 // drawComparison draws both schedules on one time axis; the summary is of the measured run.
-func drawComparison(path string, p *schedule.Problem, predicted, measured *schedule.Schedule, of *summary) error {
+func drawComparison(out io.Writer, p *schedule.Problem, predicted, measured *schedule.Schedule, of *summary) error {
 	one, err := newPlotRun(p, predicted, of)
 	if err != nil {
 		return err
@@ -123,7 +134,7 @@ func drawComparison(path string, p *schedule.Problem, predicted, measured *sched
 	if err != nil {
 		return err
 	}
-	return plots.Compare(path, one, other)
+	return plots.Compare(out, "svg", one, other)
 }
 
 // printComparison writes a comparison as tables; shown says which steps of the run are measured.

@@ -15,16 +15,21 @@ import (
 	"dahl/execute"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/rundir"
 	"dahl/train"
 )
 
-// What the demo does: small enough to end in about 10 seconds, real enough to learn.
-const (
-	demoModel           = "digits-cnn"
-	demoData            = "digits"
-	demoEpochs          = 5
-	demoCalibrationTime = 3 * time.Second
-)
+// demoRun is what the demo does: small enough to end in about 10 seconds, real enough to learn.
+// Tests shorten it.
+var demoRun = struct {
+	options
+	calibrate func(context.Context, *options, *nn.Model, train.Data, execute.CalibrateOptions) (*execute.Calibration, error)
+}{
+	options{Model: "digits-cnn", Data: "digits", Epochs: 5, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true},
+	calibrate,
+}
+
+const demoCalibrationTime = 3 * time.Second
 
 func newDemo(args []string) *cobra.Command {
 	var out string
@@ -42,11 +47,14 @@ network for real, and shows both side by side. It opens no socket.`,
 }
 
 func demo(ctx context.Context, stdout io.Writer, args []string, out string) error {
-	o := &options{args: args, Model: demoModel, Data: demoData, Epochs: demoEpochs, Policy: "heft", DType: "float32", Seed: 1, Shuffle: true}
-	dir, err := createRunDir(out)
+	of := demoRun.options
+	o := &of
+	o.args = args
+	dir, err := createRun(out, &manifest{Command: "demo", Options: *o})
 	if err != nil {
 		return err
 	}
+	defer dir.Close()
 	m, d, err := trainingData(o)
 	if err != nil {
 		return err
@@ -66,23 +74,27 @@ func demo(ctx context.Context, stdout io.Writer, args []string, out string) erro
 	}
 	w.printPlan(stdout, predicted)
 
-	t, err := newTrainer(w, nil)
+	t, err := newTrainer(w, nil, nil)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	t.Predicted = predicted
+	k := &keeper{dir: dir, ctx: ctx}
+	if k.manifest, err = t.begins("demo"); err != nil {
+		return err
+	}
 	runErr := t.run(ctx)
 	if runErr == nil {
 		runErr = t.printDemo(ctx, stdout, predicted)
 	}
-	if err := writeTraining(ctx, dir, t, "demo", runErr); err != nil {
+	if runErr == nil {
+		runErr = t.writeTrace(dir)
+	}
+	if err := k.commit(t, runErr); err != nil {
 		return err
 	}
-	if err := traceRun(io.Discard, dir.path, "chrome"); err != nil {
-		return err
-	}
-	fmt.Fprintf(stdout, "pictures  %s/compare.svg  gantt.svg  power.svg  memory.svg; %s opens in Perfetto\n", dir.path, filepath.Join(dir.path, "trace.json"))
+	fmt.Fprintf(stdout, "pictures  %s/compare.svg  gantt.svg  power.svg  memory.svg; %s opens in Perfetto\n", dir.Path(), filepath.Join(dir.Path(), "trace.json"))
 	fmt.Fprintf(stdout, "next      dahl simulate --platform platforms/server.toml --model %s --batch %d\n", o.Model, o.Batch)
 	return nil
 }
@@ -96,7 +108,7 @@ func calibratedWorkload(ctx context.Context, stdout io.Writer, o *options, m *nn
 	}
 	o.Workers = len(p.Workers) // measured inside steps with all of them only
 	begin := time.Now()
-	c, err := calibrate(ctx, o, m, d, execute.CalibrateOptions{Platform: p, MaxTime: demoCalibrationTime})
+	c, err := demoRun.calibrate(ctx, o, m, d, execute.CalibrateOptions{Platform: p, MaxTime: demoCalibrationTime})
 	if err != nil {
 		return nil, err
 	}
@@ -144,6 +156,16 @@ func (t *trainer) printDemo(ctx context.Context, stdout io.Writer, predicted *pl
 		t.Steps[0].Loss, last.Loss, 100*last.TestAccuracy)
 	fmt.Fprintf(stdout, "memory    %s\n", t.w.memoryText(t.Measured))
 	return nil
+}
+
+// writeTrace writes the trace of what ran into the run.
+func (t *trainer) writeTrace(dir *rundir.Dir) error {
+	run, err := newPlotRun(t.w.mainProblem(t.Measured.Main.Steps), t.Measured.Main, t.summarize())
+	if err != nil {
+		return err
+	}
+	f := traceFormats["chrome"]
+	return dir.Write(f.file, func(w io.Writer) error { return f.write(w, run) })
 }
 
 // thousands prints an integer with commas.

@@ -16,6 +16,8 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/plots"
+	"dahl/rundir"
+	"dahl/rundir/durable"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -25,6 +27,8 @@ type executeFlags struct {
 	out            output
 	save           string
 	compareDevices bool
+	resume         string       // directory of a training that goes on
+	from           *interrupted // the training in it; nil: it begins
 }
 
 var recordHelp = fmt.Sprintf(`The tasks of a step are timed where the step is recorded. On processors that is free,
@@ -55,12 +59,21 @@ A loss that is NaN or infinite ends the run, with the step and the layer in whic
 first such number came up; the weights are then the last finite ones. For this a copy of
 weights and optimiser state is kept. --continue-on-nan goes on instead.
 
+The training is saved every minute: parameters, optimiser state and how far it is, in
+the directory .staging of the run's. One that was killed goes on with --resume DIR, and
+comes to the weights that it would have had, on any number of cores. A signal, a lost
+terminal or a closed pipe ends a training between two steps, with a checkpoint. Whatever
+ends it, an earlier run in the same directory stays until the new one is complete.
+
 A device that is lost or out of memory ends the run with its task named. With
 --continue-on-loss the training is planned anew on the other devices and goes on
 from the last step whose weights were kept, with the same data in the same order. A
 run then keeps them on the host after every step, or every n with =n: until they are
 there and copied the next step waits, which costs a short step most. An evaluation
 starts again. What came after a loss is a run directory of its own in that of the run.
+
+SIGINT (Ctrl-C), SIGTERM, SIGHUP and a pipe that nobody reads any more end a training
+early: what was done is written, and the exit code is 128 and the signal's number.
 
 ` + recordHelp + `
 
@@ -73,6 +86,14 @@ starts again. What came after a loss is a run directory of its own in that of th
 			progress := cmd.OutOrStdout()
 			if f.out.json {
 				progress = io.Discard
+			}
+			if f.resume != "" {
+				var err error
+				if f.from, err = openInterrupted(cmd, f.resume, &o); err != nil {
+					return err
+				}
+				defer f.from.dir.Close()
+				f.out.dir = f.resume
 			}
 			return runTraining(cmd.Context(), cmd.OutOrStdout(), progress, &o, &f)
 		},
@@ -87,6 +108,8 @@ starts again. What came after a loss is a run directory of its own in that of th
 	cmd.Flags().BoolVar(&o.ContinueOnNaN, "continue-on-nan", false, "go on when the loss is NaN or infinite")
 	cmd.Flags().IntVar(&o.Record, "record", 0, fmt.Sprintf("time the tasks of the first `n` steps of every graph in each epoch (0: of all on processors alone, else of %d)", train.RecordedByDefault))
 	cmd.Flags().BoolVar(&f.compareDevices, "compare-devices", false, "also train for an epoch on each kind of the --devices alone, so that all three are measured")
+	cmd.Flags().StringVar(&o.Checkpoint, "checkpoint", "", "save the training `every`=100steps or every=5min, or never (default: every minute, or less often where that takes more than 1 % of the time)")
+	cmd.Flags().StringVar(&f.resume, "resume", "", "go on with the interrupted training in a `directory`")
 	cmd.Flags().StringVar(&f.save, "save", "", "write the trained weights to an .npz `file`")
 	addOutputFlags(cmd, &f.out, "dahl-execute")
 	return cmd
@@ -103,7 +126,7 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if err != nil {
 		return cli.AsInput(err)
 	}
-	t, err := newTrainer(w, progress)
+	t, err := newTrainer(w, progress, f.from)
 	if err != nil {
 		return err
 	}
@@ -112,14 +135,18 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 	if t.devices, err = w.compareSets(ctx, predicted, f.compareDevices); err != nil {
 		return err
 	}
-	if err := cli.CheckWritable(f.save); err != nil {
+	if err := f.checkSave(); err != nil {
 		return err
 	}
-	dir, err := createRunDir(f.out.dir)
+	k, err := f.keeper(ctx, t)
 	if err != nil {
 		return err
 	}
+	defer k.dir.Close()
 	w.printTraining(progress, predicted)
+	if f.from != nil {
+		f.from.print(progress, k.manifest)
+	}
 	for _, warning := range t.Runner.Warnings() {
 		slog.Warn(warning)
 	}
@@ -133,22 +160,30 @@ func runTraining(ctx context.Context, stdout, progress io.Writer, o *options, f 
 		runErr = t.measureSets(ctx, f.compareDevices)
 	}
 	if f.save != "" {
-		runErr = errors.Join(runErr, cli.WriteTo(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
+		runErr = errors.Join(runErr, durable.Write(f.save, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }))
 	}
-	if err := writeTraining(ctx, dir, t, "execute", runErr); err != nil {
+	if err := k.commit(t, runErr); err != nil {
 		return err
 	}
 	if f.out.json {
 		return cli.PrintJSON(stdout, t.summarize())
 	}
 	t.printMeasured(progress)
-	t.printLosses(progress, dir)
+	t.printLosses(progress, k.dir)
 	if t.devices != nil {
 		printSets(progress, t.devices)
 	}
-	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", dir.path, dir.path)
+	fmt.Fprintf(progress, "files     %s; more with: dahl compare %s\n", k.dir.Path(), k.dir.Path())
 	t.w.headline(t.Measured, t.summarize()).print(progress, t.beside())
 	return nil
+}
+
+// checkSave refuses a file for the weights that could not be written, or would be in the run.
+func (f *executeFlags) checkSave() error {
+	if f.save != "" && liesIn(f.save, f.out.dir) {
+		return cli.InputErrorf("--save %s lies in the directory of the run, which keeps the weights as %s; name a file elsewhere", f.save, filepath.Join(f.out.dir, weightsFile))
+	}
+	return cli.CheckWritable(f.save)
 }
 
 // trainingWorkload opens the data, fits the model to it and makes the decisions
@@ -197,83 +232,24 @@ func trainingData(o *options) (m *nn.Model, d train.Data, err error) {
 	return m, d, err
 }
 
-// writeTraining writes the run directory of an executed run, which may have ended with an
-// error, and returns that or its own.
-func writeTraining(ctx context.Context, dir *runDir, t *trainer, command string, runErr error) error {
-	err := t.PredictLegs(context.WithoutCancel(ctx))
-	if err == nil {
-		err = writeTrained(dir, t, command)
-	}
-	if err == nil && runErr != nil {
-		return fmt.Errorf("%w; what was done is in %s", runErr, dir.path)
-	}
-	return errors.Join(runErr, err)
-}
-
-func writeTrained(dir *runDir, t *trainer, command string) error {
-	m := t.w.newManifest(command)
-	m.Complete = t.Complete
-	var err error
-	if m.Data, err = hashData(t.w.Data.Train, t.w.Data.Test); err != nil {
-		slog.Warn("the manifest does not identify the data", "error", err)
-	}
-	m.GPUs = t.gpus
-	if n := t.Runner.Issue(0); n.Tasks > 0 {
-		m.Issue = &n
-	}
-	m.WeightsHash = t.WeightsHash()
-	if n := len(t.Steps); n > 0 {
-		m.FinalLoss = number(t.Steps[n-1].Loss)
-	}
-	m.Diverged = t.Diverged
-	if err := dir.write(stepsFile, metrics(t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step)); err != nil {
-		return err
-	}
-	if err := dir.write(epochsFile, metrics(t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch)); err != nil {
-		return err
-	}
-	if err := dir.write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
-		return err
-	}
-	if err := writeLegs(dir, t); err != nil {
-		return err
-	}
-	m.Losses = t.Losses
-	if t.Measured.Main != nil {
-		if err := dir.writeLeg(t.w, &t.Leg, t.summarize()); err != nil {
-			return err
-		}
-	}
-	return dir.writeManifest(m)
-}
-
 // writeLeg writes the outcome of a leg, the simulated schedule of the same segment and the
 // figure of both.
-func (d *runDir) writeLeg(w *workload, l *train.Leg, s *summary) error {
-	if err := d.writeOutcome(w, l.Measured, s); err != nil {
+func (w *workload) writeLeg(d *rundir.Dir, l *train.Leg, s *summary) error {
+	if err := w.writeOutcome(d, l.Measured, s); err != nil {
 		return err
 	}
 	p := w.mainProblem(l.Predicted.Main.Steps)
-	err := d.write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
+	err := d.Write(predictedFile, func(out io.Writer) error { return schedule.WriteSchedule(out, l.Predicted.Main, p.Graph, p.Platform) })
 	if err != nil {
 		return err
 	}
-	if err := drawComparison(filepath.Join(d.path, "compare.svg"), p, l.Predicted.Main, l.Measured.Main, s); err != nil && !errors.Is(err, plots.ErrNoData) {
-		return err
+	err = d.Write(compareFile, func(out io.Writer) error {
+		return drawComparison(out, p, l.Predicted.Main, l.Measured.Main, s)
+	})
+	if errors.Is(err, plots.ErrNoData) {
+		return nil
 	}
-	d.noteFile("compare.svg")
-	return nil
-}
-
-// metrics fills a file with rows.
-func metrics[T any](rows []T, open func(io.Writer, bool) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) func(io.Writer) error {
-	return func(out io.Writer) error {
-		w, err := open(out, false)
-		for i := 0; err == nil && i < len(rows); i++ {
-			err = write(w, rows[i])
-		}
-		return errors.Join(err, w.Flush())
-	}
+	return err
 }
 
 // summarize adds what only a training knows.
@@ -299,7 +275,10 @@ func (t *trainer) summarize() *summary {
 		images += step.Images
 	}
 	if len(t.Steps) > 0 {
-		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash()}
+		s.Trained = &trainedSummary{Epochs: len(t.Epochs), Images: images, FirstLoss: number(t.Steps[0].Loss), WeightsSHA256: t.WeightsHash(), ResumedAfterStep: t.resumedAfter}
+		if c := t.Saving; c.Count > 0 {
+			s.Trained.Checkpoints = &savingSummary{c.Count, c.Drain.Seconds(), c.Write.Seconds()}
+		}
 	}
 	return s
 }

@@ -18,6 +18,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/rundir/durable"
 	"dahl/schedule"
 	"dahl/schedule/layout"
 )
@@ -88,7 +89,7 @@ func inspectGraph(ctx context.Context, stdout io.Writer, o *options, f *graphFla
 		if err := cli.CheckWritable(f.export); err != nil {
 			return err
 		}
-		if err := cli.WriteTo(f.export, func(out io.Writer) error { return write(w, out) }); err != nil {
+		if err := durable.Write(f.export, func(out io.Writer) error { return write(w, out) }); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dahl/cmd/cli"
+	"dahl/rundir"
 )
 
 // faultyNode is a core and two emulated GPUs, which fail as said; empty: not.
@@ -234,7 +235,7 @@ func TestInterruptedOnDevices(t *testing.T) {
 		go func() {
 			defer cancel()
 			for ctx.Err() == nil { // until the run directory says that the training began
-				if _, err := os.Stat("cut/" + manifestName); err == nil {
+				if _, err := os.Stat("cut/.staging/" + rundir.ManifestName); err == nil {
 					return
 				}
 				time.Sleep(time.Millisecond)
@@ -245,7 +246,7 @@ func TestInterruptedOnDevices(t *testing.T) {
 		if r.code != cli.ExitInterrupted || !strings.Contains(r.stderr, "dahl: interrupted: ") || !strings.Contains(r.stderr, "what was done is in cut") {
 			t.Errorf("exit code %d, %q", r.code, r.stderr)
 		}
-		m, err := readManifest("cut")
+		m, err := readManifest("cut/.staging")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	r := dahl(t, t.Context(), args...)
 	if r.code != cli.ExitOK {
-		t.Fatalf("dahl %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
+		t.Fatalf("dahl %s: exit code %d\n%s%s", strings.Join(args, " "), r.code, r.stdout, r.stderr)
 	}
 	return r.stdout
 }
@@ -282,7 +282,7 @@ func TestBadInput(t *testing.T) {
 	writeTestFile(t, "foreign/notes", "not dahl's")
 	writeTestFile(t, "broken/manifest.json", "{")
 	writeTestFile(t, "newer/manifest.json", `{"format": "dahl-run 999"}`)
-	writeTestFile(t, "cut/manifest.json", `{"format": "dahl-run 1", "command": "execute", "complete": false}`)
+	writeTestFile(t, "cut/manifest.json", `{"format": "dahl-run 2", "command": "execute", "complete": false}`)
 	before := listing(t)
 	for _, c := range badInputs {
 		r := dahl(t, t.Context(), strings.Fields(c.line)...)

@@ -3,10 +3,8 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,16 +13,16 @@ import (
 	"dahl/dag"
 	"dahl/execute"
 	"dahl/nn"
+	"dahl/rundir"
 	"dahl/train"
 )
-
-const manifestFormat = "dahl-run 1"
 
 // manifest says how a run directory came to be, completely enough to repeat it.
 // It holds no times and no output path, so that equal runs of the simulator
 // give equal files.
 type manifest struct {
-	Format  string    `json:"format"`
+	rundir.Head
+
 	Build   cli.Build `json:"build"`
 	Command string    `json:"command"` // subcommand
 	Args    []string  `json:"args"`    // command line without the program and --out
@@ -42,17 +40,15 @@ type manifest struct {
 
 	Issue *execute.Issue `json:"issue,omitempty"` // of a training step to devices, where its tasks are not timed; a plan's
 
-	Losses []train.DeviceLoss `json:"losses,omitempty"` // what it went on without
+	Losses  []train.DeviceLoss `json:"losses,omitempty"`  // what it went on without
+	Resumed []resumption       `json:"resumed,omitempty"` // where it went on after interruptions
 
 	WeightsHash string `json:"weights_sha256,omitempty"` // after training
 	FinalLoss   number `json:"final_loss,omitempty"`
-	Complete    bool   `json:"complete"` // false: interrupted, failed or diverged
 
 	// Diverged is the first loss that was NaN or infinite, which ends a training that is not
 	// told to go on.
 	Diverged *train.Divergence `json:"diverged,omitempty"`
-
-	Files []string `json:"files"`
 }
 
 // identity is a named input and the hash of its contents.
@@ -70,15 +66,56 @@ type host struct {
 
 // readManifest reads the manifest of a run directory.
 func readManifest(dir string) (*manifest, error) {
-	path := filepath.Join(dir, manifestName)
-	m, err := readJSON[manifest](path)
-	if fault := (*fs.PathError)(nil); errors.As(err, &fault) {
-		return nil, cli.InputErrorf("%s is not a run of dahl: %w", dir, err)
+	m := new(manifest)
+	return m, cli.AsInput(rundir.Open(dir, m))
+}
+
+// createRun begins the directory of a run. An input that lies in it is refused, since the run
+// takes its place and could not be repeated.
+func createRun(dir string, m *manifest) (*rundir.Dir, error) {
+	for _, in := range m.Inputs {
+		if liesIn(in.Name, dir) {
+			return nil, cli.InputErrorf("%s is read by this run and lies in the directory that it replaces; copy it elsewhere, or name another directory than %s with --out", in.Name, dir)
+		}
 	}
-	if err == nil && m.Format != manifestFormat {
-		return nil, cli.InputErrorf("%s: format %q, want %q", path, m.Format, manifestFormat)
+	d, err := rundir.Create(dir, m)
+	return d, cli.AsInput(err)
+}
+
+// extendRun adds files to a finished run.
+func extendRun(dir string, add func(*rundir.Dir) error) error {
+	m := new(manifest)
+	d, err := rundir.Extend(dir, m)
+	if err != nil {
+		return cli.AsInput(err)
 	}
-	return m, err
+	defer d.Close()
+	if err := add(d); err != nil {
+		return err
+	}
+	_, err = d.Commit(m)
+	return err
+}
+
+// liesIn reports whether a file is in a directory or below; neither needs to be there.
+func liesIn(file, dir string) bool {
+	rel, err := filepath.Rel(resolved(dir), resolved(file))
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// resolved is the absolute path without links, as far as it is there.
+func resolved(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		return to
+	}
+	if parent := filepath.Dir(path); parent != path {
+		return filepath.Join(resolved(parent), filepath.Base(path))
+	}
+	return path
 }
 
 // ended reports whether a loss that is not finite ended the run.

@@ -52,6 +52,8 @@ type options struct {
 	WeightDecay *float64 `json:"weight_decay,omitempty"`
 	Nesterov    bool     `json:"nesterov,omitempty"`
 
+	Checkpoint string `json:"checkpoint,omitempty"` // how often the training is saved: every=N, or never
+
 	// ContinueOnLoss is after how many training steps the weights are kept, so that the
 	// training goes on from there when a device fails; 0: such a failure ends it.
 	ContinueOnLoss int `json:"continue_on_loss,omitempty"`
@@ -178,7 +180,7 @@ func addTrainFlags(cmd *cobra.Command, o *options) {
 	f := cmd.Flags()
 	f.IntVar(&o.Epochs, "epochs", 1, "passes over the training data")
 	f.BoolVar(&o.Shuffle, "shuffle", true, "visit the images in a new seeded order in every epoch")
-	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use (0: all of the platform's)")
+	f.IntVar(&o.Workers, "workers", 0, "CPU cores to use; the weights are equal with any number, but with --lowering best (0: all of the platform's)")
 	f.StringVar(&o.Init, "init", "", "initial weights: an .npz `file` with PyTorch's state_dict names, or uniform:A:B (default: PyTorch's distributions)")
 	addOptimizerFlags(cmd, o)
 }

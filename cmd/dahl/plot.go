@@ -12,6 +12,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/plots"
+	"dahl/rundir"
 )
 
 func newPlot([]string) *cobra.Command {
@@ -82,16 +83,25 @@ func plotRun(cmd *cobra.Command, path string, names []string, format, colour str
 	if in.Predicted != nil {
 		in.Predicted.ColourBy = by
 	}
-	dir := &runDir{path: path, files: r.manifest.Files}
-	for _, f := range figures {
-		switch err := dir.draw(f, in, format); {
-		case err == nil:
-			fmt.Fprintln(cmd.OutOrStdout(), filepath.Join(path, f.Name+"."+format))
-		case !errors.Is(err, plots.ErrNoData):
-			return err
-		case len(names) > 0:
-			return cli.AsInput(err)
+	var drawn []string
+	err = extendRun(path, func(d *rundir.Dir) error {
+		for _, f := range figures {
+			switch err := draw(d, f, in, format); {
+			case err == nil:
+				drawn = append(drawn, filepath.Join(path, f.Name+"."+format))
+			case !errors.Is(err, plots.ErrNoData):
+				return err
+			case len(names) > 0:
+				return cli.AsInput(err)
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return dir.writeManifest(r.manifest)
+	for _, name := range drawn {
+		fmt.Fprintln(cmd.OutOrStdout(), name)
+	}
+	return nil
 }

@@ -173,7 +173,10 @@ func compareRuns(old, now *manifest, dir, out string) ([]repeatRow, error) {
 		rows = append(rows,
 			repeatRow{what: "weights", same: old.WeightsHash == now.WeightsHash, note: fmt.Sprintf("%.12s, then %.12s", old.WeightsHash, now.WeightsHash)},
 			repeatRow{what: "final loss", same: old.FinalLoss.same(now.FinalLoss), note: fmt.Sprintf("%v, then %v", old.FinalLoss, now.FinalLoss)})
-		files = []string{graphFile, stepsFile, predictedFile}
+		files = []string{graphFile, stepsFile}
+		if len(old.Resumed) == 0 { // else the prediction is of what came last
+			files = append(files, predictedFile)
+		}
 		if static, err := old.Options.planned(); err != nil {
 			return nil, err
 		} else if static {

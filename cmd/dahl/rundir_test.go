@@ -1,39 +1,255 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/nn"
+	"dahl/rundir"
+	"dahl/rundir/durable"
 )
 
-// TestForgedManifest: a manifest that a stranger wrote deletes nothing outside its directory,
-// neither by a name that leads out of it nor through a link.
-func TestForgedManifest(t *testing.T) {
-	outside := t.TempDir()
-	victim := filepath.Join(outside, "victim")
-	for _, name := range []string{"../" + filepath.Base(outside) + "/victim", victim, "link/victim"} {
-		if err := os.WriteFile(victim, nil, 0o666); err != nil {
+// tinyTraining is 2 steps.
+const tinyTraining = "execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 "
+
+// wantRefused holds a command line to exit code 2 and one line that says why.
+func wantRefused(t *testing.T, line, want string) {
+	t.Helper()
+	r := dahl(t, t.Context(), strings.Fields(line)...)
+	if r.code != cli.ExitBadInput || strings.Count(r.failure(), "\n") != 1 || !strings.Contains(r.stderr, want) {
+		t.Errorf("dahl %s: exit code %d, %q; want %q", line, r.code, r.stderr, want)
+	}
+}
+
+func wantVerified(t *testing.T, dir string) {
+	t.Helper()
+	if out := mustRun(t, "verify", dir); strings.Count(out, "\n") != strings.Count(out, " ok\n") {
+		t.Errorf("verify %s:\n%s", dir, out)
+	}
+}
+
+// TestVerifySaysWhatGoesOn: a directory that is being written, one whose run was cut off, with
+// a checkpoint and without, alone and over a complete run.
+func TestVerifySaysWhatGoesOn(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	for _, dir := range []string{"alone", "over"} {
+		over := dir == "over"
+		if over {
+			mustRun(t, strings.Fields(tinyTraining+"--out "+dir)...)
+		}
+		for _, step := range []int{0, 7} {
+			d, err := rundir.Create(dir, &manifest{Command: "execute"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if step > 0 {
+				if err := d.WriteCheckpoint(step, func(io.Writer) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			running := fmt.Sprintf("still running (process %d since 2", os.Getpid())
+			wantState(t, dir, running, over)
+			for _, line := range []string{tinyTraining + "--out " + dir, "simulate --platform laptop --model tiny.toml --out " + dir} {
+				wantRefused(t, line, fmt.Sprintf("%s: it is in use by process %d since 2", dir, os.Getpid()))
+			}
+			if over {
+				wantRefused(t, "trace over", "it is in use by process")
+			}
+			d.Close()
+			if step == 0 {
+				wantState(t, dir, "interrupted, nothing to resume", over)
+				continue
+			}
+			wantState(t, dir, "interrupted after step 7, resume with dahl execute --resume "+dir, over)
+			wantRefused(t, tinyTraining+"--out "+dir, "holds a training that was interrupted after step 7: go on with dahl execute --resume "+dir+", or remove "+dir+"/.staging")
+		}
+		if err := os.RemoveAll(filepath.Join(dir, ".staging")); err != nil {
 			t.Fatal(err)
 		}
-		dir := filepath.Join(filepath.Dir(outside), "forged")
-		if err := os.Mkdir(dir, 0o777); err != nil {
+		mustRun(t, strings.Fields(tinyTraining+"--out "+dir)...)
+		wantVerified(t, dir)
+	}
+}
+
+// wantState holds verify to a line about what goes on, beside the checks of a complete run or
+// as its failure.
+func wantState(t *testing.T, dir, want string, over bool) {
+	t.Helper()
+	r := dahl(t, t.Context(), "verify", dir)
+	if over && (r.code != cli.ExitOK || !strings.Contains(r.stdout, want)) || !over && (r.code != cli.ExitFailed || !strings.Contains(r.stderr, want)) {
+		t.Errorf("verify %s: exit code %d, %s%s; want %q", dir, r.code, r.stdout, r.stderr, want)
+	}
+}
+
+// TestVerifyFindsTampering changes what no other file contradicts.
+func TestVerifyFindsTampering(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	mustRun(t, strings.Fields(tinyTraining+"--out whole")...)
+	for _, c := range []struct{ file, old, with, want string }{
+		{stepsFile, "\n1,2,3,", "\n1,2,2,", "damaged: steps.csv"},
+		{epochsFile, "\n1,", "\n2,", "damaged: epochs.csv"},
+		{summaryFile, `"steps": 2`, `"steps": 3`, "damaged: summary.json"},
+		{rundir.ManifestName, `"seed": 1`, `"seed": 2`, "damaged: manifest.json"},
+		{rundir.ManifestName, `"files": [`, `"files": [], "others": [`, "damaged: manifest.json"},
+	} {
+		if err := errors.Join(os.RemoveAll("run"), os.CopyFS("run", os.DirFS("whole"))); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
-			t.Fatal(err)
+		wantVerified(t, "run")
+		data, err := os.ReadFile("run/" + c.file)
+		if err != nil || !strings.Contains(string(data), c.old) {
+			t.Fatalf("%s does not hold %q (%v)\n%s", c.file, c.old, err, data)
 		}
-		forged := &runDir{path: dir, files: []string{name}}
-		if err := forged.writeManifest(&manifest{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := createRunDir(dir); err == nil {
-			t.Errorf("%s: its directory is taken for a run to be replaced", name)
-		}
-		if _, err := os.Stat(victim); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
+		writeTestFile(t, "run/"+c.file, strings.Replace(string(data), c.old, c.with, 1))
+		if r := dahl(t, t.Context(), "verify", "run"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, c.want) {
+			t.Errorf("%s with %q: exit code %d\n%s", c.file, c.with, r.code, r.stdout)
 		}
 	}
+}
+
+// TestSave: weights never take the place of a file of a run, and links are followed.
+func TestSave(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	for _, dir := range []string{"run", "other"} {
+		mustRun(t, strings.Fields(tinyTraining+"--out "+dir)...)
+	}
+	if err := errors.Join(os.Symlink("other/weights.npz", "link.npz"), os.Symlink("elsewhere.npz", "away.npz")); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"run/manifest.json": "lies in the directory of the run", "run/w.npz": "lies in the directory of the run", "./run/../run/w.npz": "lies in the directory of the run",
+		"other/manifest.json": "which holds a run", "other/w.npz": "which holds a run", "link.npz": "which holds a run", "new/w.npz": "lies in the directory of the run",
+	} {
+		out := "run"
+		if strings.HasPrefix(file, "new") {
+			out = "new"
+		}
+		wantRefused(t, tinyTraining+"--out "+out+" --save "+file, want)
+	}
+	for _, line := range []string{"calibrate --out other/platform.toml", "graph --model mlp --export other/graph.json"} {
+		wantRefused(t, line, "which holds a run")
+	}
+	mustRun(t, strings.Fields(tinyTraining+"--out run --save away.npz")...)
+	if info, err := os.Lstat("away.npz"); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Error("the link was replaced")
+	}
+	if a, err := nn.ReadNPZ("elsewhere.npz", nil); err != nil || len(a) != 2 { // weight and bias
+		t.Errorf("%d arrays, %v", len(a), err)
+	}
+	wantVerified(t, "run")
+	wantVerified(t, "other")
+}
+
+// TestSaveWithoutRunDirectory: the disk of the run directory is full after the training, or the
+// directory is gone. The weights are saved, and an earlier run is whole where it is still there.
+func TestSaveWithoutRunDirectory(t *testing.T) {
+	defer func() { durable.Fault = nil }()
+	for what, fault := range map[string]func() error{
+		"full": func() error { return errors.New("no space left on device") },
+		"gone": func() error { return os.RemoveAll("run") },
+	} {
+		t.Chdir(t.TempDir())
+		writeTestFile(t, "tiny.toml", tinyNetwork)
+		mustRun(t, strings.Fields(tinyTraining+"--out run --seed 7")...)
+		durable.Fault = func(op durable.Op, path string) error {
+			if op != durable.OpRemove && filepath.Base(path) == stepsFile { // what a training writes first
+				return fault()
+			}
+			return nil
+		}
+		r := dahl(t, t.Context(), strings.Fields(tinyTraining+"--out run --save w.npz --seed 8")...)
+		durable.Fault = nil
+		if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 || !strings.Contains(r.stderr, "run/.staging/steps.csv") {
+			t.Errorf("%s: exit code %d, %q", what, r.code, r.stderr)
+		}
+		if a, err := nn.ReadNPZ("w.npz", nil); err != nil || len(a) != 2 {
+			t.Errorf("%s: %d arrays, %v", what, len(a), err)
+		}
+		if what == "full" {
+			if r := dahl(t, t.Context(), "verify", "run"); r.code != cli.ExitOK || isSeed8(t) {
+				t.Errorf("the earlier run: %s", r.stdout)
+			}
+		}
+		mustRun(t, strings.Fields(tinyTraining+"--out run --seed 8")...)
+		wantVerified(t, "run")
+	}
+}
+
+// TestInputsInTheirOutput: a run refuses to take the place of what it reads, except of the
+// platform, which it keeps.
+func TestInputsInTheirOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	mustRun(t, strings.Fields(tinyTraining+"--out run")...)
+	const simulate = "simulate --platform laptop --model tiny.toml --out run "
+	mustRun(t, strings.Fields("plan --platform laptop --model tiny.toml --out p")...)
+	for _, line := range []string{tinyTraining + "--out run --init run/weights.npz", tinyTraining + "--out run --plan run/plan.json", tinyTraining + "--out run --init p/../run/weights.npz"} {
+		wantRefused(t, line, "lies in the directory that it replaces")
+	}
+	wantRefused(t, "simulate --platform laptop --graph p/graph.json --out p", "p/graph.json is read by this run")
+	wantVerified(t, "run")
+	mustRun(t, strings.Fields(tinyTraining+"--out run --platform run/platform.toml")...)
+	wantVerified(t, "run")
+	if out := mustRun(t, "rerun", "run"); strings.Contains(out, "DIFFERENT") {
+		t.Errorf("rerun:\n%s", out)
+	}
+	mustRun(t, strings.Fields(simulate)...)
+	wantVerified(t, "run")
+}
+
+// TestRunThatEndedEarly leaves a complete run alone: it can be read where it was written, until
+// the next run begins.
+func TestRunThatEndedEarly(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	const diverging = tinyTraining + "--init uniform:1e37:2e37 "
+	for _, over := range []bool{false, true} {
+		if over {
+			mustRun(t, strings.Fields(tinyTraining+"--out run")...)
+		}
+		r := dahl(t, t.Context(), strings.Fields(diverging+"--out run")...)
+		want := map[bool]string{false: "what was done is in run\n", true: "what was done is in run/.staging, since run keeps the complete run before it\n"}[over]
+		if r.code != cli.ExitFailed || strings.Count(r.failure(), "\n") != 1 || !strings.HasSuffix(r.stderr, want) {
+			t.Errorf("exit code %d, %q, want %q", r.code, r.stderr, want)
+		}
+		if over {
+			wantVerified(t, "run/.staging")
+			mustRun(t, "compare", "run/.staging")
+			wantState(t, "run", "interrupted, nothing to resume", true)
+			mustRun(t, strings.Fields(tinyTraining+"--out run")...)
+		}
+		wantVerified(t, "run")
+	}
+}
+
+// TestAddedToAPart: figures of the part of a run after a loss are files of both.
+func TestAddedToAPart(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "node.toml", faultyNode(`{ after = 40, kind = "lost" }`))
+	m, _ := trainedOn(t, "e", "--continue-on-loss")
+	part := filepath.Join("e", m.Losses[0].Run)
+	mustRun(t, "trace", part)
+	mustRun(t, "plot", part, "gantt", "--format", "pdf")
+	for _, dir := range []string{"e", part} {
+		wantVerified(t, dir)
+	}
+	if m, err := readManifest("e"); err != nil || !m.Lists(m.Losses[0].Run+"/trace.json") || !m.Lists(m.Losses[0].Run+"/gantt.pdf") {
+		t.Errorf("the whole run lists %v (%v)", m.Files, err)
+	}
+	wantRefused(t, "simulate --platform laptop --model mlp --out "+part, "which holds a run")
+	writeTestFile(t, "node.toml", faultyNode())
+	trainedOn(t, "e") // a run without parts takes its place
+	if there(part) {
+		t.Error("the part is still there")
+	}
+	wantVerified(t, "e")
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"dahl/plan"
 	"dahl/platform"
 	"dahl/plots"
+	"dahl/rundir"
 	"dahl/schedule"
 )
 
@@ -30,11 +30,12 @@ const (
 	weightsFile   = "weights.npz"
 	stepsFile     = "steps.csv"
 	epochsFile    = "epochs.csv"
+	compareFile   = "compare.svg"
 )
 
 // writeOutcome writes what both worlds have: inputs, decisions, schedule, energy
 // and figures of the program's main graph.
-func (d *runDir) writeOutcome(w *workload, o *plan.Totals, s *summary) error {
+func (w *workload) writeOutcome(d *rundir.Dir, o *plan.Totals, s *summary) error {
 	p := w.mainProblem(o.Main.Steps)
 	recorded := *w.Decision.PlanOf(0, o.Main)
 	recorded.GraphHash, recorded.Lowering = p.Graph.Hash(), w.Lowering
@@ -50,7 +51,7 @@ func (d *runDir) writeOutcome(w *workload, o *plan.Totals, s *summary) error {
 		{energyFile, func(out io.Writer) error { return cli.PrintJSON(out, o.Report) }},
 		{summaryFile, func(out io.Writer) error { return cli.PrintJSON(out, s) }},
 	} {
-		if err := d.write(file.name, file.fill); err != nil {
+		if err := d.Write(file.name, file.fill); err != nil {
 			return err
 		}
 	}
@@ -59,7 +60,7 @@ func (d *runDir) writeOutcome(w *workload, o *plan.Totals, s *summary) error {
 		return err
 	}
 	for _, f := range plots.Figures() {
-		if err := d.draw(f, plots.Input{Run: run}, "svg"); err != nil && !errors.Is(err, plots.ErrNoData) {
+		if err := draw(d, f, plots.Input{Run: run}, "svg"); err != nil && !errors.Is(err, plots.ErrNoData) {
 			return err
 		}
 	}
@@ -71,13 +72,10 @@ func (w *workload) mainProblem(steps int) *schedule.Problem {
 	return w.Decision.Problem(0, steps, false)
 }
 
-func (d *runDir) draw(f plots.Figure, in plots.Input, format string) error {
+// draw writes a figure into a run.
+func draw(d *rundir.Dir, f plots.Figure, in plots.Input, format string) error {
 	name := f.Name + "." + format
-	if err := f.Draw(filepath.Join(d.path, name), in); err != nil {
-		return fmt.Errorf("drawing %s: %w", name, err)
-	}
-	d.noteFile(name)
-	return nil
+	return d.Write(name, func(w io.Writer) error { return f.Draw(w, format, in) })
 }
 
 // newPlotRun prepares a schedule for figures and traces; of is the summary of the run.

@@ -14,6 +14,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/plan"
 	"dahl/platforms"
+	"dahl/rundir"
 )
 
 // decodeObject decodes exactly one JSON object into v.
@@ -82,7 +83,7 @@ func TestSimulatedRuns(t *testing.T) {
 	}
 	mustRun(t, at("simulate", "a")...)
 	mustRun(t, at("simulate", "b")...)
-	for _, name := range []string{scheduleFile, planFile, energyFile, summaryFile, graphFile, platformFile, manifestName, "gantt.svg"} {
+	for _, name := range []string{scheduleFile, planFile, energyFile, summaryFile, graphFile, platformFile, rundir.ManifestName, "gantt.svg"} {
 		sameFiles(t, name, "a", "b")
 	}
 	if out := mustRun(t, at("plan", "p")...); !strings.Contains(out, "cpu.0") {
@@ -291,7 +292,7 @@ func testReading(t *testing.T) {
 	if err != nil || !json.Valid(trace) {
 		t.Errorf("trace.json is not JSON (%v)", err)
 	}
-	for _, path := range []string{"e/.*", ".*"} {
+	for _, path := range []string{"e/.[^l]*", ".*"} { // all but the lock
 		if left, _ := filepath.Glob(path); len(left) > 0 {
 			t.Errorf("temporary files were left: %v", left)
 		}
@@ -305,7 +306,7 @@ func TestInterrupted(t *testing.T) {
 	defer cancel()
 	go func() {
 		for { // until the run directory says that the training began
-			if _, err := os.Stat("cut/" + manifestName); err == nil || ctx.Err() != nil {
+			if _, err := os.Stat("cut/.staging/" + rundir.ManifestName); err == nil || ctx.Err() != nil {
 				break
 			}
 			time.Sleep(time.Millisecond)
@@ -316,14 +317,14 @@ func TestInterrupted(t *testing.T) {
 	if r.code != cli.ExitInterrupted || !strings.HasPrefix(r.failure(), "dahl: interrupted") || strings.Count(r.failure(), "\n") != 1 {
 		t.Errorf("exit code %d, %q", r.code, r.stderr)
 	}
-	m, err := readManifest("cut")
+	m, err := readManifest("cut/.staging")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Complete || m.Command != "execute" || !slices.Contains(m.Files, stepsFile) {
+	if m.Complete || m.Command != "execute" || !m.Lists(stepsFile) {
 		t.Errorf("manifest says complete %v, command %q, files %v", m.Complete, m.Command, m.Files)
 	}
-	if r := dahl(t, t.Context(), "rerun", "cut"); r.code != cli.ExitBadInput {
+	if r := dahl(t, t.Context(), "rerun", "cut/.staging"); r.code != cli.ExitBadInput {
 		t.Errorf("an interrupted run was repeated: exit code %d", r.code)
 	}
 }

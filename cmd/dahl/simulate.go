@@ -87,16 +87,17 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 			return err
 		}
 	}
-	dir, err := createRunDir(out.dir)
+	m := w.newManifest(command)
+	dir, err := createRun(out.dir, m)
 	if err != nil {
 		return err
 	}
-	if err := dir.writeOutcome(w, result, s); err != nil {
+	defer dir.Close()
+	if err := w.writeOutcome(dir, result, s); err != nil {
 		return err
 	}
-	m := w.newManifest(command)
 	m.Complete = true
-	if err := dir.writeManifest(m); err != nil {
+	if _, err := dir.Commit(m); err != nil {
 		return err
 	}
 	if out.json {
@@ -118,7 +119,7 @@ func runSimulation(ctx context.Context, command string, stdout io.Writer, o *opt
 	if command == "plan" {
 		w.printAssignment(stdout, w.Decision.PlanOf(0, result.Main), result)
 	}
-	fmt.Fprintf(stdout, "files     %s\n", dir.path)
+	fmt.Fprintf(stdout, "files     %s\n", dir.Path())
 	w.headline(result, s).print(stdout, "")
 	return nil
 }

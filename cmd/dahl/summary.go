@@ -105,6 +105,19 @@ type trainedSummary struct {
 	Images        int    `json:"images"`
 	FirstLoss     number `json:"first_loss"`
 	WeightsSHA256 string `json:"weights_sha256"`
+
+	// ResumedAfterStep is the step after which the training went on last, where it was
+	// interrupted: times and joules are of what came then.
+	ResumedAfterStep int            `json:"resumed_after_step,omitempty"`
+	Checkpoints      *savingSummary `json:"checkpoints,omitempty"`
+}
+
+// savingSummary is what checkpoints cost: the time in which workers rested, or ended a step
+// early for them.
+type savingSummary struct {
+	Count  int     `json:"count"`
+	DrainS float64 `json:"drain_s"`
+	WriteS float64 `json:"write_s"`
 }
 
 // summarize fills what both worlds know, and what meters counted over the run, evaluations

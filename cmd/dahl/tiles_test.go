@@ -14,6 +14,7 @@ import (
 	"dahl/dag"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/rundir"
 	"dahl/train"
 )
 
@@ -123,7 +124,7 @@ func TestTilings(t *testing.T) {
 func recordedLowering(t *testing.T, dir string) *dag.Lowering {
 	t.Helper()
 	var read [2]struct{ Lowering *dag.Lowering }
-	for i, name := range []string{planFile, manifestName} {
+	for i, name := range []string{planFile, rundir.ManifestName} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

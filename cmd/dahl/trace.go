@@ -11,6 +11,7 @@ import (
 
 	"dahl/cmd/cli"
 	"dahl/plots"
+	"dahl/rundir"
 )
 
 // traceFormats are the formats of dahl trace and the files they go to.
@@ -52,10 +53,11 @@ func traceRun(stdout io.Writer, path, format string) error {
 	if err != nil {
 		return err
 	}
-	dir := &runDir{path: path, files: r.manifest.Files}
-	if err := dir.write(f.file, func(w io.Writer) error { return f.write(w, run) }); err != nil {
-		return err
+	err = extendRun(path, func(d *rundir.Dir) error {
+		return d.Write(f.file, func(w io.Writer) error { return f.write(w, run) })
+	})
+	if err == nil {
+		fmt.Fprintln(stdout, filepath.Join(path, f.file))
 	}
-	fmt.Fprintln(stdout, filepath.Join(path, f.file))
-	return dir.writeManifest(r.manifest)
+	return err
 }

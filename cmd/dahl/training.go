@@ -12,6 +12,7 @@ import (
 	"dahl/cmd/cli"
 	"dahl/nn"
 	"dahl/plan"
+	"dahl/rundir"
 	"dahl/train"
 )
 
@@ -22,21 +23,30 @@ type trainer struct {
 	load    *loadSummary
 	gpus    []train.DeviceState // as they were when the run began
 	devices *plan.SetComparison // nil: the devices are of one kind, or all that there are
+
+	resumedAfter int // step; 0: it began
 }
 
 // newTrainer compiles the program and fills parameters and data. Progress gets a line per
-// epoch; nil: none.
-func newTrainer(w *workload, progress io.Writer) (*trainer, error) {
+// epoch; nil: none. An interrupted training goes on; nil: it begins.
+func newTrainer(w *workload, progress io.Writer, from *interrupted) (*trainer, error) {
 	var err error
 	if w.Options.Init, err = newInitialiser(w.opts, w.Model, w.Options.Type); err != nil {
 		return nil, err
 	}
 	t := &trainer{w: w}
-	if t.Trainer, err = w.Start(); err != nil {
+	done := 0 // epochs, before it goes on
+	if from == nil {
+		t.Trainer, err = w.Start()
+	} else {
+		t.Trainer, err = from.resume(w)
+		done, t.resumedAfter = from.checkpoint.Epoch, from.checkpoint.Steps
+	}
+	if err != nil {
 		return nil, err
 	}
 	if progress != nil {
-		t.OnEpoch = func(m nn.EpochMetrics, spent time.Duration) { w.printEpoch(progress, m, spent) }
+		t.OnEpoch = func(m nn.EpochMetrics, spent time.Duration) { w.printEpoch(progress, m, m.Epoch-done, spent) }
 	}
 	t.OnLoss = func(l train.DeviceLoss) {
 		slog.Warn("a device failed; the training is planned anew without it and goes on from the last weights kept",
@@ -69,10 +79,11 @@ func (w *workload) of(l *train.Workload) *workload {
 	return &next
 }
 
-// printEpoch prints what an epoch came to, and how long the others will take.
-func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, spent time.Duration) {
+// printEpoch prints what an epoch came to, and how long the others will take, where some were
+// done in the time spent.
+func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, done int, spent time.Duration) {
 	epochs := w.opts.Epochs
-	left := time.Duration(float64(spent) / float64(m.Epoch) * float64(epochs-m.Epoch))
+	left := time.Duration(float64(spent) / float64(done) * float64(epochs-m.Epoch))
 	fmt.Fprintf(out, "epoch %*d/%d  loss %.4f  accuracy %5.2f %%", len(fmt.Sprint(epochs)), m.Epoch, epochs, m.Loss, 100*m.Accuracy)
 	if m.Tested {
 		fmt.Fprintf(out, "  test %5.2f %%", 100*m.TestAccuracy)
@@ -89,40 +100,33 @@ func (w *workload) printEpoch(out io.Writer, m nn.EpochMetrics, spent time.Durat
 const afterLossCommand = "execute after a loss"
 
 // writeLegs writes a run directory for each leg after the first into that of the training.
-func writeLegs(dir *runDir, t *trainer) error {
+func writeLegs(dir *rundir.Dir, t *trainer) error {
 	for i := range t.Later {
 		l := &t.Later[i]
 		name := fmt.Sprintf("after-loss-%d", l.After)
-		sub, err := createRunDir(filepath.Join(dir.path, name))
-		if err != nil {
-			return err
-		}
+		sub := dir.Inside(name)
 		w := t.w.of(l.Workload)
 		m := w.newManifest(afterLossCommand)
 		m.Complete = t.Complete
 		s := w.summarize(l.Measured)
 		s.Provenance = &m.Build
-		if err := sub.writeLeg(w, l, s); err != nil {
+		if err := w.writeLeg(sub, l, s); err != nil {
 			return err
 		}
-		if err := sub.writeManifest(m); err != nil {
+		if _, err := sub.Commit(m); err != nil {
 			return err
 		}
-		for _, file := range append(sub.files, manifestName) {
-			dir.noteFile(filepath.Join(name, file))
-		}
-		dir.noteFile(name)
 		t.Losses[l.After-1].Run = name
 	}
 	return nil
 }
 
 // printLosses says what failed, and where to look for what came after.
-func (t *trainer) printLosses(out io.Writer, dir *runDir) {
+func (t *trainer) printLosses(out io.Writer, dir *rundir.Dir) {
 	for _, l := range t.Losses {
 		fmt.Fprintf(out, "lost      %s in epoch %d; went on after step %d with %s", l.Device, l.Epoch, l.AfterStep, l.Devices)
 		if l.Run != "" {
-			fmt.Fprintf(out, ": %s", filepath.Join(dir.path, l.Run))
+			fmt.Fprintf(out, ": %s", filepath.Join(dir.Path(), l.Run))
 		}
 		fmt.Fprintln(out)
 	}

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"dahl/nn"
 	"dahl/plan"
 	"dahl/platform"
+	"dahl/rundir"
 	"dahl/schedule"
 	"dahl/train"
 )
@@ -32,9 +34,15 @@ that no two live buffers share a byte in any memory. It prints a line for each a
 exits with 1 if one does not hold.`,
 		Args: wantArgs(1, 1, "the directory of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			state := stateText(args[0])
 			m, err := readManifest(args[0])
-			if err != nil {
+			switch {
+			case state != "" && errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("%s: %s", args[0], state)
+			case err != nil:
 				return err
+			case state != "":
+				fmt.Fprintf(cmd.OutOrStdout(), "%-22s %s\n", "the next run", state)
 			}
 			v := &verification{dir: args[0], manifest: m, out: cmd.OutOrStdout()}
 			v.run()
@@ -44,6 +52,19 @@ exits with 1 if one does not hold.`,
 			return nil
 		},
 	}
+}
+
+// stateText says what goes on in a directory beside a finished run; empty: nothing.
+func stateText(dir string) string {
+	switch s := rundir.Look(dir); {
+	case s.Holder != "":
+		return fmt.Sprintf("still running (%s)", s.Holder)
+	case s.Step > 0:
+		return fmt.Sprintf("interrupted after step %d, resume with dahl execute --resume %s", s.Step, dir)
+	case s.Interrupted:
+		return "interrupted, nothing to resume"
+	}
+	return ""
 }
 
 // verification checks one run directory and prints a line for each check.
@@ -78,7 +99,8 @@ func (v *verification) path(name string) string { return filepath.Join(v.dir, na
 // cannot be judged once something they need is wrong.
 func (v *verification) run() {
 	v.check("manifest", v.checkManifest())
-	if slices.Contains(v.manifest.Files, weightsFile) {
+	v.check("files", rundir.Verify(v.dir))
+	if v.manifest.Lists(weightsFile) {
 		v.check(weightsFile, v.checkWeights())
 	}
 	soundPlatform := v.check(platformFile, v.loadPlatform())
@@ -90,21 +112,16 @@ func (v *verification) run() {
 	}
 	v.checkLayout()
 	for _, name := range []string{scheduleFile, predictedFile} {
-		if slices.Contains(v.manifest.Files, name) {
+		if v.manifest.Lists(name) {
 			v.checkSchedule(name)
 		}
 	}
 }
 
-// checkManifest verifies that the run was completed and all its files are there.
+// checkManifest verifies that the run was completed.
 func (v *verification) checkManifest() error {
 	if !v.manifest.Complete && !v.manifest.ended() {
 		return fmt.Errorf("the run was interrupted")
-	}
-	for _, name := range v.manifest.Files {
-		if _, err := os.Stat(v.path(name)); err != nil {
-			return err
-		}
 	}
 	return nil
 }

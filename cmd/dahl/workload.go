@@ -23,6 +23,9 @@ import (
 	"dahl/train"
 )
 
+// neverCheckpoint is the --checkpoint of a training that is not saved.
+const neverCheckpoint = "never"
+
 // workload is what a run works on, and the flags that it comes from.
 type workload struct {
 	train.Workload
@@ -198,6 +201,13 @@ func (w *workload) buildProgram(n train.Samples) error {
 func (o *options) training(m *nn.Model) (t train.Options, err error) {
 	t = train.Options{Batch: o.Batch, Epochs: o.Epochs, Seed: o.Seed, Shuffle: o.Shuffle, Adapt: o.adapt, Variant: o.Variant, Precision: o.Precision,
 		Devices: o.Devices, Record: o.Record, KeepEvery: o.ContinueOnLoss, ContinueOnNaN: o.ContinueOnNaN}
+	if every, ok := strings.CutPrefix(o.Checkpoint, "every="); ok {
+		if t.Checkpoint, err = train.ParseCheckpointEvery(every); err != nil {
+			return t, cli.InputErrorf("--checkpoint %s: %w", o.Checkpoint, err)
+		}
+	} else if o.Checkpoint != "" && o.Checkpoint != neverCheckpoint {
+		return t, cli.InputErrorf("--checkpoint %s: write every=100steps, every=5min or %s", o.Checkpoint, neverCheckpoint)
+	}
 	if t.Type, err = cli.RealType(o.DType); err != nil {
 		return t, err
 	}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// asCommand tells this program that it is to be a command: "patient" ends when it is told to,
+// "stubborn" only with its standard input, and "writer" prints until it is told.
+const asCommand = "DAHL_TEST_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		Main(newTestCommand)
+	}
+	os.Exit(m.Run())
+}
+
+func newTestCommand([]string) *cobra.Command {
+	return &cobra.Command{Use: "test", RunE: func(cmd *cobra.Command, _ []string) error {
+		ctx, kind := cmd.Context(), os.Getenv(asCommand)
+		fmt.Fprintln(cmd.ErrOrStderr(), "ready")
+		for kind == "writer" && ctx.Err() == nil {
+			fmt.Fprintln(cmd.OutOrStdout(), "more")
+		}
+		<-ctx.Done()
+		fmt.Fprintln(cmd.ErrOrStderr(), context.Cause(ctx))
+		if kind == "stubborn" {
+			io.Copy(io.Discard, os.Stdin)
+		}
+		return fmt.Errorf("saving: %w", ctx.Err())
+	}}
+}
+
+// child is a command in a process of its own.
+type child struct {
+	*exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
+	errs   *bufio.Reader
+}
+
+// startChild starts a command by a program, or by itself, and waits until it is ready.
+func startChild(t *testing.T, kind string, by ...string) *child {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append(by, self)
+	c := &child{Cmd: exec.Command(args[0], args[1:]...)}
+	c.Env = append(os.Environ(), asCommand+"="+kind)
+	stderr, err := c.StderrPipe()
+	c.errs = bufio.NewReader(stderr)
+	var outErr, inErr error
+	c.stdout, outErr = c.StdoutPipe()
+	c.stdin, inErr = c.StdinPipe()
+	if err := errors.Join(err, outErr, inErr, c.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Process.Kill() // one that has not ended by itself
+		c.Wait()
+	})
+	c.says(t, "ready")
+	return c
+}
+
+// says waits for a line of standard error.
+func (c *child) says(t *testing.T, want string) {
+	t.Helper()
+	if line, err := c.errs.ReadString('\n'); line != want+"\n" {
+		t.Fatalf("the child said %q, want %q: %v", line, want, err)
+	}
+}
+
+func (c *child) send(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := c.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ends waits for the end.
+func (c *child) ends(t *testing.T) syscall.WaitStatus {
+	t.Helper()
+	if rest, err := io.ReadAll(c.errs); err != nil || len(rest) > 0 {
+		t.Errorf("the child also said %q: %v", rest, err)
+	}
+	c.Wait() // its error is what the status says
+	return c.ProcessState.Sys().(syscall.WaitStatus)
+}
+
+// TestSignals: exit codes are 128 and the signal's number, which is 1 for SIGHUP, 2 for
+// SIGINT, 13 for SIGPIPE and 15 for SIGTERM (POSIX).
+func TestSignals(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		signal syscall.Signal
+		code   int
+	}{{"SIGHUP", syscall.SIGHUP, 129}, {"SIGINT", syscall.SIGINT, 130}, {"SIGTERM", syscall.SIGTERM, 143}} {
+		child := startChild(t, "patient")
+		child.send(t, c.signal)
+		child.says(t, "interrupted by "+c.name)
+		child.says(t, "test: interrupted ("+c.name+"): saving: context canceled")
+		if status := child.ends(t); status.ExitStatus() != c.code {
+			t.Errorf("%s: exit code %d, want %d", c.name, status.ExitStatus(), c.code)
+		}
+	}
+}
+
+// TestClosedPipe: a pipe that nobody reads any more interrupts a command that writes to it.
+func TestClosedPipe(t *testing.T) {
+	child := startChild(t, "writer")
+	child.stdout.Close()
+	child.says(t, "interrupted by SIGPIPE")
+	child.says(t, "test: interrupted (SIGPIPE): saving: context canceled")
+	if status := child.ends(t); status.ExitStatus() != 141 {
+		t.Errorf("exit code %d", status.ExitStatus())
+	}
+}
+
+// TestSecondSignal: after a signal the next one ends a command that does not end by itself,
+// but for SIGHUP and a closed pipe. A closed pipe is no first signal either.
+func TestSecondSignal(t *testing.T) {
+	child := startChild(t, "stubborn")
+	child.send(t, syscall.SIGHUP)
+	child.says(t, "interrupted by SIGHUP")
+	child.send(t, syscall.SIGHUP)
+	child.send(t, syscall.SIGPIPE)
+	child.send(t, syscall.SIGTERM)
+	if status := child.ends(t); status.Signal() != syscall.SIGTERM {
+		t.Errorf("after SIGHUP and SIGTERM: %v", status)
+	}
+
+	child = startChild(t, "stubborn")
+	child.send(t, syscall.SIGTERM)
+	child.says(t, "interrupted by SIGTERM")
+	child.send(t, syscall.SIGHUP)
+	child.stdin.Close()
+	child.says(t, "test: interrupted (SIGTERM): saving: context canceled")
+	if status := child.ends(t); status.ExitStatus() != 143 {
+		t.Errorf("after SIGTERM and SIGHUP: %v", status)
+	}
+}
+
+// TestNohup: a command that nohup starts goes on without its terminal.
+func TestNohup(t *testing.T) {
+	nohup, err := exec.LookPath("nohup")
+	if err != nil {
+		t.Skip("this system has no nohup")
+	}
+	child := startChild(t, "patient", nohup)
+	child.send(t, syscall.SIGHUP)
+	child.send(t, syscall.SIGINT)
+	child.says(t, "interrupted by SIGINT")
+}

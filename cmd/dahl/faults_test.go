@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/execute"
+	"dahl/nn"
+	"dahl/platform"
+	"dahl/rundir/durable"
+	"dahl/train"
+)
+
+// tinyNetwork has few calls, so that a command takes little else than writing its files.
+const tinyNetwork = `
+name = "tiny"
+input = [1, 8, 8]
+[[layer]]
+kind = "flatten"
+[[layer]]
+kind = "dense"
+outputs = 10
+`
+
+// writers are commands that write, in a directory with an earlier run of seed 7, a platform
+// file and a model.
+var writers = []struct {
+	line  string
+	wrote func(t *testing.T) bool // whether it did what it was asked for
+	again bool                    // run without a fault after each
+}{
+	{"simulate --platform laptop --model tiny.toml --batch 3 --steps 2 --seed 8 --out run", isSeed8, true},
+	{"plan --platform laptop --model tiny.toml --batch 3 --steps 2 --seed 8 --out run", isSeed8, false},
+	{"execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed 8 --save w.npz --out run", isSeed8, false},
+	{"demo --out run", isSeed8, false},
+	{"calibrate --model tiny.toml --workers 1 --batch 4 --time 1ms --variant ref --out here.toml", func(*testing.T) bool { return true }, false},
+	{"plot run gantt memory --format pdf", inRun("gantt.pdf", "memory.pdf"), false},
+	{"trace run", inRun("trace.json"), true},
+	{"compare run --out run", inRun(compareFile), true},
+	{"graph --model tiny.toml --export g.json", func(t *testing.T) bool { return there("g.json") }, true},
+}
+
+func isSeed8(t *testing.T) bool {
+	t.Helper()
+	m, err := readManifest("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Options.Seed == 8
+}
+
+func inRun(names ...string) func(t *testing.T) bool {
+	return func(t *testing.T) bool {
+		t.Helper()
+		m, err := readManifest("run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if !m.Lists(name) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// TestEveryFileOperationFails lets the n-th operation of each command fail, for every n. The
+// command says so in one line, or did what it was asked for all the same; the run in the
+// directory is the earlier one whole or the new one whole; no temporary file is left; and the
+// next command works.
+func TestEveryFileOperationFails(t *testing.T) {
+	defer func() { durable.Fault = nil }()
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "tiny.toml", tinyNetwork)
+	defer shortenDemo()()
+	mustRun(t, strings.Fields("execute --model tiny.toml --data digits --limit 6 --batch 3 --workers 1 --seed 7 --out run")...)
+	mustRun(t, strings.Fields("calibrate --model tiny.toml --workers 1 --batch 3 --time 1ms --variant ref --out here.toml")...)
+	base, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range writers {
+		t.Run(strings.Fields(c.line)[0], func(t *testing.T) {
+			for n := 1; ; n++ {
+				work := t.TempDir()
+				if err := os.CopyFS(work, os.DirFS(base)); err != nil {
+					t.Fatal(err)
+				}
+				t.Chdir(work)
+				operations, failed := 0, ""
+				durable.Fault = func(op durable.Op, path string) error {
+					if operations++; operations == n {
+						failed = string(op) + " " + path
+						return errors.New("the disk is broken")
+					}
+					return nil
+				}
+				r := dahl(t, t.Context(), strings.Fields(c.line)...)
+				durable.Fault = nil
+				if operations < n {
+					if r.code != cli.ExitOK {
+						t.Errorf("without a fault: exit code %d, %s", r.code, r.stderr)
+					}
+					t.Logf("%d operations", operations)
+					return
+				}
+				if r.code != cli.ExitOK && (strings.Count(r.failure(), "\n") != 1 || !strings.Contains(r.stderr, "the disk is broken")) || r.code == cli.ExitOK && !c.wrote(t) {
+					t.Errorf("operation %d, %s: exit code %d, %q", n, failed, r.code, r.stderr)
+				}
+				checkWhole(t, failed)
+				if c.again {
+					mustRun(t, strings.Fields(c.line)...)
+					checkWhole(t, failed)
+				}
+			}
+		})
+	}
+}
+
+// checkWhole verifies what lies in the directory after an operation failed.
+func checkWhole(t *testing.T, failed string) {
+	t.Helper()
+	if r := dahl(t, t.Context(), "verify", "run"); r.code != cli.ExitOK {
+		t.Errorf("%s: verify: %s%s", failed, r.stdout, r.stderr)
+	}
+	if p, err := platform.Load("here.toml"); err != nil || p.Check() != nil {
+		t.Errorf("%s: here.toml: %v", failed, err)
+	}
+	if there("g.json") {
+		mustRun(t, "graph", "--graph", "g.json")
+	}
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		name := filepath.Base(path)
+		switch {
+		case name == ".staging":
+			return fs.SkipDir
+		case strings.HasPrefix(name, ".") && name != "." && name != ".lock" && !strings.HasPrefix(failed, "remove "):
+			t.Errorf("%s: %s was left", failed, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// shortenDemo lets the demo train once on 64 images, on a machine that is measured for the
+// first of all demos only. It returns what undoes that.
+func shortenDemo() func() {
+	whole := demoRun
+	demoRun.Model, demoRun.Epochs, demoRun.Limit, demoRun.Seed = "tiny.toml", 1, 64, 8
+	var first *execute.Calibration
+	demoRun.calibrate = func(ctx context.Context, o *options, m *nn.Model, d train.Data, c execute.CalibrateOptions) (*execute.Calibration, error) {
+		var err error
+		if first == nil {
+			first, err = whole.calibrate(ctx, o, m, d, c)
+		}
+		return first, err
+	}
+	return func() { demoRun = whole }
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"time"
+
+	"dahl/nn"
+	"dahl/rundir"
+	"dahl/train"
+)
+
+// keeper keeps a training in its run directory while it goes on: tables that grow, and
+// checkpoints.
+type keeper struct {
+	dir      *rundir.Dir
+	manifest *manifest // as the training began
+	begun    time.Time
+	ctx      context.Context // of the training
+	kept     keptTables
+	lost     []train.DeviceLoss // before the training was resumed
+}
+
+// keptTables is what a checkpoint notes of the tables beside it.
+type keptTables struct {
+	Steps  keptTable `json:"steps"`
+	Epochs keptTable `json:"epochs"`
+}
+
+type keptTable struct {
+	Rows  int   `json:"rows"`
+	Bytes int64 `json:"bytes"`
+}
+
+// worthKeeping is how long a training goes on before no other may take its place in the
+// directory without being told so.
+const worthKeeping = time.Minute
+
+// checkpoint keeps one. Where it cannot, the checkpoints before it stay and the training goes on,
+// unless it is to end there.
+func (k *keeper) checkpoint(t *train.Trainer, c *train.Checkpoint) error {
+	err := k.write(t, c)
+	if err != nil && k.ctx.Err() == nil {
+		slog.Warn("a checkpoint could not be kept; the training goes on", "after_step", c.Steps, "error", err)
+		return nil
+	}
+	return err
+}
+
+func (k *keeper) write(t *train.Trainer, c *train.Checkpoint) error {
+	if t.Complete {
+		return nil // the run is committed next, and is over
+	}
+	if err := k.tables(t); err != nil {
+		return err
+	}
+	var err error
+	if c.Note, err = json.Marshal(&k.kept); err != nil {
+		return err
+	}
+	if !k.manifest.Keep && time.Since(k.begun) >= worthKeeping {
+		k.manifest.Keep = true
+		if err := k.dir.Restate(k.manifest); err != nil {
+			return err
+		}
+	}
+	return k.dir.WriteCheckpoint(c.Steps, c.Encode)
+}
+
+// tables adds the rows that have come since.
+func (k *keeper) tables(t *train.Trainer) error {
+	return cmp.Or(
+		addRows(k.dir, stepsFile, &k.kept.Steps, t.Steps, nn.NewStepWriter, (*nn.MetricsWriter).Step),
+		addRows(k.dir, epochsFile, &k.kept.Epochs, t.Epochs, nn.NewEpochWriter, (*nn.MetricsWriter).Epoch))
+}
+
+// addRows adds to a table those of all rows that it does not have.
+func addRows[T any](d *rundir.Dir, name string, kept *keptTable, rows []T, open func(io.Writer, bool) (*nn.MetricsWriter, error), write func(*nn.MetricsWriter, T) error) error {
+	var b bytes.Buffer
+	w, err := open(&b, kept.Bytes > 0)
+	for i := kept.Rows; err == nil && i < len(rows); i++ {
+		err = write(w, rows[i])
+	}
+	if err = cmp.Or(err, w.Flush()); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	f, err := d.Append(name, kept.Bytes)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b.Bytes())
+	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
+		*kept = keptTable{len(rows), kept.Bytes + int64(b.Len())}
+	}
+	return err
+}
+
+// rowsOf reads back the rows of a table that are kept.
+func rowsOf[T any](d *rundir.Dir, name string, kept keptTable, read func(io.Reader) ([]T, error)) ([]T, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	rows, err := read(io.LimitReader(f, kept.Bytes))
+	if err == nil && len(rows) != kept.Rows {
+		err = fmt.Errorf("%d rows, and %d when the checkpoint was made", len(rows), kept.Rows)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return rows, nil
+}
+
+// commit writes what the training came to and makes it the run of the directory. The training may
+// have ended with an error: it returns that, or its own.
+func (k *keeper) commit(t *trainer, runErr error) error {
+	m := t.w.newManifest(k.manifest.Command) // of the last leg
+	m.Keep, m.Data, m.Resumed = k.manifest.Keep, k.manifest.Data, k.manifest.Resumed
+	at, err := "", t.PredictLegs(context.WithoutCancel(k.ctx))
+	if err == nil {
+		err = k.outcome(t, m)
+	}
+	if err == nil && errors.As(runErr, new(*train.Divergence)) {
+		err = k.dir.DropCheckpoints() // it would diverge again
+	}
+	if err == nil {
+		at, err = k.dir.Commit(m)
+	}
+	if err == nil && runErr != nil {
+		err = fmt.Errorf("%w; what was done is in %s", runErr, at)
+		if at == k.dir.Path() {
+			return err
+		}
+		if steps, _ := k.dir.Checkpoints(); len(steps) > 0 {
+			return fmt.Errorf("%w; go on with dahl execute --resume %s", err, k.dir.Path())
+		}
+		return fmt.Errorf("%w, since %s keeps the complete run before it", err, k.dir.Path())
+	}
+	return errors.Join(runErr, err)
+}
+
+// outcome writes the files of an executed run.
+func (k *keeper) outcome(t *trainer, m *manifest) error {
+	m.Complete, m.GPUs, m.Diverged = t.Complete, t.gpus, t.Diverged
+	m.WeightsHash = t.WeightsHash()
+	if n := t.Runner.Issue(0); n.Tasks > 0 {
+		m.Issue = &n
+	}
+	if n := len(t.Steps); n > 0 {
+		m.FinalLoss = number(t.Steps[n-1].Loss)
+	}
+	if err := k.tables(t.Trainer); err != nil {
+		return err
+	}
+	if err := k.dir.Write(weightsFile, func(out io.Writer) error { return nn.EncodeNPZ(out, t.Weights()) }); err != nil {
+		return err
+	}
+	if err := writeLegs(k.dir, t); err != nil {
+		return err
+	}
+	m.Losses = slices.Concat(k.lost, t.Losses)
+	if t.Measured.Main != nil {
+		return t.w.writeLeg(k.dir, &t.Leg, t.summarize())
+	}
+	return nil
+}
+
+// keeper begins the run directory of a training, or goes on with it.
+func (f *executeFlags) keeper(ctx context.Context, t *trainer) (*keeper, error) {
+	m, err := t.begins("execute")
+	if err != nil {
+		return nil, err
+	}
+	k := &keeper{manifest: m, begun: time.Now(), ctx: ctx}
+	if in := f.from; in != nil {
+		k.dir, k.kept, k.lost = in.dir, in.kept, in.checkpoint.Losses
+		m.Keep, m.Resumed = in.manifest.Keep, append(in.manifest.Resumed, in.since(m))
+		err = k.dir.Restate(m)
+	} else {
+		k.dir, err = createRun(f.out.dir, m)
+	}
+	if err == nil && t.w.opts.Checkpoint != neverCheckpoint {
+		t.OnCheckpoint = func(c *train.Checkpoint) error { return k.checkpoint(t.Trainer, c) }
+	}
+	return k, err
+}
+
+// begins is the manifest of a training as it begins.
+func (t *trainer) begins(command string) (m *manifest, err error) {
+	m = t.w.newManifest(command)
+	m.Data, err = hashData(t.w.Data.Train, t.w.Data.Test)
+	return m, err
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"dahl/cmd/cli"
+	"dahl/nn"
+	"dahl/rundir"
+	"dahl/train"
+)
+
+// interrupted is a training that goes on.
+type interrupted struct {
+	dir        *rundir.Dir
+	manifest   *manifest // as it began
+	checkpoint *train.Checkpoint
+	kept       keptTables
+}
+
+// resumption is where a training went on.
+type resumption struct {
+	AfterStep int `json:"after_step"`
+	// Alike says that graphs and kernels were those from the begin, so that the weights are too.
+	Alike bool `json:"alike"`
+}
+
+// resumeFlags are those that may be given to a training that goes on. They say where and how it
+// runs, and not what is computed.
+var resumeFlags = []string{"resume", "platform", "devices", "workers", "policy", "plan", "lowering", "variant", "precision", "epochs",
+	"record", "checkpoint", "continue-on-loss", "continue-on-nan", "save", "json"}
+
+// openInterrupted opens the directory of an interrupted training, whose options become those of
+// the command but for the flags that are given.
+func openInterrupted(cmd *cobra.Command, dir string, o *options) (*interrupted, error) {
+	given := map[string]string{}
+	var refused error
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if given[f.Name] = f.Value.String(); !slices.Contains(resumeFlags, f.Name) && refused == nil {
+			refused = cli.InputErrorf("--%s is fixed from the begin of a training; leave it away to resume %s, or begin another", f.Name, dir)
+		}
+	})
+	if refused != nil {
+		return nil, refused
+	}
+	in := &interrupted{manifest: new(manifest)}
+	var err error
+	if in.dir, err = rundir.Resume(dir, in.manifest); err != nil {
+		return nil, cli.AsInput(err)
+	}
+	if err = in.load(o, cmd, given); err != nil {
+		in.dir.Close()
+		return nil, err
+	}
+	return in, nil
+}
+
+func (in *interrupted) load(o *options, cmd *cobra.Command, given map[string]string) error {
+	asked := *o
+	*o = in.manifest.Options
+	o.args = in.manifest.Args
+	for name, value := range given {
+		switch name {
+		case "devices": // whose value is a list that only grows
+			o.Devices, o.Workers, o.Plan = asked.Devices, 0, ""
+		case "workers":
+			o.Devices, o.Workers, o.Plan = "", asked.Workers, ""
+		case "policy":
+			o.Policy, o.Plan = asked.Policy, ""
+		default:
+			if err := cmd.Flags().Set(name, value); err != nil {
+				return cli.AsInput(err)
+			}
+		}
+	}
+	for _, file := range in.manifest.Inputs {
+		if file.Name != o.Model {
+			continue
+		}
+		if sum, err := hashFile(file.Name); err != nil || sum != file.SHA256 {
+			return cli.InputErrorf("%s has changed since the training began (%v)", file.Name, err)
+		}
+	}
+	steps, err := in.dir.Checkpoints()
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if err = in.read(step); err == nil {
+			return nil
+		}
+		slog.Warn("a checkpoint cannot be read; the one before it is looked for", "after_step", step, "error", err)
+	}
+	return fmt.Errorf("%s: none of the %d checkpoints can be read: %w", in.dir.Path(), len(steps), err)
+}
+
+// read reads the checkpoint after a step.
+func (in *interrupted) read(step int) error {
+	f, err := in.dir.OpenCheckpoint(step)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if in.checkpoint, err = train.DecodeCheckpoint(f, info.Size()); err != nil {
+		return err
+	}
+	return json.Unmarshal(in.checkpoint.Note, &in.kept)
+}
+
+// resume gives a trainer that goes on what it had come to, where the workload is one for it.
+func (in *interrupted) resume(w *workload) (*train.Trainer, error) {
+	t, err := w.Resume(in.checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	data, err := hashData(w.Data.Train, w.Data.Test)
+	if err == nil && (in.manifest.Data == nil || *data != *in.manifest.Data) {
+		err = cli.InputErrorf("the data %s have changed since the training began", w.opts.Data)
+	}
+	if err == nil {
+		t.Steps, err = rowsOf(in.dir, stepsFile, in.kept.Steps, nn.ReadSteps)
+	}
+	if err == nil {
+		t.Epochs, err = rowsOf(in.dir, epochsFile, in.kept.Epochs, nn.ReadEpochs)
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// since says where the training goes on, and what is another way than before.
+func (in *interrupted) since(now *manifest) resumption {
+	return resumption{AfterStep: in.checkpoint.Steps, Alike: slices.Equal(now.Graphs, in.manifest.Graphs) && slices.Equal(now.Variants, in.manifest.Variants)}
+}
+
+// print says that the training goes on.
+func (in *interrupted) print(out io.Writer, now *manifest) {
+	fmt.Fprintf(out, "resumed   after step %d, in epoch %d\n", in.checkpoint.Steps, in.checkpoint.Epoch+1)
+	if !in.since(now).Alike {
+		var what []string
+		if !slices.Equal(now.Graphs, in.manifest.Graphs) {
+			what = append(what, "another task graph")
+		}
+		if !slices.Equal(now.Variants, in.manifest.Variants) {
+			what = append(what, "other kernels")
+		}
+		slog.Warn("the training goes on with " + strings.Join(what, " and ") + ": its weights will differ in their last bits from those of one that nothing disturbed")
+	}
+}

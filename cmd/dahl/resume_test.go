@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/cmd/cli"
+	"dahl/nn"
+	"dahl/rundir"
+	"dahl/rundir/durable"
+)
+
+// shortTraining is of 4 epochs of 4 steps of 31 images and one of 3 (127 = 4·31 + 3).
+const shortTraining = "execute --model digits-cnn --limit 127 --batch 31 --epochs 4 --seed 5 --checkpoint every=3steps"
+
+// cutAfter runs a command line that ends when the checkpoint after a step is kept.
+func cutAfter(t *testing.T, step string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	durable.Fault = func(op durable.Op, path string) error {
+		if op == durable.OpRename && strings.HasSuffix(filepath.ToSlash(path), "/checkpoints/"+step) {
+			cancel()
+		}
+		return nil
+	}
+	defer func() { durable.Fault = nil }()
+	r := dahl(t, ctx, args...)
+	if r.code != cli.ExitInterrupted || !strings.Contains(r.failure(), "what was done is in "+filepath.FromSlash("cut/.staging")+"; go on with dahl execute --resume cut") {
+		t.Fatalf("exit code %d, %q", r.code, r.stderr)
+	}
+}
+
+func manifestOf(t *testing.T, dir string) *manifest {
+	t.Helper()
+	m, err := readManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func epochsOf(t *testing.T, dir string) []nn.EpochMetrics {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, epochsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	epochs, err := nn.ReadEpochs(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range epochs { // what time has to do with
+		epochs[i].Seconds, epochs[i].ImagesPerSec, epochs[i].Joules = 0, 0, 0
+	}
+	return epochs
+}
+
+// TestResumeRun interrupts a training twice and goes on with it on other numbers of cores, with
+// another policy, and from the checkpoint before a damaged one: weights, losses and epochs are
+// those of the undisturbed run, and the run is sound and can be repeated.
+func TestResumeRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	start := strings.Fields(shortTraining)
+	mustRun(t, append(start, "--out", "whole")...)
+	cutAfter(t, "6", append(start, "--out", "cut")...)
+	if s := stateText("cut"); s != "interrupted after step 6, resume with dahl execute --resume cut" {
+		t.Errorf("the directory says %q", s)
+	}
+	cutAfter(t, "15", "execute", "--resume", "cut", "--workers", "1")
+	newest := filepath.Join("cut", ".staging", "checkpoints", "15")
+	data, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(newest, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	r := dahl(t, t.Context(), "execute", "--resume", "cut", "--policy", "eager")
+	if r.code != cli.ExitOK || !strings.Contains(r.stdout, "resumed   after step 12, in epoch 3\n") || !strings.Contains(r.stderr, "a checkpoint cannot be read") {
+		t.Fatalf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	whole, cut := manifestOf(t, "whole"), manifestOf(t, "cut")
+	if cut.WeightsHash != whole.WeightsHash || !cut.Complete || !slices.Equal(cut.Resumed, []resumption{{6, true}, {12, true}}) {
+		t.Errorf("weights %.12s, want %.12s; complete %v, resumed %v", cut.WeightsHash, whole.WeightsHash, cut.Complete, cut.Resumed)
+	}
+	sameFiles(t, stepsFile, "cut", "whole")
+	if a, b := epochsOf(t, "cut"), epochsOf(t, "whole"); len(b) != 4 || !slices.Equal(a, b) {
+		t.Errorf("epochs\n%+v\nwant\n%+v", a, b)
+	}
+	mustRun(t, "verify", "cut")
+	mustRun(t, "rerun", "cut")
+	if _, err := os.Stat("cut/.staging"); err == nil {
+		t.Error("the stage is left")
+	}
+}
+
+// TestResumeOtherwise goes on with other tiles, which is said, and is kept in the manifest.
+func TestResumeOtherwise(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cutAfter(t, "3", append(strings.Fields(shortTraining), "--out", "cut")...)
+	r := dahl(t, t.Context(), "execute", "--resume", "cut", "--variant", "go", "--epochs", "2")
+	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "the training goes on with other kernels: its weights will differ in their last bits") {
+		t.Fatalf("exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	m := manifestOf(t, "cut")
+	if !slices.Equal(m.Resumed, []resumption{{3, false}}) || m.Options.Epochs != 2 {
+		t.Errorf("resumed %v, %d epochs", m.Resumed, m.Options.Epochs)
+	}
+	mustRun(t, "verify", "cut")
+}
+
+// TestResumeRefused: what cannot go on is one line and exit code 2, and leaves the training as it is.
+func TestResumeRefused(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeTestFile(t, "small.toml", smallNetwork)
+	mustRun(t, "simulate", "--platform", "laptop", "--model", "mlp", "--out", "finished")
+	cutAfter(t, "3", append(strings.Fields(strings.Replace(shortTraining, "digits-cnn", "small.toml", 1)), "--out", "cut")...)
+	refuse := func(want string, args ...string) {
+		t.Helper()
+		r := dahl(t, t.Context(), append([]string{"execute"}, args...)...)
+		if r.code != cli.ExitBadInput || strings.Count(r.failure(), "\n") != 1 || !strings.Contains(r.failure(), want) {
+			t.Errorf("%v: exit code %d, %q; want %q", args, r.code, r.stderr, want)
+		}
+		if s := rundir.Look("cut"); s.Step != 3 || s.Holder != "" {
+			t.Fatalf("%v: the training is %+v", args, s)
+		}
+	}
+	refuse("--lr is fixed from the begin of a training", "--resume", "cut", "--lr", "0.5")
+	refuse("--out is fixed from the begin of a training", "--resume", "cut", "--out", "other")
+	refuse("there is nothing to resume", "--resume", "finished")
+	refuse("no such file or directory", "--resume", "nowhere")
+	refuse("--checkpoint 7: write every=100steps", "--model", "mlp", "--checkpoint", "7")
+	refuse("--checkpoint every=0steps: write steps or a time", "--model", "mlp", "--checkpoint", "every=0steps")
+	writeTestFile(t, "small.toml", strings.Replace(smallNetwork, "filters = 3", "filters = 5", 1))
+	refuse("small.toml has changed since the training began", "--resume", "cut")
+}

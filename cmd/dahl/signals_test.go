@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"dahl/rundir"
+)
+
+// asDahl tells this program that it is to be dahl, for tests that need a process.
+const asDahl = "DAHL_TEST_DAHL"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asDahl) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// dahlProcess is dahl with one command line, to be started.
+func dahlProcess(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), asDahl+"=1")
+	t.Cleanup(func() {
+		if cmd.Process != nil && cmd.ProcessState == nil {
+			cmd.Process.Kill()
+			cmd.Wait()
+		}
+	})
+	return cmd
+}
+
+// longTraining goes on for seconds after its first epoch.
+const longTraining = "execute --model digits-cnn --limit 200 --epochs 500 --save cut.npz --out cut"
+
+// untilEpoch reads what dahl prints until the first epoch has ended.
+func untilEpoch(t *testing.T, stdout io.Reader) {
+	t.Helper()
+	for lines := bufio.NewScanner(stdout); !strings.HasPrefix(lines.Text(), "epoch"); {
+		if !lines.Scan() {
+			t.Fatalf("no epoch ended: %v", lines.Err())
+		}
+	}
+}
+
+// TestTrainingEndsBySignal: a training that a signal ends has written everything, and so has one
+// that prints to nobody.
+func TestTrainingEndsBySignal(t *testing.T) {
+	for name, signal := range map[string]syscall.Signal{"SIGHUP": syscall.SIGHUP, "SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGPIPE": syscall.SIGPIPE} {
+		t.Chdir(t.TempDir())
+		cmd := dahlProcess(t, strings.Fields(longTraining)...)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		stdout, err := cmd.StdoutPipe()
+		if err := errors.Join(err, cmd.Start()); err != nil {
+			t.Fatal(err)
+		}
+		untilEpoch(t, stdout)
+		if signal == syscall.SIGPIPE {
+			stdout.Close()
+		} else if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Wait() // its error is the exit code
+		checkCut(t, cmd, 128+int(signal))
+		r := result{stderr: stderr.String()}
+		if said := r.failure(); !strings.HasPrefix(said, "dahl: interrupted ("+name+"): ") || strings.Count(said, "\n") != 1 {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// checkCut checks the exit code and the files of a training that was cut short.
+func checkCut(t *testing.T, cmd *exec.Cmd, code int) {
+	t.Helper()
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
+	}
+	const stage = "cut/.staging/"
+	m, err := readManifest(stage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Complete || m.WeightsHash == "" {
+		t.Errorf("manifest says complete %v, weights %q", m.Complete, m.WeightsHash)
+	}
+	for _, file := range append(m.Files, rundir.File{Name: "../../cut.npz"}) {
+		if _, err := os.Stat(stage + file.Name); err != nil {
+			t.Error(err)
+		}
+	}
+	if s := rundir.Look("cut"); s.Step == 0 || s.Holder != "" {
+		t.Errorf("the training cannot be resumed: %+v", s)
+	}
+}
+
+// TestPrintedToNobody: a run whose summary nobody reads is complete, and its exit code says that
+// it was not read.
+func TestPrintedToNobody(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cmd := dahlProcess(t, strings.Fields("execute --model digits-cnn --limit 64 --epochs 1 --json --out run")...)
+	read, write, err := os.Pipe()
+	if err := errors.Join(err, read.Close()); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = write
+	cmd.Run() // its error is the exit code
+	if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGPIPE) {
+		t.Errorf("exit code %d", code)
+	}
+	if m, err := readManifest("run"); err != nil || !m.Complete {
+		t.Errorf("manifest %+v, %v", m, err)
+	}
+}

@@ -1,0 +1,78 @@
+package rundir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+)
+
+const (
+	checkpointsName = "checkpoints" // below the stage
+	keptCheckpoints = 3
+)
+
+// WriteCheckpoint keeps what a training needs to go on after a step, whatever that is, and the
+// two before it. It is there, or the others are, wherever the program is cut off. Files that
+// grow have to be synced before.
+func (d *Dir) WriteCheckpoint(step int, fill func(io.Writer) error) error {
+	if err := d.dir.Mkdir(d.at(checkpointsName)); err != nil {
+		return err
+	}
+	if err := d.dir.Replace(d.checkpoint(step), fill); err != nil {
+		return err
+	}
+	if err := d.dir.Sync(d.at("")); err != nil {
+		return err
+	}
+	steps, err := d.Checkpoints()
+	if err != nil {
+		return err
+	}
+	for _, old := range steps[min(keptCheckpoints, len(steps)):] {
+		if err := d.dir.Remove(d.checkpoint(old)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Checkpoints are the steps after which there is a checkpoint, the newest first.
+func (d *Dir) Checkpoints() ([]int, error) {
+	return checkpointsIn(d.dir.FS(), path.Join(stagingName, checkpointsName))
+}
+
+// OpenCheckpoint opens that of a step to be read.
+func (d *Dir) OpenCheckpoint(step int) (*os.File, error) {
+	f, err := d.dir.Open(d.checkpoint(step))
+	if err != nil {
+		return nil, fmt.Errorf("reading the checkpoint of step %d: %w", step, err)
+	}
+	return f, nil
+}
+
+// DropCheckpoints removes all, so that the run is over and not to be resumed.
+func (d *Dir) DropCheckpoints() error { return d.dir.RemoveAll(d.at(checkpointsName)) }
+
+func (d *Dir) checkpoint(step int) string {
+	return d.at(path.Join(checkpointsName, strconv.Itoa(step)))
+}
+
+func checkpointsIn(root fs.FS, dir string) (steps []int, err error) {
+	entries, err := fs.ReadDir(root, dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading checkpoints: %w", err)
+	}
+	for _, e := range entries {
+		if step, err := strconv.Atoi(e.Name()); err == nil { // others were never finished
+			steps = append(steps, step)
+		}
+	}
+	slices.Sort(steps)
+	slices.Reverse(steps)
+	return steps, nil
+}

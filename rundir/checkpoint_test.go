@@ -1,0 +1,209 @@
+package rundir
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"dahl/rundir/durable"
+)
+
+// TestCheckpoints writes ten and keeps three, and lets each operation of the next fail or cut
+// the program off: its training goes on from that one or the one before.
+func TestCheckpoints(t *testing.T) {
+	defer func() { durable.Fault = nil }()
+	for _, cutOff := range []bool{false, true} {
+		for n, done := 1, false; !done; n++ {
+			t.Chdir(t.TempDir())
+			mustMake(t, oldRun, "run", "old")
+			d, err := Create("run", &note{Head: Head{Keep: true}, Text: "training"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for step := 1; step <= 10; step++ {
+				if err := d.WriteCheckpoint(step, text(strings.Repeat("x", step))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if steps, err := d.Checkpoints(); err != nil || !slices.Equal(steps, []int{10, 9, 8}) {
+				t.Fatalf("kept are %v (%v)", steps, err)
+			}
+			operations := failAt(n, cutOff)
+			err = d.WriteCheckpoint(11, text(strings.Repeat("x", 11)))
+			done = *operations < n
+			if err == nil != done {
+				t.Errorf("operation %d: %v", n, err)
+			}
+			d.Close()
+			durable.Fault = nil
+			if err := newRun.make("run", "new"); err == nil || !strings.Contains(err.Error(), "go on with dahl execute --resume run, or remove run/.staging") {
+				t.Errorf("an interrupted training is replaced: %v", err)
+			}
+			newest := Look("run").Step
+			var m note
+			d, err = Resume("run", &m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := d.OpenCheckpoint(newest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(f)
+			if err != nil || f.Close() != nil || len(data) != newest || newest < 10 || done && newest < 11 || m.Text != "training" {
+				t.Errorf("operation %d: the checkpoint of step %d of the run %q has %d bytes (%v)", n, newest, m.Text, len(data), err)
+			}
+			check(t, "run", map[string]files{"old": oldRun})
+			m.Complete = true
+			if at, err := d.Commit(&m); err != nil || at != "run" || d.Close() != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+			check(t, "run", map[string]files{"training": {}})
+		}
+	}
+}
+
+// TestShortTrainings are replaced without a word: what nobody asked to keep.
+func TestShortTrainings(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d, err := Create("run", &note{Text: "short"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(d.WriteCheckpoint(3, text("")), d.Close(), newRun.make("run", "new")); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "run", map[string]files{"new": newRun})
+}
+
+// TestRunThatEndedEarly stays in the stage if it would replace a complete one or can be resumed.
+func TestRunThatEndedEarly(t *testing.T) {
+	for _, c := range []struct {
+		earlier          func(dir string) error
+		checkpoint, drop bool
+		at               string
+	}{
+		{earlier: nil, at: "run"},
+		{earlier: nil, checkpoint: true, at: "run/.staging"},
+		{earlier: nil, checkpoint: true, drop: true, at: "run"},
+		{earlier: func(dir string) error { return oldRun.make(dir, "old") }, at: "run/.staging"},
+		{earlier: func(dir string) error { return cutShort(dir) }, at: "run"},
+	} {
+		t.Chdir(t.TempDir())
+		if c.earlier != nil {
+			if err := c.earlier("run"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := &note{Text: "cut"}
+		d, err := Create("run", m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = d.Write("done", text("done"))
+		if c.checkpoint {
+			err = errors.Join(err, d.WriteCheckpoint(7, text("")))
+		}
+		if c.drop {
+			err = errors.Join(err, d.DropCheckpoints())
+		}
+		at, errCommit := d.Commit(m)
+		if err = errors.Join(err, errCommit, d.Close()); err != nil || at != filepath.FromSlash(c.at) {
+			t.Errorf("%+v: it lies in %s (%v)", c, at, err)
+		}
+		want := files{"done": "done"}
+		if c.checkpoint && !c.drop {
+			want["checkpoints/7"] = ""
+		}
+		if got := check(t, c.at, map[string]files{"cut": want}); got != "cut" {
+			t.Errorf("%+v: %s holds %q", c, at, got)
+		}
+		if c.earlier != nil && at != "run" {
+			check(t, "run", map[string]files{"old": oldRun})
+		}
+	}
+}
+
+// cutShort makes a run that is not complete.
+func cutShort(dir string) error {
+	m := &note{Text: "earlier"}
+	d, err := Create(dir, m)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Write("earlier", text("")); err != nil {
+		return err
+	}
+	_, err = d.Commit(m)
+	return err
+}
+
+// TestGrowingFiles goes on with rows after a cut: what came after the checkpoint is cut away.
+func TestGrowingFiles(t *testing.T) {
+	t.Chdir(t.TempDir())
+	d, err := Create("run", &note{Text: "training"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(d *Dir, keep int64, rows ...string) int64 {
+		t.Helper()
+		f, err := d.Append("steps.csv", keep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if _, err := io.WriteString(f, row+"\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(f.Sync(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return f.Len()
+	}
+	length := add(d, 0, "step", "1", "2")
+	if err := d.WriteCheckpoint(2, text("")); err != nil {
+		t.Fatal(err)
+	}
+	add(d, length, "3", "4 is cut o")
+	d.Close()
+	var m note
+	if d, err = Resume("run", &m); err != nil {
+		t.Fatal(err)
+	}
+	add(d, length, "3", "4")
+	m.Complete = true
+	if _, err := d.Commit(&m); err != nil || d.Close() != nil {
+		t.Fatal(err)
+	}
+	check(t, "run", map[string]files{"training": {"steps.csv": "step\n1\n2\n3\n4\n"}})
+	if _, err := Resume("run", &m); err == nil || !strings.Contains(err.Error(), "nothing to resume") {
+		t.Errorf("a complete run is resumed: %v", err)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	t.Chdir(t.TempDir())
+	mustMake(t, oldRun, "run", "old")
+	d, err := Create("begun", new(note))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := errors.Join(os.Mkdir("free", 0o777), os.Symlink("../run", "free/link")); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"run/w.npz": true, "run/manifest.json": true, "run/a/b/w.npz": true, "run": false, "w.npz": false, "begun/w.npz": true,
+		"free/w.npz": false, "free/link/w.npz": true, "missing/w.npz": false,
+	} {
+		if dir, ok := Within(path); ok != want {
+			t.Errorf("%s lies in the run %q", path, dir)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package rundir
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Format is that of the manifests that this package writes, and the only one that it reads.
+const Format = "dahl-run 2"
+
+// errOlder is what the format before has come to: its files are without hashes.
+var errOlder = errors.New("it is a run of an older dahl, which this one does not read: repeat it, and remove it or name another directory")
+
+const olderFormat = "dahl-run 1"
+
+// ManifestName is the file that says what a run is. A directory is a run if it holds one.
+const ManifestName = "manifest.json"
+
+// Head is what every manifest has. It is embedded, so that the object stays flat.
+type Head struct {
+	Format   string `json:"format"`
+	Complete bool   `json:"complete"` // false: still running, interrupted, failed or diverged
+	// Keep says that a training which was interrupted may not be replaced by another run.
+	Keep  bool   `json:"keep,omitempty"`
+	Files []File `json:"files"`
+	// Seal is the hash of the manifest as it is written, with an empty seal.
+	Seal string `json:"seal"`
+}
+
+// File is a file of a run as it was written. Its name has slashes where it lies deeper.
+type File struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Manifest is a struct that embeds [Head].
+type Manifest interface{ head() *Head }
+
+func (h *Head) head() *Head { return h }
+
+// Lists reports whether a file is one of the run.
+func (h *Head) Lists(name string) bool { return h.index(name) >= 0 }
+
+func (h *Head) index(name string) int {
+	return slices.IndexFunc(h.Files, func(f File) bool { return f.Name == name })
+}
+
+// set adds a file, or gives that of the name its new contents.
+func (h *Head) set(f File) {
+	if i := h.index(f.Name); i >= 0 {
+		h.Files[i] = f
+		return
+	}
+	h.Files = append(h.Files, f)
+}
+
+// encode writes a manifest with its seal.
+func encode(m Manifest) ([]byte, error) {
+	h := m.head()
+	h.Format, h.Seal = Format, ""
+	if h.Files == nil {
+		h.Files = []File{}
+	}
+	data, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, '\n')
+	h.Seal = fmt.Sprintf("%x", sha256.Sum256(data))
+	return bytes.Replace(data, seal(""), seal(h.Seal), 1), nil
+}
+
+// seal is how a manifest says its seal. No text in it reads so, since quotes are escaped there.
+func seal(hash string) []byte { return fmt.Appendf(nil, `"seal": %q`, hash) }
+
+// sealed reports whether a manifest is as it was written.
+func (h *Head) sealed(data []byte) bool {
+	return h.Seal == fmt.Sprintf("%x", sha256.Sum256(bytes.Replace(data, seal(h.Seal), seal(""), 1)))
+}
+
+// read reads a manifest into m, which may be a Head alone, and returns its bytes.
+func read(dir string, m Manifest) ([]byte, error) {
+	path := filepath.Join(dir, ManifestName)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file and may never end", path)
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is not a run of dahl: %w", dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a run: %w", err)
+	}
+	var is struct{ Format string }
+	if err = json.Unmarshal(data, &is); err == nil && is.Format == Format {
+		err = json.Unmarshal(data, m)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case is.Format == olderFormat:
+		return nil, fmt.Errorf("%s: %w", dir, errOlder)
+	case is.Format != Format:
+		return nil, fmt.Errorf("%s: format %q, want %q", path, is.Format, Format)
+	}
+	return data, nil
+}
+
+// isRun reports whether a directory holds a run, finished or not.
+func isRun(dir string) bool {
+	return slices.ContainsFunc([]string{"", stagingName, commitName}, func(sub string) bool {
+		var h Head
+		_, err := read(filepath.Join(dir, sub), &h)
+		return err == nil || errors.Is(err, errOlder)
+	})
+}
+
+// Within finds the run directory that a path lies in. The path itself may be one, or missing.
+func Within(path string) (dir string, ok bool) {
+	at, err := filepath.Abs(path)
+	if err != nil {
+		return "", false
+	}
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(at)); err == nil {
+		at = filepath.Join(parent, filepath.Base(at))
+	}
+	for parent := filepath.Dir(at); parent != at; parent = filepath.Dir(at) {
+		if at = parent; isRun(at) {
+			return at, true
+		}
+	}
+	return "", false
+}
+
+// hashFile reads a file to its end.
+func hashFile(r io.Reader, name string) (File, error) {
+	h := sha256.New()
+	n, err := io.Copy(h, r)
+	return File{Name: name, Bytes: n, SHA256: fmt.Sprintf("%x", h.Sum(nil))}, err
+}
